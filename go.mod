@@ -1,0 +1,3 @@
+module github.com/culvert-go/culvert
+
+go 1.26.0

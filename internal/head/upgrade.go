@@ -1,0 +1,81 @@
+package head
+
+import (
+	"net/http"
+	"net/textproto"
+	"strings"
+)
+
+// maxProtocolLen bounds a protocol's name; the longest in IANA's registry has
+// 12 characters.
+const maxProtocolLen = 64
+
+// requestedProtocol picks the one protocol that a request's head asks to
+// switch to, as SanitizeRequest describes.
+func requestedProtocol(h http.Header, allowed []string) string {
+	if len(h["Upgrade"]) == 0 || !hasToken(h["Connection"], "upgrade") {
+		return ""
+	}
+	first := ""
+	for _, line := range h["Upgrade"] {
+		for item := range strings.SplitSeq(line, ",") {
+			name := textproto.TrimString(item)
+			switch {
+			case !validProtocol(name) || hidesRequests(name):
+			case allowed != nil && !containsFold(allowed, name):
+			case allowed != nil || strings.EqualFold(name, "websocket"):
+				return name
+			case first == "":
+				first = name
+			}
+		}
+	}
+	return first
+}
+
+// hidesRequests says whether a connection switched to the protocol would carry
+// further HTTP requests that no filter sees.
+func hidesRequests(protocol string) bool {
+	name, _, _ := strings.Cut(protocol, "/")
+	switch strings.ToLower(name) {
+	case "h2c", "h2", "http", "tls":
+		return true
+	}
+	return false
+}
+
+// validProtocol checks protocol-name ["/" protocol-version] of RFC 9110
+// section 7.8.
+func validProtocol(s string) bool {
+	if s == "" || len(s) > maxProtocolLen {
+		return false
+	}
+	name, version, versioned := strings.Cut(s, "/")
+	return isToken(name) && (!versioned || isToken(version))
+}
+
+func isToken(s string) bool {
+	for i := range len(s) {
+		if !isTokenByte(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func isTokenByte(b byte) bool {
+	switch {
+	case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9':
+		return true
+	}
+	return strings.IndexByte("!#$%&'*+-.^_`|~", b) >= 0
+}
+
+func containsFold(list []string, s string) bool {
+	for _, item := range list {
+		if strings.EqualFold(item, s) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,55 @@
+// Package leaktest fails a test that leaves goroutines or file descriptors
+// behind.
+package leaktest
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Check compares the goroutines and descriptors at the end of t with those at
+// its start, and waits up to five seconds for stragglers to end. Call it first,
+// before the cleanups that close what the test opened are registered. A test
+// that calls it must not run in parallel with others.
+func Check(t testing.TB) {
+	t.Helper()
+	goroutines := runtime.NumGoroutine()
+	descriptors := openDescriptors()
+	t.Cleanup(func() {
+		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+		var problem string
+		for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+			if problem = compare(goroutines, descriptors); problem == "" {
+				return
+			}
+		}
+		t.Errorf("leaktest: %s", problem)
+	})
+}
+
+func compare(goroutines, descriptors int) string {
+	if n := runtime.NumGoroutine(); n > goroutines {
+		buf := make([]byte, 1<<20)
+		buf = buf[:runtime.Stack(buf, true)]
+		return fmt.Sprintf("%d goroutines, %d at the start\n%s", n, goroutines, strings.TrimSpace(string(buf)))
+	}
+	if n := openDescriptors(); n > descriptors {
+		return fmt.Sprintf("%d descriptors, %d at the start", n, descriptors)
+	}
+	return ""
+}
+
+// openDescriptors counts this process's descriptors; -1 where the system
+// does not list them.
+func openDescriptors() int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return -1
+	}
+	return len(entries)
+}

@@ -1,0 +1,55 @@
+// Package result carries what a proxied exchange did back to the filters
+// around it: which targets were asked, how long they took, what failed.
+package result
+
+import (
+	"context"
+	"time"
+)
+
+// Result is the record of one exchange. The proxy writes it on the handler's
+// goroutine; read it after the handler has returned.
+type Result struct {
+	// Upstream is the name of the upstream that the exchange went to; "" if
+	// the request never reached a proxy.
+	Upstream string
+	// Tries are the attempts in order, one for each target that was asked.
+	Tries []Try
+	// BytesIn and BytesOut count the bytes that a tunnel carried from and to
+	// the client. Zero for exchanges that were not upgraded.
+	BytesIn, BytesOut int64
+	// Err is the failure that the client saw, nil if there was none.
+	Err error
+}
+
+// Try is one attempt against one target.
+type Try struct {
+	// Target is the address that was asked.
+	Target string
+	// Status is the status of its answer, 0 if it gave none.
+	Status int
+	// Header is the time from the start of the try to the answer's head.
+	Header time.Duration
+	// Total is the time from the start of the try to the end of the answer.
+	Total time.Duration
+	// Err says why the try failed, nil if it did not.
+	Err error
+}
+
+type key struct{}
+
+// With returns a context that asks the proxy below to record its exchange. If
+// ctx already carries a Result, that one is returned.
+func With(ctx context.Context) (context.Context, *Result) {
+	if r := From(ctx); r != nil {
+		return ctx, r
+	}
+	r := new(Result)
+	return context.WithValue(ctx, key{}, r), r
+}
+
+// From returns the Result that ctx carries, nil if nobody asked for one.
+func From(ctx context.Context) *Result {
+	r, _ := ctx.Value(key{}).(*Result)
+	return r
+}
