@@ -1,0 +1,38 @@
+package conf
+
+// Class says what a directive is to culvert.
+type Class int
+
+const (
+	// Refused: the configuration does not load, because ignoring the directive
+	// would change what it means.
+	Refused Class = iota
+	// Implemented: culvert does what nginx does.
+	Implemented
+	// NoOp: it can be left out without a client or an upstream noticing.
+	NoOp
+)
+
+// String returns "refused", "implemented" or "no-op".
+func (c Class) String() string {
+	switch c {
+	case Implemented:
+		return "implemented"
+	case NoOp:
+		return "no-op"
+	}
+	return "refused"
+}
+
+// Note tells what one directive of a configuration is to culvert.
+type Note struct {
+	// Directive is the directive's name.
+	Directive string
+	// Class says what it is to culvert.
+	Class Class
+	// Reason says in a few words why; "" for implemented ones.
+	Reason string
+	// File and Line say where it stands.
+	File string
+	Line int
+}
