@@ -1,0 +1,20 @@
+package conf
+
+// checkDuplicates refuses a directive that stands twice in one block where
+// nginx takes only one. blocks are the names of the blocks around list.
+func checkDuplicates(list []*Directive, blocks []string) error {
+	if isData(blocks) {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, d := range list {
+		if seen[d.Name] && !repeatable(d.Name) {
+			return d.Errorf("\"%s\" directive is duplicate", d.Name)
+		}
+		seen[d.Name] = true
+		if err := checkDuplicates(d.Block, append(blocks[:len(blocks):len(blocks)], d.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package conf
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	crossplane "github.com/nginxinc/nginx-go-crossplane"
+)
+
+// Options say what to read.
+type Options struct {
+	// File is the absolute path of the configuration. Includes are relative
+	// to its directory.
+	File string
+	// Globals are directives of the main context that come from the command
+	// line. They are read first.
+	Globals string
+	// ReadFile reads a file by its absolute path; nil is os.ReadFile.
+	ReadFile func(name string) ([]byte, error)
+}
+
+// commandLine is how nginx names the place of -g's directives.
+const commandLine = "command line"
+
+// Parse reads a configuration and all it includes, checks names, contexts and
+// argument counts, and refuses what culvert does not do. An error is an
+// *Error with nginx's text.
+func Parse(o Options) (*Tree, error) {
+	p := &parser{dir: filepath.Dir(o.File), readFile: o.ReadFile, tree: &Tree{}}
+	if p.readFile == nil {
+		p.readFile = os.ReadFile
+	}
+	globals, err := p.source(commandLine, []byte(o.Globals), nil)
+	if err != nil {
+		return nil, err
+	}
+	data, err := p.readFile(o.File)
+	if err != nil {
+		return nil, &Error{What: openError(o.File, err)}
+	}
+	main, err := p.source(o.File, data, nil)
+	if err != nil {
+		return nil, err
+	}
+	p.tree.Main = append(globals, main...)
+	if err := checkDuplicates(p.tree.Main, nil); err != nil {
+		return nil, err
+	}
+	return p.tree, nil
+}
+
+type parser struct {
+	dir      string
+	readFile func(string) ([]byte, error)
+	tree     *Tree
+	stack    []string // the files that are being read, outermost first
+}
+
+// source reads one file's text. blocks are the names of the blocks around it.
+func (p *parser) source(name string, data []byte, blocks []string) ([]*Directive, error) {
+	if name != commandLine {
+		p.remember(name, data)
+	}
+	if err := checkTokens(name, data); err != nil {
+		return nil, err
+	}
+	parsed, errs, err := parseIn(name, data, blocks)
+	if err != nil {
+		return nil, err
+	}
+	p.stack = append(p.stack, name)
+	defer func() { p.stack = p.stack[:len(p.stack)-1] }()
+	w := &walk{parser: p, file: name, errs: errs}
+	out, err := w.directives(parsed, blocks)
+	if err == nil && len(w.errs) > 0 {
+		err = w.errs[0]
+	}
+	return out, err
+}
+
+func (p *parser) remember(name string, data []byte) {
+	for _, f := range p.tree.Files {
+		if f.Name == name {
+			return
+		}
+	}
+	p.tree.Files = append(p.tree.Files, File{Name: name, Data: data})
+}
+
+// parseIn lets crossplane parse data as if it stood inside blocks, on its own
+// lines, so that contexts are checked in included files too. (crossplane's own
+// includes check each file once, in the context of its first include, and
+// leave the bodies of map and types alone.)
+func parseIn(name string, data []byte, blocks []string) (crossplane.Directives, []*Error, error) {
+	var text bytes.Buffer
+	for _, b := range blocks {
+		text.WriteString(opening(b))
+	}
+	text.Write(data)
+	text.WriteString("\n" + strings.Repeat("}", len(blocks)))
+	payload, err := crossplane.Parse(name, &crossplane.ParseOptions{
+		SingleFile:               true,
+		ErrorOnUnknownDirectives: true,
+		DirectiveSources:         []crossplane.MatchFunc{crossplane.MatchOssLatest},
+		Open:                     func(string) (io.ReadCloser, error) { return io.NopCloser(&text), nil },
+	})
+	if err != nil {
+		return nil, nil, &Error{What: err.Error()}
+	}
+	var errs []*Error
+	for _, e := range payload.Errors {
+		errs = append(errs, fromCrossplane(name, e.Error))
+	}
+	parsed := payload.Config[0].Parsed
+	for range blocks {
+		if len(parsed) == 0 {
+			break
+		}
+		parsed = parsed[0].Block
+	}
+	return parsed, errs, nil
+}
+
+// opening is a block's first line with as many arguments as it needs.
+func opening(block string) string {
+	switch block {
+	case "location", "upstream":
+		return block + " x {"
+	case "map":
+		return "map a b {"
+	}
+	return block + " {"
+}
+
+// fromCrossplane turns a parser's error into ours.
+func fromCrossplane(name string, err error) *Error {
+	pe, ok := err.(*crossplane.ParseError)
+	if !ok {
+		return &Error{What: err.Error(), File: name}
+	}
+	e := &Error{What: pe.What, File: name}
+	if pe.Line != nil && name != commandLine {
+		e.Line = *pe.Line
+	}
+	return e
+}
+
+// checkTokens finds unbalanced braces and a missing end before the text is put
+// between the braces of its context.
+func checkTokens(name string, data []byte) error {
+	var last crossplane.NgxToken
+	var failed *Error
+	for t := range crossplane.Lex(bytes.NewReader(data)) {
+		switch {
+		case t.Error != nil && failed == nil:
+			failed = fromCrossplane(name, t.Error)
+		case t.IsQuoted || !strings.HasPrefix(t.Value, "#"):
+			last = t
+		}
+	}
+	switch {
+	case failed != nil:
+		return failed
+	case last.Value != "" && (last.IsQuoted || last.Value != ";" && last.Value != "}"):
+		e := &Error{What: `unexpected end of file, expecting ";" or "}"`, File: name, Line: last.Line}
+		if name == commandLine {
+			// nginx ends -g's text with a semicolon that is not there
+			e.Line = 0
+		}
+		return e
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package conf
+
+import (
+	"slices"
+	"strings"
+)
+
+// implemented lists the directives that culvert does, and says of each whether
+// it may stand more than once in a block.
+var implemented = map[string]struct{ repeatable bool }{
+	"absolute_redirect":       {},
+	"access_log":              {true},
+	"add_header":              {true},
+	"alias":                   {},
+	"client_header_timeout":   {},
+	"client_max_body_size":    {},
+	"daemon":                  {},
+	"default_type":            {},
+	"error_log":               {true},
+	"error_page":              {true},
+	"events":                  {},
+	"expires":                 {},
+	"http":                    {},
+	"http2":                   {},
+	"ignore_invalid_headers":  {},
+	"include":                 {true},
+	"index":                   {true},
+	"internal":                {},
+	"ip_hash":                 {},
+	"keepalive_timeout":       {},
+	"listen":                  {true},
+	"location":                {true},
+	"log_format":              {true},
+	"map":                     {true},
+	"merge_slashes":           {},
+	"pid":                     {},
+	"port_in_redirect":        {},
+	"proxy_connect_timeout":   {},
+	"proxy_hide_header":       {true},
+	"proxy_http_version":      {},
+	"proxy_pass":              {},
+	"proxy_pass_header":       {true},
+	"proxy_read_timeout":      {},
+	"proxy_redirect":          {true},
+	"proxy_set_header":        {true},
+	"recursive_error_pages":   {},
+	"return":                  {true},
+	"root":                    {},
+	"server":                  {true},
+	"server_name":             {true},
+	"server_name_in_redirect": {},
+	"ssl_certificate":         {true},
+	"ssl_certificate_key":     {true},
+	"ssl_protocols":           {},
+	"try_files":               {},
+	"types":                   {true},
+	"underscores_in_headers":  {},
+	"upstream":                {true},
+}
+
+// Supported returns the names of the directives that culvert does, sorted.
+func Supported() []string {
+	var names []string
+	for name := range implemented {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// classOf says what d is to culvert, and why if it is a no-op or if only this
+// value of it is refused.
+func classOf(d *Directive) (Class, string) {
+	if _, ok := implemented[d.Name]; ok {
+		return Implemented, ""
+	}
+	if reason, ok := noOps[d.Name]; ok {
+		return NoOp, reason
+	}
+	if values, ok := harmless[d.Name]; ok {
+		if value := strings.Join(d.Args, " "); slices.Contains(values, value) {
+			return NoOp, "that is what culvert does anyway"
+		}
+		return Refused, "only " + strings.Join(values, ", ")
+	}
+	return Refused, ""
+}
+
+// repeatable says whether a block may hold the directive more than once.
+func repeatable(name string) bool {
+	if d, ok := implemented[name]; ok {
+		return d.repeatable
+	}
+	switch name {
+	case "load_module", "debug_connection", "env", "worker_cpu_affinity", "gzip_disable", "proxy_next_upstream":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,151 @@
+package conf
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	crossplane "github.com/nginxinc/nginx-go-crossplane"
+)
+
+// walk turns one file's parsed directives into ours, in the order of the
+// file, so that the first fault is the one that is reported.
+type walk struct {
+	*parser
+	file string
+	errs []*Error // what crossplane found in this file, in order
+}
+
+func (w *walk) directives(parsed crossplane.Directives, blocks []string) ([]*Directive, error) {
+	out := []*Directive{}
+	for _, c := range parsed {
+		if len(w.errs) > 0 && w.errs[0].Line < c.Line {
+			return nil, w.errs[0]
+		}
+		d := w.convert(c)
+		if d.Name == "include" {
+			included, err := w.include(d, blocks)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, included...)
+			continue
+		}
+		if err := w.classify(d, blocks); err != nil {
+			return nil, err
+		}
+		if c.Block != nil {
+			inner, err := w.directives(c.Block, append(slices.Clip(blocks), d.Name))
+			if err != nil {
+				return nil, err
+			}
+			d.Block = inner
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+func (w *walk) convert(c *crossplane.Directive) *Directive {
+	d := &Directive{Name: unescape(c.Directive), File: w.file, Line: c.Line}
+	if w.file == commandLine {
+		d.Line = 0
+	}
+	for _, a := range c.Args {
+		d.Args = append(d.Args, unescape(a))
+	}
+	return d
+}
+
+// classify notes what d is to culvert and refuses it if it is nothing. What
+// stands in the body of map or types is no directive.
+func (w *walk) classify(d *Directive, blocks []string) error {
+	if isData(blocks) {
+		return nil
+	}
+	class, reason := classOf(d)
+	w.tree.Notes = append(w.tree.Notes, Note{
+		Directive: d.Name, Class: class, Reason: reason, File: d.File, Line: d.Line,
+	})
+	if class != Refused {
+		return nil
+	}
+	if reason != "" {
+		return d.Errorf("directive \"%s\" is not supported by culvert yet (%s)", d.Name, reason)
+	}
+	return d.Errorf("directive \"%s\" is not supported by culvert yet", d.Name)
+}
+
+func isData(blocks []string) bool {
+	if len(blocks) == 0 {
+		return false
+	}
+	last := blocks[len(blocks)-1]
+	return last == "map" || last == "types"
+}
+
+// include reads the files that d names into d's place.
+func (w *walk) include(d *Directive, blocks []string) ([]*Directive, error) {
+	if len(d.Args) != 1 {
+		return nil, d.Errorf("invalid number of arguments in \"%s\" directive", d.Name)
+	}
+	pattern := d.Args[0]
+	if !filepath.IsAbs(pattern) {
+		pattern = filepath.Join(w.dir, pattern)
+	}
+	names := []string{pattern}
+	if strings.ContainsAny(pattern, "*?[") {
+		found, err := filepath.Glob(pattern) // sorted; none is no error, as in nginx
+		if err != nil {
+			return nil, d.Errorf("%s", openError(pattern, err))
+		}
+		names = found
+	}
+	w.tree.Notes = append(w.tree.Notes, Note{Directive: d.Name, Class: Implemented, File: d.File, Line: d.Line})
+	var out []*Directive
+	for _, name := range names {
+		if slices.Contains(w.stack, name) {
+			return nil, d.Errorf("cycle of includes: \"%s\" includes itself", name)
+		}
+		data, err := w.readFile(name)
+		if err != nil {
+			return nil, d.Errorf("%s", openError(name, err))
+		}
+		included, err := w.source(name, data, blocks)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, included...)
+	}
+	return out, nil
+}
+
+// openError words the failure to read a file as nginx does: the system call,
+// the file, the error's number and the C library's text.
+func openError(name string, err error) string {
+	call := "open()"
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) && pe.Op == "read" {
+		call = "pread()"
+	}
+	return fmt.Sprintf("%s \"%s\" failed (%s)", call, name, Errno(err))
+}
+
+// Errno words a system error as nginx does: "2: No such file or directory".
+func Errno(err error) string {
+	var no syscall.Errno
+	switch {
+	case errors.As(err, &no):
+	case errors.Is(err, fs.ErrNotExist):
+		no = syscall.ENOENT
+	case errors.Is(err, fs.ErrPermission):
+		no = syscall.EACCES
+	default:
+		return err.Error()
+	}
+	text := no.Error()
+	return fmt.Sprintf("%d: %s", int(no), strings.ToUpper(text[:1])+text[1:])
+}
