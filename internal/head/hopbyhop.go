@@ -58,9 +58,9 @@ func endToEnd(name string) bool {
 	return strings.HasPrefix(name, "Sec-")
 }
 
-// hasToken says whether one of the comma-separated lists holds token, in any
+// HasToken says whether one of the comma-separated lists holds token, in any
 // case.
-func hasToken(lines []string, token string) bool {
+func HasToken(lines []string, token string) bool {
 	for _, line := range lines {
 		for item := range strings.SplitSeq(line, ",") {
 			if strings.EqualFold(textproto.TrimString(item), token) {

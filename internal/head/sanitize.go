@@ -15,10 +15,8 @@ import "net/http"
 // would hide the requests that follow from every filter.
 func SanitizeRequest(r *http.Request, protocols []string) (protocol string) {
 	h := r.Header
-	if r.ProtoMajor == 1 && r.ProtoMinor >= 1 { // RFC 9110 section 7.8: ignore Upgrade in HTTP/1.0
-		protocol = requestedProtocol(h, protocols)
-	}
-	trailers := hasToken(h["Te"], "trailers")
+	protocol = RequestedProtocol(r, protocols)
+	trailers := HasToken(h["Te"], "trailers")
 	RemoveHopByHop(h)
 	if trailers {
 		h["Te"] = []string{"trailers"}

@@ -10,10 +10,12 @@ import (
 // 12 characters.
 const maxProtocolLen = 64
 
-// requestedProtocol picks the one protocol that a request's head asks to
-// switch to, as SanitizeRequest describes.
-func requestedProtocol(h http.Header, allowed []string) string {
-	if len(h["Upgrade"]) == 0 || !hasToken(h["Connection"], "upgrade") {
+// RequestedProtocol picks the one protocol that r asks to switch to, as
+// SanitizeRequest describes. Upgrade means nothing in HTTP/1.0 (RFC 9110 section
+// 7.8) and does not exist in HTTP/2.
+func RequestedProtocol(r *http.Request, allowed []string) string {
+	h := r.Header
+	if r.ProtoMajor != 1 || r.ProtoMinor < 1 || len(h["Upgrade"]) == 0 || !HasToken(h["Connection"], "upgrade") {
 		return ""
 	}
 	first := ""
@@ -21,7 +23,7 @@ func requestedProtocol(h http.Header, allowed []string) string {
 		for item := range strings.SplitSeq(line, ",") {
 			name := textproto.TrimString(item)
 			switch {
-			case !validProtocol(name) || hidesRequests(name):
+			case !Forwardable(name):
 			case allowed != nil && !containsFold(allowed, name):
 			case allowed != nil || strings.EqualFold(name, "websocket"):
 				return name
@@ -32,6 +34,10 @@ func requestedProtocol(h http.Header, allowed []string) string {
 	}
 	return first
 }
+
+// Forwardable says whether protocol is well-formed and one that may ever be
+// switched to.
+func Forwardable(protocol string) bool { return validProtocol(protocol) && !hidesRequests(protocol) }
 
 // hidesRequests says whether a connection switched to the protocol would carry
 // further HTTP requests that no filter sees.

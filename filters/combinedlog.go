@@ -1,0 +1,74 @@
+package filters
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+)
+
+// CombinedLog returns a filter that writes one line for each request to w in
+// nginx's "combined" format:
+//
+//	$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"
+//
+// The line is written in one Write when the answer has ended; writes never
+// overlap. Bytes outside of printable ASCII, quotes and backslashes are written as
+// \xHH, as nginx escapes them, so that a request can't forge a line. An error of
+// w is ignored: a full disk must not stop the traffic.
+func CombinedLog(w io.Writer) Filter {
+	var mu sync.Mutex
+	return logAtEnd(func(r *http.Request, e logEntry) {
+		line := combinedLine(make([]byte, 0, 256), r, e)
+		mu.Lock()
+		defer mu.Unlock()
+		_, _ = w.Write(line)
+	})
+}
+
+func combinedLine(b []byte, r *http.Request, e logEntry) []byte {
+	user, _, _ := r.BasicAuth()
+	b = appendEscaped(b, clientHost(r))
+	b = append(b, " - "...)
+	b = appendEscaped(b, user)
+	b = append(b, " ["...)
+	b = e.start.Add(e.duration).AppendFormat(b, "02/Jan/2006:15:04:05 -0700")
+	b = append(b, `] "`...)
+	b = appendEscaped(b, r.Method+" "+r.RequestURI+" "+r.Proto)
+	b = append(b, `" `...)
+	b = strconv.AppendInt(b, int64(e.status), 10)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, e.Bytes, 10)
+	b = append(b, ` "`...)
+	b = appendEscaped(b, r.Referer())
+	b = append(b, `" "`...)
+	b = appendEscaped(b, r.UserAgent())
+	return append(b, '"', '\n')
+}
+
+// appendEscaped escapes as ngx_http_log_escape does; an absent value is "-".
+func appendEscaped(b []byte, s string) []byte {
+	if s == "" {
+		return append(b, '-')
+	}
+	const hex = "0123456789ABCDEF"
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < 0x20 || c >= 0x7f || c == '"' || c == '\\':
+			b = append(b, '\\', 'x', hex[c>>4], hex[c&15])
+		default:
+			b = append(b, c)
+		}
+	}
+	return b
+}
+
+// clientHost is the address of the connection's other end, without the port.
+func clientHost(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}

@@ -1,0 +1,47 @@
+package proxy
+
+import (
+	"net/http"
+
+	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+// Error says what failed in an exchange, against which target, and what had
+// been sent by then. Find it with errors.As; Status gives the status to answer
+// with. Its fields are Kind, Target, Wrote, HeadSent and Err.
+type Error = fault.Error
+
+// Kind says what failed.
+type Kind = fault.Kind
+
+// The kinds of failure, with the status that each maps to.
+const (
+	ClientGone      = fault.ClientGone      // 499, logged and never sent
+	BadRequest      = fault.BadRequest      // 400
+	Forbidden       = fault.Forbidden       // 403
+	UpgradeRequired = fault.UpgradeRequired // 426
+	BodyTooLarge    = fault.BodyTooLarge    // 413
+	NoTarget        = fault.NoTarget        // 503
+	DialFailed      = fault.Dial            // 502
+	HeadInvalid     = fault.Head            // 502
+	HandshakeFailed = fault.Handshake       // 502
+	Timeout         = fault.Timeout         // 504
+	BodyBroken      = fault.Body            // none: the answer is aborted
+)
+
+// fail tells the failure and ends the answer.
+func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err *Error) {
+	if p.onError != nil {
+		p.onError(r, err)
+	}
+	if err.HeadSent || err.Kind == ClientGone {
+		panic(http.ErrAbortHandler)
+	}
+	p.errorHandler(w, r, err)
+}
+
+// writeError is the default ErrorHandler.
+func writeError(w http.ResponseWriter, _ *http.Request, err *Error) {
+	wsupgrade.Refuse(w, err)
+}

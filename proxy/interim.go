@@ -1,0 +1,56 @@
+package proxy
+
+import (
+	"maps"
+	"net/http"
+	"net/textproto"
+	"sync"
+
+	"github.com/culvert-go/culvert/internal/head"
+)
+
+// interimRelay passes interim answers on as they come. net/http calls it on
+// a goroutine of the transport, which may outlive RoundTrip: after finish it
+// touches the writer no more.
+type interimRelay struct {
+	w    http.ResponseWriter
+	in   *http.Request
+	mu   sync.Mutex
+	done bool
+}
+
+// relay sends one interim answer with the target's fields only: what filters
+// have put into Header is meant for the final answer, and must neither go out
+// early nor be lost (golang/go#81207, #81319).
+func (i *interimRelay) relay(status int, fields textproto.MIMEHeader) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.done || !i.wanted(status) {
+		return nil
+	}
+	interim := http.Header(fields).Clone()
+	head.SanitizeResponse(status, interim, "")
+	h := i.w.Header()
+	kept := maps.Clone(h)
+	clear(h)
+	maps.Copy(h, interim)
+	i.w.WriteHeader(status)
+	clear(h)
+	maps.Copy(h, kept)
+	return nil
+}
+
+// wanted says whether the client understands the interim answer: HTTP/1.0
+// knows none (RFC 9110 section 15.2), and a 100 is for those who asked.
+func (i *interimRelay) wanted(status int) bool {
+	if !i.in.ProtoAtLeast(1, 1) {
+		return false
+	}
+	return status != http.StatusContinue || i.in.Header.Get("Expect") != ""
+}
+
+func (i *interimRelay) finish() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.done = true
+}

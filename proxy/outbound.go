@@ -1,0 +1,116 @@
+package proxy
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/culvert-go/culvert/internal/head"
+)
+
+// Outbound is a request on its way to a target, as Options.Rewrite sees it.
+type Outbound struct {
+	// In is the client's request as the filters left it. It must not be changed.
+	In *http.Request
+	// Out is the request that will be sent. Its fields are In's without those
+	// that belong to the client's connection, and without Forwarded and
+	// X-Forwarded-For, -Host and -Proto, which a client could have made up.
+	//
+	// Out.URL.Path, RawPath and RawQuery are what the client sent. RawPath, where
+	// it decodes to Path, goes out byte for byte; Out.URL.Opaque, if the hook sets
+	// it, goes out instead of the path. Out.URL.Host is overwritten by the target's
+	// address. Out.Host is the Host field; "" sends the target's address.
+	Out *http.Request
+}
+
+// forwarded are the fields in which a client could claim to be a proxy.
+var forwarded = [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
+
+// newOutbound copies in for one exchange. protocol is what in is upgraded to.
+func newOutbound(in *http.Request, protocol, scheme string) *Outbound {
+	if in.Trailer == nil && in.ContentLength < 0 {
+		in.Trailer = make(http.Header) // shared with out, for trailers that were not announced
+	}
+	out := in.WithContext(in.Context())
+	out.URL = &url.URL{
+		Scheme:     scheme,
+		Path:       in.URL.Path,
+		RawPath:    in.URL.RawPath,
+		ForceQuery: in.URL.ForceQuery,
+		RawQuery:   in.URL.RawQuery,
+	}
+	out.Header = in.Header.Clone()
+	if out.Header == nil {
+		out.Header = make(http.Header)
+	}
+	allowed := []string{}
+	if protocol != "" {
+		allowed = append(allowed, protocol)
+	}
+	head.SanitizeRequest(out, allowed)
+	for _, name := range forwarded {
+		delete(out.Header, name)
+	}
+	if _, ok := out.Header["User-Agent"]; !ok {
+		out.Header["User-Agent"] = []string{""} // keep net/http from inventing one
+	}
+	out.Close = false
+	out.RequestURI = ""
+	return &Outbound{In: in, Out: out}
+}
+
+// SetXForwarded sets X-Forwarded-For to the client's address, X-Forwarded-Host
+// to the Host that it asked for and X-Forwarded-Proto to "https" or "http". It
+// trusts nothing that the client claimed.
+func (o *Outbound) SetXForwarded() {
+	if host, _, err := net.SplitHostPort(o.In.RemoteAddr); err == nil {
+		o.Out.Header["X-Forwarded-For"] = []string{host}
+	}
+	o.Out.Header["X-Forwarded-Host"] = []string{o.In.Host}
+	proto := "http"
+	if o.In.TLS != nil {
+		proto = "https"
+	}
+	o.Out.Header["X-Forwarded-Proto"] = []string{proto}
+}
+
+// settle fixes the bytes of the request target. net/http would encode a path
+// anew that is not in its own normal form, so the raw path goes into Opaque.
+func (o *Outbound) settle() {
+	u := o.Out.URL
+	if u.Opaque != "" {
+		return
+	}
+	raw := rawPath(u)
+	if !strings.HasPrefix(raw, "//") {
+		u.Opaque = raw
+		return
+	}
+	// An Opaque that starts with "//" would be taken for an authority. Where
+	// net/http's own encoding gives other bytes, the absolute form keeps them;
+	// every server must accept it (RFC 9112 section 3.2.2).
+	if u.EscapedPath() != raw {
+		host := o.Out.Host
+		if host == "" {
+			host = u.Host
+		}
+		u.Opaque = "//" + host + raw
+	}
+}
+
+// rawPath returns the path's bytes as they came. url.Parse keeps them in
+// RawPath exactly where they differ from the default encoding of Path; a filter
+// that changed Path alone has left a RawPath that no longer counts.
+func rawPath(u *url.URL) string {
+	if u.RawPath != "" {
+		if path, err := url.PathUnescape(u.RawPath); err == nil && path == u.Path {
+			return u.RawPath
+		}
+		return (&url.URL{Path: u.Path}).EscapedPath()
+	}
+	if u.Path == "" {
+		return "/"
+	}
+	return u.EscapedPath()
+}

@@ -1,0 +1,99 @@
+package wsupgrade
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/head"
+)
+
+// Options configures a Forwarder. The zero value forwards WebSocket from the
+// site's own pages and from clients that are no browsers.
+type Options struct {
+	// Protocols are the protocols that may be upgraded to, compared without
+	// case. nil means "websocket". A request for another one is treated as a
+	// plain request. h2c, HTTP and TLS are an error of New: requests inside of
+	// them would pass every filter unseen.
+	Protocols []string
+	// Dial makes the connection to the target; nil means a net.Dialer.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// TLSConfig is for targets whose URL says https or wss; nil verifies the
+	// certificate against the system's roots and the target's host.
+	TLSConfig *tls.Config
+	// HandshakeTimeout bounds dialling, the TLS handshake and the head of the
+	// target's answer together. 0 means 10 seconds.
+	HandshakeTimeout time.Duration
+	// MaxHeadBytes bounds the head of the target's answer, interim answers
+	// included. 0 means 64 KiB.
+	MaxHeadBytes int
+	// CheckOrigin says whether a WebSocket may be opened by the page that the
+	// Origin field names. nil means: if there is an Origin, its host must be the
+	// request's Host. Letting everyone in lets any page that a user visits
+	// speak to the target with the user's cookies.
+	CheckOrigin func(*http.Request) bool
+}
+
+// Forwarder forwards upgrades. It is safe for concurrent use.
+type Forwarder struct {
+	protocols   []string
+	dial        func(ctx context.Context, network, addr string) (net.Conn, error)
+	tlsConfig   *tls.Config
+	timeout     time.Duration
+	maxHead     int
+	checkOrigin func(*http.Request) bool
+}
+
+// Error says what failed; see proxy.Error, which is the same type. Its fields
+// are Kind, Target, Wrote, HeadSent and Err.
+type Error = fault.Error
+
+// New checks the options and returns the forwarder.
+func New(o Options) (*Forwarder, error) {
+	if o.HandshakeTimeout < 0 || o.MaxHeadBytes < 0 {
+		return nil, fmt.Errorf("wsupgrade: negative limit: HandshakeTimeout %v, MaxHeadBytes %d", o.HandshakeTimeout, o.MaxHeadBytes)
+	}
+	f := &Forwarder{
+		protocols:   []string{"websocket"},
+		dial:        o.Dial,
+		tlsConfig:   o.TLSConfig,
+		timeout:     o.HandshakeTimeout,
+		maxHead:     o.MaxHeadBytes,
+		checkOrigin: o.CheckOrigin,
+	}
+	if o.Protocols != nil {
+		f.protocols = slices.Clone(o.Protocols)
+	}
+	for _, protocol := range f.protocols {
+		if !head.Forwardable(protocol) {
+			return nil, fmt.Errorf("wsupgrade: protocol %q can't be forwarded", protocol)
+		}
+	}
+	if f.dial == nil {
+		f.dial = (&net.Dialer{}).DialContext
+	}
+	if f.timeout == 0 {
+		f.timeout = 10 * time.Second
+	}
+	if f.maxHead == 0 {
+		f.maxHead = 64 << 10
+	}
+	if f.checkOrigin == nil {
+		f.checkOrigin = sameOrigin
+	}
+	return f, nil
+}
+
+// Protocol returns the allowed protocol that r asks to switch to, "" if r is a
+// plain request. It changes nothing.
+func (f *Forwarder) Protocol(r *http.Request) string {
+	return head.RequestedProtocol(r, f.protocols)
+}
+
+func isWebSocket(protocol string) bool { return strings.EqualFold(protocol, "websocket") }

@@ -1,0 +1,91 @@
+package wsupgrade
+
+import (
+	"crypto/sha1"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/textproto"
+	"strings"
+
+	"github.com/culvert-go/culvert/internal/head"
+)
+
+// validate checks the target's 101 against what out asked for (RFC 6455 section
+// 4.1, the client's part). No other proxy does so for Accept; a target that
+// does not speak the protocol would otherwise get the client's bytes as if they
+// were meant for it.
+func validate(resp *http.Response, out *http.Request, protocol string) error {
+	if got := resp.Header["Upgrade"]; len(got) != 1 || !strings.EqualFold(textproto.TrimString(got[0]), protocol) {
+		return fmt.Errorf("101 with Upgrade %q, asked for %q", got, protocol)
+	}
+	if !head.HasToken(resp.Header["Connection"], "upgrade") {
+		return fmt.Errorf("101 with Connection %q", resp.Header["Connection"])
+	}
+	if !isWebSocket(protocol) {
+		return nil
+	}
+	if got := resp.Header["Sec-Websocket-Accept"]; len(got) != 1 || got[0] != acceptFor(out.Header.Get("Sec-WebSocket-Key")) {
+		return fmt.Errorf("101 with Sec-WebSocket-Accept %q", got)
+	}
+	if err := validateSubprotocol(resp.Header, out.Header); err != nil {
+		return err
+	}
+	return validateExtensions(resp.Header, out.Header)
+}
+
+// validateSubprotocol wants one that was offered. An empty field, which some
+// servers send and browsers refuse, is removed.
+func validateSubprotocol(got, offered http.Header) error {
+	const field = "Sec-Websocket-Protocol"
+	values := got[field]
+	if len(values) == 0 {
+		return nil
+	}
+	if len(values) != 1 {
+		return errors.New("101 with several Sec-WebSocket-Protocol fields")
+	}
+	if values[0] == "" {
+		delete(got, field)
+		return nil
+	}
+	for _, line := range offered[field] {
+		for item := range strings.SplitSeq(line, ",") {
+			if textproto.TrimString(item) == values[0] {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("101 with subprotocol %q, which was not offered", values[0])
+}
+
+// validateExtensions wants extensions that were offered; their parameters are
+// the two ends' own matter.
+func validateExtensions(got, offered http.Header) error {
+	const field = "Sec-Websocket-Extensions"
+	offers := extensionNames(offered[field])
+	for name := range extensionNames(got[field]) {
+		if !offers[name] {
+			return fmt.Errorf("101 with extension %q, which was not offered", name)
+		}
+	}
+	return nil
+}
+
+func extensionNames(lines []string) map[string]bool {
+	names := make(map[string]bool)
+	for _, line := range lines {
+		for item := range strings.SplitSeq(line, ",") {
+			name, _, _ := strings.Cut(item, ";")
+			names[textproto.TrimString(name)] = true
+		}
+	}
+	return names
+}
+
+// acceptFor computes Sec-WebSocket-Accept (RFC 6455 section 4.2.2).
+func acceptFor(key string) string {
+	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
