@@ -1,0 +1,117 @@
+package cachectl
+
+import (
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Response is what a rule may look at and change: the final head of an answer and
+// the request that it answers.
+type Response struct {
+	// Request is the request that is answered; nil is treated as a GET of "/".
+	Request *http.Request
+	// Status is the status of the final head.
+	Status int
+	// Header holds the fields of the head. Apply changes it.
+	Header http.Header
+}
+
+// Match says whether a rule is for an answer. It must be safe for concurrent use.
+type Match func(*Response) bool
+
+// Any matches every answer.
+func Any() Match { return func(*Response) bool { return true } }
+
+// Status matches answers with one of the codes.
+func Status(codes ...int) Match {
+	return func(r *Response) bool { return slices.Contains(codes, r.Status) }
+}
+
+// Class matches answers whose status begins with one of the digits: Class(4, 5)
+// matches every error.
+func Class(digits ...int) Match {
+	return func(r *Response) bool { return slices.Contains(digits, r.Status/100) }
+}
+
+// Method matches answers to requests with one of the methods.
+func Method(methods ...string) Match {
+	return func(r *Response) bool {
+		if r.Request == nil {
+			return slices.Contains(methods, http.MethodGet)
+		}
+		return slices.Contains(methods, r.Request.Method)
+	}
+}
+
+// Path matches the decoded path of the request's URL against a pattern of
+// path.Match, in which * stops at a slash. A pattern that ends in "/**" matches
+// everything below. A malformed pattern matches nothing.
+//
+// Prefer it to ContentType for assets: a 304 carries no Content-Type.
+func Path(pattern string) Match {
+	if below, ok := strings.CutSuffix(pattern, "/**"); ok {
+		return func(r *Response) bool { return strings.HasPrefix(requestPath(r), below+"/") }
+	}
+	return func(r *Response) bool {
+		ok, err := path.Match(pattern, requestPath(r))
+		return ok && err == nil
+	}
+}
+
+// Extension matches requests whose path ends in one of the extensions, in any
+// case; they are given with their dot: Extension(".css", ".js").
+func Extension(extensions ...string) Match {
+	return func(r *Response) bool {
+		got := path.Ext(requestPath(r))
+		return got != "" && slices.ContainsFunc(extensions, func(want string) bool { return strings.EqualFold(got, want) })
+	}
+}
+
+// ContentType matches answers of one of the media types, without parameters and
+// in any case; "text/*" matches all of text.
+func ContentType(types ...string) Match {
+	return func(r *Response) bool {
+		got, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+		got = strings.ToLower(strings.TrimSpace(got))
+		return got != "" && slices.ContainsFunc(types, func(want string) bool { return matchesType(got, strings.ToLower(want)) })
+	}
+}
+
+func matchesType(got, want string) bool {
+	if class, ok := strings.CutSuffix(want, "/*"); ok {
+		return strings.HasPrefix(got, class+"/")
+	}
+	return got == want
+}
+
+// Has matches answers that carry the field.
+func Has(field string) Match {
+	key := http.CanonicalHeaderKey(field)
+	return func(r *Response) bool { return len(r.Header[key]) > 0 }
+}
+
+// And matches if all matches do; with none, always.
+func And(matches ...Match) Match {
+	return func(r *Response) bool {
+		return !slices.ContainsFunc(matches, func(m Match) bool { return !m(r) })
+	}
+}
+
+// Or matches if one of the matches does; with none, never.
+func Or(matches ...Match) Match {
+	return func(r *Response) bool {
+		return slices.ContainsFunc(matches, func(m Match) bool { return m(r) })
+	}
+}
+
+// Not matches if m does not.
+func Not(m Match) Match { return func(r *Response) bool { return !m(r) } }
+
+func requestPath(r *Response) string {
+	if r.Request == nil || r.Request.URL == nil {
+		return "/"
+	}
+	return r.Request.URL.Path
+}

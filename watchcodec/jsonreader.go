@@ -1,0 +1,126 @@
+package watchcodec
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// DefaultMaxFrame is the limit of a frame in bytes that NewJSONReader takes for
+// 0: 16 MiB. An object in etcd has at most 1.5 MiB unless the limit was raised.
+const DefaultMaxFrame = 16 << 20
+
+// ErrFrameTooLarge is the error of a frame over the limit.
+var ErrFrameTooLarge = errors.New("watchcodec: frame over the limit")
+
+// SyntaxError is the error of bytes that can't begin a frame.
+type SyntaxError struct {
+	// Offset is the place in the stream, in bytes.
+	Offset int64
+	// Byte is what stands there.
+	Byte byte
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("watchcodec: byte %q at offset %d begins no JSON object", e.Byte, e.Offset)
+}
+
+// JSONReader cuts a stream of concatenated JSON objects into frames, one object
+// each, compact or over several lines, however the reads fall. It looks for the
+// end of an object and at nothing else: what is inside is not validated.
+//
+// A JSONReader must not be used by several goroutines at once.
+type JSONReader struct {
+	src     io.Reader
+	max     int
+	buf     []byte // buf[start:end] is what was read and not returned
+	start   int
+	end     int
+	scanned int   // buf[start:scanned] has been looked at
+	offset  int64 // of buf[0] in the stream
+	scan    scanner
+	err     error
+}
+
+// NewJSONReader returns a reader of src with frames of at most maxFrame bytes; 0
+// means DefaultMaxFrame. The memory that it holds grows with the largest frame
+// that it has met.
+func NewJSONReader(src io.Reader, maxFrame int) *JSONReader {
+	if maxFrame <= 0 {
+		maxFrame = DefaultMaxFrame
+	}
+	return &JSONReader{src: src, max: maxFrame, buf: make([]byte, min(4<<10, maxFrame))}
+}
+
+// Next returns the next frame, from its opening to its closing brace. The bytes
+// are valid until the next call.
+//
+// At the end of the stream the error is io.EOF, within a frame
+// io.ErrUnexpectedEOF; a frame over the limit is ErrFrameTooLarge, anything but
+// white space between frames a *SyntaxError. An error stays.
+func (r *JSONReader) Next() ([]byte, error) {
+	for r.err == nil {
+		frame, err := r.cut()
+		if frame != nil {
+			return frame, nil
+		}
+		if r.err = err; err == nil {
+			r.err = r.fill()
+		}
+	}
+	return nil, r.err
+}
+
+// cut returns the next frame if the buffer holds all of it.
+func (r *JSONReader) cut() ([]byte, error) {
+	if r.scan.depth == 0 {
+		for r.start < r.end && isSpace(r.buf[r.start]) {
+			r.start++
+		}
+		r.scanned = r.start
+		if r.start < r.end && r.buf[r.start] != '{' {
+			return nil, &SyntaxError{r.offset + int64(r.start), r.buf[r.start]}
+		}
+	}
+	n, complete := r.scan.skip(r.buf[r.scanned:r.end])
+	r.scanned += n
+	if r.scanned-r.start > r.max {
+		return nil, ErrFrameTooLarge
+	}
+	if !complete {
+		return nil, nil
+	}
+	frame := r.buf[r.start:r.scanned:r.scanned]
+	r.start = r.scanned
+	return frame, nil
+}
+
+// fill reads once, after it has made room.
+func (r *JSONReader) fill() error {
+	if r.start > 0 {
+		copy(r.buf, r.buf[r.start:r.end])
+		r.offset += int64(r.start)
+		r.end -= r.start
+		r.scanned -= r.start
+		r.start = 0
+	}
+	if r.end == len(r.buf) {
+		if len(r.buf) > r.max {
+			return ErrFrameTooLarge
+		}
+		grown := make([]byte, min(2*len(r.buf), r.max+1))
+		copy(grown, r.buf)
+		r.buf = grown
+	}
+	n, err := r.src.Read(r.buf[r.end:])
+	r.end += n
+	switch {
+	case n > 0:
+		return nil // an error that came with bytes comes again
+	case err == io.EOF && r.scan.depth > 0:
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\r' || b == '\t' }
