@@ -1,0 +1,40 @@
+package culvert_test
+
+import (
+	"log"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/culvert-go/culvert/cachectl"
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/proxy"
+)
+
+// A gateway in front of two consoles: WebSockets pass, a client stays with its
+// console, each request is logged, no error page sticks in a browser.
+func Example() {
+	console, err := proxy.NewUpstream(
+		proxy.UpstreamOptions{Name: "console", Balance: proxy.IPHash},
+		proxy.Target{Addr: "127.0.0.1:9001"},
+		proxy.Target{Addr: "127.0.0.1:9002", MaxFails: 3, FailTimeout: 30 * time.Second},
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	gateway, err := proxy.New(proxy.Options{Upstream: console})
+	if err != nil {
+		log.Fatal(err)
+	}
+	unsticky, err := cachectl.New(cachectl.ErrorPages())
+	if err != nil {
+		log.Fatal(err)
+	}
+	chain := filters.NewChain(filters.AccessLog(slog.Default()), unsticky)
+	server := &http.Server{
+		Addr:              "127.0.0.1:8080",
+		Handler:           chain.Then(gateway),
+		ReadHeaderTimeout: 10 * time.Second,
+	}
+	log.Fatal(server.ListenAndServe())
+}
