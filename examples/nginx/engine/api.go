@@ -8,9 +8,11 @@
 package engine
 
 import (
+	"context"
 	"crypto/tls"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -38,9 +40,12 @@ type LoadOptions struct {
 
 // Listener is one socket of the configuration with what answers on it.
 type Listener struct {
-	// Address is host:port as net.Listen takes it, for "tcp"; "0.0.0.0:80"
-	// for every IPv4 address, "[::]:80" for IPv6. Equal addresses of two
-	// engines mean the same socket.
+	// Network is "tcp4" or "tcp6", for net.Listen: "[::]:80" is IPv6 alone, so
+	// that it can stand beside "0.0.0.0:80" (nginx's ipv6only=on).
+	Network string
+	// Address is host:port as net.Listen takes it: "0.0.0.0:80" for every IPv4
+	// address, "[::]:80" for every IPv6 address. Equal addresses of two engines
+	// mean the same socket.
 	Address string
 	// TLS is nil for cleartext. It picks the certificate by the client's
 	// server name.
@@ -55,6 +60,9 @@ type Listener struct {
 	// ReadHeaderTimeout bounds the reading of a request's head
 	// (client_header_timeout).
 	ReadHeaderTimeout time.Duration
+	// ConnContext is to be the http.Server's: it numbers connections for
+	// $connection. It may be left out; the numbers are 0 then.
+	ConnContext func(ctx context.Context, c net.Conn) context.Context
 	// Handler answers.
 	Handler http.Handler
 }

@@ -1,30 +1,106 @@
 package engine
 
 import (
-	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/culvert-go/culvert/cachectl"
+	"github.com/culvert-go/culvert/examples/nginx/conf"
+	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
 )
 
-// Engine is a loaded configuration.
+// Engine is a loaded configuration. Its methods may be called at any time and
+// from any goroutine; Reopen and Close one after the other.
 type Engine struct {
+	prefix    string
+	tree      *conf.Tree
 	listeners []Listener
 	settings  Settings
 	logger    *slog.Logger
+	files     logFiles
+
+	mu         sync.Mutex // guards what proxy_pass with variables makes on the way
+	transports map[transportKey]*http.Transport
+	errorPages func(http.Handler) http.Handler
 }
 
 // Load reads and compiles a configuration. Its error is an *Error wherever the
-// configuration is to blame, and prints as nginx's does.
+// configuration is to blame, and prints as nginx's does. Log files are opened;
+// sockets are not.
 func Load(o LoadOptions) (*Engine, error) {
-	return nil, errors.New("engine: being written")
+	prefix, err := filepath.Abs(o.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	stderr := o.Stderr
+	if stderr == nil {
+		stderr = os.Stderr
+	}
+	file := absolute(prefix, o.File)
+	tree, err := conf.Parse(conf.Options{File: file, Globals: o.Globals, ReadFile: o.ReadFile})
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		prefix:   prefix,
+		tree:     tree,
+		settings: Settings{Daemon: true, Notes: tree.Notes},
+		files:    logFiles{stderr: stderr},
+
+		transports: map[transportKey]*http.Transport{},
+	}
+	if e.errorPages, err = cachectl.New(cachectl.ErrorPages()); err != nil {
+		return nil, err
+	}
+	c := &compiler{
+		engine:  e,
+		prefix:  prefix,
+		confDir: filepath.Dir(file),
+		scope:   vars.NewScope(),
+		groups:  map[string]*group{},
+		run:     directives(),
+	}
+	errorLogName := o.ErrorLog
+	if errorLogName == "" {
+		errorLogName = logStderr
+	}
+	if err := c.mainContext(tree.Main, errorLogName); err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
 }
 
-// Reopen opens all log files again (signal USR1).
-func (e *Engine) Reopen() error { return nil }
+// setErrorLog makes log the main one.
+func (e *Engine) setErrorLog(log *errorLogger) {
+	e.logger = slog.New(log)
+	e.settings.ErrorLog = log.sinks[0].file.name
+}
+
+// Reopen opens all log files again (signal USR1). A file that can't be opened
+// stays as it is, and the first such error is returned.
+func (e *Engine) Reopen() error { return e.files.reopen() }
 
 // Close closes log files and idle connections to upstreams. Call it when no
 // request is in flight any more.
-func (e *Engine) Close() error { return nil }
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, t := range e.transports {
+		t.CloseIdleConnections()
+	}
+	e.files.close()
+	return nil
+}
 
 // Dump writes the configuration's files as nginx -T does.
-func (e *Engine) Dump(w io.Writer) {}
+func (e *Engine) Dump(w io.Writer) {
+	for _, f := range e.tree.Files {
+		fmt.Fprintf(w, "# configuration file %s:\n%s\n", f.Name, f.Data)
+	}
+}

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"path/filepath"
+
+	"github.com/culvert-go/culvert/examples/nginx/conf"
+	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
+)
+
+// compiler turns directives into what requests run through.
+type compiler struct {
+	engine  *Engine
+	prefix  string // what paths are relative to
+	confDir string // what ssl_certificate and include are relative to
+	scope   *vars.Scope
+	formats map[string]logFormat
+	groups  map[string]*group
+	servers []*server
+	run     map[string]compileFunc
+}
+
+// compileFunc compiles one directive into the level that it stands on.
+type compileFunc func(c *compiler, l *level, d *conf.Directive) error
+
+// directives says which function compiles a directive. Each stands in the file
+// of its name, or of its family's.
+func directives() map[string]compileFunc {
+	return map[string]compileFunc{
+		"absolute_redirect":       absoluteRedirect,
+		"access_log":              accessLog,
+		"add_header":              addHeader,
+		"alias":                   alias,
+		"client_header_timeout":   clientHeaderTimeout,
+		"client_max_body_size":    clientMaxBodySize,
+		"daemon":                  daemon,
+		"default_type":            defaultType,
+		"error_log":               errorLog,
+		"error_page":              errorPage,
+		"events":                  nothing, // holds no-ops only
+		"expires":                 expires,
+		"http":                    httpBlock,
+		"http2":                   http2,
+		"ignore_invalid_headers":  ignoreInvalidHeaders,
+		"index":                   index,
+		"internal":                internal,
+		"keepalive_timeout":       keepaliveTimeout,
+		"listen":                  listen,
+		"location":                nothing, // see locations
+		"log_format":              nothing, // see declare
+		"map":                     nothing, // see declare
+		"merge_slashes":           mergeSlashes,
+		"pid":                     pid,
+		"port_in_redirect":        portInRedirect,
+		"proxy_connect_timeout":   proxyConnectTimeout,
+		"proxy_hide_header":       proxyHideHeader,
+		"proxy_http_version":      proxyHTTPVersion,
+		"proxy_pass":              proxyPass,
+		"proxy_pass_header":       proxyPassHeader,
+		"proxy_read_timeout":      proxyReadTimeout,
+		"proxy_redirect":          proxyRedirect,
+		"proxy_set_header":        proxySetHeader,
+		"recursive_error_pages":   recursiveErrorPages,
+		"return":                  returnDirective,
+		"root":                    root,
+		"server":                  nothing, // see httpBlock
+		"server_name":             serverName,
+		"server_name_in_redirect": serverNameInRedirect,
+		"ssl_certificate":         sslCertificate,
+		"ssl_certificate_key":     sslCertificateKey,
+		"ssl_protocols":           sslProtocols,
+		"try_files":               tryFiles,
+		"types":                   types,
+		"underscores_in_headers":  underscoresInHeaders,
+		"upstream":                nothing, // see declare
+	}
+}
+
+func nothing(*compiler, *level, *conf.Directive) error { return nil }
+
+// block compiles the directives that stand on one level. What is not in the
+// table is a no-op: the parser has refused everything else.
+func (c *compiler) block(l *level, list []*conf.Directive) error {
+	for _, d := range list {
+		if compile, ok := c.run[d.Name]; ok {
+			if err := compile(c, l, d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// value compiles an argument with variables.
+func (c *compiler) value(d *conf.Directive, text string) (vars.Value, error) {
+	v, err := c.scope.Compile(text)
+	if err != nil {
+		return v, d.Errorf("%s", err)
+	}
+	return v, nil
+}
+
+// path makes a name absolute, relative to the prefix.
+func (c *compiler) path(name string) string { return absolute(c.prefix, name) }
+
+func absolute(dir, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(dir, name)
+}

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/culvert-go/culvert/examples/nginx/engine/route"
+	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
+	"github.com/culvert-go/culvert/filters"
+)
+
+// maxRedirects bounds the internal redirects of a request, as nginx does
+// (NGX_HTTP_MAX_URI_CHANGES).
+const maxRedirects = 10
+
+// exchange is one request on its way through the configuration.
+type exchange struct {
+	vars.Request
+	engine *Engine
+	server *server
+	level  *level              // the one that counts now
+	w      http.ResponseWriter // the client's
+
+	errStatus    int    // the status that an error page is sent with, 0 for its own
+	redirects    int    // internal redirects so far
+	failed       bool   // an error page has been chosen; another failure gets the built-in one
+	proxyURI     string // of a proxy_pass with variables
+	proxied      bool   // the answer is an upstream's
+	proxyFailure error  // why there is none
+}
+
+type exchangeKey struct{}
+
+// exchangeOf returns the exchange that ctx carries.
+func exchangeOf(ctx context.Context) *exchange {
+	x, _ := ctx.Value(exchangeKey{}).(*exchange)
+	return x
+}
+
+// enter makes the exchange of a request and puts it into the context.
+func (e *Engine) enter(k *socket, w http.ResponseWriter, r *http.Request) *exchange {
+	ctx, result := filters.WithResult(r.Context())
+	x := &exchange{engine: e, w: w}
+	x.Start = time.Now()
+	x.HTTP = r.WithContext(context.WithValue(ctx, exchangeKey{}, x))
+	x.Line = r.Method + " " + r.RequestURI + " " + r.Proto
+	x.HTTPS = r.TLS != nil
+	x.Conn = vars.ConnFrom(ctx)
+	x.Conn.Requests.Add(1)
+	x.Upstream = result
+	x.Header = w.Header()
+	x.RequestURI = requestTarget(r)
+	x.DocumentRoot = func(*vars.Request) string { return x.level.documentRoot(x) }
+	x.Filename = func(*vars.Request) string { return x.filename(x.URI) }
+	x.Host = hostName(r.Host)
+	s, groups, re := k.host(localIP(r)).choose(x.Host)
+	if re != nil {
+		x.Capture(groups, re.SubexpNames())
+	}
+	x.server, x.level, x.ServerName = s, s.level, s.firstName()
+	if x.Host == "" {
+		x.Host = x.ServerName
+	}
+	return x
+}
+
+// requestTarget is $request_uri: what the client sent, without the scheme and
+// the host of an absolute form.
+func requestTarget(r *http.Request) string {
+	target := r.RequestURI
+	if i := strings.Index(target, "://"); i > 0 && !strings.HasPrefix(target, "/") {
+		target = target[i+3:]
+		if i := strings.IndexAny(target, "/?#"); i >= 0 {
+			target = target[i:]
+		} else {
+			target = "/"
+		}
+		if target[0] != '/' {
+			target = "/" + target
+		}
+	}
+	return target
+}
+
+// split sets URI and Args from the target; false if the path is malformed.
+func (x *exchange) split() bool {
+	path, args := route.Split(x.RequestURI)
+	uri, err := route.Normalize(path, x.server.level.mergeSlashes)
+	if err != nil {
+		return false
+	}
+	x.URI, x.Args = uri, args
+	return true
+}

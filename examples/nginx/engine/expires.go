@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/culvert-go/culvert/cachectl"
+	"github.com/culvert-go/culvert/examples/nginx/conf"
+	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
+)
+
+// expiresRule is an expires: fixed, or evaluated for each answer if its time
+// has variables.
+type expiresRule struct {
+	fixed    *cachectl.Expires
+	variable *vars.Value
+	modified bool
+}
+
+// expires compiles "expires [modified] time|epoch|max|off".
+func expires(c *compiler, l *level, d *conf.Directive) error {
+	l.expires = expiresRule{modified: len(d.Args) == 2}
+	if len(d.Args) == 2 && d.Args[0] != "modified" {
+		return d.Errorf("invalid value \"%s\"", d.Args[0])
+	}
+	last := d.Args[len(d.Args)-1]
+	if strings.Contains(last, "$") {
+		v, err := c.value(d, last)
+		l.expires.variable = &v
+		return err
+	}
+	e, err := cachectl.ParseExpires(d.Args...)
+	if err != nil {
+		return d.Errorf("\"expires\" directive invalid value")
+	}
+	l.expires.fixed = &e
+	return nil
+}
+
+// applyExpires sets Expires and Cache-Control of a final head.
+func (l *level) applyExpires(x *exchange, h http.Header) {
+	if !cachectl.AddHeaderStatus(x.Status) {
+		return
+	}
+	if l.expires.fixed != nil {
+		l.expires.fixed.Apply(h, time.Now())
+		return
+	}
+	if l.expires.variable == nil {
+		return
+	}
+	args := []string{l.expires.variable.String(&x.Request)}
+	if l.expires.modified {
+		args = []string{"modified", args[0]}
+	}
+	if e, err := cachectl.ParseExpires(args...); err == nil { // anything else is "off"
+		e.Apply(h, time.Now())
+	}
+}

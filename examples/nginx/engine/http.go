@@ -1,0 +1,39 @@
+package engine
+
+import "github.com/culvert-go/culvert/examples/nginx/conf"
+
+// httpBlock compiles everything inside http. What may be used above its
+// definition is declared first; a level's own directives go before the blocks
+// inside, since those inherit them wherever they stand.
+func httpBlock(c *compiler, main *level, d *conf.Directive) error {
+	if err := c.declare(d.Block); err != nil {
+		return err
+	}
+	l := main.child()
+	if err := c.block(l, d.Block); err != nil {
+		return err
+	}
+	for _, s := range d.Block {
+		if s.Name != "server" {
+			continue
+		}
+		if err := c.server(l, s); err != nil {
+			return err
+		}
+	}
+	return c.listeners()
+}
+
+// declare makes variables, log formats and upstreams known.
+func (c *compiler) declare(list []*conf.Directive) error {
+	if err := c.declareCaptures(list); err != nil {
+		return err
+	}
+	if err := c.declareMaps(list); err != nil {
+		return err
+	}
+	if err := c.declareFormats(list); err != nil {
+		return err
+	}
+	return c.declareUpstreams(list)
+}

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
+)
+
+// level is what the directives of http, a server or a location come to, with
+// what the levels around it hand down. A request runs under one level at a
+// time; an internal redirect may change it.
+type level struct {
+	// handed down
+	absoluteRedirect bool
+	accessLogs       []accessLogger
+	addHeaders       []header
+	bodyLimit        int64 // 0 is none
+	defaultType      string
+	errorLog         *errorLogger
+	errorPages       []errorPageRule
+	expires          expiresRule
+	headTimeout      time.Duration
+	http2            bool
+	index            []vars.Value
+	invalidFields    bool // ignore_invalid_headers off
+	keepalive        time.Duration
+	mergeSlashes     bool
+	portInRedirect   bool
+	proxy            proxySettings
+	recursive        bool // recursive_error_pages
+	root             rootRule
+	serverNameFirst  bool // server_name_in_redirect
+	ssl              sslSettings
+	types            map[string]string
+	underscores      bool // underscores_in_headers
+
+	local
+	server *server         // nil on http's level
+	own    map[string]bool // the families that this very level has set
+}
+
+// local is what a level does not hand down.
+type local struct {
+	name     string // the location's name: its prefix or regular expression
+	kind     locationKind
+	internal bool
+	pass     *passRule
+	returns  *returnRule
+	tries    *tryRule
+}
+
+// newLevel returns http's level with nginx's defaults.
+func newLevel() *level {
+	return &level{
+		absoluteRedirect: true,
+		bodyLimit:        1 << 20,
+		defaultType:      "text/plain",
+		headTimeout:      time.Minute,
+		index:            []vars.Value{vars.Constant("index.html")},
+		keepalive:        75 * time.Second,
+		mergeSlashes:     true,
+		portInRedirect:   true,
+		proxy:            defaultProxySettings(),
+		root:             rootRule{value: vars.Constant("html")},
+		types:            defaultTypes(),
+	}
+}
+
+// child returns the level inside l, before any directive of its own.
+func (l *level) child() *level {
+	c := *l
+	c.local = local{}
+	c.own = nil
+	return &c
+}
+
+// first says whether the family has not been set on this very level yet. What
+// the levels around hand down is dropped then, as nginx does for every
+// directive that may be repeated.
+func (l *level) first(family string) bool {
+	if l.own[family] {
+		return false
+	}
+	if l.own == nil {
+		l.own = map[string]bool{}
+	}
+	l.own[family] = true
+	return true
+}

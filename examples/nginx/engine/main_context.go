@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"github.com/culvert-go/culvert/examples/nginx/conf"
+)
+
+func daemon(c *compiler, _ *level, d *conf.Directive) error {
+	c.engine.settings.Daemon = d.Flag()
+	return nil
+}
+
+func pid(c *compiler, _ *level, d *conf.Directive) error {
+	c.engine.settings.PIDFile = c.path(d.Args[0])
+	return nil
+}
+
+// mainContext compiles the main context; http goes last, since it inherits the
+// error log.
+func (c *compiler) mainContext(list []*conf.Directive, errorLogName string) error {
+	var events bool
+	var late, early []*conf.Directive
+	for _, d := range list {
+		events = events || d.Name == "events"
+		if d.Name == "http" {
+			late = append(late, d)
+		} else {
+			early = append(early, d)
+		}
+	}
+	main := newLevel()
+	if err := c.block(main, early); err != nil {
+		return err
+	}
+	if main.errorLog == nil {
+		d := &conf.Directive{Name: "error_log", Args: []string{errorLogName}}
+		if err := errorLog(c, main, d); err != nil {
+			return err
+		}
+	}
+	c.engine.setErrorLog(main.errorLog)
+	if err := c.block(main, late); err != nil {
+		return err
+	}
+	if !events {
+		return &conf.Error{What: "no \"events\" section in configuration"}
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package engine
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/culvert-go/culvert/examples/nginx/engine/route"
+	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
+	"github.com/culvert-go/culvert/proxy"
+)
+
+// upgradeFields are the Upgrade and Connection fields that a location sends.
+// An upgrade is forwarded if both say so, as in nginx: without them the
+// upstream gets a plain request.
+type upgradeFields struct{ upgrade, connection vars.Value }
+
+// finishFields puts nginx's defaults beside the proxy_set_header that count,
+// and takes those out that are not plain fields.
+func (p *passRule) finishFields(c *compiler) error {
+	host, err := c.value(p.at, "$proxy_host")
+	if err != nil {
+		return err
+	}
+	fields := []proxyField{{"Host", host}, {"Expect", vars.Value{}}}
+	for _, f := range p.level.proxy.fields {
+		switch f.name {
+		case "Upgrade":
+			p.wants.upgrade = f.value
+		case "Connection":
+			p.wants.connection = f.value
+		case "Content-Length", "Transfer-Encoding", "Te", "Trailer", "Keep-Alive":
+			// the framing is the proxy's: a wrong one smuggles a second request
+		default:
+			fields = append(fields, f)
+		}
+	}
+	p.fields = fields
+	return nil
+}
+
+// inbound is the request as the proxy gets it: if the configuration does not
+// send both upgrade fields it is a plain one.
+func (p *passRule) inbound(x *exchange) *http.Request {
+	if x.HTTP.Header["Upgrade"] == nil {
+		return x.HTTP
+	}
+	if p.wants.upgrade.String(&x.Request) != "" && hasToken(p.wants.connection.String(&x.Request), "upgrade") {
+		return x.HTTP
+	}
+	plain := x.HTTP.WithContext(x.HTTP.Context())
+	plain.Header = x.HTTP.Header.Clone()
+	plain.Header.Del("Upgrade")
+	plain.Header.Del("Connection")
+	return plain
+}
+
+func hasToken(list, token string) bool {
+	for item := range strings.SplitSeq(list, ",") {
+		if strings.EqualFold(strings.TrimSpace(item), token) {
+			return true
+		}
+	}
+	return false
+}
+
+// rewrite makes the outbound request what the configuration says.
+func (p *passRule) rewrite(x *exchange, o *proxy.Outbound) {
+	out := o.Out
+	// nginx passes what the client claims, unless the configuration says
+	// otherwise; the proxy has taken it out
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if lines := o.In.Header[name]; lines != nil {
+			out.Header[name] = lines
+		}
+	}
+	delete(out.Header, "Te")
+	set := map[string]bool{}
+	for _, f := range p.fields {
+		value := f.value.String(&x.Request)
+		switch {
+		case f.name == "Host":
+			out.Host = value
+		case !set[f.name]:
+			out.Header.Del(f.name)
+			fallthrough
+		default:
+			set[f.name] = true
+			if value != "" {
+				out.Header.Add(f.name, value)
+			}
+		}
+	}
+	if out.Header["Upgrade"] == nil && hasToken(p.wants.connection.String(&x.Request), "close") {
+		out.Close = true
+	}
+	if out.Header["User-Agent"] == nil {
+		out.Header["User-Agent"] = []string{""} // keep net/http from inventing one
+	}
+	p.target(x, out.URL)
+}
+
+// target sets path and query (ngx_http_proxy_create_request).
+func (p *passRule) target(x *exchange, u *url.URL) {
+	switch {
+	case p.dynamic != nil && x.proxyURI != "":
+		setTarget(u, safe(x.proxyURI))
+	case p.dynamic == nil && p.hasURI:
+		setTarget(u, withArgs(p.uri+p.rest(x), x.Args))
+	case x.Internal:
+		setTarget(u, withArgs(route.Escape(x.URI), x.Args))
+	default:
+		target, _, _ := strings.Cut(x.RequestURI, "#")
+		setTarget(u, target)
+	}
+}
+
+// rest is the path behind the location's name. It is escaped anew if the
+// client had escaped anything; else it goes as it came.
+func (p *passRule) rest(x *exchange) string {
+	rest := x.URI[min(len(p.level.name), len(x.URI)):]
+	path, _ := route.Split(x.RequestURI)
+	if x.Internal || strings.Contains(path, "%") {
+		return route.Escape(rest)
+	}
+	return rest
+}
+
+func withArgs(path, args string) string {
+	if args == "" {
+		return path
+	}
+	return path + "?" + args
+}
+
+// setTarget gives u the bytes of a request target.
+func setTarget(u *url.URL, target string) {
+	path, query, has := strings.Cut(target, "?")
+	u.RawQuery, u.ForceQuery = query, has && query == ""
+	if decoded, err := url.PathUnescape(path); err == nil {
+		u.Path, u.RawPath = decoded, path
+		return
+	}
+	u.Opaque = path
+}
+
+// safe escapes what would end the request line early: a decoded variable like
+// $uri may hold a line feed, and nginx sends it as it is.
+func safe(target string) string {
+	if !strings.HasPrefix(target, "/") {
+		target = "/" + target
+	}
+	var b strings.Builder
+	for i := range len(target) {
+		if c := target[i]; c <= ' ' || c == 0x7f {
+			b.WriteString(route.Escape(target[i : i+1]))
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/culvert-go/culvert/examples/nginx/conf"
+	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
+)
+
+// proxySettings are the proxy_ directives that a level hands down.
+type proxySettings struct {
+	connectTimeout time.Duration
+	readTimeout    time.Duration
+	fields         []proxyField
+	hide           map[string]bool // canonical names of the answer's fields that the client does not get
+	redirects      []redirectRule
+	redirectOff    bool // proxy_redirect off
+	redirectGiven  bool // there is a proxy_redirect: the default does not count
+}
+
+func defaultProxySettings() proxySettings {
+	return proxySettings{connectTimeout: time.Minute, readTimeout: time.Minute, hide: map[string]bool{}}
+}
+
+// proxyField is one proxy_set_header.
+type proxyField struct {
+	name  string
+	value vars.Value
+}
+
+// proxySetHeader compiles "proxy_set_header name value". One on an inner level
+// drops all of the levels around.
+func proxySetHeader(c *compiler, l *level, d *conf.Directive) error {
+	if l.first("proxy_set_header") {
+		l.proxy.fields = nil
+	}
+	v, err := c.value(d, d.Args[1])
+	if err != nil {
+		return err
+	}
+	l.proxy.fields = append(l.proxy.fields, proxyField{http.CanonicalHeaderKey(d.Args[0]), v})
+	return nil
+}
+
+// proxyHTTPVersion takes 1.0 and 1.1. Upstreams are always spoken to in
+// HTTP/1.1: every server must answer it as it would answer 1.0.
+func proxyHTTPVersion(_ *compiler, _ *level, d *conf.Directive) error {
+	switch d.Args[0] {
+	case "1.0", "1.1":
+		return nil
+	case "2":
+		return d.Errorf("directive \"proxy_http_version 2\" is not supported by culvert yet")
+	}
+	return d.Errorf("invalid value \"%s\"", d.Args[0])
+}
+
+func proxyConnectTimeout(_ *compiler, l *level, d *conf.Directive) (err error) {
+	l.proxy.connectTimeout, err = d.Duration()
+	return err
+}
+
+func proxyReadTimeout(_ *compiler, l *level, d *conf.Directive) (err error) {
+	l.proxy.readTimeout, err = d.Duration()
+	return err
+}
+
+// proxyHideHeader compiles "proxy_hide_header name".
+func proxyHideHeader(_ *compiler, l *level, d *conf.Directive) error {
+	return l.hide(d.Args[0], true)
+}
+
+// proxyPassHeader compiles "proxy_pass_header name".
+func proxyPassHeader(_ *compiler, l *level, d *conf.Directive) error {
+	return l.hide(d.Args[0], false)
+}
+
+func (l *level) hide(name string, hidden bool) error {
+	next := map[string]bool{}
+	for n, h := range l.proxy.hide {
+		next[n] = h
+	}
+	next[http.CanonicalHeaderKey(name)] = hidden
+	l.proxy.hide = next
+	return nil
+}
+
+// hidden says whether the client does not get a field of an upstream's answer.
+func (l *level) hidden(name string) bool {
+	if h, ok := l.proxy.hide[name]; ok {
+		return h
+	}
+	return name == "Date" || name == "Server" || name == "X-Pad" || strings.HasPrefix(name, "X-Accel-")
+}
+
+// hideHeaders removes what the client does not get of an upstream's answer,
+// and rewrites its redirects.
+func (l *level) hideHeaders(x *exchange, h http.Header) {
+	if !x.proxied {
+		return
+	}
+	for name := range h {
+		if l.hidden(name) {
+			delete(h, name)
+		}
+	}
+	l.rewriteRedirects(x, h)
+}

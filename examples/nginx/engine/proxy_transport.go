@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+// transportKey tells transports apart: connections are shared by all locations
+// whose connections are alike.
+type transportKey struct {
+	scheme  string
+	connect time.Duration
+}
+
+// transport returns the transport for a location's settings.
+func (e *Engine) transport(scheme string, s proxySettings) http.RoundTripper {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key := transportKey{scheme, s.connectTimeout}
+	t, ok := e.transports[key]
+	if !ok {
+		t = &http.Transport{
+			DialContext:            dialer(s.connectTimeout),
+			TLSClientConfig:        upstreamTLS(),
+			TLSHandshakeTimeout:    s.connectTimeout,
+			DisableCompression:     true,
+			MaxIdleConnsPerHost:    128,
+			IdleConnTimeout:        time.Minute,
+			ExpectContinueTimeout:  time.Second,
+			MaxResponseHeaderBytes: 64 << 10,
+		}
+		e.transports[key] = t
+	}
+	return &upstreamTransport{next: t, readTimeout: s.readTimeout}
+}
+
+func dialer(timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
+	return (&net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second}).DialContext
+}
+
+// forwarder forwards upgrades. nginx looks at no Origin, and neither does the
+// example: the configuration decides what is forwarded.
+func (e *Engine) forwarder(scheme string, s proxySettings) (*wsupgrade.Forwarder, error) {
+	o := wsupgrade.Options{
+		Dial:             dialer(s.connectTimeout),
+		HandshakeTimeout: s.connectTimeout + s.readTimeout,
+		CheckOrigin:      func(*http.Request) bool { return true },
+	}
+	if scheme == "https" {
+		o.TLSConfig = upstreamTLS()
+	}
+	return wsupgrade.New(o)
+}
+
+// upstreamTransport keeps the head of an upstream's answer for $upstream_http_
+// and ends an answer whose body stalls for longer than proxy_read_timeout.
+type upstreamTransport struct {
+	next        http.RoundTripper
+	readTimeout time.Duration
+}
+
+func (t *upstreamTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	exchangeOf(r.Context()).UpstreamHeader = resp.Header
+	if t.readTimeout > 0 && resp.ContentLength != 0 && resp.StatusCode != http.StatusSwitchingProtocols {
+		resp.Body = &impatientBody{ReadCloser: resp.Body, timeout: t.readTimeout}
+	}
+	return resp, nil
+}
+
+// impatientBody closes itself while a Read waits for longer than timeout.
+type impatientBody struct {
+	io.ReadCloser
+	timeout time.Duration
+	timer   *time.Timer
+}
+
+func (b *impatientBody) Read(p []byte) (int, error) {
+	if b.timer == nil {
+		b.timer = time.AfterFunc(b.timeout, func() { b.ReadCloser.Close() })
+	} else {
+		b.timer.Reset(b.timeout)
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.timer.Stop()
+	return n, err
+}
+
+// logProxy logs why an upstream gave no whole answer.
+func (x *exchange) logProxy(p *passRule, err *proxy.Error) {
+	upstream := ""
+	if err.Target != "" {
+		upstream = "http://" + err.Target + x.RequestURI
+	}
+	if err.Kind == proxy.ClientGone {
+		x.logAt(levelInfo, "client prematurely closed connection", upstream)
+		return
+	}
+	x.logAt(levelError, err.Error()+" while reading response header from upstream", upstream)
+}

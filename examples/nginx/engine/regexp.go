@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"errors"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/culvert-go/culvert/examples/nginx/conf"
+)
+
+// pattern compiles a regular expression. Go's are not PCRE: what they lack,
+// look-around and back references, is an error at load, in the shape of
+// nginx's error for a bad one.
+func pattern(d *conf.Directive, text string, noCase bool) (*regexp.Regexp, error) {
+	source := text
+	if noCase {
+		source = "(?i)" + source
+	}
+	re, err := regexp.Compile(source)
+	if err == nil {
+		return re, nil
+	}
+	var e *syntax.Error
+	if !errors.As(err, &e) {
+		return nil, d.Errorf("regexp.Compile() failed: %s in \"%s\"", err, text)
+	}
+	return nil, d.Errorf("regexp.Compile() failed: %s in \"%s\" at \"%s\"", e.Code, text, strings.TrimPrefix(e.Expr, "(?i)"))
+}
+
+// declareCaptures makes the named groups of all regular expressions variables.
+func (c *compiler) declareCaptures(list []*conf.Directive) error {
+	for _, d := range list {
+		for _, re := range patternsOf(d) {
+			compiled, err := pattern(d, re, false)
+			if err != nil {
+				return err
+			}
+			for _, name := range compiled.SubexpNames() {
+				if name != "" {
+					c.scope.DeclareCapture(name)
+				}
+			}
+		}
+		if d.Name != "types" {
+			if err := c.declareCaptures(mapKeys(d)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mapKeys returns the directives inside d; those of a map as locations, so
+// that their keys are looked at.
+func mapKeys(d *conf.Directive) []*conf.Directive {
+	if d.Name != "map" {
+		return d.Block
+	}
+	var keys []*conf.Directive
+	for _, k := range d.Block {
+		keys = append(keys, &conf.Directive{Name: "server_name", Args: []string{k.Name}, File: k.File, Line: k.Line})
+	}
+	return keys
+}
+
+// patternsOf returns the regular expressions among d's arguments.
+func patternsOf(d *conf.Directive) []string {
+	var found []string
+	switch d.Name {
+	case "location":
+		if kind, name := locationName(d); kind == patternLocation || kind == patternNoCaseLocation {
+			found = append(found, name)
+		}
+	case "server_name":
+		for _, name := range d.Args {
+			if text, _, ok := namePattern(name); ok {
+				found = append(found, text)
+			}
+		}
+	}
+	return found
+}
+
+// namePattern takes the sign off a regular expression of server_name or map.
+func namePattern(s string) (text string, noCase, ok bool) {
+	if text, ok = strings.CutPrefix(s, "~*"); ok {
+		return text, true, true
+	}
+	text, ok = strings.CutPrefix(s, "~")
+	return text, false, ok
+}

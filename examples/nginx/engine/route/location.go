@@ -1,0 +1,157 @@
+package route
+
+import (
+	"regexp"
+	"sort"
+	"strings"
+)
+
+// Locations chooses among the locations of one server, or among those nested
+// in one location. T is what a location leads to.
+type Locations[T any] struct {
+	exact    map[string]Prefix[T]
+	prefixes []Prefix[T] // longest first
+	patterns []Pattern[T]
+}
+
+// Prefix is a location given by a prefix or, with "=", by the whole path.
+type Prefix[T any] struct {
+	// Name is the prefix.
+	Name string
+	// Final is set for "^~": no regular expression is tried after it.
+	Final bool
+	// Redirect is set for a prefix that ends in a slash and is proxied: its
+	// name without the slash is answered with 301 (ngx_http_core_find_config_phase).
+	Redirect bool
+	// Nested are the locations inside, nil for none.
+	Nested *Locations[T]
+	// To is what the location leads to.
+	To T
+}
+
+// Pattern is a location given by a regular expression.
+type Pattern[T any] struct {
+	Regexp *regexp.Regexp
+	Nested *Locations[T]
+	To     T
+}
+
+// Match is the outcome of a choice.
+type Match[T any] struct {
+	// To is what the chosen location leads to.
+	To T
+	// Redirect is set if the path is to be answered with 301 to the same path
+	// with a slash behind it.
+	Redirect bool
+	// Groups are what the regular expression captured, nil if none chose, and
+	// Regexp is that expression.
+	Groups []string
+	Regexp *regexp.Regexp
+}
+
+// AddExact adds "location = p.Name"; false means that there is one already.
+func (l *Locations[T]) AddExact(p Prefix[T]) bool {
+	if _, ok := l.exact[p.Name]; ok {
+		return false
+	}
+	if l.exact == nil {
+		l.exact = map[string]Prefix[T]{}
+	}
+	l.exact[p.Name] = p
+	return true
+}
+
+// AddPrefix adds a prefix; false means that there is one already.
+func (l *Locations[T]) AddPrefix(p Prefix[T]) bool {
+	for _, have := range l.prefixes {
+		if have.Name == p.Name {
+			return false
+		}
+	}
+	l.prefixes = append(l.prefixes, p)
+	sort.SliceStable(l.prefixes, func(i, j int) bool {
+		return len(l.prefixes[i].Name) > len(l.prefixes[j].Name)
+	})
+	return true
+}
+
+// AddPattern adds a regular expression behind those added before.
+func (l *Locations[T]) AddPattern(p Pattern[T]) { l.patterns = append(l.patterns, p) }
+
+// Find chooses the location of a normalised path, as
+// ngx_http_core_find_location does: an exact one, else the longest prefix; then,
+// unless that prefix is final, the first regular expression that matches, looked
+// for among the nested locations of the prefix first.
+func (l *Locations[T]) Find(path string) (Match[T], bool) {
+	m, found, _ := l.find(path)
+	return m, found
+}
+
+// find also tells whether the choice is settled, so that no regular expression
+// of the levels around is tried. A final prefix settles its own level alone.
+func (l *Locations[T]) find(path string) (m Match[T], found, settled bool) {
+	if p, ok := l.exact[path]; ok {
+		return Match[T]{To: p.To}, true, true
+	}
+	if p, ok := l.redirect(path); ok {
+		return Match[T]{To: p.To, Redirect: true}, true, true
+	}
+	noPatterns := false
+	if p, ok := l.longest(path); ok {
+		m, found, noPatterns = Match[T]{To: p.To}, true, p.Final
+		if inner, ok, settled := p.Nested.nested(path); ok {
+			m = inner
+			if settled {
+				return m, true, true
+			}
+		}
+	}
+	if noPatterns {
+		return m, found, false
+	}
+	for _, p := range l.patterns {
+		groups := p.Regexp.FindStringSubmatch(path)
+		if groups == nil {
+			continue
+		}
+		m = Match[T]{To: p.To, Groups: groups, Regexp: p.Regexp}
+		if inner, ok, _ := p.Nested.nested(path); ok {
+			m = inner
+		}
+		return m, true, true
+	}
+	return m, found, false
+}
+
+func (l *Locations[T]) nested(path string) (m Match[T], found, settled bool) {
+	if l == nil {
+		return m, false, false
+	}
+	return l.find(path)
+}
+
+func (l *Locations[T]) longest(path string) (Prefix[T], bool) {
+	for _, p := range l.prefixes {
+		if strings.HasPrefix(path, p.Name) {
+			return p, true
+		}
+	}
+	return Prefix[T]{}, false
+}
+
+// redirect finds the proxied location that path is the name of, but for the
+// slash at its end. A prefix of that very name goes first.
+func (l *Locations[T]) redirect(path string) (found Prefix[T], ok bool) {
+	if p, have := l.exact[path+"/"]; have && p.Redirect {
+		found, ok = p, true
+	}
+	for _, p := range l.prefixes {
+		if p.Name == path {
+			return p, false
+		}
+		if p.Redirect && p.Name == path+"/" {
+			found, ok = p, true
+		}
+	}
+	return found, ok
+}

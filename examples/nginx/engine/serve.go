@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"net/http"
+
+	"github.com/culvert-go/culvert/examples/nginx/engine/route"
+	"github.com/culvert-go/culvert/filters"
+)
+
+// handler is what answers on a socket. Error pages without freshness become
+// uncacheable outside of everything the configuration says, so that what it
+// says wins.
+func (e *Engine) handler(k *socket) http.Handler {
+	chain := filters.NewChain(
+		func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				x := e.enter(k, w, r)
+				next.ServeHTTP(w, x.HTTP)
+			})
+		},
+		e.errorPages,
+		filters.OnResponse(filters.ResponseHooks{Head: finalHead, End: end}),
+	)
+	return chain.ThenFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := exchangeOf(r.Context())
+		x.w = w
+		x.serve()
+	})
+}
+
+// serve answers x: whatever ends with a status and no answer goes to the error
+// pages, until one has answered.
+func (x *exchange) serve() {
+	x.removeInvalidFields()
+	status := http.StatusBadRequest
+	if x.split() {
+		status = x.process(x.w)
+	}
+	for status != 0 {
+		status = x.special(status)
+	}
+}
+
+// process runs the server's own phase, then chooses the location. Like all
+// steps it returns 0 if it has answered and else the status of an error page.
+func (x *exchange) process(w http.ResponseWriter) int {
+	if ret := x.server.level.returns; ret != nil {
+		x.level = x.server.level
+		return ret.serve(x, w)
+	}
+	m, ok := x.server.locations.Find(x.URI)
+	if !ok {
+		return x.run(w, x.server.level)
+	}
+	if m.Regexp != nil {
+		x.Capture(m.Groups, m.Regexp.SubexpNames())
+	}
+	if m.Redirect {
+		x.level = m.To
+		return x.redirectTo(w, route.Escape(x.URI)+"/")
+	}
+	return x.run(w, m.To)
+}
+
+// run answers in the given level.
+func (x *exchange) run(w http.ResponseWriter, l *level) int {
+	x.level = l
+	if l.internal && !x.Internal {
+		return http.StatusNotFound
+	}
+	if status := x.limitBody(w); status != 0 {
+		return status
+	}
+	if l.returns != nil {
+		return l.returns.serve(x, w)
+	}
+	if l.tries != nil {
+		if status, done := l.tries.serve(x, w); done {
+			return status
+		}
+	}
+	if l.pass != nil {
+		return l.pass.serve(x, w)
+	}
+	return x.static(w)
+}
+
+// redirect goes on with another path inside the server. Captures stay.
+func (x *exchange) redirect(w http.ResponseWriter, uri, args string) int {
+	if x.redirects++; x.redirects > maxRedirects {
+		x.logError("rewrite or internal redirection cycle while internally redirecting to \"" + uri + "\"")
+		return http.StatusInternalServerError
+	}
+	x.URI, x.Args, x.Internal = uri, args, true
+	return x.process(w)
+}
+
+// redirectNamed goes on in a location that starts with "@".
+func (x *exchange) redirectNamed(w http.ResponseWriter, name string) int {
+	l, ok := x.server.named[name]
+	if x.redirects++; x.redirects > maxRedirects || !ok {
+		x.logError("could not find named location \"" + name + "\"")
+		return http.StatusInternalServerError
+	}
+	x.Internal = true
+	return x.run(w, l)
+}
+
+// finalHead is called when the final head is about to be written.
+func finalHead(r *http.Request, status int, h http.Header) {
+	x := exchangeOf(r.Context())
+	x.Status = status
+	x.Header = h
+	x.level.hideHeaders(x, h)
+	h.Set("Server", "culvert")
+	if status != http.StatusSwitchingProtocols {
+		x.level.applyExpires(x, h)
+	}
+	x.level.applyHeaders(x, h)
+}
+
+// end is called when the answer is complete or has failed.
+func end(r *http.Request, s filters.ResponseStats) {
+	x := exchangeOf(r.Context())
+	x.Status, x.BodyBytes = s.Status, s.Bytes
+	if s.Hijacked && x.Upstream != nil {
+		x.BodyBytes = x.Upstream.BytesOut
+	}
+	if s.Status == 0 {
+		x.Status = 499 // the client went away, or "return 444" closed the connection
+	}
+	x.level.log(x)
+}

@@ -1,0 +1,46 @@
+package engine
+
+import (
+	"net/netip"
+
+	"github.com/culvert-go/culvert/examples/nginx/conf"
+	"github.com/culvert-go/culvert/examples/nginx/engine/route"
+)
+
+// server is one server block.
+type server struct {
+	level     *level
+	names     []nameRule
+	listens   []listenRule
+	locations *route.Locations[*level]
+	named     map[string]*level // locations that start with "@"
+}
+
+// server compiles a server block inside http.
+func (c *compiler) server(http *level, d *conf.Directive) error {
+	s := &server{locations: &route.Locations[*level]{}, named: map[string]*level{}}
+	s.level = http.child()
+	s.level.server = s
+	if err := c.block(s.level, d.Block); err != nil {
+		return err
+	}
+	if len(s.names) == 0 {
+		s.names = []nameRule{{}}
+	}
+	if len(s.listens) == 0 {
+		s.listens = []listenRule{{addr: netip.AddrPortFrom(netip.IPv4Unspecified(), 80), at: d}}
+	}
+	for _, rule := range s.listens {
+		if rule.ssl && len(s.level.ssl.certs) == 0 {
+			return rule.at.Errorf("no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive")
+		}
+	}
+	if err := c.locations(s.level, s.locations, d.Block); err != nil {
+		return err
+	}
+	c.servers = append(c.servers, s)
+	return nil
+}
+
+// firstName is $server_name.
+func (s *server) firstName() string { return s.names[0].text }

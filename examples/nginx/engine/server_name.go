@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/culvert-go/culvert/examples/nginx/conf"
+	"github.com/culvert-go/culvert/examples/nginx/engine/route"
+)
+
+// nameRule is one name of a server; re is nil for a plain one.
+type nameRule struct {
+	text string
+	re   *regexp.Regexp
+}
+
+// serverName compiles "server_name name ...".
+func serverName(c *compiler, l *level, d *conf.Directive) error {
+	for _, arg := range d.Args {
+		rule := nameRule{text: strings.ToLower(arg)}
+		text, _, isPattern := namePattern(arg)
+		switch {
+		case isPattern && text == "":
+			return d.Errorf("empty regex in server name \"%s\"", arg)
+		case isPattern:
+			re, err := pattern(d, text, true) // a host's name has no case
+			if err != nil {
+				return err
+			}
+			rule = nameRule{text: arg, re: re}
+		case arg == "$hostname":
+			name, err := os.Hostname()
+			if err != nil {
+				return d.Errorf("gethostname() failed (%s)", conf.Errno(err))
+			}
+			rule.text = strings.ToLower(name)
+		case strings.ContainsAny(arg, "/") || !route.ValidName(arg):
+			return d.Errorf("invalid server name or wildcard \"%s\"", arg)
+		}
+		l.server.names = append(l.server.names, rule)
+	}
+	return nil
+}

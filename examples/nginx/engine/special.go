@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"net/http"
+	"strconv"
+)
+
+// special answers with an error page: one of the configuration, which may end
+// with another status, or the built-in one
+// (ngx_http_special_response_handler).
+func (x *exchange) special(status int) int {
+	if status == 444 {
+		panic(http.ErrAbortHandler) // close the connection without an answer
+	}
+	x.errStatus = status
+	if !x.failed && x.redirects <= maxRedirects {
+		if rule := x.level.errorPageFor(status); rule != nil {
+			x.failed = !x.level.recursive
+			return rule.serve(x)
+		}
+	}
+	x.builtinPage(x.errStatus)
+	return 0
+}
+
+// builtinPage writes nginx's own page for a status.
+func (x *exchange) builtinPage(status int) {
+	h := x.w.Header()
+	if status < 300 || status == http.StatusNotModified {
+		x.w.WriteHeader(status)
+		return
+	}
+	shown := status
+	title, ok := titles[status]
+	if status >= 494 && status <= 497 {
+		shown = http.StatusBadRequest
+	}
+	if !ok {
+		h["Content-Type"] = nil
+		h.Set("Content-Length", "0")
+		x.w.WriteHeader(shown)
+		return
+	}
+	heading := strconv.Itoa(shown) + " " + title
+	if status == 495 || status == 496 || status == 497 || status == 494 {
+		heading = "400 Bad Request"
+	}
+	page := "<html>\r\n<head><title>" + heading + "</title></head>\r\n<body>\r\n<center><h1>" + heading +
+		"</h1></center>\r\n"
+	if heading != strconv.Itoa(shown)+" "+title {
+		page += "<center>" + title + "</center>\r\n"
+	}
+	page += "<hr><center>culvert</center>\r\n</body>\r\n</html>\r\n"
+	h.Set("Content-Type", "text/html")
+	h.Set("Content-Length", strconv.Itoa(len(page)))
+	x.w.WriteHeader(shown)
+	if x.HTTP.Method != http.MethodHead {
+		_, _ = x.w.Write([]byte(page))
+	}
+}
+
+// titles are those of nginx's pages, which are not net/http's.
+var titles = map[int]string{
+	301: "Moved Permanently",
+	302: "Found",
+	303: "See Other",
+	307: "Temporary Redirect",
+	308: "Permanent Redirect",
+	400: "Bad Request",
+	401: "Authorization Required",
+	402: "Payment Required",
+	403: "Forbidden",
+	404: "Not Found",
+	405: "Not Allowed",
+	406: "Not Acceptable",
+	408: "Request Time-out",
+	409: "Conflict",
+	410: "Gone",
+	411: "Length Required",
+	412: "Precondition Failed",
+	413: "Request Entity Too Large",
+	414: "Request-URI Too Large",
+	415: "Unsupported Media Type",
+	416: "Requested Range Not Satisfiable",
+	421: "Misdirected Request",
+	426: "Upgrade Required",
+	429: "Too Many Requests",
+	494: "Request Header Or Cookie Too Large",
+	495: "The SSL certificate error",
+	496: "No required SSL certificate was sent",
+	497: "The plain HTTP request was sent to HTTPS port",
+	500: "Internal Server Error",
+	501: "Not Implemented",
+	502: "Bad Gateway",
+	503: "Service Temporarily Unavailable",
+	504: "Gateway Time-out",
+	505: "HTTP Version Not Supported",
+	507: "Insufficient Storage",
+}

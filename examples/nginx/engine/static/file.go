@@ -1,0 +1,86 @@
+// Package static serves files as nginx's static module does: its ETag, its
+// rules for conditions and ranges, its statuses.
+package static
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+)
+
+// Open opens the regular file of the name for reading. status is 0 or what
+// nginx answers when it can't: 404 for what is not there or no regular file,
+// 403 for what may not be read, else 500. For a directory dir is true and f is
+// nil. A name with a ".." segment is never opened.
+func Open(name string) (f *os.File, info fs.FileInfo, dir bool, status int) {
+	if climbs(name) {
+		return nil, nil, false, 403
+	}
+	// O_NONBLOCK: opening a pipe must not wait for its writer
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, false, statusOf(err)
+	}
+	info, err = f.Stat()
+	if err == nil && info.Mode().IsRegular() {
+		return f, info, false, 0
+	}
+	f.Close()
+	switch {
+	case err != nil:
+		return nil, nil, false, statusOf(err)
+	case info.IsDir():
+		return nil, info, true, 0
+	}
+	return nil, nil, false, 404
+}
+
+// Exists says whether name is there, as a directory if dir is set, else as
+// anything that is none.
+func Exists(name string, dir bool) bool {
+	if climbs(name) {
+		return false
+	}
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir() == dir
+}
+
+// climbs says whether name has a ".." segment or a zero byte. Normalised paths
+// have neither; a variable in root or try_files may.
+func climbs(name string) bool {
+	if strings.IndexByte(name, 0) >= 0 {
+		return true
+	}
+	for segment := range strings.SplitSeq(name, "/") {
+		if segment == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+func statusOf(err error) int {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG):
+		return 404
+	case errors.Is(err, fs.ErrPermission):
+		return 403
+	}
+	return 500
+}
+
+// Extension returns the extension of a path as nginx sees it: a dot in front
+// of the whole name starts none.
+func Extension(uri string) string {
+	base := path.Base(uri)
+	if strings.HasSuffix(uri, "/") {
+		return ""
+	}
+	if i := strings.LastIndexByte(base, '.'); i > 0 {
+		return base[i+1:]
+	}
+	return ""
+}

@@ -1,0 +1,50 @@
+package static
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"net/http"
+	"strconv"
+)
+
+// multiple answers with multipart/byteranges. The boundary is 20 digits, as
+// nginx's.
+func multiple(w http.ResponseWriter, r *http.Request, c Content, parts []span) int {
+	boundary := boundary()
+	heads := make([]string, len(parts))
+	tail := "\r\n--" + boundary + "--\r\n"
+	length := int64(len(tail))
+	for i, p := range parts {
+		heads[i] = "\r\n--" + boundary + "\r\n"
+		if c.Type != "" {
+			heads[i] += "Content-Type: " + c.Type + "\r\n"
+		}
+		heads[i] += "Content-Range: " + p.contentRange(c.Size) + "\r\n\r\n"
+		length += int64(len(heads[i])) + p.length()
+	}
+	w.Header().Set("Content-Type", "multipart/byteranges; boundary="+boundary)
+	w.Header().Set("Content-Length", strconv.FormatInt(length, 10))
+	w.WriteHeader(http.StatusPartialContent)
+	if r.Method == http.MethodHead {
+		return 0
+	}
+	for i, p := range parts {
+		write(w, heads[i])
+		send(w, c.File, p.start, p.length())
+	}
+	write(w, tail)
+	return 0
+}
+
+func boundary() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return fmt.Sprintf("%020d", binary.BigEndian.Uint64(b[:]))
+}
+
+func write(w http.ResponseWriter, s string) {
+	if _, err := w.Write([]byte(s)); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+}

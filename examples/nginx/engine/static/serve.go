@@ -1,0 +1,108 @@
+package static
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+)
+
+// Content is what Serve sends.
+type Content struct {
+	// File is the opened file; Serve reads it and leaves closing to the caller.
+	File *os.File
+	// Size is its length in bytes and ModTime when it was changed.
+	Size    int64
+	ModTime time.Time
+	// Type is the Content-Type.
+	Type string
+	// Whole turns conditions and ranges off: the file is the content of an
+	// error page.
+	Whole bool
+}
+
+// Serve answers GET and HEAD with a file. It returns 0 if it has answered, or
+// the status of an error page: 412 if a condition fails, 416 if no range of the
+// request is in the file.
+func Serve(w http.ResponseWriter, r *http.Request, c Content) int {
+	h := w.Header()
+	etag := ETag(c.ModTime, c.Size)
+	if c.Whole {
+		h.Set("Last-Modified", c.ModTime.UTC().Format(http.TimeFormat))
+		h.Set("Etag", etag)
+		return whole(w, r, c)
+	}
+	switch conditions(r.Header, etag, c.ModTime) {
+	case http.StatusPreconditionFailed:
+		return http.StatusPreconditionFailed
+	case http.StatusNotModified:
+		h.Set("Last-Modified", c.ModTime.UTC().Format(http.TimeFormat))
+		h.Set("Etag", etag)
+		w.WriteHeader(http.StatusNotModified)
+		return 0
+	}
+	ranges, ok := requestedRanges(r.Header, etag, c.ModTime, c.Size)
+	if !ok {
+		h.Set("Content-Range", fmt.Sprintf("bytes */%d", c.Size))
+		return http.StatusRequestedRangeNotSatisfiable
+	}
+	h.Set("Last-Modified", c.ModTime.UTC().Format(http.TimeFormat))
+	h.Set("Etag", etag)
+	switch len(ranges) {
+	case 0:
+		h.Set("Accept-Ranges", "bytes")
+		return whole(w, r, c)
+	case 1:
+		return single(w, r, c, ranges[0])
+	}
+	return multiple(w, r, c, ranges)
+}
+
+// ETag is nginx's: the time of the change in seconds and the length, both in
+// hexadecimal.
+func ETag(modified time.Time, size int64) string {
+	return fmt.Sprintf(`"%x-%x"`, modified.Unix(), size)
+}
+
+func whole(w http.ResponseWriter, r *http.Request, c Content) int {
+	setType(w, c.Type)
+	w.Header().Set("Content-Length", strconv.FormatInt(c.Size, 10))
+	w.WriteHeader(http.StatusOK)
+	if r.Method != http.MethodHead {
+		send(w, c.File, 0, c.Size)
+	}
+	return 0
+}
+
+func single(w http.ResponseWriter, r *http.Request, c Content, part span) int {
+	setType(w, c.Type)
+	w.Header().Set("Content-Range", part.contentRange(c.Size))
+	w.Header().Set("Content-Length", strconv.FormatInt(part.length(), 10))
+	w.WriteHeader(http.StatusPartialContent)
+	if r.Method != http.MethodHead {
+		send(w, c.File, part.start, part.length())
+	}
+	return 0
+}
+
+// setType keeps net/http from inventing a type where there is none.
+func setType(w http.ResponseWriter, t string) {
+	if t == "" {
+		w.Header()["Content-Type"] = nil
+		return
+	}
+	w.Header().Set("Content-Type", t)
+}
+
+// send copies a part of the file. A file that became shorter, or a client that
+// went away, leaves the answer incomplete, so it is aborted.
+func send(w io.Writer, f *os.File, start, length int64) {
+	if _, err := f.Seek(start, io.SeekStart); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if _, err := io.CopyN(w, f, length); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+}

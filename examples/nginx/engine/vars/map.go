@@ -1,0 +1,73 @@
+package vars
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Map is a map block: a variable whose value depends on another text. It is
+// evaluated when it is first asked for, once for each request unless it is
+// volatile.
+type Map struct {
+	// Source is the text that is looked up.
+	Source Value
+	// Volatile says whether to look up anew each time.
+	Volatile bool
+	// Exact holds the plain keys, in lower case.
+	Exact map[string]Value
+	// Hosts holds the keys with a wildcard; nil without "hostnames".
+	Hosts interface {
+		Find(host string) (Value, bool)
+	}
+	// Patterns are the regular expressions, in order.
+	Patterns []Pattern
+	// Default is the value if nothing matches.
+	Default Value
+}
+
+// Pattern is a regular expression of a map.
+type Pattern struct {
+	Regexp *regexp.Regexp
+	Value  Value
+}
+
+func (m *Map) get(r *Request) (string, bool) {
+	if !m.Volatile {
+		if v, ok := r.maps[m]; ok {
+			return v, true
+		}
+	}
+	v := m.find(r).String(r)
+	if !m.Volatile {
+		if r.maps == nil {
+			r.maps = map[*Map]string{}
+		}
+		r.maps[m] = v
+	}
+	return v, true
+}
+
+// find looks up in nginx's order: plain keys, wildcards, regular expressions
+// (ngx_http_map_find).
+func (m *Map) find(r *Request) Value {
+	source := m.Source.String(r)
+	key := strings.ToLower(source)
+	if m.Hosts != nil {
+		key = strings.TrimSuffix(key, ".")
+	}
+	if v, ok := m.Exact[key]; ok {
+		return v
+	}
+	if m.Hosts != nil {
+		if v, ok := m.Hosts.Find(key); ok {
+			return v
+		}
+	}
+	for _, p := range m.Patterns {
+		if groups := p.Regexp.FindStringSubmatch(source); groups != nil {
+			r.Capture(groups, p.Regexp.SubexpNames())
+			return p.Value
+		}
+	}
+	return m.Default
+}

@@ -1,0 +1,135 @@
+package vars
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Scope knows the variables of a configuration: nginx's own, its maps, and the
+// names of its regular expressions' groups. Declare everything before the
+// first Compile; variables may be used above their definition.
+type Scope struct {
+	declared map[string]Getter
+}
+
+// NewScope returns a Scope with nginx's own variables.
+func NewScope() *Scope { return &Scope{declared: map[string]Getter{}} }
+
+// DeclareCapture makes the named group of a regular expression a variable.
+func (s *Scope) DeclareCapture(name string) {
+	if _, ok := s.declared[name]; ok {
+		return
+	}
+	s.declared[name] = func(r *Request) (string, bool) {
+		v, ok := r.named[name]
+		return v, ok
+	}
+}
+
+// DeclareMap makes m a variable. A later map of the same name wins.
+func (s *Scope) DeclareMap(name string, m *Map) { s.declared[name] = m.get }
+
+// Lookup finds a variable by its name without the dollar sign.
+func (s *Scope) Lookup(name string) (Getter, error) {
+	if get, ok := s.declared[name]; ok {
+		return get, nil
+	}
+	lower := strings.ToLower(name) // nginx's names have no case
+	if get, ok := s.declared[lower]; ok {
+		return get, nil
+	}
+	if get := builtin(lower); get != nil {
+		return get, nil
+	}
+	if len(name) == 1 && name[0] >= '1' && name[0] <= '9' {
+		return capture(int(name[0] - '0')), nil
+	}
+	for _, f := range families {
+		if rest, ok := strings.CutPrefix(lower, f.prefix); ok && rest != "" {
+			return f.get(rest), nil
+		}
+	}
+	return nil, fmt.Errorf("unknown \"%s\" variable", name)
+}
+
+func capture(n int) Getter {
+	return func(r *Request) (string, bool) {
+		if n >= len(r.captures) {
+			return "", false
+		}
+		return r.captures[n], true
+	}
+}
+
+// families are the variables whose names go on as the request wants.
+var families = []struct {
+	prefix string
+	get    func(rest string) Getter
+}{
+	{"arg_", argument},
+	{"cookie_", cookie},
+	{"http_", requestField},
+	{"sent_http_", sentField},
+	{"upstream_http_", upstreamField},
+}
+
+// field turns a variable's ending into a canonical field name.
+func field(rest string) string {
+	return http.CanonicalHeaderKey(strings.ReplaceAll(rest, "_", "-"))
+}
+
+// joined is how nginx shows a field with several lines (since 1.23.0).
+func joined(lines []string, sep string) (string, bool) {
+	switch len(lines) {
+	case 0:
+		return "", false
+	case 1:
+		return lines[0], true
+	}
+	return strings.Join(lines, sep), true
+}
+
+func requestField(rest string) Getter {
+	switch name := field(rest); name {
+	case "Host":
+		return func(r *Request) (string, bool) { return r.HTTP.Host, r.HTTP.Host != "" }
+	case "Cookie":
+		return func(r *Request) (string, bool) { return joined(r.HTTP.Header["Cookie"], "; ") }
+	case "Content-Length":
+		return contentLength
+	default:
+		return func(r *Request) (string, bool) { return joined(r.HTTP.Header[name], ", ") }
+	}
+}
+
+func sentField(rest string) Getter {
+	name := field(rest)
+	return func(r *Request) (string, bool) { return joined(r.Header[name], ", ") }
+}
+
+func argument(name string) Getter {
+	return func(r *Request) (string, bool) {
+		for pair := range strings.SplitSeq(r.Args, "&") {
+			k, v, ok := strings.Cut(pair, "=")
+			if ok && strings.EqualFold(k, name) {
+				return v, true // as it was sent, not decoded
+			}
+		}
+		return "", false
+	}
+}
+
+func cookie(name string) Getter {
+	return func(r *Request) (string, bool) {
+		for _, line := range r.HTTP.Header["Cookie"] {
+			for pair := range strings.SplitSeq(line, ";") {
+				k, v, ok := strings.Cut(strings.TrimLeft(pair, " "), "=")
+				if ok && strings.EqualFold(k, name) {
+					return v, true
+				}
+			}
+		}
+		return "", false
+	}
+}

@@ -1,0 +1,110 @@
+package vars
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
+
+// builtin finds one of nginx's own variables; nil if there is none.
+func builtin(name string) Getter {
+	for _, group := range []map[string]Getter{
+		requestVariables, connectionVariables, responseVariables, timeVariables, upstreamVariables,
+	} {
+		if get, ok := group[name]; ok {
+			return get
+		}
+	}
+	return nil
+}
+
+// known makes a Getter of a variable that always has a value.
+func known(get func(*Request) string) Getter {
+	return func(r *Request) (string, bool) { return get(r), true }
+}
+
+// nonEmpty makes a Getter of a variable whose empty value is none.
+func nonEmpty(get func(*Request) string) Getter {
+	return func(r *Request) (string, bool) { s := get(r); return s, s != "" }
+}
+
+var requestVariables = map[string]Getter{
+	"args":             nonEmpty(func(r *Request) string { return r.Args }),
+	"query_string":     nonEmpty(func(r *Request) string { return r.Args }),
+	"is_args":          known(isArgs),
+	"content_length":   contentLength,
+	"content_type":     nonEmpty(func(r *Request) string { return r.HTTP.Header.Get("Content-Type") }),
+	"document_root":    known(func(r *Request) string { return path(r, r.DocumentRoot) }),
+	"document_uri":     known(func(r *Request) string { return r.URI }),
+	"host":             known(func(r *Request) string { return r.Host }),
+	"remote_user":      nonEmpty(remoteUser),
+	"request":          known(func(r *Request) string { return r.Line }),
+	"request_filename": known(func(r *Request) string { return path(r, r.Filename) }),
+	"request_id":       known(requestID),
+	"request_length":   known(requestLength),
+	"request_method":   known(func(r *Request) string { return r.HTTP.Method }),
+	"request_uri":      known(func(r *Request) string { return r.RequestURI }),
+	"server_name":      known(func(r *Request) string { return r.ServerName }),
+	"uri":              known(func(r *Request) string { return r.URI }),
+}
+
+func path(r *Request, of func(*Request) string) string {
+	if of == nil {
+		return ""
+	}
+	return of(r)
+}
+
+func isArgs(r *Request) string {
+	if r.Args == "" {
+		return ""
+	}
+	return "?"
+}
+
+// contentLength follows the field: a chunked body has none.
+func contentLength(r *Request) (string, bool) {
+	s := r.HTTP.Header.Get("Content-Length")
+	if s == "" && r.HTTP.ContentLength > 0 {
+		s = strconv.FormatInt(r.HTTP.ContentLength, 10)
+	}
+	return s, s != ""
+}
+
+func remoteUser(r *Request) string {
+	user, _, _ := r.HTTP.BasicAuth()
+	return user
+}
+
+// requestID is 16 random bytes, the same each time it is asked for.
+func requestID(r *Request) string {
+	if r.id == "" {
+		var b [16]byte
+		_, _ = rand.Read(b[:]) // never fails
+		r.id = hex.EncodeToString(b[:])
+	}
+	return r.id
+}
+
+// requestLength counts the head as HTTP/1.1 would write it, and the body as
+// far as its length was announced.
+func requestLength(r *Request) string {
+	n := len(r.Line) + len("\r\n\r\nHost: \r\n") + len(r.HTTP.Host)
+	for name, lines := range r.HTTP.Header {
+		for _, line := range lines {
+			n += len(name) + len(line) + len(": \r\n")
+		}
+	}
+	return strconv.FormatInt(int64(n)+max(r.HTTP.ContentLength, 0), 10)
+}
+
+// forwardedFor is $proxy_add_x_forwarded_for: the client's list and the
+// client.
+func forwardedFor(r *Request) string {
+	lines := r.HTTP.Header["X-Forwarded-For"]
+	if len(lines) == 0 {
+		return r.RemoteAddr()
+	}
+	return strings.Join(lines, ", ") + ", " + r.RemoteAddr()
+}

@@ -1,0 +1,53 @@
+package vars
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/culvert-go/culvert/filters"
+)
+
+// The variables of several tries are lists: "a, b".
+var upstreamVariables = map[string]Getter{
+	"proxy_add_x_forwarded_for": known(forwardedFor),
+	"proxy_host":                nonEmpty(func(r *Request) string { return r.ProxyHost }),
+	"proxy_port":                nonEmpty(func(r *Request) string { return r.ProxyPort }),
+	"upstream_addr":             perTry(func(t filters.Try) string { return t.Target }),
+	"upstream_header_time":      perTry(upstreamHeaderTime),
+	"upstream_response_time":    perTry(func(t filters.Try) string { return Seconds(t.Total) }),
+	"upstream_status":           perTry(upstreamStatus),
+}
+
+func perTry(get func(filters.Try) string) Getter {
+	return func(r *Request) (string, bool) {
+		if r.Upstream == nil || len(r.Upstream.Tries) == 0 {
+			return "", false
+		}
+		var list []string
+		for _, t := range r.Upstream.Tries {
+			list = append(list, get(t))
+		}
+		return strings.Join(list, ", "), true
+	}
+}
+
+func upstreamHeaderTime(t filters.Try) string {
+	if t.Status == 0 {
+		return "-"
+	}
+	return Seconds(t.Header)
+}
+
+// upstreamStatus is what the try made of the answer: a target that gave none
+// counts as 502.
+func upstreamStatus(t filters.Try) string {
+	if t.Status == 0 {
+		return "502"
+	}
+	return strconv.Itoa(t.Status)
+}
+
+func upstreamField(rest string) Getter {
+	name := field(rest)
+	return func(r *Request) (string, bool) { return joined(r.UpstreamHeader[name], ", ") }
+}
