@@ -112,7 +112,9 @@ func parseIn(name string, data []byte, blocks []string) (crossplane.Directives, 
 	}
 	var errs []*Error
 	for _, e := range payload.Errors {
-		errs = append(errs, fromCrossplane(name, e.Error))
+		if fault := fromCrossplane(name, e.Error); fault != nil {
+			errs = append(errs, fault)
+		}
 	}
 	parsed := payload.Config[0].Parsed
 	for range blocks {
@@ -135,13 +137,22 @@ func opening(block string) string {
 	return block + " {"
 }
 
-// fromCrossplane turns a parser's error into ours.
+// fromCrossplane turns a parser's error into ours. nil means that nginx sees
+// none: a line of types may name no extension.
 func fromCrossplane(name string, err error) *Error {
 	pe, ok := err.(*crossplane.ParseError)
 	if !ok {
 		return &Error{What: err.Error(), File: name}
 	}
 	e := &Error{What: pe.What, File: name}
+	if pe.What == "invalid number of parameters" {
+		switch pe.BlockCtx {
+		case "types":
+			return nil
+		case "map":
+			e.What = "invalid number of the map parameters"
+		}
+	}
 	if pe.Line != nil && name != commandLine {
 		e.Line = *pe.Line
 	}
@@ -161,16 +172,16 @@ func checkTokens(name string, data []byte) error {
 			last = t
 		}
 	}
+	within := last.Value != "" && (last.IsQuoted || last.Value != ";" && last.Value != "{" && last.Value != "}")
 	switch {
-	case failed != nil:
-		return failed
-	case last.Value != "" && (last.IsQuoted || last.Value != ";" && last.Value != "}"):
+	case within && (failed == nil || strings.HasPrefix(failed.What, "unexpected end")):
 		e := &Error{What: `unexpected end of file, expecting ";" or "}"`, File: name, Line: last.Line}
 		if name == commandLine {
-			// nginx ends -g's text with a semicolon that is not there
 			e.Line = 0
 		}
 		return e
+	case failed != nil:
+		return failed
 	}
 	return nil
 }

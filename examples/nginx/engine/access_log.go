@@ -23,7 +23,9 @@ func accessLog(c *compiler, l *level, d *conf.Directive) error {
 	}
 	name := d.Args[0]
 	switch {
-	case name == "off" && len(d.Args) == 1:
+	case name == "off" && len(d.Args) > 1:
+		return d.Errorf("invalid parameter \"%s\"", d.Args[1])
+	case name == "off":
 		l.accessLogs = nil
 		return nil
 	case strings.HasPrefix(name, "syslog:"), strings.Contains(name, "$"):

@@ -99,6 +99,11 @@ func (c *compiler) value(d *conf.Directive, text string) (vars.Value, error) {
 	return v, nil
 }
 
+// warn logs what nginx accepts and warns of.
+func (c *compiler) warn(d *conf.Directive, text string) {
+	c.engine.logger.Warn(d.Errorf("%s", text).Error())
+}
+
 // path makes a name absolute, relative to the prefix.
 func (c *compiler) path(name string) string { return absolute(c.prefix, name) }
 

@@ -51,7 +51,7 @@ type errorSink struct {
 // errorLog compiles "error_log file [level]".
 func errorLog(c *compiler, l *level, d *conf.Directive) error {
 	if len(d.Args) > 2 {
-		return d.Errorf("invalid number of arguments in \"%s\" directive", d.Name)
+		return d.Errorf("invalid log level \"%s\"", d.Args[2])
 	}
 	name := d.Args[0]
 	if strings.HasPrefix(name, "syslog:") || strings.HasPrefix(name, "memory:") {

@@ -22,9 +22,12 @@ type expiresRule struct {
 func expires(c *compiler, l *level, d *conf.Directive) error {
 	l.expires = expiresRule{modified: len(d.Args) == 2}
 	if len(d.Args) == 2 && d.Args[0] != "modified" {
-		return d.Errorf("invalid value \"%s\"", d.Args[0])
+		return d.Invalid()
 	}
 	last := d.Args[len(d.Args)-1]
+	if at, ok := conf.Duration(strings.TrimPrefix(last, "@")); ok && last[0] == '@' && at >= 24*time.Hour {
+		return d.Errorf("\"expires\" directive daily time value must be less than 24 hours")
+	}
 	if strings.Contains(last, "$") {
 		v, err := c.value(d, last)
 		l.expires.variable = &v
@@ -32,7 +35,7 @@ func expires(c *compiler, l *level, d *conf.Directive) error {
 	}
 	e, err := cachectl.ParseExpires(d.Args...)
 	if err != nil {
-		return d.Errorf("\"expires\" directive invalid value")
+		return d.Invalid()
 	}
 	l.expires.fixed = &e
 	return nil

@@ -118,9 +118,9 @@ func (l *level) addTo(into, nested *route.Locations[*level], d *conf.Directive) 
 	added := true
 	switch l.kind {
 	case namedLocation:
-		_, have := l.server.named[l.name]
-		added = !have
-		l.server.named[l.name] = l
+		if _, have := l.server.named[l.name]; !have { // of several nginx takes the first
+			l.server.named[l.name] = l
+		}
 	case exactLocation:
 		added = into.AddExact(entry)
 	case patternLocation, patternNoCaseLocation:

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/culvert-go/culvert/examples/nginx/conf"
@@ -91,7 +90,12 @@ func (l *level) hidden(name string) bool {
 	if h, ok := l.proxy.hide[name]; ok {
 		return h
 	}
-	return name == "Date" || name == "Server" || name == "X-Pad" || strings.HasPrefix(name, "X-Accel-")
+	switch name {
+	case "Date", "Server", "X-Pad", "X-Accel-Expires", "X-Accel-Redirect", "X-Accel-Limit-Rate",
+		"X-Accel-Buffering", "X-Accel-Charset":
+		return true
+	}
+	return false
 }
 
 // hideHeaders removes what the client does not get of an upstream's answer,

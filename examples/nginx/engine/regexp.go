@@ -10,8 +10,8 @@ import (
 )
 
 // pattern compiles a regular expression. Go's are not PCRE: what they lack,
-// look-around and back references, is an error at load, in the shape of
-// nginx's error for a bad one.
+// look-around and back references, is an error at load, and not one that
+// blames the expression.
 func pattern(d *conf.Directive, text string, noCase bool) (*regexp.Regexp, error) {
 	source := text
 	if noCase {
@@ -22,10 +22,23 @@ func pattern(d *conf.Directive, text string, noCase bool) (*regexp.Regexp, error
 		return re, nil
 	}
 	var e *syntax.Error
-	if !errors.As(err, &e) {
-		return nil, d.Errorf("regexp.Compile() failed: %s in \"%s\"", err, text)
+	if errors.As(err, &e) {
+		if text, ok := pcreErrors[e.Code]; ok {
+			return nil, d.Errorf("pcre2_compile() failed: %s in \"%s\"", text, strings.TrimPrefix(source, "(?i)"))
+		}
+		err = e
 	}
-	return nil, d.Errorf("regexp.Compile() failed: %s in \"%s\" at \"%s\"", e.Code, text, strings.TrimPrefix(e.Expr, "(?i)"))
+	return nil, d.Errorf("regular expression \"%s\" is not supported by culvert yet (%s)", text, err)
+}
+
+// pcreErrors are nginx's texts for what is wrong in PCRE as well.
+var pcreErrors = map[syntax.ErrorCode]string{
+	syntax.ErrInvalidCharRange:      "range out of order in character class",
+	syntax.ErrMissingBracket:        "missing terminating ] for character class",
+	syntax.ErrMissingParen:          "missing closing parenthesis",
+	syntax.ErrMissingRepeatArgument: "quantifier does not follow a repeatable item",
+	syntax.ErrTrailingBackslash:     "\\ at end of pattern",
+	syntax.ErrUnexpectedParen:       "unmatched closing parenthesis",
 }
 
 // declareCaptures makes the named groups of all regular expressions variables.

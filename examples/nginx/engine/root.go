@@ -75,7 +75,7 @@ func (x *exchange) filename(uri string) string {
 	return base + uri
 }
 
-// index compiles "index file ...". Only the last may be absolute.
+// index compiles "index file ...". Behind an absolute one none is looked for.
 func index(c *compiler, l *level, d *conf.Directive) error {
 	if l.first("index") {
 		l.index = nil
@@ -85,7 +85,7 @@ func index(c *compiler, l *level, d *conf.Directive) error {
 			return d.Errorf("index \"%s\" in \"index\" directive is invalid", name)
 		}
 		if strings.HasPrefix(name, "/") && i < len(d.Args)-1 {
-			return d.Errorf("only the last index in \"index\" directive should be absolute")
+			c.warn(d, "only the last index in \"index\" directive should be absolute")
 		}
 		v, err := c.value(d, name)
 		if err != nil {

@@ -33,7 +33,8 @@ func (e *Engine) handler(k *socket) http.Handler {
 func (x *exchange) serve() {
 	x.removeInvalidFields()
 	status := http.StatusBadRequest
-	if x.split() {
+	emptyHost := x.HTTP.Host == "" && x.HTTP.ProtoAtLeast(1, 1)
+	if !emptyHost && x.split() {
 		status = x.process(x.w)
 	}
 	for status != 0 {
@@ -92,6 +93,7 @@ func (x *exchange) redirect(w http.ResponseWriter, uri, args string) int {
 		return http.StatusInternalServerError
 	}
 	x.URI, x.Args, x.Internal = uri, args, true
+	x.ProxyHost, x.ProxyPort = "", ""
 	return x.process(w)
 }
 

@@ -35,8 +35,10 @@ func serverName(c *compiler, l *level, d *conf.Directive) error {
 				return d.Errorf("gethostname() failed (%s)", conf.Errno(err))
 			}
 			rule.text = strings.ToLower(name)
-		case strings.ContainsAny(arg, "/") || !route.ValidName(arg):
+		case !route.ValidName(arg):
 			return d.Errorf("invalid server name or wildcard \"%s\"", arg)
+		case strings.Contains(arg, "/"):
+			c.warn(d, "server name \""+arg+"\" has suspicious symbols")
 		}
 		l.server.names = append(l.server.names, rule)
 	}

@@ -36,7 +36,7 @@ func tryFiles(c *compiler, l *level, d *conf.Directive) error {
 	if text, ok := strings.CutPrefix(d.Args[n], "="); ok {
 		code, ok := conf.Number(text)
 		if !ok || code > 999 {
-			return d.Errorf("invalid code \"%s\"", text)
+			return d.Errorf("invalid code \"=%s\"", text)
 		}
 		rule.code = code
 	}

@@ -30,7 +30,6 @@ func Serve(w http.ResponseWriter, r *http.Request, c Content) int {
 	h := w.Header()
 	etag := ETag(c.ModTime, c.Size)
 	if c.Whole {
-		h.Set("Last-Modified", c.ModTime.UTC().Format(http.TimeFormat))
 		h.Set("Etag", etag)
 		return whole(w, r, c)
 	}

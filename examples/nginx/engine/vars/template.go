@@ -1,6 +1,7 @@
 package vars
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -96,7 +97,7 @@ func split(text string) ([]piece, error) {
 			return nil, err
 		}
 		if name == "" {
-			return nil, fmt.Errorf("invalid variable name in \"%s\"", text)
+			return nil, errors.New("invalid variable name")
 		}
 		pieces, rest = append(pieces, piece{name: name}), after
 	}

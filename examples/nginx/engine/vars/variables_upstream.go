@@ -1,10 +1,12 @@
 package vars
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
 	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/proxy"
 )
 
 // The variables of several tries are lists: "a, b".
@@ -39,12 +41,20 @@ func upstreamHeaderTime(t filters.Try) string {
 }
 
 // upstreamStatus is what the try made of the answer: a target that gave none
-// counts as 502.
+// counts as 502 or, if it was too slow, as 504. It is none if the client was to
+// blame.
 func upstreamStatus(t filters.Try) string {
-	if t.Status == 0 {
-		return "502"
+	if t.Status != 0 {
+		return strconv.Itoa(t.Status)
 	}
-	return strconv.Itoa(t.Status)
+	var e *proxy.Error
+	switch {
+	case !errors.As(t.Err, &e):
+		return "502"
+	case e.ClientSide():
+		return "-"
+	}
+	return strconv.Itoa(e.Status())
 }
 
 func upstreamField(rest string) Getter {
