@@ -5,6 +5,7 @@ go 1.26.0
 require github.com/culvert-go/culvert v0.0.0
 
 require (
+	github.com/gorilla/websocket v1.5.3 // indirect
 	github.com/jstemmer/go-junit-report v1.0.0 // indirect
 	github.com/nginxinc/nginx-go-crossplane v0.4.89 // indirect
 	golang.org/x/mod v0.24.0 // indirect
