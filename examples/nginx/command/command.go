@@ -1,0 +1,118 @@
+// Package command is nginx's command line over the engine: flags, the test of a
+// configuration, signals, the pid file, listeners and reloads.
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/culvert-go/culvert/examples/nginx/demo"
+	"github.com/culvert-go/culvert/examples/nginx/engine"
+)
+
+// version is what -v says. The form is nginx's, so that tools which read it find
+// what they look for; the number is culvert's own.
+const version = "nginx version: culvert/0.1.0"
+
+// Run runs the command line, without the program's name, until the server has
+// ended, and returns the exit status. No arguments mean the demonstration.
+func Run(args []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 {
+		return runDemo(stdout, stderr)
+	}
+	o, err := parseOptions(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "nginx: %v\n", err)
+		return 1
+	}
+	if o.help || o.version || o.configure {
+		printVersion(o, stderr)
+		return 0
+	}
+	if err := touchErrorLog(o); err != nil {
+		fmt.Fprintf(stderr, "nginx: [alert] could not open error log file: %v\n", openError(err))
+	}
+	switch {
+	case o.signal != "":
+		return sendSignal(o, stderr)
+	case o.test:
+		return testConfiguration(o, stdout, stderr)
+	}
+	return start(o.load(stderr), stderr, nil)
+}
+
+// runDemo serves the demonstration.
+func runDemo(stdout, stderr io.Writer) int {
+	d, err := demo.Start()
+	if err != nil {
+		fmt.Fprintf(stderr, "nginx: [emerg] %v\n", err)
+		return 1
+	}
+	defer d.Close()
+	status := start(engine.LoadOptions{Prefix: d.Dir, File: d.File, Stderr: stderr}, stderr, func() { d.Announce(stdout) })
+	if status != 0 {
+		fmt.Fprintf(stderr, "The demonstration wants %s. If something else listens there, stop it, or choose another address:\n  %s=127.0.0.1:8081 go run ./examples/nginx\n",
+			d.Address, demo.AddressVariable)
+	}
+	return status
+}
+
+// printVersion answers -v, -V and -h, on standard error as nginx does.
+func printVersion(o options, stderr io.Writer) {
+	fmt.Fprintln(stderr, version)
+	if o.configure {
+		fmt.Fprintf(stderr, "built by %s\nTLS SNI support enabled\nconfigure arguments: --with-http_ssl_module --with-http_v2_module\n", runtime.Version())
+	}
+	if o.help {
+		fmt.Fprint(stderr, usage)
+	}
+}
+
+// touchErrorLog makes the file of -e exist before the configuration is read, so
+// that there is a place for what is wrong with it.
+func touchErrorLog(o options) error {
+	if o.errorLog == "" || o.errorLog == "stderr" {
+		return nil
+	}
+	name := o.errorLog
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(o.prefix, name)
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// testConfiguration is -t and -T.
+func testConfiguration(o options, stdout, stderr io.Writer) int {
+	file := o.configurationFile()
+	e, err := engine.Load(o.load(stderr))
+	if err != nil {
+		fmt.Fprintf(stderr, "nginx: [emerg] %v\nnginx: configuration file %s test failed\n", err, file)
+		return 1
+	}
+	defer e.Close()
+	if !o.quiet {
+		printNotes(e, stderr)
+		fmt.Fprintf(stderr, "nginx: the configuration file %s syntax is ok\nnginx: configuration file %s test is successful\n", file, file)
+	}
+	if o.dump {
+		e.Dump(stdout)
+	}
+	return 0
+}
+
+// printNotes says which directives are there for nothing, so that nothing is
+// ignored in silence.
+func printNotes(e *engine.Engine, stderr io.Writer) {
+	for _, n := range e.Settings().Notes {
+		if n.Reason != "" {
+			fmt.Fprintf(stderr, "nginx: [notice] %q is a %v: %s in %s:%d\n", n.Directive, n.Class, n.Reason, n.File, n.Line)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package command
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/culvert-go/culvert/examples/nginx/engine"
+)
+
+// maxHeadBytes bounds a request's head, as large_client_header_buffers 4 8k does.
+const maxHeadBytes = 32 << 10
+
+// generation is one loaded configuration that serves. After a reload the old one
+// finishes what it has begun, tunnels included, beside the new one.
+type generation struct {
+	engine  *engine.Engine
+	servers []*http.Server
+	active  sync.WaitGroup // handlers that run, those of tunnels included
+	end     context.CancelFunc
+	serving sync.WaitGroup
+}
+
+// startGeneration serves e on the sockets, which hold every listener's address.
+func startGeneration(e *engine.Engine, sockets map[string]*socket) *generation {
+	ctx, cancel := context.WithCancel(context.Background())
+	g := &generation{engine: e, end: cancel}
+	for _, l := range e.Listeners() {
+		server := g.newServer(ctx, l)
+		g.servers = append(g.servers, server)
+		v := sockets[socketKey(l)].view()
+		g.serving.Go(func() {
+			if l.TLS != nil {
+				_ = server.ServeTLS(v, "", "") // ends with Shutdown or Close
+			} else {
+				_ = server.Serve(v)
+			}
+		})
+	}
+	return g
+}
+
+func (g *generation) newServer(ctx context.Context, l engine.Listener) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(l.HTTP2 && l.TLS != nil)
+	protocols.SetUnencryptedHTTP2(l.HTTP2 && l.TLS == nil)
+	server := &http.Server{
+		Handler:           g.count(l.Handler),
+		TLSConfig:         l.TLS,
+		Protocols:         &protocols,
+		ReadHeaderTimeout: l.ReadHeaderTimeout,
+		IdleTimeout:       l.IdleTimeout,
+		MaxHeaderBytes:    maxHeadBytes,
+		ConnContext:       l.ConnContext,
+		ErrorLog:          slog.NewLogLogger(g.engine.Logger().Handler(), slog.LevelInfo),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
+	if l.IdleTimeout == 0 {
+		server.SetKeepAlivesEnabled(false)
+	}
+	return server
+}
+
+// count keeps track of handlers: http.Server forgets those whose connection was
+// taken over.
+func (g *generation) count(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.active.Add(1)
+		defer g.active.Done()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// finish closes idle connections, waits for every request and tunnel and
+// releases the configuration. If ctx ends before, everything is cut off.
+func (g *generation) finish(ctx context.Context) {
+	var shutdown sync.WaitGroup
+	for _, server := range g.servers {
+		shutdown.Go(func() {
+			if server.Shutdown(ctx) != nil {
+				server.Close()
+			}
+		})
+	}
+	shutdown.Wait()
+	stop := context.AfterFunc(ctx, g.end)
+	defer stop()
+	g.serving.Wait()
+	g.active.Wait()
+	g.end()
+	g.engine.Close()
+}

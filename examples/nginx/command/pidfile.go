@@ -1,0 +1,60 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/culvert-go/culvert/examples/nginx/engine"
+)
+
+// writePIDFile writes this process's number; "" writes nothing.
+func writePIDFile(name string) error {
+	if name == "" {
+		return nil
+	}
+	if err := os.WriteFile(name, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o644); err != nil {
+		return openError(err)
+	}
+	return nil
+}
+
+func removePIDFile(name string) {
+	if name != "" {
+		_ = os.Remove(name) // somebody else may have done so
+	}
+}
+
+// sendSignal is -s: it tells the process of the configuration's pid file.
+func sendSignal(o options, stderr io.Writer) int {
+	fail := func(format string, args ...any) int {
+		fmt.Fprintf(stderr, "nginx: [error] "+format+"\n", args...)
+		return 1
+	}
+	e, err := engine.Load(o.load(stderr))
+	if err != nil {
+		fmt.Fprintf(stderr, "nginx: [emerg] %v\n", err)
+		return 1
+	}
+	name := e.Settings().PIDFile
+	e.Close()
+	if name == "" {
+		return fail("the configuration has no \"pid\" directive")
+	}
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return fail("%v", openError(err))
+	}
+	text := strings.TrimSpace(string(content))
+	pid, err := strconv.Atoi(text)
+	if err != nil || pid <= 0 {
+		return fail("invalid PID number %q in %q", text, name)
+	}
+	if err := kill(pid, o.signal); err != nil {
+		fmt.Fprintf(stderr, "nginx: [alert] kill(%d, %s) failed (%s)\n", pid, o.signal, systemError(err))
+		return 1
+	}
+	return 0
+}

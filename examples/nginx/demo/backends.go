@@ -1,0 +1,57 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+)
+
+// backends are the servers behind the demonstration.
+type backends struct {
+	servers []*http.Server
+	names   []string // placeholder, address, placeholder, address, ...
+	end     context.CancelFunc
+}
+
+func startBackends() (*backends, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &backends{end: cancel}
+	for _, s := range []struct {
+		placeholder string
+		handler     http.Handler
+	}{
+		{"{{APP1}}", app("app 1")},
+		{"{{APP2}}", app("app 2")},
+		{"{{SOCKET}}", newSocket()},
+		{"{{GONE}}", newGone()},
+		{"{{CLUSTER}}", http.HandlerFunc(watch)},
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, errors.Join(err, b.close())
+		}
+		server := &http.Server{
+			Handler:           s.handler,
+			ReadHeaderTimeout: 10 * time.Second,
+			BaseContext:       func(net.Listener) context.Context { return ctx },
+		}
+		b.servers = append(b.servers, server)
+		b.names = append(b.names, s.placeholder, l.Addr().String())
+		go server.Serve(l) // ends with Close
+	}
+	return b, nil
+}
+
+// placeholders are the pairs that the configuration's placeholders stand for.
+func (b *backends) placeholders() []string { return b.names }
+
+func (b *backends) close() error {
+	b.end()
+	var err error
+	for _, s := range b.servers {
+		err = errors.Join(err, s.Close())
+	}
+	return err
+}
