@@ -109,7 +109,7 @@ func TestAccidentUpgradeLinesAreMissing(t *testing.T) {
 }
 
 // A plain request in the location with the lines is one at the application
-// too, and its connection is closed: '' maps to close.
+// too, and its connection is closed: ” maps to close.
 func TestSourceConfigurationPlainRequest(t *testing.T) {
 	seen := make(chan *http.Request, 1)
 	s := source(t, "source.conf", seen)
