@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMain(m *testing.M) {
+	if serveIfAsked() {
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestEveryPeerRuns runs each peer for a moment: all of them answer the work, and
+// the table has a row of numbers for each.
+func TestEveryPeerRuns(t *testing.T) {
+	var out strings.Builder
+	if err := run(&out, plan{duration: 50 * time.Millisecond, rounds: 2, connections: 4}, peers()); err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile(`^ *(\S.*\S|\S)  +(\d+)  +(\d+\.\d)  +(\d+\.\d\d)  +(\d+\.\d\d) *$`)
+	seen := map[string][]string{}
+	for line := range strings.Lines(out.String()) {
+		if m := row.FindStringSubmatch(strings.TrimRight(line, "\n")); m != nil {
+			seen[m[1]] = m[2:]
+		}
+	}
+	for _, p := range peers() {
+		switch numbers := seen[p.name]; {
+		case p.missing != "":
+			if !strings.Contains(out.String(), p.name+" is left out: "+p.missing) {
+				t.Errorf("nothing says that %s is left out", p.name)
+			}
+		case numbers == nil:
+			t.Errorf("no row for %s in\n%s", p.name, &out)
+		case numbers[0] == "0" || numbers[1] == "0.0":
+			t.Errorf("%s did nothing: %v", p.name, numbers)
+		case p.name == tunedName && (numbers[2] != "1.00" || numbers[3] != "1.00"):
+			t.Errorf("the tuned ReverseProxy is not its own measure: %v", numbers)
+		}
+	}
+}
+
+// TestWrongAnswers: a peer that does not do the work must not get a number.
+func TestWrongAnswers(t *testing.T) {
+	self, err := startSelf("ReverseProxy", "127.0.0.1:1") // nobody listens there: 502
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer self.stop()
+	if _, err := load(self.address, 1, time.Millisecond); err == nil || !strings.Contains(err.Error(), "502") {
+		t.Errorf("a peer that answers 502: error %v", err)
+	}
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// process is a running peer.
+type process struct {
+	address string
+	cmd     *exec.Cmd
+	end     func() // asks it to end
+	dir     string // is removed afterwards, "" for none
+}
+
+// stop ends the process and returns the processor time that it and the
+// processes it waited for have used.
+func (p *process) stop() time.Duration {
+	p.end()
+	_ = p.cmd.Wait() // how it ended doesn't matter, and that it has is what we wait for
+	if p.dir != "" {
+		_ = os.RemoveAll(p.dir)
+	}
+	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+}
+
+// What tells a process of this program which handler to serve, and in front of
+// what.
+const (
+	serveVariable  = "CULVERT_BENCH_SERVE"
+	targetVariable = "CULVERT_BENCH_TARGET"
+)
+
+// startSelf runs this program again as the server that handlers knows by name.
+// It prints its address and ends with its standard input.
+func startSelf(name, target string) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), serveVariable+"="+name, targetVariable+"="+target)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{cmd: cmd, end: func() { stdin.Close() }}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		p.stop()
+		return nil, fmt.Errorf("the server ended before it listened: %w", err)
+	}
+	p.address = strings.TrimSpace(line)
+	return p, nil
+}
+
+// serveIfAsked is the other end of startSelf.
+func serveIfAsked() bool {
+	name, asked := os.LookupEnv(serveVariable)
+	if !asked {
+		return false
+	}
+	if err := serve(name, os.Getenv(targetVariable)); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+	return true
+}
+
+func serve(name, target string) error {
+	newHandler, ok := handlers[name]
+	if !ok {
+		return fmt.Errorf("no handler %q", name)
+	}
+	handler, err := newHandler(target)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println(l.Addr())
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		server.Close()
+	}()
+	if err := server.Serve(l); err != http.ErrServerClosed {
+		return err
+	}
+	return nil
+}
