@@ -1,0 +1,107 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestStaticFiles(t *testing.T) {
+	s := serve(t, with(map[string]string{"nginx.conf": `events {} http {
+		types { text/html html; text/css css; }
+		default_type application/octet-stream;
+		server {
+			root html;
+			location /types/ { types { text/x-own css; } }
+			location /alias/ { alias html/dir/; }
+			location ~ ^/re/(.*)$ { alias html/$1; }
+			location /index/ { index none.html $arg_i.html last.html; }
+			location /try { try_files $uri $uri/ /dir/ =404; }
+			location /try2 { try_files /nothere @fallback; }
+			location /try3 { try_files /nothere /last?a=$arg_a; }
+			location /try4 { try_files /nothere =418; }
+			location /up { try_files /$arg_f =404; }
+			location = /last { return 200 "last $args"; }
+			location @fallback { return 200 "fallback $uri"; }
+		}
+	}`},
+		"secret", "secret", "html/index.html", "home", "html/a.css", "css", "html/A.CSS", "CSS", "html/none", "x", "html/dir/index.html", "dir",
+		"html/empty/.keep", "", "html/types/a.css", "t", "html/index/last.html", "last", "html/index/q.html", "q", "html/try/index.html", "tried",
+		"html/sp ace+.txt", "space"))
+	tests := []struct {
+		method, target, body, kind string
+		status                     int
+	}{
+		{"GET", "/", "home", "text/html", 200},
+		{"GET", "/a.css", "css", "text/css", 200},
+		{"GET", "/A.CSS", "CSS", "text/css", 200},
+		{"GET", "/none", "x", "application/octet-stream", 200},
+		{"GET", "/sp%20ace+.txt", "space", "application/octet-stream", 200},
+		{"GET", "/types/a.css", "t", "text/x-own", 200},
+		{"HEAD", "/a.css", "", "text/css", 200},
+		{"GET", "/missing", "", "text/html", 404},
+		{"GET", "/a.css/", "", "text/html", 404},
+		{"GET", "/dir", "", "text/html", 301},
+		{"GET", "/dir/", "dir", "text/html", 200},
+		{"GET", "/empty/", "", "text/html", 403},
+		{"GET", "/missing/", "", "text/html", 404},
+		{"POST", "/a.css", "", "text/html", 405},
+		{"POST", "/missing", "", "text/html", 404},
+		{"PUT", "/missing", "", "text/html", 405},
+		{"DELETE", "/a.css", "", "text/html", 405},
+		{"GET", "/alias/index.html", "dir", "text/html", 200},
+		{"GET", "/alias/", "dir", "text/html", 200},
+		{"GET", "/alias", "", "text/html", 404},
+		{"GET", "/alias../secret", "", "text/html", 404},
+		{"GET", "/re/a.css", "css", "text/css", 200},
+		{"GET", "/index/", "last", "text/html", 200},
+		{"GET", "/index/?i=q", "q", "text/html", 200},
+		{"GET", "/try/", "tried", "text/html", 200},
+		{"GET", "/try/x", "dir", "text/html", 200},
+		{"GET", "/try2", "fallback /try2", "application/octet-stream", 200},
+		{"GET", "/try3?a=1", "last a=1", "application/octet-stream", 200},
+		{"GET", "/try4", "", "", 418},
+		{"GET", "/%2e%2e/secret", "", "text/html", 400},
+		{"GET", "/dir/..%2f..%2fsecret", "", "text/html", 400},
+		{"GET", "/up?f=../secret", "", "text/html", 404},
+		{"GET", "/re/%2e%2e/secret", "", "text/html", 404},
+		{"GET", "/..%5csecret", "", "text/html", 404},
+		{"GET", "/index/?i=../../secret%00", "last", "text/html", 200},
+	}
+	for _, tt := range tests {
+		about := tt.method + " " + tt.target
+		got := s.request(tt.method, tt.target)
+		equal(t, about+" status", got.StatusCode, tt.status)
+		equal(t, about+" type", got.Header.Get("Content-Type"), tt.kind)
+		if tt.body != "" {
+			equal(t, about+" body", got.body, tt.body)
+		}
+		if strings.Contains(got.body, "secret") {
+			t.Errorf("%s: a file outside of the root: %q", about, got.body)
+		}
+	}
+	equal(t, "directory", s.get("/dir?a=b").Header.Get("Location"), "http://localhost:"+port(s.first)+"/dir/?a=b")
+}
+
+func TestExpires(t *testing.T) {
+	s := serve(t, with(server(`
+		root html;
+		location /max.css { expires max; }
+		location /off.css { expires off; }
+		location /epoch.css { expires epoch; add_header Cache-Control private; }
+		location /var.css { expires $arg_e; }
+		location /error { expires max; return 404; }
+		expires 1h;`),
+		"html/a.css", "", "html/max.css", "", "html/off.css", "", "html/epoch.css", "", "html/var.css", ""))
+	for target, want := range map[string]string{
+		"/a.css":          "max-age=3600",
+		"/max.css":        "max-age=315360000",
+		"/off.css":        "",
+		"/epoch.css":      "no-cache|private",
+		"/var.css?e=2m":   "max-age=120",
+		"/var.css?e=-1":   "no-cache",
+		"/var.css?e=soon": "",
+		"/error":          "private, no-cache", // culvert's own, not the configuration's
+	} {
+		equal(t, target, strings.Join(s.get(target).Header["Cache-Control"], "|"), want)
+	}
+}
