@@ -17,7 +17,7 @@ import (
 // /serviceName/gone it answers 410 without saying anything about caching.
 func tomcat(t *testing.T, seen chan<- *http.Request) string {
 	t.Helper()
-	upgrader := websocket.Upgrader{}
+	upgrader := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if seen != nil {
 			seen <- r

@@ -25,8 +25,6 @@ func (x *exchange) limitBody(w http.ResponseWriter) int {
 	}
 	if x.HTTP.ContentLength > limit {
 		x.logError("client intended to send too large body")
-		// the rest of the body can't be told from a next request
-		w.Header().Set("Connection", "close")
 		return http.StatusRequestEntityTooLarge
 	}
 	if x.HTTP.ContentLength < 0 {

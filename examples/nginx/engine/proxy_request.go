@@ -22,7 +22,8 @@ func (p *passRule) finishFields(c *compiler) error {
 	if err != nil {
 		return err
 	}
-	fields := []proxyField{{"Host", host}, {"Expect", vars.Value{}}}
+	fields := []proxyField{{"Host", host, true}, {"Expect", vars.Value{}, true}}
+	seen := map[string]bool{}
 	for _, f := range p.level.proxy.fields {
 		switch f.name {
 		case "Upgrade":
@@ -32,6 +33,8 @@ func (p *passRule) finishFields(c *compiler) error {
 		case "Content-Length", "Transfer-Encoding", "Te", "Trailer", "Keep-Alive":
 			// the framing is the proxy's: a wrong one smuggles a second request
 		default:
+			f.first = !seen[f.name]
+			seen[f.name] = true
 			fields = append(fields, f)
 		}
 	}
@@ -75,20 +78,17 @@ func (p *passRule) rewrite(x *exchange, o *proxy.Outbound) {
 		}
 	}
 	delete(out.Header, "Te")
-	set := map[string]bool{}
 	for _, f := range p.fields {
 		value := f.value.String(&x.Request)
-		switch {
-		case f.name == "Host":
+		if f.name == "Host" {
 			out.Host = value
-		case !set[f.name]:
-			out.Header.Del(f.name)
-			fallthrough
-		default:
-			set[f.name] = true
-			if value != "" {
-				out.Header.Add(f.name, value)
-			}
+			continue
+		}
+		if f.first {
+			delete(out.Header, f.name)
+		}
+		if value != "" {
+			out.Header[f.name] = append(out.Header[f.name], value)
 		}
 	}
 	if out.Header["Upgrade"] == nil && hasToken(p.wants.connection.String(&x.Request), "close") {

@@ -27,6 +27,7 @@ func defaultProxySettings() proxySettings {
 type proxyField struct {
 	name  string
 	value vars.Value
+	first bool // the first of its name, which replaces the client's
 }
 
 // proxySetHeader compiles "proxy_set_header name value". One on an inner level
@@ -39,7 +40,7 @@ func proxySetHeader(c *compiler, l *level, d *conf.Directive) error {
 	if err != nil {
 		return err
 	}
-	l.proxy.fields = append(l.proxy.fields, proxyField{http.CanonicalHeaderKey(d.Args[0]), v})
+	l.proxy.fields = append(l.proxy.fields, proxyField{name: http.CanonicalHeaderKey(d.Args[0]), value: v})
 	return nil
 }
 

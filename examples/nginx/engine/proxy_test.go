@@ -262,3 +262,31 @@ func TestNextTarget(t *testing.T) {
 		t.Errorf("logged %q", lines)
 	}
 }
+
+// Close lets go of the connections that are kept for a next request.
+func TestCloseReleasesIdleConnections(t *testing.T) {
+	closed := make(chan struct{})
+	up := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	up.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			close(closed)
+		}
+	}
+	up.Start()
+	defer up.Close()
+	s := serve(t, server("location / { proxy_pass http://"+up.Listener.Addr().String()+"; }"))
+	s.get("/")
+	select {
+	case <-closed:
+		t.Fatal("the connection was not kept")
+	default:
+	}
+	if err := s.engine.Close(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Error("the connection is still open")
+	}
+}

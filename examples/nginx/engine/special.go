@@ -12,6 +12,9 @@ func (x *exchange) special(status int) int {
 	if status == 444 {
 		panic(http.ErrAbortHandler) // close the connection without an answer
 	}
+	if closesAfter(status) {
+		x.w.Header().Set("Connection", "close")
+	}
 	x.errStatus = status
 	if !x.failed && x.redirects <= maxRedirects {
 		if rule := x.level.errorPageFor(status); rule != nil {
@@ -21,6 +24,16 @@ func (x *exchange) special(status int) int {
 	}
 	x.builtinPage(x.errStatus)
 	return 0
+}
+
+// closesAfter says whether nginx keeps no connection after an error with the
+// status: what follows on it may not be what it seems.
+func closesAfter(status int) bool {
+	switch status {
+	case 400, 413, 414, 495, 496, 497, 500, 501:
+		return true
+	}
+	return false
 }
 
 // builtinPage writes nginx's own page for a status.

@@ -1,0 +1,142 @@
+package engine_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// What a client can have wrong, and what comes of it.
+func TestBadRequests(t *testing.T) {
+	s := serve(t, server(strings.ReplaceAll("location / { proxy_pass http://UP; }", "UP", echo(t))))
+	tests := []struct {
+		about, request string
+		status         int
+		body           string // "" for any
+	}{
+		{"no field name", "GET / HTTP/1.1\r\nHost: h\r\nbad head\r\n\r\n", 400, ""},
+		{"control character", "GET / HTTP/1.1\r\nHost: h\r\nX: a\x01b\r\n\r\n", 400, ""},
+		{"space before the colon", "GET / HTTP/1.1\r\nHost : h\r\n\r\n", 400, ""},
+		{"two Hosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, ""},
+		{"no Host", "GET / HTTP/1.1\r\n\r\n", 400, ""},
+		{"two different Content-Lengths", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400, ""},
+		{"unknown transfer coding", "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: x, chunked\r\n\r\n", 501, ""},
+		{"malformed escape", "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", 400, ""},
+		// net/http takes the chunks and drops the length (RFC 9112 section 6.3);
+		// the upstream sees the chunks alone, so nothing can be smuggled
+		{"both lengths", "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",
+			200, "POST / UP [] ab"},
+		{"X-Forwarded-For named away", "GET / HTTP/1.1\r\nHost: h\r\nConnection: close, X-Forwarded-For\r\nX-Forwarded-For: 1.2.3.4\r\n\r\n",
+			200, "GET / UP [] "},
+		{"malformed chunk", "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, builtin("400 Bad Request")},
+	}
+	for _, tt := range tests {
+		t.Run(tt.about, func(t *testing.T) {
+			got := s.send(tt.request)
+			equal(t, "status", got.StatusCode, tt.status)
+			if tt.body != "" {
+				seen := got.body
+				if i := strings.Index(seen, "127.0.0.1:"); i >= 0 {
+					seen = seen[:i] + "UP" + seen[i+strings.IndexByte(seen[i:], ' '):]
+				}
+				equal(t, "body", seen, tt.body)
+			}
+		})
+	}
+}
+
+// A body that ends early never looks whole to the upstream, and is logged as
+// the client's leaving or as its fault, never as the upstream's.
+func TestBodyEndsEarly(t *testing.T) {
+	got := make(chan error, 1)
+	up, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer up.Close()
+	go func() {
+		conn, err := up.Accept()
+		if err != nil {
+			got <- nil
+			return
+		}
+		defer conn.Close()
+		r, err := http.ReadRequest(bufio.NewReader(conn))
+		if err != nil {
+			got <- err
+			return
+		}
+		_, err = io.ReadAll(r.Body)
+		got <- err
+	}()
+	s := serve(t, map[string]string{"nginx.conf": `events {} http { log_format s $status; access_log s.log s;
+		server { location / { proxy_pass http://` + up.Addr().String() + `; } } }`})
+	conn, err := net.Dial("tcp", s.first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(conn, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhalf")
+	conn.Close()
+	if err := <-got; err != io.ErrUnexpectedEOF {
+		t.Errorf("the upstream read the body to %v", err)
+	}
+	logged := eventually(t, func() string { return s.file("s.log") })
+	if logged != "499\n" && logged != "400\n" {
+		t.Errorf("logged %q", logged)
+	}
+}
+
+// eventually waits until get returns something.
+func eventually(t *testing.T, get func() string) string {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if s := get(); s != "" {
+			return s
+		}
+	}
+	t.Fatal("nothing came")
+	return ""
+}
+
+// nginx looks at no Origin, and counts what went through the tunnel.
+func TestUpgradeOfAForeignPage(t *testing.T) {
+	s := serve(t, map[string]string{"nginx.conf": strings.ReplaceAll(`events {} http {
+		log_format u "$status $body_bytes_sent $upstream_status"; access_log u.log u;
+		server { add_header X-Plain 1; add_header X-Always 1 always;
+			location / { proxy_pass http://UP; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection "upgrade"; } }
+	}`, "UP", tomcat(t, nil))})
+	conn, resp, err := websocket.DefaultDialer.Dial("ws://"+s.first+"/serviceName/ws", http.Header{"Origin": {"http://elsewhere.test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "X-Plain", resp.Header.Get("X-Plain"), "")
+	equal(t, "X-Always", resp.Header.Get("X-Always"), "1")
+	if err := conn.WriteMessage(websocket.TextMessage, []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if _, got, err := conn.ReadMessage(); err != nil || string(got) != "hello" {
+		t.Fatal(string(got), err)
+	}
+	conn.Close()
+	// two bytes of frame head and the echoed text
+	equal(t, "logged", eventually(t, func() string { return s.file("u.log") }), "101 7 101\n")
+	equal(t, "a plain request", s.get("/serviceName/ws").StatusCode, http.StatusNotFound)
+}
+
+// A malformed handshake is refused, and the error pages answer.
+func TestUpgradeRefusals(t *testing.T) {
+	s := serve(t, server(strings.ReplaceAll(`location / { proxy_pass http://UP; proxy_set_header Upgrade $http_upgrade;
+		proxy_set_header Connection upgrade; error_page 426 /old; }
+		location = /old { return 200 "too old"; }`, "UP", tomcat(t, nil))))
+	handshake := "GET /serviceName/ws HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+	equal(t, "no key", s.send(handshake+"Sec-WebSocket-Version: 13\r\n\r\n").StatusCode, http.StatusBadRequest)
+	old := s.send(handshake + "Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+	equal(t, "old version", old.StatusCode, http.StatusUpgradeRequired)
+	equal(t, "old version's page", old.body, "too old")
+}
