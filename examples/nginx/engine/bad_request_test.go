@@ -140,3 +140,32 @@ func TestUpgradeRefusals(t *testing.T) {
 	equal(t, "old version", old.StatusCode, http.StatusUpgradeRequired)
 	equal(t, "old version's page", old.body, "too old")
 }
+
+// A tunnel in which nothing moves ends after proxy_read_timeout.
+func TestIdleTunnelEnds(t *testing.T) {
+	s := serve(t, server(strings.ReplaceAll(`location / { proxy_pass http://UP; proxy_read_timeout 100ms;
+		proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }`, "UP", tomcat(t, nil))))
+	conn, _, err := websocket.DefaultDialer.Dial("ws://"+s.first+"/serviceName/ws", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = conn.ReadMessage()
+	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+		t.Error("the tunnel is still open")
+	}
+}
+
+// An upstream that accepts and never answers an upgrade is one that is too slow.
+func TestStalledUpgrade(t *testing.T) {
+	s := serve(t, server(`location / { proxy_pass http://`+raw(t, "")+`; proxy_read_timeout 50ms;
+		proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }`))
+	_, resp, err := websocket.DefaultDialer.Dial("ws://"+s.first+"/", nil)
+	if err == nil || resp == nil {
+		t.Fatal(err)
+	}
+	equal(t, "status", resp.StatusCode, http.StatusGatewayTimeout)
+}

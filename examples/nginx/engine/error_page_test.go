@@ -108,8 +108,9 @@ func statusText(s string) string {
 
 // return 444 closes the connection without an answer.
 func TestReturn444(t *testing.T) {
-	s := serve(t, server("return 444;"))
+	s := serve(t, map[string]string{"nginx.conf": "events {} http { log_format s $status; access_log s.log s; server { return 444; } }"})
 	if _, err := http.Get("http://" + s.first); err == nil {
 		t.Error("there was an answer")
 	}
+	equal(t, "logged", eventually(t, func() string { return s.file("s.log") }), "444\n")
 }

@@ -21,13 +21,13 @@ type redirectRule struct {
 // proxyRedirect compiles "proxy_redirect default", "off" and "from to".
 func proxyRedirect(c *compiler, l *level, d *conf.Directive) error {
 	if l.first("proxy_redirect") {
-		l.proxy.redirects, l.proxy.redirectOff = nil, false
+		l.proxy.redirects = nil
 	}
 	l.proxy.redirectGiven = true
 	if len(d.Args) == 1 {
 		switch d.Args[0] {
 		case "off", "false":
-			l.proxy.redirects, l.proxy.redirectOff = nil, true
+			l.proxy.redirects = nil
 			return nil
 		case "default":
 			l.proxy.redirects = append(l.proxy.redirects, redirectRule{standard: true})

@@ -15,7 +15,6 @@ type proxySettings struct {
 	fields         []proxyField
 	hide           map[string]bool // canonical names of the answer's fields that the client does not get
 	redirects      []redirectRule
-	redirectOff    bool // proxy_redirect off
 	redirectGiven  bool // there is a proxy_redirect: the default does not count
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/proxy"
-	"github.com/culvert-go/culvert/wsupgrade"
 )
 
 // transportKey tells transports apart: connections are shared by all locations
@@ -42,20 +41,6 @@ func (e *Engine) transport(scheme string, s proxySettings) http.RoundTripper {
 
 func dialer(timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
 	return (&net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second}).DialContext
-}
-
-// forwarder forwards upgrades. nginx looks at no Origin, and neither does the
-// example: the configuration decides what is forwarded.
-func (e *Engine) forwarder(scheme string, s proxySettings) (*wsupgrade.Forwarder, error) {
-	o := wsupgrade.Options{
-		Dial:             dialer(s.connectTimeout),
-		HandshakeTimeout: s.connectTimeout + s.readTimeout,
-		CheckOrigin:      func(*http.Request) bool { return true },
-	}
-	if scheme == "https" {
-		o.TLSConfig = upstreamTLS()
-	}
-	return wsupgrade.New(o)
 }
 
 // upstreamTransport keeps the head of an upstream's answer for $upstream_http_

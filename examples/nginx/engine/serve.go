@@ -129,7 +129,10 @@ func end(r *http.Request, s filters.ResponseStats) {
 		x.BodyBytes = x.Upstream.BytesOut
 	}
 	if s.Status == 0 {
-		x.Status = 499 // the client went away, or "return 444" closed the connection
+		x.Status = 499 // the client went away
+		if x.errStatus == 444 {
+			x.Status = 444
+		}
 	}
 	x.level.log(x)
 }

@@ -10,6 +10,7 @@ import (
 // (ngx_http_special_response_handler).
 func (x *exchange) special(status int) int {
 	if status == 444 {
+		x.errStatus = status
 		panic(http.ErrAbortHandler) // close the connection without an answer
 	}
 	if closesAfter(status) {
