@@ -1,108 +1,79 @@
 package wsupgrade
 
 import (
-	"bytes"
 	"context"
-	"errors"
+	"io"
 	"net/http"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/relay"
-	"github.com/culvert-go/culvert/internal/result"
 )
 
 // Forward sends the upgrade that in asks for to a target and returns the status
 // of the target's answer, 0 if there was none.
 //
-// out is the outbound request, as an http.RoundTripper would take it:
-// out.URL.Host is the address to dial, out.URL.Scheme "http" or "https". If the
-// target answers with a valid 101, the client's connection is taken over
-// through http.ResponseController, and Forward blocks until both sides have
-// ended or in's context is done. Any other answer is written to w.
+// in is the client's request as the filters left it. out is the outbound
+// request, as an http.RoundTripper would take it: out.URL.Host is the address to
+// dial, out.URL.Scheme "http" or "https", out.Host the Host field. Path and query
+// are sent byte for byte: out.URL.Opaque if it is set, else RawPath where it
+// decodes to Path. A body of out is not sent, and of the protocols that it offers
+// only the one that is allowed. Fields for one connection only must have been
+// removed, as filters.Chain and package proxy do. out is not changed.
 //
-// The fields of the 101 stand in w.Header() before the connection is taken, so
-// that wrappers of w see its head like any other.
+// If the target answers with a 101 that is valid for what out asks for, the
+// client's connection is taken over through http.ResponseController, and
+// Forward blocks until both sides have ended or in's context is done; it closes
+// both connections. The 101's fields stand in w.Header() before the
+// connection is taken, so that wrappers of w see its head like any other. Any
+// other answer is written to w.
+//
+// While the handshake runs, net/http takes the client's end of stream for its
+// leaving and cancels in's context; half-close is kept from the 101 on.
 //
 // An error is an *Error. If its HeadSent is false, nothing was written and the
 // caller answers, with Refuse for instance; if its Wrote is false as well, the
-// target has seen nothing and another may be tried.
+// target has seen nothing and another may be tried. How a tunnel ends is no
+// error.
 func (f *Forwarder) Forward(w http.ResponseWriter, in, out *http.Request) (status int, err error) {
-	protocol := f.Protocol(in)
-	if err := f.check(in, protocol); err != nil {
+	if err := f.check(in, f.Protocol(in)); err != nil {
 		return 0, err
 	}
-	out.Body, out.ContentLength, out.TransferEncoding = nil, 0, nil
-	conn, resp, err := f.answer(in.Context(), out)
+	// The server's ReadTimeout was for a request that is complete by now; were
+	// it to pass during the handshake, net/http would report the client gone.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	status, err = f.forward(w, in, out)
+	if e := fault.As(err); e != nil && e.Target == "" && !e.ClientSide() {
+		e.Target = out.URL.Host
+	}
+	return status, err
+}
+
+func (f *Forwarder) forward(w http.ResponseWriter, in, out *http.Request) (status int, err error) {
+	// What out asks for counts, not what in does: a hook may have changed it.
+	protocol := head.RequestedProtocol(&http.Request{ProtoMajor: 1, ProtoMinor: 1, Header: out.Header}, f.protocols)
+	conn, resp, err := f.answer(in.Context(), out, protocol)
 	if err != nil {
 		return 0, err
 	}
 	defer conn.Close()
 	if resp.StatusCode != http.StatusSwitchingProtocols {
-		stop := context.AfterFunc(in.Context(), func() { conn.SetDeadline(past) })
-		defer stop()
-		return resp.StatusCode, relay.Response(w, in, resp)
+		return resp.StatusCode, passOn(w, in, conn, resp)
 	}
-	if err := validate(resp, out, protocol); err != nil {
+	if err := validate(resp, out.Header, protocol); err != nil {
 		return resp.StatusCode, &fault.Error{Kind: fault.Handshake, Wrote: true, Err: err}
 	}
 	return resp.StatusCode, takeOver(w, in, conn, resp, protocol)
 }
 
-// answer dials the target, sends the handshake and reads the head of the
-// answer, all within the handshake timeout.
-func (f *Forwarder) answer(in context.Context, out *http.Request) (*upstreamConn, *http.Response, error) {
-	ctx, cancel := context.WithTimeout(in, f.timeout)
-	defer cancel()
-	conn, err := f.connect(ctx, out)
-	if err != nil {
-		return nil, nil, handshakeError(in, nil, err)
-	}
-	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(past) })
-	resp, err := conn.handshake(out)
-	if !stop() && err == nil {
-		err = context.Cause(ctx) // the deadline is set, or about to be
-	}
-	if err != nil {
-		conn.Close()
-		return nil, nil, handshakeError(in, conn, err)
-	}
-	return conn, resp, nil
-}
-
-// takeOver hands the 101 to the client and tunnels.
-func takeOver(w http.ResponseWriter, in *http.Request, target *upstreamConn, resp *http.Response, protocol string) error {
-	head.SanitizeResponse(resp.StatusCode, resp.Header, protocol)
-	for name, values := range resp.Header {
-		w.Header()[name] = append(w.Header()[name], values...)
-	}
-	client, buffered, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return &fault.Error{Kind: fault.Handshake, Wrote: true, Err: errors.Join(errors.New("the client's connection can't be taken over"), err)}
-	}
-	defer client.Close()
-	if err := client.SetDeadline(time.Time{}); err != nil { // the server's timeouts are not the tunnel's
-		return clientGone(err)
-	}
-	head.SanitizeResponse(resp.StatusCode, w.Header(), protocol)
-	var first bytes.Buffer
-	first.WriteString("HTTP/1.1 101 Switching Protocols\r\n")
-	_ = w.Header().Write(&first)
-	first.WriteString("\r\n")
-	first.Write(target.early())
-	if _, err := client.Write(first.Bytes()); err != nil {
-		return clientGone(err)
-	}
-	early, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
-	fromClient, fromTarget := tunnel(in.Context(), client, target.Conn, early)
-	if record := result.From(in.Context()); record != nil {
-		record.BytesIn = fromClient
-		record.BytesOut = fromTarget + int64(len(target.early()))
-	}
-	return nil
-}
-
-func clientGone(err error) error {
-	return &fault.Error{Kind: fault.ClientGone, Wrote: true, HeadSent: true, Err: err}
+// passOn relays an answer that does not switch. The client's connection stays
+// with its server, which takes early bytes for the next request, as they are.
+func passOn(w http.ResponseWriter, in *http.Request, conn *upstreamConn, resp *http.Response) error {
+	defer context.AfterFunc(in.Context(), func() { conn.SetDeadline(past) })()
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{resp.Body, conn} // closing net/http's own body would read it to its end first
+	return relay.Response(w, in, resp)
 }

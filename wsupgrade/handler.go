@@ -1,6 +1,7 @@
 package wsupgrade
 
 import (
+	"net"
 	"net/http"
 	"net/url"
 
@@ -9,19 +10,28 @@ import (
 )
 
 // Handler forwards upgrades to target, a URL with scheme http, https, ws or wss
-// of which only scheme and host count: path and query are the client's. It
-// refuses every other request with 426, so it can be mounted on any mux
-// beside handlers that answer those.
+// of which only scheme and host count: path and query are the client's. The
+// target's port may be left out. Host is passed on; X-Forwarded-For, -Host and
+// -Proto are set from the connection, whatever the client claimed in them.
+//
+// Every other request is refused with 426, so the Handler can be mounted on any
+// mux beside those that answer plain requests. For a target chosen per
+// request, or other fields, use Forward or package proxy.
 func (f *Forwarder) Handler(target *url.URL) http.Handler {
+	scheme := target.Scheme
+	switch scheme {
+	case "ws":
+		scheme = "http"
+	case "wss":
+		scheme = "https"
+	}
+	host := target.Host
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if head.SanitizeRequest(r, f.protocols) == "" {
-			Refuse(w, &fault.Error{Kind: fault.UpgradeRequired})
+			f.refusePlain(w, r)
 			return
 		}
-		out := r.Clone(r.Context())
-		out.URL = &url.URL{Scheme: target.Scheme, Host: target.Host, Path: r.URL.Path, RawPath: r.URL.RawPath,
-			RawQuery: r.URL.RawQuery, ForceQuery: r.URL.ForceQuery}
-		_, err := f.Forward(w, r, out)
+		_, err := f.Forward(w, r, outbound(r, scheme, host))
 		switch e := fault.As(err); {
 		case e == nil:
 		case e.HeadSent || e.Kind == fault.ClientGone:
@@ -30,4 +40,34 @@ func (f *Forwarder) Handler(target *url.URL) http.Handler {
 			Refuse(w, e)
 		}
 	})
+}
+
+// refusePlain refuses a request that asks for none of the protocols. HTTP/2 has
+// no upgrade to be asked for.
+func (f *Forwarder) refusePlain(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor != 1 {
+		Refuse(w, &fault.Error{Kind: fault.BadRequest})
+		return
+	}
+	if len(f.protocols) > 0 {
+		w.Header().Set("Upgrade", f.protocols[0])
+	}
+	Refuse(w, &fault.Error{Kind: fault.UpgradeRequired})
+}
+
+// outbound is the request for the target.
+func outbound(r *http.Request, scheme, host string) *http.Request {
+	out := r.Clone(r.Context())
+	out.URL.Scheme, out.URL.Host, out.URL.User = scheme, host, nil
+	delete(out.Header, "Forwarded")
+	delete(out.Header, "X-Forwarded-For")
+	if client, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		out.Header["X-Forwarded-For"] = []string{client}
+	}
+	out.Header["X-Forwarded-Host"] = []string{r.Host}
+	out.Header["X-Forwarded-Proto"] = []string{"http"}
+	if r.TLS != nil {
+		out.Header["X-Forwarded-Proto"] = []string{"https"}
+	}
+	return out
 }

@@ -1,11 +1,8 @@
 package wsupgrade
 
 import (
-	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
-	"io"
 	"math"
 	"net"
 	"net/http"
@@ -15,52 +12,36 @@ import (
 	"github.com/culvert-go/culvert/internal/fault"
 )
 
-// upstreamConn is a connection to the target, with whatever was read from it
-// ahead of its use.
-type upstreamConn struct {
-	net.Conn
-	limit  *io.LimitedReader
-	reader *bufio.Reader
-	wrote  bool // a byte of the request may have been sent
-}
-
-// connect dials the target of out.
-func (f *Forwarder) connect(ctx context.Context, out *http.Request) (*upstreamConn, error) {
-	conn, err := f.dial(ctx, "tcp", out.URL.Host)
+// answer dials the target, sends the handshake and reads the head of the
+// answer, all within the handshake timeout. On failure nothing stays open.
+func (f *Forwarder) answer(in context.Context, out *http.Request, protocol string) (*upstreamConn, *http.Response, error) {
+	request, err := requestHead(out, protocol)
 	if err != nil {
-		return nil, err
+		return nil, nil, refusal(fault.BadRequest, err)
 	}
-	if out.URL.Scheme == "https" || out.URL.Scheme == "wss" {
-		secure := tls.Client(conn, f.clientTLS(out.URL.Hostname()))
-		if err := secure.HandshakeContext(ctx); err != nil {
-			conn.Close()
-			return nil, err
-		}
-		conn = secure
+	ctx, cancel := context.WithTimeout(in, f.timeout)
+	defer cancel()
+	conn, err := f.connect(ctx, out.URL)
+	if err != nil {
+		return nil, nil, handshakeError(in, nil, err)
 	}
-	limit := &io.LimitedReader{R: conn, N: int64(f.maxHead)}
-	return &upstreamConn{Conn: conn, limit: limit, reader: bufio.NewReader(limit)}, nil
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(past) })
+	resp, err := conn.exchange(request, out)
+	if !stop() && err == nil {
+		err = context.Cause(ctx) // the deadline is set, or about to be
+	}
+	if err != nil {
+		conn.Close()
+		return nil, nil, handshakeError(in, conn, err)
+	}
+	return conn, resp, nil
 }
 
-// clientTLS is the configuration for one target. Only HTTP/1.1 is offered: what
-// is written next is an HTTP/1.1 head.
-func (f *Forwarder) clientTLS(host string) *tls.Config {
-	config := f.tlsConfig.Clone()
-	if config == nil {
-		config = new(tls.Config)
-	}
-	if config.ServerName == "" {
-		config.ServerName = host
-	}
-	config.NextProtos = []string{"http/1.1"}
-	return config
-}
-
-// handshake sends out's head and returns the final answer's. Interim answers
-// are skipped; they count against the head's limit.
-func (c *upstreamConn) handshake(out *http.Request) (*http.Response, error) {
+// exchange sends the request's head and returns the head of the final answer.
+// Interim answers are skipped; they count against the head's limit.
+func (c *upstreamConn) exchange(request []byte, out *http.Request) (*http.Response, error) {
 	c.wrote = true
-	if err := out.Write(c.Conn); err != nil {
+	if _, err := c.Conn.Write(request); err != nil {
 		return nil, err
 	}
 	for {
@@ -71,23 +52,19 @@ func (c *upstreamConn) handshake(out *http.Request) (*http.Response, error) {
 			}
 			return nil, err
 		}
-		if resp.StatusCode < 100 || resp.StatusCode > 999 {
+		switch status := resp.StatusCode; {
+		case status < 100 || status > 999:
 			return nil, errors.New("invalid status " + resp.Status)
-		}
-		if resp.StatusCode == http.StatusSwitchingProtocols || resp.StatusCode >= 200 {
+		case status == http.StatusSwitchingProtocols || status >= 200:
 			c.limit.N = math.MaxInt64
 			return resp, nil
 		}
 	}
 }
 
-// early returns what the target sent behind its head.
-func (c *upstreamConn) early() []byte {
-	early, _ := c.reader.Peek(c.reader.Buffered())
-	return early
-}
-
-// handshakeError gives err the kind that fits where the handshake stood.
+// handshakeError gives err the kind that fits where the handshake stood; conn
+// is nil while there was none. The client's leaving makes everything else fail
+// too and must not be blamed on the target.
 func handshakeError(in context.Context, conn *upstreamConn, err error) error {
 	e := &fault.Error{Kind: fault.Head, Err: err, Wrote: conn != nil && conn.wrote}
 	var netErr net.Error

@@ -4,15 +4,21 @@ import (
 	"net/http"
 )
 
-// Refuse answers with the status of e and its text. A 426 says what to ask for
-// (RFC 6455 section 4.4). It must not be called when e.HeadSent is set or when the
-// client is gone.
+// Refuse answers with the status of e and its text, never with the cause, which
+// may name targets. A 426 says what to ask for: the Upgrade field that w.Header()
+// already holds, else websocket, in version 13 (RFC 6455 section 4.4). It must
+// not be called when e.HeadSent is set or when the client is gone.
 func Refuse(w http.ResponseWriter, e *Error) {
 	status := e.Status()
 	if status == http.StatusUpgradeRequired {
-		w.Header().Set("Connection", "Upgrade")
-		w.Header().Set("Upgrade", "websocket")
-		w.Header().Set("Sec-WebSocket-Version", "13")
+		h := w.Header()
+		if h.Get("Upgrade") == "" {
+			h.Set("Upgrade", "websocket")
+		}
+		if isWebSocket(h.Get("Upgrade")) {
+			h.Set("Sec-WebSocket-Version", "13")
+		}
+		h.Set("Connection", "Upgrade")
 	}
 	http.Error(w, http.StatusText(status), status)
 }

@@ -12,11 +12,17 @@ import (
 	"github.com/culvert-go/culvert/internal/head"
 )
 
-// validate checks the target's 101 against what out asked for (RFC 6455 section
-// 4.1, the client's part). No other proxy does so for Accept; a target that
-// does not speak the protocol would otherwise get the client's bytes as if they
-// were meant for it.
-func validate(resp *http.Response, out *http.Request, protocol string) error {
+// validate checks the target's 101 against the head that it answers (RFC 6455
+// section 4.1, the client's part); protocol is what that head asks for, "" for
+// nothing. A target that does not speak the protocol would otherwise get the
+// client's bytes as if they were meant for it.
+func validate(resp *http.Response, asked http.Header, protocol string) error {
+	if protocol == "" {
+		return errors.New("101 without having been asked to switch")
+	}
+	if resp.ProtoMajor != 1 || resp.ProtoMinor < 1 {
+		return fmt.Errorf("101 in %s, which knows no upgrade", resp.Proto)
+	}
 	if got := resp.Header["Upgrade"]; len(got) != 1 || !strings.EqualFold(textproto.TrimString(got[0]), protocol) {
 		return fmt.Errorf("101 with Upgrade %q, asked for %q", got, protocol)
 	}
@@ -26,13 +32,13 @@ func validate(resp *http.Response, out *http.Request, protocol string) error {
 	if !isWebSocket(protocol) {
 		return nil
 	}
-	if got := resp.Header["Sec-Websocket-Accept"]; len(got) != 1 || got[0] != acceptFor(out.Header.Get("Sec-WebSocket-Key")) {
+	if got := resp.Header["Sec-Websocket-Accept"]; len(got) != 1 || got[0] != acceptFor(asked.Get("Sec-WebSocket-Key")) {
 		return fmt.Errorf("101 with Sec-WebSocket-Accept %q", got)
 	}
-	if err := validateSubprotocol(resp.Header, out.Header); err != nil {
+	if err := validateSubprotocol(resp.Header, asked); err != nil {
 		return err
 	}
-	return validateExtensions(resp.Header, out.Header)
+	return validateExtensions(resp.Header, asked)
 }
 
 // validateSubprotocol wants one that was offered. An empty field, which some
@@ -61,14 +67,17 @@ func validateSubprotocol(got, offered http.Header) error {
 }
 
 // validateExtensions wants extensions that were offered; their parameters are
-// the two ends' own matter.
+// the two ends' own matter. A field that names none is removed.
 func validateExtensions(got, offered http.Header) error {
 	const field = "Sec-Websocket-Extensions"
-	offers := extensionNames(offered[field])
-	for name := range extensionNames(got[field]) {
+	offers, chosen := extensionNames(offered[field]), extensionNames(got[field])
+	for name := range chosen {
 		if !offers[name] {
 			return fmt.Errorf("101 with extension %q, which was not offered", name)
 		}
+	}
+	if len(chosen) == 0 {
+		delete(got, field)
 	}
 	return nil
 }
@@ -78,7 +87,9 @@ func extensionNames(lines []string) map[string]bool {
 	for _, line := range lines {
 		for item := range strings.SplitSeq(line, ",") {
 			name, _, _ := strings.Cut(item, ";")
-			names[textproto.TrimString(name)] = true
+			if name = textproto.TrimString(name); name != "" {
+				names[name] = true
+			}
 		}
 	}
 	return names

@@ -1,0 +1,78 @@
+package wsupgrade_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+// maskedText is a client's text frame (RFC 6455 section 5.2) of less than 126
+// bytes.
+func maskedText(s string) string {
+	frame := []byte{0x81, 0x80 | byte(len(s)), 0, 0, 0, 0}
+	mask := frame[2:6]
+	binary.BigEndian.PutUint32(mask, 0x37fa213d)
+	for i := range len(s) {
+		frame = append(frame, s[i]^mask[i%4])
+	}
+	return string(frame)
+}
+
+// A web terminal sends its size the moment it opens. The frame came in one
+// segment with the handshake, sat in the buffer that Hijack returns, and was
+// never seen again: the terminal stayed at 80x24 and onMessage never fired
+// (golang/go#80875).
+func TestAccidentTerminalsFirstFrameNeverArrived(t *testing.T) {
+	leaktest.Check(t)
+	size := maskedText(`{"Width":120,"Height":40}`)
+	target := backend(t, func(p *peer) {
+		p.head()
+		p.send(switching + "\x81\x07welcome") // the target is early too
+		p.receive(size)
+		p.send("\x81\x02ok")
+		p.receive(maskedText("ls"))
+	})
+	p := dial(t, gateway(t, wsupgrade.Options{}, target))
+	p.send(handshake + size)
+	sameHead(t, p.head(), switching)
+	p.receive("\x81\x07welcome\x81\x02ok")
+	p.send(maskedText("ls"))
+	if rest := p.rest(); rest != "" {
+		t.Errorf("rest %q", rest)
+	}
+}
+
+// A proxy subscribed to upgrades on its first plain request, so the first
+// WebSocket of a fresh process stayed pending until somebody had loaded a page
+// (http-proxy-middleware #207, #112, #432). Here each gateway's very first
+// request is an upgrade; the second gateway's is one that must be refused, and
+// is answered as well.
+func TestAccidentFirstWebSocketNeededAWarmUp(t *testing.T) {
+	leaktest.Check(t)
+	target := backend(t, func(p *peer) {
+		p.head()
+		p.send(switching)
+		p.receive(maskedText("hi"))
+		p.send("\x81\x02hi")
+	})
+	p := dial(t, gateway(t, wsupgrade.Options{}, target))
+	p.send(handshake)
+	sameHead(t, p.head(), switching)
+	p.send(maskedText("hi"))
+	p.receive("\x81\x02hi")
+
+	for request, status := range map[string]int{
+		with(handshake, "Origin: http://evil.test"): 403,
+		without(handshake, "Sec-WebSocket-Key"):     400,
+		without(handshake, "Upgrade"):               426,
+	} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			p := dial(t, gateway(t, wsupgrade.Options{}, target))
+			p.send(request)
+			p.status(status)
+		})
+	}
+}

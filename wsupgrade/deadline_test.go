@@ -1,0 +1,102 @@
+package wsupgrade_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+// deadlines is a connection that remembers what it was told.
+type deadlines struct {
+	net.Conn
+	mu          sync.Mutex
+	read, write time.Time
+}
+
+func (d *deadlines) SetDeadline(t time.Time) error {
+	_ = d.SetReadDeadline(t)
+	return d.SetWriteDeadline(t)
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.read = t
+	return d.Conn.SetReadDeadline(t)
+}
+
+func (d *deadlines) SetWriteDeadline(t time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.write = t
+	return d.Conn.SetWriteDeadline(t)
+}
+
+func (d *deadlines) get() (read, write time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.read, d.write
+}
+
+// remembering hands each accepted connection out as well.
+type remembering struct {
+	net.Listener
+	accepted chan *deadlines
+}
+
+func (l remembering) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	d := &deadlines{Conn: conn}
+	l.accepted <- d
+	return d, nil
+}
+
+// The server's timeouts are for requests. Its ReadTimeout must not pass for the
+// client's leaving during a handshake, and none of them may end a tunnel.
+func TestServerTimeoutsAreNotTheTunnels(t *testing.T) {
+	leaktest.Check(t)
+	target := backend(t, func(p *peer) {
+		p.head()
+		p.send(switching)
+		p.ended()
+	})
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := remembering{tcp, make(chan *deadlines, 1)}
+	accepted := make(chan *deadlines, 1)
+	f := forwarder(t, wsupgrade.Options{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn := <-l.accepted
+		if read, write := conn.get(); !read.IsZero() || write.IsZero() {
+			t.Errorf("while dialling the deadlines are %v and %v, want none for reading and the server's for writing", read, write)
+		}
+		accepted <- conn
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}})
+	s := &http.Server{
+		Handler:      f.Handler(&url.URL{Scheme: "http", Host: target}),
+		ReadTimeout:  time.Hour,
+		WriteTimeout: time.Hour,
+		ErrorLog:     quiet,
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = s.Serve(l) })
+	t.Cleanup(func() { s.Close(); serving.Wait() })
+	p := dial(t, tcp.Addr().String())
+	p.send(handshake)
+	p.head()
+	if read, write := await(t, accepted, "connection").get(); !read.IsZero() || !write.IsZero() {
+		t.Errorf("in the tunnel the deadlines are %v and %v", read, write)
+	}
+}

@@ -1,0 +1,71 @@
+package wsupgrade
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/url"
+)
+
+// upstreamConn is a connection to the target, with whatever was read from it
+// ahead of its use.
+type upstreamConn struct {
+	net.Conn
+	limit  *io.LimitedReader
+	reader *bufio.Reader
+	wrote  bool // a byte of the request may have been sent
+}
+
+// connect dials the target that u names, and speaks TLS with it where the
+// scheme says so. On failure nothing stays open.
+func (f *Forwarder) connect(ctx context.Context, u *url.URL) (*upstreamConn, error) {
+	secure := u.Scheme == "https" || u.Scheme == "wss"
+	conn, err := f.dial(ctx, "tcp", address(u, secure))
+	if err != nil {
+		return nil, err
+	}
+	if secure {
+		client := tls.Client(conn, f.clientTLS(u.Hostname()))
+		if err := client.HandshakeContext(ctx); err != nil {
+			conn.Close()
+			return nil, err
+		}
+		conn = client
+	}
+	limit := &io.LimitedReader{R: conn, N: int64(f.maxHead)}
+	return &upstreamConn{Conn: conn, limit: limit, reader: bufio.NewReader(limit)}, nil
+}
+
+// address is what to dial: u's host with the scheme's port where it names none.
+func address(u *url.URL, secure bool) string {
+	switch {
+	case u.Port() != "":
+		return u.Host
+	case secure:
+		return net.JoinHostPort(u.Hostname(), "443")
+	default:
+		return net.JoinHostPort(u.Hostname(), "80")
+	}
+}
+
+// clientTLS is the configuration for one target. Only HTTP/1.1 is offered: what
+// is written next is an HTTP/1.1 head.
+func (f *Forwarder) clientTLS(host string) *tls.Config {
+	config := f.tlsConfig.Clone()
+	if config == nil {
+		config = new(tls.Config)
+	}
+	if config.ServerName == "" {
+		config.ServerName = host
+	}
+	config.NextProtos = []string{"http/1.1"}
+	return config
+}
+
+// early returns what the target sent behind its head.
+func (c *upstreamConn) early() []byte {
+	early, _ := c.reader.Peek(c.reader.Buffered())
+	return early
+}

@@ -1,0 +1,163 @@
+package wsupgrade_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+// closedPort is an address where nobody listens.
+func closedPort(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestTargetFails(t *testing.T) {
+	leaktest.Check(t)
+	endless := func(prefix, piece string) func(*peer) {
+		return func(p *peer) {
+			p.head()
+			_, err := io.WriteString(p, prefix)
+			for err == nil {
+				_, err = io.WriteString(p, piece)
+			}
+		}
+	}
+	impatient := wsupgrade.Options{HandshakeTimeout: 50 * time.Millisecond}
+	small := wsupgrade.Options{MaxHeadBytes: 1000}
+	for _, test := range []struct {
+		name    string
+		options wsupgrade.Options
+		script  func(*peer) // nil: nobody listens
+		status  int
+		wrote   bool
+	}{
+		{"refuses", wsupgrade.Options{}, nil, 502, false},
+		{"closes", wsupgrade.Options{}, func(p *peer) { p.head() }, 502, true},
+		{"closes within the head", wsupgrade.Options{}, func(p *peer) { p.head(); p.send(switching[:len(switching)-2]) }, 502, true},
+		{"sends garbage", wsupgrade.Options{}, func(p *peer) { p.head(); p.send("\x16\x03\x01 what?\r\n\r\n"); p.ended() }, 502, true},
+		{"sends status 099", wsupgrade.Options{}, func(p *peer) { p.head(); p.send("HTTP/1.1 099 Low\r\n\r\n"); p.ended() }, 502, true},
+		{"sends a huge head", wsupgrade.Options{}, endless("HTTP/1.1 101 Switching Protocols\r\n", "X-Fill: "+strings.Repeat("x", 1000)+"\r\n"), 502, true},
+		{"sends one long line", small, endless("HTTP/1.1 101 Switching Protocols\r\nX-Fill: ", "x"), 502, true},
+		{"sends interim answers for ever", small, endless("", "HTTP/1.1 103 Early Hints\r\n\r\n"), 502, true},
+		{"never answers", impatient, func(p *peer) { p.head(); p.ended() }, 504, true},
+		{"stops within the head", impatient, func(p *peer) { p.head(); p.send("HTTP/1.1 101 Switching Protocols\r\n"); p.ended() }, 504, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			target := closedPort(t)
+			if test.script != nil {
+				target = backend(t, test.script)
+			}
+			addr, outcomes := watched(t, test.options, target)
+			p := dial(t, addr)
+			p.send(handshake)
+			p.status(test.status)
+			if o := await(t, outcomes, "outcome"); o.err == nil || o.err.Wrote != test.wrote || o.err.HeadSent || o.err.ClientSide() || o.err.Target != target {
+				t.Errorf("outcome %+v", o)
+			}
+		})
+	}
+}
+
+// The timeout covers dialling and TLS, and what was opened is closed.
+func TestTargetStallsBeforeTheHead(t *testing.T) {
+	leaktest.Check(t)
+	stalls := backend(t, func(p *peer) { p.ended() })
+	for _, test := range []struct {
+		name, scheme string
+		dial         func(context.Context, string, string) (net.Conn, error)
+	}{
+		{"dial", "http", func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }},
+		{"TLS", "https", nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := forwarder(t, wsupgrade.Options{HandshakeTimeout: 50 * time.Millisecond, Dial: test.dial})
+			outcomes := make(chan *wsupgrade.Error, 1)
+			p := dial(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				out := outboundTo(r, stalls)
+				out.URL.Scheme = test.scheme
+				_, err := f.Forward(w, r, out)
+				outcomes <- asError(err)
+				wsupgrade.Refuse(w, asError(err))
+			})))
+			p.send(handshake)
+			p.status(504)
+			if e := await(t, outcomes, "outcome"); e.Wrote {
+				t.Errorf("outcome %+v", e)
+			}
+		})
+	}
+}
+
+// A client that leaves during the handshake ends it, and it is not the target's
+// fault.
+func TestClientLeavesDuringTheHandshake(t *testing.T) {
+	leaktest.Check(t)
+	asked := make(chan struct{})
+	target := backend(t, func(p *peer) {
+		p.head()
+		close(asked)
+		p.ended()
+	})
+	addr, outcomes := watched(t, wsupgrade.Options{}, target)
+	p := dial(t, addr)
+	p.send(handshake)
+	await(t, asked, "handshake at the target")
+	p.Close()
+	if o := await(t, outcomes, "outcome"); o.err == nil || o.err.Status() != 499 || o.err.HeadSent {
+		t.Errorf("outcome %+v", o)
+	}
+}
+
+// unhijackable hides its connection, as careless wrappers do.
+type unhijackable struct{ http.ResponseWriter }
+
+// A valid 101 that can't be handed on is answered, without the 101's fields,
+// and not blamed on the target.
+func TestConnectionCannotBeTakenOver(t *testing.T) {
+	leaktest.Check(t)
+	target := replying(t, with(switching, "X-A: b"))
+	f := forwarder(t, wsupgrade.Options{})
+	p := dial(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Filter", "c")
+		_, err := f.Forward(unhijackable{w}, r, outboundTo(r, target))
+		e := asError(err)
+		if e == nil || !errors.Is(err, http.ErrNotSupported) || !e.ClientSide() || !e.Wrote || e.HeadSent {
+			t.Errorf("Forward: %+v", e)
+		}
+		wsupgrade.Refuse(w, e)
+	})))
+	p.send(handshake)
+	resp, _ := p.answer("GET")
+	if resp.StatusCode != 400 || resp.Header.Get("X-Filter") != "c" || resp.Header["Upgrade"] != nil || resp.Header["Sec-Websocket-Accept"] != nil || resp.Header["X-A"] != nil {
+		t.Errorf("answer %s %v", resp.Status, resp.Header)
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for name, o := range map[string]wsupgrade.Options{
+		"negative timeout": {HandshakeTimeout: -1},
+		"negative head":    {MaxHeadBytes: -1},
+		"h2c":              {Protocols: []string{"websocket", "h2c"}},
+		"HTTP/2.0":         {Protocols: []string{"HTTP/2.0"}},
+		"TLS":              {Protocols: []string{"TLS/1.0"}},
+		"no token":         {Protocols: []string{"web socket"}},
+		"empty":            {Protocols: []string{""}},
+	} {
+		if f, err := wsupgrade.New(o); err == nil || f != nil {
+			t.Errorf("%s: New gave %v, %v", name, f, err)
+		}
+	}
+}

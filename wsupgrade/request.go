@@ -1,0 +1,87 @@
+package wsupgrade
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// notCopied are the fields that describe a body, which no upgrade has, or that
+// requestHead writes itself.
+var notCopied = map[string]bool{
+	"Host":              true,
+	"Connection":        true,
+	"Upgrade":           true,
+	"Content-Length":    true,
+	"Transfer-Encoding": true,
+	"Trailer":           true,
+}
+
+// requestHead renders the head that is sent to the target, asking for protocol
+// and nothing else, whatever out offers; with "" it is a plain request, the only
+// one of its connection. net/http's Request.Write encodes some paths anew and
+// invents a User-Agent; here the client's bytes are kept.
+func requestHead(out *http.Request, protocol string) ([]byte, error) {
+	method, target, host := out.Method, requestTarget(out.URL), out.Host
+	if method == "" {
+		method = http.MethodGet
+	}
+	if host == "" {
+		host = out.URL.Host
+	}
+	for _, part := range []string{method, target, host} {
+		if part == "" || strings.ContainsFunc(part, breaksLine) {
+			return nil, errors.New("method, target or host can't be written")
+		}
+	}
+	var head bytes.Buffer
+	head.WriteString(method + " " + target + " HTTP/1.1\r\nHost: " + host + "\r\n")
+	if protocol != "" {
+		head.WriteString("Connection: Upgrade\r\nUpgrade: " + protocol + "\r\n")
+	} else {
+		head.WriteString("Connection: close\r\n")
+	}
+	skip := notCopied
+	if agent := out.Header["User-Agent"]; len(agent) > 0 && agent[0] == "" {
+		skip = maps.Clone(notCopied)
+		skip["User-Agent"] = true // net/http's way to say: none
+	}
+	if err := out.Header.WriteSubset(&head, skip); err != nil {
+		return nil, err
+	}
+	head.WriteString("\r\n")
+	return head.Bytes(), nil
+}
+
+// requestTarget is the path and query as they came. Opaque has the meaning that
+// it has for net/http: the path as it is, or with a leading "//" the absolute
+// form. RawPath counts where it decodes to Path; else a filter has changed Path.
+func requestTarget(u *url.URL) string {
+	target := u.Opaque
+	switch {
+	case strings.HasPrefix(target, "//"):
+		target = u.Scheme + ":" + target
+	case target != "":
+	case u.RawPath != "" && decodesTo(u.RawPath, u.Path):
+		target = u.RawPath
+	case u.Path == "":
+		target = "/"
+	default:
+		target = (&url.URL{Path: u.Path}).EscapedPath()
+	}
+	if u.ForceQuery || u.RawQuery != "" {
+		target += "?" + u.RawQuery
+	}
+	return target
+}
+
+func decodesTo(raw, path string) bool {
+	decoded, err := url.PathUnescape(raw)
+	return err == nil && decoded == path
+}
+
+// breaksLine says whether c would end the request line's word or the line.
+func breaksLine(c rune) bool { return c <= ' ' || c == 0x7f }

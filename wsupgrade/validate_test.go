@@ -1,0 +1,120 @@
+package wsupgrade_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+// Each of these 101s is answered with 502; the client's early bytes reach no
+// target that has not switched properly, and no connection is left behind.
+func TestInvalid101(t *testing.T) {
+	leaktest.Check(t)
+	offering := with(handshake, "Sec-WebSocket-Protocol: v4.channel.k8s.io, chat", "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits")
+	wrong := "HSmrc0sMlYUkAGmm5OPpG2HaGWk=" // of another key
+	for _, test := range []struct{ name, request, reply string }{
+		{"no Upgrade", handshake, without(switching, "Upgrade")},
+		{"no Connection", handshake, without(switching, "Connection")},
+		{"Connection without upgrade", handshake, strings.Replace(switching, "Connection: Upgrade", "Connection: keep-alive", 1)},
+		{"another protocol", handshake, strings.Replace(switching, "Upgrade: websocket", "Upgrade: h2c", 1)},
+		{"two protocols", handshake, strings.Replace(switching, "Upgrade: websocket", "Upgrade: websocket, h2c", 1)},
+		{"two Upgrade fields", handshake, with(switching, "Upgrade: websocket")},
+		{"no Accept", handshake, without(switching, "Sec-WebSocket-Accept")},
+		{"wrong Accept", handshake, strings.Replace(switching, accept, wrong, 1)},
+		{"Accept in another case", handshake, strings.Replace(switching, accept, strings.ToUpper(accept), 1)},
+		{"two Accepts", handshake, with(switching, "Sec-WebSocket-Accept: "+accept)},
+		{"Accept list", handshake, strings.Replace(switching, accept, accept+", "+accept, 1)},
+		{"HTTP/1.0", handshake, strings.Replace(switching, "HTTP/1.1", "HTTP/1.0", 1)},
+		{"HTTP/2.0", handshake, strings.Replace(switching, "HTTP/1.1", "HTTP/2.0", 1)},
+		{"subprotocol without an offer", handshake, with(switching, "Sec-WebSocket-Protocol: chat")},
+		{"subprotocol that was not offered", offering, with(switching, "Sec-WebSocket-Protocol: v5.channel.k8s.io")},
+		{"subprotocol in another case", offering, with(switching, "Sec-WebSocket-Protocol: Chat")},
+		{"two subprotocols", offering, with(switching, "Sec-WebSocket-Protocol: chat", "Sec-WebSocket-Protocol: chat")},
+		{"subprotocol list", offering, with(switching, "Sec-WebSocket-Protocol: v4.channel.k8s.io, chat")},
+		{"extension without an offer", handshake, with(switching, "Sec-WebSocket-Extensions: permessage-deflate")},
+		{"extension that was not offered", offering, with(switching, "Sec-WebSocket-Extensions: permessage-deflate, x-mux; a=1")},
+		{"a line without a colon", handshake, with(switching, "X")},
+		{"two lengths", handshake, with(switching, "Content-Length: 1", "Content-Length: 2")},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			after := make(chan string, 1)
+			target := backend(t, func(p *peer) {
+				p.head()
+				p.send(test.reply)
+				after <- p.ended()
+			})
+			addr, outcomes := watched(t, wsupgrade.Options{}, target)
+			p := dial(t, addr)
+			p.send(test.request + "early")
+			resp, _ := p.answer("GET")
+			if resp.StatusCode != 502 {
+				t.Errorf("answer %s, want 502", resp.Status)
+			}
+			for _, name := range []string{"Upgrade", "Sec-Websocket-Accept", "Sec-Websocket-Protocol"} {
+				if resp.Header[name] != nil {
+					t.Errorf("%s: %q in the refusal", name, resp.Header[name])
+				}
+			}
+			if o := await(t, outcomes, "outcome"); o.err == nil || !o.err.Wrote || o.err.HeadSent || o.err.ClientSide() || o.err.Target != target {
+				t.Errorf("outcome %+v", o)
+			}
+			if got := await(t, after, "end at the target"); got != "" {
+				t.Errorf("the target got %q", got)
+			}
+		})
+	}
+}
+
+func TestValid101(t *testing.T) {
+	leaktest.Check(t)
+	offering := with(handshake, "Sec-WebSocket-Protocol: v4.channel.k8s.io, chat", "Sec-WebSocket-Protocol: third", "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits, x")
+	hint := "HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n"
+	for _, test := range []struct {
+		name, request, reply string
+		head                 string // of the client's 101; "" = switching's
+	}{
+		{"plain", handshake, switching, ""},
+		{"other case", handshake, strings.NewReplacer("Connection: Upgrade", "connection: keep-alive, UPGRADE", "Upgrade: websocket", "upgrade: WebSocket").Replace(switching), ""},
+		{"103 before", handshake, hint + switching, ""},
+		{"100 and 103 before", handshake, "HTTP/1.1 100 Continue\r\n\r\n" + hint + switching, ""},
+		{"subprotocol", offering, with(switching, "Sec-WebSocket-Protocol: chat"), with(switching, "Sec-Websocket-Protocol: chat")},
+		{"subprotocol of the second line", offering, with(switching, "Sec-WebSocket-Protocol: third"), with(switching, "Sec-Websocket-Protocol: third")},
+		{"empty subprotocol", offering, with(switching, "Sec-WebSocket-Protocol:"), ""},
+		{"empty extensions", handshake, with(switching, "Sec-WebSocket-Extensions: ,"), ""},
+		{"extension", offering, with(switching, "Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover"), with(switching, "Sec-Websocket-Extensions: permessage-deflate; server_no_context_takeover")},
+		{"hop-by-hop fields", handshake, with(strings.Replace(switching, "Connection: Upgrade", "Connection: Upgrade, X-Hop, Sec-WebSocket-Accept", 1),
+			"Content-Length: 5", "Trailer: X-T", "Keep-Alive: timeout=5", "Proxy-Authenticate: Basic", "X-Hop: gone", "X-Kept: kept"),
+			with(switching, "X-Kept: kept")},
+		{"chunked", handshake, with(switching, "Transfer-Encoding: chunked"), ""},
+		{"space in a field name", handshake, with(switching, "X Y: z"), ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			target := backend(t, func(p *peer) {
+				p.head()
+				p.send(test.reply + "hello")
+				p.receive("early")
+				p.send("bye")
+			})
+			p := dial(t, gateway(t, wsupgrade.Options{}, target))
+			p.send(test.request + "early")
+			if test.head == "" {
+				test.head = switching
+			}
+			sameHead(t, p.head(), test.head)
+			p.receive("hellobye")
+			if rest := p.rest(); rest != "" {
+				t.Errorf("rest %q", rest)
+			}
+		})
+	}
+}
+
+// sameHead compares heads by their sorted lines, names in any case.
+func sameHead(t *testing.T, got, want string) {
+	t.Helper()
+	if g, w := headLines(got), headLines(want); g != w {
+		t.Errorf("head is\n%s\nwant\n%s", g, w)
+	}
+}
