@@ -38,6 +38,10 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err *Error) {
 	if err.HeadSent || err.Kind == ClientGone {
 		panic(http.ErrAbortHandler)
 	}
+	if err.ClientSide() && r.ContentLength != 0 {
+		// Where a body broke, nobody knows where the next request begins.
+		w.Header().Set("Connection", "close")
+	}
 	p.errorHandler(w, r, err)
 }
 

@@ -1,0 +1,144 @@
+package e2e
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// response is one answer as a client saw it.
+type response struct {
+	None    string `json:",omitempty"` // why there was none
+	Interim []int
+	Status  int
+	Fields  map[string][]string
+	Body    string
+	Broken  bool // the body ended before its end
+	Close   bool // the connection is not kept
+	Trailer map[string][]string
+}
+
+// dial connects from the address local, "" for any.
+func dial(t *testing.T, address, local string) net.Conn {
+	t.Helper()
+	dialer := net.Dialer{Timeout: 5 * time.Second}
+	if local != "" {
+		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(local)}
+	}
+	conn, err := dialer.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// handshake speaks TLS over conn and returns the name in the certificate.
+func handshake(t *testing.T, conn net.Conn, serverName string) (net.Conn, string) {
+	t.Helper()
+	secure := tls.Client(conn, &tls.Config{ServerName: serverName, InsecureSkipVerify: true})
+	if err := secure.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	return secure, secure.ConnectionState().PeerCertificates[0].Subject.CommonName
+}
+
+// exchange is converse over a connection of its own from the address local, "" for
+// any.
+func exchange(t *testing.T, address, local, raw string, methods ...string) []response {
+	t.Helper()
+	conn := dial(t, address, local)
+	defer conn.Close()
+	return converse(t, conn, raw, methods...)
+}
+
+// converse sends raw bytes over conn and reads the answers to the methods, in
+// order. It ends early if the connection does.
+func converse(t *testing.T, conn net.Conn, raw string, methods ...string) []response {
+	t.Helper()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	go func() { _, _ = io.WriteString(conn, raw) }()
+	r := bufio.NewReader(conn)
+	var answers []response
+	for _, method := range methods {
+		answer, err := readResponse(r, method)
+		if err != nil {
+			return append(answers, response{None: noAnswer(err), Close: true})
+		}
+		answers = append(answers, answer)
+		if answer.Close {
+			break
+		}
+	}
+	return answers
+}
+
+// noAnswer puts the reason for a missing answer in words that are the same on
+// every run.
+func noAnswer(err error) string {
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		return "closed"
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "timeout"
+	}
+	return "not HTTP"
+}
+
+func readResponse(r *bufio.Reader, method string) (response, error) {
+	var interim []int
+	for {
+		resp, err := http.ReadResponse(r, &http.Request{Method: method})
+		if err != nil {
+			return response{}, err
+		}
+		if resp.StatusCode < 200 && resp.StatusCode != 101 {
+			interim = append(interim, resp.StatusCode)
+			continue
+		}
+		answer := response{Interim: interim, Status: resp.StatusCode, Fields: resp.Header, Close: resp.Close}
+		if resp.StatusCode == 101 {
+			// What follows is the tunnel's: the test frame comes back.
+			frame := make([]byte, len(webSocketFrame))
+			_, err = io.ReadFull(r, frame)
+			answer.Body, answer.Close = string(frame), true
+			return answer, err
+		}
+		body, err := io.ReadAll(resp.Body)
+		answer.Body, answer.Broken = string(body), err != nil
+		if len(resp.TransferEncoding) > 0 {
+			answer.Fields["Transfer-Encoding"] = resp.TransferEncoding
+		}
+		if len(resp.Trailer) > 0 {
+			answer.Trailer = resp.Trailer
+		}
+		return answer, nil
+	}
+}
+
+// webSocketFrame is a masked text frame, sent in one segment with the handshake
+// by a client that can't wait.
+const webSocketFrame = "\x81\x85\x00\x00\x00\x00hello"
+
+// webSocketRequest is the handshake of RFC 6455's example, the frame behind it.
+func webSocketRequest(path string) string {
+	return "GET " + path + " HTTP/1.1\r\nHost: gateway.example\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n" + webSocketFrame
+}
+
+// get is a request without a body; lines are further fields.
+func get(target string, lines ...string) string { return request("GET", target, "", lines...) }
+
+func request(method, target, body string, lines ...string) string {
+	head := method + " " + target + " HTTP/1.1\r\nHost: gateway.example\r\n"
+	for _, line := range lines {
+		head += line + "\r\n"
+	}
+	return head + "\r\n" + body
+}

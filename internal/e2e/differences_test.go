@@ -1,0 +1,180 @@
+package e2e
+
+import (
+	"slices"
+	"strings"
+)
+
+// difference is one that is wanted. apply takes it out of the two views and says
+// whether it was there.
+type difference struct {
+	name, reason string
+	apply        func(nginx, culvert *seen) bool
+}
+
+// eachAnswer makes a difference out of a look at pairs of answers.
+func eachAnswer(look func(n, c *response) bool) func(*seen, *seen) bool {
+	return func(nginx, culvert *seen) bool {
+		met := false
+		for i := range min(len(nginx.Answers), len(culvert.Answers)) {
+			if look(&nginx.Answers[i], &culvert.Answers[i]) {
+				met = true
+			}
+		}
+		return met
+	}
+}
+
+// eachRequest makes a difference out of a look at pairs of upstream requests.
+func eachRequest(look func(n, c *upstreamRequest) bool) func(*seen, *seen) bool {
+	return func(nginx, culvert *seen) bool {
+		met := false
+		for name, requests := range nginx.Upstream {
+			for i := range min(len(requests), len(culvert.Upstream[name])) {
+				if look(&requests[i], &culvert.Upstream[name][i]) {
+					met = true
+				}
+			}
+		}
+		return met
+	}
+}
+
+func drop(fields map[string][]string, name string, want ...string) bool {
+	if !slices.Equal(fields[name], want) {
+		return false
+	}
+	delete(fields, name)
+	return true
+}
+
+// differences are those that are wanted, each as narrow as it can be.
+var differences = []difference{
+	{"server", "each says its own name", eachAnswer(func(n, c *response) bool {
+		return len(n.Fields["Server"]) == 1 && strings.HasPrefix(n.Fields["Server"][0], "nginx/") &&
+			drop(n.Fields, "Server", n.Fields["Server"][0]) && drop(c.Fields, "Server", "culvert")
+	})},
+	{"date", "the time of the answer", eachAnswer(func(n, c *response) bool {
+		if len(n.Fields["Date"]) != 1 || len(c.Fields["Date"]) != 1 {
+			return false
+		}
+		delete(n.Fields, "Date")
+		delete(c.Fields, "Date")
+		return true
+	})},
+	{"keep-alive said", "nginx says Connection: keep-alive, which HTTP/1.1 takes for granted", eachAnswer(func(n, c *response) bool {
+		return n.Status != 101 && c.Fields["Connection"] == nil && drop(n.Fields, "Connection", "keep-alive")
+	})},
+	{"signature", "built-in pages are signed", eachAnswer(func(n, c *response) bool {
+		i := strings.Index(n.Body, "<center>nginx/")
+		if i < 0 || !strings.Contains(c.Body, "<center>culvert</center>") {
+			return false
+		}
+		end := i + strings.Index(n.Body[i:], "</center>")
+		n.Body = n.Body[:i] + "<center>culvert" + n.Body[end:]
+		delete(n.Fields, "Content-Length")
+		delete(c.Fields, "Content-Length")
+		return true
+	})},
+	{"error pages are not kept", "cachectl.ErrorPages: a 410 must not stick", eachAnswer(func(n, c *response) bool {
+		return n.Status >= 400 && n.Fields["Cache-Control"] == nil && n.Fields["Expires"] == nil &&
+			drop(c.Fields, "Cache-Control", "private, no-cache") && drop(c.Fields, "Expires", "Thu, 01 Jan 1970 00:00:01 GMT")
+	})},
+	{"upstream HTTP version", "mainline nginx speaks 1.1 with keepalive to upstreams by default, as culvert does; 1.22 speaks 1.0 and closes", eachRequest(func(n, c *upstreamRequest) bool {
+		closed := drop(n.Fields, "Connection", "close")
+		if line, ok := strings.CutSuffix(n.Line, " HTTP/1.0"); ok && strings.HasSuffix(c.Line, " HTTP/1.1") {
+			n.Line = line + " HTTP/1.1"
+			return true
+		}
+		return closed
+	})},
+	{"request streamed", "nginx stores a chunked body and sends it with its length; culvert hands chunks on as they come", eachRequest(func(n, c *upstreamRequest) bool {
+		return len(n.Fields["Content-Length"]) == 1 && drop(c.Fields, "Transfer-Encoding", "chunked") && drop(n.Fields, "Content-Length", n.Fields["Content-Length"][0])
+	})},
+	{"token case", "Connection: Upgrade is spelt as RFC 6455 spells it", eitherWay(func(n, c map[string][]string) bool {
+		return n["Upgrade"] != nil && slices.Equal(n["Connection"], []string{"upgrade"}) && drop(c, "Connection", "Upgrade") && drop(n, "Connection", "upgrade")
+	})},
+	{"date in a 101", "nginx dates a 101; culvert sends the target's fields", eachAnswer(func(n, c *response) bool {
+		return n.Status == 101 && c.Fields["Date"] == nil && len(n.Fields["Date"]) == 1 && drop(n.Fields, "Date", n.Fields["Date"][0])
+	})},
+	{"malformed request", "net/http answers what it can't parse itself, with the same status, in plain text, and closes as well", eachAnswer(func(n, c *response) bool {
+		if c.Status != n.Status || !slices.Equal(c.Fields["Content-Type"], []string{"text/plain; charset=utf-8"}) || !n.Close || !c.Close {
+			return false
+		}
+		*n = *c
+		return true
+	})},
+	{"HTTP on a TLS port", "net/http answers it itself, with 400 as well", eachAnswer(func(n, c *response) bool {
+		if n.Status != 400 || c.Status != 400 || c.Body != "Client sent an HTTP request to an HTTPS server.\n" || !n.Close || !c.Close {
+			return false
+		}
+		*n = *c
+		return true
+	})},
+	{"named in Connection", "fields that a client names in Connection are its connection's own (RFC 9110 section 7.6.1)", eachRequest(func(n, c *upstreamRequest) bool {
+		return c.Fields["X-Secret"] == nil && c.Fields["X-Forwarded-For"] == nil && drop(n.Fields, "X-Secret", "1") && drop(n.Fields, "X-Forwarded-For", "192.0.2.1")
+	})},
+	{"Proxy-Connection", "an old client's mistake for Connection, not handed on (RFC 9112 appendix C.2.2)", eachRequest(func(n, c *upstreamRequest) bool {
+		return c.Fields["Proxy-Connection"] == nil && drop(n.Fields, "Proxy-Connection", "keep-alive")
+	})},
+	{"HTTP2-Settings", "belongs to an h2c upgrade, which is never handed on", eachRequest(func(n, c *upstreamRequest) bool {
+		return c.Fields["Http2-Settings"] == nil && drop(n.Fields, "Http2-Settings", "AAMAAABkAAQAAP__")
+	})},
+	{"Upgrade alone", "an Upgrade that Connection does not list asks for nothing (RFC 9110 section 7.8), so $http_upgrade is empty", eachAnswer(func(n, c *response) bool {
+		return swap(n, c, "upgrade none nothing ", "close none nothing ")
+	})},
+	{"length and chunked", "net/http takes the chunks and drops the length before anyone sees it (RFC 9112 section 6.3); nginx refuses", func(nginx, culvert *seen) bool {
+		up := culvert.Upstream["UP1"]
+		if len(up) != 1 || len(nginx.Upstream) != 0 || len(nginx.Answers) != 1 || nginx.Answers[0].Status != 400 ||
+			culvert.Answers[0].Status != 200 || up[0].Fields["Content-Length"] != nil || up[0].Fields["Transfer-Encoding"] == nil {
+			return false
+		}
+		*nginx = *culvert
+		return true
+	}},
+	{"body on its way", "culvert streams, so the upstream has seen the head when a body turns out broken", func(nginx, culvert *seen) bool {
+		up := culvert.Upstream["UP1"]
+		if len(up) != 1 || len(nginx.Upstream) != 0 || up[0].Body != "" || up[0].Fields["Transfer-Encoding"] == nil || culvert.Answers[0].Status != 400 {
+			return false
+		}
+		culvert.Upstream = nginx.Upstream
+		return true
+	}},
+	{"trailers", "culvert hands trailers on; nginx 1.22 drops their values", eachAnswer(func(n, c *response) bool {
+		return n.Trailer != nil && n.Trailer["X-Sum"] == nil && drop(n.Trailer, "X-Sum") && drop(c.Trailer, "X-Sum", "42")
+	})},
+	{"interim answers", "culvert hands a 103 on; nginx 1.22 takes it for the answer and stops", onlyCulvert("/early-hints", "timeout", 200)},
+	{"garbage", "nginx takes it for HTTP/0.9 and hands it on; culvert says 502", onlyCulvert("/garbage", "not HTTP", 502)},
+	{"status 099", "nginx hands it on; culvert says 502", onlyCulvert("/status099", "not HTTP", 502)},
+}
+
+// eitherWay looks at the fields of answers and of upstream requests.
+func eitherWay(look func(n, c map[string][]string) bool) func(*seen, *seen) bool {
+	answers := eachAnswer(func(n, c *response) bool { return look(n.Fields, c.Fields) })
+	requests := eachRequest(func(n, c *upstreamRequest) bool { return look(n.Fields, c.Fields) })
+	return func(nginx, culvert *seen) bool {
+		a, b := answers(nginx, culvert), requests(nginx, culvert)
+		return a || b
+	}
+}
+
+// swap makes n's body c's if they are just these two.
+func swap(n, c *response, nginx, culvert string) bool {
+	if n.Body != nginx || c.Body != culvert {
+		return false
+	}
+	*n = *c
+	return true
+}
+
+// onlyCulvert is for an answer of the upstream that nginx can't make one of.
+func onlyCulvert(path, none string, status int) func(*seen, *seen) bool {
+	return func(nginx, culvert *seen) bool {
+		up := nginx.Upstream["UP1"]
+		if len(up) != 1 || !strings.HasPrefix(up[0].Line, "GET "+path+" ") || nginx.Answers[0].None != none || culvert.Answers[0].Status != status {
+			return false
+		}
+		nginx.Answers = culvert.Answers
+		return true
+	}
+}

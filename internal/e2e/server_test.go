@@ -1,0 +1,140 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// server is a running nginx, real or ours.
+type server struct {
+	address string // what {{LISTEN}} became
+	dir     string
+	cmd     *exec.Cmd
+	output  *lockedBuffer
+}
+
+// mimeAndEvents is what every configuration needs around its http block.
+const preamble = "pid nginx.pid;\nevents {}\n"
+
+// startNginx starts Debian's nginx; startCulvert ours. Both take the same text, in
+// which {{LISTEN}} is the address to listen on, and serve from a directory of
+// their own that holds files.
+func startNginx(t *testing.T, conf string, files map[string]string) *server {
+	t.Helper()
+	path, err := exec.LookPath("nginx")
+	if err != nil {
+		path = "/usr/sbin/nginx"
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("Debian's nginx is needed (apt-get install nginx-light): %v", err)
+	}
+	return startServer(t, path, "user root;\ndaemon off;\nmaster_process off;\n"+conf, files)
+}
+
+func startCulvert(t *testing.T, conf string, files map[string]string) *server {
+	t.Helper()
+	return startServer(t, culvertNginx, conf, files)
+}
+
+func startServer(t *testing.T, program, conf string, files map[string]string) *server {
+	t.Helper()
+	s := &server{address: freeAddress(t), dir: t.TempDir(), output: &lockedBuffer{}}
+	conf = strings.NewReplacer("{{LISTEN}}", s.address, "{{DIR}}", s.dir).Replace(preamble + conf)
+	writeFiles(t, s.dir, files)
+	writeFiles(t, s.dir, map[string]string{"nginx.conf": conf})
+	s.cmd = exec.Command(program, "-p", s.dir+"/", "-c", filepath.Join(s.dir, "nginx.conf"), "-e", filepath.Join(s.dir, "error.log"))
+	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s did not end on TERM", program)
+			_ = s.cmd.Process.Kill()
+		}
+	})
+	waitFor(t, program+" to listen", func() bool {
+		select {
+		case err := <-ended:
+			ended <- err
+			log, _ := os.ReadFile(filepath.Join(s.dir, "error.log"))
+			t.Fatalf("%s ended: %v\n%s\n%s", program, err, s.output, log)
+		default:
+		}
+		conn, err := net.Dial("tcp", s.address)
+		if err != nil {
+			return false
+		}
+		return conn.Close() == nil
+	})
+	return s
+}
+
+// waitFor polls until done, for at most ten seconds.
+func waitFor(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(10 * time.Second)
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644),
+			os.Chtimes(path, time.Unix(1700000000, 0), time.Unix(1700000000, 0)))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// lockedBuffer takes a process's output.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"time"
+)
+
+const tlsConf = `http { access_log off; default_type text/plain;
+ssl_certificate first.pem; ssl_certificate_key first.key;
+server { listen {{LISTEN}} ssl; server_name first.example; return 200 "first $scheme $host"; }
+server { listen {{LISTEN}} ssl; server_name second.example;
+  ssl_certificate second.pem; ssl_certificate_key second.key;
+  location / { return 200 "second $scheme"; }
+  location /p { proxy_pass http://{{UP1}}; proxy_set_header X-Forwarded-Proto $scheme; } } }
+`
+
+var tlsSteps = []step{
+	{name: "default", sni: "first.example", raw: get("/")},
+	{name: "by name", sni: "second.example", raw: "GET / HTTP/1.1\r\nHost: second.example\r\n\r\n"},
+	{name: "unknown name", sni: "nobody.example", raw: "GET / HTTP/1.1\r\nHost: nobody.example\r\n\r\n"},
+	{name: "SNI and Host differ", sni: "first.example", raw: "GET / HTTP/1.1\r\nHost: second.example\r\n\r\n"},
+	{name: "proxied", sni: "second.example", raw: "GET /p/x HTTP/1.1\r\nHost: second.example\r\n\r\n"},
+	{name: "plain HTTP on a TLS port", raw: get("/")},
+}
+
+// certificates are two self-signed ones with their keys.
+func certificates() map[string]string {
+	files := map[string]string{}
+	for _, name := range []string{"first", "second"} {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			panic(err)
+		}
+		template := &x509.Certificate{
+			SerialNumber: big.NewInt(1),
+			Subject:      pkix.Name{CommonName: name + ".example"},
+			DNSNames:     []string{name + ".example"},
+			NotBefore:    time.Now().Add(-time.Hour),
+			NotAfter:     time.Now().Add(time.Hour),
+		}
+		certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+		if err != nil {
+			panic(err)
+		}
+		der, err := x509.MarshalECPrivateKey(key)
+		if err != nil {
+			panic(err)
+		}
+		files[name+".pem"] = encode("CERTIFICATE", certificate)
+		files[name+".key"] = encode("EC PRIVATE KEY", der)
+	}
+	return files
+}
+
+func encode(kind string, der []byte) string {
+	var b bytes.Buffer
+	_ = pem.Encode(&b, &pem.Block{Type: kind, Bytes: der})
+	return b.String()
+}

@@ -1,0 +1,201 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http/httputil"
+	"net/textproto"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// upstream is a server of raw bytes that records what a proxy sent. The last
+// part of a request's path says what it answers.
+type upstream struct {
+	address string
+	mu      sync.Mutex
+	seen    []upstreamRequest
+}
+
+// upstreamRequest is one request as it came in.
+type upstreamRequest struct {
+	Line   string
+	Fields map[string][]string
+	Body   string
+}
+
+func startUpstream(t *testing.T) *upstream {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &upstream{address: l.Addr().String()}
+	var conns sync.Map
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns.Store(conn, nil)
+			serving.Go(func() { u.serve(conn.(*net.TCPConn)) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		conns.Range(func(conn, _ any) bool { return conn.(net.Conn).Close() == nil || true })
+		serving.Wait()
+	})
+	return u
+}
+
+// take returns what was seen since the last call.
+func (u *upstream) take() []upstreamRequest {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	seen := u.seen
+	u.seen = nil
+	return seen
+}
+
+func (u *upstream) serve(conn *net.TCPConn) {
+	defer conn.Close()
+	r := bufio.NewReader(conn)
+	for {
+		request, err := readRequest(r)
+		if request.Line == "" {
+			return
+		}
+		u.mu.Lock()
+		u.seen = append(u.seen, request)
+		u.mu.Unlock()
+		if err != nil || !answer(conn, r, request) {
+			return
+		}
+	}
+}
+
+// readRequest reads a request without judging it.
+func readRequest(r *bufio.Reader) (upstreamRequest, error) {
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return upstreamRequest{}, err
+	}
+	request := upstreamRequest{Line: strings.TrimSuffix(line, "\r\n")}
+	fields, err := textproto.NewReader(r).ReadMIMEHeader()
+	if err != nil {
+		return request, err
+	}
+	request.Fields = fields
+	var body []byte
+	switch {
+	case len(fields["Transfer-Encoding"]) > 0:
+		body, err = io.ReadAll(httputil.NewChunkedReader(r))
+		if err == nil {
+			var trailer textproto.MIMEHeader
+			trailer, err = textproto.NewReader(r).ReadMIMEHeader()
+			for name, values := range trailer {
+				request.Fields["trailer:"+name] = values
+			}
+		}
+	case fields.Get("Content-Length") != "":
+		n, _ := strconv.Atoi(fields.Get("Content-Length"))
+		body = make([]byte, n)
+		_, err = io.ReadFull(r, body)
+	}
+	request.Body = string(body)
+	return request, err
+}
+
+// answer sends what the path asks for and says whether the connection goes on.
+func answer(conn *net.TCPConn, r *bufio.Reader, request upstreamRequest) bool {
+	path := strings.Fields(request.Line + " /")[1]
+	path, _, _ = strings.Cut(path, "?")
+	kind := path[strings.LastIndexByte(path, '/')+1:]
+	send := func(raw string) { _, _ = io.WriteString(conn, raw) }
+	switch kind {
+	case "410", "404", "500":
+		body := "<!doctype html><h1>" + kind + "</h1>"
+		send(fmt.Sprintf("HTTP/1.1 %s X\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n", kind, len(body)))
+		if !strings.HasPrefix(request.Line, "HEAD") {
+			send(body)
+		}
+	case "410-fresh":
+		send("HTTP/1.1 410 Gone\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\ngone")
+	case "204":
+		send("HTTP/1.1 204 No Content\r\nX-A: b\r\n\r\n")
+	case "304":
+		send("HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n")
+	case "redirect":
+		send("HTTP/1.1 302 Found\r\nLocation: http://" + first(request.Fields["Host"]) + "/moved\r\nContent-Length: 0\r\n\r\n")
+	case "elsewhere":
+		send("HTTP/1.1 302 Found\r\nLocation: http://elsewhere.example/moved\r\nContent-Length: 0\r\n\r\n")
+	case "cookies":
+		send("HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Path=/\r\nSet-Cookie: b=2\r\nContent-Length: 2\r\n\r\nok")
+	case "hop":
+		send("HTTP/1.1 200 OK\r\nKeep-Alive: timeout=5\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok")
+	case "chunked":
+		send("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;x=y\r\n world\r\n0\r\n\r\n")
+	case "trailer":
+		send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 42\r\n\r\n")
+	case "eof":
+		send("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nuntil the end")
+		return false
+	case "early-hints":
+		send("HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+	case "half":
+		send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+		return false
+	case "garbage":
+		send("this is not HTTP at all\r\n\r\n")
+		return false
+	case "status099":
+		send("HTTP/1.1 099 Odd\r\nContent-Length: 2\r\n\r\nok")
+		return false
+	case "bighead":
+		send("HTTP/1.1 200 OK\r\nX-Big: " + strings.Repeat("x", 128<<10) + "\r\nContent-Length: 2\r\n\r\nok")
+		return false
+	case "reset":
+		_ = conn.SetLinger(0)
+		return false
+	case "close":
+		return false
+	case "ws":
+		return webSocket(conn, r, request)
+	default:
+		body := "you asked for " + path
+		send(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n", len(body)))
+		if !strings.HasPrefix(request.Line, "HEAD") {
+			send(body)
+		}
+	}
+	return true
+}
+
+// webSocket echoes what comes after a proper upgrade, byte for byte, and answers
+// 404 to everything else, as Tomcat does. Its Accept is for the key of RFC 6455's
+// example.
+func webSocket(conn *net.TCPConn, r *bufio.Reader, request upstreamRequest) bool {
+	if !strings.EqualFold(first(request.Fields["Upgrade"]), "websocket") ||
+		!strings.EqualFold(first(request.Fields["Connection"]), "upgrade") {
+		_, _ = io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnope")
+		return true
+	}
+	_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+		"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
+	_, _ = io.Copy(conn, r)
+	return false
+}
+
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}
