@@ -1,0 +1,191 @@
+package filtertest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/culvert-go/culvert/filters"
+)
+
+// checkFlush: what was flushed arrives while the handler runs, whether it asks
+// http.Flusher or http.ResponseController.
+func checkFlush(f filters.Filter, _ options) error {
+	first, second := make(chan struct{}), make(chan struct{})
+	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "first")
+		flusher, ok := w.(http.Flusher)
+		if !ok {
+			s.failf("the ResponseWriter hides http.Flusher")
+			return
+		}
+		flusher.Flush()
+		if !await(first) {
+			return
+		}
+		_, _ = io.WriteString(w, "second")
+		s.check("flushing", http.NewResponseController(w).Flush())
+		await(second)
+	}
+	return run(f, script, func(c *client) error {
+		defer close(second)
+		resp, err := c.head(get)
+		if err == nil {
+			err = want(resp.Body, "first")
+		}
+		close(first)
+		if err != nil {
+			return fmt.Errorf("the handler flushed and waits: %w", err)
+		}
+		return want(resp.Body, "second")
+	})
+}
+
+// checkFullDuplex: an answer can begin before the request has ended.
+func checkFullDuplex(f filters.Filter, _ options) error {
+	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		s.check("full duplex", control.EnableFullDuplex())
+		_, _ = io.WriteString(w, "go on ")
+		s.check("flushing", control.Flush())
+		_, err := io.Copy(w, r.Body)
+		s.check("echoing", err)
+	}
+	return run(f, script, func(c *client) error {
+		resp, err := c.head("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n")
+		if err != nil {
+			return err
+		}
+		if err := want(resp.Body, "go on "); err != nil {
+			return err
+		}
+		if err := c.send("hello"); err != nil {
+			return err
+		}
+		return want(resp.Body, "hello")
+	})
+}
+
+// checkDeadlines: the deadlines of the connection can be set through
+// http.ResponseController, and they work.
+func checkDeadlines(f filters.Filter, _ options) error {
+	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		s.check("write deadline", control.SetWriteDeadline(time.Now().Add(time.Hour)))
+		if err := control.SetReadDeadline(time.Unix(1, 0)); err != nil {
+			s.failf("read deadline: %w", err)
+			return
+		}
+		if _, err := io.ReadAll(r.Body); err == nil {
+			s.failf("a read deadline in the past has no effect")
+		}
+	}
+	return run(f, script, func(c *client) error {
+		_, err := c.head("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe")
+		return err
+	})
+}
+
+// checkHijack: the connection can be taken over by those who assert
+// http.Hijacker and by those who use http.ResponseController, and what the client
+// sent early is there.
+func checkHijack(f filters.Filter, _ options) error {
+	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
+		if _, ok := w.(http.Hijacker); !ok {
+			s.failf("the ResponseWriter hides http.Hijacker")
+		}
+		conn, buffered, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			s.failf("hijacking: %w", err)
+			return
+		}
+		defer conn.Close()
+		s.check("early bytes", want(buffered, "early"))
+		_, err = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: test\r\n\r\ntunnel")
+		s.check("writing", err)
+		s.check("late bytes", want(buffered, "late"))
+	}
+	return run(f, script, func(c *client) error {
+		resp, err := c.head("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: test\r\n\r\nearly")
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(wantStatus(resp, http.StatusSwitchingProtocols), want(c.r, "tunnel")); err != nil {
+			return err
+		}
+		if err := c.send("late"); err != nil {
+			return err
+		}
+		if b, err := c.r.ReadByte(); err != io.EOF {
+			return fmt.Errorf("after the tunnel: byte %q, error %v", b, err)
+		}
+		return nil
+	})
+}
+
+// checkAbort: a panic with http.ErrAbortHandler reaches the server, so that half
+// a body does not look like a whole one.
+func checkAbort(f filters.Filter, _ options) error {
+	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "half")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	return run(f, script, func(c *client) error {
+		resp, err := c.head(get)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil // cut off even earlier
+		}
+		if err != nil {
+			return err
+		}
+		if body, err := io.ReadAll(resp.Body); err == nil {
+			return fmt.Errorf("the aborted answer looks complete: %q", body)
+		}
+		return nil
+	})
+}
+
+// checkCancel: the context of the request ends when the client goes away.
+func checkCancel(f filters.Filter, _ options) error {
+	running, ended := make(chan struct{}), make(chan struct{})
+	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
+		close(running)
+		defer close(ended)
+		if !await(r.Context().Done()) {
+			s.failf("the client has gone, but the context goes on")
+		}
+	}
+	return run(f, script, func(c *client) error {
+		if err := c.send(get); err != nil {
+			return err
+		}
+		if !await(running) {
+			return errors.New("the handler was not called")
+		}
+		c.conn.Close()
+		await(ended)
+		return nil
+	})
+}
+
+// checkKeepAlive: the connection serves a second request.
+func checkKeepAlive(f filters.Filter, _ options) error {
+	script := func(_ *stage, w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.RequestURI)
+	}
+	return run(f, script, func(c *client) error {
+		for _, target := range []string{"/one", "/two"} {
+			resp, err := c.head("GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n")
+			if err != nil {
+				return err
+			}
+			if err := wantBody(resp, target); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
