@@ -1,11 +1,15 @@
 package wsupgrade_test
 
 import (
+	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
@@ -55,9 +59,9 @@ func TestTargetHalfCloses(t *testing.T) {
 	sameBytes(t, "tail", []byte(await(t, got, "tail")), tail)
 }
 
-// A target that closes while the client is still sending must not take with it
-// what it said before.
-func TestTargetClosesWhileTheClientSends(t *testing.T) {
+// A target that takes nothing any more while the client is still sending must
+// not take with it what it said before.
+func TestTargetStopsTakingWhileTheClientSends(t *testing.T) {
 	leaktest.Check(t)
 	tail := pattern(1 << 20)
 	target := backend(t, func(p *peer) {
@@ -65,27 +69,61 @@ func TestTargetClosesWhileTheClientSends(t *testing.T) {
 		p.send(switching)
 		p.receive("go")
 		p.send(string(tail))
+		p.end()
+		p.ended() // closing with bytes unread would be such a reset
 	})
-	p := dial(t, gateway(t, wsupgrade.Options{}, target))
+	refused := make(chan struct{})
+	p := dial(t, gateway(t, wsupgrade.Options{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+		return &deafConn{Conn: conn, refused: refused}, err
+	}}, target))
 	p.send(handshake)
 	p.head()
 	p.send("go")
-	var sending sync.WaitGroup
-	sending.Go(func() {
+	got := make([]byte, len(tail))
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
 		for {
-			if _, err := io.WriteString(p, "more and more"); err != nil {
+			if _, err := io.WriteString(p, "more"); err != nil {
 				return
 			}
 		}
-	})
-	got := make([]byte, len(tail))
+	}()
 	n, err := io.ReadFull(p.r, got)
 	if err != nil {
 		t.Errorf("after %d of %d bytes: %v", n, len(tail), err)
 	}
 	sameBytes(t, "tail", got[:n], tail)
 	p.Close()
-	sending.Wait()
+	await(t, sent, "end of sending")
+}
+
+// deafConn takes everything up to "go" and then nothing more; what the target
+// says behind that is read only after a write was refused. A real target's reset
+// would be a race: its kernel may throw away what it has not sent yet.
+type deafConn struct {
+	net.Conn
+	deaf    atomic.Bool
+	once    sync.Once
+	refused chan struct{}
+}
+
+func (c *deafConn) Write(b []byte) (int, error) {
+	if c.deaf.Load() {
+		c.once.Do(func() { close(c.refused) })
+		return 0, syscall.ECONNRESET
+	}
+	c.deaf.Store(bytes.HasPrefix(b, []byte("go")))
+	return c.Conn.Write(b)
+}
+
+func (c *deafConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.deaf.Load() {
+		<-c.refused
+	}
+	return n, err
 }
 
 func TestEightMebibytesEachWay(t *testing.T) {
