@@ -51,13 +51,12 @@ type Options struct {
 // so that a half-sent body never looks complete; the cause goes to
 // Options.OnError and to the filters' Result first.
 type Proxy struct {
-	upstream      *Upstream
-	exchange      exchanger
-	rewrite       func(*Outbound)
-	upgrades      *wsupgrade.Forwarder
-	headerTimeout time.Duration
-	errorHandler  func(http.ResponseWriter, *http.Request, *Error)
-	onError       func(*http.Request, *Error)
+	upstream     *Upstream
+	exchange     exchanger
+	rewrite      func(*Outbound)
+	upgrades     *wsupgrade.Forwarder
+	errorHandler func(http.ResponseWriter, *http.Request, *Error)
+	onError      func(*http.Request, *Error)
 }
 
 // New checks the options and returns the proxy.
