@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
@@ -28,19 +29,19 @@ func maskedText(s string) string {
 func TestAccidentTerminalsFirstFrameNeverArrived(t *testing.T) {
 	leaktest.Check(t)
 	size := maskedText(`{"Width":120,"Height":40}`)
-	target := backend(t, func(p *peer) {
-		p.head()
-		p.send(switching + "\x81\x07welcome") // the target is early too
-		p.receive(size)
-		p.send("\x81\x02ok")
-		p.receive(maskedText("ls"))
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send(switching + "\x81\x07welcome") // the target is early too
+		p.Receive(size)
+		p.Send("\x81\x02ok")
+		p.Receive(maskedText("ls"))
 	})
-	p := dial(t, gateway(t, wsupgrade.Options{}, target))
-	p.send(handshake + size)
-	sameHead(t, p.head(), switching)
-	p.receive("\x81\x07welcome\x81\x02ok")
-	p.send(maskedText("ls"))
-	if rest := p.rest(); rest != "" {
+	p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
+	p.Send(handshake + size)
+	sameHead(t, p.Head(), switching)
+	p.Receive("\x81\x07welcome\x81\x02ok")
+	p.Send(maskedText("ls"))
+	if rest := p.Rest(); rest != "" {
 		t.Errorf("rest %q", rest)
 	}
 }
@@ -52,17 +53,17 @@ func TestAccidentTerminalsFirstFrameNeverArrived(t *testing.T) {
 // is answered as well.
 func TestAccidentFirstWebSocketNeededAWarmUp(t *testing.T) {
 	leaktest.Check(t)
-	target := backend(t, func(p *peer) {
-		p.head()
-		p.send(switching)
-		p.receive(maskedText("hi"))
-		p.send("\x81\x02hi")
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send(switching)
+		p.Receive(maskedText("hi"))
+		p.Send("\x81\x02hi")
 	})
-	p := dial(t, gateway(t, wsupgrade.Options{}, target))
-	p.send(handshake)
-	sameHead(t, p.head(), switching)
-	p.send(maskedText("hi"))
-	p.receive("\x81\x02hi")
+	p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
+	p.Send(handshake)
+	sameHead(t, p.Head(), switching)
+	p.Send(maskedText("hi"))
+	p.Receive("\x81\x02hi")
 
 	for request, status := range map[string]int{
 		with(handshake, "Origin: http://evil.test"): 403,
@@ -70,9 +71,9 @@ func TestAccidentFirstWebSocketNeededAWarmUp(t *testing.T) {
 		without(handshake, "Upgrade"):               426,
 	} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
-			p := dial(t, gateway(t, wsupgrade.Options{}, target))
-			p.send(request)
-			p.status(status)
+			p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
+			p.Send(request)
+			p.Status(status)
 		})
 	}
 }

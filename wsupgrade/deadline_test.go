@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
@@ -65,10 +66,10 @@ func (l remembering) Accept() (net.Conn, error) {
 // client's leaving during a handshake, and none of them may end a tunnel.
 func TestServerTimeoutsAreNotTheTunnels(t *testing.T) {
 	leaktest.Check(t)
-	target := backend(t, func(p *peer) {
-		p.head()
-		p.send(switching)
-		p.ended()
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send(switching)
+		p.Ended()
 	})
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -88,15 +89,15 @@ func TestServerTimeoutsAreNotTheTunnels(t *testing.T) {
 		Handler:      f.Handler(&url.URL{Scheme: "http", Host: target}),
 		ReadTimeout:  time.Hour,
 		WriteTimeout: time.Hour,
-		ErrorLog:     quiet,
+		ErrorLog:     wiretest.Quiet(),
 	}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = s.Serve(l) })
 	t.Cleanup(func() { s.Close(); serving.Wait() })
-	p := dial(t, tcp.Addr().String())
-	p.send(handshake)
-	p.head()
-	if read, write := await(t, accepted, "connection").get(); !read.IsZero() || !write.IsZero() {
+	p := wiretest.Dial(t, tcp.Addr().String())
+	p.Send(handshake)
+	p.Head()
+	if read, write := wiretest.Await(t, accepted, "connection").get(); !read.IsZero() || !write.IsZero() {
 		t.Errorf("in the tunnel the deadlines are %v and %v", read, write)
 	}
 }

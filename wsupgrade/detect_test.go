@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
@@ -13,10 +14,10 @@ import (
 // protocol that it asks for, and reports its head.
 func echoing(t *testing.T, protocol string) (addr string, heads <-chan string) {
 	c := make(chan string, 1)
-	return backend(t, func(p *peer) {
-		c <- p.head()
-		p.send(strings.Replace(switching, "Upgrade: websocket", "Upgrade: "+protocol, 1))
-		p.ended()
+	return wiretest.Target(t, func(p *wiretest.Peer) {
+		c <- p.Head()
+		p.Send(strings.Replace(switching, "Upgrade: websocket", "Upgrade: "+protocol, 1))
+		p.Ended()
 	}), c
 }
 
@@ -37,10 +38,10 @@ func TestUpgradesAreDetected(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			target, heads := echoing(t, test.asked)
-			p := dial(t, gateway(t, wsupgrade.Options{Protocols: test.protocols}, target))
-			p.send(test.request)
+			p := wiretest.Dial(t, gateway(t, wsupgrade.Options{Protocols: test.protocols}, target))
+			p.Send(test.request)
 			want := []string{"connection: Upgrade", "upgrade: " + test.asked}
-			got := headLines(await(t, heads, "head"))
+			got := wiretest.Lines(wiretest.Await(t, heads, "head"))
 			for _, line := range want {
 				if !strings.Contains(got+"\n", "\n"+line+"\n") {
 					t.Errorf("the target got\n%s\nwithout %q", got, line)
@@ -49,7 +50,7 @@ func TestUpgradesAreDetected(t *testing.T) {
 			if n := strings.Count(got, "upgrade: ") + strings.Count(got, "connection: "); n != 2 {
 				t.Errorf("%d Connection and Upgrade fields in\n%s", n, got)
 			}
-			if client := p.head(); !strings.HasPrefix(client, "HTTP/1.1 101 ") || !strings.Contains(client, "Upgrade: "+test.asked+"\r\n") {
+			if client := p.Head(); !strings.HasPrefix(client, "HTTP/1.1 101 ") || !strings.Contains(client, "Upgrade: "+test.asked+"\r\n") {
 				t.Errorf("the client got %q", client)
 			}
 		})
@@ -60,7 +61,7 @@ func TestUpgradesAreDetected(t *testing.T) {
 // refuses it, and says what it takes.
 func TestPlainRequestsAreRefused(t *testing.T) {
 	leaktest.Check(t)
-	target := backend(t, func(p *peer) { t.Errorf("the target got %q", p.head()) })
+	target := wiretest.Target(t, func(p *wiretest.Peer) { t.Errorf("the target got %q", p.Head()) })
 	for _, test := range []struct {
 		name      string
 		protocols []string
@@ -80,9 +81,9 @@ func TestPlainRequestsAreRefused(t *testing.T) {
 		{"a quoted token", nil, strings.Replace(handshake, "Upgrade: websocket", "Upgrade: \"websocket\"", 1), "websocket"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := dial(t, gateway(t, wsupgrade.Options{Protocols: test.protocols}, target))
-			p.send(test.request)
-			resp, _ := p.answer("GET")
+			p := wiretest.Dial(t, gateway(t, wsupgrade.Options{Protocols: test.protocols}, target))
+			p.Send(test.request)
+			resp, _ := p.Answer("GET")
 			if resp.StatusCode != 426 || resp.Header.Get("Upgrade") != test.upgrade || resp.Header.Get("Connection") != "Upgrade" {
 				t.Errorf("answer %s %v", resp.Status, resp.Header)
 			}
@@ -94,14 +95,14 @@ const secretless = "GET /chat HTTP/1.1\r\nHost: culvert.test\r\n\r\n"
 
 // A control byte in a field never gets past net/http.
 func TestControlByteInUpgrade(t *testing.T) {
-	p := dial(t, gateway(t, wsupgrade.Options{}, "127.0.0.1:1"))
-	p.send(strings.Replace(handshake, "Upgrade: websocket", "Upgrade: web\x01socket", 1))
-	p.status(400)
+	p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, "127.0.0.1:1"))
+	p.Send(strings.Replace(handshake, "Upgrade: websocket", "Upgrade: web\x01socket", 1))
+	p.Status(400)
 }
 
 func TestHandshakesAreRefused(t *testing.T) {
 	leaktest.Check(t)
-	target := backend(t, func(p *peer) { t.Errorf("the target got %q", p.head()) })
+	target := wiretest.Target(t, func(p *wiretest.Peer) { t.Errorf("the target got %q", p.Head()) })
 	addr, outcomes := watched(t, wsupgrade.Options{}, target)
 	replace := func(old, new string) string { return strings.Replace(handshake, old, new, 1) }
 	for _, test := range []struct {
@@ -143,17 +144,17 @@ func TestHandshakesAreRefused(t *testing.T) {
 		{"named away", with(replace("Connection: Upgrade", "Connection: Upgrade, Origin"), "Origin: http://evil.test"), 403},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := dial(t, addr)
-			p.send(test.request)
+			p := wiretest.Dial(t, addr)
+			p.Send(test.request)
 			method, _, _ := strings.Cut(test.request, " ")
-			resp, _ := p.answer(method)
+			resp, _ := p.Answer(method)
 			if resp.StatusCode != test.status {
 				t.Errorf("answer %s, want %d", resp.Status, test.status)
 			}
 			if test.status == 426 && resp.Header.Get("Sec-Websocket-Version") != "13" {
 				t.Errorf("head %v", resp.Header)
 			}
-			if o := await(t, outcomes, "outcome"); o.err == nil || !o.err.ClientSide() || o.err.Wrote || o.err.HeadSent || o.err.Target != "" || o.status != 0 {
+			if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || !o.err.ClientSide() || o.err.Wrote || o.err.HeadSent || o.err.Target != "" || o.status != 0 {
 				t.Errorf("outcome %+v", o)
 			}
 		})
@@ -178,13 +179,13 @@ func TestOriginsThatMayConnect(t *testing.T) {
 		{"a check of one's own", "culvert.test", "http://elsewhere.test", everyone},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := dial(t, gateway(t, wsupgrade.Options{CheckOrigin: test.check}, replying(t, switching)))
+			p := wiretest.Dial(t, gateway(t, wsupgrade.Options{CheckOrigin: test.check}, wiretest.Replying(t, switching)))
 			request := strings.Replace(handshake, "Host: culvert.test", "Host: "+test.host, 1)
 			if test.origin != "" {
 				request = with(request, "Origin: "+test.origin)
 			}
-			p.send(request)
-			p.status(101)
+			p.Send(request)
+			p.Status(101)
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
@@ -26,9 +27,9 @@ func closedPort(t *testing.T) string {
 
 func TestTargetFails(t *testing.T) {
 	leaktest.Check(t)
-	endless := func(prefix, piece string) func(*peer) {
-		return func(p *peer) {
-			p.head()
+	endless := func(prefix, piece string) func(*wiretest.Peer) {
+		return func(p *wiretest.Peer) {
+			p.Head()
 			_, err := io.WriteString(p, prefix)
 			for err == nil {
 				_, err = io.WriteString(p, piece)
@@ -40,31 +41,31 @@ func TestTargetFails(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		options wsupgrade.Options
-		script  func(*peer) // nil: nobody listens
+		script  func(*wiretest.Peer) // nil: nobody listens
 		status  int
 		wrote   bool
 	}{
 		{"refuses", wsupgrade.Options{}, nil, 502, false},
-		{"closes", wsupgrade.Options{}, func(p *peer) { p.head() }, 502, true},
-		{"closes within the head", wsupgrade.Options{}, func(p *peer) { p.head(); p.send(switching[:len(switching)-2]) }, 502, true},
-		{"sends garbage", wsupgrade.Options{}, func(p *peer) { p.head(); p.send("\x16\x03\x01 what?\r\n\r\n"); p.ended() }, 502, true},
-		{"sends status 099", wsupgrade.Options{}, func(p *peer) { p.head(); p.send("HTTP/1.1 099 Low\r\n\r\n"); p.ended() }, 502, true},
+		{"closes", wsupgrade.Options{}, func(p *wiretest.Peer) { p.Head() }, 502, true},
+		{"closes within the head", wsupgrade.Options{}, func(p *wiretest.Peer) { p.Head(); p.Send(switching[:len(switching)-2]) }, 502, true},
+		{"sends garbage", wsupgrade.Options{}, func(p *wiretest.Peer) { p.Head(); p.Send("\x16\x03\x01 what?\r\n\r\n"); p.Ended() }, 502, true},
+		{"sends status 099", wsupgrade.Options{}, func(p *wiretest.Peer) { p.Head(); p.Send("HTTP/1.1 099 Low\r\n\r\n"); p.Ended() }, 502, true},
 		{"sends a huge head", wsupgrade.Options{}, endless("HTTP/1.1 101 Switching Protocols\r\n", "X-Fill: "+strings.Repeat("x", 1000)+"\r\n"), 502, true},
 		{"sends one long line", small, endless("HTTP/1.1 101 Switching Protocols\r\nX-Fill: ", "x"), 502, true},
 		{"sends interim answers for ever", small, endless("", "HTTP/1.1 103 Early Hints\r\n\r\n"), 502, true},
-		{"never answers", impatient, func(p *peer) { p.head(); p.ended() }, 504, true},
-		{"stops within the head", impatient, func(p *peer) { p.head(); p.send("HTTP/1.1 101 Switching Protocols\r\n"); p.ended() }, 504, true},
+		{"never answers", impatient, func(p *wiretest.Peer) { p.Head(); p.Ended() }, 504, true},
+		{"stops within the head", impatient, func(p *wiretest.Peer) { p.Head(); p.Send("HTTP/1.1 101 Switching Protocols\r\n"); p.Ended() }, 504, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			target := closedPort(t)
 			if test.script != nil {
-				target = backend(t, test.script)
+				target = wiretest.Target(t, test.script)
 			}
 			addr, outcomes := watched(t, test.options, target)
-			p := dial(t, addr)
-			p.send(handshake)
-			p.status(test.status)
-			if o := await(t, outcomes, "outcome"); o.err == nil || o.err.Wrote != test.wrote || o.err.HeadSent || o.err.ClientSide() || o.err.Target != target {
+			p := wiretest.Dial(t, addr)
+			p.Send(handshake)
+			p.Status(test.status)
+			if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || o.err.Wrote != test.wrote || o.err.HeadSent || o.err.ClientSide() || o.err.Target != target {
 				t.Errorf("outcome %+v", o)
 			}
 		})
@@ -74,7 +75,7 @@ func TestTargetFails(t *testing.T) {
 // The timeout covers dialling and TLS, and what was opened is closed.
 func TestTargetStallsBeforeTheHead(t *testing.T) {
 	leaktest.Check(t)
-	stalls := backend(t, func(p *peer) { p.ended() })
+	stalls := wiretest.Target(t, func(p *wiretest.Peer) { p.Ended() })
 	for _, test := range []struct {
 		name, scheme string
 		dial         func(context.Context, string, string) (net.Conn, error)
@@ -85,16 +86,16 @@ func TestTargetStallsBeforeTheHead(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			f := forwarder(t, wsupgrade.Options{HandshakeTimeout: 50 * time.Millisecond, Dial: test.dial})
 			outcomes := make(chan *wsupgrade.Error, 1)
-			p := dial(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			p := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				out := outboundTo(r, stalls)
 				out.URL.Scheme = test.scheme
 				_, err := f.Forward(w, r, out)
 				outcomes <- asError(err)
 				wsupgrade.Refuse(w, asError(err))
 			})))
-			p.send(handshake)
-			p.status(504)
-			if e := await(t, outcomes, "outcome"); e.Wrote {
+			p.Send(handshake)
+			p.Status(504)
+			if e := wiretest.Await(t, outcomes, "outcome"); e.Wrote {
 				t.Errorf("outcome %+v", e)
 			}
 		})
@@ -106,17 +107,17 @@ func TestTargetStallsBeforeTheHead(t *testing.T) {
 func TestClientLeavesDuringTheHandshake(t *testing.T) {
 	leaktest.Check(t)
 	asked := make(chan struct{})
-	target := backend(t, func(p *peer) {
-		p.head()
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
 		close(asked)
-		p.ended()
+		p.Ended()
 	})
 	addr, outcomes := watched(t, wsupgrade.Options{}, target)
-	p := dial(t, addr)
-	p.send(handshake)
-	await(t, asked, "handshake at the target")
+	p := wiretest.Dial(t, addr)
+	p.Send(handshake)
+	wiretest.Await(t, asked, "handshake at the target")
 	p.Close()
-	if o := await(t, outcomes, "outcome"); o.err == nil || o.err.Status() != 499 || o.err.HeadSent {
+	if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || o.err.Status() != 499 || o.err.HeadSent {
 		t.Errorf("outcome %+v", o)
 	}
 }
@@ -128,9 +129,9 @@ type unhijackable struct{ http.ResponseWriter }
 // and not blamed on the target.
 func TestConnectionCannotBeTakenOver(t *testing.T) {
 	leaktest.Check(t)
-	target := replying(t, with(switching, "X-A: b"))
+	target := wiretest.Replying(t, with(switching, "X-A: b"))
 	f := forwarder(t, wsupgrade.Options{})
-	p := dial(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	p := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Filter", "c")
 		_, err := f.Forward(unhijackable{w}, r, outboundTo(r, target))
 		e := asError(err)
@@ -139,8 +140,8 @@ func TestConnectionCannotBeTakenOver(t *testing.T) {
 		}
 		wsupgrade.Refuse(w, e)
 	})))
-	p.send(handshake)
-	resp, _ := p.answer("GET")
+	p.Send(handshake)
+	resp, _ := p.Answer("GET")
 	if resp.StatusCode != 400 || resp.Header.Get("X-Filter") != "c" || resp.Header["Upgrade"] != nil || resp.Header["Sec-Websocket-Accept"] != nil || resp.Header["X-A"] != nil {
 		t.Errorf("answer %s %v", resp.Status, resp.Header)
 	}

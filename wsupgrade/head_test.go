@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
@@ -15,8 +16,8 @@ import (
 func TestHeadAtTheTarget(t *testing.T) {
 	leaktest.Check(t)
 	target, heads := echoing(t, "websocket")
-	p := dial(t, gateway(t, wsupgrade.Options{}, target))
-	p.send("GET /chat?a=1 HTTP/1.1\r\n" +
+	p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
+	p.Send("GET /chat?a=1 HTTP/1.1\r\n" +
 		"Host: culvert.test\r\n" +
 		"Connection: keep-alive, Upgrade, Sec-WebSocket-Key, Host, Origin, Authorization, X-Forwarded-For, X-Hop\r\n" +
 		"Upgrade: websocket, h2c\r\n" +
@@ -31,7 +32,7 @@ func TestHeadAtTheTarget(t *testing.T) {
 		"X-Hop: gone\r\nKeep-Alive: 5\r\nTE: gzip\r\nProxy-Authorization: Basic x\r\nHTTP2-Settings: AAMA\r\nContent-Length: 0\r\n" +
 		"X-Kept: a\r\nX-Kept: b\r\n" +
 		"\r\n")
-	sameHead(t, await(t, heads, "head"), "GET /chat?a=1 HTTP/1.1\r\n"+
+	sameHead(t, wiretest.Await(t, heads, "head"), "GET /chat?a=1 HTTP/1.1\r\n"+
 		"Host: culvert.test\r\n"+
 		"Connection: Upgrade\r\n"+
 		"Upgrade: websocket\r\n"+
@@ -45,7 +46,7 @@ func TestHeadAtTheTarget(t *testing.T) {
 		"X-Forwarded-Proto: http\r\n"+
 		"X-Kept: a\r\nX-Kept: b\r\n"+
 		"\r\n")
-	p.head()
+	p.Head()
 }
 
 func TestRequestTargetIsKept(t *testing.T) {
@@ -56,13 +57,13 @@ func TestRequestTargetIsKept(t *testing.T) {
 		t.Run(target, func(t *testing.T) {
 			addr, heads := echoing(t, "websocket")
 			direct := forwarder(t, wsupgrade.Options{}).Handler(&url.URL{Scheme: "ws", Host: addr, Path: "/ignored"})
-			p := dial(t, serve(t, direct)) // a ServeMux would redirect some of these
-			p.send(strings.Replace(handshake, "/chat", target, 1))
-			line, _, _ := strings.Cut(await(t, heads, "head"), "\r\n")
+			p := wiretest.Dial(t, wiretest.Serve(t, direct)) // a ServeMux would redirect some of these
+			p.Send(strings.Replace(handshake, "/chat", target, 1))
+			line, _, _ := strings.Cut(wiretest.Await(t, heads, "head"), "\r\n")
 			if want := "GET " + target + " HTTP/1.1"; line != want {
 				t.Errorf("the target got %q, want %q", line, want)
 			}
-			p.head()
+			p.Head()
 		})
 	}
 }
@@ -93,15 +94,15 @@ func TestOutboundRequest(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			target, heads := echoing(t, "websocket")
 			f := forwarder(t, wsupgrade.Options{})
-			p := dial(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			p := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				out := outboundTo(r, target)
 				test.change(out)
 				if _, err := f.Forward(w, r, out); err != nil {
 					t.Errorf("Forward: %v", err)
 				}
 			})))
-			p.send(handshake)
-			head := await(t, heads, "head")
+			p.Send(handshake)
+			head := wiretest.Await(t, heads, "head")
 			for _, want := range test.want {
 				if !strings.Contains(head, want) {
 					t.Errorf("the target got %q without %q", head, want)
@@ -110,7 +111,7 @@ func TestOutboundRequest(t *testing.T) {
 			if test.not != "" && strings.Contains(head, test.not) {
 				t.Errorf("the target got %q", head)
 			}
-			p.head()
+			p.Head()
 		})
 	}
 }
@@ -125,14 +126,14 @@ func TestUnwritableRequest(t *testing.T) {
 		"method": func(out *http.Request) { out.Method = "GET /" },
 	} {
 		f := forwarder(t, wsupgrade.Options{})
-		p := dial(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			out := outboundTo(r, "127.0.0.1:1")
 			change(out)
 			_, err := f.Forward(w, r, out)
 			wsupgrade.Refuse(w, asError(err))
 		})))
-		p.send(handshake)
-		if resp, _ := p.answer("GET"); resp.StatusCode != 400 {
+		p.Send(handshake)
+		if resp, _ := p.Answer("GET"); resp.StatusCode != 400 {
 			t.Errorf("%s: answer %s, want 400", name, resp.Status)
 		}
 	}
@@ -147,15 +148,15 @@ func TestUpgradeTakenOut(t *testing.T) {
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok": 200,
 	} {
 		heads := make(chan string, 1)
-		target := backend(t, func(p *peer) {
-			heads <- p.head()
-			p.send(reply)
-			if got := p.ended(); got != "" {
+		target := wiretest.Target(t, func(p *wiretest.Peer) {
+			heads <- p.Head()
+			p.Send(reply)
+			if got := p.Ended(); got != "" {
 				t.Errorf("the target got %q", got)
 			}
 		})
 		f := forwarder(t, wsupgrade.Options{})
-		p := dial(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			out := outboundTo(r, target)
 			delete(out.Header, "Upgrade")
 			delete(out.Header, "Connection")
@@ -163,9 +164,9 @@ func TestUpgradeTakenOut(t *testing.T) {
 				wsupgrade.Refuse(w, asError(err))
 			}
 		})))
-		p.send(handshake)
-		p.status(want)
-		if head := await(t, heads, "head"); !strings.Contains(head, "Connection: close\r\n") || strings.Contains(head, "Upgrade: ") {
+		p.Send(handshake)
+		p.Status(want)
+		if head := wiretest.Await(t, heads, "head"); !strings.Contains(head, "Connection: close\r\n") || strings.Contains(head, "Upgrade: ") {
 			t.Errorf("the target got %q", head)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
@@ -78,9 +79,9 @@ func inMemory(t *testing.T, o wsupgrade.Options, head, reply string, script func
 			_, err := f.Forward(&hijackable{ResponseRecorder: httptest.NewRecorder(), conn: clientSide}, in, outboundTo(in, "target:80"))
 			done <- err
 		}()
-		newQuietPeer(t, target).head()
+		newQuietPeer(t, target).Head()
 		_, _ = io.WriteString(target, reply)
-		newQuietPeer(t, client).head()
+		newQuietPeer(t, client).Head()
 		script(t, client, target, done)
 		client.Close()
 		target.Close()
@@ -88,8 +89,11 @@ func inMemory(t *testing.T, o wsupgrade.Options, head, reply string, script func
 }
 
 // newQuietPeer is a peer without a deadline.
-func newQuietPeer(t *testing.T, conn net.Conn) *peer {
-	return &peer{t: t, Conn: conn, r: bufio.NewReaderSize(conn, 16)}
+func newQuietPeer(t *testing.T, conn net.Conn) *wiretest.Peer {
+	p := wiretest.NewPeer(t, conn)
+	_ = conn.SetDeadline(time.Time{})
+	p.R = bufio.NewReaderSize(conn, 16)
+	return p
 }
 
 // stillOpen and isDone ask after everything that can happen without time passing
@@ -195,7 +199,7 @@ func TestTargetStopsTaking(t *testing.T) {
 		_, _ = io.WriteString(client, "lost")
 		_, _ = io.WriteString(client, "lost")
 		go func() { _, _ = io.WriteString(target, "tail") }()
-		newQuietPeer(t, client).receive("tail")
+		newQuietPeer(t, client).Receive("tail")
 		stillOpen(t, done, "at once")
 		time.Sleep(6 * time.Second)
 		isDone(t, done, "after five seconds")

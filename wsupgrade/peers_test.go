@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
@@ -48,21 +49,21 @@ func talk(t *testing.T, url string, config *tls.Config) {
 		Subprotocols:      []string{"echo.v1", "other"},
 		EnableCompression: true,
 		TLSClientConfig:   config,
-		HandshakeTimeout:  patience,
+		HandshakeTimeout:  20 * time.Second,
 	}
 	conn, resp, err := dialer.Dial(url+"/echo/a%2Fb?q=%7e", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
 	if conn.Subprotocol() != "echo.v1" || resp.Header.Get("X-Path") != "/echo/a%2Fb?q=%7e" {
 		t.Errorf("subprotocol %q, path %q", conn.Subprotocol(), resp.Header.Get("X-Path"))
 	}
 	if !strings.HasPrefix(resp.Header.Get("Sec-Websocket-Extensions"), "permessage-deflate") {
 		t.Errorf("extensions %q", resp.Header["Sec-Websocket-Extensions"])
 	}
-	for _, want := range []string{"", "hello", strings.Repeat("long ", 20_000), string(pattern(300_000))} {
+	for _, want := range []string{"", "hello", strings.Repeat("long ", 20_000), string(wiretest.Pattern(300_000))} {
 		if err := conn.WriteMessage(websocket.BinaryMessage, []byte(want)); err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +71,7 @@ func talk(t *testing.T, url string, config *tls.Config) {
 		if err != nil || kind != websocket.BinaryMessage {
 			t.Fatalf("message of kind %d: %v", kind, err)
 		}
-		sameBytes(t, "message", got, []byte(want))
+		wiretest.SameBytes(t, "message", got, []byte(want))
 	}
 	bye := websocket.FormatCloseMessage(4321, "bye")
 	if err := conn.WriteMessage(websocket.CloseMessage, bye); err != nil {
@@ -136,11 +137,11 @@ func TestGorillaOverTLS(t *testing.T) {
 func TestForeignCertificate(t *testing.T) {
 	leaktest.Check(t)
 	target := httptest.NewUnstartedServer(echo(t))
-	target.Config.ErrorLog = quiet
+	target.Config.ErrorLog = wiretest.Quiet()
 	target.StartTLS()
 	defer target.Close()
 	f := forwarder(t, wsupgrade.Options{})
-	p := dial(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	p := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := outboundTo(r, target.Listener.Addr().String())
 		out.URL.Scheme = "https"
 		_, err := f.Forward(w, r, out)
@@ -149,8 +150,8 @@ func TestForeignCertificate(t *testing.T) {
 		}
 		wsupgrade.Refuse(w, asError(err))
 	})))
-	p.send(handshake)
-	p.status(502)
+	p.Send(handshake)
+	p.Status(502)
 }
 
 // HTTP/2 has no upgrade; what comes there is refused as it stands.

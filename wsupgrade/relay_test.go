@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
@@ -15,13 +16,13 @@ const secret = "GET /secret HTTP/1.1\r\nHost: culvert.test\r\n\r\n"
 // HTTP one: what follows goes through the mux again (CVE-2020-11724's kind).
 func TestRefusedVersionDoesNotOpenATunnel(t *testing.T) {
 	leaktest.Check(t)
-	target := backend(t, func(p *peer) {
-		if head := p.head(); strings.Contains(head, "/secret") {
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		if head := p.Head(); strings.Contains(head, "/secret") {
 			t.Error("the second request reached the target")
 		}
-		p.send("HTTP/1.1 426 Upgrade Required\r\nConnection: upgrade\r\nUpgrade: websocket\r\n" +
+		p.Send("HTTP/1.1 426 Upgrade Required\r\nConnection: upgrade\r\nUpgrade: websocket\r\n" +
 			"Sec-WebSocket-Version: 13, 8\r\nContent-Length: 3\r\n\r\nno\n")
-		if after := p.ended(); after != "" {
+		if after := p.Ended(); after != "" {
 			t.Errorf("the target got %q behind the handshake", after)
 		}
 	})
@@ -34,13 +35,13 @@ func TestRefusedVersionDoesNotOpenATunnel(t *testing.T) {
 		{"by the target", handshake, "13, 8", "no\n"},
 	} {
 		for _, together := range []bool{false, true} {
-			p := dial(t, addr)
+			p := wiretest.Dial(t, addr)
 			if together {
-				p.send(test.request + secret)
+				p.Send(test.request + secret)
 			} else {
-				p.send(test.request)
+				p.Send(test.request)
 			}
-			resp, body := p.answer("GET")
+			resp, body := p.Answer("GET")
 			if resp.StatusCode != 426 || body != test.body {
 				t.Errorf("%s: %d %q, want 426 %q", test.name, resp.StatusCode, body, test.body)
 			}
@@ -48,9 +49,9 @@ func TestRefusedVersionDoesNotOpenATunnel(t *testing.T) {
 				t.Errorf("%s: head %v", test.name, resp.Header)
 			}
 			if !together {
-				p.send(secret)
+				p.Send(secret)
 			}
-			if resp, body := p.answer("GET"); resp.StatusCode != 200 || body != "kept by the gateway" {
+			if resp, body := p.Answer("GET"); resp.StatusCode != 200 || body != "kept by the gateway" {
 				t.Errorf("%s: second answer %d %q", test.name, resp.StatusCode, body)
 			}
 			p.Close()
@@ -75,13 +76,13 @@ func TestOtherAnswersAreRelayed(t *testing.T) {
 		{"103 before", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nX-A: b\r\n\r\nno", 403, "no", "X-A: b"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			target := backend(t, func(p *peer) {
-				p.head()
-				p.send(test.reply)
+			target := wiretest.Target(t, func(p *wiretest.Peer) {
+				p.Head()
+				p.Send(test.reply)
 			})
-			p := dial(t, gateway(t, wsupgrade.Options{}, target))
-			p.send(handshake + secret)
-			resp, body := p.answer("GET")
+			p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
+			p.Send(handshake + secret)
+			resp, body := p.Answer("GET")
 			if resp.StatusCode != test.status || body != test.body {
 				t.Errorf("%d with %d bytes of body, want %d with %d", resp.StatusCode, len(body), test.status, len(test.body))
 			}
@@ -95,7 +96,7 @@ func TestOtherAnswersAreRelayed(t *testing.T) {
 				}
 			}
 			// The client's early bytes are its next request.
-			if resp, body := p.answer("GET"); resp.StatusCode != 200 || body != "kept by the gateway" {
+			if resp, body := p.Answer("GET"); resp.StatusCode != 200 || body != "kept by the gateway" {
 				t.Errorf("next answer %d %q", resp.StatusCode, body)
 			}
 		})
@@ -105,18 +106,18 @@ func TestOtherAnswersAreRelayed(t *testing.T) {
 // Half a body must not look whole.
 func TestBrokenAnswerIsAborted(t *testing.T) {
 	leaktest.Check(t)
-	target := backend(t, func(p *peer) {
-		p.head()
-		p.send("HTTP/1.1 500 Oops\r\nContent-Length: 10\r\n\r\nhalf")
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send("HTTP/1.1 500 Oops\r\nContent-Length: 10\r\n\r\nhalf")
 	})
 	addr, outcomes := watched(t, wsupgrade.Options{}, target)
-	p := dial(t, addr)
-	p.send(handshake)
-	p.head()
-	if rest := p.ended(); len(rest) > 4 {
+	p := wiretest.Dial(t, addr)
+	p.Send(handshake)
+	p.Head()
+	if rest := p.Ended(); len(rest) > 4 {
 		t.Errorf("body %q", rest)
 	}
-	if o := await(t, outcomes, "outcome"); o.err == nil || !o.err.HeadSent || o.err.ClientSide() || o.err.Target != target || o.status != 500 {
+	if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || !o.err.HeadSent || o.err.ClientSide() || o.err.Target != target || o.status != 500 {
 		t.Errorf("outcome %+v", o)
 	}
 }
@@ -125,9 +126,9 @@ func TestBrokenAnswerIsAborted(t *testing.T) {
 // with the target, and is not the target's fault.
 func TestClientLeavesDuringAnAnswer(t *testing.T) {
 	leaktest.Check(t)
-	target := backend(t, func(p *peer) {
-		p.head()
-		p.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n")
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n")
 		block := strings.Repeat("x", 64<<10)
 		for {
 			if _, err := io.WriteString(p, block); err != nil {
@@ -136,11 +137,11 @@ func TestClientLeavesDuringAnAnswer(t *testing.T) {
 		}
 	})
 	addr, outcomes := watched(t, wsupgrade.Options{}, target)
-	p := dial(t, addr)
-	p.send(handshake)
-	p.head()
+	p := wiretest.Dial(t, addr)
+	p.Send(handshake)
+	p.Head()
 	p.Close()
-	if o := await(t, outcomes, "outcome"); o.err == nil || o.err.Status() != 499 || !o.err.ClientSide() {
+	if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || o.err.Status() != 499 || !o.err.ClientSide() {
 		t.Errorf("outcome %+v", o)
 	}
 }

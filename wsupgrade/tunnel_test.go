@@ -14,72 +14,73 @@ import (
 
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/result"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
 // The client is done sending long before the target is.
 func TestClientHalfCloses(t *testing.T) {
 	leaktest.Check(t)
-	tail := pattern(1 << 20)
-	target := backend(t, func(p *peer) {
-		p.head()
-		p.send(switching)
-		if got := p.rest(); got != "question" {
+	tail := wiretest.Pattern(1 << 20)
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send(switching)
+		if got := p.Rest(); got != "question" {
 			t.Errorf("the target got %q", got)
 		}
-		p.send(string(tail))
+		p.Send(string(tail))
 	})
-	p := dial(t, gateway(t, wsupgrade.Options{}, target))
-	p.send(handshake)
-	p.head()
-	p.send("question")
-	p.end()
-	sameBytes(t, "tail", []byte(p.rest()), tail)
+	p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
+	p.Send(handshake)
+	p.Head()
+	p.Send("question")
+	p.End()
+	wiretest.SameBytes(t, "tail", []byte(p.Rest()), tail)
 }
 
 // The target is done sending long before the client is.
 func TestTargetHalfCloses(t *testing.T) {
 	leaktest.Check(t)
-	tail := pattern(1 << 20)
+	tail := wiretest.Pattern(1 << 20)
 	got := make(chan string, 1)
-	target := backend(t, func(p *peer) {
-		p.head()
-		p.send(switching + "answer")
-		p.end()
-		got <- p.rest()
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send(switching + "answer")
+		p.End()
+		got <- p.Rest()
 	})
-	p := dial(t, gateway(t, wsupgrade.Options{}, target))
-	p.send(handshake)
-	p.head()
-	if answer := p.rest(); answer != "answer" {
+	p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
+	p.Send(handshake)
+	p.Head()
+	if answer := p.Rest(); answer != "answer" {
 		t.Errorf("the client got %q", answer)
 	}
-	p.send(string(tail))
-	p.end()
-	sameBytes(t, "tail", []byte(await(t, got, "tail")), tail)
+	p.Send(string(tail))
+	p.End()
+	wiretest.SameBytes(t, "tail", []byte(wiretest.Await(t, got, "tail")), tail)
 }
 
 // A target that takes nothing any more while the client is still sending must
 // not take with it what it said before.
 func TestTargetStopsTakingWhileTheClientSends(t *testing.T) {
 	leaktest.Check(t)
-	tail := pattern(1 << 20)
-	target := backend(t, func(p *peer) {
-		p.head()
-		p.send(switching)
-		p.receive("go")
-		p.send(string(tail))
-		p.end()
-		p.ended() // closing with bytes unread would be such a reset
+	tail := wiretest.Pattern(1 << 20)
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send(switching)
+		p.Receive("go")
+		p.Send(string(tail))
+		p.End()
+		p.Ended() // closing with bytes unread would be such a reset
 	})
 	refused := make(chan struct{})
-	p := dial(t, gateway(t, wsupgrade.Options{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+	p := wiretest.Dial(t, gateway(t, wsupgrade.Options{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 		return &deafConn{Conn: conn, refused: refused}, err
 	}}, target))
-	p.send(handshake)
-	p.head()
-	p.send("go")
+	p.Send(handshake)
+	p.Head()
+	p.Send("go")
 	got := make([]byte, len(tail))
 	sent := make(chan struct{})
 	go func() {
@@ -90,13 +91,13 @@ func TestTargetStopsTakingWhileTheClientSends(t *testing.T) {
 			}
 		}
 	}()
-	n, err := io.ReadFull(p.r, got)
+	n, err := io.ReadFull(p.R, got)
 	if err != nil {
 		t.Errorf("after %d of %d bytes: %v", n, len(tail), err)
 	}
-	sameBytes(t, "tail", got[:n], tail)
+	wiretest.SameBytes(t, "tail", got[:n], tail)
 	p.Close()
-	await(t, sent, "end of sending")
+	wiretest.Await(t, sent, "end of sending")
 }
 
 // deafConn takes everything up to "go" and then nothing more; what the target
@@ -128,19 +129,19 @@ func (c *deafConn) Read(b []byte) (int, error) {
 
 func TestEightMebibytesEachWay(t *testing.T) {
 	leaktest.Check(t)
-	up, down := pattern(8<<20), pattern(8<<20+1)
+	up, down := wiretest.Pattern(8<<20), wiretest.Pattern(8<<20+1)
 	got := make(chan string, 1)
-	target := backend(t, func(p *peer) {
-		p.head()
-		p.send(switching)
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send(switching)
 		var sending sync.WaitGroup
-		sending.Go(func() { p.send(string(down)); p.end() })
-		got <- p.rest()
+		sending.Go(func() { p.Send(string(down)); p.End() })
+		got <- p.Rest()
 		sending.Wait()
 	})
 	done := make(chan *result.Result, 1)
 	f := forwarder(t, wsupgrade.Options{})
-	p := dial(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	p := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, record := result.With(r.Context())
 		r = r.WithContext(ctx)
 		if _, err := f.Forward(w, r, outboundTo(r, target)); err != nil {
@@ -148,14 +149,14 @@ func TestEightMebibytesEachWay(t *testing.T) {
 		}
 		done <- record
 	})))
-	p.send(handshake)
-	p.head()
+	p.Send(handshake)
+	p.Head()
 	var sending sync.WaitGroup
-	sending.Go(func() { p.send(string(up)); p.end() })
-	sameBytes(t, "down", []byte(p.rest()), down)
-	sameBytes(t, "up", []byte(await(t, got, "end")), up)
+	sending.Go(func() { p.Send(string(up)); p.End() })
+	wiretest.SameBytes(t, "down", []byte(p.Rest()), down)
+	wiretest.SameBytes(t, "up", []byte(wiretest.Await(t, got, "end")), up)
 	sending.Wait()
-	if r := await(t, done, "record"); r.BytesIn != int64(len(up)) || r.BytesOut != int64(len(down)) {
+	if r := wiretest.Await(t, done, "record"); r.BytesIn != int64(len(up)) || r.BytesOut != int64(len(down)) {
 		t.Errorf("record %+v, want %d in and %d out", r, len(up), len(down))
 	}
 }
@@ -163,79 +164,79 @@ func TestEightMebibytesEachWay(t *testing.T) {
 // More early bytes than any buffer holds, while the target takes its time.
 func TestManyEarlyBytes(t *testing.T) {
 	leaktest.Check(t)
-	early := pattern(3 << 20)
+	early := wiretest.Pattern(3 << 20)
 	got, release := make(chan string, 1), make(chan struct{})
-	target := backend(t, func(p *peer) {
-		p.head()
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
 		<-release
-		p.send(switching)
-		got <- p.rest()
+		p.Send(switching)
+		got <- p.Rest()
 	})
-	p := dial(t, gateway(t, wsupgrade.Options{}, target))
-	p.send(handshake + string(early[:64<<10]))
+	p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
+	p.Send(handshake + string(early[:64<<10]))
 	var sending sync.WaitGroup
-	sending.Go(func() { p.send(string(early[64<<10:])) })
+	sending.Go(func() { p.Send(string(early[64<<10:])) })
 	close(release)
-	p.head()
+	p.Head()
 	sending.Wait()
-	p.end()
-	sameBytes(t, "early", []byte(await(t, got, "end")), early)
+	p.End()
+	wiretest.SameBytes(t, "early", []byte(wiretest.Await(t, got, "end")), early)
 }
 
 func TestTunnelEndsWithTheContext(t *testing.T) {
 	leaktest.Check(t)
 	ended := make(chan string, 1)
-	target := backend(t, func(p *peer) {
-		p.head()
-		p.send(switching)
-		ended <- p.ended()
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send(switching)
+		ended <- p.Ended()
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	outcomes := make(chan error, 1)
 	f := forwarder(t, wsupgrade.Options{})
-	p := dial(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	p := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, err := f.Forward(w, r.WithContext(ctx), outboundTo(r, target))
 		outcomes <- err
 	})))
-	p.send(handshake)
-	p.head()
+	p.Send(handshake)
+	p.Head()
 	cancel()
-	if err := await(t, outcomes, "outcome"); err != nil {
+	if err := wiretest.Await(t, outcomes, "outcome"); err != nil {
 		t.Errorf("Forward: %v", err)
 	}
-	p.ended()
-	await(t, ended, "end at the target")
+	p.Ended()
+	wiretest.Await(t, ended, "end at the target")
 }
 
 // A reset of either side ends the other.
 func TestResets(t *testing.T) {
 	leaktest.Check(t)
-	reset := func(p *peer) {
+	reset := func(p *wiretest.Peer) {
 		p.Conn.(interface{ SetLinger(int) error }).SetLinger(0)
 		p.Close()
 	}
 	ended := make(chan string, 1)
-	target := backend(t, func(p *peer) {
-		if strings.Contains(p.head(), "/reset") {
-			p.send(switching)
-			p.receive("x")
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		if strings.Contains(p.Head(), "/reset") {
+			p.Send(switching)
+			p.Receive("x")
 			reset(p)
 			return
 		}
-		p.send(switching)
-		ended <- p.ended()
+		p.Send(switching)
+		ended <- p.Ended()
 	})
 	addr := gateway(t, wsupgrade.Options{}, target)
 
-	p := dial(t, addr)
-	p.send(strings.Replace(handshake, "/chat", "/reset", 1))
-	p.head()
-	p.send("x")
-	p.ended()
+	p := wiretest.Dial(t, addr)
+	p.Send(strings.Replace(handshake, "/chat", "/reset", 1))
+	p.Head()
+	p.Send("x")
+	p.Ended()
 
-	p = dial(t, addr)
-	p.send(handshake)
-	p.head()
+	p = wiretest.Dial(t, addr)
+	p.Send(handshake)
+	p.Head()
 	reset(p)
-	await(t, ended, "end at the target")
+	wiretest.Await(t, ended, "end at the target")
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
@@ -40,15 +41,15 @@ func TestInvalid101(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			after := make(chan string, 1)
-			target := backend(t, func(p *peer) {
-				p.head()
-				p.send(test.reply)
-				after <- p.ended()
+			target := wiretest.Target(t, func(p *wiretest.Peer) {
+				p.Head()
+				p.Send(test.reply)
+				after <- p.Ended()
 			})
 			addr, outcomes := watched(t, wsupgrade.Options{}, target)
-			p := dial(t, addr)
-			p.send(test.request + "early")
-			resp, _ := p.answer("GET")
+			p := wiretest.Dial(t, addr)
+			p.Send(test.request + "early")
+			resp, _ := p.Answer("GET")
 			if resp.StatusCode != 502 {
 				t.Errorf("answer %s, want 502", resp.Status)
 			}
@@ -57,10 +58,10 @@ func TestInvalid101(t *testing.T) {
 					t.Errorf("%s: %q in the refusal", name, resp.Header[name])
 				}
 			}
-			if o := await(t, outcomes, "outcome"); o.err == nil || !o.err.Wrote || o.err.HeadSent || o.err.ClientSide() || o.err.Target != target {
+			if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || !o.err.Wrote || o.err.HeadSent || o.err.ClientSide() || o.err.Target != target {
 				t.Errorf("outcome %+v", o)
 			}
-			if got := await(t, after, "end at the target"); got != "" {
+			if got := wiretest.Await(t, after, "end at the target"); got != "" {
 				t.Errorf("the target got %q", got)
 			}
 		})
@@ -91,20 +92,20 @@ func TestValid101(t *testing.T) {
 		{"space in a field name", handshake, with(switching, "X Y: z"), ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			target := backend(t, func(p *peer) {
-				p.head()
-				p.send(test.reply + "hello")
-				p.receive("early")
-				p.send("bye")
+			target := wiretest.Target(t, func(p *wiretest.Peer) {
+				p.Head()
+				p.Send(test.reply + "hello")
+				p.Receive("early")
+				p.Send("bye")
 			})
-			p := dial(t, gateway(t, wsupgrade.Options{}, target))
-			p.send(test.request + "early")
+			p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
+			p.Send(test.request + "early")
 			if test.head == "" {
 				test.head = switching
 			}
-			sameHead(t, p.head(), test.head)
-			p.receive("hellobye")
-			if rest := p.rest(); rest != "" {
+			sameHead(t, p.Head(), test.head)
+			p.Receive("hellobye")
+			if rest := p.Rest(); rest != "" {
 				t.Errorf("rest %q", rest)
 			}
 		})
@@ -114,7 +115,7 @@ func TestValid101(t *testing.T) {
 // sameHead compares heads by their sorted lines, names in any case.
 func sameHead(t *testing.T, got, want string) {
 	t.Helper()
-	if g, w := headLines(got), headLines(want); g != w {
+	if g, w := wiretest.Lines(got), wiretest.Lines(want); g != w {
 		t.Errorf("head is\n%s\nwant\n%s", g, w)
 	}
 }

@@ -1,0 +1,73 @@
+package wiretest
+
+import (
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+)
+
+// Target listens and runs script for each connection, which it closes after it.
+// The test ends only when every script has.
+func Target(t testing.TB, script func(p *Peer)) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() {
+				defer conn.Close()
+				script(NewPeer(t, conn))
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		running.Wait()
+	})
+	return l.Addr().String()
+}
+
+// Replying is a target that reads a head, writes reply, and then reads until the
+// gateway is gone.
+func Replying(t testing.TB, reply string) (addr string) {
+	return Target(t, func(p *Peer) {
+		p.Head()
+		p.Send(reply)
+		p.Ended()
+	})
+}
+
+// Unused returns an address at which nobody listens.
+func Unused(t testing.TB) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// Serve serves h by net/http until the test ends.
+func Serve(t testing.TB, h http.Handler) (addr string) {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = Quiet()
+	s.Start()
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
+}
+
+// Quiet keeps the server's notes of aborted handlers out of the test's output.
+func Quiet() *log.Logger { return log.New(io.Discard, "", 0) }
