@@ -12,17 +12,18 @@ import (
 // failed read, which tells the client's fault from the target's, and keeps the
 // transport from closing it, since the next target may still need it.
 type requestBody struct {
-	body io.ReadCloser // nil: there is none
-	wait *headerTimer
-	mu   sync.Mutex
-	err  error
+	body   io.ReadCloser // nil: there is none
+	wait   *headerTimer
+	expect *expectation // nil: the client waits for nothing
+	mu     sync.Mutex
+	err    error
 }
 
 func wrapBody(in *http.Request, wait *headerTimer) *requestBody {
 	if in.ContentLength == 0 || in.Body == nil {
 		return &requestBody{}
 	}
-	return &requestBody{body: in.Body, wait: wait}
+	return &requestBody{body: in.Body, wait: wait, expect: newExpectation(in)}
 }
 
 // attach makes b the body of out.
@@ -36,6 +37,9 @@ func (b *requestBody) attach(out *http.Request) {
 }
 
 func (b *requestBody) Read(p []byte) (int, error) {
+	if b.expect.refused() {
+		return 0, errNotWanted
+	}
 	b.wait.pause()
 	n, err := b.body.Read(p)
 	b.wait.resume()

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/wsupgrade"
@@ -39,8 +40,10 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err *Error) {
 		panic(http.ErrAbortHandler)
 	}
 	if err.ClientSide() && r.ContentLength != 0 {
-		// Where a body broke, nobody knows where the next request begins.
+		// Where a body broke, nobody knows where the next request begins. And
+		// net/http would wait for the rest of it, which may never come.
 		w.Header().Set("Connection", "close")
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 	}
 	p.errorHandler(w, r, err)
 }

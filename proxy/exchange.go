@@ -37,12 +37,14 @@ func (e *transportExchange) exchange(w http.ResponseWriter, in, out *http.Reques
 	body := wrapBody(in, wait)
 	interim := &interimRelay{w: w, in: in}
 	dial := new(dialWatch)
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	trace := &httptrace.ClientTrace{
 		GetConn:        func(string) { dial.asked.Store(true) },
 		GotConn:        func(httptrace.GotConnInfo) { dial.got.Store(true) },
 		Got1xxResponse: interim.relay,
-	})
-	out = out.WithContext(ctx)
+	}
+	body.expect.watch(trace)
+	defer body.expect.end()
+	out = out.WithContext(httptrace.WithClientTrace(ctx, trace))
 	body.attach(out)
 	if in.ProtoMajor == 1 && in.ContentLength != 0 {
 		// The answer may begin before the request has ended. Writers that can't

@@ -40,13 +40,11 @@ func (i *interimRelay) relay(status int, fields textproto.MIMEHeader) error {
 	return nil
 }
 
-// wanted says whether the client understands the interim answer: HTTP/1.0
-// knows none (RFC 9110 section 15.2), and a 100 is for those who asked.
+// wanted says whether the client is to get the interim answer. HTTP/1.0 knows
+// none (RFC 9110 section 15.2). A 100 lets the transport read the body, and
+// that makes the client's server send its own.
 func (i *interimRelay) wanted(status int) bool {
-	if !i.in.ProtoAtLeast(1, 1) {
-		return false
-	}
-	return status != http.StatusContinue || i.in.Header.Get("Expect") != ""
+	return i.in.ProtoAtLeast(1, 1) && status != http.StatusContinue
 }
 
 func (i *interimRelay) finish() {

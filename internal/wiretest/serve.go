@@ -59,11 +59,12 @@ func Unused(t testing.TB) (addr string) {
 	return l.Addr().String()
 }
 
-// Serve serves h by net/http until the test ends.
+// Serve serves h by net/http until the test ends. h gets OPTIONS * too.
 func Serve(t testing.TB, h http.Handler) (addr string) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
 	s.Config.ErrorLog = Quiet()
+	s.Config.DisableGeneralOptionsHandler = true
 	s.Start()
 	t.Cleanup(s.Close)
 	return s.Listener.Addr().String()

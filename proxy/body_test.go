@@ -1,0 +1,234 @@
+package proxy_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+)
+
+// readingTarget hands over each request as net/http's server side parses it,
+// with its body and trailers, and answers ok.
+func readingTarget(t testing.TB) (addr string, requests <-chan received) {
+	c := make(chan received, 16)
+	return wiretest.Target(t, func(p *wiretest.Peer) {
+		for {
+			if _, err := p.R.Peek(1); err != nil {
+				return
+			}
+			r, err := http.ReadRequest(p.R)
+			if err != nil {
+				c <- received{err: err}
+				return
+			}
+			body, err := io.ReadAll(r.Body)
+			c <- received{r, string(body), err}
+			p.Send(ok)
+		}
+	}), c
+}
+
+type received struct {
+	*http.Request
+	body string
+	err  error
+}
+
+func TestRequestBody(t *testing.T) {
+	leaktest.Check(t)
+	large := string(wiretest.Pattern(3 << 20))
+	target, requests := readingTarget(t)
+	client := wiretest.Dial(t, gateway(t, target))
+	tests := []struct {
+		name, request, body string
+		length              int64
+	}{
+		{"with a length", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello", "hello", 5},
+		{"of length 0", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", "", 0},
+		{"none", "DELETE / HTTP/1.1\r\nHost: a\r\n\r\n", "", 0},
+		{"chunked", "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n", "hello", -1},
+		{"chunked and empty", "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "", -1},
+		{"of a GET", "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello", "hello", 5},
+		{"three MiB", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3145728\r\n\r\n" + large, large, 3 << 20},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			client.Send(test.request)
+			client.Status(200)
+			got := wiretest.Await(t, requests, "request")
+			if got.err != nil || got.ContentLength != test.length {
+				t.Errorf("length %d (%v), want %d", got.ContentLength, got.err, test.length)
+			}
+			wiretest.SameBytes(t, "body", []byte(got.body), []byte(test.body))
+		})
+	}
+}
+
+// Trailers reach the target with their values, announced or not (traefik#13822:
+// the names stayed, the values were lost).
+func TestRequestTrailers(t *testing.T) {
+	leaktest.Check(t)
+	for name, announcement := range map[string]string{"announced": "Trailer: X-Sum\r\n", "not announced": ""} {
+		t.Run(name, func(t *testing.T) {
+			target, requests := readingTarget(t)
+			client := wiretest.Dial(t, gateway(t, target))
+			client.Send("POST / HTTP/1.1\r\nHost: a\r\n" + announcement + "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 7\r\n\r\n")
+			client.Status(200)
+			got := wiretest.Await(t, requests, "request")
+			if got.err != nil || got.body != "ok" || len(got.Trailer) != 1 || got.Trailer.Get("X-Sum") != "7" {
+				t.Errorf("body %q, trailers %v (%v)", got.body, got.Trailer, got.err)
+			}
+		})
+	}
+}
+
+func TestResponseTrailers(t *testing.T) {
+	leaktest.Check(t)
+	for name, announcement := range map[string]string{"announced": "Trailer: X-Sum\r\n", "not announced": ""} {
+		t.Run(name, func(t *testing.T) {
+			client := wiretest.Dial(t, gateway(t, wiretest.Replying(t,
+				"HTTP/1.1 200 OK\r\n"+announcement+"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 7\r\n\r\n")))
+			client.Send("GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n\r\n")
+			resp, body := client.Answer("GET")
+			if body != "ok" || len(resp.Trailer) != 1 || resp.Trailer.Get("X-Sum") != "7" {
+				t.Errorf("body %q, trailers %v", body, resp.Trailer)
+			}
+		})
+	}
+}
+
+// The client's 100 is the target's: it sends no body that the target refuses.
+func TestExpectContinue(t *testing.T) {
+	leaktest.Check(t)
+	const request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
+	t.Run("granted", func(t *testing.T) {
+		client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+			if head := p.Head(); !strings.Contains(head, "Expect: 100-continue\r\n") {
+				t.Errorf("the target got %q", head)
+			}
+			p.Send("HTTP/1.1 100 Continue\r\n\r\n")
+			p.Receive("hello")
+			p.Send(ok)
+		})))
+		client.Send(request)
+		client.Receive("HTTP/1.1 100 Continue\r\n\r\n")
+		client.Send("hello")
+		client.Status(200)
+	})
+	t.Run("refused", func(t *testing.T) {
+		rest := make(chan string, 1)
+		client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+			p.Head()
+			p.Send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 2\r\n\r\nno")
+			rest <- p.Ended()
+		})))
+		client.Send(request)
+		resp, body := client.Answer("POST")
+		if resp.StatusCode != 417 || body != "no" {
+			t.Errorf("answer %s %q", resp.Status, body)
+		}
+		client.Close()
+		if got := wiretest.Await(t, rest, "end"); got != "" {
+			t.Errorf("the target got a body %q", got)
+		}
+	})
+}
+
+// The answer may come, and end, before the request has (golang/go#51109): a
+// client that is still sending gets it.
+func TestEarlyAnswer(t *testing.T) {
+	leaktest.Check(t)
+	answered := make(chan struct{})
+	client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Receive("first half")
+		p.Send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig")
+		<-answered
+		p.Ended()
+	})))
+	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nfirst half")
+	resp, body := client.Answer("POST")
+	close(answered)
+	if resp.StatusCode != 413 || body != "big" {
+		t.Errorf("answer %s %q", resp.Status, body)
+	}
+	client.Close()
+}
+
+// Both directions at once: the target echoes what it reads, and the client sends
+// the next piece only when it has seen the last one.
+func TestFullDuplex(t *testing.T) {
+	leaktest.Check(t)
+	client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+		r, err := http.ReadRequest(p.R)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+		buf := make([]byte, 1)
+		for {
+			if _, err := io.ReadFull(r.Body, buf); err != nil {
+				break
+			}
+			p.Send("1\r\n" + string(buf) + "\r\n")
+		}
+		p.Send("0\r\n\r\n")
+	})))
+	client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+	client.Head()
+	for _, piece := range []string{"a", "b", "c"} {
+		client.Send("1\r\n" + piece + "\r\n")
+		client.Receive("1\r\n" + piece + "\r\n")
+	}
+	client.Send("0\r\n\r\n")
+	client.Receive("0\r\n\r\n")
+}
+
+// A body over the limit is a 413 and not the target's fault (caddy#5652).
+func TestBodyOverTheLimit(t *testing.T) {
+	leaktest.Check(t)
+	var failed failures
+	p := newProxy(t, proxy.Options{
+		Upstream: upstream(t, proxy.UpstreamOptions{}, wiretest.Target(t, func(p *wiretest.Peer) { p.Ended() })),
+		OnError:  failed.add,
+	})
+	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, 10)
+		p.ServeHTTP(w, r)
+	})))
+	client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n" + strings.Repeat("x", 20) + "\r\n")
+	client.Status(413)
+	client.Ended()
+	if e := failed.only(t); e.Kind != proxy.BodyTooLarge || e.Target != "" || e.Status() != 413 {
+		t.Errorf("failure %+v", e)
+	}
+}
+
+// A target that ends with the request half read keeps nobody waiting.
+func TestConcurrentBodies(t *testing.T) {
+	leaktest.Check(t)
+	target, requests := readingTarget(t)
+	addr := gateway(t, target)
+	var clients sync.WaitGroup
+	for i := range 8 {
+		clients.Go(func() {
+			client := wiretest.Dial(t, addr)
+			client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n" + string(rune('a'+i)) + "\r\n0\r\n\r\n")
+			client.Status(200)
+		})
+	}
+	clients.Wait()
+	seen := map[string]bool{}
+	for range 8 {
+		seen[wiretest.Await(t, requests, "request").body] = true
+	}
+	if len(seen) != 8 {
+		t.Errorf("bodies %v", seen)
+	}
+}

@@ -1,0 +1,86 @@
+package proxy_test
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+)
+
+// upstream returns the upstream of o with targets at the addresses.
+func upstream(t testing.TB, o proxy.UpstreamOptions, addrs ...string) *proxy.Upstream {
+	t.Helper()
+	targets := make([]proxy.Target, len(addrs))
+	for i, addr := range addrs {
+		targets[i] = proxy.Target{Addr: addr}
+	}
+	return groupOf(t, o, targets...)
+}
+
+func groupOf(t testing.TB, o proxy.UpstreamOptions, targets ...proxy.Target) *proxy.Upstream {
+	t.Helper()
+	u, err := proxy.NewUpstream(o, targets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { u.Close() })
+	return u
+}
+
+func newProxy(t testing.TB, o proxy.Options) *proxy.Proxy {
+	t.Helper()
+	p, err := proxy.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// gateway serves a proxy in front of the targets and returns its address.
+func gateway(t testing.TB, addrs ...string) string {
+	t.Helper()
+	return wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: upstream(t, proxy.UpstreamOptions{Name: "app"}, addrs...)}))
+}
+
+// failures collects what OnError is told.
+type failures struct {
+	mu  sync.Mutex
+	all []*proxy.Error
+}
+
+func (f *failures) add(_ *http.Request, err *proxy.Error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = append(f.all, err)
+}
+
+// only returns the one failure there was, an empty one if there were none.
+func (f *failures) only(t *testing.T) *proxy.Error {
+	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.all) != 1 {
+		t.Errorf("failures %v, want one", f.all)
+		return new(proxy.Error)
+	}
+	return f.all[0]
+}
+
+// recording is a target that hands over each request's head, answers reply and
+// serves the next request of the connection.
+func recording(t testing.TB, reply string) (addr string, heads <-chan string) {
+	c := make(chan string, 64)
+	return wiretest.Target(t, func(p *wiretest.Peer) {
+		for {
+			if _, err := p.R.Peek(1); err != nil {
+				return
+			}
+			c <- p.Head()
+			p.Send(reply)
+		}
+	}), c
+}
+
+const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
