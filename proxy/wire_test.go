@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -54,6 +55,21 @@ func (f *failures) add(_ *http.Request, err *proxy.Error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.all = append(f.all, err)
+}
+
+// await waits for the first failure, which is told behind the client's back.
+func (f *failures) await(t *testing.T) {
+	t.Helper()
+	for range 2000 {
+		f.mu.Lock()
+		n := len(f.all)
+		f.mu.Unlock()
+		if n > 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("no failure")
 }
 
 // only returns the one failure there was, an empty one if there were none.

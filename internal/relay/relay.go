@@ -72,6 +72,7 @@ func copyBody(w http.ResponseWriter, resp *http.Response, r *http.Request) error
 		case readErr == io.EOF:
 			return nil
 		case readErr != nil:
+			_ = flush() // the abort that follows would take what came with it
 			return bodyBroken(r.Context(), readErr)
 		case n > 0 && n < len(buf) && left != 0:
 			if err := flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {

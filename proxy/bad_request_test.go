@@ -1,0 +1,74 @@
+package proxy_test
+
+import (
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+)
+
+// A request whose body ends before its time is never complete for the target.
+// net/http takes the end for the client's leaving, so nothing is sent, as nginx
+// sends nothing.
+func TestBodyEndsEarly(t *testing.T) {
+	leaktest.Check(t)
+	for name, request := range map[string]string{
+		"before its length": "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf",
+		"in a chunk":        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf",
+		"between chunks":    "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var failed failures
+			target, requests := readingTarget(t)
+			p := newProxy(t, proxy.Options{Upstream: upstream(t, proxy.UpstreamOptions{}, target), OnError: failed.add})
+			client := wiretest.Dial(t, wiretest.Serve(t, p))
+			client.Send(request)
+			client.End()
+			if answer := client.Ended(); answer != "" {
+				t.Errorf("the client got %q", answer)
+			}
+			if e := failed.only(t); e.Kind != proxy.ClientGone || e.Target != "" || e.HeadSent {
+				t.Errorf("failure %#v", e)
+			}
+			if got := wiretest.Await(t, requests, "request"); got.err == nil {
+				t.Errorf("the target got a complete request with body %q", got.body)
+			}
+		})
+	}
+}
+
+// A body that breaks the rules is answered, and its connection ends: nobody knows
+// where the next request would begin.
+func TestBrokenChunk(t *testing.T) {
+	leaktest.Check(t)
+	var failed failures
+	target, requests := readingTarget(t)
+	p := newProxy(t, proxy.Options{Upstream: upstream(t, proxy.UpstreamOptions{}, target), OnError: failed.add})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhalf\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n")
+	client.Status(400)
+	if rest := client.Ended(); rest != "" {
+		t.Errorf("and then %q", rest)
+	}
+	if e := failed.only(t); e.Kind != proxy.BadRequest || e.Target != "" || e.HeadSent {
+		t.Errorf("failure %#v", e)
+	}
+	if got := wiretest.Await(t, requests, "request"); got.err == nil {
+		t.Errorf("the target got a complete request with body %q", got.body)
+	}
+}
+
+// Where both lengths are given, chunks count, and the other one is not sent on
+// (RFC 9112 section 6.3): the target can't be made to see another request.
+func TestLengthAndChunks(t *testing.T) {
+	leaktest.Check(t)
+	target, requests := readingTarget(t)
+	client := wiretest.Dial(t, gateway(t, target))
+	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
+	client.Status(200)
+	got := wiretest.Await(t, requests, "request")
+	if got.body != "ok" || got.ContentLength != -1 || got.Header.Get("Content-Length") != "" {
+		t.Errorf("the target got %q, length %d, fields %v", got.body, got.ContentLength, got.Header)
+	}
+}

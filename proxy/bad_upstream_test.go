@@ -1,0 +1,158 @@
+package proxy_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+)
+
+// What a client gets, and what OnError is told, for every way in which a target
+// fails before its head is out.
+func TestBadTargets(t *testing.T) {
+	leaktest.Check(t)
+	reset := func(p *wiretest.Peer) { p.Head(); p.Reset() }
+	tests := []struct {
+		name   string
+		target func(t *testing.T) string
+		kind   proxy.Kind
+		status int
+		wrote  bool
+	}{
+		{"refuses", func(t *testing.T) string { return wiretest.Unused(t) }, proxy.DialFailed, 502, false},
+		{"resets", func(t *testing.T) string { return wiretest.Target(t, reset) }, proxy.HeadInvalid, 502, true},
+		{"closes", replying(""), proxy.HeadInvalid, 502, true},
+		{"stalls", func(t *testing.T) string { return wiretest.Replying(t, "") }, proxy.Timeout, 504, true},
+		{"stalls in the head", func(t *testing.T) string { return wiretest.Replying(t, "HTTP/1.1 200 OK\r\nX: ") }, proxy.Timeout, 504, true},
+		{"garbage", replying("\x16\x03\x01\x00\x05hello\r\n\r\n"), proxy.HeadInvalid, 502, true},
+		{"status 099", replying("HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n"), proxy.HeadInvalid, 502, true},
+		{"status 000", replying("HTTP/1.1 000 Odd\r\nContent-Length: 0\r\n\r\n"), proxy.HeadInvalid, 502, true},
+		{"status of four digits", replying("HTTP/1.1 1200 Odd\r\nContent-Length: 0\r\n\r\n"), proxy.HeadInvalid, 502, true},
+		{"an unasked 101", replying("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"), proxy.HeadInvalid, 502, true},
+		{"huge head", replying("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 70<<10) + "\r\n\r\n"), proxy.HeadInvalid, 502, true},
+		{"half a head", replying("HTTP/1.1 200 OK\r\nContent-Le"), proxy.HeadInvalid, 502, true},
+		{"two lengths", replying("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nok"), proxy.HeadInvalid, 502, true},
+		{"a negative length", replying("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nok"), proxy.HeadInvalid, 502, true},
+		{"an unknown coding", replying("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\nok"), proxy.HeadInvalid, 502, true},
+		{"a field without a name", replying("HTTP/1.1 200 OK\r\n: v\r\n\r\n"), proxy.HeadInvalid, 502, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var failed failures
+			target := test.target(t)
+			p := newProxy(t, proxy.Options{
+				Upstream:      upstream(t, proxy.UpstreamOptions{}, target),
+				HeaderTimeout: 50 * time.Millisecond,
+				OnError:       failed.add,
+			})
+			if test.kind != proxy.Timeout {
+				p = newProxy(t, proxy.Options{Upstream: upstream(t, proxy.UpstreamOptions{}, target), OnError: failed.add})
+			}
+			client := wiretest.Dial(t, wiretest.Serve(t, p))
+			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			resp, body := client.Answer("GET")
+			if want := http.StatusText(test.status) + "\n"; resp.StatusCode != test.status || body != want {
+				t.Errorf("answer %s %q, want %d %q", resp.Status, body, test.status, want)
+			}
+			e := failed.only(t)
+			if e.Kind != test.kind || e.Target != target || e.Wrote != test.wrote || e.HeadSent || e.ClientSide() {
+				t.Errorf("failure %#v, want %v of %s, Wrote %v", e, test.kind, target, test.wrote)
+			}
+			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n") // the connection is none the worse
+			client.Status(test.status)
+		})
+	}
+}
+
+func replying(reply string) func(*testing.T) string {
+	return func(t *testing.T) string {
+		return wiretest.Target(t, func(p *wiretest.Peer) {
+			p.Head()
+			_, _ = io.WriteString(p, reply) // the gateway need not read all of it
+		})
+	}
+}
+
+// Once the head is out the answer is aborted: a half body never looks complete
+// (traefik#13568), and the cause is told (golang/go#28239).
+func TestHalfABody(t *testing.T) {
+	leaktest.Check(t)
+	for name, reply := range map[string]string{
+		"with a length":  "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
+		"chunked":        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+		"a broken chunk": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var failed failures
+			target := replying(reply)(t)
+			p := newProxy(t, proxy.Options{Upstream: upstream(t, proxy.UpstreamOptions{}, target), OnError: failed.add})
+			client := wiretest.Dial(t, wiretest.Serve(t, p))
+			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			client.Head()
+			got := client.Ended()
+			if !strings.Contains(got, "half") || strings.HasSuffix(got, "0\r\n\r\n") {
+				t.Errorf("the client got %q", got)
+			}
+			if e := failed.only(t); e.Kind != proxy.BodyBroken || e.Target != target || !e.HeadSent {
+				t.Errorf("failure %#v", e)
+			}
+		})
+	}
+}
+
+// Only a target that could not be dialled is followed by another: the second
+// must never see a request that the first may have acted on.
+func TestNextTarget(t *testing.T) {
+	leaktest.Check(t)
+	body := "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
+	t.Run("after a refused connection", func(t *testing.T) {
+		target, requests := readingTarget(t)
+		client := wiretest.Dial(t, gateway(t, wiretest.Unused(t), target))
+		client.Send(body)
+		client.Status(200)
+		if got := wiretest.Await(t, requests, "request"); got.body != "hello" {
+			t.Errorf("the target got %q", got.body)
+		}
+	})
+	t.Run("not after a lost one", func(t *testing.T) {
+		second, heads := recording(t, ok)
+		client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) { p.Head() }), second))
+		client.Send(body)
+		client.Status(502)
+		select {
+		case head := <-heads:
+			t.Errorf("the second target got %q", head)
+		default:
+		}
+	})
+	t.Run("until there is none", func(t *testing.T) {
+		client := wiretest.Dial(t, gateway(t, wiretest.Unused(t), wiretest.Unused(t)))
+		client.Send(body)
+		client.Status(502)
+		client.Close()
+	})
+}
+
+func TestErrorHandler(t *testing.T) {
+	leaktest.Check(t)
+	var told []string
+	p := newProxy(t, proxy.Options{
+		Upstream: groupOf(t, proxy.UpstreamOptions{Name: "app"}, proxy.Target{Addr: "127.0.0.1:1", Down: true}),
+		OnError:  func(_ *http.Request, e *proxy.Error) { told = append(told, "OnError "+e.Error()) },
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, e *proxy.Error) {
+			told = append(told, "ErrorHandler "+e.Error())
+			w.WriteHeader(599)
+		},
+	})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	client.Status(599)
+	if want := "OnError no target available: app, ErrorHandler no target available: app"; strings.Join(told, ", ") != want {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}

@@ -1,0 +1,51 @@
+package proxy_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+)
+
+// An interim answer carries the target's fields alone, without the hop-by-hop
+// ones, and takes nothing away from what filters have set for the final answer
+// (golang/go#81207, #81319).
+func TestInterimAnswers(t *testing.T) {
+	leaktest.Check(t)
+	target := wiretest.Replying(t, "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nConnection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\n\r\n"+
+		"HTTP/1.1 102 Processing\r\n\r\n"+
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Final: 1\r\nDate: d\r\n\r\nok")
+	p := newProxy(t, proxy.Options{Upstream: upstream(t, proxy.UpstreamOptions{}, target)})
+	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Filter", "set")
+		p.ServeHTTP(w, r)
+	})))
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	client.Receive("HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n")
+	client.Receive("HTTP/1.1 102 Processing\r\n\r\n")
+	want := "HTTP/1.1 200 OK\n" + strings.Join([]string{"content-length: 2", "date: d", "x-filter: set", "x-final: 1"}, "\n")
+	if got := wiretest.Lines(client.Head()); got != want {
+		t.Errorf("the client got\n%s\nwant\n%s", got, want)
+	}
+	client.Receive("ok")
+}
+
+// HTTP/1.0 knows no interim answers (RFC 9110 section 15.2), and nobody gets a
+// 100 that he did not ask for.
+func TestInterimAnswersNotWanted(t *testing.T) {
+	leaktest.Check(t)
+	tests := map[string]struct{ interim, request string }{
+		"HTTP/1.0":   {"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"},
+		"a lone 100": {"HTTP/1.1 100 Continue\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			client := wiretest.Dial(t, gateway(t, wiretest.Replying(t, test.interim+ok)))
+			client.Send(test.request)
+			client.Status(200)
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package proxy_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+)
+
+// Every piece that the target flushes reaches the client before the next is
+// sent: the target waits for the client's word between them.
+func TestStreaming(t *testing.T) {
+	leaktest.Check(t)
+	tests := []struct {
+		name, head string
+		framed     func(string) string
+		end        string
+	}{
+		{"chunked", "Transfer-Encoding: chunked\r\n", func(s string) string { return "3\r\n" + s + "\r\n" }, "0\r\n\r\n"},
+		{"with a length", "Content-Length: 9\r\n", func(s string) string { return s }, ""},
+		{"until the connection ends", "Connection: close\r\n", func(s string) string { return s }, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			seen := make(chan struct{})
+			addr := gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+				p.Head()
+				p.Send("HTTP/1.1 200 OK\r\n" + test.head + "\r\n")
+				for _, piece := range []string{"one", "two", "six"} {
+					p.Send(test.framed(piece))
+					wiretest.Await(t, seen, "the client's word")
+				}
+				p.Send(test.end)
+			}))
+			client := wiretest.Dial(t, addr)
+			client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+			head := client.Head()
+			chunked := strings.Contains(head, "Transfer-Encoding: chunked")
+			for _, piece := range []string{"one", "two", "six"} {
+				if chunked {
+					piece = "3\r\n" + piece + "\r\n"
+				}
+				client.Receive(piece)
+				seen <- struct{}{}
+			}
+			if chunked {
+				client.Receive("0\r\n\r\n")
+			}
+			if rest := client.Rest(); rest != "" {
+				t.Errorf("and then %q", rest)
+			}
+		})
+	}
+}
+
+// The head of a stream arrives before its first byte.
+func TestStreamHeadFirst(t *testing.T) {
+	leaktest.Check(t)
+	seen := make(chan struct{})
+	client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+		wiretest.Await(t, seen, "the client's word")
+		p.Send("0\r\n\r\n")
+	})))
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	client.Head()
+	close(seen)
+	client.Receive("0\r\n\r\n")
+}
+
+func TestLargeAnswer(t *testing.T) {
+	leaktest.Check(t)
+	body := wiretest.Pattern(8<<20 + 1)
+	client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 8388609\r\n\r\n" + string(body))
+		p.Ended()
+	})))
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	_, got := client.Answer("GET")
+	wiretest.SameBytes(t, "body", []byte(got), body)
+}
+
+// A client that leaves ends the exchange with the target, is told as a 499 and
+// is not the target's fault (golang/go#20071, caddy#2547).
+func TestClientLeaves(t *testing.T) {
+	leaktest.Check(t)
+	for name, head := range map[string]string{
+		"before the head": "",
+		"in the body":     "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nfirst",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var failed failures
+			arrived, gone := make(chan struct{}), make(chan struct{})
+			p := newProxy(t, proxy.Options{
+				Upstream: upstream(t, proxy.UpstreamOptions{}, wiretest.Target(t, func(p *wiretest.Peer) {
+					p.Head()
+					p.Send(head)
+					close(arrived)
+					p.Ended()
+					close(gone)
+				})),
+				OnError: failed.add,
+			})
+			client := wiretest.Dial(t, wiretest.Serve(t, p))
+			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			wiretest.Await(t, arrived, "request")
+			if head != "" {
+				client.Head()
+				client.Receive("first")
+			}
+			client.Close()
+			wiretest.Await(t, gone, "end of the target's connection")
+			failed.await(t)
+			if e := failed.only(t); e.Kind != proxy.ClientGone || e.Status() != 499 || !e.ClientSide() || e.HeadSent != (head != "") {
+				t.Errorf("failure %+v", e)
+			}
+		})
+	}
+}
