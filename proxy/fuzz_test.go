@@ -1,0 +1,105 @@
+package proxy_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/culvert-go/culvert/proxy"
+)
+
+// FuzzRequestTarget: whatever path and query net/http's server lets through
+// reach the target byte for byte.
+func FuzzRequestTarget(f *testing.F) {
+	for _, target := range requestTargets {
+		f.Add(target)
+	}
+	var sent bytes.Buffer
+	p := newProxy(f, proxy.Options{Upstream: upstream(f, proxy.UpstreamOptions{Transport: writing{&sent}}, "127.0.0.1:1")})
+	f.Fuzz(func(t *testing.T, want string) {
+		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader("GET " + want + " HTTP/1.1\r\nHost: culvert.test\r\n\r\n")))
+		if err != nil || r.RequestURI != want || !strings.HasPrefix(want, "/") {
+			return
+		}
+		sent.Reset()
+		p.ServeHTTP(httptest.NewRecorder(), r)
+		line, _, _ := strings.Cut(sent.String(), "\r\n")
+		if got := targetOf(line); got != want {
+			t.Errorf("sent %q, want %q", got, want)
+		}
+	})
+}
+
+// writing is a Transport that writes the request as net/http does.
+type writing struct{ w io.Writer }
+
+func (w writing) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Write(w.w); err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: 204, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+}
+
+// finalRecorder leaves interim answers out, which a ResponseRecorder takes for
+// final ones.
+type finalRecorder struct{ *httptest.ResponseRecorder }
+
+func (w finalRecorder) WriteHeader(status int) {
+	if status >= 200 {
+		w.ResponseRecorder.WriteHeader(status)
+	}
+}
+
+// FuzzAnswer: whatever bytes a target answers with, the client gets a valid
+// answer or an abort, and never a hop-by-hop field.
+func FuzzAnswer(f *testing.F) {
+	for _, answer := range []string{
+		ok, "", "HTTP/1.1 099 Odd\r\n\r\n",
+		"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n" + ok,
+		"HTTP/1.1 200 OK\r\nConnection: X\r\nX: 1\r\nTransfer-Encoding: chunked\r\nTrailer: T\r\n\r\n2\r\nok\r\n0\r\nT: 1\r\n\r\n",
+		"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+		"HTTP/1.0 200 OK\r\n\r\nuntil the end",
+		"HTTP/1.1 426 Upgrade Required\r\nUpgrade: h2c\r\nContent-Length: 5\r\n\r\nhalf",
+	} {
+		f.Add(answer)
+	}
+	f.Fuzz(func(t *testing.T, answer string) {
+		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			client, target := net.Pipe()
+			go func() {
+				defer target.Close()
+				if _, err := http.ReadRequest(bufio.NewReader(target)); err == nil {
+					_, _ = io.WriteString(target, answer)
+				}
+			}()
+			return client, nil
+		}, DisableCompression: true}
+		defer transport.CloseIdleConnections()
+		u := groupOf(t, proxy.UpstreamOptions{Transport: transport}, proxy.Target{Addr: "127.0.0.1:1"})
+		p := newProxy(t, proxy.Options{Upstream: u})
+		w := finalRecorder{httptest.NewRecorder()}
+		func() {
+			defer func() {
+				if v := recover(); v != nil && v != http.ErrAbortHandler {
+					panic(v)
+				}
+			}()
+			p.ServeHTTP(w, &http.Request{Method: "GET", URL: &url.URL{Path: "/"}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Host: "a"})
+		}()
+		if w.Code < 200 || w.Code > 999 {
+			t.Errorf("status %d", w.Code)
+		}
+		for _, name := range []string{"Keep-Alive", "Transfer-Encoding", "Proxy-Authenticate"} {
+			if w.Header().Get(name) != "" {
+				t.Errorf("%s: %q", name, w.Header().Get(name))
+			}
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package proxy_test
+
+import (
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+const (
+	upgrade = "GET /ws%2F?a=%zz HTTP/1.1\r\nHost: culvert.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+	switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+		"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
+)
+
+// The very first request is an upgrade, and its first bytes come with it: no
+// warm-up, no lost resize frame.
+func TestUpgradeOnTheFirstRequest(t *testing.T) {
+	leaktest.Check(t)
+	client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+		want := "GET /ws%2F?a=%zz HTTP/1.1\nconnection: Upgrade\nhost: culvert.test\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\n" +
+			"sec-websocket-version: 13\nupgrade: websocket\nx-forwarded-for: 127.0.0.1\nx-forwarded-host: culvert.test\nx-forwarded-proto: http"
+		if got := wiretest.Lines(p.Head()); got != want {
+			t.Errorf("the target got\n%s\nwant\n%s", got, want)
+		}
+		p.Send(switching + "hello")
+		p.Receive("resize")
+		p.Send("done")
+	})))
+	client.Send(upgrade + "resize")
+	client.Head()
+	client.Receive("hellodone")
+	client.End()
+	client.Rest()
+}
+
+// The next target is asked only where the first could not be dialled.
+func TestUpgradeNextTarget(t *testing.T) {
+	leaktest.Check(t)
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send(switching)
+		p.Rest()
+	})
+	client := wiretest.Dial(t, gateway(t, wiretest.Unused(t), target))
+	client.Send(upgrade)
+	client.Receive("HTTP/1.1 101 ")
+	client.Head()
+	client.End()
+	client.Rest()
+}
+
+func TestUpgradeFailures(t *testing.T) {
+	leaktest.Check(t)
+	for name, test := range map[string]struct {
+		target func(*testing.T) string
+		kind   proxy.Kind
+		status int
+	}{
+		"refused":       {func(t *testing.T) string { return wiretest.Unused(t) }, proxy.DialFailed, 502},
+		"closed":        {replying(""), proxy.HeadInvalid, 502},
+		"another key":   {replying("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n"), proxy.HandshakeFailed, 502},
+		"another proto": {replying("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"), proxy.HandshakeFailed, 502},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var failed failures
+			target := test.target(t)
+			p := newProxy(t, proxy.Options{Upstream: upstream(t, proxy.UpstreamOptions{}, target), OnError: failed.add})
+			client := wiretest.Dial(t, wiretest.Serve(t, p))
+			client.Send(upgrade)
+			client.Status(test.status)
+			if e := failed.only(t); e.Kind != test.kind || e.Target != target || e.HeadSent {
+				t.Errorf("failure %#v", e)
+			}
+		})
+	}
+}
+
+// An upgrade that is not allowed is a plain request, and its fields are gone.
+func TestUpgradeNotAllowed(t *testing.T) {
+	leaktest.Check(t)
+	upgrades, err := wsupgrade.New(wsupgrade.Options{Protocols: []string{"spdy/3.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, heads := recording(t, ok)
+	p := newProxy(t, proxy.Options{Upstream: upstream(t, proxy.UpstreamOptions{}, target), Upgrades: upgrades})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	client.Send(upgrade)
+	client.Status(200)
+	want := "GET /ws%2F?a=%zz HTTP/1.1\nhost: culvert.test\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\n" +
+		"sec-websocket-version: 13\nx-forwarded-for: 127.0.0.1\nx-forwarded-host: culvert.test\nx-forwarded-proto: http"
+	if got := wiretest.Lines(wiretest.Await(t, heads, "request")); got != want {
+		t.Errorf("the target got\n%s\nwant\n%s", got, want)
+	}
+}
