@@ -19,11 +19,11 @@ type requestBody struct {
 	err    error
 }
 
-func wrapBody(in *http.Request, wait *headerTimer) *requestBody {
-	if in.ContentLength == 0 || in.Body == nil {
-		return &requestBody{}
+// wrap makes b the body of in, if in has one.
+func (b *requestBody) wrap(in *http.Request, wait *headerTimer) {
+	if in.ContentLength != 0 && in.Body != nil {
+		b.body, b.wait, b.expect = in.Body, wait, newExpectation(in)
 	}
-	return &requestBody{body: in.Body, wait: wait, expect: newExpectation(in)}
 }
 
 // attach makes b the body of out.
@@ -70,12 +70,12 @@ type headerTimer struct {
 	stopped bool
 }
 
-func startHeaderTimer(after time.Duration, cancel context.CancelCauseFunc) *headerTimer {
-	t := &headerTimer{after: after}
+// start sets the timer for the first time; after 0 means no bound.
+func (t *headerTimer) start(after time.Duration, cancel context.CancelCauseFunc) {
 	if after > 0 {
+		t.after = after
 		t.timer = time.AfterFunc(after, func() { cancel(errHeaderTimeout) })
 	}
-	return t
 }
 
 func (t *headerTimer) pause() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"sync/atomic"
 
@@ -16,6 +17,9 @@ var errHeaderTimeout = errors.New("no response head in time")
 // dialWatch learns from the transport's trace whether a connection was had, so
 // that an error before it is known to have sent nothing.
 type dialWatch struct{ asked, got atomic.Bool }
+
+func (d *dialWatch) ask(string)                 { d.asked.Store(true) }
+func (d *dialWatch) have(httptrace.GotConnInfo) { d.got.Store(true) }
 
 // failed says whether a connection was asked for in vain. A transport that
 // tells nothing is taken to have had one.

@@ -33,19 +33,11 @@ func (e *transportExchange) exchange(w http.ResponseWriter, in, out *http.Reques
 	start := time.Now()
 	ctx, cancel := context.WithCancelCause(in.Context())
 	defer cancel(nil)
-	wait := startHeaderTimer(e.headerTimeout, cancel)
-	body := wrapBody(in, wait)
-	interim := &interimRelay{w: w, in: in}
-	dial := new(dialWatch)
-	trace := &httptrace.ClientTrace{
-		GetConn:        func(string) { dial.asked.Store(true) },
-		GotConn:        func(httptrace.GotConnInfo) { dial.got.Store(true) },
-		Got1xxResponse: interim.relay,
-	}
-	body.expect.watch(trace)
-	defer body.expect.end()
-	out = out.WithContext(httptrace.WithClientTrace(ctx, trace))
-	body.attach(out)
+	c := newCall(w, in)
+	c.wait.start(e.headerTimeout, cancel)
+	defer c.body.expect.end()
+	out = out.WithContext(httptrace.WithClientTrace(ctx, &c.trace))
+	c.body.attach(out)
 	if in.ProtoMajor == 1 && in.ContentLength != 0 {
 		// The answer may begin before the request has ended. Writers that can't
 		// are those of HTTP/1.0 and of tests; they lose nothing else.
@@ -53,10 +45,10 @@ func (e *transportExchange) exchange(w http.ResponseWriter, in, out *http.Reques
 	}
 
 	resp, err := e.transport.RoundTrip(out)
-	wait.stop()
-	interim.finish()
+	c.wait.stop()
+	c.interim.finish()
 	if err != nil {
-		return answerHead{}, classify(ctx, err, body, dial)
+		return answerHead{}, classify(ctx, err, &c.body, &c.dial)
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 999 {
 		resp.Body.Close()
@@ -64,4 +56,23 @@ func (e *transportExchange) exchange(w http.ResponseWriter, in, out *http.Reques
 	}
 	answer := answerHead{status: resp.StatusCode, after: time.Since(start)}
 	return answer, fault.As(relay.Response(w, in, resp))
+}
+
+// call is what one exchange keeps beside the request, in one piece of memory.
+type call struct {
+	trace   httptrace.ClientTrace
+	interim interimRelay
+	dial    dialWatch
+	wait    headerTimer
+	body    requestBody
+}
+
+func newCall(w http.ResponseWriter, in *http.Request) *call {
+	c := &call{interim: interimRelay{w: w, in: in}}
+	c.trace.GetConn = c.dial.ask
+	c.trace.GotConn = c.dial.have
+	c.trace.Got1xxResponse = c.interim.relay
+	c.body.wrap(in, &c.wait)
+	c.body.expect.watch(&c.trace)
+	return c
 }

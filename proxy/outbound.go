@@ -52,9 +52,6 @@ func newOutbound(in *http.Request, protocol, scheme string) *Outbound {
 	for _, name := range forwarded {
 		delete(out.Header, name)
 	}
-	if _, ok := out.Header["User-Agent"]; !ok {
-		out.Header["User-Agent"] = []string{""} // keep net/http from inventing one
-	}
 	out.Close = false
 	out.RequestURI = ""
 	return &Outbound{In: in, Out: out}
@@ -64,20 +61,32 @@ func newOutbound(in *http.Request, protocol, scheme string) *Outbound {
 // to the Host that it asked for and X-Forwarded-Proto to "https" or "http". It
 // trusts nothing that the client claimed.
 func (o *Outbound) SetXForwarded() {
+	values := []string{"", o.In.Host, "http"} // one piece of memory for all three
 	if host, _, err := net.SplitHostPort(o.In.RemoteAddr); err == nil {
-		o.Out.Header["X-Forwarded-For"] = []string{host}
+		values[0] = host
+		o.Out.Header["X-Forwarded-For"] = values[0:1:1]
 	}
-	o.Out.Header["X-Forwarded-Host"] = []string{o.In.Host}
-	proto := "http"
 	if o.In.TLS != nil {
-		proto = "https"
+		values[2] = "https"
 	}
-	o.Out.Header["X-Forwarded-Proto"] = []string{proto}
+	o.Out.Header["X-Forwarded-Host"] = values[1:2:2]
+	o.Out.Header["X-Forwarded-Proto"] = values[2:3:3]
 }
 
-// settle fixes the bytes of the request target. net/http would encode a path
-// anew that is not in its own normal form, so the raw path goes into Opaque.
+// settle completes the request after the hook.
 func (o *Outbound) settle() {
+	if _, ok := o.Out.Header["User-Agent"]; !ok {
+		o.Out.Header["User-Agent"] = noUserAgent
+	}
+	o.settleTarget()
+}
+
+// noUserAgent keeps net/http from inventing one. Nobody writes to it.
+var noUserAgent = []string{""}
+
+// settleTarget fixes the bytes of the request target. net/http would encode a
+// path anew that is not in its own normal form, so the raw path goes into Opaque.
+func (o *Outbound) settleTarget() {
 	u := o.Out.URL
 	if u.Opaque != "" {
 		return

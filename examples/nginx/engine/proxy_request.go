@@ -94,9 +94,6 @@ func (p *passRule) rewrite(x *exchange, o *proxy.Outbound) {
 	if out.Header["Upgrade"] == nil && hasToken(p.wants.connection.String(&x.Request), "close") {
 		out.Close = true
 	}
-	if out.Header["User-Agent"] == nil {
-		out.Header["User-Agent"] = []string{""} // keep net/http from inventing one
-	}
 	p.target(x, out.URL)
 }
 

@@ -1,0 +1,54 @@
+package fault_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/fault"
+)
+
+func TestKinds(t *testing.T) {
+	tests := []struct {
+		kind       fault.Kind
+		text       string
+		status     int
+		clientSide bool
+	}{
+		{fault.Unknown, "unknown error", 502, false},
+		{fault.ClientGone, "client gone", 499, true},
+		{fault.BadRequest, "bad request", 400, true},
+		{fault.Forbidden, "forbidden", 403, true},
+		{fault.UpgradeRequired, "upgrade required", 426, true},
+		{fault.BodyTooLarge, "request body too large", 413, true},
+		{fault.NoTarget, "no target available", 503, false},
+		{fault.Dial, "dial failed", 502, false},
+		{fault.Head, "invalid response head", 502, false},
+		{fault.Handshake, "invalid upgrade response", 502, false},
+		{fault.Timeout, "timeout", 504, false},
+		{fault.Body, "response body broken", 502, false},
+		{fault.Kind(99), "kind 99", 502, false},
+		{fault.Kind(-1), "kind -1", 502, false},
+	}
+	for _, test := range tests {
+		e := &fault.Error{Kind: test.kind}
+		if e.Error() != test.text || e.Status() != test.status || e.ClientSide() != test.clientSide {
+			t.Errorf("%d: %q %d %v", test.kind, e.Error(), e.Status(), e.ClientSide())
+		}
+	}
+}
+
+func TestError(t *testing.T) {
+	e := &fault.Error{Kind: fault.Dial, Target: "127.0.0.1:80", Err: io.EOF}
+	if want := "dial failed: 127.0.0.1:80: EOF"; e.Error() != want {
+		t.Errorf("%q, want %q", e.Error(), want)
+	}
+	wrapped := fmt.Errorf("outer: %w", e)
+	if fault.As(wrapped) != e || !errors.Is(wrapped, io.EOF) {
+		t.Errorf("neither the error nor its cause is found in %v", wrapped)
+	}
+	if fault.As(nil) != nil || fault.As(io.EOF) != nil {
+		t.Error("an error of ours is found where there is none")
+	}
+}

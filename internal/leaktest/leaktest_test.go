@@ -1,0 +1,76 @@
+package leaktest_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+)
+
+// recorder is a test of which the end can be watched.
+type recorder struct {
+	testing.TB
+	cleanups []func()
+	failure  string
+}
+
+func (r *recorder) Helper()          {}
+func (r *recorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
+func (r *recorder) Errorf(_ string, args ...any) {
+	r.failure = args[0].(string)
+}
+
+func (r *recorder) end() string {
+	for _, f := range r.cleanups {
+		f()
+	}
+	return r.failure
+}
+
+func TestNoLeak(t *testing.T) {
+	r := &recorder{TB: t}
+	leaktest.Check(r)
+	done := make(chan struct{})
+	go close(done)
+	<-done
+	if failure := r.end(); failure != "" {
+		t.Error(failure)
+	}
+}
+
+// The five seconds of patience pass at once in a bubble.
+func TestGoroutineLeak(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{TB: t}
+		leaktest.Check(r)
+		release := make(chan struct{})
+		defer close(release)
+		go leaked(release)
+		if failure := r.end(); !strings.Contains(failure, "leaktest_test.leaked") {
+			t.Errorf("told %q", failure)
+		}
+	})
+}
+
+func leaked(release <-chan struct{}) { <-release }
+
+func TestDescriptorLeak(t *testing.T) {
+	if _, err := os.Stat("/proc/self/fd"); err != nil {
+		t.Log("descriptors can't be counted here; goroutines still are")
+		return
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{TB: t}
+		leaktest.Check(r)
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if failure := r.end(); !strings.Contains(failure, "descriptors, ") {
+			t.Errorf("told %q", failure)
+		}
+	})
+}
