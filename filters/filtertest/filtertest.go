@@ -8,6 +8,7 @@ package filtertest
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/culvert-go/culvert/filters"
@@ -35,14 +36,20 @@ func TransformsBody() Option { return func(o *options) { o.transformsBody = true
 
 // Check runs every check of f and returns those that failed, nil if none did.
 // Each check runs f in front of a scripted handler on a server of its own on a free
-// loopback port, and speaks to it over a raw connection. It takes well under a
-// second if nothing fails, up to five for a check that does.
+// loopback port, and speaks to it over a raw connection. The checks run at the same
+// time; they take well under a second if nothing fails, up to ten if a filter hangs.
 func Check(f filters.Filter, opts ...Option) []Failure {
 	o := apply(opts)
+	var errs [len(checks)]error
+	var running sync.WaitGroup
+	for i, c := range checks {
+		running.Go(func() { errs[i] = c.run(f, o) })
+	}
+	running.Wait()
 	var failures []Failure
-	for _, c := range checks {
-		if err := c.run(f, o); err != nil {
-			failures = append(failures, Failure{c.name, err})
+	for i, err := range errs {
+		if err != nil {
+			failures = append(failures, Failure{checks[i].name, err})
 		}
 	}
 	return failures
