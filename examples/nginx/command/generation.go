@@ -16,24 +16,25 @@ const maxHeadBytes = 32 << 10
 // generation is one loaded configuration that serves. After a reload the old one
 // finishes what it has begun, tunnels included, beside the new one.
 type generation struct {
-	engine  *engine.Engine
-	servers []*http.Server
-	active  sync.WaitGroup // handlers that run, those of tunnels included
-	end     context.CancelFunc
-	serving sync.WaitGroup
+	engine    *engine.Engine
+	views     []*view
+	servers   []*http.Server
+	serving   sync.WaitGroup // the servers' Accept loops
+	newcomers newcomers
+	active    sync.WaitGroup // handlers that run, those of tunnels included
+	end       context.CancelFunc
 }
 
 // startGeneration serves e on the sockets, which hold every listener's address.
 func startGeneration(e *engine.Engine, sockets map[string]*socket) *generation {
 	ctx, cancel := context.WithCancel(context.Background())
-	g := &generation{engine: e, end: cancel}
+	g := &generation{engine: e, end: cancel, newcomers: newcomers{conns: map[net.Conn]struct{}{}}}
 	for _, l := range e.Listeners() {
-		server := g.newServer(ctx, l)
-		g.servers = append(g.servers, server)
-		v := sockets[socketKey(l)].view()
+		server, v := g.newServer(ctx, l), sockets[socketKey(l)].view()
+		g.servers, g.views = append(g.servers, server), append(g.views, v)
 		g.serving.Go(func() {
 			if l.TLS != nil {
-				_ = server.ServeTLS(v, "", "") // ends with Shutdown or Close
+				_ = server.ServeTLS(v, "", "") // ends when the view is closed
 			} else {
 				_ = server.Serve(v)
 			}
@@ -55,6 +56,7 @@ func (g *generation) newServer(ctx context.Context, l engine.Listener) *http.Ser
 		IdleTimeout:       l.IdleTimeout,
 		MaxHeaderBytes:    maxHeadBytes,
 		ConnContext:       l.ConnContext,
+		ConnState:         g.newcomers.track,
 		ErrorLog:          slog.NewLogLogger(g.engine.Logger().Handler(), slog.LevelInfo),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}
@@ -77,6 +79,14 @@ func (g *generation) count(next http.Handler) http.Handler {
 // finish closes idle connections, waits for every request and tunnel and
 // releases the configuration. If ctx ends before, everything is cut off.
 func (g *generation) finish(ctx context.Context) {
+	for _, v := range g.views {
+		v.Close()
+	}
+	g.serving.Wait()
+	for _, server := range g.servers {
+		server.SetKeepAlivesEnabled(false) // each connection's next answer is its last
+	}
+	g.newcomers.wait(ctx)
 	var shutdown sync.WaitGroup
 	for _, server := range g.servers {
 		shutdown.Go(func() {
@@ -88,7 +98,6 @@ func (g *generation) finish(ctx context.Context) {
 	shutdown.Wait()
 	stop := context.AfterFunc(ctx, g.end)
 	defer stop()
-	g.serving.Wait()
 	g.active.Wait()
 	g.end()
 	g.engine.Close()

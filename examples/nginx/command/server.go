@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"sync"
@@ -21,6 +22,7 @@ type server struct {
 	fast    context.Context // ends when everything is to be cut off
 	cut     context.CancelFunc
 	old     sync.WaitGroup // generations that finish
+	signals <-chan os.Signal
 }
 
 // start serves a configuration until a signal ends it and returns the exit
@@ -38,24 +40,20 @@ func start(load engine.LoadOptions, stderr io.Writer, ready func()) int {
 	if ready != nil {
 		ready()
 	}
+	s.signals = signals
 	for received := range signals {
-		s.current.engine.Logger().Info(fmt.Sprintf("signal %d (%v) received", received, received))
-		switch orders[received] {
-		case orderStop:
-			s.cut()
-			s.quit()
-			return 0
-		case orderQuit:
-			go s.cutOnStop(signals)
-			s.quit()
-			return 0
-		case orderReload:
-			s.reload()
-		case orderReopen:
-			s.reopen()
+		o := orders[received]
+		s.log(engine.LevelNotice, fmt.Sprintf("signal %d (%s) received, %s", received, o.signal, o.doing))
+		if o.do(s); o.last {
+			break
 		}
 	}
 	return 0
+}
+
+// log writes to the main error log.
+func (s *server) log(level slog.Level, text string) {
+	s.current.engine.Logger().Log(context.Background(), level, text)
 }
 
 // begin loads the first configuration, binds its sockets and writes the pid file.
@@ -102,15 +100,14 @@ func (s *server) bind(e *engine.Engine) (map[string]*socket, error) {
 // reload serves a new configuration. If it can't be loaded or bound the old one
 // stays, and the error goes to its log.
 func (s *server) reload() {
-	logger := s.current.engine.Logger()
 	e, err := engine.Load(s.load)
 	if err != nil {
-		logger.Error(err.Error())
+		s.log(engine.LevelEmerg, err.Error())
 		return
 	}
 	sockets, err := s.bind(e)
 	if err != nil {
-		logger.Error(err.Error())
+		s.log(engine.LevelEmerg, err.Error())
 		closeAll(sockets)
 		e.Close()
 		return
@@ -126,24 +123,34 @@ func (s *server) reload() {
 	s.old.Go(func() { before.finish(s.fast) })
 }
 
-// cutOnStop lets a second signal end a graceful quit that takes too long.
-func (s *server) cutOnStop(signals <-chan os.Signal) {
-	for received := range signals {
-		if orders[received] == orderStop {
-			s.cut()
-		}
-	}
-}
-
 // reopen is USR1, for who has moved the log files away.
 func (s *server) reopen() {
 	if err := s.current.engine.Reopen(); err != nil {
-		s.current.engine.Logger().Error(openError(err).Error())
+		s.log(engine.LevelEmerg, openError(err).Error())
 	}
 }
 
-// quit stops accepting and returns when everything has ended.
+// stop ends everything at once.
+func (s *server) stop() {
+	s.cut()
+	s.finish()
+}
+
+// quit ends when everything that was begun has ended. A signal to stop makes that
+// now.
 func (s *server) quit() {
+	go func() {
+		for received := range s.signals {
+			if cuts(received) {
+				s.cut()
+			}
+		}
+	}()
+	s.finish()
+}
+
+// finish stops accepting and returns when everything has ended.
+func (s *server) finish() {
 	closeAll(s.sockets)
 	s.current.finish(s.fast)
 	s.old.Wait()

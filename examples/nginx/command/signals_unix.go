@@ -9,22 +9,23 @@ import (
 )
 
 // order is what a signal asks the server to do.
-type order int
-
-const (
-	orderStop   order = iota // TERM, INT
-	orderQuit                // QUIT
-	orderReload              // HUP
-	orderReopen              // USR1
-)
+type order struct {
+	signal string // its name
+	doing  string // what nginx says that it does
+	do     func(*server)
+	last   bool // the server has ended afterwards
+}
 
 var orders = map[os.Signal]order{
-	syscall.SIGTERM: orderStop,
-	syscall.SIGINT:  orderStop,
-	syscall.SIGQUIT: orderQuit,
-	syscall.SIGHUP:  orderReload,
-	syscall.SIGUSR1: orderReopen,
+	syscall.SIGTERM: {"SIGTERM", "exiting", (*server).stop, true},
+	syscall.SIGINT:  {"SIGINT", "exiting", (*server).stop, true},
+	syscall.SIGQUIT: {"SIGQUIT", "shutting down", (*server).quit, true},
+	syscall.SIGHUP:  {"SIGHUP", "reconfiguring", (*server).reload, false},
+	syscall.SIGUSR1: {"SIGUSR1", "reopening logs", (*server).reopen, false},
 }
+
+// cuts says whether the signal ends what a graceful quit waits for.
+func cuts(s os.Signal) bool { return s == syscall.SIGTERM || s == syscall.SIGINT }
 
 // listenForSignals returns the signals that the server obeys, and what stops
 // that.

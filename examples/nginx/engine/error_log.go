@@ -14,12 +14,13 @@ import (
 
 // nginx's levels between and above slog's.
 const (
-	levelInfo   = slog.LevelInfo
-	levelNotice = slog.LevelInfo + 2
-	levelError  = slog.LevelError
-	levelCrit   = slog.LevelError + 2
-	levelAlert  = slog.LevelError + 4
-	levelEmerg  = slog.LevelError + 6
+	LevelNotice = slog.LevelInfo + 2
+	LevelEmerg  = slog.LevelError + 6
+
+	levelInfo  = slog.LevelInfo
+	levelError = slog.LevelError
+	levelCrit  = slog.LevelError + 2
+	levelAlert = slog.LevelError + 4
 )
 
 var levelNames = []struct {
@@ -28,12 +29,12 @@ var levelNames = []struct {
 }{
 	{slog.LevelDebug, "debug"},
 	{slog.LevelInfo, "info"},
-	{levelNotice, "notice"},
+	{LevelNotice, "notice"},
 	{slog.LevelWarn, "warn"},
 	{slog.LevelError, "error"},
 	{levelCrit, "crit"},
 	{levelAlert, "alert"},
-	{levelEmerg, "emerg"},
+	{LevelEmerg, "emerg"},
 }
 
 // errorLogger is the error logs of a level: each has its own least level. It is
