@@ -1,0 +1,282 @@
+package demo_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/culvert-go/culvert/examples/nginx/demo"
+	"github.com/culvert-go/culvert/examples/nginx/engine"
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/watchcodec"
+)
+
+// start serves the demonstration's configuration until the test ends and returns
+// its address.
+func start(t *testing.T) string {
+	t.Helper()
+	leaktest.Check(t)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	t.Setenv(demo.AddressVariable, wiretest.Unused(t))
+	d, err := demo.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeDemo(t, d) })
+	e, err := engine.Load(engine.LoadOptions{Prefix: d.Dir, File: d.File, Stderr: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	listeners := e.Listeners()
+	if len(listeners) != 1 || listeners[0].Address != d.Address {
+		t.Fatalf("listens on %v, want %s", listeners, d.Address)
+	}
+	return wiretest.Serve(t, listeners[0].Handler)
+}
+
+// closeDemo closes the demonstration; nothing may stay on disk.
+func closeDemo(t *testing.T, d *demo.Demo) {
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(d.Dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the directory is still there: %v", err)
+	}
+}
+
+func get(t *testing.T, url string, want int) (http.Header, string) {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != want {
+		t.Errorf("%s: %d %v, want %d", url, resp.StatusCode, err, want)
+	}
+	return resp.Header, string(body)
+}
+
+// getJSON decodes what url answers.
+func getJSON(t *testing.T, url string, into any) {
+	t.Helper()
+	header, body := get(t, url, http.StatusOK)
+	if err := json.Unmarshal([]byte(body), into); err != nil || header.Get("Content-Type") != "application/json" {
+		t.Errorf("%s: %v, %v in %q", url, header, err, body)
+	}
+}
+
+// The page names no placeholder any more, and its assets are there, for a week.
+func TestPage(t *testing.T) {
+	addr := start(t)
+	_, page := get(t, "http://"+addr+"/", http.StatusOK)
+	if strings.Contains(page, "{{") || !strings.Contains(page, "culvert") {
+		t.Errorf("page %q", page)
+	}
+	for _, asset := range []string{"page.css", "page.js", "culvert.svg"} {
+		header, body := get(t, "http://"+addr+"/assets/"+asset, http.StatusOK)
+		if body == "" || strings.Contains(body, "{{") || header.Get("Cache-Control") != "max-age=604800" {
+			t.Errorf("%s: %v %q", asset, header, body)
+		}
+	}
+}
+
+// Two app servers take turns, or a client stays with one of them.
+func TestApps(t *testing.T) {
+	addr := start(t)
+	for path, different := range map[string]int{"/turns": 2, "/console": 1} {
+		names := map[string]string{}
+		for range 4 {
+			var answer struct{ Upstream, Address string }
+			getJSON(t, "http://"+addr+path, &answer)
+			names[answer.Upstream] = answer.Address
+		}
+		if len(names) != different {
+			t.Errorf("%s was answered by %v", path, names)
+		}
+	}
+}
+
+// The backend of the WebSocket answers 404 to what is not an upgrade any more
+// when it gets there, and tells what it was asked.
+func TestSocket(t *testing.T) {
+	addr := start(t)
+	if conn, resp, err := websocket.DefaultDialer.Dial("ws://"+addr+"/socket/before?run", nil); err == nil || resp == nil || resp.StatusCode != http.StatusNotFound {
+		t.Fatalf("before: %v %v %v", conn, resp, err)
+	}
+	conn, _, err := websocket.DefaultDialer.Dial("ws://"+addr+"/socket/now?run", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.WriteMessage(websocket.TextMessage, []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if kind, message, err := conn.ReadMessage(); kind != websocket.TextMessage || string(message) != "hello" || err != nil {
+		t.Errorf("got %d %q %v", kind, message, err)
+	}
+
+	type asked struct {
+		URI, Upgrade, Connection string
+		Status                   int
+	}
+	var got []asked
+	getJSON(t, "http://"+addr+"/socket/asked?run", &got)
+	want := []asked{
+		{"/socket/before?run", "", "", 404},
+		{"/socket/now?run", "websocket", "Upgrade", 101},
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("asked %v, want %v", got, want)
+	}
+	getJSON(t, "http://"+addr+"/socket/asked?other", &got)
+	if len(got) != 0 {
+		t.Errorf("another run of the page sees %v", got)
+	}
+}
+
+// What the socket remembers stays bounded, and the newest is kept.
+func TestSocketForgets(t *testing.T) {
+	addr := start(t)
+	for i := range 100 {
+		get(t, fmt.Sprintf("http://%s/socket/%d?run", addr, i), http.StatusNotFound)
+	}
+	var got []struct{ URI string }
+	getJSON(t, "http://"+addr+"/socket/asked?run", &got)
+	if len(got) != 64 || got[63].URI != "/socket/99?run" {
+		t.Errorf("it remembers %d, the last is %v", len(got), got[len(got)-1])
+	}
+}
+
+// The page that is gone is counted for each address, and leaves with a word about
+// caching that its server did not say.
+func TestGone(t *testing.T) {
+	addr := start(t)
+	for range 2 {
+		header, _ := get(t, "http://"+addr+"/gone?run", http.StatusGone)
+		if got := header.Get("Cache-Control"); got != "private, no-cache" {
+			t.Errorf("Cache-Control %q", got)
+		}
+	}
+	for query, want := range map[string]int{"/gone%3Frun": 2, "/gone%3Fother": 0} {
+		var answer struct{ Visits int }
+		getJSON(t, "http://"+addr+"/gone/visits?of="+query, &answer)
+		if answer.Visits != want {
+			t.Errorf("%s: %d visits, want %d", query, answer.Visits, want)
+		}
+	}
+}
+
+// The watch is one that watchcodec cuts, and each event comes alone.
+func TestWatch(t *testing.T) {
+	addr := start(t)
+	resp, err := http.Get("http://" + addr + "/apis/discovery.k8s.io/v1/endpointslices?watch=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	arrivals := &reads{Reader: resp.Body}
+	events := watchcodec.NewJSONReader(arrivals, 0)
+	var got []string
+	for {
+		frame, err := events.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var event struct {
+			Type   string
+			Object struct {
+				Metadata struct{ Name, ResourceVersion string }
+			}
+		}
+		if err := json.Unmarshal(frame, &event); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strings.TrimSpace(event.Type+" "+event.Object.Metadata.Name+" "+event.Object.Metadata.ResourceVersion))
+		if n := bytes.Count(arrivals.last, []byte(`{"type":`)); n != 1 {
+			t.Errorf("%d events came together: %q", n, arrivals.last)
+		}
+	}
+	want := "[ADDED console-1 4711 ADDED console-2 4712 MODIFIED console-1 4713 MODIFIED console-2 4714 DELETED console-1 4715 BOOKMARK  4716]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
+// reads remembers the last piece that came.
+type reads struct {
+	io.Reader
+	last []byte
+}
+
+func (r *reads) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if n > 0 {
+		r.last = bytes.Clone(p[:n])
+	}
+	return n, err
+}
+
+func TestAnnounce(t *testing.T) {
+	t.Setenv(demo.AddressVariable, "")
+	d, err := demo.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeDemo(t, d)
+	if d.Address != "127.0.0.1:8080" {
+		t.Errorf("address %q", d.Address)
+	}
+	var out strings.Builder
+	d.Announce(&out)
+	for _, want := range []string{d.File, d.Dir + "/access.log", "http://127.0.0.1:8080/", "-c /etc/nginx/nginx.conf"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in %q", want, out.String())
+		}
+	}
+}
+
+// Backends end with the demonstration, also those in the middle of an answer.
+func TestCloseEndsAnswers(t *testing.T) {
+	leaktest.Check(t)
+	d, err := demo.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(d.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(content), "upstream cluster { server ")
+	cluster, _, ended := strings.Cut(after, ";")
+	if !found || !ended {
+		t.Fatalf("no cluster in %s", content)
+	}
+	client := wiretest.Dial(t, cluster)
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	client.Receive("HTTP/1.1 200 OK\r\n")
+	closeDemo(t, d)
+	if got := client.Ended(); strings.Contains(got, "BOOKMARK") {
+		t.Errorf("the watch went on to its end: %q", got)
+	}
+	if conn, err := net.Dial("tcp", cluster); err == nil {
+		conn.Close()
+		t.Error("the backend still accepts")
+	}
+}
