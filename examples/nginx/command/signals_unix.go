@@ -4,17 +4,8 @@ package command
 
 import (
 	"os"
-	"os/signal"
 	"syscall"
 )
-
-// order is what a signal asks the server to do.
-type order struct {
-	signal string // its name
-	doing  string // what nginx says that it does
-	do     func(*server)
-	last   bool // the server has ended afterwards
-}
 
 var orders = map[os.Signal]order{
 	syscall.SIGTERM: {"SIGTERM", "exiting", (*server).stop, true},
@@ -26,16 +17,6 @@ var orders = map[os.Signal]order{
 
 // cuts says whether the signal ends what a graceful quit waits for.
 func cuts(s os.Signal) bool { return s == syscall.SIGTERM || s == syscall.SIGINT }
-
-// listenForSignals returns the signals that the server obeys, and what stops
-// that.
-func listenForSignals() (<-chan os.Signal, func()) {
-	signals := make(chan os.Signal, 8)
-	for s := range orders {
-		signal.Notify(signals, s)
-	}
-	return signals, func() { signal.Stop(signals) }
-}
 
 // kill sends the signal that -s names.
 func kill(pid int, name string) error {

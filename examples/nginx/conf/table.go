@@ -14,7 +14,6 @@ var implemented = map[string]struct{ repeatable bool }{
 	"alias":                   {},
 	"client_header_timeout":   {},
 	"client_max_body_size":    {},
-	"daemon":                  {},
 	"default_type":            {},
 	"error_log":               {true},
 	"error_page":              {true},

@@ -25,6 +25,7 @@ var noOps = map[string]string{
 	"client_body_timeout":            "a stalled client holds nothing but its own connection",
 	"client_header_buffer_size":      goMemory,
 	"connection_pool_size":           goMemory,
+	"daemon":                         "culvert stays in the foreground",
 	"debug_points":                   "there are none",
 	"directio":                       goRuntime,
 	"directio_alignment":             goRuntime,

@@ -71,8 +71,6 @@ type Listener struct {
 type Settings struct {
 	// PIDFile is the absolute path of the pid file; "" for none.
 	PIDFile string
-	// Daemon is what "daemon" says; default true as in nginx.
-	Daemon bool
 	// ErrorLog is the absolute path of the main error log, "stderr", or "" for
 	// none.
 	ErrorLog string

@@ -32,7 +32,6 @@ func directives() map[string]compileFunc {
 		"alias":                   alias,
 		"client_header_timeout":   clientHeaderTimeout,
 		"client_max_body_size":    clientMaxBodySize,
-		"daemon":                  daemon,
 		"default_type":            defaultType,
 		"error_log":               errorLog,
 		"error_page":              errorPage,

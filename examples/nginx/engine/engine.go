@@ -49,7 +49,7 @@ func Load(o LoadOptions) (*Engine, error) {
 	e := &Engine{
 		prefix:   prefix,
 		tree:     tree,
-		settings: Settings{Daemon: true, Notes: tree.Notes},
+		settings: Settings{Notes: tree.Notes},
 		files:    logFiles{stderr: stderr},
 
 		transports: map[transportKey]*http.Transport{},

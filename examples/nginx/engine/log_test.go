@@ -82,7 +82,6 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.engine.Settings()
-	equal(t, "daemon", got.Daemon, false)
 	equal(t, "pid", got.PIDFile, filepath.Join(s.dir, "run/x.pid"))
 	equal(t, "error log", got.ErrorLog, "stderr")
 	equal(t, "notes", len(got.Notes), 4)

@@ -4,11 +4,6 @@ import (
 	"github.com/culvert-go/culvert/examples/nginx/conf"
 )
 
-func daemon(c *compiler, _ *level, d *conf.Directive) error {
-	c.engine.settings.Daemon = d.Flag()
-	return nil
-}
-
 func pid(c *compiler, _ *level, d *conf.Directive) error {
 	c.engine.settings.PIDFile = c.path(d.Args[0])
 	return nil

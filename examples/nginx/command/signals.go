@@ -1,0 +1,24 @@
+package command
+
+import (
+	"os"
+	"os/signal"
+)
+
+// order is what a signal asks the server to do.
+type order struct {
+	signal string // its name
+	doing  string // what nginx says that it does
+	do     func(*server)
+	last   bool // the server has ended afterwards
+}
+
+// listenForSignals returns the signals that the server obeys, and what stops
+// that.
+func listenForSignals() (<-chan os.Signal, func()) {
+	signals := make(chan os.Signal, 8)
+	for s := range orders {
+		signal.Notify(signals, s)
+	}
+	return signals, func() { signal.Stop(signals) }
+}
