@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -27,12 +28,21 @@ func TestDemoPanelsTurnGreen(t *testing.T) {
 		chromedp.Navigate("http://"+address+"/"),
 		chromedp.Poll(settled, nil, chromedp.WithPollingTimeout(45*time.Second)),
 		chromedp.Evaluate(report, &panels))
+	// What the browser suffers where culvert is not, or is told not to help.
+	accidents := map[string]string{
+		"upgrade":  "the server saw Upgrade: –\nand answered 404",
+		"gone":     "visit 2: the server was asked 1 ×",
+		"affinity": "app 1\napp 2\napp 1",
+	}
 	if len(panels) != 6 {
 		t.Errorf("%d panels, want 6", len(panels))
 	}
 	for _, p := range panels {
 		if p.State != "pass" {
 			t.Errorf("panel %s: %s\n%s\nconsole: %s", p.ID, p.State, p.Text, b.log())
+		}
+		if want := accidents[p.ID]; !strings.Contains(p.Text, want) {
+			t.Errorf("panel %s shows no accident %q:\n%s", p.ID, want, p.Text)
 		}
 	}
 }
