@@ -9,15 +9,16 @@ import (
 	"github.com/culvert-go/culvert/cachectl"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // A gateway in front of two consoles: WebSockets pass, a client stays with its
 // console, each request is logged, no error page sticks in a browser.
 func Example() {
-	console, err := proxy.NewUpstream(
-		proxy.UpstreamOptions{Name: "console", Balance: proxy.IPHash},
-		proxy.Target{Addr: "127.0.0.1:9001"},
-		proxy.Target{Addr: "127.0.0.1:9002", MaxFails: 3, FailTimeout: 30 * time.Second},
+	console, err := upstream.New(
+		upstream.Options{Name: "console", Balance: upstream.IPHash()},
+		upstream.Target{Addr: "127.0.0.1:9001"},
+		upstream.Target{Addr: "127.0.0.1:9002", MaxFails: 3, FailTimeout: 30 * time.Second},
 	)
 	if err != nil {
 		log.Fatal(err)

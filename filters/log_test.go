@@ -18,6 +18,7 @@ import (
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // lines is a writer that hands each Write over.
@@ -119,11 +120,11 @@ func record(t *testing.T, line string, attrs ...string) map[string]any {
 
 func newProxy(t *testing.T, addrs ...string) *proxy.Proxy {
 	t.Helper()
-	var targets []proxy.Target
+	var targets []upstream.Target
 	for _, addr := range addrs {
-		targets = append(targets, proxy.Target{Addr: addr})
+		targets = append(targets, upstream.Target{Addr: addr})
 	}
-	u, err := proxy.NewUpstream(proxy.UpstreamOptions{Name: "app"}, targets...)
+	u, err := upstream.New(upstream.Options{Name: "app"}, targets...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // A request whose body ends before its time is never complete for the target.
@@ -21,7 +22,7 @@ func TestBodyEndsEarly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var failed failures
 			target, requests := readingTarget(t)
-			p := newProxy(t, proxy.Options{Upstream: upstream(t, proxy.UpstreamOptions{}, target), OnError: failed.add})
+			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send(request)
 			client.End()
@@ -44,7 +45,7 @@ func TestBrokenChunk(t *testing.T) {
 	leaktest.Check(t)
 	var failed failures
 	target, requests := readingTarget(t)
-	p := newProxy(t, proxy.Options{Upstream: upstream(t, proxy.UpstreamOptions{}, target), OnError: failed.add})
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhalf\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n")
 	client.Status(400)

@@ -10,6 +10,7 @@ import (
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // What a client gets, and what OnError is told, for every way in which a target
@@ -46,12 +47,12 @@ func TestBadTargets(t *testing.T) {
 			var failed failures
 			target := test.target(t)
 			p := newProxy(t, proxy.Options{
-				Upstream:      upstream(t, proxy.UpstreamOptions{}, target),
+				Upstream:      groupAt(t, upstream.Options{}, target),
 				HeaderTimeout: 50 * time.Millisecond,
 				OnError:       failed.add,
 			})
 			if test.kind != proxy.Timeout {
-				p = newProxy(t, proxy.Options{Upstream: upstream(t, proxy.UpstreamOptions{}, target), OnError: failed.add})
+				p = newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
 			}
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -90,7 +91,7 @@ func TestHalfABody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var failed failures
 			target := replying(reply)(t)
-			p := newProxy(t, proxy.Options{Upstream: upstream(t, proxy.UpstreamOptions{}, target), OnError: failed.add})
+			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 			client.Head()
@@ -142,7 +143,7 @@ func TestErrorHandler(t *testing.T) {
 	leaktest.Check(t)
 	var told []string
 	p := newProxy(t, proxy.Options{
-		Upstream: groupOf(t, proxy.UpstreamOptions{Name: "app"}, proxy.Target{Addr: "127.0.0.1:1", Down: true}),
+		Upstream: groupOf(t, upstream.Options{Name: "app"}, upstream.Target{Addr: "127.0.0.1:1", Down: true}),
 		OnError:  func(_ *http.Request, e *proxy.Error) { told = append(told, "OnError "+e.Error()) },
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, e *proxy.Error) {
 			told = append(told, "ErrorHandler "+e.Error())
@@ -152,7 +153,7 @@ func TestErrorHandler(t *testing.T) {
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	client.Status(599)
-	if want := "OnError no target available: app, ErrorHandler no target available: app"; strings.Join(told, ", ") != want {
+	if want := "OnError no target available: app: no target can be asked, ErrorHandler no target available: app: no target can be asked"; strings.Join(told, ", ") != want {
 		t.Errorf("told %q, want %q", told, want)
 	}
 }

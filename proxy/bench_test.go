@@ -13,6 +13,7 @@ import (
 
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // BenchmarkGET1KiB proxies a GET of 1 KiB over real sockets, by culvert and by
@@ -96,12 +97,12 @@ func skipAnswer(r *bufio.Reader, size int) error {
 
 // BenchmarkPick is the handler alone, over a transport that does nothing.
 func BenchmarkPick(b *testing.B) {
-	for name, balance := range map[string]proxy.Balance{"round_robin": proxy.RoundRobin, "ip_hash": proxy.IPHash} {
+	for name, balance := range map[string]upstream.Balance{"round_robin": upstream.RoundRobin(), "ip_hash": upstream.IPHash()} {
 		b.Run(name, func(b *testing.B) {
-			u := upstream(b, proxy.UpstreamOptions{Balance: balance, Transport: nothing{}}, "a:1", "b:1", "c:1", "d:1")
+			u := groupAt(b, upstream.Options{Balance: balance, Transport: nothing{}}, "a:1", "b:1", "c:1", "d:1")
 			p := newProxy(b, proxy.Options{Upstream: u})
 			r := &http.Request{Method: "GET", URL: &url.URL{Path: "/"}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-				Header: http.Header{}, Host: "a", RemoteAddr: client}
+				Header: http.Header{}, Host: "a", RemoteAddr: "192.0.2.7:1234"}
 			w := discard{http.Header{}}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -2,105 +2,238 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
+	"os"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/spool"
 )
 
-// requestBody is the client's body on its way to the target. It remembers a
-// failed read, which tells the client's fault from the target's, and keeps the
-// transport from closing it, since the next target may still need it.
-type requestBody struct {
-	body   io.ReadCloser // nil: there is none
-	wait   *headerTimer
-	expect *expectation // nil: the client waits for nothing
-	mu     sync.Mutex
-	err    error
+// bodySource is the client's body, which is read once, and what is kept of it
+// for another target.
+type bodySource struct {
+	in    *http.Request
+	body  io.Reader    // nil: there is none
+	whole *spool.Spool // nil: the body is streamed
+
+	mu   sync.Mutex // held while body is read
+	keep int
+	kept []byte // what was read so far, as long as nothing is lost
+	read int64
+	end  error // the body's end, io.EOF or a failure
+
+	lost    atomic.Bool // kept is not all
+	failure atomic.Pointer[error]
 }
 
-// wrap makes b the body of in, if in has one.
-func (b *requestBody) wrap(in *http.Request, wait *headerTimer) {
-	if in.ContentLength != 0 && in.Body != nil {
-		b.body, b.wait, b.expect = in.Body, wait, newExpectation(in)
+// open begins with in's body. With a request buffer it reads all of it.
+func (s *bodySource) open(w http.ResponseWriter, in *http.Request, o *Options) *fault.Error {
+	s.in = in
+	if in.ContentLength == 0 || in.Body == nil || in.Body == http.NoBody {
+		return nil
+	}
+	s.keep = o.Retry.KeepBody
+	s.body = in.Body
+	if o.ReadTimeout > 0 {
+		s.body = &timedReader{in.Body, http.NewResponseController(w), o.ReadTimeout}
+	}
+	if o.RequestBuffer == nil {
+		return nil
+	}
+	return s.readWhole(*o.RequestBuffer)
+}
+
+// readWhole takes the body in before any target is asked.
+func (s *bodySource) readWhole(b Buffer) *fault.Error {
+	s.whole = spool.New(spool.Options(b))
+	_, err := io.Copy(s.whole, s.body)
+	switch {
+	case err == nil:
+		s.whole.End(io.EOF)
+		return nil
+	case errors.Is(err, spool.ErrFull):
+		err = &http.MaxBytesError{Limit: b.Memory + b.Disk}
+	}
+	s.close()
+	return clientFault(s.in, err)
+}
+
+func (s *bodySource) close() {
+	if s.whole != nil {
+		s.whole.Close()
 	}
 }
 
-// attach makes b the body of out.
-func (b *requestBody) attach(out *http.Request) {
-	out.GetBody = nil
-	if b.body == nil {
-		out.Body = nil
-		return
+// replayable says whether the body can be sent from its beginning.
+func (s *bodySource) replayable() bool { return s.body == nil || s.whole != nil || !s.lost.Load() }
+
+// failed returns the error of a failed read, nil if all went well so far.
+func (s *bodySource) failed() error {
+	if err := s.failure.Load(); err != nil {
+		return *err
 	}
-	out.Body = b
+	return nil
 }
 
-func (b *requestBody) Read(p []byte) (int, error) {
-	if b.expect.refused() {
-		return 0, errNotWanted
+var errBodyLost = errors.New("the body's beginning was not kept")
+
+// readAt reads on from at: out of what was kept, else from the client.
+func (s *bodySource) readAt(p []byte, at int64) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case at < int64(len(s.kept)):
+		return copy(p, s.kept[at:]), nil
+	case at != s.read:
+		return 0, errBodyLost
+	case s.end != nil:
+		return 0, s.end
 	}
-	b.wait.pause()
-	n, err := b.body.Read(p)
-	b.wait.resume()
-	if err != nil && err != io.EOF {
-		b.mu.Lock()
-		b.err = err
-		b.mu.Unlock()
+	n, err := s.body.Read(p)
+	s.note(p[:n], err)
+	return n, err
+}
+
+func (s *bodySource) note(p []byte, err error) {
+	s.read += int64(len(p))
+	if len(p) > 0 && !s.lost.Load() {
+		if len(s.kept)+len(p) > s.keep {
+			s.lost.Store(true)
+			s.kept = nil
+		} else {
+			s.kept = append(s.kept, p...)
+		}
+	}
+	if err != nil {
+		s.end = err
+		if err != io.EOF {
+			s.failure.Store(&err)
+		}
+	}
+}
+
+// clientFault is the error of a body that failed on the client's side.
+func clientFault(in *http.Request, err error) *fault.Error {
+	e := &fault.Error{Kind: fault.BadRequest, Err: err}
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		e.Kind = fault.BodyTooLarge
+	case errors.Is(in.Context().Err(), context.Canceled):
+		e.Kind = fault.ClientGone
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		e.Kind = fault.BodyTooSlow
+	}
+	return e
+}
+
+// timedReader gives each read of a client's body its time.
+type timedReader struct {
+	io.Reader
+	rc      *http.ResponseController
+	timeout time.Duration
+}
+
+func (r *timedReader) Read(p []byte) (int, error) {
+	_ = r.rc.SetReadDeadline(time.Now().Add(r.timeout))
+	n, err := r.Reader.Read(p)
+	if err == io.EOF {
+		// net/http goes on reading, to notice a client that leaves.
+		_ = r.rc.SetReadDeadline(time.Time{})
 	}
 	return n, err
 }
 
+// requestBody is the body of one try. It keeps the transport from closing the
+// client's body, since the next target may still need it.
+type requestBody struct {
+	source  *bodySource
+	wait    *headerTimer
+	expect  *expectation // nil: the client waits for nothing
+	whole   io.Reader    // nil: the body is streamed
+	trailer func(name string) bool
+	out     http.Header // the trailers of this try
+	at      atomic.Int64
+	ended   atomic.Bool
+}
+
+func (b *requestBody) begin(s *bodySource, wait *headerTimer, trace *httptrace.ClientTrace) {
+	b.source, b.wait = s, wait
+	if s.body == nil {
+		return
+	}
+	if s.whole != nil {
+		b.whole = s.whole.Reader()
+		return
+	}
+	b.expect = newExpectation(s.in)
+	b.expect.watch(trace)
+}
+
+// attach makes b the body of out.
+func (b *requestBody) attach(out *http.Request, trailer func(name string) bool) {
+	out.GetBody = nil
+	if b.source.body == nil {
+		out.Body = nil
+		return
+	}
+	out.Body = b
+	b.trailer = trailer
+	b.attachTrailers(out)
+	if b.whole != nil {
+		b.attachWhole(out)
+	}
+}
+
+// attachWhole tells the target of a body that is there as a whole: its length is
+// known, and nobody has to be asked for it.
+func (b *requestBody) attachWhole(out *http.Request) {
+	delete(out.Header, "Expect")
+	if out.ContentLength < 0 && len(out.Trailer) == 0 {
+		out.ContentLength = b.source.whole.Len()
+	}
+}
+
+func (b *requestBody) Read(p []byte) (int, error) {
+	if b.ended.Load() {
+		return 0, errTryEnded
+	}
+	if b.expect.refused() {
+		return 0, errNotWanted
+	}
+	b.wait.pause()
+	n, err := b.next(p)
+	b.wait.resume()
+	b.at.Add(int64(n))
+	if err == io.EOF {
+		b.copyTrailers()
+	}
+	return n, err
+}
+
+func (b *requestBody) next(p []byte) (int, error) {
+	if b.whole != nil {
+		return b.whole.Read(p)
+	}
+	return b.source.readAt(p, b.at.Load())
+}
+
+var errTryEnded = errors.New("another target is asked")
+
 // Close does nothing: net/http's server closes the body after the handler.
 func (b *requestBody) Close() error { return nil }
 
-// failure returns the error of a failed read, nil if all went well so far.
-func (b *requestBody) failure() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.err
-}
+// sent returns how many bytes were handed to the transport.
+func (b *requestBody) sent() int64 { return b.at.Load() }
 
-// headerTimer cancels an exchange whose target keeps the head of its answer
-// back. While the client is the one who is waited for, it stands still.
-type headerTimer struct {
-	mu      sync.Mutex
-	after   time.Duration
-	timer   *time.Timer // nil: no bound
-	stopped bool
-}
-
-// start sets the timer for the first time; after 0 means no bound.
-func (t *headerTimer) start(after time.Duration, cancel context.CancelCauseFunc) {
-	if after > 0 {
-		t.after = after
-		t.timer = time.AfterFunc(after, func() { cancel(errHeaderTimeout) })
-	}
-}
-
-func (t *headerTimer) pause() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.timer != nil {
-		t.timer.Stop()
-	}
-}
-
-func (t *headerTimer) resume() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.timer != nil && !t.stopped {
-		t.timer.Reset(t.after)
-	}
-}
-
-// stop ends the timer for good; a body that is still being sent afterwards does
-// not start it again.
-func (t *headerTimer) stop() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.stopped = true
-	if t.timer != nil {
-		t.timer.Stop()
-	}
+// end ends the try: a transport that still reads gets nothing more.
+func (b *requestBody) end() {
+	b.ended.Store(true)
+	b.expect.end()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // readingTarget hands over each request as net/http's server side parses it,
@@ -195,7 +196,7 @@ func TestBodyOverTheLimit(t *testing.T) {
 	leaktest.Check(t)
 	var failed failures
 	p := newProxy(t, proxy.Options{
-		Upstream: upstream(t, proxy.UpstreamOptions{}, wiretest.Target(t, func(p *wiretest.Peer) { p.Ended() })),
+		Upstream: groupAt(t, upstream.Options{}, wiretest.Target(t, func(p *wiretest.Peer) { p.Ended() })),
 		OnError:  failed.add,
 	})
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/http"
 	"net/http/httptrace"
 	"os"
 	"sync/atomic"
@@ -32,17 +31,15 @@ func (d *dialWatch) failed(err error) bool {
 // a client that left, or whose body broke, makes the transport fail as well.
 func classify(ctx context.Context, err error, body *requestBody, dial *dialWatch) *fault.Error {
 	e := &fault.Error{Kind: fault.Head, Wrote: true, Err: err}
-	var tooLarge *http.MaxBytesError
 	var netErr net.Error
-	switch failure := body.failure(); {
-	case errors.Is(context.Cause(ctx), errHeaderTimeout):
-		e.Kind, e.Err = fault.Timeout, errHeaderTimeout
-	case errors.As(failure, &tooLarge):
-		e.Kind, e.Err = fault.BodyTooLarge, failure
+	switch failure, cause := body.source.failed(), context.Cause(ctx); {
+	case errors.Is(cause, errHeaderTimeout), errors.Is(cause, errTotalTimeout):
+		e.Kind, e.Err = fault.Timeout, cause
+	case failure != nil:
+		e = clientFault(body.source.in, failure)
+		e.Wrote = true
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		e.Kind = fault.ClientGone
-	case failure != nil:
-		e.Kind, e.Err = fault.BadRequest, failure
 	case dial.failed(err):
 		e.Kind, e.Wrote = fault.Dial, false
 		if errors.As(err, &netErr) && netErr.Timeout() {

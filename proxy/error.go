@@ -10,7 +10,7 @@ import (
 
 // Error says what failed in an exchange, against which target, and what had
 // been sent by then. Find it with errors.As; Status gives the status to answer
-// with. Its fields are Kind, Target, Wrote, HeadSent and Err.
+// with. Its fields are Kind, Target, Wrote, HeadSent, RetryAfter and Err.
 type Error = fault.Error
 
 // Kind says what failed.
@@ -23,7 +23,9 @@ const (
 	Forbidden       = fault.Forbidden       // 403
 	UpgradeRequired = fault.UpgradeRequired // 426
 	BodyTooLarge    = fault.BodyTooLarge    // 413
+	BodyTooSlow     = fault.BodyTooSlow     // 408
 	NoTarget        = fault.NoTarget        // 503
+	Busy            = fault.Busy            // 503, with RetryAfter
 	DialFailed      = fault.Dial            // 502
 	HeadInvalid     = fault.Head            // 502
 	HandshakeFailed = fault.Handshake       // 502
@@ -33,8 +35,8 @@ const (
 
 // fail tells the failure and ends the answer.
 func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err *Error) {
-	if p.onError != nil {
-		p.onError(r, err)
+	if p.o.OnError != nil {
+		p.o.OnError(r, err)
 	}
 	if err.HeadSent || err.Kind == ClientGone {
 		panic(http.ErrAbortHandler)
@@ -45,7 +47,7 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err *Error) {
 		w.Header().Set("Connection", "close")
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 	}
-	p.errorHandler(w, r, err)
+	p.o.ErrorHandler(w, r, err)
 }
 
 // writeError is the default ErrorHandler.

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // A group of two targets that keeps each client with its target, behind any mux.
@@ -17,10 +18,10 @@ func Example() {
 	}))
 	defer app.Close()
 
-	upstream, err := proxy.NewUpstream(
-		proxy.UpstreamOptions{Name: "app", Balance: proxy.IPHash},
-		proxy.Target{Addr: app.Listener.Addr().String(), Weight: 2},
-		proxy.Target{Addr: "127.0.0.1:9", Down: true},
+	upstream, err := upstream.New(
+		upstream.Options{Name: "app", Balance: upstream.IPHash()},
+		upstream.Target{Addr: app.Listener.Addr().String(), Weight: 2},
+		upstream.Target{Addr: "127.0.0.1:9", Down: true},
 	)
 	if err != nil {
 		log.Fatal(err)

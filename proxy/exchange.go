@@ -11,51 +11,76 @@ import (
 	"github.com/culvert-go/culvert/internal/relay"
 )
 
-// exchanger runs one exchange with a chosen target and writes the answer into
-// w. An *http.Response is an implementation's own matter.
+// exchanger runs one exchange with the leased target and writes the answer into
+// the client's ResponseWriter. An *http.Response is an implementation's own
+// matter.
 type exchanger interface {
-	exchange(w http.ResponseWriter, in, out *http.Request) (answerHead, *fault.Error)
+	exchange(*forwarding) (answered, *fault.Error)
 }
 
-// answerHead is what is recorded of a target's head.
-type answerHead struct {
-	status int
-	after  time.Duration
+// answered is what is recorded of a target's answer.
+type answered struct {
+	status         int
+	after          time.Duration
+	sent, received int64
+	dropped        bool // for that of another target, which has been leased
 }
 
 // transportExchange runs over an http.RoundTripper.
-type transportExchange struct {
-	transport     http.RoundTripper
-	headerTimeout time.Duration // 0: none
-}
+type transportExchange struct{ o *Options }
 
-func (e *transportExchange) exchange(w http.ResponseWriter, in, out *http.Request) (answerHead, *fault.Error) {
+func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	start := time.Now()
+	in := f.out.In
 	ctx, cancel := context.WithCancelCause(in.Context())
 	defer cancel(nil)
-	c := newCall(w, in)
-	c.wait.start(e.headerTimeout, cancel)
-	defer c.body.expect.end()
-	out = out.WithContext(httptrace.WithClientTrace(ctx, &c.trace))
-	c.body.attach(out)
+	c := newCall(f)
+	c.wait.start(e.o.HeaderTimeout, cancel)
+	defer c.body.end()
+	out := f.out.Out.WithContext(httptrace.WithClientTrace(ctx, &c.trace))
+	c.body.attach(out, e.o.RequestTrailer)
 	if in.ProtoMajor == 1 && in.ContentLength != 0 {
 		// The answer may begin before the request has ended. Writers that can't
 		// are those of HTTP/1.0 and of tests; they lose nothing else.
-		_ = http.NewResponseController(w).EnableFullDuplex()
+		_ = http.NewResponseController(f.w).EnableFullDuplex()
 	}
 
-	resp, err := e.transport.RoundTrip(out)
+	resp, err := e.o.Transport.RoundTrip(out)
 	c.wait.stop()
 	c.interim.finish()
 	if err != nil {
-		return answerHead{}, classify(ctx, err, &c.body, &c.dial)
+		return answered{sent: c.body.sent()}, classify(ctx, err, &c.body, &c.dial)
 	}
+	answer := answered{status: resp.StatusCode, after: time.Since(start), sent: c.body.sent()}
 	if resp.StatusCode < 200 || resp.StatusCode > 999 {
 		resp.Body.Close()
-		return answerHead{}, &fault.Error{Kind: fault.Head, Wrote: true, Err: fmt.Errorf("status %03d", resp.StatusCode)}
+		return answered{}, &fault.Error{Kind: fault.Head, Wrote: true, Err: fmt.Errorf("status %03d", resp.StatusCode)}
 	}
-	answer := answerHead{status: resp.StatusCode, after: time.Since(start)}
-	return answer, fault.As(relay.Response(w, in, resp))
+	if f.drop(resp.StatusCode) {
+		resp.Body.Close()
+		answer.dropped = true
+		return answer, nil
+	}
+	answer.received, err = e.relay(f, resp, cancel)
+	answer.sent = c.body.sent()
+	return answer, refine(ctx, fault.As(err))
+}
+
+// relay writes the answer to the client.
+func (e *transportExchange) relay(f *forwarding, resp *http.Response, cancel context.CancelCauseFunc) (int64, error) {
+	if cookie := f.lease.Cookie(f.out.In); cookie != nil {
+		f.w.Header().Add("Set-Cookie", cookie.String())
+	}
+	if e.o.BodyTimeout > 0 {
+		resp.Body = newStallWatch(resp.Body, e.o.BodyTimeout, cancel)
+	}
+	o := relay.Options{Flush: e.o.FlushInterval, WriteTimeout: e.o.WriteTimeout, Trailer: e.o.ResponseTrailer, Buffer: bufferFor(e.o.ResponseBuffer, resp)}
+	if e.o.RewriteAnswer != nil {
+		o.Head = func() {
+			e.o.RewriteAnswer(&Answer{In: f.out.In, Out: f.out.Out, Status: resp.StatusCode, Header: resp.Header})
+		}
+	}
+	return relay.Response(f.w, f.out.In, resp, o)
 }
 
 // call is what one exchange keeps beside the request, in one piece of memory.
@@ -67,12 +92,11 @@ type call struct {
 	body    requestBody
 }
 
-func newCall(w http.ResponseWriter, in *http.Request) *call {
-	c := &call{interim: interimRelay{w: w, in: in}}
+func newCall(f *forwarding) *call {
+	c := &call{interim: interimRelay{w: f.w, in: f.out.In}}
 	c.trace.GetConn = c.dial.ask
 	c.trace.GotConn = c.dial.have
 	c.trace.Got1xxResponse = c.interim.relay
-	c.body.wrap(in, &c.wait)
-	c.body.expect.watch(&c.trace)
+	c.body.begin(&f.body, &c.wait, &c.trace)
 	return c
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // FuzzRequestTarget: whatever path and query net/http's server lets through
@@ -22,7 +23,7 @@ func FuzzRequestTarget(f *testing.F) {
 		f.Add(target)
 	}
 	var sent bytes.Buffer
-	p := newProxy(f, proxy.Options{Upstream: upstream(f, proxy.UpstreamOptions{Transport: writing{&sent}}, "127.0.0.1:1")})
+	p := newProxy(f, proxy.Options{Upstream: groupAt(f, upstream.Options{Transport: writing{&sent}}, "127.0.0.1:1")})
 	f.Fuzz(func(t *testing.T, want string) {
 		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader("GET " + want + " HTTP/1.1\r\nHost: culvert.test\r\n\r\n")))
 		if err != nil || r.RequestURI != want || !strings.HasPrefix(want, "/") {
@@ -82,7 +83,7 @@ func FuzzAnswer(f *testing.F) {
 			return client, nil
 		}, DisableCompression: true}
 		defer transport.CloseIdleConnections()
-		u := groupOf(t, proxy.UpstreamOptions{Transport: transport}, proxy.Target{Addr: "127.0.0.1:1"})
+		u := groupOf(t, upstream.Options{Transport: transport}, upstream.Target{Addr: "127.0.0.1:1"})
 		p := newProxy(t, proxy.Options{Upstream: u})
 		w := finalRecorder{httptest.NewRecorder()}
 		func() {

@@ -7,6 +7,7 @@ import (
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 func TestRequestHead(t *testing.T) {
@@ -69,7 +70,7 @@ func TestRewrittenHead(t *testing.T) {
 	leaktest.Check(t)
 	target, heads := recording(t, ok)
 	p := newProxy(t, proxy.Options{
-		Upstream: upstream(t, proxy.UpstreamOptions{}, target),
+		Upstream: groupAt(t, upstream.Options{}, target),
 		Rewrite: func(o *proxy.Outbound) {
 			o.Out.Host = ""
 			o.Out.Header.Set("X-Forwarded-For", o.In.RemoteAddr[:4]+"…")

@@ -8,6 +8,7 @@ import (
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // An interim answer carries the target's fields alone, without the hop-by-hop
@@ -18,7 +19,7 @@ func TestInterimAnswers(t *testing.T) {
 	target := wiretest.Replying(t, "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nConnection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\n\r\n"+
 		"HTTP/1.1 102 Processing\r\n\r\n"+
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Final: 1\r\nDate: d\r\n\r\nok")
-	p := newProxy(t, proxy.Options{Upstream: upstream(t, proxy.UpstreamOptions{}, target)})
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Filter", "set")
 		p.ServeHTTP(w, r)

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -29,9 +28,6 @@ var forwarded = [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", 
 
 // newOutbound copies in for one exchange. protocol is what in is upgraded to.
 func newOutbound(in *http.Request, protocol, scheme string) *Outbound {
-	if in.Trailer == nil && in.ContentLength < 0 {
-		in.Trailer = make(http.Header) // shared with out, for trailers that were not announced
-	}
 	out := in.WithContext(in.Context())
 	out.URL = &url.URL{
 		Scheme:     scheme,
@@ -55,22 +51,6 @@ func newOutbound(in *http.Request, protocol, scheme string) *Outbound {
 	out.Close = false
 	out.RequestURI = ""
 	return &Outbound{In: in, Out: out}
-}
-
-// SetXForwarded sets X-Forwarded-For to the client's address, X-Forwarded-Host
-// to the Host that it asked for and X-Forwarded-Proto to "https" or "http". It
-// trusts nothing that the client claimed.
-func (o *Outbound) SetXForwarded() {
-	values := []string{"", o.In.Host, "http"} // one piece of memory for all three
-	if host, _, err := net.SplitHostPort(o.In.RemoteAddr); err == nil {
-		values[0] = host
-		o.Out.Header["X-Forwarded-For"] = values[0:1:1]
-	}
-	if o.In.TLS != nil {
-		values[2] = "https"
-	}
-	o.Out.Header["X-Forwarded-Host"] = values[1:2:2]
-	o.Out.Header["X-Forwarded-Proto"] = values[2:3:3]
 }
 
 // settle completes the request after the hook.

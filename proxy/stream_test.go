@@ -7,6 +7,7 @@ import (
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // Every piece that the target flushes reaches the client before the next is
@@ -96,7 +97,7 @@ func TestClientLeaves(t *testing.T) {
 			var failed failures
 			arrived, gone := make(chan struct{}), make(chan struct{})
 			p := newProxy(t, proxy.Options{
-				Upstream: upstream(t, proxy.UpstreamOptions{}, wiretest.Target(t, func(p *wiretest.Peer) {
+				Upstream: groupAt(t, upstream.Options{}, wiretest.Target(t, func(p *wiretest.Peer) {
 					p.Head()
 					p.Send(head)
 					close(arrived)

@@ -8,6 +8,7 @@ import (
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // Path and query reach the target byte for byte: peers sort the query, drop what
@@ -62,7 +63,7 @@ func targetOf(line string) string {
 func TestOptionsAsterisk(t *testing.T) {
 	leaktest.Check(t)
 	target, heads := recording(t, ok)
-	p := newProxy(t, proxy.Options{Upstream: upstream(t, proxy.UpstreamOptions{}, target)})
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("OPTIONS * HTTP/1.1\r\nHost: culvert.test\r\n\r\n")
 	client.Status(200)
@@ -104,7 +105,7 @@ func TestRewrittenTarget(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			target, heads := recording(t, ok)
 			p := newProxy(t, proxy.Options{
-				Upstream: upstream(t, proxy.UpstreamOptions{}, target),
+				Upstream: groupAt(t, upstream.Options{}, target),
 				Rewrite:  func(o *proxy.Outbound) { test.rewrite(o.Out.URL) },
 			})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"net/http"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
@@ -11,8 +10,20 @@ import (
 // upgradeExchange forwards an upgrade and blocks until its tunnel has ended.
 type upgradeExchange struct{ upgrades *wsupgrade.Forwarder }
 
-func (e upgradeExchange) exchange(w http.ResponseWriter, in, out *http.Request) (answerHead, *fault.Error) {
+func (e upgradeExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	start := time.Now()
-	status, err := e.upgrades.Forward(w, in, out)
-	return answerHead{status: status, after: time.Since(start)}, fault.As(err)
+	h := f.w.Header()
+	before := h["Set-Cookie"]
+	if cookie := f.lease.Cookie(f.out.In); cookie != nil {
+		h["Set-Cookie"] = append(before[:len(before):len(before)], cookie.String())
+	}
+	status, err := e.upgrades.Forward(f.w, f.out.In, f.out.Out)
+	failure := fault.As(err)
+	if failure != nil && !failure.HeadSent {
+		h["Set-Cookie"] = before // the cookie is this target's
+		if before == nil {
+			delete(h, "Set-Cookie")
+		}
+	}
+	return answered{status: status, after: time.Since(start)}, failure
 }

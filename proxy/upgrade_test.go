@@ -6,6 +6,7 @@ import (
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
@@ -68,7 +69,7 @@ func TestUpgradeFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var failed failures
 			target := test.target(t)
-			p := newProxy(t, proxy.Options{Upstream: upstream(t, proxy.UpstreamOptions{}, target), OnError: failed.add})
+			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send(upgrade)
 			client.Status(test.status)
@@ -87,7 +88,7 @@ func TestUpgradeNotAllowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	target, heads := recording(t, ok)
-	p := newProxy(t, proxy.Options{Upstream: upstream(t, proxy.UpstreamOptions{}, target), Upgrades: upgrades})
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Upgrades: upgrades})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send(upgrade)
 	client.Status(200)

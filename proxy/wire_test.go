@@ -8,21 +8,22 @@ import (
 
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // upstream returns the upstream of o with targets at the addresses.
-func upstream(t testing.TB, o proxy.UpstreamOptions, addrs ...string) *proxy.Upstream {
+func groupAt(t testing.TB, o upstream.Options, addrs ...string) *upstream.Group {
 	t.Helper()
-	targets := make([]proxy.Target, len(addrs))
+	targets := make([]upstream.Target, len(addrs))
 	for i, addr := range addrs {
-		targets[i] = proxy.Target{Addr: addr}
+		targets[i] = upstream.Target{Addr: addr}
 	}
 	return groupOf(t, o, targets...)
 }
 
-func groupOf(t testing.TB, o proxy.UpstreamOptions, targets ...proxy.Target) *proxy.Upstream {
+func groupOf(t testing.TB, o upstream.Options, targets ...upstream.Target) *upstream.Group {
 	t.Helper()
-	u, err := proxy.NewUpstream(o, targets...)
+	u, err := upstream.New(o, targets...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func newProxy(t testing.TB, o proxy.Options) *proxy.Proxy {
 // gateway serves a proxy in front of the targets and returns its address.
 func gateway(t testing.TB, addrs ...string) string {
 	t.Helper()
-	return wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: upstream(t, proxy.UpstreamOptions{Name: "app"}, addrs...)}))
+	return wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Name: "app"}, addrs...)}))
 }
 
 // failures collects what OnError is told.

@@ -75,5 +75,6 @@ func passOn(w http.ResponseWriter, in *http.Request, conn *upstreamConn, resp *h
 		io.Reader
 		io.Closer
 	}{resp.Body, conn} // closing net/http's own body would read it to its end first
-	return relay.Response(w, in, resp)
+	_, err := relay.Response(w, in, resp, relay.Options{})
+	return err
 }

@@ -2,11 +2,14 @@ package wsupgrade
 
 import (
 	"net/http"
+	"strconv"
+	"time"
 )
 
 // Refuse answers with the status of e and its text, never with the cause, which
 // may name targets. A 426 says what to ask for: the Upgrade field that w.Header()
-// already holds, else websocket, in version 13 (RFC 6455 section 4.4). It must
+// already holds, else websocket, in version 13 (RFC 6455 section 4.4). A RetryAfter goes into the field of that
+// name, in whole seconds. It must
 // not be called when e.HeadSent is set or when the client is gone.
 func Refuse(w http.ResponseWriter, e *Error) {
 	status := e.Status()
@@ -19,6 +22,10 @@ func Refuse(w http.ResponseWriter, e *Error) {
 			h.Set("Sec-WebSocket-Version", "13")
 		}
 		h.Set("Connection", "Upgrade")
+	}
+	if e.RetryAfter > 0 {
+		seconds := (e.RetryAfter + time.Second - 1) / time.Second
+		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
 	}
 	http.Error(w, http.StatusText(status), status)
 }

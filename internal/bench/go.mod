@@ -4,4 +4,6 @@ go 1.26.0
 
 require github.com/culvert-go/culvert v0.0.0
 
+require golang.org/x/net v0.62.0 // indirect
+
 replace github.com/culvert-go/culvert => ../..

@@ -11,6 +11,7 @@ import (
 
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // peer is one competitor.
@@ -58,7 +59,7 @@ func answer(string) (http.Handler, error) {
 }
 
 func culvert(target string) (http.Handler, error) {
-	upstream, err := proxy.NewUpstream(proxy.UpstreamOptions{Name: "origin"}, proxy.Target{Addr: target})
+	upstream, err := upstream.New(upstream.Options{Name: "origin"}, upstream.Target{Addr: target})
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // Kind says what failed.
@@ -26,8 +27,13 @@ const (
 	UpgradeRequired
 	// BodyTooLarge: the request's body is over the limit.
 	BodyTooLarge
+	// BodyTooSlow: the request's body came to a halt.
+	BodyTooSlow
 	// NoTarget: no target is there to be asked: all are down or failing.
 	NoTarget
+	// Busy: no target may be asked for now: all have as many requests as they may
+	// have, or the gateway drains.
+	Busy
 	// Dial: the connection to the target could not be made.
 	Dial
 	// Head: the target's answer had no valid head.
@@ -50,7 +56,9 @@ var kinds = [...]struct {
 	Forbidden:       {"forbidden", http.StatusForbidden},
 	UpgradeRequired: {"upgrade required", http.StatusUpgradeRequired},
 	BodyTooLarge:    {"request body too large", http.StatusRequestEntityTooLarge},
+	BodyTooSlow:     {"request body too slow", http.StatusRequestTimeout},
 	NoTarget:        {"no target available", http.StatusServiceUnavailable},
+	Busy:            {"busy", http.StatusServiceUnavailable},
 	Dial:            {"dial failed", http.StatusBadGateway},
 	Head:            {"invalid response head", http.StatusBadGateway},
 	Handshake:       {"invalid upgrade response", http.StatusBadGateway},
@@ -80,6 +88,8 @@ type Error struct {
 	// HeadSent says whether a final head was sent to the client. If it is true
 	// the exchange can only be aborted.
 	HeadSent bool
+	// RetryAfter is when the client may ask again, for Busy; 0 if nobody knows.
+	RetryAfter time.Duration
 	// Err is the cause.
 	Err error
 }
@@ -112,7 +122,7 @@ func (e *Error) Status() int {
 // a failure never counts against a target's health.
 func (e *Error) ClientSide() bool {
 	switch e.Kind {
-	case ClientGone, BadRequest, Forbidden, UpgradeRequired, BodyTooLarge:
+	case ClientGone, BadRequest, Forbidden, UpgradeRequired, BodyTooLarge, BodyTooSlow:
 		return true
 	}
 	return false

@@ -5,33 +5,55 @@ package relay
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
+	"time"
 
-	"github.com/culvert-go/culvert/internal/bufpool"
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/spool"
 )
 
+// Options say how an answer is relayed. The zero value streams it.
+type Options struct {
+	// Head is called when the head of resp has been sanitised; nil for nobody. It
+	// may change resp.Header.
+	Head func()
+	// Flush is the longest time that content may wait for more; 0 flushes
+	// whenever the target pauses, a negative value after each write.
+	Flush time.Duration
+	// WriteTimeout bounds each write to the client; 0 means no bound.
+	WriteTimeout time.Duration
+	// Trailer says which trailers are relayed; nil means all.
+	Trailer func(name string) bool
+	// Buffer holds what the client does not take yet, so that the target is done
+	// sooner; nil means none.
+	Buffer *spool.Options
+}
+
 // Response writes resp, a final answer that is not a 101, to w and closes its
-// body. The fields of resp are added to those that w.Header() already holds.
+// body. The fields of resp are added to those that w.Header() already holds. It
+// returns how many bytes of content were relayed.
 //
 // A failure is a *fault.Error with HeadSent set and Wrote true; its Target is
 // left to the caller. The caller must then abort the answer.
-func Response(w http.ResponseWriter, r *http.Request, resp *http.Response) error {
+func Response(w http.ResponseWriter, r *http.Request, resp *http.Response, o Options) (int64, error) {
 	defer resp.Body.Close()
 	head.SanitizeResponse(resp.StatusCode, resp.Header, "")
-	announced := copyHead(w.Header(), resp)
-	w.WriteHeader(resp.StatusCode)
-	if err := copyBody(w, resp, r); err != nil {
-		return err
+	if o.Head != nil {
+		o.Head()
 	}
-	return copyTrailers(w, resp, announced)
+	announced := o.copyHead(w.Header(), resp)
+	w.WriteHeader(resp.StatusCode)
+	n, err := o.copyBody(w, r, resp)
+	if err != nil {
+		return n, err
+	}
+	return n, o.copyTrailers(w, resp, announced)
 }
 
 // copyHead adds resp's fields and the announcement of its trailers to dst, and
 // returns how many trailers were announced.
-func copyHead(dst http.Header, resp *http.Response) (announced int) {
+func (o Options) copyHead(dst http.Header, resp *http.Response) (announced int) {
 	for name, values := range resp.Header {
 		dst[name] = append(dst[name], values...)
 	}
@@ -39,52 +61,24 @@ func copyHead(dst http.Header, resp *http.Response) (announced int) {
 		dst["Content-Type"] = nil // keep net/http from inventing one
 	}
 	for name := range resp.Trailer {
-		dst.Add("Trailer", name)
+		if o.relays(name) {
+			dst.Add("Trailer", name)
+			announced++
+		}
 	}
-	return len(resp.Trailer)
+	return announced
 }
 
-// copyBody copies until the end of the body. It flushes whenever the target
-// paused: a stream's head at once, then after every read that left more to
-// come.
-func copyBody(w http.ResponseWriter, resp *http.Response, r *http.Request) error {
-	if r.Method == http.MethodHead || resp.ContentLength == 0 {
-		return nil
-	}
-	flush := http.NewResponseController(w).Flush
-	left := resp.ContentLength
-	if left < 0 {
-		if err := flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
-			return clientGone(err)
-		}
-	}
-	buf := bufpool.Get()
-	defer bufpool.Put(buf)
-	for {
-		n, readErr := resp.Body.Read(buf[:])
-		if n > 0 {
-			if _, err := w.Write(buf[:n]); err != nil {
-				return clientGone(err)
-			}
-			left -= int64(n)
-		}
-		switch {
-		case readErr == io.EOF:
-			return nil
-		case readErr != nil:
-			_ = flush() // the abort that follows would take what came with it
-			return bodyBroken(r.Context(), readErr)
-		case n > 0 && n < len(buf) && left != 0:
-			if err := flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
-				return clientGone(err)
-			}
-		}
-	}
-}
+func (o Options) relays(trailer string) bool { return o.Trailer == nil || o.Trailer(trailer) }
 
 // copyTrailers hands the trailers over once the body has ended. Trailers that
 // no Trailer field announced go out too, as net/http's TrailerPrefix allows.
-func copyTrailers(w http.ResponseWriter, resp *http.Response, announced int) error {
+func (o Options) copyTrailers(w http.ResponseWriter, resp *http.Response, announced int) error {
+	for name := range resp.Trailer {
+		if !o.relays(name) {
+			delete(resp.Trailer, name)
+		}
+	}
 	if len(resp.Trailer) == 0 {
 		return nil
 	}
@@ -92,13 +86,21 @@ func copyTrailers(w http.ResponseWriter, resp *http.Response, announced int) err
 	if len(resp.Trailer) != announced {
 		// An unannounced trailer needs a chunked body, and a body that is
 		// still buffered would be sent with a Content-Length.
-		if err := http.NewResponseController(w).Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		if err := flush(w); err != nil {
 			return clientGone(err)
 		}
 		prefix = http.TrailerPrefix
 	}
 	for name, values := range resp.Trailer {
 		w.Header()[prefix+name] = values
+	}
+	return nil
+}
+
+// flush flushes w if it can be.
+func flush(w http.ResponseWriter) error {
+	if err := http.NewResponseController(w).Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
 	}
 	return nil
 }

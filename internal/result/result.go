@@ -32,6 +32,10 @@ type Try struct {
 	Header time.Duration
 	// Total is the time from the start of the try to the end of the answer.
 	Total time.Duration
+	// Sent counts the bytes of the request's content that were handed to the
+	// target, Received those of its answer's content that the client was given.
+	// For a tunnel they are 0; see Result.
+	Sent, Received int64
 	// Err says why the try failed, nil if it did not.
 	Err error
 }

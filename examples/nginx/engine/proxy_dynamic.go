@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
-	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // maxDynamic bounds the upstreams that a proxy_pass with variables makes.
@@ -78,8 +78,8 @@ func (d *dynamicPass) groupOf(scheme, address string) *group {
 	if err != nil {
 		return nil
 	}
-	target := proxy.Target{Addr: joinHostPort(ip, port)}
-	return &group{name: address, targets: []proxy.Target{target}, schemes: map[string]*proxy.Upstream{}}
+	target := upstream.Target{Addr: joinHostPort(ip, port)}
+	return &group{name: address, targets: []upstream.Target{target}, schemes: map[string]*upstream.Group{}}
 }
 
 func joinHostPort(ip netip.Addr, port string) string {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/culvert-go/culvert/examples/nginx/conf"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // passRule is a proxy_pass.
@@ -124,11 +125,11 @@ func (c *compiler) group(at *conf.Directive, scheme, address string) (*group, er
 		return g, nil
 	}
 	standard := map[string]string{"http": "80", "https": "443"}[scheme]
-	targets, err := resolve(proxy.Target{}, at, address, standard)
+	targets, err := resolve(upstream.Target{}, at, address, standard)
 	if err != nil {
 		return nil, err
 	}
-	g := &group{name: address, targets: targets, schemes: map[string]*proxy.Upstream{}}
+	g := &group{name: address, targets: targets, schemes: map[string]*upstream.Group{}}
 	c.groups[name] = g
 	return g, nil
 }

@@ -8,15 +8,15 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert/examples/nginx/conf"
-	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // group is an upstream block, or the host of a proxy_pass that names none.
 type group struct {
 	name    string
-	balance proxy.Balance
-	targets []proxy.Target
-	schemes map[string]*proxy.Upstream // by http and https, made when they are needed
+	balance upstream.Balance
+	targets []upstream.Target
+	schemes map[string]*upstream.Group // by http and https, made when they are needed
 }
 
 // declareUpstreams compiles the upstream blocks.
@@ -29,7 +29,7 @@ func (c *compiler) declareUpstreams(list []*conf.Directive) error {
 		if _, ok := c.groups[name]; ok {
 			return d.Errorf("duplicate upstream \"%s\"", name)
 		}
-		g := &group{name: name, balance: proxy.RoundRobin, schemes: map[string]*proxy.Upstream{}}
+		g := &group{name: name, balance: upstream.RoundRobin(), schemes: map[string]*upstream.Group{}}
 		if err := g.fill(d); err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (g *group) fill(d *conf.Directive) error {
 	for _, row := range d.Block {
 		switch row.Name {
 		case "ip_hash":
-			g.balance = proxy.IPHash
+			g.balance = upstream.IPHash()
 		case "server":
 			targets, err := upstreamServer(row)
 			if err != nil {
@@ -55,7 +55,7 @@ func (g *group) fill(d *conf.Directive) error {
 			}
 			g.targets = append(g.targets, targets...)
 			servers++
-			if targets[0].Backup && g.balance == proxy.IPHash {
+			if targets[0].Backup && g.balance == upstream.IPHash() {
 				return row.Errorf("balancing method does not support parameter \"backup\"")
 			}
 		}
@@ -68,8 +68,8 @@ func (g *group) fill(d *conf.Directive) error {
 
 // upstreamServer compiles "server address [parameters]": one target for each
 // address of the name.
-func upstreamServer(d *conf.Directive) ([]proxy.Target, error) {
-	var t proxy.Target
+func upstreamServer(d *conf.Directive) ([]upstream.Target, error) {
+	var t upstream.Target
 	for _, p := range d.Args[1:] {
 		if err := targetParameter(&t, d, p); err != nil {
 			return nil, err
@@ -78,7 +78,7 @@ func upstreamServer(d *conf.Directive) ([]proxy.Target, error) {
 	return resolve(t, d, d.Args[0], "80")
 }
 
-func targetParameter(t *proxy.Target, d *conf.Directive, p string) error {
+func targetParameter(t *upstream.Target, d *conf.Directive, p string) error {
 	key, value, _ := strings.Cut(p, "=")
 	n, isNumber := conf.Number(value)
 	switch {
@@ -110,7 +110,7 @@ func targetParameter(t *proxy.Target, d *conf.Directive, p string) error {
 
 // resolve makes a target like t for each address of a host, at load as nginx
 // does.
-func resolve(t proxy.Target, at *conf.Directive, address, standardPort string) ([]proxy.Target, error) {
+func resolve(t upstream.Target, at *conf.Directive, address, standardPort string) ([]upstream.Target, error) {
 	host, port, err := hostPort(at, address, standardPort)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func resolve(t proxy.Target, at *conf.Directive, address, standardPort string) (
 	if err != nil {
 		return nil, at.Errorf("host not found in upstream \"%s\"", address)
 	}
-	var targets []proxy.Target
+	var targets []upstream.Target
 	for _, ip := range ips {
 		t.Addr = net.JoinHostPort(ip, port)
 		targets = append(targets, t)
@@ -178,17 +178,17 @@ func lookup(host string) ([]string, error) {
 }
 
 // upstream returns the group as the proxy takes it, for a scheme.
-func (e *Engine) upstream(g *group, scheme string) (*proxy.Upstream, error) {
+func (e *Engine) upstream(g *group, scheme string) (*upstream.Group, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if u, ok := g.schemes[scheme]; ok {
 		return u, nil
 	}
-	o := proxy.UpstreamOptions{Name: g.name, Scheme: scheme, Balance: g.balance}
+	o := upstream.Options{Name: g.name, Scheme: scheme, Balance: g.balance}
 	if scheme == "https" {
 		o.TLSConfig = upstreamTLS()
 	}
-	u, err := proxy.NewUpstream(o, g.targets...)
+	u, err := upstream.New(o, g.targets...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,116 @@
+package relay
+
+import (
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/bufpool"
+)
+
+// copyBody copies until the end of the body and returns the bytes that were
+// taken. It flushes whenever the target paused: a stream's head at once, then
+// after every read that left more to come.
+func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Response) (int64, error) {
+	if r.Method == http.MethodHead || resp.ContentLength == 0 {
+		return 0, nil
+	}
+	out := o.newOutput(w)
+	defer out.close()
+	left := resp.ContentLength
+	if left < 0 {
+		if err := out.flush(); err != nil {
+			return 0, clientGone(err)
+		}
+	}
+	src, stop := o.source(resp)
+	defer stop()
+	buf := bufpool.Get()
+	defer bufpool.Put(buf)
+	for sent := int64(0); ; {
+		n, readErr := src.Read(buf[:])
+		if n > 0 {
+			if err := out.write(buf[:n]); err != nil {
+				return sent, clientGone(err)
+			}
+			sent += int64(n)
+			left -= int64(n)
+		}
+		switch {
+		case readErr == io.EOF:
+			return sent, nil
+		case readErr != nil:
+			_ = out.flush() // the abort that follows would take what came with it
+			return sent, bodyBroken(r.Context(), readErr)
+		case n > 0 && left != 0:
+			if err := out.pause(n < len(buf)); err != nil {
+				return sent, clientGone(err)
+			}
+		}
+	}
+}
+
+// source is the body, through the buffer if there is one.
+func (o Options) source(resp *http.Response) (src io.Reader, stop func()) {
+	if o.Buffer == nil {
+		return resp.Body, func() {}
+	}
+	b := startBuffer(resp.Body, *o.Buffer)
+	return b.reader(), b.stop
+}
+
+// newOutput returns the plain output, or one with deadlines or a flush interval.
+func (o Options) newOutput(w http.ResponseWriter) output {
+	out := output{w: w, each: o.Flush < 0, timeout: o.WriteTimeout}
+	if o.Flush > 0 {
+		out.late = newLateFlush(w, o.Flush)
+	}
+	return out
+}
+
+// output is the client's side of a body.
+type output struct {
+	w       http.ResponseWriter
+	each    bool // flush after each write
+	timeout time.Duration
+	late    *lateFlush // nil: flush when the target pauses
+}
+
+func (o *output) write(p []byte) error {
+	o.deadline()
+	if o.late != nil {
+		return o.late.write(p)
+	}
+	_, err := o.w.Write(p)
+	return err
+}
+
+func (o *output) flush() error {
+	o.deadline()
+	if o.late != nil {
+		return o.late.flush()
+	}
+	return flush(o.w)
+}
+
+// pause is called after each write; idle says that the target has nothing more at
+// the moment.
+func (o *output) pause(idle bool) error {
+	if o.late != nil || !idle && !o.each {
+		return nil
+	}
+	return o.flush()
+}
+
+// deadline gives the next write its time. net/http resets it after the answer.
+func (o *output) deadline() {
+	if o.timeout > 0 {
+		_ = http.NewResponseController(o.w).SetWriteDeadline(time.Now().Add(o.timeout))
+	}
+}
+
+func (o *output) close() {
+	if o.late != nil {
+		o.late.stop()
+	}
+}

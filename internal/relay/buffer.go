@@ -1,0 +1,87 @@
+package relay
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/culvert-go/culvert/internal/bufpool"
+	"github.com/culvert-go/culvert/internal/spool"
+)
+
+// errHandOver ends a spool that is full; what follows comes from the body itself.
+var errHandOver = errors.New("full")
+
+// buffer reads a body ahead of its client. When it is full it stops for good, and
+// the rest of the body is read at the client's pace.
+type buffer struct {
+	body  io.ReadCloser
+	spool *spool.Spool
+	rest  []byte // read, and too much for the spool
+	done  chan struct{}
+}
+
+func startBuffer(body io.ReadCloser, o spool.Options) *buffer {
+	b := &buffer{body: body, spool: spool.New(o), done: make(chan struct{})}
+	go b.fill()
+	return b
+}
+
+func (b *buffer) fill() {
+	defer close(b.done)
+	buf := bufpool.Get()
+	defer bufpool.Put(buf)
+	for {
+		n, err := b.body.Read(buf[:])
+		if n > 0 {
+			if _, full := b.spool.Write(buf[:n]); full != nil {
+				// Also if the disk failed: then the client waits as it would without.
+				b.rest = bytes.Clone(buf[:n])
+				if err == nil {
+					err = errHandOver
+				} else {
+					err = &afterRest{err}
+				}
+			}
+		}
+		if err != nil {
+			b.spool.End(err)
+			return
+		}
+	}
+}
+
+// afterRest is a body's end that came with the rest.
+type afterRest struct{ error }
+
+func (b *buffer) reader() io.Reader { return &bufferReader{b: b, src: b.spool.Reader()} }
+
+// stop ends the reading ahead.
+func (b *buffer) stop() {
+	b.body.Close()
+	<-b.done
+	b.spool.Close()
+}
+
+type bufferReader struct {
+	b     *buffer
+	src   io.Reader
+	after error // the end of what src gives, nil if that is the end
+}
+
+func (r *bufferReader) Read(p []byte) (int, error) {
+	n, err := r.src.Read(p)
+	var late *afterRest
+	switch {
+	case err == errHandOver:
+		r.src = io.MultiReader(bytes.NewReader(r.b.rest), r.b.body)
+		return r.src.Read(p)
+	case errors.As(err, &late):
+		r.src = bytes.NewReader(r.b.rest)
+		r.after = late.error
+		return r.src.Read(p)
+	case err == io.EOF && r.after != nil:
+		err = r.after
+	}
+	return n, err
+}

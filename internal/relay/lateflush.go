@@ -1,0 +1,69 @@
+package relay
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// lateFlush flushes what was written after an interval, so that many small
+// writes share one flush.
+type lateFlush struct {
+	w        http.ResponseWriter
+	interval time.Duration
+	mu       sync.Mutex // guards w and what follows
+	timer    *time.Timer
+	due      bool
+	stopped  bool
+	err      error // of a flush that nobody waited for
+}
+
+func newLateFlush(w http.ResponseWriter, interval time.Duration) *lateFlush {
+	return &lateFlush{w: w, interval: interval}
+}
+
+func (l *lateFlush) write(p []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return l.err
+	}
+	if _, err := l.w.Write(p); err != nil {
+		return err
+	}
+	if !l.due {
+		l.due = true
+		if l.timer == nil {
+			l.timer = time.AfterFunc(l.interval, l.passed)
+		} else {
+			l.timer.Reset(l.interval)
+		}
+	}
+	return nil
+}
+
+func (l *lateFlush) passed() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.due && !l.stopped {
+		l.due = false
+		l.err = flush(l.w)
+	}
+}
+
+func (l *lateFlush) flush() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.due = false
+	return flush(l.w)
+}
+
+// stop ends the timer; the writer is not touched afterwards.
+func (l *lateFlush) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopped = true
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+}

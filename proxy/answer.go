@@ -1,0 +1,28 @@
+package proxy
+
+import "net/http"
+
+// Answer is the head of a target's final answer, as Options.RewriteAnswer sees
+// it.
+type Answer struct {
+	// In is the client's request, Out the one that the target was sent. Neither
+	// must be changed.
+	In, Out *http.Request
+	// Status is the answer's status.
+	Status int
+	// Header are the answer's fields, which may be changed. The fields that
+	// filters have set, or set later, are not among them.
+	Header http.Header
+}
+
+// Hide removes fields that are not for clients.
+func (a *Answer) Hide(names ...string) {
+	for _, name := range names {
+		a.Header.Del(name)
+	}
+}
+
+// AddVia adds this gateway to the answer's Via field (RFC 9110 section 7.6.3).
+func (a *Answer) AddVia(pseudonym string) {
+	a.Header["Via"] = appendVia(a.Header["Via"], 1, 1, pseudonym)
+}

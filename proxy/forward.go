@@ -1,0 +1,130 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/result"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+var (
+	errDraining     = errors.New("draining")
+	errTotalTimeout = errors.New("the whole exchange took too long")
+)
+
+// forwarding is one request on its way, over all its tries.
+type forwarding struct {
+	p        *Proxy
+	w        http.ResponseWriter
+	out      *Outbound
+	exchange exchanger
+	body     bodySource
+	record   *result.Result // nil: nobody asked for one
+	start    time.Time
+	lease    upstream.Lease
+	tried    []upstream.Lease
+}
+
+// forward asks one target after the other until one has given the answer.
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *result.Result) *fault.Error {
+	f := &forwarding{p: p, w: w, exchange: p.exchange, record: record, start: time.Now()}
+	protocol := p.upgrades.Protocol(r)
+	shareTrailers(r)
+	if protocol != "" {
+		f.exchange = upgradeExchange{p.upgrades}
+	} else if p.o.Timeout > 0 {
+		ctx, cancel := context.WithTimeoutCause(r.Context(), p.o.Timeout, errTotalTimeout)
+		defer cancel()
+		r = r.WithContext(ctx)
+	}
+	f.out = newOutbound(r, protocol, p.upstream.Scheme())
+	p.o.Rewrite(f.out)
+	f.out.settle()
+	if err := f.body.open(w, r, &p.o); err != nil {
+		return err
+	}
+	defer f.body.close()
+	p.o.Retry.Budget.earn()
+	return f.run()
+}
+
+func (f *forwarding) run() *fault.Error {
+	if err := f.pick(); err != nil {
+		return err
+	}
+	for {
+		answer, err := f.try()
+		switch {
+		case err == nil && !answer.dropped:
+			return nil
+		case err == nil: // next has a lease
+		case !f.p.o.Retry.again(f.out.In, err) || !f.next(err.Wrote):
+			return err
+		}
+	}
+}
+
+// pick leases a target.
+func (f *forwarding) pick() *fault.Error {
+	in := f.out.In
+	lease, err := f.p.upstream.Pick(in.Context(), in, f.tried...)
+	if err != nil {
+		return fault.As(err)
+	}
+	f.lease = lease
+	return nil
+}
+
+// next leases another target, if one more may be asked. sent says whether the
+// request has reached the one before.
+func (f *forwarding) next(sent bool) bool {
+	retry := &f.p.o.Retry
+	tries := len(f.tried) + 1
+	switch {
+	case retry.Tries > 0 && tries >= retry.Tries,
+		retry.Timeout > 0 && time.Since(f.start) >= retry.Timeout,
+		f.out.In.Context().Err() != nil,
+		sent && !f.body.replayable(),
+		!retry.Budget.spend():
+		return false
+	}
+	f.tried = append(f.tried, f.lease)
+	return f.pick() == nil
+}
+
+// drop is asked by an exchange whether the answer's status is to be dropped for
+// that of another target.
+func (f *forwarding) drop(status int) bool {
+	retry := &f.p.o.Retry
+	return retry.dropped(status) && retry.repeatable(f.out.In) && f.next(true)
+}
+
+// try runs the exchange against the leased target and tells how it did.
+func (f *forwarding) try() (answered, *fault.Error) {
+	lease := f.lease
+	f.out.Out.URL.Host = lease.Host()
+	start := time.Now()
+	answer, err := f.exchange.exchange(f)
+	if err != nil && !err.ClientSide() {
+		err.Target = lease.Addr()
+	}
+	outcome := upstream.Outcome{Status: answer.status, Header: answer.after}
+	if err != nil {
+		outcome.Err = err
+	} else if answer.dropped {
+		outcome.Err = errStatusDropped
+	}
+	lease.Done(outcome)
+	if f.record != nil {
+		f.record.Tries = append(f.record.Tries, result.Try{Target: lease.Addr(), Status: answer.status, Header: answer.after,
+			Total: time.Since(start), Sent: answer.sent, Received: answer.received, Err: outcome.Err})
+	}
+	return answer, err
+}
+
+// errStatusDropped is the failure of a target whose answer was dropped.
+var errStatusDropped = errors.New("answer dropped for that of another target")

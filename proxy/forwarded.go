@@ -1,0 +1,112 @@
+package proxy
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/culvert-go/culvert/internal/client"
+)
+
+// SetXForwarded sets X-Forwarded-For to the client's address, X-Forwarded-Host
+// to the Host that it asked for and X-Forwarded-Proto to "https" or "http".
+//
+// It trusts nothing that the client claimed. Behind proxies that
+// filters.RealIP trusts, X-Forwarded-For lists the client, the trusted proxies
+// that it came through and the connection's other end, and Host and Proto are
+// those that the nearest of them reports.
+func (o *Outbound) SetXForwarded() {
+	values := []string{"", o.In.Host, "http"} // one piece of memory for all three
+	if host, _, err := net.SplitHostPort(o.In.RemoteAddr); err == nil {
+		values[0] = host
+	}
+	if o.In.TLS != nil {
+		values[2] = "https"
+	}
+	if i := client.From(o.In.Context()); i != nil {
+		values[0] = strings.Join(append(i.Via[:len(i.Via):len(i.Via)], values[0]), ", ")
+		override(&values[1], i.Host)
+		override(&values[2], i.Proto)
+	}
+	h := o.Out.Header
+	if values[0] != "" {
+		h["X-Forwarded-For"] = values[0:1:1]
+	}
+	h["X-Forwarded-Host"] = values[1:2:2]
+	h["X-Forwarded-Proto"] = values[2:3:3]
+}
+
+func override(v *string, with string) {
+	if with != "" {
+		*v = with
+	}
+}
+
+// SetForwarded sets the Forwarded field (RFC 7239) with what SetXForwarded says
+// in three: an element for each hop, the client first. It may stand beside it.
+func (o *Outbound) SetForwarded() {
+	host, proto := o.In.Host, "http"
+	if o.In.TLS != nil {
+		proto = "https"
+	}
+	peer := client.Peer(o.In)
+	var b strings.Builder
+	if i := client.From(o.In.Context()); i != nil {
+		override(&host, i.Host)
+		override(&proto, i.Proto)
+		for _, hop := range i.Via {
+			b.WriteString("for=" + forwardedNode(hop) + ", ")
+		}
+	}
+	b.WriteString("for=")
+	if peer.IsValid() {
+		b.WriteString(forwardedNode(peer.String()))
+	} else {
+		b.WriteString("unknown") // RFC 7239 section 6.2
+	}
+	b.WriteString(";host=" + quoted(host) + ";proto=" + proto)
+	o.Out.Header["Forwarded"] = []string{b.String()}
+}
+
+// forwardedNode writes an address as RFC 7239 section 6 wants it: IPv6 in
+// brackets and quotes.
+func forwardedNode(addr string) string {
+	if ip, err := netip.ParseAddr(addr); err == nil && ip.Is6() {
+		return `"[` + addr + `]"`
+	}
+	return addr
+}
+
+// quoted writes a quoted-string (RFC 9110 section 5.6.4); a Host may hold a colon,
+// which a token may not.
+func quoted(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}
+
+// AddVia adds this gateway to the Via field (RFC 9110 section 7.6.3) under a
+// pseudonym, "culvert" for instance. A request whose Via holds it already has
+// come round in a circle; see HasVia.
+func (o *Outbound) AddVia(pseudonym string) {
+	o.Out.Header["Via"] = appendVia(o.Out.Header["Via"], o.In.ProtoMajor, o.In.ProtoMinor, pseudonym)
+}
+
+func appendVia(lines []string, major, minor int, pseudonym string) []string {
+	version := string(rune('0'+major)) + "." + string(rune('0'+minor))
+	if major >= 2 {
+		version = string(rune('0' + major))
+	}
+	return append(lines[:len(lines):len(lines)], version+" "+pseudonym)
+}
+
+// HasVia says whether the pseudonym stands in the Via field of h.
+func HasVia(h http.Header, pseudonym string) bool {
+	for _, line := range h["Via"] {
+		for element := range strings.SplitSeq(line, ",") {
+			if f := strings.Fields(element); len(f) >= 2 && strings.EqualFold(f[1], pseudonym) {
+				return true
+			}
+		}
+	}
+	return false
+}

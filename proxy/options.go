@@ -1,0 +1,151 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/culvert-go/culvert/upstream"
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+// Options configures a Proxy. Only Upstream is needed.
+type Options struct {
+	// Upstream is the group of targets that requests go to. Required.
+	Upstream *upstream.Group
+	// Transport runs the plain exchanges; nil means the upstream's. Upgrades are
+	// always dialled by Upgrades. A transport that tells nothing to
+	// httptrace.ClientTrace gets no second target after a dial error that is not
+	// a *net.OpError.
+	Transport http.RoundTripper
+	// Rewrite changes the outbound request before it is sent, once for each
+	// request, before a target is picked. nil means Outbound.SetXForwarded and
+	// nothing else. It runs after the client's hop-by-hop fields were removed,
+	// so that a client can't name away what it adds.
+	Rewrite func(*Outbound)
+	// RewriteAnswer changes the head of a target's final answer before it is sent
+	// to the client, after its hop-by-hop fields were removed and before the
+	// filters see it. nil means it stays as it is. It is not called for interim
+	// answers and for a 101.
+	RewriteAnswer func(*Answer)
+	// Upgrades forwards upgrades; nil means WebSocket with wsupgrade's defaults,
+	// its same-origin check included, dialled as the upstream dials.
+	Upgrades *wsupgrade.Forwarder
+	// Retry says when another target is asked.
+	Retry Retry
+
+	// Timeout bounds a whole exchange that is no upgrade, all tries included; 0
+	// means no bound.
+	Timeout time.Duration
+	// HeaderTimeout bounds the time that the target may take for the head of its
+	// answer, counted from the last byte of the request. 0 means 60 seconds, a
+	// negative value no bound.
+	HeaderTimeout time.Duration
+	// BodyTimeout bounds the time that the target may take for the next bytes of
+	// its answer's body. 0 means no bound: a watch may be silent for hours.
+	BodyTimeout time.Duration
+	// ReadTimeout bounds the time that the client may take for the next bytes of
+	// its request's body (408). 0 means 60 seconds, a negative value no bound.
+	ReadTimeout time.Duration
+	// WriteTimeout bounds the time that the client may take to accept a piece of
+	// the answer. 0 means 60 seconds, a negative value no bound.
+	WriteTimeout time.Duration
+
+	// RequestBuffer holds a request's body until it has come as a whole, before a
+	// target is asked: a slow client then holds no target, and every body can be
+	// sent again. A body that does not fit is answered with 413. nil streams.
+	RequestBuffer *Buffer
+	// ResponseBuffer reads an answer's body ahead of a slow client, so that the
+	// target is done sooner. What does not fit is read at the client's pace.
+	// An answer with "X-Accel-Buffering: no" is streamed. nil streams all.
+	ResponseBuffer *Buffer
+	// FlushInterval is the longest time that content may wait for more before it
+	// is sent. 0 sends whenever the target pauses, which suits streams and
+	// downloads alike; a negative value sends after each read.
+	FlushInterval time.Duration
+	// RequestTrailer and ResponseTrailer say which trailers are forwarded; nil
+	// means all. See NoTrailers and OnlyTrailers.
+	RequestTrailer, ResponseTrailer func(name string) bool
+
+	// ErrorHandler answers a request that failed before a head was sent. It
+	// must write an answer; Error.Status is the status to use. nil writes the
+	// status and its text. It is not called where the client has gone.
+	ErrorHandler func(http.ResponseWriter, *http.Request, *Error)
+	// OnError is told every failure first, before ErrorHandler or the abort of an
+	// answer of which the head is out. nil means nothing is told.
+	OnError func(*http.Request, *Error)
+}
+
+// Buffer bounds what is held of a body.
+type Buffer struct {
+	// Memory is how many bytes are held in memory; 0 means 64 KiB.
+	Memory int64
+	// Disk is how many more bytes are held in a temporary file; 0 means none.
+	Disk int64
+	// Dir is where the file is made; "" means os.TempDir. The file has no name
+	// while it is in use, where the system allows that.
+	Dir string
+}
+
+const (
+	standardTimeout = 60 * time.Second
+	standardBuffer  = 64 << 10
+)
+
+// withDefaults checks o and fills its defaults in. A time of no bound is 0 after
+// it.
+func (o Options) withDefaults() (Options, error) {
+	if o.Upstream == nil {
+		return o, errors.New("proxy: Options.Upstream is nil")
+	}
+	if o.Timeout < 0 || o.BodyTimeout < 0 {
+		return o, errors.New("proxy: Options.Timeout or Options.BodyTimeout is negative")
+	}
+	var err error
+	if o.Retry, err = o.Retry.withDefaults(); err != nil {
+		return o, err
+	}
+	for _, d := range []*time.Duration{&o.HeaderTimeout, &o.ReadTimeout, &o.WriteTimeout} {
+		*d = timeout(*d)
+	}
+	for name, b := range map[string]**Buffer{"RequestBuffer": &o.RequestBuffer, "ResponseBuffer": &o.ResponseBuffer} {
+		if *b, err = (*b).withDefaults(); err != nil {
+			return o, fmt.Errorf("proxy: Options.%s: %w", name, err)
+		}
+	}
+	if o.Transport == nil {
+		o.Transport = o.Upstream.Transport()
+	}
+	if o.Rewrite == nil {
+		o.Rewrite = (*Outbound).SetXForwarded
+	}
+	if o.ErrorHandler == nil {
+		o.ErrorHandler = writeError
+	}
+	return o, nil
+}
+
+func timeout(d time.Duration) time.Duration {
+	switch {
+	case d == 0:
+		return standardTimeout
+	case d < 0:
+		return 0
+	}
+	return d
+}
+
+func (b *Buffer) withDefaults() (*Buffer, error) {
+	if b == nil {
+		return nil, nil
+	}
+	if b.Memory < 0 || b.Disk < 0 {
+		return nil, errors.New("negative size")
+	}
+	full := *b
+	if full.Memory == 0 {
+		full.Memory = standardBuffer
+	}
+	return &full, nil
+}

@@ -1,0 +1,134 @@
+package proxy
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/fault"
+)
+
+// Retry says when a request goes to another target. Each target is asked at most
+// once, and nobody else is asked once a head was sent to the client.
+//
+// A request that has surely not reached its target (it could not be dialled) may
+// always go to another one. The others may only if they are idempotent (RFC 9110
+// section 9.2.2), carry an Idempotency-Key, or NonIdempotent is set, and if their
+// body can be sent again. The zero value retries what was not sent, nothing else.
+type Retry struct {
+	// Tries bounds how many targets are asked for a request; 0 means all.
+	Tries int
+	// Timeout is the time after which no further target is asked; 0 means none.
+	Timeout time.Duration
+	// Errors retries requests whose target broke off before the head of its
+	// answer, or answered with something that is no head.
+	Errors bool
+	// Timeouts retries requests whose target took longer than HeaderTimeout.
+	Timeouts bool
+	// Statuses are those of answers that are dropped if another target can be
+	// asked, 502 and 503 for instance. If none can, the answer is relayed.
+	Statuses []int
+	// NonIdempotent retries other methods too. Then the same order may be placed
+	// twice.
+	NonIdempotent bool
+	// KeepBody is how many bytes of a request's body are kept in memory to be
+	// sent again; 0 means 64 KiB, a negative number none. What is larger can't
+	// be sent again, unless Options.RequestBuffer holds it.
+	KeepBody int
+	// Budget bounds the retries of all requests together, so that a group that
+	// is overloaded is not finished off by them. nil means no bound. Several
+	// proxies may share one.
+	Budget *RetryBudget
+}
+
+func (r Retry) withDefaults() (Retry, error) {
+	if r.Tries < 0 || r.Timeout < 0 {
+		return r, errors.New("proxy: Retry.Tries or Retry.Timeout is negative")
+	}
+	switch {
+	case !r.Errors && !r.Timeouts && len(r.Statuses) == 0:
+		r.KeepBody = 0 // nobody would send it again
+	case r.KeepBody == 0:
+		r.KeepBody = 64 << 10
+	case r.KeepBody < 0:
+		r.KeepBody = 0
+	}
+	return r, nil
+}
+
+// again says whether the failure allows another target.
+func (r Retry) again(in *http.Request, err *fault.Error) bool {
+	switch {
+	case err.HeadSent || err.ClientSide():
+		return false
+	case !err.Wrote:
+		return err.Kind == fault.Dial || err.Kind == fault.Timeout
+	case err.Kind == fault.Timeout:
+		return r.Timeouts && r.repeatable(in)
+	}
+	return r.Errors && r.repeatable(in)
+}
+
+// repeatable says whether the request may reach two targets.
+func (r Retry) repeatable(in *http.Request) bool {
+	switch in.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return r.NonIdempotent || in.Header["Idempotency-Key"] != nil || in.Header["X-Idempotency-Key"] != nil
+}
+
+func (r Retry) dropped(status int) bool { return slices.Contains(r.Statuses, status) }
+
+// RetryBudget bounds retries by a share of the requests. It is safe for
+// concurrent use.
+type RetryBudget struct {
+	ratio, perSecond float64
+	mu               sync.Mutex
+	tokens           float64
+	last             time.Time
+}
+
+// budgetSeconds is how long a budget saves up.
+const budgetSeconds = 10
+
+// NewRetryBudget returns a budget of ratio retries for each request, 0.2 for one
+// in five, and perSecond more, so that little traffic can be retried too. It
+// saves up for ten seconds.
+func NewRetryBudget(ratio, perSecond float64) (*RetryBudget, error) {
+	if !(ratio >= 0 && ratio <= 1) || !(perSecond >= 0) {
+		return nil, errors.New("proxy: a retry budget needs a ratio from 0 to 1 and perSecond of 0 or more")
+	}
+	return &RetryBudget{ratio: ratio, perSecond: perSecond, tokens: perSecond, last: time.Now()}, nil
+}
+
+// earn is called for each request.
+func (b *RetryBudget) earn() {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	// What requests earn is bounded as if they came at a hundred a second at
+	// least, so that a burst after a quiet time can be retried.
+	b.tokens = min(b.tokens+b.ratio, max(b.perSecond*budgetSeconds, b.ratio*100*budgetSeconds))
+}
+
+// spend takes one retry, if there is one.
+func (b *RetryBudget) spend() bool {
+	if b == nil {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	b.tokens = min(b.tokens+now.Sub(b.last).Seconds()*b.perSecond, max(b.tokens, b.perSecond*budgetSeconds))
+	b.last = now
+	if b.tokens < 1 {
+		return false
+	}
+	b.tokens--
+	return true
+}

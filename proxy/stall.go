@@ -1,0 +1,43 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/fault"
+)
+
+var errBodyStalled = errors.New("the response body came to a halt")
+
+// stallWatch cancels an exchange whose target stops sending its body.
+type stallWatch struct {
+	io.ReadCloser
+	after time.Duration
+	timer *time.Timer
+}
+
+func newStallWatch(body io.ReadCloser, after time.Duration, cancel context.CancelCauseFunc) *stallWatch {
+	timer := time.AfterFunc(after, func() { cancel(errBodyStalled) })
+	timer.Stop()
+	return &stallWatch{body, after, timer}
+}
+
+func (s *stallWatch) Read(p []byte) (int, error) {
+	s.timer.Reset(s.after)
+	defer s.timer.Stop()
+	return s.ReadCloser.Read(p)
+}
+
+// refine tells the timeouts of a body from other failures of it.
+func refine(ctx context.Context, e *fault.Error) *fault.Error {
+	if e == nil || e.Kind != fault.Body && e.Kind != fault.ClientGone {
+		return e
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errBodyStalled), errors.Is(cause, errTotalTimeout):
+		e.Kind, e.Err = fault.Timeout, cause
+	}
+	return e
+}

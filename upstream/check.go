@@ -1,0 +1,200 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Check asks a target at intervals how it is, over the group's transport.
+// Targets count as well until they have failed Fall times.
+type Check struct {
+	// Path is the path, with a query if need be, that is asked for by GET. ""
+	// means that a connection which can be made is enough.
+	Path string
+	// Host is the Host field; "" means the target's address.
+	Host string
+	// Header are further fields.
+	Header http.Header
+	// Healthy says whether a status is a good answer; nil means 200 to 399.
+	Healthy func(status int) bool
+	// Interval is the time between two checks; 0 means 5 seconds.
+	Interval time.Duration
+	// Jitter is the part of the interval by which each wait is longer or shorter
+	// at random, so that gateways do not ask all at once; 0 means 0.1, a
+	// negative number none. The most is 1.
+	Jitter float64
+	// Timeout bounds one check; 0 means 2 seconds.
+	Timeout time.Duration
+	// Rise is how many good checks in a row bring a target back; 0 means 2.
+	Rise int
+	// Fall is how many bad checks in a row take a target out; 0 means 3.
+	Fall int
+	// OnChange is told when a target is taken out (healthy is false, err the
+	// last failure) or brought back. nil means nobody is.
+	OnChange func(addr string, healthy bool, err error)
+}
+
+func (c Check) withDefaults() (Check, error) {
+	switch {
+	case c.Path != "" && !strings.HasPrefix(c.Path, "/"):
+		return c, fmt.Errorf("check: path %q does not begin with /", c.Path)
+	case c.Interval < 0 || c.Timeout < 0:
+		return c, errors.New("check: Interval or Timeout is negative")
+	case c.Rise < 0 || c.Fall < 0:
+		return c, errors.New("check: Rise or Fall is negative")
+	case c.Jitter > 1:
+		return c, fmt.Errorf("check: Jitter %v is over 1", c.Jitter)
+	}
+	set(&c.Interval, 5*time.Second)
+	set(&c.Timeout, 2*time.Second)
+	set(&c.Jitter, 0.1)
+	set(&c.Rise, 2)
+	set(&c.Fall, 3)
+	if c.Jitter < 0 {
+		c.Jitter = 0
+	}
+	if c.Healthy == nil {
+		c.Healthy = func(status int) bool { return status >= 200 && status <= 399 }
+	}
+	return c, nil
+}
+
+// checks are the checkers that run, by address.
+type checks struct {
+	stop map[string]context.CancelFunc
+}
+
+// checkAll starts and stops checkers, so that each address of s has one. The
+// caller holds g.mu.
+func (g *Group) checkAll(s *targets) {
+	if g.o.Check == nil || g.ctx.Err() != nil {
+		return
+	}
+	wanted := map[string]*member{}
+	for _, m := range s.members {
+		if !m.Down {
+			wanted[m.Addr] = m
+		}
+	}
+	for addr, stop := range g.checks.stop {
+		if wanted[addr] == nil {
+			stop()
+			delete(g.checks.stop, addr)
+		}
+	}
+	for addr, m := range wanted {
+		if g.checks.stop[addr] == nil {
+			ctx, cancel := context.WithCancel(g.ctx)
+			g.checks.stop[addr] = cancel
+			g.running.Go(func() { g.check(ctx, m.Addr, m.state) })
+		}
+	}
+}
+
+// check asks one address until ctx ends.
+func (g *Group) check(ctx context.Context, addr string, s *state) {
+	good, bad := 0, 0
+	timer := time.NewTimer(g.pause(true))
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		err := g.probe(ctx, addr)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			good, bad = good+1, 0
+		} else {
+			good, bad = 0, bad+1
+		}
+		switch {
+		case s.sick.Load() && good >= g.o.Check.Rise:
+			g.bringBack(addr, s)
+		case !s.sick.Load() && bad >= g.o.Check.Fall:
+			s.checked.Store(now())
+			s.sick.Store(true)
+			g.tellChange(addr, false, err)
+		}
+		timer.Reset(g.pause(false))
+	}
+}
+
+// pause is the time to the next check. The first ones are spread over the
+// interval.
+func (g *Group) pause(first bool) time.Duration {
+	c := g.o.Check
+	if first {
+		return time.Duration(rand.Float64() * c.Jitter * float64(c.Interval))
+	}
+	return time.Duration(float64(c.Interval) * (1 + c.Jitter*(2*rand.Float64()-1)))
+}
+
+func (g *Group) bringBack(addr string, s *state) {
+	if m := s.current.Load(); m != nil {
+		m.recover()
+	}
+	s.fails.Store(0)
+	s.sick.Store(false)
+	g.queue.wake()
+	g.tellChange(addr, true, nil)
+}
+
+func (g *Group) tellChange(addr string, healthy bool, err error) {
+	if f := g.o.Check.OnChange; f != nil {
+		f(addr, healthy, err)
+	}
+}
+
+// maxProbeBody bounds what is read of a check's answer, to keep its connection.
+const maxProbeBody = 64 << 10
+
+// probe asks once.
+func (g *Group) probe(ctx context.Context, addr string) error {
+	c := g.o.Check
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	if c.Path == "" {
+		return g.probeDial(ctx, addr)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, g.o.Scheme+"://"+hostOf(addr)+c.Path, nil)
+	if err != nil {
+		return err
+	}
+	for name, values := range c.Header {
+		r.Header[name] = values
+	}
+	r.Host = c.Host
+	resp, err := g.transport.RoundTrip(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, maxProbeBody)
+	if !c.Healthy(resp.StatusCode) {
+		return fmt.Errorf("status %d", resp.StatusCode)
+	}
+	return nil
+}
+
+func (g *Group) probeDial(ctx context.Context, addr string) error {
+	host := hostOf(addr)
+	if host != addr {
+		host = net.JoinHostPort(host, "0")
+	}
+	conn, err := g.Dial(ctx, "tcp", host)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}

@@ -1,0 +1,169 @@
+package upstream_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// probed is a Transport that answers checks, and notes them.
+type probed struct {
+	mu     sync.Mutex
+	status map[string]int // by host; 0 is an error
+	asked  []string
+}
+
+func (p *probed) RoundTrip(r *http.Request) (*http.Response, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	host, _, _ := strings.Cut(r.URL.Host, ":")
+	p.asked = append(p.asked, r.Method+" "+r.URL.String()+" "+r.Host+" "+r.Header.Get("X-Check"))
+	if p.status[host] == 0 {
+		return nil, errors.New("refused")
+	}
+	return &http.Response{StatusCode: p.status[host], Header: http.Header{}, Body: io.NopCloser(strings.NewReader("ok"))}, nil
+}
+
+func (p *probed) set(host string, status int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status[host] = status
+}
+
+// Fall bad checks in a row take a target out, Rise good ones bring it back.
+func TestCheck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		probes := &probed{status: map[string]int{"a": 200, "b": 204}}
+		var changes []string
+		p := over(t, upstream.Options{Transport: probes, Check: &upstream.Check{
+			Path: "/healthz?deep=1", Host: "health.example", Header: http.Header{"X-Check": {"yes"}}, Jitter: -1,
+			OnChange: func(addr string, healthy bool, err error) {
+				changes = append(changes, fmt.Sprint(addr, " ", healthy, " ", err))
+			},
+		}}, addrs("a b")...)
+		step := func(want string) {
+			t.Helper()
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			p.want(want)
+		}
+		synctest.Wait() // the first checks
+		if got := probes.asked[0]; got != "GET http://"+got[11:12]+":1/healthz?deep=1 health.example yes" {
+			t.Errorf("asked %q", got)
+		}
+		p.want("a b a b")
+		probes.set("a", 500)
+		step("a b a b")
+		step("a b a b")
+		step("b b b b")
+		probes.set("a", 0)
+		step("b b b b")
+		probes.set("a", 302)
+		step("b b b b")
+		step("a b a b")
+		if want := "[a:1 false status 500 a:1 true <nil>]"; fmt.Sprint(changes) != want {
+			t.Errorf("told %v, want %s", changes, want)
+		}
+	})
+}
+
+// Checks follow the set and end with the group.
+func TestChecksFollowTheSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		probes := &probed{status: map[string]int{"a": 200, "b": 200, "c": 200}}
+		p := over(t, upstream.Options{Transport: probes, Check: &upstream.Check{Path: "/", Jitter: -1}}, addrs("a b")...)
+		time.Sleep(time.Second) // between two checks
+		round := func(want string) {
+			t.Helper()
+			probes.forget()
+			time.Sleep(5 * time.Second)
+			if got := fmt.Sprint(probes.hosts()); got != want {
+				t.Errorf("checked %s, want %s", got, want)
+			}
+		}
+		round("map[a:true b:true]")
+		if err := p.g.Set(addrs("b c")...); err != nil {
+			t.Fatal(err)
+		}
+		round("map[b:true c:true]")
+		p.g.Close()
+		round("map[]")
+	})
+}
+
+func (p *probed) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = nil
+}
+
+func (p *probed) hosts() map[string]bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	seen := map[string]bool{}
+	for _, line := range p.asked {
+		seen[strings.TrimPrefix(strings.Fields(line)[1], "http://")[:1]] = true
+	}
+	return seen
+}
+
+// A target that never answers a check is out after its timeouts.
+func TestCheckTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := roundTripper(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		p := over(t, upstream.Options{Transport: hang, Check: &upstream.Check{Path: "/", Interval: time.Second, Jitter: -1, Fall: 1, Timeout: 3 * time.Second}}, addrs("a b")...)
+		time.Sleep(3*time.Second - 1)
+		p.want("a b")
+		time.Sleep(2 * time.Nanosecond)
+		synctest.Wait()
+		p.want("- -")
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Without a path a connection is enough.
+func TestCheckByConnection(t *testing.T) {
+	leaktest.Check(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := make(chan string, 8)
+	o := upstream.Options{Check: &upstream.Check{Interval: 5 * time.Millisecond, OnChange: func(addr string, healthy bool, err error) {
+		changed <- fmt.Sprint(healthy, err != nil)
+	}}}
+	newGroup(t, o, upstream.Target{Addr: l.Addr().String()}, upstream.Target{Addr: "a:1", Down: true})
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	l.Close()
+	if got := wiretest.Await(t, changed, "the target to be taken out"); got != "false true" {
+		t.Errorf("told %s", got)
+	}
+	if l, err = net.Listen("tcp", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if got := wiretest.Await(t, changed, "the target to come back"); got != "true false" {
+		t.Errorf("told %s", got)
+	}
+}

@@ -1,0 +1,211 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// DNSOptions configures DNS and SRV.
+type DNSOptions struct {
+	// Target is the template of each target; its Addr is overwritten, and by SRV
+	// its Weight and Backup too.
+	Target Target
+	// MinInterval and MaxInterval bound the time to the next lookup, which is the
+	// least TTL of the answer's records, or MinInterval where nobody says one
+	// (the hosts file). 0 means 1 second and 5 minutes. After a failed lookup the
+	// next one comes after MinInterval.
+	MinInterval, MaxInterval time.Duration
+	// Resolver looks names up; nil means one like net.DefaultResolver. Its
+	// PreferGo decides whether TTLs can be seen.
+	Resolver *net.Resolver
+	// OnError is told of failed lookups, and of answers that the group refused;
+	// the group keeps its targets then. nil means nobody is.
+	OnError func(error)
+}
+
+// DNS is a Source of one target for each address of addr's host, "host:port".
+func DNS(addr string, o DNSOptions) (Source, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("upstream: DNS: %w", err)
+	}
+	if host == "" || port == "" {
+		return nil, fmt.Errorf("upstream: DNS %q: host and port are both needed", addr)
+	}
+	return newLookups(o, func(ctx context.Context, r *net.Resolver) ([]Target, error) {
+		ips, err := r.LookupNetIP(ctx, "ip", host)
+		if err != nil {
+			return nil, err
+		}
+		list := make([]Target, len(ips))
+		for i, ip := range ips {
+			list[i] = o.Target
+			list[i].Addr = net.JoinHostPort(ip.Unmap().String(), port)
+		}
+		return list, nil
+	})
+}
+
+// SRV is a Source of the targets of name's SRV records (RFC 2782). Those of the
+// best priority are asked, by their weights; the others are backups.
+func SRV(name string, o DNSOptions) (Source, error) {
+	if name == "" {
+		return nil, fmt.Errorf("upstream: SRV: no name")
+	}
+	return newLookups(o, func(ctx context.Context, r *net.Resolver) ([]Target, error) {
+		_, records, err := r.LookupSRV(ctx, "", "", name)
+		if err != nil {
+			return nil, err
+		}
+		list := make([]Target, len(records))
+		for i, record := range records {
+			list[i] = o.Target
+			list[i].Addr = net.JoinHostPort(strings.TrimSuffix(record.Target, "."), strconv.Itoa(int(record.Port)))
+			list[i].Weight = int(record.Weight)
+			list[i].Backup = record.Priority > records[0].Priority // sorted by it
+		}
+		return list, nil
+	})
+}
+
+// lookups is a Source that looks up again and again.
+type lookups struct {
+	o      DNSOptions
+	lookup func(context.Context, *net.Resolver) ([]Target, error)
+}
+
+func newLookups(o DNSOptions, lookup func(context.Context, *net.Resolver) ([]Target, error)) (Source, error) {
+	set(&o.MinInterval, time.Second)
+	set(&o.MaxInterval, 5*time.Minute)
+	if o.MinInterval < 0 || o.MaxInterval < o.MinInterval {
+		return nil, fmt.Errorf("upstream: DNS: intervals from %v to %v", o.MinInterval, o.MaxInterval)
+	}
+	if o.OnError == nil {
+		o.OnError = func(error) {}
+	}
+	return &lookups{o, lookup}, nil
+}
+
+// Watch looks up until ctx ends.
+func (l *lookups) Watch(ctx context.Context, set func(...Target) error) {
+	var last []Target
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		list, ttl, err := l.once(ctx)
+		if err == nil && !slices.Equal(list, last) {
+			if err = set(list...); err == nil {
+				last = list
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			l.o.OnError(err)
+			ttl = l.o.MinInterval
+		}
+		timer.Reset(min(max(ttl, l.o.MinInterval), l.o.MaxInterval))
+	}
+}
+
+// once looks up and returns how long the answer is good for, 0 if nobody knows.
+func (l *lookups) once(ctx context.Context) ([]Target, time.Duration, error) {
+	var ttl leastTTL
+	list, err := l.lookup(ctx, ttl.resolver(l.o.Resolver))
+	if err != nil {
+		return nil, 0, err
+	}
+	slices.SortStableFunc(list, func(a, b Target) int { return strings.Compare(a.Addr, b.Addr) })
+	return list, ttl.get(), nil
+}
+
+// leastTTL watches the answers that a resolver reads: net.Resolver itself tells
+// nothing of their TTLs.
+type leastTTL struct {
+	mu   sync.Mutex
+	ttl  time.Duration
+	seen bool
+}
+
+// resolver returns one like r whose answers are watched.
+func (t *leastTTL) resolver(r *net.Resolver) *net.Resolver {
+	watched := &net.Resolver{PreferGo: true}
+	dial := (&net.Dialer{}).DialContext
+	if r != nil {
+		watched.PreferGo, watched.StrictErrors = r.PreferGo, r.StrictErrors
+		if r.Dial != nil {
+			dial = r.Dial
+		}
+	}
+	watched.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		if packets, ok := conn.(net.PacketConn); ok { // the resolver asks for this
+			return &watchedPackets{watchedConn{conn, t}, packets}, nil
+		}
+		return &watchedConn{conn, t}, nil
+	}
+	return watched
+}
+
+func (t *leastTTL) get() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ttl
+}
+
+// see notes the TTLs of a message; what is none, or half of one, tells nothing.
+func (t *leastTTL) see(message []byte) {
+	var p dnsmessage.Parser
+	if _, err := p.Start(message); err != nil || p.SkipAllQuestions() != nil {
+		return
+	}
+	for {
+		h, err := p.AnswerHeader()
+		if err != nil || p.SkipAnswer() != nil {
+			return
+		}
+		ttl := time.Duration(h.TTL) * time.Second
+		t.mu.Lock()
+		if !t.seen || ttl < t.ttl {
+			t.seen, t.ttl = true, ttl
+		}
+		t.mu.Unlock()
+	}
+}
+
+type watchedConn struct {
+	net.Conn
+	t *leastTTL
+}
+
+func (c *watchedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.t.see(p[:n])
+	return n, err
+}
+
+type watchedPackets struct {
+	watchedConn
+	packets net.PacketConn
+}
+
+func (c *watchedPackets) ReadFrom(p []byte) (int, net.Addr, error) { return c.packets.ReadFrom(p) }
+
+func (c *watchedPackets) WriteTo(p []byte, a net.Addr) (int, error) { return c.packets.WriteTo(p, a) }

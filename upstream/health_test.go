@@ -1,0 +1,282 @@
+package upstream_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// A target that fails MaxFails times is left out for FailTimeout, then gets one
+// request to prove itself.
+func TestFailTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := over(t, upstream.Options{}, upstream.Target{Addr: "a:1", MaxFails: 2, FailTimeout: 5 * time.Second}, upstream.Target{Addr: "b:1"})
+		for i, step := range []struct {
+			broken bool
+			after  time.Duration
+			want   string
+		}{
+			{true, 0, "a b a b b b"},               // two failures, then out
+			{true, 5 * time.Second, "b b b b b b"}, // not yet
+			{true, time.Nanosecond, "a b b b b b"}, // one try, in vain
+			{true, 4 * time.Second, "b b b b b b"},
+			{false, 1*time.Second + time.Nanosecond, "a b a b a b"}, // back
+		} {
+			time.Sleep(step.after)
+			p.broken["a"] = step.broken
+			if got := p.ask(6); got != step.want {
+				t.Errorf("step %d: asked %q, want %q", i, got, step.want)
+			}
+		}
+	})
+}
+
+// While the one try of a failing target runs, nobody else is sent there.
+func TestOneTryAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := over(t, upstream.Options{Balance: upstream.First()}, addrs("a b")...)
+		p.broken["a"] = true
+		p.ask(1)
+		time.Sleep(10*time.Second + 1)
+		try := p.lease()
+		if name(try) != "a" {
+			t.Fatalf("leased %s", name(try))
+		}
+		p.want("b b b")
+		try.Done(upstream.Outcome{Status: 200})
+		p.broken["a"] = false
+		p.want("a a")
+	})
+}
+
+func TestHealthRules(t *testing.T) {
+	t.Run("MaxFails below 0 never leaves a target out", func(t *testing.T) {
+		p := over(t, upstream.Options{}, upstream.Target{Addr: "a:1", MaxFails: -1}, upstream.Target{Addr: "b:1"})
+		p.broken["a"] = true
+		p.want("a b a b a b")
+	})
+	t.Run("nor is the only target", func(t *testing.T) {
+		p := over(t, upstream.Options{}, addrs("a")...)
+		p.broken["a"] = true
+		p.want("a a a")
+	})
+	t.Run("backups stand in for failing targets", func(t *testing.T) {
+		p := over(t, upstream.Options{}, upstream.Target{Addr: "a:1"}, upstream.Target{Addr: "b:1", Backup: true})
+		p.broken["a"] = true
+		p.want("a b b b")
+	})
+	t.Run("with all failing there is none", func(t *testing.T) {
+		p := over(t, upstream.Options{}, addrs("a b")...)
+		p.broken["a"], p.broken["b"] = true, true
+		p.want("a b - -")
+		_, err := p.g.Pick(t.Context(), request())
+		refused(t, err, fault.NoTarget, "no target can be asked")
+	})
+	t.Run("the client's faults don't count", func(t *testing.T) {
+		p := over(t, upstream.Options{}, addrs("a b")...)
+		for range 4 {
+			p.lease().Done(upstream.Outcome{Err: &fault.Error{Kind: fault.ClientGone}})
+		}
+		p.want("a b a b")
+	})
+}
+
+// Statuses and slow answers count as failures where that is asked for.
+func TestPassiveRules(t *testing.T) {
+	p := over(t, upstream.Options{FailStatuses: []int{500, 503}}, addrs("a b")...)
+	p.status["a"] = 503
+	p.want("a b b b")
+
+	p = over(t, upstream.Options{FailLatency: time.Second}, addrs("a b")...)
+	p.lease().Done(upstream.Outcome{Status: 200, Header: time.Second})
+	p.want("b b b")
+}
+
+// What is known of an address outlives the set that it was in.
+func TestHealthOutlivesTheSet(t *testing.T) {
+	p := over(t, upstream.Options{}, addrs("a b c")...)
+	p.broken["a"] = true
+	p.ask(3)
+	for _, list := range []string{"b c", "a b c"} {
+		if err := p.g.Set(addrs(list)...); err != nil {
+			t.Fatal(err)
+		}
+		p.want("b c b c")
+	}
+	held := p.lease()
+	if err := p.g.Set(addrs("a c")...); err != nil {
+		t.Fatal(err)
+	}
+	held.Done(upstream.Outcome{Status: 200})
+	for s := range p.g.Targets() {
+		if s.InFlight != 0 || s.Healthy != (s.Target.Addr == "c:1") {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// A target that comes back gets its full share with time alone.
+func TestSlowStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := over(t, upstream.Options{SlowStart: 100 * time.Second}, addrs("a b")...)
+		p.broken["a"] = true
+		p.ask(1)
+		p.broken["a"] = false
+		time.Sleep(10*time.Second + 1)
+		p.want("a") // its try
+		share := func() int { return strings.Count(p.ask(1000), "a") }
+		if n := share(); n > 20 {
+			t.Errorf("at once it got %d of 1000", n)
+		}
+		time.Sleep(50 * time.Second)
+		if n := share(); n < 250 || n > 400 {
+			t.Errorf("half way it got %d of 1000", n)
+		}
+		time.Sleep(50 * time.Second)
+		if n := share(); n != 500 {
+			t.Errorf("in the end it got %d of 1000", n)
+		}
+	})
+}
+
+// Where all are in their slow start, all are asked.
+func TestSlowStartOfAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := over(t, upstream.Options{SlowStart: time.Hour}, addrs("a b")...)
+		p.broken["a"], p.broken["b"] = true, true
+		p.ask(2)
+		time.Sleep(10*time.Second + 1)
+		p.broken["a"], p.broken["b"] = false, false
+		if got := p.ask(100); strings.Contains(got, "-") {
+			t.Errorf("asked %q", got)
+		}
+	})
+}
+
+func TestMaxConnsWithoutQueue(t *testing.T) {
+	p := over(t, upstream.Options{RetryAfter: 3 * time.Second}, upstream.Target{Addr: "a:1", MaxConns: 1}, upstream.Target{Addr: "b:1", MaxConns: 2})
+	var held []upstream.Lease
+	got := ""
+	for range 3 {
+		held = append(held, p.lease())
+		got += name(held[len(held)-1])
+	}
+	if got != "abb" {
+		t.Errorf("leased %s", got)
+	}
+	_, err := p.g.Pick(t.Context(), request())
+	refused(t, err, fault.Busy, "every target has its MaxConns")
+	if e := fault.As(err); e.RetryAfter != 3*time.Second {
+		t.Errorf("RetryAfter %v", e.RetryAfter)
+	}
+	held[0].Done(upstream.Outcome{Status: 200})
+	p.want("a a")
+}
+
+// Who waits gets a target in the order of coming, and nobody passes.
+func TestQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := over(t, upstream.Options{Queue: 2}, upstream.Target{Addr: "a:1", MaxConns: 1})
+		held := p.lease()
+		served := make(chan int, 3)
+		for i := range 2 {
+			go func() {
+				l := p.lease()
+				served <- i
+				time.Sleep(time.Second)
+				l.Done(upstream.Outcome{Status: 200})
+			}()
+			synctest.Wait()
+		}
+		if n := p.g.Waiting(); n != 2 {
+			t.Errorf("%d wait", n)
+		}
+		_, err := p.g.Pick(t.Context(), request())
+		refused(t, err, fault.Busy, "every target has its MaxConns")
+		held.Done(upstream.Outcome{Status: 200})
+		synctest.Wait()
+		go func() {
+			p.lease().Done(upstream.Outcome{Status: 200})
+			served <- 2
+		}()
+		for want := range 3 {
+			if got := <-served; got != want {
+				t.Errorf("served %d, want %d", got, want)
+			}
+		}
+		synctest.Wait()
+		if p.g.Waiting() != 0 || p.g.InFlight() != 0 {
+			t.Errorf("%d wait, %d in flight", p.g.Waiting(), p.g.InFlight())
+		}
+	})
+}
+
+func TestQueueTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := over(t, upstream.Options{Queue: 2, QueueTimeout: 5 * time.Second}, upstream.Target{Addr: "a:1", MaxConns: 1})
+		held := p.lease()
+		start := time.Now()
+		_, err := p.g.Pick(t.Context(), request())
+		refused(t, err, fault.Busy, "no target became free in time")
+		if waited := time.Since(start); waited != 5*time.Second {
+			t.Errorf("waited %v", waited)
+		}
+		held.Done(upstream.Outcome{Status: 200})
+		p.want("a a")
+	})
+}
+
+// A failed target is nothing to wait for, also not in the middle of the wait.
+func TestQueueOfFailing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := over(t, upstream.Options{Queue: 2}, upstream.Target{Addr: "a:1", MaxConns: 1}, upstream.Target{Addr: "b:1", Down: true})
+		held := p.lease()
+		failed := make(chan error)
+		go func() {
+			_, err := p.g.Pick(t.Context(), request())
+			failed <- err
+		}()
+		synctest.Wait()
+		held.Done(upstream.Outcome{Err: errors.New("broken")})
+		refused(t, <-failed, fault.NoTarget, "no target can be asked")
+	})
+}
+
+func TestMaxInFlight(t *testing.T) {
+	p := over(t, upstream.Options{MaxInFlight: 2}, addrs("a b")...)
+	a, b := p.lease(), p.lease()
+	_, err := p.g.Pick(t.Context(), request())
+	refused(t, err, fault.Busy, "too many requests in flight")
+	a.Done(upstream.Outcome{Status: 200})
+	p.want("a")
+	b.Done(upstream.Outcome{Status: 200})
+}
+
+func TestDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := over(t, upstream.Options{}, addrs("a b")...)
+		held := p.lease()
+		drained := make(chan error, 1)
+		go func() { drained <- p.g.Drain(t.Context()) }()
+		synctest.Wait()
+		_, err := p.g.Pick(t.Context(), request())
+		refused(t, err, fault.Busy, "draining")
+		select {
+		case err := <-drained:
+			t.Fatalf("drained with a request in flight: %v", err)
+		default:
+		}
+		held.Done(upstream.Outcome{Status: 200})
+		if err := <-drained; err != nil {
+			t.Error(err)
+		}
+		if err := p.g.Drain(t.Context()); err != nil {
+			t.Errorf("a second drain: %v", err)
+		}
+	})
+}

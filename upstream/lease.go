@@ -1,0 +1,100 @@
+package upstream
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/fault"
+)
+
+// Lease is a target that was picked for a request. Its holder must call Done when
+// the exchange, or its tunnel, has ended.
+type Lease struct {
+	g *Group
+	m *member
+}
+
+// Pick picks a target for r that is not among tried, the leases that r had
+// before. It waits in the queue, if there is one, where all targets have their
+// MaxConns. ctx bounds that.
+//
+// An error is a *fault.Error, which package proxy offers as Error: NoTarget if
+// nobody can be asked, Busy if nobody may be for now.
+func (g *Group) Pick(ctx context.Context, r *http.Request, tried ...Lease) (Lease, error) {
+	n, open := g.gate.Enter()
+	if !open {
+		return Lease{}, g.fault(fault.Busy, "draining")
+	}
+	if g.o.MaxInFlight > 0 && n > int64(g.o.MaxInFlight) {
+		g.gate.Leave()
+		return Lease{}, g.fault(fault.Busy, "too many requests in flight")
+	}
+	q := query{r: r, tried: tried}
+	var m *member
+	if g.queue.length.Load() == 0 {
+		m = g.set.Load().pick(q)
+	}
+	if m == nil {
+		var err error
+		if m, err = g.wait(ctx, q); err != nil {
+			g.gate.Leave()
+			return Lease{}, err
+		}
+	}
+	return Lease{g, m}, nil
+}
+
+// Addr returns the target's address, as its Target has it.
+func (l Lease) Addr() string { return l.m.Addr }
+
+// Host returns what to put into a URL to reach the target through the group's
+// transport: the address, or a name that stands for a unix socket.
+func (l Lease) Host() string { return l.m.host }
+
+// Cookie returns the cookie by which the client comes back to the target (Sticky);
+// nil if none is needed.
+func (l Lease) Cookie(r *http.Request) *http.Cookie {
+	if c, ok := l.m.picker.(cookieGiver); ok {
+		return c.cookie(r, l.m)
+	}
+	return nil
+}
+
+// Outcome is what an exchange has told about its target.
+type Outcome struct {
+	// Status is the status of the answer, 0 if there was none.
+	Status int
+	// Header is the time to the answer's head.
+	Header time.Duration
+	// Err says why the exchange failed. A *fault.Error that is the client's fault
+	// says nothing about the target.
+	Err error
+}
+
+// Done gives the target back and counts the outcome for its health.
+func (l Lease) Done(o Outcome) {
+	switch {
+	case l.g.failure(o):
+		l.m.failed()
+	case o.Err == nil:
+		l.m.succeeded()
+	}
+	l.m.inFlight.Add(-1)
+	if m := l.m.current.Load(); m != nil {
+		if p, ok := m.picker.(releaser); ok {
+			p.released(m)
+		}
+	}
+	l.g.gate.Leave()
+	l.g.queue.wake()
+}
+
+func (g *Group) failure(o Outcome) bool {
+	if o.Err != nil {
+		e := fault.As(o.Err)
+		return e == nil || !e.ClientSide()
+	}
+	return slices.Contains(g.o.FailStatuses, o.Status) || g.o.FailLatency > 0 && o.Header >= g.o.FailLatency
+}

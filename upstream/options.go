@@ -1,0 +1,159 @@
+package upstream
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Protocol is what a group's targets speak.
+type Protocol int
+
+const (
+	// HTTP1 is HTTP/1.1.
+	HTTP1 Protocol = iota
+	// HTTP2 is HTTP/2 by ALPN where the target offers it, else HTTP/1.1. It needs
+	// https.
+	HTTP2
+	// H2C is HTTP/2 without TLS, by prior knowledge (RFC 9113 section 3.3). It
+	// needs http.
+	H2C
+)
+
+// Options configures a Group. The zero value is a round robin over cleartext
+// HTTP/1.1.
+type Options struct {
+	// Name stands in errors and records where no target was chosen.
+	Name string
+	// Scheme is "http" or "https"; "" means "http".
+	Scheme string
+	// Balance picks among the targets; nil means RoundRobin.
+	Balance Balance
+	// Source delivers the targets, at the beginning and whenever they change, in
+	// place of those given to New. nil means that they change with Group.Set
+	// alone.
+	Source Source
+
+	// FailStatuses are statuses that count as failures of the target, as errors
+	// do (Target.MaxFails). nil means none.
+	FailStatuses []int
+	// FailLatency is the time to an answer's head from which on the answer counts
+	// as a failure. 0 means no bound.
+	FailLatency time.Duration
+	// Check asks each target at intervals how it is; nil means nobody asks.
+	Check *Check
+	// SlowStart is the time over which a target that has come back is given its
+	// full share of the requests; 0 means at once.
+	SlowStart time.Duration
+
+	// MaxInFlight bounds the requests and tunnels of the whole group; 0 means no
+	// bound. More are refused (503).
+	MaxInFlight int
+	// Queue is how many requests may wait when every target has its MaxConns; 0
+	// means none: they are refused (503).
+	Queue int
+	// QueueTimeout bounds the wait; 0 means 10 seconds.
+	QueueTimeout time.Duration
+	// RetryAfter is what a refused client is told; 0 means one second.
+	RetryAfter time.Duration
+
+	// Transport runs the exchanges. nil means an http.Transport of the group's
+	// own, which adds nothing to a request (no compression) and takes no proxy
+	// from the environment; what follows is for that one.
+	Transport http.RoundTripper
+	// Protocol is what the targets speak.
+	Protocol Protocol
+	// TLSConfig is for https targets: client certificates, server name, roots.
+	// nil verifies the target's certificate against the system's roots and the
+	// host of its address.
+	TLSConfig *tls.Config
+	// DialTimeout bounds the dialling of one target; 0 means 10 seconds.
+	DialTimeout time.Duration
+	// MaxIdleConns bounds the idle connections that are kept for each target; 0
+	// means 128.
+	MaxIdleConns int
+	// IdleTimeout is how long an idle connection is kept; 0 means 60 seconds.
+	IdleTimeout time.Duration
+	// MaxConnAge and MaxConnRequests end a connection with the first request
+	// that it is too old for, or that is its last; 0 means no bound.
+	MaxConnAge      time.Duration
+	MaxConnRequests int
+	// MaxHeaderBytes bounds the head of an answer, interim heads included; 0
+	// means 64 KiB.
+	MaxHeaderBytes int64
+}
+
+// withDefaults checks o and fills its defaults in.
+func (o Options) withDefaults() (Options, error) {
+	if err := o.checkNumbers(); err != nil {
+		return o, err
+	}
+	if err := o.checkProtocol(); err != nil {
+		return o, err
+	}
+	set(&o.Scheme, "http")
+	set(&o.Balance, RoundRobin())
+	set(&o.QueueTimeout, 10*time.Second)
+	set(&o.RetryAfter, time.Second)
+	set(&o.DialTimeout, 10*time.Second)
+	set(&o.MaxIdleConns, 128)
+	set(&o.IdleTimeout, time.Minute)
+	set(&o.MaxHeaderBytes, 64<<10)
+	if o.Check != nil {
+		check, err := o.Check.withDefaults()
+		if err != nil {
+			return o, err
+		}
+		o.Check = &check
+	}
+	return o, nil
+}
+
+// set gives *v its default.
+func set[T comparable](v *T, standard T) {
+	var zero T
+	if *v == zero {
+		*v = standard
+	}
+}
+
+func (o Options) checkNumbers() error {
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
+		{"FailLatency", int64(o.FailLatency)},
+		{"SlowStart", int64(o.SlowStart)},
+		{"MaxInFlight", int64(o.MaxInFlight)},
+		{"Queue", int64(o.Queue)},
+		{"QueueTimeout", int64(o.QueueTimeout)},
+		{"RetryAfter", int64(o.RetryAfter)},
+		{"DialTimeout", int64(o.DialTimeout)},
+		{"MaxIdleConns", int64(o.MaxIdleConns)},
+		{"IdleTimeout", int64(o.IdleTimeout)},
+		{"MaxConnAge", int64(o.MaxConnAge)},
+		{"MaxConnRequests", int64(o.MaxConnRequests)},
+		{"MaxHeaderBytes", o.MaxHeaderBytes},
+	} {
+		if n.value < 0 {
+			return fmt.Errorf("%s is negative", n.name)
+		}
+	}
+	return nil
+}
+
+func (o Options) checkProtocol() error {
+	switch {
+	case o.Scheme != "" && o.Scheme != "http" && o.Scheme != "https":
+		return fmt.Errorf("scheme %q is neither http nor https", o.Scheme)
+	case o.Protocol < HTTP1 || o.Protocol > H2C:
+		return fmt.Errorf("unknown protocol %d", o.Protocol)
+	case o.Protocol == HTTP2 && o.Scheme != "https":
+		return errors.New("HTTP2 needs the scheme https; cleartext HTTP/2 is H2C")
+	case o.Protocol == H2C && o.Scheme == "https":
+		return errors.New("H2C needs the scheme http; HTTP/2 over TLS is HTTP2")
+	}
+	return nil
+}

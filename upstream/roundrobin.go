@@ -1,0 +1,103 @@
+package upstream
+
+import "sync/atomic"
+
+// RoundRobin lets targets take turns by weight, in the order of nginx's smooth
+// weighted round robin: weights 5, 1, 1 give a a b a c a a. The place of a target
+// that can't be asked goes to the one after it.
+func RoundRobin() Balance { return roundRobin{} }
+
+type roundRobin struct{}
+
+func (roundRobin) check([]Target) error { return nil }
+
+func (roundRobin) over(members []*member) picker { return newTurns(members) }
+
+// turns is a period of the round robin that goes round and round, so that a pick
+// costs the same whatever the number of targets.
+type turns struct {
+	order []*member
+	next  atomic.Uint64
+}
+
+func newTurns(members []*member) *turns {
+	var up []*member
+	for _, m := range members {
+		if !m.Down {
+			up = append(up, m)
+		}
+	}
+	return &turns{order: smooth(up)}
+}
+
+func (t *turns) pick(q query) *member {
+	n := uint64(len(t.order))
+	if n == 0 {
+		return nil
+	}
+	at := t.next.Add(1) - 1
+	for skipped := range n {
+		if m := t.order[(at+skipped)%n]; q.claim(m) {
+			if skipped > 0 {
+				t.next.Add(skipped)
+			}
+			return m
+		}
+	}
+	return nil
+}
+
+// maxPeriod bounds the steps that a period takes to be made. Above it weights are
+// rounded.
+const maxPeriod = 1 << 24
+
+// smooth makes one period of the smooth weighted round robin: at each step every
+// target gains its weight, and the one with the most is picked and pays the
+// total (ngx_http_upstream_get_peer).
+func smooth(members []*member) []*member {
+	weights, total := shares(members)
+	current := make([]int, len(members))
+	order := make([]*member, 0, total)
+	for range total {
+		best := 0
+		for i, w := range weights {
+			current[i] += w
+			if current[i] > current[best] {
+				best = i
+			}
+		}
+		current[best] -= total
+		order = append(order, members[best])
+	}
+	return order
+}
+
+// shares reduces the weights to the least ones with the same ratios, or with
+// nearly the same where the period would become too long.
+func shares(members []*member) (weights []int, total int) {
+	divisor := 0
+	for _, m := range members {
+		divisor = gcd(divisor, m.Weight)
+		total += m.Weight
+	}
+	if len(members) == 0 {
+		return nil, 0
+	}
+	if most := max(len(members), maxPeriod/len(members)); total/divisor > most {
+		divisor = (total + most - 1) / most
+	}
+	total = 0
+	for _, m := range members {
+		w := max(1, m.Weight/divisor)
+		weights = append(weights, w)
+		total += w
+	}
+	return weights, total
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}

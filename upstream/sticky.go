@@ -1,0 +1,132 @@
+package upstream
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// StickyOptions configures Sticky. The zero value is a session cookie "culvert"
+// for the whole site over a round robin.
+type StickyOptions struct {
+	// Name is the cookie's name; "" means "culvert".
+	Name string
+	// Secret signs what the cookie says (HMAC-SHA256), so that a client can
+	// neither tell a target's address from it nor choose a target. Without it
+	// the value is a hash of the address, which who knows the address can
+	// make. Gateways that share clients need the same one.
+	Secret []byte
+	// Path is the cookie's path; "" means "/".
+	Path string
+	// Domain is the cookie's domain; "" means the host that was asked.
+	Domain string
+	// MaxAge is the cookie's life; 0 means until the browser ends.
+	MaxAge time.Duration
+	// Insecure leaves the Secure attribute away from cookies that go out over
+	// TLS. Over cleartext it is never set.
+	Insecure bool
+	// SameSite is the cookie's SameSite attribute; 0 means Lax.
+	SameSite http.SameSite
+	// Otherwise picks for who has no cookie, or one of a target that can't be
+	// asked; nil means RoundRobin.
+	Otherwise Balance
+}
+
+// Sticky keeps a client with its target by a cookie, which is HttpOnly. The
+// cookie is in Lease.Cookie; package proxy sends it.
+func Sticky(o StickyOptions) Balance {
+	if o.Name == "" {
+		o.Name = "culvert"
+	}
+	if o.Path == "" {
+		o.Path = "/"
+	}
+	if o.SameSite == 0 {
+		o.SameSite = http.SameSiteLaxMode
+	}
+	if o.Otherwise == nil {
+		o.Otherwise = RoundRobin()
+	}
+	return sticky{o}
+}
+
+type sticky struct{ o StickyOptions }
+
+func (s sticky) check(targets []Target) error {
+	if err := (&http.Cookie{Name: s.o.Name, Value: "v", Path: s.o.Path, Domain: s.o.Domain}).Valid(); err != nil {
+		return fmt.Errorf("Sticky: %w", err)
+	}
+	if s.o.MaxAge < 0 {
+		return fmt.Errorf("Sticky: negative MaxAge %v", s.o.MaxAge)
+	}
+	if _, nested := s.o.Otherwise.(sticky); nested {
+		return errors.New("Sticky stands in its own Otherwise")
+	}
+	return s.o.Otherwise.check(targets)
+}
+
+func (s sticky) over(members []*member) picker {
+	c := &cookies{o: s.o, otherwise: s.o.Otherwise.over(members), byValue: map[string]*member{}, values: map[*member]string{}}
+	for _, m := range members {
+		v := s.value(m.Addr)
+		c.byValue[v], c.values[m] = m, v
+	}
+	return c
+}
+
+// value is what the cookie says for a target.
+func (s sticky) value(addr string) string {
+	mac := hmac.New(sha256.New, s.o.Secret)
+	mac.Write([]byte(addr))
+	return hex.EncodeToString(mac.Sum(nil)[:16])
+}
+
+type cookies struct {
+	o         StickyOptions
+	otherwise picker
+	byValue   map[string]*member
+	values    map[*member]string
+}
+
+func (c *cookies) pick(q query) *member {
+	if m := c.byValue[c.sent(q.r)]; m != nil && q.claim(m) {
+		return m
+	}
+	return c.otherwise.pick(q)
+}
+
+func (c *cookies) released(m *member) {
+	if l, ok := c.otherwise.(releaser); ok {
+		l.released(m)
+	}
+}
+
+// sent is the value that the client has, "" for none.
+func (c *cookies) sent(r *http.Request) string {
+	if cookie, err := r.Cookie(c.o.Name); err == nil {
+		return cookie.Value
+	}
+	return ""
+}
+
+// cookie returns what the client must be sent to come back to m, nil if it knows.
+func (c *cookies) cookie(r *http.Request, m *member) *http.Cookie {
+	value := c.values[m]
+	if c.sent(r) == value {
+		return nil
+	}
+	return &http.Cookie{
+		Name:     c.o.Name,
+		Value:    value,
+		Path:     c.o.Path,
+		Domain:   c.o.Domain,
+		MaxAge:   int(c.o.MaxAge / time.Second),
+		Secure:   r.TLS != nil && !c.o.Insecure,
+		HttpOnly: true,
+		SameSite: c.o.SameSite,
+	}
+}

@@ -1,0 +1,78 @@
+package upstream
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+// Target is one server of a group.
+type Target struct {
+	// Addr is the address to dial: "host:port", or "unix:/path" for a unix
+	// socket.
+	Addr string
+	// Weight is the target's share of the requests; 0 means 1. The most is
+	// 65535.
+	Weight int
+	// MaxFails is how many failures within FailTimeout take the target out for
+	// FailTimeout. 0 means 1, a negative number switches that off. The only
+	// target of a group is never taken out.
+	MaxFails int
+	// FailTimeout is the time of MaxFails; 0 means 10 seconds.
+	FailTimeout time.Duration
+	// MaxConns bounds the requests and tunnels that the target has at a time; 0
+	// means no bound. What it can't take waits in the group's queue.
+	MaxConns int
+	// Backup targets are asked only when no other target can be.
+	Backup bool
+	// Down targets are never asked. Under IPHash they keep their place, so that
+	// the clients of other targets stay where they are.
+	Down bool
+}
+
+const maxWeight = 65535
+
+// withDefaults checks t and fills its defaults in.
+func (t Target) withDefaults() (Target, error) {
+	if err := checkAddr(t.Addr); err != nil {
+		return t, fmt.Errorf("target %q: %w", t.Addr, err)
+	}
+	switch {
+	case t.Weight < 0:
+		return t, fmt.Errorf("target %q: negative weight %d", t.Addr, t.Weight)
+	case t.Weight > maxWeight:
+		return t, fmt.Errorf("target %q: weight %d is over %d", t.Addr, t.Weight, maxWeight)
+	case t.FailTimeout < 0:
+		return t, fmt.Errorf("target %q: negative FailTimeout %v", t.Addr, t.FailTimeout)
+	case t.MaxConns < 0:
+		return t, fmt.Errorf("target %q: negative MaxConns %d", t.Addr, t.MaxConns)
+	}
+	if t.Weight == 0 {
+		t.Weight = 1
+	}
+	if t.MaxFails == 0 {
+		t.MaxFails = 1
+	}
+	if t.FailTimeout == 0 {
+		t.FailTimeout = 10 * time.Second
+	}
+	return t, nil
+}
+
+func checkAddr(addr string) error {
+	if path, ok := strings.CutPrefix(addr, unixPrefix); ok {
+		if !strings.HasPrefix(path, "/") {
+			return fmt.Errorf("the path of a unix socket must be absolute")
+		}
+		return nil
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return err
+	}
+	if host == "" || port == "" {
+		return fmt.Errorf("host and port are both needed")
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package upstream
+
+// targets is one set of targets, which never changes.
+type targets struct {
+	members         []*member
+	primary, backup tier
+	slow            bool // some targets may be in their slow start
+}
+
+// tier is a part of a set that is asked before another one.
+type tier struct {
+	picker picker // nil: there are no members
+}
+
+func newTargets(list []Target, o Options, stateOf func(addr string) *state) *targets {
+	s := &targets{slow: o.SlowStart > 0}
+	var primary, backup []*member
+	for _, t := range list {
+		m := &member{Target: t, state: stateOf(t.Addr), host: hostOf(t.Addr), only: len(list) == 1, slowStart: o.SlowStart}
+		s.members = append(s.members, m)
+		if t.Backup {
+			m.index = len(backup)
+			backup = append(backup, m)
+		} else {
+			m.index = len(primary)
+			primary = append(primary, m)
+		}
+	}
+	s.primary.fill(o.Balance, primary)
+	s.backup.fill(o.Balance, backup)
+	return s
+}
+
+func (t *tier) fill(b Balance, members []*member) {
+	if len(members) == 0 {
+		return
+	}
+	t.picker = b.over(members)
+	for _, m := range members {
+		m.picker = t.picker
+	}
+}
+
+// pick claims a member for the query, nil if there is none.
+func (s *targets) pick(q query) *member {
+	for _, t := range [...]*tier{&s.primary, &s.backup} {
+		if t.picker == nil {
+			continue
+		}
+		if m := t.picker.pick(q); m != nil {
+			return m
+		}
+		if s.slow {
+			q.how = anyRate
+			if m := t.picker.pick(q); m != nil {
+				return m
+			}
+			q.how = strict
+		}
+	}
+	return nil
+}
+
+// waitsFor says whether a member could be asked if it had fewer requests.
+func (s *targets) waitsFor(q query) bool {
+	for _, m := range s.members {
+		if m.healthy() && m.full() && !q.wasTried(m) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *targets) has(st *state) bool {
+	for _, m := range s.members {
+		if m.state == st {
+			return true
+		}
+	}
+	return false
+}

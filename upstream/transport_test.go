@@ -1,0 +1,202 @@
+package upstream_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// exchange sends one GET through the group's transport and returns the body.
+func exchange(t *testing.T, g *upstream.Group) string {
+	t.Helper()
+	l, err := g.Pick(t.Context(), request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), "GET", g.Scheme()+"://"+l.Host()+"/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := g.Transport().RoundTrip(r)
+	l.Done(upstream.Outcome{Err: err})
+	if err != nil {
+		return err.Error()
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// serve is a test server that says what it was asked, by which protocol.
+func serve(t *testing.T, start func(*httptest.Server)) *httptest.Server {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.Proto)
+		if r.TLS != nil {
+			fmt.Fprintf(w, " %s %d", r.TLS.ServerName, len(r.TLS.PeerCertificates))
+		}
+	}))
+	s.Config.ErrorLog = wiretest.Quiet()
+	s.Config.Protocols = new(http.Protocols)
+	s.Config.Protocols.SetHTTP1(true)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	start(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestUnixSocket(t *testing.T) {
+	leaktest.Check(t)
+	path := filepath.Join(t.TempDir(), "app.sock")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(t, func(s *httptest.Server) {
+		s.Listener.Close()
+		s.Listener = l
+		s.Start()
+	})
+	g := newGroup(t, upstream.Options{}, upstream.Target{Addr: "unix:" + path})
+	if got := exchange(t, g); got != "HTTP/1.1" {
+		t.Errorf("got %q", got)
+	}
+	for s := range g.Targets() {
+		if s.Target.Addr != "unix:"+path {
+			t.Errorf("address %q", s.Target.Addr)
+		}
+	}
+	missing := newGroup(t, upstream.Options{}, upstream.Target{Addr: "unix:/nowhere/app.sock"})
+	if got := exchange(t, missing); !strings.Contains(got, "dial unix /nowhere/app.sock") {
+		t.Errorf("error %q", got)
+	}
+}
+
+func TestProtocols(t *testing.T) {
+	leaktest.Check(t)
+	clear := serve(t, (*httptest.Server).Start)
+	secure := serve(t, func(s *httptest.Server) {
+		s.EnableHTTP2 = true
+		s.Config.Protocols.SetHTTP2(true)
+		s.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
+		s.StartTLS()
+	})
+	roots := x509.NewCertPool()
+	roots.AddCert(secure.Certificate())
+	verified := &tls.Config{RootCAs: roots, ServerName: "example.com", Certificates: secure.TLS.Certificates}
+	for name, test := range map[string]struct {
+		o    upstream.Options
+		addr string
+		want string
+	}{
+		"HTTP/1.1":          {upstream.Options{}, clear.Listener.Addr().String(), "HTTP/1.1"},
+		"h2c":               {upstream.Options{Protocol: upstream.H2C}, clear.Listener.Addr().String(), "HTTP/2.0"},
+		"TLS":               {upstream.Options{Scheme: "https", TLSConfig: verified}, secure.Listener.Addr().String(), "HTTP/1.1 example.com 1"},
+		"h2":                {upstream.Options{Scheme: "https", TLSConfig: verified, Protocol: upstream.HTTP2}, secure.Listener.Addr().String(), "HTTP/2.0 example.com 1"},
+		"unknown authority": {upstream.Options{Scheme: "https"}, secure.Listener.Addr().String(), "tls: failed to verify certificate: x509: certificate signed by unknown authority"},
+		"another name":      {upstream.Options{Scheme: "https", TLSConfig: &tls.Config{RootCAs: roots, ServerName: "app.test"}}, secure.Listener.Addr().String(), "tls: failed to verify certificate: x509: certificate is valid for example.com, *.example.com, not app.test"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGroup(t, test.o, upstream.Target{Addr: test.addr})
+			if got := exchange(t, g); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// connections counts those that a server was made.
+func connections(t *testing.T, s *httptest.Server) *atomic.Int32 {
+	var n atomic.Int32
+	before := s.Config.ConnState
+	s.Config.ConnState = func(c net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			n.Add(1)
+		}
+		if before != nil {
+			before(c, state)
+		}
+	}
+	return &n
+}
+
+// A connection ends with its last request, or the first one for which it is too
+// old.
+func TestConnLimits(t *testing.T) {
+	leaktest.Check(t)
+	for name, test := range map[string]struct {
+		o    upstream.Options
+		want int32
+	}{
+		"none":         {upstream.Options{}, 1},
+		"requests":     {upstream.Options{MaxConnRequests: 3}, 4}, // of 10
+		"age":          {upstream.Options{MaxConnAge: time.Nanosecond}, 10},
+		"age, far":     {upstream.Options{MaxConnAge: time.Hour}, 1},
+		"h2c requests": {upstream.Options{MaxConnRequests: 3, Protocol: upstream.H2C}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var made *atomic.Int32
+			s := serve(t, func(s *httptest.Server) {
+				made = connections(t, s)
+				s.Start()
+			})
+			g := newGroup(t, test.o, upstream.Target{Addr: s.Listener.Addr().String()})
+			for range 10 {
+				if got := exchange(t, g); !strings.HasPrefix(got, "HTTP/") {
+					t.Fatal(got)
+				}
+			}
+			if n := made.Load(); n != test.want {
+				t.Errorf("%d connections, want %d", n, test.want)
+			}
+		})
+	}
+}
+
+// Sets, picks and ends may come from anywhere at any time.
+func TestConcurrentUse(t *testing.T) {
+	leaktest.Check(t)
+	for _, b := range []upstream.Balance{upstream.RoundRobin(), upstream.LeastConn(), upstream.RandomTwo(), byKey(), upstream.Sticky(upstream.StickyOptions{})} {
+		g, err := upstream.New(upstream.Options{Balance: b, Queue: 8}, addrs("a b c")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var users sync.WaitGroup
+		for i := range 6 {
+			users.Go(func() {
+				for range 200 {
+					if i == 0 {
+						_ = g.Set(addrs("b c d")...)
+						_ = g.Set(upstream.Target{Addr: "a:1", MaxConns: 2}, upstream.Target{Addr: "e:1", Weight: 3})
+						continue
+					}
+					if l, err := g.Pick(t.Context(), request()); err == nil {
+						l.Cookie(request())
+						l.Done(upstream.Outcome{Status: 200})
+					}
+				}
+			})
+		}
+		users.Wait()
+		if n := g.InFlight(); n != 0 {
+			t.Errorf("%d in flight", n)
+		}
+		g.Close()
+	}
+}
