@@ -11,6 +11,7 @@ require (
 require (
 	github.com/jstemmer/go-junit-report v1.0.0 // indirect
 	golang.org/x/mod v0.24.0 // indirect
+	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/sync v0.13.0 // indirect
 	golang.org/x/tools v0.32.0 // indirect
 )

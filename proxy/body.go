@@ -125,10 +125,10 @@ func clientFault(in *http.Request, err error) *fault.Error {
 	switch {
 	case errors.As(err, &tooLarge):
 		e.Kind = fault.BodyTooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded): // net/http cancels the context as well
+		e.Kind = fault.BodyTooSlow
 	case errors.Is(in.Context().Err(), context.Canceled):
 		e.Kind = fault.ClientGone
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		e.Kind = fault.BodyTooSlow
 	}
 	return e
 }
@@ -196,7 +196,7 @@ func (b *requestBody) attach(out *http.Request, trailer func(name string) bool) 
 func (b *requestBody) attachWhole(out *http.Request) {
 	delete(out.Header, "Expect")
 	if out.ContentLength < 0 && len(out.Trailer) == 0 {
-		out.ContentLength = b.source.whole.Len()
+		out.ContentLength, out.TransferEncoding = b.source.whole.Len(), nil
 	}
 }
 

@@ -92,6 +92,9 @@ func (o *Outbound) settleTarget() {
 // RawPath exactly where they differ from the default encoding of Path; a filter
 // that changed Path alone has left a RawPath that no longer counts.
 func rawPath(u *url.URL) string {
+	if strings.HasPrefix(u.Opaque, "/") {
+		return u.Opaque
+	}
 	if u.RawPath != "" {
 		if path, err := url.PathUnescape(u.RawPath); err == nil && path == u.Path {
 			return u.RawPath

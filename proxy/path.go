@@ -49,9 +49,10 @@ func (o *Outbound) RewritePath(re *regexp.Regexp, replacement string) bool {
 // out as it is all the same.
 func (o *Outbound) setRawPath(raw string) {
 	u := o.Out.URL
+	u.Opaque = ""
 	path, err := url.PathUnescape(raw)
 	if err != nil {
-		path = raw
+		path, u.Opaque = raw, raw
 	}
 	u.Path, u.RawPath = path, raw
 }

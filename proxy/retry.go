@@ -111,9 +111,10 @@ func (b *RetryBudget) earn() {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.refill()
 	// What requests earn is bounded as if they came at a hundred a second at
 	// least, so that a burst after a quiet time can be retried.
-	b.tokens = min(b.tokens+b.ratio, max(b.perSecond*budgetSeconds, b.ratio*100*budgetSeconds))
+	b.tokens = min(b.tokens+b.ratio, max(b.perSecond, 100*b.ratio)*budgetSeconds)
 }
 
 // spend takes one retry, if there is one.
@@ -123,12 +124,21 @@ func (b *RetryBudget) spend() bool {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := time.Now()
-	b.tokens = min(b.tokens+now.Sub(b.last).Seconds()*b.perSecond, max(b.tokens, b.perSecond*budgetSeconds))
-	b.last = now
-	if b.tokens < 1 {
+	b.refill()
+	const whole = 1 - 1e-6 // ten tenths make no one in floating point
+	if b.tokens < whole {
 		return false
 	}
 	b.tokens--
 	return true
+}
+
+// refill adds what time has brought.
+func (b *RetryBudget) refill() {
+	now := time.Now()
+	brought := now.Sub(b.last).Seconds() * b.perSecond
+	b.last = now
+	if most := b.perSecond * budgetSeconds; b.tokens < most {
+		b.tokens = min(b.tokens+brought, most)
+	}
 }

@@ -169,3 +169,13 @@ func TestStalledUpgrade(t *testing.T) {
 	}
 	equal(t, "status", resp.StatusCode, http.StatusGatewayTimeout)
 }
+
+// A client that stops in the middle of its body is answered with 408, and its page
+// can be one of ours.
+func TestStalledRequestBody(t *testing.T) {
+	s := serve(t, server(`client_body_timeout 50ms; error_page 408 = /slow; location = /slow { return 408 "too slow"; }
+		location / { proxy_pass http://`+raw(t, "")+`; }`))
+	got := s.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
+	equal(t, "status", got.StatusCode, http.StatusRequestTimeout)
+	equal(t, "page", got.body, "too slow")
+}

@@ -31,6 +31,7 @@ func directives() map[string]compileFunc {
 		"add_header":              addHeader,
 		"alias":                   alias,
 		"client_header_timeout":   clientHeaderTimeout,
+		"client_body_timeout":     clientBodyTimeout,
 		"client_max_body_size":    clientMaxBodySize,
 		"default_type":            defaultType,
 		"error_log":               errorLog,
@@ -61,6 +62,7 @@ func directives() map[string]compileFunc {
 		"recursive_error_pages":   recursiveErrorPages,
 		"return":                  returnDirective,
 		"root":                    root,
+		"send_timeout":            sendTimeout,
 		"server":                  nothing, // see httpBlock
 		"server_name":             serverName,
 		"server_name_in_redirect": serverNameInRedirect,

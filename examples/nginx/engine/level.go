@@ -15,6 +15,7 @@ type level struct {
 	accessLogs       []accessLogger
 	addHeaders       []header
 	bodyLimit        int64 // 0 is none
+	bodyTimeout      time.Duration
 	defaultType      string
 	errorLog         *errorLogger
 	errorPages       []errorPageRule
@@ -29,6 +30,7 @@ type level struct {
 	proxy            proxySettings
 	recursive        bool // recursive_error_pages
 	root             rootRule
+	sendTimeout      time.Duration
 	serverNameFirst  bool // server_name_in_redirect
 	ssl              sslSettings
 	types            map[string]string
@@ -54,6 +56,8 @@ func newLevel() *level {
 	return &level{
 		absoluteRedirect: true,
 		bodyLimit:        1 << 20,
+		bodyTimeout:      time.Minute,
+		sendTimeout:      time.Minute,
 		defaultType:      "text/plain",
 		headTimeout:      time.Minute,
 		index:            []vars.Value{vars.Constant("index.html")},

@@ -173,6 +173,9 @@ func (e *Engine) newProxy(p *passRule, g *group, scheme string) (http.Handler, e
 		Transport:     e.transport(scheme, settings),
 		Upgrades:      upgrades,
 		HeaderTimeout: settings.readTimeout,
+		BodyTimeout:   settings.readTimeout,
+		ReadTimeout:   p.level.bodyTimeout,
+		WriteTimeout:  p.level.sendTimeout,
 		Rewrite:       func(o *proxy.Outbound) { p.rewrite(exchangeOf(o.In.Context()), o) },
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err *proxy.Error) {
 			exchangeOf(r.Context()).proxyFailure = err

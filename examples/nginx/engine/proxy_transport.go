@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"io"
 	"net"
 	"net/http"
 	"time"
@@ -36,19 +35,15 @@ func (e *Engine) transport(scheme string, s proxySettings) http.RoundTripper {
 		}
 		e.transports[key] = t
 	}
-	return &upstreamTransport{next: t, readTimeout: s.readTimeout}
+	return &upstreamTransport{t}
 }
 
 func dialer(timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
 	return (&net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second}).DialContext
 }
 
-// upstreamTransport keeps the head of an upstream's answer for $upstream_http_
-// and ends an answer whose body stalls for longer than proxy_read_timeout.
-type upstreamTransport struct {
-	next        http.RoundTripper
-	readTimeout time.Duration
-}
+// upstreamTransport keeps the head of an upstream's answer for $upstream_http_.
+type upstreamTransport struct{ next http.RoundTripper }
 
 func (t *upstreamTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(r)
@@ -56,28 +51,7 @@ func (t *upstreamTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	exchangeOf(r.Context()).UpstreamHeader = resp.Header
-	if t.readTimeout > 0 && resp.ContentLength != 0 && resp.StatusCode != http.StatusSwitchingProtocols {
-		resp.Body = &impatientBody{ReadCloser: resp.Body, timeout: t.readTimeout}
-	}
 	return resp, nil
-}
-
-// impatientBody closes itself while a Read waits for longer than timeout.
-type impatientBody struct {
-	io.ReadCloser
-	timeout time.Duration
-	timer   *time.Timer
-}
-
-func (b *impatientBody) Read(p []byte) (int, error) {
-	if b.timer == nil {
-		b.timer = time.AfterFunc(b.timeout, func() { b.ReadCloser.Close() })
-	} else {
-		b.timer.Reset(b.timeout)
-	}
-	n, err := b.ReadCloser.Read(p)
-	b.timer.Stop()
-	return n, err
 }
 
 // logProxy logs why an upstream gave no whole answer.

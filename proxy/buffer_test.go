@@ -1,0 +1,230 @@
+package proxy_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// A request's body is there as a whole before a target is asked, with its length,
+// and can be sent again, from memory or from disk.
+func TestRequestBuffer(t *testing.T) {
+	leaktest.Check(t)
+	dir := t.TempDir()
+	second, requests := readingTarget(t)
+	p := newProxy(t, proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 16, Disk: 1 << 20, Dir: dir}, Retry: proxy.Retry{Statuses: []int{503}},
+		Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, breaking(t, "503"), second)})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	large := string(wiretest.Pattern(100 << 10))
+	for _, body := range []string{"hello", large} {
+		client.Send("PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n")
+		client.Receive("HTTP/1.1 100 Continue\r\n\r\n")
+		if len(requests) != 0 {
+			t.Error("a target was asked before the body was there")
+		}
+		client.Send(chunk(body) + "0\r\n\r\n")
+		client.Status(200)
+		got := wiretest.Await(t, requests, "second try")
+		wiretest.SameBytes(t, "body", []byte(got.body), []byte(body))
+		if got.ContentLength != int64(len(body)) || got.Header.Get("Expect") != "" {
+			t.Errorf("length %d of %d, fields %v", got.ContentLength, len(body), got.Header)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+func chunk(s string) string {
+	const hex = "0123456789abcdef"
+	n := len(s)
+	size := ""
+	for ; n > 0; n /= 16 {
+		size = hex[n%16:n%16+1] + size
+	}
+	return size + "\r\n" + s + "\r\n"
+}
+
+// A body that does not fit is refused before anybody is asked, and its trailers
+// are kept if it does.
+func TestRequestBufferBounds(t *testing.T) {
+	leaktest.Check(t)
+	target, requests := readingTarget(t)
+	p := newProxy(t, proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 8, Disk: 8}, Upstream: groupAt(t, upstream.Options{}, target)})
+	addr := wiretest.Serve(t, p)
+	client := wiretest.Dial(t, addr)
+	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 17\r\n\r\n0123456789abcdefg")
+	client.Status(413)
+	client.Ended()
+	client = wiretest.Dial(t, addr)
+	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n" + chunk("0123456789abcdef") + "0\r\nX-Sum: 7\r\n\r\n")
+	client.Status(200)
+	got := wiretest.Await(t, requests, "request")
+	if got.body != "0123456789abcdef" || got.Trailer.Get("X-Sum") != "7" {
+		t.Errorf("body %q, trailers %v", got.body, got.Trailer)
+	}
+}
+
+// The target is done while the client has taken nothing yet; what does not fit is
+// read at the client's pace, and not a byte is lost.
+func TestResponseBuffer(t *testing.T) {
+	leaktest.Check(t)
+	const size = 24 << 20 // more than the sockets take
+	body := wiretest.Pattern(size)
+	for name, buffer := range map[string]proxy.Buffer{
+		"fits in memory": {Memory: size},
+		"fits on disk":   {Memory: 1 << 10, Disk: size},
+		"does not fit":   {Memory: 1 << 10, Disk: 4 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			done := make(chan struct{})
+			target := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = w.Write(body)
+				close(done)
+			}))
+			buffer.Dir = t.TempDir()
+			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ResponseBuffer: &buffer})
+			client := wiretest.Dial(t, wiretest.Serve(t, p))
+			client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+			if name != "does not fit" {
+				wiretest.Await(t, done, "end of the target's answer")
+			}
+			resp, got := client.Answer("GET")
+			wiretest.SameBytes(t, "body", []byte(got), body)
+			if resp.ContentLength != -1 {
+				t.Errorf("length %d", resp.ContentLength)
+			}
+			wiretest.Await(t, done, "end of the target's answer")
+			if left, _ := os.ReadDir(buffer.Dir); len(left) != 0 {
+				t.Errorf("%v is left", left)
+			}
+		})
+	}
+}
+
+// Buffering holds nothing back: what the target flushes is sent at once.
+func TestResponseBufferStreams(t *testing.T) {
+	leaktest.Check(t)
+	for name, field := range map[string]string{"buffered": "", "switched off by the target": "X-Accel-Buffering: no\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			seen := make(chan struct{})
+			target := wiretest.Target(t, func(p *wiretest.Peer) {
+				p.Head()
+				p.Send("HTTP/1.1 200 OK\r\n" + field + "Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n")
+				for range 3 {
+					p.Send(chunk("piece"))
+					wiretest.Await(t, seen, "the client's word")
+				}
+				p.Send("0\r\nX-Sum: 7\r\n\r\n")
+			})
+			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ResponseBuffer: &proxy.Buffer{}})
+			client := wiretest.Dial(t, wiretest.Serve(t, p))
+			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			if head := client.Head(); strings.Contains(head, "Accel") {
+				t.Errorf("head %q", head)
+			}
+			for range 3 {
+				client.Receive("5\r\npiece\r\n")
+				seen <- struct{}{}
+			}
+			client.Receive("0\r\nX-Sum: 7\r\n\r\n")
+		})
+	}
+}
+
+// A target that breaks off is no complete answer, also out of a buffer.
+func TestResponseBufferOfHalfABody(t *testing.T) {
+	leaktest.Check(t)
+	var failed failures
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+		p.Reset()
+	})
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ResponseBuffer: &proxy.Buffer{}, OnError: failed.add})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	if got := client.Ended(); !strings.HasSuffix(got, "\r\n\r\nhalf") {
+		t.Errorf("the client got %q", got)
+	}
+	if e := failed.only(t); e.Kind != proxy.BodyBroken || e.Target != target {
+		t.Errorf("failure %#v", e)
+	}
+}
+
+// flushes counts how often a writer is flushed.
+type flushes struct {
+	http.ResponseWriter
+	n chan struct{}
+}
+
+func (f *flushes) Unwrap() http.ResponseWriter { return f.ResponseWriter }
+
+func (f *flushes) FlushError() error {
+	f.n <- struct{}{}
+	return http.NewResponseController(f.ResponseWriter).Flush()
+}
+
+// With an interval many pieces share one flush, and the last one comes all the
+// same while the target is silent.
+func TestFlushInterval(t *testing.T) {
+	leaktest.Check(t)
+	seen := make(chan struct{})
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+		for range 50 {
+			p.Send(chunk("piece"))
+		}
+		wiretest.Await(t, seen, "the client's word")
+		p.Send("0\r\n\r\n")
+	})
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), FlushInterval: 200 * time.Millisecond})
+	counted := &flushes{n: make(chan struct{}, 1000)}
+	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		counted.ResponseWriter = w
+		p.ServeHTTP(counted, r)
+	})))
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	client.Head()
+	body := make([]byte, 250)
+	if _, err := io.ReadFull(httputil.NewChunkedReader(client.R), body); err != nil {
+		t.Error(err)
+	}
+	if want := strings.Repeat("piece", 50); string(body) != want {
+		t.Errorf("body %q", body)
+	}
+	close(seen)
+	client.Rest()
+	if n := len(counted.n); n > 10 {
+		t.Errorf("%d flushes for 50 pieces", n)
+	}
+}
+
+// A negative interval flushes after each read.
+func TestFlushEachRead(t *testing.T) {
+	leaktest.Check(t)
+	body := wiretest.Pattern(256 << 10)
+	target := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), FlushInterval: -1})
+	counted := &flushes{n: make(chan struct{}, 10000)}
+	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		counted.ResponseWriter = w
+		p.ServeHTTP(counted, r)
+	})))
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	_, got := client.Answer("GET")
+	wiretest.SameBytes(t, "body", []byte(got), body)
+	if n := len(counted.n); n < 8 {
+		t.Errorf("%d flushes", n)
+	}
+}

@@ -1,0 +1,317 @@
+package proxy_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// breaking is a target that reads a request, as far as the script says, and fails.
+func breaking(t *testing.T, how string) string {
+	return wiretest.Target(t, func(p *wiretest.Peer) {
+		switch how {
+		case "at once":
+			p.Head()
+			p.Reset()
+		case "in the body":
+			p.Head()
+			p.Receive("hel")
+			p.Reset()
+		case "garbage":
+			p.Head()
+			p.Send("I am no HTTP server\r\n\r\n")
+			p.Ended()
+		case "stalled":
+			p.Ended()
+		case "503 after the body":
+			p.Head()
+			p.Receive("hello")
+			p.Send("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n")
+			p.Ended()
+		default: // a status
+			p.Head()
+			p.Send("HTTP/1.1 " + how + " No\r\nContent-Length: 4\r\nX-From: first\r\n\r\nlost")
+			p.Ended()
+		}
+	})
+}
+
+// A request goes to the next target exactly where the policy and the request allow
+// it.
+func TestRetry(t *testing.T) {
+	leaktest.Check(t)
+	const (
+		get   = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
+		post  = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
+		keyed = "POST /x HTTP/1.1\r\nHost: a\r\nIdempotency-Key: 1\r\nContent-Length: 5\r\n\r\nhello"
+		put   = "PUT /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+	)
+	all := proxy.Retry{Errors: true, Timeouts: true, Statuses: []int{503}}
+	for _, test := range []struct {
+		name, first, request string
+		retry                proxy.Retry
+		want                 int // 200 from the second target, or the first one's fault
+	}{
+		{"not asked for", "at once", get, proxy.Retry{}, 502},
+		{"GET", "at once", get, all, 200},
+		{"GET after garbage", "garbage", get, all, 200},
+		{"GET after a timeout", "stalled", get, all, 200},
+		{"a timeout, errors only", "stalled", get, proxy.Retry{Errors: true}, 504},
+		{"an error, timeouts only", "at once", get, proxy.Retry{Timeouts: true}, 502},
+		{"GET after a status", "503", get, all, 200},
+		{"another status", "500", get, all, 500},
+		{"POST", "at once", post, all, 502},
+		{"POST after a status", "503", post, all, 503},
+		{"POST by policy", "at once", post, proxy.Retry{Errors: true, NonIdempotent: true}, 200},
+		{"POST with a key", "at once", keyed, all, 200},
+		{"POST with a key, in the body", "in the body", keyed, all, 200},
+		{"PUT, chunked", "at once", put, all, 200},
+		{"PUT, in the body", "in the body", strings.Replace(put, "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "Content-Length: 5\r\n\r\nhello", 1), all, 200},
+		{"a status after the body", "503 after the body", keyed, all, 200},
+		{"body too large to be kept", "503 after the body", keyed, proxy.Retry{Statuses: []int{503}, KeepBody: 4}, 503},
+		{"nothing is kept", "503 after the body", keyed, proxy.Retry{Statuses: []int{503}, KeepBody: -1}, 503},
+		{"no more tries", "at once", get, proxy.Retry{Errors: true, Tries: 1}, 502},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			second, requests := readingTarget(t)
+			p := newProxy(t, proxy.Options{Retry: test.retry, HeaderTimeout: 100 * time.Millisecond,
+				Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, breaking(t, test.first), second)})
+			client := wiretest.Dial(t, wiretest.Serve(t, p))
+			client.Send(test.request)
+			resp, body := client.Answer("GET")
+			if resp.StatusCode != test.want {
+				t.Errorf("answer %s %q, want %d", resp.Status, body, test.want)
+			}
+			if test.want != 200 {
+				if len(requests) != 0 {
+					t.Error("the second target was asked")
+				}
+				return
+			}
+			got := wiretest.Await(t, requests, "second try")
+			wantBody := ""
+			if !strings.HasPrefix(test.request, "GET") {
+				wantBody = "hello"
+			}
+			if got.err != nil || got.RequestURI != "/x" || got.body != wantBody || body != "ok" || resp.Header.Get("X-From") != "" {
+				t.Errorf("second try %v %q, answer %q", got.err, got.body, body)
+			}
+		})
+	}
+}
+
+// The answer that would have been dropped is relayed where nobody else is left.
+func TestLastAnswerIsRelayed(t *testing.T) {
+	leaktest.Check(t)
+	p := newProxy(t, proxy.Options{Retry: proxy.Retry{Statuses: []int{503}},
+		Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, breaking(t, "503"), breaking(t, "503"))})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	if resp, body := client.Answer("GET"); resp.StatusCode != 503 || body != "lost" {
+		t.Errorf("answer %s %q", resp.Status, body)
+	}
+}
+
+// Once a head is out nobody else is asked, whatever the policy.
+func TestNoRetryAfterTheHead(t *testing.T) {
+	leaktest.Check(t)
+	first := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+		p.Reset()
+	})
+	second, requests := readingTarget(t)
+	p := newProxy(t, proxy.Options{Retry: proxy.Retry{Errors: true, Timeouts: true},
+		Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, first, second)})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	if got := client.Ended(); !strings.HasSuffix(got, "\r\n\r\nhalf") {
+		t.Errorf("the client got %q", got)
+	}
+	if len(requests) != 0 {
+		t.Error("the second target was asked")
+	}
+}
+
+// The record tells every try with its time, bytes and failure, and the log shows
+// who was asked.
+func TestRecordOfTries(t *testing.T) {
+	leaktest.Check(t)
+	first, second := breaking(t, "503"), wiretest.Replying(t, ok)
+	p := newProxy(t, proxy.Options{Retry: proxy.Retry{Statuses: []int{503}},
+		Upstream: groupAt(t, upstream.Options{Name: "app", Balance: upstream.First()}, first, second)})
+	records := make(chan *filters.Result, 1)
+	addr := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, record := filters.WithResult(r.Context())
+		p.ServeHTTP(w, r.WithContext(ctx))
+		records <- record
+	}))
+	client := wiretest.Dial(t, addr)
+	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
+	client.Status(200)
+	record := wiretest.Await(t, records, "record")
+	if record.Upstream != "app" || record.Err != nil || len(record.Tries) != 2 {
+		t.Fatalf("record %+v", record)
+	}
+	a, b := record.Tries[0], record.Tries[1]
+	if a.Target != first || a.Status != 503 || a.Err == nil || a.Received != 0 {
+		t.Errorf("first try %+v", a)
+	}
+	if b.Target != second || b.Status != 200 || b.Err != nil || b.Received != 2 || b.Header <= 0 || b.Total < b.Header {
+		t.Errorf("second try %+v", b)
+	}
+}
+
+func TestRecordedBytes(t *testing.T) {
+	leaktest.Check(t)
+	target, _ := readingTarget(t)
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
+	records := make(chan *filters.Result, 1)
+	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, record := filters.WithResult(r.Context())
+		p.ServeHTTP(w, r.WithContext(ctx))
+		records <- record
+	})))
+	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
+	client.Status(200)
+	if try := wiretest.Await(t, records, "record").Tries[0]; try.Sent != 5 || try.Received != 2 {
+		t.Errorf("sent %d, received %d", try.Sent, try.Received)
+	}
+}
+
+// asked is a Transport that notes which target each request goes to, and fails
+// for those that are broken.
+type asked struct {
+	order  []string
+	broken map[string]bool
+	took   time.Duration
+}
+
+func (a *asked) RoundTrip(r *http.Request) (*http.Response, error) {
+	host, _, _ := strings.Cut(r.URL.Host, ":")
+	a.order = append(a.order, host)
+	time.Sleep(a.took)
+	if a.broken[host] {
+		return nil, errors.New("broken")
+	}
+	return &http.Response{StatusCode: 204, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+}
+
+func (a *asked) get(p http.Handler) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	return w
+}
+
+// No further target is asked when the time for that is over.
+func TestRetryTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &asked{broken: map[string]bool{"a": true, "b": true, "c": true}, took: 2 * time.Second}
+		p := newProxy(t, proxy.Options{Transport: a, Retry: proxy.Retry{Errors: true, Timeout: 3 * time.Second},
+			Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, "a:1", "b:1", "c:1")})
+		if w := a.get(p); w.Code != 502 || fmt.Sprint(a.order) != "[a b]" {
+			t.Errorf("status %d after %v", w.Code, a.order)
+		}
+	})
+}
+
+// A budget bounds the retries of many requests, and fills again.
+func TestRetryBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		budget, err := proxy.NewRetryBudget(0.1, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := &asked{broken: map[string]bool{"a": true}}
+		targets := []upstream.Target{{Addr: "a:1", MaxFails: -1}, {Addr: "b:1"}}
+		p := newProxy(t, proxy.Options{Transport: a, Retry: proxy.Retry{Errors: true, Budget: budget},
+			Upstream: groupOf(t, upstream.Options{Balance: upstream.First()}, targets...)})
+		retried := func(n int) (count int) {
+			a.order = nil
+			for range n {
+				a.get(p)
+			}
+			return len(a.order) - n
+		}
+		if got := retried(100); got != 12 { // two of the first second, one in ten
+			t.Errorf("%d of 100 were retried, want 12", got)
+		}
+		time.Sleep(3 * time.Second)
+		if got := retried(10); got != 7 { // three seconds of two, and one in ten
+			t.Errorf("%d of 10 were retried, want 7", got)
+		}
+		time.Sleep(time.Hour)
+		if got := retried(100); got != 30 { // what is saved up in ten seconds, and one in ten
+			t.Errorf("%d of 100 were retried after an hour, want 30", got)
+		}
+	})
+}
+
+func TestBadRetryOptions(t *testing.T) {
+	for _, bad := range [][2]float64{{-0.1, 1}, {1.1, 1}, {0.5, -1}} {
+		if b, err := proxy.NewRetryBudget(bad[0], bad[1]); b != nil || err == nil {
+			t.Errorf("a budget of %v", bad)
+		}
+	}
+	u := groupAt(t, upstream.Options{}, "a:1")
+	for want, o := range map[string]proxy.Options{
+		"proxy: Options.Upstream is nil":                            {},
+		"proxy: Retry.Tries or Retry.Timeout is negative":           {Upstream: u, Retry: proxy.Retry{Tries: -1}},
+		"proxy: Options.Timeout or Options.BodyTimeout is negative": {Upstream: u, Timeout: -1},
+		"proxy: Options.RequestBuffer: negative size":               {Upstream: u, RequestBuffer: &proxy.Buffer{Memory: -1}},
+		"proxy: Options.ResponseBuffer: negative size":              {Upstream: u, ResponseBuffer: &proxy.Buffer{Disk: -1}},
+	} {
+		if p, err := proxy.New(o); p != nil || err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// A client's target is remembered by a cookie, on plain answers and on upgrades,
+// and it is the one that has answered.
+func TestStickyCookie(t *testing.T) {
+	leaktest.Check(t)
+	const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
+	plain, upgrading := wiretest.Replying(t, ok), wiretest.Replying(t, switching)
+	sticky := upstream.Options{Balance: upstream.Sticky(upstream.StickyOptions{Otherwise: upstream.First()})}
+	cookie := func(request string, addrs ...string) string {
+		p := newProxy(t, proxy.Options{Upstream: groupAt(t, sticky, addrs...)})
+		client := wiretest.Dial(t, wiretest.Serve(t, p))
+		client.Send(request)
+		head := client.Head()
+		client.Close()
+		_, after, _ := strings.Cut(head, "Set-Cookie: ")
+		value, _, _ := strings.Cut(after, "\r\n")
+		if strings.Count(head, "Set-Cookie") > 1 {
+			t.Errorf("more than one cookie in %q", head)
+		}
+		return value
+	}
+	const get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+	const upgrade = "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+	alone := cookie(get, plain)
+	if alone == "" {
+		t.Error("no cookie")
+	}
+	if got := cookie(get, wiretest.Unused(t), plain); got != alone {
+		t.Errorf("after a failed try the cookie is %q, want %q", got, alone)
+	}
+	alone = cookie(upgrade, upgrading)
+	if got := cookie(upgrade, wiretest.Unused(t), upgrading); alone == "" || got != alone {
+		t.Errorf("after a failed try the upgrade's cookie is %q, want %q", got, alone)
+	}
+	if got := cookie(upgrade, wiretest.Unused(t)); got != "" {
+		t.Errorf("a refused upgrade has the cookie %q", got)
+	}
+}

@@ -1,0 +1,117 @@
+package proxy_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+const soon = 50 * time.Millisecond
+
+// Each step of an exchange has its own bound, and each failure its kind.
+func TestTimeouts(t *testing.T) {
+	leaktest.Check(t)
+	silent := func(p *wiretest.Peer) { p.Ended() }
+	half := func(p *wiretest.Peer) {
+		p.Head()
+		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+		p.Ended()
+	}
+	const get, post = "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf"
+	for _, test := range []struct {
+		name    string
+		o       proxy.Options
+		script  func(*wiretest.Peer)
+		request string
+		answer  string // the beginning of what the client gets
+		kind    proxy.Kind
+	}{
+		{"head", proxy.Options{HeaderTimeout: soon}, silent, get, "HTTP/1.1 504 ", proxy.Timeout},
+		{"whole exchange, head", proxy.Options{Timeout: soon}, silent, get, "HTTP/1.1 504 ", proxy.Timeout},
+		{"body", proxy.Options{BodyTimeout: soon}, half, get, "HTTP/1.1 200 ", proxy.Timeout},
+		{"whole exchange, body", proxy.Options{Timeout: soon}, half, get, "HTTP/1.1 200 ", proxy.Timeout},
+		{"request body", proxy.Options{ReadTimeout: soon}, silent, post, "HTTP/1.1 408 ", proxy.BodyTooSlow},
+		{"request body, buffered", proxy.Options{ReadTimeout: soon, RequestBuffer: &proxy.Buffer{}}, silent, post, "HTTP/1.1 408 ", proxy.BodyTooSlow},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var failed failures
+			test.o.OnError = failed.add
+			target := wiretest.Target(t, test.script)
+			test.o.Upstream = groupAt(t, upstream.Options{}, target)
+			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, test.o)))
+			client.Send(test.request)
+			got := answerOf(client)
+			if !strings.HasPrefix(got, test.answer) {
+				t.Errorf("the client got %q, want %q", got, test.answer)
+			}
+			failed.await(t)
+			if e := failed.only(t); e.Kind != test.kind || e.HeadSent != strings.Contains(test.answer, "200") || e.ClientSide() == (e.Target == target) {
+				t.Errorf("failure %#v", e)
+			}
+		})
+	}
+}
+
+// A client that takes nothing is given up.
+func TestWriteTimeout(t *testing.T) {
+	leaktest.Check(t)
+	var failed failures
+	target := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.Copy(w, zeros{})
+	}))
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), WriteTimeout: soon, OnError: failed.add})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	client.Head()
+	failed.await(t)
+	if e := failed.only(t); e.Kind != proxy.ClientGone || !e.HeadSent {
+		t.Errorf("failure %#v", e)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// The bounds are for each step: a connection that is busy outlives them, and the
+// next request on it finds them gone.
+func TestTimeoutsAreForEachStep(t *testing.T) {
+	leaktest.Check(t)
+	p := newProxy(t, proxy.Options{BodyTimeout: 2 * time.Second, ReadTimeout: 2 * time.Second, WriteTimeout: 2 * time.Second, HeaderTimeout: 2 * time.Second,
+		Upstream: groupAt(t, upstream.Options{}, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_ = http.NewResponseController(w).EnableFullDuplex()
+			buf := make([]byte, 1)
+			for {
+				n, err := r.Body.Read(buf)
+				_, _ = w.Write(buf[:n])
+				if err != nil {
+					return
+				}
+				_ = http.NewResponseController(w).Flush()
+			}
+		})))})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	for range 2 {
+		client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
+		client.Head()
+		client.Receive("1\r\na\r\n")
+		client.Send("1\r\nb\r\n0\r\n\r\n")
+		client.Receive("1\r\nb\r\n0\r\n\r\n")
+	}
+}
+
+// answerOf reads an answer with its body, or what there is of it.
+func answerOf(client *wiretest.Peer) string {
+	head := client.Head()
+	if strings.HasPrefix(head, "HTTP/1.1 200 ") {
+		return head + client.Ended()
+	}
+	return head
+}
