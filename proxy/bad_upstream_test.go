@@ -46,14 +46,11 @@ func TestBadTargets(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var failed failures
 			target := test.target(t)
-			p := newProxy(t, proxy.Options{
-				Upstream:      groupAt(t, upstream.Options{}, target),
-				HeaderTimeout: 50 * time.Millisecond,
-				OnError:       failed.add,
-			})
-			if test.kind != proxy.Timeout {
-				p = newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
+			var o upstream.Options
+			if test.kind == proxy.Timeout {
+				o.HeaderTimeout = 50 * time.Millisecond
 			}
+			p := newProxy(t, proxy.Options{Upstream: groupAt(t, o, target), OnError: failed.add})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 			resp, body := client.Answer("GET")

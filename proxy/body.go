@@ -154,7 +154,6 @@ func (r *timedReader) Read(p []byte) (int, error) {
 // client's body, since the next target may still need it.
 type requestBody struct {
 	source  *bodySource
-	wait    *headerTimer
 	expect  *expectation // nil: the client waits for nothing
 	whole   io.Reader    // nil: the body is streamed
 	trailer func(name string) bool
@@ -163,8 +162,8 @@ type requestBody struct {
 	ended   atomic.Bool
 }
 
-func (b *requestBody) begin(s *bodySource, wait *headerTimer, trace *httptrace.ClientTrace) {
-	b.source, b.wait = s, wait
+func (b *requestBody) begin(s *bodySource, trace *httptrace.ClientTrace) {
+	b.source = s
 	if s.body == nil {
 		return
 	}
@@ -207,9 +206,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	if b.expect.refused() {
 		return 0, errNotWanted
 	}
-	b.wait.pause()
 	n, err := b.next(p)
-	b.wait.resume()
 	b.at.Add(int64(n))
 	if err == io.EOF {
 		b.copyTrailers()

@@ -11,8 +11,6 @@ import (
 	"github.com/culvert-go/culvert/internal/fault"
 )
 
-var errHeaderTimeout = errors.New("no response head in time")
-
 // dialWatch learns from the transport's trace whether a connection was had, so
 // that an error before it is known to have sent nothing.
 type dialWatch struct{ asked, got atomic.Bool }
@@ -33,7 +31,7 @@ func classify(ctx context.Context, err error, body *requestBody, dial *dialWatch
 	e := &fault.Error{Kind: fault.Head, Wrote: true, Err: err}
 	var netErr net.Error
 	switch failure, cause := body.source.failed(), context.Cause(ctx); {
-	case errors.Is(cause, errHeaderTimeout), errors.Is(cause, errTotalTimeout):
+	case errors.Is(cause, errTotalTimeout):
 		e.Kind, e.Err = fault.Timeout, cause
 	case failure != nil:
 		e = clientFault(body.source.in, failure)

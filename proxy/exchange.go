@@ -32,12 +32,15 @@ type transportExchange struct{ o *Options }
 func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	start := time.Now()
 	in := f.out.In
-	ctx, cancel := context.WithCancelCause(in.Context())
-	defer cancel(nil)
-	c := newCall(f)
-	c.wait.start(e.o.HeaderTimeout, cancel)
+	c := f.newCall()
 	defer c.body.end()
-	out := f.out.Out.WithContext(httptrace.WithClientTrace(ctx, &c.trace))
+	ctx := httptrace.WithClientTrace(in.Context(), &c.trace)
+	var cancel context.CancelCauseFunc
+	if e.o.BodyTimeout > 0 {
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+	}
+	out := f.out.Out.WithContext(ctx)
 	c.body.attach(out, e.o.RequestTrailer)
 	if in.ProtoMajor == 1 && in.ContentLength != 0 {
 		// The answer may begin before the request has ended. Writers that can't
@@ -46,7 +49,6 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	}
 
 	resp, err := e.o.Transport.RoundTrip(out)
-	c.wait.stop()
 	c.interim.finish()
 	if err != nil {
 		return answered{sent: c.body.sent()}, classify(ctx, err, &c.body, &c.dial)
@@ -83,20 +85,25 @@ func (e *transportExchange) relay(f *forwarding, resp *http.Response, cancel con
 	return relay.Response(f.w, f.out.In, resp, o)
 }
 
-// call is what one exchange keeps beside the request, in one piece of memory.
+// call is what one try keeps beside the request, in one piece of memory.
 type call struct {
 	trace   httptrace.ClientTrace
 	interim interimRelay
 	dial    dialWatch
-	wait    headerTimer
 	body    requestBody
 }
 
-func newCall(f *forwarding) *call {
-	c := &call{interim: interimRelay{w: f.w, in: f.out.In}}
+// newCall returns the call of the next try. The first one is part of f: a
+// transport may still hold those of former tries.
+func (f *forwarding) newCall() *call {
+	c := &f.first
+	if len(f.tried) > 0 {
+		c = new(call)
+	}
+	c.interim.w, c.interim.in = f.w, f.out.In
 	c.trace.GetConn = c.dial.ask
 	c.trace.GotConn = c.dial.have
 	c.trace.Got1xxResponse = c.interim.relay
-	c.body.begin(&f.body, &c.wait, &c.trace)
+	c.body.begin(&f.body, &c.trace)
 	return c
 }

@@ -27,6 +27,7 @@ type forwarding struct {
 	start    time.Time
 	lease    upstream.Lease
 	tried    []upstream.Lease
+	first    call // of the first try
 }
 
 // forward asks one target after the other until one has given the answer.

@@ -36,12 +36,9 @@ type Options struct {
 	Retry Retry
 
 	// Timeout bounds a whole exchange that is no upgrade, all tries included; 0
-	// means no bound.
+	// means no bound. How long a target may take to be dialled, to accept the
+	// request and to begin its answer is the upstream's matter.
 	Timeout time.Duration
-	// HeaderTimeout bounds the time that the target may take for the head of its
-	// answer, counted from the last byte of the request. 0 means 60 seconds, a
-	// negative value no bound.
-	HeaderTimeout time.Duration
 	// BodyTimeout bounds the time that the target may take for the next bytes of
 	// its answer's body. 0 means no bound: a watch may be silent for hours.
 	BodyTimeout time.Duration
@@ -106,7 +103,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Retry, err = o.Retry.withDefaults(); err != nil {
 		return o, err
 	}
-	for _, d := range []*time.Duration{&o.HeaderTimeout, &o.ReadTimeout, &o.WriteTimeout} {
+	for _, d := range []*time.Duration{&o.ReadTimeout, &o.WriteTimeout} {
 		*d = timeout(*d)
 	}
 	for name, b := range map[string]**Buffer{"RequestBuffer": &o.RequestBuffer, "ResponseBuffer": &o.ResponseBuffer} {

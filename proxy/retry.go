@@ -25,7 +25,8 @@ type Retry struct {
 	// Errors retries requests whose target broke off before the head of its
 	// answer, or answered with something that is no head.
 	Errors bool
-	// Timeouts retries requests whose target took longer than HeaderTimeout.
+	// Timeouts retries requests whose target took longer than the
+	// group's HeaderTimeout or WriteTimeout.
 	Timeouts bool
 	// Statuses are those of answers that are dropped if another target can be
 	// asked, 502 and 503 for instance. If none can, the answer is relayed.

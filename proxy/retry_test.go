@@ -85,8 +85,8 @@ func TestRetry(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			second, requests := readingTarget(t)
-			p := newProxy(t, proxy.Options{Retry: test.retry, HeaderTimeout: 100 * time.Millisecond,
-				Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, breaking(t, test.first), second)})
+			p := newProxy(t, proxy.Options{Retry: test.retry,
+				Upstream: groupAt(t, upstream.Options{Balance: upstream.First(), HeaderTimeout: 100 * time.Millisecond}, breaking(t, test.first), second)})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send(test.request)
 			resp, body := client.Answer("GET")

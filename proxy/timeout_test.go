@@ -28,23 +28,24 @@ func TestTimeouts(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		o       proxy.Options
+		u       upstream.Options
 		script  func(*wiretest.Peer)
 		request string
 		answer  string // the beginning of what the client gets
 		kind    proxy.Kind
 	}{
-		{"head", proxy.Options{HeaderTimeout: soon}, silent, get, "HTTP/1.1 504 ", proxy.Timeout},
-		{"whole exchange, head", proxy.Options{Timeout: soon}, silent, get, "HTTP/1.1 504 ", proxy.Timeout},
-		{"body", proxy.Options{BodyTimeout: soon}, half, get, "HTTP/1.1 200 ", proxy.Timeout},
-		{"whole exchange, body", proxy.Options{Timeout: soon}, half, get, "HTTP/1.1 200 ", proxy.Timeout},
-		{"request body", proxy.Options{ReadTimeout: soon}, silent, post, "HTTP/1.1 408 ", proxy.BodyTooSlow},
-		{"request body, buffered", proxy.Options{ReadTimeout: soon, RequestBuffer: &proxy.Buffer{}}, silent, post, "HTTP/1.1 408 ", proxy.BodyTooSlow},
+		{"head", proxy.Options{}, upstream.Options{HeaderTimeout: soon}, silent, get, "HTTP/1.1 504 ", proxy.Timeout},
+		{"whole exchange, head", proxy.Options{Timeout: soon}, upstream.Options{}, silent, get, "HTTP/1.1 504 ", proxy.Timeout},
+		{"body", proxy.Options{BodyTimeout: soon}, upstream.Options{}, half, get, "HTTP/1.1 200 ", proxy.Timeout},
+		{"whole exchange, body", proxy.Options{Timeout: soon}, upstream.Options{}, half, get, "HTTP/1.1 200 ", proxy.Timeout},
+		{"request body", proxy.Options{ReadTimeout: soon}, upstream.Options{}, silent, post, "HTTP/1.1 408 ", proxy.BodyTooSlow},
+		{"request body, buffered", proxy.Options{ReadTimeout: soon, RequestBuffer: &proxy.Buffer{}}, upstream.Options{}, silent, post, "HTTP/1.1 408 ", proxy.BodyTooSlow},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var failed failures
 			test.o.OnError = failed.add
 			target := wiretest.Target(t, test.script)
-			test.o.Upstream = groupAt(t, upstream.Options{}, target)
+			test.o.Upstream = groupAt(t, test.u, target)
 			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, test.o)))
 			client.Send(test.request)
 			got := answerOf(client)
@@ -56,6 +57,26 @@ func TestTimeouts(t *testing.T) {
 				t.Errorf("failure %#v", e)
 			}
 		})
+	}
+}
+
+// A target that does not read its request is given up.
+func TestTargetThatReadsNothing(t *testing.T) {
+	leaktest.Check(t)
+	var failed failures
+	answered := make(chan struct{})
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		wiretest.Await(t, answered, "answer")
+	})
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{WriteTimeout: soon}, target), OnError: failed.add})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n")
+	go func() { _, _ = io.CopyN(client.Conn, zeros{}, 100000000) }()
+	client.Status(504)
+	close(answered)
+	if e := failed.only(t); e.Kind != proxy.Timeout || e.Target != target {
+		t.Errorf("failure %#v", e)
 	}
 }
 
@@ -84,8 +105,8 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 // next request on it finds them gone.
 func TestTimeoutsAreForEachStep(t *testing.T) {
 	leaktest.Check(t)
-	p := newProxy(t, proxy.Options{BodyTimeout: 2 * time.Second, ReadTimeout: 2 * time.Second, WriteTimeout: 2 * time.Second, HeaderTimeout: 2 * time.Second,
-		Upstream: groupAt(t, upstream.Options{}, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	p := newProxy(t, proxy.Options{BodyTimeout: 2 * time.Second, ReadTimeout: 2 * time.Second, WriteTimeout: 2 * time.Second,
+		Upstream: groupAt(t, upstream.Options{HeaderTimeout: 2 * time.Second, WriteTimeout: 2 * time.Second}, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(w).EnableFullDuplex()
 			buf := make([]byte, 1)
 			for {

@@ -71,6 +71,13 @@ type Options struct {
 	TLSConfig *tls.Config
 	// DialTimeout bounds the dialling of one target; 0 means 10 seconds.
 	DialTimeout time.Duration
+	// WriteTimeout bounds the time that the target may take to accept a piece of
+	// a request. 0 means 60 seconds, a negative value no bound.
+	WriteTimeout time.Duration
+	// HeaderTimeout bounds the time that the target may take for the head of its
+	// answer, counted from the last byte of the request. 0 means 60 seconds, a
+	// negative value no bound.
+	HeaderTimeout time.Duration
 	// MaxIdleConns bounds the idle connections that are kept for each target; 0
 	// means 128.
 	MaxIdleConns int
@@ -98,6 +105,8 @@ func (o Options) withDefaults() (Options, error) {
 	set(&o.QueueTimeout, 10*time.Second)
 	set(&o.RetryAfter, time.Second)
 	set(&o.DialTimeout, 10*time.Second)
+	set(&o.WriteTimeout, time.Minute)
+	set(&o.HeaderTimeout, time.Minute)
 	set(&o.MaxIdleConns, 128)
 	set(&o.IdleTimeout, time.Minute)
 	set(&o.MaxHeaderBytes, 64<<10)

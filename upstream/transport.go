@@ -9,27 +9,25 @@ import (
 
 // newTransport returns a transport that forwards what it is given.
 func newTransport(o Options, dial func(context.Context, string, string) (net.Conn, error)) *http.Transport {
-	if o.MaxConnAge > 0 || o.MaxConnRequests > 0 {
-		dial = dialCounted(dial)
-	}
 	var protocols http.Protocols
 	protocols.SetHTTP1(o.Protocol != H2C)
 	protocols.SetHTTP2(o.Protocol == HTTP2)
 	protocols.SetUnencryptedHTTP2(o.Protocol == H2C)
 	return &http.Transport{
-		DialContext:            dial,
+		DialContext:            dialConn(dial, max(0, o.WriteTimeout)),
 		TLSClientConfig:        o.TLSConfig,
 		TLSHandshakeTimeout:    10 * time.Second,
 		DisableCompression:     true,
 		MaxIdleConnsPerHost:    o.MaxIdleConns,
 		IdleConnTimeout:        o.IdleTimeout,
 		ExpectContinueTimeout:  time.Second,
+		ResponseHeaderTimeout:  max(0, o.HeaderTimeout),
 		MaxResponseHeaderBytes: o.MaxHeaderBytes,
 		ReadBufferSize:         4 << 10,
 		WriteBufferSize:        4 << 10,
 		Protocols:              &protocols,
 		// Without pings a peer that has died is noticed by TCP alone, after a
 		// quarter of an hour (golang/go#36026).
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second, WriteByteTimeout: max(0, o.WriteTimeout)},
 	}
 }

@@ -55,7 +55,11 @@ func Response(w http.ResponseWriter, r *http.Request, resp *http.Response, o Opt
 // returns how many trailers were announced.
 func (o Options) copyHead(dst http.Header, resp *http.Response) (announced int) {
 	for name, values := range resp.Header {
-		dst[name] = append(dst[name], values...)
+		if had := dst[name]; had == nil {
+			dst[name] = values
+		} else {
+			dst[name] = append(had, values...)
+		}
 	}
 	if _, ok := dst["Content-Type"]; !ok {
 		dst["Content-Type"] = nil // keep net/http from inventing one

@@ -172,7 +172,6 @@ func (e *Engine) newProxy(p *passRule, g *group, scheme string) (http.Handler, e
 		Upstream:      u,
 		Transport:     e.transport(scheme, settings),
 		Upgrades:      upgrades,
-		HeaderTimeout: settings.readTimeout,
 		BodyTimeout:   settings.readTimeout,
 		ReadTimeout:   p.level.bodyTimeout,
 		WriteTimeout:  p.level.sendTimeout,

@@ -14,13 +14,14 @@ import (
 type transportKey struct {
 	scheme  string
 	connect time.Duration
+	read    time.Duration
 }
 
 // transport returns the transport for a location's settings.
 func (e *Engine) transport(scheme string, s proxySettings) http.RoundTripper {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	key := transportKey{scheme, s.connectTimeout}
+	key := transportKey{scheme, s.connectTimeout, s.readTimeout}
 	t, ok := e.transports[key]
 	if !ok {
 		t = &http.Transport{
@@ -31,6 +32,7 @@ func (e *Engine) transport(scheme string, s proxySettings) http.RoundTripper {
 			MaxIdleConnsPerHost:    128,
 			IdleConnTimeout:        time.Minute,
 			ExpectContinueTimeout:  time.Second,
+			ResponseHeaderTimeout:  s.readTimeout,
 			MaxResponseHeaderBytes: 64 << 10,
 		}
 		e.transports[key] = t

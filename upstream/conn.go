@@ -9,23 +9,33 @@ import (
 	"time"
 )
 
-// counted is a connection that knows its age and its requests. http.Transport
-// has no limit for either (golang/go#23427).
-type counted struct {
+// conn is a connection that gives each write its time, and knows its age and its
+// requests. http.Transport has a limit for neither (golang/go#23427).
+type conn struct {
 	net.Conn
-	born     time.Time
-	requests atomic.Int64
+	writeTimeout time.Duration // 0: no bound
+	born         time.Time
+	requests     atomic.Int64
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	if c.writeTimeout > 0 {
+		if err := c.SetWriteDeadline(time.Now().Add(c.writeTimeout)); err != nil {
+			return 0, err
+		}
+	}
+	return c.Conn.Write(p)
 }
 
 type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
-func dialCounted(dial dialer) dialer {
+func dialConn(dial dialer, writeTimeout time.Duration) dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
+		c, err := dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
-		return &counted{Conn: conn, born: time.Now()}, nil
+		return &conn{Conn: c, writeTimeout: writeTimeout, born: time.Now()}, nil
 	}
 }
 
@@ -57,11 +67,11 @@ func (l *limited) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // last counts a request and says whether it is the connection's last one.
-func (l *limited) last(conn net.Conn) bool {
-	if t, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
-		conn = t.NetConn()
+func (l *limited) last(of net.Conn) bool {
+	if t, ok := of.(interface{ NetConn() net.Conn }); ok { // TLS
+		of = t.NetConn()
 	}
-	c, ok := conn.(*counted)
+	c, ok := of.(*conn)
 	if !ok {
 		return false
 	}
