@@ -10,10 +10,12 @@ require (
 
 require (
 	github.com/jstemmer/go-junit-report v1.0.0 // indirect
-	golang.org/x/mod v0.24.0 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
+	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/net v0.62.0 // indirect
-	golang.org/x/sync v0.13.0 // indirect
-	golang.org/x/tools v0.32.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+	golang.org/x/tools v0.51.0 // indirect
 )
 
 replace github.com/culvert-go/culvert => ../

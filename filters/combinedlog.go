@@ -2,10 +2,11 @@ package filters
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"sync"
+
+	"github.com/culvert-go/culvert/internal/client"
 )
 
 // CombinedLog returns a filter that writes one line for each request to w in
@@ -64,11 +65,10 @@ func appendEscaped(b []byte, s string) []byte {
 	return b
 }
 
-// clientHost is the address of the connection's other end, without the port.
+// clientHost is the client's address, as RealIP found it or the connection has it.
 func clientHost(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
+	if addr := client.Addr(r); addr.IsValid() {
+		return addr.String()
 	}
-	return host
+	return r.RemoteAddr
 }

@@ -31,12 +31,12 @@ func classify(ctx context.Context, err error, body *requestBody, dial *dialWatch
 	e := &fault.Error{Kind: fault.Head, Wrote: true, Err: err}
 	var netErr net.Error
 	switch failure, cause := body.source.failed(), context.Cause(ctx); {
-	case errors.Is(cause, errTotalTimeout):
+	case errors.Is(cause, context.DeadlineExceeded):
 		e.Kind, e.Err = fault.Timeout, cause
 	case failure != nil:
 		e = clientFault(body.source.in, failure)
 		e.Wrote = true
-	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case ctx.Err() != nil:
 		e.Kind = fault.ClientGone
 	case dial.failed(err):
 		e.Kind, e.Wrote = fault.Dial, false

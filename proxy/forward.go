@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 
 var (
 	errDraining     = errors.New("draining")
-	errTotalTimeout = errors.New("the whole exchange took too long")
+	errTotalTimeout = fmt.Errorf("the whole exchange took too long: %w", context.DeadlineExceeded)
 )
 
 // forwarding is one request on its way, over all its tries.

@@ -13,8 +13,9 @@ type Outbound struct {
 	// In is the client's request as the filters left it. It must not be changed.
 	In *http.Request
 	// Out is the request that will be sent. Its fields are In's without those
-	// that belong to the client's connection, and without Forwarded and
-	// X-Forwarded-For, -Host and -Proto, which a client could have made up.
+	// that belong to the client's connection, and without Forwarded,
+	// X-Forwarded-For, -Host and -Proto and X-Real-IP, which a client could have
+	// made up.
 	//
 	// Out.URL.Path, RawPath and RawQuery are what the client sent. RawPath, where
 	// it decodes to Path, goes out byte for byte; Out.URL.Opaque, if the hook sets
@@ -24,7 +25,7 @@ type Outbound struct {
 }
 
 // forwarded are the fields in which a client could claim to be a proxy.
-var forwarded = [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
+var forwarded = [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"}
 
 // newOutbound copies in for one exchange. protocol is what in is upgraded to.
 func newOutbound(in *http.Request, protocol, scheme string) *Outbound {

@@ -3,13 +3,14 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
 )
 
-var errBodyStalled = errors.New("the response body came to a halt")
+var errBodyStalled = fmt.Errorf("the response body came to a halt: %w", context.DeadlineExceeded)
 
 // stallWatch cancels an exchange whose target stops sending its body.
 type stallWatch struct {
@@ -35,8 +36,7 @@ func refine(ctx context.Context, e *fault.Error) *fault.Error {
 	if e == nil || e.Kind != fault.Body && e.Kind != fault.ClientGone {
 		return e
 	}
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errBodyStalled), errors.Is(cause, errTotalTimeout):
+	if cause := context.Cause(ctx); errors.Is(cause, context.DeadlineExceeded) {
 		e.Kind, e.Err = fault.Timeout, cause
 	}
 	return e

@@ -53,7 +53,7 @@ func (g *Group) waitTurn(ctx context.Context, q query, place *list.Element, time
 		case <-timer.C:
 			return nil, g.fault(fault.Busy, "no target became free in time")
 		case <-ctx.Done():
-			return nil, &fault.Error{Kind: fault.ClientGone, Err: ctx.Err()}
+			return nil, &fault.Error{Kind: fault.Ended(ctx), Target: g.o.Name, Err: ctx.Err()}
 		}
 	}
 }
@@ -71,7 +71,7 @@ func (g *Group) waitForTargets(ctx context.Context, q query, timer *time.Timer) 
 	case <-timer.C:
 		return nil, g.fault(fault.NoTarget, "no targets are known yet")
 	case <-ctx.Done():
-		return nil, &fault.Error{Kind: fault.ClientGone, Err: ctx.Err()}
+		return nil, &fault.Error{Kind: fault.Ended(ctx), Target: g.o.Name, Err: ctx.Err()}
 	}
 }
 

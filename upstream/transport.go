@@ -15,7 +15,7 @@ func newTransport(o Options, dial func(context.Context, string, string) (net.Con
 	protocols.SetUnencryptedHTTP2(o.Protocol == H2C)
 	return &http.Transport{
 		DialContext:            dialConn(dial, max(0, o.WriteTimeout)),
-		TLSClientConfig:        o.TLSConfig,
+		TLSClientConfig:        o.TLSConfig.Clone(), // the transport adds the protocols that it offers
 		TLSHandshakeTimeout:    10 * time.Second,
 		DisableCompression:     true,
 		MaxIdleConnsPerHost:    o.MaxIdleConns,

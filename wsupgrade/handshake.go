@@ -70,7 +70,7 @@ func handshakeError(in context.Context, conn *upstreamConn, err error) error {
 	var netErr net.Error
 	switch {
 	case errors.Is(in.Err(), context.Canceled):
-		e.Kind = fault.ClientGone
+		e.Kind = fault.Ended(in)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
 		e.Kind = fault.Timeout
 	case conn == nil:

@@ -1,10 +1,13 @@
 package filtertest_test
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/filters/filtertest"
@@ -12,6 +15,31 @@ import (
 
 // identity is the filter that does nothing.
 func identity(next http.Handler) http.Handler { return next }
+
+// good fails the test where a filter can't be made.
+func good(t *testing.T) func(filters.Filter, error) filters.Filter {
+	return func(f filters.Filter, err error) filters.Filter {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+}
+
+func mirror(t *testing.T) filters.Filter {
+	m, err := filters.NewMirror(filters.MirrorOptions{To: http.NotFoundHandler()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close(context.Background()) })
+	return m.Filter
+}
+
+type unobserved struct{}
+
+func (unobserved) RequestStarted(*http.Request) {}
+
+func (unobserved) RequestEnded(*http.Request, filters.Observation) {}
 
 // TestGoodFilters runs the kit against every filter of this package and against
 // a harmless one of a foreign kind.
@@ -30,10 +58,28 @@ func TestGoodFilters(t *testing.T) {
 		"OnResponse":  filters.OnResponse(hooks),
 		"nested":      filters.NewChain(filters.OnResponse(hooks), filters.CombinedLog(io.Discard), filters.OnResponse(hooks)).Then,
 		"setter":      setter,
+
+		"BodyLimit":       good(t)(filters.BodyLimit(64 << 20)),
+		"Concurrency":     good(t)(filters.Concurrency(filters.ConcurrencyOptions{Max: 100})),
+		"ErrorPages":      filters.ErrorPages(func(int) http.Handler { return nil }),
+		"Headers":         good(t)(filters.Headers(filters.HeaderRule{Set: http.Header{"X-Set": {"1"}}})),
+		"Mirror":          mirror(t),
+		"Observe":         filters.Observe(unobserved{}),
+		"RealIP":          good(t)(filters.RealIP(filters.RealIPOptions{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})),
+		"Recover":         filters.Recover(slog.New(slog.DiscardHandler)),
+		"RefuseAmbiguous": filters.RefuseAmbiguous(filters.ControlBytes),
+		"RequestID":       good(t)(filters.RequestID(filters.RequestIDOptions{})),
+		"Timeout":         good(t)(filters.Timeout(time.Minute)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			filtertest.Test(t, f)
 		})
+	}
+	for name, f := range map[string]filters.Filter{
+		"Compress":   good(t)(filters.Compress(filters.CompressOptions{})),
+		"Decompress": good(t)(filters.Decompress(filters.DecompressOptions{Requests: true, Responses: true})),
+	} {
+		t.Run(name, func(t *testing.T) { filtertest.Test(t, f, filtertest.TransformsBody()) })
 	}
 	t.Run("OnResponse with a body", func(t *testing.T) {
 		filtertest.Test(t, filters.OnResponse(withBody), filtertest.TransformsBody())

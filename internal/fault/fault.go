@@ -3,6 +3,7 @@
 package fault
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -126,6 +127,15 @@ func (e *Error) ClientSide() bool {
 		return true
 	}
 	return false
+}
+
+// Ended is the kind of a failure that comes from the end of a request's context:
+// ClientGone, or Timeout where the cause is that its time is over.
+func Ended(ctx context.Context) Kind {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return Timeout
+	}
+	return ClientGone
 }
 
 // As returns the first *Error in err's chain, or nil.

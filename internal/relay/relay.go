@@ -117,8 +117,8 @@ func clientGone(err error) error {
 // cancelled the read.
 func bodyBroken(ctx context.Context, err error) error {
 	kind := fault.Body
-	if errors.Is(ctx.Err(), context.Canceled) {
-		kind = fault.ClientGone
+	if ctx.Err() != nil {
+		kind = fault.Ended(ctx)
 	}
 	return &fault.Error{Kind: kind, Wrote: true, HeadSent: true, Err: err}
 }

@@ -1,0 +1,153 @@
+package filters
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Ambiguity is a kind of request target that two programs may take for different
+// ones: what a filter allows by the one reading, a target may serve by another.
+type Ambiguity uint
+
+const (
+	// EncodedSlash is "%2F" in the path: a slash to some, a letter to others.
+	EncodedSlash Ambiguity = 1 << iota
+	// Backslash is "\" or "%5C" in the path, which some take for a slash.
+	Backslash
+	// DotSegments are "." and ".." in the path, escaped or not, with path
+	// parameters (";x") or not.
+	DotSegments
+	// EmptySegments is "//" in the path.
+	EmptySegments
+	// ControlBytes are bytes below a blank and DEL, escaped or not, in the path.
+	ControlBytes
+	// PathParameters is ";" in the path.
+	PathParameters
+	// BadEscapes are "%" without two hexadecimal digits in the query.
+	BadEscapes
+	// Semicolons are ";" in the query, which once parted parameters.
+	Semicolons
+	// RepeatedParameters are names that stand in the query more than once.
+	RepeatedParameters
+
+	// AnyAmbiguity is all of them.
+	AnyAmbiguity = EncodedSlash | Backslash | DotSegments | EmptySegments | ControlBytes | PathParameters | BadEscapes | Semicolons | RepeatedParameters
+)
+
+// RefuseAmbiguous returns a filter that answers 400 to requests whose target is
+// ambiguous in one of the ways given. Nothing is rewritten: what passes goes on
+// byte for byte.
+func RefuseAmbiguous(what Ambiguity) Filter {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			path := r.URL.EscapedPath()
+			if r.URL.RawPath != "" {
+				path = r.URL.RawPath
+			}
+			if pathAmbiguity(path)&what != 0 || queryAmbiguity(r.URL.RawQuery, what) {
+				http.Error(w, http.StatusText(http.StatusBadRequest), http.StatusBadRequest)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// pathAmbiguity returns what is ambiguous in a path, as it was written.
+func pathAmbiguity(path string) (found Ambiguity) {
+	for i := 0; i < len(path); i++ {
+		c, escaped := path[i], false
+		if c == '%' && i+2 < len(path) {
+			if d, ok := unhex(path[i+1], path[i+2]); ok {
+				c, escaped = d, true
+				i += 2
+			}
+		}
+		switch {
+		case c == '/' && escaped:
+			found |= EncodedSlash
+		case c == '/' && i > 0 && path[i-1] == '/':
+			found |= EmptySegments
+		case c == '\\':
+			found |= Backslash
+		case c < ' ' || c == 0x7f:
+			found |= ControlBytes
+		case c == ';':
+			found |= PathParameters
+		}
+	}
+	return found | dotSegments(path)
+}
+
+func dotSegments(path string) Ambiguity {
+	decoded, err := url.PathUnescape(path)
+	if err != nil {
+		decoded = path
+	}
+	for segment := range strings.FieldsFuncSeq(decoded, func(c rune) bool { return c == '/' || c == '\\' }) {
+		segment, _, _ = strings.Cut(segment, ";")
+		if segment == "." || segment == ".." {
+			return DotSegments
+		}
+	}
+	return 0
+}
+
+func queryAmbiguity(query string, what Ambiguity) bool {
+	if what&Semicolons != 0 && strings.Contains(query, ";") {
+		return true
+	}
+	if what&BadEscapes != 0 && badEscape(query) {
+		return true
+	}
+	return what&RepeatedParameters != 0 && repeats(query)
+}
+
+func badEscape(s string) bool {
+	for i := range len(s) {
+		if s[i] != '%' {
+			continue
+		}
+		if i+2 >= len(s) {
+			return true
+		}
+		if _, ok := unhex(s[i+1], s[i+2]); !ok {
+			return true
+		}
+	}
+	return false
+}
+
+func repeats(query string) bool {
+	seen := map[string]bool{}
+	for pair := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		if decoded, err := url.QueryUnescape(name); err == nil {
+			name = decoded
+		}
+		if pair != "" && seen[name] {
+			return true
+		}
+		seen[name] = true
+	}
+	return false
+}
+
+func unhex(a, b byte) (byte, bool) {
+	high, ok1 := hexDigit(a)
+	low, ok2 := hexDigit(b)
+	return high<<4 | low, ok1 && ok2
+}
+
+func hexDigit(c byte) (byte, bool) {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0', true
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10, true
+	case 'A' <= c && c <= 'F':
+		return c - 'A' + 10, true
+	}
+	return 0, false
+}

@@ -1,0 +1,151 @@
+package filters
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/culvert-go/culvert/internal/response"
+)
+
+// HeaderRule changes the fields of answers. Removing comes first, then setting,
+// then adding.
+type HeaderRule struct {
+	// Status says for which statuses the rule is; nil means those for which
+	// nginx's add_header is: 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308.
+	// See AnyStatus and StatusClass.
+	Status func(status int) bool
+	// ContentTypes are the media types that the rule is for, "text/html" or
+	// "text/*"; nil means all, an answer without a type included.
+	ContentTypes []string
+	// Remove are names of fields to be removed.
+	Remove []string
+	// Set are fields that replace what is there.
+	Set http.Header
+	// Add are fields that stand beside what is there.
+	Add http.Header
+}
+
+// AnyStatus is for HeaderRule.Status: every answer, errors included, as nginx's
+// "always".
+func AnyStatus(int) bool { return true }
+
+// StatusClass is for HeaderRule.Status: statuses of the classes, 4 for 400 to 499.
+func StatusClass(classes ...int) func(int) bool {
+	return func(status int) bool { return slices.Contains(classes, status/100) }
+}
+
+// Headers returns a filter that applies every rule that fits to each answer's
+// final head; interim answers and upgrades stay as they are. An error names the
+// field that can't be sent.
+func Headers(rules ...HeaderRule) (Filter, error) {
+	compiled := make([]headerRule, len(rules))
+	for i, r := range rules {
+		var err error
+		if compiled[i], err = r.compile(); err != nil {
+			return nil, fmt.Errorf("filters: Headers: %w", err)
+		}
+	}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			response.Serve(next, w, r, response.Hooks{Head: func(status int, h http.Header) {
+				if status == http.StatusSwitchingProtocols {
+					return
+				}
+				for i := range compiled {
+					compiled[i].apply(status, h)
+				}
+			}})
+		})
+	}, nil
+}
+
+// headerRule is a rule with its names in their canonical form.
+type headerRule struct {
+	status   func(int) bool
+	types    []string
+	remove   []string
+	set, add http.Header
+}
+
+func (r HeaderRule) compile() (headerRule, error) {
+	c := headerRule{status: r.Status, set: http.Header{}, add: http.Header{}}
+	if c.status == nil {
+		c.status = plainStatus
+	}
+	for _, t := range r.ContentTypes {
+		c.types = append(c.types, strings.ToLower(t))
+	}
+	for _, name := range r.Remove {
+		c.remove = append(c.remove, textproto.CanonicalMIMEHeaderKey(name))
+	}
+	for from, to := range map[*http.Header]http.Header{&r.Set: c.set, &r.Add: c.add} {
+		for name, values := range *from {
+			if !httpguts.ValidHeaderFieldName(name) {
+				return c, fmt.Errorf("invalid field name %q", name)
+			}
+			for _, v := range values {
+				if !httpguts.ValidHeaderFieldValue(v) {
+					return c, fmt.Errorf("invalid value %q of %s", v, name)
+				}
+			}
+			to[textproto.CanonicalMIMEHeaderKey(name)] = slices.Clone(values)
+		}
+	}
+	return c, nil
+}
+
+func plainStatus(status int) bool {
+	switch status {
+	case 200, 201, 204, 206, 301, 302, 303, 304, 307, 308:
+		return true
+	}
+	return false
+}
+
+func (c *headerRule) apply(status int, h http.Header) {
+	if !c.status(status) || !typeFits(c.types, h) {
+		return
+	}
+	for _, name := range c.remove {
+		delete(h, name)
+	}
+	for name, values := range c.set {
+		h[name] = slices.Clone(values)
+	}
+	for name, values := range c.add {
+		h[name] = append(h[name], values...)
+	}
+}
+
+// typeFits says whether h's media type is among types; nil are all.
+func typeFits(types []string, h http.Header) bool {
+	if types == nil {
+		return true
+	}
+	t := mediaType(h)
+	for _, want := range types {
+		if prefix, ok := strings.CutSuffix(want, "*"); ok && strings.HasPrefix(t, prefix) || t == want {
+			return t != ""
+		}
+	}
+	return false
+}
+
+// mediaType is the media type of an answer in lower case, "" if there is none.
+func mediaType(h http.Header) string {
+	v := h["Content-Type"]
+	if len(v) == 0 {
+		return ""
+	}
+	if t, _, err := mime.ParseMediaType(v[0]); err == nil {
+		return t
+	}
+	t, _, _ := strings.Cut(v[0], ";")
+	return strings.ToLower(textproto.TrimString(t))
+}

@@ -1,0 +1,57 @@
+package filters_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/culvert-go/culvert/filters"
+)
+
+// good fails the test where a filter can't be made.
+func good(t testing.TB) func(filters.Filter, error) filters.Filter {
+	return func(f filters.Filter, err error) filters.Filter {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+}
+
+// bad checks the error of a constructor.
+func bad(t testing.TB, want string) func(filters.Filter, error) {
+	return func(f filters.Filter, err error) {
+		t.Helper()
+		if f != nil || err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// through serves one request through a filter and returns the answer with its body.
+func through(f filters.Filter, h http.HandlerFunc, r *http.Request) (*http.Response, string) {
+	w := httptest.NewRecorder()
+	f(h).ServeHTTP(w, r)
+	resp := w.Result()
+	body, _ := io.ReadAll(resp.Body)
+	return resp, string(body)
+}
+
+func get(fields ...string) *http.Request {
+	r := httptest.NewRequest("GET", "/", nil)
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Add(fields[i], fields[i+1])
+	}
+	return r
+}
+
+func answer(text string, fields ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i < len(fields); i += 2 {
+			w.Header().Add(fields[i], fields[i+1])
+		}
+		_, _ = io.WriteString(w, text)
+	}
+}
