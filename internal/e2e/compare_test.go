@@ -38,15 +38,15 @@ type seen struct {
 // side is one of the two servers with its upstreams.
 type side struct {
 	server    *server
-	upstreams map[string]*upstream
+	upstreams map[string]*origin
 	addresses []string // placeholder, address, ...
 }
 
 func newSide(t *testing.T, start func(*testing.T, string, map[string]string) *server, sc scenario) *side {
 	t.Helper()
-	s := &side{upstreams: map[string]*upstream{}}
+	s := &side{upstreams: map[string]*origin{}}
 	for _, name := range []string{"UP1", "UP2", "UP3"} {
-		u := startUpstream(t)
+		u := startOrigin(t)
 		s.upstreams[name] = u
 		s.addresses = append(s.addresses, "{{"+name+"}}", u.address)
 	}

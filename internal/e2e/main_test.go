@@ -11,7 +11,12 @@ import (
 // culvertNginx is the nginx example, built once.
 var culvertNginx string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(grpcCase) != "" {
+		os.Exit(runGRPCCase())
+	}
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "culvert-e2e-")

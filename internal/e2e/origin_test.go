@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// upstream is a server of raw bytes that records what a proxy sent. The last
+// origin is a server of raw bytes that records what a proxy sent. The last
 // part of a request's path says what it answers.
-type upstream struct {
+type origin struct {
 	address string
 	mu      sync.Mutex
 	seen    []upstreamRequest
@@ -28,13 +28,13 @@ type upstreamRequest struct {
 	Body   string
 }
 
-func startUpstream(t *testing.T) *upstream {
+func startOrigin(t *testing.T) *origin {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := &upstream{address: l.Addr().String()}
+	u := &origin{address: l.Addr().String()}
 	var conns sync.Map
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -56,7 +56,7 @@ func startUpstream(t *testing.T) *upstream {
 }
 
 // take returns what was seen since the last call.
-func (u *upstream) take() []upstreamRequest {
+func (u *origin) take() []upstreamRequest {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	seen := u.seen
@@ -64,7 +64,7 @@ func (u *upstream) take() []upstreamRequest {
 	return seen
 }
 
-func (u *upstream) serve(conn *net.TCPConn) {
+func (u *origin) serve(conn *net.TCPConn) {
 	defer conn.Close()
 	r := bufio.NewReader(conn)
 	for {
