@@ -6,6 +6,7 @@ require (
 	github.com/culvert-go/culvert v0.0.0
 	github.com/gorilla/websocket v1.5.3
 	github.com/nginxinc/nginx-go-crossplane v0.4.89
+	go.yaml.in/yaml/v3 v3.0.6
 )
 
 require (

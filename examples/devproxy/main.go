@@ -1,0 +1,76 @@
+// Command devproxy stands between a browser and the servers that a front end needs
+// while it is developed: rules like those of webpack-dev-server's devServer.proxy,
+// from a JSON or YAML file.
+//
+//	go run ./examples/devproxy -c testdata/console.yaml
+//
+// WebSockets work from the first request on: there is one handler for plain requests
+// and upgrades, and nothing has to warm up.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "devproxy:", err)
+		os.Exit(1)
+	}
+}
+
+// run serves until ctx ends.
+func run(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("devproxy", flag.ContinueOnError)
+	file := flags.String("c", "", "the rules, YAML or JSON")
+	backends := flags.Bool("backends", false, "answer at the targets' addresses, to try rules without servers")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *file == "" {
+		return errors.New("which rules? Give a file with -c, testdata/console.yaml for instance")
+	}
+	c, err := readConfig(*file)
+	if err != nil {
+		return err
+	}
+	d, err := newDevProxy(c, newLog(out))
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	if *backends {
+		b, err := startBackends(c)
+		if err != nil {
+			return err
+		}
+		defer b.close()
+	}
+	return serve(ctx, c, d, out)
+}
+
+func serve(ctx context.Context, c *config, d *devProxy, out io.Writer) error {
+	l, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("%w (another address: \"listen\" in the rules)", err)
+	}
+	d.announce(out, l.Addr().String())
+	s := &http.Server{Handler: d, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	stop := context.AfterFunc(ctx, func() { s.Close() })
+	defer stop()
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/culvert-go/culvert/proxy"
+)
+
+// rewrite makes the outbound request of a rule.
+func (r *compiled) rewrite(out *proxy.Outbound, t *target) {
+	for _, p := range r.paths {
+		if out.RewritePath(p.re, p.with) {
+			break // the first one that fits, as http-proxy-middleware has it
+		}
+	}
+	if base := t.url.EscapedPath(); base != "" && base != "/" {
+		out.AddPrefix(base)
+	}
+	if r.ChangeOrigin {
+		out.SetHost(t.url.Host)
+	}
+	if r.XFwd {
+		out.SetXForwarded()
+	}
+	for _, h := range r.Headers {
+		out.Out.Header.Set(h.key, h.value)
+	}
+}
+
+// rewriteAnswer changes what the target says of itself.
+func (r *compiled) rewriteAnswer(a *proxy.Answer, t *target) {
+	if r.AutoRewrite || r.HostRewrite != "" || r.ProtocolRewrite != "" {
+		r.rewriteLocation(a, t)
+	}
+	c := proxy.CookieRewrite{}
+	if r.CookieDomainRewrite != nil {
+		c.Domain = r.CookieDomainRewrite.lookup
+	}
+	if r.CookiePathRewrite != nil {
+		c.Path = r.CookiePathRewrite.lookup
+	}
+	if c.Domain != nil || c.Path != nil {
+		a.RewriteCookies(c)
+	}
+}
+
+// rewriteLocation changes redirects that lead to the target itself.
+func (r *compiled) rewriteLocation(a *proxy.Answer, t *target) {
+	switch a.Status {
+	case 201, 301, 302, 303, 307, 308:
+	default:
+		return
+	}
+	u, err := url.Parse(a.Header.Get("Location"))
+	if err != nil || !strings.EqualFold(u.Host, t.url.Host) {
+		return
+	}
+	switch {
+	case r.HostRewrite != "":
+		u.Host = r.HostRewrite
+	case r.AutoRewrite:
+		u.Host = a.In.Host
+	}
+	if r.ProtocolRewrite != "" {
+		u.Scheme = r.ProtocolRewrite
+	}
+	a.Header.Set("Location", u.String())
+}
+
+// lookup returns what stands for a value: its own entry, or that of "*", or itself.
+func (p *pairs) lookup(value string) string {
+	star, found := value, false
+	for _, entry := range *p {
+		switch entry.key {
+		case value:
+			return entry.value
+		case "*":
+			if !found {
+				star, found = entry.value, true
+			}
+		}
+	}
+	return star
+}

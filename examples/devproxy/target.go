@@ -1,0 +1,74 @@
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+// target is one server that a rule leads to.
+type target struct {
+	url   *url.URL
+	group *upstream.Group
+	proxy *proxy.Proxy
+}
+
+// newTarget makes the proxy of r to a server.
+func (d *devProxy) newTarget(r *compiled, text string) (*target, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	scheme, port := "http", "80"
+	switch u.Scheme {
+	case "http", "ws":
+	case "https", "wss":
+		scheme, port = "https", "443"
+	default:
+		return nil, fmt.Errorf("target %q: the scheme must be http, https, ws or wss", text)
+	}
+	if u.Hostname() == "" {
+		return nil, fmt.Errorf("target %q has no host", text)
+	}
+	addr := u.Host
+	if u.Port() == "" {
+		addr = net.JoinHostPort(u.Hostname(), port)
+	}
+	o := upstream.Options{Name: text, Scheme: scheme, DialTimeout: 5 * time.Second, HeaderTimeout: time.Duration(r.ProxyTimeout) * time.Millisecond}
+	if scheme == "https" {
+		// A target that is dialled by another name than that of its certificate is
+		// what "secure: false" is for.
+		o.TLSConfig = &tls.Config{ServerName: u.Hostname(), InsecureSkipVerify: r.Secure != nil && !*r.Secure}
+	}
+	t := &target{url: u}
+	if t.group, err = upstream.New(o, upstream.Target{Addr: addr}); err != nil {
+		return nil, err
+	}
+	d.groups = append(d.groups, t.group)
+	protocols := []string{}
+	if r.WS {
+		protocols = append(protocols, "websocket")
+	}
+	upgrades, err := wsupgrade.New(wsupgrade.Options{Protocols: protocols, Dial: t.group.Dial, TLSConfig: o.TLSConfig})
+	if err != nil {
+		return nil, err
+	}
+	t.proxy, err = proxy.New(proxy.Options{
+		Upstream:      t.group,
+		Upgrades:      upgrades,
+		Rewrite:       func(out *proxy.Outbound) { r.rewrite(out, t) },
+		RewriteAnswer: func(a *proxy.Answer) { r.rewriteAnswer(a, t) },
+		ErrorHandler:  explain,
+	})
+	return t, err
+}
+
+// name is the target as a developer knows it.
+func (t *target) name() string { return strings.TrimSuffix(t.url.String(), "/") }
