@@ -24,6 +24,18 @@ func TestReadmeShowsTheCompiledExample(t *testing.T) {
 	}
 }
 
+// The larger example is a program of the examples module, shown as it is, in under
+// 80 lines.
+func TestReadmeShowsTheGateway(t *testing.T) {
+	program := read(t, "examples/gateway/main.go")
+	if !strings.Contains(read(t, "README.md"), "```go\n"+program+"```\n") {
+		t.Error("README.md does not show examples/gateway/main.go as it is")
+	}
+	if lines := strings.Count(program, "\n"); lines >= 80 {
+		t.Errorf("examples/gateway/main.go has %d lines", lines)
+	}
+}
+
 func read(t *testing.T, file string) string {
 	t.Helper()
 	content, err := os.ReadFile(file)

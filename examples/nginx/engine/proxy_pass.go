@@ -169,13 +169,13 @@ func (e *Engine) newProxy(p *passRule, g *group, scheme string) (http.Handler, e
 		return nil, p.at.Errorf("%s", err)
 	}
 	return proxy.New(proxy.Options{
-		Upstream:      u,
-		Transport:     e.transport(scheme, settings),
-		Upgrades:      upgrades,
-		BodyTimeout:   settings.readTimeout,
-		ReadTimeout:   p.level.bodyTimeout,
-		WriteTimeout:  p.level.sendTimeout,
-		Rewrite:       func(o *proxy.Outbound) { p.rewrite(exchangeOf(o.In.Context()), o) },
+		Upstream:     u,
+		Transport:    e.transport(scheme, settings),
+		Upgrades:     upgrades,
+		BodyTimeout:  settings.readTimeout,
+		ReadTimeout:  p.level.bodyTimeout,
+		WriteTimeout: p.level.sendTimeout,
+		Rewrite:      func(o *proxy.Outbound) { p.rewrite(exchangeOf(o.In.Context()), o) },
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err *proxy.Error) {
 			exchangeOf(r.Context()).proxyFailure = err
 		},

@@ -1,0 +1,96 @@
+// Package prom tells Prometheus of requests and of upstream groups.
+package prom
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// Metrics is a filters.Metrics for Prometheus.
+type Metrics struct {
+	inFlight prometheus.Gauge
+	duration *prometheus.HistogramVec
+	bytes    *prometheus.CounterVec
+	tries    *prometheus.CounterVec
+}
+
+// New registers the metrics. The labels are few on purpose: paths and addresses of
+// clients would make a series each.
+func New(r prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "culvert_requests_in_flight", Help: "Requests and tunnels that run."}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "culvert_request_duration_seconds", Help: "Time from a request's head to the end of its answer.", Buckets: prometheus.DefBuckets,
+		}, []string{"method", "code", "upstream"}),
+		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "culvert_response_bytes_total", Help: "Content sent to clients."}, []string{"upstream"}),
+		tries: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "culvert_upstream_tries_total", Help: "Targets asked, by how they answered."}, []string{"upstream", "target", "result"}),
+	}
+	for _, c := range []prometheus.Collector{m.inFlight, m.duration, m.bytes, m.tries} {
+		if err := r.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// RequestStarted counts a request in flight.
+func (m *Metrics) RequestStarted(*http.Request) { m.inFlight.Inc() }
+
+// RequestEnded observes a request.
+func (m *Metrics) RequestEnded(r *http.Request, o filters.Observation) {
+	m.inFlight.Dec()
+	m.duration.WithLabelValues(method(r.Method), strconv.Itoa(o.Status), o.Result.Upstream).Observe(o.Duration.Seconds())
+	m.bytes.WithLabelValues(o.Result.Upstream).Add(float64(o.Bytes))
+	for _, t := range o.Result.Tries {
+		result := strconv.Itoa(t.Status/100) + "xx"
+		if t.Err != nil {
+			result = "error"
+		}
+		m.tries.WithLabelValues(o.Result.Upstream, t.Target, result).Inc()
+	}
+}
+
+// method bounds the label: a client can make methods up.
+func method(s string) string {
+	switch s {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return s
+	}
+	return "other"
+}
+
+// Groups is a prometheus.Collector of how the targets of groups do.
+type Groups []*upstream.Group
+
+var (
+	healthy = prometheus.NewDesc("culvert_upstream_target_healthy", "Whether a target may be asked.", []string{"upstream", "target"}, nil)
+	busy    = prometheus.NewDesc("culvert_upstream_target_in_flight", "Requests and tunnels that a target has.", []string{"upstream", "target"}, nil)
+	waiting = prometheus.NewDesc("culvert_upstream_waiting", "Requests that wait for a target.", []string{"upstream"}, nil)
+)
+
+// Describe sends the descriptions.
+func (g Groups) Describe(c chan<- *prometheus.Desc) {
+	c <- healthy
+	c <- busy
+	c <- waiting
+}
+
+// Collect sends the values of the moment.
+func (g Groups) Collect(c chan<- prometheus.Metric) {
+	for _, group := range g {
+		for s := range group.Targets() {
+			up := 0.0
+			if s.Healthy {
+				up = 1
+			}
+			c <- prometheus.MustNewConstMetric(healthy, prometheus.GaugeValue, up, group.Name(), s.Target.Addr)
+			c <- prometheus.MustNewConstMetric(busy, prometheus.GaugeValue, float64(s.InFlight), group.Name(), s.Target.Addr)
+		}
+		c <- prometheus.MustNewConstMetric(waiting, prometheus.GaugeValue, float64(group.Waiting()), group.Name())
+	}
+}

@@ -1,0 +1,75 @@
+package prom_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/culvert-go/culvert/examples/metrics/prom"
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+func TestMetrics(t *testing.T) {
+	dead, live := wiretest.Unused(t), wiretest.Serve(t, http.NotFoundHandler())
+	group, err := upstream.New(upstream.Options{Name: "app", Balance: upstream.First()}, upstream.Target{Addr: dead}, upstream.Target{Addr: live})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer group.Close()
+	p, err := proxy.New(proxy.Options{Upstream: group})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewPedanticRegistry()
+	m, err := prom.New(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry.MustRegister(prom.Groups{group})
+	filters.Observe(m)(p).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("MADEUP", "/", nil))
+	want := strings.NewReplacer("DEAD", dead, "LIVE", live).Replace(`
+# HELP culvert_requests_in_flight Requests and tunnels that run.
+# TYPE culvert_requests_in_flight gauge
+culvert_requests_in_flight 0
+# HELP culvert_response_bytes_total Content sent to clients.
+# TYPE culvert_response_bytes_total counter
+culvert_response_bytes_total{upstream="app"} 19
+# HELP culvert_upstream_target_healthy Whether a target may be asked.
+# TYPE culvert_upstream_target_healthy gauge
+culvert_upstream_target_healthy{target="DEAD",upstream="app"} 0
+culvert_upstream_target_healthy{target="LIVE",upstream="app"} 1
+# HELP culvert_upstream_tries_total Targets asked, by how they answered.
+# TYPE culvert_upstream_tries_total counter
+culvert_upstream_tries_total{result="4xx",target="LIVE",upstream="app"} 1
+culvert_upstream_tries_total{result="error",target="DEAD",upstream="app"} 1
+`)
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "culvert_requests_in_flight", "culvert_response_bytes_total", "culvert_upstream_target_healthy", "culvert_upstream_tries_total"); err != nil {
+		t.Error(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != "culvert_request_duration_seconds" {
+			continue
+		}
+		labels := map[string]string{}
+		for _, l := range f.GetMetric()[0].GetLabel() {
+			labels[l.GetName()] = l.GetValue()
+		}
+		if n := f.GetMetric()[0].GetHistogram().GetSampleCount(); n != 1 || labels["method"] != "other" || labels["code"] != "404" {
+			t.Errorf("%d requests of %v", n, labels)
+		}
+	}
+	if _, err := prom.New(registry); err == nil {
+		t.Error("registered twice")
+	}
+}
