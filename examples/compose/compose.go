@@ -19,6 +19,6 @@ func Chain(origin string, perMinute int) filters.Chain {
 	byClient := func(r *http.Request) (string, error) { return filters.ClientAddr(r).String(), nil }
 	return filters.NewChain(
 		cors.New(cors.Options{AllowedOrigins: []string{origin}, AllowedMethods: []string{"GET", "POST"}, AllowCredentials: true}).Handler,
-		httprate.Limit(perMinute, time.Minute, httprate.WithKeyFuncs(byClient)),
+		httprate.LimitBy(perMinute, time.Minute, byClient),
 	)
 }
