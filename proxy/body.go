@@ -41,7 +41,7 @@ func (s *bodySource) open(w http.ResponseWriter, in *http.Request, o *Options) *
 	s.keep = o.Retry.KeepBody
 	s.body = in.Body
 	if o.ReadTimeout > 0 {
-		s.body = &timedReader{in.Body, http.NewResponseController(w), o.ReadTimeout}
+		s.body = &timedReader{Reader: in.Body, rc: http.NewResponseController(w), timeout: o.ReadTimeout}
 	}
 	if o.RequestBuffer == nil {
 		return nil
@@ -133,15 +133,20 @@ func clientFault(in *http.Request, err error) *fault.Error {
 	return e
 }
 
-// timedReader gives each read of a client's body its time.
+// timedReader gives each read of a client's body its time. The deadline is moved
+// only when less than that is left, which is much cheaper.
 type timedReader struct {
 	io.Reader
-	rc      *http.ResponseController
-	timeout time.Duration
+	rc       *http.ResponseController
+	timeout  time.Duration
+	deadline time.Time
 }
 
 func (r *timedReader) Read(p []byte) (int, error) {
-	_ = r.rc.SetReadDeadline(time.Now().Add(r.timeout))
+	if now := time.Now(); r.deadline.Sub(now) < r.timeout {
+		r.deadline = now.Add(r.timeout + r.timeout/4)
+		_ = r.rc.SetReadDeadline(r.deadline)
+	}
 	n, err := r.Reader.Read(p)
 	if err == io.EOF {
 		// net/http goes on reading, to notice a client that leaves.

@@ -4,30 +4,23 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/http/httptrace"
 	"os"
-	"sync/atomic"
 
 	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/upstream"
 )
 
-// dialWatch learns from the transport's trace whether a connection was had, so
-// that an error before it is known to have sent nothing.
-type dialWatch struct{ asked, got atomic.Bool }
-
-func (d *dialWatch) ask(string)                 { d.asked.Store(true) }
-func (d *dialWatch) have(httptrace.GotConnInfo) { d.got.Store(true) }
-
-// failed says whether a connection was asked for in vain. A transport that
-// tells nothing is taken to have had one.
-func (d *dialWatch) failed(err error) bool {
-	var op *net.OpError
-	return d.asked.Load() && !d.got.Load() || errors.As(err, &op) && op.Op == "dial"
+// dialFailed says whether err is of a connection that could not be made, so that
+// nothing was sent.
+func dialFailed(err error) bool {
+	var dial *upstream.DialError
+	var op *net.OpError // of a transport that is not a group's
+	return errors.As(err, &dial) || errors.As(err, &op) && op.Op == "dial"
 }
 
 // classify turns an error of RoundTrip into the typed one. The order matters:
 // a client that left, or whose body broke, makes the transport fail as well.
-func classify(ctx context.Context, err error, body *requestBody, dial *dialWatch) *fault.Error {
+func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 	e := &fault.Error{Kind: fault.Head, Wrote: true, Err: err}
 	var netErr net.Error
 	switch failure, cause := body.source.failed(), context.Cause(ctx); {
@@ -38,7 +31,7 @@ func classify(ctx context.Context, err error, body *requestBody, dial *dialWatch
 		e.Wrote = true
 	case ctx.Err() != nil:
 		e.Kind = fault.ClientGone
-	case dial.failed(err):
+	case dialFailed(err):
 		e.Kind, e.Wrote = fault.Dial, false
 		if errors.As(err, &netErr) && netErr.Timeout() {
 			e.Kind = fault.Timeout

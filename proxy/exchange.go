@@ -30,7 +30,6 @@ type answered struct {
 type transportExchange struct{ o *Options }
 
 func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
-	start := time.Now()
 	in := f.out.In
 	c := f.newCall()
 	defer c.body.end()
@@ -51,9 +50,9 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	resp, err := e.o.Transport.RoundTrip(out)
 	c.interim.finish()
 	if err != nil {
-		return answered{sent: c.body.sent()}, classify(ctx, err, &c.body, &c.dial)
+		return answered{sent: c.body.sent()}, classify(ctx, err, &c.body)
 	}
-	answer := answered{status: resp.StatusCode, after: time.Since(start), sent: c.body.sent()}
+	answer := answered{status: resp.StatusCode, after: time.Since(f.started), sent: c.body.sent()}
 	if resp.StatusCode < 200 || resp.StatusCode > 999 {
 		resp.Body.Close()
 		return answered{}, &fault.Error{Kind: fault.Head, Wrote: true, Err: fmt.Errorf("status %03d", resp.StatusCode)}
@@ -89,7 +88,6 @@ func (e *transportExchange) relay(f *forwarding, resp *http.Response, cancel con
 type call struct {
 	trace   httptrace.ClientTrace
 	interim interimRelay
-	dial    dialWatch
 	body    requestBody
 }
 
@@ -101,8 +99,6 @@ func (f *forwarding) newCall() *call {
 		c = new(call)
 	}
 	c.interim.w, c.interim.in = f.w, f.out.In
-	c.trace.GetConn = c.dial.ask
-	c.trace.GotConn = c.dial.have
 	c.trace.Got1xxResponse = c.interim.relay
 	c.body.begin(&f.body, &c.trace)
 	return c

@@ -26,6 +26,7 @@ type forwarding struct {
 	body     bodySource
 	record   *result.Result // nil: nobody asked for one
 	start    time.Time
+	started  time.Time // of this try
 	lease    upstream.Lease
 	tried    []upstream.Lease
 	first    call // of the first try
@@ -34,6 +35,7 @@ type forwarding struct {
 // forward asks one target after the other until one has given the answer.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *result.Result) *fault.Error {
 	f := &forwarding{p: p, w: w, exchange: p.exchange, record: record, start: time.Now()}
+	f.started = f.start
 	protocol := p.upgrades.Protocol(r)
 	shareTrailers(r)
 	if protocol != "" {
@@ -109,7 +111,9 @@ func (f *forwarding) drop(status int) bool {
 func (f *forwarding) try() (answered, *fault.Error) {
 	lease := f.lease
 	f.out.Out.URL.Host = lease.Host()
-	start := time.Now()
+	if len(f.tried) > 0 {
+		f.started = time.Now()
+	}
 	answer, err := f.exchange.exchange(f)
 	if err != nil && !err.ClientSide() {
 		err.Target = lease.Addr()
@@ -123,7 +127,7 @@ func (f *forwarding) try() (answered, *fault.Error) {
 	lease.Done(outcome)
 	if f.record != nil {
 		f.record.Tries = append(f.record.Tries, result.Try{Target: lease.Addr(), Status: answer.status, Header: answer.after,
-			Total: time.Since(start), Sent: answer.sent, Received: answer.received, Err: outcome.Err})
+			Total: time.Since(f.started), Sent: answer.sent, Received: answer.received, Err: outcome.Err})
 	}
 	return answer, err
 }

@@ -15,9 +15,9 @@ type Options struct {
 	// Upstream is the group of targets that requests go to. Required.
 	Upstream *upstream.Group
 	// Transport runs the plain exchanges; nil means the upstream's. Upgrades are
-	// always dialled by Upgrades. A transport that tells nothing to
-	// httptrace.ClientTrace gets no second target after a dial error that is not
-	// a *net.OpError.
+	// always dialled by Upgrades. After a dial error of another transport than a
+	// group's a second target is asked only if it is a *net.OpError or an
+	// *upstream.DialError.
 	Transport http.RoundTripper
 	// Rewrite changes the outbound request before it is sent, once for each
 	// request, before a target is picked. nil means Outbound.SetXForwarded and
@@ -43,10 +43,11 @@ type Options struct {
 	// its answer's body. 0 means no bound: a watch may be silent for hours.
 	BodyTimeout time.Duration
 	// ReadTimeout bounds the time that the client may take for the next bytes of
-	// its request's body (408). 0 means 60 seconds, a negative value no bound.
+	// its request's body (408), to a quarter. 0 means 60 seconds, a negative value
+	// no bound.
 	ReadTimeout time.Duration
 	// WriteTimeout bounds the time that the client may take to accept a piece of
-	// the answer. 0 means 60 seconds, a negative value no bound.
+	// the answer, to a quarter. 0 means 60 seconds, a negative value no bound.
 	WriteTimeout time.Duration
 
 	// RequestBuffer holds a request's body until it has come as a whole, before a

@@ -11,7 +11,6 @@ import (
 type upgradeExchange struct{ upgrades *wsupgrade.Forwarder }
 
 func (e upgradeExchange) exchange(f *forwarding) (answered, *fault.Error) {
-	start := time.Now()
 	h := f.w.Header()
 	before := h["Set-Cookie"]
 	if cookie := f.lease.Cookie(f.out.In); cookie != nil {
@@ -25,5 +24,5 @@ func (e upgradeExchange) exchange(f *forwarding) (answered, *fault.Error) {
 			delete(h, "Set-Cookie")
 		}
 	}
-	return answered{status: status, after: time.Since(start)}, failure
+	return answered{status: status, after: time.Since(f.started)}, failure
 }

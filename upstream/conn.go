@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -16,12 +17,18 @@ type conn struct {
 	writeTimeout time.Duration // 0: no bound
 	born         time.Time
 	requests     atomic.Int64
+	deadline     time.Time // of writes; there is one writer
 }
 
+// Write moves the deadline only when less than its time is left: that is much
+// cheaper than to set one for each write.
 func (c *conn) Write(p []byte) (int, error) {
 	if c.writeTimeout > 0 {
-		if err := c.SetWriteDeadline(time.Now().Add(c.writeTimeout)); err != nil {
-			return 0, err
+		if now := time.Now(); c.deadline.Sub(now) < c.writeTimeout {
+			c.deadline = now.Add(c.writeTimeout + c.writeTimeout/4)
+			if err := c.SetWriteDeadline(c.deadline); err != nil {
+				return 0, err
+			}
 		}
 	}
 	return c.Conn.Write(p)
@@ -29,14 +36,64 @@ func (c *conn) Write(p []byte) (int, error) {
 
 type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
+// DialError is the error of a connection that could not be made, TLS included. Of
+// the request nothing was sent.
+type DialError struct{ Err error }
+
+// Error returns the cause's text.
+func (e *DialError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *DialError) Unwrap() error { return e.Err }
+
+// dialConn makes the transport's connections of dial's.
 func dialConn(dial dialer, writeTimeout time.Duration) dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
 		if err != nil {
-			return nil, err
+			return nil, &DialError{err}
 		}
 		return &conn{Conn: c, writeTimeout: writeTimeout, born: time.Now()}, nil
 	}
+}
+
+// tlsTimeout bounds a TLS handshake.
+const tlsTimeout = 10 * time.Second
+
+// dialTLS speaks TLS over dial's connections. The transport would do it as well, and
+// not tell a handshake that failed from a request that did.
+func dialTLS(dial dialer, config *tls.Config) dialer {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		raw, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		own := config.Clone()
+		if own.ServerName == "" {
+			own.ServerName, _, _ = net.SplitHostPort(addr)
+		}
+		c := tls.Client(raw, own)
+		ctx, cancel := context.WithTimeout(ctx, tlsTimeout)
+		defer cancel()
+		if err := c.HandshakeContext(ctx); err != nil {
+			raw.Close()
+			return nil, &DialError{err}
+		}
+		return c, nil
+	}
+}
+
+// tlsConfig returns a configuration of the group's own that offers its protocol.
+func tlsConfig(o Options) *tls.Config {
+	c := o.TLSConfig.Clone()
+	if c == nil {
+		c = &tls.Config{}
+	}
+	c.NextProtos = []string{"http/1.1"}
+	if o.Protocol == HTTP2 {
+		c.NextProtos = []string{"h2", "http/1.1"}
+	}
+	return c
 }
 
 // limitConns makes t end connections that are too old or have had their requests.

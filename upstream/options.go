@@ -72,7 +72,7 @@ type Options struct {
 	// DialTimeout bounds the dialling of one target; 0 means 10 seconds.
 	DialTimeout time.Duration
 	// WriteTimeout bounds the time that the target may take to accept a piece of
-	// a request. 0 means 60 seconds, a negative value no bound.
+	// a request, to a quarter. 0 means 60 seconds, a negative value no bound.
 	WriteTimeout time.Duration
 	// HeaderTimeout bounds the time that the target may take for the head of its
 	// answer, counted from the last byte of the request. 0 means 60 seconds, a

@@ -13,10 +13,10 @@ func newTransport(o Options, dial func(context.Context, string, string) (net.Con
 	protocols.SetHTTP1(o.Protocol != H2C)
 	protocols.SetHTTP2(o.Protocol == HTTP2)
 	protocols.SetUnencryptedHTTP2(o.Protocol == H2C)
+	own := dialConn(dial, max(0, o.WriteTimeout))
 	return &http.Transport{
-		DialContext:            dialConn(dial, max(0, o.WriteTimeout)),
-		TLSClientConfig:        o.TLSConfig.Clone(), // the transport adds the protocols that it offers
-		TLSHandshakeTimeout:    10 * time.Second,
+		DialContext:            own,
+		DialTLSContext:         dialTLS(own, tlsConfig(o)),
 		DisableCompression:     true,
 		MaxIdleConnsPerHost:    o.MaxIdleConns,
 		IdleConnTimeout:        o.IdleTimeout,

@@ -5,56 +5,103 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-const request = "GET /1k HTTP/1.1\r\nHost: bench.example\r\nUser-Agent: bench\r\n\r\n"
-
 // load sends requests over connections for the duration, each as soon as the
 // one before is answered, and returns how many were answered. An answer that is
 // not the expected one is an error.
-func load(address string, connections int, duration time.Duration) (int64, error) {
+func load(address string, w work, connections int, duration time.Duration) (int64, error) {
 	var requests atomic.Int64
-	var loading sync.WaitGroup
-	errs := make([]error, connections)
 	end := time.Now().Add(duration)
-	for i := range connections {
-		loading.Go(func() { errs[i] = loadOne(address, end, &requests) })
-	}
-	loading.Wait()
-	return requests.Load(), errors.Join(errs...)
+	err := each(connections, func(int) error {
+		c, err := newClient(address, w)
+		if err != nil {
+			return err
+		}
+		defer c.conn.Close()
+		for {
+			if err := c.exchange(); err != nil {
+				return err
+			}
+			requests.Add(1)
+			if !time.Now().Before(end) {
+				return nil
+			}
+		}
+	})
+	return requests.Load(), err
 }
 
-func loadOne(address string, end time.Time, requests *atomic.Int64) error {
+// paced sends requests at the work's rate, whatever the peer does, and returns the
+// times that they took, in order. A time begins when the request was due: a peer
+// that holds one up holds up those behind it, and that counts.
+func paced(address string, w work, connections int, duration time.Duration) ([]time.Duration, error) {
+	times := make([][]time.Duration, connections)
+	interval := time.Duration(connections) * time.Second / time.Duration(w.rate)
+	start := time.Now()
+	err := each(connections, func(i int) error {
+		c, err := newClient(address, w)
+		if err != nil {
+			return err
+		}
+		defer c.conn.Close()
+		for due := start.Add(interval * time.Duration(i) / time.Duration(connections)); due.Before(start.Add(duration)); due = due.Add(interval) {
+			time.Sleep(time.Until(due))
+			if err := c.exchange(); err != nil {
+				return err
+			}
+			times[i] = append(times[i], time.Since(due))
+		}
+		return nil
+	})
+	all := slices.Concat(times...)
+	slices.Sort(all)
+	return all, err
+}
+
+// each runs f for each connection at the same time.
+func each(connections int, f func(i int) error) error {
+	var running sync.WaitGroup
+	errs := make([]error, connections)
+	for i := range connections {
+		running.Go(func() { errs[i] = f(i) })
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
+
+// client is one connection.
+type client struct {
+	work
+	conn net.Conn
+	r    *bufio.Reader
+}
+
+func newClient(address string, w work) (*client, error) {
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
+		return nil, err
+	}
+	return &client{w, conn, bufio.NewReaderSize(conn, 64<<10)}, nil
+}
+
+func (c *client) exchange() error {
+	if _, err := c.conn.Write(c.request); err != nil {
 		return err
 	}
-	defer conn.Close()
-	r := bufio.NewReader(conn)
-	for {
-		if _, err := io.WriteString(conn, request); err != nil {
-			return err
-		}
-		if err := readAnswer(r); err != nil {
-			return err
-		}
-		requests.Add(1)
-		if !time.Now().Before(end) {
-			return nil
-		}
-	}
+	return c.readAnswer()
 }
 
 // readAnswer reads one answer with as little work as can be: the processor is
 // the peer's.
-func readAnswer(r *bufio.Reader) error {
-	line, err := r.ReadSlice('\n')
+func (c *client) readAnswer() error {
+	line, err := c.r.ReadSlice('\n')
 	if err != nil {
 		return err
 	}
@@ -63,7 +110,7 @@ func readAnswer(r *bufio.Reader) error {
 	}
 	length := -1
 	for {
-		if line, err = r.ReadSlice('\n'); err != nil {
+		if line, err = c.r.ReadSlice('\n'); err != nil {
 			return err
 		}
 		if len(line) <= 2 {
@@ -73,9 +120,9 @@ func readAnswer(r *bufio.Reader) error {
 			length, _ = strconv.Atoi(string(bytes.TrimSpace(value)))
 		}
 	}
-	if length != contentSize {
+	if length != c.answer {
 		return fmt.Errorf("an answer of %d bytes", length)
 	}
-	_, err = r.Discard(length)
+	_, err = c.r.Discard(length)
 	return err
 }

@@ -1,11 +1,13 @@
 // Command bench runs culvert and its peers on the same work, in turn, and
 // prints what each of them does with it.
 //
-// The work is a GET of 1 KiB over 64 connections that are kept. Each peer is a
-// process of its own and starts anew for each round; rounds go through all peers
-// (A B C, A B C, ...), and what is printed are medians over the rounds. Ratios
-// are made within a round, so that a machine that slows down slows down both
-// sides of them.
+// The work is GETs of 1 KiB and 1 MiB and POSTs of 16 KiB over 64 connections that
+// are kept: as fast as the peer can (req/s, processor time and allocations a
+// request), and at a fixed rate that is far from its limits (p50, p99). Each peer
+// is a process of its own and starts anew for each round; rounds go through all
+// peers (A B C, A B C, ...), and what is printed are medians over the rounds.
+// Ratios are made within a round, so that a machine that slows down slows down
+// both sides of them.
 //
 // From its folder: GOWORK=off go run . -d 2s
 package main
@@ -34,67 +36,92 @@ func main() {
 	flag.IntVar(&p.rounds, "n", 5, "rounds")
 	flag.IntVar(&p.connections, "c", 64, "connections")
 	flag.Parse()
-	if err := run(os.Stdout, p, peers()); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
+	for _, w := range works() {
+		if err := run(os.Stdout, p, w, peers()); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
 	}
 }
 
-// run measures the peers and prints the table.
-func run(w io.Writer, p plan, all []peer) error {
+// run measures the peers at one work and prints the table.
+func run(out io.Writer, p plan, w work, all []peer) error {
 	origin, err := startSelf(answerName, "")
 	if err != nil {
 		return err
 	}
 	defer origin.stop()
+	fmt.Fprintf(out, "\n%s\n", w.name)
 	var results []result
 	for _, peer := range all {
 		if peer.missing != "" {
-			fmt.Fprintf(w, "%s is left out: %s\n", peer.name, peer.missing)
+			fmt.Fprintf(out, "%s is left out: %s\n", peer.name, peer.missing)
 			continue
 		}
 		results = append(results, result{peer: peer})
 	}
 	for range p.rounds {
 		for i := range results {
-			m, err := measure(results[i].peer, origin.address, p)
+			m, err := measure(results[i].peer, origin.address, p, w)
 			if err != nil {
-				return fmt.Errorf("%s: %w", results[i].peer.name, err)
+				return fmt.Errorf("%s, %s: %w", w.name, results[i].peer.name, err)
 			}
 			results[i].rounds = append(results[i].rounds, m)
 		}
 	}
-	return printTable(w, results)
+	return printTable(out, results)
 }
 
 // measurement is one peer in one round.
 type measurement struct {
 	perSecond float64 // requests
 	cpu       float64 // microseconds of the peer's processor time a request
+	allocs    float64 // a request; 0 where the peer can't tell
+	p50, p99  float64 // microseconds at the work's rate
 }
 
 // measure starts a peer in front of target, loads it and stops it. The
-// processor time is that of the peer's whole life, warming up included, and so
-// are the requests that it is divided by.
-func measure(p peer, target string, how plan) (measurement, error) {
+// processor time and the allocations are those of the peer's whole life, warming
+// up included, and so are the requests that they are divided by.
+func measure(p peer, target string, how plan, w work) (m measurement, err error) {
 	process, err := p.start(p.name, target)
 	if err != nil {
-		return measurement{}, err
+		return m, err
 	}
-	warm, err := load(process.address, how.connections, how.duration/4)
+	defer func() {
+		if err != nil {
+			process.stop()
+		}
+	}()
+	warm, err := load(process.address, w, how.connections, how.duration/4)
 	if err != nil {
-		process.stop()
-		return measurement{}, err
+		return m, err
 	}
 	start := time.Now()
-	n, err := load(process.address, how.connections, how.duration)
+	n, err := load(process.address, w, how.connections, how.duration)
 	took := time.Since(start)
-	cpu := process.stop()
 	if err != nil {
-		return measurement{}, err
+		return m, err
 	}
+	times, err := paced(process.address, w, how.connections, how.duration/2)
+	if err != nil {
+		return m, err
+	}
+	usage := process.stop()
+	requests := float64(warm + n + int64(len(times)))
 	return measurement{
 		perSecond: float64(n) / took.Seconds(),
-		cpu:       float64(cpu.Microseconds()) / float64(warm+n),
+		cpu:       float64(usage.cpu.Microseconds()) / requests,
+		allocs:    float64(usage.allocs) / requests,
+		p50:       microseconds(times, 0.50),
+		p99:       microseconds(times, 0.99),
 	}, nil
+}
+
+// microseconds returns a quantile of sorted times.
+func microseconds(times []time.Duration, quantile float64) float64 {
+	if len(times) == 0 {
+		return 0
+	}
+	return float64(times[int(float64(len(times)-1)*quantile)].Nanoseconds()) / 1000
 }

@@ -16,7 +16,7 @@ const nginxConf = `
 daemon off; pid nginx.pid; worker_processes auto; error_log stderr crit;
 events { worker_connections 1024; }
 http {
-  access_log off; keepalive_requests 1000000000;
+  access_log off; client_body_buffer_size 64k; keepalive_requests 1000000000;
   client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
   upstream origin { server {{TARGET}}; keepalive 128; keepalive_requests 1000000000; }
   server {

@@ -1,16 +1,21 @@
 package main
 
 import (
+	"io"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/vulcand/oxy/v2/forward"
+	"k8s.io/apimachinery/pkg/util/proxy"
+
 	"github.com/culvert-go/culvert/filters"
-	"github.com/culvert-go/culvert/proxy"
+	culvertproxy "github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -25,6 +30,7 @@ type peer struct {
 const (
 	answerName = "net/http, no proxy"
 	tunedName  = "ReverseProxy, tuned"
+	relayName  = "bytes, no HTTP"
 )
 
 // peers are who is compared. A new one is a line here, and its handler in
@@ -35,6 +41,10 @@ func peers() []peer {
 		{name: "culvert", start: startSelf},
 		{name: tunedName, start: startSelf},
 		{name: "ReverseProxy", start: startSelf},
+		{name: "oxy", start: startSelf},
+		{name: "apimachinery", start: startSelf},
+		{name: relayName, start: startSelf},
+		{name: "haproxy", start: startHAProxy, missing: notInstalled("haproxy")},
 		{name: "nginx", start: startNginx, missing: notInstalled("nginx")},
 	}
 }
@@ -45,16 +55,25 @@ var handlers = map[string]func(target string) (http.Handler, error){
 	"culvert":      culvert,
 	tunedName:      tunedReverseProxy,
 	"ReverseProxy": reverseProxy,
+	"oxy":          oxy,
+	"apimachinery": apimachinery,
 }
 
-// contentSize is the length of what every request is answered with.
-const contentSize = 1 << 10
-
+// answer reads the request's body and answers as many bytes as the path says.
 func answer(string) (http.Handler, error) {
-	content := []byte(strings.Repeat("culvert\n", contentSize/8))
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	content := []byte(strings.Repeat("culvert\n", 1<<17))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/"))
+		if err != nil || n < 0 || n > len(content) {
+			http.Error(w, "how much?", http.StatusBadRequest)
+			return
+		}
+		if r.ContentLength != 0 {
+			_, _ = io.Copy(io.Discard, r.Body)
+		}
 		w.Header()["Content-Type"] = []string{"text/plain"}
-		_, _ = w.Write(content)
+		w.Header()["Content-Length"] = []string{strconv.Itoa(n)}
+		_, _ = w.Write(content[:n])
 	}), nil
 }
 
@@ -63,7 +82,7 @@ func culvert(target string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := proxy.New(proxy.Options{Upstream: upstream})
+	p, err := culvertproxy.New(culvertproxy.Options{Upstream: upstream})
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +95,8 @@ func reverseProxy(target string) (http.Handler, error) {
 }
 
 // tunedReverseProxy is the standard library's as somebody has it who knows it:
-// idle connections for the load, no compression, buffers that are used again.
+// idle connections for the load, no compression, buffers that are used again, and
+// a bound on a target that never answers, as every other peer here has one.
 func tunedReverseProxy(target string) (http.Handler, error) {
 	to := &url.URL{Scheme: "http", Host: target}
 	return &httputil.ReverseProxy{
@@ -85,13 +105,39 @@ func tunedReverseProxy(target string) (http.Handler, error) {
 			r.SetXForwarded()
 		},
 		Transport: &http.Transport{
-			MaxIdleConns:        1024,
-			MaxIdleConnsPerHost: 1024,
-			IdleConnTimeout:     time.Minute,
-			DisableCompression:  true,
+			MaxIdleConns:          1024,
+			MaxIdleConnsPerHost:   1024,
+			IdleConnTimeout:       time.Minute,
+			ResponseHeaderTimeout: time.Minute,
+			DisableCompression:    true,
 		},
 		BufferPool: &buffers{},
 	}, nil
+}
+
+// oxy is vulcand's forwarder, which older Traefik was made of.
+func oxy(target string) (http.Handler, error) {
+	p := forward.New(true)
+	to := &url.URL{Scheme: "http", Host: target}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Scheme, r.URL.Host = to.Scheme, to.Host
+		p.ServeHTTP(w, r)
+	}), nil
+}
+
+// apimachinery is what kube-apiserver and kubectl proxy forward with.
+func apimachinery(target string) (http.Handler, error) {
+	transport := &http.Transport{MaxIdleConns: 1024, MaxIdleConnsPerHost: 1024, IdleConnTimeout: time.Minute, DisableCompression: true}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		to := &url.URL{Scheme: "http", Host: target, Path: r.URL.Path, RawQuery: r.URL.RawQuery}
+		proxy.NewUpgradeAwareHandler(to, transport, false, false, refuser{}).ServeHTTP(w, r)
+	}), nil
+}
+
+type refuser struct{}
+
+func (refuser) Error(w http.ResponseWriter, _ *http.Request, err error) {
+	http.Error(w, err.Error(), http.StatusBadGateway)
 }
 
 // buffers is httputil's BufferPool.

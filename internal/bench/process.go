@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -16,19 +18,31 @@ import (
 type process struct {
 	address string
 	cmd     *exec.Cmd
-	end     func() // asks it to end
-	dir     string // is removed afterwards, "" for none
+	end     func()        // asks it to end
+	dir     string        // is removed afterwards, "" for none
+	report  *bufio.Reader // what it says at its end, nil for nothing
 }
 
-// stop ends the process and returns the processor time that it and the
-// processes it waited for have used.
-func (p *process) stop() time.Duration {
+// usage is what a process has used in its life.
+type usage struct {
+	cpu    time.Duration // its processor time and that of the processes it waited for
+	allocs uint64        // 0 where it can't tell
+}
+
+// stop ends the process and returns what it has used.
+func (p *process) stop() usage {
 	p.end()
+	var u usage
+	if p.report != nil {
+		line, _ := p.report.ReadString('\n')
+		u.allocs, _ = strconv.ParseUint(strings.TrimSpace(line), 10, 64)
+	}
 	_ = p.cmd.Wait() // how it ended doesn't matter, and that it has is what we wait for
 	if p.dir != "" {
 		_ = os.RemoveAll(p.dir)
 	}
-	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+	u.cpu = p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+	return u
 }
 
 // What tells a process of this program which handler to serve, and in front of
@@ -39,7 +53,8 @@ const (
 )
 
 // startSelf runs this program again as the server that handlers knows by name.
-// It prints its address and ends with its standard input.
+// It prints its address, ends with its standard input, and prints how often it has
+// allocated.
 func startSelf(name, target string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -60,7 +75,8 @@ func startSelf(name, target string) (*process, error) {
 		return nil, err
 	}
 	p := &process{cmd: cmd, end: func() { stdin.Close() }}
-	line, err := bufio.NewReader(stdout).ReadString('\n')
+	p.report = bufio.NewReader(stdout)
+	line, err := p.report.ReadString('\n')
 	if err != nil {
 		p.stop()
 		return nil, fmt.Errorf("the server ended before it listened: %w", err)
@@ -83,6 +99,14 @@ func serveIfAsked() bool {
 }
 
 func serve(name, target string) error {
+	defer func() {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		fmt.Println(m.Mallocs)
+	}()
+	if name == relayName {
+		return relay(target)
+	}
 	newHandler, ok := handlers[name]
 	if !ok {
 		return fmt.Errorf("no handler %q", name)

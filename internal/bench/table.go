@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"text/tabwriter"
 )
 
@@ -23,13 +24,16 @@ func printTable(w io.Writer, results []result) error {
 		}
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "peer\treq/s\tCPU µs/req\treq/s : tuned\tCPU : tuned\t\n")
+	fmt.Fprintf(t, "peer\treq/s\tCPU µs/req\tallocs/req\tp50 µs\tp99 µs\treq/s : tuned\tCPU : tuned\tp99 : tuned\t\n")
 	for _, r := range results {
-		fmt.Fprintf(t, "%s\t%.0f\t%.1f\t%.2f\t%.2f\t\n", r.peer.name,
-			median(r.rounds, func(i int) float64 { return r.rounds[i].perSecond }),
-			median(r.rounds, func(i int) float64 { return r.rounds[i].cpu }),
-			median(r.rounds, func(i int) float64 { return r.rounds[i].perSecond / tuned[i].perSecond }),
-			median(r.rounds, func(i int) float64 { return r.rounds[i].cpu / tuned[i].cpu }))
+		of := func(f func(m measurement) float64) float64 {
+			return median(r.rounds, func(i int) float64 { return f(r.rounds[i]) })
+		}
+		ratio := func(f func(m measurement) float64) float64 {
+			return median(r.rounds, func(i int) float64 { return f(r.rounds[i]) / f(tuned[i]) })
+		}
+		fmt.Fprintf(t, "%s\t%.0f\t%.1f\t%s\t%.0f\t%.0f\t%.2f\t%.2f\t%.2f\t\n", r.peer.name,
+			of(perSecond), of(cpu), number(of(allocs)), of(p50), of(p99), ratio(perSecond), ratio(cpu), ratio(p99))
 	}
 	return t.Flush()
 }
@@ -45,4 +49,18 @@ func median(rounds []measurement, of func(i int) float64) float64 {
 		return 0
 	}
 	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+func perSecond(m measurement) float64 { return m.perSecond }
+func cpu(m measurement) float64       { return m.cpu }
+func allocs(m measurement) float64    { return m.allocs }
+func p50(m measurement) float64       { return m.p50 }
+func p99(m measurement) float64       { return m.p99 }
+
+// number is a count, or a dash for one that nobody has told.
+func number(n float64) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(n, 'f', 0, 64)
 }

@@ -73,6 +73,7 @@ type output struct {
 	w       http.ResponseWriter
 	each    bool // flush after each write
 	timeout time.Duration
+	until   time.Time  // the deadline that is set
 	late    *lateFlush // nil: flush when the target pauses
 }
 
@@ -102,10 +103,15 @@ func (o *output) pause(idle bool) error {
 	return o.flush()
 }
 
-// deadline gives the next write its time. net/http resets it after the answer.
+// deadline gives the next write its time, by a deadline that is moved only when
+// less than that is left. net/http resets it after the answer.
 func (o *output) deadline() {
-	if o.timeout > 0 {
-		_ = http.NewResponseController(o.w).SetWriteDeadline(time.Now().Add(o.timeout))
+	if o.timeout == 0 {
+		return
+	}
+	if now := time.Now(); o.until.Sub(now) < o.timeout {
+		o.until = now.Add(o.timeout + o.timeout/4)
+		_ = http.NewResponseController(o.w).SetWriteDeadline(o.until)
 	}
 }
 

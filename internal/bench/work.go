@@ -1,0 +1,34 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+)
+
+// work is what every peer is asked to do.
+type work struct {
+	name    string
+	request []byte // head and body
+	answer  int    // the length of the content that is wanted
+	rate    int    // requests a second at which times are taken, far from the peers' limits
+}
+
+// works are the kinds of work. The path tells the origin how much to answer.
+func works() []work {
+	return []work{
+		{"GET 1 KiB", []byte(head("GET", 1<<10, 0)), 1 << 10, 4000},
+		{"GET 1 MiB", []byte(head("GET", 1<<20, 0)), 1 << 20, 200},
+		{"POST 16 KiB", append([]byte(head("POST", 1<<10, 16<<10)), bytes.Repeat([]byte("culvert\n"), 2<<10)...), 1 << 10, 3000},
+	}
+}
+
+func head(method string, answer, body int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s /%d HTTP/1.1\r\nHost: bench.example\r\nUser-Agent: bench\r\n", method, answer)
+	if body > 0 {
+		fmt.Fprintf(&b, "Content-Type: text/plain\r\nContent-Length: %d\r\n", body)
+	}
+	b.WriteString("\r\n")
+	return b.String()
+}
