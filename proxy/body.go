@@ -81,7 +81,12 @@ func (s *bodySource) failed() error {
 	return nil
 }
 
-var errBodyLost = errors.New("the body's beginning was not kept")
+var (
+	errBodyLost = errors.New("the body's beginning was not kept")
+	// A filter has read the body and not put it back: whoever waited for the rest
+	// would wait for ever (http-proxy-middleware#40).
+	errBodyConsumed = errors.New("the body was read before it came to the proxy")
+)
 
 // readAt reads on from at: out of what was kept, else from the client.
 func (s *bodySource) readAt(p []byte, at int64) (int, error) {
@@ -96,6 +101,9 @@ func (s *bodySource) readAt(p []byte, at int64) (int, error) {
 		return 0, s.end
 	}
 	n, err := s.body.Read(p)
+	if length := s.in.ContentLength; err == io.EOF && length > 0 && s.read+int64(n) < length {
+		err = errBodyConsumed
+	}
 	s.note(p[:n], err)
 	return n, err
 }

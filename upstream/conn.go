@@ -3,10 +3,13 @@ package upstream
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -17,8 +20,23 @@ type conn struct {
 	writeTimeout time.Duration // 0: no bound
 	born         time.Time
 	requests     atomic.Int64
-	deadline     time.Time // of writes; there is one writer
+	deadline     time.Time     // of writes; there is one writer
+	ended        chan struct{} // closed when nothing more can be read
+	endOnce      sync.Once
 }
+
+// Read notes the end.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err != nil {
+		c.endOnce.Do(func() { close(c.ended) })
+	}
+	return n, err
+}
+
+// lastWords is how long an answer may take to be read once nothing more can be
+// written.
+const lastWords = 200 * time.Millisecond
 
 // Write moves the deadline only when less than its time is left: that is much
 // cheaper than to set one for each write.
@@ -31,7 +49,28 @@ func (c *conn) Write(p []byte) (int, error) {
 			}
 		}
 	}
-	return c.Conn.Write(p)
+	n, err := c.Conn.Write(p)
+	if err != nil {
+		c.waitForAnswer(err)
+	}
+	return n, err
+}
+
+// waitForAnswer holds a write's failure back: a target that answers early and
+// closes makes writes fail while its answer is there to be read, and http.Transport
+// would take the failure for the answer (golang/go#51109).
+func (c *conn) waitForAnswer(err error) {
+	if !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
+		return
+	}
+	timer := time.NewTimer(lastWords)
+	defer timer.Stop()
+	select {
+	case <-c.ended:
+		// What was read last is on its way through the transport.
+		time.Sleep(lastWords / 20)
+	case <-timer.C:
+	}
 }
 
 type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -53,16 +92,13 @@ func dialConn(dial dialer, writeTimeout time.Duration) dialer {
 		if err != nil {
 			return nil, &DialError{err}
 		}
-		return &conn{Conn: c, writeTimeout: writeTimeout, born: time.Now()}, nil
+		return &conn{Conn: c, writeTimeout: writeTimeout, born: time.Now(), ended: make(chan struct{})}, nil
 	}
 }
 
-// tlsTimeout bounds a TLS handshake.
-const tlsTimeout = 10 * time.Second
-
 // dialTLS speaks TLS over dial's connections. The transport would do it as well, and
 // not tell a handshake that failed from a request that did.
-func dialTLS(dial dialer, config *tls.Config) dialer {
+func dialTLS(dial dialer, config *tls.Config, timeout time.Duration) dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		raw, err := dial(ctx, network, addr)
 		if err != nil {
@@ -73,7 +109,7 @@ func dialTLS(dial dialer, config *tls.Config) dialer {
 			own.ServerName, _, _ = net.SplitHostPort(addr)
 		}
 		c := tls.Client(raw, own)
-		ctx, cancel := context.WithTimeout(ctx, tlsTimeout)
+		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		if err := c.HandshakeContext(ctx); err != nil {
 			raw.Close()

@@ -69,7 +69,8 @@ type Options struct {
 	// nil verifies the target's certificate against the system's roots and the
 	// host of its address.
 	TLSConfig *tls.Config
-	// DialTimeout bounds the dialling of one target; 0 means 10 seconds.
+	// DialTimeout bounds the dialling of one target, and as long again its TLS
+	// handshake; 0 means 10 seconds.
 	DialTimeout time.Duration
 	// WriteTimeout bounds the time that the target may take to accept a piece of
 	// a request, to a quarter. 0 means 60 seconds, a negative value no bound.

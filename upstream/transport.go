@@ -16,7 +16,7 @@ func newTransport(o Options, dial func(context.Context, string, string) (net.Con
 	own := dialConn(dial, max(0, o.WriteTimeout))
 	return &http.Transport{
 		DialContext:            own,
-		DialTLSContext:         dialTLS(own, tlsConfig(o)),
+		DialTLSContext:         dialTLS(own, tlsConfig(o), o.DialTimeout),
 		DisableCompression:     true,
 		MaxIdleConnsPerHost:    o.MaxIdleConns,
 		IdleConnTimeout:        o.IdleTimeout,

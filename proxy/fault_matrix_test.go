@@ -1,0 +1,177 @@
+package proxy_test
+
+import (
+	"io"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// faulty is a cell of the matrix.
+type faulty struct {
+	phase, fault string
+	o            upstream.Options
+	body         time.Duration // proxy.Options.BodyTimeout
+	target       func(t *testing.T) string
+	answer       string     // the first line; "" for 200 with a whole body
+	kind         proxy.Kind // of the failure
+	cut          bool       // the head is out, and what follows is broken off
+}
+
+const (
+	chunkedHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
+	wholeAnswer = chunkedHead + "5\r\nhello\r\n0\r\nX-Sum: 7\r\n\r\n"
+)
+
+// script makes a target that reads a head, sends what is given, and does then what
+// end says.
+func script(sent string, end func(*wiretest.Peer)) func(t *testing.T) string {
+	return func(t *testing.T) string {
+		return wiretest.Target(t, func(p *wiretest.Peer) {
+			p.Head()
+			p.Send(sent)
+			end(p)
+		})
+	}
+}
+
+// slowly sends byte by byte.
+func slowly(sent string) func(t *testing.T) string {
+	return func(t *testing.T) string {
+		return wiretest.Target(t, func(p *wiretest.Peer) {
+			p.Head()
+			for _, b := range []byte(sent) {
+				p.Send(string(b))
+			}
+			p.Ended()
+		})
+	}
+}
+
+func closes(*wiretest.Peer)   {}
+func resets(p *wiretest.Peer) { p.Reset() }
+func stalls(p *wiretest.Peer) { p.Ended() }
+
+// raw makes a target that never reads a head, for handshakes.
+func raw(do func(*wiretest.Peer)) func(t *testing.T) string {
+	return func(t *testing.T) string { return wiretest.Target(t, do) }
+}
+
+// TestFaultMatrix breaks each phase of an exchange in each way and checks what the
+// client sees, what the error says, whether the target's health has suffered, and
+// that nothing is left behind.
+func TestFaultMatrix(t *testing.T) {
+	secure := upstream.Options{Scheme: "https"}
+	hurried := upstream.Options{Scheme: "https", DialTimeout: soon}
+	impatient := upstream.Options{HeaderTimeout: soon}
+	const (
+		bad  = "HTTP/1.1 502 Bad Gateway"
+		late = "HTTP/1.1 504 Gateway Timeout"
+	)
+	half := chunkedHead + "5\r\nhel"
+	beforeTrailer := chunkedHead + "5\r\nhello\r\n0\r\nX-S"
+	for _, f := range []faulty{
+		{"dial", "refuse", upstream.Options{}, 0, func(t *testing.T) string { return wiretest.Unused(t) }, bad, proxy.DialFailed, false},
+		{"dial", "stall", upstream.Options{DialTimeout: time.Nanosecond}, 0, func(t *testing.T) string { return wiretest.Unused(t) }, late, proxy.Timeout, false},
+		{"dial", "garbage", upstream.Options{}, 0, func(*testing.T) string { return "no.such.host.invalid:80" }, bad, proxy.DialFailed, false},
+		{"TLS", "refuse", secure, 0, tlsTarget, bad, proxy.DialFailed, false},
+		{"TLS", "reset", secure, 0, raw(func(p *wiretest.Peer) { p.R.Peek(1); p.Reset() }), bad, proxy.DialFailed, false},
+		{"TLS", "stall", hurried, 0, raw(stalls), late, proxy.Timeout, false},
+		{"TLS", "garbage", secure, 0, raw(func(p *wiretest.Peer) { p.R.Peek(1); p.Send(wholeAnswer); p.Ended() }), bad, proxy.DialFailed, false},
+		{"head", "refuse", upstream.Options{}, 0, script("", closes), bad, proxy.HeadInvalid, false},
+		{"head", "reset", upstream.Options{}, 0, script("HTTP/1.1 200", resets), bad, proxy.HeadInvalid, false},
+		{"head", "stall", impatient, 0, script("HTTP/1.1 200", stalls), late, proxy.Timeout, false},
+		{"head", "garbage", upstream.Options{}, 0, script("200 OK HTTP/1.1\r\n\r\n", stalls), bad, proxy.HeadInvalid, false},
+		{"head", "slow", upstream.Options{}, 0, slowly(wholeAnswer), "", 0, false},
+		{"body", "refuse", upstream.Options{}, 0, script(half, closes), "", proxy.BodyBroken, true},
+		{"body", "reset", upstream.Options{}, 0, script(half, resets), "", proxy.BodyBroken, true},
+		{"body", "stall", upstream.Options{}, soon, script(half, stalls), "", proxy.Timeout, true},
+		{"body", "garbage", upstream.Options{}, 0, script(chunkedHead+"5\r\nhello\r\nno size\r\n", stalls), "", proxy.BodyBroken, true},
+		{"body", "slow", upstream.Options{}, 5 * time.Second, slowly(wholeAnswer), "", 0, false},
+		{"trailer", "refuse", upstream.Options{}, 0, script(beforeTrailer, closes), "", proxy.BodyBroken, true},
+		{"trailer", "reset", upstream.Options{}, 0, script(beforeTrailer, resets), "", proxy.BodyBroken, true},
+		{"trailer", "stall", upstream.Options{}, soon, script(beforeTrailer, stalls), "", proxy.Timeout, true},
+		{"trailer", "garbage", upstream.Options{}, 0, script(chunkedHead+"5\r\nhello\r\n0\r\nno colon\r\n\r\n", stalls), "", proxy.BodyBroken, true},
+		{"trailer", "slow", upstream.Options{}, 0, slowly(wholeAnswer), "", 0, false},
+	} {
+		t.Run(f.phase+" "+f.fault, func(t *testing.T) { f.check(t) })
+	}
+}
+
+func (f faulty) check(t *testing.T) {
+	leaktest.Check(t)
+	var failed failures
+	target := f.target(t)
+	group := groupAt(t, f.o, target)
+	p := newProxy(t, proxy.Options{Upstream: group, BodyTimeout: f.body, OnError: failed.add})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	head := client.Head()
+	line, _, _ := strings.Cut(head, "\r\n")
+	switch {
+	case f.answer != "":
+		if line != f.answer {
+			t.Errorf("the client got %q, want %q", line, f.answer)
+		}
+	case f.cut:
+		if rest := client.Ended(); line != "HTTP/1.1 200 OK" || strings.Contains(rest, "\r\n0\r\n") {
+			t.Errorf("the client got %q and %q, which looks whole", line, rest)
+		}
+	default:
+		if body := readChunked(t, client); line != "HTTP/1.1 200 OK" || body != "helloX-Sum: 7\r\n\r\n" {
+			t.Errorf("the client got %q and %q", line, body)
+		}
+	}
+	fails := 0
+	for s := range group.Targets() {
+		fails += s.Fails
+	}
+	if f.kind == 0 {
+		if len(failed.all) != 0 || fails != 0 {
+			t.Errorf("failures %v, the target has %d", failed.all, fails)
+		}
+		return
+	}
+	failed.await(t)
+	if e := failed.only(t); e.Kind != f.kind || e.Target != target || e.HeadSent != f.cut || e.Wrote == (f.phase == "dial" || f.phase == "TLS") || fails != 1 {
+		t.Errorf("failure %#v, the target has %d", e, fails)
+	}
+}
+
+// readChunked reads a chunked body with its trailers, without its framing.
+func readChunked(t *testing.T, p *wiretest.Peer) string {
+	t.Helper()
+	var b strings.Builder
+	for {
+		size, err := p.R.ReadString('\n')
+		if err != nil {
+			t.Errorf("chunk: %v", err)
+			return b.String()
+		}
+		if size == "0\r\n" {
+			b.WriteString(p.Head())
+			return b.String()
+		}
+		piece := make([]byte, int(size[0]-'0')+2)
+		if _, err := io.ReadFull(p.R, piece); err != nil {
+			t.Errorf("chunk: %v", err)
+			return b.String()
+		}
+		b.WriteString(strings.TrimSuffix(string(piece), "\r\n"))
+	}
+}
+
+// tlsTarget has a certificate that nobody knows.
+func tlsTarget(t *testing.T) string {
+	s := httptest.NewUnstartedServer(nil)
+	s.Config.ErrorLog = wiretest.Quiet()
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
+}
