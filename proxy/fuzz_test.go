@@ -104,3 +104,48 @@ func FuzzAnswer(f *testing.F) {
 		}
 	})
 }
+
+// A cookie of which nothing is to be changed stays byte for byte; its name and value
+// stay whatever is changed.
+func FuzzCookies(f *testing.F) {
+	for _, seed := range []string{"a=b; Path=/; Domain=x", "a=\"b;c\"; ;;", "=", "a; domain ; path = ", ";Path=/;Path=/"} {
+		f.Add(seed)
+	}
+	rewrite := proxy.CookieRewrite{Domain: func(string) string { return "" }, Path: func(p string) string { return "/x" + p }, Secure: true}
+	f.Fuzz(func(t *testing.T, line string) {
+		a := &proxy.Answer{Header: http.Header{"Set-Cookie": {line}}}
+		if a.RewriteCookies(proxy.CookieRewrite{}); a.Header.Get("Set-Cookie") != line {
+			t.Errorf("%q became %q", line, a.Header.Get("Set-Cookie"))
+		}
+		a.RewriteCookies(rewrite)
+		got, _, _ := strings.Cut(a.Header.Get("Set-Cookie"), ";")
+		if want, _, _ := strings.Cut(line, ";"); got != want {
+			t.Errorf("%q became %q", line, a.Header.Get("Set-Cookie"))
+		}
+		if rest := strings.ToLower(a.Header.Get("Set-Cookie")); strings.Contains(strings.ReplaceAll(rest, " ", ""), ";domain=") {
+			t.Errorf("%q kept its domain: %q", line, rest)
+		}
+	})
+}
+
+// A redirect to somebody else stays byte for byte, and one to the target leads here.
+func FuzzLocation(f *testing.F) {
+	for _, seed := range []string{"http://app.internal/x?y#z", "//app.internal", "http://APP.internal:80/", "/x", "http://u@app.internal/", "::"} {
+		f.Add(seed)
+	}
+	in := &http.Request{Host: "shop.example", URL: &url.URL{}}
+	out := &http.Request{Host: "app.internal", URL: &url.URL{Host: "10.0.0.1:80"}}
+	f.Fuzz(func(t *testing.T, location string) {
+		a := &proxy.Answer{In: in, Out: out, Header: http.Header{"Location": {location}}}
+		a.FixLocation()
+		got := a.Header.Get("Location")
+		u, err := url.Parse(location)
+		ours := err == nil && (strings.EqualFold(u.Host, "app.internal") || u.Host == "10.0.0.1:80")
+		if !ours && got != location {
+			t.Errorf("%q became %q", location, got)
+		}
+		if ours && !strings.HasPrefix(got, "http://shop.example") {
+			t.Errorf("%q became %q", location, got)
+		}
+	})
+}

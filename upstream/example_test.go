@@ -1,0 +1,52 @@
+package upstream_test
+
+import (
+	"fmt"
+	"log"
+	"net/http/httptest"
+	"time"
+
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// A group stands behind package proxy; it can also be asked directly, by whatever
+// dials several servers.
+func Example() {
+	group, err := upstream.New(upstream.Options{
+		Name:      "api",
+		Balance:   upstream.LeastConn(),
+		Check:     &upstream.Check{Path: "/healthz", Interval: time.Minute},
+		SlowStart: 30 * time.Second,
+		Queue:     100,
+	},
+		upstream.Target{Addr: "192.0.2.1:8080", MaxConns: 50},
+		upstream.Target{Addr: "192.0.2.2:8080", MaxConns: 50, MaxFails: 3},
+		upstream.Target{Addr: "192.0.2.9:8080", Backup: true},
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Close()
+
+	r := httptest.NewRequest("GET", "/", nil)
+	lease, err := group.Pick(r.Context(), r)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(lease.Addr())
+	lease.Done(upstream.Outcome{Status: 200})
+	// Output: 192.0.2.1:8080
+}
+
+// The targets of a name follow its DNS records.
+func ExampleDNS() {
+	source, err := upstream.DNS("app.example.com:8080", upstream.DNSOptions{Target: upstream.Target{MaxConns: 50}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	group, err := upstream.New(upstream.Options{Name: "app", Source: source})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Close()
+}
