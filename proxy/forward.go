@@ -29,6 +29,7 @@ type forwarding struct {
 	started  time.Time // of this try
 	lease    upstream.Lease
 	tried    []upstream.Lease
+	repeated bool // the same target was asked again
 	first    call // of the first try
 }
 
@@ -66,7 +67,7 @@ func (f *forwarding) run() *fault.Error {
 		case err == nil && !answer.dropped:
 			return nil
 		case err == nil: // next has a lease
-		case !f.p.o.Retry.again(f.out.In, err) || !f.next(err.Wrote):
+		case !f.p.o.Retry.again(f.out.In, err) || !f.next(err):
 			return err
 		}
 	}
@@ -83,11 +84,12 @@ func (f *forwarding) pick() *fault.Error {
 	return nil
 }
 
-// next leases another target, if one more may be asked. sent says whether the
-// request has reached the one before.
-func (f *forwarding) next(sent bool) bool {
+// next leases another target, if one more may be asked. failure is that of the one
+// before; nil means that its answer is to be dropped.
+func (f *forwarding) next(failure *fault.Error) bool {
 	retry := &f.p.o.Retry
 	tries := len(f.tried) + 1
+	sent := failure == nil || failure.Wrote
 	switch {
 	case retry.Tries > 0 && tries >= retry.Tries,
 		retry.Timeout > 0 && time.Since(f.start) >= retry.Timeout,
@@ -97,14 +99,30 @@ func (f *forwarding) next(sent bool) bool {
 		return false
 	}
 	f.tried = append(f.tried, f.lease)
-	return f.pick() == nil
+	return f.pick() == nil || f.repeat(failure)
+}
+
+// repeat leases a target again that has broken off, where nobody else is left: what
+// it closed may have been no more than a connection that was kept too long
+// (golang/go#22158). A request is repeated once.
+func (f *forwarding) repeat(failure *fault.Error) bool {
+	if f.repeated || failure == nil || failure.Kind != fault.Head {
+		return false
+	}
+	f.repeated = true
+	lease, err := f.p.upstream.Pick(f.out.In.Context(), f.out.In)
+	if err != nil {
+		return false
+	}
+	f.lease = lease
+	return true
 }
 
 // drop is asked by an exchange whether the answer's status is to be dropped for
 // that of another target.
 func (f *forwarding) drop(status int) bool {
 	retry := &f.p.o.Retry
-	return retry.dropped(status) && retry.repeatable(f.out.In) && f.next(true)
+	return retry.dropped(status) && retry.repeatable(f.out.In) && f.next(nil)
 }
 
 // try runs the exchange against the leased target and tells how it did.

@@ -11,7 +11,9 @@ import (
 )
 
 // Retry says when a request goes to another target. Each target is asked at most
-// once, and nobody else is asked once a head was sent to the client.
+// once; where nobody else is left, one that broke off may be asked once more, since
+// what it closed may have been a connection that was kept too long. Nobody else is
+// asked once a head was sent to the client.
 //
 // A request that has surely not reached its target (it could not be dialled) may
 // always go to another one. The others may only if they are idempotent (RFC 9110

@@ -3,9 +3,11 @@ package proxy_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -313,5 +315,51 @@ func TestStickyCookie(t *testing.T) {
 	}
 	if got := cookie(upgrade, wiretest.Unused(t)); got != "" {
 		t.Errorf("a refused upgrade has the cookie %q", got)
+	}
+}
+
+// A kept connection that the target closes when the next request comes: what may be
+// sent twice is, on another connection to the same target; what may not is an error
+// (golang/go#22158).
+func TestClosedKeptConnection(t *testing.T) {
+	leaktest.Check(t)
+	const get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+	body := "Content-Length: 5\r\n\r\nhello"
+	for name, test := range map[string]struct {
+		request string
+		retry   proxy.Retry
+		status  int
+	}{
+		"GET":                      {get, proxy.Retry{}, 200},
+		"POST":                     {"POST / HTTP/1.1\r\nHost: a\r\n" + body, proxy.Retry{Errors: true}, 502},
+		"POST with a key":          {"POST / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: 1\r\n" + body, proxy.Retry{Errors: true}, 200},
+		"POST with a key, no copy": {"POST / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: 1\r\n" + body, proxy.Retry{}, 502},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var conns atomic.Int32
+			target := wiretest.Target(t, func(p *wiretest.Peer) {
+				for first := conns.Add(1) == 1; ; first = false {
+					r, err := http.ReadRequest(p.R)
+					if err != nil {
+						return
+					}
+					if got, _ := io.ReadAll(r.Body); r.Method == "POST" && string(got) != "hello" {
+						t.Errorf("body %q", got)
+					}
+					p.Send(ok)
+					if first {
+						_, _ = p.R.Peek(1) // the next request has come
+						p.Reset()
+						return
+					}
+				}
+			})
+			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Retry: test.retry})
+			client := wiretest.Dial(t, wiretest.Serve(t, p))
+			client.Send(get)
+			client.Status(200)
+			client.Send(test.request)
+			client.Status(test.status)
+		})
 	}
 }

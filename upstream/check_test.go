@@ -6,12 +6,15 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/upstream"
@@ -166,4 +169,36 @@ func TestCheckByConnection(t *testing.T) {
 	if got := wiretest.Await(t, changed, "the target to come back"); got != "true false" {
 		t.Errorf("told %s", got)
 	}
+}
+
+// Checks of a real server over the group's transport, on a connection that is kept.
+func TestCheckOfServer(t *testing.T) {
+	leaktest.Check(t)
+	var well atomic.Bool
+	well.Store(true)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" || !well.Load() {
+			w.WriteHeader(503)
+		}
+	}))
+	defer s.Close()
+	changed := make(chan string, 8)
+	g := newGroup(t, upstream.Options{Name: "app", Check: &upstream.Check{Path: "/healthz", Interval: 2 * time.Millisecond, OnChange: func(_ string, healthy bool, err error) {
+		changed <- fmt.Sprint(healthy, " ", err)
+	}}}, upstream.Target{Addr: s.Listener.Addr().String()})
+	well.Store(false)
+	if got := wiretest.Await(t, changed, "the target to be taken out"); got != "false status 503" {
+		t.Errorf("told %q", got)
+	}
+	_, err := g.Pick(t.Context(), request())
+	refused(t, err, fault.NoTarget, "no target can be asked")
+	well.Store(true)
+	if got := wiretest.Await(t, changed, "the target to come back"); got != "true <nil>" {
+		t.Errorf("told %q", got)
+	}
+	l, err := g.Pick(t.Context(), request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Done(upstream.Outcome{Status: 200})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http/httptest"
 	"net/netip"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -216,4 +218,57 @@ func (d late) Watch(ctx context.Context, set func(...upstream.Target) error) {
 		<-ctx.Done()
 	case <-ctx.Done():
 	}
+}
+
+// Over UDP, as most name servers are asked, the TTL is seen as well.
+func TestDNSOverUDP(t *testing.T) {
+	leaktest.Check(t)
+	n := &nameserver{ttl: 1, a: []string{"127.0.0.1"}}
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		buf := make([]byte, 1500)
+		for {
+			size, from, err := conn.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			if answer, err := n.answer(buf[:size]); err == nil {
+				_, _ = conn.WriteTo(answer, from)
+			}
+		}
+	})
+	defer serving.Wait()
+	defer conn.Close()
+	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", conn.LocalAddr().String())
+	}}
+	server := serve(t, (*httptest.Server).Start)
+	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
+	// Were the TTL not seen, the next lookup would come after MinInterval.
+	source, err := upstream.DNS("app.example.:"+port, upstream.DNSOptions{Resolver: resolver, MinInterval: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGroup(t, upstream.Options{Source: source})
+	if got := exchange(t, g); got != "HTTP/1.1" {
+		t.Errorf("got %q", got)
+	}
+	n.change(func(n *nameserver) { n.a = []string{"127.0.0.2"} })
+	for i := range 20 { // far less than the second of the TTL
+		if got := listed(g); got != "127.0.0.1:"+port+"*1" {
+			t.Fatalf("targets %q after %d looks", got, i)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	for range 1000 {
+		if listed(g) == "127.0.0.2:"+port+"*1" {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("targets %q", listed(g))
 }

@@ -41,6 +41,24 @@ type slot struct {
 func (l *loads) pick(q query) *member {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if len(l.out) == 0 && len(l.in) > 0 && q.claim(l.in[0].m) {
+		return l.picked() // as it nearly always is
+	}
+	return l.search(q)
+}
+
+// picked counts a pick of the top and finds its new place.
+func (l *loads) picked() *member {
+	s := l.in[0]
+	l.turn++
+	s.turn = l.turn
+	s.load = s.m.inFlight.Load()
+	l.in.down(0)
+	return s.m
+}
+
+// search looks for one that can be asked.
+func (l *loads) search(q query) *member {
 	l.readmitOne(q.how)
 	var aside []*slot // tried before by this request: nothing is wrong with them
 	defer func() {
@@ -51,11 +69,7 @@ func (l *loads) pick(q query) *member {
 	for len(l.in) > 0 {
 		s := l.in[0]
 		if q.claim(s.m) {
-			l.turn++
-			s.turn = l.turn
-			s.load = s.m.inFlight.Load()
-			l.in.down(0)
-			return s.m
+			return l.picked()
 		}
 		l.in.removeTop()
 		if s.m.usable(q.how) {

@@ -79,6 +79,10 @@ type Options struct {
 	// answer, counted from the last byte of the request. 0 means 60 seconds, a
 	// negative value no bound.
 	HeaderTimeout time.Duration
+	// PingInterval is how long an HTTP/2 connection may be silent before it is asked
+	// whether anybody is there, and as long again the answer may take; then it is
+	// given up. 0 means 15 seconds, a negative value never.
+	PingInterval time.Duration
 	// MaxIdleConns bounds the idle connections that are kept for each target; 0
 	// means 128.
 	MaxIdleConns int
@@ -108,6 +112,7 @@ func (o Options) withDefaults() (Options, error) {
 	set(&o.DialTimeout, 10*time.Second)
 	set(&o.WriteTimeout, time.Minute)
 	set(&o.HeaderTimeout, time.Minute)
+	set(&o.PingInterval, 15*time.Second)
 	set(&o.MaxIdleConns, 128)
 	set(&o.IdleTimeout, time.Minute)
 	set(&o.MaxHeaderBytes, 64<<10)

@@ -28,6 +28,6 @@ func newTransport(o Options, dial func(context.Context, string, string) (net.Con
 		Protocols:              &protocols,
 		// Without pings a peer that has died is noticed by TCP alone, after a
 		// quarter of an hour (golang/go#36026).
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second, WriteByteTimeout: max(0, o.WriteTimeout)},
+		HTTP2: &http.HTTP2Config{SendPingTimeout: max(0, o.PingInterval), PingTimeout: max(0, o.PingInterval), WriteByteTimeout: max(0, o.WriteTimeout)},
 	}
 }

@@ -200,3 +200,18 @@ func TestConcurrentUse(t *testing.T) {
 		g.Close()
 	}
 }
+
+// A peer of HTTP/2 that has died is given up when it answers no ping
+// (golang/go#36026).
+func TestDeadHTTP2Peer(t *testing.T) {
+	leaktest.Check(t)
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Receive("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+		p.Send("\x00\x00\x00\x04\x00\x00\x00\x00\x00") // SETTINGS, and not a word after it
+		p.Ended()
+	})
+	g := newGroup(t, upstream.Options{Protocol: upstream.H2C, PingInterval: 50 * time.Millisecond, HeaderTimeout: -1}, upstream.Target{Addr: target})
+	if got := exchange(t, g); !strings.Contains(got, "client connection lost") {
+		t.Errorf("got %q", got)
+	}
+}
