@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -33,7 +34,7 @@ func BenchmarkGET1KiB(b *testing.B) {
 // reverseProxy is the standard library's proxy, tuned as far as its options go.
 func reverseProxy(b *testing.B, target string) http.Handler {
 	u := &url.URL{Scheme: "http", Host: target}
-	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 128}
+	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 128, ResponseHeaderTimeout: time.Minute}
 	b.Cleanup(transport.CloseIdleConnections)
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {

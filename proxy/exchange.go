@@ -31,15 +31,15 @@ type transportExchange struct{ o *Options }
 
 func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	in := f.out.In
-	c := f.newCall()
+	c, out := f.call()
 	defer c.body.end()
-	ctx := httptrace.WithClientTrace(in.Context(), &c.trace)
+	ctx := out.Context()
 	var cancel context.CancelCauseFunc
 	if e.o.BodyTimeout > 0 {
 		ctx, cancel = context.WithCancelCause(ctx)
 		defer cancel(nil)
+		out = out.WithContext(ctx)
 	}
-	out := f.out.Out.WithContext(ctx)
 	c.body.attach(out, e.o.RequestTrailer)
 	if in.ProtoMajor == 1 && in.ContentLength != 0 {
 		// The answer may begin before the request has ended. Writers that can't
@@ -91,15 +91,20 @@ type call struct {
 	body    requestBody
 }
 
-// newCall returns the call of the next try. The first one is part of f: a
-// transport may still hold those of former tries.
-func (f *forwarding) newCall() *call {
-	c := &f.first
-	if len(f.tried) > 0 {
-		c = new(call)
-	}
-	c.interim.w, c.interim.in = f.w, f.out.In
+// begin prepares the call of a try.
+func (c *call) begin(f *forwarding, in *http.Request) {
+	c.interim.w, c.interim.in = f.w, in
 	c.trace.Got1xxResponse = c.interim.relay
 	c.body.begin(&f.body, &c.trace)
-	return c
+}
+
+// call returns the call of the try and its request. The first try's are made with
+// the outbound request; a transport may still hold them when there is another try.
+func (f *forwarding) call() (*call, *http.Request) {
+	if len(f.tried) == 0 {
+		return &f.first, f.out.Out
+	}
+	c := new(call)
+	c.begin(f, f.out.In)
+	return c, f.out.Out.WithContext(httptrace.WithClientTrace(f.out.In.Context(), &c.trace))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptrace"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
@@ -46,13 +47,14 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *result.R
 		defer cancel()
 		r = r.WithContext(ctx)
 	}
-	f.out = newOutbound(r, protocol, p.upstream.Scheme())
-	p.o.Rewrite(f.out)
-	f.out.settle()
 	if err := f.body.open(w, r, &p.o); err != nil {
 		return err
 	}
 	defer f.body.close()
+	f.first.begin(f, r)
+	f.out = newOutbound(httptrace.WithClientTrace(r.Context(), &f.first.trace), r, protocol, p.upstream.Scheme())
+	p.o.Rewrite(f.out)
+	f.out.settle()
 	p.o.Retry.Budget.earn()
 	return f.run()
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -27,9 +28,10 @@ type Outbound struct {
 // forwarded are the fields in which a client could claim to be a proxy.
 var forwarded = [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"}
 
-// newOutbound copies in for one exchange. protocol is what in is upgraded to.
-func newOutbound(in *http.Request, protocol, scheme string) *Outbound {
-	out := in.WithContext(in.Context())
+// newOutbound copies in for one exchange, with another context. protocol is what in
+// is upgraded to.
+func newOutbound(ctx context.Context, in *http.Request, protocol, scheme string) *Outbound {
+	out := in.WithContext(ctx)
 	out.URL = &url.URL{
 		Scheme:     scheme,
 		Path:       in.URL.Path,

@@ -9,21 +9,17 @@ import (
 	"strings"
 )
 
-// hopByHop are the fields that never travel past one connection, whether or
-// not Connection lists them (RFC 9110 section 7.6.1, and HTTP2-Settings of
-// RFC 7540 section 3.2.1). Proxy-Connection is an old client's mistake for
-// Connection (RFC 9112 appendix C.2.2).
-var hopByHop = [...]string{
-	"Connection",
-	"Proxy-Connection",
-	"Keep-Alive",
-	"Proxy-Authenticate",
-	"Proxy-Authorization",
-	"Te",
-	"Trailer",
-	"Transfer-Encoding",
-	"Upgrade",
-	"Http2-Settings",
+// isHopByHop says whether the field named by its canonical key never travels past
+// one connection, whether or not Connection lists it (RFC 9110 section 7.6.1, and
+// HTTP2-Settings of RFC 7540 section 3.2.1). Proxy-Connection is an old client's
+// mistake for Connection (RFC 9112 appendix C.2.2).
+func isHopByHop(name string) bool {
+	switch name {
+	case "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
+		"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings":
+		return true
+	}
+	return false
 }
 
 // RemoveHopByHop deletes the hop-by-hop fields from h, and every field that
@@ -40,8 +36,10 @@ func RemoveHopByHop(h http.Header) {
 			}
 		}
 	}
-	for _, name := range hopByHop {
-		delete(h, name)
+	for name := range h { // a head has fewer fields than there are names to look for
+		if isHopByHop(name) {
+			delete(h, name)
+		}
 	}
 }
 
