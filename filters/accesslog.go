@@ -3,6 +3,7 @@ package filters
 import (
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,9 +16,10 @@ import (
 // means slog.Default().
 //
 // The attributes are client, method, host, uri, proto, status, bytes and
-// duration; for proxied requests upstream and targets as well, in_bytes and
-// out_bytes for tunnels, error for failures. A client that left is logged with
-// status 499, as nginx does.
+// duration; id if RequestID stands before it; for proxied requests upstream, the
+// targets that were asked with their statuses, and header, the time to the last
+// one's head; in_bytes and out_bytes for tunnels, error for failures. A client that
+// left is logged with status 499, as nginx does.
 func AccessLog(l *slog.Logger) Filter {
 	if l == nil {
 		l = slog.Default()
@@ -67,7 +69,7 @@ func loggedStatus(s response.Stats, record *Result) int {
 }
 
 func (e logEntry) attrs(r *http.Request) []slog.Attr {
-	attrs := make([]slog.Attr, 0, 12)
+	attrs := make([]slog.Attr, 0, 16)
 	attrs = append(attrs,
 		slog.String("client", clientHost(r)),
 		slog.String("method", r.Method),
@@ -78,8 +80,12 @@ func (e logEntry) attrs(r *http.Request) []slog.Attr {
 		slog.Int64("bytes", e.Bytes),
 		slog.Duration("duration", e.duration),
 	)
+	if id := RequestIDFrom(r.Context()); id != "" {
+		attrs = append(attrs, slog.String("id", id))
+	}
 	if e.result.Upstream != "" || len(e.result.Tries) > 0 {
-		attrs = append(attrs, slog.String("upstream", e.result.Upstream), slog.String("targets", targets(e.result)))
+		attrs = append(attrs, slog.String("upstream", e.result.Upstream))
+		attrs = append(attrs, triesAttrs(e.result.Tries)...)
 	}
 	if e.Hijacked {
 		attrs = append(attrs, slog.Int64("in_bytes", e.result.BytesIn), slog.Int64("out_bytes", e.result.BytesOut))
@@ -90,11 +96,17 @@ func (e logEntry) attrs(r *http.Request) []slog.Attr {
 	return attrs
 }
 
-// targets lists the targets in the order in which they were asked.
-func targets(r *Result) string {
-	list := make([]string, len(r.Tries))
-	for i, t := range r.Tries {
-		list[i] = t.Target
+// triesAttrs tell who was asked, in order, and how each has answered; 0 is no answer.
+func triesAttrs(tries []Try) []slog.Attr {
+	targets, statuses := make([]string, len(tries)), make([]string, len(tries))
+	var header time.Duration
+	for i, t := range tries {
+		targets[i], statuses[i] = t.Target, strconv.Itoa(t.Status)
+		header = t.Header
 	}
-	return strings.Join(list, ", ")
+	return []slog.Attr{
+		slog.String("targets", strings.Join(targets, ", ")),
+		slog.String("target_statuses", strings.Join(statuses, ", ")),
+		slog.Duration("header", header),
+	}
 }

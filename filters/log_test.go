@@ -144,9 +144,9 @@ func TestAccessLog(t *testing.T) {
 	client := wiretest.Dial(t, wiretest.Serve(t, filters.AccessLog(logger)(newProxy(t, dead, app))))
 	client.Send("PUT /a%2Fb?q HTTP/1.1\r\nHost: shop.test\r\n\r\n")
 	client.Status(201)
-	m := record(t, wiretest.Await(t, log, "record"), "upstream", "targets")
+	m := record(t, wiretest.Await(t, log, "record"), "upstream", "targets", "target_statuses", "header")
 	for name, want := range map[string]any{"level": "INFO", "msg": "request", "client": "127.0.0.1", "method": "PUT", "host": "shop.test", "uri": "/a%2Fb?q",
-		"proto": "HTTP/1.1", "status": 201.0, "bytes": 5.0, "upstream": "app", "targets": dead + ", " + app} {
+		"proto": "HTTP/1.1", "status": 201.0, "bytes": 5.0, "upstream": "app", "targets": dead + ", " + app, "target_statuses": "0, 201"} {
 		if m[name] != want {
 			t.Errorf("%s: %v, want %v", name, m[name], want)
 		}
@@ -160,7 +160,7 @@ func TestAccessLogOfFailures(t *testing.T) {
 	client := wiretest.Dial(t, wiretest.Serve(t, filters.AccessLog(logger)(newProxy(t, dead))))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	client.Status(502)
-	m := record(t, wiretest.Await(t, log, "record"), "upstream", "targets", "error")
+	m := record(t, wiretest.Await(t, log, "record"), "upstream", "targets", "target_statuses", "header", "error")
 	if m["status"] != 502.0 || !strings.HasPrefix(m["error"].(string), "dial failed: "+dead+": ") {
 		t.Errorf("logged %v", m)
 	}
@@ -187,7 +187,7 @@ func TestAccessLogOfGoneClient(t *testing.T) {
 				client.Head()
 			}
 			client.Close()
-			m := record(t, wiretest.Await(t, log, "record"), "upstream", "targets", "error")
+			m := record(t, wiretest.Await(t, log, "record"), "upstream", "targets", "target_statuses", "header", "error")
 			if m["status"] != 499.0 || !strings.HasPrefix(m["error"].(string), "client gone") {
 				t.Errorf("logged %v", m)
 			}
@@ -209,7 +209,7 @@ func TestAccessLogOfTunnel(t *testing.T) {
 	client.Receive("hello")
 	client.End()
 	client.Rest()
-	m := record(t, wiretest.Await(t, log, "record"), "upstream", "targets", "in_bytes", "out_bytes")
+	m := record(t, wiretest.Await(t, log, "record"), "upstream", "targets", "target_statuses", "header", "in_bytes", "out_bytes")
 	if m["status"] != 101.0 || m["in_bytes"] != 2.0 || m["out_bytes"] != 5.0 || m["bytes"] != 0.0 || m["targets"] != app {
 		t.Errorf("logged %v", m)
 	}
@@ -254,5 +254,16 @@ func BenchmarkLogs(b *testing.B) {
 				h.ServeHTTP(w, r)
 			}
 		})
+	}
+}
+
+// An id that was given before the log stands in it.
+func TestAccessLogID(t *testing.T) {
+	log := make(lines, 1)
+	id := good(t)(filters.RequestID(filters.RequestIDOptions{New: func() string { return "42" }}))
+	chain := filters.NewChain(id, filters.AccessLog(slog.New(slog.NewJSONHandler(log, nil))))
+	chain.Then(answer("ok")).ServeHTTP(httptest.NewRecorder(), get())
+	if line := <-log; !strings.Contains(line, `"id":"42"`) {
+		t.Errorf("logged %q", line)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/client"
 	"github.com/culvert-go/culvert/internal/gate"
 )
 
@@ -89,7 +90,7 @@ func (m *Mirror) Filter(next http.Handler) http.Handler {
 			return
 		}
 		if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
-			m.send(r.Clone(m.ctx), nil)
+			m.send(m.clone(r), nil)
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -98,12 +99,22 @@ func (m *Mirror) Filter(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		c := &copiedBody{ReadCloser: r.Body, m: m, copy: r.Clone(m.ctx)}
+		c := &copiedBody{ReadCloser: r.Body, m: m, copy: m.clone(r)}
 		original := *r
 		original.Body = c
 		defer c.unread()
 		next.ServeHTTP(w, &original)
 	})
+}
+
+// clone copies r with a context of the mirror's own: a copy outlives its original,
+// and must not write into its record. Who the client is goes with it.
+func (m *Mirror) clone(r *http.Request) *http.Request {
+	ctx := m.ctx
+	if i := client.From(r.Context()); i != nil {
+		ctx = client.With(ctx, i)
+	}
+	return r.Clone(ctx)
 }
 
 // send runs a copy, if there may be one more.
@@ -121,7 +132,7 @@ func (m *Mirror) send(r *http.Request, body []byte) {
 	go func() {
 		defer m.running.Leave()
 		defer func() { _ = recover() }() // an aborted answer is nobody's loss
-		ctx, cancel := context.WithTimeout(m.ctx, m.o.Timeout)
+		ctx, cancel := context.WithTimeout(r.Context(), m.o.Timeout)
 		defer cancel()
 		r = r.WithContext(ctx)
 		r.Body = http.NoBody

@@ -3,7 +3,9 @@ package filters_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -301,6 +303,26 @@ func TestMirrorEnds(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A copy has the client of its original, and a record of its own.
+func TestMirrorContext(t *testing.T) {
+	seen := make(chan string, 1)
+	m, err := filters.NewMirror(filters.MirrorOptions{To: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		seen <- fmt.Sprint(filters.ClientAddr(r), " ", filters.ResultFrom(r.Context()))
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	realIP := good(t)(filters.RealIP(filters.RealIPOptions{Trusted: trusting("192.0.2.0/24")}))
+	chain := filters.NewChain(realIP, filters.AccessLog(slog.New(slog.DiscardHandler)), m.Filter)
+	chain.Then(answer("ok")).ServeHTTP(httptest.NewRecorder(), get("X-Forwarded-For", "203.0.113.5"))
+	if got := wiretest.Await(t, seen, "copy"); got != "203.0.113.5 <nil>" {
+		t.Errorf("the copy had %s", got)
+	}
+	if err := m.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestMirrorShare(t *testing.T) {
