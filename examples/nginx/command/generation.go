@@ -55,7 +55,7 @@ func (g *generation) newServer(ctx context.Context, l engine.Listener) *http.Ser
 		ReadHeaderTimeout: l.ReadHeaderTimeout,
 		IdleTimeout:       l.IdleTimeout,
 		MaxHeaderBytes:    maxHeadBytes,
-		ConnContext:       l.ConnContext,
+		ConnContext:       g.newcomers.connContext(l.ConnContext),
 		ConnState:         g.newcomers.track,
 		ErrorLog:          slog.NewLogLogger(g.engine.Logger().Handler(), slog.LevelInfo),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
@@ -67,11 +67,12 @@ func (g *generation) newServer(ctx context.Context, l engine.Listener) *http.Ser
 }
 
 // count keeps track of handlers: http.Server forgets those whose connection was
-// taken over.
+// taken over, and drops requests that have not come to one.
 func (g *generation) count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.active.Add(1)
 		defer g.active.Done()
+		g.newcomers.arrived(r)
 		next.ServeHTTP(w, r)
 	})
 }
