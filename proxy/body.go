@@ -52,8 +52,10 @@ func (s *bodySource) open(w http.ResponseWriter, in *http.Request, o *Options) *
 // readWhole takes the body in before any target is asked.
 func (s *bodySource) readWhole(b Buffer) *fault.Error {
 	s.whole = spool.New(spool.Options(b))
-	_, err := io.Copy(s.whole, s.body)
+	n, err := io.Copy(s.whole, s.body)
 	switch {
+	case err == nil && n < s.in.ContentLength:
+		err = errBodyConsumed
 	case err == nil:
 		s.whole.End(io.EOF)
 		return nil

@@ -134,7 +134,14 @@ func (f *forwarding) try() (answered, *fault.Error) {
 	if len(f.tried) > 0 {
 		f.started = time.Now()
 	}
+	returned := false
+	defer func() {
+		if !returned { // a hook panicked, which says nothing about the target
+			lease.Done(upstream.Outcome{Err: &fault.Error{Kind: fault.ClientGone}})
+		}
+	}()
 	answer, err := f.exchange.exchange(f)
+	returned = true
 	if err != nil && !err.ClientSide() {
 		err.Target = lease.Addr()
 	}

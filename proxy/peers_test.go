@@ -197,21 +197,50 @@ func earlyFrame(t *testing.T, gateway gatewayOf) string {
 	return wiretest.Await(t, got, "end of the tunnel")
 }
 
-// A filter that has read the body and not put it back gets an answer at once
-// (http-proxy-middleware#40).
+// A filter that has read the body and not put it back gets an answer at once, with a
+// request buffer too (http-proxy-middleware#40).
 func TestBodyReadBefore(t *testing.T) {
 	leaktest.Check(t)
-	var failed failures
-	target := wiretest.Target(t, func(p *wiretest.Peer) { p.Ended() })
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
+	for name, buffer := range map[string]*proxy.Buffer{"streamed": nil, "buffered": {}} {
+		t.Run(name, func(t *testing.T) {
+			var failed failures
+			target := wiretest.Target(t, func(p *wiretest.Peer) { p.Ended() })
+			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), RequestBuffer: buffer, OnError: failed.add})
+			client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				p.ServeHTTP(w, r)
+			})))
+			client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
+			client.Status(400)
+			if e := failed.only(t); e.Kind != proxy.BadRequest || !strings.Contains(e.Error(), "the body was read before it came to the proxy") {
+				t.Errorf("failure %v", e)
+			}
+		})
+	}
+}
+
+// A hook that panics keeps no place at the target: MaxConns and drains would count it
+// for ever.
+func TestPanicGivesTheTargetBack(t *testing.T) {
+	leaktest.Check(t)
+	group := groupAt(t, upstream.Options{}, wiretest.Replying(t, ok))
+	p := newProxy(t, proxy.Options{Upstream: group, RewriteAnswer: func(*proxy.Answer) { panic("boom") }})
+	panicked := make(chan any, 1)
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
+		defer func() { panicked <- recover() }()
 		p.ServeHTTP(w, r)
 	})))
-	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
-	client.Status(400)
-	if e := failed.only(t); e.Kind != proxy.BadRequest || !strings.Contains(e.Error(), "the body was read before it came to the proxy") {
-		t.Errorf("failure %v", e)
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	if v := wiretest.Await(t, panicked, "panic"); v != "boom" {
+		t.Errorf("panic %v", v)
+	}
+	for s := range group.Targets() {
+		if s.InFlight != 0 || s.Fails != 0 || group.InFlight() != 0 {
+			t.Errorf("%d in flight at the target, %d in the group, %d failures", s.InFlight, group.InFlight(), s.Fails)
+		}
+	}
+	if err := p.Drain(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
