@@ -84,7 +84,7 @@ type Options struct {
 	// given up. 0 means 15 seconds, a negative value never.
 	PingInterval time.Duration
 	// MaxIdleConns bounds the idle connections that are kept for each target; 0
-	// means 128.
+	// means 128. Each holds buffers of 36 KiB.
 	MaxIdleConns int
 	// IdleTimeout is how long an idle connection is kept; 0 means 60 seconds.
 	IdleTimeout time.Duration

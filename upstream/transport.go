@@ -24,7 +24,7 @@ func newTransport(o Options, dial func(context.Context, string, string) (net.Con
 		ResponseHeaderTimeout:  max(0, o.HeaderTimeout),
 		MaxResponseHeaderBytes: o.MaxHeaderBytes,
 		ReadBufferSize:         4 << 10,
-		WriteBufferSize:        4 << 10,
+		WriteBufferSize:        32 << 10, // a small upload goes out in one piece with its head
 		Protocols:              &protocols,
 		// Without pings a peer that has died is noticed by TCP alone, after a
 		// quarter of an hour (golang/go#36026).

@@ -69,7 +69,7 @@ func (t *tunnel) copy(dst, src net.Conn, early []byte) (n int64) {
 				t.drain()
 				// Bytes left unread would turn src's close into a reset, which may
 				// overtake what src is still to be sent.
-				_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{src}, buf[:])
+				_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{src}, buf)
 				return n
 			}
 		}
@@ -79,7 +79,7 @@ func (t *tunnel) copy(dst, src net.Conn, early []byte) (n int64) {
 		}
 		t.renew(src)
 		var r int
-		r, readErr = src.Read(buf[:])
+		r, readErr = src.Read(buf)
 		pending = buf[:r]
 	}
 }

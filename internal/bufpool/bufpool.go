@@ -3,17 +3,38 @@ package bufpool
 
 import "sync"
 
-// Size is the length of a buffer in bytes. 32 KiB is what io.Copy uses, and
-// the largest TLS record (16 KiB) fits twice.
-const Size = 32 << 10
+// 32 KiB is what io.Copy uses, and the largest TLS record (16 KiB) fits twice.
+// What is known to be large is copied with a quarter of the system calls.
+const (
+	size  = 32 << 10
+	large = 128 << 10
+)
 
-// Buffer is one lent buffer.
-type Buffer [Size]byte
+var (
+	pool      = sync.Pool{New: func() any { return new([size]byte) }}
+	largePool = sync.Pool{New: func() any { return new([large]byte) }}
+)
 
-var pool = sync.Pool{New: func() any { return new(Buffer) }}
+// Get returns a buffer of 32 KiB. Its content is whatever its last user left
+// there.
+func Get() []byte { return pool.Get().(*[size]byte)[:] }
 
-// Get returns a buffer. Its content is whatever its last user left there.
-func Get() *Buffer { return pool.Get().(*Buffer) }
+// GetFor returns a buffer for n bytes that are to be copied, one of 128 KiB if
+// they fill it. A negative n means that nobody knows.
+func GetFor(n int64) []byte {
+	if n < large {
+		return Get()
+	}
+	return largePool.Get().(*[large]byte)[:]
+}
 
-// Put gives b back. The caller must not touch b afterwards.
-func Put(b *Buffer) { pool.Put(b) }
+// Put gives b back, in the length that it came in. The caller must not touch it
+// afterwards.
+func Put(b []byte) {
+	switch len(b) {
+	case size:
+		pool.Put((*[size]byte)(b))
+	case large:
+		largePool.Put((*[large]byte)(b))
+	}
+}

@@ -25,10 +25,10 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 	}
 	src, stop := o.source(resp)
 	defer stop()
-	buf := bufpool.Get()
+	buf := bufpool.GetFor(resp.ContentLength)
 	defer bufpool.Put(buf)
 	for sent := int64(0); ; {
-		n, readErr := src.Read(buf[:])
+		n, readErr := src.Read(buf)
 		if n > 0 {
 			if err := out.write(buf[:n]); err != nil {
 				return sent, clientGone(err)

@@ -32,7 +32,7 @@ func (b *buffer) fill() {
 	buf := bufpool.Get()
 	defer bufpool.Put(buf)
 	for {
-		n, err := b.body.Read(buf[:])
+		n, err := b.body.Read(buf)
 		if n > 0 {
 			if _, full := b.spool.Write(buf[:n]); full != nil {
 				// Also if the disk failed: then the client waits as it would without.

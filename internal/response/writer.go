@@ -131,7 +131,7 @@ func (w *writer) ReadFrom(src io.Reader) (int64, error) {
 	}
 	buf := bufpool.Get()
 	defer bufpool.Put(buf)
-	return io.CopyBuffer(struct{ io.Writer }{w}, src, buf[:])
+	return io.CopyBuffer(struct{ io.Writer }{w}, src, buf)
 }
 
 // implicitHead does what net/http does on the first Write without a head.
