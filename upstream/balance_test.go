@@ -213,6 +213,25 @@ func TestHashAsNginx(t *testing.T) {
 	}
 }
 
+// A key function that panics leaves nothing counted.
+func TestHashKeyPanics(t *testing.T) {
+	p := over(t, upstream.Options{Balance: upstream.Hash(func(*http.Request) string { panic("boom") })}, addrs("a")...)
+	func() {
+		defer func() {
+			if v := recover(); v != "boom" {
+				t.Errorf("panic %v", v)
+			}
+		}()
+		p.ask(1)
+	}()
+	if err := p.g.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := p.g.InFlight(); n != 0 {
+		t.Errorf("%d in flight", n)
+	}
+}
+
 // When a target goes, only its own keys move; when it comes back, they do too.
 func TestHashIsStable(t *testing.T) {
 	p := over(t, upstream.Options{Balance: byKey()}, addrs("a b c d e")...)

@@ -31,15 +31,19 @@ func (g *Group) Pick(ctx context.Context, r *http.Request, tried ...Lease) (Leas
 		g.gate.Leave()
 		return Lease{}, g.fault(fault.Busy, "too many requests in flight")
 	}
-	q := query{r: r, tried: tried}
 	var m *member
+	defer func() {
+		if m == nil { // nobody was found, or a key function has panicked
+			g.gate.Leave()
+		}
+	}()
+	q := query{r: r, tried: tried}
 	if g.queue.length.Load() == 0 {
 		m = g.set.Load().pick(q)
 	}
 	if m == nil {
 		var err error
 		if m, err = g.wait(ctx, q); err != nil {
-			g.gate.Leave()
 			return Lease{}, err
 		}
 	}
@@ -94,7 +98,7 @@ func (l Lease) Done(o Outcome) {
 func (g *Group) failure(o Outcome) bool {
 	if o.Err != nil {
 		e := fault.As(o.Err)
-		return e == nil || !e.ClientSide()
+		return e == nil || e.TargetSide()
 	}
 	return slices.Contains(g.o.FailStatuses, o.Status) || g.o.FailLatency > 0 && o.Header >= g.o.FailLatency
 }
