@@ -63,7 +63,7 @@ func (s *bodySource) readWhole(b Buffer) *fault.Error {
 		err = &http.MaxBytesError{Limit: b.Memory + b.Disk}
 	}
 	s.close()
-	return clientFault(s.in, err)
+	return bodyFault(s.in, err)
 }
 
 func (s *bodySource) close() {
@@ -128,11 +128,15 @@ func (s *bodySource) note(p []byte, err error) {
 	}
 }
 
-// clientFault is the error of a body that failed on the client's side.
-func clientFault(in *http.Request, err error) *fault.Error {
+// bodyFault is the error of a body that failed on the client's side, or on the disk
+// that holds it.
+func bodyFault(in *http.Request, err error) *fault.Error {
 	e := &fault.Error{Kind: fault.BadRequest, Err: err}
 	var tooLarge *http.MaxBytesError
+	var disk *spool.DiskError
 	switch {
+	case errors.As(err, &disk):
+		e.Kind = fault.Internal
 	case errors.As(err, &tooLarge):
 		e.Kind = fault.BodyTooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded): // net/http cancels the context as well
@@ -231,7 +235,11 @@ func (b *requestBody) Read(p []byte) (int, error) {
 
 func (b *requestBody) next(p []byte) (int, error) {
 	if b.whole != nil {
-		return b.whole.Read(p)
+		n, err := b.whole.Read(p)
+		if err != nil && err != io.EOF {
+			b.source.failure.Store(&err)
+		}
+		return n, err
 	}
 	return b.source.readAt(p, b.at.Load())
 }

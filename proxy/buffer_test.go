@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httputil"
@@ -71,6 +72,21 @@ func TestRequestBufferBounds(t *testing.T) {
 	got := wiretest.Await(t, requests, "request")
 	if got.body != "0123456789abcdef" || got.Trailer.Get("X-Sum") != "7" {
 		t.Errorf("body %q, trailers %v", got.body, got.Trailer)
+	}
+}
+
+// A disk that fails is the gateway's fault, neither the client's nor a target's.
+func TestRequestBufferOnABrokenDisk(t *testing.T) {
+	leaktest.Check(t)
+	var failed failures
+	group := groupAt(t, upstream.Options{}, wiretest.Unused(t))
+	p := newProxy(t, proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 1, Disk: 8, Dir: t.TempDir() + "/missing"}, Upstream: group, OnError: failed.add})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
+	client.Status(500)
+	client.Ended()
+	if e := failed.only(t); e.Kind != proxy.Internal || e.Target != "" || !errors.Is(e, os.ErrNotExist) {
+		t.Errorf("failure %v", e)
 	}
 }
 

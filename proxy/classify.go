@@ -27,7 +27,7 @@ func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 	case errors.Is(cause, context.DeadlineExceeded):
 		e.Kind, e.Err = fault.Timeout, cause
 	case failure != nil:
-		e = clientFault(body.source.in, failure)
+		e = bodyFault(body.source.in, failure)
 		e.Wrote = true
 	case ctx.Err() != nil:
 		e.Kind = fault.ClientGone

@@ -31,6 +31,7 @@ const (
 	HandshakeFailed = fault.Handshake       // 502
 	Timeout         = fault.Timeout         // 504
 	BodyBroken      = fault.Body            // none: the answer is aborted
+	Internal        = fault.Internal        // 500
 )
 
 // fail tells the failure and ends the answer.
@@ -41,7 +42,7 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err *Error) {
 	if err.HeadSent || err.Kind == ClientGone {
 		panic(http.ErrAbortHandler)
 	}
-	if err.ClientSide() && r.ContentLength != 0 {
+	if !err.TargetSide() && r.ContentLength != 0 {
 		// Where a body broke, nobody knows where the next request begins. And
 		// net/http would wait for the rest of it, which may never come.
 		w.Header().Set("Connection", "close")

@@ -142,7 +142,7 @@ func (f *forwarding) try() (answered, *fault.Error) {
 	}()
 	answer, err := f.exchange.exchange(f)
 	returned = true
-	if err != nil && !err.ClientSide() {
+	if err != nil && err.TargetSide() {
 		err.Target = lease.Addr()
 	}
 	outcome := upstream.Outcome{Status: answer.status, Header: answer.after}

@@ -45,6 +45,9 @@ const (
 	Timeout
 	// Body: the target's body broke after its head was sent to the client.
 	Body
+	// Internal: the gateway itself has failed, the disk that holds a body for
+	// instance. It says nothing about the target's health.
+	Internal
 )
 
 var kinds = [...]struct {
@@ -65,6 +68,7 @@ var kinds = [...]struct {
 	Handshake:       {"invalid upgrade response", http.StatusBadGateway},
 	Timeout:         {"timeout", http.StatusGatewayTimeout},
 	Body:            {"response body broken", http.StatusBadGateway},
+	Internal:        {"internal error", http.StatusInternalServerError},
 }
 
 // String returns a short English name of k.
@@ -128,6 +132,10 @@ func (e *Error) ClientSide() bool {
 	}
 	return false
 }
+
+// TargetSide says whether the target may have caused the failure, so that it counts
+// against its health.
+func (e *Error) TargetSide() bool { return !e.ClientSide() && e.Kind != Internal }
 
 // Ended is the kind of a failure that comes from the end of a request's context:
 // ClientGone, or Timeout where the cause is that its time is over.

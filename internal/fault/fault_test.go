@@ -15,26 +15,28 @@ func TestKinds(t *testing.T) {
 		text       string
 		status     int
 		clientSide bool
+		targetSide bool
 	}{
-		{fault.Unknown, "unknown error", 502, false},
-		{fault.ClientGone, "client gone", 499, true},
-		{fault.BadRequest, "bad request", 400, true},
-		{fault.Forbidden, "forbidden", 403, true},
-		{fault.UpgradeRequired, "upgrade required", 426, true},
-		{fault.BodyTooLarge, "request body too large", 413, true},
-		{fault.NoTarget, "no target available", 503, false},
-		{fault.Dial, "dial failed", 502, false},
-		{fault.Head, "invalid response head", 502, false},
-		{fault.Handshake, "invalid upgrade response", 502, false},
-		{fault.Timeout, "timeout", 504, false},
-		{fault.Body, "response body broken", 502, false},
-		{fault.Kind(99), "kind 99", 502, false},
-		{fault.Kind(-1), "kind -1", 502, false},
+		{fault.Unknown, "unknown error", 502, false, true},
+		{fault.ClientGone, "client gone", 499, true, false},
+		{fault.BadRequest, "bad request", 400, true, false},
+		{fault.Forbidden, "forbidden", 403, true, false},
+		{fault.UpgradeRequired, "upgrade required", 426, true, false},
+		{fault.BodyTooLarge, "request body too large", 413, true, false},
+		{fault.NoTarget, "no target available", 503, false, true},
+		{fault.Dial, "dial failed", 502, false, true},
+		{fault.Head, "invalid response head", 502, false, true},
+		{fault.Handshake, "invalid upgrade response", 502, false, true},
+		{fault.Timeout, "timeout", 504, false, true},
+		{fault.Body, "response body broken", 502, false, true},
+		{fault.Internal, "internal error", 500, false, false},
+		{fault.Kind(99), "kind 99", 502, false, true},
+		{fault.Kind(-1), "kind -1", 502, false, true},
 	}
 	for _, test := range tests {
 		e := &fault.Error{Kind: test.kind}
-		if e.Error() != test.text || e.Status() != test.status || e.ClientSide() != test.clientSide {
-			t.Errorf("%d: %q %d %v", test.kind, e.Error(), e.Status(), e.ClientSide())
+		if e.Error() != test.text || e.Status() != test.status || e.ClientSide() != test.clientSide || e.TargetSide() != test.targetSide {
+			t.Errorf("%d: %q %d %v %v", test.kind, e.Error(), e.Status(), e.ClientSide(), e.TargetSide())
 		}
 	}
 }

@@ -12,6 +12,15 @@ import (
 // ErrFull is what Write returns when neither memory nor file may take more.
 var ErrFull = errors.New("the body is larger than its buffer")
 
+// DiskError is the error of a file that can't be written or read.
+type DiskError struct{ Err error }
+
+// Error returns the cause's text.
+func (e *DiskError) Error() string { return "body on disk: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *DiskError) Unwrap() error { return e.Err }
+
 // Options bound a Spool.
 type Options struct {
 	// Memory is how many bytes are held in memory.
@@ -71,13 +80,15 @@ func (s *Spool) writeDisk(p []byte) error {
 	if s.file == nil {
 		f, err := os.CreateTemp(s.o.Dir, "culvert-body-*")
 		if err != nil {
-			return err
+			return &DiskError{err}
 		}
 		_ = os.Remove(f.Name()) // fails on systems that keep names of open files; Close removes it there
 		s.file = f
 	}
-	_, err := s.file.WriteAt(p, s.onDisk)
-	return err
+	if _, err := s.file.WriteAt(p, s.onDisk); err != nil {
+		return &DiskError{err}
+	}
+	return nil
 }
 
 // End says that nothing more comes: err is io.EOF, or why not.
@@ -140,9 +151,9 @@ func (r *reader) Read(p []byte) (int, error) {
 			n, err := s.file.ReadAt(p[:min(int64(len(p)), held+s.onDisk-r.at)], r.at-held)
 			r.at += int64(n)
 			if n > 0 {
-				err = nil
+				return n, nil
 			}
-			return n, err
+			return 0, &DiskError{err}
 		case s.end != nil:
 			return 0, s.end
 		}
