@@ -1,74 +1,121 @@
 package proxy_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/culvert-go/culvert/internal/client"
+	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// sentFor runs one request through a proxy and returns what the transport was given.
-func sentFor(t *testing.T, o proxy.Options, r *http.Request) *http.Request {
+// sentFor sends a request to a proxy behind the filters, and returns what the target
+// was sent.
+func sentFor(t *testing.T, o proxy.Options, reach front, request string, around ...filters.Filter) *http.Request {
 	t.Helper()
-	var sent *http.Request
-	o.Transport = transport(func(r *http.Request) (*http.Response, error) {
-		sent = r
-		return &http.Response{StatusCode: 204, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
-	})
-	o.Upstream = groupAt(t, upstream.Options{}, "a:1")
-	newProxy(t, o).ServeHTTP(httptest.NewRecorder(), r)
+	target, heads := recording(t, "HTTP/1.1 204 No Content\r\n\r\n")
+	o.Upstream = groupAt(t, upstream.Options{}, target)
+	c := reach(t, filters.NewChain(around...).Then(newProxy(t, o)))
+	c.Send(request)
+	c.Status(204)
+	sent, err := http.ReadRequest(bufio.NewReader(strings.NewReader(wiretest.Await(t, heads, "request"))))
+	if err != nil {
+		t.Fatal(err)
+	}
 	return sent
 }
 
-type transport func(*http.Request) (*http.Response, error)
+// front serves a handler and connects a client to it.
+type front func(*testing.T, http.Handler) *wiretest.Peer
 
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func overTCP(t *testing.T, h http.Handler) *wiretest.Peer {
+	return wiretest.Dial(t, wiretest.Serve(t, h))
+}
+
+func overTLS(t *testing.T, h http.Handler) *wiretest.Peer {
+	s := httptest.NewTLSServer(h)
+	t.Cleanup(s.Close)
+	conn, err := tls.Dial("tcp", s.Listener.Addr().String(), &tls.Config{RootCAs: s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, ServerName: "example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return wiretest.NewPeer(t, conn)
+}
+
+func overUnix(t *testing.T, h http.Handler) *wiretest.Peer {
+	path := filepath.Join(t.TempDir(), "socket")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(h)
+	s.Listener.Close()
+	s.Listener = l
+	s.Start()
+	t.Cleanup(s.Close)
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return wiretest.NewPeer(t, conn)
+}
+
+// trusting is a RealIP that trusts this machine.
+func trusting(t *testing.T) filters.Filter {
+	f, err := filters.RealIP(filters.RealIPOptions{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
 
 // What a client claims of itself never gets through; what a trusted proxy says
-// does.
+// does. Fields that the client names in Connection are written all the same
+// (CVE-2021-32813, CVE-2024-45410, golang/go#50580).
 func TestForwardedFields(t *testing.T) {
-	trusted := func(r *http.Request) *http.Request {
-		return r.WithContext(client.With(r.Context(), &client.Info{Addr: netip.MustParseAddr("203.0.113.5"),
-			Via: []string{"203.0.113.5", "2001:db8::7"}, Proto: "https", Host: "shop.example"}))
-	}
-	plain := func(r *http.Request) *http.Request { return r }
+	leaktest.Check(t)
+	const claims = "Forwarded: for=made-up\r\nX-Real-IP: 203.0.113.9\r\nConnection: X-Forwarded-For, X-Forwarded-Proto, Forwarded\r\n"
+	const spoofed = claims + "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Host: made.up\r\nX-Forwarded-Proto: gopher\r\n"
+	const said = "X-Forwarded-For: 203.0.113.9, 203.0.113.5\r\nX-Forwarded-Host: shop.example\r\nX-Forwarded-Proto: https\r\n"
+	nobody := []filters.Filter{}
 	for _, test := range []struct {
-		name   string
-		mutate func(*http.Request) *http.Request
-		want   map[string]string
+		name, host, fields string
+		reach              front
+		around             []filters.Filter
+		want               map[string]string
 	}{
-		{"nobody is trusted", plain, map[string]string{
-			"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Host": "example.com", "X-Forwarded-Proto": "http",
-			"Forwarded": `for=192.0.2.1;host="example.com";proto=http`, "X-Real-Ip": ""}},
-		{"over TLS", func(r *http.Request) *http.Request { r.TLS = &tls.ConnectionState{}; return r }, map[string]string{
-			"X-Forwarded-Proto": "https", "Forwarded": `for=192.0.2.1;host="example.com";proto=https`}},
-		{"IPv6", func(r *http.Request) *http.Request { r.RemoteAddr = "[2001:db8::1]:99"; return r }, map[string]string{
-			"X-Forwarded-For": "2001:db8::1", "Forwarded": `for="[2001:db8::1]";host="example.com";proto=http`}},
-		{"a unix socket", func(r *http.Request) *http.Request { r.RemoteAddr = "@"; r.Host = `a"b`; return r }, map[string]string{
-			"X-Forwarded-For": "", "Forwarded": `for=unknown;host="a\"b";proto=http`}},
-		{"behind trusted proxies", trusted, map[string]string{
-			"X-Forwarded-For": "203.0.113.5, 2001:db8::7, 192.0.2.1", "X-Forwarded-Host": "shop.example", "X-Forwarded-Proto": "https",
-			"Forwarded": `for=203.0.113.5, for="[2001:db8::7]", for=192.0.2.1;host="shop.example";proto=https`}},
+		{"nobody is trusted", "example.com", spoofed, overTCP, nobody, map[string]string{
+			"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Host": "example.com", "X-Forwarded-Proto": "http",
+			"Forwarded": `for=127.0.0.1;host="example.com";proto=http`, "X-Real-Ip": ""}},
+		{"over TLS", "example.com", spoofed, overTLS, nobody, map[string]string{
+			"X-Forwarded-Proto": "https", "Forwarded": `for=127.0.0.1;host="example.com";proto=https`}},
+		{"a unix socket", "a:80", spoofed, overUnix, nobody, map[string]string{
+			"X-Forwarded-For": "", "Forwarded": `for=unknown;host="a:80";proto=http`}},
+		{"behind a trusted proxy", "edge", said, overTCP, []filters.Filter{trusting(t)}, map[string]string{
+			"X-Forwarded-For": "203.0.113.5, 127.0.0.1", "X-Forwarded-Host": "shop.example", "X-Forwarded-Proto": "https",
+			"Forwarded": `for=203.0.113.5, for=127.0.0.1;host="shop.example";proto=https`}},
+		{"an IPv6 client", "edge", "X-Forwarded-For: 2001:db8::7\r\n", overTCP, []filters.Filter{trusting(t)}, map[string]string{
+			"X-Forwarded-For": "2001:db8::7, 127.0.0.1", "Forwarded": `for="[2001:db8::7]", for=127.0.0.1;host="edge";proto=http`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := httptest.NewRequest("GET", "/", nil)
-			for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded", "X-Real-Ip"} {
-				r.Header.Set(name, "made up")
-			}
 			sent := sentFor(t, proxy.Options{Rewrite: func(o *proxy.Outbound) {
 				o.SetXForwarded()
 				o.SetForwarded()
-			}}, test.mutate(r))
+			}}, test.reach, "GET / HTTP/1.1\r\nHost: "+test.host+"\r\n"+test.fields+"\r\n", test.around...)
 			for name, want := range test.want {
 				if got := strings.Join(sent.Header[name], "|"); got != want {
 					t.Errorf("%s: %q, want %q", name, got, want)
@@ -79,23 +126,19 @@ func TestForwardedFields(t *testing.T) {
 }
 
 func TestVia(t *testing.T) {
-	r := httptest.NewRequest("GET", "/", nil)
-	r.Header.Set("Via", "1.0 old, HTTP/2 other (comment)")
-	sent := sentFor(t, proxy.Options{Rewrite: func(o *proxy.Outbound) { o.AddVia("culvert") }}, r)
+	leaktest.Check(t)
+	add := proxy.Options{Rewrite: func(o *proxy.Outbound) { o.AddVia("culvert") }}
+	sent := sentFor(t, add, overTCP, "GET / HTTP/1.1\r\nHost: a\r\nVia: 1.0 old, HTTP/2 other (comment)\r\n\r\n")
 	if got := strings.Join(sent.Header["Via"], ", "); got != "1.0 old, HTTP/2 other (comment), 1.1 culvert" {
 		t.Errorf("Via %q", got)
-	}
-	if r.Header.Get("Via") != "1.0 old, HTTP/2 other (comment)" {
-		t.Error("the client's request was changed")
 	}
 	for name, want := range map[string]bool{"culvert": true, "CULVERT": true, "other": true, "comment": false, "1.0": false} {
 		if proxy.HasVia(sent.Header, name) != want {
 			t.Errorf("HasVia(%q) is not %v", name, want)
 		}
 	}
-	r.ProtoMajor, r.ProtoMinor = 2, 0
-	sent = sentFor(t, proxy.Options{Rewrite: func(o *proxy.Outbound) { o.AddVia("culvert") }}, r)
-	if got := sent.Header["Via"][1]; got != "2 culvert" {
+	sent = sentFor(t, add, overTCP, "GET / HTTP/1.0\r\nHost: a\r\n\r\n")
+	if got := sent.Header.Get("Via"); got != "1.0 culvert" {
 		t.Errorf("Via %q", got)
 	}
 }
@@ -143,54 +186,60 @@ func TestPaths(t *testing.T) {
 }
 
 func TestHost(t *testing.T) {
+	leaktest.Check(t)
 	for want, rewrite := range map[string]func(*proxy.Outbound){
 		"example.com": func(*proxy.Outbound) {},
 		"other.test":  func(o *proxy.Outbound) { o.SetHost("other.test") },
-		"":            func(o *proxy.Outbound) { o.SetHost("") },
+		"127.0.0.1":   func(o *proxy.Outbound) { o.SetHost("") }, // the target's
 	} {
-		if sent := sentFor(t, proxy.Options{Rewrite: rewrite}, httptest.NewRequest("GET", "/", nil)); sent.Host != want {
+		sent := sentFor(t, proxy.Options{Rewrite: rewrite}, overTCP, "GET / HTTP/1.1\r\nHost: example.com\r\n\r\n")
+		if host, _, _ := strings.Cut(sent.Host, ":"); host != want {
 			t.Errorf("Host %q, want %q", sent.Host, want)
 		}
 	}
 }
 
-// answerTo sends a request through a proxy whose target answers with the fields.
-func answerTo(t *testing.T, r *http.Request, fields http.Header, rewrite func(*proxy.Answer)) http.Header {
+const getShop = "GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n"
+
+// answerTo sends a request through a proxy whose target, known as app:8080 and as
+// app.internal, answers with the fields, and returns the fields that the client
+// gets.
+func answerTo(t *testing.T, reach front, request, fields string, rewrite func(*proxy.Answer), around ...filters.Filter) http.Header {
 	t.Helper()
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, "app:8080"), RewriteAnswer: rewrite,
-		Rewrite: func(o *proxy.Outbound) { o.SetHost("app.internal") },
-		Transport: transport(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 302, Header: fields.Clone(), Body: http.NoBody, Request: r}, nil
-		})})
-	w := httptest.NewRecorder()
-	w.Header().Set("X-Filter", "set before")
-	p.ServeHTTP(w, r)
-	return w.Result().Header
+	target := wiretest.Replying(t, "HTTP/1.1 302 Found\r\nContent-Length: 0\r\n"+fields+"\r\n")
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, target)
+	}}
+	t.Cleanup(transport.CloseIdleConnections)
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, "app:8080"), RewriteAnswer: rewrite, Transport: transport,
+		Rewrite: func(o *proxy.Outbound) { o.SetHost("app.internal") }})
+	c := reach(t, filters.NewChain(around...).ThenFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Filter", "set before")
+		p.ServeHTTP(w, r)
+	}))
+	c.Send(request)
+	resp, _ := c.Answer("GET")
+	return resp.Header
 }
 
 func TestLocations(t *testing.T) {
-	overTLS := httptest.NewRequest("GET", "https://shop.example/", nil)
-	behind := httptest.NewRequest("GET", "http://edge/", nil)
-	behind = behind.WithContext(client.With(context.Background(), &client.Info{Proto: "https", Host: "shop.example"}))
-	replace := func(a *proxy.Answer) { a.ReplaceLocation("http://app:8080/", "/app/") }
+	leaktest.Check(t)
 	for _, test := range []struct {
-		r              *http.Request
 		rewrite        func(*proxy.Answer)
 		location, want string
 	}{
-		{overTLS, (*proxy.Answer).FixLocation, "http://app.internal/x?y=%zz#f", "https://shop.example/x?y=%zz#f"},
-		{overTLS, (*proxy.Answer).FixLocation, "http://APP:8080", "https://shop.example"},
-		{overTLS, (*proxy.Answer).FixLocation, "http://app:8080?q", "https://shop.example?q"},
-		{overTLS, (*proxy.Answer).FixLocation, "http://app:9090/x", "http://app:9090/x"},
-		{overTLS, (*proxy.Answer).FixLocation, "http://other.example/x", "http://other.example/x"},
-		{overTLS, (*proxy.Answer).FixLocation, "/x", "/x"},
-		{overTLS, (*proxy.Answer).FixLocation, "//app.internal/x", "https://shop.example/x"},
-		{overTLS, (*proxy.Answer).FixLocation, "http://[bad", "http://[bad"},
-		{behind, (*proxy.Answer).FixLocation, "http://app.internal/", "https://shop.example/"},
-		{overTLS, replace, "http://app:8080/x", "/app/x"},
-		{overTLS, replace, "http://app:8081/x", "http://app:8081/x"},
+		{(*proxy.Answer).FixLocation, "http://app.internal/x?y=%zz#f", "https://shop.example/x?y=%zz#f"},
+		{(*proxy.Answer).FixLocation, "http://APP:8080", "https://shop.example"},
+		{(*proxy.Answer).FixLocation, "http://app:8080?q", "https://shop.example?q"},
+		{(*proxy.Answer).FixLocation, "http://app:9090/x", "http://app:9090/x"},
+		{(*proxy.Answer).FixLocation, "http://other.example/x", "http://other.example/x"},
+		{(*proxy.Answer).FixLocation, "/x", "/x"},
+		{(*proxy.Answer).FixLocation, "//app.internal/x", "https://shop.example/x"},
+		{(*proxy.Answer).FixLocation, "http://[bad", "http://[bad"},
+		{func(a *proxy.Answer) { a.ReplaceLocation("http://app:8080/", "/app/") }, "http://app:8080/x", "/app/x"},
+		{func(a *proxy.Answer) { a.ReplaceLocation("http://app:8080/", "/app/") }, "http://app:8081/x", "http://app:8081/x"},
 	} {
-		got := answerTo(t, test.r, http.Header{"Location": {test.location}, "Content-Location": {test.location}, "Refresh": {"5; URL='" + test.location + "'"}}, test.rewrite)
+		got := answerTo(t, overTLS, getShop, "Location: "+test.location+"\r\nContent-Location: "+test.location+"\r\nRefresh: 5; URL='"+test.location+"'\r\n", test.rewrite)
 		want := http.Header{"Location": {test.want}, "Content-Location": {test.want}, "Refresh": {"5; URL='" + test.want + "'"}}
 		for name := range want {
 			if got.Get(name) != want.Get(name) {
@@ -198,12 +247,15 @@ func TestLocations(t *testing.T) {
 			}
 		}
 	}
-	if got := answerTo(t, overTLS, http.Header{"Refresh": {"5"}}, (*proxy.Answer).FixLocation); got.Get("Refresh") != "5" {
-		t.Errorf("Refresh %q", got.Get("Refresh"))
+	got := answerTo(t, overTCP, "GET / HTTP/1.1\r\nHost: edge\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: shop.example\r\n\r\n",
+		"Location: http://app.internal/\r\nRefresh: 5\r\n", (*proxy.Answer).FixLocation, trusting(t))
+	if got.Get("Location") != "https://shop.example/" || got.Get("Refresh") != "5" {
+		t.Errorf("behind a trusted proxy: %v", got)
 	}
 }
 
 func TestCookies(t *testing.T) {
+	leaktest.Check(t)
 	none := func(string) string { return "" }
 	to := func(v string) func(string) string { return func(string) string { return v } }
 	for _, test := range []struct {
@@ -219,7 +271,7 @@ func TestCookies(t *testing.T) {
 		{proxy.CookieRewrite{Secure: true, HTTPOnly: true, SameSite: "Strict"}, "a=b; secure; httponly; samesite=None", "a=b; secure; httponly; samesite=None"},
 		{proxy.CookieRewrite{Domain: none}, "", ""},
 	} {
-		got := answerTo(t, httptest.NewRequest("GET", "/", nil), http.Header{"Set-Cookie": {"first=1", test.line}}, func(a *proxy.Answer) { a.RewriteCookies(test.rewrite) })
+		got := answerTo(t, overTCP, getShop, "Set-Cookie: first=1\r\nSet-Cookie: "+test.line+"\r\n", func(a *proxy.Answer) { a.RewriteCookies(test.rewrite) })
 		if lines := got["Set-Cookie"]; len(lines) != 2 || lines[1] != test.want {
 			t.Errorf("%q became %q, want %q", test.line, lines, test.want)
 		}
@@ -227,8 +279,9 @@ func TestCookies(t *testing.T) {
 }
 
 func TestAnswerFields(t *testing.T) {
-	got := answerTo(t, httptest.NewRequest("GET", "/", nil), http.Header{"X-Powered-By": {"x"}, "Server": {"y"}, "Via": {"1.1 inner"}}, func(a *proxy.Answer) {
-		if a.Status != 302 || a.In.Host != "example.com" || a.Out.Host != "app.internal" || a.Header.Get("X-Filter") != "" {
+	leaktest.Check(t)
+	got := answerTo(t, overTCP, getShop, "X-Powered-By: x\r\nServer: y\r\nVia: 1.1 inner\r\n", func(a *proxy.Answer) {
+		if a.Status != 302 || a.In.Host != "shop.example" || a.Out.Host != "app.internal" || a.Header.Get("X-Filter") != "" {
 			t.Errorf("answer %+v", a)
 		}
 		a.Hide("x-powered-by", "X-Filter")
@@ -316,19 +369,22 @@ func TestProxyDrain(t *testing.T) {
 
 // A client that is refused for now hears when to come again.
 func TestRetryAfter(t *testing.T) {
-	p := newProxy(t, proxy.Options{Upstream: groupOf(t, upstream.Options{RetryAfter: 1500 * 1e6}, upstream.Target{Addr: "a:1", MaxConns: 1}),
-		Transport: transport(func(r *http.Request) (*http.Response, error) {
-			w := httptest.NewRecorder()
-			p2 := r.Context().Value(inner{}).(*proxy.Proxy)
-			p2.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-			if w.Code != 503 || w.Header().Get("Retry-After") != "2" {
-				t.Errorf("status %d, Retry-After %q", w.Code, w.Header().Get("Retry-After"))
-			}
-			return &http.Response{StatusCode: 204, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
-		})})
-	r := httptest.NewRequest("GET", "/", nil)
-	p.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithValue(r.Context(), inner{}, p)))
+	leaktest.Check(t)
+	asked, release := make(chan struct{}), make(chan struct{})
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		close(asked)
+		<-release
+		p.Send(ok)
+	})
+	addr := wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupOf(t, upstream.Options{RetryAfter: 1500 * time.Millisecond}, upstream.Target{Addr: target, MaxConns: 1})}))
+	first, second := wiretest.Dial(t, addr), wiretest.Dial(t, addr)
+	first.Send(getShop)
+	wiretest.Await(t, asked, "request")
+	second.Send(getShop)
+	if resp, _ := second.Answer("GET"); resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "2" {
+		t.Errorf("answer %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
+	}
+	close(release)
+	first.Status(200)
 }
-
-// inner is the key of the proxy that the transport of TestRetryAfter asks again.
-type inner struct{}
