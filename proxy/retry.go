@@ -64,7 +64,7 @@ func (r Retry) withDefaults() (Retry, error) {
 // again says whether the failure allows another target.
 func (r Retry) again(in *http.Request, err *fault.Error) bool {
 	switch {
-	case err.HeadSent || err.ClientSide():
+	case err.HeadSent || !err.TargetSide():
 		return false
 	case !err.Wrote:
 		return err.Kind == fault.Dial || err.Kind == fault.Timeout
