@@ -22,6 +22,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
+// Where asked for, what two servers could read in two ways is refused; nothing is
+// rewritten in silence (CVE-2022-2880, CVE-2026-39825, traefik#12437, #12564).
 func TestRefuseAmbiguous(t *testing.T) {
 	for target, want := range map[string]filters.Ambiguity{
 		"/":                  0,

@@ -162,7 +162,7 @@ func TestEarlyAnswer(t *testing.T) {
 }
 
 // Both directions at once: the target echoes what it reads, and the client sends
-// the next piece only when it has seen the last one.
+// the next piece only when it has seen the last one (traefik#11258).
 func TestFullDuplex(t *testing.T) {
 	leaktest.Check(t)
 	client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {

@@ -179,7 +179,8 @@ func TestHTTP2TargetResets(t *testing.T) {
 	}
 }
 
-// With retries and buffers switched on, streams stream and tunnels end as without.
+// With retries and buffers switched on, streams stream (traefik#1064) and tunnels end
+// as without (traefik#13513).
 func TestRetriesHoldNothingBack(t *testing.T) {
 	leaktest.Check(t)
 	seen := make(chan struct{})

@@ -50,7 +50,8 @@ func breaking(t *testing.T, how string) string {
 }
 
 // A request goes to the next target exactly where the policy and the request allow
-// it.
+// it: a POST only where that is asked for (traefik#8990), and with its body
+// (caddy#1229, #5454, #6259, #7546).
 func TestRetry(t *testing.T) {
 	leaktest.Check(t)
 	const (

@@ -97,7 +97,7 @@ func TestPassiveRules(t *testing.T) {
 	p.want("b b b")
 }
 
-// What is known of an address outlives the set that it was in.
+// What is known of an address outlives the set that it was in (caddy#7037, #4792).
 func TestHealthOutlivesTheSet(t *testing.T) {
 	p := over(t, upstream.Options{}, addrs("a b c")...)
 	p.broken["a"] = true

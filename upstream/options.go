@@ -89,7 +89,8 @@ type Options struct {
 	// IdleTimeout is how long an idle connection is kept; 0 means 60 seconds.
 	IdleTimeout time.Duration
 	// MaxConnAge and MaxConnRequests end a connection with the first request
-	// that it is too old for, or that is its last; 0 means no bound.
+	// that it is too old for, or that is its last, by "Connection: close"; 0 means
+	// no bound.
 	MaxConnAge      time.Duration
 	MaxConnRequests int
 	// MaxHeaderBytes bounds the head of an answer, interim heads included; 0

@@ -1,7 +1,7 @@
 // Package filtertest tells whether a filter keeps what proxying needs: flushes,
 // hijacks, trailers, interim answers, ReadFrom, deadlines, aborts. A filter that
 // loses one of them breaks a WebSocket, a watch or a gRPC call behind it, often
-// long after it was written.
+// long after it was written (chi#544, coraza-caddy#326).
 //
 //	func TestMyFilter(t *testing.T) { filtertest.Test(t, myfilter.New()) }
 package filtertest
