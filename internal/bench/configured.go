@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -35,7 +36,7 @@ func startConfigured(conf, target string, command func(dir, file string) []strin
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &process{address: address, cmd: cmd, end: func() { _ = cmd.Process.Signal(os.Interrupt) }, dir: dir}
+	p := &process{address: address, cmd: cmd, end: func() { _ = cmd.Process.Signal(syscall.SIGTERM) }, dir: dir}
 	if err := waitFor(address); err != nil {
 		p.stop()
 		return nil, err
