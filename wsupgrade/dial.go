@@ -21,7 +21,7 @@ type upstreamConn struct {
 // connect dials the target that u names, and speaks TLS with it where the
 // scheme says so. On failure nothing stays open.
 func (f *Forwarder) connect(ctx context.Context, u *url.URL) (*upstreamConn, error) {
-	secure := u.Scheme == "https" || u.Scheme == "wss"
+	secure := isSecure(u)
 	conn, err := f.dial(ctx, "tcp", address(u, secure))
 	if err != nil {
 		return nil, err
@@ -37,6 +37,8 @@ func (f *Forwarder) connect(ctx context.Context, u *url.URL) (*upstreamConn, err
 	limit := &io.LimitedReader{R: conn, N: int64(f.maxHead)}
 	return &upstreamConn{Conn: conn, limit: limit, reader: bufio.NewReader(limit)}, nil
 }
+
+func isSecure(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "wss" }
 
 // address is what to dial: u's host with the scheme's port where it names none.
 func address(u *url.URL, secure bool) string {

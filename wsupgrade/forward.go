@@ -9,6 +9,7 @@ import (
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/relay"
+	"github.com/culvert-go/culvert/internal/result"
 )
 
 // Forward sends the upgrade that in asks for to a target and returns the status
@@ -37,34 +38,88 @@ import (
 // target has seen nothing and another may be tried. How a tunnel ends is no
 // error.
 func (f *Forwarder) Forward(w http.ResponseWriter, in, out *http.Request) (status int, err error) {
+	return f.begin(w, in, out, func(t *Tunnel, early earlyBytes) {
+		defer context.AfterFunc(in.Context(), t.Abort)()
+		t.run(early)
+		if record := result.From(in.Context()); record != nil {
+			record.BytesIn, record.BytesOut = t.Bytes()
+		}
+	})
+}
+
+// Start is Forward that returns when the tunnel is open, so that its handler can
+// return as well: the tunnel then holds neither the request nor the goroutine of its
+// connection. It does not end with in's context, which net/http cancels when the
+// handler returns, but with its ends, by Tunnel.Close or by its Registry. Filters
+// around the handler see the request end early; ended, which may be nil, is called
+// when the tunnel has. If Start returns an error, or another status than 101, it is
+// not called.
+func (f *Forwarder) Start(w http.ResponseWriter, in, out *http.Request, ended func(*Tunnel)) (status int, err error) {
+	return f.begin(w, in, out, func(t *Tunnel, early earlyBytes) {
+		go func() {
+			t.run(early)
+			if ended != nil {
+				ended(t)
+			}
+		}()
+	})
+}
+
+// begin does what comes before the tunnel, and hands that to run.
+func (f *Forwarder) begin(w http.ResponseWriter, in, out *http.Request, run func(*Tunnel, earlyBytes)) (status int, err error) {
 	if err := f.check(in, f.Protocol(in)); err != nil {
 		return 0, err
 	}
+	place, err := f.registry.enter(in)
+	if err != nil {
+		return 0, err
+	}
+	opened := false
+	defer func() {
+		if !opened {
+			place.leave()
+		}
+	}()
 	// The server's ReadTimeout was for a request that is complete by now; were
 	// it to pass during the handshake, net/http would report the client gone.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	status, err = f.forward(w, in, out)
+	status, t, early, err := f.open(w, in, out)
+	if t != nil {
+		opened = true
+		t.place = place
+		place.open(t)
+		run(t, early)
+	}
 	if e := fault.As(err); e != nil && e.Target == "" && !e.ClientSide() {
 		e.Target = out.URL.Host
 	}
 	return status, err
 }
 
-func (f *Forwarder) forward(w http.ResponseWriter, in, out *http.Request) (status int, err error) {
+// open runs the handshake. The tunnel is nil if the target has not switched.
+func (f *Forwarder) open(w http.ResponseWriter, in, out *http.Request) (status int, t *Tunnel, early earlyBytes, err error) {
 	// What out asks for counts, not what in does: a hook may have changed it.
 	protocol := head.RequestedProtocol(&http.Request{ProtoMajor: 1, ProtoMinor: 1, Header: out.Header}, f.protocols)
 	conn, resp, err := f.answer(in.Context(), out, protocol)
 	if err != nil {
-		return 0, err
+		return 0, nil, early, err
 	}
-	defer conn.Close()
+	defer func() {
+		if t == nil {
+			conn.Close()
+		}
+	}()
 	if resp.StatusCode != http.StatusSwitchingProtocols {
-		return resp.StatusCode, passOn(w, in, conn, resp)
+		return resp.StatusCode, nil, early, passOn(w, in, conn, resp)
 	}
 	if err := validate(resp, out.Header, protocol); err != nil {
-		return resp.StatusCode, &fault.Error{Kind: fault.Handshake, Wrote: true, Err: err}
+		return resp.StatusCode, nil, early, &fault.Error{Kind: fault.Handshake, Wrote: true, Err: err}
 	}
-	return resp.StatusCode, takeOver(w, in, conn, resp, protocol)
+	t, early, err = f.takeOver(w, in, conn, resp, protocol)
+	if t != nil {
+		t.Target = address(out.URL, isSecure(out.URL))
+	}
+	return resp.StatusCode, t, early, err
 }
 
 // passOn relays an answer that does not switch. The client's connection stays

@@ -38,6 +38,19 @@ type Options struct {
 	// request's Host. Letting everyone in lets any page that a user visits
 	// speak to the target with the user's cookies.
 	CheckOrigin func(*http.Request) bool
+	// Registry lists the tunnels, bounds their number and drains them. Several
+	// Forwarders may share one. nil means that nobody does.
+	Registry *Registry
+	// IdleTimeout ends a tunnel over which no byte came from either side for that
+	// long, MaxLifetime one that is that old: WebSockets by a Close frame with
+	// GoingAway. 0 means no bound.
+	IdleTimeout, MaxLifetime time.Duration
+	// PingInterval is how long one end of a WebSocket may be silent before it is sent
+	// a ping, and as long again until it must have answered; then both are sent a
+	// Close frame with GoingAway. The answer is not passed on. It keeps what
+	// stands between from forgetting the connection, and finds ends that are gone.
+	// 0 means never.
+	PingInterval time.Duration
 }
 
 // Forwarder forwards upgrades. It is safe for concurrent use.
@@ -48,6 +61,8 @@ type Forwarder struct {
 	timeout     time.Duration
 	maxHead     int
 	checkOrigin func(*http.Request) bool
+	registry    *Registry // nil: there is none
+	limits      limits
 }
 
 // Error says what failed; see proxy.Error, which is the same type. Its fields
@@ -59,6 +74,9 @@ func New(o Options) (*Forwarder, error) {
 	if o.HandshakeTimeout < 0 || o.MaxHeadBytes < 0 {
 		return nil, fmt.Errorf("wsupgrade: negative limit: HandshakeTimeout %v, MaxHeadBytes %d", o.HandshakeTimeout, o.MaxHeadBytes)
 	}
+	if o.IdleTimeout < 0 || o.MaxLifetime < 0 || o.PingInterval < 0 {
+		return nil, fmt.Errorf("wsupgrade: negative time: IdleTimeout %v, MaxLifetime %v, PingInterval %v", o.IdleTimeout, o.MaxLifetime, o.PingInterval)
+	}
 	f := &Forwarder{
 		protocols:   []string{"websocket"},
 		dial:        o.Dial,
@@ -66,6 +84,8 @@ func New(o Options) (*Forwarder, error) {
 		timeout:     o.HandshakeTimeout,
 		maxHead:     o.MaxHeadBytes,
 		checkOrigin: o.CheckOrigin,
+		registry:    o.Registry,
+		limits:      limits{o.IdleTimeout, o.MaxLifetime, o.PingInterval},
 	}
 	if o.Protocols != nil {
 		f.protocols = slices.Clone(o.Protocols)

@@ -34,6 +34,9 @@ const switching = "HTTP/1.1 101 Switching Protocols\r\n" +
 
 // with returns head with lines put in front of its blank line.
 func with(head string, lines ...string) string {
+	if len(lines) == 0 {
+		return head
+	}
 	return strings.TrimSuffix(head, "\r\n") + strings.Join(lines, "\r\n") + "\r\n\r\n"
 }
 

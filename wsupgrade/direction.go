@@ -1,0 +1,183 @@
+package wsupgrade
+
+import (
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/bufpool"
+)
+
+// direction is one half of a tunnel. It reads only when the last read was written,
+// so a side that does not take bytes holds up the one that sends.
+type direction struct {
+	t         *Tunnel
+	src, dst  net.Conn
+	toTarget  bool
+	delivered atomic.Int64
+	last      atomic.Int64  // nanoseconds from the tunnel's start to the last read
+	asked     time.Duration // from the start to our last ping to src; for the watcher alone
+
+	mu    sync.Mutex // held while something is written to dst
+	codec codec      // nil: bytes, not frames
+	shut  bool       // our Close frame was written: nothing of src goes on
+
+	small [smallBuffer]byte
+}
+
+// smallBuffer is what a direction reads with while little comes: an idle tunnel
+// holds no more. A read that fills it is followed by one with a lent buffer.
+const smallBuffer = 512
+
+// codec is what a direction does with a WebSocket's frames.
+type codec interface {
+	// pass writes to w what becomes of p, the next bytes of src.
+	pass(p []byte, w io.Writer) error
+	// finish does so up to the next boundary between two frames at dst, and returns
+	// how much of p that took.
+	finish(p []byte, w io.Writer) (n int, err error)
+	// discard follows p, of which nothing goes on.
+	discard(p []byte)
+	// here says whether dst stands at a boundary.
+	here() bool
+	// expect says that the next Pong of src with the payload is not to be passed on.
+	expect(payload []byte)
+	// closed says whether src has sent a Close frame.
+	closed() bool
+	// end writes what was held back of a src that has ended.
+	end(w io.Writer) error
+}
+
+// copy moves bytes until src ends.
+func (d *direction) copy(early []byte) {
+	if len(early) > 0 && !d.step(early) {
+		return
+	}
+	buf := d.small[:]
+	for {
+		d.t.renew(d.src)
+		n, err := d.src.Read(buf)
+		if n > 0 && !d.step(buf[:n]) {
+			err = io.ErrClosedPipe
+		}
+		if err != nil {
+			d.giveBack(buf)
+			d.end(err)
+			return
+		}
+		buf = d.resize(buf, n)
+	}
+}
+
+// resize chooses the buffer for the read that follows one of n bytes.
+func (d *direction) resize(buf []byte, n int) []byte {
+	switch {
+	case n == smallBuffer && len(buf) == smallBuffer:
+		return bufpool.Get()
+	case n < len(buf) && len(buf) > smallBuffer:
+		bufpool.Put(buf)
+		return d.small[:]
+	}
+	return buf
+}
+
+func (d *direction) giveBack(buf []byte) {
+	if len(buf) > smallBuffer {
+		bufpool.Put(buf)
+	}
+}
+
+// step passes on what was read. It returns false when nothing more of src is needed.
+func (d *direction) step(p []byte) bool {
+	d.last.Store(int64(time.Since(d.t.Start)))
+	err := d.pass(p)
+	switch {
+	case err != nil:
+		d.fail(err)
+		return false
+	case d.t.closing.Load() != nil:
+		d.tryShut() // who asked for it may have found the direction busy
+		return !d.said()
+	}
+	return true
+}
+
+func (d *direction) pass(p []byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.shut:
+		d.codec.discard(p)
+		return nil
+	case d.codec == nil:
+		_, err := d.Write(p)
+		return err
+	case d.t.closing.Load() == nil:
+		return d.codec.pass(p, d)
+	}
+	n, err := d.codec.finish(p, d)
+	if err == nil {
+		d.shutHere()
+		if rest := p[n:]; d.shut {
+			d.codec.discard(rest)
+		} else if len(rest) > 0 {
+			err = d.codec.pass(rest, d)
+		}
+	}
+	return err
+}
+
+// Write writes to dst and counts. It is for codecs, which run with mu held.
+func (d *direction) Write(p []byte) (int, error) {
+	n, err := d.dst.Write(p)
+	d.delivered.Add(int64(n))
+	return n, err
+}
+
+// said says whether src has said its last, and dst has our Close frame.
+func (d *direction) said() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.shut && d.codec.closed()
+}
+
+// fail ends the direction when dst takes nothing more, or src has broken the
+// protocol.
+func (d *direction) fail(err error) {
+	if broken, ok := err.(*CloseError); ok {
+		d.t.Close(broken.Code, broken.Reason)
+	} else {
+		d.t.fix(time.Now().Add(lastWhile))
+	}
+	// Bytes left unread would turn src's close into a reset, which may overtake
+	// what src is still to be sent.
+	buf := bufpool.Get()
+	defer bufpool.Put(buf)
+	_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{d.src}, buf)
+}
+
+// end passes the end of src on. Only a clean one can be: after an error nothing
+// that dst says can reach anyone.
+func (d *direction) end(err error) {
+	switch {
+	case err == io.ErrClosedPipe:
+		if d.said() { // our Close was answered: the server closes first (RFC 6455 section 7.1.1)
+			d.t.end(d.src)
+		}
+	case err != io.EOF:
+		d.t.Abort()
+	default:
+		d.flush()
+		d.t.end(d.dst)
+	}
+}
+
+func (d *direction) flush() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.codec != nil && !d.shut {
+		_ = d.codec.end(d)
+	}
+}

@@ -1,0 +1,123 @@
+package wsupgrade_test
+
+import (
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+// Bytes of either side keep a tunnel open; without any it is closed.
+func TestIdleTimeout(t *testing.T) {
+	overTunnel(t, wsupgrade.Options{IdleTimeout: time.Minute}, func(t *testing.T, _ *wsupgrade.Registry, client, target *duplex, done <-chan error) {
+		for _, pair := range [][2]*duplex{{client, target}, {target, client}, {client, target}} {
+			time.Sleep(50 * time.Second)
+			sent := masked(text, "x")
+			_, _ = io.WriteString(pair[0], sent)
+			_, _ = io.ReadFull(pair[1], make([]byte, len(sent)))
+		}
+		time.Sleep(59 * time.Second)
+		stillOpen(t, done, "within the time")
+		wantClose(t, client, 1001, "idle", false)
+		wantClose(t, target, 1001, "idle", true)
+		discard(t, client, target)
+		time.Sleep(6 * time.Second)
+		isDone(t, done, "after a minute")
+	})
+}
+
+func TestMaxLifetime(t *testing.T) {
+	overTunnel(t, wsupgrade.Options{MaxLifetime: time.Hour}, func(t *testing.T, _ *wsupgrade.Registry, client, target *duplex, done <-chan error) {
+		for range 59 {
+			time.Sleep(time.Minute)
+			_, _ = io.WriteString(client, "\x81\x80\x00\x00\x00\x00")
+			_, _ = io.ReadFull(target, make([]byte, 6))
+		}
+		stillOpen(t, done, "within the time")
+		wantClose(t, client, 1001, "maximum lifetime", false)
+		wantClose(t, target, 1001, "maximum lifetime", true)
+	})
+}
+
+// A silent end is sent a ping. Its answer does not go on, in whatever pieces it
+// comes; other Pongs do.
+func TestPing(t *testing.T) {
+	for _, piece := range []int{1, 2, 3, 5, 14, 100} {
+		overTunnel(t, wsupgrade.Options{PingInterval: time.Minute}, func(t *testing.T, _ *wsupgrade.Registry, client, target *duplex, done <-chan error) {
+			for range 3 {
+				first, question, isMasked := nextFrame(t, client)
+				if first != 0x89 || len(question) != 8 || isMasked {
+					t.Fatalf("frame %#x %q", first, question)
+				}
+				_, other, isMasked := nextFrame(t, target)
+				if !isMasked || other == question {
+					t.Errorf("ping %q to the target, masked %v", other, isMasked)
+				}
+				_, _ = io.WriteString(target, frame(pong, other))
+				stream := masked(pong, "12345678") + masked(pong, "") + masked(text, "a") + masked(pong, question) + masked(pong, question) + masked(text, "b")
+				go func() {
+					for len(stream) > 0 {
+						n := min(piece, len(stream))
+						_, _ = io.WriteString(client, stream[:n])
+						stream = stream[n:]
+					}
+				}()
+				for _, want := range []string{"12345678", "", "a", question, "b"} {
+					if _, payload, _ := nextFrame(t, target); payload != want {
+						t.Errorf("pieces of %d: the target got %q, want %q", piece, payload, want)
+					}
+				}
+			}
+			stillOpen(t, done, "with ends that answer")
+		})
+	}
+}
+
+// answerPings answers a gateway's pings until something else comes.
+func answerPings(target io.ReadWriter) {
+	ping := make([]byte, 2+4+8)
+	for {
+		if _, err := io.ReadFull(target, ping); err != nil || ping[0] != 0x89 {
+			return
+		}
+		for i := range 8 {
+			ping[6+i] ^= ping[2+i&3]
+		}
+		_, _ = io.WriteString(target, frame(pong, string(ping[6:])))
+	}
+}
+
+// An end that is gone without a word is found.
+func TestPingWithoutAnswer(t *testing.T) {
+	overTunnel(t, wsupgrade.Options{PingInterval: time.Minute}, func(t *testing.T, _ *wsupgrade.Registry, client, target *duplex, done <-chan error) {
+		discard(t, client)
+		go answerPings(target)
+		time.Sleep(119 * time.Second)
+		stillOpen(t, done, "within the time")
+		time.Sleep(7 * time.Second)
+		isDone(t, done, "after two intervals")
+	})
+}
+
+// Nobody is pinged in the middle of a frame; it is pinged after it.
+func TestPingAtABoundary(t *testing.T) {
+	overTunnel(t, wsupgrade.Options{PingInterval: time.Minute}, func(t *testing.T, _ *wsupgrade.Registry, client, target *duplex, done <-chan error) {
+		go answerPings(target)
+		whole := frame(text, "0123456789")
+		_, _ = io.WriteString(target, whole[:5])
+		time.Sleep(61 * time.Second)
+		synctest.Wait()
+		_, _ = io.ReadFull(client, make([]byte, 5))
+		_, _ = io.WriteString(target, whole[5:])
+		rest := make([]byte, len(whole)-5)
+		if _, err := io.ReadFull(client, rest); err != nil || string(rest) != whole[5:] {
+			t.Errorf("the frame's rest is %q", rest)
+		}
+		if first, _, _ := nextFrame(t, client); first != 0x89 {
+			t.Errorf("frame %#x", first)
+		}
+		stillOpen(t, done, "with ends that answer")
+	})
+}

@@ -1,0 +1,96 @@
+package wsupgrade
+
+import (
+	"bytes"
+	"io"
+)
+
+// passing is the codec of frames that nobody looks into: they pass as they came.
+// Only the answers to pings of our own are taken out.
+type passing struct {
+	boundary
+	ping []byte // the payload of a ping that was not answered yet; nil: there is none
+	held []byte // of a frame that may be the answer
+}
+
+func (c *passing) closed() bool          { return c.boundary.closed }
+func (c *passing) discard(p []byte)      { c.follow(p) }
+func (c *passing) expect(payload []byte) { c.ping = payload }
+func (c *passing) here() bool            { return c.boundary.here() && len(c.held) == 0 }
+
+func (c *passing) pass(p []byte, w io.Writer) error {
+	for c.ping != nil && len(p) > 0 {
+		n, err := c.passFrame(p, w)
+		if err != nil {
+			return err
+		}
+		p = p[n:]
+	}
+	if len(p) == 0 {
+		return nil
+	}
+	c.follow(p)
+	_, err := w.Write(p)
+	return err
+}
+
+func (c *passing) finish(p []byte, w io.Writer) (n int, err error) {
+	for n < len(p) && !c.here() && err == nil {
+		var m int
+		if len(c.held) > 0 {
+			m, err = c.passFrame(p[n:], w)
+		} else {
+			m = c.take(p[n:])
+			_, err = w.Write(p[n : n+m])
+		}
+		n += m
+	}
+	return n, err
+}
+
+// passFrame passes on the next piece of a frame, and takes the frame out if it
+// answers the ping. The head, and the payload of a short Pong, are held until they
+// are there as a whole.
+func (c *passing) passFrame(p []byte, w io.Writer) (n int, err error) {
+	if len(c.held) == 0 && !c.boundary.here() { // in the middle of one
+		n = c.take(p)
+		_, err = w.Write(p[:n])
+		return n, err
+	}
+	n = c.take(p)
+	c.held = append(c.held, p[:n]...)
+	if c.have > 0 {
+		return n, nil
+	}
+	h := parseHead(c.held)
+	if h.opcode() == opPong && h.length == uint64(len(c.ping)) {
+		if c.left > 0 {
+			return n, nil
+		}
+		if c.answers(h) {
+			c.ping, c.held = nil, nil
+			return n, nil
+		}
+	}
+	_, err = w.Write(c.held)
+	c.held = nil
+	return n, err
+}
+
+// answers says whether what is held answers the ping.
+func (c *passing) answers(h frameHead) bool {
+	payload := bytes.Clone(c.held[len(c.held)-len(c.ping):])
+	if h.masked {
+		mask(payload, h.key, 0)
+	}
+	return bytes.Equal(payload, c.ping)
+}
+
+func (c *passing) end(w io.Writer) error {
+	if len(c.held) == 0 {
+		return nil
+	}
+	_, err := w.Write(c.held)
+	c.held = nil
+	return err
+}

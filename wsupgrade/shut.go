@@ -1,0 +1,94 @@
+package wsupgrade
+
+import (
+	"fmt"
+	"time"
+)
+
+// The codes of RFC 6455 section 7.4.1 and of IANA's registry that a gateway sends.
+const (
+	// GoingAway is for a server that goes down or a tunnel that has had its time.
+	GoingAway = 1001
+	// ProtocolError is for a frame that breaks the protocol.
+	ProtocolError = 1002
+	// InvalidData is for a text that is not UTF-8.
+	InvalidData = 1007
+	// PolicyViolation is for a message that is refused.
+	PolicyViolation = 1008
+	// TooBig is for a message over the limit.
+	TooBig = 1009
+	// ServiceRestart is for a server that comes back: a client may connect again.
+	ServiceRestart = 1012
+)
+
+// closeGrace is how long the ends of a WebSocket have to answer a Close frame.
+const closeGrace = 5 * time.Second
+
+// CloseError says why a WebSocket is closed, to both its ends.
+type CloseError struct {
+	// Code is the status code of the Close frame.
+	Code int
+	// Reason is its text, 123 bytes at most.
+	Reason string
+}
+
+// Error returns the code and the reason.
+func (e *CloseError) Error() string { return fmt.Sprintf("WebSocket closed: %d %s", e.Code, e.Reason) }
+
+// closing is the end that somebody has asked for.
+type closing struct {
+	code   int
+	reason string
+}
+
+// Close ends the tunnel. A WebSocket's ends are sent a Close frame each, behind the
+// frame that is under way, and have five seconds to answer; other protocols know no
+// such word, and both connections are closed at once. The first call counts. It does
+// not wait; see Done.
+func (t *Tunnel) Close(code int, reason string) {
+	if !t.shut(code, reason) {
+		return
+	}
+	if t.up.codec == nil {
+		t.Abort()
+		return
+	}
+	t.fix(time.Now().Add(closeGrace))
+}
+
+// shut sends the Close frames, now or when the frames under way are through. It
+// returns false if that was asked for before.
+func (t *Tunnel) shut(code int, reason string) bool {
+	if !t.closing.CompareAndSwap(nil, &closing{code, reason}) {
+		return false
+	}
+	t.down.tryShut()
+	t.up.tryShut()
+	return true
+}
+
+// tryShut sends the Close frame if the direction is idle. One that is busy does so
+// itself, when its write is done.
+func (d *direction) tryShut() {
+	if !d.mu.TryLock() {
+		return
+	}
+	defer d.mu.Unlock()
+	d.shutHere()
+}
+
+// shutHere sends the Close frame if dst stands at a boundary, and has not been sent
+// one by src. The caller holds d.mu.
+func (d *direction) shutHere() {
+	if d.shut || d.codec == nil || !d.codec.here() {
+		return
+	}
+	d.shut = true
+	if d.codec.closed() {
+		return
+	}
+	c := d.t.closing.Load()
+	// A dst that takes nothing must not hold up who closes many tunnels.
+	_ = d.dst.SetWriteDeadline(time.Now().Add(time.Second))
+	_, _ = d.Write(appendFrame(nil, finBit|opClose, d.toTarget, closePayload(c.code, c.reason)))
+}

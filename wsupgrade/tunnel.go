@@ -1,0 +1,126 @@
+package wsupgrade
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// linger is how long one side of a WebSocket may stay silent after the
+	// other has ended. Its tail must not be cut off because the other is done
+	// sending (caddy#8026), but RFC 6455 knows no half-open connection, so a
+	// side that never ends must not hold the tunnel for ever.
+	linger = time.Minute
+	// lastWhile is how long a tunnel goes on after one side stopped taking bytes.
+	// What that side sent before is on its way and is still delivered.
+	lastWhile = 5 * time.Second
+)
+
+// Tunnel is a client and a target that have switched protocols. Its methods are
+// safe for concurrent use, and may be called when it has ended.
+type Tunnel struct {
+	// ID is the tunnel's number in its Registry, from 1 on.
+	ID uint64
+	// Protocol is what was switched to, "websocket" for instance.
+	Protocol string
+	// Subprotocol is the WebSocket's Sec-WebSocket-Protocol, "" if it has none.
+	Subprotocol string
+	// Target is the address that was dialled.
+	Target string
+	// Client is the address of the client: the one that filters.RealIP has found,
+	// else the connection's other end.
+	Client string
+	// Start is when the 101 was received.
+	Start time.Time
+
+	client, target net.Conn
+	up, down       direction // to the target, to the client
+	limits         limits
+	place          *place
+	closing        atomic.Pointer[closing] // nil: nobody has asked for the end
+	done           chan struct{}
+
+	mu     sync.Mutex
+	fixed  bool // the deadlines are final
+	halved bool // one direction has ended
+}
+
+// newTunnel joins two connections.
+func newTunnel(client, target net.Conn, l limits) *Tunnel {
+	t := &Tunnel{Start: time.Now(), client: client, target: target, limits: l, done: make(chan struct{})}
+	t.up = direction{t: t, src: client, dst: target, toTarget: true}
+	t.down = direction{t: t, src: target, dst: client}
+	return t
+}
+
+// run copies until both directions have ended, one has failed, or the tunnel was
+// closed. Then it closes both connections and leaves the registry.
+func (t *Tunnel) run(early earlyBytes) {
+	stop := t.watch()
+	up := make(chan struct{})
+	go func() {
+		defer close(up)
+		t.up.copy(early.fromClient)
+	}()
+	t.down.copy(early.fromTarget)
+	<-up
+	stop()
+	_ = t.client.Close()
+	_ = t.target.Close()
+	t.place.leave()
+	close(t.done)
+}
+
+// Bytes returns how many bytes were delivered to the target and to the client.
+func (t *Tunnel) Bytes() (toTarget, toClient int64) {
+	return t.up.delivered.Load(), t.down.delivered.Load()
+}
+
+// LastActive returns when bytes came last, from either side.
+func (t *Tunnel) LastActive() time.Time {
+	return t.Start.Add(time.Duration(max(t.up.last.Load(), t.down.last.Load())))
+}
+
+// Done is closed when the tunnel has ended and both its connections are closed.
+func (t *Tunnel) Done() <-chan struct{} { return t.done }
+
+// Abort closes both connections at once. A WebSocket's ends see the code 1006 then;
+// Close is kinder.
+func (t *Tunnel) Abort() { t.fix(past) }
+
+// end passes the end of one direction on to dst, which may still send. A dst that
+// can't be told just gets no more bytes.
+func (t *Tunnel) end(dst net.Conn) {
+	if half, ok := dst.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	t.mu.Lock()
+	t.halved = true
+	t.mu.Unlock()
+	t.renew(dst) // for a read that has begun before
+}
+
+// renew gives the direction that remains its time for the next read. Other
+// protocols than WebSocket do use a half-open connection: docker attach reads the
+// output long after it closed the input.
+func (t *Tunnel) renew(src net.Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.halved && !t.fixed && t.up.codec != nil {
+		_ = src.SetReadDeadline(time.Now().Add(linger))
+	}
+}
+
+// fix sets the deadlines for good. Only an earlier end can follow.
+func (t *Tunnel) fix(deadline time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.fixed && deadline != past {
+		return
+	}
+	t.fixed = true
+	_ = t.client.SetDeadline(deadline)
+	_ = t.target.SetDeadline(deadline)
+}
