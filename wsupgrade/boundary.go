@@ -57,12 +57,3 @@ func (b *boundary) follow(p []byte) {
 		p = p[b.take(p):]
 	}
 }
-
-// toBoundary follows p up to the next boundary, and returns how far that is; p's end
-// if there is none.
-func (b *boundary) toBoundary(p []byte) (n int) {
-	for n < len(p) && !b.here() {
-		n += b.take(p[n:])
-	}
-	return n
-}

@@ -35,8 +35,7 @@ type frameHead struct {
 	length uint64
 }
 
-func (h frameHead) opcode() byte  { return h.first & opBits }
-func (h frameHead) control() bool { return h.first&0x8 != 0 }
+func (h frameHead) opcode() byte { return h.first & opBits }
 
 // headLen returns how long a head is of which p holds the first bytes, two at
 // least.
