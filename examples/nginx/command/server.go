@@ -8,8 +8,10 @@ import (
 	"net"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/culvert-go/culvert/examples/nginx/engine"
+	"github.com/culvert-go/culvert/wsupgrade"
 )
 
 // server is the running process: the sockets and the generations that serve
@@ -21,7 +23,8 @@ type server struct {
 	pidFile string
 	fast    context.Context // ends when everything is to be cut off
 	cut     context.CancelFunc
-	old     sync.WaitGroup // generations that finish
+	old     sync.WaitGroup      // generations that finish
+	tunnels *wsupgrade.Registry // of all generations
 	signals <-chan os.Signal
 }
 
@@ -30,7 +33,13 @@ type server struct {
 func start(load engine.LoadOptions, stderr io.Writer, ready func()) int {
 	signals, stopSignals := listenForSignals()
 	defer stopSignals()
-	s := &server{load: load, sockets: map[string]*socket{}}
+	tunnels, err := wsupgrade.NewRegistry(wsupgrade.RegistryOptions{})
+	if err != nil {
+		fmt.Fprintf(stderr, "nginx: [emerg] %v\n", err)
+		return 1
+	}
+	load.Tunnels = tunnels
+	s := &server{load: load, sockets: map[string]*socket{}, tunnels: tunnels}
 	s.fast, s.cut = context.WithCancel(context.Background())
 	if err := s.begin(); err != nil {
 		fmt.Fprintf(stderr, "nginx: [emerg] %v\n", err)
@@ -130,14 +139,25 @@ func (s *server) reopen() {
 	}
 }
 
-// stop ends everything at once.
+// What WebSockets have to answer the Close frame that they are sent at the end.
+// nginx sends none: to it, a tunnel that is cut is 1006.
+const (
+	stopGrace = 3 * time.Second
+	quitGrace = 10 * time.Second
+)
+
+// stop ends everything at once, but for a last word to the WebSockets.
 func (s *server) stop() {
+	closeAll(s.sockets)
+	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
+	defer cancel()
+	_ = s.tunnels.Drain(ctx, wsupgrade.GoingAway)
 	s.cut()
 	s.finish()
 }
 
-// quit ends when everything that was begun has ended. A signal to stop makes that
-// now.
+// quit ends when everything that was begun has ended; WebSockets, which might never,
+// are closed. A signal to stop makes that now.
 func (s *server) quit() {
 	go func() {
 		for received := range s.signals {
@@ -146,7 +166,24 @@ func (s *server) quit() {
 			}
 		}
 	}()
+	var told sync.WaitGroup
+	told.Go(s.closeWebSockets)
 	s.finish()
+	told.Wait()
+}
+
+// closeWebSockets sends Close frames, those included of which the handshake is under
+// way. Tunnels of other protocols go on.
+func (s *server) closeWebSockets() {
+	late := time.AfterFunc(quitGrace, func() {
+		for t := range s.tunnels.All() {
+			if t.Protocol == "websocket" {
+				t.Abort()
+			}
+		}
+	})
+	defer late.Stop()
+	_ = s.tunnels.Drain(s.fast, wsupgrade.GoingAway)
 }
 
 // finish stops accepting and returns when everything has ended.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/examples/nginx/conf"
+	"github.com/culvert-go/culvert/wsupgrade"
 )
 
 // LoadOptions say what to load.
@@ -36,6 +37,9 @@ type LoadOptions struct {
 	ReadFile func(name string) ([]byte, error)
 	// Stderr is where "error_log stderr" writes to; nil is os.Stderr.
 	Stderr io.Writer
+	// Tunnels lists the tunnels, of other configurations' too if they share it; nil
+	// for nobody.
+	Tunnels *wsupgrade.Registry
 }
 
 // Listener is one socket of the configuration with what answers on it.

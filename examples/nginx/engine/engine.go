@@ -12,6 +12,7 @@ import (
 	"github.com/culvert-go/culvert/cachectl"
 	"github.com/culvert-go/culvert/examples/nginx/conf"
 	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
+	"github.com/culvert-go/culvert/wsupgrade"
 )
 
 // Engine is a loaded configuration. Its methods may be called at any time and
@@ -23,6 +24,7 @@ type Engine struct {
 	settings  Settings
 	logger    *slog.Logger
 	files     logFiles
+	tunnels   *wsupgrade.Registry // nil: nobody lists them
 
 	mu         sync.Mutex // guards what proxy_pass with variables makes on the way
 	transports map[transportKey]*http.Transport
@@ -51,6 +53,7 @@ func Load(o LoadOptions) (*Engine, error) {
 		tree:     tree,
 		settings: Settings{Notes: tree.Notes},
 		files:    logFiles{stderr: stderr},
+		tunnels:  o.Tunnels,
 
 		transports: map[transportKey]*http.Transport{},
 	}
