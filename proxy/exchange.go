@@ -24,6 +24,7 @@ type answered struct {
 	after          time.Duration
 	sent, received int64
 	dropped        bool // for that of another target, which has been leased
+	detached       bool // a tunnel, which gives the target back itself
 }
 
 // transportExchange runs over an http.RoundTripper.

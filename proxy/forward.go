@@ -41,7 +41,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *result.R
 	protocol := p.upgrades.Protocol(r)
 	shareTrailers(r)
 	if protocol != "" {
-		f.exchange = upgradeExchange{p.upgrades}
+		f.exchange = upgradeExchange{p.upgrades, p.o.DetachTunnels}
 	} else if p.o.Timeout > 0 {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), p.o.Timeout, errTotalTimeout)
 		defer cancel()
@@ -151,7 +151,9 @@ func (f *forwarding) try() (answered, *fault.Error) {
 	} else if answer.dropped {
 		outcome.Err = errStatusDropped
 	}
-	lease.Done(outcome)
+	if !answer.detached {
+		lease.Done(outcome)
+	}
 	if f.record != nil {
 		f.record.Tries = append(f.record.Tries, result.Try{Target: lease.Addr(), Status: answer.status, Header: answer.after,
 			Total: time.Since(f.started), Sent: answer.sent, Received: answer.received, Err: outcome.Err})

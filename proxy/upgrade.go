@@ -1,14 +1,20 @@
 package proxy
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// upgradeExchange forwards an upgrade and blocks until its tunnel has ended.
-type upgradeExchange struct{ upgrades *wsupgrade.Forwarder }
+// upgradeExchange forwards an upgrade and blocks until its tunnel has ended, or only
+// until it is open.
+type upgradeExchange struct {
+	upgrades *wsupgrade.Forwarder
+	detach   bool
+}
 
 func (e upgradeExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	h := f.w.Header()
@@ -16,7 +22,11 @@ func (e upgradeExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	if cookie := f.lease.Cookie(f.out.In); cookie != nil {
 		h["Set-Cookie"] = append(before[:len(before):len(before)], cookie.String())
 	}
-	status, err := e.upgrades.Forward(f.w, f.out.In, f.out.Out)
+	forward := e.upgrades.Forward
+	if e.detach {
+		forward = f.startTunnel
+	}
+	status, err := forward(f.w, f.out.In, f.out.Out)
 	failure := fault.As(err)
 	if failure != nil && !failure.HeadSent {
 		h["Set-Cookie"] = before // the cookie is this target's
@@ -24,5 +34,20 @@ func (e upgradeExchange) exchange(f *forwarding) (answered, *fault.Error) {
 			delete(h, "Set-Cookie")
 		}
 	}
-	return answered{status: status, after: time.Since(f.started)}, failure
+	return answered{status: status, after: time.Since(f.started), detached: e.detach && failure == nil && status == http.StatusSwitchingProtocols}, failure
+}
+
+// startTunnel opens a tunnel that gives the target back at its end. It must not hold the
+// request.
+func (f *forwarding) startTunnel(w http.ResponseWriter, in, out *http.Request) (int, error) {
+	lease, running := f.lease, &f.p.running
+	running.Split()
+	status, err := f.p.upgrades.Start(w, in, out, func(*wsupgrade.Tunnel) {
+		lease.Done(upstream.Outcome{Status: http.StatusSwitchingProtocols})
+		running.Leave()
+	})
+	if err != nil || status != http.StatusSwitchingProtocols {
+		running.Leave()
+	}
+	return status, err
 }

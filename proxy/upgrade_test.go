@@ -1,6 +1,8 @@
 package proxy_test
 
 import (
+	"context"
+	"net/http"
 	"testing"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
@@ -96,5 +98,61 @@ func TestUpgradeNotAllowed(t *testing.T) {
 		"sec-websocket-version: 13\nx-forwarded-for: 127.0.0.1\nx-forwarded-host: culvert.test\nx-forwarded-proto: http"
 	if got := wiretest.Lines(wiretest.Await(t, heads, "request")); got != want {
 		t.Errorf("the target got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A tunnel whose handler has returned holds its target, and a drain waits for it.
+func TestDetachedTunnels(t *testing.T) {
+	leaktest.Check(t)
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
+		p.Receive("ping")
+		p.Send("pong")
+		p.Rest()
+	})
+	group := groupAt(t, upstream.Options{}, target)
+	p := newProxy(t, proxy.Options{Upstream: group, DetachTunnels: true})
+	returned := make(chan struct{}, 1)
+	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.ServeHTTP(w, r)
+		returned <- struct{}{}
+	})))
+	client.Send(handshake)
+	client.Head()
+	wiretest.Await(t, returned, "handler's end")
+	client.Send("ping")
+	client.Receive("pong")
+	if n := group.InFlight(); n != 1 {
+		t.Errorf("%d in flight", n)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.Drain(ctx); err != context.Canceled {
+		t.Errorf("drained with a tunnel open: %v", err)
+	}
+	client.End()
+	client.Rest()
+	if err := p.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := group.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// An upgrade that is answered otherwise gives its target back at once.
+func TestDetachedRefusal(t *testing.T) {
+	leaktest.Check(t)
+	group := groupAt(t, upstream.Options{}, wiretest.Replying(t, "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"))
+	p := newProxy(t, proxy.Options{Upstream: group, DetachTunnels: true})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	client.Send(handshake)
+	client.Status(403)
+	if err := p.Drain(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := group.Drain(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

@@ -37,6 +37,7 @@ func TestTargetFails(t *testing.T) {
 		}
 	}
 	impatient := wsupgrade.Options{HandshakeTimeout: 50 * time.Millisecond}
+	slowHead := wsupgrade.Options{HeaderTimeout: 50 * time.Millisecond, HandshakeTimeout: time.Hour}
 	small := wsupgrade.Options{MaxHeadBytes: 1000}
 	for _, test := range []struct {
 		name    string
@@ -54,6 +55,7 @@ func TestTargetFails(t *testing.T) {
 		{"sends one long line", small, endless("HTTP/1.1 101 Switching Protocols\r\nX-Fill: ", "x"), 502, true},
 		{"sends interim answers for ever", small, endless("", "HTTP/1.1 103 Early Hints\r\n\r\n"), 502, true},
 		{"never answers", impatient, func(p *wiretest.Peer) { p.Head(); p.Ended() }, 504, true},
+		{"has its own time for the head", slowHead, func(p *wiretest.Peer) { p.Head(); p.Ended() }, 504, true},
 		{"stops within the head", impatient, func(p *wiretest.Peer) { p.Head(); p.Send("HTTP/1.1 101 Switching Protocols\r\n"); p.Ended() }, 504, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

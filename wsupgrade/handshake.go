@@ -25,6 +25,10 @@ func (f *Forwarder) answer(in context.Context, out *http.Request, protocol strin
 	if err != nil {
 		return nil, nil, handshakeError(in, nil, err)
 	}
+	if f.headTimeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, f.headTimeout)
+		defer cancel()
+	}
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(past) })
 	resp, err := conn.exchange(request, out)
 	if !stop() && err == nil {

@@ -30,6 +30,9 @@ type Options struct {
 	// HandshakeTimeout bounds dialling, the TLS handshake and the head of the
 	// target's answer together. 0 means 10 seconds.
 	HandshakeTimeout time.Duration
+	// HeaderTimeout bounds the time from the dialled connection to the head of the
+	// target's answer, within HandshakeTimeout. 0 means no bound of its own.
+	HeaderTimeout time.Duration
 	// MaxHeadBytes bounds the head of the target's answer, interim answers
 	// included. 0 means 64 KiB.
 	MaxHeadBytes int
@@ -59,6 +62,7 @@ type Forwarder struct {
 	dial        func(ctx context.Context, network, addr string) (net.Conn, error)
 	tlsConfig   *tls.Config
 	timeout     time.Duration
+	headTimeout time.Duration // 0: timeout alone
 	maxHead     int
 	checkOrigin func(*http.Request) bool
 	registry    *Registry // nil: there is none
@@ -71,8 +75,8 @@ type Error = fault.Error
 
 // New checks the options and returns the forwarder.
 func New(o Options) (*Forwarder, error) {
-	if o.HandshakeTimeout < 0 || o.MaxHeadBytes < 0 {
-		return nil, fmt.Errorf("wsupgrade: negative limit: HandshakeTimeout %v, MaxHeadBytes %d", o.HandshakeTimeout, o.MaxHeadBytes)
+	if o.HandshakeTimeout < 0 || o.HeaderTimeout < 0 || o.MaxHeadBytes < 0 {
+		return nil, fmt.Errorf("wsupgrade: negative limit: HandshakeTimeout %v, HeaderTimeout %v, MaxHeadBytes %d", o.HandshakeTimeout, o.HeaderTimeout, o.MaxHeadBytes)
 	}
 	if o.IdleTimeout < 0 || o.MaxLifetime < 0 || o.PingInterval < 0 {
 		return nil, fmt.Errorf("wsupgrade: negative time: IdleTimeout %v, MaxLifetime %v, PingInterval %v", o.IdleTimeout, o.MaxLifetime, o.PingInterval)
@@ -82,6 +86,7 @@ func New(o Options) (*Forwarder, error) {
 		dial:        o.Dial,
 		tlsConfig:   o.TLSConfig,
 		timeout:     o.HandshakeTimeout,
+		headTimeout: o.HeaderTimeout,
 		maxHead:     o.MaxHeadBytes,
 		checkOrigin: o.CheckOrigin,
 		registry:    o.Registry,

@@ -27,6 +27,9 @@ func (g *Gate) Enter() (n int64, ok bool) {
 	return n, true
 }
 
+// Split counts one more beside one that runs, so that it may outlive it.
+func (g *Gate) Split() { g.running.Add(1) }
+
 // Leave counts one less.
 func (g *Gate) Leave() {
 	if g.running.Add(-1) == 0 && g.closed.Load() {

@@ -12,6 +12,7 @@ import (
 func (e *Engine) forwarder(scheme string, s proxySettings) (*wsupgrade.Forwarder, error) {
 	o := wsupgrade.Options{
 		HandshakeTimeout: s.connectTimeout + s.readTimeout,
+		HeaderTimeout:    s.readTimeout,
 		IdleTimeout:      s.readTimeout,
 		CheckOrigin:      func(*http.Request) bool { return true },
 		Dial:             dialer(s.connectTimeout),
