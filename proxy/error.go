@@ -22,6 +22,7 @@ const (
 	BadRequest      = fault.BadRequest      // 400
 	Forbidden       = fault.Forbidden       // 403
 	UpgradeRequired = fault.UpgradeRequired // 426
+	Unsupported     = fault.Unsupported     // 501
 	BodyTooLarge    = fault.BodyTooLarge    // 413
 	BodyTooSlow     = fault.BodyTooSlow     // 408
 	NoTarget        = fault.NoTarget        // 503

@@ -14,6 +14,7 @@ import (
 )
 
 var (
+	errConnect      = errors.New("CONNECT without a protocol")
 	errDraining     = errors.New("draining")
 	errTotalTimeout = fmt.Errorf("the whole exchange took too long: %w", context.DeadlineExceeded)
 )
@@ -39,6 +40,9 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *result.R
 	f := &forwarding{p: p, w: w, exchange: p.exchange, record: record, start: time.Now()}
 	f.started = f.start
 	protocol := p.upgrades.Protocol(r)
+	if protocol == "" && r.Method == http.MethodConnect {
+		return &fault.Error{Kind: fault.Unsupported, Err: errConnect}
+	}
 	shareTrailers(r)
 	if protocol != "" {
 		f.exchange = upgradeExchange{p.upgrades, p.o.DetachTunnels}
@@ -47,10 +51,12 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *result.R
 		defer cancel()
 		r = r.WithContext(ctx)
 	}
-	if err := f.body.open(w, r, &p.o); err != nil {
-		return err
+	if protocol == "" {
+		if err := f.body.open(w, r, &p.o); err != nil {
+			return err
+		}
+		defer f.body.close()
 	}
-	defer f.body.close()
 	f.first.begin(f, r)
 	f.out = newOutbound(httptrace.WithClientTrace(r.Context(), &f.first.trace), r, protocol, p.upstream.Scheme())
 	p.o.Rewrite(f.out)

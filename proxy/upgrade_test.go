@@ -156,3 +156,16 @@ func TestDetachedRefusal(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// CONNECT without a protocol is nothing that a reverse proxy forwards.
+func TestConnectIsRefused(t *testing.T) {
+	leaktest.Check(t)
+	var failed failures
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, wiretest.Unused(t)), OnError: failed.add})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	client.Send("CONNECT db.internal:5432 HTTP/1.1\r\nHost: db.internal:5432\r\n\r\n")
+	client.Status(501)
+	if e := failed.only(t); e.Kind != proxy.Unsupported {
+		t.Errorf("failure %v", e)
+	}
+}

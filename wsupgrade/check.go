@@ -14,6 +14,9 @@ import (
 // second request for a target that does not switch, so it is refused for every
 // protocol; the rest is RFC 6455 section 4.2.1.
 func (f *Forwarder) check(r *http.Request, protocol string) error {
+	if _, ok := extended(r); ok {
+		return f.checkExtended(r, protocol)
+	}
 	if r.ContentLength != 0 {
 		return refusal(fault.BadRequest, errors.New("an upgrade with a body"))
 	}
@@ -29,6 +32,11 @@ func (f *Forwarder) check(r *http.Request, protocol string) error {
 	if err := checkVersion(r.Header["Sec-Websocket-Version"]); err != nil {
 		return err
 	}
+	return f.sameSite(r)
+}
+
+// sameSite refuses a WebSocket that a foreign page opens.
+func (f *Forwarder) sameSite(r *http.Request) error {
 	if !f.checkOrigin(r) {
 		return refusal(fault.Forbidden, fmt.Errorf("origin %q", r.Header["Origin"]))
 	}

@@ -136,6 +136,18 @@ func (d *direction) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// lastWords is how long src may go on when it can't be told that its peer has ended.
+func (d *direction) lastWords() time.Duration {
+	if !d.mu.TryLock() {
+		return lastWhile // it is in the middle of something
+	}
+	defer d.mu.Unlock()
+	if d.codec != nil && d.codec.closed() {
+		return 0
+	}
+	return lastWhile
+}
+
 // said says whether src has said its last, and dst has our Close frame.
 func (d *direction) said() bool {
 	d.mu.Lock()

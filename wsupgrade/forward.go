@@ -13,7 +13,9 @@ import (
 )
 
 // Forward sends the upgrade that in asks for to a target and returns the status
-// of the target's answer, 0 if there was none.
+// of the target's answer, 0 if there was none. in may be an extended CONNECT over
+// HTTP/2 (RFC 8441; see package extendedconnect): the target is asked for an HTTP/1.1
+// upgrade all the same, with a key of its own, and the client gets a 200 for its 101.
 //
 // in is the client's request as the filters left it. out is the outbound
 // request, as an http.RoundTripper would take it: out.URL.Host is the address to
@@ -52,16 +54,23 @@ func (f *Forwarder) Forward(w http.ResponseWriter, in, out *http.Request) (statu
 // connection. It does not end with in's context, which net/http cancels when the
 // handler returns, but with its ends, by Tunnel.Close or by its Registry. Filters
 // around the handler see the request end early; ended, which may be nil, is called
-// when the tunnel has. If Start returns an error, or another status than 101, it is
+// when the tunnel has. An HTTP/2 stream ends with its handler, so there Start blocks
+// until then. If Start returns an error, or another status than 101, it is
 // not called.
 func (f *Forwarder) Start(w http.ResponseWriter, in, out *http.Request, ended func(*Tunnel)) (status int, err error) {
 	return f.begin(w, in, out, func(t *Tunnel, early earlyBytes) {
-		go func() {
+		run := func() {
 			t.run(early)
 			if ended != nil {
 				ended(t)
 			}
-		}()
+		}
+		if _, stream := t.client.(*streamConn); !stream {
+			go run()
+			return
+		}
+		defer context.AfterFunc(in.Context(), t.Abort)()
+		run()
 	})
 }
 
@@ -98,6 +107,9 @@ func (f *Forwarder) begin(w http.ResponseWriter, in, out *http.Request, run func
 
 // open runs the handshake. The tunnel is nil if the target has not switched.
 func (f *Forwarder) open(w http.ResponseWriter, in, out *http.Request) (status int, t *Tunnel, early earlyBytes, err error) {
+	if protocol, ok := extended(out); ok {
+		out = bridged(out, protocol)
+	}
 	// What out asks for counts, not what in does: a hook may have changed it.
 	protocol := head.RequestedProtocol(&http.Request{ProtoMajor: 1, ProtoMinor: 1, Header: out.Header}, f.protocols)
 	conn, resp, err := f.answer(in.Context(), out, protocol)

@@ -27,7 +27,7 @@ func (f *Forwarder) Handler(target *url.URL) http.Handler {
 	}
 	host := target.Host
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if head.SanitizeRequest(r, f.protocols) == "" {
+		if head.SanitizeRequest(r, f.protocols); f.Protocol(r) == "" {
 			f.refusePlain(w, r)
 			return
 		}

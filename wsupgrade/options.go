@@ -116,8 +116,12 @@ func New(o Options) (*Forwarder, error) {
 }
 
 // Protocol returns the allowed protocol that r asks to switch to, "" if r is a
-// plain request. It changes nothing.
+// plain request. For an HTTP/2 request with :protocol it is that, whatever it says:
+// Forward answers. It changes nothing.
 func (f *Forwarder) Protocol(r *http.Request) string {
+	if protocol, ok := extended(r); ok {
+		return protocol
+	}
 	return head.RequestedProtocol(r, f.protocols)
 }
 

@@ -45,6 +45,18 @@ func open(t testing.TB, addr string, lines ...string) *wiretest.Peer {
 	return p
 }
 
+// listed waits until n tunnels are listed: a client may see its 101 a little before.
+func listed(t *testing.T, r *wsupgrade.Registry, n int) {
+	t.Helper()
+	for range 2000 {
+		if r.Len() == n {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("%d tunnels are listed, want %d", r.Len(), n)
+}
+
 func TestRegistryLists(t *testing.T) {
 	leaktest.Check(t)
 	r := registry(t, wsupgrade.RegistryOptions{})
@@ -116,6 +128,7 @@ func TestRegistryCaps(t *testing.T) {
 		}
 	}
 	a := open(t, addr, "X-User: a")
+	listed(t, r, 1)
 	open(t, addr, "X-User: a")
 	refused("a")
 	open(t, addr, "X-User: b")
@@ -236,6 +249,7 @@ func TestCloseWhere(t *testing.T) {
 	going, staying := closingEcho(t), mirroring(t)
 	leaves := open(t, gateway(t, wsupgrade.Options{Registry: r}, going))
 	stays := open(t, gateway(t, wsupgrade.Options{Registry: r}, staying))
+	listed(t, r, 2)
 	closed := make(chan error, 1)
 	go func() {
 		closed <- r.CloseWhere(t.Context(), wsupgrade.GoingAway, func(tunnel *wsupgrade.Tunnel) bool { return tunnel.Target == going })

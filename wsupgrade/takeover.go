@@ -18,14 +18,9 @@ type earlyBytes struct{ fromClient, fromTarget []byte }
 
 // takeOver hands the 101 to the client and returns the tunnel.
 func (f *Forwarder) takeOver(w http.ResponseWriter, in *http.Request, target *upstreamConn, resp *http.Response, protocol string) (*Tunnel, earlyBytes, error) {
-	conn, fromClient, err := hijack(w, resp, protocol)
+	conn, fromClient, err := clientConn(w, in, resp, protocol)
 	if err != nil {
 		return nil, earlyBytes{}, err
-	}
-	first := switchingHead(w.Header(), protocol)
-	if _, err := conn.Write(first.Bytes()); err != nil {
-		conn.Close()
-		return nil, earlyBytes{}, &fault.Error{Kind: fault.ClientGone, Wrote: true, HeadSent: true, Err: err}
 	}
 	t := newTunnel(conn, target.Conn, f.limits)
 	t.Protocol = protocol
@@ -35,6 +30,28 @@ func (f *Forwarder) takeOver(w http.ResponseWriter, in *http.Request, target *up
 		t.up.codec, t.down.codec = new(passing), new(passing)
 	}
 	return t, earlyBytes{fromClient, target.early()}, nil
+}
+
+// clientConn sends the client the head that opens the tunnel, and returns its side
+// with what it sent behind its handshake.
+func clientConn(w http.ResponseWriter, in *http.Request, resp *http.Response, protocol string) (net.Conn, []byte, error) {
+	if in.ProtoMajor == 2 {
+		conn, err := openStream(w, in, resp, protocol)
+		if err != nil {
+			return nil, nil, err
+		}
+		return conn, nil, nil
+	}
+	conn, early, err := hijack(w, resp, protocol)
+	if err != nil {
+		return nil, nil, err
+	}
+	first := switchingHead(w.Header(), protocol)
+	if _, err := conn.Write(first.Bytes()); err != nil {
+		conn.Close()
+		return nil, nil, &fault.Error{Kind: fault.ClientGone, Wrote: true, HeadSent: true, Err: err}
+	}
+	return conn, early, nil
 }
 
 // clientOf is the address of in's client.

@@ -93,8 +93,11 @@ func (t *Tunnel) Abort() { t.fix(past) }
 // end passes the end of one direction on to dst, which may still send. A dst that
 // can't be told just gets no more bytes.
 func (t *Tunnel) end(dst net.Conn) {
-	if half, ok := dst.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite()
+	switch dst := dst.(type) {
+	case interface{ CloseWrite() error }:
+		_ = dst.CloseWrite()
+	case *streamConn:
+		dst.endWithin(t.up.lastWords())
 	}
 	t.mu.Lock()
 	t.halved = true

@@ -26,6 +26,8 @@ const (
 	Forbidden
 	// UpgradeRequired: the handshake speaks a version that is not spoken here.
 	UpgradeRequired
+	// Unsupported: nothing here speaks what the request asks for.
+	Unsupported
 	// BodyTooLarge: the request's body is over the limit.
 	BodyTooLarge
 	// BodyTooSlow: the request's body came to a halt.
@@ -59,6 +61,7 @@ var kinds = [...]struct {
 	BadRequest:      {"bad request", http.StatusBadRequest},
 	Forbidden:       {"forbidden", http.StatusForbidden},
 	UpgradeRequired: {"upgrade required", http.StatusUpgradeRequired},
+	Unsupported:     {"not implemented", http.StatusNotImplemented},
 	BodyTooLarge:    {"request body too large", http.StatusRequestEntityTooLarge},
 	BodyTooSlow:     {"request body too slow", http.StatusRequestTimeout},
 	NoTarget:        {"no target available", http.StatusServiceUnavailable},
@@ -127,7 +130,7 @@ func (e *Error) Status() int {
 // a failure never counts against a target's health.
 func (e *Error) ClientSide() bool {
 	switch e.Kind {
-	case ClientGone, BadRequest, Forbidden, UpgradeRequired, BodyTooLarge, BodyTooSlow:
+	case ClientGone, BadRequest, Forbidden, UpgradeRequired, Unsupported, BodyTooLarge, BodyTooSlow:
 		return true
 	}
 	return false

@@ -22,6 +22,7 @@ func TestKinds(t *testing.T) {
 		{fault.BadRequest, "bad request", 400, true, false},
 		{fault.Forbidden, "forbidden", 403, true, false},
 		{fault.UpgradeRequired, "upgrade required", 426, true, false},
+		{fault.Unsupported, "not implemented", 501, true, false},
 		{fault.BodyTooLarge, "request body too large", 413, true, false},
 		{fault.NoTarget, "no target available", 503, false, true},
 		{fault.Dial, "dial failed", 502, false, true},

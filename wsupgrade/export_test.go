@@ -1,0 +1,4 @@
+package wsupgrade
+
+// AcceptFor is for tests' servers.
+var AcceptFor = acceptFor

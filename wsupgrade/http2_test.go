@@ -1,0 +1,384 @@
+package wsupgrade_test
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/wsupgrade"
+	_ "github.com/culvert-go/culvert/wsupgrade/extendedconnect"
+)
+
+// h2Client speaks HTTP/2 in frames.
+type h2Client struct {
+	*http2.Framer
+	t       *testing.T
+	conn    net.Conn
+	connect bool // the server takes extended CONNECT
+	head    bytes.Buffer
+	encoder *hpack.Encoder
+	next    uint32
+}
+
+// dialH2 connects without TLS.
+func dialH2(t *testing.T, addr string) *h2Client {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newH2Client(t, conn)
+}
+
+func newH2Client(t *testing.T, conn net.Conn) *h2Client {
+	t.Helper()
+	t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	c := &h2Client{Framer: http2.NewFramer(conn, conn), t: t, conn: conn, next: 1}
+	c.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	c.encoder = hpack.NewEncoder(&c.head)
+	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+		t.Fatal(err)
+	}
+	c.check(c.WriteSettings())
+	f, err := c.ReadFrame()
+	c.check(err)
+	settings := f.(*http2.SettingsFrame)
+	value, _ := settings.Value(http2.SettingEnableConnectProtocol)
+	c.connect = value == 1
+	c.check(c.WriteSettingsAck())
+	return c
+}
+
+func (c *h2Client) check(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// open sends a head, of "name value" lines, and returns the stream's number.
+func (c *h2Client) open(end bool, lines ...string) uint32 {
+	c.t.Helper()
+	c.head.Reset()
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, " ")
+		c.check(c.encoder.WriteField(hpack.HeaderField{Name: name, Value: value}))
+	}
+	id := c.next
+	c.next += 2
+	c.check(c.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: c.head.Bytes(), EndHeaders: true, EndStream: end}))
+	return id
+}
+
+// extendedConnect is a browser's head for a WebSocket.
+func extendedConnect(path string, more ...string) []string {
+	return append([]string{":method CONNECT", ":protocol websocket", ":scheme http", ":path " + path, ":authority culvert.test",
+		"sec-websocket-version 13"}, more...)
+}
+
+// frame reads the next frame of the stream that is no WINDOW_UPDATE.
+func (c *h2Client) frame(id uint32) http2.Frame {
+	c.t.Helper()
+	for {
+		f, err := c.ReadFrame()
+		c.check(err)
+		if _, ok := f.(*http2.WindowUpdateFrame); f.Header().StreamID == id && !ok {
+			return f
+		}
+	}
+}
+
+// status reads a head and returns its status and the names of its fields.
+func (c *h2Client) status(id uint32) (status string, fields http.Header) {
+	c.t.Helper()
+	f, ok := c.frame(id).(*http2.MetaHeadersFrame)
+	if !ok {
+		c.t.Fatalf("frame %v, want a head", f)
+	}
+	fields = http.Header{}
+	for _, field := range f.RegularFields() {
+		fields.Add(field.Name, field.Value)
+	}
+	return f.PseudoValue("status"), fields
+}
+
+// data reads n bytes.
+func (c *h2Client) data(id uint32, n int) string {
+	c.t.Helper()
+	var got []byte
+	for len(got) < n {
+		f, ok := c.frame(id).(*http2.DataFrame)
+		if !ok {
+			c.t.Fatalf("frame %v after %q, want data", f, got)
+		}
+		got = append(got, f.Data()...)
+	}
+	return string(got)
+}
+
+// ended reads up to the end of the stream.
+func (c *h2Client) ended(id uint32) {
+	c.t.Helper()
+	switch f := c.frame(id).(type) {
+	case *http2.DataFrame:
+		if !f.StreamEnded() || len(f.Data()) > 0 {
+			c.t.Errorf("data %q, ended %v, want the end", f.Data(), f.StreamEnded())
+		}
+	case *http2.MetaHeadersFrame:
+		if !f.StreamEnded() {
+			c.t.Errorf("frame %v, want the end", f)
+		}
+	default:
+		c.t.Errorf("frame %v, want the end", f)
+	}
+}
+
+// serveH2 serves h without TLS, in both protocols.
+func serveH2(t *testing.T, h http.Handler, change ...func(*http.Server)) (addr string) {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = wiretest.Quiet()
+	s.Config.Protocols = new(http.Protocols)
+	s.Config.Protocols.SetHTTP1(true)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	for _, f := range change {
+		f(s.Config)
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
+}
+
+func toTarget(t *testing.T, o wsupgrade.Options, target string) http.Handler {
+	return forwarder(t, o).Handler(&url.URL{Scheme: "http", Host: target})
+}
+
+// answerHandshake answers a handshake as the target must.
+func answerHandshake(p *wiretest.Peer, lines ...string) (head string) {
+	head = p.Head()
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(head)))
+	if err != nil {
+		return head
+	}
+	p.Send(with(strings.Replace(switching, accept, wsupgrade.AcceptFor(r.Header.Get("Sec-WebSocket-Key")), 1), lines...))
+	return head
+}
+
+// A browser's WebSocket over HTTP/2 reaches a target that speaks HTTP/1.1, with its
+// subprotocol, extensions and close codes; the end of either side is passed on.
+func TestExtendedConnect(t *testing.T) {
+	leaktest.Check(t)
+	heads := make(chan string, 1)
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		heads <- answerHandshake(p, "Sec-WebSocket-Protocol: chat", "Sec-WebSocket-Extensions: permessage-deflate", "X-Hop: 1", "Keep-Alive: 5")
+		p.Send(frame(text, "first"))
+		p.Receive(masked(text, "hello"))
+		p.Send(frame(text, "world"))
+		p.Receive(masked(closing, "\x03\xe8"))
+		p.Send(frame(closing, "\x03\xe8"))
+	})
+	c := dialH2(t, serveH2(t, toTarget(t, wsupgrade.Options{}, target)))
+	if !c.connect {
+		t.Fatal("the server advertises no extended CONNECT")
+	}
+	id := c.open(false, extendedConnect("/chat?x=%zz", "origin http://culvert.test", "sec-websocket-protocol other, chat", "sec-websocket-extensions permessage-deflate", "cookie a=b")...)
+	status, fields := c.status(id)
+	if status != "200" || fields.Get("Sec-Websocket-Protocol") != "chat" || fields.Get("Sec-Websocket-Extensions") != "permessage-deflate" {
+		t.Errorf("head %s %v", status, fields)
+	}
+	for _, name := range []string{"Connection", "Upgrade", "Sec-Websocket-Accept", "Keep-Alive"} {
+		if fields.Get(name) != "" {
+			t.Errorf("%s: %s", name, fields.Get(name))
+		}
+	}
+	head := wiretest.Await(t, heads, "handshake")
+	for _, want := range []string{"GET /chat?x=%zz HTTP/1.1\r\n", "Host: culvert.test\r\n", "Connection: Upgrade\r\n", "Upgrade: websocket\r\n", "Sec-Websocket-Key: ",
+		"Sec-Websocket-Version: 13\r\n", "Origin: http://culvert.test\r\n", "Sec-Websocket-Protocol: other, chat\r\n", "Cookie: a=b\r\n", "X-Forwarded-Proto: http\r\n"} {
+		if !strings.Contains(head, want) {
+			t.Errorf("no %q in %q", want, head)
+		}
+	}
+	if strings.Contains(strings.ToLower(head), "protocol: websocket") || strings.Contains(head, "Content-Length") || strings.Contains(head, "Transfer-Encoding") {
+		t.Errorf("head %q", head)
+	}
+	if got := c.data(id, 7); got != frame(text, "first") {
+		t.Errorf("got %q", got)
+	}
+	c.check(c.WriteData(id, false, []byte(masked(text, "hello"))))
+	if got := c.data(id, 7); got != frame(text, "world") {
+		t.Errorf("got %q", got)
+	}
+	c.check(c.WriteData(id, false, []byte(masked(closing, "\x03\xe8"))))
+	if got := c.data(id, 4); got != frame(closing, "\x03\xe8") {
+		t.Errorf("got %q", got)
+	}
+	c.ended(id)
+}
+
+// END_STREAM of the client is a half-close: the target's tail arrives.
+func TestExtendedConnectHalfCloses(t *testing.T) {
+	leaktest.Check(t)
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		answerHandshake(p)
+		got := p.Rest()
+		p.Send("heard " + got)
+	})
+	c := dialH2(t, serveH2(t, toTarget(t, wsupgrade.Options{}, target)))
+	id := c.open(false, extendedConnect("/")...)
+	c.status(id)
+	c.check(c.WriteData(id, true, []byte("last words")))
+	if got := c.data(id, 16); got != "heard last words" {
+		t.Errorf("got %q", got)
+	}
+	c.ended(id)
+}
+
+// A client that resets its stream ends the tunnel, and the connection goes on.
+func TestExtendedConnectReset(t *testing.T) {
+	leaktest.Check(t)
+	ended := make(chan string, 2)
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		answerHandshake(p)
+		ended <- p.Ended()
+	})
+	c := dialH2(t, serveH2(t, toTarget(t, wsupgrade.Options{}, target)))
+	for range 2 {
+		id := c.open(false, extendedConnect("/")...)
+		if status, _ := c.status(id); status != "200" {
+			t.Errorf("status %s", status)
+		}
+		c.check(c.WriteRSTStream(id, http2.ErrCodeCancel))
+		wiretest.Await(t, ended, "end at the target")
+	}
+}
+
+// What must not reach the target is answered (RFC 8441, RFC 6455 section 4.2).
+func TestExtendedConnectIsRefused(t *testing.T) {
+	leaktest.Check(t)
+	asked := make(chan string, 16)
+	target := wiretest.Target(t, func(p *wiretest.Peer) { asked <- p.Ended() })
+	c := dialH2(t, serveH2(t, toTarget(t, wsupgrade.Options{}, target)))
+	instead := func(of, with string) []string {
+		lines := extendedConnect("/")
+		for i, line := range lines {
+			if line == of {
+				lines[i] = with
+			}
+		}
+		return lines
+	}
+	for name, test := range map[string]struct {
+		lines []string
+		want  string
+	}{
+		"GET":              {instead(":method CONNECT", ":method GET"), "400"},
+		"unknown protocol": {instead(":protocol websocket", ":protocol connect-udp"), "501"},
+		"h2c":              {instead(":protocol websocket", ":protocol h2c"), "501"},
+		"no version":       {instead("sec-websocket-version 13", "x-other 13"), "400"},
+		"old version":      {instead("sec-websocket-version 13", "sec-websocket-version 8"), "426"},
+		"foreign origin":   {extendedConnect("/", "origin https://evil.test"), "403"},
+		"null origin":      {extendedConnect("/", "origin null"), "403"},
+		"content length":   {extendedConnect("/", "content-length 5"), "400"},
+	} {
+		id := c.open(false, test.lines...)
+		if status, _ := c.status(id); status != test.want {
+			t.Errorf("%s: status %s, want %s", name, status, test.want)
+		}
+	}
+	if len(asked) != 0 {
+		t.Error("the target was asked")
+	}
+}
+
+// An answer that is no 101 goes to the client as it is.
+func TestExtendedConnectAnswered(t *testing.T) {
+	leaktest.Check(t)
+	target := wiretest.Replying(t, "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic\r\nContent-Length: 2\r\n\r\nno")
+	c := dialH2(t, serveH2(t, toTarget(t, wsupgrade.Options{}, target)))
+	id := c.open(false, extendedConnect("/")...)
+	if status, fields := c.status(id); status != "401" || fields.Get("Www-Authenticate") != "Basic" {
+		t.Errorf("answer %s %v", status, fields)
+	}
+	if got := c.data(id, 2); got != "no" {
+		t.Errorf("body %q", got)
+	}
+}
+
+// A tunnel that is not read does not hold up another of the same connection, where
+// the server's buffers are set as the documentation says; nor do the server's
+// timeouts end one.
+func TestExtendedConnectStalls(t *testing.T) {
+	leaktest.Check(t)
+	release := make(chan struct{})
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		if head := answerHandshake(p); strings.HasPrefix(head, "GET /stalled ") {
+			<-release
+			return
+		}
+		_, _ = io.Copy(struct{ io.Writer }{p.Conn}, p.R)
+	})
+	c := dialH2(t, serveH2(t, toTarget(t, wsupgrade.Options{}, target), func(s *http.Server) {
+		s.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10}
+		s.WriteTimeout, s.ReadTimeout = 50*time.Millisecond, 50*time.Millisecond
+	}))
+	stalled := c.open(false, extendedConnect("/stalled")...)
+	c.status(stalled)
+	live := c.open(false, extendedConnect("/live")...)
+	c.status(live)
+	for range 64 << 10 / 16384 { // as much as the stream's window takes
+		c.check(c.WriteData(stalled, false, make([]byte, 16384)))
+	}
+	message := strings.Repeat("x", 10000)
+	for i := range 200 { // more than a connection's window
+		if i == 100 {
+			time.Sleep(100 * time.Millisecond) // the server's timeouts pass
+		}
+		c.check(c.WriteData(live, false, []byte(message)))
+		if got := c.data(live, len(message)); got != message {
+			t.Fatalf("message %d: %d bytes", i, len(got))
+		}
+		c.check(c.WriteWindowUpdate(0, uint32(len(message))))
+		c.check(c.WriteWindowUpdate(live, uint32(len(message))))
+	}
+	c.check(c.WriteRSTStream(stalled, http2.ErrCodeCancel))
+	c.check(c.WriteData(live, true, nil))
+	c.ended(live)
+	close(release)
+}
+
+// A drain closes a WebSocket over HTTP/2 like any other.
+func TestExtendedConnectDrains(t *testing.T) {
+	leaktest.Check(t)
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		answerHandshake(p)
+		wantClose(t, p.R, 1001, "", true)
+		p.Send(frame(closing, "\x03\xe9"))
+	})
+	r := registry(t, wsupgrade.RegistryOptions{})
+	c := dialH2(t, serveH2(t, toTarget(t, wsupgrade.Options{Registry: r}, target)))
+	id := c.open(false, extendedConnect("/")...)
+	c.status(id)
+	drained := make(chan error, 1)
+	go func() { drained <- r.Drain(t.Context(), wsupgrade.GoingAway) }()
+	if got := c.data(id, 4); got != frame(closing, "\x03\xe9") {
+		t.Errorf("got %q", got)
+	}
+	c.check(c.WriteData(id, false, []byte(masked(closing, "\x03\xe9"))))
+	c.ended(id)
+	if err := wiretest.Await(t, drained, "end of the drain"); err != nil {
+		t.Error(err)
+	}
+}

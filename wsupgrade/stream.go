@@ -1,0 +1,114 @@
+package wsupgrade
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// streamConn is an HTTP/2 stream as a connection. It can't be half-closed by its
+// server: the stream ends when the handler returns.
+type streamConn struct {
+	w      http.ResponseWriter
+	rc     *http.ResponseController
+	in     *http.Request
+	ending atomic.Bool
+
+	mu     sync.RWMutex // held to write while w is used
+	closed bool         // the handler returns: w must not be touched any more
+}
+
+// newStreamConn takes the server's deadlines off the stream: they are not the
+// tunnel's.
+func newStreamConn(w http.ResponseWriter, in *http.Request) *streamConn {
+	c := &streamConn{w: w, rc: http.NewResponseController(w), in: in}
+	_ = c.SetDeadline(time.Time{})
+	return c
+}
+
+// Read returns io.EOF at the end of the client's half of the stream, and when the
+// time of endWithin is over.
+func (c *streamConn) Read(p []byte) (int, error) {
+	n, err := c.in.Body.Read(p)
+	if err != nil && c.ending.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// Write sends p at once.
+func (c *streamConn) Write(p []byte) (int, error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.closed {
+		return 0, net.ErrClosed
+	}
+	n, err := c.w.Write(p)
+	if err == nil {
+		err = c.flush()
+	}
+	return n, err
+}
+
+func (c *streamConn) flush() error { return c.rc.Flush() }
+
+// endWithin ends the client's half after d.
+func (c *streamConn) endWithin(d time.Duration) {
+	c.ending.Store(true)
+	_ = c.deadline(c.rc.SetReadDeadline, time.Now().Add(d))
+}
+
+// Close ends what is written. The stream ends with the handler, which must not return
+// before.
+func (c *streamConn) Close() error {
+	if !c.mu.TryLock() {
+		_ = c.SetWriteDeadline(past) // for a write that waits; it resets the stream
+		c.mu.Lock()
+	}
+	defer c.mu.Unlock()
+	c.closed = true
+	return nil
+}
+
+func (c *streamConn) deadline(set func(time.Time) error, t time.Time) error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.closed {
+		return net.ErrClosed
+	}
+	return set(t)
+}
+
+func (c *streamConn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+func (c *streamConn) SetReadDeadline(t time.Time) error {
+	if c.ending.Load() && t != past {
+		return nil // endWithin has set a last one
+	}
+	return c.deadline(c.rc.SetReadDeadline, t)
+}
+
+func (c *streamConn) SetWriteDeadline(t time.Time) error {
+	return c.deadline(c.rc.SetWriteDeadline, t)
+}
+
+func (c *streamConn) LocalAddr() net.Addr {
+	addr, _ := c.in.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return addr
+}
+
+// RemoteAddr returns nil if the server has not told one.
+func (c *streamConn) RemoteAddr() net.Addr {
+	addr, err := net.ResolveTCPAddr("tcp", c.in.RemoteAddr)
+	if err != nil {
+		return nil
+	}
+	return addr
+}
