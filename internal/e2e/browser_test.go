@@ -24,7 +24,7 @@ type browser struct {
 
 // startBrowser starts Debian's Chromium. Everything that would have it talk to
 // anybody else is off.
-func startBrowser(t *testing.T) *browser {
+func startBrowser(t *testing.T, more ...chromedp.ExecAllocatorOption) *browser {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
@@ -41,7 +41,7 @@ func startBrowser(t *testing.T) *browser {
 	)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
-	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
+	ctx, stop := chromedp.NewExecAllocator(ctx, append(options, more...)...)
 	t.Cleanup(stop)
 	b := &browser{}
 	tab, closeTab := chromedp.NewContext(ctx)

@@ -6,6 +6,7 @@ require (
 	github.com/chromedp/cdproto v0.0.0-20260321001828-e3e3800016bc
 	github.com/chromedp/chromedp v0.15.1
 	github.com/culvert-go/culvert v0.0.0
+	github.com/gorilla/websocket v1.5.3
 	google.golang.org/grpc v1.85.0
 )
 
