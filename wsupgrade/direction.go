@@ -44,8 +44,10 @@ type codec interface {
 	here() bool
 	// expect says that the next Pong of src with the payload is not to be passed on.
 	expect(payload []byte)
-	// closed says whether src has sent a Close frame.
+	// closed says whether src has sent a Close frame, toldClose whether dst has been
+	// passed one on.
 	closed() bool
+	toldClose() bool
 	// end writes what was held back of a src that has ended.
 	end(w io.Writer) error
 }
@@ -94,8 +96,10 @@ func (d *direction) step(p []byte) bool {
 	d.last.Store(int64(time.Since(d.t.Start)))
 	err := d.pass(p)
 	switch {
+	case d.broken(err):
+		return true // for the answer to our Close frame
 	case err != nil:
-		d.fail(err)
+		d.fail()
 		return false
 	case d.t.closing.Load() != nil:
 		d.tryShut() // who asked for it may have found the direction busy
@@ -155,14 +159,18 @@ func (d *direction) said() bool {
 	return d.shut && d.codec.closed()
 }
 
-// fail ends the direction when dst takes nothing more, or src has broken the
-// protocol.
-func (d *direction) fail(err error) {
-	if broken, ok := err.(*CloseError); ok {
-		d.t.Close(broken.Code, broken.Reason)
-	} else {
-		d.t.fix(time.Now().Add(lastWhile))
+// broken closes the tunnel if src has broken the protocol, or said what is refused.
+func (d *direction) broken(err error) bool {
+	end, ok := err.(*CloseError)
+	if ok {
+		d.t.Close(end.Code, end.Reason)
 	}
+	return ok
+}
+
+// fail ends the direction when dst takes nothing more.
+func (d *direction) fail() {
+	d.t.fix(time.Now().Add(lastWhile))
 	// Bytes left unread would turn src's close into a reset, which may overtake
 	// what src is still to be sent.
 	buf := bufpool.Get()

@@ -112,6 +112,11 @@ func (f *Forwarder) open(w http.ResponseWriter, in, out *http.Request) (status i
 	}
 	// What out asks for counts, not what in does: a hook may have changed it.
 	protocol := head.RequestedProtocol(&http.Request{ProtoMajor: 1, ProtoMinor: 1, Header: out.Header}, f.protocols)
+	var observer *Observer
+	if isWebSocket(protocol) {
+		observer = f.observe(in)
+		out = observer.offer(out)
+	}
 	conn, resp, err := f.answer(in.Context(), out, protocol)
 	if err != nil {
 		return 0, nil, early, err
@@ -127,7 +132,7 @@ func (f *Forwarder) open(w http.ResponseWriter, in, out *http.Request) (status i
 	if err := validate(resp, out.Header, protocol); err != nil {
 		return resp.StatusCode, nil, early, &fault.Error{Kind: fault.Handshake, Wrote: true, Err: err}
 	}
-	t, early, err = f.takeOver(w, in, conn, resp, protocol)
+	t, early, err = f.takeOver(w, in, conn, resp, protocol, observer)
 	if t != nil {
 		t.Target = address(out.URL, isSecure(out.URL))
 	}

@@ -54,6 +54,9 @@ type Options struct {
 	// stands between from forgetting the connection, and finds ends that are gone.
 	// 0 means never.
 	PingInterval time.Duration
+	// Observe is asked for each WebSocket, by its handshake, who looks into its
+	// messages. nil, or a nil Observer, means nobody: frames pass as they come.
+	Observe func(*http.Request) *Observer
 }
 
 // Forwarder forwards upgrades. It is safe for concurrent use.
@@ -67,6 +70,7 @@ type Forwarder struct {
 	checkOrigin func(*http.Request) bool
 	registry    *Registry // nil: there is none
 	limits      limits
+	observe     func(*http.Request) *Observer
 }
 
 // Error says what failed; see proxy.Error, which is the same type. Its fields
@@ -90,6 +94,7 @@ func New(o Options) (*Forwarder, error) {
 		maxHead:     o.MaxHeadBytes,
 		checkOrigin: o.CheckOrigin,
 		registry:    o.Registry,
+		observe:     o.Observe,
 		limits:      limits{o.IdleTimeout, o.MaxLifetime, o.PingInterval},
 	}
 	if o.Protocols != nil {
@@ -99,6 +104,9 @@ func New(o Options) (*Forwarder, error) {
 		if !head.Forwardable(protocol) {
 			return nil, fmt.Errorf("wsupgrade: protocol %q can't be forwarded", protocol)
 		}
+	}
+	if f.observe == nil {
+		f.observe = func(*http.Request) *Observer { return nil }
 	}
 	if f.dial == nil {
 		f.dial = (&net.Dialer{}).DialContext

@@ -14,6 +14,7 @@ type passing struct {
 }
 
 func (c *passing) closed() bool          { return c.boundary.closed }
+func (c *passing) toldClose() bool       { return c.boundary.closed }
 func (c *passing) discard(p []byte)      { c.follow(p) }
 func (c *passing) expect(payload []byte) { c.ping = payload }
 func (c *passing) here() bool            { return c.boundary.here() && len(c.held) == 0 }

@@ -37,7 +37,7 @@ func (t *Tunnel) ask(d *direction) bool {
 		return false
 	}
 	defer to.mu.Unlock()
-	if to.shut || !to.codec.here() || to.codec.closed() || !d.mu.TryLock() {
+	if to.shut || !to.codec.here() || to.codec.toldClose() || !d.mu.TryLock() {
 		return false
 	}
 	payload := make([]byte, pingLen)

@@ -84,7 +84,7 @@ func (d *direction) shutHere() {
 		return
 	}
 	d.shut = true
-	if d.codec.closed() {
+	if d.codec.toldClose() {
 		return
 	}
 	c := d.t.closing.Load()

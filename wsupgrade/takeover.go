@@ -17,7 +17,7 @@ import (
 type earlyBytes struct{ fromClient, fromTarget []byte }
 
 // takeOver hands the 101 to the client and returns the tunnel.
-func (f *Forwarder) takeOver(w http.ResponseWriter, in *http.Request, target *upstreamConn, resp *http.Response, protocol string) (*Tunnel, earlyBytes, error) {
+func (f *Forwarder) takeOver(w http.ResponseWriter, in *http.Request, target *upstreamConn, resp *http.Response, protocol string, observer *Observer) (*Tunnel, earlyBytes, error) {
 	conn, fromClient, err := clientConn(w, in, resp, protocol)
 	if err != nil {
 		return nil, earlyBytes{}, err
@@ -27,9 +27,18 @@ func (f *Forwarder) takeOver(w http.ResponseWriter, in *http.Request, target *up
 	t.Subprotocol = resp.Header.Get("Sec-WebSocket-Protocol")
 	t.Client = clientOf(in)
 	if isWebSocket(protocol) {
-		t.up.codec, t.down.codec = new(passing), new(passing)
+		t.up.codec, t.down.codec = codecs(observer, resp.Header)
 	}
 	return t, earlyBytes{fromClient, target.early()}, nil
+}
+
+// codecs are those of a WebSocket's two directions.
+func codecs(o *Observer, answer http.Header) (up, down codec) {
+	if o == nil {
+		return new(passing), new(passing)
+	}
+	upDeflate, downDeflate := agreed(answer)
+	return &inspected{o: o, fromClient: true, deflate: upDeflate}, &inspected{o: o, deflate: downDeflate}
 }
 
 // clientConn sends the client the head that opens the tunnel, and returns its side

@@ -86,8 +86,7 @@ func extensionNames(lines []string) map[string]bool {
 	names := make(map[string]bool)
 	for _, line := range lines {
 		for item := range strings.SplitSeq(line, ",") {
-			name, _, _ := strings.Cut(item, ";")
-			if name = textproto.TrimString(name); name != "" {
+			if name := extensionName(item); name != "" {
 				names[name] = true
 			}
 		}
