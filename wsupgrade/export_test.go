@@ -1,4 +1,36 @@
 package wsupgrade
 
+import "bytes"
+
 // AcceptFor is for tests' servers.
 var AcceptFor = acceptFor
+
+// PassFrames runs bytes of a client through a codec in pieces, and returns what goes on.
+func PassFrames(pieces [][]byte, o *Observer) (passed []byte, err error) {
+	var b bytes.Buffer
+	var c codec = new(passing)
+	if o != nil {
+		c = &inspected{o: o, fromClient: true, deflate: &deflate{takeover: true}}
+	}
+	for _, p := range pieces {
+		if err := c.pass(p, &b); err != nil {
+			return b.Bytes(), err
+		}
+		if b := c.here(); o != nil && !b {
+			panic("not at a boundary")
+		}
+	}
+	return b.Bytes(), c.end(&b)
+}
+
+// ExpectPong runs bytes through the codec of an uninspected direction that expects the
+// answer to a ping.
+func ExpectPong(pieces [][]byte, payload []byte) []byte {
+	var b bytes.Buffer
+	c := &passing{ping: payload}
+	for _, p := range pieces {
+		_ = c.pass(p, &b)
+	}
+	_ = c.end(&b)
+	return b.Bytes()
+}

@@ -2,6 +2,7 @@ package wsupgrade_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -92,3 +93,36 @@ func (w *takenOver) end() string {
 type ended struct{ net.Conn }
 
 func (ended) Read([]byte) (int, error) { return 0, io.EOF }
+
+// FuzzFrames: frames that nobody looks into come through byte for byte, in whatever
+// pieces, but for the answer to our ping. What an Observer lets through is whole frames
+// that a second Observer lets through as well.
+func FuzzFrames(f *testing.F) {
+	f.Add([]byte(masked(0x01, "a")+masked(0x89, "")+masked(0x80, "b")+masked(closing, "\x03\xe8")), uint8(3))
+	f.Add([]byte(masked(pong, "12345678")+masked(pong, "12345679")), uint8(1))
+	f.Add([]byte("\xc1\x87\x00\x00\x00\x00\xf2\x48\xcd\xc9\xc9\x07\x00"), uint8(2))
+	f.Add([]byte("\x82\xff\x00\x00\x00\x00\x00\x00\x00\x05\x01\x02\x03\x04hello"), uint8(4))
+	f.Add([]byte("\x82\xff\xff\xff\xff\xff\xff\xff\xff\xff"), uint8(9))
+	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
+		var pieces [][]byte
+		for rest := bytes.Clone(stream); len(rest) > 0; {
+			n := min(int(size)+1, len(rest))
+			pieces = append(pieces, rest[:n:n])
+			rest = rest[n:]
+		}
+		passed, err := wsupgrade.PassFrames(pieces, nil)
+		if err != nil || !bytes.Equal(passed, stream) {
+			t.Fatalf("%x became %x: %v", stream, passed, err)
+		}
+		if kept := wsupgrade.ExpectPong(pieces, []byte("12345678")); len(kept) != len(stream) && len(kept) != len(stream)-14 && len(kept) != len(stream)-10 {
+			t.Fatalf("%x became %x", stream, kept)
+		}
+		o := &wsupgrade.Observer{Message: func(*wsupgrade.Message) error { return nil }, MaxMessage: 4096, Inflate: true}
+		once, err := wsupgrade.PassFrames(pieces, o)
+		if err == nil || len(once) > 0 {
+			if _, err := wsupgrade.PassFrames([][]byte{once}, o); err != nil {
+				t.Fatalf("%x became %x, which is refused: %v", stream, once, err)
+			}
+		}
+	})
+}
