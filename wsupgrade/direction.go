@@ -6,12 +6,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/culvert-go/culvert/internal/bufpool"
 )
 
-// direction is one half of a tunnel. It reads only when the last read was written,
-// so a side that does not take bytes holds up the one that sends.
+// direction is one half of a tunnel: what becomes of the bytes of src. An engine reads
+// them, and reads on only when dst has taken what was read, so a side that does not
+// take bytes holds up the one that sends.
 type direction struct {
 	t         *Tunnel
 	src, dst  net.Conn
@@ -23,13 +22,7 @@ type direction struct {
 	mu    sync.Mutex // held while something is written to dst
 	codec codec      // nil: bytes, not frames
 	shut  bool       // our Close frame was written: nothing of src goes on
-
-	small [smallBuffer]byte
 }
-
-// smallBuffer is what a direction reads with while little comes: an idle tunnel
-// holds no more. A read that fills it is followed by one with a lent buffer.
-const smallBuffer = 512
 
 // codec is what a direction does with a WebSocket's frames.
 type codec interface {
@@ -52,65 +45,35 @@ type codec interface {
 	end(w io.Writer) error
 }
 
-// copy moves bytes until src ends.
-func (d *direction) copy(early []byte) {
-	if len(early) > 0 && !d.step(early) {
-		return
-	}
-	buf := d.small[:]
-	for {
-		d.t.renew(d.src)
-		n, err := d.src.Read(buf)
-		if n > 0 && !d.step(buf[:n]) {
-			err = io.ErrClosedPipe
-		}
-		if err != nil {
-			d.giveBack(buf)
-			d.end(err)
-			return
-		}
-		buf = d.resize(buf, n)
-	}
-}
+// step is what comes of bytes that were passed on.
+type step int
 
-// resize chooses the buffer for the read that follows one of n bytes.
-func (d *direction) resize(buf []byte, n int) []byte {
-	switch {
-	case n == smallBuffer && len(buf) == smallBuffer:
-		return bufpool.Get()
-	case n < len(buf) && len(buf) > smallBuffer:
-		bufpool.Put(buf)
-		return d.small[:]
-	}
-	return buf
-}
+const (
+	stepOn       step = iota
+	stepAnswered      // src has answered our Close frame: nothing more of it is needed
+	stepFailed        // dst takes nothing more
+)
 
-func (d *direction) giveBack(buf []byte) {
-	if len(buf) > smallBuffer {
-		bufpool.Put(buf)
-	}
-}
-
-// step passes on what was read. It returns false when nothing more of src is needed.
-func (d *direction) step(p []byte) bool {
+// step passes on what was read.
+func (d *direction) step(p []byte) step {
 	d.last.Store(int64(time.Since(d.t.Start)))
 	err := d.pass(p)
 	switch {
 	case d.broken(err):
-		return true // for the answer to our Close frame
+		return stepOn // for the answer to our Close frame
 	case err != nil:
-		d.fail()
-		return false
+		return stepFailed
 	case d.t.closing.Load() != nil:
-		d.tryShut() // who asked for it may have found the direction busy
-		return !d.said()
+		if d.said() {
+			return stepAnswered
+		}
 	}
-	return true
+	return stepOn
 }
 
 func (d *direction) pass(p []byte) error {
 	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.unlock()
 	switch {
 	case d.shut:
 		d.codec.discard(p)
@@ -133,6 +96,14 @@ func (d *direction) pass(p []byte) error {
 	return err
 }
 
+// unlock lets d.mu go, and does what somebody may have wanted to do meanwhile.
+func (d *direction) unlock() {
+	d.mu.Unlock()
+	if d.t.closing.Load() != nil {
+		d.tryShut()
+	}
+}
+
 // Write writes to dst and counts. It is for codecs, which run with mu held.
 func (d *direction) Write(p []byte) (int, error) {
 	n, err := d.dst.Write(p)
@@ -145,7 +116,7 @@ func (d *direction) lastWords() time.Duration {
 	if !d.mu.TryLock() {
 		return lastWhile // it is in the middle of something
 	}
-	defer d.mu.Unlock()
+	defer d.unlock()
 	if d.codec != nil && d.codec.closed() {
 		return 0
 	}
@@ -155,7 +126,7 @@ func (d *direction) lastWords() time.Duration {
 // said says whether src has said its last, and dst has our Close frame.
 func (d *direction) said() bool {
 	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.unlock()
 	return d.shut && d.codec.closed()
 }
 
@@ -168,35 +139,29 @@ func (d *direction) broken(err error) bool {
 	return ok
 }
 
-// fail ends the direction when dst takes nothing more.
-func (d *direction) fail() {
-	d.t.fix(time.Now().Add(lastWhile))
-	// Bytes left unread would turn src's close into a reset, which may overtake
-	// what src is still to be sent.
-	buf := bufpool.Get()
-	defer bufpool.Put(buf)
-	_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{d.src}, buf)
-}
+// fail is called when dst takes nothing more. What src sent before has a last while to
+// be read: bytes left unread would turn src's close into a reset, which may overtake
+// what src is still to be sent.
+func (d *direction) fail() { d.t.fix(time.Now().Add(lastWhile)) }
+
+// answered is called when src has answered our Close frame: a server closes first (RFC
+// 6455 section 7.1.1).
+func (d *direction) answered() { d.t.end(d.src) }
 
 // end passes the end of src on. Only a clean one can be: after an error nothing
 // that dst says can reach anyone.
 func (d *direction) end(err error) {
-	switch {
-	case err == io.ErrClosedPipe:
-		if d.said() { // our Close was answered: the server closes first (RFC 6455 section 7.1.1)
-			d.t.end(d.src)
-		}
-	case err != io.EOF:
+	if err != io.EOF {
 		d.t.Abort()
-	default:
-		d.flush()
-		d.t.end(d.dst)
+		return
 	}
+	d.flush()
+	d.t.end(d.dst)
 }
 
 func (d *direction) flush() {
 	d.mu.Lock()
-	defer d.mu.Unlock()
+	defer d.unlock()
 	if d.codec != nil && !d.shut {
 		_ = d.codec.end(d)
 	}

@@ -59,18 +59,18 @@ func (f *Forwarder) Forward(w http.ResponseWriter, in, out *http.Request) (statu
 // not called.
 func (f *Forwarder) Start(w http.ResponseWriter, in, out *http.Request, ended func(*Tunnel)) (status int, err error) {
 	return f.begin(w, in, out, func(t *Tunnel, early earlyBytes) {
-		run := func() {
-			t.run(early)
+		tell := func() {
 			if ended != nil {
 				ended(t)
 			}
 		}
 		if _, stream := t.client.(*streamConn); !stream {
-			go run()
+			t.start(early, tell)
 			return
 		}
 		defer context.AfterFunc(in.Context(), t.Abort)()
-		run()
+		t.run(early)
+		tell()
 	})
 }
 

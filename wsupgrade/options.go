@@ -54,6 +54,10 @@ type Options struct {
 	// stands between from forgetting the connection, and finds ends that are gone.
 	// 0 means never.
 	PingInterval time.Duration
+	// Portable keeps tunnels between plain sockets on the engine that every system has,
+	// with a goroutine for each direction. Otherwise Linux moves them on a few loops,
+	// and an idle one costs neither a goroutine nor a buffer.
+	Portable bool
 	// Observe is asked for each WebSocket, by its handshake, who looks into its
 	// messages. nil, or a nil Observer, means nobody: frames pass as they come.
 	Observe func(*http.Request) *Observer
@@ -71,6 +75,7 @@ type Forwarder struct {
 	registry    *Registry // nil: there is none
 	limits      limits
 	observe     func(*http.Request) *Observer
+	loops       *loops // nil: the portable engine
 }
 
 // Error says what failed; see proxy.Error, which is the same type. Its fields
@@ -104,6 +109,9 @@ func New(o Options) (*Forwarder, error) {
 		if !head.Forwardable(protocol) {
 			return nil, fmt.Errorf("wsupgrade: protocol %q can't be forwarded", protocol)
 		}
+	}
+	if !o.Portable {
+		f.loops = new(loops)
 	}
 	if f.observe == nil {
 		f.observe = func(*http.Request) *Observer { return nil }

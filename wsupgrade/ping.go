@@ -36,14 +36,14 @@ func (t *Tunnel) ask(d *direction) bool {
 	if !to.mu.TryLock() {
 		return false
 	}
-	defer to.mu.Unlock()
+	defer to.unlock()
 	if to.shut || !to.codec.here() || to.codec.toldClose() || !d.mu.TryLock() {
 		return false
 	}
 	payload := make([]byte, pingLen)
 	_, _ = rand.Read(payload) // never fails
 	d.codec.expect(payload)
-	d.mu.Unlock()
+	d.unlock()
 	_, _ = to.Write(appendFrame(nil, finBit|opPing, to.toTarget, payload))
 	return true
 }

@@ -68,7 +68,7 @@ func (t *Tunnel) shut(code int, reason string) bool {
 }
 
 // tryShut sends the Close frame if the direction is idle. One that is busy does so
-// itself, when its write is done.
+// itself, when it is not any more (unlock).
 func (d *direction) tryShut() {
 	if !d.mu.TryLock() {
 		return

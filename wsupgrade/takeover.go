@@ -26,6 +26,9 @@ func (f *Forwarder) takeOver(w http.ResponseWriter, in *http.Request, target *up
 	t.Protocol = protocol
 	t.Subprotocol = resp.Header.Get("Sec-WebSocket-Protocol")
 	t.Client = clientOf(in)
+	if observer == nil {
+		t.loops = f.loops
+	}
 	if isWebSocket(protocol) {
 		t.up.codec, t.down.codec = codecs(observer, resp.Header)
 	}

@@ -39,12 +39,14 @@ type Tunnel struct {
 	up, down       direction // to the target, to the client
 	limits         limits
 	place          *place
+	loops          *loops                  // nil: the portable engine moves the bytes
 	closing        atomic.Pointer[closing] // nil: nobody has asked for the end
 	done           chan struct{}
 
-	mu     sync.Mutex
-	fixed  bool // the deadlines are final
-	halved bool // one direction has ended
+	mu       sync.Mutex
+	fixed    bool // the deadlines are final
+	deadline time.Time
+	halved   bool // one direction has ended
 }
 
 // newTunnel joins two connections.
@@ -55,20 +57,8 @@ func newTunnel(client, target net.Conn, l limits) *Tunnel {
 	return t
 }
 
-// run copies until both directions have ended, one has failed, or the tunnel was
-// closed. Then it closes both connections and leaves the registry.
-func (t *Tunnel) run(early earlyBytes) {
-	stop := t.watch()
-	up := make(chan struct{})
-	go func() {
-		defer close(up)
-		t.up.copy(early.fromClient)
-	}()
-	t.down.copy(early.fromTarget)
-	<-up
-	stop()
-	_ = t.client.Close()
-	_ = t.target.Close()
+// finish tells that the tunnel has ended. Both connections are closed.
+func (t *Tunnel) finish() {
 	t.place.leave()
 	close(t.done)
 }
@@ -123,7 +113,19 @@ func (t *Tunnel) fix(deadline time.Time) {
 	if t.fixed && deadline != past {
 		return
 	}
-	t.fixed = true
+	t.fixed, t.deadline = true, deadline
 	_ = t.client.SetDeadline(deadline)
 	_ = t.target.SetDeadline(deadline)
+}
+
+// exchange puts other connections to the same ends in the place of those that the tunnel
+// has had. Somebody may have closed it already.
+func (t *Tunnel) exchange(client, target net.Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.client, t.target = client, target
+	if t.fixed {
+		_ = client.SetDeadline(t.deadline)
+		_ = target.SetDeadline(t.deadline)
+	}
 }

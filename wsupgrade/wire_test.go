@@ -53,6 +53,7 @@ func without(head, field string) string {
 
 func forwarder(t testing.TB, o wsupgrade.Options) *wsupgrade.Forwarder {
 	t.Helper()
+	o.Portable = o.Portable || portable
 	f, err := wsupgrade.New(o)
 	if err != nil {
 		t.Fatal(err)

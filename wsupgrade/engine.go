@@ -1,0 +1,107 @@
+package wsupgrade
+
+import (
+	"io"
+
+	"github.com/culvert-go/culvert/internal/bufpool"
+)
+
+// smallBuffer is what a direction reads with while little comes: an idle tunnel
+// holds no more. A read that fills it is followed by one with a lent buffer.
+const smallBuffer = 512
+
+// run moves bytes until both directions have ended, one has failed, or the tunnel was
+// closed. Where the system has a loop for that, it does; else this goroutine and one
+// more do.
+func (t *Tunnel) run(early earlyBytes) {
+	if t.polled(early, nil) {
+		<-t.done
+		return
+	}
+	t.copy(early)
+}
+
+// start is run that does not wait. ended is called when the tunnel has ended.
+func (t *Tunnel) start(early earlyBytes, ended func()) {
+	if t.polled(early, ended) {
+		return
+	}
+	go func() {
+		t.copy(early)
+		if ended != nil {
+			ended()
+		}
+	}()
+}
+
+// copy is the portable engine: a goroutine for each direction.
+func (t *Tunnel) copy(early earlyBytes) {
+	stop := t.watch()
+	up := make(chan struct{})
+	go func() {
+		defer close(up)
+		t.up.copy(early.fromClient)
+	}()
+	t.down.copy(early.fromTarget)
+	<-up
+	stop()
+	_ = t.client.Close()
+	_ = t.target.Close()
+	t.finish()
+}
+
+// copy moves bytes until src ends.
+func (d *direction) copy(early []byte) {
+	if len(early) > 0 && !d.goOn(d.step(early)) {
+		return
+	}
+	small := make([]byte, smallBuffer)
+	buf := small
+	for {
+		d.t.renew(d.src)
+		n, err := d.src.Read(buf)
+		if n > 0 && !d.goOn(d.step(buf[:n])) {
+			giveBack(buf)
+			return
+		}
+		if err != nil {
+			giveBack(buf)
+			d.end(err)
+			return
+		}
+		switch {
+		case n == smallBuffer && len(buf) == smallBuffer:
+			buf = bufpool.Get()
+		case n < len(buf) && len(buf) > smallBuffer:
+			bufpool.Put(buf)
+			buf = small
+		}
+	}
+}
+
+func giveBack(buf []byte) {
+	if len(buf) > smallBuffer {
+		bufpool.Put(buf)
+	}
+}
+
+// goOn says whether src is to be read further.
+func (d *direction) goOn(s step) bool {
+	switch s {
+	case stepAnswered:
+		d.answered()
+		return false
+	case stepFailed:
+		d.fail()
+		d.drain()
+		return false
+	}
+	return true
+}
+
+// drain reads what src sends still, and drops it.
+func (d *direction) drain() {
+	buf := bufpool.Get()
+	defer bufpool.Put(buf)
+	_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{d.src}, buf)
+}

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package wsupgrade
+
+// loops are what other systems have.
+type loops struct{}
+
+// polled says that only the portable engine is there.
+func (t *Tunnel) polled(earlyBytes, func()) bool { return false }

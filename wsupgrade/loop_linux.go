@@ -1,0 +1,152 @@
+package wsupgrade
+
+import (
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"github.com/culvert-go/culvert/internal/bufpool"
+)
+
+// loops are a Forwarder's. A loop starts with its first tunnel and ends with its last
+// one.
+type loops struct {
+	mu   sync.Mutex
+	all  []*loop // nil where none runs
+	next int
+}
+
+// loop moves the bytes of many tunnels on one goroutine. An idle tunnel costs it two
+// slots of a table: no goroutine and no buffer waits for it.
+//
+// Its epoll instance is itself a file of the runtime's poller, so the goroutine parks
+// there like any other, and no thread is blocked.
+type loop struct {
+	owner   *loops
+	at      int // in owner.all
+	tunnels int // guarded by owner.mu
+	file    *os.File
+	fd      int
+	buf     []byte      // what everything is read with; the loop's alone
+	more    []*pollHalf // have more to read than their turns allowed; the loop's alone
+
+	mu    sync.RWMutex
+	slots []*pollConn // by descriptor
+}
+
+// join returns a loop for a tunnel, which must leave it.
+func (s *loops) join() (*loop, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = make([]*loop, max(1, runtime.GOMAXPROCS(0)/2))
+	}
+	i := s.next % len(s.all)
+	s.next++
+	if s.all[i] == nil {
+		l, err := newLoop()
+		if err != nil {
+			return nil, err
+		}
+		l.owner, l.at = s, i
+		s.all[i] = l
+		go l.run()
+	}
+	s.all[i].tunnels++
+	return s.all[i], nil
+}
+
+// leave ends the loop with its last tunnel.
+func (l *loop) leave() {
+	l.owner.mu.Lock()
+	defer l.owner.mu.Unlock()
+	if l.tunnels--; l.tunnels == 0 {
+		l.owner.all[l.at] = nil
+		_ = l.file.Close()
+	}
+}
+
+// loopBuffer is how much is read at a time.
+const loopBuffer = 64 << 10
+
+func newLoop() (*loop, error) {
+	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	if err := syscall.SetNonblock(fd, true); err != nil { // what makes os.NewFile poll it
+		syscall.Close(fd)
+		return nil, os.NewSyscallError("setnonblock", err)
+	}
+	return &loop{file: os.NewFile(uintptr(fd), "epoll"), fd: fd}, nil
+}
+
+const (
+	epollET  = 1 << 31
+	watched  = syscall.EPOLLIN | syscall.EPOLLOUT | syscall.EPOLLRDHUP | epollET
+	readable = syscall.EPOLLIN | syscall.EPOLLRDHUP | syscall.EPOLLHUP | syscall.EPOLLERR
+	hungUp   = syscall.EPOLLRDHUP | syscall.EPOLLHUP | syscall.EPOLLERR
+	writable = syscall.EPOLLOUT | syscall.EPOLLHUP | syscall.EPOLLERR
+)
+
+// add watches c from now on. What is there already is told at once.
+func (l *loop) add(c *pollConn) error {
+	l.mu.Lock()
+	for len(l.slots) <= c.fd {
+		l.slots = append(l.slots, make([]*pollConn, max(64, c.fd+1-len(l.slots)))...)
+	}
+	l.slots[c.fd] = c
+	l.mu.Unlock()
+	event := syscall.EpollEvent{Events: watched & 0xffffffff, Fd: int32(c.fd)}
+	return os.NewSyscallError("epoll_ctl", syscall.EpollCtl(l.fd, syscall.EPOLL_CTL_ADD, c.fd, &event))
+}
+
+// remove forgets c, before its descriptor is closed and may be another's.
+func (l *loop) remove(c *pollConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.fd < len(l.slots) && l.slots[c.fd] == c {
+		l.slots[c.fd] = nil
+	}
+}
+
+func (l *loop) conn(fd int32) *pollConn {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if int(fd) >= len(l.slots) {
+		return nil
+	}
+	return l.slots[fd]
+}
+
+// run handles events until the last tunnel has left.
+func (l *loop) run() {
+	raw, err := l.file.SyscallConn()
+	if err != nil {
+		return // it has left already
+	}
+	lent := bufpool.GetFor(2 * loopBuffer)
+	defer bufpool.Put(lent)
+	l.buf = lent[:loopBuffer]
+	var events [128]syscall.EpollEvent
+	for {
+		n := 0
+		if err := raw.Read(func(uintptr) bool {
+			n, _ = syscall.EpollWait(l.fd, events[:], 0) // fails only when interrupted
+			return n > 0 || len(l.more) > 0
+		}); err != nil {
+			return // closed
+		}
+		for _, e := range events[:max(n, 0)] {
+			if c := l.conn(e.Fd); c != nil {
+				c.pair.handle(l, c, e.Events)
+			}
+		}
+		again := l.more
+		l.more = nil
+		for _, h := range again {
+			h.pair.goOn(l, h)
+		}
+	}
+}

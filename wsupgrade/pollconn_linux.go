@@ -1,0 +1,261 @@
+package wsupgrade
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/bufpool"
+)
+
+// pollConn is one side of a tunnel on a loop: a descriptor of its own, without the
+// runtime's poller. Writes never block; what the socket does not take is pending, and
+// the loop reads nothing more for it meanwhile.
+type pollConn struct {
+	net.Conn // for its addresses; closed, but for those
+	fd       int
+	pair     *pollPair
+
+	mu      sync.Mutex
+	closed  bool
+	aborted bool
+	fin     bool   // the sending half is to be closed, once nothing is pending
+	pending []byte // of buffer
+	buffer  []byte // lent; nil: nothing is pending
+	failed  error  // of a write that was pending
+	timer   *time.Timer
+}
+
+// newPollConn copies conn's descriptor.
+func newPollConn(p *pollPair, conn net.Conn) (*pollConn, error) {
+	raw, err := conn.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	c := &pollConn{pair: p, Conn: addresses{conn.LocalAddr(), conn.RemoteAddr()}}
+	var dupErr error
+	if err := raw.Control(func(fd uintptr) {
+		c.fd, dupErr = dup(int(fd))
+	}); err != nil {
+		return nil, err
+	}
+	if dupErr != nil {
+		return nil, os.NewSyscallError("fcntl", dupErr)
+	}
+	return c, nil
+}
+
+// dup copies a descriptor, which another program that is started does not get.
+func dup(fd int) (int, error) {
+	copied, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_DUPFD_CLOEXEC, 0)
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(copied), nil
+}
+
+// addresses are what is left of a net.Conn.
+type addresses struct{ local, remote net.Addr }
+
+func (a addresses) LocalAddr() net.Addr            { return a.local }
+func (a addresses) RemoteAddr() net.Addr           { return a.remote }
+func (addresses) Read([]byte) (int, error)         { return 0, net.ErrClosed }
+func (addresses) Write([]byte) (int, error)        { return 0, net.ErrClosed }
+func (addresses) Close() error                     { return nil }
+func (addresses) SetDeadline(time.Time) error      { return nil }
+func (addresses) SetReadDeadline(time.Time) error  { return nil }
+func (addresses) SetWriteDeadline(time.Time) error { return nil }
+
+// Read reads what is there; EAGAIN says that nothing is.
+func (c *pollConn) Read(p []byte) (int, error) {
+	for {
+		n, err := syscall.Read(c.fd, p)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			return 0, err
+		case n == 0:
+			return 0, io.EOF
+		default:
+			return n, nil
+		}
+	}
+}
+
+// Write takes all of p: what the socket does not take is pending.
+func (c *pollConn) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.unable(); err != nil {
+		return 0, err
+	}
+	n := 0
+	if len(c.pending) == 0 {
+		var err error
+		if n, err = c.write(p); err != nil {
+			return n, err
+		}
+	}
+	c.hold(p[n:])
+	return len(p), nil
+}
+
+func (c *pollConn) unable() error {
+	switch {
+	case c.failed != nil:
+		return c.failed
+	case c.closed, c.aborted, c.fin:
+		return net.ErrClosed
+	}
+	return nil
+}
+
+// write writes what the socket takes.
+func (c *pollConn) write(p []byte) (n int, err error) {
+	for n < len(p) {
+		m, err := syscall.Write(c.fd, p[n:])
+		switch {
+		case err == syscall.EINTR:
+		case err == syscall.EAGAIN:
+			return n, nil
+		case err != nil:
+			return n, err
+		default:
+			n += m
+		}
+	}
+	return n, nil
+}
+
+// hold keeps p until the socket takes it. There is at most what was read at once, and
+// a control frame or two.
+func (c *pollConn) hold(p []byte) {
+	all := len(c.pending) + len(p)
+	switch {
+	case len(p) == 0:
+		return
+	case c.buffer == nil:
+		c.buffer = bufpool.GetFor(2 * loopBuffer)
+		c.pending = c.buffer[:0]
+	case cap(c.pending) < all && all <= len(c.buffer): // its front is free again
+		c.pending = c.buffer[:copy(c.buffer, c.pending)]
+	}
+	c.pending = append(c.pending, p...)
+}
+
+// flush writes what is pending. done says that nothing is any more.
+func (c *pollConn) flush() (done bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || len(c.pending) == 0 {
+		return true
+	}
+	n, err := c.write(c.pending)
+	c.pending = c.pending[n:]
+	if err != nil {
+		c.failed, c.pending = err, nil
+	}
+	if len(c.pending) > 0 {
+		return false
+	}
+	c.release()
+	if c.fin && err == nil {
+		_ = syscall.Shutdown(c.fd, syscall.SHUT_WR)
+	}
+	return true
+}
+
+func (c *pollConn) release() {
+	if c.buffer != nil {
+		bufpool.Put(c.buffer)
+		c.buffer, c.pending = nil, nil
+	}
+}
+
+// idle says whether nothing is pending.
+func (c *pollConn) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.pending) == 0
+}
+
+// broken is the error of a write that was pending.
+func (c *pollConn) broken() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed
+}
+
+func (c *pollConn) CloseWrite() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.fin {
+		return nil
+	}
+	if c.fin = true; len(c.pending) > 0 {
+		return nil // flush does it
+	}
+	return syscall.Shutdown(c.fd, syscall.SHUT_WR)
+}
+
+// SetDeadline ends the tunnel at t. Reads and writes never wait, so there is nothing
+// else that a deadline could end.
+func (c *pollConn) SetDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return net.ErrClosed
+	case t.IsZero():
+		c.stopTimer()
+	case t == past:
+		c.abort()
+	case c.timer == nil:
+		c.timer = time.AfterFunc(time.Until(t), c.pair.t.Abort)
+	default:
+		c.timer.Reset(time.Until(t))
+	}
+	return nil
+}
+
+func (c *pollConn) SetReadDeadline(t time.Time) error { return c.SetDeadline(t) }
+
+// SetWriteDeadline does nothing.
+func (c *pollConn) SetWriteDeadline(time.Time) error { return nil }
+
+// abort lets the loop see the end of the connection. The caller holds c.mu.
+func (c *pollConn) abort() {
+	if !c.aborted {
+		c.aborted = true
+		c.release()
+		_ = syscall.Shutdown(c.fd, syscall.SHUT_RDWR)
+	}
+}
+
+func (c *pollConn) isAborted() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.aborted
+}
+
+func (c *pollConn) stopTimer() {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+}
+
+// Close closes the descriptor, after which its number may be another's.
+func (c *pollConn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	c.stopTimer()
+	c.release()
+	return syscall.Close(c.fd)
+}

@@ -1,0 +1,208 @@
+package wsupgrade
+
+import (
+	"io"
+	"net"
+	"sync"
+	"syscall"
+)
+
+// pollPair is a tunnel on a loop.
+type pollPair struct {
+	t     *Tunnel
+	ended func()
+
+	mu             sync.Mutex // held by the loop, and until the pair is its own
+	client, target *pollConn
+	up, down       pollHalf
+	stop           func() // ends the tunnel's watch
+	over           bool
+}
+
+// pollHalf is one direction.
+type pollHalf struct {
+	pair     *pollPair
+	d        *direction
+	src, dst *pollConn
+	ready    bool // src may have something to read
+	hup      bool // src has ended: an empty socket is followed by its end
+	lost     bool // dst takes nothing more: what src sends is read and dropped
+	over     bool // nothing more is read
+}
+
+// polled moves the tunnel to a loop, if both sides are plain sockets, and returns
+// whether it did. ended, which may be nil, is called when the tunnel has.
+//
+// Tunnels with an Observer stay with the portable engine: its functions may take as
+// long as they like, and a loop has other tunnels to serve.
+func (t *Tunnel) polled(early earlyBytes, ended func()) bool {
+	if t.loops == nil || !plain(t.client) || !plain(t.target) {
+		return false
+	}
+	l, err := t.loops.join()
+	if err != nil {
+		return false
+	}
+	p := &pollPair{t: t, ended: ended}
+	if err := p.copyConns(); err != nil {
+		l.leave()
+		return false
+	}
+	client, target := t.client, t.target
+	t.exchange(p.client, p.target)
+	p.up = pollHalf{pair: p, d: &t.up, src: p.client, dst: p.target}
+	p.down = pollHalf{pair: p, d: &t.down, src: p.target, dst: p.client}
+	p.begin(l, early)
+	_ = client.Close() // the copies live on, and nobody writes to these any more
+	_ = target.Close()
+	return true
+}
+
+func (p *pollPair) copyConns() (err error) {
+	if p.client, err = newPollConn(p, p.t.client); err != nil {
+		return err
+	}
+	if p.target, err = newPollConn(p, p.t.target); err != nil {
+		p.client.Close()
+	}
+	return err
+}
+
+func plain(c net.Conn) bool {
+	switch c.(type) {
+	case *net.TCPConn, *net.UnixConn:
+		return true
+	}
+	return false
+}
+
+// begin passes on what came before and gives both sides to the loop.
+func (p *pollPair) begin(l *loop, early earlyBytes) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range []*pollHalf{&p.up, &p.down} {
+		h.d.mu.Lock() // somebody may be closing the tunnel already
+		h.d.src, h.d.dst = h.src, h.dst
+		h.d.unlock()
+	}
+	p.stop = p.t.watch()
+	p.up.take(early.fromClient)
+	p.down.take(early.fromTarget)
+	if l.add(p.client) != nil || l.add(p.target) != nil {
+		p.end(l)
+	}
+}
+
+// handle does what events of one side call for.
+func (p *pollPair) handle(l *loop, c *pollConn, events uint32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	in, out := &p.up, &p.down
+	if c == p.target {
+		in, out = out, in
+	}
+	if events&writable != 0 && !c.idle() && c.flush() {
+		if c.broken() != nil {
+			out.lose()
+		}
+		out.move(l)
+	}
+	if events&readable != 0 {
+		in.ready = true
+		in.hup = in.hup || events&hungUp != 0
+		in.move(l)
+	}
+	p.endIfOver(l)
+}
+
+// goOn moves what was left when its turns were over.
+func (p *pollPair) goOn(l *loop, h *pollHalf) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h.move(l)
+	p.endIfOver(l)
+}
+
+// endIfOver ends the tunnel when both directions have, and nothing is pending.
+func (p *pollPair) endIfOver(l *loop) {
+	if p.up.over && p.down.over && p.client.idle() && p.target.idle() {
+		p.end(l)
+	}
+}
+
+func (p *pollPair) end(l *loop) {
+	if p.over {
+		return
+	}
+	p.over, p.up.over, p.down.over = true, true, true
+	p.stop()
+	l.remove(p.client)
+	l.remove(p.target)
+	_ = p.client.Close()
+	_ = p.target.Close()
+	l.leave()
+	p.t.finish()
+	if p.ended != nil {
+		go p.ended() // it is somebody else's, and may take its time
+	}
+}
+
+// turns is how many reads a direction has before others have theirs.
+const turns = 16
+
+// move reads and passes on until nothing is there, or dst takes no more.
+func (h *pollHalf) move(l *loop) {
+	for range turns {
+		if !h.ready || h.over || !h.dst.idle() {
+			return
+		}
+		h.d.t.renew(h.src)
+		n, err := h.src.Read(l.buf)
+		switch {
+		case err == syscall.EAGAIN:
+			h.ready = false
+			return
+		case err != nil:
+			h.end(err)
+			return
+		}
+		h.take(l.buf[:n])
+		if n < len(l.buf) && !h.hup { // the socket is empty, and its next byte is an event
+			h.ready = false
+		}
+	}
+	l.more = append(l.more, h)
+}
+
+// take passes on what was read.
+func (h *pollHalf) take(p []byte) {
+	if len(p) == 0 || h.lost {
+		return
+	}
+	switch h.d.step(p) {
+	case stepAnswered:
+		h.over = true
+		h.d.answered()
+	case stepFailed:
+		h.lose()
+	}
+}
+
+// lose goes on reading a src of which dst takes nothing more, see direction.drain.
+func (h *pollHalf) lose() {
+	if !h.lost {
+		h.lost = true
+		h.d.fail()
+	}
+}
+
+func (h *pollHalf) end(err error) {
+	h.over = true
+	switch {
+	case h.lost:
+	case h.src.isAborted() && err == io.EOF:
+		h.d.end(net.ErrClosed)
+	default:
+		h.d.end(err)
+	}
+}
