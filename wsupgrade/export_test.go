@@ -27,7 +27,7 @@ func PassFrames(pieces [][]byte, o *Observer) (passed []byte, err error) {
 // answer to a ping.
 func ExpectPong(pieces [][]byte, payload []byte) []byte {
 	var b bytes.Buffer
-	c := &passing{ping: payload}
+	c := &passing{question: &question{ping: payload}}
 	for _, p := range pieces {
 		_ = c.pass(p, &b)
 	}

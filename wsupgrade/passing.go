@@ -9,18 +9,31 @@ import (
 // Only the answers to pings of our own are taken out.
 type passing struct {
 	boundary
-	ping []byte // the payload of a ping that was not answered yet; nil: there is none
+	*question // nil: no ping of ours waits for its answer
+}
+
+// question is a ping of our own.
+type question struct {
+	ping []byte // its payload
 	held []byte // of a frame that may be the answer
 }
 
-func (c *passing) closed() bool          { return c.boundary.closed }
-func (c *passing) toldClose() bool       { return c.boundary.closed }
-func (c *passing) discard(p []byte)      { c.follow(p) }
-func (c *passing) expect(payload []byte) { c.ping = payload }
-func (c *passing) here() bool            { return c.boundary.here() && len(c.held) == 0 }
+func (c *passing) closed() bool     { return c.boundary.closed }
+func (c *passing) toldClose() bool  { return c.boundary.closed }
+func (c *passing) discard(p []byte) { c.follow(p) }
+
+// expect leaves what is held: it may be of a frame that has to go on.
+func (c *passing) expect(payload []byte) {
+	if c.question == nil {
+		c.question = new(question)
+	}
+	c.ping = payload
+}
+
+func (c *passing) here() bool { return c.boundary.here() && (c.question == nil || len(c.held) == 0) }
 
 func (c *passing) pass(p []byte, w io.Writer) error {
-	for c.ping != nil && len(p) > 0 {
+	for c.question != nil && len(p) > 0 {
 		n, err := c.passFrame(p, w)
 		if err != nil {
 			return err
@@ -38,7 +51,7 @@ func (c *passing) pass(p []byte, w io.Writer) error {
 func (c *passing) finish(p []byte, w io.Writer) (n int, err error) {
 	for n < len(p) && !c.here() && err == nil {
 		var m int
-		if len(c.held) > 0 {
+		if c.question != nil && len(c.held) > 0 {
 			m, err = c.passFrame(p[n:], w)
 		} else {
 			m = c.take(p[n:])
@@ -69,7 +82,7 @@ func (c *passing) passFrame(p []byte, w io.Writer) (n int, err error) {
 			return n, nil
 		}
 		if c.answers(h) {
-			c.ping, c.held = nil, nil
+			c.question = nil
 			return n, nil
 		}
 	}
@@ -88,10 +101,10 @@ func (c *passing) answers(h frameHead) bool {
 }
 
 func (c *passing) end(w io.Writer) error {
-	if len(c.held) == 0 {
+	if c.question == nil || len(c.held) == 0 {
 		return nil
 	}
 	_, err := w.Write(c.held)
-	c.held = nil
+	c.question = nil
 	return err
 }

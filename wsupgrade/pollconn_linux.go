@@ -15,18 +15,22 @@ import (
 // runtime's poller. Writes never block; what the socket does not take is pending, and
 // the loop reads nothing more for it meanwhile.
 type pollConn struct {
-	net.Conn // for its addresses; closed, but for those
-	fd       int
-	pair     *pollPair
+	fd   int
+	pair *pollPair
 
 	mu      sync.Mutex
 	closed  bool
 	aborted bool
-	fin     bool   // the sending half is to be closed, once nothing is pending
-	pending []byte // of buffer
-	buffer  []byte // lent; nil: nothing is pending
-	failed  error  // of a write that was pending
-	timer   *time.Timer
+	fin     bool        // the sending half is to be closed, once nothing is pending
+	out     *outgoing   // nil: nothing is pending
+	failed  error       // of a write that was pending
+	timer   *time.Timer // nil: no time was set yet
+}
+
+// outgoing is what the socket has not taken.
+type outgoing struct {
+	pending []byte // of buffer, if it fits
+	buffer  []byte // lent
 }
 
 // newPollConn copies conn's descriptor.
@@ -35,7 +39,7 @@ func newPollConn(p *pollPair, conn net.Conn) (*pollConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &pollConn{pair: p, Conn: addresses{conn.LocalAddr(), conn.RemoteAddr()}}
+	c := &pollConn{pair: p}
 	var dupErr error
 	if err := raw.Control(func(fd uintptr) {
 		c.fd, dupErr = dup(int(fd))
@@ -56,18 +60,6 @@ func dup(fd int) (int, error) {
 	}
 	return int(copied), nil
 }
-
-// addresses are what is left of a net.Conn.
-type addresses struct{ local, remote net.Addr }
-
-func (a addresses) LocalAddr() net.Addr            { return a.local }
-func (a addresses) RemoteAddr() net.Addr           { return a.remote }
-func (addresses) Read([]byte) (int, error)         { return 0, net.ErrClosed }
-func (addresses) Write([]byte) (int, error)        { return 0, net.ErrClosed }
-func (addresses) Close() error                     { return nil }
-func (addresses) SetDeadline(time.Time) error      { return nil }
-func (addresses) SetReadDeadline(time.Time) error  { return nil }
-func (addresses) SetWriteDeadline(time.Time) error { return nil }
 
 // Read reads what is there; EAGAIN says that nothing is.
 func (c *pollConn) Read(p []byte) (int, error) {
@@ -93,7 +85,7 @@ func (c *pollConn) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	n := 0
-	if len(c.pending) == 0 {
+	if c.out == nil {
 		var err error
 		if n, err = c.write(p); err != nil {
 			return n, err
@@ -133,34 +125,32 @@ func (c *pollConn) write(p []byte) (n int, err error) {
 // hold keeps p until the socket takes it. There is at most what was read at once, and
 // a control frame or two.
 func (c *pollConn) hold(p []byte) {
-	all := len(c.pending) + len(p)
-	switch {
-	case len(p) == 0:
+	if len(p) == 0 {
 		return
-	case c.buffer == nil:
-		c.buffer = bufpool.GetFor(2 * loopBuffer)
-		c.pending = c.buffer[:0]
-	case cap(c.pending) < all && all <= len(c.buffer): // its front is free again
-		c.pending = c.buffer[:copy(c.buffer, c.pending)]
 	}
-	c.pending = append(c.pending, p...)
+	if c.out == nil {
+		buffer := bufpool.GetFor(2 * loopBuffer)
+		c.out = &outgoing{buffer[:0], buffer}
+	}
+	o := c.out
+	if all := len(o.pending) + len(p); cap(o.pending) < all && all <= len(o.buffer) { // its front is free again
+		o.pending = o.buffer[:copy(o.buffer, o.pending)]
+	}
+	o.pending = append(o.pending, p...)
 }
 
 // flush writes what is pending. done says that nothing is any more.
 func (c *pollConn) flush() (done bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || len(c.pending) == 0 {
+	if c.closed || c.out == nil {
 		return true
 	}
-	n, err := c.write(c.pending)
-	c.pending = c.pending[n:]
-	if err != nil {
-		c.failed, c.pending = err, nil
-	}
-	if len(c.pending) > 0 {
+	n, err := c.write(c.out.pending)
+	if c.out.pending = c.out.pending[n:]; err == nil && len(c.out.pending) > 0 {
 		return false
 	}
+	c.failed = err
 	c.release()
 	if c.fin && err == nil {
 		_ = syscall.Shutdown(c.fd, syscall.SHUT_WR)
@@ -169,9 +159,9 @@ func (c *pollConn) flush() (done bool) {
 }
 
 func (c *pollConn) release() {
-	if c.buffer != nil {
-		bufpool.Put(c.buffer)
-		c.buffer, c.pending = nil, nil
+	if c.out != nil {
+		bufpool.Put(c.out.buffer)
+		c.out = nil
 	}
 }
 
@@ -179,7 +169,7 @@ func (c *pollConn) release() {
 func (c *pollConn) idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.pending) == 0
+	return c.out == nil
 }
 
 // broken is the error of a write that was pending.
@@ -195,7 +185,7 @@ func (c *pollConn) CloseWrite() error {
 	if c.closed || c.fin {
 		return nil
 	}
-	if c.fin = true; len(c.pending) > 0 {
+	if c.fin = true; c.out != nil {
 		return nil // flush does it
 	}
 	return syscall.Shutdown(c.fd, syscall.SHUT_WR)
@@ -222,6 +212,10 @@ func (c *pollConn) SetDeadline(t time.Time) error {
 }
 
 func (c *pollConn) SetReadDeadline(t time.Time) error { return c.SetDeadline(t) }
+
+// LocalAddr and RemoteAddr are not told; the Tunnel has the addresses that matter.
+func (c *pollConn) LocalAddr() net.Addr  { return nil }
+func (c *pollConn) RemoteAddr() net.Addr { return nil }
 
 // SetWriteDeadline does nothing.
 func (c *pollConn) SetWriteDeadline(time.Time) error { return nil }

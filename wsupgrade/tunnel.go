@@ -46,7 +46,7 @@ type Tunnel struct {
 	mu       sync.Mutex
 	fixed    bool // the deadlines are final
 	deadline time.Time
-	halved   bool // one direction has ended
+	halved   atomic.Bool // one direction has ended; set with mu held
 }
 
 // newTunnel joins two connections.
@@ -90,7 +90,7 @@ func (t *Tunnel) end(dst net.Conn) {
 		dst.endWithin(t.up.lastWords())
 	}
 	t.mu.Lock()
-	t.halved = true
+	t.halved.Store(true)
 	t.mu.Unlock()
 	t.renew(dst) // for a read that has begun before
 }
@@ -99,9 +99,12 @@ func (t *Tunnel) end(dst net.Conn) {
 // protocols than WebSocket do use a half-open connection: docker attach reads the
 // output long after it closed the input.
 func (t *Tunnel) renew(src net.Conn) {
+	if !t.halved.Load() {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.halved && !t.fixed && t.up.codec != nil {
+	if !t.fixed && t.up.codec != nil {
 		_ = src.SetReadDeadline(time.Now().Add(linger))
 	}
 }

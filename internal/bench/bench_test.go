@@ -65,3 +65,17 @@ func TestWrongAnswers(t *testing.T) {
 		t.Errorf("a peer that answers 502: error %v", err)
 	}
 }
+
+// TestEveryTunnelPeerRuns runs each peer's WebSockets for a moment.
+func TestEveryTunnelPeerRuns(t *testing.T) {
+	var out strings.Builder
+	plan := tunnelPlan{duration: 50 * time.Millisecond, rounds: 1, connections: 4, idle: 10, rate: 1000}
+	if err := runTunnels(&out, plan, tunnelPeers()); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range tunnelPeers() {
+		if want := p.name + "  "; p.missing == "" && !strings.Contains(out.String(), want) {
+			t.Errorf("no row for %s in\n%s", p.name, out.String())
+		}
+	}
+}

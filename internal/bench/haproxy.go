@@ -2,12 +2,13 @@ package main
 
 const haproxyConf = `
 global
-  maxconn 4096
+  maxconn 9000
 defaults
   mode http
   timeout client 60s
   timeout server 60s
   timeout connect 5s
+  timeout tunnel 600s
 frontend in
   bind {{ADDRESS}}
   default_backend origin

@@ -18,7 +18,9 @@ http {
 
 // startNginx runs the installed nginx in front of target.
 func startNginx(_, target string) (*process, error) {
-	return startConfigured(nginxConf, target, func(dir, file string) []string {
-		return []string{"nginx", "-p", dir, "-c", file, "-e", "stderr"}
-	})
+	return startConfigured(nginxConf, target, nginxLine)
+}
+
+func nginxLine(dir, file string) []string {
+	return []string{"nginx", "-p", dir, "-c", file, "-e", "stderr"}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vulcand/oxy/v2/forward"
 	"k8s.io/apimachinery/pkg/util/proxy"
+	"k8s.io/klog/v2"
 
 	"github.com/culvert-go/culvert/filters"
 	culvertproxy "github.com/culvert-go/culvert/proxy"
@@ -57,6 +58,9 @@ var handlers = map[string]func(target string) (http.Handler, error){
 	"ReverseProxy": reverseProxy,
 	"oxy":          oxy,
 	"apimachinery": apimachinery,
+	loopsName:      tunnels(false, false),
+	portableName:   tunnels(true, false),
+	blockingName:   tunnels(true, true),
 }
 
 // answer reads the request's body and answers as many bytes as the path says.
@@ -127,6 +131,8 @@ func oxy(target string) (http.Handler, error) {
 
 // apimachinery is what kube-apiserver and kubectl proxy forward with.
 func apimachinery(target string) (http.Handler, error) {
+	klog.LogToStderr(false) // it tells each tunnel's end
+	klog.SetOutput(io.Discard)
 	transport := &http.Transport{MaxIdleConns: 1024, MaxIdleConnsPerHost: 1024, IdleConnTimeout: time.Minute, DisableCompression: true}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		to := &url.URL{Scheme: "http", Host: target, Path: r.URL.Path, RawQuery: r.URL.RawQuery}

@@ -104,8 +104,11 @@ func serve(name, target string) error {
 		runtime.ReadMemStats(&m)
 		fmt.Println(m.Mallocs)
 	}()
-	if name == relayName {
+	switch name {
+	case relayName:
 		return relay(target)
+	case echoName:
+		return echo()
 	}
 	newHandler, ok := handlers[name]
 	if !ok {

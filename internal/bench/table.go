@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"text/tabwriter"
 )
@@ -39,16 +38,7 @@ func printTable(w io.Writer, results []result) error {
 }
 
 func median(rounds []measurement, of func(i int) float64) float64 {
-	values := make([]float64, len(rounds))
-	for i := range rounds {
-		values[i] = of(i)
-	}
-	slices.Sort(values)
-	n := len(values)
-	if n == 0 {
-		return 0
-	}
-	return (values[(n-1)/2] + values[n/2]) / 2
+	return medianOf(len(rounds), of)
 }
 
 func perSecond(m measurement) float64 { return m.perSecond }
