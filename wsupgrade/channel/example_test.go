@@ -1,0 +1,32 @@
+package channel_test
+
+import (
+	"log"
+	"net/http"
+
+	"github.com/culvert-go/culvert/wsupgrade"
+	"github.com/culvert-go/culvert/wsupgrade/channel"
+)
+
+// A gateway for terminals logs what the server behind it would ignore in silence.
+func ExampleProtocol_Check() {
+	_, err := wsupgrade.New(wsupgrade.Options{
+		Observe: func(r *http.Request) *wsupgrade.Observer {
+			protocol := channel.Protocol(r.Header.Get("Sec-WebSocket-Protocol"))
+			if !protocol.Known() {
+				return nil // several are offered, or none: nobody looks
+			}
+			return &wsupgrade.Observer{Message: func(m *wsupgrade.Message) error {
+				if m.FromClient && (m.Type == wsupgrade.Text || m.Type == wsupgrade.Binary) {
+					if err := protocol.Check(m.Type == wsupgrade.Text, m.Data); err != nil {
+						log.Printf("%s: %v", r.URL.Path, err)
+					}
+				}
+				return nil
+			}}
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+}
