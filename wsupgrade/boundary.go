@@ -1,5 +1,9 @@
 package wsupgrade
 
+// bulk is how long a frame's payload must be to go from socket to socket without
+// passing through this process. Below it a copy costs less than the calls.
+const bulk = 32 << 10
+
 // boundary follows the frames of one direction without looking into them, so that a
 // frame of our own can be put between two of them. Frames that nobody inspects pass
 // as they are; of one that can't be followed (RFC 6455 forbids lengths with the top
@@ -9,6 +13,7 @@ type boundary struct {
 	have, need uint8
 	left       uint64 // of the payload
 	lost       bool
+	large      bool // the last frame was one that may be spliced
 	closed     bool // a Close frame has begun: nothing may follow it
 }
 
@@ -48,6 +53,7 @@ func (b *boundary) take(p []byte) (n int) {
 func (b *boundary) begin(h frameHead) {
 	b.have, b.left = 0, h.length
 	b.lost = h.length>>63 != 0
+	b.large = h.length >= bulk && !b.lost
 	b.closed = b.closed || h.opcode() == opClose
 }
 

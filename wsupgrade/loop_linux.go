@@ -29,6 +29,7 @@ type loop struct {
 	file    *os.File
 	fd      int
 	buf     []byte      // what everything is read with; the loop's alone
+	pipe    *pipe       // for what is spliced; the loop's alone, nil until it is needed
 	more    []*pollHalf // have more to read than their turns allowed; the loop's alone
 
 	mu    sync.RWMutex
@@ -126,6 +127,7 @@ func (l *loop) run() {
 	if err != nil {
 		return // it has left already
 	}
+	defer func() { l.pipe.close() }()
 	lent := bufpool.GetFor(2 * loopBuffer)
 	defer bufpool.Put(lent)
 	l.buf = lent[:loopBuffer]

@@ -157,21 +157,41 @@ func (h *pollHalf) move(l *loop) {
 			return
 		}
 		h.d.t.renew(h.src)
-		n, err := h.src.Read(l.buf)
-		switch {
+		moved, err := h.splice(l)
+		if !moved {
+			err = h.read(l)
+		}
+		switch broken, ok := err.(brokenDst); {
+		case err == nil:
 		case err == syscall.EAGAIN:
 			h.ready = false
 			return
-		case err != nil:
+		case ok && broken.error != nil:
+			h.lose()
+		default:
 			h.end(err)
 			return
 		}
-		h.take(l.buf[:n])
-		if n < len(l.buf) && !h.hup { // the socket is empty, and its next byte is an event
-			h.ready = false
-		}
 	}
 	l.more = append(l.more, h)
+}
+
+// read reads once and passes that on. Where large frames follow one another it reads no
+// more than a head, so that what follows can be spliced.
+func (h *pollHalf) read(l *loop) error {
+	buf := l.buf
+	if c, ok := h.d.codec.(*passing); ok && c.large && c.boundary.here() && !h.lost {
+		buf = buf[:maxHeadLen]
+	}
+	n, err := h.src.Read(buf)
+	if err != nil {
+		return err
+	}
+	h.take(buf[:n])
+	if n < len(buf) && !h.hup { // the socket is empty, and its next byte is an event
+		h.ready = false
+	}
+	return nil
 }
 
 // take passes on what was read.
