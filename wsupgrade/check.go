@@ -37,6 +37,9 @@ func (f *Forwarder) check(r *http.Request, protocol string) error {
 
 // sameSite refuses a WebSocket that a foreign page opens.
 func (f *Forwarder) sameSite(r *http.Request) error {
+	if !knows(f.hosts, r.Host) {
+		return refusal(fault.Forbidden, fmt.Errorf("host %q", r.Host))
+	}
 	if !f.checkOrigin(r) {
 		return refusal(fault.Forbidden, fmt.Errorf("origin %q", r.Header["Origin"]))
 	}

@@ -36,9 +36,14 @@ type Options struct {
 	// MaxHeadBytes bounds the head of the target's answer, interim answers
 	// included. 0 means 64 KiB.
 	MaxHeadBytes int
+	// Hosts are the names, without ports, by which a WebSocket may be asked for; "*.a.b"
+	// is every name below a.b. Others are refused (403): CheckOrigin alone does not help
+	// where a foreign page lets its own name lead here (DNS rebinding), which a server
+	// on loopback or in a private network must expect. nil means any.
+	Hosts []string
 	// CheckOrigin says whether a WebSocket may be opened by the page that the
 	// Origin field names. nil means: if there is an Origin, its host must be the
-	// request's Host. Letting everyone in lets any page that a user visits
+	// request's Host. AllowOrigins makes one of a list. Letting everyone in lets any page that a user visits
 	// speak to the target with the user's cookies.
 	CheckOrigin func(*http.Request) bool
 	// Registry lists the tunnels, bounds their number and drains them. Several
@@ -71,6 +76,7 @@ type Forwarder struct {
 	timeout     time.Duration
 	headTimeout time.Duration // 0: timeout alone
 	maxHead     int
+	hosts       []string
 	checkOrigin func(*http.Request) bool
 	registry    *Registry // nil: there is none
 	limits      limits
@@ -90,6 +96,9 @@ func New(o Options) (*Forwarder, error) {
 	if o.IdleTimeout < 0 || o.MaxLifetime < 0 || o.PingInterval < 0 {
 		return nil, fmt.Errorf("wsupgrade: negative time: IdleTimeout %v, MaxLifetime %v, PingInterval %v", o.IdleTimeout, o.MaxLifetime, o.PingInterval)
 	}
+	if err := checkHosts(o.Hosts); err != nil {
+		return nil, err
+	}
 	f := &Forwarder{
 		protocols:   []string{"websocket"},
 		dial:        o.Dial,
@@ -97,6 +106,7 @@ func New(o Options) (*Forwarder, error) {
 		timeout:     o.HandshakeTimeout,
 		headTimeout: o.HeaderTimeout,
 		maxHead:     o.MaxHeadBytes,
+		hosts:       slices.Clone(o.Hosts),
 		checkOrigin: o.CheckOrigin,
 		registry:    o.Registry,
 		observe:     o.Observe,
