@@ -1,0 +1,154 @@
+package wstest
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// pipeBuffer is what a direction holds before a writer waits, like a small socket's.
+const pipeBuffer = 64 << 10
+
+// Pipe returns the two ends of a connection in memory. Unlike net.Pipe's it buffers 64
+// KiB each way and can be half-closed (CloseWrite), as a TCP connection can. Deadlines
+// follow the clock of a testing/synctest bubble.
+func Pipe() (a, b *Conn) {
+	there, back := newLane(), newLane()
+	return &Conn{in: back, out: there}, &Conn{in: there, out: back}
+}
+
+// Conn is one end of a Pipe.
+type Conn struct{ in, out *lane }
+
+// Read reads what the other end has written; io.EOF when it has closed.
+func (c *Conn) Read(p []byte) (int, error) { return c.in.read(p) }
+
+// Write returns when all of p is in the buffer or read.
+func (c *Conn) Write(p []byte) (int, error) { return c.out.write(p) }
+
+// CloseWrite lets the other end read up to here, and then io.EOF.
+func (c *Conn) CloseWrite() error {
+	c.out.change(func(l *lane) { l.ended = true })
+	return nil
+}
+
+// Close ends both directions. The other end can read what is in the buffer.
+func (c *Conn) Close() error {
+	c.out.change(func(l *lane) { l.ended = true })
+	c.in.change(func(l *lane) { l.gone = true })
+	return nil
+}
+
+func (c *Conn) SetDeadline(t time.Time) error {
+	_ = c.SetReadDeadline(t)
+	return c.SetWriteDeadline(t)
+}
+
+func (c *Conn) SetReadDeadline(t time.Time) error  { return c.in.setDeadline(&c.in.reader, t) }
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.out.setDeadline(&c.out.writer, t) }
+func (c *Conn) LocalAddr() net.Addr                { return addr{} }
+func (c *Conn) RemoteAddr() net.Addr               { return addr{} }
+
+// addr is that of both ends.
+type addr struct{}
+
+func (addr) Network() string { return "pipe" }
+func (addr) String() string  { return "192.0.2.1:1234" } // httptest's, so that it parses
+
+// lane is one direction.
+type lane struct {
+	mu             sync.Mutex
+	changed        sync.Cond
+	held           []byte
+	ended          bool // nothing more is written
+	gone           bool // nobody reads
+	reader, writer alarm
+}
+
+// alarm is a deadline.
+type alarm struct {
+	over  bool
+	timer *time.Timer
+}
+
+func newLane() *lane {
+	l := new(lane)
+	l.changed.L = &l.mu
+	return l
+}
+
+func (l *lane) change(f func(*lane)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f(l)
+	l.changed.Broadcast()
+}
+
+func (l *lane) read(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		switch {
+		case l.gone:
+			return 0, net.ErrClosed
+		case l.reader.over:
+			return 0, os.ErrDeadlineExceeded
+		case len(l.held) > 0 || len(p) == 0:
+			n := copy(p, l.held)
+			l.held = l.held[n:]
+			l.changed.Broadcast()
+			return n, nil
+		case l.ended:
+			return 0, io.EOF
+		}
+		l.changed.Wait()
+	}
+}
+
+func (l *lane) write(p []byte) (n int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n < len(p) {
+		switch {
+		case l.ended:
+			return n, net.ErrClosed
+		case l.gone:
+			return n, io.ErrClosedPipe
+		case l.writer.over:
+			return n, os.ErrDeadlineExceeded
+		case len(l.held) < pipeBuffer:
+			m := min(len(p)-n, pipeBuffer-len(l.held))
+			l.held = append(l.held, p[n:n+m]...)
+			n += m
+			l.changed.Broadcast()
+		default:
+			l.changed.Wait()
+		}
+	}
+	return n, nil
+}
+
+func (l *lane) setDeadline(a *alarm, t time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a.timer != nil {
+		a.timer.Stop()
+		a.timer = nil
+	}
+	a.over = !t.IsZero() && !t.After(time.Now())
+	if !t.IsZero() && !a.over {
+		var timer *time.Timer
+		timer = time.AfterFunc(time.Until(t), func() {
+			l.change(func(*lane) {
+				if a.timer == timer {
+					a.over = true
+				}
+			})
+		})
+		a.timer = timer
+	}
+	l.changed.Broadcast()
+	return nil
+}
