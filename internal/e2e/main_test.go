@@ -15,6 +15,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(grpcCase) != "" {
 		os.Exit(runGRPCCase())
 	}
+	if os.Getenv(asKubectl) != "" {
+		os.Exit(runKubectl())
+	}
 	os.Exit(run(m))
 }
 
