@@ -10,12 +10,16 @@ import (
 type MessageType byte
 
 const (
-	Text   MessageType = opText
+	// Text is UTF-8.
+	Text MessageType = opText
+	// Binary is anything.
 	Binary MessageType = opBinary
 	// CloseMessage has a code of two bytes and a reason as its data, or nothing.
 	CloseMessage MessageType = opClose
-	Ping         MessageType = opPing
-	Pong         MessageType = opPong
+	// Ping asks for a Pong with the same data.
+	Ping MessageType = opPing
+	// Pong answers a Ping, or is a sign of life.
+	Pong MessageType = opPong
 )
 
 // String returns "text", "binary", "close", "ping" or "pong".

@@ -8,32 +8,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 )
 
 const echoName = "echo"
 
 // echo is the origin of tunnels: it answers a handshake and sends every byte back.
-func echo() error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	fmt.Println(l.Addr())
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		l.Close()
-	}()
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return nil
-		}
-		go echoOver(conn)
-	}
-}
-
-func echoOver(conn net.Conn) {
+func echo(conn net.Conn) {
 	defer conn.Close()
 	r := bufio.NewReaderSize(conn, 1<<10)
 	request, err := http.ReadRequest(r)

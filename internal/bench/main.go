@@ -67,11 +67,7 @@ func run(out io.Writer, p plan, w work, all []peer) error {
 	defer origin.stop()
 	fmt.Fprintf(out, "\n%s\n", w.name)
 	var results []result
-	for _, peer := range all {
-		if peer.missing != "" {
-			fmt.Fprintf(out, "%s is left out: %s\n", peer.name, peer.missing)
-			continue
-		}
+	for _, peer := range present(out, all) {
 		results = append(results, result{peer: peer})
 	}
 	for range p.rounds {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httputil"
@@ -48,6 +49,18 @@ func peers() []peer {
 		{name: "haproxy", start: startHAProxy, missing: notInstalled("haproxy")},
 		{name: "nginx", start: startNginx, missing: notInstalled("nginx")},
 	}
+}
+
+// present are those who can run here; who can't is named.
+func present(out io.Writer, all []peer) (here []peer) {
+	for _, p := range all {
+		if p.missing != "" {
+			fmt.Fprintf(out, "%s is left out: %s\n", p.name, p.missing)
+			continue
+		}
+		here = append(here, p)
+	}
+	return here
 }
 
 // handlers make what a process of this program serves in front of target.

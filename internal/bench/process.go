@@ -106,9 +106,9 @@ func serve(name, target string) error {
 	}()
 	switch name {
 	case relayName:
-		return relay(target)
+		return acceptAll(relay(target))
 	case echoName:
-		return echo()
+		return acceptAll(echo)
 	}
 	newHandler, ok := handlers[name]
 	if !ok {

@@ -40,11 +40,7 @@ func runTunnels(out io.Writer, p tunnelPlan, all []peer) error {
 	defer origin.stop()
 	fmt.Fprintf(out, "\nWebSockets, %d connections, %d idle ones\n", p.connections, p.idle)
 	var results []tunnelResult
-	for _, peer := range all {
-		if peer.missing != "" {
-			fmt.Fprintf(out, "%s is left out: %s\n", peer.name, peer.missing)
-			continue
-		}
+	for _, peer := range present(out, all) {
 		results = append(results, tunnelResult{peer: peer})
 	}
 	for range p.rounds {

@@ -41,15 +41,24 @@ func (c *Conn) Close() error {
 	return nil
 }
 
+// SetDeadline is SetReadDeadline and SetWriteDeadline.
 func (c *Conn) SetDeadline(t time.Time) error {
 	_ = c.SetReadDeadline(t)
 	return c.SetWriteDeadline(t)
 }
 
-func (c *Conn) SetReadDeadline(t time.Time) error  { return c.in.setDeadline(&c.in.reader, t) }
+// SetReadDeadline lets reads fail from t on with os.ErrDeadlineExceeded; the zero time
+// never.
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.in.setDeadline(&c.in.reader, t) }
+
+// SetWriteDeadline does so for writes.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.out.setDeadline(&c.out.writer, t) }
-func (c *Conn) LocalAddr() net.Addr                { return addr{} }
-func (c *Conn) RemoteAddr() net.Addr               { return addr{} }
+
+// LocalAddr returns an address of the documentation's network.
+func (c *Conn) LocalAddr() net.Addr { return addr{} }
+
+// RemoteAddr returns the same one.
+func (c *Conn) RemoteAddr() net.Addr { return addr{} }
 
 // addr is that of both ends.
 type addr struct{}
