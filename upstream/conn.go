@@ -150,8 +150,10 @@ type limited struct {
 // transport tells which connection it has chosen before it writes the head, on
 // this goroutine.
 func (l *limited) RoundTrip(r *http.Request) (*http.Response, error) {
-	delete(r.Header, "Connection") // of a try before this one
 	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		// A connection that ends just then is followed by another one, of which this
+		// is not the last request.
+		delete(r.Header, "Connection")
 		if l.last(info.Conn) {
 			r.Header["Connection"] = []string{"close"}
 		}
