@@ -3,6 +3,7 @@ package wsupgrade_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -19,6 +21,7 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
 	_ "github.com/culvert-go/culvert/wsupgrade/extendedconnect"
+	"github.com/culvert-go/culvert/wsupgrade/wstest"
 )
 
 // h2Client speaks HTTP/2 in frames.
@@ -357,6 +360,61 @@ func TestExtendedConnectStalls(t *testing.T) {
 	c.check(c.WriteData(live, true, nil))
 	c.ended(live)
 	close(release)
+}
+
+// oneConn is a listener that accepts one connection in memory.
+type oneConn struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (l oneConn) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+func (l oneConn) Close() error   { return nil }
+func (l oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+
+// A browser that is far away, or busy, may take its time to answer a Close frame: the
+// stream is not reset under it.
+func TestExtendedConnectAnswersLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clientConn, serverConn := wstest.Pipe()
+		targetConn, targetSide := wstest.Pipe()
+		r := registry(t, wsupgrade.RegistryOptions{})
+		o := wsupgrade.Options{Registry: r, Dial: func(context.Context, string, string) (net.Conn, error) { return targetSide, nil }}
+		l := oneConn{make(chan net.Conn, 1), make(chan struct{})}
+		l.conns <- serverConn
+		s := &http.Server{Handler: toTarget(t, o, "target.test"), Protocols: new(http.Protocols), ErrorLog: wiretest.Quiet()}
+		s.Protocols.SetUnencryptedHTTP2(true)
+		go func() { _ = s.Serve(l) }()
+		go func() {
+			p := wiretest.NewPeer(t, targetConn)
+			answerHandshake(p)
+			wantClose(t, p.R, 1001, "", true)
+			p.Send(frame(closing, "\x03\xe9"))
+		}()
+		c := newH2Client(t, clientConn)
+		id := c.open(false, extendedConnect("/")...)
+		c.status(id)
+		synctest.Wait()
+		go func() { _ = r.Drain(t.Context(), wsupgrade.GoingAway) }()
+		if got := c.data(id, 4); got != frame(closing, "\x03\xe9") {
+			t.Errorf("got %q", got)
+		}
+		time.Sleep(3 * time.Second)
+		c.check(c.WriteData(id, false, []byte(masked(closing, "\x03\xe9"))))
+		c.ended(id)
+		clientConn.Close()
+		targetConn.Close()
+		close(l.closed)
+		_ = s.Close()
+		synctest.Wait()
+	})
 }
 
 // A drain closes a WebSocket over HTTP/2 like any other.
