@@ -45,7 +45,7 @@ func TestLargeFrames(t *testing.T) {
 	p.Rest()
 }
 
-// A Close frame waits for the end of a large one.
+// A Close frame waits for the end of a large one that follows another.
 func TestCloseBehindALargeFrame(t *testing.T) {
 	leaktest.Check(t)
 	r := registry(t, wsupgrade.RegistryOptions{})
@@ -56,6 +56,7 @@ func TestCloseBehindALargeFrame(t *testing.T) {
 		p.Head()
 		p.Send(switching)
 		frame := make([]byte, len(whole))
+		_, _ = io.ReadFull(p.R, frame)
 		_, _ = io.ReadFull(p.R, frame[:half])
 		got <- nil
 		_, _ = io.ReadFull(p.R, frame[half:])
@@ -64,8 +65,8 @@ func TestCloseBehindALargeFrame(t *testing.T) {
 		p.Send("\x88\x02\x03\xe9")
 	})
 	p := open(t, gateway(t, wsupgrade.Options{Registry: r}, target))
-	p.Send(string(whole[:half]))
-	wiretest.Await(t, got, "half a frame")
+	p.Send(string(whole) + string(whole[:half]))
+	wiretest.Await(t, got, "a frame and a half")
 	go only(t, r).Close(wsupgrade.GoingAway, "")
 	wantClose(t, p.R, 1001, "", false)
 	p.Send(string(whole[half:]) + masked(closing, "\x03\xe9"))

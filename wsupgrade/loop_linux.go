@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+	"unsafe"
 
 	"github.com/culvert-go/culvert/internal/bufpool"
 )
@@ -20,14 +21,15 @@ type loops struct {
 // loop moves the bytes of many tunnels on one goroutine. An idle tunnel costs it two
 // slots of a table: no goroutine and no buffer waits for it.
 //
-// Its epoll instance is itself a file of the runtime's poller, so the goroutine parks
-// there like any other, and no thread is blocked.
+// While nothing happens the goroutine waits in epoll_wait and holds a thread there. To
+// park it in the runtime's poller would cost each wake-up a second epoll_wait and the
+// search of the scheduler.
 type loop struct {
 	owner   *loops
-	at      int // in owner.all
-	tunnels int // guarded by owner.mu
-	file    *os.File
-	fd      int
+	at      int         // in owner.all
+	tunnels int         // guarded by owner.mu
+	fd      int         // of the epoll instance
+	bell    int         // an eventfd: to be written to when the last tunnel has left
 	buf     []byte      // what everything is read with; the loop's alone
 	pipe    *pipe       // for what is spliced; the loop's alone, nil until it is needed
 	more    []*pollHalf // have more to read than their turns allowed; the loop's alone
@@ -64,8 +66,15 @@ func (l *loop) leave() {
 	defer l.owner.mu.Unlock()
 	if l.tunnels--; l.tunnels == 0 {
 		l.owner.all[l.at] = nil
-		_ = l.file.Close()
+		_, _ = syscall.Write(l.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	}
+}
+
+// left says whether the last tunnel has.
+func (l *loop) left() bool {
+	l.owner.mu.Lock()
+	defer l.owner.mu.Unlock()
+	return l.tunnels == 0
 }
 
 // loopBuffer is how much is read at a time.
@@ -76,11 +85,32 @@ func newLoop() (*loop, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
-	if err := syscall.SetNonblock(fd, true); err != nil { // what makes os.NewFile poll it
-		syscall.Close(fd)
-		return nil, os.NewSyscallError("setnonblock", err)
+	bell, err := newBell(fd)
+	if err != nil {
+		_ = syscall.Close(fd)
+		return nil, err
 	}
-	return &loop{file: os.NewFile(uintptr(fd), "epoll"), fd: fd}, nil
+	return &loop{fd: fd, bell: bell}, nil
+}
+
+// newBell returns an eventfd that the epoll instance watches.
+func newBell(epoll int) (int, error) {
+	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
+	if errno != 0 {
+		return -1, os.NewSyscallError("eventfd2", errno)
+	}
+	event := syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(fd)}
+	if err := syscall.EpollCtl(epoll, syscall.EPOLL_CTL_ADD, int(fd), &event); err != nil {
+		_ = syscall.Close(int(fd))
+		return -1, os.NewSyscallError("epoll_ctl", err)
+	}
+	return int(fd), nil
+}
+
+func (l *loop) close() {
+	l.pipe.close()
+	_ = syscall.Close(l.bell)
+	_ = syscall.Close(l.fd)
 }
 
 const (
@@ -123,26 +153,17 @@ func (l *loop) conn(fd int32) *pollConn {
 
 // run handles events until the last tunnel has left.
 func (l *loop) run() {
-	raw, err := l.file.SyscallConn()
-	if err != nil {
-		return // it has left already
-	}
-	defer func() { l.pipe.close() }()
+	defer l.close()
 	lent := bufpool.GetFor(2 * loopBuffer)
 	defer bufpool.Put(lent)
 	l.buf = lent[:loopBuffer]
 	var events [128]syscall.EpollEvent
 	for {
-		n := 0
-		if err := raw.Read(func(uintptr) bool {
-			n, _ = syscall.EpollWait(l.fd, events[:], 0) // fails only when interrupted
-			return n > 0 || len(l.more) > 0
-		}); err != nil {
-			return // closed
-		}
-		for _, e := range events[:max(n, 0)] {
+		for _, e := range events[:l.wait(events[:])] {
 			if c := l.conn(e.Fd); c != nil {
 				c.pair.handle(l, c, e.Events)
+			} else if e.Fd == int32(l.bell) && l.left() {
+				return
 			}
 		}
 		again := l.more
@@ -151,4 +172,22 @@ func (l *loop) run() {
 			h.pair.goOn(l, h)
 		}
 	}
+}
+
+// wait returns how many events there are, at least one if nothing else is to be done.
+func (l *loop) wait(events []syscall.EpollEvent) int {
+	if n := epollNow(l.fd, events); n > 0 || len(l.more) > 0 {
+		return n
+	}
+	n, _ := syscall.EpollWait(l.fd, events, -1) // fails only when interrupted
+	return max(n, 0)
+}
+
+// epollNow is an epoll_wait that does not wait, so the scheduler need not know of it.
+func epollNow(fd int, events []syscall.EpollEvent) int {
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(fd), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
+	if errno != 0 {
+		return 0
+	}
+	return int(n)
 }

@@ -62,19 +62,16 @@ func dup(fd int) (int, error) {
 }
 
 // Read reads what is there; EAGAIN says that nothing is.
-func (c *pollConn) Read(p []byte) (int, error) {
-	for {
-		n, err := syscall.Read(c.fd, p)
-		switch {
-		case err == syscall.EINTR:
-		case err != nil:
-			return 0, err
-		case n == 0:
-			return 0, io.EOF
-		default:
-			return n, nil
-		}
+func (c *pollConn) Read(p []byte) (int, error) { return orEOF(readNow(c.fd, p)) }
+
+// peek is Read that leaves what is there.
+func (c *pollConn) peek(p []byte) (int, error) { return orEOF(peekNow(c.fd, p)) }
+
+func orEOF(n int, err error) (int, error) {
+	if n == 0 && err == nil {
+		return 0, io.EOF
 	}
+	return n, err
 }
 
 // Write takes all of p: what the socket does not take is pending.
@@ -108,7 +105,7 @@ func (c *pollConn) unable() error {
 // write writes what the socket takes.
 func (c *pollConn) write(p []byte) (n int, err error) {
 	for n < len(p) {
-		m, err := syscall.Write(c.fd, p[n:])
+		m, err := writeNow(c.fd, p[n:])
 		switch {
 		case err == syscall.EINTR:
 		case err == syscall.EAGAIN:

@@ -176,19 +176,14 @@ func (h *pollHalf) move(l *loop) {
 	l.more = append(l.more, h)
 }
 
-// read reads once and passes that on. Where large frames follow one another it reads no
-// more than a head, so that what follows can be spliced.
+// read reads once and passes that on.
 func (h *pollHalf) read(l *loop) error {
-	buf := l.buf
-	if c, ok := h.d.codec.(*passing); ok && c.large && c.boundary.here() && !h.lost {
-		buf = buf[:maxHeadLen]
-	}
-	n, err := h.src.Read(buf)
+	n, err := h.src.Read(l.buf)
 	if err != nil {
 		return err
 	}
-	h.take(buf[:n])
-	if n < len(buf) && !h.hup { // the socket is empty, and its next byte is an event
+	h.take(l.buf[:n])
+	if n < len(l.buf) && !h.hup { // the socket is empty, and its next byte is an event
 		h.ready = false
 	}
 	return nil

@@ -41,7 +41,15 @@ func (h *pollHalf) splice(l *loop) (moved bool, err error) {
 	d.mu.Lock()
 	defer d.unlock()
 	c, ok := d.codec.(*passing)
-	if !ok || c.question != nil || c.left < bulk || d.shut || h.lost || d.t.closing.Load() != nil {
+	if !ok || c.question != nil || d.shut || h.lost || d.t.closing.Load() != nil {
+		return false, nil
+	}
+	if c.large && c.boundary.here() {
+		if err := h.foresee(l, c); err != nil {
+			return true, err
+		}
+	}
+	if c.left < bulk {
 		return false, nil
 	}
 	if l.pipe == nil {
@@ -49,10 +57,8 @@ func (h *pollHalf) splice(l *loop) (moved bool, err error) {
 			return false, nil // no descriptor is left: a copy does it as well
 		}
 	}
-	n, err := syscall.Splice(h.src.fd, nil, l.pipe.w, nil, int(min(c.left, pipeSize)), spliceMove|spliceNonblock)
+	n, err := spliceNow(h.src.fd, l.pipe.w, int(min(c.left, pipeSize)))
 	switch {
-	case err == syscall.EINTR:
-		return true, nil
 	case err == syscall.EINVAL:
 		return false, nil // a kind of socket that can't
 	case err != nil:
@@ -62,8 +68,36 @@ func (h *pollHalf) splice(l *loop) (moved bool, err error) {
 	}
 	d.last.Store(int64(time.Since(d.t.Start)))
 	c.left -= uint64(n)
-	d.delivered.Add(n)
-	return true, h.dst.fromPipe(l, int(n))
+	d.delivered.Add(int64(n))
+	return true, h.dst.fromPipe(l, n)
+}
+
+// foresee looks at the head of a frame that follows a large one. If it is large as well,
+// the head goes with its payload: a segment of its own would cost as much as all of it.
+func (h *pollHalf) foresee(l *loop, c *passing) error {
+	n, err := h.src.peek(l.buf[:maxHeadLen])
+	if err != nil || n < 2 || n < headLen(l.buf[:2]) {
+		return err
+	}
+	if head := parseHead(l.buf[:headLen(l.buf[:2])]); head.length >= bulk && head.length>>62 == 0 {
+		c.begin(head)
+		c.left += uint64(headLen(l.buf[:2]))
+	}
+	return nil
+}
+
+// spliceNow moves what is there, at most n bytes.
+func spliceNow(from, to, n int) (int, error) {
+	for {
+		moved, _, errno := syscall.RawSyscall6(syscall.SYS_SPLICE, uintptr(from), 0, uintptr(to), 0, uintptr(n), spliceMove|spliceNonblock)
+		switch errno {
+		case 0:
+			return int(moved), nil
+		case syscall.EINTR:
+		default:
+			return 0, errno
+		}
+	}
 }
 
 // fromPipe takes n bytes out of the pipe. What the socket does not take is pending.
@@ -72,12 +106,9 @@ func (c *pollConn) fromPipe(l *loop, n int) error {
 	defer c.mu.Unlock()
 	err := c.unable()
 	for n > 0 && err == nil {
-		var m int64
-		m, err = syscall.Splice(l.pipe.r, nil, c.fd, nil, n, spliceMove|spliceNonblock)
-		n -= int(max(m, 0))
-		if err == syscall.EINTR {
-			err = nil
-		}
+		var m int
+		m, err = spliceNow(l.pipe.r, c.fd, n)
+		n -= m
 	}
 	for full := err != nil && err != syscall.EAGAIN; n > 0; {
 		m, readErr := syscall.Read(l.pipe.r, l.buf[:min(n, len(l.buf))])
