@@ -80,7 +80,7 @@ func (f *Forwarder) openTo(w http.ResponseWriter, r *http.Request, addr string) 
 		target.Close()
 		return nil, earlyBytes{}, err
 	}
-	t := newTunnel(client, target, f.limits)
+	t := newTunnel(client, target, &f.limits)
 	t.Protocol, t.Target, t.Client, t.loops = "connect", addr, clientOf(r), f.loops
 	return t, earlyBytes{fromClient: early}, nil
 }

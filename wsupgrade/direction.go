@@ -13,7 +13,6 @@ import (
 // take bytes holds up the one that sends.
 type direction struct {
 	t         *Tunnel
-	src, dst  net.Conn
 	toTarget  bool
 	delivered atomic.Int64
 	last      atomic.Int64  // nanoseconds from the tunnel's start to the last read
@@ -22,6 +21,22 @@ type direction struct {
 	mu    sync.Mutex // held while something is written to dst
 	codec codec      // nil: bytes, not frames
 	shut  bool       // our Close frame was written: nothing of src goes on
+}
+
+// src and dst are the tunnel's connections. The caller holds mu, or is an engine whose
+// tunnel has them for good.
+func (d *direction) src() net.Conn {
+	if d.toTarget {
+		return d.t.client
+	}
+	return d.t.target
+}
+
+func (d *direction) dst() net.Conn {
+	if d.toTarget {
+		return d.t.target
+	}
+	return d.t.client
 }
 
 // codec is what a direction does with a WebSocket's frames.
@@ -106,7 +121,7 @@ func (d *direction) unlock() {
 
 // Write writes to dst and counts. It is for codecs, which run with mu held.
 func (d *direction) Write(p []byte) (int, error) {
-	n, err := d.dst.Write(p)
+	n, err := d.dst().Write(p)
 	d.delivered.Add(int64(n))
 	return n, err
 }
@@ -146,7 +161,7 @@ func (d *direction) fail() { d.t.fix(time.Now().Add(lastWhile)) }
 
 // answered is called when src has answered our Close frame: a server closes first (RFC
 // 6455 section 7.1.1).
-func (d *direction) answered() { d.t.end(d.src) }
+func (d *direction) answered() { d.t.end(d.src()) }
 
 // end passes the end of src on. Only a clean one can be: after an error nothing
 // that dst says can reach anyone.
@@ -156,7 +171,7 @@ func (d *direction) end(err error) {
 		return
 	}
 	d.flush()
-	d.t.end(d.dst)
+	d.t.end(d.dst())
 }
 
 func (d *direction) flush() {

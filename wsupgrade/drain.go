@@ -55,13 +55,13 @@ func (r *Registry) CloseWhere(ctx context.Context, code int, match func(*Tunnel)
 	tellAll(matching, code)
 	for _, t := range matching {
 		select {
-		case <-t.done:
+		case <-t.Done():
 		case <-ctx.Done():
 			for _, t := range matching {
 				t.Abort()
 			}
 			for _, t := range matching {
-				<-t.done
+				<-t.Done()
 			}
 			return ctx.Err()
 		}

@@ -6,16 +6,12 @@ import (
 	"github.com/culvert-go/culvert/internal/bufpool"
 )
 
-// smallBuffer is what a direction reads with while little comes: an idle tunnel
-// holds no more. A read that fills it is followed by one with a lent buffer.
-const smallBuffer = 512
-
 // run moves bytes until both directions have ended, one has failed, or the tunnel was
 // closed. Where the system has a loop for that, it does; else this goroutine and one
 // more do.
 func (t *Tunnel) run(early earlyBytes) {
 	if t.polled(early, nil) {
-		<-t.done
+		<-t.Done()
 		return
 	}
 	t.copy(early)
@@ -55,33 +51,19 @@ func (d *direction) copy(early []byte) {
 	if len(early) > 0 && !d.goOn(d.step(early)) {
 		return
 	}
-	small := make([]byte, smallBuffer)
-	buf := small
-	for {
-		d.t.renew(d.src)
-		n, err := d.src.Read(buf)
-		if n > 0 && !d.goOn(d.step(buf[:n])) {
-			giveBack(buf)
+	src := d.src()
+	for r := newReader(src); ; {
+		d.t.renew(src)
+		p, err := r.read()
+		on := len(p) == 0 || d.goOn(d.step(p))
+		r.release()
+		switch {
+		case !on:
 			return
-		}
-		if err != nil {
-			giveBack(buf)
+		case err != nil:
 			d.end(err)
 			return
 		}
-		switch {
-		case n == smallBuffer && len(buf) == smallBuffer:
-			buf = bufpool.Get()
-		case n < len(buf) && len(buf) > smallBuffer:
-			bufpool.Put(buf)
-			buf = small
-		}
-	}
-}
-
-func giveBack(buf []byte) {
-	if len(buf) > smallBuffer {
-		bufpool.Put(buf)
 	}
 }
 
@@ -103,5 +85,5 @@ func (d *direction) goOn(s step) bool {
 func (d *direction) drain() {
 	buf := bufpool.Get()
 	defer bufpool.Put(buf)
-	_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{d.src}, buf)
+	_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{d.src()}, buf)
 }

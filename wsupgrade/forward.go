@@ -93,14 +93,14 @@ func (f *Forwarder) begin(w http.ResponseWriter, in, out *http.Request, run func
 	// it to pass during the handshake, net/http would report the client gone.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	status, t, early, err := f.open(w, in, out)
-	if t != nil {
+	if e := fault.As(err); e != nil && e.Target == "" && !e.ClientSide() {
+		e.Target = out.URL.Host
+	}
+	if t != nil { // from here on nothing holds out
 		opened = true
 		t.place = place
 		place.open(t)
 		run(t, early)
-	}
-	if e := fault.As(err); e != nil && e.Target == "" && !e.ClientSide() {
-		e.Target = out.URL.Host
 	}
 	return status, err
 }

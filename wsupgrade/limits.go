@@ -23,7 +23,7 @@ type watcher struct {
 
 // watch looks at the tunnel's times until stop is called.
 func (t *Tunnel) watch() (stop func()) {
-	if t.limits == (limits{}) {
+	if *t.limits == (limits{}) {
 		return func() {}
 	}
 	w := &watcher{t: t}

@@ -33,23 +33,20 @@ type outgoing struct {
 	buffer  []byte // lent
 }
 
-// newPollConn copies conn's descriptor.
-func newPollConn(p *pollPair, conn net.Conn) (*pollConn, error) {
+// copy makes c a copy of conn's descriptor.
+func (c *pollConn) copy(p *pollPair, conn net.Conn) error {
 	raw, err := conn.(syscall.Conn).SyscallConn()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c := &pollConn{pair: p}
+	c.pair = p
 	var dupErr error
 	if err := raw.Control(func(fd uintptr) {
 		c.fd, dupErr = dup(int(fd))
 	}); err != nil {
-		return nil, err
+		return err
 	}
-	if dupErr != nil {
-		return nil, os.NewSyscallError("fcntl", dupErr)
-	}
-	return c, nil
+	return os.NewSyscallError("fcntl", dupErr)
 }
 
 // dup copies a descriptor, which another program that is started does not get.

@@ -11,23 +11,43 @@ import (
 type pollPair struct {
 	t     *Tunnel
 	ended func()
+	stop  func() // ends the tunnel's watch
 
 	mu             sync.Mutex // held by the loop, and until the pair is its own
-	client, target *pollConn
+	client, target pollConn
 	up, down       pollHalf
-	stop           func() // ends the tunnel's watch
 	over           bool
 }
 
 // pollHalf is one direction.
 type pollHalf struct {
 	pair     *pollPair
-	d        *direction
-	src, dst *pollConn
+	toTarget bool
 	ready    bool // src may have something to read
 	hup      bool // src has ended: an empty socket is followed by its end
 	lost     bool // dst takes nothing more: what src sends is read and dropped
 	over     bool // nothing more is read
+}
+
+func (h *pollHalf) direction() *direction {
+	if h.toTarget {
+		return &h.pair.t.up
+	}
+	return &h.pair.t.down
+}
+
+func (h *pollHalf) src() *pollConn {
+	if h.toTarget {
+		return &h.pair.client
+	}
+	return &h.pair.target
+}
+
+func (h *pollHalf) dst() *pollConn {
+	if h.toTarget {
+		return &h.pair.target
+	}
+	return &h.pair.client
 }
 
 // polled moves the tunnel to a loop, if both sides are plain sockets, and returns
@@ -49,46 +69,34 @@ func (t *Tunnel) polled(early earlyBytes, ended func()) bool {
 		return false
 	}
 	client, target := t.client, t.target
-	t.exchange(p.client, p.target)
-	p.up = pollHalf{pair: p, d: &t.up, src: p.client, dst: p.target}
-	p.down = pollHalf{pair: p, d: &t.down, src: p.target, dst: p.client}
+	t.exchange(&p.client, &p.target)
+	p.up = pollHalf{pair: p, toTarget: true}
+	p.down = pollHalf{pair: p}
 	p.begin(l, early)
 	_ = client.Close() // the copies live on, and nobody writes to these any more
 	_ = target.Close()
 	return true
 }
 
-func (p *pollPair) copyConns() (err error) {
-	if p.client, err = newPollConn(p, p.t.client); err != nil {
+func (p *pollPair) copyConns() error {
+	if err := p.client.copy(p, p.t.client); err != nil {
 		return err
 	}
-	if p.target, err = newPollConn(p, p.t.target); err != nil {
-		p.client.Close()
+	if err := p.target.copy(p, p.t.target); err != nil {
+		_ = p.client.Close()
+		return err
 	}
-	return err
-}
-
-func plain(c net.Conn) bool {
-	switch c.(type) {
-	case *net.TCPConn, *net.UnixConn:
-		return true
-	}
-	return false
+	return nil
 }
 
 // begin passes on what came before and gives both sides to the loop.
 func (p *pollPair) begin(l *loop, early earlyBytes) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, h := range []*pollHalf{&p.up, &p.down} {
-		h.d.mu.Lock() // somebody may be closing the tunnel already
-		h.d.src, h.d.dst = h.src, h.dst
-		h.d.unlock()
-	}
 	p.stop = p.t.watch()
 	p.up.take(early.fromClient)
 	p.down.take(early.fromTarget)
-	if l.add(p.client) != nil || l.add(p.target) != nil {
+	if l.add(&p.client) != nil || l.add(&p.target) != nil {
 		p.end(l)
 	}
 }
@@ -98,7 +106,7 @@ func (p *pollPair) handle(l *loop, c *pollConn, events uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	in, out := &p.up, &p.down
-	if c == p.target {
+	if c == &p.target {
 		in, out = out, in
 	}
 	if events&writable != 0 && !c.idle() && c.flush() {
@@ -136,8 +144,8 @@ func (p *pollPair) end(l *loop) {
 	}
 	p.over, p.up.over, p.down.over = true, true, true
 	p.stop()
-	l.remove(p.client)
-	l.remove(p.target)
+	l.remove(&p.client)
+	l.remove(&p.target)
 	_ = p.client.Close()
 	_ = p.target.Close()
 	l.leave()
@@ -153,10 +161,10 @@ const turns = 16
 // move reads and passes on until nothing is there, or dst takes no more.
 func (h *pollHalf) move(l *loop) {
 	for range turns {
-		if !h.ready || h.over || !h.dst.idle() {
+		if !h.ready || h.over || !h.dst().idle() {
 			return
 		}
-		h.d.t.renew(h.src)
+		h.pair.t.renew(h.src())
 		moved, err := h.splice(l)
 		if !moved {
 			err = h.read(l)
@@ -178,7 +186,7 @@ func (h *pollHalf) move(l *loop) {
 
 // read reads once and passes that on.
 func (h *pollHalf) read(l *loop) error {
-	n, err := h.src.Read(l.buf)
+	n, err := h.src().Read(l.buf)
 	if err != nil {
 		return err
 	}
@@ -194,10 +202,10 @@ func (h *pollHalf) take(p []byte) {
 	if len(p) == 0 || h.lost {
 		return
 	}
-	switch h.d.step(p) {
+	switch d := h.direction(); d.step(p) {
 	case stepAnswered:
 		h.over = true
-		h.d.answered()
+		d.answered()
 	case stepFailed:
 		h.lose()
 	}
@@ -207,7 +215,7 @@ func (h *pollHalf) take(p []byte) {
 func (h *pollHalf) lose() {
 	if !h.lost {
 		h.lost = true
-		h.d.fail()
+		h.direction().fail()
 	}
 }
 
@@ -215,9 +223,9 @@ func (h *pollHalf) end(err error) {
 	h.over = true
 	switch {
 	case h.lost:
-	case h.src.isAborted() && err == io.EOF:
-		h.d.end(net.ErrClosed)
+	case h.src().isAborted() && err == io.EOF:
+		h.direction().end(net.ErrClosed)
 	default:
-		h.d.end(err)
+		h.direction().end(err)
 	}
 }

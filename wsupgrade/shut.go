@@ -89,8 +89,8 @@ func (d *direction) shutHere() {
 	}
 	c := d.t.closing.Load()
 	// A dst that takes nothing must not hold up who closes many tunnels.
-	_ = d.dst.SetWriteDeadline(time.Now().Add(time.Second))
+	_ = d.dst().SetWriteDeadline(time.Now().Add(time.Second))
 	_, _ = d.Write(appendFrame(nil, finBit|opClose, d.toTarget, closePayload(c.code, c.reason)))
 	// Nothing more is written, and an HTTP/2 stream is reset when its time is over.
-	_ = d.dst.SetWriteDeadline(time.Time{})
+	_ = d.dst().SetWriteDeadline(time.Time{})
 }

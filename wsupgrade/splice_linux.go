@@ -37,7 +37,7 @@ func (p *pipe) close() {
 // splice moves some of the payload that is under way. It returns false if there is none
 // that nobody has to see.
 func (h *pollHalf) splice(l *loop) (moved bool, err error) {
-	d := h.d
+	d := h.direction()
 	d.mu.Lock()
 	defer d.unlock()
 	c, ok := d.codec.(*passing)
@@ -57,7 +57,7 @@ func (h *pollHalf) splice(l *loop) (moved bool, err error) {
 			return false, nil // no descriptor is left: a copy does it as well
 		}
 	}
-	n, err := spliceNow(h.src.fd, l.pipe.w, int(min(c.left, pipeSize)))
+	n, err := spliceNow(h.src().fd, l.pipe.w, int(min(c.left, pipeSize)))
 	switch {
 	case err == syscall.EINVAL:
 		return false, nil // a kind of socket that can't
@@ -69,13 +69,13 @@ func (h *pollHalf) splice(l *loop) (moved bool, err error) {
 	d.last.Store(int64(time.Since(d.t.Start)))
 	c.left -= uint64(n)
 	d.delivered.Add(int64(n))
-	return true, h.dst.fromPipe(l, n)
+	return true, h.dst().fromPipe(l, n)
 }
 
 // foresee looks at the head of a frame that follows a large one. If it is large as well,
 // the head goes with its payload: a segment of its own would cost as much as all of it.
 func (h *pollHalf) foresee(l *loop, c *passing) error {
-	n, err := h.src.peek(l.buf[:maxHeadLen])
+	n, err := h.src().peek(l.buf[:maxHeadLen])
 	if err != nil || n < 2 || n < headLen(l.buf[:2]) {
 		return err
 	}

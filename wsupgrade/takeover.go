@@ -22,7 +22,7 @@ func (f *Forwarder) takeOver(w http.ResponseWriter, in *http.Request, target *up
 	if err != nil {
 		return nil, earlyBytes{}, err
 	}
-	t := newTunnel(conn, target.Conn, f.limits)
+	t := newTunnel(conn, target.Conn, &f.limits)
 	t.Protocol = protocol
 	t.Subprotocol = resp.Header.Get("Sec-WebSocket-Protocol")
 	t.Client = clientOf(in)

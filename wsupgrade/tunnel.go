@@ -37,30 +37,36 @@ type Tunnel struct {
 
 	client, target net.Conn
 	up, down       direction // to the target, to the client
-	limits         limits
+	limits         *limits
 	place          *place
 	loops          *loops                  // nil: the portable engine moves the bytes
 	closing        atomic.Pointer[closing] // nil: nobody has asked for the end
-	done           chan struct{}
 
 	mu       sync.Mutex
-	fixed    bool // the deadlines are final
+	done     chan struct{} // nil: nobody has asked for it
+	over     bool          // both connections are closed
+	fixed    bool          // the deadlines are final
 	deadline time.Time
 	halved   atomic.Bool // one direction has ended; set with mu held
 }
 
 // newTunnel joins two connections.
-func newTunnel(client, target net.Conn, l limits) *Tunnel {
-	t := &Tunnel{Start: time.Now(), client: client, target: target, limits: l, done: make(chan struct{})}
-	t.up = direction{t: t, src: client, dst: target, toTarget: true}
-	t.down = direction{t: t, src: target, dst: client}
+func newTunnel(client, target net.Conn, l *limits) *Tunnel {
+	t := &Tunnel{Start: time.Now(), client: client, target: target, limits: l}
+	t.up.t, t.up.toTarget = t, true
+	t.down.t = t
 	return t
 }
 
 // finish tells that the tunnel has ended. Both connections are closed.
 func (t *Tunnel) finish() {
 	t.place.leave()
-	close(t.done)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+	if t.done != nil {
+		close(t.done)
+	}
 }
 
 // Bytes returns how many bytes were delivered to the target and to the client.
@@ -74,7 +80,17 @@ func (t *Tunnel) LastActive() time.Time {
 }
 
 // Done is closed when the tunnel has ended and both its connections are closed.
-func (t *Tunnel) Done() <-chan struct{} { return t.done }
+func (t *Tunnel) Done() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done == nil {
+		t.done = make(chan struct{})
+		if t.over {
+			close(t.done)
+		}
+	}
+	return t.done
+}
 
 // Abort closes both connections at once. A WebSocket's ends see the code 1006 then;
 // Close is kinder.
@@ -122,13 +138,17 @@ func (t *Tunnel) fix(deadline time.Time) {
 }
 
 // exchange puts other connections to the same ends in the place of those that the tunnel
-// has had. Somebody may have closed it already.
+// has had. Somebody may be closing it already.
 func (t *Tunnel) exchange(client, target net.Conn) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.up.mu.Lock()
+	t.down.mu.Lock()
 	t.client, t.target = client, target
 	if t.fixed {
 		_ = client.SetDeadline(t.deadline)
 		_ = target.SetDeadline(t.deadline)
 	}
+	t.mu.Unlock()
+	t.up.unlock()
+	t.down.unlock()
 }

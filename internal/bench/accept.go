@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"net"
-	"os"
 )
 
 // acceptAll is the other end of startSelf for servers that are no http.Handler: it
@@ -16,7 +14,7 @@ func acceptAll(serve func(net.Conn)) error {
 	}
 	fmt.Println(l.Addr())
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
+		obey(nil)
 		l.Close()
 	}()
 	for {

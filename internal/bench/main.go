@@ -39,19 +39,20 @@ func main() {
 	flag.DurationVar(&p.duration, "d", 2*time.Second, "how long a peer runs in each round")
 	flag.IntVar(&p.rounds, "n", 5, "rounds")
 	flag.IntVar(&p.connections, "c", 64, "connections")
+	only := flag.String("peers", "", "run only the peers whose names contain one of these, separated by semicolons")
 	tunnels := flag.Bool("tunnels", false, "compare WebSockets in place of requests")
-	idle := flag.Int("idle", 2000, "idle tunnels")
+	idle := flag.Int("idle", 3000, "idle tunnels")
 	flag.Parse()
 	if *tunnels {
 		plan := tunnelPlan{duration: p.duration, rounds: p.rounds, connections: 200, idle: *idle, rate: 10000}
-		if err := runTunnels(os.Stdout, plan, tunnelPeers()); err != nil {
+		if err := runTunnels(os.Stdout, plan, named(tunnelPeers(), *only)); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)
 		}
 		return
 	}
 	for _, w := range works() {
-		if err := run(os.Stdout, p, w, peers()); err != nil {
+		if err := run(os.Stdout, p, w, named(peers(), *only)); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)
 		}

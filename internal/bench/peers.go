@@ -7,6 +7,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,6 +50,13 @@ func peers() []peer {
 		{name: "haproxy", start: startHAProxy, missing: notInstalled("haproxy")},
 		{name: "nginx", start: startNginx, missing: notInstalled("nginx")},
 	}
+}
+
+// named are those whose names contain one of the parts, all if there is none.
+func named(all []peer, parts string) []peer {
+	return slices.DeleteFunc(all, func(p peer) bool {
+		return !slices.ContainsFunc(strings.Split(parts, ";"), func(part string) bool { return strings.Contains(p.name, part) })
+	})
 }
 
 // present are those who can run here; who can't is named.

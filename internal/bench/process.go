@@ -16,11 +16,13 @@ import (
 
 // process is a running peer.
 type process struct {
-	address string
-	cmd     *exec.Cmd
-	end     func()        // asks it to end
-	dir     string        // is removed afterwards, "" for none
-	report  *bufio.Reader // what it says at its end, nil for nothing
+	address  string
+	secure   bool // it speaks TLS
+	cmd      *exec.Cmd
+	end      func()         // asks it to end
+	dir      string         // is removed afterwards, "" for none
+	commands io.WriteCloser // its standard input, nil if it takes none
+	report   *bufio.Reader  // what it says, nil for nothing
 }
 
 // usage is what a process has used in its life.
@@ -74,8 +76,8 @@ func startSelf(name, target string) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &process{cmd: cmd, end: func() { stdin.Close() }}
-	p.report = bufio.NewReader(stdout)
+	p := &process{cmd: cmd, end: func() { stdin.Close() }, commands: stdin, report: bufio.NewReader(stdout)}
+	p.secure = strings.HasSuffix(name, secureSuffix)
 	line, err := p.report.ReadString('\n')
 	if err != nil {
 		p.stop()
@@ -110,7 +112,8 @@ func serve(name, target string) error {
 	case echoName:
 		return acceptAll(echo)
 	}
-	newHandler, ok := handlers[name]
+	plain, secure := strings.CutSuffix(name, secureSuffix)
+	newHandler, ok := handlers[plain]
 	if !ok {
 		return fmt.Errorf("no handler %q", name)
 	}
@@ -118,6 +121,11 @@ func serve(name, target string) error {
 	if err != nil {
 		return err
 	}
+	return serveHTTP(handler, secure, nil)
+}
+
+// serveHTTP prints its address and serves until standard input ends.
+func serveHTTP(handler http.Handler, secure bool, commands map[string]func() string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -125,10 +133,16 @@ func serve(name, target string) error {
 	fmt.Println(l.Addr())
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
+		obey(commands)
 		server.Close()
 	}()
-	if err := server.Serve(l); err != http.ErrServerClosed {
+	if secure {
+		server.TLSConfig = selfSigned()
+		err = server.ServeTLS(l, "", "")
+	} else {
+		err = server.Serve(l)
+	}
+	if err != http.ErrServerClosed {
 		return err
 	}
 	return nil

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -24,6 +25,7 @@ type tunnelPlan struct {
 // tunnelMeasurement is one peer in one round.
 type tunnelMeasurement struct {
 	rss       float64 // KiB for each idle tunnel that has echoed 64 KiB once
+	rest      float64 // the same when garbage was given back
 	files     float64 // descriptors for each
 	handshake float64 // microseconds of processor time
 	small     float64 // the same for an echo of 128 bytes
@@ -63,18 +65,18 @@ func measureTunnels(p peer, origin string, plan tunnelPlan) (m tunnelMeasurement
 		return m, err
 	}
 	defer process.stop()
-	if m.rss, m.files, err = idleTunnels(process, plan.idle); err != nil {
+	if err = m.idle(process, plan.idle); err != nil {
 		return m, err
 	}
-	if m.handshake, err = processorTime(process, func() (int64, error) { return handshakes(process.address, plan) }); err != nil {
+	if m.handshake, err = processorTime(process, func() (int64, error) { return handshakes(process, plan) }); err != nil {
 		return m, err
 	}
 	for size, result := range map[int]*float64{128: &m.small, 64 << 10: &m.large} {
-		if *result, err = processorTime(process, func() (int64, error) { return echoes(process.address, plan, size) }); err != nil {
+		if *result, err = processorTime(process, func() (int64, error) { return echoes(process, plan, size) }); err != nil {
 			return m, err
 		}
 	}
-	times, err := pacedEchoes(process.address, plan)
+	times, err := pacedEchoes(process, plan)
 	m.p99 = microseconds(times, 0.99)
 	return m, err
 }
@@ -93,25 +95,43 @@ func processorTime(p *process, work func() (int64, error)) (float64, error) {
 	return float64((after.cpu - before.cpu).Microseconds()) / float64(max(1, n)), err
 }
 
-// idleTunnels opens n tunnels, lets each echo 64 KiB once, and returns what one costs
-// the peer.
-func idleTunnels(p *process, n int) (rss, files float64, err error) {
-	before, err := p.usedSoFar()
+// idle opens n tunnels, lets each echo 64 KiB once, and notes what one costs the peer. What
+// the peer needs for the first ones, its code among it, does not count: they have come and
+// gone before.
+func (m *tunnelMeasurement) idle(p *process, n int) error {
+	close, err := openEchoed(p, min(n, 200))
+	close()
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
+	before, err := p.usedAtRest()
+	if err != nil {
+		return err
+	}
+	close, err = openEchoed(p, n)
+	defer close()
+	if err != nil {
+		return err
+	}
+	time.Sleep(time.Second) // garbage collectors and pools come to rest
+	busy, err := p.usedSoFar()
+	if err != nil {
+		return err
+	}
+	after, err := p.usedAtRest()
+	each := func(now, then int64) float64 { return float64(now-then) / 1024 / float64(n) }
+	m.rss, m.rest = each(busy.rss, before.rss), each(after.rss, before.rss)
+	m.files = float64(after.files-before.files) / float64(n)
+	return err
+}
+
+// openEchoed opens n tunnels and lets each echo 64 KiB once.
+func openEchoed(p *process, n int) (closeAll func(), err error) {
 	open := make([]*tunnelClient, n)
-	defer func() {
-		for _, c := range open {
-			if c != nil {
-				c.conn.Close()
-			}
-		}
-	}()
 	message := make([]byte, 64<<10)
-	if err := each(16, func(worker int) error {
+	err = each(16, func(worker int) error {
 		for i := worker; i < n; i += 16 {
-			c, err := dialTunnel(p.address)
+			c, err := dialTunnel(p)
 			if err != nil {
 				return err
 			}
@@ -119,23 +139,26 @@ func idleTunnels(p *process, n int) (rss, files float64, err error) {
 			if err := c.echo(message); err != nil {
 				return err
 			}
+			c.back = nil // this process has to hold n of them, too
 		}
 		return nil
-	}); err != nil {
-		return 0, 0, err
-	}
-	time.Sleep(time.Second) // garbage collectors and pools come to rest
-	after, err := p.usedSoFar()
-	return float64(after.rss-before.rss) / 1024 / float64(n), float64(after.files-before.files) / float64(n), err
+	})
+	return func() {
+		for _, c := range open {
+			if c != nil {
+				c.reset()
+			}
+		}
+	}, err
 }
 
 // handshakes opens and closes tunnels, 16 at a time, and returns how many.
-func handshakes(address string, plan tunnelPlan) (int64, error) {
+func handshakes(p *process, plan tunnelPlan) (int64, error) {
 	var n atomic.Int64
 	end := time.Now().Add(plan.duration)
 	err := each(16, func(int) error {
 		for time.Now().Before(end) {
-			c, err := dialTunnel(address)
+			c, err := dialTunnel(p)
 			if err != nil {
 				return err
 			}
@@ -149,12 +172,12 @@ func handshakes(address string, plan tunnelPlan) (int64, error) {
 
 // echoes sends messages over the connections, each as soon as the one before is back,
 // and returns how many.
-func echoes(address string, plan tunnelPlan, size int) (int64, error) {
+func echoes(p *process, plan tunnelPlan, size int) (int64, error) {
 	var n atomic.Int64
 	var ready sync.WaitGroup
 	ready.Add(plan.connections)
 	err := each(plan.connections, func(int) error {
-		c, err := dialTunnel(address)
+		c, err := dialTunnel(p)
 		ready.Done()
 		if err != nil {
 			return err
@@ -175,12 +198,12 @@ func echoes(address string, plan tunnelPlan, size int) (int64, error) {
 
 // pacedEchoes sends messages of 128 bytes at the plan's rate and returns the times
 // until they were back, counted from when they were due, in order.
-func pacedEchoes(address string, plan tunnelPlan) ([]time.Duration, error) {
+func pacedEchoes(p *process, plan tunnelPlan) ([]time.Duration, error) {
 	times := make([][]time.Duration, plan.connections)
 	interval := time.Duration(plan.connections) * time.Second / time.Duration(plan.rate)
 	start := time.Now().Add(100 * time.Millisecond)
 	err := each(plan.connections, func(i int) error {
-		c, err := dialTunnel(address)
+		c, err := dialTunnel(p)
 		if err != nil {
 			return err
 		}
@@ -202,17 +225,22 @@ func pacedEchoes(address string, plan tunnelPlan) ([]time.Duration, error) {
 
 // tunnelClient is a WebSocket that speaks in bytes.
 type tunnelClient struct {
-	conn net.Conn
-	back []byte
+	conn  net.Conn
+	plain net.Conn // below TLS
+	back  []byte
 }
 
 const tunnelHandshake = "GET / HTTP/1.1\r\nHost: bench.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
 	"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
-func dialTunnel(address string) (*tunnelClient, error) {
-	conn, err := net.Dial("tcp", address)
+func dialTunnel(p *process) (*tunnelClient, error) {
+	plain, err := net.Dial("tcp", p.address)
 	if err != nil {
 		return nil, err
+	}
+	conn := plain
+	if p.secure {
+		conn = tls.Client(plain, anyServer())
 	}
 	if _, err := io.WriteString(conn, tunnelHandshake); err != nil {
 		return nil, err
@@ -227,7 +255,7 @@ func dialTunnel(address string) (*tunnelClient, error) {
 			return nil, fmt.Errorf("answer %q", line)
 		}
 		if len(line) <= 2 {
-			return &tunnelClient{conn: conn}, nil
+			return &tunnelClient{conn: conn, plain: plain}, nil
 		}
 	}
 }
@@ -259,6 +287,6 @@ func binaryHead(n int) []byte {
 
 // reset closes the connection so that its port is free at once.
 func (c *tunnelClient) reset() {
-	_ = c.conn.(*net.TCPConn).SetLinger(0)
-	c.conn.Close()
+	_ = c.plain.(*net.TCPConn).SetLinger(0)
+	c.plain.Close()
 }

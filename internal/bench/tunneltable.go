@@ -29,6 +29,7 @@ func printTunnels(w io.Writer, results []tunnelResult) error {
 		of           func(tunnelMeasurement) float64
 	}{
 		{"KiB/idle", "%.1f", func(m tunnelMeasurement) float64 { return m.rss }},
+		{"at rest", "%.1f", func(m tunnelMeasurement) float64 { return m.rest }},
 		{"fds/idle", "%.1f", func(m tunnelMeasurement) float64 { return m.files }},
 		{"µs/handshake", "%.1f", func(m tunnelMeasurement) float64 { return m.handshake }},
 		{"µs/128 B", "%.1f", func(m tunnelMeasurement) float64 { return m.small }},
@@ -54,7 +55,7 @@ func printTunnels(w io.Writer, results []tunnelResult) error {
 				fmt.Fprint(t, "-\t")
 				continue
 			}
-			for i, c := range columns[2:] {
+			for i, c := range columns[3:] {
 				fmt.Fprintf(t, "%s%.2f", []string{"", ", "}[min(i, 1)], medianOf(len(r.rounds), func(i int) float64 { return c.of(r.rounds[i]) / c.of(base[i]) }))
 			}
 			fmt.Fprint(t, "\t")

@@ -1,0 +1,65 @@
+package wsupgrade
+
+import (
+	"net"
+	"syscall"
+
+	"github.com/culvert-go/culvert/internal/bufpool"
+)
+
+// reader reads one side of a tunnel for the portable engine. While it waits it holds
+// little or nothing: most tunnels are idle.
+type reader interface {
+	// read returns what came next, which is lent until release.
+	read() ([]byte, error)
+	release()
+}
+
+func newReader(src net.Conn) reader {
+	if plain(src) {
+		if r := newSocketReader(src.(syscall.Conn)); r != nil {
+			return r
+		}
+	}
+	return &smallReader{src: src}
+}
+
+// plain says whether c is a socket and nothing more: what wraps one may count or change
+// what is read.
+func plain(c net.Conn) bool {
+	switch c.(type) {
+	case *net.TCPConn, *net.UnixConn:
+		return true
+	}
+	return false
+}
+
+// smallBuffer is what is read with while little comes. A read that fills it is followed
+// by one with a lent buffer.
+const smallBuffer = 512
+
+// smallReader is for what can't be asked without a buffer: TLS, a stream of HTTP/2.
+type smallReader struct {
+	src   net.Conn
+	full  bool   // the last read filled its buffer
+	lent  []byte // nil but between read and release
+	small [smallBuffer]byte
+}
+
+func (r *smallReader) read() ([]byte, error) {
+	buf := r.small[:]
+	if r.full {
+		r.lent = bufpool.Get()
+		buf = r.lent
+	}
+	n, err := r.src.Read(buf)
+	r.full = n == len(buf)
+	return buf[:n], err
+}
+
+func (r *smallReader) release() {
+	if r.lent != nil {
+		bufpool.Put(r.lent)
+		r.lent = nil
+	}
+}
