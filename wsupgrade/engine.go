@@ -18,14 +18,14 @@ func (t *Tunnel) run(early earlyBytes) {
 }
 
 // start is run that does not wait. ended is called when the tunnel has ended.
-func (t *Tunnel) start(early earlyBytes, ended func()) {
+func (t *Tunnel) start(early earlyBytes, ended func(*Tunnel)) {
 	if t.polled(early, ended) {
 		return
 	}
 	go func() {
 		t.copy(early)
 		if ended != nil {
-			ended()
+			ended(t)
 		}
 	}()
 }

@@ -6,4 +6,4 @@ package wsupgrade
 type loops struct{}
 
 // polled says that only the portable engine is there.
-func (t *Tunnel) polled(earlyBytes, func()) bool { return false }
+func (t *Tunnel) polled(earlyBytes, func(*Tunnel)) bool { return false }

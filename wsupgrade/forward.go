@@ -59,18 +59,15 @@ func (f *Forwarder) Forward(w http.ResponseWriter, in, out *http.Request) (statu
 // not called.
 func (f *Forwarder) Start(w http.ResponseWriter, in, out *http.Request, ended func(*Tunnel)) (status int, err error) {
 	return f.begin(w, in, out, func(t *Tunnel, early earlyBytes) {
-		tell := func() {
-			if ended != nil {
-				ended(t)
-			}
-		}
 		if _, stream := t.client.(*streamConn); !stream {
-			t.start(early, tell)
+			t.start(early, ended)
 			return
 		}
 		defer context.AfterFunc(in.Context(), t.Abort)()
 		t.run(early)
-		tell()
+		if ended != nil {
+			ended(t)
+		}
 	})
 }
 

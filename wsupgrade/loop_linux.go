@@ -10,8 +10,8 @@ import (
 	"github.com/culvert-go/culvert/internal/bufpool"
 )
 
-// loops are a Forwarder's. A loop starts with its first tunnel and ends with its last
-// one.
+// loops are a Forwarder's. A loop starts with its first tunnel and ends when it has had
+// none for a while.
 type loops struct {
 	mu   sync.Mutex
 	all  []*loop // nil where none runs
@@ -29,7 +29,7 @@ type loop struct {
 	at      int         // in owner.all
 	tunnels int         // guarded by owner.mu
 	fd      int         // of the epoll instance
-	bell    int         // an eventfd: to be written to when the last tunnel has left
+	bell    int         // an eventfd: to be written to when a tunnel leaves of itself
 	buf     []byte      // what everything is read with; the loop's alone
 	pipe    *pipe       // for what is spliced; the loop's alone, nil until it is needed
 	more    []*pollHalf // have more to read than their turns allowed; the loop's alone
@@ -60,22 +60,40 @@ func (s *loops) join() (*loop, error) {
 	return s.all[i], nil
 }
 
-// leave ends the loop with its last tunnel.
+// leave takes a tunnel off the loop.
 func (l *loop) leave() {
 	l.owner.mu.Lock()
 	defer l.owner.mu.Unlock()
-	if l.tunnels--; l.tunnels == 0 {
-		l.owner.all[l.at] = nil
-		_, _ = syscall.Write(l.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
-	}
+	l.tunnels--
 }
 
-// left says whether the last tunnel has.
-func (l *loop) left() bool {
+// leaveUnserved is leave for a tunnel of which the loop has not heard. It may be waiting
+// for the events of none.
+func (l *loop) leaveUnserved() {
+	l.leave()
+	_, _ = syscall.Write(l.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+}
+
+// empty says whether no tunnel is left.
+func (l *loop) empty() bool {
 	l.owner.mu.Lock()
 	defer l.owner.mu.Unlock()
 	return l.tunnels == 0
 }
+
+// end gives the loop up if it is still empty.
+func (l *loop) end() bool {
+	l.owner.mu.Lock()
+	defer l.owner.mu.Unlock()
+	if l.tunnels > 0 {
+		return false
+	}
+	l.owner.all[l.at] = nil
+	return true
+}
+
+// spare is how long a loop waits for another first tunnel, in milliseconds.
+const spare = 100
 
 // loopBuffer is how much is read at a time.
 const loopBuffer = 64 << 10
@@ -99,7 +117,7 @@ func newBell(epoll int) (int, error) {
 	if errno != 0 {
 		return -1, os.NewSyscallError("eventfd2", errno)
 	}
-	event := syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(fd)}
+	event := syscall.EpollEvent{Events: (syscall.EPOLLIN | epollET) & 0xffffffff, Fd: int32(fd)}
 	if err := syscall.EpollCtl(epoll, syscall.EPOLL_CTL_ADD, int(fd), &event); err != nil {
 		_ = syscall.Close(int(fd))
 		return -1, os.NewSyscallError("epoll_ctl", err)
@@ -151,7 +169,7 @@ func (l *loop) conn(fd int32) *pollConn {
 	return l.slots[fd]
 }
 
-// run handles events until the last tunnel has left.
+// run handles events until the loop has had no tunnel for a while.
 func (l *loop) run() {
 	defer l.close()
 	lent := bufpool.GetFor(2 * loopBuffer)
@@ -159,11 +177,13 @@ func (l *loop) run() {
 	l.buf = lent[:loopBuffer]
 	var events [128]syscall.EpollEvent
 	for {
-		for _, e := range events[:l.wait(events[:])] {
+		n, late := l.wait(events[:])
+		if late && l.end() {
+			return
+		}
+		for _, e := range events[:n] {
 			if c := l.conn(e.Fd); c != nil {
 				c.pair.handle(l, c, e.Events)
-			} else if e.Fd == int32(l.bell) && l.left() {
-				return
 			}
 		}
 		again := l.more
@@ -174,13 +194,18 @@ func (l *loop) run() {
 	}
 }
 
-// wait returns how many events there are, at least one if nothing else is to be done.
-func (l *loop) wait(events []syscall.EpollEvent) int {
+// wait returns how many events there are. late says that the loop has been empty for the
+// time that it is spared.
+func (l *loop) wait(events []syscall.EpollEvent) (n int, late bool) {
 	if n := epollNow(l.fd, events); n > 0 || len(l.more) > 0 {
-		return n
+		return n, false
 	}
-	n, _ := syscall.EpollWait(l.fd, events, -1) // fails only when interrupted
-	return max(n, 0)
+	timeout := -1
+	if l.empty() {
+		timeout = spare
+	}
+	n, err := syscall.EpollWait(l.fd, events, timeout) // fails only when interrupted
+	return max(n, 0), n == 0 && err == nil && timeout > 0
 }
 
 // epollNow is an epoll_wait that does not wait, so the scheduler need not know of it.

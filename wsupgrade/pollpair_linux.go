@@ -2,7 +2,6 @@ package wsupgrade
 
 import (
 	"io"
-	"net"
 	"sync"
 	"syscall"
 )
@@ -10,13 +9,13 @@ import (
 // pollPair is a tunnel on a loop.
 type pollPair struct {
 	t     *Tunnel
-	ended func()
+	ended func(*Tunnel)
 	stop  func() // ends the tunnel's watch
 
 	mu             sync.Mutex // held by the loop, and until the pair is its own
 	client, target pollConn
 	up, down       pollHalf
-	over           bool
+	over, broken   bool // broken: neither side's bytes can reach the other
 }
 
 // pollHalf is one direction.
@@ -55,7 +54,7 @@ func (h *pollHalf) dst() *pollConn {
 //
 // Tunnels with an Observer stay with the portable engine: its functions may take as
 // long as they like, and a loop has other tunnels to serve.
-func (t *Tunnel) polled(early earlyBytes, ended func()) bool {
+func (t *Tunnel) polled(early earlyBytes, ended func(*Tunnel)) bool {
 	if t.loops == nil || !plain(t.client) || !plain(t.target) {
 		return false
 	}
@@ -65,7 +64,7 @@ func (t *Tunnel) polled(early earlyBytes, ended func()) bool {
 	}
 	p := &pollPair{t: t, ended: ended}
 	if err := p.copyConns(); err != nil {
-		l.leave()
+		l.leaveUnserved()
 		return false
 	}
 	client, target := t.client, t.target
@@ -97,7 +96,7 @@ func (p *pollPair) begin(l *loop, early earlyBytes) {
 	p.up.take(early.fromClient)
 	p.down.take(early.fromTarget)
 	if l.add(&p.client) != nil || l.add(&p.target) != nil {
-		p.end(l)
+		p.end(l, l.leaveUnserved)
 	}
 }
 
@@ -131,14 +130,15 @@ func (p *pollPair) goOn(l *loop, h *pollHalf) {
 	p.endIfOver(l)
 }
 
-// endIfOver ends the tunnel when both directions have, and nothing is pending.
+// endIfOver ends the tunnel when both directions have, and nothing is pending, or when it
+// is broken.
 func (p *pollPair) endIfOver(l *loop) {
-	if p.up.over && p.down.over && p.client.idle() && p.target.idle() {
-		p.end(l)
+	if p.broken || p.up.over && p.down.over && p.client.idle() && p.target.idle() {
+		p.end(l, l.leave)
 	}
 }
 
-func (p *pollPair) end(l *loop) {
+func (p *pollPair) end(l *loop, leave func()) {
 	if p.over {
 		return
 	}
@@ -148,10 +148,10 @@ func (p *pollPair) end(l *loop) {
 	l.remove(&p.target)
 	_ = p.client.Close()
 	_ = p.target.Close()
-	l.leave()
+	leave()
 	p.t.finish()
 	if p.ended != nil {
-		go p.ended() // it is somebody else's, and may take its time
+		go p.ended(p.t) // it is somebody else's, and may take its time
 	}
 }
 
@@ -223,8 +223,8 @@ func (h *pollHalf) end(err error) {
 	h.over = true
 	switch {
 	case h.lost:
-	case h.src().isAborted() && err == io.EOF:
-		h.direction().end(net.ErrClosed)
+	case err != io.EOF, h.src().isAborted():
+		h.pair.broken = true
 	default:
 		h.direction().end(err)
 	}
