@@ -79,3 +79,14 @@ func TestEveryTunnelPeerRuns(t *testing.T) {
 		}
 	}
 }
+
+// TestHoldTunnels holds a few, of which each is told of the drain.
+func TestHoldTunnels(t *testing.T) {
+	var out strings.Builder
+	if err := holdTunnels(&out, 40); err != nil {
+		t.Fatalf("%v after\n%s", err, out.String())
+	}
+	if !strings.Contains(out.String(), "drain: 40 in ") {
+		t.Errorf("the drain is not told of:\n%s", out.String())
+	}
+}

@@ -13,6 +13,9 @@
 // (memory, descriptors), the processor time of a handshake and of echoes over 200
 // connections, and p99 at 10,000 messages a second.
 //
+// With -hold 20000 it is as many idle WebSockets, in as many gateways as the limit of
+// descriptors asks for: each echoes once, then all are drained.
+//
 // From its folder: GOWORK=off go run . -d 2s
 package main
 
@@ -42,7 +45,15 @@ func main() {
 	only := flag.String("peers", "", "run only the peers whose names contain one of these, separated by semicolons")
 	tunnels := flag.Bool("tunnels", false, "compare WebSockets in place of requests")
 	idle := flag.Int("idle", 3000, "idle tunnels")
+	hold := flag.Int("hold", 0, "hold so many idle WebSockets in place of requests, let each echo once, drain")
 	flag.Parse()
+	if *hold > 0 {
+		if err := holdTunnels(os.Stdout, *hold); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if *tunnels {
 		plan := tunnelPlan{duration: p.duration, rounds: p.rounds, connections: 200, idle: *idle, rate: 10000}
 		if err := runTunnels(os.Stdout, plan, named(tunnelPeers(), *only)); err != nil {

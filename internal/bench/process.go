@@ -111,6 +111,12 @@ func serve(name, target string) error {
 		return acceptAll(relay(target))
 	case echoName:
 		return acceptAll(echo)
+	case heldName:
+		return serveHeld(target)
+	}
+	if n, err := strconv.Atoi(strings.TrimPrefix(name, clientsName)); err == nil {
+		serveClients(n, target)
+		return nil
 	}
 	plain, secure := strings.CutSuffix(name, secureSuffix)
 	newHandler, ok := handlers[plain]

@@ -42,11 +42,7 @@ func tunnels(portable, blocking bool) func(target string) (http.Handler, error) 
 			return f.Handler(&url.URL{Scheme: "http", Host: target}), nil
 		}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			out := r.WithContext(r.Context())
-			out.URL = &url.URL{Scheme: "http", Host: target, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
-			if _, err := f.Start(w, r, out, nil); err != nil {
-				http.Error(w, err.Error(), http.StatusBadGateway)
-			}
+			start(f, target, w, r)
 		}), nil
 	}
 }
