@@ -2,11 +2,13 @@ package wsupgrade
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"io"
 	"net"
 	"net/url"
+	"sync"
 )
 
 // upstreamConn is a connection to the target, with whatever was read from it
@@ -35,8 +37,13 @@ func (f *Forwarder) connect(ctx context.Context, u *url.URL) (*upstreamConn, err
 		conn = client
 	}
 	limit := &io.LimitedReader{R: conn, N: int64(f.maxHead)}
-	return &upstreamConn{Conn: conn, limit: limit, reader: bufio.NewReader(limit)}, nil
+	reader := readers.Get().(*bufio.Reader)
+	reader.Reset(limit)
+	return &upstreamConn{Conn: conn, limit: limit, reader: reader}, nil
 }
+
+// readers are lent for handshakes.
+var readers = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
 
 func isSecure(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "wss" }
 
@@ -66,8 +73,12 @@ func (f *Forwarder) clientTLS(host string) *tls.Config {
 	return config
 }
 
-// early returns what the target sent behind its head.
+// early returns what the target sent behind its head. c is not read from afterwards.
 func (c *upstreamConn) early() []byte {
-	early, _ := c.reader.Peek(c.reader.Buffered())
+	peeked, _ := c.reader.Peek(c.reader.Buffered())
+	early := bytes.Clone(peeked)
+	c.reader.Reset(nil)
+	readers.Put(c.reader)
+	c.reader = nil
 	return early
 }

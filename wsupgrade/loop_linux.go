@@ -133,7 +133,7 @@ func (l *loop) close() {
 
 const (
 	epollET  = 1 << 31
-	watched  = syscall.EPOLLIN | syscall.EPOLLOUT | syscall.EPOLLRDHUP | epollET
+	watched  = (syscall.EPOLLIN | syscall.EPOLLRDHUP | epollET) & 0xffffffff
 	readable = syscall.EPOLLIN | syscall.EPOLLRDHUP | syscall.EPOLLHUP | syscall.EPOLLERR
 	hungUp   = syscall.EPOLLRDHUP | syscall.EPOLLHUP | syscall.EPOLLERR
 	writable = syscall.EPOLLOUT | syscall.EPOLLHUP | syscall.EPOLLERR
@@ -147,8 +147,7 @@ func (l *loop) add(c *pollConn) error {
 	}
 	l.slots[c.fd] = c
 	l.mu.Unlock()
-	event := syscall.EpollEvent{Events: watched & 0xffffffff, Fd: int32(c.fd)}
-	return os.NewSyscallError("epoll_ctl", syscall.EpollCtl(l.fd, syscall.EPOLL_CTL_ADD, c.fd, &event))
+	return c.watch(l.fd)
 }
 
 // remove forgets c, before its descriptor is closed and may be another's.

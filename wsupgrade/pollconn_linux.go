@@ -21,6 +21,8 @@ type pollConn struct {
 	mu      sync.Mutex
 	closed  bool
 	aborted bool
+	asking  bool        // the loop hears when the socket takes bytes again
+	epoll   int         // what watches the socket; 0: nothing yet
 	fin     bool        // the sending half is to be closed, once nothing is pending
 	out     *outgoing   // nil: nothing is pending
 	failed  error       // of a write that was pending
@@ -56,6 +58,32 @@ func dup(fd int) (int, error) {
 		return -1, errno
 	}
 	return int(copied), nil
+}
+
+// watch lets an epoll instance watch c from now on. As long as nothing is pending it does
+// not ask when the socket takes bytes: a new one says so at once, and wakes the loop.
+func (c *pollConn) watch(epoll int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.epoll = epoll
+	c.asking = c.out != nil
+	return c.control(syscall.EPOLL_CTL_ADD)
+}
+
+// ask asks when the socket takes bytes again. It is told also if that is now.
+func (c *pollConn) ask() {
+	if c.epoll != 0 && !c.asking {
+		c.asking = true
+		_ = c.control(syscall.EPOLL_CTL_MOD) // fails only for want of kernel memory, as add does
+	}
+}
+
+func (c *pollConn) control(operation int) error {
+	event := syscall.EpollEvent{Events: watched, Fd: int32(c.fd)}
+	if c.asking {
+		event.Events |= syscall.EPOLLOUT
+	}
+	return os.NewSyscallError("epoll_ctl", syscall.EpollCtl(c.epoll, operation, c.fd, &event))
 }
 
 // Read reads what is there; EAGAIN says that nothing is.
@@ -125,6 +153,7 @@ func (c *pollConn) hold(p []byte) {
 	if c.out == nil {
 		buffer := bufpool.GetFor(2 * loopBuffer)
 		c.out = &outgoing{buffer[:0], buffer}
+		c.ask()
 	}
 	o := c.out
 	if all := len(o.pending) + len(p); cap(o.pending) < all && all <= len(o.buffer) { // its front is free again
