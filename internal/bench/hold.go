@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -102,10 +103,12 @@ func askAll(out io.Writer, held []holding, command string, want int) error {
 	var done atomic.Int64
 	start := time.Now()
 	err := each(len(held), func(i int) error {
+		var drained sync.WaitGroup
 		if command == "drain" {
-			go func() { _, _ = held[i].gateway.ask(command) }()
+			drained.Go(func() { _, _ = held[i].gateway.ask(command) })
 		}
 		answer, err := held[i].clients.ask(command)
+		drained.Wait()
 		if err != nil {
 			return err
 		}
