@@ -1,6 +1,7 @@
 package watchcodec
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -82,6 +83,9 @@ func (r *JSONReader) cut() ([]byte, error) {
 			return nil, &SyntaxError{r.offset + int64(r.start), r.buf[r.start]}
 		}
 	}
+	if frame := r.line(); frame != nil {
+		return frame, nil
+	}
 	n, complete := r.scan.skip(r.buf[r.scanned:r.end])
 	r.scanned += n
 	if r.scanned-r.start > r.max {
@@ -93,6 +97,24 @@ func (r *JSONReader) cut() ([]byte, error) {
 	frame := r.buf[r.start:r.scanned:r.scanned]
 	r.start = r.scanned
 	return frame, nil
+}
+
+// line returns the frame that ends with the next newline, if that can be told without a
+// look inside: the newline is in no string, since there it would be escaped, so the brace
+// before it closes something; and if what follows is an opening brace, it has closed the
+// frame. (Within one, a comma or another closing bracket would follow.) Of what is no
+// JSON the same bytes may be cut elsewhere than by skip.
+func (r *JSONReader) line() []byte {
+	if r.scan.depth > 0 || r.start == r.end {
+		return nil
+	}
+	pending := r.buf[r.start:r.end]
+	n := bytes.IndexByte(pending, '\n')
+	if n < 1 || n > r.max || pending[n-1] != '}' || n+1 == len(pending) || pending[n+1] != '{' {
+		return nil
+	}
+	r.start += n
+	return pending[:n:n]
 }
 
 // fill reads once, after it has made room.

@@ -1,5 +1,7 @@
 package watchcodec
 
+import "bytes"
+
 // scanner finds the end of a JSON object over any number of pieces.
 type scanner struct {
 	depth    int
@@ -33,16 +35,43 @@ func (s *scanner) skip(p []byte) (n int, complete bool) {
 // skipString goes on within a string and returns the index of its closing
 // quote, or of the last byte of p.
 func (s *scanner) skipString(p []byte) int {
-	for i, b := range p {
-		switch {
-		case s.escaped:
-			s.escaped = false
-		case b == '\\':
-			s.escaped = true
-		case b == '"':
-			s.inString = false
-			return i
-		}
+	i := 0
+	if s.escaped {
+		i = 1
+	}
+	end := stringEnd(p, i)
+	if end >= 0 {
+		s.inString, s.escaped = false, false
+		return end
+	}
+	if i < len(p) {
+		s.escaped = backslashes(p[i:])%2 == 1
+	} else {
+		s.escaped = s.escaped && len(p) == 0
 	}
 	return len(p) - 1
+}
+
+// stringEnd returns the index of the quote that closes the string of which p[i:] is the
+// rest, -1 if there is none.
+func stringEnd(p []byte, i int) int {
+	for {
+		q := bytes.IndexByte(p[i:], '"')
+		if q < 0 {
+			return -1
+		}
+		if q == 0 || p[i+q-1] != '\\' || backslashes(p[i:i+q])%2 == 0 {
+			return i + q
+		}
+		i += q + 1
+	}
+}
+
+// backslashes counts those at the end of p.
+func backslashes(p []byte) int {
+	n := 0
+	for n < len(p) && p[len(p)-1-n] == '\\' {
+		n++
+	}
+	return n
 }

@@ -1,0 +1,262 @@
+package watchcodec
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// EventType is what has happened (k8s.io/apimachinery/pkg/watch).
+type EventType string
+
+const (
+	Added    EventType = "ADDED"
+	Modified EventType = "MODIFIED"
+	Deleted  EventType = "DELETED"
+	// Bookmark tells a resourceVersion up to which everything was sent; its object has
+	// no name.
+	Bookmark EventType = "BOOKMARK"
+	// Error has a Status as its object, and is the last event of a watch.
+	Error EventType = "ERROR"
+)
+
+// Event is one of a watch. It is used for one frame after the other, so that none costs
+// memory.
+type Event struct {
+	// Type is what has happened. It may be changed.
+	Type EventType
+	// Object is what it has happened to. It may be edited.
+	Object Object
+
+	came     EventType
+	frame    []byte
+	envelope []byte // of protobuf: the runtime.Unknown around the object
+}
+
+// Decode takes a frame apart, as JSONReader or ProtobufReader has cut it. The event is
+// valid as long as the frame. An error says what is malformed, and then nothing is known
+// of what the event is about: it must not be passed on by anybody who hides something.
+func (e *Event) Decode(f Format, frame []byte) error {
+	e.Object.reset(f)
+	e.Type, e.frame, e.envelope = "", frame, nil
+	err := e.decodeJSON
+	if f == Protobuf {
+		err = e.decodeProtobuf
+	}
+	if err := err(frame); err != nil {
+		return err
+	}
+	e.came = e.Type
+	return nil
+}
+
+func (e *Event) decodeJSON(p []byte) error {
+	c, err := enter(p, skipSpace(p, 0), '{')
+	if err != nil {
+		return err
+	}
+	for {
+		more, err := c.more()
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		key, err := c.key()
+		if err != nil {
+			return err
+		}
+		switch k, err := known(key.of(p), "type", "object"); {
+		case err != nil:
+			return err
+		case k == "object":
+			if e.Object.raw != nil {
+				return malformed(c.at)
+			}
+			if c.at, err = e.Object.parseJSON(p, c.at); err != nil {
+				return err
+			}
+		case k == "type":
+			value, err := c.value()
+			if err != nil {
+				return err
+			}
+			t, ok := Value{JSON, value.of(p)}.Text()
+			if !ok || e.Type != "" {
+				return malformed(value.start)
+			}
+			if err := e.setType(t); err != nil {
+				return err
+			}
+		default:
+			if _, err := c.value(); err != nil {
+				return err
+			}
+		}
+	}
+	if at := skipSpace(p, c.at); at < len(p) || e.Type == "" || e.Object.raw == nil {
+		return malformed(at)
+	}
+	return nil
+}
+
+// setType knows the types that there are. What another one would do to a client nobody
+// knows.
+func (e *Event) setType(t []byte) error {
+	switch string(t) {
+	case string(Added):
+		e.Type = Added
+	case string(Modified):
+		e.Type = Modified
+	case string(Deleted):
+		e.Type = Deleted
+	case string(Bookmark):
+		e.Type = Bookmark
+	case string(Error):
+		e.Type = Error
+	default:
+		return fmt.Errorf("watchcodec: unknown event type %q", t)
+	}
+	return nil
+}
+
+// magic is what every protobuf object of Kubernetes begins with
+// (k8s.io/apimachinery/pkg/runtime/serializer/protobuf).
+const magic = "k8s\x00"
+
+// Fields of WatchEvent, RawExtension, Unknown and TypeMeta
+// (k8s.io/apimachinery/pkg/apis/meta/v1 and pkg/runtime, generated.proto).
+const (
+	eventType, eventObject                                           = 1, 2
+	extensionRaw                                                     = 1
+	unknownTypeMeta, unknownRaw, unknownEncoding, unknownContentType = 1, 2, 3, 4
+	typeMetaAPIVersion, typeMetaKind                                 = 1, 2
+	protobufType                                                     = "application/vnd.kubernetes.protobuf"
+)
+
+func (e *Event) decodeProtobuf(p []byte) error {
+	var object []byte
+	for i := 0; i < len(p); {
+		f, err := nextField(p, i)
+		if err != nil {
+			return err
+		}
+		i = f.whole.end
+		switch f.number {
+		case eventType:
+			if f.wire != wireBytes || e.Type != "" {
+				return errProtobuf
+			}
+			if err := e.setType(f.value.of(p)); err != nil {
+				return err
+			}
+		case eventObject:
+			if f.wire != wireBytes || object != nil {
+				return errProtobuf
+			}
+			object = f.value.of(p)
+		}
+	}
+	extension, err := nextField(object, 0)
+	if err != nil || e.Type == "" || extension.number != extensionRaw || extension.wire != wireBytes || extension.whole.end != len(object) {
+		return errProtobuf
+	}
+	e.envelope = extension.value.of(object)
+	return e.Object.open(e.envelope)
+}
+
+// open takes the envelope of a protobuf object off.
+func (o *Object) open(p []byte) error {
+	if !bytes.HasPrefix(p, []byte(magic)) {
+		return fmt.Errorf("%w: no Kubernetes object", errProtobuf)
+	}
+	var inner []byte
+	seen := 0
+	for i := len(magic); i < len(p); {
+		f, err := nextField(p, i)
+		if err != nil {
+			return err
+		}
+		i = f.whole.end
+		content := f.value.of(p)
+		switch f.number {
+		case unknownTypeMeta:
+			o.apiVersion, _ = textOf(content, typeMetaAPIVersion)
+			o.kind, _ = textOf(content, typeMetaKind)
+		case unknownRaw:
+			inner = content
+		case unknownEncoding:
+			if len(content) > 0 {
+				return fmt.Errorf("%w: an object encoded as %q", errProtobuf, content)
+			}
+		case unknownContentType:
+			if len(content) > 0 && string(content) != protobufType {
+				return fmt.Errorf("%w: an object of type %q", errProtobuf, content)
+			}
+		default:
+			return errProtobuf
+		}
+		if f.wire != wireBytes || seen&(1<<f.number) != 0 {
+			return errProtobuf
+		}
+		seen |= 1 << f.number
+	}
+	return o.parseProtobuf(inner)
+}
+
+func textOf(message []byte, number int) ([]byte, bool) {
+	v, ok := last(Value{Protobuf, message}.fields(number))
+	return v.raw, ok
+}
+
+// seal appends an envelope with the object in the place of the one that came in it.
+func (o *Object) seal(dst, envelope []byte) ([]byte, error) {
+	dst = append(dst, magic...)
+	for i := len(magic); i < len(envelope); {
+		f, err := nextField(envelope, i)
+		if err != nil {
+			return dst, err
+		}
+		i = f.whole.end
+		if f.number == unknownRaw {
+			dst = appendBytesField(dst, unknownRaw, o.raw)
+			continue
+		}
+		dst = append(dst, f.whole.of(envelope)...)
+	}
+	return dst, nil
+}
+
+// Changed says whether the event is another one than came.
+func (e *Event) Changed() bool { return e.Type != e.came || e.Object.edited }
+
+// Append appends the event as a watch sends it: JSON with a newline behind it, protobuf
+// with its length before it. One that was not changed is what it was to the byte.
+func (e *Event) Append(dst []byte) ([]byte, error) {
+	switch {
+	case e.Object.format == JSON && !e.Changed():
+		return append(append(dst, e.frame...), '\n'), nil
+	case e.Object.format == JSON:
+		dst = append(append(dst, `{"type":"`...), e.Type...)
+		dst = append(append(dst, `","object":`...), e.Object.raw...)
+		return append(dst, "}\n"...), nil
+	}
+	start := len(dst)
+	dst = append(dst, 0, 0, 0, 0)
+	dst, err := e.appendProtobuf(dst)
+	binary.BigEndian.PutUint32(dst[start:], uint32(len(dst)-start-4))
+	return dst, err
+}
+
+func (e *Event) appendProtobuf(dst []byte) ([]byte, error) {
+	if !e.Changed() {
+		return append(dst, e.frame...), nil
+	}
+	dst = appendBytesField(dst, eventType, []byte(e.Type))
+	return appendNested(dst, eventObject, len(e.envelope), func(b []byte) ([]byte, error) {
+		return appendNested(b, extensionRaw, len(e.envelope), func(b []byte) ([]byte, error) {
+			return e.Object.seal(b, e.envelope)
+		})
+	})
+}

@@ -1,0 +1,311 @@
+package watchcodec
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// Object is a Kubernetes object as it came: nothing of it is decoded but what is asked
+// for. What its methods return shares the memory of the frame that it came in, and is
+// valid until the next one is read or the object is edited.
+type Object struct {
+	format           Format
+	raw              []byte // JSON's text, protobuf's message
+	kind, apiVersion []byte // without quotes
+	meta             objectMeta
+	edited           bool
+	scratch          [2][]byte // what edits write to, in turn
+}
+
+// objectMeta are the encoded fields of metadata, empty where there is none.
+type objectMeta struct {
+	all                           Value
+	name, namespace, uid, version Value
+	labels, annotations           Value // of JSON; in protobuf they are entries of all
+}
+
+// Format returns how the object is encoded.
+func (o *Object) Format() Format { return o.format }
+
+// Value returns the whole object.
+func (o *Object) Value() Value { return Value{o.format, o.raw} }
+
+// Kind returns the object's kind, "Pod" for instance.
+func (o *Object) Kind() []byte { return o.kind }
+
+// APIVersion returns its group and version, "apps/v1" or "v1" for instance.
+func (o *Object) APIVersion() []byte { return o.apiVersion }
+
+// Name returns metadata.name, empty if there is none.
+func (o *Object) Name() []byte { return text(o.meta.name) }
+
+// Namespace returns metadata.namespace, empty if there is none.
+func (o *Object) Namespace() []byte { return text(o.meta.namespace) }
+
+// UID returns metadata.uid.
+func (o *Object) UID() []byte { return text(o.meta.uid) }
+
+// ResourceVersion returns metadata.resourceVersion.
+func (o *Object) ResourceVersion() []byte { return text(o.meta.version) }
+
+func text(v Value) []byte {
+	if v.raw == nil {
+		return nil
+	}
+	t, _ := v.Text()
+	return t
+}
+
+// Label returns a label, and whether it is there.
+func (o *Object) Label(key string) (value []byte, ok bool) {
+	return o.entry(o.meta.labels, labelsField, key)
+}
+
+// Annotation returns an annotation, and whether it is there.
+func (o *Object) Annotation(key string) (value []byte, ok bool) {
+	return o.entry(o.meta.annotations, annotationField, key)
+}
+
+func (o *Object) entry(object Value, f Field, key string) ([]byte, bool) {
+	var v Value
+	var ok bool
+	if o.format == Protobuf {
+		v, ok = o.meta.all.entry(f.Number, key)
+	} else {
+		v, ok = object.field(Key(key))
+	}
+	if !ok {
+		return nil, false
+	}
+	return v.Text()
+}
+
+// Edit changes the object, by one edit after the other. After an error it is what it was.
+func (o *Object) Edit(edits ...Edit) error {
+	before := *o
+	for i := range edits {
+		out, err := edits[i].apply(o.scratch[0][:0], o.Value())
+		o.scratch[0], o.scratch[1] = o.scratch[1], out[:0]
+		if err == nil {
+			o.edited = true
+			_, err = o.parse(out)
+		}
+		if err != nil {
+			*o = before
+			return fmt.Errorf("watchcodec: edit: %w", err)
+		}
+	}
+	return nil
+}
+
+// parse looks at p, the object's encoding, from its first byte on, and returns where it
+// ends. In protobuf it leaves the kind, which is told beside it.
+func (o *Object) parse(p []byte) (end int, err error) {
+	if o.format == JSON {
+		return o.parseJSON(p, skipSpace(p, 0))
+	}
+	return len(p), o.parseProtobuf(p)
+}
+
+// reset makes o a new object, with the memory of the one before.
+func (o *Object) reset(f Format) {
+	*o = Object{format: f, scratch: o.scratch}
+}
+
+// parseJSON goes through the object at p[i] once, down to the fields of metadata.
+func (o *Object) parseJSON(p []byte, i int) (end int, err error) {
+	c, err := enter(p, i, '{')
+	if err != nil {
+		return i, err
+	}
+	o.kind, o.apiVersion, o.meta = nil, nil, objectMeta{}
+	for {
+		more, err := c.more()
+		if err != nil {
+			return c.at, err
+		}
+		if !more {
+			o.raw = p[i:c.at]
+			return c.at, nil
+		}
+		key, err := c.key()
+		if err != nil {
+			return c.at, err
+		}
+		switch k, err := known(key.of(p), "kind", "apiVersion", "metadata"); {
+		case err != nil:
+			return c.at, err
+		case k == "metadata" && c.at < len(p) && p[c.at] == '{':
+			err = o.meta.parseJSON(&c)
+			if err != nil {
+				return c.at, err
+			}
+			continue
+		case k == "kind":
+			err = once(&o.kind, &c)
+			if err != nil {
+				return c.at, err
+			}
+			continue
+		case k == "apiVersion":
+			err = once(&o.apiVersion, &c)
+			if err != nil {
+				return c.at, err
+			}
+			continue
+		}
+		if _, err := c.value(); err != nil {
+			return c.at, err
+		}
+	}
+}
+
+// once reads a string that must not have come before.
+func once(s *[]byte, c *cursor) error {
+	value, err := c.value()
+	if err != nil {
+		return err
+	}
+	t, ok := Value{JSON, value.of(c.p)}.Text()
+	if !ok || *s != nil {
+		return malformed(value.start)
+	}
+	*s = t
+	return nil
+}
+
+func (m *objectMeta) parseJSON(outer *cursor) error {
+	if m.all.raw != nil {
+		return malformed(outer.at) // twice
+	}
+	p, start := outer.p, outer.at
+	c, err := enter(p, start, '{')
+	if err != nil {
+		return err
+	}
+	for {
+		more, err := c.more()
+		if err != nil {
+			return err
+		}
+		if !more {
+			m.all = Value{JSON, p[start:c.at]}
+			outer.at = c.at
+			return nil
+		}
+		key, err := c.key()
+		if err != nil {
+			return err
+		}
+		value, err := c.value()
+		if err != nil {
+			return err
+		}
+		k, err := known(key.of(p), "name", "namespace", "uid", "resourceVersion", "labels", "annotations")
+		if err != nil {
+			return err
+		}
+		if field := m.field(k); field != nil {
+			if field.raw != nil {
+				return malformed(value.start)
+			}
+			*field = Value{JSON, value.of(p)}
+		}
+	}
+}
+
+func (m *objectMeta) field(name string) *Value {
+	switch name {
+	case "name":
+		return &m.name
+	case "namespace":
+		return &m.namespace
+	case "uid":
+		return &m.uid
+	case "resourceVersion":
+		return &m.version
+	case "labels":
+		return &m.labels
+	case "annotations":
+		return &m.annotations
+	}
+	return nil
+}
+
+// known returns the one of the names that the key with its quotes is, "" if it is none. A
+// key that is one but for its case is an error: for some decoders it is that name, and
+// what depends on it must not depend on who reads it.
+func known(quoted []byte, names ...string) (string, error) {
+	inner := quoted[1 : len(quoted)-1]
+	for _, name := range names {
+		if len(inner) == len(name) {
+			if string(inner) == name {
+				return name, nil
+			}
+			if inner[0]|0x20 == name[0]|0x20 && bytes.EqualFold(inner, []byte(name)) {
+				return "", fmt.Errorf("%w: the key %s in the place of %s", errJSON, quoted, name)
+			}
+		}
+	}
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return "", nil
+	}
+	plain, err := unquote(quoted)
+	if err != nil || bytes.IndexByte(plain, '"') >= 0 {
+		return "", err
+	}
+	return known(append(append([]byte{'"'}, plain...), '"'), names...)
+}
+
+// parseProtobuf goes through a message whose first field is ObjectMeta, as that of every
+// object is.
+func (o *Object) parseProtobuf(p []byte) error {
+	o.raw = p
+	o.meta = objectMeta{}
+	for i := 0; i < len(p); {
+		f, err := nextField(p, i)
+		if err != nil {
+			return err
+		}
+		i = f.whole.end
+		if f.number != metadata.Number {
+			continue
+		}
+		if f.wire != wireBytes || o.meta.all.raw != nil {
+			return errProtobuf
+		}
+		if err := o.meta.parseProtobuf(f.value.of(p)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *objectMeta) parseProtobuf(p []byte) error {
+	m.all = Value{Protobuf, p}
+	for i := 0; i < len(p); {
+		f, err := nextField(p, i)
+		if err != nil {
+			return err
+		}
+		i = f.whole.end
+		var field *Value
+		switch f.number {
+		case nameField.Number:
+			field = &m.name
+		case namespaceField.Number:
+			field = &m.namespace
+		case uidField.Number:
+			field = &m.uid
+		case versionField.Number:
+			field = &m.version
+		default:
+			continue
+		}
+		if f.wire != wireBytes || field.raw != nil {
+			return errProtobuf
+		}
+		*field = Value{Protobuf, f.value.of(p)}
+	}
+	return nil
+}

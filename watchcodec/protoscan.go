@@ -1,0 +1,100 @@
+package watchcodec
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+var errProtobuf = errors.New("watchcodec: malformed protobuf")
+
+// The wire types of protobuf. Groups, which Kubernetes never sends, are malformed.
+const (
+	wireVarint  = 0
+	wireFixed64 = 1
+	wireBytes   = 2
+	wireFixed32 = 5
+)
+
+// protoField is one field of a message.
+type protoField struct {
+	number int
+	wire   int
+	whole  span // tag and content
+	value  span // of wireBytes: what is inside; else the encoded number
+}
+
+// nextField reads the field at p[i].
+func nextField(p []byte, i int) (protoField, error) {
+	tag, n := binary.Uvarint(p[i:])
+	if n <= 0 || tag>>3 == 0 || tag>>3 > 1<<29-1 {
+		return protoField{}, errProtobuf
+	}
+	f := protoField{number: int(tag >> 3), wire: int(tag & 7)}
+	at := i + n
+	size := 0
+	switch f.wire {
+	case wireVarint:
+		if _, size = binary.Uvarint(p[at:]); size <= 0 {
+			return f, errProtobuf
+		}
+	case wireFixed64:
+		size = 8
+	case wireFixed32:
+		size = 4
+	case wireBytes:
+		length, n := binary.Uvarint(p[at:])
+		if n <= 0 || length > uint64(len(p)-at-n) {
+			return f, errProtobuf
+		}
+		at += n
+		size = int(length)
+	default:
+		return f, errProtobuf
+	}
+	if size > len(p)-at {
+		return f, errProtobuf
+	}
+	f.value = span{at, at + size}
+	f.whole = span{i, at + size}
+	return f, nil
+}
+
+// appendBytesField appends a field of bytes.
+func appendBytesField(b []byte, number int, value []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(number)<<3|wireBytes)
+	b = binary.AppendUvarint(b, uint64(len(value)))
+	return append(b, value...)
+}
+
+// uvarintLen is how many bytes a number takes.
+func uvarintLen(n uint64) int {
+	size := 1
+	for n >= 0x80 {
+		n >>= 7
+		size++
+	}
+	return size
+}
+
+// appendNested appends a field of bytes whose content append makes, with a length in as
+// few bytes as gogo's generated code takes.
+func appendNested(b []byte, number, guess int, content func(b []byte) ([]byte, error)) ([]byte, error) {
+	b = binary.AppendUvarint(b, uint64(number)<<3|wireBytes)
+	at := len(b)
+	reserved := uvarintLen(uint64(guess))
+	var zeros [binary.MaxVarintLen64]byte
+	b, err := content(append(b, zeros[:reserved]...))
+	if err != nil {
+		return b, err
+	}
+	length := len(b) - at - reserved
+	if need := uvarintLen(uint64(length)); need != reserved {
+		if need > reserved {
+			b = append(b, zeros[:need-reserved]...)
+		}
+		copy(b[at+need:], b[at+reserved:at+reserved+length])
+		b = b[:at+need+length]
+	}
+	binary.PutUvarint(b[at:], uint64(length))
+	return b, nil
+}

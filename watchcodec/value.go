@@ -1,0 +1,194 @@
+package watchcodec
+
+import (
+	"bytes"
+	"encoding/binary"
+	"iter"
+	"strconv"
+)
+
+// Format is how objects are encoded.
+type Format int
+
+const (
+	// JSON is application/json.
+	JSON Format = iota
+	// Protobuf is application/vnd.kubernetes.protobuf.
+	Protobuf
+)
+
+// Value is a part of an object, as it came. It shares the object's memory and is valid as
+// long as that.
+type Value struct {
+	format Format
+	raw    []byte
+}
+
+// Raw is the value's encoding: in JSON its text, in protobuf what is inside the field.
+func (v Value) Raw() []byte { return v.raw }
+
+// Text returns the string that the value is. ok is false in JSON if it is none.
+func (v Value) Text() (text []byte, ok bool) {
+	if v.format == Protobuf {
+		return v.raw, true
+	}
+	if len(v.raw) < 2 || v.raw[0] != '"' {
+		return nil, false
+	}
+	text, err := unquote(v.raw)
+	return text, err == nil
+}
+
+// Int returns the whole number that the value is.
+func (v Value) Int() (n int64, ok bool) {
+	if v.format == Protobuf {
+		u, size := binary.Uvarint(v.raw)
+		return int64(u), size > 0
+	}
+	n, err := strconv.ParseInt(string(v.raw), 10, 64)
+	return n, err == nil
+}
+
+// Bool returns the truth that the value is.
+func (v Value) Bool() (b, ok bool) {
+	if v.format == Protobuf {
+		n, ok := v.Int()
+		return n != 0, ok
+	}
+	return string(v.raw) == "true", string(v.raw) == "true" || string(v.raw) == "false"
+}
+
+// Get goes down the path. ok is false if there is nothing, or if the way is malformed. Of
+// fields that are there twice the last counts, as for decoders; of a list in protobuf,
+// which is such a field, that is the last element.
+func (v Value) Get(path ...Field) (got Value, ok bool) {
+	for i, f := range path {
+		if f.Number == 0 && v.format == Protobuf {
+			return Value{}, false // Get went to the map's first entry
+		}
+		if v.format == Protobuf && i+1 < len(path) && path[i+1].Number == 0 {
+			entry, ok := v.entry(f.Number, path[i+1].Name)
+			if !ok || i+2 == len(path) {
+				return entry, ok
+			}
+			return entry.Get(path[i+2:]...)
+		}
+		if v, ok = v.field(f); !ok {
+			return Value{}, false
+		}
+	}
+	return v, true
+}
+
+func (v Value) field(f Field) (Value, bool) {
+	if v.format == Protobuf {
+		return last(v.fields(f.Number))
+	}
+	var found Value
+	c, err := enter(v.raw, 0, '{')
+	for more := err == nil; more; {
+		if more, err = c.more(); err != nil || !more {
+			return found, err == nil && found.raw != nil
+		}
+		key, err := c.key()
+		if err != nil {
+			return Value{}, false
+		}
+		value, err := c.value()
+		if err != nil {
+			return Value{}, false
+		}
+		if sameKey(key.of(v.raw), f.Name) {
+			found = Value{JSON, value.of(v.raw)}
+		}
+	}
+	return Value{}, false
+}
+
+func last(values iter.Seq[Value]) (v Value, ok bool) {
+	for v = range values {
+		ok = true
+	}
+	return v, ok
+}
+
+// fields are those of a message with the number. A malformed rest ends them.
+func (v Value) fields(number int) iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		for i := 0; i < len(v.raw); {
+			f, err := nextField(v.raw, i)
+			if err != nil || f.number == number && !yield(Value{Protobuf, f.value.of(v.raw)}) {
+				return
+			}
+			i = f.whole.end
+		}
+	}
+}
+
+// entry is the value of a map's key in protobuf, where a map is a list of its entries.
+func (v Value) entry(number int, key string) (found Value, ok bool) {
+	for entry := range v.fields(number) {
+		if k, value := entry.pair(); string(k) == key {
+			found, ok = value, true
+		}
+	}
+	return found, ok
+}
+
+// pair takes an entry of a map apart.
+func (v Value) pair() (key []byte, value Value) {
+	value.format = Protobuf
+	for i := 0; i < len(v.raw); {
+		f, err := nextField(v.raw, i)
+		if err != nil {
+			break
+		}
+		switch f.number {
+		case 1:
+			key = f.value.of(v.raw)
+		case 2:
+			value.raw = f.value.of(v.raw)
+		}
+		i = f.whole.end
+	}
+	return key, value
+}
+
+// Elements are those of the list at the path.
+func (v Value) Elements(path ...Field) iter.Seq[Value] {
+	if v.format == Protobuf && len(path) > 0 {
+		parent, ok := v.Get(path[:len(path)-1]...)
+		if !ok {
+			return func(func(Value) bool) {}
+		}
+		return parent.fields(path[len(path)-1].Number)
+	}
+	list, _ := v.Get(path...)
+	return list.elements
+}
+
+func (v Value) elements(yield func(Value) bool) {
+	c, err := enter(v.raw, 0, '[')
+	for more := err == nil; more; {
+		if more, err = c.more(); err != nil || !more {
+			return
+		}
+		element, err := c.value()
+		if err != nil || !yield(Value{JSON, element.of(v.raw)}) {
+			return
+		}
+	}
+}
+
+// sameKey says whether a key with its quotes is the name, however it is escaped.
+func sameKey(quoted []byte, name string) bool {
+	inner := quoted[1 : len(quoted)-1]
+	if len(inner) == len(name) {
+		return string(inner) == name
+	}
+	if len(inner) < len(name) || bytes.IndexByte(inner, '\\') < 0 {
+		return false
+	}
+	text, err := unquote(quoted)
+	return err == nil && string(text) == name
+}
