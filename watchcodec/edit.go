@@ -36,15 +36,26 @@ func Keep(keep func(Value) bool, path ...Field) Edit {
 	return Edit{path: path, kind: keeps, keep: keep}
 }
 
-// apply appends the edited object to dst.
-func (e *Edit) apply(dst []byte, v Value) ([]byte, error) {
+// apply appends the edited object to dst, unless nothing changes in it.
+func (e *Edit) apply(o *Object, dst []byte) (_ []byte, changed bool, err error) {
 	if len(e.path) == 0 {
-		return dst, fmt.Errorf("watchcodec: an edit without a path")
+		return dst, false, fmt.Errorf("an edit without a path")
 	}
-	if v.format == Protobuf {
-		return e.protobuf(dst, v.raw, e.path)
+	if o.format == Protobuf {
+		dst, err = e.protobuf(dst, o.raw, e.path)
+		return dst, true, err
 	}
-	return e.json(dst, v.raw)
+	splices, _, _, err := e.plan(o.splices[:0], o.raw, 0, e.path)
+	o.splices = splices
+	if err != nil || len(splices) == 0 {
+		return dst, false, err
+	}
+	from := 0
+	for _, s := range splices {
+		dst = append(append(dst, o.raw[from:s.start]...), s.with...)
+		from = s.end
+	}
+	return append(dst, o.raw[from:]...), true, nil
 }
 
 // protobuf appends a message.
@@ -129,23 +140,9 @@ type splice struct {
 	with string
 }
 
-// json appends an object.
-func (e *Edit) json(dst, p []byte) ([]byte, error) {
-	var few [16]splice
-	splices, _, _, err := e.plan(few[:0], p, skipSpace(p, 0), e.path)
-	if err != nil {
-		return dst, err
-	}
-	from := 0
-	for _, s := range splices {
-		dst = append(append(dst, p[from:s.start]...), s.with...)
-		from = s.end
-	}
-	return append(dst, p[from:]...), nil
-}
-
 // plan finds what is to be replaced in the object at p[i]. It returns the index behind the
-// object and whether nothing is left in it.
+// object and whether nothing is left in it. Where a key can't be there twice, the object
+// itself and its metadata, it looks no further than it must, and the index is -1.
 func (e *Edit) plan(splices []splice, p []byte, i int, path Path) (_ []splice, end int, empty bool, err error) {
 	c, err := enter(p, i, '{')
 	if err != nil {
@@ -186,11 +183,17 @@ func (e *Edit) plan(splices []splice, p []byte, i int, path Path) (_ []splice, e
 		if r.splices, c.at, gone, err = e.planValue(r.splices, p, c.at, path); err != nil {
 			return r.splices, c.at, false, err
 		}
+		if c.at < 0 {
+			return r.splices, -1, false, nil
+		}
 		if gone {
 			r.splices = r.splices[:before]
 			r.removed(start, c.at)
 		} else {
 			r.kept(c.at)
+		}
+		if e.once(path) {
+			return r.stop(p, c)
 		}
 	}
 	if set && !found {
@@ -202,6 +205,26 @@ func (e *Edit) plan(splices []splice, p []byte, i int, path Path) (_ []splice, e
 		r.count++
 	}
 	return r.splices, c.at, r.count == 0, nil
+}
+
+// once says whether a key of the object that the path begins in is there once at most;
+// Object has seen to that when it was parsed.
+func (e *Edit) once(path Path) bool {
+	at := len(e.path) - len(path)
+	return at == 0 || at == 1 && e.path[0] == metadata
+}
+
+// stop ends the look at an object of which nothing more changes.
+func (r *remover) stop(p []byte, c cursor) (_ []splice, end int, empty bool, err error) {
+	at := skipSpace(p, c.at)
+	if at < len(p) && p[at] == c.close {
+		return r.splices, at + 1, r.count == 0, nil
+	}
+	if more, err := c.more(); err != nil || !more {
+		return r.splices, c.at, false, err
+	}
+	r.begin(c.at)
+	return r.splices, -1, false, nil
 }
 
 // belongsBefore says whether what is set, and has not come yet, belongs before the key:

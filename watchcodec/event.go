@@ -182,8 +182,8 @@ func (o *Object) open(p []byte) error {
 		content := f.value.of(p)
 		switch f.number {
 		case unknownTypeMeta:
-			o.apiVersion, _ = textOf(content, typeMetaAPIVersion)
-			o.kind, _ = textOf(content, typeMetaKind)
+			o.apiVersion, _ = lastField(content, typeMetaAPIVersion)
+			o.kind, _ = lastField(content, typeMetaKind)
 		case unknownRaw:
 			inner = content
 		case unknownEncoding:
@@ -203,11 +203,6 @@ func (o *Object) open(p []byte) error {
 		seen |= 1 << f.number
 	}
 	return o.parseProtobuf(inner)
-}
-
-func textOf(message []byte, number int) ([]byte, bool) {
-	v, ok := last(Value{Protobuf, message}.fields(number))
-	return v.raw, ok
 }
 
 // seal appends an envelope with the object in the place of the one that came in it.

@@ -130,12 +130,12 @@ func (r *JSONReader) fill() error {
 		if len(r.buf) > r.max {
 			return ErrFrameTooLarge
 		}
-		grown := make([]byte, min(2*len(r.buf), r.max+1))
-		copy(grown, r.buf)
-		r.buf = grown
+		r.enlarge(r.max + 1)
 	}
 	n, err := r.src.Read(r.buf[r.end:])
-	r.end += n
+	if r.end += n; r.end == len(r.buf) {
+		r.enlarge(busyBuffer) // there is more than fits: frames are cut faster where several are at hand
+	}
 	switch {
 	case n > 0:
 		return nil // an error that came with bytes comes again
@@ -143,6 +143,17 @@ func (r *JSONReader) fill() error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
+}
+
+// busyBuffer is what a reader holds at most of a stream of small frames.
+const busyBuffer = 64 << 10
+
+func (r *JSONReader) enlarge(most int) {
+	if n := min(2*len(r.buf), most, r.max+1); n > len(r.buf) {
+		grown := make([]byte, n)
+		copy(grown, r.buf[:r.end])
+		r.buf = grown
+	}
 }
 
 func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\r' || b == '\t' }

@@ -26,7 +26,7 @@ func skipString(p []byte, i int) (int, error) {
 	if i >= len(p) || p[i] != '"' {
 		return i, malformed(i)
 	}
-	end := stringEnd(p, i+1)
+	end, _ := stringEnd(p, i+1)
 	if end < 0 {
 		return len(p), malformed(len(p))
 	}
@@ -53,13 +53,21 @@ func skipValue(p []byte, i int) (int, error) {
 	return i, nil
 }
 
+// nesting are the bytes that skipNested stops at: quotes and brackets.
+var nesting = [256]bool{'"': true, '{': true, '}': true, '[': true, ']': true}
+
 func skipNested(p []byte, i int) (int, error) {
 	var few [64]byte
 	open := few[:0] // the brackets that are open
-	for ; i < len(p); i++ {
-		switch c := p[i]; c {
+	for i < len(p) {
+		c := p[i]
+		if !nesting[c] {
+			i++
+			continue
+		}
+		switch c {
 		case '"':
-			end := stringEnd(p, i+1)
+			end, _ := stringEnd(p, i+1)
 			if end < 0 {
 				return len(p), malformed(len(p))
 			}
@@ -69,7 +77,7 @@ func skipNested(p []byte, i int) (int, error) {
 				return i, fmt.Errorf("%w: nested too deeply at byte %d", errJSON, i)
 			}
 			open = append(open, c+2) // ASCII: } is two behind {, and ] behind [
-		case '}', ']':
+		default:
 			if open[len(open)-1] != c {
 				return i, malformed(i)
 			}
@@ -77,6 +85,7 @@ func skipNested(p []byte, i int) (int, error) {
 				return i + 1, nil
 			}
 		}
+		i++
 	}
 	return len(p), malformed(len(p))
 }

@@ -14,6 +14,8 @@ type Object struct {
 	kind, apiVersion []byte // without quotes
 	meta             objectMeta
 	edited           bool
+	stale            bool      // meta is that of before the last edit
+	splices          []splice  // of the last edit
 	scratch          [2][]byte // what edits write to, in turn
 }
 
@@ -37,19 +39,19 @@ func (o *Object) Kind() []byte { return o.kind }
 func (o *Object) APIVersion() []byte { return o.apiVersion }
 
 // Name returns metadata.name, empty if there is none.
-func (o *Object) Name() []byte { return text(o.meta.name) }
+func (o *Object) Name() []byte { return o.text(&o.meta.name) }
 
 // Namespace returns metadata.namespace, empty if there is none.
-func (o *Object) Namespace() []byte { return text(o.meta.namespace) }
+func (o *Object) Namespace() []byte { return o.text(&o.meta.namespace) }
 
 // UID returns metadata.uid.
-func (o *Object) UID() []byte { return text(o.meta.uid) }
+func (o *Object) UID() []byte { return o.text(&o.meta.uid) }
 
 // ResourceVersion returns metadata.resourceVersion.
-func (o *Object) ResourceVersion() []byte { return text(o.meta.version) }
+func (o *Object) ResourceVersion() []byte { return o.text(&o.meta.version) }
 
-func text(v Value) []byte {
-	if v.raw == nil {
+func (o *Object) text(v *Value) []byte {
+	if o.fresh(); v.raw == nil {
 		return nil
 	}
 	t, _ := v.Text()
@@ -58,11 +60,13 @@ func text(v Value) []byte {
 
 // Label returns a label, and whether it is there.
 func (o *Object) Label(key string) (value []byte, ok bool) {
+	o.fresh()
 	return o.entry(o.meta.labels, labelsField, key)
 }
 
 // Annotation returns an annotation, and whether it is there.
 func (o *Object) Annotation(key string) (value []byte, ok bool) {
+	o.fresh()
 	return o.entry(o.meta.annotations, annotationField, key)
 }
 
@@ -80,19 +84,17 @@ func (o *Object) entry(object Value, f Field, key string) ([]byte, bool) {
 	return v.Text()
 }
 
-// Edit changes the object, by one edit after the other. After an error it is what it was.
+// Edit changes the object, by one edit after the other. After an error it must not be
+// used any more.
 func (o *Object) Edit(edits ...Edit) error {
-	before := *o
 	for i := range edits {
-		out, err := edits[i].apply(o.scratch[0][:0], o.Value())
-		o.scratch[0], o.scratch[1] = o.scratch[1], out[:0]
-		if err == nil {
-			o.edited = true
-			_, err = o.parse(out)
-		}
+		out, changed, err := edits[i].apply(o, o.scratch[0][:0])
 		if err != nil {
-			*o = before
 			return fmt.Errorf("watchcodec: edit: %w", err)
+		}
+		o.scratch[0], o.scratch[1] = o.scratch[1], out[:0]
+		if changed {
+			o.raw, o.edited, o.stale = out, true, true
 		}
 	}
 	return nil
@@ -109,7 +111,15 @@ func (o *Object) parse(p []byte) (end int, err error) {
 
 // reset makes o a new object, with the memory of the one before.
 func (o *Object) reset(f Format) {
-	*o = Object{format: f, scratch: o.scratch}
+	*o = Object{format: f, scratch: o.scratch, splices: o.splices[:0]}
+}
+
+// fresh looks at what edits have left.
+func (o *Object) fresh() {
+	if o.stale {
+		o.stale = false
+		_, _ = o.parse(o.raw) // it was well-formed, and edits leave it so
+	}
 }
 
 // parseJSON goes through the object at p[i] once, down to the fields of metadata.
@@ -119,6 +129,7 @@ func (o *Object) parseJSON(p []byte, i int) (end int, err error) {
 		return i, err
 	}
 	o.kind, o.apiVersion, o.meta = nil, nil, objectMeta{}
+	var seen keys
 	for {
 		more, err := c.more()
 		if err != nil {
@@ -130,6 +141,9 @@ func (o *Object) parseJSON(p []byte, i int) (end int, err error) {
 		}
 		key, err := c.key()
 		if err != nil {
+			return c.at, err
+		}
+		if err := seen.add(key.of(p)); err != nil {
 			return c.at, err
 		}
 		switch k, err := known(key.of(p), "kind", "apiVersion", "metadata"); {
@@ -183,6 +197,7 @@ func (m *objectMeta) parseJSON(outer *cursor) error {
 	if err != nil {
 		return err
 	}
+	var seen keys
 	for {
 		more, err := c.more()
 		if err != nil {
@@ -195,6 +210,9 @@ func (m *objectMeta) parseJSON(outer *cursor) error {
 		}
 		key, err := c.key()
 		if err != nil {
+			return err
+		}
+		if err := seen.add(key.of(p)); err != nil {
 			return err
 		}
 		value, err := c.value()
@@ -229,6 +247,34 @@ func (m *objectMeta) field(name string) *Value {
 	case "annotations":
 		return &m.annotations
 	}
+	return nil
+}
+
+// keys are those of one JSON object. A key that is there twice is an error: which of them
+// counts depends on the decoder.
+type keys struct {
+	seen  [24][]byte
+	count int
+	more  map[string]bool
+}
+
+func (k *keys) add(key []byte) error {
+	for _, seen := range k.seen[:k.count] {
+		if len(seen) == len(key) && string(seen) == string(key) {
+			return fmt.Errorf("%w: the key %s twice", errJSON, key)
+		}
+	}
+	switch {
+	case k.count < len(k.seen):
+		k.seen[k.count] = key
+		k.count++
+		return nil
+	case k.more == nil:
+		k.more = map[string]bool{}
+	case k.more[string(key)]:
+		return fmt.Errorf("%w: the key %s twice", errJSON, key)
+	}
+	k.more[string(key)] = true
 	return nil
 }
 

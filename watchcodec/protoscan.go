@@ -24,12 +24,25 @@ type protoField struct {
 }
 
 // nextField reads the field at p[i].
-func nextField(p []byte, i int) (protoField, error) {
+func nextField(p []byte, i int) (f protoField, err error) {
+	if i+2 < len(p) && p[i]&0x87 == wireBytes && p[i] > 7 { // most have a tag and a length of one byte, or a length of two
+		n, at := int(p[i+1]), i+2
+		if n >= 0x80 {
+			n, at = n&0x7f|int(p[at])<<7, at+1
+		}
+		if n < 1<<14 && n <= len(p)-at {
+			return protoField{int(p[i] >> 3), wireBytes, span{i, at + n}, span{at, at + n}}, nil
+		}
+	}
+	return nextFieldOfAny(p, i)
+}
+
+func nextFieldOfAny(p []byte, i int) (f protoField, err error) {
 	tag, n := binary.Uvarint(p[i:])
 	if n <= 0 || tag>>3 == 0 || tag>>3 > 1<<29-1 {
 		return protoField{}, errProtobuf
 	}
-	f := protoField{number: int(tag >> 3), wire: int(tag & 7)}
+	f = protoField{number: int(tag >> 3), wire: int(tag & 7)}
 	at := i + n
 	size := 0
 	switch f.wire {
@@ -57,6 +70,22 @@ func nextField(p []byte, i int) (protoField, error) {
 	f.value = span{at, at + size}
 	f.whole = span{i, at + size}
 	return f, nil
+}
+
+// lastField is the content of the last field of a message with the number. A malformed
+// rest ends the look.
+func lastField(p []byte, number int) (content []byte, ok bool) {
+	for i := 0; i < len(p); {
+		f, err := nextField(p, i)
+		if err != nil {
+			break
+		}
+		if f.number == number {
+			content, ok = f.value.of(p), true
+		}
+		i = f.whole.end
+	}
+	return content, ok
 }
 
 // appendBytesField appends a field of bytes.

@@ -1,6 +1,9 @@
 package watchcodec
 
-import "bytes"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // scanner finds the end of a JSON object over any number of pieces.
 type scanner struct {
@@ -36,42 +39,52 @@ func (s *scanner) skip(p []byte) (n int, complete bool) {
 // quote, or of the last byte of p.
 func (s *scanner) skipString(p []byte) int {
 	i := 0
-	if s.escaped {
-		i = 1
+	if s.escaped && len(p) > 0 {
+		i, s.escaped = 1, false
 	}
-	end := stringEnd(p, i)
-	if end >= 0 {
-		s.inString, s.escaped = false, false
-		return end
+	end, escaped := stringEnd(p, i)
+	if end < 0 {
+		s.escaped = escaped
+		return len(p) - 1
 	}
-	if i < len(p) {
-		s.escaped = backslashes(p[i:])%2 == 1
-	} else {
-		s.escaped = s.escaped && len(p) == 0
-	}
-	return len(p) - 1
+	s.inString = false
+	return end
 }
+
+const (
+	ones    = 0x0101010101010101
+	highs   = 0x8080808080808080
+	quotes  = '"' * ones
+	slashes = '\\' * ones
+)
 
 // stringEnd returns the index of the quote that closes the string of which p[i:] is the
-// rest, -1 if there is none.
-func stringEnd(p []byte, i int) int {
-	for {
-		q := bytes.IndexByte(p[i:], '"')
-		if q < 0 {
-			return -1
+// rest. It is -1 if there is none, and escaped says then whether p ends behind a
+// backslash that escapes what follows.
+func stringEnd(p []byte, i int) (end int, escaped bool) {
+	for i+8 <= len(p) {
+		// The lowest byte that is a quote or a backslash has its high bit set; what is
+		// above it may be wrong.
+		w := binary.LittleEndian.Uint64(p[i:])
+		q, b := w^quotes, w^slashes
+		found := ((q-ones)&^q | (b-ones)&^b) & highs
+		if found == 0 {
+			i += 8
+			continue
 		}
-		if q == 0 || p[i+q-1] != '\\' || backslashes(p[i:i+q])%2 == 0 {
-			return i + q
+		i += bits.TrailingZeros64(found) / 8
+		if p[i] == '"' {
+			return i, false
 		}
-		i += q + 1
+		i += 2
 	}
-}
-
-// backslashes counts those at the end of p.
-func backslashes(p []byte) int {
-	n := 0
-	for n < len(p) && p[len(p)-1-n] == '\\' {
-		n++
+	for ; i < len(p); i++ {
+		switch p[i] {
+		case '"':
+			return i, false
+		case '\\':
+			i++
+		}
 	}
-	return n
+	return -1, i > len(p)
 }

@@ -82,7 +82,8 @@ func (v Value) Get(path ...Field) (got Value, ok bool) {
 
 func (v Value) field(f Field) (Value, bool) {
 	if v.format == Protobuf {
-		return last(v.fields(f.Number))
+		content, ok := lastField(v.raw, f.Number)
+		return Value{Protobuf, content}, ok
 	}
 	var found Value
 	c, err := enter(v.raw, 0, '{')
@@ -105,13 +106,6 @@ func (v Value) field(f Field) (Value, bool) {
 	return Value{}, false
 }
 
-func last(values iter.Seq[Value]) (v Value, ok bool) {
-	for v = range values {
-		ok = true
-	}
-	return v, ok
-}
-
 // fields are those of a message with the number. A malformed rest ends them.
 func (v Value) fields(number int) iter.Seq[Value] {
 	return func(yield func(Value) bool) {
@@ -127,10 +121,17 @@ func (v Value) fields(number int) iter.Seq[Value] {
 
 // entry is the value of a map's key in protobuf, where a map is a list of its entries.
 func (v Value) entry(number int, key string) (found Value, ok bool) {
-	for entry := range v.fields(number) {
-		if k, value := entry.pair(); string(k) == key {
-			found, ok = value, true
+	for i := 0; i < len(v.raw); {
+		f, err := nextField(v.raw, i)
+		if err != nil {
+			break
 		}
+		if f.number == number {
+			if k, value := (Value{Protobuf, f.value.of(v.raw)}).pair(); string(k) == key {
+				found, ok = value, true
+			}
+		}
+		i = f.whole.end
 	}
 	return found, ok
 }
