@@ -66,7 +66,10 @@ func (r *JSONReader) Next() ([]byte, error) {
 			return frame, nil
 		}
 		if r.err = err; err == nil {
-			r.err = r.fill()
+			if r.err = r.fill(); r.err == errMore {
+				r.err = nil
+				return nil, errMore
+			}
 		}
 	}
 	return nil, r.err

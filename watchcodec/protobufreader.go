@@ -37,7 +37,10 @@ func (r *ProtobufReader) Next() ([]byte, error) {
 	for r.err == nil {
 		pending := r.buf[r.from:r.to]
 		if len(pending) < 4 {
-			r.err = r.fill(4)
+			if r.err = r.fill(4); r.err == errMore {
+				r.err = nil
+				return nil, errMore
+			}
 			continue
 		}
 		n := int64(binary.BigEndian.Uint32(pending))
@@ -45,7 +48,10 @@ func (r *ProtobufReader) Next() ([]byte, error) {
 		case n > int64(r.max):
 			r.err = ErrFrameTooLarge
 		case int64(len(pending)) < 4+n:
-			r.err = r.fill(int(4 + n))
+			if r.err = r.fill(int(4 + n)); r.err == errMore {
+				r.err = nil
+				return nil, errMore
+			}
 		default:
 			r.from += int(4 + n)
 			return pending[4 : 4+n : 4+n], nil

@@ -16,6 +16,9 @@ import (
 
 // Hooks are what a filter wants to know of an answer. A nil hook is skipped.
 type Hooks struct {
+	// Status is called once before Head, and returns the status that is sent in the place
+	// of the one that it is given. It may change h. It is not called for a hijack.
+	Status func(status int, h http.Header) int
 	// Head is called once, when the final head is about to be written: never
 	// for an interim answer, and with status 101 when the connection is
 	// hijacked. It may change h. Where filters are nested the innermost is
@@ -76,7 +79,10 @@ func (w *writer) Header() http.Header { return w.inner.Header() }
 // one. A second final head is passed on too, so that net/http reports it.
 func (w *writer) WriteHeader(status int) {
 	interim := status >= 100 && status <= 199 && status != http.StatusSwitchingProtocols
-	if !interim && !w.hijacked {
+	if !interim && !w.hijacked && w.status == 0 {
+		if w.hooks.Status != nil {
+			status = w.hooks.Status(status, w.inner.Header())
+		}
 		w.head(status)
 	}
 	w.inner.WriteHeader(status)
@@ -210,6 +216,9 @@ func canHijack(w http.ResponseWriter) bool {
 func (w *writer) finish() {
 	if w.hijacked {
 		return
+	}
+	if w.hooks.Status != nil {
+		w.implicitHead()
 	}
 	w.head(http.StatusOK) // net/http sends the head itself
 	if w.body != nil {

@@ -1,0 +1,224 @@
+package watchcodec
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/culvert-go/culvert/internal/response"
+)
+
+// FilterOptions configures a filter of list and watch answers.
+type FilterOptions struct {
+	// Rewriter is asked for each request who looks at the objects of its answer; nil
+	// from it means nobody, and the request and its answer pass as they are. Required.
+	Rewriter func(*http.Request, Request) Rewriter
+	// AllowWrites lets clients write to what they see rewritten. By default PUT and PATCH
+	// are refused (403): a client that read a trimmed object and writes it back destroys
+	// what was trimmed.
+	AllowWrites bool
+	// MaxObject bounds an object, in bytes; 0 means DefaultMaxFrame.
+	MaxObject int
+	// MaxList bounds a list in protobuf, which is held as a whole, in bytes; 0 means 128
+	// MiB. A list in JSON is not held: its memory is that of its largest object.
+	MaxList int
+}
+
+// NewFilter checks the options and returns a filter over any handler that answers as a
+// Kubernetes API server does, a proxy to one for instance. What it can't read it does not
+// pass on: a client that accepts no format that can be edited gets a 406, an answer in
+// another format becomes a 502, and a malformed stream ends with an ERROR event.
+//
+// The server is asked for an uncompressed answer; filters.Compress in front of this filter
+// compresses it again. A watch over WebSocket is refused. Subresources that are no
+// objects (log, exec, attach, portforward, proxy) pass: whoever must not reach a hidden
+// object's needs an authorizer.
+func NewFilter(o FilterOptions) (func(http.Handler) http.Handler, error) {
+	if o.Rewriter == nil {
+		return nil, errors.New("watchcodec: FilterOptions without a Rewriter")
+	}
+	if o.MaxObject < 0 || o.MaxList < 0 {
+		return nil, errors.New("watchcodec: FilterOptions: a negative bound")
+	}
+	if o.MaxObject == 0 {
+		o.MaxObject = DefaultMaxFrame
+	}
+	if o.MaxList == 0 {
+		o.MaxList = 128 << 20
+	}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { o.serve(next, w, r) })
+	}, nil
+}
+
+// streams are the subresources that carry no objects.
+var streams = []string{"log", "exec", "attach", "portforward", "proxy"}
+
+func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	req, ok := Classify(r)
+	if !ok || req.Verb == "proxy" || slices.Contains(streams, req.Subresource) {
+		next.ServeHTTP(w, r)
+		return
+	}
+	rewrite := o.Rewriter(r, req)
+	if rewrite == nil {
+		next.ServeHTTP(w, r)
+		return
+	}
+	accept, ok := Negotiate(r.Header["Accept"])
+	switch {
+	case !o.AllowWrites && (req.Verb == "update" || req.Verb == "patch"):
+		refuse(w, failure(http.StatusForbidden, metav1.StatusReasonForbidden, "this gateway shows "+req.Resource+" changed or in part; writing them back through it would destroy what it does not show"))
+		return
+	case r.Header.Get("Upgrade") != "":
+		refuse(w, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, "this gateway serves no watch over WebSocket: ask for a plain one"))
+		return
+	case !ok:
+		refuse(w, failure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "this gateway can answer in application/json and "+protobufType+" only"))
+		return
+	}
+	out := r.Clone(r.Context())
+	out.Header.Set("Accept", accept)
+	out.Header.Del("Accept-Encoding")
+	for _, name := range []string{"If-None-Match", "If-Modified-Since", "Range"} {
+		out.Header.Del(name) // they are about the answer before it is rewritten
+	}
+	a := &answer{o: o, rewrite: rewrite, req: req}
+	switch req.Verb {
+	case "watch":
+		response.Serve(next, w, out, response.Hooks{Status: a.status, Body: a.body, End: a.end})
+	case "list", "deletecollection":
+		a.late = &lateHead{ResponseWriter: w}
+		response.Serve(next, a.late, out, response.Hooks{Status: a.status, Body: a.body, End: a.end})
+		a.late.send()
+	default:
+		a.single(next, w, out)
+	}
+}
+
+// answer is the answer to one request.
+type answer struct {
+	o       *FilterOptions
+	rewrite Rewriter
+	req     Request
+	format  Format
+	refusal []byte // in the place of an answer that can't be read
+	as      bool   // it passes as it is
+	inflate *gunzipWriter
+	late    *lateHead // of a list
+}
+
+// end ends what Close would have ended, had the handler not panicked.
+func (a *answer) end(response.Stats) {
+	if a.inflate != nil {
+		a.inflate.stop()
+	}
+}
+
+// describing are the fields that describe the content before it is rewritten.
+var describing = []string{"Content-Length", "Etag", "Digest", "Content-Digest", "Repr-Digest", "Content-Md5", "Last-Modified", "Accept-Ranges"}
+
+// status decides what becomes of an answer. One that is no success has a Status, which
+// tells of no object.
+func (a *answer) status(status int, h http.Header) int {
+	if a.as = status < 200 || status > 299 || status == http.StatusNoContent; a.as {
+		return status
+	}
+	format, ok := formatOf(h.Get("Content-Type"))
+	a.format = format
+	encoding := h.Get("Content-Encoding")
+	if ok && (encoding == "" || encoding == "identity" || encoding == "gzip") {
+		for _, name := range describing {
+			h.Del(name)
+		}
+		return status
+	}
+	what := h.Get("Content-Type")
+	if ok {
+		what = "Content-Encoding " + encoding
+	}
+	a.refusal = encodeStatus(JSON, failure(http.StatusBadGateway, metav1.StatusReasonInternalError, "the server answered in a form that this gateway can't read: "+what))
+	for _, name := range append(describing, "Content-Encoding", "Trailer") {
+		h.Del(name)
+	}
+	h.Set("Content-Type", jsonType)
+	return http.StatusBadGateway
+}
+
+// body returns what takes the answer.
+func (a *answer) body(_ int, h http.Header, w io.Writer) io.WriteCloser {
+	switch {
+	case a.as:
+		return nil
+	case a.refusal != nil:
+		return &refused{w, a.refusal}
+	}
+	var body io.WriteCloser
+	switch {
+	case a.req.Verb == "watch":
+		body = newWatchWriter(w, a)
+	case a.format == JSON:
+		body = &listBody{a, newJSONListWriter(w, a), false}
+	default:
+		body = &listBody{a, &protobufListWriter{w: w, a: a}, false}
+	}
+	if h.Get("Content-Encoding") == "gzip" {
+		h.Del("Content-Encoding")
+		a.inflate = newGunzipWriter(body)
+		return a.inflate
+	}
+	return body
+}
+
+// listBody answers with a Status in the place of a list that can't be read, as long as
+// nothing of it was sent; afterwards the answer is cut.
+type listBody struct {
+	a       *answer
+	list    io.WriteCloser
+	refused bool
+}
+
+func (b *listBody) Write(p []byte) (int, error) {
+	if b.refused {
+		return len(p), nil
+	}
+	if _, err := b.list.Write(p); err != nil {
+		if err = b.check(err); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
+}
+
+func (b *listBody) Close() error {
+	if b.refused {
+		return nil
+	}
+	return b.check(b.list.Close())
+}
+
+func (b *listBody) check(err error) error {
+	if err == nil {
+		return nil
+	}
+	if b.refused = b.a.late.fail(b.a, err); b.refused {
+		return nil
+	}
+	return err
+}
+
+// refused sends a Status in the place of an answer.
+type refused struct {
+	w       io.Writer
+	content []byte
+}
+
+func (r *refused) Write(p []byte) (int, error) { return len(p), nil }
+
+func (r *refused) Close() error {
+	_, err := r.w.Write(r.content)
+	return err
+}

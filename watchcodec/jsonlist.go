@@ -1,0 +1,285 @@
+package watchcodec
+
+import (
+	"fmt"
+	"io"
+)
+
+// jsonListWriter takes a list in JSON and sends what the client sees of it, one item after
+// the other. It holds no more than an item, and sends the rest as it came, white space
+// included.
+type jsonListWriter struct {
+	w       io.Writer
+	a       *answer
+	store   []byte
+	buf     []byte // of store: what came and is not used up
+	out     []byte
+	state   func(*jsonListWriter) (more bool, err error)
+	scan    scanner // of the value at the front of buf[gap:]
+	scanned int     // how far it has come
+	gap     int     // white space and a comma before an item or a member
+	seen    keys
+	kind    string
+	items   int // that were sent
+	members int
+	object  Object
+	ended   error
+}
+
+func newJSONListWriter(w io.Writer, a *answer) *jsonListWriter {
+	l := &jsonListWriter{w: w, a: a, state: (*jsonListWriter).start}
+	l.object.format = JSON
+	return l
+}
+
+func (l *jsonListWriter) Write(p []byte) (int, error) {
+	if l.ended != nil {
+		return 0, l.ended
+	}
+	l.store = append(append(l.store[:0], l.buf...), p...)
+	l.buf = l.store
+	l.out = l.out[:0]
+	for more := true; more && l.ended == nil; {
+		more, l.ended = l.state(l)
+	}
+	if l.ended == nil && len(l.buf) > l.a.o.MaxObject {
+		l.ended = errTooLarge
+	}
+	if l.ended != nil {
+		return 0, l.ended
+	}
+	if len(l.out) > 0 {
+		if _, err := l.w.Write(l.out); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
+}
+
+// Close fails where the list has not ended: the client must not take it for a whole one.
+func (l *jsonListWriter) Close() error {
+	if l.ended == nil && l.members >= 0 {
+		l.ended = io.ErrUnexpectedEOF
+	}
+	return l.ended
+}
+
+// use takes n bytes off the front, having appended what they became to l.out.
+func (l *jsonListWriter) use(n int) {
+	l.buf = l.buf[n:]
+	l.scan, l.scanned, l.gap = scanner{}, 0, 0
+}
+
+func (l *jsonListWriter) start() (bool, error) {
+	i := skipSpace(l.buf, 0)
+	if i == len(l.buf) {
+		return false, nil
+	}
+	if l.buf[i] != '{' {
+		return false, malformed(i)
+	}
+	l.out = append(l.out, l.buf[:i+1]...)
+	l.use(i + 1)
+	l.state = (*jsonListWriter).member
+	return true, nil
+}
+
+// element looks for the next value behind white space and, if there was one before, a
+// comma. At the closing bracket done is true; else it begins at l.gap.
+func (l *jsonListWriter) element(before bool, closing byte) (there, done bool, err error) {
+	i := skipSpace(l.buf, 0)
+	if i < len(l.buf) && l.buf[i] == closing {
+		l.out = append(l.out, l.buf[:i+1]...)
+		l.use(i + 1)
+		return true, true, nil
+	}
+	if i < len(l.buf) && before {
+		if l.buf[i] != ',' {
+			return false, false, malformed(i)
+		}
+		i = skipSpace(l.buf, i+1)
+	}
+	l.gap = i
+	return i < len(l.buf), false, nil
+}
+
+func (l *jsonListWriter) member() (bool, error) {
+	there, done, err := l.element(l.members > 0, '}')
+	if err != nil || !there {
+		return false, err
+	}
+	if done {
+		l.members = -1
+		l.state = (*jsonListWriter).rest
+		return true, nil
+	}
+	p := l.buf
+	if p[l.gap] != '"' {
+		return false, malformed(l.gap)
+	}
+	end, _ := stringEnd(p, l.gap+1)
+	if end < 0 {
+		return false, nil
+	}
+	key := p[l.gap : end+1]
+	value := skipSpace(p, end+1)
+	if value < len(p) {
+		if p[value] != ':' {
+			return false, malformed(value)
+		}
+		value = skipSpace(p, value+1)
+	}
+	if value >= len(p) {
+		return false, nil
+	}
+	return l.memberValue(key, value)
+}
+
+func (l *jsonListWriter) memberValue(key []byte, value int) (bool, error) {
+	name, err := known(key, "kind", "apiVersion", "metadata", "items")
+	if err != nil {
+		return false, err
+	}
+	if name == "" && l.kind != "Status" {
+		return false, fmt.Errorf("watchcodec: a list with the key %s, which may hold anything", key)
+	}
+	if name == "items" && l.buf[value] == '[' {
+		if err := l.begin(key); err != nil {
+			return false, err
+		}
+		l.out = append(l.out, l.buf[:value+1]...)
+		l.use(value + 1)
+		l.state = (*jsonListWriter).item
+		return true, nil
+	}
+	end, ok := l.complete(value)
+	if !ok {
+		return false, nil
+	}
+	if checked, err := skipValue(l.buf, value); err != nil || checked != end {
+		return false, malformed(value)
+	}
+	if err := l.begin(key); err != nil {
+		return false, err
+	}
+	v := l.buf[value:end]
+	if name == "kind" {
+		text, _ := Value{JSON, v}.Text()
+		l.kind = string(text)
+	}
+	l.out = append(l.out, l.buf[:value]...)
+	if name == "metadata" && v[0] == '{' {
+		l.out, err = withoutCount(l.out, v)
+	} else {
+		l.out = append(l.out, v...)
+	}
+	l.use(end)
+	return true, err
+}
+
+// begin notes a member.
+func (l *jsonListWriter) begin(key []byte) error {
+	l.members++
+	return l.seen.add(append([]byte(nil), key...))
+}
+
+// withoutCount appends a list's metadata without the number of the items of later pages,
+// which would tell of those that are not seen.
+func withoutCount(dst, meta []byte) ([]byte, error) {
+	o := Object{format: JSON, raw: meta}
+	e := Delete(Field{Name: "remainingItemCount"})
+	dst, changed, err := e.apply(&o, dst)
+	if err == nil && !changed {
+		dst = append(dst, meta...)
+	}
+	return dst, err
+}
+
+// complete returns the index behind the value that begins at i, if all of it is there.
+func (l *jsonListWriter) complete(i int) (end int, ok bool) {
+	switch l.buf[i] {
+	case '"':
+		end, _ = stringEnd(l.buf, i+1)
+		return end + 1, end >= 0
+	case '{', '[':
+		from := max(l.scanned, i)
+		n, complete := l.scan.skip(l.buf[from:])
+		l.scanned = from + n
+		return l.scanned, complete
+	}
+	for end = i; end < len(l.buf); end++ {
+		if c := l.buf[end]; isSpace(c) || c == ',' || c == '}' || c == ']' {
+			return end, true
+		}
+	}
+	return end, false
+}
+
+// item takes the next item of the list.
+func (l *jsonListWriter) item() (bool, error) {
+	there, done, err := l.element(l.items != 0, ']')
+	if err != nil || !there {
+		return false, err
+	}
+	if done {
+		l.state = (*jsonListWriter).member
+		return true, nil
+	}
+	if l.buf[l.gap] != '{' {
+		return false, malformed(l.gap)
+	}
+	end, ok := l.complete(l.gap)
+	if !ok {
+		return false, nil
+	}
+	l.object.reset(JSON)
+	if parsed, err := l.object.parseJSON(l.buf, l.gap); err != nil || parsed != end {
+		return false, fmt.Errorf("watchcodec: item of a list: %w", cmpErr(err, malformed(l.gap)))
+	}
+	if err := l.rewrite(); err != nil {
+		return false, err
+	}
+	l.use(end)
+	return true, nil
+}
+
+func cmpErr(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}
+
+func (l *jsonListWriter) rewrite() error {
+	visible, err := l.a.rewrite(&l.object)
+	if err != nil {
+		return err
+	}
+	gap := l.buf[:l.gap]
+	switch {
+	case !visible && l.items == 0:
+		l.items = -1 // there was one, and what comes first has a comma before it
+	case visible && l.items < 0:
+		for _, c := range gap {
+			if c != ',' {
+				l.out = append(l.out, c)
+			}
+		}
+		l.items = 1
+		l.out = append(l.out, l.object.raw...)
+	case visible:
+		l.items++
+		l.out = append(append(l.out, gap...), l.object.raw...)
+	}
+	return nil
+}
+
+// rest takes what is behind the list: white space.
+func (l *jsonListWriter) rest() (bool, error) {
+	if i := skipSpace(l.buf, 0); i < len(l.buf) {
+		return false, malformed(i)
+	}
+	l.out = append(l.out, l.buf...)
+	l.use(len(l.buf))
+	return false, nil
+}

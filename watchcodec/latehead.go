@@ -1,0 +1,56 @@
+package watchcodec
+
+import "net/http"
+
+// lateHead sends a list's head with its first bytes, so that a list that turns out to be
+// none can still be answered with a Status.
+type lateHead struct {
+	http.ResponseWriter
+	status int // of the head that waits, 0 for none
+	sent   bool
+}
+
+// Unwrap serves http.ResponseController.
+func (l *lateHead) Unwrap() http.ResponseWriter { return l.ResponseWriter }
+
+func (l *lateHead) WriteHeader(status int) {
+	switch {
+	case status >= 200 && l.status == 0 && !l.sent:
+		l.status = status
+	case status < 200:
+		l.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (l *lateHead) Write(p []byte) (int, error) {
+	l.send()
+	return l.ResponseWriter.Write(p)
+}
+
+// FlushError serves http.ResponseController. Nobody waits for the head of a list alone.
+func (l *lateHead) FlushError() error {
+	if !l.sent {
+		return nil
+	}
+	return http.NewResponseController(l.ResponseWriter).Flush()
+}
+
+func (l *lateHead) send() {
+	if l.sent {
+		return
+	}
+	l.sent = true
+	if l.status != 0 {
+		l.ResponseWriter.WriteHeader(l.status)
+	}
+}
+
+// fail answers with a Status, if nothing was sent yet.
+func (l *lateHead) fail(a *answer, err error) bool {
+	if l.sent {
+		return false
+	}
+	l.sent = true
+	a.fail(l.ResponseWriter, err)
+	return true
+}

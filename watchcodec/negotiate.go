@@ -1,0 +1,92 @@
+package watchcodec
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Negotiate returns the Accept field to ask a Kubernetes API server with so that it answers
+// in a format that can be edited here: of what the client accepts, JSON and protobuf, as
+// whole objects or as PartialObjectMetadata, the best liked first. What stands for
+// anything becomes JSON. ok is false if the client takes none of them: 406 is the answer
+// then. accept are the lines of the client's field; none means anything (as in
+// k8s.io/apiserver/pkg/endpoints/handlers/negotiation).
+//
+// A Table is not among them: who asks for one with JSON as the alternative, as kubectl
+// does, gets the objects and prints them by itself.
+func Negotiate(accept []string) (upstream string, ok bool) {
+	all := strings.Join(accept, ",")
+	if strings.TrimSpace(all) == "" {
+		return jsonType, true
+	}
+	var clauses []clause
+	for text := range strings.SplitSeq(all, ",") {
+		if c, ok := parseClause(text); ok {
+			clauses = append(clauses, c)
+		}
+	}
+	slices.SortStableFunc(clauses, func(a, b clause) int { return cmp.Compare(b.quality, a.quality) })
+	var kept []string
+	for _, c := range clauses {
+		if !slices.Contains(kept, c.text) {
+			kept = append(kept, c.text)
+		}
+	}
+	return strings.Join(kept, ", "), len(kept) > 0
+}
+
+const jsonType = "application/json"
+
+// clause is one media type that a client accepts.
+type clause struct {
+	text    string // without its quality: the order says it
+	quality float64
+}
+
+// parseClause returns false for what is not accepted or can't be edited.
+func parseClause(text string) (c clause, ok bool) {
+	parts := strings.Split(text, ";")
+	c.quality = 1
+	switch media := strings.ToLower(strings.TrimSpace(parts[0])); media {
+	case "*/*", "application/*":
+		c.text = jsonType
+	case jsonType, protobufType:
+		c.text = media
+	default:
+		return c, false
+	}
+	for _, p := range parts[1:] {
+		name, value, _ := strings.Cut(strings.TrimSpace(p), "=")
+		switch strings.ToLower(name) {
+		case "q":
+			q, err := strconv.ParseFloat(value, 64)
+			if err != nil || !(q > 0) {
+				return c, false
+			}
+			c.quality = min(q, 1)
+			continue
+		case "as":
+			if value != "PartialObjectMetadata" && value != "PartialObjectMetadataList" {
+				return c, false
+			}
+		case "stream", "pretty": // the server's choice, and no matter for machines
+			continue
+		}
+		c.text += ";" + name + "=" + value
+	}
+	return c, true
+}
+
+// formatOf is the format of an answer, by its Content-Type.
+func formatOf(contentType string) (f Format, ok bool) {
+	media, _, _ := strings.Cut(contentType, ";")
+	switch strings.ToLower(strings.TrimSpace(media)) {
+	case jsonType:
+		return JSON, true
+	case protobufType:
+		return Protobuf, true
+	}
+	return JSON, false
+}

@@ -1,0 +1,98 @@
+package watchcodec
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// Fields of every list (ListMeta is its metadata).
+const (
+	listMetadata, listItems = 1, 2
+	listRemainingItemCount  = 4
+)
+
+// protobufListWriter takes a list in protobuf and sends what the client sees of it. The
+// length of what is sent comes first there, so the list is held.
+type protobufListWriter struct {
+	w     io.Writer
+	a     *answer
+	buf   []byte
+	ended error
+}
+
+func (l *protobufListWriter) Write(p []byte) (int, error) {
+	if l.ended == nil && len(l.buf)+len(p) > l.a.o.MaxList {
+		l.ended = errTooLarge
+	}
+	if l.ended != nil {
+		return 0, l.ended
+	}
+	l.buf = append(l.buf, p...)
+	return len(p), nil
+}
+
+func (l *protobufListWriter) Close() error {
+	if l.ended != nil {
+		return l.ended
+	}
+	out, err := rewriteList(l.buf, l.a.rewrite)
+	if err == nil {
+		_, err = l.w.Write(out)
+	}
+	return err
+}
+
+func rewriteList(p []byte, rewrite Rewriter) ([]byte, error) {
+	var list Object
+	list.format = Protobuf
+	if err := list.open(p); err != nil {
+		return nil, err
+	}
+	if string(list.kind) == "Status" {
+		return p, nil
+	}
+	kind, isList := bytes.CutSuffix(list.kind, []byte("List"))
+	if !isList {
+		return nil, fmt.Errorf("watchcodec: a %s in the place of a list", list.kind)
+	}
+	item := Object{kind: kind, apiVersion: list.apiVersion}
+	out := make([]byte, 0, len(list.raw))
+	for i := 0; i < len(list.raw); {
+		f, err := nextField(list.raw, i)
+		if err != nil {
+			return nil, err
+		}
+		i = f.whole.end
+		switch {
+		case f.number == listMetadata && f.wire == wireBytes:
+			e := Delete(Field{Name: "remainingItemCount", Number: listRemainingItemCount})
+			out, err = appendNested(out, listMetadata, len(f.value.of(list.raw)), func(b []byte) ([]byte, error) {
+				return e.protobuf(b, f.value.of(list.raw), e.path)
+			})
+		case f.number == listItems && f.wire == wireBytes:
+			out, err = rewriteItem(out, &item, f.value.of(list.raw), rewrite)
+		default:
+			err = fmt.Errorf("%w: the field %d of a list", errProtobuf, f.number)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	list.raw = out
+	return list.seal(make([]byte, 0, len(out)+len(p)-len(list.raw)+64), p)
+}
+
+func rewriteItem(out []byte, item *Object, p []byte, rewrite Rewriter) ([]byte, error) {
+	kind, apiVersion := item.kind, item.apiVersion
+	item.reset(Protobuf)
+	item.kind, item.apiVersion = kind, apiVersion
+	if err := item.parseProtobuf(p); err != nil {
+		return out, err
+	}
+	visible, err := rewrite(item)
+	if err != nil || !visible {
+		return out, err
+	}
+	return appendBytesField(out, listItems, item.raw), nil
+}

@@ -1,0 +1,135 @@
+package watchcodec
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/klauspost/compress/gzip"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// single answers with one object, or as if there were none. The answer is held: whether
+// the client sees the object decides its status.
+func (a *answer) single(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	held := &heldAnswer{header: w.Header(), max: a.o.MaxObject}
+	next.ServeHTTP(held, r)
+	if held.status == 0 {
+		held.status = http.StatusOK
+	}
+	status := a.status(held.status, w.Header())
+	content := held.content.Bytes()
+	switch {
+	case held.over:
+		a.fail(w, errTooLarge)
+		return
+	case a.refusal != nil:
+		content = a.refusal
+	case !a.as && len(content) > 0:
+		rewritten, visible, err := a.object(w.Header(), content)
+		switch {
+		case err != nil:
+			a.fail(w, err)
+			return
+		case !visible:
+			clear(w.Header())
+			refuse(w, failure(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", a.req.Resource, a.req.Name)))
+			return
+		}
+		content = rewritten
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(content)
+	}
+}
+
+func (a *answer) fail(w http.ResponseWriter, err error) {
+	clear(w.Header())
+	refuse(w, failure(http.StatusBadGateway, metav1.StatusReasonInternalError, "the server's answer can't be read: "+err.Error()))
+}
+
+// object rewrites an object. A Status is none: it tells of a success.
+func (a *answer) object(h http.Header, content []byte) (rewritten []byte, visible bool, err error) {
+	if h.Get("Content-Encoding") == "gzip" {
+		if content, err = gunzip(content, a.o.MaxObject); err != nil {
+			return nil, false, err
+		}
+		h.Del("Content-Encoding")
+	}
+	o := Object{format: a.format}
+	before, after := content[:0], content[:0]
+	if a.format == Protobuf {
+		err = o.open(content)
+	} else {
+		start := skipSpace(content, 0)
+		var end int
+		if end, err = o.parseJSON(content, start); err == nil {
+			before, after = content[:start], content[end:]
+			if at := skipSpace(after, 0); at < len(after) {
+				err = malformed(end + at)
+			}
+		}
+	}
+	if err != nil || string(o.kind) == "Status" && string(o.apiVersion) == "v1" {
+		return content, err == nil, err
+	}
+	if string(o.kind) == "Table" || bytes.HasSuffix(o.kind, []byte("List")) {
+		return nil, false, fmt.Errorf("a %s in the place of an object", o.kind)
+	}
+	visible, err = a.rewrite(&o)
+	switch {
+	case err != nil || !visible:
+		return nil, false, err
+	case !o.edited:
+		return content, true, nil
+	case a.format == Protobuf:
+		rewritten, err = o.seal(nil, content)
+		return rewritten, true, err
+	}
+	return append(append(append([]byte(nil), before...), o.raw...), after...), true, nil
+}
+
+func gunzip(p []byte, most int) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(p))
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(io.LimitReader(z, int64(most)+1))
+	if err == nil && len(content) > most {
+		err = errTooLarge
+	}
+	return content, err
+}
+
+// heldAnswer keeps an answer. Interim ones are dropped.
+type heldAnswer struct {
+	header  http.Header
+	status  int
+	content bytes.Buffer
+	max     int
+	over    bool
+}
+
+func (h *heldAnswer) Header() http.Header { return h.header }
+
+func (h *heldAnswer) WriteHeader(status int) {
+	if status >= 200 && h.status == 0 {
+		h.status = status
+	}
+}
+
+func (h *heldAnswer) Write(p []byte) (int, error) {
+	if h.WriteHeader(http.StatusOK); h.content.Len()+len(p) > h.max {
+		h.over = true
+		return 0, errTooLarge
+	}
+	return h.content.Write(p)
+}
+
+// FlushError serves http.ResponseController: there is nobody to flush to yet.
+func (h *heldAnswer) FlushError() error { return nil }

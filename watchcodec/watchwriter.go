@@ -1,0 +1,123 @@
+package watchcodec
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// errMore says that a frame has not come as a whole yet.
+var errMore = errors.New("watchcodec: more is to come")
+
+// feed is the stream of a reader that is given its bytes piece by piece.
+type feed struct{ p []byte }
+
+func (f *feed) Read(b []byte) (int, error) {
+	if len(f.p) == 0 {
+		return 0, errMore
+	}
+	n := copy(b, f.p)
+	f.p = f.p[n:]
+	return n, nil
+}
+
+// watchWriter takes a watch as a server sends it and sends the client its own.
+type watchWriter struct {
+	w       io.Writer
+	format  Format
+	feed    *feed
+	frames  interface{ Next() ([]byte, error) }
+	visible *Visible
+	event   Event
+	out     []byte
+	ended   error
+}
+
+func newWatchWriter(w io.Writer, a *answer) *watchWriter {
+	f := new(feed)
+	ww := &watchWriter{w: w, format: a.format, feed: f, visible: NewVisible(a.rewrite)}
+	if ww.format == Protobuf {
+		ww.frames = NewProtobufReader(f, a.o.MaxObject)
+	} else {
+		ww.frames = NewJSONReader(f, a.o.MaxObject)
+	}
+	return ww
+}
+
+// Write sends what the events in p have become, and as one piece: the server has flushed
+// as often as it saw fit. After what can't be read it sends an ERROR event and fails.
+func (w *watchWriter) Write(p []byte) (int, error) {
+	if w.ended != nil {
+		return 0, w.ended
+	}
+	w.feed.p = p
+	w.out = w.out[:0]
+	err := w.events()
+	if err != nil {
+		w.ended = fmt.Errorf("watchcodec: the watch was ended: %w", err)
+		w.out = appendError(w.out, w.format, failure(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the gateway could not read the server's watch: "+err.Error()))
+	}
+	if len(w.out) > 0 {
+		if _, err := w.w.Write(w.out); err != nil {
+			return 0, err
+		}
+	}
+	if w.ended != nil {
+		return 0, w.ended
+	}
+	return len(p), nil
+}
+
+// events appends to w.out what the client is told.
+func (w *watchWriter) events() error {
+	for {
+		frame, err := w.frames.Next()
+		if err == errMore {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.event.Decode(w.format, frame); err != nil {
+			return err
+		}
+		if string(w.event.Object.Kind()) == "Table" {
+			return errors.New("a Table, which was not asked for")
+		}
+		tell, err := w.visible.Apply(&w.event)
+		if err != nil {
+			return err
+		}
+		if !tell {
+			continue
+		}
+		if w.out, err = w.event.Append(w.out); err != nil {
+			return err
+		}
+	}
+}
+
+// Close is called at the end of the stream, which must not be in the middle of a frame:
+// what has come of one was not sent.
+func (w *watchWriter) Close() error {
+	w.feed.p = nil
+	if w.ended != nil || !unfinished(w.frames) {
+		return nil
+	}
+	w.out = appendError(w.out[:0], w.format, failure(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the server's watch ended in the middle of an event"))
+	_, err := w.w.Write(w.out)
+	return err
+}
+
+func unfinished(frames any) bool {
+	switch r := frames.(type) {
+	case *JSONReader:
+		return r.scan.depth > 0
+	case *ProtobufReader:
+		return r.to > r.from
+	}
+	return false
+}
