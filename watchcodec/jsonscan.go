@@ -94,13 +94,6 @@ func skipNested(p []byte, i int) (int, error) {
 type span struct{ start, end int }
 
 func (s span) of(p []byte) []byte { return p[s.start:s.end] }
-func (s span) there() bool        { return s.end > 0 }
-
-// member is one of a JSON object.
-type member struct {
-	key   span // with its quotes
-	value span
-}
 
 // cursor goes through the members of an object or the elements of an array.
 type cursor struct {

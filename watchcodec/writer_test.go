@@ -74,7 +74,7 @@ type failing struct {
 func (f *failing) Write([]byte) (int, error) { return 0, f.err }
 
 // A watch of two events, cut on the other side.
-func Example() {
+func ExampleWriter() {
 	apiserver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		events, err := watchcodec.NewWriter(w)
 		if err != nil {

@@ -40,7 +40,9 @@ func ofZoneA(v watchcodec.Value) bool {
 
 var changes = []change{
 	{"nothing", func(string) []watchcodec.Edit { return nil }, func(runtime.Object) {}},
-	{"managedFields", func(string) []watchcodec.Edit { return []watchcodec.Edit{watchcodec.Delete(watchcodec.ManagedFields()...)} },
+	{"managedFields", func(string) []watchcodec.Edit {
+		return []watchcodec.Edit{watchcodec.Delete(watchcodec.ManagedFields()...)}
+	},
 		func(o runtime.Object) { accessor(o).SetManagedFields(nil) }},
 	{"labels", func(string) []watchcodec.Edit {
 		return []watchcodec.Edit{

@@ -1,0 +1,177 @@
+// Package watchtest has a Kubernetes API server for tests: it lists and watches objects of
+// one resource, in JSON and protobuf, as the real one does, and what it does wrong it is
+// told to. Informers of client-go and kubectl work against it.
+package watchtest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/culvert-go/culvert/watchcodec"
+)
+
+// Options configures a Server.
+type Options struct {
+	// Resource is the plural of the resource that there is, "pods" for instance.
+	Resource string
+	// Kind and APIVersion are those of its objects.
+	Kind, APIVersion string
+	// JSON and Protobuf encode one object; a nil Protobuf means that the server has none
+	// and answers in JSON. client-go's scheme has both.
+	JSON, Protobuf runtime.Encoder
+	// NoWatchList answers a watch that wants the objects first as a server does that can't
+	// do that: 400.
+	NoWatchList bool
+}
+
+// Server is an http.Handler. It is safe for concurrent use.
+type Server struct {
+	o Options
+
+	mu      sync.Mutex
+	version int // of the last change
+	oldest  int // changes up to it are forgotten
+	objects map[string]runtime.Object
+	changes []change
+	changed chan struct{} // closed at the next change
+}
+
+// change is an event of the past.
+type change struct {
+	version int
+	kind    watchcodec.EventType
+	object  runtime.Object
+}
+
+// New checks the options and returns a server without objects.
+func New(o Options) (*Server, error) {
+	if o.Resource == "" || o.Kind == "" || o.APIVersion == "" || o.JSON == nil {
+		return nil, errors.New("watchtest: Options: Resource, Kind, APIVersion and JSON are needed")
+	}
+	return &Server{o: o, version: 1, objects: map[string]runtime.Object{}, changed: make(chan struct{})}, nil
+}
+
+// Set adds or changes an object, and returns its new resourceVersion. It panics if object
+// is none of Kubernetes.
+func (s *Server) Set(object runtime.Object) (resourceVersion string) {
+	object = object.DeepCopyObject()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kind := watchcodec.Added
+	if s.objects[key(object)] != nil {
+		kind = watchcodec.Modified
+	}
+	s.objects[key(object)] = object
+	return s.note(kind, object)
+}
+
+// Delete deletes an object. One that is not there is left so.
+func (s *Server) Delete(namespace, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	object := s.objects[namespace+"/"+name]
+	if object == nil {
+		return
+	}
+	delete(s.objects, namespace+"/"+name)
+	s.note(watchcodec.Deleted, object.DeepCopyObject())
+}
+
+// note gives object the next version and tells the watches.
+func (s *Server) note(kind watchcodec.EventType, object runtime.Object) string {
+	s.version++
+	version := strconv.Itoa(s.version)
+	accessor(object).SetResourceVersion(version)
+	object.GetObjectKind().SetGroupVersionKind(gvk(s.o.APIVersion, s.o.Kind))
+	s.changes = append(s.changes, change{s.version, kind, object})
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return version
+}
+
+// Forget drops the past, as etcd's compaction does: a watch from an older resourceVersion
+// is told 410.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changes, s.oldest = nil, s.version
+}
+
+func accessor(object runtime.Object) metav1.Object {
+	a, err := meta.Accessor(object)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+func key(object runtime.Object) string {
+	a := accessor(object)
+	return a.GetNamespace() + "/" + a.GetName()
+}
+
+// ServeHTTP answers lists, watches and gets.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	req, ok := watchcodec.Classify(r)
+	if !ok || req.Resource != s.o.Resource {
+		s.refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
+		return
+	}
+	switch req.Verb {
+	case "list":
+		s.list(w, r, req)
+	case "watch":
+		s.watch(w, r, req)
+	case "get":
+		s.get(w, r, req)
+	default:
+		s.refuse(w, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "this server only lists, watches and gets")
+	}
+}
+
+// current are the objects of a namespace, "" for all, in the order of their keys.
+func (s *Server) current(namespace string) (objects []runtime.Object, version int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, object := range s.objects {
+		if namespace == "" || accessor(object).GetNamespace() == namespace {
+			objects = append(objects, object)
+		}
+	}
+	slices.SortFunc(objects, func(a, b runtime.Object) int { return cmp.Compare(key(a), key(b)) })
+	return objects, s.version
+}
+
+// since are the changes after a version. forgotten says that not all of them are known;
+// more is closed when there are others.
+func (s *Server) since(version int) (changes []change, forgotten bool, more <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if version < s.oldest {
+		return nil, true, nil
+	}
+	i, _ := slices.BinarySearchFunc(s.changes, version+1, func(c change, v int) int { return cmp.Compare(c.version, v) })
+	return slices.Clone(s.changes[i:]), false, s.changed
+}
+
+func (s *Server) get(w http.ResponseWriter, r *http.Request, req watchcodec.Request) {
+	s.mu.Lock()
+	object := s.objects[req.Namespace+"/"+req.Name]
+	s.mu.Unlock()
+	if object == nil {
+		s.refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", req.Resource, req.Name))
+		return
+	}
+	f := s.negotiate(r)
+	w.Header().Set("Content-Type", f.contentType)
+	_, _ = w.Write(f.object(object))
+}
