@@ -38,17 +38,8 @@ func startCluster(t *testing.T) (address string) {
 
 func apiserverHandler(t *testing.T, node string) http.Handler {
 	mux := http.NewServeMux()
-	answer := func(path string, object any) {
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(object)
-		})
-	}
-	answer("/api", metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
-	answer("/apis", metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}})
-	answer("/api/v1", metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "v1",
-		APIResources: []metav1.APIResource{{Name: "pods", SingularName: "pod", Namespaced: true, Kind: "Pod", Verbs: metav1.Verbs{"get", "list"}, ShortNames: []string{"po"}}}})
-	answer("/api/v1/namespaces/default/pods/pod", corev1.Pod{
+	discovery(mux)
+	answerJSON(mux, "/api/v1/namespaces/default/pods/pod", corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{Name: "pod", Namespace: "default", UID: "uid"},
 		Spec:       corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "container", Stdin: true}}},
@@ -58,6 +49,21 @@ func apiserverHandler(t *testing.T, node string) http.Handler {
 		mux.Handle("/api/v1/namespaces/default/pods/pod/"+verb, streamHandler(t, node, verb))
 	}
 	return mux
+}
+
+func answerJSON(mux *http.ServeMux, path string, object any) {
+	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(object)
+	})
+}
+
+// discovery tells kubectl that there are pods.
+func discovery(mux *http.ServeMux) {
+	answerJSON(mux, "/api", metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
+	answerJSON(mux, "/apis", metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}})
+	answerJSON(mux, "/api/v1", metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "v1",
+		APIResources: []metav1.APIResource{{Name: "pods", SingularName: "pod", Namespaced: true, Kind: "Pod", Verbs: metav1.Verbs{"get", "list", "watch"}, ShortNames: []string{"po"}}}})
 }
 
 // streamHandler is what pkg/registry/core/pod/rest/subresources.go does with a stream.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/cmd/attach"
 	kubectlexec "k8s.io/kubectl/pkg/cmd/exec"
+	kubectlget "k8s.io/kubectl/pkg/cmd/get"
 	"k8s.io/kubectl/pkg/cmd/portforward"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
@@ -37,6 +38,7 @@ func runKubectl() int {
 	flags.AddFlags(root.PersistentFlags())
 	factory := cmdutil.NewFactory(cmdutil.NewMatchVersionFlags(flags))
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+	root.AddCommand(kubectlget.NewCmdGet("kubectl", factory, streams))
 	root.AddCommand(kubectlexec.NewCmdExec(factory, streams), attach.NewCmdAttach(factory, streams), portforward.NewCmdPortForward(factory, streams))
 	if root.Execute() != nil {
 		return 1

@@ -1,0 +1,56 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestKubectlGetWatch runs kubectl get -w through the filter: what is hidden does not
+// show, what comes into sight does, as the table that kubectl makes of objects and as
+// JSON.
+func TestKubectlGetWatch(t *testing.T) {
+	for output, line := range map[string]string{"": "%s", "json": `"name": "%s"`, "name": "pod/%s"} {
+		t.Run("output "+output, func(t *testing.T) {
+			server := podServer(t, false)
+			mux := http.NewServeMux()
+			discovery(mux)
+			mux.Handle("/api/v1/", server)
+			gateway := filteredGateway(t, mux)
+			server.Set(somePod(1, 1, false))
+			server.Set(somePod(2, 1, true))
+			args := []string{"get", "pods", "-n", "shop", "-w"}
+			if output != "" {
+				args = append(args, "-o", output)
+			}
+			cmd := kubectl(t, gateway.Listener.Addr().String(), "true", args...)
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var complaints strings.Builder
+			cmd.Stderr = &complaints
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				_ = cmd.Process.Kill()
+				_ = cmd.Wait()
+			}()
+			seen := &strings.Builder{}
+			r := bufio.NewReader(io.TeeReader(out, seen))
+			expect(t, r, fmt.Sprintf(line, "pod-01"))
+			server.Set(somePod(3, 1, true))
+			server.Set(somePod(4, 1, false))
+			expect(t, r, fmt.Sprintf(line, "pod-04"))
+			server.Set(somePod(2, 2, false))
+			expect(t, r, fmt.Sprintf(line, "pod-02"))
+			if strings.Contains(seen.String(), "pod-03") || strings.Contains(seen.String(), "managedFields") {
+				t.Errorf("kubectl shows what is hidden:\n%s%s", seen, complaints.String())
+			}
+		})
+	}
+}
