@@ -241,9 +241,8 @@ func (e *Edit) belongsBefore(key []byte, path Path) bool {
 // whole.
 func (e *Edit) planValue(splices []splice, p []byte, i int, path Path) (_ []splice, end int, gone bool, err error) {
 	if len(path) > 1 {
-		if i < len(p) && p[i] != '{' { // null, or what has no such members
-			end, err = skipValue(p, i)
-			return splices, end, false, err
+		if i < len(p) && p[i] != '{' {
+			return e.planNull(splices, p, i, path)
 		}
 		splices, end, empty, err := e.plan(splices, p, i, path[1:])
 		return splices, end, empty && path[0].OmitEmpty, err
@@ -256,6 +255,18 @@ func (e *Edit) planValue(splices []splice, p []byte, i int, path Path) (_ []spli
 		splices = append(splices, splice{span{i, end}, quoted(e.text)})
 	}
 	return splices, end, e.kind == deletes, err
+}
+
+// planNull plans for a null on the way, which is what is not there.
+func (e *Edit) planNull(splices []splice, p []byte, i int, path Path) (_ []splice, end int, gone bool, err error) {
+	end, err = skipValue(p, i)
+	if err != nil || string(p[i:end]) != "null" {
+		return splices, end, false, firstOf(err, malformed(i))
+	}
+	if e.kind == sets {
+		splices = append(splices, splice{span{i, end}, "{" + e.added(path[1:]) + "}"})
+	}
+	return splices, end, false, nil
 }
 
 // planKeep drops elements of the array at p[i].

@@ -207,20 +207,31 @@ func (o *Object) open(p []byte) error {
 
 // seal appends an envelope with the object in the place of the one that came in it.
 func (o *Object) seal(dst, envelope []byte) ([]byte, error) {
-	dst = append(dst, magic...)
+	before, after, err := around(envelope, len(o.raw))
+	return append(append(append(dst, before...), o.raw...), after...), err
+}
+
+// around is what an envelope has before and behind an object of n bytes.
+func around(envelope []byte, n int) (before, after []byte, err error) {
+	raw, err := rawField(envelope)
+	if err != nil {
+		return nil, nil, err
+	}
+	before = append(make([]byte, 0, 64), envelope[:raw.whole.start]...)
+	before = binary.AppendUvarint(append(before, unknownRaw<<3|wireBytes), uint64(n))
+	return before, envelope[raw.whole.end:], nil
+}
+
+// rawField is the field of an envelope that the object is in.
+func rawField(envelope []byte) (raw protoField, err error) {
 	for i := len(magic); i < len(envelope); {
 		f, err := nextField(envelope, i)
-		if err != nil {
-			return dst, err
+		if err != nil || f.number == unknownRaw {
+			return f, err
 		}
 		i = f.whole.end
-		if f.number == unknownRaw {
-			dst = appendBytesField(dst, unknownRaw, o.raw)
-			continue
-		}
-		dst = append(dst, f.whole.of(envelope)...)
 	}
-	return dst, nil
+	return raw, fmt.Errorf("%w: an envelope without an object", errProtobuf)
 }
 
 // Changed says whether the event is another one than came.

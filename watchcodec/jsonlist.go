@@ -228,13 +228,9 @@ func (l *jsonListWriter) item() (bool, error) {
 	if l.buf[l.gap] != '{' {
 		return false, malformed(l.gap)
 	}
-	end, ok := l.complete(l.gap)
-	if !ok {
-		return false, nil
-	}
-	l.object.reset(JSON)
-	if parsed, err := l.object.parseJSON(l.buf, l.gap); err != nil || parsed != end {
-		return false, fmt.Errorf("watchcodec: item of a list: %w", cmpErr(err, malformed(l.gap)))
+	end, ok, err := l.parseItem()
+	if err != nil || !ok {
+		return false, err
 	}
 	if err := l.rewrite(); err != nil {
 		return false, err
@@ -243,11 +239,31 @@ func (l *jsonListWriter) item() (bool, error) {
 	return true, nil
 }
 
-func cmpErr(err, other error) error {
+func firstOf(err, other error) error {
 	if err != nil {
 		return err
 	}
 	return other
+}
+
+// parseItem parses the item at l.gap, if all of it is there. One that is not yet when it is
+// first looked at is looked at again when its end has come.
+func (l *jsonListWriter) parseItem() (end int, ok bool, err error) {
+	l.object.reset(JSON)
+	if l.scanned == 0 {
+		if end, err = l.object.parseJSON(l.buf, l.gap); err == nil {
+			return end, true, nil
+		}
+	}
+	end, ok = l.complete(l.gap)
+	if !ok {
+		return end, false, nil
+	}
+	parsed, err := l.object.parseJSON(l.buf, l.gap)
+	if err != nil || parsed != end {
+		return end, false, fmt.Errorf("watchcodec: item of a list: %w", firstOf(err, malformed(l.gap)))
+	}
+	return end, true, nil
 }
 
 func (l *jsonListWriter) rewrite() error {

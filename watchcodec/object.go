@@ -155,6 +155,12 @@ func (o *Object) parseJSON(p []byte, i int) (end int, err error) {
 				return c.at, err
 			}
 			continue
+		case k == "metadata":
+			value, err := c.value()
+			if err != nil || string(value.of(p)) != "null" {
+				return c.at, firstOf(err, malformed(value.start))
+			}
+			continue
 		case k == "kind":
 			err = once(&o.kind, &c)
 			if err != nil {
@@ -224,12 +230,23 @@ func (m *objectMeta) parseJSON(outer *cursor) error {
 			return err
 		}
 		if field := m.field(k); field != nil {
-			if field.raw != nil {
+			if field.raw != nil || !fits(k, value.of(p)) {
 				return malformed(value.start)
 			}
-			*field = Value{JSON, value.of(p)}
+			if string(value.of(p)) != "null" {
+				*field = Value{JSON, value.of(p)}
+			}
 		}
 	}
+}
+
+// fits says whether a field of metadata is of the type that it has.
+func fits(name string, raw []byte) bool {
+	want := byte('"')
+	if name == "labels" || name == "annotations" {
+		want = '{'
+	}
+	return raw[0] == want || string(raw) == "null"
 }
 
 func (m *objectMeta) field(name string) *Value {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Fields of every list (ListMeta is its metadata).
@@ -28,6 +29,9 @@ func (l *protobufListWriter) Write(p []byte) (int, error) {
 	if l.ended != nil {
 		return 0, l.ended
 	}
+	if need := len(l.buf) + len(p); need > cap(l.buf) {
+		l.buf = slices.Grow(l.buf, max(len(p), len(l.buf)))
+	}
 	l.buf = append(l.buf, p...)
 	return len(p), nil
 }
@@ -36,21 +40,24 @@ func (l *protobufListWriter) Close() error {
 	if l.ended != nil {
 		return l.ended
 	}
-	out, err := rewriteList(l.buf, l.a.rewrite)
-	if err == nil {
-		_, err = l.w.Write(out)
+	parts, err := rewriteList(l.buf, l.a.rewrite)
+	for _, part := range parts {
+		if err == nil {
+			_, err = l.w.Write(part)
+		}
 	}
 	return err
 }
 
-func rewriteList(p []byte, rewrite Rewriter) ([]byte, error) {
+// rewriteList returns what a list becomes, in parts.
+func rewriteList(p []byte, rewrite Rewriter) ([][]byte, error) {
 	var list Object
 	list.format = Protobuf
 	if err := list.open(p); err != nil {
 		return nil, err
 	}
 	if string(list.kind) == "Status" {
-		return p, nil
+		return [][]byte{p}, nil
 	}
 	kind, isList := bytes.CutSuffix(list.kind, []byte("List"))
 	if !isList {
@@ -79,8 +86,8 @@ func rewriteList(p []byte, rewrite Rewriter) ([]byte, error) {
 			return nil, err
 		}
 	}
-	list.raw = out
-	return list.seal(make([]byte, 0, len(out)+len(p)-len(list.raw)+64), p)
+	before, after, err := around(p, len(out))
+	return [][]byte{before, out, after}, err
 }
 
 func rewriteItem(out []byte, item *Object, p []byte, rewrite Rewriter) ([]byte, error) {

@@ -210,3 +210,36 @@ func BenchmarkServe(b *testing.B) {
 		response.Serve(next, w, r, hooks)
 	}
 }
+
+// TestStatus: another status can be sent, with a content of its own, also where the handler
+// writes nothing at all.
+func TestStatus(t *testing.T) {
+	leaktest.Check(t)
+	for name, handler := range map[string]http.HandlerFunc{
+		"a head":       func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) },
+		"two heads":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(404) },
+		"a body":       func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") },
+		"nothing":      func(http.ResponseWriter, *http.Request) {},
+		"only a flush": func(w http.ResponseWriter, _ *http.Request) { _ = http.NewResponseController(w).Flush() },
+	} {
+		var told []int
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			response.Serve(handler, w, r, response.Hooks{
+				Status: func(status int, h http.Header) int {
+					h.Set("Was", fmt.Sprint(status))
+					return http.StatusBadGateway
+				},
+				Head: func(status int, _ http.Header) { told = append(told, status) },
+			})
+		}))
+		answer, err := http.Get(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if was := answer.Header.Get("Was"); answer.StatusCode != 502 || was != "200" && was != "404" || fmt.Sprint(told) != "[502]" {
+			t.Errorf("%s: %d instead of %s, the head hook was told %v", name, answer.StatusCode, was, told)
+		}
+		s.Close()
+	}
+}
