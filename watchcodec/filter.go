@@ -20,6 +20,11 @@ type FilterOptions struct {
 	// are refused (403): a client that read a trimmed object and writes it back destroys
 	// what was trimmed.
 	AllowWrites bool
+	// Tables lets clients have Tables, which kubectl prefers. A row is hidden with its
+	// object, but its cells are the server's: what a Rewriter edits away may stand in
+	// them. By default such clients get objects, which kubectl prints by itself with
+	// fewer columns.
+	Tables bool
 	// MaxObject bounds an object, in bytes; 0 means DefaultMaxFrame.
 	MaxObject int
 	// MaxList bounds a list in protobuf, which is held as a whole, in bytes; 0 means 128
@@ -68,7 +73,7 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 		next.ServeHTTP(w, r)
 		return
 	}
-	accept, ok := Negotiate(r.Header["Accept"])
+	accept, ok := negotiate(r.Header["Accept"], o.Tables)
 	switch {
 	case !o.AllowWrites && (req.Verb == "update" || req.Verb == "patch"):
 		refuse(w, failure(http.StatusForbidden, metav1.StatusReasonForbidden, "this gateway shows "+req.Resource+" changed or in part; writing them back through it would destroy what it does not show"))
@@ -86,7 +91,13 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 	for _, name := range []string{"If-None-Match", "If-Modified-Since", "Range"} {
 		out.Header.Del(name) // they are about the answer before it is rewritten
 	}
-	a := &answer{o: o, rewrite: rewrite, req: req}
+	bare := o.Tables && out.URL.Query().Get("includeObject") == "None"
+	if bare { // without them nobody would know what a row is about
+		query := out.URL.Query()
+		query.Set("includeObject", "Metadata")
+		out.URL.RawQuery = query.Encode()
+	}
+	a := &answer{bare: bare, o: o, rewrite: rewrite, req: req}
 	switch req.Verb {
 	case "watch":
 		response.Serve(next, w, out, response.Hooks{Status: a.status, Body: a.body, End: a.end})
@@ -105,6 +116,7 @@ type answer struct {
 	rewrite Rewriter
 	req     Request
 	format  Format
+	bare    bool   // the client wants rows without objects
 	refusal []byte // in the place of an answer that can't be read
 	as      bool   // it passes as it is
 	inflate *gunzipWriter

@@ -23,12 +23,15 @@ type jsonListWriter struct {
 	items   int // that were sent
 	members int
 	object  Object
+	row     row
+	rows    bool // the items are rows of a Table
 	ended   error
 }
 
 func newJSONListWriter(w io.Writer, a *answer) *jsonListWriter {
 	l := &jsonListWriter{w: w, a: a, state: (*jsonListWriter).start}
 	l.object.format = JSON
+	l.row.bare = a.bare
 	return l
 }
 
@@ -140,10 +143,13 @@ func (l *jsonListWriter) memberValue(key []byte, value int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if name == "" && l.kind != "Status" {
+	table := l.kind == tableKind && l.a.o.Tables
+	rows := table && sameKey(key, tableRows)
+	if name == "" && l.kind != "Status" && !rows && !(table && sameKey(key, tableColumns)) {
 		return false, fmt.Errorf("watchcodec: a list with the key %s, which may hold anything", key)
 	}
-	if name == "items" && l.buf[value] == '[' {
+	if (name == "items" || rows) && l.buf[value] == '[' {
+		l.rows = rows
 		if err := l.begin(key); err != nil {
 			return false, err
 		}
@@ -250,6 +256,12 @@ func firstOf(err, other error) error {
 // first looked at is looked at again when its end has come.
 func (l *jsonListWriter) parseItem() (end int, ok bool, err error) {
 	l.object.reset(JSON)
+	if l.rows {
+		if end, ok = l.complete(l.gap); ok {
+			err = l.row.parse(l.buf[l.gap:end])
+		}
+		return end, ok, err
+	}
 	if l.scanned == 0 {
 		if end, err = l.object.parseJSON(l.buf, l.gap); err == nil {
 			return end, true, nil
@@ -267,7 +279,11 @@ func (l *jsonListWriter) parseItem() (end int, ok bool, err error) {
 }
 
 func (l *jsonListWriter) rewrite() error {
-	visible, err := l.a.rewrite(&l.object)
+	object := &l.object
+	if l.rows {
+		object = &l.row.object
+	}
+	visible, err := l.a.rewrite(object)
 	if err != nil {
 		return err
 	}
@@ -282,12 +298,21 @@ func (l *jsonListWriter) rewrite() error {
 			}
 		}
 		l.items = 1
-		l.out = append(l.out, l.object.raw...)
+		l.appendItem()
 	case visible:
 		l.items++
-		l.out = append(append(l.out, gap...), l.object.raw...)
+		l.out = append(l.out, gap...)
+		l.appendItem()
 	}
 	return nil
+}
+
+func (l *jsonListWriter) appendItem() {
+	if l.rows {
+		l.out = l.row.append(l.out)
+	} else {
+		l.out = append(l.out, l.object.raw...)
+	}
 }
 
 // rest takes what is behind the list: white space.

@@ -154,6 +154,32 @@ func (c *cursor) value() (span, error) {
 	return s, err
 }
 
+// findMember returns where the value of a member of an object is, of the last one if there
+// are several. ok is false if there is none, or if p is no such object.
+func findMember(p []byte, name string) (value span, ok bool) {
+	c, err := enter(p, skipSpace(p, 0), '{')
+	if err != nil {
+		return span{}, false
+	}
+	for {
+		more, err := c.more()
+		if err != nil || !more {
+			return value, ok && err == nil
+		}
+		key, err := c.key()
+		if err != nil {
+			return span{}, false
+		}
+		v, err := c.value()
+		if err != nil {
+			return span{}, false
+		}
+		if sameKey(key.of(p), name) {
+			value, ok = v, true
+		}
+	}
+}
+
 // unquote returns the content of a string with its quotes; it allocates only where there
 // is an escape.
 func unquote(quoted []byte) ([]byte, error) {

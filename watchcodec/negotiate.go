@@ -14,16 +14,18 @@ import (
 // then. accept are the lines of the client's field; none means anything (as in
 // k8s.io/apiserver/pkg/endpoints/handlers/negotiation).
 //
-// A Table is not among them: who asks for one with JSON as the alternative, as kubectl
+// A Table is not among them (but see FilterOptions.Tables): who asks for one with JSON as the alternative, as kubectl
 // does, gets the objects and prints them by itself.
-func Negotiate(accept []string) (upstream string, ok bool) {
+func Negotiate(accept []string) (upstream string, ok bool) { return negotiate(accept, false) }
+
+func negotiate(accept []string, tables bool) (upstream string, ok bool) {
 	all := strings.Join(accept, ",")
 	if strings.TrimSpace(all) == "" {
 		return jsonType, true
 	}
 	var clauses []clause
 	for text := range strings.SplitSeq(all, ",") {
-		if c, ok := parseClause(text); ok {
+		if c, ok := parseClause(text, tables); ok {
 			clauses = append(clauses, c)
 		}
 	}
@@ -46,7 +48,7 @@ type clause struct {
 }
 
 // parseClause returns false for what is not accepted or can't be edited.
-func parseClause(text string) (c clause, ok bool) {
+func parseClause(text string, tables bool) (c clause, ok bool) {
 	parts := strings.Split(text, ";")
 	c.quality = 1
 	switch media := strings.ToLower(strings.TrimSpace(parts[0])); media {
@@ -68,7 +70,7 @@ func parseClause(text string) (c clause, ok bool) {
 			c.quality = min(q, 1)
 			continue
 		case "as":
-			if value != "PartialObjectMetadata" && value != "PartialObjectMetadataList" {
+			if value != "PartialObjectMetadata" && value != "PartialObjectMetadataList" && !(value == tableKind && tables && c.text == jsonType) {
 				return c, false
 			}
 		case "stream", "pretty": // the server's choice, and no matter for machines

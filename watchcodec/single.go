@@ -78,10 +78,13 @@ func (a *answer) object(h http.Header, content []byte) (rewritten []byte, visibl
 	if err != nil || string(o.kind) == "Status" && string(o.apiVersion) == "v1" {
 		return content, err == nil, err
 	}
-	if string(o.kind) == "Table" || bytes.HasSuffix(o.kind, []byte("List")) {
+	if string(o.kind) == tableKind && a.o.Tables && a.format == JSON {
+		visible, err = rewriteRows(&o, a.rewrite, a.bare)
+	} else if string(o.kind) == tableKind || bytes.HasSuffix(o.kind, []byte("List")) {
 		return nil, false, fmt.Errorf("a %s in the place of an object", o.kind)
+	} else {
+		visible, err = a.rewrite(&o)
 	}
-	visible, err = a.rewrite(&o)
 	switch {
 	case err != nil || !visible:
 		return nil, false, err

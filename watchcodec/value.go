@@ -85,25 +85,11 @@ func (v Value) field(f Field) (Value, bool) {
 		content, ok := lastField(v.raw, f.Number)
 		return Value{Protobuf, content}, ok
 	}
-	var found Value
-	c, err := enter(v.raw, 0, '{')
-	for more := err == nil; more; {
-		if more, err = c.more(); err != nil || !more {
-			return found, err == nil && found.raw != nil
-		}
-		key, err := c.key()
-		if err != nil {
-			return Value{}, false
-		}
-		value, err := c.value()
-		if err != nil {
-			return Value{}, false
-		}
-		if sameKey(key.of(v.raw), f.Name) {
-			found = Value{JSON, value.of(v.raw)}
-		}
+	at, ok := findMember(v.raw, f.Name)
+	if !ok {
+		return Value{}, false
 	}
-	return Value{}, false
+	return Value{JSON, at.of(v.raw)}, true
 }
 
 // fields are those of a message with the number. A malformed rest ends them.

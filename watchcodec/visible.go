@@ -17,6 +17,7 @@ type Visible struct {
 	rewrite Rewriter
 	hidden  map[string]struct{} // the objects of which this watch has told nothing, or that they are gone
 	key     []byte
+	table   tableEvents
 }
 
 // NewVisible is for one watch; it remembers the objects that are not seen.
@@ -24,13 +25,38 @@ func NewVisible(rewrite Rewriter) *Visible {
 	return &Visible{rewrite: rewrite, hidden: map[string]struct{}{}}
 }
 
-// Apply makes of e what the client is to be told. tell is false if that is nothing.
+// Apply makes of e what the client is to be told. tell is false if that is nothing. An
+// event of a Table is about the object of its row; the cells are the server's, whatever
+// the Rewriter makes of the object.
 func (v *Visible) Apply(e *Event) (tell bool, err error) {
+	if string(e.Object.Kind()) != tableKind {
+		return v.apply(e, &e.Object, e.Object.bare)
+	}
+	if e.Type == Bookmark { // it has a row that stands for nothing
+		return true, v.table.finish(&e.Object, true)
+	}
+	object, err := v.table.subject(&e.Object)
+	if err != nil {
+		return false, err
+	}
+	tell, err = v.apply(e, object, v.table.row.hide)
+	if err == nil && tell {
+		err = v.table.rewritten(&e.Object)
+	}
+	if err == nil {
+		err = v.table.finish(&e.Object, tell)
+	}
+	return tell, err
+}
+
+// apply is Apply for an event about an object. hide leaves of it what tells which one it
+// is.
+func (v *Visible) apply(e *Event, object *Object, hide func()) (tell bool, err error) {
 	if e.Type == Bookmark || e.Type == Error {
 		return true, nil
 	}
-	v.key = append(append(append(v.key[:0], e.Object.Namespace()...), '/'), e.Object.Name()...)
-	visible, err := v.rewrite(&e.Object)
+	v.key = append(append(append(v.key[:0], object.Namespace()...), '/'), object.Name()...)
+	visible, err := v.rewrite(object)
 	if err != nil {
 		return false, err
 	}
@@ -52,7 +78,7 @@ func (v *Visible) Apply(e *Event) (tell bool, err error) {
 		return false, nil
 	}
 	e.Type = Deleted
-	e.Object.bare()
+	hide()
 	return true, nil
 }
 

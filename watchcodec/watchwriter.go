@@ -33,12 +33,14 @@ type watchWriter struct {
 	visible *Visible
 	event   Event
 	out     []byte
+	tables  bool
 	ended   error
 }
 
 func newWatchWriter(w io.Writer, a *answer) *watchWriter {
 	f := new(feed)
-	ww := &watchWriter{w: w, format: a.format, feed: f, visible: NewVisible(a.rewrite)}
+	ww := &watchWriter{w: w, format: a.format, feed: f, visible: NewVisible(a.rewrite), tables: a.o.Tables}
+	ww.visible.table.row.bare = a.bare
 	if ww.format == Protobuf {
 		ww.frames = NewProtobufReader(f, a.o.MaxObject)
 	} else {
@@ -84,7 +86,7 @@ func (w *watchWriter) events() error {
 		if err := w.event.Decode(w.format, frame); err != nil {
 			return err
 		}
-		if string(w.event.Object.Kind()) == "Table" {
+		if string(w.event.Object.Kind()) == tableKind && !w.tables {
 			return errors.New("a Table, which was not asked for")
 		}
 		tell, err := w.visible.Apply(&w.event)

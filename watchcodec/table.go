@@ -1,0 +1,162 @@
+package watchcodec
+
+import "errors"
+
+// The parts of a Table (k8s.io/apimachinery/pkg/apis/meta/v1, types.go), which is spoken in
+// JSON only.
+const (
+	tableKind    = "Table"
+	tableColumns = "columnDefinitions"
+	tableRows    = "rows"
+	rowObject    = "object"
+)
+
+var errRow = errors.New("watchcodec: a row of a Table without its object")
+
+// row is a row of a Table, known by the object that it carries.
+type row struct {
+	raw    []byte
+	at     span // of the object in raw
+	object Object
+	bare   bool // the client has asked for no objects
+}
+
+// parse reads a row.
+func (r *row) parse(raw []byte) (err error) {
+	at, ok := findMember(raw, rowObject)
+	if !ok || raw[at.start] != '{' {
+		return errRow
+	}
+	r.raw, r.at = raw, at
+	r.object.reset(JSON)
+	end, err := r.object.parseJSON(raw, at.start)
+	if err == nil && end != at.end {
+		err = malformed(end)
+	}
+	return err
+}
+
+// append appends the row as the client is to see it.
+func (r *row) append(dst []byte) []byte {
+	if !r.bare && !r.object.edited {
+		return append(dst, r.raw...)
+	}
+	dst = append(dst, r.raw[:r.at.start]...)
+	if r.bare {
+		dst = append(dst, "null"...)
+	} else {
+		dst = append(dst, r.object.raw...)
+	}
+	return append(dst, r.raw[r.at.end:]...)
+}
+
+// hide leaves of a row the name of its object: what the other cells hold is not for who
+// does not see it.
+func (r *row) hide() {
+	name := quoted(string(r.object.Name()))
+	r.object.bare()
+	object := string(r.object.raw)
+	if r.bare {
+		object = "null"
+	}
+	text := `{"cells":[` + name + `],"object":` + object + `}`
+	r.raw, r.at, r.object.edited, r.bare = []byte(text), span{}, false, false
+}
+
+// rewriteRows lets a Rewriter see each row of a Table. visible says whether one is left, or
+// there was none.
+func rewriteRows(o *Object, rewrite Rewriter, bare bool) (visible bool, err error) {
+	at, ok := findMember(o.raw, tableRows)
+	if !ok || o.raw[at.start] != '[' {
+		return true, nil
+	}
+	out := []byte{'['}
+	count := 0
+	r := row{bare: bare}
+	for element := range (Value{JSON, at.of(o.raw)}).elements {
+		count++
+		if err := r.parse(element.raw); err != nil {
+			return false, err
+		}
+		seen, err := rewrite(&r.object)
+		if err != nil {
+			return false, err
+		}
+		if !seen {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = r.append(out)
+	}
+	visible = len(out) > 1 || count == 0
+	return visible, o.replace(at, append(out, ']'))
+}
+
+// replace puts a text in the place of a part of a JSON object.
+func (o *Object) replace(at span, text []byte) error {
+	if string(at.of(o.raw)) == string(text) {
+		return nil
+	}
+	out := append(o.scratch[0][:0], o.raw[:at.start]...)
+	out = append(append(out, text...), o.raw[at.end:]...)
+	o.scratch[0], o.scratch[1] = o.scratch[1], out[:0]
+	o.raw, o.edited, o.stale = out, true, true
+	return nil
+}
+
+// tableEvents is what a watch of Tables remembers: the first event alone says what the
+// columns are, whichever it is, and if the client is not told of that one they go with
+// the next.
+type tableEvents struct {
+	columns []byte
+	row     row
+}
+
+// subject is the object that an event of a Table is about.
+func (t *tableEvents) subject(o *Object) (*Object, error) {
+	at, ok := findMember(o.raw, tableRows)
+	if !ok {
+		return nil, errRow
+	}
+	count := 0
+	for element := range (Value{JSON, at.of(o.raw)}).elements {
+		if count++; count > 1 {
+			return nil, errors.New("watchcodec: an event with several rows")
+		}
+		if err := t.row.parse(element.raw); err != nil {
+			return nil, err
+		}
+	}
+	if count == 0 {
+		return nil, errRow
+	}
+	return &t.row.object, nil
+}
+
+// finish gives the event its row, and the columns if it has to tell them.
+func (t *tableEvents) finish(o *Object, tell bool) error {
+	at, ok := findMember(o.raw, tableColumns)
+	has := ok && o.raw[at.start] == '['
+	if !tell {
+		if has {
+			t.columns = append([]byte(nil), at.of(o.raw)...)
+		}
+		return nil
+	}
+	if ok && !has && t.columns != nil {
+		if err := o.replace(at, t.columns); err != nil {
+			return err
+		}
+	}
+	t.columns = nil
+	return nil
+}
+
+// rewritten puts the row into the event.
+func (t *tableEvents) rewritten(o *Object) error {
+	at, _ := findMember(o.raw, tableRows)
+	out := t.row.append([]byte{'['})
+	return o.replace(at, append(out, ']'))
+}

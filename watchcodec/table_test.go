@@ -1,0 +1,120 @@
+package watchcodec_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/culvert-go/culvert/watchcodec"
+)
+
+// withTables serves handler behind a filter that lets clients have Tables.
+func withTables(t *testing.T, rewrite watchcodec.Rewriter, handler http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	f, err := watchcodec.NewFilter(watchcodec.FilterOptions{Tables: true, Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter { return rewrite }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(f(handler))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func isTable(r recording) bool {
+	return strings.Contains(r.accept, "json;as=Table") && r.status == "200" && !strings.Contains(r.target, "limit=") && !strings.Contains(r.target, "includeObject=None")
+}
+
+// TestTablesThroughTheFilter: Tables of a real kube-apiserver come out as they are where
+// nothing is hidden.
+func TestTablesThroughTheFilter(t *testing.T) {
+	for _, r := range recorded(t, isTable) {
+		s := withTables(t, everything, replay(t, r, 1009))
+		_, got := get(t, s.URL+r.target, "Accept", r.accept)
+		s.Close()
+		if want := r.body(t); string(got) != string(want) {
+			t.Errorf("%s: %d bytes, the server sent %d; the end is %q", r.name, len(got), len(want), got[max(0, len(got)-200):])
+		}
+	}
+}
+
+// TestTableRowsFiltered: of each recorded Table the rows are left whose objects are seen.
+func TestTableRowsFiltered(t *testing.T) {
+	type table struct {
+		ColumnDefinitions []any
+		Rows              []struct {
+			Cells  []any
+			Object struct{ Metadata struct{ Name string } }
+		}
+	}
+	for _, r := range recorded(t, func(r recording) bool { return isTable(r) && strings.HasPrefix(r.name, "list/") }) {
+		s := withTables(t, notEven, replay(t, r, 4096))
+		_, got := get(t, s.URL+r.target, "Accept", r.accept)
+		s.Close()
+		var is, was table
+		if err := json.Unmarshal(got, &is); err != nil {
+			t.Fatalf("%s: %v", r.name, err)
+		}
+		if err := json.Unmarshal(r.body(t), &was); err != nil {
+			t.Fatal(err)
+		}
+		want := was.Rows[:0]
+		for _, row := range was.Rows {
+			if name := row.Object.Metadata.Name; !strings.ContainsRune("02468", rune(name[len(name)-1])) {
+				want = append(want, row)
+			}
+		}
+		if fmt.Sprint(is.Rows) != fmt.Sprint(want) || len(is.ColumnDefinitions) != len(was.ColumnDefinitions) {
+			t.Errorf("%s: %d rows, want %d of %d", r.name, len(is.Rows), len(want), len(was.Rows))
+		}
+	}
+}
+
+// tableOf is an event of a Table with one row.
+func tableOf(kind, columns, name, seen string) string {
+	return fmt.Sprintf(`{"type":%q,"object":{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"1"},"columnDefinitions":%s,"rows":[{"cells":[%q,"secret"],"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":%q,"uid":"u","resourceVersion":"1","labels":{"seen":%q}}}}]}}`, kind, columns, name, name, seen) + "\n"
+}
+
+// TestTableTransitions: a watch of Tables tells of objects that come into sight and go out
+// of it, no cell of one that is hidden, and the columns with the first event that it
+// tells, though the server has told them with another.
+func TestTableTransitions(t *testing.T) {
+	columns := `[{"name":"Name"},{"name":"Secret"}]`
+	s := withTables(t, seen, func(w http.ResponseWriter, r *http.Request) {
+		if accept := r.Header.Get("Accept"); accept != "application/json;as=Table;v=v1;g=meta.k8s.io, application/json" {
+			t.Errorf("the server is asked for %s", accept)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, tableOf("ADDED", columns, "a", "no")+tableOf("ADDED", "null", "b", "yes")+tableOf("MODIFIED", "null", "a", "yes")+tableOf("MODIFIED", "null", "b", "no"))
+	})
+	_, got := get(t, s.URL+"/api/v1/pods?watch=1", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
+	gone := `{"type":"DELETED","object":{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"1"},"columnDefinitions":null,"rows":[{"cells":["b"],"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"b","uid":"u","resourceVersion":"1"}}}]}}` + "\n"
+	if want := tableOf("ADDED", columns, "b", "yes") + tableOf("ADDED", "null", "a", "yes") + gone; string(got) != want {
+		t.Errorf("the client is told\n%swant\n%s", got, want)
+	}
+}
+
+// TestTableWithoutObjects: a client that wants no objects in its rows gets none, and the
+// filter sees them all the same.
+func TestTableWithoutObjects(t *testing.T) {
+	whole := `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{},"columnDefinitions":[],"rows":[%s]}`
+	rowOf := func(name, seen string) string {
+		return fmt.Sprintf(`{"cells":[%q],"object":{"metadata":{"name":%q,"labels":{"seen":%q}}}}`, name, name, seen)
+	}
+	s := withTables(t, seen, func(w http.ResponseWriter, r *http.Request) {
+		if got := r.URL.Query().Get("includeObject"); got != "Metadata" {
+			t.Errorf("the server is asked for includeObject=%s", got)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, whole, rowOf("a", "no")+", "+rowOf("b", "yes"))
+	})
+	accept := "application/json;as=Table;v=v1;g=meta.k8s.io"
+	for _, path := range []string{"/api/v1/pods?includeObject=None", "/api/v1/namespaces/n/pods/b?includeObject=None"} {
+		if _, got := get(t, s.URL+path, "Accept", accept); strings.ReplaceAll(string(got), " ", "") != fmt.Sprintf(whole, `{"cells":["b"],"object":null}`) {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+}
