@@ -1,0 +1,106 @@
+package watchcodec_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/watchcodec"
+)
+
+// shout makes a record louder, and hides those that have "secret" in them.
+func shout(record []byte) ([]byte, error) {
+	switch {
+	case bytes.Contains(record, []byte("secret")):
+		return nil, nil
+	case bytes.Contains(record, []byte("broken")):
+		return nil, errors.New("broken")
+	}
+	return bytes.ToUpper(record), nil
+}
+
+func records(t *testing.T, rewrite func([]byte) ([]byte, error), handler http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	f, err := watchcodec.NewRecords(watchcodec.RecordsOptions{MaxRecord: 100, Rewrite: func(*http.Request) func([]byte) ([]byte, error) { return rewrite }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(f(handler))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestRecords: what becomes of streams, however they are written.
+func TestRecords(t *testing.T) {
+	leaktest.Check(t)
+	const lines, events = "application/x-ndjson", "text/event-stream; charset=utf-8"
+	for _, test := range []struct{ name, contentType, sent, want string }{
+		{"lines", lines, "{\"a\":1}\n{\"secret\":1}\n{\"b\":2}\n", "{\"A\":1}\n{\"B\":2}\n"},
+		{"a last line without an end", lines, "{\"a\":1}\r\n{\"b\":2}", "{\"A\":1}\r\n{\"B\":2}"},
+		{"empty lines", lines, "\n\r\n{\"a\":1}\n", "\n\r\n{\"A\":1}\n"},
+		{"events", events, "event: x\ndata: y\n\ndata: secret\n\ndata: z\n\n", "EVENT: X\nDATA: Y\n\nDATA: Z\n\n"},
+		{"events with other line breaks", events, "data: a\r\n\r\ndata: b\r\rdata: c\n\ndata: secret\r\r\n", "DATA: A\r\n\r\nDATA: B\r\rDATA: C\n\n"},
+		{"comments", events, ": keep-alive\n\ndata: a\n\n:\n\n", ": keep-alive\n\nDATA: A\n\n:\n\n"},
+		{"an event without an end", events, "data: a\n\ndata: secret\n", "DATA: A\n\n"},
+		{"another type", "text/plain", "secret\n\n", "secret\n\n"},
+		{"a record that can't be rewritten", lines, "{\"a\":1}\nbroken\n{\"b\":2}\n", "{\"A\":1}\n\nBROKEN: unexpected EOF"},
+		{"a record over the limit", lines, "{\"a\":1}\n" + strings.Repeat("x", 101) + "\n", "{\"A\":1}\n\nBROKEN: unexpected EOF"},
+		{"a record over the limit without an end", lines, "{\"a\":1}\n" + strings.Repeat("x", 101), "{\"A\":1}\n\nBROKEN: unexpected EOF"},
+	} {
+		for _, size := range []int{1, 7, 1000} {
+			s := records(t, shout, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", test.contentType)
+				for rest := test.sent; len(rest) > 0; rest = rest[min(size, len(rest)):] {
+					if _, err := io.WriteString(w, rest[:min(size, len(rest))]); err != nil {
+						return
+					}
+				}
+			})
+			if _, got := get(t, s.URL); string(got) != test.want {
+				t.Errorf("%s, in pieces of %d: %q, want %q", test.name, size, got, test.want)
+			}
+			s.Close()
+		}
+	}
+}
+
+// TestRecordsOneChunkEach: three records that are written at once, without a flush, are
+// three chunks on the wire.
+func TestRecordsOneChunkEach(t *testing.T) {
+	leaktest.Check(t)
+	s := records(t, nil, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		_, _ = io.WriteString(w, "{}\n[1]\n\"x\"\n")
+	})
+	p := wiretest.Dial(t, s.Listener.Addr().String())
+	p.Send("GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n")
+	p.Head()
+	if got, want := p.Rest(), "3\r\n{}\n\r\n4\r\n[1]\n\r\n4\r\n\"x\"\n\r\n0\r\n\r\n"; got != want {
+		t.Errorf("on the wire %q, want %q", got, want)
+	}
+}
+
+// TestCompressedRecords: a stream that can't be read is not passed on.
+func TestCompressedRecords(t *testing.T) {
+	s := records(t, shout, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Accept-Encoding") != "" {
+			t.Error("the handler is asked for a compressed stream")
+		}
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		_, _ = io.WriteString(z, "secret\n")
+		_ = z.Close()
+	})
+	answer, got := get(t, s.URL, "Accept-Encoding", "gzip")
+	if answer.StatusCode != 502 || answer.Header.Get("Content-Encoding") != "" || !strings.Contains(string(got), "compressed") {
+		t.Errorf("%d %v %q", answer.StatusCode, answer.Header, got)
+	}
+}
