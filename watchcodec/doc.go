@@ -10,5 +10,7 @@
 // frames of a watch, Event and Object for what is in them, Visible for what a client is to
 // be told of objects that come into its sight and go out of it.
 //
-// Writer sends events of one's own, each in its own chunk and on its way at once.
+// Writer sends events of one's own, each in its own chunk and on its way at once; Fanout
+// sends those of one watch to many clients. NewRecords is for streams of other kinds:
+// lines of JSON and server-sent events.
 package watchcodec

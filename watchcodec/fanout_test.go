@@ -1,0 +1,205 @@
+package watchcodec_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/watchcodec"
+)
+
+func fanout(t testing.TB, o watchcodec.FanoutOptions) *watchcodec.Fanout {
+	t.Helper()
+	f, err := watchcodec.NewFanout(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestFanout: every client is told every event from its beginning on, in order.
+func TestFanout(t *testing.T) {
+	leaktest.Check(t)
+	f := fanout(t, watchcodec.FanoutOptions{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.Watch(w, r, func() []byte { return []byte("begin\n") })
+	}))
+	defer s.Close()
+	const clients, events = 50, 500
+	var ready, running sync.WaitGroup
+	ready.Add(clients)
+	for range clients {
+		running.Go(func() {
+			answer, err := http.Get(s.URL)
+			if err != nil {
+				t.Error(err)
+				ready.Done()
+				return
+			}
+			defer answer.Body.Close()
+			lines := bufio.NewReader(answer.Body)
+			if begin, err := lines.ReadString('\n'); begin != "begin\n" {
+				t.Errorf("%q %v", begin, err)
+			}
+			ready.Done()
+			rest, err := io.ReadAll(lines)
+			if want := numbered(events); string(rest) != want || err != nil {
+				t.Errorf("%d bytes and %v, want %d", len(rest), err, len(want))
+			}
+		})
+	}
+	ready.Wait()
+	for i := range events {
+		f.Send(fmt.Appendf(nil, "event %d\n", i))
+	}
+	f.Close()
+	running.Wait()
+}
+
+func numbered(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "event %d\n", i)
+	}
+	return b.String()
+}
+
+// slow is a client that takes nothing until it is let.
+type slow struct {
+	header http.Header
+	mu     sync.Mutex
+	got    strings.Builder
+	let    chan struct{}
+}
+
+func (s *slow) Header() http.Header                { return s.header }
+func (s *slow) WriteHeader(int)                    {}
+func (s *slow) FlushError() error                  { return nil }
+func (s *slow) SetWriteDeadline(t time.Time) error { return nil }
+func (s *slow) Write(p []byte) (int, error) {
+	<-s.let
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.got.Write(p)
+}
+
+// TestFanoutSlowClient: a client that falls too far behind is told 410, and until then
+// holds nobody up.
+func TestFanoutSlowClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := fanout(t, watchcodec.FanoutOptions{Frames: 10})
+		behind := &slow{header: http.Header{}, let: make(chan struct{})}
+		quick := &slow{header: http.Header{}, let: make(chan struct{})}
+		close(quick.let)
+		var running sync.WaitGroup
+		for _, c := range []*slow{behind, quick} {
+			running.Go(func() { f.ServeHTTP(c, httptest.NewRequest("GET", "/", nil)) })
+		}
+		synctest.Wait()
+		for i := range 100 {
+			f.Send(fmt.Appendf(nil, "event %d\n", i))
+			synctest.Wait()
+		}
+		if got := quick.got.String(); got != numbered(100) {
+			t.Errorf("the quick client has %d bytes", len(got))
+		}
+		close(behind.let)
+		synctest.Wait()
+		if got := behind.got.String(); !strings.HasPrefix(got, "event 0\n{\"type\":\"ERROR\"") || !strings.Contains(got, `"code":410`) || !strings.HasSuffix(got, "}\n") {
+			t.Errorf("the slow client was told %q", got)
+		}
+		f.Close()
+		running.Wait()
+	})
+}
+
+// idle counts what it is sent.
+type idle struct {
+	header http.Header
+	n      *atomic.Int64
+}
+
+func (c *idle) Header() http.Header                { return c.header }
+func (c *idle) WriteHeader(int)                    {}
+func (c *idle) FlushError() error                  { return nil }
+func (c *idle) SetWriteDeadline(t time.Time) error { return nil }
+func (c *idle) Write(p []byte) (int, error) {
+	c.n.Add(1)
+	return len(p), nil
+}
+
+// TestFanoutOfTenThousand: 10,000 clients are told 100 events, of which each is held once,
+// and none holds more than 8 KiB.
+func TestFanoutOfTenThousand(t *testing.T) {
+	leaktest.Check(t)
+	f := fanout(t, watchcodec.FanoutOptions{})
+	const clients, events = 10000, 100
+	memory := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc + m.StackInuse)
+	}
+	var n atomic.Int64
+	var running sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	r := httptest.NewRequest("GET", "/", nil).WithContext(ctx)
+	before := memory()
+	for range clients {
+		running.Go(func() { f.ServeHTTP(&idle{http.Header{}, &n}, r) })
+	}
+	event := []byte(strings.Repeat("x", 1000))
+	for deadline := time.Now().Add(30 * time.Second); n.Load() < clients && time.Now().Before(deadline); runtime.Gosched() { // until all are there
+		f.Send(event)
+	}
+	n.Store(0)
+	for sent := range int64(events) {
+		f.Send(event)
+		for deadline := time.Now().Add(30 * time.Second); n.Load() < (sent+1)*clients && time.Now().Before(deadline); {
+			runtime.Gosched()
+		}
+	}
+	if each := (memory() - before) / clients; each > factor*8<<10 {
+		t.Errorf("%d bytes for each client", each)
+	}
+	cancel()
+	running.Wait()
+}
+
+// BenchmarkFanout10000 sends an event to 10,000 clients.
+func BenchmarkFanout10000(b *testing.B) {
+	f := fanout(b, watchcodec.FanoutOptions{})
+	const clients = 10000
+	var n atomic.Int64
+	var running sync.WaitGroup
+	r := httptest.NewRequest("GET", "/", nil)
+	for range clients {
+		running.Go(func() { f.ServeHTTP(&idle{http.Header{}, &n}, r) })
+	}
+	event := []byte(strings.Repeat("x", 1000))
+	for n.Load() < clients {
+		f.Send(event)
+		runtime.Gosched()
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		before := n.Load()
+		f.Send(event)
+		for n.Load() < before+clients {
+			runtime.Gosched()
+		}
+	}
+	f.Close()
+	running.Wait()
+}

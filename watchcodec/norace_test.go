@@ -1,0 +1,5 @@
+//go:build !race
+
+package watchcodec_test
+
+const factor = 1
