@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/gorilla/websocket"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/culvert-go/culvert/internal/response"
@@ -38,7 +40,8 @@ type FilterOptions struct {
 // another format becomes a 502, and a malformed stream ends with an ERROR event.
 //
 // The server is asked for an uncompressed answer; filters.Compress in front of this filter
-// compresses it again. A watch over WebSocket is refused. Subresources that are no
+// compresses it again. A watch over WebSocket ends here, with the server watched over
+// HTTP; other sites' pages are refused. Subresources that are no
 // objects (log, exec, attach, portforward, proxy) pass: whoever must not reach a hidden
 // object's needs an authorizer.
 func NewFilter(o FilterOptions) (func(http.Handler) http.Handler, error) {
@@ -78,8 +81,8 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 	case !o.AllowWrites && (req.Verb == "update" || req.Verb == "patch"):
 		refuse(w, failure(http.StatusForbidden, metav1.StatusReasonForbidden, "this gateway shows "+req.Resource+" changed or in part; writing them back through it would destroy what it does not show"))
 		return
-	case r.Header.Get("Upgrade") != "":
-		refuse(w, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, "this gateway serves no watch over WebSocket: ask for a plain one"))
+	case r.Header.Get("Upgrade") != "" && !(req.Verb == "watch" && websocket.IsWebSocketUpgrade(r)):
+		refuse(w, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, "this gateway upgrades nothing here but watches, to WebSockets"))
 		return
 	case !ok:
 		refuse(w, failure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "this gateway can answer in application/json and "+protobufType+" only"))
@@ -97,10 +100,17 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 		query.Set("includeObject", "Metadata")
 		out.URL.RawQuery = query.Encode()
 	}
-	a := &answer{bare: bare, o: o, rewrite: rewrite, req: req}
+	a := &answer{bare: bare, head: r.Method == http.MethodHead, o: o, rewrite: rewrite, req: req}
 	switch req.Verb {
 	case "watch":
-		response.Serve(next, w, out, response.Hooks{Status: a.status, Body: a.body, End: a.end})
+		watch := func(w http.ResponseWriter, r *http.Request) {
+			response.Serve(next, w, r, response.Hooks{Status: a.status, Body: a.body, End: a.end})
+		}
+		if websocket.IsWebSocketUpgrade(r) {
+			serveWebSocket(watch, w, out)
+			return
+		}
+		watch(w, out)
 	case "list", "deletecollection":
 		a.late = &lateHead{ResponseWriter: w}
 		response.Serve(next, a.late, out, response.Hooks{Status: a.status, Body: a.body, End: a.end})
@@ -119,6 +129,7 @@ type answer struct {
 	bare    bool   // the client wants rows without objects
 	refusal []byte // in the place of an answer that can't be read
 	as      bool   // it passes as it is
+	head    bool   // it has no content
 	inflate *gunzipWriter
 	late    *lateHead // of a list
 }
@@ -163,7 +174,7 @@ func (a *answer) status(status int, h http.Header) int {
 // body returns what takes the answer.
 func (a *answer) body(_ int, h http.Header, w io.Writer) io.WriteCloser {
 	switch {
-	case a.as:
+	case a.as || a.head:
 		return nil
 	case a.refusal != nil:
 		return &refused{w, a.refusal}

@@ -320,7 +320,8 @@ func TestRefusals(t *testing.T) {
 		{"GET", "/api/v1/pods", []string{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"}, 406},
 		{"PUT", "/api/v1/namespaces/n/pods/a", nil, 403},
 		{"PATCH", "/api/v1/namespaces/n/pods/a/status", nil, 403},
-		{"GET", "/api/v1/pods?watch=1", []string{"Connection", "Upgrade", "Upgrade", "websocket"}, 400},
+		{"GET", "/api/v1/pods", []string{"Connection", "Upgrade", "Upgrade", "websocket"}, 400},
+		{"GET", "/api/v1/pods?watch=1", []string{"Connection", "Upgrade", "Upgrade", "SPDY/3.1"}, 400},
 	} {
 		r, _ := http.NewRequest(test.method, s.URL+test.path, nil)
 		for i := 0; i < len(test.fields); i += 2 {
@@ -338,6 +339,22 @@ func TestRefusals(t *testing.T) {
 		if answer.StatusCode != test.want {
 			t.Errorf("%s %s %v: %d, want %d", test.method, test.path, test.fields, answer.StatusCode, test.want)
 		}
+	}
+}
+
+// TestHeadOfAList: an answer without content is no broken list.
+func TestHeadOfAList(t *testing.T) {
+	s := filtered(t, seen, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", "1000")
+	})
+	answer, err := http.Head(s.URL + "/api/v1/pods")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != 200 || answer.Header.Get("Content-Length") == "1000" {
+		t.Errorf("%s, Content-Length %s", answer.Status, answer.Header.Get("Content-Length"))
 	}
 }
 

@@ -2,7 +2,8 @@ package watchcodec
 
 // Rewriter looks at an object on its way to a client, may edit it, and says whether the
 // client sees it. It must depend on the object alone: whether an object is seen must not
-// change but with the object. An error ends the answer with a Status, and nothing of the
+// change but with the object. Of a subresource it sees what that answers, a Scale for
+// instance. An error ends the answer with a Status, and nothing of the
 // object is sent.
 //
 // It is called for one object after the other of an answer, and for several answers at

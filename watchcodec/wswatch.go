@@ -1,0 +1,130 @@
+package watchcodec
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// wsWatch answers a watch over WebSocket, as k8s.io/apiserver's
+// pkg/endpoints/handlers/watch.go does: an event is a message, in JSON a text, in
+// protobuf a binary one without the length before it. The server behind is watched over
+// HTTP; the WebSocket ends here.
+type wsWatch struct {
+	w      http.ResponseWriter
+	r      *http.Request
+	cancel context.CancelFunc // ends the watch when the client goes
+	header http.Header
+	status int
+	conn   *websocket.Conn // nil: the answer is no watch
+	feed   *feed
+	frames interface{ Next() ([]byte, error) }
+	kind   int
+	err    error
+}
+
+// serveWebSocket runs next for a plain watch and hands what it answers to the WebSocket
+// that r asks for. Other sites' pages are refused (403).
+func serveWebSocket(next func(http.ResponseWriter, *http.Request), w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	plain := r.Clone(ctx)
+	for name := range plain.Header {
+		if name == "Upgrade" || name == "Connection" || strings.HasPrefix(name, "Sec-Websocket-") {
+			delete(plain.Header, name)
+		}
+	}
+	ws := &wsWatch{w: w, r: r, cancel: cancel, header: http.Header{}, feed: new(feed)}
+	defer ws.end()
+	next(ws, plain)
+	ws.WriteHeader(http.StatusOK)
+}
+
+func (ws *wsWatch) Header() http.Header { return ws.header }
+
+// WriteHeader accepts the WebSocket if there is a watch. Any other answer is the client's
+// as it is.
+func (ws *wsWatch) WriteHeader(status int) {
+	if status < 200 || ws.status != 0 {
+		return
+	}
+	ws.status = status
+	if status != http.StatusOK {
+		for name, values := range ws.header {
+			ws.w.Header()[name] = values
+		}
+		ws.w.WriteHeader(status)
+		return
+	}
+	var u websocket.Upgrader
+	if ws.conn, ws.err = u.Upgrade(ws.w, ws.r, nil); ws.err != nil {
+		ws.cancel() // the upgrader has answered
+		return
+	}
+	ws.kind = websocket.TextMessage
+	if format, _ := formatOf(ws.header.Get("Content-Type")); format == Protobuf {
+		ws.kind = websocket.BinaryMessage
+		ws.frames = NewProtobufReader(ws.feed, 0)
+	} else {
+		ws.frames = NewJSONReader(ws.feed, 0)
+	}
+	go ws.listen()
+}
+
+// listen reads what the client sends: pings are answered, messages dropped, and when it
+// goes the watch ends.
+func (ws *wsWatch) listen() {
+	defer ws.cancel()
+	ws.conn.SetReadLimit(64 << 10)
+	for {
+		if _, _, err := ws.conn.NextReader(); err != nil {
+			return
+		}
+	}
+}
+
+// Write sends whole events, as the filter's writers write them.
+func (ws *wsWatch) Write(p []byte) (int, error) {
+	ws.WriteHeader(http.StatusOK)
+	if ws.err != nil {
+		return 0, ws.err
+	}
+	if ws.conn == nil {
+		return ws.w.Write(p)
+	}
+	ws.feed.p = p
+	for {
+		frame, err := ws.frames.Next()
+		if err == errMore {
+			return len(p), nil
+		}
+		if err == nil {
+			_ = ws.conn.SetWriteDeadline(time.Now().Add(time.Minute))
+			err = ws.conn.WriteMessage(ws.kind, frame)
+		}
+		if err != nil {
+			ws.err = err
+			return 0, err
+		}
+	}
+}
+
+// FlushError serves http.ResponseController: messages are on their way already. It accepts
+// the WebSocket, as a flush sends the head.
+func (ws *wsWatch) FlushError() error {
+	ws.WriteHeader(http.StatusOK)
+	return ws.err
+}
+
+// end closes the WebSocket: with 1000, as a server does whose watch has had its time.
+func (ws *wsWatch) end() {
+	if ws.conn == nil {
+		return
+	}
+	message := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+	_ = ws.conn.WriteControl(websocket.CloseMessage, message, time.Now().Add(time.Second))
+	_ = ws.conn.Close() // listen ends with it
+}

@@ -1,0 +1,117 @@
+package watchcodec_test
+
+import (
+	"encoding/binary"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+)
+
+func dialWatch(t *testing.T, s *httptest.Server, path string, h http.Header) (*websocket.Conn, *http.Response, error) {
+	t.Helper()
+	d := websocket.Dialer{HandshakeTimeout: 10 * time.Second}
+	conn, answer, err := d.Dial("ws"+strings.TrimPrefix(s.URL, "http")+path, h)
+	if err == nil {
+		t.Cleanup(func() { conn.Close() })
+		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	}
+	return conn, answer, err
+}
+
+// TestWatchOverWebSocket: an event is a message, hidden ones are none, and the end is a
+// Close frame with 1000.
+func TestWatchOverWebSocket(t *testing.T) {
+	leaktest.Check(t)
+	next := make(chan string)
+	s := filtered(t, seen, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "" || r.Header.Get("Sec-Websocket-Key") != "" {
+			t.Errorf("the server is asked for an upgrade: %v", r.Header)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = http.NewResponseController(w).Flush()
+		for sent := range next {
+			_, _ = io.WriteString(w, sent)
+		}
+	})
+	conn, _, err := dialWatch(t, s, "/api/v1/pods?watch=1", nil) // before any event
+	if err != nil {
+		t.Fatal(err)
+	}
+	next <- pod("ADDED", "a", "no", "1") + pod("ADDED", "b", "yes", "2") + pod("ADDED", "c", "yes", "3")
+	for _, name := range []string{"b", "c"} {
+		kind, message, err := conn.ReadMessage()
+		if want := pod("ADDED", name, "yes", map[string]string{"b": "2", "c": "3"}[name]); kind != websocket.TextMessage || string(message)+"\n" != want || err != nil {
+			t.Errorf("%d %q %v, want %q", kind, message, err, want)
+		}
+	}
+	close(next)
+	if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
+		t.Errorf("the end: %v", err)
+	}
+	conn.Close()
+	s.Close()
+}
+
+// TestProtobufWatchOverWebSocket: a recorded watch is as many binary messages, without
+// their lengths.
+func TestProtobufWatchOverWebSocket(t *testing.T) {
+	r := recorded(t, func(r recording) bool { return r.name == "watch/watch-endpointslices-pb" })[0]
+	body := r.body(t)
+	s := filtered(t, everything, replay(t, r, 5000))
+	conn, _, err := dialWatch(t, s, r.target, http.Header{"Accept": {r.accept}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []byte
+	for {
+		kind, message, err := conn.ReadMessage()
+		if websocket.IsCloseError(err, websocket.CloseNormalClosure) {
+			break
+		}
+		if err != nil || kind != websocket.BinaryMessage {
+			t.Fatal(kind, err)
+		}
+		got = append(binary.BigEndian.AppendUint32(got, uint32(len(message))), message...)
+	}
+	if string(got) != string(body) {
+		t.Errorf("%d bytes, the server sent %d", len(got), len(body))
+	}
+}
+
+// TestWebSocketRefused: another site's page gets no watch, and an answer that is none
+// reaches the client as it is. A client that goes ends the watch.
+func TestWebSocketRefused(t *testing.T) {
+	leaktest.Check(t)
+	ended := make(chan struct{})
+	s := filtered(t, seen, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("resourceVersion") == "bad" {
+			http.Error(w, "bad", http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		ended <- struct{}{}
+	})
+	if _, answer, err := dialWatch(t, s, "/api/v1/pods?watch=1&resourceVersion=bad", nil); err == nil || answer.StatusCode != 400 {
+		t.Errorf("a refused watch: %v %v", answer, err)
+	}
+	go func() { <-ended }()
+	if _, answer, err := dialWatch(t, s, "/api/v1/pods?watch=1", http.Header{"Origin": {"https://evil.example"}}); err == nil || answer.StatusCode != 403 {
+		t.Errorf("another site's page: %v %v", answer, err)
+	}
+	conn, _, err := dialWatch(t, s, "/api/v1/pods?watch=1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	<-ended
+	s.Close()
+}
