@@ -1,6 +1,7 @@
 package watchcodec
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -157,10 +158,41 @@ func (c *cursor) value() (span, error) {
 // findMember returns where the value of a member of an object is, of the last one if there
 // are several. ok is false if there is none, or if p is no such object.
 func findMember(p []byte, name string) (value span, ok bool) {
+	if len(name) <= maxQuick && bytes.IndexByte(p, '\\') < 0 {
+		return findPlain(p, name)
+	}
 	c, err := enter(p, skipSpace(p, 0), '{')
 	if err != nil {
 		return span{}, false
 	}
+	return c.find(name)
+}
+
+// maxQuick is how long a name may be that findPlain looks for.
+const maxQuick = 62
+
+// findPlain is findMember in an object without escapes: there the name in quotes is a string
+// of its own wherever it stands. If what follows it are members up to the end of the
+// object, it is a key of the object and not of one inside.
+func findPlain(p []byte, name string) (value span, ok bool) {
+	var few [maxQuick + 2]byte
+	quoted := append(append(append(few[:0], '"'), name...), '"')
+	for from := 0; ; {
+		i := bytes.Index(p[from:], quoted)
+		if i < 0 {
+			return span{}, false
+		}
+		from += i
+		c := cursor{p: p, at: from, close: '}', first: true}
+		if value, ok = c.find(name); ok && skipSpace(p, c.at) == len(p) {
+			return value, true
+		}
+		from += len(quoted)
+	}
+}
+
+// find goes through the members that are left, see findMember.
+func (c *cursor) find(name string) (value span, ok bool) {
 	for {
 		more, err := c.more()
 		if err != nil || !more {
@@ -174,7 +206,7 @@ func findMember(p []byte, name string) (value span, ok bool) {
 		if err != nil {
 			return span{}, false
 		}
-		if sameKey(key.of(p), name) {
+		if sameKey(key.of(c.p), name) {
 			value, ok = v, true
 		}
 	}

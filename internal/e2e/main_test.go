@@ -11,6 +11,9 @@ import (
 // culvertNginx is the nginx example, built once.
 var culvertNginx string
 
+// programs is the folder of what tests build.
+var programs string
+
 func TestMain(m *testing.M) {
 	if os.Getenv(grpcCase) != "" {
 		os.Exit(runGRPCCase())
@@ -22,13 +25,14 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "culvert-e2e-")
+	var err error
+	programs, err = os.MkdirTemp("", "culvert-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
-	culvertNginx = filepath.Join(dir, "nginx")
+	defer os.RemoveAll(programs)
+	culvertNginx = filepath.Join(programs, "nginx")
 	build := exec.Command("go", "build", "-o", culvertNginx, "./nginx")
 	build.Dir = "../../examples"
 	build.Env = append(os.Environ(), "GOWORK=off")
