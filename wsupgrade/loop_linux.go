@@ -133,7 +133,7 @@ func (l *loop) close() {
 
 const (
 	epollET  = 1 << 31
-	watched  = (syscall.EPOLLIN | syscall.EPOLLRDHUP | epollET) & 0xffffffff
+	always   = (syscall.EPOLLIN | syscall.EPOLLRDHUP | epollET) & 0xffffffff
 	readable = syscall.EPOLLIN | syscall.EPOLLRDHUP | syscall.EPOLLHUP | syscall.EPOLLERR
 	hungUp   = syscall.EPOLLRDHUP | syscall.EPOLLHUP | syscall.EPOLLERR
 	writable = syscall.EPOLLOUT | syscall.EPOLLHUP | syscall.EPOLLERR

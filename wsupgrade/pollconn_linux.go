@@ -21,8 +21,9 @@ type pollConn struct {
 	mu      sync.Mutex
 	closed  bool
 	aborted bool
-	asking  bool        // the loop hears when the socket takes bytes again
-	epoll   int         // what watches the socket; 0: nothing yet
+	asking  bool // the loop hears when the socket takes bytes again
+	watched bool
+	epoll   int         // what watches the socket
 	fin     bool        // the sending half is to be closed, once nothing is pending
 	out     *outgoing   // nil: nothing is pending
 	failed  error       // of a write that was pending
@@ -65,21 +66,21 @@ func dup(fd int) (int, error) {
 func (c *pollConn) watch(epoll int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.epoll = epoll
+	c.epoll, c.watched = epoll, true
 	c.asking = c.out != nil
 	return c.control(syscall.EPOLL_CTL_ADD)
 }
 
 // ask asks when the socket takes bytes again. It is told also if that is now.
 func (c *pollConn) ask() {
-	if c.epoll != 0 && !c.asking {
+	if c.watched && !c.asking {
 		c.asking = true
 		_ = c.control(syscall.EPOLL_CTL_MOD) // fails only for want of kernel memory, as add does
 	}
 }
 
 func (c *pollConn) control(operation int) error {
-	event := syscall.EpollEvent{Events: watched, Fd: int32(c.fd)}
+	event := syscall.EpollEvent{Events: always, Fd: int32(c.fd)}
 	if c.asking {
 		event.Events |= syscall.EPOLLOUT
 	}
