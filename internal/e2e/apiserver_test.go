@@ -1,12 +1,9 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -15,10 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
@@ -39,19 +34,7 @@ func gatewayOfKubernetes(t *testing.T, apiserver string) *httptest.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	strip := watchcodec.Delete(watchcodec.ManagedFields()...)
-	hide, err := watchcodec.NewFilter(watchcodec.FilterOptions{AllowWrites: true, Tables: true, Rewriter: func(_ *http.Request, req watchcodec.Request) watchcodec.Rewriter {
-		if req.Resource != "pods" {
-			return nil
-		}
-		return func(o *watchcodec.Object) (bool, error) {
-			hidden, _ := o.Label("hidden")
-			return string(hidden) != "yes", o.Edit(strip)
-		}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	hide := hidingPods(t, watchcodec.FilterOptions{AllowWrites: true, Tables: true})
 	gateway := httptest.NewUnstartedServer(filters.NewChain(hide).Then(p))
 	gateway.EnableHTTP2 = true
 	gateway.StartTLS() // kubectl sends no token without
@@ -120,18 +103,7 @@ func realInformer(t *testing.T, direct kubernetes.Interface, gateway *httptest.S
 	for range 20 {
 		change()
 	}
-	h := &handled{pods: map[string]int64{}}
-	factory := informers.NewSharedInformerFactory(behind, 0)
-	informer := factory.Core().V1().Pods().Informer()
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: h.set, UpdateFunc: func(_, o any) { h.set(o) }, DeleteFunc: h.delete}); err != nil {
-		t.Fatal(err)
-	}
-	stop := make(chan struct{})
-	factory.Start(stop)
-	defer func() { close(stop); factory.Shutdown() }()
-	if !cache.WaitForCacheSync(stop, informer.HasSynced) {
-		t.Fatal("no sync")
-	}
+	informer, h := startInformer(t, behind)
 	for round := range 10 {
 		for range 20 {
 			change()
@@ -160,27 +132,7 @@ func realKubectl(t *testing.T, direct kubernetes.Interface, gateway *httptest.Se
 	if output != "" {
 		args = append(args, "-o", output)
 	}
-	cmd := kubectl(t, gateway.Listener.Addr().String(), "true", args...)
-	var complaints lockedBuffer
-	cmd.Stderr = &complaints
-	defer func() {
-		if t.Failed() {
-			t.Logf("kubectl says %s", complaints.String())
-		}
-	}()
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}()
-	seen := &strings.Builder{}
-	r := bufio.NewReader(io.TeeReader(out, seen))
+	r, seen := startWatching(t, kubectl(t, gateway.Listener.Addr().String(), "true", args...))
 	expect(t, r, fmt.Sprintf(line, prefix+"seen"))
 	setPod(t, direct, prefix+"late-hidden", true)
 	setPod(t, direct, prefix+"late", false)

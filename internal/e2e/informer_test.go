@@ -58,19 +58,48 @@ func filteredGateway(t *testing.T, server http.Handler) *httptest.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	gateway := httptest.NewServer(filters.NewChain(hidingPods(t, watchcodec.FilterOptions{})).Then(p))
+	t.Cleanup(gateway.Close)
+	return gateway
+}
+
+// hidingPods hides pods with the label hidden=yes and strips managedFields.
+func hidingPods(t *testing.T, o watchcodec.FilterOptions) filters.Filter {
+	t.Helper()
 	strip := watchcodec.Delete(watchcodec.ManagedFields()...)
-	hide, err := watchcodec.NewFilter(watchcodec.FilterOptions{Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter {
+	o.Rewriter = func(_ *http.Request, req watchcodec.Request) watchcodec.Rewriter {
+		if req.Resource != "pods" {
+			return nil
+		}
 		return func(o *watchcodec.Object) (bool, error) {
 			hidden, _ := o.Label("hidden")
 			return string(hidden) != "yes", o.Edit(strip)
 		}
-	}})
+	}
+	hide, err := watchcodec.NewFilter(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	gateway := httptest.NewServer(filters.NewChain(hide).Then(p))
-	t.Cleanup(gateway.Close)
-	return gateway
+	return hide
+}
+
+// startInformer starts an informer of pods, and what its handlers are told, and waits until
+// it is in step.
+func startInformer(t *testing.T, client kubernetes.Interface) (cache.SharedIndexInformer, *handled) {
+	t.Helper()
+	h := &handled{pods: map[string]int64{}}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	informer := factory.Core().V1().Pods().Informer()
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: h.set, UpdateFunc: func(_, o any) { h.set(o) }, DeleteFunc: h.delete}); err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	factory.Start(stop)
+	t.Cleanup(func() { close(stop); factory.Shutdown() })
+	if !cache.WaitForCacheSync(stop, informer.HasSynced) {
+		t.Fatal("no sync")
+	}
+	return informer, h
 }
 
 func somePod(i, generation int, hidden bool) *corev1.Pod {
@@ -147,18 +176,7 @@ func testInformer(t *testing.T, contentType string, noWatchList bool) {
 	for generation := range 50 {
 		change(generation)
 	}
-	h := &handled{pods: map[string]int64{}}
-	factory := informers.NewSharedInformerFactory(client, 0)
-	informer := factory.Core().V1().Pods().Informer()
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: h.set, UpdateFunc: func(_, o any) { h.set(o) }, DeleteFunc: h.delete}); err != nil {
-		t.Fatal(err)
-	}
-	stop := make(chan struct{})
-	factory.Start(stop)
-	t.Cleanup(func() { close(stop); factory.Shutdown() })
-	if !cache.WaitForCacheSync(stop, informer.HasSynced) {
-		t.Fatal("no sync")
-	}
+	informer, h := startInformer(t, client)
 	for generation := 50; generation < 1000; generation++ {
 		change(generation)
 		switch { // now and then the informer catches up: what follows comes as events, not in a list

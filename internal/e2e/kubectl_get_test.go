@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -26,22 +27,7 @@ func TestKubectlGetWatch(t *testing.T) {
 			if output != "" {
 				args = append(args, "-o", output)
 			}
-			cmd := kubectl(t, gateway.Listener.Addr().String(), "true", args...)
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			var complaints strings.Builder
-			cmd.Stderr = &complaints
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				_ = cmd.Process.Kill()
-				_ = cmd.Wait()
-			}()
-			seen := &strings.Builder{}
-			r := bufio.NewReader(io.TeeReader(out, seen))
+			r, seen := startWatching(t, kubectl(t, gateway.Listener.Addr().String(), "true", args...))
 			expect(t, r, fmt.Sprintf(line, "pod-01"))
 			server.Set(somePod(3, 1, true))
 			server.Set(somePod(4, 1, false))
@@ -49,8 +35,31 @@ func TestKubectlGetWatch(t *testing.T) {
 			server.Set(somePod(2, 2, false))
 			expect(t, r, fmt.Sprintf(line, "pod-02"))
 			if strings.Contains(seen.String(), "pod-03") || strings.Contains(seen.String(), "managedFields") {
-				t.Errorf("kubectl shows what is hidden:\n%s%s", seen, complaints.String())
+				t.Errorf("kubectl shows what is hidden:\n%s", seen)
 			}
 		})
 	}
+}
+
+// startWatching starts a kubectl that does not end by itself. seen is all that was read.
+func startWatching(t *testing.T, cmd *exec.Cmd) (r *bufio.Reader, seen *strings.Builder) {
+	t.Helper()
+	var complaints lockedBuffer
+	cmd.Stderr = &complaints
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("kubectl says %s", complaints.String())
+		}
+	})
+	seen = new(strings.Builder)
+	return bufio.NewReader(io.TeeReader(out, seen)), seen
 }
