@@ -362,6 +362,11 @@ func (m *objectMeta) parseProtobuf(p []byte) error {
 			field = &m.uid
 		case versionField.Number:
 			field = &m.version
+		case labelsField.Number, annotationField.Number:
+			if f.wire != wireBytes || !isEntry(f.value.of(p)) {
+				return errProtobuf
+			}
+			continue
 		default:
 			continue
 		}
@@ -371,4 +376,17 @@ func (m *objectMeta) parseProtobuf(p []byte) error {
 		*field = Value{Protobuf, f.value.of(p)}
 	}
 	return nil
+}
+
+// isEntry says whether p is an entry of a map and nothing else: what generated decoders
+// make of another one, they may read beyond its end, nobody here knows.
+func isEntry(p []byte) bool {
+	for i := 0; i < len(p); {
+		f, err := nextField(p, i)
+		if err != nil || f.wire != wireBytes || f.number > 2 {
+			return false
+		}
+		i = f.whole.end
+	}
+	return true
 }
