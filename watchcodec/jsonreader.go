@@ -102,22 +102,29 @@ func (r *JSONReader) cut() ([]byte, error) {
 	return frame, nil
 }
 
-// line returns the frame that ends with the next newline, if that can be told without a
-// look inside: the newline is in no string, since there it would be escaped, so the brace
-// before it closes something; and if what follows is an opening brace, it has closed the
-// frame. (Within one, a comma or another closing bracket would follow.) Of what is no
-// JSON the same bytes may be cut elsewhere than by skip.
+// line returns the frame that ends with the next newline, if that can be told without
+// going through it: the newline is in no string, since there it would be escaped, so the
+// brace before it closes something; and if what follows is an opening brace, it has
+// closed a frame. (Within one, a comma or another closing bracket would follow.) For the
+// same reason no other frame ends in the line if no brace in it is followed by an opening
+// one. Of what is no JSON the same bytes may be cut elsewhere than by skip.
 func (r *JSONReader) line() []byte {
 	if r.scan.depth > 0 || r.start == r.end {
 		return nil
 	}
 	pending := r.buf[r.start:r.end]
 	n := bytes.IndexByte(pending, '\n')
-	if n < 1 || n > r.max || pending[n-1] != '}' || n+1 == len(pending) || pending[n+1] != '{' {
+	if n < 1 || n > r.max || pending[n-1] != '}' || n+1 == len(pending) || pending[n+1] != '{' || several(pending[:n]) {
 		return nil
 	}
 	r.start += n
 	return pending[:n:n]
+}
+
+// several says whether a line may hold more than one object. White space other than blanks
+// is in no string of JSON; where it is, the line is not what a server sends.
+func several(line []byte) bool {
+	return bytes.Contains(line, []byte("}{")) || bytes.Contains(line, []byte("} ")) || bytes.IndexByte(line, '\t') >= 0 || bytes.IndexByte(line, '\r') >= 0
 }
 
 // fill reads once, after it has made room.
