@@ -2,6 +2,7 @@ package watchcodec
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -121,10 +122,33 @@ func (r *JSONReader) line() []byte {
 	return pending[:n:n]
 }
 
-// several says whether a line may hold more than one object. White space other than blanks
-// is in no string of JSON; where it is, the line is not what a server sends.
+// several says whether a line may hold more than one object: whether a closing brace is
+// followed by an opening one or by white space. Within a string that may be as well; then
+// the line has to be gone through.
 func several(line []byte) bool {
-	return bytes.Contains(line, []byte("}{")) || bytes.Contains(line, []byte("} ")) || bytes.IndexByte(line, '\t') >= 0 || bytes.IndexByte(line, '\r') >= 0
+	carry := uint64(0) // a brace was the last byte of the word before
+	for ; len(line) >= 8; line = line[8:] {
+		w := binary.LittleEndian.Uint64(line)
+		closing := equal(w, '}')
+		if behind := closing<<8 | carry; behind != 0 && behind&(equal(w, '{')|equal(w, ' ')|equal(w, '\t')|equal(w, '\r')) != 0 {
+			return true
+		}
+		carry = closing >> 56
+	}
+	closed := carry != 0
+	for _, c := range line {
+		if closed && (c == '{' || isSpace(c)) {
+			return true
+		}
+		closed = c == '}'
+	}
+	return false
+}
+
+// equal has the high bit of each byte of w set that is c.
+func equal(w uint64, c byte) uint64 {
+	x := w ^ uint64(c)*ones
+	return ^((x&^highs + ^uint64(highs)) | x) & highs
 }
 
 // fill reads once, after it has made room.
