@@ -156,14 +156,8 @@ func TestFanoutOfTenThousand(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := httptest.NewRequest("GET", "/", nil).WithContext(ctx)
 	before := memory()
-	for range clients {
-		running.Go(func() { f.ServeHTTP(&idle{http.Header{}, &n}, r) })
-	}
+	joinAll(&running, f, clients, &n, r)
 	event := []byte(strings.Repeat("x", 1000))
-	for deadline := time.Now().Add(30 * time.Second); n.Load() < clients && time.Now().Before(deadline); runtime.Gosched() { // until all are there
-		f.Send(event)
-	}
-	n.Store(0)
 	for sent := range int64(events) {
 		f.Send(event)
 		for deadline := time.Now().Add(30 * time.Second); n.Load() < (sent+1)*clients && time.Now().Before(deadline); {
@@ -177,6 +171,21 @@ func TestFanoutOfTenThousand(t *testing.T) {
 	running.Wait()
 }
 
+// joinAll starts clients, and returns when each of them is told what is sent from now on.
+func joinAll(running *sync.WaitGroup, f *watchcodec.Fanout, clients int, n *atomic.Int64, r *http.Request) {
+	var ready sync.WaitGroup
+	ready.Add(clients)
+	for range clients {
+		running.Go(func() {
+			f.Watch(&idle{http.Header{}, n}, r, func() []byte {
+				ready.Done()
+				return nil
+			})
+		})
+	}
+	ready.Wait()
+}
+
 // BenchmarkFanout10000 sends an event to 10,000 clients.
 func BenchmarkFanout10000(b *testing.B) {
 	f := fanout(b, watchcodec.FanoutOptions{})
@@ -184,14 +193,8 @@ func BenchmarkFanout10000(b *testing.B) {
 	var n atomic.Int64
 	var running sync.WaitGroup
 	r := httptest.NewRequest("GET", "/", nil)
-	for range clients {
-		running.Go(func() { f.ServeHTTP(&idle{http.Header{}, &n}, r) })
-	}
+	joinAll(&running, f, clients, &n, r)
 	event := []byte(strings.Repeat("x", 1000))
-	for n.Load() < clients {
-		f.Send(event)
-		runtime.Gosched()
-	}
 	b.ReportAllocs()
 	for b.Loop() {
 		before := n.Load()
