@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -32,7 +33,7 @@ func startBrowser(t *testing.T, more ...chromedp.ExecAllocatorOption) *browser {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
-		chromedp.UserDataDir(t.TempDir()),
+		chromedp.UserDataDir(profile(t)),
 		chromedp.NoSandbox, // the tests may run as root
 		chromedp.DisableGPU,
 		chromedp.WSURLReadTimeout(time.Minute),
@@ -52,6 +53,26 @@ func startBrowser(t *testing.T, more ...chromedp.ExecAllocatorOption) *browser {
 		t.Fatalf("starting %s: %v", path, err)
 	}
 	return b
+}
+
+// profile is a folder that is removed when the browser's last process has ended: until
+// then new files may appear in it.
+func profile(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "culvert-chromium-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := os.RemoveAll(dir)
+		for deadline := time.Now().Add(20 * time.Second); err != nil && time.Now().Before(deadline); err = os.RemoveAll(dir) {
+			time.Sleep(20 * time.Millisecond)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 // listen keeps what pages write to the console.
