@@ -23,6 +23,7 @@ type SyntaxError struct {
 	Byte byte
 }
 
+// Error tells the byte and where it stands.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("watchcodec: byte %q at offset %d begins no JSON object", e.Byte, e.Offset)
 }

@@ -22,6 +22,7 @@ type Failure struct {
 	Err error
 }
 
+// String tells the check and what was seen.
 func (f Failure) String() string { return fmt.Sprintf("%s: %v", f.Check, f.Err) }
 
 // Option changes what is asked of a filter.
