@@ -37,68 +37,85 @@ type Event struct {
 // valid as long as the frame. An error says what is malformed, and then nothing is known
 // of what the event is about: it must not be passed on by anybody who hides something.
 func (e *Event) Decode(f Format, frame []byte) error {
-	e.Object.reset(f)
-	e.Type, e.frame, e.envelope = "", frame, nil
-	err := e.decodeJSON
 	if f == Protobuf {
-		err = e.decodeProtobuf
+		e.reset(f)
+		return e.decodeProtobuf(frame)
 	}
-	if err := err(frame); err != nil {
+	end, err := e.decodeFirst(frame)
+	if err != nil {
 		return err
 	}
-	e.came = e.Type
+	if end = skipSpace(frame, end); end < len(frame) {
+		return malformed(end)
+	}
+	e.frame = frame
 	return nil
 }
 
-func (e *Event) decodeJSON(p []byte) error {
-	c, err := enter(p, skipSpace(p, 0), '{')
+// decodeFirst takes the JSON event apart that p begins with, and returns where it ends.
+func (e *Event) decodeFirst(p []byte) (end int, err error) {
+	e.reset(JSON)
+	if end, err = e.decodeJSON(p); err != nil {
+		return end, err
+	}
+	e.frame, e.came = p[:end:end], e.Type
+	return end, nil
+}
+
+func (e *Event) reset(f Format) {
+	e.Object.reset(f)
+	e.Type, e.came, e.frame, e.envelope = "", "", nil, nil
+}
+
+func (e *Event) decodeJSON(p []byte) (end int, err error) {
+	c, err := enter(p, skipSpace(p, 0), '{', e.Object.look())
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for {
 		more, err := c.more()
 		if err != nil {
-			return err
+			return c.at, err
 		}
 		if !more {
 			break
 		}
 		key, err := c.key()
 		if err != nil {
-			return err
+			return c.at, err
 		}
 		switch k, err := known(key.of(p), "type", "object"); {
 		case err != nil:
-			return err
+			return c.at, err
 		case k == "object":
 			if e.Object.raw != nil {
-				return malformed(c.at)
+				return c.at, malformed(c.at)
 			}
-			if c.at, err = e.Object.parseJSON(p, c.at); err != nil {
-				return err
+			if err = e.Object.parseJSON(&c); err != nil {
+				return c.at, err
 			}
 		case k == "type":
 			value, err := c.value()
 			if err != nil {
-				return err
+				return c.at, err
 			}
 			t, ok := Value{JSON, value.of(p)}.Text()
 			if !ok || e.Type != "" {
-				return malformed(value.start)
+				return c.at, malformed(value.start)
 			}
 			if err := e.setType(t); err != nil {
-				return err
+				return c.at, err
 			}
 		default:
 			if _, err := c.value(); err != nil {
-				return err
+				return c.at, err
 			}
 		}
 	}
-	if at := skipSpace(p, c.at); at < len(p) || e.Type == "" || e.Object.raw == nil {
-		return malformed(at)
+	if e.Type == "" || e.Object.raw == nil {
+		return c.at, malformed(c.at)
 	}
-	return nil
+	return c.at, nil
 }
 
 // setType knows the types that there are. What another one would do to a client nobody
@@ -162,7 +179,7 @@ func (e *Event) decodeProtobuf(p []byte) error {
 	if err != nil || e.Type == "" || extension.number != extensionRaw || extension.wire != wireBytes || extension.whole.end != len(object) {
 		return errProtobuf
 	}
-	e.envelope = extension.value.of(object)
+	e.envelope, e.frame, e.came = extension.value.of(object), p, e.Type
 	return e.Object.open(e.envelope)
 }
 

@@ -120,7 +120,7 @@ func (l *jsonListWriter) member() (bool, error) {
 	if p[l.gap] != '"' {
 		return false, malformed(l.gap)
 	}
-	end, _ := stringEnd(p, l.gap+1)
+	end := stringEnd(p, l.gap+1)
 	if end < 0 {
 		return false, nil
 	}
@@ -205,7 +205,7 @@ func withoutCount(dst, meta []byte) ([]byte, error) {
 func (l *jsonListWriter) complete(i int) (end int, ok bool) {
 	switch l.buf[i] {
 	case '"':
-		end, _ = stringEnd(l.buf, i+1)
+		end = stringEnd(l.buf, i+1)
 		return end + 1, end >= 0
 	case '{', '[':
 		from := max(l.scanned, i)
@@ -263,7 +263,7 @@ func (l *jsonListWriter) parseItem() (end int, ok bool, err error) {
 		return end, ok, err
 	}
 	if l.scanned == 0 {
-		if end, err = l.object.parseJSON(l.buf, l.gap); err == nil {
+		if end, err = l.object.parseText(l.buf, l.gap); err == nil {
 			return end, true, nil
 		}
 	}
@@ -271,7 +271,7 @@ func (l *jsonListWriter) parseItem() (end int, ok bool, err error) {
 	if !ok {
 		return end, false, nil
 	}
-	parsed, err := l.object.parseJSON(l.buf, l.gap)
+	parsed, err := l.object.parseText(l.buf, l.gap)
 	if err != nil || parsed != end {
 		return end, false, fmt.Errorf("watchcodec: item of a list: %w", firstOf(err, malformed(l.gap)))
 	}

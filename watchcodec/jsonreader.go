@@ -1,8 +1,6 @@
 package watchcodec
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -62,94 +60,65 @@ func NewJSONReader(src io.Reader, maxFrame int) *JSONReader {
 // io.ErrUnexpectedEOF; a frame over the limit is ErrFrameTooLarge, anything but
 // white space between frames a *SyntaxError. An error stays.
 func (r *JSONReader) Next() ([]byte, error) {
+	frame, _, err := r.next(nil)
+	return frame, err
+}
+
+// next returns the next frame. If e is not nil and the frame is at hand as a whole, it is
+// cut by taking it apart, which spares looking for its end before.
+func (r *JSONReader) next(e *Event) (frame []byte, decoded bool, err error) {
 	for r.err == nil {
-		frame, err := r.cut()
-		if frame != nil {
-			return frame, nil
+		if r.err = r.begin(); r.err == nil && e != nil && r.scanned == r.start {
+			if end, err := e.decodeFirst(r.buf[r.start:r.end]); err == nil && end <= r.max {
+				r.start += end
+				return e.frame, true, nil
+			}
 		}
-		if r.err = err; err == nil {
+		if frame := r.cut(); frame != nil {
+			return frame, false, nil
+		}
+		if r.err == nil {
 			if r.err = r.fill(); r.err == errMore {
 				r.err = nil
-				return nil, errMore
+				return nil, false, errMore
 			}
 		}
 	}
-	return nil, r.err
+	return nil, false, r.err
+}
+
+// begin goes to the first byte of a frame.
+func (r *JSONReader) begin() error {
+	if r.scan.depth > 0 {
+		return nil
+	}
+	for r.start < r.end && isSpace(r.buf[r.start]) {
+		r.start++
+	}
+	r.scanned = r.start
+	if r.start < r.end && r.buf[r.start] != '{' {
+		return &SyntaxError{r.offset + int64(r.start), r.buf[r.start]}
+	}
+	return nil
 }
 
 // cut returns the next frame if the buffer holds all of it.
-func (r *JSONReader) cut() ([]byte, error) {
-	if r.scan.depth == 0 {
-		for r.start < r.end && isSpace(r.buf[r.start]) {
-			r.start++
-		}
-		r.scanned = r.start
-		if r.start < r.end && r.buf[r.start] != '{' {
-			return nil, &SyntaxError{r.offset + int64(r.start), r.buf[r.start]}
-		}
-	}
-	if frame := r.line(); frame != nil {
-		return frame, nil
+func (r *JSONReader) cut() []byte {
+	if r.err != nil {
+		return nil
 	}
 	n, complete := r.scan.skip(r.buf[r.scanned:r.end])
 	r.scanned += n
 	if r.scanned-r.start > r.max {
-		return nil, ErrFrameTooLarge
+		r.err = ErrFrameTooLarge
+		return nil
 	}
 	if !complete {
-		return nil, nil
+		return nil
 	}
 	frame := r.buf[r.start:r.scanned:r.scanned]
-	r.start = r.scanned
-	return frame, nil
-}
-
-// line returns the frame that ends with the next newline, if that can be told without
-// going through it: the newline is in no string, since there it would be escaped, so the
-// brace before it closes something; and if what follows is an opening brace, it has
-// closed a frame. (Within one, a comma or another closing bracket would follow.) For the
-// same reason no other frame ends in the line if no brace in it is followed by an opening
-// one. Of what is no JSON the same bytes may be cut elsewhere than by skip.
-func (r *JSONReader) line() []byte {
-	if r.scan.depth > 0 || r.start == r.end {
-		return nil
-	}
-	pending := r.buf[r.start:r.end]
-	n := bytes.IndexByte(pending, '\n')
-	if n < 1 || n > r.max || pending[n-1] != '}' || n+1 == len(pending) || pending[n+1] != '{' || several(pending[:n]) {
-		return nil
-	}
-	r.start += n
-	return pending[:n:n]
-}
-
-// several says whether a line may hold more than one object: whether a closing brace is
-// followed by an opening one or by white space. Within a string that may be as well; then
-// the line has to be gone through.
-func several(line []byte) bool {
-	carry := uint64(0) // a brace was the last byte of the word before
-	for ; len(line) >= 8; line = line[8:] {
-		w := binary.LittleEndian.Uint64(line)
-		closing := equal(w, '}')
-		if behind := closing<<8 | carry; behind != 0 && behind&(equal(w, '{')|equal(w, ' ')|equal(w, '\t')|equal(w, '\r')) != 0 {
-			return true
-		}
-		carry = closing >> 56
-	}
-	closed := carry != 0
-	for _, c := range line {
-		if closed && (c == '{' || isSpace(c)) {
-			return true
-		}
-		closed = c == '}'
-	}
-	return false
-}
-
-// equal has the high bit of each byte of w set that is c.
-func equal(w uint64, c byte) uint64 {
-	x := w ^ uint64(c)*ones
-	return ^((x&^highs + ^uint64(highs)) | x) & highs
+	r.start, r.scan = r.scanned, scanner{}
+	return frame
 }
 
 // fill reads once, after it has made room.

@@ -2,9 +2,11 @@ package watchcodec
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/bits"
 )
 
 // maxDepth is how deep JSON may be nested, as in encoding/json.
@@ -22,20 +24,51 @@ func skipSpace(p []byte, i int) int {
 	return i
 }
 
+// stringEnd returns the index of the quote that closes the string of which p[i:] is the
+// rest, -1 if there is none.
+func stringEnd(p []byte, i int) int {
+	for i+8 <= len(p) {
+		// The lowest byte that is a quote or a backslash has its high bit set; what is
+		// above it may be wrong.
+		w := binary.LittleEndian.Uint64(p[i:])
+		q, b := w^quotes, w^slashes
+		found := ((q-ones)&^q | (b-ones)&^b) & highs
+		if found == 0 {
+			i += 8
+			continue
+		}
+		i += bits.TrailingZeros64(found) / 8
+		if p[i] == '"' {
+			return i
+		}
+		i += 2
+	}
+	for ; i < len(p); i++ {
+		switch p[i] {
+		case '"':
+			return i
+		case '\\':
+			i++
+		}
+	}
+	return -1
+}
+
 // skipString returns the index behind the string that begins at p[i].
 func skipString(p []byte, i int) (int, error) {
 	if i >= len(p) || p[i] != '"' {
 		return i, malformed(i)
 	}
-	end, _ := stringEnd(p, i+1)
+	end := stringEnd(p, i+1)
 	if end < 0 {
 		return len(p), malformed(len(p))
 	}
 	return end + 1, nil
 }
 
-// skipValue returns the index behind the value that begins at p[i]. Brackets must match;
-// what numbers and literals are made of is not looked at.
+// skipValue returns the index behind the value that begins at p[i]. As many brackets must
+// be closed as opened, of either kind; what numbers and literals are made of is not looked
+// at.
 func skipValue(p []byte, i int) (int, error) {
 	if i >= len(p) {
 		return i, malformed(i)
@@ -54,41 +87,10 @@ func skipValue(p []byte, i int) (int, error) {
 	return i, nil
 }
 
-// nesting are the bytes that skipNested stops at: quotes and brackets.
-var nesting = [256]bool{'"': true, '{': true, '}': true, '[': true, ']': true}
-
+// skipNested returns the index behind the object or array that begins at p[i].
 func skipNested(p []byte, i int) (int, error) {
-	var few [64]byte
-	open := few[:0] // the brackets that are open
-	for i < len(p) {
-		c := p[i]
-		if !nesting[c] {
-			i++
-			continue
-		}
-		switch c {
-		case '"':
-			end, _ := stringEnd(p, i+1)
-			if end < 0 {
-				return len(p), malformed(len(p))
-			}
-			i = end
-		case '{', '[':
-			if len(open) == maxDepth {
-				return i, fmt.Errorf("%w: nested too deeply at byte %d", errJSON, i)
-			}
-			open = append(open, c+2) // ASCII: } is two behind {, and ] behind [
-		default:
-			if open[len(open)-1] != c {
-				return i, malformed(i)
-			}
-			if open = open[:len(open)-1]; len(open) == 0 {
-				return i + 1, nil
-			}
-		}
-		i++
-	}
-	return len(p), malformed(len(p))
+	var w window
+	return w.skip(p, i)
 }
 
 // span is a part of some bytes. The zero span is none.
@@ -102,14 +104,15 @@ type cursor struct {
 	at    int
 	close byte
 	first bool
+	w     *window // shared by those that go through the same bytes; may be nil
 }
 
 // enter begins at the bracket p[i], which must be open.
-func enter(p []byte, i int, open byte) (cursor, error) {
+func enter(p []byte, i int, open byte, w *window) (cursor, error) {
 	if i >= len(p) || p[i] != open {
 		return cursor{}, malformed(i)
 	}
-	return cursor{p: p, at: i + 1, close: open + 2, first: true}, nil
+	return cursor{p: p, at: i + 1, close: open + 2, first: true, w: w}, nil
 }
 
 // more goes to the next element, and returns false at the closing bracket, behind which
@@ -148,10 +151,14 @@ func (c *cursor) key() (span, error) {
 }
 
 // value reads a value.
-func (c *cursor) value() (span, error) {
-	end, err := skipValue(c.p, c.at)
-	s := span{c.at, end}
-	c.at = end
+func (c *cursor) value() (s span, err error) {
+	s.start = c.at
+	if c.w != nil && c.at < len(c.p) && (c.p[c.at] == '{' || c.p[c.at] == '[') {
+		c.at, err = c.w.skip(c.p, c.at)
+	} else {
+		c.at, err = skipValue(c.p, c.at)
+	}
+	s.end = c.at
 	return s, err
 }
 
@@ -161,7 +168,7 @@ func findMember(p []byte, name string) (value span, ok bool) {
 	if len(name) <= maxQuick && bytes.IndexByte(p, '\\') < 0 {
 		return findPlain(p, name)
 	}
-	c, err := enter(p, skipSpace(p, 0), '{')
+	c, err := enter(p, skipSpace(p, 0), '{', nil)
 	if err != nil {
 		return span{}, false
 	}
@@ -175,20 +182,22 @@ const maxQuick = 62
 // of its own wherever it stands. If what follows it are members up to the end of the
 // object, it is a key of the object and not of one inside.
 func findPlain(p []byte, name string) (value span, ok bool) {
-	var few [maxQuick + 2]byte
-	quoted := append(append(append(few[:0], '"'), name...), '"')
-	for from := 0; ; {
-		i := bytes.Index(p[from:], quoted)
+	var few [maxQuick + 1]byte
+	tail := append(append(few[:0], name...), '"') // not the first quote: there are too many
+	for from := 1; from < len(p); from += len(tail) {
+		i := bytes.Index(p[from:], tail)
 		if i < 0 {
-			return span{}, false
+			break
 		}
-		from += i
-		c := cursor{p: p, at: from, close: '}', first: true}
+		if from += i; p[from-1] != '"' {
+			continue
+		}
+		c := cursor{p: p, at: from - 1, close: '}', first: true}
 		if value, ok = c.find(name); ok && skipSpace(p, c.at) == len(p) {
 			return value, true
 		}
-		from += len(quoted)
 	}
+	return span{}, false
 }
 
 // find goes through the members that are left, see findMember.

@@ -16,6 +16,7 @@ type Object struct {
 	edited           bool
 	stale            bool      // meta is that of before the last edit
 	splices          []splice  // of the last edit
+	window           *window   // of the text
 	scratch          [2][]byte // what edits write to, in turn
 }
 
@@ -104,14 +105,14 @@ func (o *Object) Edit(edits ...Edit) error {
 // ends. In protobuf it leaves the kind, which is told beside it.
 func (o *Object) parse(p []byte) (end int, err error) {
 	if o.format == JSON {
-		return o.parseJSON(p, skipSpace(p, 0))
+		return o.parseText(p, skipSpace(p, 0))
 	}
 	return len(p), o.parseProtobuf(p)
 }
 
 // reset makes o a new object, with the memory of the one before.
 func (o *Object) reset(f Format) {
-	*o = Object{format: f, scratch: o.scratch, splices: o.splices[:0]}
+	*o = Object{format: f, scratch: o.scratch, splices: o.splices[:0], window: o.window}
 }
 
 // fresh looks at what edits have left.
@@ -122,60 +123,77 @@ func (o *Object) fresh() {
 	}
 }
 
-// parseJSON goes through the object at p[i] once, down to the fields of metadata.
-func (o *Object) parseJSON(p []byte, i int) (end int, err error) {
-	c, err := enter(p, i, '{')
+// parseText parses the object at p[i] and returns where it ends.
+func (o *Object) parseText(p []byte, i int) (end int, err error) {
+	c := cursor{p: p, at: i, w: o.look()}
+	err = o.parseJSON(&c)
+	return c.at, err
+}
+
+// look returns a window for another text.
+func (o *Object) look() *window {
+	if o.window == nil {
+		o.window = new(window)
+	}
+	o.window.n = 0
+	return o.window
+}
+
+// parseJSON goes through the object at outer.at once, down to the fields of metadata.
+func (o *Object) parseJSON(outer *cursor) error {
+	p, start := outer.p, outer.at
+	c, err := enter(p, start, '{', outer.w)
 	if err != nil {
-		return i, err
+		return err
 	}
 	o.kind, o.apiVersion, o.meta = nil, nil, objectMeta{}
 	var seen keys
 	for {
 		more, err := c.more()
 		if err != nil {
-			return c.at, err
+			return err
 		}
 		if !more {
-			o.raw = p[i:c.at]
-			return c.at, nil
+			o.raw, outer.at = p[start:c.at], c.at
+			return nil
 		}
 		key, err := c.key()
 		if err != nil {
-			return c.at, err
+			return err
 		}
 		if err := seen.add(key.of(p)); err != nil {
-			return c.at, err
+			return err
 		}
 		switch k, err := known(key.of(p), "kind", "apiVersion", "metadata"); {
 		case err != nil:
-			return c.at, err
+			return err
 		case k == "metadata" && c.at < len(p) && p[c.at] == '{':
 			err = o.meta.parseJSON(&c)
 			if err != nil {
-				return c.at, err
+				return err
 			}
 			continue
 		case k == "metadata":
 			value, err := c.value()
 			if err != nil || string(value.of(p)) != "null" {
-				return c.at, firstOf(err, malformed(value.start))
+				return firstOf(err, malformed(value.start))
 			}
 			continue
 		case k == "kind":
 			err = once(&o.kind, &c)
 			if err != nil {
-				return c.at, err
+				return err
 			}
 			continue
 		case k == "apiVersion":
 			err = once(&o.apiVersion, &c)
 			if err != nil {
-				return c.at, err
+				return err
 			}
 			continue
 		}
 		if _, err := c.value(); err != nil {
-			return c.at, err
+			return err
 		}
 	}
 }
@@ -199,7 +217,7 @@ func (m *objectMeta) parseJSON(outer *cursor) error {
 		return malformed(outer.at) // twice
 	}
 	p, start := outer.p, outer.at
-	c, err := enter(p, start, '{')
+	c, err := enter(p, start, '{', outer.w)
 	if err != nil {
 		return err
 	}
@@ -382,6 +400,10 @@ func (m *objectMeta) parseProtobuf(p []byte) error {
 // make of another one, they may read beyond its end, nobody here knows.
 func isEntry(p []byte) bool {
 	for i := 0; i < len(p); {
+		if end := shortField(p, i); end > 0 && p[i]>>3 <= 2 {
+			i = end
+			continue
+		}
 		f, err := nextField(p, i)
 		if err != nil || f.wire != wireBytes || f.number > 2 {
 			return false

@@ -72,10 +72,29 @@ func nextFieldOfAny(p []byte, i int) (f protoField, err error) {
 	return f, nil
 }
 
+// shortField returns the end of the field at p[i] if that is of bytes and its tag and its
+// length take one each, as is so of most. Its content begins at i+2 then. It is 0 for
+// other fields.
+func shortField(p []byte, i int) (end int) {
+	if i+1 < len(p) && p[i]&0x87 == wireBytes && p[i+1] < 0x80 {
+		if end = i + 2 + int(p[i+1]); end <= len(p) && p[i] > 7 {
+			return end
+		}
+	}
+	return 0
+}
+
 // lastField is the content of the last field of a message with the number. A malformed
 // rest ends the look.
 func lastField(p []byte, number int) (content []byte, ok bool) {
 	for i := 0; i < len(p); {
+		if end := shortField(p, i); end > 0 {
+			if int(p[i]>>3) == number {
+				content, ok = p[i+2:end], true
+			}
+			i = end
+			continue
+		}
 		f, err := nextField(p, i)
 		if err != nil {
 			break

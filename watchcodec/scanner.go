@@ -1,90 +1,54 @@
 package watchcodec
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
-
-// scanner finds the end of a JSON object over any number of pieces.
+// scanner finds the end of a JSON object or array over any number of pieces.
 type scanner struct {
-	depth    int
-	inString bool
-	escaped  bool
+	nesting
+	quoting
 }
 
-// skip goes on with p and returns how many bytes of it belong to the object, and
-// whether the object ended with them.
+// skip goes on with p and returns how many bytes of it belong to the value, and whether
+// the value ended with them.
 func (s *scanner) skip(p []byte) (n int, complete bool) {
-	for i := 0; i < len(p); i++ {
-		if s.inString {
-			i += s.skipString(p[i:])
-			continue
+	var blocks [16]block
+	for at, size := 0, 1; ; size = min(2*size, len(blocks)) { // most values are short
+		m := min(size, (len(p)-at)/blockSize)
+		if m == 0 {
+			return s.skipRest(p, at)
 		}
-		switch p[i] {
-		case '"':
-			s.inString = true
-		case '{', '[':
-			s.depth++
-		case '}', ']':
-			s.depth--
-			if s.depth == 0 {
-				return i + 1, true
+		classify(p[at:], blocks[:m])
+		for i := range blocks[:m] {
+			b := &blocks[i]
+			s.strip(b)
+			if end := s.add(b.open, b.close, b.curly); end >= 0 {
+				return at + end, true
 			}
+			at += blockSize
 		}
 	}
+}
+
+// skipRest goes on with less than a block.
+func (s *scanner) skipRest(p []byte, at int) (n int, complete bool) {
+	left := len(p) - at
+	if left == 0 {
+		return len(p), false
+	}
+	b := partialBlock(p[at:])
+	// What the last byte escapes is behind it, and not a byte that was made up.
+	_, behind := escaped(b.backslash<<(blockSize-left), s.escaped<<(blockSize-left))
+	s.strip(&b)
+	if end := s.add(b.open, b.close, b.curly); end >= 0 {
+		return at + end, true
+	}
+	s.quoting.escaped = behind
 	return len(p), false
 }
 
-// skipString goes on within a string and returns the index of its closing
-// quote, or of the last byte of p.
-func (s *scanner) skipString(p []byte) int {
-	i := 0
-	if s.escaped && len(p) > 0 {
-		i, s.escaped = 1, false
-	}
-	end, escaped := stringEnd(p, i)
-	if end < 0 {
-		s.escaped = escaped
-		return len(p) - 1
-	}
-	s.inString = false
-	return end
-}
-
-const (
-	ones    = 0x0101010101010101
-	highs   = 0x8080808080808080
-	quotes  = '"' * ones
-	slashes = '\\' * ones
-)
-
-// stringEnd returns the index of the quote that closes the string of which p[i:] is the
-// rest. It is -1 if there is none, and escaped says then whether p ends behind a
-// backslash that escapes what follows.
-func stringEnd(p []byte, i int) (end int, escaped bool) {
-	for i+8 <= len(p) {
-		// The lowest byte that is a quote or a backslash has its high bit set; what is
-		// above it may be wrong.
-		w := binary.LittleEndian.Uint64(p[i:])
-		q, b := w^quotes, w^slashes
-		found := ((q-ones)&^q | (b-ones)&^b) & highs
-		if found == 0 {
-			i += 8
-			continue
-		}
-		i += bits.TrailingZeros64(found) / 8
-		if p[i] == '"' {
-			return i, false
-		}
-		i += 2
-	}
-	for ; i < len(p); i++ {
-		switch p[i] {
-		case '"':
-			return i, false
-		case '\\':
-			i++
-		}
-	}
-	return -1, i > len(p)
+// partialBlock looks at less than a block, behind which it takes nothing to be.
+func partialBlock(p []byte) block {
+	var whole [blockSize]byte
+	var blocks [1]block
+	copy(whole[:], p)
+	classify(whole[:], blocks[:])
+	return blocks[0]
 }

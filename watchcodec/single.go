@@ -68,7 +68,7 @@ func (a *answer) object(h http.Header, content []byte) (rewritten []byte, visibl
 	} else {
 		start := skipSpace(content, 0)
 		var end int
-		if end, err = o.parseJSON(content, start); err == nil {
+		if end, err = o.parseText(content, start); err == nil {
 			before, after = content[:start], content[end:]
 			if at := skipSpace(after, 0); at < len(after) {
 				err = malformed(end + at)

@@ -29,7 +29,7 @@ func (r *row) parse(raw []byte) (err error) {
 	}
 	r.raw, r.at = raw, at
 	r.object.reset(JSON)
-	end, err := r.object.parseJSON(raw, at.start)
+	end, err := r.object.parseText(raw, at.start)
 	if err == nil && end != at.end {
 		err = malformed(end)
 	}

@@ -155,7 +155,8 @@ func (v Value) Elements(path ...Field) iter.Seq[Value] {
 }
 
 func (v Value) elements(yield func(Value) bool) {
-	c, err := enter(v.raw, 0, '[')
+	var w window
+	c, err := enter(v.raw, 0, '[', &w)
 	for more := err == nil; more; {
 		if more, err = c.more(); err != nil || !more {
 			return

@@ -27,11 +27,10 @@ func (f *feed) Read(b []byte) (int, error) {
 // watchWriter takes a watch as a server sends it and sends the client its own.
 type watchWriter struct {
 	w       io.Writer
-	format  Format
 	feed    *feed
-	frames  interface{ Next() ([]byte, error) }
+	format  Format
+	events  *EventReader
 	visible *Visible
-	event   Event
 	out     []byte
 	tables  bool
 	ended   error
@@ -39,13 +38,8 @@ type watchWriter struct {
 
 func newWatchWriter(w io.Writer, a *answer) *watchWriter {
 	f := new(feed)
-	ww := &watchWriter{w: w, format: a.format, feed: f, visible: NewVisible(a.rewrite), tables: a.o.Tables}
+	ww := &watchWriter{w: w, format: a.format, feed: f, events: NewEventReader(f, a.format, a.o.MaxObject), visible: NewVisible(a.rewrite), tables: a.o.Tables}
 	ww.visible.table.row.bare = a.bare
-	if ww.format == Protobuf {
-		ww.frames = NewProtobufReader(f, a.o.MaxObject)
-	} else {
-		ww.frames = NewJSONReader(f, a.o.MaxObject)
-	}
 	return ww
 }
 
@@ -57,7 +51,7 @@ func (w *watchWriter) Write(p []byte) (int, error) {
 	}
 	w.feed.p = p
 	w.out = w.out[:0]
-	err := w.events()
+	err := w.rewrite()
 	if err != nil {
 		w.ended = fmt.Errorf("watchcodec: the watch was ended: %w", err)
 		w.out = appendError(w.out, w.format, failure(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the gateway could not read the server's watch: "+err.Error()))
@@ -73,30 +67,27 @@ func (w *watchWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// events appends to w.out what the client is told.
-func (w *watchWriter) events() error {
+// rewrite appends to w.out what the client is told.
+func (w *watchWriter) rewrite() error {
 	for {
-		frame, err := w.frames.Next()
+		event, err := w.events.Next()
 		if err == errMore {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if err := w.event.Decode(w.format, frame); err != nil {
-			return err
-		}
-		if string(w.event.Object.Kind()) == tableKind && !w.tables {
+		if string(event.Object.Kind()) == tableKind && !w.tables {
 			return errors.New("a Table, which was not asked for")
 		}
-		tell, err := w.visible.Apply(&w.event)
+		tell, err := w.visible.Apply(event)
 		if err != nil {
 			return err
 		}
 		if !tell {
 			continue
 		}
-		if w.out, err = w.event.Append(w.out); err != nil {
+		if w.out, err = event.Append(w.out); err != nil {
 			return err
 		}
 	}
@@ -106,20 +97,10 @@ func (w *watchWriter) events() error {
 // what has come of one was not sent.
 func (w *watchWriter) Close() error {
 	w.feed.p = nil
-	if w.ended != nil || !unfinished(w.frames) {
+	if w.ended != nil || !w.events.unfinished() {
 		return nil
 	}
 	w.out = appendError(w.out[:0], w.format, failure(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the server's watch ended in the middle of an event"))
 	_, err := w.w.Write(w.out)
 	return err
-}
-
-func unfinished(frames any) bool {
-	switch r := frames.(type) {
-	case *JSONReader:
-		return r.scan.depth > 0
-	case *ProtobufReader:
-		return r.to > r.from
-	}
-	return false
 }

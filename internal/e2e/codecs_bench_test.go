@@ -52,20 +52,13 @@ func BenchmarkEvents(b *testing.B) {
 }
 
 func benchBytes(b *testing.B, format watchcodec.Format, stream []byte, c change) {
-	var frames interface{ Next() ([]byte, error) } = watchcodec.NewJSONReader(&endless{stream: stream}, 0)
-	if format == watchcodec.Protobuf {
-		frames = watchcodec.NewProtobufReader(&endless{stream: stream}, 0)
-	}
-	var e watchcodec.Event
+	events := watchcodec.NewEventReader(&endless{stream: stream}, format, 0)
 	var out []byte
 	b.SetBytes(int64(len(stream)))
 	b.ReportAllocs()
 	var edits []watchcodec.Edit
 	for b.Loop() {
-		frame, err := frames.Next()
-		if err == nil {
-			err = e.Decode(format, frame)
-		}
+		e, err := events.Next()
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -1,0 +1,58 @@
+package watchcodec
+
+import "fmt"
+
+// window is what some blocks of a text consist of, for values that are skipped one after
+// the other: where they are short, several are in a block.
+type window struct {
+	base   int // of the first block in the text
+	n      int // how many there are
+	quotes quoting
+	blocks [16]block // stripped
+}
+
+// skip returns the index behind the object or array that begins at p[i]. It must be asked
+// for the same p from its begin to its end only.
+func (w *window) skip(p []byte, i int) (int, error) {
+	if end := w.base + w.n*blockSize; w.n == 0 || i >= end {
+		w.base, w.n, w.quotes = i, 0, quoting{}
+		w.load(p, 2)
+	}
+	var n nesting
+	at := (i - w.base) / blockSize
+	mask := ^uint64(0) << ((i - w.base) % blockSize)
+	for {
+		for ; at < w.n; at++ {
+			b := &w.blocks[at]
+			if end := n.add(b.open&mask, b.close&mask, b.curly); end >= 0 {
+				end += w.base + at*blockSize
+				if n.deep {
+					return i, fmt.Errorf("%w: nested too deeply behind byte %d", errJSON, i)
+				}
+				if n.curly != 0 {
+					return end, malformed(end)
+				}
+				return end, nil
+			}
+			mask = ^uint64(0)
+		}
+		if at = 0; !w.load(p, 2*w.n) {
+			return len(p), malformed(len(p))
+		}
+	}
+}
+
+// load looks at the next blocks. It returns false if there are none.
+func (w *window) load(p []byte, most int) bool {
+	w.base += w.n * blockSize
+	rest := p[min(w.base, len(p)):]
+	w.n = min(most, len(w.blocks), len(rest)/blockSize)
+	classify(rest, w.blocks[:w.n])
+	if w.n == 0 && len(rest) > 0 {
+		w.blocks[0], w.n = partialBlock(rest), 1
+	}
+	for i := range w.blocks[:w.n] {
+		w.quotes.strip(&w.blocks[i])
+	}
+	return w.n > 0
+}
