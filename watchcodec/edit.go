@@ -1,6 +1,10 @@
 package watchcodec
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
 
 // Edit is a change of an object's bytes. What it leaves in place stays as it came; where
 // the object came from a Kubernetes server, the result is what decoding it, changing it
@@ -38,6 +42,9 @@ func (e *Edit) apply(o *Object, dst []byte) (_ []byte, changed bool, err error) 
 	if len(e.path) == 0 {
 		return dst, false, fmt.Errorf("an edit without a path")
 	}
+	if e.kind == deletes && slices.Equal(e.path, managedFields) && !o.stale && o.meta.managed.start > 0 {
+		return o.withoutManaged(dst), true, nil
+	}
 	if o.format == Protobuf {
 		dst, err = e.protobuf(dst, o.raw, e.path)
 		return dst, true, err
@@ -49,4 +56,17 @@ func (e *Edit) apply(o *Object, dst []byte) (_ []byte, changed bool, err error) 
 		return dst, false, err
 	}
 	return plan.apply(dst), true, nil
+}
+
+// withoutManaged appends the object without managedFields, which are often edited away and
+// which parsing has seen. Where they are the first of the metadata it is not used.
+func (o *Object) withoutManaged(dst []byte) []byte {
+	meta, whole, managed := o.meta.all.raw, o.meta.whole, o.meta.managed
+	dst = append(dst, o.raw[:whole.start]...)
+	if o.format == Protobuf {
+		dst = append(dst, byte(metadata.Number<<3|wireBytes))
+		dst = binary.AppendUvarint(dst, uint64(len(meta)-(managed.end-managed.start)))
+	}
+	dst = append(append(dst, meta[:managed.start]...), meta[managed.end:]...)
+	return append(dst, o.raw[whole.end:]...)
 }

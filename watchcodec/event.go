@@ -1,7 +1,6 @@
 package watchcodec
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 )
@@ -138,18 +137,11 @@ func (e *Event) setType(t []byte) error {
 	return nil
 }
 
-// magic is what every protobuf object of Kubernetes begins with
-// (k8s.io/apimachinery/pkg/runtime/serializer/protobuf).
-const magic = "k8s\x00"
-
-// Fields of WatchEvent, RawExtension, Unknown and TypeMeta
-// (k8s.io/apimachinery/pkg/apis/meta/v1 and pkg/runtime, generated.proto).
+// Fields of WatchEvent and RawExtension (k8s.io/apimachinery/pkg/apis/meta/v1 and
+// pkg/runtime, generated.proto).
 const (
-	eventType, eventObject                                           = 1, 2
-	extensionRaw                                                     = 1
-	unknownTypeMeta, unknownRaw, unknownEncoding, unknownContentType = 1, 2, 3, 4
-	typeMetaAPIVersion, typeMetaKind                                 = 1, 2
-	protobufType                                                     = "application/vnd.kubernetes.protobuf"
+	eventType, eventObject = 1, 2
+	extensionRaw           = 1
 )
 
 func (e *Event) decodeProtobuf(p []byte) error {
@@ -181,74 +173,6 @@ func (e *Event) decodeProtobuf(p []byte) error {
 	}
 	e.envelope, e.frame, e.came = extension.value.of(object), p, e.Type
 	return e.Object.open(e.envelope)
-}
-
-// open takes the envelope of a protobuf object off.
-func (o *Object) open(p []byte) error {
-	if !bytes.HasPrefix(p, []byte(magic)) {
-		return fmt.Errorf("%w: no Kubernetes object", errProtobuf)
-	}
-	var inner []byte
-	seen := 0
-	for i := len(magic); i < len(p); {
-		f, err := nextField(p, i)
-		if err != nil {
-			return err
-		}
-		i = f.whole.end
-		content := f.value.of(p)
-		switch f.number {
-		case unknownTypeMeta:
-			o.apiVersion, _ = lastField(content, typeMetaAPIVersion)
-			o.kind, _ = lastField(content, typeMetaKind)
-		case unknownRaw:
-			inner = content
-		case unknownEncoding:
-			if len(content) > 0 {
-				return fmt.Errorf("%w: an object encoded as %q", errProtobuf, content)
-			}
-		case unknownContentType:
-			if len(content) > 0 && string(content) != protobufType {
-				return fmt.Errorf("%w: an object of type %q", errProtobuf, content)
-			}
-		default:
-			return errProtobuf
-		}
-		if f.wire != wireBytes || seen&(1<<f.number) != 0 {
-			return errProtobuf
-		}
-		seen |= 1 << f.number
-	}
-	return o.parseProtobuf(inner)
-}
-
-// seal appends an envelope with the object in the place of the one that came in it.
-func (o *Object) seal(dst, envelope []byte) ([]byte, error) {
-	before, after, err := around(envelope, len(o.raw))
-	return append(append(append(dst, before...), o.raw...), after...), err
-}
-
-// around is what an envelope has before and behind an object of n bytes.
-func around(envelope []byte, n int) (before, after []byte, err error) {
-	raw, err := rawField(envelope)
-	if err != nil {
-		return nil, nil, err
-	}
-	before = append(make([]byte, 0, 64), envelope[:raw.whole.start]...)
-	before = binary.AppendUvarint(append(before, unknownRaw<<3|wireBytes), uint64(n))
-	return before, envelope[raw.whole.end:], nil
-}
-
-// rawField is the field of an envelope that the object is in.
-func rawField(envelope []byte) (raw protoField, err error) {
-	for i := len(magic); i < len(envelope); {
-		f, err := nextField(envelope, i)
-		if err != nil || f.number == unknownRaw {
-			return f, err
-		}
-		i = f.whole.end
-	}
-	return raw, fmt.Errorf("%w: an envelope without an object", errProtobuf)
 }
 
 // Changed says whether the event is another one than came.

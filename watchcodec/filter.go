@@ -29,8 +29,9 @@ type FilterOptions struct {
 	Tables bool
 	// MaxObject bounds an object, in bytes; 0 means DefaultMaxFrame.
 	MaxObject int
-	// MaxList bounds a list in protobuf, which is held as a whole, in bytes; 0 means 128
-	// MiB. A list in JSON is not held: its memory is that of its largest object.
+	// MaxList bounds what a client is sent of a list in protobuf, which is held since its
+	// length comes first there, in bytes; 0 means 128 MiB. A list in JSON is not held:
+	// its memory is that of its largest object.
 	MaxList int
 }
 
@@ -186,7 +187,7 @@ func (a *answer) body(_ int, h http.Header, w io.Writer) io.WriteCloser {
 	case a.format == JSON:
 		body = &listBody{a, newJSONListWriter(w, a), false}
 	default:
-		body = &listBody{a, &protobufListWriter{w: w, a: a}, false}
+		body = &listBody{a, newProtobufListWriter(w, a), false}
 	}
 	if h.Get("Content-Encoding") == "gzip" {
 		h.Del("Content-Encoding")

@@ -17,14 +17,17 @@ type Object struct {
 	stale            bool      // meta is that of before the last edit
 	splices          []splice  // of the last edit
 	window           *window   // of the text
+	sealed           span      // where it is in the envelope that it came in
 	scratch          [2][]byte // what edits write to, in turn
 }
 
 // objectMeta are the encoded fields of metadata, empty where there is none.
 type objectMeta struct {
 	all                           Value
+	whole                         span // of all in the object, in protobuf with the tag and the length
 	name, namespace, uid, version Value
-	labels, annotations           Value // of JSON; in protobuf they are entries of all
+	labels, annotations           Value // in protobuf from the first entry to the last, whatever is between
+	managed                       span  // what to cut out of all to be without managedFields, if that is known
 }
 
 // Format returns how the object is encoded.
@@ -75,7 +78,7 @@ func (o *Object) entry(object Value, f Field, key string) ([]byte, bool) {
 	var v Value
 	var ok bool
 	if o.format == Protobuf {
-		v, ok = o.meta.all.entry(f.Number, key)
+		v, ok = object.entry(f.Number, key)
 	} else {
 		v, ok = object.field(Key(key))
 	}
@@ -168,10 +171,11 @@ func (o *Object) parseJSON(outer *cursor) error {
 		case err != nil:
 			return err
 		case k == "metadata" && c.at < len(p) && p[c.at] == '{':
-			err = o.meta.parseJSON(&c)
-			if err != nil {
+			at := c.at - start
+			if err = o.meta.parseJSON(&c); err != nil {
 				return err
 			}
+			o.meta.whole = span{at, c.at - start}
 			continue
 		case k == "metadata":
 			value, err := c.value()
@@ -222,6 +226,7 @@ func (m *objectMeta) parseJSON(outer *cursor) error {
 		return err
 	}
 	var seen keys
+	before := 0 // where the member before ends
 	for {
 		more, err := c.more()
 		if err != nil {
@@ -243,10 +248,17 @@ func (m *objectMeta) parseJSON(outer *cursor) error {
 		if err != nil {
 			return err
 		}
-		k, err := known(key.of(p), "name", "namespace", "uid", "resourceVersion", "labels", "annotations")
+		k, err := known(key.of(p), "name", "namespace", "uid", "resourceVersion", "labels", "annotations", "managedFields")
 		if err != nil {
 			return err
 		}
+		if k == managedField.Name {
+			if m.managed.end > 0 {
+				return malformed(value.start)
+			}
+			m.managed = span{before, c.at - start} // with the comma before it
+		}
+		before = c.at - start
 		if field := m.field(k); field != nil {
 			if field.raw != nil || !fits(k, value.of(p)) {
 				return malformed(value.start)
@@ -358,15 +370,19 @@ func (o *Object) parseProtobuf(p []byte) error {
 		if err := o.meta.parseProtobuf(f.value.of(p)); err != nil {
 			return err
 		}
+		o.meta.whole = f.whole
 	}
 	return nil
 }
 
 func (m *objectMeta) parseProtobuf(p []byte) error {
 	m.all = Value{Protobuf, p}
+	var labels, annotations, managed region
 	for i := 0; i < len(p); {
-		f, err := nextField(p, i)
-		if err != nil {
+		f, err := protoField{}, error(nil)
+		if end := shortField(p, i); end > 0 {
+			f = protoField{int(p[i] >> 3), wireBytes, span{i, end}, span{i + 2, end}}
+		} else if f, err = nextField(p, i); err != nil {
 			return err
 		}
 		i = f.whole.end
@@ -384,6 +400,14 @@ func (m *objectMeta) parseProtobuf(p []byte) error {
 			if f.wire != wireBytes || !isEntry(f.value.of(p)) {
 				return errProtobuf
 			}
+			if f.number == labelsField.Number {
+				labels.add(f.whole)
+			} else {
+				annotations.add(f.whole)
+			}
+			continue
+		case managedField.Number:
+			managed.add(f.whole)
 			continue
 		default:
 			continue
@@ -393,7 +417,25 @@ func (m *objectMeta) parseProtobuf(p []byte) error {
 		}
 		*field = Value{Protobuf, f.value.of(p)}
 	}
+	m.labels, m.annotations = Value{Protobuf, labels.of(p)}, Value{Protobuf, annotations.of(p)}
+	if !managed.torn {
+		m.managed = managed.span
+	}
 	return nil
+}
+
+// region is from the first to the last of the fields with a number.
+type region struct {
+	span
+	torn bool // others are between them
+}
+
+func (r *region) add(field span) {
+	if r.end == 0 {
+		r.start = field.start
+	}
+	r.torn = r.torn || r.end != 0 && r.end != field.start
+	r.end = field.end
 }
 
 // isEntry says whether p is an entry of a map and nothing else: what generated decoders

@@ -1,5 +1,7 @@
 package watchcodec
 
+import "slices"
+
 // Field is a step into an object: its name in JSON and its number in protobuf.
 type Field struct {
 	// Name is the field's name in JSON, or a key of a map.
@@ -78,4 +80,6 @@ func Label(key string) Path { return Path{metadata, labelsField, Key(key)} }
 func Annotation(key string) Path { return Path{metadata, annotationField, Key(key)} }
 
 // ManagedFields is the way to what records who set which field, often half of an object.
-func ManagedFields() Path { return Path{metadata, managedField} }
+func ManagedFields() Path { return slices.Clone(managedFields) }
+
+var managedFields = Path{metadata, managedField}

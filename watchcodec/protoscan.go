@@ -3,6 +3,7 @@ package watchcodec
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 )
 
 var errProtobuf = errors.New("watchcodec: malformed protobuf")
@@ -70,6 +71,33 @@ func nextFieldOfAny(p []byte, i int) (f protoField, err error) {
 	f.value = span{at, at + size}
 	f.whole = span{i, at + size}
 	return f, nil
+}
+
+// fieldHead reads the head of the field that p begins with, of which the rest need not have
+// come: its content is size bytes behind p[at]. at is 0 if more is needed to know that.
+func fieldHead(p []byte) (number, at, size int, err error) {
+	tag, n := binary.Uvarint(p)
+	length, m := uint64(0), 0
+	if n > 0 {
+		length, m = binary.Uvarint(p[n:])
+	}
+	switch wire := int(tag & 7); {
+	case n < 0 || m < 0 || n > 0 && (tag>>3 == 0 || tag>>3 > 1<<29-1):
+		return 0, 0, 0, errProtobuf
+	case n > 0 && wire == wireFixed64:
+		return int(tag >> 3), n, 8, nil
+	case n > 0 && wire == wireFixed32:
+		return int(tag >> 3), n, 4, nil
+	case n > 0 && wire != wireVarint && wire != wireBytes:
+		return 0, 0, 0, errProtobuf
+	case m == 0:
+		return 0, 0, 0, nil
+	case wire == wireVarint:
+		return int(tag >> 3), n, m, nil
+	case length > math.MaxInt32:
+		return 0, 0, 0, errTooLarge
+	}
+	return int(tag >> 3), n + m, int(length), nil
 }
 
 // shortField returns the end of the field at p[i] if that is of bytes and its tag and its

@@ -126,6 +126,15 @@ func (v Value) entry(number int, key string) (found Value, ok bool) {
 func (v Value) pair() (key []byte, value Value) {
 	value.format = Protobuf
 	for i := 0; i < len(v.raw); {
+		if end := shortField(v.raw, i); end > 0 && v.raw[i]>>3 <= 2 {
+			if v.raw[i]>>3 == 1 {
+				key = v.raw[i+2 : end]
+			} else {
+				value.raw = v.raw[i+2 : end]
+			}
+			i = end
+			continue
+		}
 		f, err := nextField(v.raw, i)
 		if err != nil {
 			break

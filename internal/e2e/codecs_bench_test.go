@@ -57,6 +57,7 @@ func benchBytes(b *testing.B, format watchcodec.Format, stream []byte, c change)
 	b.SetBytes(int64(len(stream)))
 	b.ReportAllocs()
 	var edits []watchcodec.Edit
+	known := false
 	for b.Loop() {
 		e, err := events.Next()
 		if err != nil {
@@ -65,8 +66,8 @@ func benchBytes(b *testing.B, format watchcodec.Format, stream []byte, c change)
 		if _, ok := e.Object.Label("app"); !ok || len(e.Object.Name()) == 0 {
 			b.Fatal("no name or label")
 		}
-		if edits == nil {
-			edits = c.edits(string(e.Object.Kind()))
+		if !known {
+			edits, known = c.edits(string(e.Object.Kind())), true
 		}
 		if err := e.Object.Edit(edits...); err != nil {
 			b.Fatal(err)

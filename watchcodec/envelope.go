@@ -1,0 +1,84 @@
+package watchcodec
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// magic is what every protobuf object of Kubernetes begins with
+// (k8s.io/apimachinery/pkg/runtime/serializer/protobuf).
+const magic = "k8s\x00"
+
+// Fields of Unknown, which is behind it, and TypeMeta
+// (k8s.io/apimachinery/pkg/apis/meta/v1 and pkg/runtime, generated.proto).
+const (
+	unknownTypeMeta, unknownRaw, unknownEncoding, unknownContentType = 1, 2, 3, 4
+	typeMetaAPIVersion, typeMetaKind                                 = 1, 2
+	protobufType                                                     = "application/vnd.kubernetes.protobuf"
+)
+
+// envelope is what the fields of an Unknown say.
+type envelope struct {
+	kind, apiVersion []byte
+	raw              span // the content of the object's field
+	rawField         span // and all of it
+	seen             int
+}
+
+// add looks at the field f of p.
+func (e *envelope) add(p []byte, f protoField) error {
+	if f.wire != wireBytes || e.seen&(1<<f.number) != 0 {
+		return errProtobuf
+	}
+	content := f.value.of(p)
+	switch f.number {
+	case unknownTypeMeta:
+		e.apiVersion, _ = lastField(content, typeMetaAPIVersion)
+		e.kind, _ = lastField(content, typeMetaKind)
+	case unknownRaw:
+		e.raw, e.rawField = f.value, f.whole
+	case unknownEncoding:
+		if len(content) > 0 {
+			return fmt.Errorf("%w: an object encoded as %q", errProtobuf, content)
+		}
+	case unknownContentType:
+		if len(content) > 0 && string(content) != protobufType {
+			return fmt.Errorf("%w: an object of type %q", errProtobuf, content)
+		}
+	default:
+		return errProtobuf
+	}
+	e.seen |= 1 << f.number
+	return nil
+}
+
+// open takes the envelope of a protobuf object off.
+func (o *Object) open(p []byte) error {
+	if !bytes.HasPrefix(p, []byte(magic)) {
+		return fmt.Errorf("%w: no Kubernetes object", errProtobuf)
+	}
+	var e envelope
+	for i := len(magic); i < len(p); {
+		f, err := nextField(p, i)
+		if err == nil {
+			err = e.add(p, f)
+		}
+		if err != nil {
+			return err
+		}
+		i = f.whole.end
+	}
+	o.kind, o.apiVersion, o.sealed = e.kind, e.apiVersion, e.rawField
+	return o.parseProtobuf(e.raw.of(p))
+}
+
+// seal appends the envelope that the object came in, with the object in its place.
+func (o *Object) seal(dst, envelope []byte) ([]byte, error) {
+	if o.sealed.end == 0 {
+		return dst, fmt.Errorf("%w: an envelope without an object", errProtobuf)
+	}
+	dst = append(dst, envelope[:o.sealed.start]...)
+	dst = binary.AppendUvarint(append(dst, unknownRaw<<3|wireBytes), uint64(len(o.raw)))
+	return append(append(dst, o.raw...), envelope[o.sealed.end:]...), nil
+}
