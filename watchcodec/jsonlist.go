@@ -1,8 +1,10 @@
 package watchcodec
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // jsonListWriter takes a list in JSON and sends what the client sees of it, one item after
@@ -19,8 +21,10 @@ type jsonListWriter struct {
 	scanned int     // how far it has come
 	gap     int     // white space and a comma before an item or a member
 	seen    keys
-	kind    string
-	items   int // that were sent
+	kind    string // of the list
+	version []byte // its apiVersion
+	single  []byte // the kind of its items, which need not tell it themselves
+	items   int    // that were sent
 	members int
 	object  Object
 	row     row
@@ -169,9 +173,14 @@ func (l *jsonListWriter) memberValue(key []byte, value int) (bool, error) {
 		return false, err
 	}
 	v := l.buf[value:end]
-	if name == "kind" {
-		text, _ := Value{JSON, v}.Text()
+	switch text, _ := (Value{JSON, v}).Text(); name {
+	case "kind":
 		l.kind = string(text)
+		if single, ok := strings.CutSuffix(l.kind, "List"); ok {
+			l.single = []byte(single)
+		}
+	case "apiVersion":
+		l.version = bytes.Clone(text)
 	}
 	l.out = append(l.out, l.buf[:value]...)
 	if name == "metadata" && v[0] == '{' {
@@ -282,6 +291,12 @@ func (l *jsonListWriter) rewrite() error {
 	object := &l.object
 	if l.rows {
 		object = &l.row.object
+	}
+	if object.kind == nil {
+		object.kind = l.single
+	}
+	if object.apiVersion == nil {
+		object.apiVersion = l.version
 	}
 	visible, err := l.a.rewrite(object)
 	if err != nil {

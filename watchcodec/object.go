@@ -36,7 +36,8 @@ func (o *Object) Format() Format { return o.format }
 // Value returns the whole object.
 func (o *Object) Value() Value { return Value{o.format, o.raw} }
 
-// Kind returns the object's kind, "Pod" for instance.
+// Kind returns the object's kind, "Pod" for instance, also where it is told by the list
+// that the object came in and not by itself.
 func (o *Object) Kind() []byte { return o.kind }
 
 // APIVersion returns its group and version, "apps/v1" or "v1" for instance.
@@ -122,7 +123,14 @@ func (o *Object) reset(f Format) {
 func (o *Object) fresh() {
 	if o.stale {
 		o.stale = false
+		kind, version := o.kind, o.apiVersion
 		_, _ = o.parse(o.raw) // it was well-formed, and edits leave it so
+		if o.kind == nil {
+			o.kind = kind // of the list that it came in
+		}
+		if o.apiVersion == nil {
+			o.apiVersion = version
+		}
 	}
 }
 

@@ -34,16 +34,13 @@ func BenchmarkEvents(b *testing.B) {
 		{"managedFields", pod, changes[1]},
 		{"endpoints", slice, changes[3]},
 	}
-	codecs := map[string]runtime.Serializer{
-		"JSON":     json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme.Scheme, scheme.Scheme, json.SerializerOptions{}),
-		"protobuf": protobuf.NewSerializer(scheme.Scheme, scheme.Scheme),
-	}
 	for _, w := range works {
 		for _, name := range []string{"JSON", "protobuf"} {
-			codec, format := codecs[name], watchcodec.JSON
+			format := watchcodec.JSON
 			if name == "protobuf" {
 				format = watchcodec.Protobuf
 			}
+			codec := codecs[format]
 			frame := encodeEvent(b, w.object, codec, format)
 			b.Run(fmt.Sprintf("%s/%s/culvert", w.name, name), func(b *testing.B) { benchBytes(b, format, frame, w.change) })
 			b.Run(fmt.Sprintf("%s/%s/typed", w.name, name), func(b *testing.B) { benchTyped(b, format, frame, w.change, codec) })

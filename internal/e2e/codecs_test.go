@@ -87,14 +87,16 @@ func accessor(o runtime.Object) metav1.Object {
 	return a
 }
 
+// codecs are Kubernetes' own.
+var codecs = map[watchcodec.Format]runtime.Serializer{
+	watchcodec.JSON:     json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme.Scheme, scheme.Scheme, json.SerializerOptions{}),
+	watchcodec.Protobuf: protobuf.NewSerializer(scheme.Scheme, scheme.Scheme),
+}
+
 // TestEditsAsTheKubernetesCodecs: of every event that a real kube-apiserver has sent, what
 // an edit of its bytes gives is what decoding it with Kubernetes' own codecs, changing
 // the object and encoding it gives, to the byte, in JSON and in protobuf.
 func TestEditsAsTheKubernetesCodecs(t *testing.T) {
-	codecs := map[watchcodec.Format]runtime.Serializer{
-		watchcodec.JSON:     json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme.Scheme, scheme.Scheme, json.SerializerOptions{}),
-		watchcodec.Protobuf: protobuf.NewSerializer(scheme.Scheme, scheme.Scheme),
-	}
 	compared := map[string]int{}
 	for _, r := range watchRecordings(t) {
 		for _, c := range changes {
@@ -216,15 +218,20 @@ func typedRoundTrip(t *testing.T, r watchRecording, frame []byte, c change, code
 	if err := codec.Encode(object, &encoded); err != nil {
 		t.Fatal(err)
 	}
-	event.Object.Raw = bytes.TrimSuffix(encoded.Bytes(), []byte("\n"))
-	if r.format == watchcodec.Protobuf {
-		event.Object.Raw = encoded.Bytes()
-		body, err := event.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := len(body)
-		return append([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, body...)
+	return appendTypedEvent(t, nil, r.format, event.Type, encoded.Bytes())
+}
+
+// appendTypedEvent appends an event of an encoded object, as a server sends it.
+func appendTypedEvent(t *testing.T, b []byte, format watchcodec.Format, kind string, object []byte) []byte {
+	t.Helper()
+	if format == watchcodec.JSON {
+		return append(b, `{"type":"`+kind+`","object":`+string(bytes.TrimSuffix(object, []byte("\n")))+"}\n"...)
 	}
-	return []byte(`{"type":"` + event.Type + `","object":` + string(event.Object.Raw) + "}\n")
+	event := metav1.WatchEvent{Type: kind, Object: runtime.RawExtension{Raw: object}}
+	body, err := event.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := len(body)
+	return append(append(b, byte(n>>24), byte(n>>16), byte(n>>8), byte(n)), body...)
 }
