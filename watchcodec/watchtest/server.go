@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/gorilla/websocket"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,13 +30,17 @@ type Options struct {
 	// and answers in JSON. client-go's scheme has both.
 	JSON, Protobuf runtime.Encoder
 	// NoWatchList answers a watch that wants the objects first as a server does that can't
-	// do that: 400.
+	// do that: 422.
 	NoWatchList bool
+	// Gzip compresses every answer for clients that take that. (The real server does so
+	// with large lists only.)
+	Gzip bool
 }
 
 // Server is an http.Handler. It is safe for concurrent use.
 type Server struct {
-	o Options
+	o         Options
+	webSocket http.Handler // answers watches over WebSocket
 
 	mu      sync.Mutex
 	version int // of the last change
@@ -57,7 +62,17 @@ func New(o Options) (*Server, error) {
 	if o.Resource == "" || o.Kind == "" || o.APIVersion == "" || o.JSON == nil {
 		return nil, errors.New("watchtest: Options: Resource, Kind, APIVersion and JSON are needed")
 	}
-	return &Server{o: o, version: 1, objects: map[string]runtime.Object{}, changed: make(chan struct{})}, nil
+	s := &Server{o: o, version: 1, objects: map[string]runtime.Object{}, changed: make(chan struct{})}
+	filter, err := watchcodec.NewFilter(watchcodec.FilterOptions{Rewriter: unchanged})
+	if err != nil {
+		return nil, err
+	}
+	s.webSocket = filter(http.HandlerFunc(s.serve))
+	return s, nil
+}
+
+func unchanged(*http.Request, watchcodec.Request) watchcodec.Rewriter {
+	return func(*watchcodec.Object) (bool, error) { return true, nil }
 }
 
 // Set adds or changes an object, and returns its new resourceVersion. It panics if object
@@ -119,8 +134,18 @@ func key(object runtime.Object) string {
 	return a.GetNamespace() + "/" + a.GetName()
 }
 
-// ServeHTTP answers lists, watches and gets.
+// ServeHTTP answers lists, watches, over WebSocket too, and gets.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if websocket.IsWebSocketUpgrade(r) {
+		s.webSocket.ServeHTTP(w, r)
+		return
+	}
+	w, end := s.zip(w, r)
+	defer end()
+	s.serve(w, r)
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	req, ok := watchcodec.Classify(r)
 	if !ok || req.Resource != s.o.Resource {
 		s.refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")

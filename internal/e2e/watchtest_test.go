@@ -1,0 +1,75 @@
+package e2e
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/websocket"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/culvert-go/culvert/watchcodec/watchtest"
+)
+
+// TestWatchtestCompressesAndUpgrades: what the scripted server sends compressed, and over
+// WebSocket, is what it sends plain, event by event.
+func TestWatchtestCompressesAndUpgrades(t *testing.T) {
+	s, err := watchtest.New(watchtest.Options{Resource: "pods", Kind: "Pod", APIVersion: "v1", Gzip: true,
+		JSON: json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme.Scheme, scheme.Scheme, json.SerializerOptions{})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Set(somePod(1, 1, false))
+	server := httptest.NewServer(s)
+	defer server.Close()
+	for _, path := range []string{"/api/v1/pods", "/api/v1/pods?watch=1&timeoutSeconds=1"} {
+		plain, encoding := fetchEncoded(t, server.URL+path, "identity")
+		zipped, zippedEncoding := fetchEncoded(t, server.URL+path, "gzip")
+		if encoding != "" || zippedEncoding != "gzip" {
+			t.Errorf("%s: Content-Encoding %q and %q", path, encoding, zippedEncoding)
+		}
+		z, err := gzip.NewReader(bytes.NewReader(zipped))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(z); err != nil || !bytes.Equal(got, plain) || len(plain) == 0 {
+			t.Errorf("%s: %q %v, want %q", path, got, err, plain)
+		}
+	}
+	conn, response, err := websocket.DefaultDialer.Dial(strings.Replace(server.URL, "http", "ws", 1)+"/api/v1/pods?watch=1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	defer conn.Close()
+	for _, want := range []string{`{"type":"ADDED"`, `{"type":"MODIFIED"`} {
+		_, message, err := conn.ReadMessage()
+		if err != nil || !strings.HasPrefix(string(message), want) {
+			t.Errorf("%q %v, want %s", message, err, want)
+		}
+		s.Set(somePod(1, 2, false))
+	}
+}
+
+func fetchEncoded(t *testing.T, url, accept string) (body []byte, encoding string) {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept-Encoding", accept)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if body, err = io.ReadAll(answer.Body); err != nil {
+		t.Fatal(err)
+	}
+	return body, answer.Header.Get("Content-Encoding")
+}
