@@ -82,3 +82,19 @@ func (o *Object) seal(dst, envelope []byte) ([]byte, error) {
 	dst = binary.AppendUvarint(append(dst, unknownRaw<<3|wireBytes), uint64(len(o.raw)))
 	return append(append(dst, o.raw...), envelope[o.sealed.end:]...), nil
 }
+
+// appendSealed appends an object in an envelope of its own.
+func appendSealed(dst, apiVersion, kind, raw []byte) []byte {
+	dst = appendSealedHead(dst, apiVersion, kind, len(raw))
+	return append(append(dst, raw...), sealedTail...)
+}
+
+// sealedTail are the two empty fields that an API server writes behind an object.
+const sealedTail = "\x1a\x00\x22\x00"
+
+func appendSealedHead(dst, apiVersion, kind []byte, n int) []byte {
+	var few [256]byte
+	typeMeta := appendBytesField(appendBytesField(few[:0], typeMetaAPIVersion, apiVersion), typeMetaKind, kind)
+	dst = appendBytesField(append(dst, magic...), unknownTypeMeta, typeMeta)
+	return binary.AppendUvarint(append(dst, unknownRaw<<3|wireBytes), uint64(n))
+}

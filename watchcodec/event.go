@@ -207,3 +207,34 @@ func (e *Event) appendProtobuf(dst []byte) ([]byte, error) {
 		})
 	})
 }
+
+// AppendEvent appends an event of an object, as a watch sends it. An object that does not
+// tell its kind itself does so afterwards.
+func AppendEvent(dst []byte, t EventType, o *Object) ([]byte, error) {
+	if o.format == JSON {
+		dst = append(append(append(dst, `{"type":"`...), t...), `","object":`...)
+		return append(o.appendText(dst), "}\n"...), nil
+	}
+	start := len(dst)
+	dst = appendBytesField(append(dst, 0, 0, 0, 0), eventType, []byte(t))
+	dst, err := appendNested(dst, eventObject, len(o.raw), func(b []byte) ([]byte, error) {
+		return appendNested(b, extensionRaw, len(o.raw), func(b []byte) ([]byte, error) {
+			return appendSealed(b, o.apiVersion, o.kind, o.raw), nil
+		})
+	})
+	binary.BigEndian.PutUint32(dst[start:], uint32(len(dst)-start-4))
+	return dst, err
+}
+
+// appendText appends a JSON object with its kind.
+func (o *Object) appendText(dst []byte) []byte {
+	if o.told {
+		return append(dst, o.raw...)
+	}
+	dst = append(append(dst, `{"kind":`...), quoted(string(o.kind))...)
+	dst = append(append(dst, `,"apiVersion":`...), quoted(string(o.apiVersion))...)
+	if rest := o.raw[1+skipSpace(o.raw[1:], 0):]; rest[0] == '}' {
+		return append(dst, '}')
+	}
+	return append(append(dst, ','), o.raw[1:]...)
+}

@@ -1,8 +1,10 @@
 package watchcodec
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +21,8 @@ type FanoutOptions struct {
 	// WriteTimeout bounds the time that a client may take to accept what is there for it;
 	// 0 means 60 seconds. One that takes longer is cut: nothing can be told it.
 	WriteTimeout time.Duration
+	// Version is that before the first frame, see SendVersion.
+	Version uint64
 }
 
 // Fanout sends the frames of one watch to many clients. Each frame is held once for all
@@ -26,12 +30,19 @@ type FanoutOptions struct {
 type Fanout struct {
 	o FanoutOptions
 
-	mu     sync.Mutex
-	frames [][]byte // the last ones; they don't change
-	first  uint64   // the number of frames[0]
-	bytes  int
-	wake   chan struct{} // closed when there is something new
-	closed bool
+	mu      sync.Mutex
+	frames  []versioned // the last ones
+	dropped uint64      // the version of the last one that is not kept
+	last    uint64      // the version of the last one
+	bytes   int
+	wake    chan struct{} // closed when there is something new
+	closed  bool
+}
+
+// versioned is a frame, which does not change, and its version.
+type versioned struct {
+	version uint64
+	frame   []byte
 }
 
 // NewFanout checks the options and returns a Fanout without clients.
@@ -48,27 +59,48 @@ func NewFanout(o FanoutOptions) (*Fanout, error) {
 	if o.WriteTimeout == 0 {
 		o.WriteTimeout = time.Minute
 	}
-	return &Fanout{o: o, wake: make(chan struct{})}, nil
+	return &Fanout{o: o, dropped: o.Version, last: o.Version, wake: make(chan struct{})}, nil
 }
 
 // Send sends a frame, as Event.Append makes it, to every client. It does not wait for any.
-// The frame is copied.
+// The frame is copied. Its version is the last one's and 1.
 func (f *Fanout) Send(frame []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.send(f.last+1, append([]byte(nil), frame...))
+}
+
+// SendVersion is Send of a frame that has a version, as a resourceVersion is: by it clients
+// say what they have had. It must be above those before. The frame must not be changed
+// any more.
+func (f *Fanout) SendVersion(version uint64, frame []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.send(version, frame)
+}
+
+func (f *Fanout) send(version uint64, frame []byte) {
 	if f.closed {
 		return
 	}
-	f.frames = append(f.frames, append([]byte(nil), frame...))
+	f.frames = append(f.frames, versioned{version, frame})
+	f.last = version
 	f.bytes += len(frame)
 	for len(f.frames) > f.o.Frames || f.bytes > f.o.Bytes && len(f.frames) > 1 {
-		f.bytes -= len(f.frames[0])
-		f.frames[0] = nil
+		f.bytes -= len(f.frames[0].frame)
+		f.dropped = f.frames[0].version
+		f.frames[0] = versioned{}
 		f.frames = f.frames[1:]
-		f.first++
 	}
 	close(f.wake)
 	f.wake = make(chan struct{})
+}
+
+// Kept says whether a client that has had all up to a version can be sent the rest.
+func (f *Fanout) Kept(version uint64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return version >= f.dropped && version <= f.last
 }
 
 // Close ends every client's watch when it has what was sent before, as a server does that
@@ -87,20 +119,21 @@ const batch = 16
 
 // ahead is what a client has before it.
 type ahead struct {
-	frames [][]byte
+	frames []versioned
 	lost   bool            // the next one is not kept any more
 	wake   <-chan struct{} // closed when there is more; nil: there is more already
 	ended  bool
 }
 
-// from is what a client has before it that has had all up to the frame next.
-func (f *Fanout) from(next uint64, buf *[batch][]byte) ahead {
+// after is what a client has before it that has had all up to a version.
+func (f *Fanout) after(version uint64, buf *[batch]versioned) ahead {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if next < f.first {
+	if version < f.dropped {
 		return ahead{lost: true}
 	}
-	kept := f.frames[next-f.first:]
+	from, _ := slices.BinarySearchFunc(f.frames, version+1, func(v versioned, want uint64) int { return cmp.Compare(v.version, want) })
+	kept := f.frames[from:]
 	a := ahead{frames: buf[:copy(buf[:], kept)]}
 	if len(kept) <= batch {
 		a.wake, a.ended = f.wake, f.closed
@@ -108,52 +141,69 @@ func (f *Fanout) from(next uint64, buf *[batch][]byte) ahead {
 	return a
 }
 
-func (f *Fanout) next() uint64 {
+// Version is that of the last frame.
+func (f *Fanout) Version() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.first + uint64(len(f.frames))
+	return f.last
 }
 
 // ServeHTTP sends a client the frames that are sent from now on, until it goes or Close is
-// called. Whoever needs to know where now is calls Watch.
+// called. Whoever needs to know where now is calls Follow.
 func (f *Fanout) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f.Watch(w, r, func() []byte { return nil })
+	f.Follow(w, r, Following{After: f.Version()})
 }
 
-// Watch is ServeHTTP that sends what before returns first, the initial events of a watch
-// for instance. What is sent while before runs comes behind it: the client misses
-// nothing, and may see an event twice.
-func (f *Fanout) Watch(w http.ResponseWriter, r *http.Request, before func() []byte) {
-	contentType := jsonType
-	if f.o.Format == Protobuf {
-		contentType = protobufType + ";stream=watch"
-	}
-	w.Header().Set("Content-Type", contentType)
-	next := f.next()
+// Following is how a client follows a Fanout.
+type Following struct {
+	// After is the version up to which the client has all.
+	After uint64
+	// Before is sent first, the initial events of a watch for instance; nil is nothing.
+	Before func() [][]byte
+	// Bookmark makes what is sent to a client that has all up to a version and has been
+	// sent nothing for BookmarkEvery; nil means that nothing is.
+	Bookmark func(version uint64) []byte
+	// BookmarkEvery is 0 for a minute, as of the API server.
+	BookmarkEvery time.Duration
+}
+
+// Follow sends a client what is sent after a version, until it goes or Close is called. A
+// client that is further behind than what is kept is told 410.
+func (f *Fanout) Follow(w http.ResponseWriter, r *http.Request, o Following) {
+	w.Header().Set("Content-Type", f.o.Format.WatchContentType())
 	c := &fanoutClient{w: w, rc: http.NewResponseController(w), timeout: f.o.WriteTimeout}
-	if !c.send(before()) {
+	var before [][]byte
+	if o.Before != nil {
+		before = o.Before()
+	}
+	if !c.send(before...) {
 		return
 	}
-	var buf [batch][]byte
+	version := o.After
+	var buf [batch]versioned
 	for {
-		a := f.from(next, &buf)
+		a := f.after(version, &buf)
 		if a.lost {
-			c.send(appendError(nil, f.o.Format, failure(http.StatusGone, metav1.StatusReasonExpired, "too old: the watch was too slow for what has happened")))
+			c.send(AppendError(nil, f.o.Format, NewFailure(http.StatusGone, metav1.StatusReasonExpired, "too old: the watch was too slow for what has happened")))
 			return
 		}
-		if next += uint64(len(a.frames)); len(a.frames) > 0 && !c.send(a.frames...) {
+		for _, frame := range a.frames {
+			version = frame.version
+			c.batch = append(c.batch, frame.frame)
+		}
+		if len(c.batch) > 0 && !c.send(c.batch...) {
 			return
 		}
 		clear(a.frames) // this client must not keep what the others have had
+		clear(c.batch)
+		c.batch = c.batch[:0]
 		switch {
 		case a.ended:
 			return
 		case a.wake == nil:
 			continue
 		}
-		select {
-		case <-a.wake:
-		case <-r.Context().Done():
+		if !c.wait(r, a.wake, &o, version) {
 			return
 		}
 	}
@@ -164,6 +214,31 @@ type fanoutClient struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	timeout time.Duration
+	batch   [][]byte
+}
+
+// wait returns when there is more, and sends bookmarks until then. It returns false if the
+// client is gone.
+func (c *fanoutClient) wait(r *http.Request, wake <-chan struct{}, o *Following, version uint64) bool {
+	var due <-chan time.Time
+	if o.Bookmark != nil {
+		every := cmp.Or(o.BookmarkEvery, time.Minute)
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		due = ticker.C
+	}
+	for {
+		select {
+		case <-wake:
+			return true
+		case <-r.Context().Done():
+			return false
+		case <-due:
+			if !c.send(o.Bookmark(version)) {
+				return false
+			}
+		}
+	}
 }
 
 // send writes and flushes, and returns false if the client is gone.

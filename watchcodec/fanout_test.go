@@ -33,7 +33,7 @@ func TestFanout(t *testing.T) {
 	leaktest.Check(t)
 	f := fanout(t, watchcodec.FanoutOptions{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f.Watch(w, r, func() []byte { return []byte("begin\n") })
+		f.Follow(w, r, watchcodec.Following{After: f.Version(), Before: func() [][]byte { return [][]byte{[]byte("begin\n")} }})
 	}))
 	defer s.Close()
 	const clients, events = 50, 500
@@ -171,16 +171,47 @@ func TestFanoutOfTenThousand(t *testing.T) {
 	running.Wait()
 }
 
+// TestFanoutFollow: a client says what it has had and gets the rest, if it is kept, and
+// bookmarks while there is nothing.
+func TestFanoutFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := fanout(t, watchcodec.FanoutOptions{Version: 100, Frames: 2})
+		follow := func(after uint64) string {
+			w := httptest.NewRecorder()
+			ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
+			defer cancel()
+			f.Follow(w, httptest.NewRequest("GET", "/", nil).WithContext(ctx), watchcodec.Following{After: after, Bookmark: func(version uint64) []byte {
+				return fmt.Appendf(nil, "bookmark %d\n", version)
+			}})
+			return w.Body.String()
+		}
+		f.SendVersion(105, []byte("a\n"))
+		f.SendVersion(110, []byte("b\n"))
+		for after, want := range map[uint64]string{100: "a\nb\n", 104: "a\nb\n", 105: "b\n", 107: "b\n", 110: ""} {
+			if got := follow(after); got != want+"bookmark 110\nbookmark 110\n" {
+				t.Errorf("after %d: %q", after, got)
+			}
+		}
+		if got := follow(99); !strings.Contains(got, `"code":410`) {
+			t.Errorf("after what is not kept: %q", got)
+		}
+		f.SendVersion(111, []byte("c\n"))
+		if f.Kept(104) || !f.Kept(105) || !f.Kept(111) || f.Kept(112) {
+			t.Error("what is kept is from 105 to 111")
+		}
+	})
+}
+
 // joinAll starts clients, and returns when each of them is told what is sent from now on.
 func joinAll(running *sync.WaitGroup, f *watchcodec.Fanout, clients int, n *atomic.Int64, r *http.Request) {
 	var ready sync.WaitGroup
 	ready.Add(clients)
 	for range clients {
 		running.Go(func() {
-			f.Watch(&idle{http.Header{}, n}, r, func() []byte {
+			f.Follow(&idle{http.Header{}, n}, r, watchcodec.Following{After: f.Version(), Before: func() [][]byte {
 				ready.Done()
 				return nil
-			})
+			}})
 		})
 	}
 	ready.Wait()

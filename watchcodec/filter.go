@@ -80,13 +80,13 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 	accept, ok := negotiate(r.Header["Accept"], o.Tables)
 	switch {
 	case !o.AllowWrites && (req.Verb == "update" || req.Verb == "patch"):
-		refuse(w, failure(http.StatusForbidden, metav1.StatusReasonForbidden, "this gateway shows "+req.Resource+" changed or in part; writing them back through it would destroy what it does not show"))
+		WriteStatus(w, NewFailure(http.StatusForbidden, metav1.StatusReasonForbidden, "this gateway shows "+req.Resource+" changed or in part; writing them back through it would destroy what it does not show"))
 		return
 	case r.Header.Get("Upgrade") != "" && !(req.Verb == "watch" && websocket.IsWebSocketUpgrade(r)):
-		refuse(w, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, "this gateway upgrades nothing here but watches, to WebSockets"))
+		WriteStatus(w, NewFailure(http.StatusBadRequest, metav1.StatusReasonBadRequest, "this gateway upgrades nothing here but watches, to WebSockets"))
 		return
 	case !ok:
-		refuse(w, failure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "this gateway can answer in application/json and "+protobufType+" only"))
+		WriteStatus(w, NewFailure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "this gateway can answer in application/json and "+protobufType+" only"))
 		return
 	}
 	out := r.Clone(r.Context())
@@ -151,7 +151,7 @@ func (a *answer) status(status int, h http.Header) int {
 	if a.as = status < 200 || status > 299 || status == http.StatusNoContent; a.as {
 		return status
 	}
-	format, ok := formatOf(h.Get("Content-Type"))
+	format, ok := FormatOf(h.Get("Content-Type"))
 	a.format = format
 	encoding := h.Get("Content-Encoding")
 	if ok && (encoding == "" || encoding == "identity" || encoding == "gzip") {
@@ -164,7 +164,7 @@ func (a *answer) status(status int, h http.Header) int {
 	if ok {
 		what = "Content-Encoding " + encoding
 	}
-	a.refusal = encodeStatus(JSON, failure(http.StatusBadGateway, metav1.StatusReasonInternalError, "the server answered in a form that this gateway can't read: "+what))
+	a.refusal = encodeStatus(JSON, NewFailure(http.StatusBadGateway, metav1.StatusReasonInternalError, "the server answered in a form that this gateway can't read: "+what))
 	for _, name := range append(describing, "Content-Encoding", "Trailer") {
 		h.Del(name)
 	}

@@ -81,8 +81,8 @@ func parseClause(text string, tables bool) (c clause, ok bool) {
 	return c, true
 }
 
-// formatOf is the format of an answer, by its Content-Type.
-func formatOf(contentType string) (f Format, ok bool) {
+// FormatOf returns the format of an answer, by its Content-Type.
+func FormatOf(contentType string) (f Format, ok bool) {
 	media, _, _ := strings.Cut(contentType, ";")
 	switch strings.ToLower(strings.TrimSpace(media)) {
 	case jsonType:
@@ -91,4 +91,20 @@ func formatOf(contentType string) (f Format, ok bool) {
 		return Protobuf, true
 	}
 	return JSON, false
+}
+
+// ContentType is that of an object or a list.
+func (f Format) ContentType() string {
+	if f == Protobuf {
+		return protobufType
+	}
+	return jsonType
+}
+
+// WatchContentType is that of a watch.
+func (f Format) WatchContentType() string {
+	if f == Protobuf {
+		return protobufType + ";stream=watch"
+	}
+	return jsonType
 }

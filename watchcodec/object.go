@@ -18,6 +18,7 @@ type Object struct {
 	splices          []splice  // of the last edit
 	window           *window   // of the text
 	sealed           span      // where it is in the envelope that it came in
+	told             bool      // JSON tells the kind itself
 	scratch          [2][]byte // what edits write to, in turn
 }
 
@@ -105,6 +106,21 @@ func (o *Object) Edit(edits ...Edit) error {
 	return nil
 }
 
+// Parse makes o the object that is encoded in raw, as an item of a list is: in protobuf
+// without an envelope, in JSON with or without its kind and its apiVersion, which are
+// given. raw must not be changed as long as o is used.
+func (o *Object) Parse(f Format, apiVersion, kind string, raw []byte) error {
+	o.reset(f)
+	end, err := o.parse(raw)
+	if err == nil && end != len(raw) {
+		err = malformed(end)
+	}
+	if f == Protobuf || o.kind == nil {
+		o.kind, o.apiVersion = []byte(kind), []byte(apiVersion)
+	}
+	return err
+}
+
 // parse looks at p, the object's encoding, from its first byte on, and returns where it
 // ends. In protobuf it leaves the kind, which is told beside it.
 func (o *Object) parse(p []byte) (end int, err error) {
@@ -157,7 +173,7 @@ func (o *Object) parseJSON(outer *cursor) error {
 	if err != nil {
 		return err
 	}
-	o.kind, o.apiVersion, o.meta = nil, nil, objectMeta{}
+	o.kind, o.apiVersion, o.meta, o.told = nil, nil, objectMeta{}, false
 	var seen keys
 	for {
 		more, err := c.more()
@@ -192,6 +208,7 @@ func (o *Object) parseJSON(outer *cursor) error {
 			}
 			continue
 		case k == "kind":
+			o.told = true
 			err = once(&o.kind, &c)
 			if err != nil {
 				return err

@@ -83,3 +83,6 @@ func Annotation(key string) Path { return Path{metadata, annotationField, Key(ke
 func ManagedFields() Path { return slices.Clone(managedFields) }
 
 var managedFields = Path{metadata, managedField}
+
+// ResourceVersion is the way to an object's version.
+func ResourceVersion() Path { return Metadata(versionField) }

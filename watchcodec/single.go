@@ -36,7 +36,7 @@ func (a *answer) single(next http.Handler, w http.ResponseWriter, r *http.Reques
 			return
 		case !visible:
 			clear(w.Header())
-			refuse(w, failure(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", a.req.Resource, a.req.Name)))
+			WriteStatus(w, NewFailure(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", a.req.Resource, a.req.Name)))
 			return
 		}
 		content = rewritten
@@ -50,7 +50,7 @@ func (a *answer) single(next http.Handler, w http.ResponseWriter, r *http.Reques
 
 func (a *answer) fail(w http.ResponseWriter, err error) {
 	clear(w.Header())
-	refuse(w, failure(http.StatusBadGateway, metav1.StatusReasonInternalError, "the server's answer can't be read: "+err.Error()))
+	WriteStatus(w, NewFailure(http.StatusBadGateway, metav1.StatusReasonInternalError, "the server's answer can't be read: "+err.Error()))
 }
 
 // object rewrites an object. A Status is none: it tells of a success.

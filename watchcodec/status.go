@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// failure is a Status as an API server answers with one.
-func failure(code int, reason metav1.StatusReason, message string) *metav1.Status {
+// NewFailure returns a Status as an API server tells of a failure with one.
+func NewFailure(code int, reason metav1.StatusReason, message string) *metav1.Status {
 	return &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
@@ -38,8 +38,9 @@ func encodeStatus(f Format, s *metav1.Status) []byte {
 	return append([]byte(magic), b...)
 }
 
-// refuse answers with a Status, in JSON: every client of Kubernetes reads it.
-func refuse(w http.ResponseWriter, s *metav1.Status) {
+// WriteStatus answers a request with a Status, in JSON: every client of Kubernetes reads
+// it.
+func WriteStatus(w http.ResponseWriter, s *metav1.Status) {
 	body := encodeStatus(JSON, s)
 	h := w.Header()
 	h.Set("Content-Type", jsonType)
@@ -49,8 +50,8 @@ func refuse(w http.ResponseWriter, s *metav1.Status) {
 	_, _ = w.Write(body)
 }
 
-// appendError appends an ERROR event, after which a watch ends.
-func appendError(dst []byte, f Format, s *metav1.Status) []byte {
+// AppendError appends an ERROR event, after which a watch ends, as a watch sends it.
+func AppendError(dst []byte, f Format, s *metav1.Status) []byte {
 	object := encodeStatus(f, s)
 	if f == JSON {
 		return append(append(append(dst, `{"type":"ERROR","object":`...), object...), "}\n"...)

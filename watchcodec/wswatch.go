@@ -26,6 +26,18 @@ type wsWatch struct {
 	err    error
 }
 
+// WebSocketWatch lets clients watch over WebSocket what next answers over HTTP. Other
+// requests pass. Other sites' pages are refused (403).
+func WebSocketWatch(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if req, ok := Classify(r); ok && req.Verb == "watch" && websocket.IsWebSocketUpgrade(r) {
+			serveWebSocket(next.ServeHTTP, w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // serveWebSocket runs next for a plain watch and hands what it answers to the WebSocket
 // that r asks for. Other sites' pages are refused (403).
 func serveWebSocket(next func(http.ResponseWriter, *http.Request), w http.ResponseWriter, r *http.Request) {
@@ -65,7 +77,7 @@ func (ws *wsWatch) WriteHeader(status int) {
 		return
 	}
 	ws.kind = websocket.TextMessage
-	if format, _ := formatOf(ws.header.Get("Content-Type")); format == Protobuf {
+	if format, _ := FormatOf(ws.header.Get("Content-Type")); format == Protobuf {
 		ws.kind = websocket.BinaryMessage
 		ws.frames = NewProtobufReader(ws.feed, 0)
 	} else {

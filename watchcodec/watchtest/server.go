@@ -63,16 +63,8 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("watchtest: Options: Resource, Kind, APIVersion and JSON are needed")
 	}
 	s := &Server{o: o, version: 1, objects: map[string]runtime.Object{}, changed: make(chan struct{})}
-	filter, err := watchcodec.NewFilter(watchcodec.FilterOptions{Rewriter: unchanged})
-	if err != nil {
-		return nil, err
-	}
-	s.webSocket = filter(http.HandlerFunc(s.serve))
+	s.webSocket = watchcodec.WebSocketWatch(http.HandlerFunc(s.serve))
 	return s, nil
-}
-
-func unchanged(*http.Request, watchcodec.Request) watchcodec.Rewriter {
-	return func(*watchcodec.Object) (bool, error) { return true, nil }
 }
 
 // Set adds or changes an object, and returns its new resourceVersion. It panics if object

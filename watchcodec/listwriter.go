@@ -1,0 +1,75 @@
+package watchcodec
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+)
+
+// List is a list to be written.
+type List struct {
+	Format Format
+	// APIVersion and Kind are those of its items: "v1" and "Pod" make a PodList.
+	APIVersion, Kind string
+	// ResourceVersion is that of the list.
+	ResourceVersion string
+	// Items are encoded objects, as Object.Parse takes them and Value.Raw gives them.
+	Items [][]byte
+}
+
+// WriteTo writes the list as an API server does.
+func (l *List) WriteTo(w io.Writer) (int64, error) {
+	b := &countingWriter{w: w}
+	buffered := bufio.NewWriterSize(b, 32<<10)
+	if l.Format == Protobuf {
+		l.protobuf(buffered)
+	} else {
+		l.json(buffered)
+	}
+	err := buffered.Flush() // the error of any write before stays
+	return b.n, err
+}
+
+func (l *List) json(w *bufio.Writer) {
+	_, _ = w.WriteString(`{"kind":` + quoted(l.Kind+"List") + `,"apiVersion":` + quoted(l.APIVersion) + `,"metadata":{"resourceVersion":` + quoted(l.ResourceVersion) + `},"items":[`)
+	for i, item := range l.Items {
+		if i > 0 {
+			_ = w.WriteByte(',')
+		}
+		_, _ = w.Write(item)
+	}
+	_, _ = w.WriteString("]}\n")
+}
+
+// listVersion is the field resourceVersion of ListMeta.
+const listVersion = 2
+
+func (l *List) protobuf(w *bufio.Writer) {
+	meta := appendBytesField(nil, 1, nil) // selfLink, which is always written
+	meta = appendBytesField(meta, listVersion, []byte(l.ResourceVersion))
+	meta = appendBytesField(meta, 3, nil) // continue
+	meta = appendBytesField(nil, listMetadata, meta)
+	size := len(meta)
+	for _, item := range l.Items {
+		size += 1 + uvarintLen(uint64(len(item))) + len(item)
+	}
+	_, _ = w.Write(appendSealedHead(nil, []byte(l.APIVersion), []byte(l.Kind+"List"), size))
+	_, _ = w.Write(meta)
+	var head [1 + binary.MaxVarintLen64]byte
+	for _, item := range l.Items {
+		_, _ = w.Write(binary.AppendUvarint(append(head[:0], listItems<<3|wireBytes), uint64(len(item))))
+		_, _ = w.Write(item)
+	}
+	_, _ = w.WriteString(sealedTail)
+}
+
+type countingWriter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
