@@ -3,6 +3,7 @@ package watchcodec
 import (
 	"cmp"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"sync"
@@ -158,8 +159,9 @@ func (f *Fanout) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type Following struct {
 	// After is the version up to which the client has all.
 	After uint64
-	// Before is sent first, the initial events of a watch for instance; nil is nothing.
-	Before func() [][]byte
+	// Before writes what is sent first, the initial events of a watch for instance; nil is
+	// nothing. After an error, which is that of w, the client is gone.
+	Before func(w io.Writer) error
 	// Bookmark makes what is sent to a client that has all up to a version and has been
 	// sent nothing for BookmarkEvery; nil means that nothing is.
 	Bookmark func(version uint64) []byte
@@ -172,11 +174,7 @@ type Following struct {
 func (f *Fanout) Follow(w http.ResponseWriter, r *http.Request, o Following) {
 	w.Header().Set("Content-Type", f.o.Format.WatchContentType())
 	c := &fanoutClient{w: w, rc: http.NewResponseController(w), timeout: f.o.WriteTimeout}
-	var before [][]byte
-	if o.Before != nil {
-		before = o.Before()
-	}
-	if !c.send(before...) {
+	if o.Before != nil && o.Before(c) != nil || !c.send() {
 		return
 	}
 	version := o.After
@@ -239,6 +237,12 @@ func (c *fanoutClient) wait(r *http.Request, wake <-chan struct{}, o *Following,
 			}
 		}
 	}
+}
+
+// Write serves Following.Before.
+func (c *fanoutClient) Write(p []byte) (int, error) {
+	_ = c.rc.SetWriteDeadline(time.Now().Add(c.timeout))
+	return c.w.Write(p)
 }
 
 // send writes and flushes, and returns false if the client is gone.

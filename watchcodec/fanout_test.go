@@ -33,7 +33,10 @@ func TestFanout(t *testing.T) {
 	leaktest.Check(t)
 	f := fanout(t, watchcodec.FanoutOptions{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f.Follow(w, r, watchcodec.Following{After: f.Version(), Before: func() [][]byte { return [][]byte{[]byte("begin\n")} }})
+		f.Follow(w, r, watchcodec.Following{After: f.Version(), Before: func(w io.Writer) error {
+			_, err := io.WriteString(w, "begin\n")
+			return err
+		}})
 	}))
 	defer s.Close()
 	const clients, events = 50, 500
@@ -208,7 +211,7 @@ func joinAll(running *sync.WaitGroup, f *watchcodec.Fanout, clients int, n *atom
 	ready.Add(clients)
 	for range clients {
 		running.Go(func() {
-			f.Follow(&idle{http.Header{}, n}, r, watchcodec.Following{After: f.Version(), Before: func() [][]byte {
+			f.Follow(&idle{http.Header{}, n}, r, watchcodec.Following{After: f.Version(), Before: func(io.Writer) error {
 				ready.Done()
 				return nil
 			}})

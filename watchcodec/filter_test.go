@@ -378,3 +378,27 @@ func TestNegotiate(t *testing.T) {
 		}
 	}
 }
+
+// TestSetWhereKeysAreSorted: a custom resource's metadata is in the order of its keys, and
+// what is set there is set once, at its place.
+func TestSetWhereKeysAreSorted(t *testing.T) {
+	for before, want := range map[string]string{
+		`{"metadata":{"labels":{"a":"1"},"name":"x","resourceVersion":"1","uid":"u"}}`:    `{"metadata":{"labels":{"a":"1"},"name":"x","resourceVersion":"2","uid":"u"}}`,
+		`{"metadata":{"labels":{"a":"1"},"name":"x","uid":"u"}}`:                          `{"metadata":{"labels":{"a":"1"},"name":"x","resourceVersion":"2","uid":"u"}}`,
+		`{"metadata":{"name":"x","uid":"u","creationTimestamp":null,"labels":{"a":"1"}}}`: `{"metadata":{"name":"x","uid":"u","resourceVersion":"2","creationTimestamp":null,"labels":{"a":"1"}}}`,
+		`{"metadata":{"name":"x"}}`: `{"metadata":{"name":"x","resourceVersion":"2"}}`,
+		`{"metadata":{}}`:           `{"metadata":{"resourceVersion":"2"}}`,
+		`{"kind":"X"}`:              `{"kind":"X","metadata":{"resourceVersion":"2"}}`,
+	} {
+		var o watchcodec.Object
+		if err := o.Parse(watchcodec.JSON, "v1", "X", []byte(before)); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Edit(watchcodec.Set("2", watchcodec.ResourceVersion()...)); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(o.Value().Raw()); got != want || string(o.ResourceVersion()) != "2" {
+			t.Errorf("%s\n%s\nwant\n%s", before, got, want)
+		}
+	}
+}

@@ -44,7 +44,7 @@ func (pl *planner) members(path Path) (empty bool, err error) {
 		return false, err
 	}
 	r := remover{planner: pl, end: c.at}
-	set := pl.e.kind == sets
+	pos := newPlace(pl.e, path)
 	found := false
 	for {
 		more, err := c.more()
@@ -60,10 +60,7 @@ func (pl *planner) members(path Path) (empty bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if set && !found && pl.e.belongsBefore(key.of(pl.p), path) {
-			found = true
-			pl.splices = append(pl.splices, splice{span{start, start}, pl.e.added(path) + ","})
-		}
+		pos.see(key.of(pl.p), start)
 		if !sameKey(key.of(pl.p), path[0].Name) {
 			value, err := c.value()
 			if err != nil {
@@ -80,13 +77,8 @@ func (pl *planner) members(path Path) (empty bool, err error) {
 			return r.stop(&c)
 		}
 	}
-	if set && !found {
-		added := pl.e.added(path)
-		if r.count > 0 {
-			added = "," + added
-		}
-		pl.splices = append(pl.splices, splice{span{r.end, r.end}, added})
-		r.count++
+	if pl.e.kind == sets && !found {
+		r.insert(pos.at(), pl.e.added(path))
 	}
 	pl.at = c.at
 	return r.count == 0, nil
@@ -227,14 +219,66 @@ func (e *Edit) once(path Path) bool {
 	return at == 0 || at == 1 && e.path[0] == metadata
 }
 
-// belongsBefore says whether what is set, and has not come yet, belongs before the key:
-// maps are in the order of their keys, metadata in that of ObjectMeta.
-func (e *Edit) belongsBefore(key []byte, path Path) bool {
-	if path[0].Number == 0 {
-		return string(key) > quoted(path[0].Name)
+// insert adds a member at a place, -1 for the end.
+func (r *remover) insert(at int, member string) {
+	switch {
+	case at >= 0:
+		member += ","
+	case r.count > 0:
+		at, member = r.end, ","+member
+	default:
+		at = r.end
 	}
-	at := len(e.path) - len(path)
-	return at == 1 && e.path[0] == metadata && objectMetaNumber(key) > path[0].Number
+	r.splices = append(r.splices, splice{span{at, at}, member})
+	r.count++
+}
+
+// place finds where what is set belongs, if it is not there yet: maps are in the order of
+// their keys, metadata in that of ObjectMeta, unless it is a custom resource's, which are
+// maps all through.
+type place struct {
+	e        *Edit
+	path     Path
+	byNumber int // before the first key that follows in ObjectMeta, -1 for the end
+	byName   int // before the first key that follows by its name
+	last     int // the number of the key before
+	sorted   bool
+	name     string // with its quotes
+}
+
+func newPlace(e *Edit, path Path) place {
+	p := place{e: e, path: path, byNumber: -1, byName: -1}
+	if e.kind == sets {
+		p.name = quoted(path[0].Name)
+	}
+	return p
+}
+
+// see is told a key and where its member begins.
+func (p *place) see(key []byte, start int) {
+	if p.e.kind != sets {
+		return
+	}
+	if p.byName < 0 && string(key) > p.name {
+		p.byName = start
+	}
+	number := objectMetaNumber(key)
+	if p.byNumber < 0 && number > p.path[0].Number {
+		p.byNumber = start
+	}
+	p.sorted = p.sorted || number < p.last
+	p.last = number
+}
+
+func (p *place) at() int {
+	depth := len(p.e.path) - len(p.path)
+	switch {
+	case p.path[0].Number == 0 || depth == 1 && p.e.path[0] == metadata && p.sorted:
+		return p.byName
+	case depth == 1 && p.e.path[0] == metadata:
+		return p.byNumber
+	}
+	return -1
 }
 
 // added is the member that is set where there was none, and what is around it.

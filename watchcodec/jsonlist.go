@@ -29,6 +29,7 @@ type jsonListWriter struct {
 	object  Object
 	row     row
 	rows    bool // the items are rows of a Table
+	told    *listHead
 	ended   error
 }
 
@@ -181,6 +182,12 @@ func (l *jsonListWriter) memberValue(key []byte, value int) (bool, error) {
 		}
 	case "apiVersion":
 		l.version = bytes.Clone(text)
+	}
+	if l.told != nil {
+		l.told.kind, l.told.apiVersion = l.kind, string(l.version)
+		if name == "metadata" {
+			l.told.meta = bytes.Clone(v)
+		}
 	}
 	l.out = append(l.out, l.buf[:value]...)
 	if name == "metadata" && v[0] == '{' {

@@ -37,6 +37,9 @@ func (o *Object) Format() Format { return o.format }
 // Value returns the whole object.
 func (o *Object) Value() Value { return Value{o.format, o.raw} }
 
+// Changed says whether the object was edited.
+func (o *Object) Changed() bool { return o.edited }
+
 // Kind returns the object's kind, "Pod" for instance, also where it is told by the list
 // that the object came in and not by itself.
 func (o *Object) Kind() []byte { return o.kind }
@@ -119,6 +122,24 @@ func (o *Object) Parse(f Format, apiVersion, kind string, raw []byte) error {
 		o.kind, o.apiVersion = []byte(kind), []byte(apiVersion)
 	}
 	return err
+}
+
+// AppendRaw appends the object's encoding as Parse takes it, with its kind and apiVersion if
+// that is JSON.
+func (o *Object) AppendRaw(dst []byte) []byte {
+	if o.format == JSON {
+		return o.appendText(dst)
+	}
+	return append(dst, o.raw...)
+}
+
+// AppendSealed appends the object as an API server answers with it: in protobuf in an
+// envelope, in JSON with a newline behind it.
+func (o *Object) AppendSealed(dst []byte) []byte {
+	if o.format == JSON {
+		return append(o.appendText(dst), '\n')
+	}
+	return appendSealed(dst, o.apiVersion, o.kind, o.raw)
 }
 
 // parse looks at p, the object's encoding, from its first byte on, and returns where it

@@ -31,6 +31,7 @@ type protobufListWriter struct {
 	item     Object
 	scratch  []byte
 	out      chunks
+	told     *listHead
 	ended    error
 }
 
@@ -111,6 +112,9 @@ func (l *protobufListWriter) before(p []byte) (used, need int, err error) {
 		l.state = (*protobufListWriter).behind
 	}
 	l.envelope.seen |= 1 << unknownRaw
+	if l.told != nil {
+		l.told.kind, l.told.apiVersion = string(kind), string(l.envelope.apiVersion)
+	}
 	return at, 0, nil
 }
 
@@ -179,6 +183,9 @@ func (l *protobufListWriter) advance(n int) {
 }
 
 func (l *protobufListWriter) metadata(p []byte) (err error) {
+	if l.told != nil {
+		l.told.meta = bytes.Clone(p)
+	}
 	e := Delete(Field{Name: "remainingItemCount", Number: listRemainingItemCount})
 	l.scratch, err = appendNested(l.scratch[:0], listMetadata, len(p), func(b []byte) ([]byte, error) {
 		return e.protobuf(b, p, e.path)

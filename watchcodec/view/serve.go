@@ -1,0 +1,227 @@
+package view
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/culvert-go/culvert/watchcodec"
+	"github.com/culvert-go/culvert/watchcodec/source"
+)
+
+var errNotSynced = errors.New("view: it is not known yet what is to be shown")
+
+// refuse answers with why a View is over: with the server's own words, if it has refused.
+func refuse(w http.ResponseWriter, err error) {
+	var refused *source.RefusedError
+	if !errors.As(err, &refused) {
+		watchcodec.WriteStatus(w, watchcodec.NewFailure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, err.Error()))
+		return
+	}
+	for _, name := range []string{"Content-Type", "Www-Authenticate", "Warning", "Audit-Id"} {
+		if values := refused.Header[name]; values != nil {
+			w.Header()[name] = values
+		}
+	}
+	w.WriteHeader(refused.Status)
+	_, _ = w.Write(refused.Body)
+}
+
+// warn says how old the state is where the server is out of reach. client-go shows it.
+func (v *view) warn(h http.Header) {
+	if stale := v.stats().Stale; stale > 0 {
+		h.Set("Warning", fmt.Sprintf(`299 culvert "the API server has been out of reach for %s; this is what was known before"`, stale.Round(time.Second)))
+	}
+}
+
+func (v *view) get(w http.ResponseWriter, req watchcodec.Request) {
+	namespace := req.Namespace
+	if req.Resource == "namespaces" {
+		namespace = "" // the path has its own name there
+	}
+	raw := v.find(namespace + "/" + req.Name)
+	if raw == nil {
+		watchcodec.WriteStatus(w, watchcodec.NewFailure(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", req.Resource, req.Name)))
+		return
+	}
+	_, _, c := v.snapshot()
+	var o watchcodec.Object
+	if err := o.Parse(c.Format, c.APIVersion, c.Kind, raw); err != nil {
+		watchcodec.WriteStatus(w, watchcodec.NewFailure(http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error()))
+		return
+	}
+	body := o.AppendSealed(nil)
+	w.Header().Set("Content-Type", c.Format.ContentType())
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body)
+}
+
+func (v *view) list(w http.ResponseWriter, r *http.Request, req watchcodec.Request) {
+	out, version, c := v.snapshot()
+	if status := v.checkList(req, version); status != nil {
+		fail(w, status)
+		return
+	}
+	w.Header().Set("Content-Type", c.Format.ContentType())
+	w.Header().Set("Cache-Control", "no-cache, private")
+	if r.Method == http.MethodHead {
+		return
+	}
+	list := watchcodec.List{Format: c.Format, APIVersion: c.APIVersion, Kind: c.Kind, ResourceVersion: format(version), Items: out}
+	_, _ = list.WriteTo(w)
+}
+
+// fail answers with a Status; one of 504 says when to come again, as the server does.
+func fail(w http.ResponseWriter, s *metav1.Status) {
+	if s.Code == http.StatusGatewayTimeout {
+		w.Header().Set("Retry-After", "1")
+	}
+	watchcodec.WriteStatus(w, s)
+}
+
+func tooLarge() *metav1.Status {
+	s := watchcodec.NewFailure(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "Timeout: Too large resource version")
+	s.Details = &metav1.StatusDetails{RetryAfterSeconds: 1, Causes: []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}}
+	return s
+}
+
+func tooOld(version string) *metav1.Status {
+	return watchcodec.NewFailure(http.StatusGone, metav1.StatusReasonExpired, "too old resource version: "+version)
+}
+
+// parse reads a resourceVersion; "" and "0" are 0.
+func parse(text string) (version uint64, status *metav1.Status) {
+	if text == "" {
+		return 0, nil
+	}
+	version, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, watchcodec.NewFailure(http.StatusBadRequest, metav1.StatusReasonBadRequest, fmt.Sprintf("resourceVersion: Invalid value: %q", text))
+	}
+	return version, nil
+}
+
+// checkList says what is wrong with the version that a list asks for.
+func (v *view) checkList(req watchcodec.Request, now uint64) *metav1.Status {
+	asked, status := parse(req.Options.ResourceVersion)
+	switch {
+	case status != nil:
+		return status
+	case req.Options.Continue != "":
+		return tooOld(req.Options.Continue) // none is ever given: lists come as a whole
+	case asked > now:
+		return tooLarge()
+	case req.Options.ResourceVersionMatch == metav1.ResourceVersionMatchExact && asked != now:
+		return tooOld(req.Options.ResourceVersion)
+	}
+	return nil
+}
+
+// watch serves a watch, whose version decides where it begins.
+func (v *view) watch(w http.ResponseWriter, r *http.Request, req watchcodec.Request) {
+	asked, status := parse(req.Options.ResourceVersion)
+	if status != nil {
+		fail(w, status)
+		return
+	}
+	initial := req.Options.SendInitialEvents != nil && *req.Options.SendInitialEvents
+	if initial && req.Options.ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan {
+		fail(w, watchcodec.NewFailure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+		return
+	}
+	w.Header().Set("Cache-Control", "no-cache, private")
+	ctx, cancel := context.WithTimeout(r.Context(), duration(req))
+	defer cancel()
+	out, version, c := v.snapshot()
+	follow := watchcodec.Following{After: asked, BookmarkEvery: v.o.BookmarkEvery}
+	if req.Options.AllowWatchBookmarks {
+		follow.Bookmark = func(version uint64) []byte { return bookmark(c, version, false) }
+	}
+	switch {
+	case asked > version && (initial || v.own(asked)):
+		v.end(w, c, tooLarge())
+		return
+	case initial || asked == 0:
+		follow.After = version
+		follow.Before = func(w io.Writer) error { return begin(w, c, out, version, initial) }
+	case !v.own(asked) || !v.fanout.Kept(asked):
+		v.end(w, c, tooOld(req.Options.ResourceVersion))
+		return
+	}
+	v.fanout.Follow(w, r.WithContext(ctx), follow)
+}
+
+func (v *view) own(version uint64) bool { return v.store.clock.own(version) }
+
+// end is a watch of nothing but an ERROR.
+func (v *view) end(w http.ResponseWriter, c source.Collection, s *metav1.Status) {
+	w.Header().Set("Content-Type", c.Format.WatchContentType())
+	_, _ = w.Write(watchcodec.AppendError(nil, c.Format, s))
+}
+
+// duration is how long a watch lasts, if the client does not say it as long as the API
+// server's.
+func duration(req watchcodec.Request) time.Duration {
+	if seconds := req.Options.TimeoutSeconds; seconds != nil && *seconds > 0 {
+		return time.Duration(*seconds) * time.Second
+	}
+	return 30*time.Minute + rand.N(30*time.Minute)
+}
+
+// begin writes what there is as events, and where that ends.
+func begin(w io.Writer, c source.Collection, out [][]byte, version uint64, initial bool) error {
+	buffered := bufio.NewWriterSize(w, 32<<10)
+	var o watchcodec.Object
+	var event []byte
+	for _, raw := range out {
+		err := o.Parse(c.Format, c.APIVersion, c.Kind, raw)
+		if err == nil {
+			event, err = watchcodec.AppendEvent(event[:0], watchcodec.Added, &o)
+		}
+		if err == nil {
+			_, err = buffered.Write(event)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if initial {
+		_, _ = buffered.Write(bookmark(c, version, true)) // Flush has its error
+	}
+	return buffered.Flush()
+}
+
+// bookmark says that all up to a version was sent, and that the initial events were.
+func bookmark(c source.Collection, version uint64, initial bool) []byte {
+	meta := metav1.ObjectMeta{ResourceVersion: format(version)}
+	if initial {
+		meta.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	}
+	p := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: c.APIVersion, Kind: c.Kind}, ObjectMeta: meta}
+	encode := p.Marshal // its metadata is the field 1, as that of every object
+	if c.Format == watchcodec.JSON {
+		encode = func() ([]byte, error) { return json.Marshal(&p) }
+	}
+	raw, err := encode()
+	if err != nil {
+		panic(err) // there is no such value
+	}
+	var o watchcodec.Object
+	if err := o.Parse(c.Format, c.APIVersion, c.Kind, raw); err != nil {
+		panic(err)
+	}
+	event, err := watchcodec.AppendEvent(nil, watchcodec.Bookmark, &o)
+	if err != nil {
+		panic(err)
+	}
+	return event
+}

@@ -1,0 +1,165 @@
+package view
+
+import (
+	"errors"
+	"log/slog"
+
+	"github.com/culvert-go/culvert/watchcodec"
+	"github.com/culvert-go/culvert/watchcodec/source"
+)
+
+// entry is an object of the server's, and what became of it.
+type entry struct {
+	key     string
+	raw     []byte // as the server has it, with its kind; where rendering leaves it as it is this is out
+	out     []byte // as clients see it; nil: they don't
+	version uint64 // of out
+	uid     string // of out
+	group   *group
+	seen    uint64 // the round in which it was set last
+}
+
+// group is rendered together.
+type group struct {
+	name    string
+	entries []*entry
+	depends []string
+}
+
+// store holds the objects and renders them. It is not safe for concurrent use.
+type store struct {
+	renderer   Renderer
+	log        *slog.Logger
+	emit       func(version uint64, frame []byte) // nil: nobody follows yet
+	clock      clock
+	collection source.Collection
+	entries    map[string]*entry
+	groups     map[string]*group
+	dependents map[string]map[*group]struct{}
+	round      uint64
+	bytes, max int
+	objects    []watchcodec.Object // for rendering
+	items      []Item
+}
+
+var errTooMuch = errors.New("view: more objects than its memory may hold")
+
+// keyOf is unique among objects. A namespace has no slash.
+func keyOf(o *watchcodec.Object) string {
+	return string(o.Namespace()) + "/" + string(o.Name())
+}
+
+// set takes an object of the server's and returns the groups to render: its own, and the
+// one that it has left.
+func (s *store) set(o *watchcodec.Object) (changed [2]*group, err error) {
+	key := keyOf(o)
+	e := s.entries[key]
+	if e == nil {
+		e = &entry{key: key}
+		s.entries[key] = e
+	}
+	raw := o.AppendRaw(make([]byte, 0, len(o.Value().Raw())+64))
+	s.account(e, raw, e.out)
+	e.raw, e.seen = raw, s.round
+	name := s.renderer.Group(o)
+	if name == "" {
+		name = "\x00" + key // no group's
+	}
+	if e.group != nil && e.group.name != name {
+		changed[1] = s.leave(e)
+	}
+	if e.group == nil {
+		s.join(e, name)
+	}
+	changed[0] = e.group
+	if s.bytes > s.max {
+		return changed, errTooMuch
+	}
+	return changed, nil
+}
+
+// account keeps count of the memory of e, which gets another raw and out.
+func (s *store) account(e *entry, raw, out []byte) {
+	s.bytes += size(raw, out) - size(e.raw, e.out)
+}
+
+func size(raw, out []byte) int {
+	if len(raw) > 0 && len(out) > 0 && &raw[0] == &out[0] {
+		return len(raw)
+	}
+	return len(raw) + len(out)
+}
+
+func (s *store) join(e *entry, name string) {
+	g := s.groups[name]
+	if g == nil {
+		g = &group{name: name}
+		s.groups[name] = g
+	}
+	g.entries = append(g.entries, e)
+	e.group = g
+}
+
+// leave takes e out of its group, and returns the group if there are others in it.
+func (s *store) leave(e *entry) *group {
+	g := e.group
+	e.group = nil
+	for i, other := range g.entries {
+		if other == e {
+			g.entries = append(g.entries[:i], g.entries[i+1:]...)
+			break
+		}
+	}
+	if len(g.entries) > 0 {
+		return g
+	}
+	s.forget(g)
+	delete(s.groups, g.name)
+	return nil
+}
+
+// remove forgets an object, tells those who have seen it, and returns what is left of its
+// group.
+func (s *store) remove(key string) *group {
+	e := s.entries[key]
+	if e == nil {
+		return nil
+	}
+	delete(s.entries, key)
+	g := s.leave(e)
+	s.gone(e)
+	s.account(e, nil, nil)
+	return g
+}
+
+// unseen are the keys of what was not set in this round.
+func (s *store) unseen() (keys []string) {
+	for key, e := range s.entries {
+		if e.seen != s.round {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func (s *store) forget(g *group) {
+	for _, name := range g.depends {
+		delete(s.dependents[name], g)
+		if len(s.dependents[name]) == 0 {
+			delete(s.dependents, name)
+		}
+	}
+	g.depends = g.depends[:0]
+}
+
+func (s *store) depend(g *group, name string) {
+	groups := s.dependents[name]
+	if groups == nil {
+		groups = map[*group]struct{}{}
+		s.dependents[name] = groups
+	}
+	if _, known := groups[g]; !known {
+		groups[g] = struct{}{}
+		g.depends = append(g.depends, name)
+	}
+}

@@ -1,0 +1,251 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/culvert-go/culvert/watchcodec"
+	"github.com/culvert-go/culvert/watchcodec/source"
+)
+
+// view is one resource, in one format, as one caller may see it.
+type view struct {
+	o      *Options
+	ready  chan struct{} // closed when there is something to serve
+	ended  chan struct{} // closed when it is over
+	ctx    context.Context
+	cancel context.CancelFunc
+	source *source.Source
+	wake   chan struct{} // a dependency has changed
+
+	mu      sync.Mutex
+	store   store
+	synced  bool // the server has told all
+	fanout  *watchcodec.Fanout
+	err     error // why it is over
+	lost    time.Time
+	lostErr error
+	clients int
+	idle    *time.Timer
+
+	changesMu sync.Mutex
+	changes   map[string]struct{} // names that something depends on
+}
+
+// newView makes what follows r's collection with r's credentials.
+func newView(o *Options, upstream http.Handler, r *http.Request, renderer Renderer) (*view, error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	v := &view{
+		o: o, ready: make(chan struct{}), ended: make(chan struct{}), ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), changes: map[string]struct{}{},
+		store: store{
+			renderer: renderer, log: o.Log, clock: newClock(), max: o.MaxBytes,
+			entries: map[string]*entry{}, groups: map[string]*group{}, dependents: map[string]map[*group]struct{}{},
+		},
+	}
+	v.idle = time.AfterFunc(o.Idle, cancel)
+	v.idle.Stop()
+	var err error
+	v.source, err = source.New(source.Options{Handler: upstream, Request: r, Sink: v, MaxObject: o.MaxObject, InitialTimeout: o.InitialTimeout})
+	return v, err
+}
+
+// start begins to follow; over is called when that has ended.
+func (v *view) start(over func()) {
+	unsubscribe := v.store.renderer.Subscribe(v.changed)
+	var reducing sync.WaitGroup
+	reducing.Go(v.reduce)
+	go func() {
+		v.finish(v.source.Run(v.ctx))
+		v.cancel()
+		unsubscribe()
+		reducing.Wait()
+		over()
+		close(v.ended)
+	}()
+}
+
+// finish ends the clients' watches.
+func (v *view) finish(err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.err = err; v.fanout != nil {
+		v.fanout.Close()
+	}
+	v.idle.Stop()
+	if !v.isReady() {
+		close(v.ready)
+	}
+}
+
+func (v *view) isReady() bool {
+	select {
+	case <-v.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// changed is what the Renderer calls. It takes no lock that rendering holds.
+func (v *view) changed(name string) {
+	v.changesMu.Lock()
+	v.changes[name] = struct{}{}
+	v.changesMu.Unlock()
+	select {
+	case v.wake <- struct{}{}:
+	default:
+	}
+}
+
+// reduce renders what depends on what has changed.
+func (v *view) reduce() {
+	for {
+		select {
+		case <-v.ctx.Done():
+			return
+		case <-v.wake:
+		}
+		v.changesMu.Lock()
+		changes := v.changes
+		v.changes = map[string]struct{}{}
+		v.changesMu.Unlock()
+		v.mu.Lock()
+		if v.fanout == nil {
+			v.begin()
+		} else {
+			v.renderDependents(changes)
+		}
+		v.mu.Unlock()
+	}
+}
+
+func (v *view) renderDependents(changes map[string]struct{}) {
+	groups := map[*group]struct{}{}
+	for name := range changes {
+		maps.Copy(groups, v.store.dependents[name])
+	}
+	for g := range groups {
+		v.store.render(g)
+	}
+}
+
+// begin renders everything when all is known, and lets clients in.
+func (v *view) begin() {
+	if !v.synced || v.isReady() || !v.store.renderer.Synced() {
+		return
+	}
+	for _, g := range v.store.groups {
+		v.store.render(g)
+	}
+	f, err := watchcodec.NewFanout(watchcodec.FanoutOptions{
+		Format: v.store.collection.Format, Frames: v.o.Frames, Bytes: v.o.FrameBytes, WriteTimeout: v.o.WriteTimeout, Version: v.store.clock.next(),
+	})
+	if err != nil {
+		panic(err) // New has checked them
+	}
+	v.fanout, v.store.emit = f, f.SendVersion
+	close(v.ready)
+}
+
+// Replacing, Set, Delete, Replaced, Lost and Found serve the source.
+func (v *view) Replacing() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.store.round++
+}
+
+// Set serves the source.
+func (v *view) Set(o *watchcodec.Object) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.store.collection.Kind == "" {
+		v.store.collection = source.Collection{Format: o.Format(), APIVersion: string(o.APIVersion()), Kind: string(o.Kind())}
+	}
+	if v.store.collection.Format != o.Format() {
+		return errors.New("view: the server has changed the format")
+	}
+	groups, err := v.store.set(o)
+	for _, g := range groups {
+		if err == nil && g != nil && v.fanout != nil {
+			v.store.render(g)
+		}
+	}
+	return err
+}
+
+// Delete serves the source.
+func (v *view) Delete(o *watchcodec.Object) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.remove(keyOf(o))
+	return nil
+}
+
+func (v *view) remove(key string) {
+	if left := v.store.remove(key); left != nil && v.fanout != nil {
+		v.store.render(left)
+	}
+}
+
+// Replaced serves the source.
+func (v *view) Replaced(c source.Collection) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.synced = true
+	v.store.collection = c
+	for _, key := range v.store.unseen() {
+		v.remove(key)
+	}
+	v.begin()
+}
+
+// Lost serves the source.
+func (v *view) Lost(err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.lost.IsZero() {
+		v.lost = time.Now()
+		v.o.Log.Warn("view: the API server is out of reach; what is known of it is served", "kind", v.store.collection.Kind, "error", err)
+	}
+	v.lostErr = err
+}
+
+// Found serves the source.
+func (v *view) Found() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.lost, v.lostErr = time.Time{}, nil
+}
+
+// snapshot is what clients see now.
+func (v *view) snapshot() (out [][]byte, version uint64, c source.Collection) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	keys := make([]string, 0, len(v.store.entries))
+	for key, e := range v.store.entries {
+		if e.out != nil {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	out = make([][]byte, len(keys))
+	for i, key := range keys {
+		out[i] = v.store.entries[key].out
+	}
+	return out, v.fanout.Version(), v.store.collection
+}
+
+// find is one object as clients see it, nil if they don't.
+func (v *view) find(key string) []byte {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if e := v.store.entries[key]; e != nil {
+		return e.out
+	}
+	return nil
+}
