@@ -8,11 +8,13 @@ import (
 
 // Edit is a change of an object's bytes. What it leaves in place stays as it came; where
 // the object came from a Kubernetes server, the result is what decoding it, changing it
-// and encoding it again would give.
+// and encoding it again would give. A list on the way of a path stands for each of its
+// elements.
 type Edit struct {
 	path Path
 	kind editKind
-	text string
+	text string // what is set, in JSON
+	wire string // and in protobuf
 	keep func(Value) bool
 }
 
@@ -30,7 +32,15 @@ func Delete(path ...Field) Edit { return Edit{path: path, kind: deletes} }
 
 // Set makes the value at the path a string. Where there is none it is added: in protobuf
 // and in maps at its place, in a JSON object at the end.
-func Set(text string, path ...Field) Edit { return Edit{path: path, kind: sets, text: text} }
+func Set(text string, path ...Field) Edit {
+	return Edit{path: path, kind: sets, text: quoted(text), wire: text}
+}
+
+// SetRaw makes the value at the path what is encoded in both formats: in JSON a text, in
+// protobuf what is inside the field, or inside a list's only element. It is not looked at.
+func SetRaw(json, protobuf string, path ...Field) Edit {
+	return Edit{path: path, kind: sets, text: json, wire: protobuf}
+}
 
 // Keep leaves of the list at the path only the elements for which keep says so.
 func Keep(keep func(Value) bool, path ...Field) Edit {

@@ -126,6 +126,8 @@ func (pl *planner) value(path Path) (gone bool, err error) {
 		first = c.p[c.at]
 	}
 	switch {
+	case len(path) > 1 && first == '[':
+		return false, pl.each(path)
 	case len(path) > 1 && first != '{':
 		return false, pl.null(&c, path)
 	case len(path) > 1:
@@ -138,9 +140,29 @@ func (pl *planner) value(path Path) (gone bool, err error) {
 	v, err := c.value()
 	pl.at = v.end
 	if err == nil && pl.e.kind == sets {
-		pl.splices = append(pl.splices, splice{v, quoted(pl.e.text)})
+		pl.splices = append(pl.splices, splice{v, pl.e.text})
 	}
 	return pl.e.kind == deletes, err
+}
+
+// each plans for the elements of the array at pl.at.
+func (pl *planner) each(path Path) error {
+	c, err := enter(pl.p, pl.at, '[', pl.w)
+	if err != nil {
+		return err
+	}
+	for {
+		more, err := c.more()
+		if err != nil || !more {
+			pl.at = c.at
+			return err
+		}
+		pl.at = c.at
+		if _, err := pl.members(path[1:]); err != nil {
+			return err
+		}
+		c.at = pl.at
+	}
 }
 
 // null plans for a null on the way, which is what is not there.
@@ -283,7 +305,7 @@ func (p *place) at() int {
 
 // added is the member that is set where there was none, and what is around it.
 func (e *Edit) added(path Path) string {
-	text := quoted(e.text)
+	text := e.text
 	for i := len(path) - 1; i > 0; i-- {
 		text = "{" + quoted(path[i].Name) + ":" + text + "}"
 	}

@@ -66,7 +66,7 @@ func (e *Edit) before(path Path, f protoField, p []byte) bool {
 
 // missing appends what is set where there was nothing.
 func (e *Edit) missing(dst []byte, path Path) []byte {
-	content := []byte(e.text)
+	content := []byte(e.wire)
 	for i := len(path) - 1; i > 0; i-- {
 		if path[i].Number == 0 {
 			entry := appendBytesField(nil, 1, []byte(path[i].Name))

@@ -176,8 +176,8 @@ func (c *client) Replaced(source.Collection) {
 	}
 }
 
-func (c *client) Lost(err error) { println(err.Error()) }
-func (c *client) Found()         {}
+func (c *client) Lost(error) {}
+func (c *client) Found()     {}
 
 // switchboard is a handler of which all answers under way can be cut, and another put in
 // its place.

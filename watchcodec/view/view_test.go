@@ -1,0 +1,357 @@
+package view_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/culvert-go/culvert/watchcodec"
+	"github.com/culvert-go/culvert/watchcodec/view"
+)
+
+// ask asks a handler, for as long as a watch would last otherwise.
+func ask(t *testing.T, h http.Handler, method, target string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	defer cancel()
+	r := httptest.NewRequest(method, target, nil).WithContext(ctx)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// summary is what a list or a watch tells, without versions.
+func summary(t *testing.T, body string) (lines []string) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(body))
+	for d.More() {
+		var e struct {
+			Type, Kind string
+			Code       int
+			Object     struct {
+				Kind, Reason string
+				Code         int
+				Metadata     struct {
+					Name        string
+					Annotations map[string]string
+				}
+			}
+			Items []struct {
+				Metadata struct {
+					Name        string
+					Annotations map[string]string
+				}
+			}
+		}
+		if err := d.Decode(&e); err != nil {
+			t.Fatalf("%q: %v", body, err)
+		}
+		switch {
+		case e.Kind != "":
+			line := e.Kind
+			for _, item := range e.Items {
+				line += fmt.Sprintf(" %s: %s", item.Metadata.Name, item.Metadata.Annotations["colour"])
+			}
+			lines = append(lines, line)
+		case e.Object.Kind == "Status":
+			lines = append(lines, fmt.Sprintf("%s %d", e.Type, e.Object.Code))
+		case e.Object.Metadata.Annotations["k8s.io/initial-events-end"] == "true":
+			lines = append(lines, e.Type+" initial")
+		default:
+			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Type, e.Object.Metadata.Name, e.Object.Metadata.Annotations["colour"])))
+		}
+	}
+	return lines
+}
+
+func expect(t *testing.T, got *httptest.ResponseRecorder, want ...string) {
+	t.Helper()
+	if lines := summary(t, got.Body.String()); strings.Join(lines, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%d %q\nwant\n%q", got.Code, lines, want)
+	}
+}
+
+var listVersion = regexp.MustCompile(`^\{"kind":"ThingList","apiVersion":"example.org/v1","metadata":\{"resourceVersion":"([0-9]+)"`)
+
+func versionOf(t *testing.T, list *httptest.ResponseRecorder) string {
+	t.Helper()
+	m := listVersion.FindStringSubmatch(list.Body.String())
+	if m == nil {
+		t.Fatalf("no list: %d %s", list.Code, list.Body)
+	}
+	return m[1]
+}
+
+const watchList = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+
+// TestSemantics: lists and watches are answered as by an API server.
+func TestSemantics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, p := newServer(t, false), newPaint()
+		views := newViews(t, view.Options{Frames: 3}, p)
+		defer views.Close()
+		h := views.Filter(server)
+		p.set("sky", "blue")
+		server.Set(thing("a", [3]string{"sky", "", "0"}))
+		server.Set(thing("b", [3]string{"sea", "", "0"}))
+		first := ask(t, h, "GET", collectionPath)
+		expect(t, first, "ThingList a: blue of 1")
+		from := collectionPath + "?watch=1&resourceVersion=" + versionOf(t, first)
+
+		p.set("sea", "green")
+		synctest.Wait()
+		expect(t, ask(t, h, "GET", from), "ADDED b green of 1")
+		p.set("sky", "grey")
+		synctest.Wait()
+		server.Delete("n", "b")
+		synctest.Wait()
+		expect(t, ask(t, h, "GET", from+"&allowWatchBookmarks=true"), "ADDED b green of 1", "MODIFIED a grey of 1", "DELETED b green of 1", "BOOKMARK")
+		expect(t, ask(t, h, "GET", collectionPath+"?watch=1"), "ADDED a grey of 1")
+		expect(t, ask(t, h, "GET", collectionPath+"?watch=1&resourceVersion=0"+watchList), "ADDED a grey of 1", "BOOKMARK initial", "BOOKMARK")
+		expect(t, ask(t, h, "GET", "/apis/example.org/v1/watch/things"), "ADDED a grey of 1")
+
+		other := *thing("a", [3]string{"sky", "", "0"})
+		other.SetUID("another")
+		server.Set(&other)
+		synctest.Wait()
+		expect(t, ask(t, h, "GET", from), "ERROR 410") // three are kept, of five
+		now := versionOf(t, ask(t, h, "GET", collectionPath))
+		expect(t, ask(t, h, "GET", collectionPath+"?watch=1&resourceVersion=12345"), "ERROR 410")
+		expect(t, ask(t, h, "GET", collectionPath+"?watch=1&resourceVersion=9000000000000000000"+watchList), "ERROR 504")
+		expect(t, ask(t, h, "GET", collectionPath+"?resourceVersion=12345"), "ThingList a: grey of 1")
+		for query, code := range map[string]int{
+			"?resourceVersion=9000000000000000000":               504,
+			"?resourceVersion=12345&resourceVersionMatch=Exact":  410,
+			"?resourceVersionMatch=Exact&resourceVersion=" + now: 200,
+			"?limit=1&continue=abc":                              410,
+			"?resourceVersion=abc":                               400,
+			"?watch=1&resourceVersion=abc":                       400,
+			"?watch=1&sendInitialEvents=true":                    422,
+		} {
+			if got := ask(t, h, "GET", collectionPath+query); got.Code != code {
+				t.Errorf("%s: %d %s, want %d", query, got.Code, got.Body, code)
+			}
+		}
+	})
+}
+
+// TestAnotherOfTheSameName is told of as one that is gone and one that is new.
+func TestAnotherOfTheSameName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, p := newServer(t, false), newPaint()
+		views := newViews(t, view.Options{}, p)
+		defer views.Close()
+		h := views.Filter(server)
+		p.set("sky", "blue")
+		server.Set(thing("a", [3]string{"sky", "", "0"}))
+		from := collectionPath + "?watch=1&resourceVersion=" + versionOf(t, ask(t, h, "GET", collectionPath))
+		server.Set(thing("a", [3]string{"sky", "", "1"})) // its text is in the uid
+		synctest.Wait()
+		expect(t, ask(t, h, "GET", from), "DELETED a blue of 1", "ADDED a blue of 1")
+	})
+}
+
+// TestVersionsOfOneAreNotAnothers: neither the View of another gateway nor one of other
+// objects takes a version for its own.
+func TestVersionsOfOneAreNotAnothers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, p := newServer(t, false), newPaint()
+		p.set("sky", "blue")
+		server.Set(thing("a", [3]string{"sky", "", "0"}))
+		one, another := newViews(t, view.Options{}, p), newViews(t, view.Options{}, p)
+		defer one.Close()
+		defer another.Close()
+		version := versionOf(t, ask(t, one.Filter(server), "GET", collectionPath))
+		versionOf(t, ask(t, another.Filter(server), "GET", collectionPath))
+		expect(t, ask(t, another.Filter(server), "GET", collectionPath+"?watch=1&resourceVersion="+version), "ERROR 410")
+		selected := collectionPath + "?labelSelector=like"
+		versionOf(t, ask(t, one.Filter(server), "GET", selected))
+		expect(t, ask(t, one.Filter(server), "GET", selected+"&watch=1&resourceVersion="+version), "ERROR 410")
+	})
+}
+
+// TestGate: nothing is shown before all is known that it depends on.
+func TestGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, p := newServer(t, false), newPaint()
+		p.synced = false
+		views := newViews(t, view.Options{}, p)
+		defer views.Close()
+		h := views.Filter(server)
+		server.Set(thing("a", [3]string{"sky", "", "0"}))
+		for _, target := range []string{collectionPath, collectionPath + "?watch=1", "/apis/example.org/v1/namespaces/n/things/a"} {
+			if got := ask(t, h, "GET", target); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" {
+				t.Errorf("%s: %d %s, want 429", target, got.Code, got.Body)
+			}
+		}
+		p.mu.Lock()
+		p.synced = true
+		p.mu.Unlock()
+		p.set("sky", "blue")
+		expect(t, ask(t, h, "GET", collectionPath), "ThingList a: blue of 1")
+		if got := ask(t, h, "GET", "/apis/example.org/v1/namespaces/n/things/a"); got.Code != http.StatusOK || !strings.Contains(got.Body.String(), "blue of 1") {
+			t.Errorf("%d %s", got.Code, got.Body)
+		}
+		if got := ask(t, h, "GET", "/apis/example.org/v1/namespaces/n/things/b"); got.Code != http.StatusNotFound {
+			t.Errorf("%d %s", got.Code, got.Body)
+		}
+	})
+}
+
+// TestWritesAreRefused: what was shown must not be written back.
+func TestWritesAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		views := newViews(t, view.Options{}, newPaint())
+		defer views.Close()
+		for _, method := range []string{"PUT", "PATCH"} {
+			if got := ask(t, views.Filter(newServer(t, false)), method, collectionPath+"/a"); got.Code != http.StatusForbidden {
+				t.Errorf("%s: %d", method, got.Code)
+			}
+		}
+	})
+}
+
+// TestRefusedCaller: the server's word for who may not is the caller's, and nobody's View
+// serves another; one whose credentials are withdrawn ends.
+func TestRefusedCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, p := newServer(t, false), newPaint()
+		p.set("sky", "blue")
+		server.Set(thing("a", [3]string{"sky", "", "0"}))
+		var valid atomic.Value
+		valid.Store("Bearer 1")
+		board := &switchboard{cancel: map[int]context.CancelFunc{}, h: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != valid.Load() {
+				watchcodec.WriteStatus(w, watchcodec.NewFailure(http.StatusUnauthorized, "Unauthorized", "who are you?"))
+				return
+			}
+			server.ServeHTTP(w, r)
+		})}
+		views := newViews(t, view.Options{}, p)
+		defer views.Close()
+		h := views.Filter(board)
+		expect(t, ask(t, h, "GET", collectionPath, "Authorization", "Bearer 1"), "ThingList a: blue of 1")
+		for _, token := range []string{"Bearer 2", ""} {
+			if got := ask(t, h, "GET", collectionPath, "Authorization", token); got.Code != http.StatusUnauthorized || !strings.Contains(got.Body.String(), "who are you?") {
+				t.Errorf("%q: %d %s", token, got.Code, got.Body)
+			}
+		}
+		valid.Store("Bearer 3")
+		board.cut()
+		time.Sleep(time.Minute)
+		if got := ask(t, h, "GET", collectionPath, "Authorization", "Bearer 1"); got.Code != http.StatusUnauthorized {
+			t.Errorf("after its end: %d %s", got.Code, got.Body)
+		}
+	})
+}
+
+// TestOutOfReach: what is known is served, and said to be old.
+func TestOutOfReach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, p := newServer(t, false), newPaint()
+		p.set("sky", "blue")
+		server.Set(thing("a", [3]string{"sky", "", "0"}))
+		var down atomic.Bool
+		board := &switchboard{cancel: map[int]context.CancelFunc{}, h: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if down.Load() {
+				http.Error(w, "no server", http.StatusBadGateway)
+				return
+			}
+			server.ServeHTTP(w, r)
+		})}
+		views := newViews(t, view.Options{}, p)
+		defer views.Close()
+		h := views.Filter(board)
+		if got := ask(t, h, "GET", collectionPath); got.Header().Get("Warning") != "" {
+			t.Errorf("Warning: %s", got.Header().Get("Warning"))
+		}
+		down.Store(true)
+		board.cut()
+		time.Sleep(time.Minute)
+		p.set("sky", "grey")
+		synctest.Wait()
+		got := ask(t, h, "GET", collectionPath)
+		expect(t, got, "ThingList a: grey of 1")
+		if warning := got.Header().Get("Warning"); !strings.Contains(warning, "out of reach for ") {
+			t.Errorf("Warning: %q", warning)
+		}
+		if stats := views.Stats(); len(stats) != 1 || stats[0].Stale < 50*time.Second || stats[0].Err == nil {
+			t.Errorf("%+v", stats)
+		}
+		down.Store(false)
+		server.Set(thing("b", [3]string{"sky", "", "0"}))
+		time.Sleep(time.Minute)
+		got = ask(t, h, "GET", collectionPath)
+		expect(t, got, "ThingList a: grey of 1 b: grey of 1")
+		if warning := got.Header().Get("Warning"); warning != "" {
+			t.Errorf("Warning: %q", warning)
+		}
+	})
+}
+
+// TestLimits: too many Views, and too much in one.
+func TestLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, p := newServer(t, false), newPaint()
+		p.set("sky", "blue")
+		server.Set(thing("a", [3]string{"sky", "", "0"}))
+		views := newViews(t, view.Options{MaxViews: 1, Idle: time.Hour}, p)
+		expect(t, ask(t, views.Filter(server), "GET", collectionPath), "ThingList a: blue of 1")
+		if got := ask(t, views.Filter(server), "GET", collectionPath+"?labelSelector=x"); got.Code != http.StatusServiceUnavailable {
+			t.Errorf("%d %s", got.Code, got.Body)
+		}
+		time.Sleep(time.Hour + time.Minute)
+		synctest.Wait()
+		expect(t, ask(t, views.Filter(server), "GET", collectionPath+"?labelSelector=x"), "ThingList a: blue of 1")
+		views.Close()
+		if got := ask(t, views.Filter(server), "GET", collectionPath); got.Code != http.StatusServiceUnavailable {
+			t.Errorf("after Close: %d %s", got.Code, got.Body)
+		}
+		small := newViews(t, view.Options{MaxBytes: 100}, p)
+		defer small.Close()
+		if got := ask(t, small.Filter(server), "GET", collectionPath); got.Code != http.StatusServiceUnavailable || !strings.Contains(got.Body.String(), "memory") {
+			t.Errorf("%d %s", got.Code, got.Body)
+		}
+	})
+}
+
+// failing renders nothing.
+type failing struct{ *paint }
+
+func (failing) Render([]view.Item, func(string)) error { return errors.New("no") }
+
+// TestFailingRenderer hides all.
+func TestFailingRenderer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, false)
+		server.Set(thing("a", [3]string{"sky", "", "0"}))
+		views, err := view.New(view.Options{Renderer: func(*http.Request, watchcodec.Request) view.Renderer { return failing{newPaint()} }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer views.Close()
+		expect(t, ask(t, views.Filter(server), "GET", collectionPath), "ThingList")
+	})
+}
+
+// TestWrongOptions are errors.
+func TestWrongOptions(t *testing.T) {
+	renderer := func(*http.Request, watchcodec.Request) view.Renderer { return nil }
+	for _, o := range []view.Options{{}, {Renderer: renderer, Frames: -1}, {Renderer: renderer, Idle: -1}, {Renderer: renderer, MaxObject: -1}} {
+		if _, err := view.New(o); err == nil {
+			t.Errorf("%+v is taken", o)
+		}
+	}
+}
