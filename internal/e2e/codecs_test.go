@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,15 @@ func ofZoneA(v watchcodec.Value) bool {
 	text, isText := zone.Text()
 	return ok && isText && strings.HasSuffix(string(text), "a")
 }
+
+// ofOddNode says whether an address is on a node with an odd number.
+func ofOddNode(v watchcodec.Value) bool {
+	node, ok := v.Get(watchcodec.Field{Name: "nodeName", Number: 4})
+	text, isText := node.Text()
+	return ok && isText && odd(string(text))
+}
+
+func odd(node string) bool { return node != "" && node[len(node)-1]&1 == 1 }
 
 var changes = []change{
 	{"nothing", func(string) []watchcodec.Edit { return nil }, func(runtime.Object) {}},
@@ -75,6 +85,20 @@ var changes = []change{
 	}, func(o runtime.Object) {
 		if slice, ok := o.(*discoveryv1.EndpointSlice); ok && slice.Endpoints != nil {
 			slice.Endpoints = slices.DeleteFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return e.Zone == nil || !strings.HasSuffix(*e.Zone, "a") })
+		}
+	}},
+	{"addresses", func(kind string) []watchcodec.Edit {
+		if kind != "Endpoints" {
+			return nil
+		}
+		return []watchcodec.Edit{watchcodec.Keep(ofOddNode, watchcodec.Field{Name: "subsets", Number: 2, OmitEmpty: true}, watchcodec.Field{Name: "addresses", Number: 1, OmitEmpty: true})}
+	}, func(o runtime.Object) {
+		//lint:ignore SA1019 servers still have it
+		if endpoints, ok := o.(*corev1.Endpoints); ok {
+			for i := range endpoints.Subsets {
+				subset := &endpoints.Subsets[i]
+				subset.Addresses = slices.DeleteFunc(subset.Addresses, func(a corev1.EndpointAddress) bool { return a.NodeName == nil || !odd(*a.NodeName) })
+			}
 		}
 	}},
 }

@@ -1,0 +1,45 @@
+package topology
+
+// zoneLabel is where a node is.
+const zoneLabel = "topology.kubernetes.io/zone"
+
+// TrafficDistribution makes a fence of what is a preference in a service's
+// spec.trafficDistribution (k8s.io/api/core/v1): PreferSameZone and PreferClose keep the
+// endpoints in the zone of the node that asks, PreferSameNode those on it. Nothing else
+// is dropped for it; WithFallback makes it a preference again.
+func TrafficDistribution() Policy {
+	return Policy{Name: "trafficdistribution", Spec: true, Decide: func(q *Question) []Decision {
+		switch q.Service.TrafficDistribution {
+		case "PreferSameNode":
+			return onNode(q)
+		case "PreferSameZone", "PreferClose":
+			return inZone(q)
+		case "":
+			return all(q, true, "the service has no trafficDistribution")
+		}
+		return all(q, true, "nothing is known of the trafficDistribution "+q.Service.TrafficDistribution)
+	}}
+}
+
+func inZone(q *Question) []Decision {
+	here, ok := q.LabelsOf(q.Node)[zoneLabel]
+	if !ok {
+		return all(q, false, "this node, "+q.Node+", is in no zone")
+	}
+	decisions := make([]Decision, len(q.Endpoints))
+	for i, e := range q.Endpoints {
+		zone := e.Zone
+		if zone == "" && e.Node != "" {
+			zone = q.LabelsOf(e.Node)[zoneLabel]
+		}
+		switch zone {
+		case "":
+			decisions[i] = Decision{false, "its zone is unknown"}
+		case here:
+			decisions[i] = Decision{true, "it is in this zone, " + here}
+		default:
+			decisions[i] = Decision{false, "it is in " + zone + ", this node in " + here}
+		}
+	}
+	return decisions
+}
