@@ -15,8 +15,30 @@ import (
 // pageSize is how many objects are asked for at once, as client-go does.
 const pageSize = "500"
 
-// list sets all objects, page by page.
+// List lists a collection once, page by page, and calls take with each object, which is valid
+// until take returns. r asks for the collection as Options.Request does, in ctx. It returns
+// the version of the list.
+func List(ctx context.Context, h http.Handler, r *http.Request, take func(*watchcodec.Object) error) (c Collection, version string, err error) {
+	s := &Source{o: Options{Handler: h, Request: r}}
+	return s.pages(ctx, func() {}, take)
+}
+
+// list sets all objects.
 func (s *Source) list(ctx context.Context) error {
+	c, version, err := s.pages(ctx, s.o.Sink.Found, func(o *watchcodec.Object) error { return wrapSink(s.o.Sink.Set(o)) })
+	var refused *RefusedError
+	switch {
+	case errors.As(err, &refused) && refused.Status == http.StatusGone:
+		return errExpired // in the middle of the pages
+	case err != nil:
+		return err
+	}
+	s.version = version
+	s.o.Sink.Replaced(c)
+	return nil
+}
+
+func (s *Source) pages(ctx context.Context, found func(), take func(*watchcodec.Object) error) (c Collection, version string, err error) {
 	next := ""
 	for {
 		query := url.Values{"limit": {pageSize}}
@@ -24,32 +46,25 @@ func (s *Source) list(ctx context.Context) error {
 			query.Set("continue", next)
 		}
 		var list *watchcodec.ListReader
-		var format watchcodec.Format
-		a := &answer{header: http.Header{}, found: s.o.Sink.Found, open: func(f watchcodec.Format) io.WriteCloser {
-			format = f
-			list = watchcodec.NewListReader(f, s.o.MaxObject, func(o *watchcodec.Object) error { return wrapSink(s.o.Sink.Set(o)) })
+		a := &answer{header: http.Header{}, found: found, open: func(f watchcodec.Format) io.WriteCloser {
+			c.Format = f
+			list = watchcodec.NewListReader(f, s.o.MaxObject, take)
 			return list
 		}}
 		r := s.request(ctx, query)
 		r.Header.Set("Accept", strings.ReplaceAll(r.Header.Get("Accept"), "as=PartialObjectMetadata;", "as=PartialObjectMetadataList;"))
-		err := a.end(s.serve(a, r))
-		var refused *RefusedError
-		switch {
-		case errors.As(err, &refused) && refused.Status == http.StatusGone:
-			return errExpired // in the middle of the pages
-		case err != nil:
-			return err
+		if err := a.end(s.serve(a, r)); err != nil {
+			return c, "", err
 		}
 		if next = list.Continue(); next != "" {
 			continue
 		}
-		apiVersion, kind := list.Kind()
-		kind, ok := strings.CutSuffix(kind, "List")
-		if !ok || list.ResourceVersion() == "" {
-			return fmt.Errorf("source: a %s in the place of a list, or one without a resourceVersion", kind)
+		kind := ""
+		c.APIVersion, kind = list.Kind()
+		ok := false
+		if c.Kind, ok = strings.CutSuffix(kind, "List"); !ok || list.ResourceVersion() == "" {
+			return c, "", fmt.Errorf("source: a %s in the place of a list, or one without a resourceVersion", kind)
 		}
-		s.version = list.ResourceVersion()
-		s.o.Sink.Replaced(Collection{format, apiVersion, kind})
-		return nil
+		return c, list.ResourceVersion(), nil
 	}
 }

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+// cluster is an API server, and the credentials of the gateway itself.
+type cluster struct {
+	server            string
+	caFile            string
+	ca                []byte
+	serverName        string
+	insecure          bool
+	token, tokenFile  string
+	certFile, keyFile string
+	cert, key         []byte
+}
+
+// proxyTo returns a proxy to the server. With a certificate it speaks as the gateway itself;
+// callers must not be given that one, since it would count more than their tokens.
+func (c *cluster) proxyTo(name string, withCertificate bool) (*proxy.Proxy, *upstream.Group, error) {
+	group, err := c.group(name, withCertificate)
+	if err != nil {
+		return nil, nil, err
+	}
+	upgrades, err := wsupgrade.New(wsupgrade.Options{Protocols: []string{"websocket", "SPDY/3.1"}, Dial: group.Dial})
+	if err != nil {
+		group.Close()
+		return nil, nil, err
+	}
+	p, err := proxy.New(proxy.Options{Upstream: group, Upgrades: upgrades, Rewrite: func(*proxy.Outbound) {}})
+	if err != nil {
+		group.Close()
+		return nil, nil, err
+	}
+	return p, group, nil
+}
+
+func (c *cluster) group(name string, withCertificate bool) (*upstream.Group, error) {
+	u, err := url.Parse(c.server)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" {
+		return nil, fmt.Errorf("the server %q: want http://host:port or https://host:port", c.server)
+	}
+	o := upstream.Options{Name: name, Scheme: u.Scheme}
+	if u.Scheme == "https" {
+		o.Protocol = upstream.HTTP2 // watches are many, and mostly silent
+		if o.TLSConfig, err = c.tls(withCertificate); err != nil {
+			return nil, err
+		}
+	}
+	address := u.Host
+	if u.Port() == "" {
+		address += map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
+	}
+	return upstream.New(o, upstream.Target{Addr: address})
+}
+
+func (c *cluster) tls(withCertificate bool) (*tls.Config, error) {
+	t := &tls.Config{ServerName: c.serverName, InsecureSkipVerify: c.insecure}
+	pem := c.ca
+	if len(pem) == 0 && c.caFile != "" {
+		var err error
+		if pem, err = os.ReadFile(c.caFile); err != nil {
+			return nil, fmt.Errorf("the certificates that the server is trusted by: %w", err)
+		}
+	}
+	if len(pem) > 0 {
+		t.RootCAs = x509.NewCertPool()
+		if !t.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("the certificates that the server is trusted by: none in %s", c.caFile)
+		}
+	}
+	if withCertificate && (c.certFile != "" || len(c.cert) > 0) {
+		if _, err := c.certificate(); err != nil {
+			return nil, err
+		}
+		// Read for each connection: kubelet and others renew them in place.
+		t.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c.certificate() }
+	}
+	return t, nil
+}
+
+func (c *cluster) certificate() (*tls.Certificate, error) {
+	var certificate tls.Certificate
+	var err error
+	if len(c.cert) > 0 {
+		certificate, err = tls.X509KeyPair(c.cert, c.key)
+	} else {
+		certificate, err = tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the gateway's certificate: %w", err)
+	}
+	return &certificate, nil
+}
+
+// authorized adds the gateway's own token to requests without credentials.
+func (c *cluster) authorized(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token := c.token
+		if c.tokenFile != "" {
+			text, err := os.ReadFile(c.tokenFile) // tokens of service accounts are renewed in place
+			if err != nil {
+				http.Error(w, "the gateway's token can't be read", http.StatusInternalServerError)
+				return
+			}
+			token = strings.TrimSpace(string(text))
+		}
+		if token != "" && r.Header.Get("Authorization") == "" {
+			r = r.Clone(r.Context())
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
