@@ -49,7 +49,7 @@ func newGateway(s *settings, log *slog.Logger) (g *gateway, err error) {
 	if g.inputs, err = topology.NewWatch(topology.WatchOptions{Handler: g.own, Policy: g.policy}); err != nil {
 		return g, err
 	}
-	if g.filter, err = topology.New(topology.Options{Node: s.node, Inputs: g.inputs, Policy: g.policy, View: view.Options{Log: log}}); err != nil {
+	if g.filter, err = topology.New(topology.Options{Node: s.node, Inputs: g.inputs, Policy: g.policy, View: view.Options{Log: log}, Offline: true}); err != nil {
 		return g, err
 	}
 	return g, g.chain(s, callers)

@@ -18,10 +18,13 @@ type Options struct {
 	Policy Policy
 	// View configures how clients are served; its Renderer is not looked at.
 	View view.Options
+	// Offline serves lists and watches of Services and Nodes from views too, unchanged, so
+	// that a kube-proxy that starts while the API server is out of reach finds all that
+	// it needs. They then have resourceVersions of the view, which are none for writing.
+	Offline bool
 }
 
-// Filter shows endpoints by topology. Requests for other resources pass, Services and
-// Nodes among them.
+// Filter shows endpoints by topology. Requests for other resources pass.
 type Filter struct {
 	o     Options
 	views *view.Views
@@ -36,16 +39,31 @@ func New(o Options) (*Filter, error) {
 		return nil, errors.New("topology: Options: Inputs and a Policy are needed")
 	}
 	f := &Filter{o: o}
-	o.View.Renderer = func(_ *http.Request, req watchcodec.Request) view.Renderer {
-		if req.APIGroup == "discovery.k8s.io" && req.Resource == "endpointslices" || req.APIGroup == "" && req.Resource == "endpoints" {
-			return renderer{f}
-		}
-		return nil
-	}
+	o.View.Renderer = f.renderer
 	var err error
 	f.views, err = view.New(o.View)
 	return f, err
 }
+
+// renderer is who renders what a request asks for.
+func (f *Filter) renderer(_ *http.Request, req watchcodec.Request) view.Renderer {
+	reads := req.Verb == "list" || req.Verb == "watch"
+	switch {
+	case req.APIGroup == "discovery.k8s.io" && req.Resource == "endpointslices", req.APIGroup == "" && req.Resource == "endpoints":
+		return renderer{f}
+	case f.o.Offline && reads && req.APIGroup == "" && (req.Resource == "services" || req.Resource == "nodes"):
+		return unchanged{}
+	}
+	return nil
+}
+
+// unchanged shows objects as they are.
+type unchanged struct{}
+
+func (unchanged) Synced() bool                           { return true }
+func (unchanged) Group(*watchcodec.Object) string        { return "" }
+func (unchanged) Render([]view.Item, func(string)) error { return nil }
+func (unchanged) Subscribe(func(string)) func()          { return func() {} }
 
 // Filter stands in front of next, which answers as an API server does.
 func (f *Filter) Filter(next http.Handler) http.Handler { return f.views.Filter(next) }

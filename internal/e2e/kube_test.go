@@ -36,8 +36,18 @@ var kubeProgram = sync.OnceValues(func() (string, error) {
 // adminToken is that of a user who may do everything.
 const adminToken = "culvert-admin"
 
-// startKubernetes starts etcd and a kube-apiserver, and returns the apiserver's address.
+// proxyToken is that of the user that RBAC lets read what kube-proxy needs.
+const proxyToken = "culvert-proxy"
+
+// startKubernetes starts etcd and a kube-apiserver on loopback, and returns the apiserver's
+// address.
 func startKubernetes(t *testing.T) (address string) {
+	t.Helper()
+	return fmt.Sprintf("127.0.0.1:%d", startKubernetesOn(t, "127.0.0.1"))
+}
+
+// startKubernetesOn returns the apiserver's port.
+func startKubernetesOn(t *testing.T, bind string) (port int) {
 	t.Helper()
 	program, err := kubeProgram()
 	if err != nil {
@@ -52,14 +62,13 @@ func startKubernetes(t *testing.T) (address string) {
 		"--initial-cluster", fmt.Sprintf("default=http://127.0.0.1:%d", peer))
 	key := filepath.Join(dir, "key.pem")
 	write(t, key, rsaKey(t))
-	write(t, filepath.Join(dir, "tokens"), []byte(adminToken+",admin,1,system:masters\n"))
-	log := startKube(t, program, "kube-apiserver", "--etcd-servers", etcdURL, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", secure),
+	write(t, filepath.Join(dir, "tokens"), []byte(adminToken+",admin,1,system:masters\n"+proxyToken+",system:kube-proxy,2\n"))
+	log := startKube(t, program, "kube-apiserver", "--etcd-servers", etcdURL, "--bind-address="+bind, fmt.Sprintf("--secure-port=%d", secure),
 		"--advertise-address=192.0.2.10", "--cert-dir", filepath.Join(dir, "certs"), "--service-account-key-file", key, "--service-account-signing-key-file", key,
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.96.0.0/16", "--authorization-mode=RBAC",
 		"--token-auth-file", filepath.Join(dir, "tokens"), "--disable-admission-plugins=ServiceAccount")
-	address = fmt.Sprintf("127.0.0.1:%d", secure)
-	awaitReady(t, address, log)
-	return address
+	awaitReady(t, fmt.Sprintf("127.0.0.1:%d", secure), log)
+	return secure
 }
 
 // startKube starts one of the programs. It is killed at the end: open watches would keep it

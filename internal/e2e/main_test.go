@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
@@ -20,6 +21,9 @@ func TestMain(m *testing.M) {
 	}
 	if os.Getenv(asKubectl) != "" {
 		os.Exit(runKubectl())
+	}
+	if os.Getenv(asPod) != "" {
+		os.Exit(runPod())
 	}
 	os.Exit(run(m))
 }
@@ -42,3 +46,15 @@ func run(m *testing.M) int {
 	}
 	return m.Run()
 }
+
+// edgeProgram is the edge example, built when it is needed first.
+var edgeProgram = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(programs, "edge")
+	build := exec.Command("go", "build", "-o", program, "./edge")
+	build.Dir = "../../examples"
+	build.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the edge example: %w\n%s", err, out)
+	}
+	return program, nil
+})
