@@ -127,8 +127,11 @@ func (f *Filter) decide(o *watchcodec.Object, endpoints []Endpoint, depends func
 	q := &Question{Node: f.o.Node, Endpoints: endpoints, LabelsOf: func(node string) map[string]string {
 		depends(NodeName(node))
 		labels, ok := f.o.Inputs.Labels(node)
-		if ok && labels == nil {
-			labels = map[string]string{}
+		switch {
+		case !ok:
+			return nil
+		case labels == nil:
+			return map[string]string{} // it has none, and is known
 		}
 		return labels
 	}}

@@ -49,7 +49,15 @@ func filteredGateway(t *testing.T, server http.Handler) *httptest.Server {
 	t.Helper()
 	backend := httptest.NewServer(server)
 	t.Cleanup(backend.Close)
-	group, err := upstream.New(upstream.Options{}, upstream.Target{Addr: backend.Listener.Addr().String()})
+	gateway := httptest.NewServer(filters.NewChain(hidingPods(t, watchcodec.FilterOptions{})).Then(plainProxy(t, backend.Listener.Addr().String())))
+	t.Cleanup(gateway.Close)
+	return gateway
+}
+
+// plainProxy is a proxy to one target.
+func plainProxy(t *testing.T, target string) *proxy.Proxy {
+	t.Helper()
+	group, err := upstream.New(upstream.Options{}, upstream.Target{Addr: target})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,9 +66,7 @@ func filteredGateway(t *testing.T, server http.Handler) *httptest.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gateway := httptest.NewServer(filters.NewChain(hidingPods(t, watchcodec.FilterOptions{})).Then(p))
-	t.Cleanup(gateway.Close)
-	return gateway
+	return p
 }
 
 // hidingPods hides pods with the label hidden=yes and strips managedFields.
