@@ -81,8 +81,11 @@ func skipValue(p []byte, i int) (int, error) {
 	case '}', ']', ',', ':':
 		return i, malformed(i)
 	}
-	for i < len(p) && !isSpace(p[i]) && p[i] != ',' && p[i] != '}' && p[i] != ']' {
-		i++
+	for ; i < len(p) && !isSpace(p[i]) && p[i] != ',' && p[i] != '}' && p[i] != ']'; i++ {
+		switch p[i] {
+		case '"', '{', '[', ':', '\\':
+			return i, malformed(i) // where it ends would depend on who looks
+		}
 	}
 	return i, nil
 }

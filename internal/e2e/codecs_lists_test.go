@@ -147,6 +147,9 @@ func fuzzEdit(t *testing.T, object runtime.Object, c change, format watchcodec.F
 	if codec.Encode(object, &encoded) != nil {
 		return
 	}
+	if _, _, err := codec.Decode(encoded.Bytes(), nil, nil); err != nil {
+		return // it had no apiVersion but by another case, for instance
+	}
 	r := watchRecording{name: "fuzz", format: format}
 	r.body = appendTypedEvent(t, nil, format, "MODIFIED", encoded.Bytes())
 	if n := compare(t, r, c, codec); n != 1 {
