@@ -31,33 +31,36 @@ var (
 func isSlice(o *watchcodec.Object) bool { return string(o.Kind()) == "EndpointSlice" }
 
 // appendEndpoints appends the endpoints of an object, in the order in which they are
-// edited.
-func appendEndpoints(list []Endpoint, o *watchcodec.Object) []Endpoint {
+// edited. What nobody decides by, but explains with, is read if it is asked for.
+func appendEndpoints(list []Endpoint, o *watchcodec.Object, explain bool) []Endpoint {
 	if isSlice(o) {
 		for v := range o.Value().Elements(endpointsField) {
-			list = append(list, ofSlice(v))
+			list = append(list, ofSlice(v, explain))
 		}
 		return list
 	}
 	for subset := range o.Value().Elements(subsetsField) {
 		for v := range subset.Elements(readyAddresses) {
-			list = append(list, ofSubset(v, true))
+			list = append(list, ofSubset(v, true, explain))
 		}
 	}
 	for subset := range o.Value().Elements(subsetsField) {
 		for v := range subset.Elements(unreadyAddresses) {
-			list = append(list, ofSubset(v, false))
+			list = append(list, ofSubset(v, false, explain))
 		}
 	}
 	return list
 }
 
-func ofSlice(v watchcodec.Value) Endpoint {
-	e := Endpoint{Node: text(v, nodeNameField), Zone: text(v, zoneField), Target: text(v, targetRefField, targetNameField), Ready: true}
-	for address := range v.Elements(addressesField) {
-		t, _ := address.Text()
-		e.Address = string(t)
-		break
+func ofSlice(v watchcodec.Value, explain bool) Endpoint {
+	e := Endpoint{Node: text(v, nodeNameField), Zone: text(v, zoneField), Ready: true}
+	if explain {
+		e.Target = text(v, targetRefField, targetNameField)
+		for address := range v.Elements(addressesField) {
+			t, _ := address.Text()
+			e.Address = string(t)
+			break
+		}
 	}
 	if ready, ok := v.Get(conditionsField, readyField); ok {
 		if is, ok := ready.Bool(); ok {
@@ -72,8 +75,12 @@ func ofSlice(v watchcodec.Value) Endpoint {
 	return e
 }
 
-func ofSubset(v watchcodec.Value, ready bool) Endpoint {
-	return Endpoint{Address: text(v, ipField), Node: text(v, addressNode), Target: text(v, addressTarget, targetNameField), Ready: ready}
+func ofSubset(v watchcodec.Value, ready, explain bool) Endpoint {
+	e := Endpoint{Node: text(v, addressNode), Ready: ready}
+	if explain {
+		e.Address, e.Target = text(v, ipField), text(v, addressTarget, targetNameField)
+	}
+	return e
 }
 
 func text(v watchcodec.Value, path ...watchcodec.Field) string {

@@ -101,8 +101,8 @@ func (f *Filter) Explain(objects []*watchcodec.Object) (all []Explained) {
 	if len(objects) == 0 {
 		return nil
 	}
-	endpoints, counts := collect(objects)
-	decisions := f.decide(objects[0], endpoints, func(string) {})
+	endpoints, counts := collect(objects, true)
+	decisions := f.decide(objects[0], endpoints, true, func(string) {})
 	for i, o := range objects {
 		for range counts[i] {
 			all = append(all, Explained{string(o.Name()), endpoints[0], decisions[0]})
@@ -113,33 +113,46 @@ func (f *Filter) Explain(objects []*watchcodec.Object) (all []Explained) {
 }
 
 // collect returns the endpoints of objects, and how many each has.
-func collect(objects []*watchcodec.Object) (endpoints []Endpoint, counts []int) {
+func collect(objects []*watchcodec.Object, explain bool) (endpoints []Endpoint, counts []int) {
 	for _, o := range objects {
 		before := len(endpoints)
-		endpoints = appendEndpoints(endpoints, o)
+		endpoints = appendEndpoints(endpoints, o, explain)
 		counts = append(counts, len(endpoints)-before)
 	}
 	return endpoints, counts
 }
 
 // decide puts the question of the service that o belongs to.
-func (f *Filter) decide(o *watchcodec.Object, endpoints []Endpoint, depends func(string)) []Decision {
-	q := &Question{Node: f.o.Node, Endpoints: endpoints, LabelsOf: func(node string) map[string]string {
-		depends(NodeName(node))
-		labels, ok := f.o.Inputs.Labels(node)
-		switch {
-		case !ok:
-			return nil
-		case labels == nil:
-			return map[string]string{} // it has none, and is known
+func (f *Filter) decide(o *watchcodec.Object, endpoints []Endpoint, explain bool, depends func(string)) []Decision {
+	var own map[string]string
+	asked := false
+	q := &Question{Node: f.o.Node, Endpoints: endpoints, Explain: explain, LabelsOf: func(node string) map[string]string {
+		if node != f.o.Node {
+			return f.labels(node, depends)
 		}
-		return labels
+		if !asked { // for each endpoint again
+			own, asked = f.labels(node, depends), true
+		}
+		return own
 	}}
 	if name := serviceOf(o); name != "" {
 		depends(ServiceName(string(o.Namespace()), name))
 		q.Service, q.Known = f.o.Inputs.Service(string(o.Namespace()), name)
 	}
 	return f.o.Policy.Decide(q)
+}
+
+// labels are those of a node, nil of one that is unknown.
+func (f *Filter) labels(node string, depends func(string)) map[string]string {
+	depends(NodeName(node))
+	labels, ok := f.o.Inputs.Labels(node)
+	switch {
+	case !ok:
+		return nil
+	case labels == nil:
+		return map[string]string{} // it has none, and is known
+	}
+	return labels
 }
 
 // renderer serves the view.
@@ -163,8 +176,8 @@ func (r renderer) Render(items []view.Item, depends func(string)) error {
 	for i := range items {
 		objects[i] = items[i].Object
 	}
-	endpoints, counts := collect(objects)
-	decisions := r.f.decide(objects[0], endpoints, depends)
+	endpoints, counts := collect(objects, false)
+	decisions := r.f.decide(objects[0], endpoints, false, depends)
 	if len(decisions) != len(endpoints) {
 		return errors.New("topology: the policy " + r.f.o.Policy.Name + " has not decided on all endpoints")
 	}

@@ -36,11 +36,11 @@ func onNode(q *Question) []Decision {
 	for i, e := range q.Endpoints {
 		switch {
 		case e.Node == "":
-			decisions[i] = Decision{false, "it is on no node"}
+			decisions[i] = q.because(false, "it is on no node")
 		case e.Node == q.Node:
-			decisions[i] = Decision{true, "it is on this node"}
+			decisions[i] = q.because(true, "it is on this node")
 		default:
-			decisions[i] = Decision{false, "it is on " + e.Node + ", not here"}
+			decisions[i] = q.because(false, "it is on ", e.Node, ", not here")
 		}
 	}
 	return decisions

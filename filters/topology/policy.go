@@ -3,11 +3,13 @@ package topology
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // Endpoint is one that a service has.
 type Endpoint struct {
 	// Address is its first one, Target what it stands for, a pod's name for instance.
+	// They are known where Question.Explain is set.
 	Address, Target string
 	// Node is the name of the one that it runs on, and Zone where that is; "" is unknown.
 	Node, Zone string
@@ -24,6 +26,8 @@ type Question struct {
 	Known   bool
 	// Endpoints are all that the service has.
 	Endpoints []Endpoint
+	// Explain says that Decision.Why is asked for.
+	Explain bool
 	// LabelsOf returns the labels of a node, nil of an unknown one. When they change the
 	// question is put again.
 	LabelsOf func(node string) map[string]string
@@ -32,8 +36,16 @@ type Question struct {
 // Decision is what becomes of an endpoint.
 type Decision struct {
 	Keep bool
-	// Why says it in a few words.
+	// Why says it in a few words, where Question.Explain asks for that.
 	Why string
+}
+
+// because is a Decision with its reason, which is put together where it is asked for.
+func (q *Question) because(keep bool, words ...string) Decision {
+	if !q.Explain {
+		return Decision{Keep: keep}
+	}
+	return Decision{keep, strings.Join(words, "")}
 }
 
 // Policy decides which endpoints a node sees.

@@ -1,5 +1,7 @@
 package topology
 
+import "strings"
+
 // superEdgeKeys is the annotation that SuperEdge's ServiceGrid gives to the services it
 // makes (github.com/superedge/superedge, pkg/application-grid-controller).
 const superEdgeKeys = "topologyKeys"
@@ -29,22 +31,25 @@ func SuperEdge() Policy {
 
 func sharesAny(q *Question, e Endpoint, keys []string) Decision {
 	if e.Node == "" {
-		return Decision{false, "it is on no node"}
+		return q.because(false, "it is on no node")
 	}
 	own, labels := q.LabelsOf(q.Node), q.LabelsOf(e.Node)
 	if labels == nil {
-		return Decision{false, "its node, " + e.Node + ", is unknown"}
+		return q.because(false, "its node, ", e.Node, ", is unknown")
 	}
 	for _, key := range keys {
 		if value, ok := own[key]; ok && labels[key] == value && has(labels, key) {
-			return Decision{true, key + "=" + value + " here and on " + e.Node}
+			return q.because(true, key, "=", value, " here and on ", e.Node)
 		}
 	}
-	why := ""
-	for _, key := range keys {
-		why += ", " + key + " is " + shown(own, key) + " here and " + shown(labels, key) + " on " + e.Node
+	if !q.Explain {
+		return Decision{Keep: false}
 	}
-	return Decision{false, why[2:]}
+	var why []string
+	for _, key := range keys {
+		why = append(why, key+" is "+shown(own, key)+" here and "+shown(labels, key)+" on "+e.Node)
+	}
+	return Decision{false, strings.Join(why, ", ")}
 }
 
 func has(labels map[string]string, key string) bool {

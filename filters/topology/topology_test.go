@@ -120,7 +120,7 @@ func TestPolicies(t *testing.T) {
 		{topology.WithFallback(topology.SuperEdge()), "node0", superedge, `["zone1"]`, "", "03"},
 	} {
 		cluster := newCluster()
-		q := &topology.Question{Node: c.node, Known: true, Service: topology.Service{Annotations: map[string]string{c.annotation: c.value}, TrafficDistribution: c.distribution},
+		q := &topology.Question{Node: c.node, Known: true, Explain: true, Service: topology.Service{Annotations: map[string]string{c.annotation: c.value}, TrafficDistribution: c.distribution},
 			LabelsOf: func(node string) map[string]string {
 				labels, ok := cluster.Labels(node)
 				if ok && labels == nil {

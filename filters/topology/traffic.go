@@ -34,11 +34,11 @@ func inZone(q *Question) []Decision {
 		}
 		switch zone {
 		case "":
-			decisions[i] = Decision{false, "its zone is unknown"}
+			decisions[i] = q.because(false, "its zone is unknown")
 		case here:
-			decisions[i] = Decision{true, "it is in this zone, " + here}
+			decisions[i] = q.because(true, "it is in this zone, ", here)
 		default:
-			decisions[i] = Decision{false, "it is in " + zone + ", this node in " + here}
+			decisions[i] = q.because(false, "it is in ", zone, ", this node in ", here)
 		}
 	}
 	return decisions

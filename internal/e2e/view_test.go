@@ -29,20 +29,24 @@ import (
 type units struct {
 	mu       sync.Mutex
 	of       map[string]string // unit by node
+	labels   map[string]map[string]string
 	keys     map[string]string // topologyKeys by service
 	watchers map[int]func(string)
 	next     int
 }
 
 func newUnits() *units {
-	return &units{of: map[string]string{}, keys: map[string]string{}, watchers: map[int]func(string){}}
+	return &units{of: map[string]string{}, labels: map[string]map[string]string{}, keys: map[string]string{}, watchers: map[int]func(string){}}
 }
 
 func (u *units) Labels(node string) (map[string]string, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	unit, ok := u.of[node]
-	return map[string]string{"unit": unit, "name": node}, ok
+	if u.labels[node]["unit"] != unit || u.labels[node] == nil {
+		u.labels[node] = map[string]string{"unit": unit, "name": node}
+	}
+	return u.labels[node], ok
 }
 
 func (u *units) Service(_, name string) (topology.Service, bool) {

@@ -51,7 +51,7 @@ func (s *store) show(e *entry, o *watchcodec.Object) {
 	}
 	e.version, e.uid = s.clock.next(), string(uid)
 	s.stamp(o, e.version)
-	s.shown(e, bytes.Clone(o.Value().Raw()), edited)
+	s.shown(e, exact(o.Value().Raw()), edited)
 	s.tell(kind, o, e.version)
 }
 

@@ -23,7 +23,13 @@ type entry struct {
 type group struct {
 	name    string
 	entries []*entry
-	depends []string
+	depends []*dependency
+}
+
+// dependency is what groups depend on.
+type dependency struct {
+	name   string
+	groups map[*group]struct{}
 }
 
 // store holds the objects and renders them. It is not safe for concurrent use.
@@ -35,11 +41,12 @@ type store struct {
 	collection source.Collection
 	entries    map[string]*entry
 	groups     map[string]*group
-	dependents map[string]map[*group]struct{}
+	dependents map[string]*dependency
 	round      uint64
 	bytes, max int
 	objects    []watchcodec.Object // for rendering
 	items      []Item
+	scratch    []byte
 }
 
 var errTooMuch = errors.New("view: more objects than its memory may hold")
@@ -58,7 +65,8 @@ func (s *store) set(o *watchcodec.Object) (changed [2]*group, err error) {
 		e = &entry{key: key}
 		s.entries[key] = e
 	}
-	raw := o.AppendRaw(make([]byte, 0, len(o.Value().Raw())+64))
+	s.scratch = o.AppendRaw(s.scratch[:0])
+	raw := exact(s.scratch)
 	s.account(e, raw, e.out)
 	e.raw, e.seen = raw, s.round
 	name := s.renderer.Group(o)
@@ -76,6 +84,13 @@ func (s *store) set(o *watchcodec.Object) (changed [2]*group, err error) {
 		return changed, errTooMuch
 	}
 	return changed, nil
+}
+
+// exact is a copy that takes no more memory than it must.
+func exact(p []byte) []byte {
+	out := make([]byte, len(p))
+	copy(out, p)
+	return out
 }
 
 // account keeps count of the memory of e, which gets another raw and out.
@@ -143,23 +158,22 @@ func (s *store) unseen() (keys []string) {
 }
 
 func (s *store) forget(g *group) {
-	for _, name := range g.depends {
-		delete(s.dependents[name], g)
-		if len(s.dependents[name]) == 0 {
-			delete(s.dependents, name)
+	for _, d := range g.depends {
+		if delete(d.groups, g); len(d.groups) == 0 {
+			delete(s.dependents, d.name)
 		}
 	}
 	g.depends = g.depends[:0]
 }
 
 func (s *store) depend(g *group, name string) {
-	groups := s.dependents[name]
-	if groups == nil {
-		groups = map[*group]struct{}{}
-		s.dependents[name] = groups
+	d := s.dependents[name]
+	if d == nil {
+		d = &dependency{name, map[*group]struct{}{}}
+		s.dependents[name] = d
 	}
-	if _, known := groups[g]; !known {
-		groups[g] = struct{}{}
-		g.depends = append(g.depends, name)
+	if _, known := d.groups[g]; !known {
+		d.groups[g] = struct{}{}
+		g.depends = append(g.depends, d)
 	}
 }

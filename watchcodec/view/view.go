@@ -44,7 +44,7 @@ func newView(o *Options, upstream http.Handler, r *http.Request, renderer Render
 		o: o, ready: make(chan struct{}), ended: make(chan struct{}), ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), changes: map[string]struct{}{},
 		store: store{
 			renderer: renderer, log: o.Log, clock: newClock(), max: o.MaxBytes,
-			entries: map[string]*entry{}, groups: map[string]*group{}, dependents: map[string]map[*group]struct{}{},
+			entries: map[string]*entry{}, groups: map[string]*group{}, dependents: map[string]*dependency{},
 		},
 	}
 	v.idle = time.AfterFunc(o.Idle, cancel)
@@ -127,7 +127,9 @@ func (v *view) reduce() {
 func (v *view) renderDependents(changes map[string]struct{}) {
 	groups := map[*group]struct{}{}
 	for name := range changes {
-		maps.Copy(groups, v.store.dependents[name])
+		if d := v.store.dependents[name]; d != nil {
+			maps.Copy(groups, d.groups)
+		}
 	}
 	for g := range groups {
 		v.store.render(g)

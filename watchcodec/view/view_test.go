@@ -355,3 +355,37 @@ func TestWrongOptions(t *testing.T) {
 		}
 	}
 }
+
+// counting counts what is rendered.
+type counting struct {
+	*paint
+	rendered atomic.Int64
+}
+
+func (c *counting) Render(items []view.Item, depends func(string)) error {
+	c.rendered.Add(int64(len(items)))
+	return c.paint.Render(items, depends)
+}
+
+// TestOnlyDependentsAreRendered: of a hundred objects those that depend on what has changed.
+func TestOnlyDependentsAreRendered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, c := newServer(t, false), &counting{paint: newPaint()}
+		for i := range 100 {
+			server.Set(thing(fmt.Sprintf("t%d", i), [3]string{fmt.Sprintf("l%d", i%20), "", "0"}))
+		}
+		views, err := view.New(view.Options{Renderer: func(*http.Request, watchcodec.Request) view.Renderer { return c }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer views.Close()
+		expect(t, ask(t, views.Filter(server), "GET", collectionPath), "ThingList")
+		before := c.rendered.Load()
+		c.set("l7", "blue")
+		c.set("unknown", "blue")
+		synctest.Wait()
+		if n := c.rendered.Load() - before; before != 100 || n != 5 {
+			t.Errorf("%d were rendered at first, %d of the change, want 100 and 5", before, n)
+		}
+	})
+}
