@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -48,6 +49,7 @@ type answer struct {
 	found   func() // the server answers
 	open    func(watchcodec.Format) io.WriteCloser
 	body    io.WriteCloser
+	cancel  context.CancelFunc // ends a request whose answer can't be read
 	err     error
 }
 
@@ -63,6 +65,7 @@ func (a *answer) WriteHeader(status int) {
 	}
 	format, ok := watchcodec.FormatOf(a.header.Get("Content-Type"))
 	if encoding := a.header.Get("Content-Encoding"); !ok || encoding != "" && encoding != "identity" {
+		defer a.cancel()
 		a.err = fmt.Errorf("source: an answer that can't be read: Content-Type %q, Content-Encoding %q", a.header.Get("Content-Type"), encoding)
 		return
 	}
@@ -82,6 +85,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	n, err := a.body.Write(p)
 	if err != nil {
 		a.err = err
+		a.cancel()
 	}
 	return n, err
 }
@@ -94,6 +98,9 @@ func (a *answer) FlushError() error {
 
 // end returns what went wrong, if anything did; served is the handler's own error.
 func (a *answer) end(served error) error {
+	if served != nil && a.body == nil && a.refused == nil && a.err == nil {
+		return served
+	}
 	a.WriteHeader(http.StatusOK)
 	switch {
 	case a.err != nil:

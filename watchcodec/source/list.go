@@ -39,6 +39,8 @@ func (s *Source) list(ctx context.Context) error {
 }
 
 func (s *Source) pages(ctx context.Context, found func(), take func(*watchcodec.Object) error) (c Collection, version string, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	next := ""
 	for {
 		query := url.Values{"limit": {pageSize}}
@@ -46,7 +48,7 @@ func (s *Source) pages(ctx context.Context, found func(), take func(*watchcodec.
 			query.Set("continue", next)
 		}
 		var list *watchcodec.ListReader
-		a := &answer{header: http.Header{}, found: found, open: func(f watchcodec.Format) io.WriteCloser {
+		a := &answer{header: http.Header{}, found: found, cancel: cancel, open: func(f watchcodec.Format) io.WriteCloser {
 			c.Format = f
 			list = watchcodec.NewListReader(f, s.o.MaxObject, take)
 			return list

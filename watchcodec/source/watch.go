@@ -38,7 +38,7 @@ func (s *Source) watch(ctx context.Context, initial bool) error {
 		query.Set("resourceVersion", s.version)
 	}
 	w := &watching{s: s, initial: initial, cancel: cancel}
-	a := &answer{header: http.Header{}, found: s.o.Sink.Found, open: w.open}
+	a := &answer{header: http.Header{}, found: s.o.Sink.Found, open: w.open, cancel: cancel}
 	err := a.end(s.serve(a, s.request(ctx, query)))
 	if w.timer != nil {
 		w.timer.Stop()
