@@ -1,11 +1,16 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -201,6 +206,67 @@ func (i *sliceInformer) state() (store, handled map[string]string) {
 	return store, maps.Clone(i.handled)
 }
 
+// informerState is an informer that tells what it has.
+type informerState interface {
+	state() (store, handled map[string]string)
+}
+
+// olderInformer is an informer of an older client-go, in a process of its own.
+type olderInformer struct {
+	t   *testing.T
+	ask io.Writer
+	out *json.Decoder
+}
+
+// olderProgram builds the module in informer34, once for all tests.
+var olderProgram = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(programs, "informer34")
+	build := exec.Command("go", "build", "-o", program, ".")
+	build.Dir = "informer34"
+	build.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building informer34: %w\n%s", err, out)
+	}
+	return program, nil
+})
+
+func startOlderInformer(t *testing.T, url, contentType string) *olderInformer {
+	t.Helper()
+	program, err := olderProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "-server", url, "-type", contentType)
+	ask, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ask.Close() // it ends with its input
+		_ = cmd.Wait()
+	})
+	return &olderInformer{t, ask, json.NewDecoder(out)}
+}
+
+func (i *olderInformer) state() (store, handled map[string]string) {
+	var state struct{ Store, Handled map[string]string }
+	_, err := io.WriteString(i.ask, "\n")
+	if err == nil {
+		err = i.out.Decode(&state)
+	}
+	if err != nil {
+		i.t.Error(err)
+	}
+	return state.Store, state.Handled
+}
+
 // TestInformersThroughTheView: whatever happens to slices, labels and annotations, to
 // connections, to the server's past and to the gateway, real informers behind it come to
 // have what the rules say, in their stores and by what their handlers are told.
@@ -227,10 +293,11 @@ func playInformers(t *testing.T, seed uint64) {
 	for generation := range 20 {
 		h.step(generation)
 	}
-	clients := map[string]*sliceInformer{}
+	clients := map[string]informerState{}
 	for _, contentType := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
 		clients[contentType] = startSliceInformer(t, gateway.URL, contentType)
 		clients[contentType+", list and watch"] = startSliceInformer(t, plain.URL, contentType)
+		clients[contentType+", client-go 0.34"] = startOlderInformer(t, gateway.URL, contentType)
 	}
 	// client-go waits longer after each interruption: many short histories, with a few each.
 	for generation := 20; generation < 150; generation++ {
@@ -294,7 +361,7 @@ func withoutWatchList(h http.Handler) http.Handler {
 	})
 }
 
-func compareInformers(t *testing.T, clients map[string]*sliceInformer, want map[string]string) {
+func compareInformers(t *testing.T, clients map[string]informerState, want map[string]string) {
 	t.Helper()
 	for name, client := range clients {
 		var store, handled map[string]string
