@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // Mode says how a Policy meets what the answer already says.
@@ -22,6 +23,9 @@ const (
 	// add_header does. It can't make a cached answer uncacheable: max-age=60
 	// beside an appended "private" stays cached.
 	Append
+	// Cap limits what the answer says to the policy's MaxAge, and leaves one that says
+	// nothing.
+	Cap
 )
 
 // Policy is what a rule does to an answer.
@@ -32,15 +36,27 @@ type Policy struct {
 	CacheControl string
 	// Expires is the value of Expires, an HTTP date or "0"; "" sets none.
 	Expires string
+	// Targeted is the value of CDN-Cache-Control, for the shared caches that heed it
+	// before Cache-Control (RFC 9213); "" sets none. Override removes those that are
+	// there.
+	Targeted string
+	// MaxAge is the limit of Cap, in whole seconds.
+	MaxAge time.Duration
 }
 
 // apply changes h.
 func (p Policy) apply(h http.Header) {
-	if p.Mode == Override {
+	switch p.Mode {
+	case Cap:
+		capAt(h, p.MaxAge, time.Now())
+		return
+	case Override:
 		delete(h, "Cache-Control")
 		delete(h, "Expires")
 		delete(h, "Pragma")
+		delete(h, "Cdn-Cache-Control")
 	}
+	p.set(h, "Cdn-Cache-Control", p.Targeted)
 	p.set(h, "Cache-Control", p.CacheControl)
 	p.set(h, "Expires", p.Expires)
 }
@@ -55,21 +71,33 @@ func (p Policy) set(h http.Header, field, value string) {
 
 // check returns what is wrong with p.
 func (p Policy) check() error {
-	if p.Mode < Keep || p.Mode > Append {
+	switch {
+	case p.Mode < Keep || p.Mode > Cap:
 		return fmt.Errorf("unknown mode %d", p.Mode)
+	case (p.Mode == Keep || p.Mode == Cap) && (p.CacheControl != "" || p.Expires != "" || p.Targeted != ""):
+		return fmt.Errorf("modes Keep and Cap set no fields, but there are Cache-Control %q, Expires %q and Targeted %q", p.CacheControl, p.Expires, p.Targeted)
+	case p.Mode != Cap && p.MaxAge != 0 || p.MaxAge < 0:
+		return fmt.Errorf("a MaxAge of %v: it is for the mode Cap, and not negative", p.MaxAge)
 	}
-	if p.Mode == Keep && (p.CacheControl != "" || p.Expires != "") {
-		return fmt.Errorf("mode Keep sets no fields, but has Cache-Control %q and Expires %q", p.CacheControl, p.Expires)
-	}
-	for directive := range strings.SplitSeq(p.CacheControl, ",") {
-		if name, _, _ := strings.Cut(strings.TrimSpace(directive), "="); p.CacheControl != "" && !isToken(name) {
-			return fmt.Errorf("malformed Cache-Control %q", p.CacheControl)
+	for _, field := range []struct{ name, value string }{{"Cache-Control", p.CacheControl}, {"CDN-Cache-Control", p.Targeted}} {
+		if !wellFormed(field.value) {
+			return fmt.Errorf("malformed %s %q", field.name, field.value)
 		}
 	}
 	if _, err := http.ParseTime(p.Expires); err != nil && p.Expires != "" && p.Expires != "0" {
 		return fmt.Errorf("malformed Expires %q: want an HTTP date or 0", p.Expires)
 	}
 	return nil
+}
+
+// wellFormed says whether a value of Cache-Control, or none, is a list of directives.
+func wellFormed(value string) bool {
+	for directive := range strings.SplitSeq(value, ",") {
+		if name, _, _ := strings.Cut(strings.TrimSpace(directive), "="); value != "" && !isToken(name) {
+			return false
+		}
+	}
+	return true
 }
 
 func isToken(s string) bool {

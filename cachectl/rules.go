@@ -60,12 +60,8 @@ func New(rules Rules) (func(http.Handler) http.Handler, error) {
 // that is what "permanently" promises.
 func ErrorPages() Rules {
 	return Rules{{
-		Match: And(Class(4, 5), Not(ExplicitFreshness())),
-		Policy: Policy{
-			Mode:         Override,
-			CacheControl: "private, no-cache",
-			Expires:      epoch,
-		},
+		Match:  And(Class(4, 5), Not(ExplicitFreshness())),
+		Policy: asked,
 	}}
 }
 

@@ -1,0 +1,352 @@
+package cachectl
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Verdict is what one kind of cache does with an answer.
+type Verdict struct {
+	// Cache is its name.
+	Cache string
+	// Reuse says whether a second request is answered without asking the server.
+	Reuse bool
+	// For is for how long, Forever without limit; 0 where Reuse is false.
+	For time.Duration
+	// Because says what in the answer makes it so.
+	Because string
+}
+
+// Forever is a time without limit.
+const Forever time.Duration = math.MaxInt64
+
+// Explain says what caches do with an answer to a GET that came just now, each as it was
+// measured or as its source has it:
+//
+//   - Chromium 156 (net/http/http_response_headers.cc, GetFreshnessLifetimes) and Firefox 153
+//     (netwerk/protocol/http/nsHttpResponseHead.cpp, MustValidate and
+//     ComputeFreshnessLifetime), both measured by internal/e2e, cell by cell;
+//   - Safari (WebKit, NetworkProcess/cache and CacheValidation.cpp), by its source alone;
+//   - Varnish 7 with its built-in VCL (bin/varnishd/cache/cache_rfc2616.c);
+//   - nginx's proxy_cache without proxy_cache_valid (ngx_http_upstream.c);
+//   - any other shared cache as far as RFC 9111 lets it.
+//
+// What answers to other methods than GET and HEAD say is for no cache: there are no
+// Verdicts then.
+func Explain(r *Response) []Verdict {
+	if r.Request != nil && r.Request.Method != http.MethodGet && r.Request.Method != http.MethodHead {
+		return nil
+	}
+	a := read(r)
+	return []Verdict{chromium(a), firefox(a), safari(a), varnish(a), nginxCache(a), sharedCache(a)}
+}
+
+// Sticks says whether an error page would be reused by somebody without anybody having said
+// for how long: the accident that this package is for.
+func Sticks(r *Response) (v Verdict, sticks bool) {
+	if r.Status < 400 || explicitFreshness(r) {
+		return Verdict{}, false
+	}
+	for _, v := range Explain(r) {
+		if v.Reuse {
+			return v, true
+		}
+	}
+	return Verdict{}, false
+}
+
+// said is what an answer says about caching.
+type said struct {
+	status               int
+	noStore, noCache     bool
+	private, mustAsk     bool // must-revalidate
+	pragma               bool
+	varyAll              bool
+	cookie               bool
+	maxAge, sharedMaxAge *time.Duration
+	expires              string
+	hasExpires           bool
+	date                 time.Time
+	expiresAt            *time.Time // where it is a date
+	modified             *time.Time
+	authorized           bool // the request has credentials
+	public               bool
+}
+
+func read(r *Response) *said {
+	h := r.Header
+	a := &said{status: r.Status, varyAll: variesOnAll(h["Vary"]), cookie: len(h["Set-Cookie"]) > 0, date: time.Now(), pragma: hasDirective(h["Pragma"], "no-cache")}
+	if r.Request != nil {
+		a.authorized = r.Request.Header.Get("Authorization") != ""
+	}
+	for _, line := range h["Cache-Control"] {
+		for directive := range strings.SplitSeq(line, ",") {
+			a.directive(strings.TrimSpace(directive))
+		}
+	}
+	if at, err := http.ParseTime(h.Get("Date")); err == nil {
+		a.date = at
+	}
+	if lines := h["Expires"]; len(lines) > 0 {
+		a.expires, a.hasExpires = strings.TrimSpace(lines[0]), true
+		if at, err := http.ParseTime(a.expires); err == nil {
+			a.expiresAt = &at
+		}
+	}
+	if at, err := http.ParseTime(h.Get("Last-Modified")); err == nil && at.Before(a.date) {
+		a.modified = &at
+	}
+	return a
+}
+
+func (a *said) directive(d string) {
+	name, value, hasValue := strings.Cut(d, "=")
+	switch strings.ToLower(name) {
+	case "no-store":
+		a.noStore = true
+	case "no-cache":
+		a.noCache = a.noCache || !hasValue
+	case "private":
+		a.private = a.private || !hasValue
+	case "public":
+		a.public = true
+	case "must-revalidate", "proxy-revalidate":
+		a.mustAsk = true
+	case "max-age":
+		a.maxAge = firstAge(a.maxAge, value)
+	case "s-maxage":
+		a.sharedMaxAge = firstAge(a.sharedMaxAge, value)
+	}
+}
+
+// firstAge keeps the first of several.
+func firstAge(before *time.Duration, value string) *time.Duration {
+	if before != nil || !isNumber(strings.Trim(value, `"`)) {
+		return before
+	}
+	n, err := strconv.ParseInt(strings.Trim(value, `"`), 10, 64)
+	if err != nil || n > int64(Forever/time.Second) {
+		n = int64(Forever / time.Second)
+	}
+	age := time.Duration(n) * time.Second
+	return &age
+}
+
+func hasDirective(lines []string, want string) bool {
+	return slices.ContainsFunc(lines, func(line string) bool {
+		return slices.ContainsFunc(strings.Split(line, ","), func(d string) bool { return strings.EqualFold(strings.TrimSpace(d), want) })
+	})
+}
+
+func no(cache, because string) Verdict { return Verdict{Cache: cache, Because: because} }
+
+// fresh is a Verdict by a lifetime.
+func fresh(cache string, d time.Duration, because string) Verdict {
+	if d <= 0 {
+		return no(cache, because)
+	}
+	return Verdict{cache, true, d, because}
+}
+
+// explicit is what max-age or a date in Expires say, if either is there.
+func (a *said) explicit(cache string) (v Verdict, ok bool) {
+	switch {
+	case a.maxAge != nil:
+		return fresh(cache, *a.maxAge, fmt.Sprintf("max-age=%d", *a.maxAge/time.Second)), true
+	case a.expiresAt != nil:
+		return fresh(cache, a.expiresAt.Sub(a.date), "Expires: "+a.expires), true
+	}
+	return v, false
+}
+
+// heuristic is a tenth of the time since the last change, with a bound; 0 is none.
+func (a *said) heuristic(cache string, most time.Duration) Verdict {
+	if a.modified == nil {
+		return no(cache, "nothing says for how long")
+	}
+	d := a.date.Sub(*a.modified) / 10
+	if most > 0 {
+		d = min(d, most)
+	}
+	return fresh(cache, d, "a tenth of its age, by Last-Modified")
+}
+
+// asks are what makes every browser ask again.
+func (a *said) asks(cache string) (v Verdict, ok bool) {
+	switch {
+	case a.noStore:
+		return no(cache, "no-store"), true
+	case a.noCache:
+		return no(cache, "no-cache"), true
+	case a.varyAll:
+		return no(cache, "Vary: *"), true
+	}
+	return v, false
+}
+
+func chromium(a *said) Verdict {
+	const name = "Chromium"
+	if v, ok := a.asks(name); ok {
+		return v
+	}
+	if a.pragma {
+		return no(name, "Pragma: no-cache")
+	}
+	if a.maxAge == nil && a.expires == "0" {
+		return no(name, "Expires: 0")
+	}
+	if v, ok := a.explicit(name); ok {
+		return v
+	}
+	switch a.status {
+	case 200, 203, 206:
+		if a.mustAsk {
+			return no(name, "must-revalidate, and nothing says for how long")
+		}
+		return a.heuristic(name, 0)
+	case 300, 301, 308, 410:
+		return Verdict{name, true, Forever, fmt.Sprintf("a %d is taken for permanent, and nothing says otherwise", a.status)}
+	}
+	return no(name, fmt.Sprintf("nothing says for how long a %d may be kept", a.status))
+}
+
+func firefox(a *said) Verdict {
+	const name = "Firefox"
+	switch a.status {
+	case 200, 203, 206, 300, 301, 302, 304, 307, 308, 410:
+	default:
+		return no(name, fmt.Sprintf("a %d is never reused", a.status))
+	}
+	if v, ok := a.asks(name); ok {
+		return v
+	}
+	if a.pragma {
+		return no(name, "Pragma: no-cache")
+	}
+	if a.maxAge == nil && a.hasExpires && a.expiresAt == nil {
+		return no(name, "an Expires that is no date is one in the past")
+	}
+	if v, ok := a.explicit(name); ok {
+		return v
+	}
+	if a.status == 410 && a.modified == nil {
+		return Verdict{name, true, Forever, "a 410 is taken for permanent, and nothing says otherwise"}
+	}
+	return a.heuristic(name, 7*24*time.Hour)
+}
+
+func safari(a *said) Verdict {
+	const name = "Safari"
+	if v, ok := a.asks(name); ok {
+		return v
+	}
+	if v, ok := a.explicit(name); ok {
+		return v
+	}
+	switch {
+	case a.hasExpires:
+		return no(name, "an Expires that is no date is one in the past")
+	case a.status == 301 || a.status == 410:
+		return Verdict{name, true, 365 * 24 * time.Hour, fmt.Sprintf("a %d is taken for permanent, and nothing says otherwise", a.status)}
+	}
+	return a.heuristic(name, 0)
+}
+
+// varnishTTL is Varnish's default_ttl.
+const varnishTTL = 2 * time.Minute
+
+func varnish(a *said) Verdict {
+	const name = "Varnish"
+	explicitOnly := false
+	switch a.status {
+	case 200, 203, 204, 300, 301, 304, 404, 410, 414:
+	case 302, 307:
+		explicitOnly = true
+	default:
+		return no(name, fmt.Sprintf("a %d is not cached", a.status))
+	}
+	switch {
+	case a.cookie:
+		return no(name, "Set-Cookie")
+	case a.noStore || a.noCache || a.private:
+		return no(name, "Cache-Control: "+a.forbids())
+	case a.varyAll:
+		return no(name, "Vary: *")
+	case a.authorized:
+		return no(name, "the request has an Authorization")
+	case a.sharedMaxAge != nil:
+		return fresh(name, *a.sharedMaxAge, fmt.Sprintf("s-maxage=%d", *a.sharedMaxAge/time.Second))
+	}
+	if a.maxAge == nil && a.expiresAt != nil && a.expiresAt.Unix() == 0 {
+		return fresh(name, varnishTTL, "its default; Expires at the epoch's second 0 is none for it")
+	}
+	if v, ok := a.explicit(name); ok {
+		return v
+	}
+	if explicitOnly {
+		return no(name, fmt.Sprintf("nothing says for how long a %d may be kept", a.status))
+	}
+	return fresh(name, varnishTTL, "its default, since nothing says otherwise")
+}
+
+// forbids names the directive that keeps shared caches off.
+func (a *said) forbids() string {
+	switch {
+	case a.noStore:
+		return "no-store"
+	case a.noCache:
+		return "no-cache"
+	}
+	return "private"
+}
+
+func nginxCache(a *said) Verdict {
+	const name = "nginx proxy_cache"
+	switch {
+	case a.cookie:
+		return no(name, "Set-Cookie")
+	case a.noStore || a.noCache || a.private:
+		return no(name, "Cache-Control: "+a.forbids())
+	case a.varyAll:
+		return no(name, "Vary: *")
+	case a.sharedMaxAge != nil:
+		return fresh(name, *a.sharedMaxAge, fmt.Sprintf("s-maxage=%d", *a.sharedMaxAge/time.Second))
+	}
+	if v, ok := a.explicit(name); ok {
+		return v
+	}
+	return no(name, "nothing says for how long, and it has no default without proxy_cache_valid")
+}
+
+// heuristicallyCacheable are the statuses that a cache may keep though nobody says so (RFC
+// 9110 section 15.1).
+var heuristicallyCacheable = []int{200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501}
+
+func sharedCache(a *said) Verdict {
+	const name = "other shared caches"
+	switch {
+	case a.noStore || a.noCache || a.private:
+		return no(name, "Cache-Control: "+a.forbids())
+	case a.varyAll:
+		return no(name, "Vary: *")
+	case a.authorized && !a.public && a.sharedMaxAge == nil && !a.mustAsk:
+		return no(name, "the request has an Authorization")
+	case a.sharedMaxAge != nil:
+		return fresh(name, *a.sharedMaxAge, fmt.Sprintf("s-maxage=%d", *a.sharedMaxAge/time.Second))
+	}
+	if v, ok := a.explicit(name); ok {
+		return v
+	}
+	switch {
+	case a.hasExpires:
+		return no(name, "an Expires that is no date is one in the past (RFC 9111 section 5.3)")
+	case slices.Contains(heuristicallyCacheable, a.status):
+		return Verdict{name, true, Forever, fmt.Sprintf("a %d may be kept as long as the cache sees fit (RFC 9111 section 4.2.2)", a.status)}
+	}
+	return no(name, fmt.Sprintf("a %d is kept only where something says for how long", a.status))
+}

@@ -1,0 +1,218 @@
+package cachectl_test
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/culvert-go/culvert/cachectl"
+	"github.com/culvert-go/culvert/filters/filtertest"
+)
+
+// answer is one to a GET of a path.
+func answer(path string, status int, lines ...string) *cachectl.Response {
+	r := &cachectl.Response{Request: httptest.NewRequest("GET", path, nil), Status: status, Header: http.Header{}}
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Add(name, value)
+	}
+	return r
+}
+
+// TestExplain: who reuses what, of the caches that no browser test can ask. What Chromium and
+// Firefox do is measured in internal/e2e.
+func TestExplain(t *testing.T) {
+	const (
+		old = "Last-Modified: Thu, 01 Jan 2015 00:00:00 GMT"
+		now = "Date: Thu, 01 Jan 2026 00:00:00 GMT"
+	)
+	for _, c := range []struct {
+		answer *cachectl.Response
+		reuse  string // the caches that do
+	}{
+		{answer("/", 410), "Chromium Firefox Safari Varnish other shared caches"},
+		{answer("/", 410, "Cache-Control: private"), "Chromium Firefox Safari"},
+		{answer("/", 410, "Cache-Control: private, no-cache", "Expires: Thu, 01 Jan 1970 00:00:01 GMT"), ""},
+		{answer("/", 410, "Expires: Thu, 01 Jan 1970 00:00:00 GMT"), "Varnish"},
+		{answer("/", 410, "Expires: Thu, 01 Jan 1970 00:00:01 GMT"), ""},
+		{answer("/", 410, "Cache-Control: no-store"), ""},
+		{answer("/", 410, "Vary: *"), ""},
+		{answer("/", 404), "Varnish other shared caches"},
+		{answer("/", 404, "Set-Cookie: a=b"), "other shared caches"},
+		{answer("/", 500), ""},
+		{answer("/", 500, "Cache-Control: max-age=60"), "Chromium Safari nginx proxy_cache other shared caches"},
+		{answer("/", 200, "Cache-Control: max-age=60, s-maxage=0"), "Chromium Firefox Safari"},
+		{answer("/", 200, "Cache-Control: max-age=0, s-maxage=60"), "Varnish nginx proxy_cache other shared caches"},
+		{answer("/", 200, now, old), "Chromium Firefox Safari Varnish other shared caches"},
+		{answer("/", 200, now, old, "Cache-Control: must-revalidate"), "Firefox Safari Varnish other shared caches"},
+		{answer("/", 302), ""},
+		{answer("/", 302, "Cache-Control: max-age=60"), "Chromium Firefox Safari Varnish nginx proxy_cache other shared caches"},
+	} {
+		var reuse []string
+		for _, v := range cachectl.Explain(c.answer) {
+			if v.Because == "" || v.Reuse != (v.For > 0) {
+				t.Errorf("%d %v: %+v", c.answer.Status, c.answer.Header, v)
+			}
+			if v.Reuse {
+				reuse = append(reuse, v.Cache)
+			}
+		}
+		if got := strings.Join(reuse, " "); got != c.reuse {
+			t.Errorf("%d %v: %q, want %q", c.answer.Status, c.answer.Header, got, c.reuse)
+		}
+	}
+	post := answer("/", 410)
+	post.Request.Method = "POST"
+	if v := cachectl.Explain(post); v != nil {
+		t.Errorf("POST: %v", v)
+	}
+}
+
+// TestHowLong: lifetimes are those that the answer says.
+func TestHowLong(t *testing.T) {
+	date, later := "Date: Thu, 01 Jan 2026 00:00:00 GMT", "Expires: Thu, 01 Jan 2026 01:00:00 GMT"
+	for _, c := range []struct {
+		answer *cachectl.Response
+		want   time.Duration // in Chromium
+	}{
+		{answer("/", 200, "Cache-Control: max-age=60"), time.Minute},
+		{answer("/", 200, date, later), time.Hour},
+		{answer("/", 200, date, later, "Cache-Control: max-age=60"), time.Minute},
+		{answer("/", 200, "Cache-Control: max-age=99999999999999999999"), cachectl.Forever / time.Second * time.Second},
+		{answer("/", 200, date, "Last-Modified: Wed, 31 Dec 2025 00:00:00 GMT"), 24 * time.Hour / 10},
+		{answer("/", 410), cachectl.Forever},
+	} {
+		if v := cachectl.Explain(c.answer)[0]; v.For != c.want {
+			t.Errorf("%v: %+v, want %v", c.answer.Header, v, c.want)
+		}
+	}
+}
+
+// TestSets: what the ready-made rules make of answers.
+func TestSets(t *testing.T) {
+	for _, c := range []struct {
+		rules   cachectl.Rules
+		answer  *cachectl.Response
+		control string
+	}{
+		{cachectl.AllErrorPages(), answer("/", 503, "Cache-Control: max-age=60"), "private, no-cache"},
+		{cachectl.AllErrorPages(), answer("/", 200, "Cache-Control: max-age=60"), "max-age=60"},
+		{cachectl.StaticAssets(), answer("/app.3f9a1c2b.js", 200, "Cache-Control: no-store"), "public, max-age=31536000, immutable"},
+		{cachectl.StaticAssets(), answer("/a/app-BxK29d_a.css", 304), "public, max-age=31536000, immutable"},
+		{cachectl.StaticAssets(), answer("/app.js", 200), "no-cache"},
+		{cachectl.StaticAssets(), answer("/my-stylesheets.css", 200), "no-cache"},
+		{cachectl.StaticAssets(), answer("/app.3f9a1c2b.js", 404), ""},
+		{cachectl.StaticAssets(), answer("/app.3f9a1c2b.html", 200), ""},
+		{cachectl.HTML(), answer("/app.js", 200, "Content-Type: text/javascript"), ""},
+		{cachectl.HTML(), answer("/a", 200, "Content-Type: text/html; charset=utf-8"), "no-cache"},
+		{cachectl.HTML(), answer("/a", 304), "no-cache"},
+		{cachectl.HTML(), answer("/a/", 304), "no-cache"},
+		{cachectl.HTML(), answer("/a.css", 304), ""},
+		{cachectl.API("/api/"), answer("/api/x/y", 500), "no-store"},
+		{cachectl.API("/api"), answer("/apis", 200), ""},
+		{cachectl.CapErrors(time.Minute), answer("/", 404, "Cache-Control: public, max-age=3600, s-maxage=7200"), "public, max-age=60, s-maxage=60"},
+		{cachectl.CapErrors(time.Minute), answer("/", 404, "Cache-Control: max-age=30"), "max-age=30"},
+		{cachectl.CapErrors(time.Minute), answer("/", 404, "Expires: Thu, 31 Dec 2037 23:55:55 GMT"), "max-age=60"},
+		{cachectl.CapErrors(time.Minute), answer("/", 404), "private, no-cache"},
+		{cachectl.CapErrors(time.Minute), answer("/", 200, "Cache-Control: max-age=3600"), "max-age=3600"},
+	} {
+		if _, err := cachectl.New(c.rules); err != nil {
+			t.Error(err)
+		}
+		if c.rules.Apply(c.answer); c.answer.Header.Get("Cache-Control") != c.control || len(c.answer.Header["Cache-Control"]) > 1 {
+			t.Errorf("%s %d: %v, want %q", c.answer.Request.URL, c.answer.Status, c.answer.Header, c.control)
+		}
+	}
+}
+
+// TestTargeted: the field for shared caches is set, and removed with the others.
+func TestTargeted(t *testing.T) {
+	rules := cachectl.Rules{
+		{Match: cachectl.Path("/cdn"), Policy: cachectl.Policy{Mode: cachectl.Override, CacheControl: "no-cache", Targeted: "max-age=60"}},
+		{Match: cachectl.Any(), Policy: cachectl.Policy{Mode: cachectl.Override, CacheControl: "no-store"}},
+	}
+	for path, want := range map[string]string{"/cdn": "max-age=60", "/": ""} {
+		a := answer(path, 200, "CDN-Cache-Control: max-age=9999")
+		if rules.Apply(a); a.Header.Get("CDN-Cache-Control") != want {
+			t.Errorf("%s: %v", path, a.Header)
+		}
+	}
+	if _, err := cachectl.New(cachectl.Rules{{Match: cachectl.Any(), Policy: cachectl.Policy{Targeted: "a b"}}}); err == nil {
+		t.Error("a malformed field is taken")
+	}
+}
+
+func gone(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/cookie" {
+		w.Header().Set("Cache-Control", "public, max-age=9")
+		w.Header().Set("Set-Cookie", "a=b")
+		return
+	}
+	w.WriteHeader(http.StatusGone)
+}
+
+// TestWarn: one warning for each route, and none for what is mended.
+func TestWarn(t *testing.T) {
+	var log bytes.Buffer
+	warn, err := cachectl.Warn(slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fix, err := cachectl.New(cachectl.ErrorPages())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/old/{page}", warn(http.HandlerFunc(gone)))
+	mux.Handle("/cookie", warn(http.HandlerFunc(gone)))
+	mux.Handle("/fixed", warn(fix(http.HandlerFunc(gone))))
+	for _, path := range []string{"/old/1", "/old/2", "/old/3", "/fixed", "/cookie", "/cookie"} {
+		mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
+	}
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], "route=/old/{page} status=410 cache=Chromium") || !strings.Contains(lines[1], "route=/cookie") {
+		t.Errorf("%q", lines)
+	}
+}
+
+// TestFreeStuck: chosen answers carry the field, for a while.
+func TestFreeStuck(t *testing.T) {
+	for until, want := range map[time.Duration][]string{time.Hour: {`"cache"`}, -time.Hour: nil} {
+		free, err := cachectl.FreeStuck(cachectl.Path("/login"), time.Now().Add(until))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path, want := range map[string][]string{"/login": want, "/": nil} {
+			w := httptest.NewRecorder()
+			free(http.HandlerFunc(gone)).ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+			if got := w.Header()["Clear-Site-Data"]; !slices.Equal(got, want) {
+				t.Errorf("%s, until %v: %q, want %q", path, until, got, want)
+			}
+		}
+	}
+}
+
+// TestFiltersConform: the filters keep what filters must.
+func TestFiltersConform(t *testing.T) {
+	warn, err := cachectl.Warn(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := cachectl.FreeStuck(cachectl.Path("/nowhere"), time.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("Warn", func(t *testing.T) { filtertest.Test(t, warn) })
+	t.Run("FreeStuck", func(t *testing.T) { filtertest.Test(t, free) })
+	if _, err := cachectl.Warn(nil); err == nil {
+		t.Error("Warn without a log")
+	}
+	if _, err := cachectl.FreeStuck(nil, time.Now()); err == nil {
+		t.Error("FreeStuck without a Match")
+	}
+}

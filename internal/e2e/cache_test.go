@@ -1,0 +1,242 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/culvert-go/culvert/cachectl"
+)
+
+// visitor is a browser as the cache tests use it.
+type visitor interface {
+	open(t *testing.T, url string)
+	eval(t *testing.T, expression string) string
+}
+
+func (b *browser) open(t *testing.T, url string) {
+	t.Helper()
+	// A navigation that answers with an error page of its own is an error for chromedp.
+	_ = chromedp.Run(b.tab, chromedp.Navigate("about:blank"), chromedp.Navigate(url))
+}
+
+func (b *browser) eval(t *testing.T, expression string) (text string) {
+	t.Helper()
+	b.run(t, chromedp.Evaluate(expression, &text, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	return text
+}
+
+// cell is an answer whose second visit is looked at.
+type cell struct {
+	status int
+	header http.Header
+}
+
+// header makes one of lines.
+func header(lines ...string) http.Header {
+	h := http.Header{}
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, ": ")
+		h.Add(name, value)
+	}
+	return h
+}
+
+// cells are those of facts that people are surprised by, and their neighbours.
+func cells() (all []cell) {
+	for _, status := range []int{200, 203, 300, 301, 302, 303, 307, 308, 400, 403, 404, 405, 410, 414, 429, 451, 500, 501, 503} {
+		all = append(all, cell{status, header()})
+	}
+	date := func(after time.Duration) string { return time.Now().Add(after).UTC().Format(http.TimeFormat) }
+	for _, status := range []int{200, 301, 404, 410, 503} {
+		for _, lines := range [][]string{
+			{"Cache-Control: max-age=600"}, {"Cache-Control: max-age=0"}, {"Cache-Control: no-cache"}, {"Cache-Control: no-store"},
+			{"Cache-Control: private"}, {"Cache-Control: public"}, {"Cache-Control: must-revalidate"}, {"Cache-Control: s-maxage=0"},
+			{"Expires: " + date(time.Hour)}, {"Expires: 0"}, {"Expires: -1"}, {"Expires: Thu, 01 Jan 1970 00:00:00 GMT"}, {"Expires: Thu, 01 Jan 1970 00:00:01 GMT"},
+			{"Pragma: no-cache"}, {"Vary: *"}, {"Vary: Cookie"}, {"Last-Modified: " + date(-100*time.Hour)}, {"ETag: \"x\""}, {"Set-Cookie: a=b"},
+			{"Cache-Control: max-age=60", "Cache-Control: private", "Expires: Thu, 01 Jan 1970 00:00:01 GMT"}, // nginx's add_header always
+			{"Cache-Control: private, no-cache", "Expires: Thu, 01 Jan 1970 00:00:01 GMT"},                    // cachectl.ErrorPages
+			{"Last-Modified: " + date(-100*time.Hour), "Cache-Control: must-revalidate"},
+		} {
+			all = append(all, cell{status, header(lines...)})
+		}
+	}
+	return all
+}
+
+// cellServer answers with cells, by their number, and counts.
+type cellServer struct {
+	*httptest.Server
+	mu   sync.Mutex
+	hits map[string]int
+}
+
+func startCellServer(t *testing.T, cells []cell) *cellServer {
+	t.Helper()
+	s := &cellServer{hits: map[string]int{}}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.hits[r.URL.Path]++
+		s.mu.Unlock()
+		var n int
+		if _, err := fmt.Sscanf(r.URL.Path, "/cell/%d", &n); err != nil {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, "<title>elsewhere</title>")
+			return
+		}
+		for name, values := range cells[n].header {
+			w.Header()[name] = values
+		}
+		if cells[n].status/100 == 3 && cells[n].status != 300 {
+			w.Header().Set("Location", "/target")
+		}
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(cells[n].status)
+		fmt.Fprintf(w, "<title>%d</title><p>%s", cells[n].status, strings.Repeat("so that no browser shows a page of its own. ", 20))
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *cellServer) asked(path string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hits[path]
+}
+
+// TestExplainAgreesWithBrowsers visits each cell twice, in Chromium and in Firefox, and
+// compares whether the server was asked again with what cachectl.Explain says.
+func TestExplainAgreesWithBrowsers(t *testing.T) {
+	for name, start := range map[string]func(*testing.T) visitor{
+		"Chromium": func(t *testing.T) visitor { return startBrowser(t) },
+		"Firefox":  func(t *testing.T) visitor { return startFirefox(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cells := cells()
+			s := startCellServer(t, cells)
+			b := start(t)
+			for i, c := range cells {
+				path := fmt.Sprintf("/cell/%d", i)
+				for range 2 {
+					b.open(t, s.URL+path)
+				}
+				reused := s.asked(path) == 1
+				if v := verdict(t, name, c, s.URL+path); v.Reuse != reused {
+					t.Errorf("%d %v: reused is %v, Explain says %+v", c.status, c.header, reused, v)
+				}
+			}
+		})
+	}
+}
+
+func verdict(t *testing.T, cache string, c cell, target string) cachectl.Verdict {
+	t.Helper()
+	u, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range cachectl.Explain(&cachectl.Response{Request: &http.Request{Method: http.MethodGet, URL: u}, Status: c.status, Header: c.header}) {
+		if v.Cache == cache {
+			return v
+		}
+	}
+	t.Fatalf("no verdict for %s", cache)
+	return cachectl.Verdict{}
+}
+
+// again asks for a page a second time in the ways that there are beside a navigation. Each
+// page is another one, so that none is found where another way has left it.
+var again = map[string]func(t *testing.T, b visitor, url string){
+	"fetch": func(t *testing.T, b visitor, url string) {
+		for range 2 {
+			b.eval(t, fmt.Sprintf("fetch(%q).then(r => r.text()).then(() => 'ok')", url))
+		}
+	},
+	"iframe": func(t *testing.T, b visitor, url string) { load(t, b, "iframe", url) },
+	"script": func(t *testing.T, b visitor, url string) { load(t, b, "script", url) },
+	"back": func(t *testing.T, b visitor, url string) {
+		b.eval(t, fmt.Sprintf("location.href = %q, 'ok'", url))
+		settle(t, b, url)
+		elsewhere := strings.TrimSuffix(url, url[strings.LastIndex(url, "/cell/"):]) + "/elsewhere"
+		b.eval(t, fmt.Sprintf("location.href = %q, 'ok'", elsewhere))
+		settle(t, b, elsewhere)
+		b.eval(t, "history.back(), 'ok'")
+		settle(t, b, url)
+	},
+}
+
+// load has the page load an element twice.
+func load(t *testing.T, b visitor, element, url string) {
+	t.Helper()
+	for range 2 {
+		b.eval(t, fmt.Sprintf(`new Promise(done => { const e = document.createElement(%q); e.onload = e.onerror = () => { e.remove(); done("ok") }; e.src = %q; document.body.append(e) })`, element, url))
+	}
+}
+
+// settle waits until the browser is at an address.
+func settle(t *testing.T, b visitor, url string) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); <-tick.C {
+		if b.eval(t, "location.href + ' ' + document.readyState") == url+" complete" {
+			return
+		}
+	}
+	t.Errorf("the browser does not come to %s", url)
+}
+
+// TestErrorPagesAreAskedForAgain: in whatever way a bare 410 is asked for again, browsers
+// have it already, and with cachectl.ErrorPages they ask. The Back button alone is stopped by
+// nothing but no-store.
+func TestErrorPagesAreAskedForAgain(t *testing.T) {
+	fixed := cell{410, header("Cache-Control: private, no-cache", "Expires: Thu, 01 Jan 1970 00:00:01 GMT")}
+	kinds := map[string]struct {
+		cell
+		asked, askedOnBack int
+	}{
+		"bare":     {cell{410, header()}, 1, 1},
+		"fixed":    {fixed, 2, 1},
+		"no-store": {cell{410, header("Cache-Control: no-store")}, 2, 2},
+	}
+	for name, start := range map[string]func(*testing.T) visitor{
+		"Chromium": func(t *testing.T) visitor { return startBrowser(t) },
+		"Firefox":  func(t *testing.T) visitor { return startFirefox(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ways, names := slices.Sorted(maps.Keys(again)), slices.Sorted(maps.Keys(kinds))
+			var cells []cell
+			for range ways {
+				for _, kind := range names {
+					cells = append(cells, kinds[kind].cell)
+				}
+			}
+			s := startCellServer(t, cells)
+			b := start(t)
+			for i, way := range ways {
+				for j, kind := range names {
+					path, k := fmt.Sprintf("/cell/%d", i*len(names)+j), kinds[kind]
+					b.open(t, s.URL+"/start")
+					again[way](t, b, s.URL+path)
+					want := k.asked
+					if way == "back" {
+						want = k.askedOnBack
+					}
+					if got := s.asked(path); got != want {
+						t.Errorf("%s, %s: the server was asked %d times, want %d", kind, way, got, want)
+					}
+				}
+			}
+		})
+	}
+}
