@@ -139,9 +139,3 @@ func (f *firefox) eval(t *testing.T, expression string) string {
 	}
 	return fmt.Sprint(r.Result.Value)
 }
-
-// back presses the button.
-func (f *firefox) back(t *testing.T) {
-	t.Helper()
-	f.do(t, "browsingContext.traverseHistory", map[string]any{"context": f.context, "delta": -1})
-}
