@@ -1,6 +1,7 @@
 package watchcodec
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -68,7 +69,9 @@ func (r *JSONReader) Next() ([]byte, error) {
 // cut by taking it apart, which spares looking for its end before.
 func (r *JSONReader) next(e *Event) (frame []byte, decoded bool, err error) {
 	for r.err == nil {
-		if r.err = r.begin(); r.err == nil && e != nil && r.scanned == r.start {
+		// An event that has come as a whole has a newline behind it; one that has not would
+		// be gone through in vain.
+		if r.err = r.begin(); r.err == nil && e != nil && r.scanned == r.start && bytes.IndexByte(r.buf[r.start:r.end], '\n') >= 0 {
 			if end, err := e.decodeFirst(r.buf[r.start:r.end]); err == nil && end <= r.max {
 				r.start += end
 				return e.frame, true, nil
@@ -149,8 +152,9 @@ func (r *JSONReader) fill() error {
 	return err
 }
 
-// busyBuffer is what a reader holds at most of a stream of small frames.
-const busyBuffer = 64 << 10
+// busyBuffer is what a reader holds at most of a stream of small frames. Of those that the
+// buffer's end cuts, part is gone through twice.
+const busyBuffer = 256 << 10
 
 func (r *JSONReader) enlarge(most int) {
 	if n := min(2*len(r.buf), most, r.max+1); n > len(r.buf) {
