@@ -70,9 +70,9 @@ func TestBadRules(t *testing.T) {
 		"cachectl: rule 1: no Match":       {},
 		"cachectl: rule 1: unknown mode 9": {cachectl.Any(), cachectl.Policy{Mode: 9}},
 		`cachectl: rule 1: modes Keep and Cap set no fields, but there are Cache-Control "no-store", Expires "" and Targeted ""`: {cachectl.Any(), cachectl.Policy{CacheControl: "no-store"}},
-		"cachectl: rule 1: malformed Cache-Control \"no-store\\r\\nX: 1\"":                            {cachectl.Any(), cachectl.Policy{Mode: cachectl.Override, CacheControl: "no-store\r\nX: 1"}},
-		`cachectl: rule 1: malformed Cache-Control "private,,no-store"`:                               {cachectl.Any(), cachectl.Policy{Mode: cachectl.Override, CacheControl: "private,,no-store"}},
-		`cachectl: rule 1: malformed Expires "tomorrow": want an HTTP date or 0`:                      {cachectl.Any(), cachectl.Policy{Mode: cachectl.Override, Expires: "tomorrow"}},
+		"cachectl: rule 1: malformed Cache-Control \"no-store\\r\\nX: 1\"":                                                       {cachectl.Any(), cachectl.Policy{Mode: cachectl.Override, CacheControl: "no-store\r\nX: 1"}},
+		`cachectl: rule 1: malformed Cache-Control "private,,no-store"`:                                                          {cachectl.Any(), cachectl.Policy{Mode: cachectl.Override, CacheControl: "private,,no-store"}},
+		`cachectl: rule 1: malformed Expires "tomorrow": want an HTTP date or 0`:                                                 {cachectl.Any(), cachectl.Policy{Mode: cachectl.Override, Expires: "tomorrow"}},
 	} {
 		filter, err := cachectl.New(cachectl.Rules{{Match: cachectl.Any()}, rule})
 		if filter != nil || err == nil || err.Error() != want {

@@ -31,6 +31,9 @@ type CompressOptions struct {
 	MinSize int64
 	// GzipLevel is from 1 (fastest) to 9 (smallest); 0 means 6.
 	GzipLevel int
+	// When says of an answer that could be compressed whether it is; nil means that it
+	// is.
+	When func(r *http.Request, status int, h http.Header) bool
 	// ZstdLevel is the level of package zstd, from 1 to 4; 0 means 2, its
 	// default.
 	ZstdLevel int
@@ -81,6 +84,7 @@ type compressor struct {
 	encodings []encoding
 	types     []string
 	minSize   int64
+	when      func(*http.Request, int, http.Header) bool
 }
 
 func newCompressor(o CompressOptions) (*compressor, error) {
@@ -96,7 +100,7 @@ func newCompressor(o CompressOptions) (*compressor, error) {
 	if o.MinSize == 0 {
 		o.MinSize = 1024
 	}
-	c := &compressor{types: o.ContentTypes, minSize: o.MinSize}
+	c := &compressor{types: o.ContentTypes, minSize: o.MinSize, when: o.When}
 	for _, name := range o.Encodings {
 		pool := &sync.Pool{}
 		switch name {
@@ -142,6 +146,9 @@ type compressing struct {
 // head decides, and changes the head.
 func (a *compressing) head(status int, h http.Header) {
 	if !a.c.fits(status, h) {
+		return
+	}
+	if a.c.when != nil && !a.c.when(a.r, status, h) {
 		return
 	}
 	addVary(h, "Accept-Encoding")

@@ -1,7 +1,11 @@
 package e2e
 
 import (
+	"compress/gzip"
+	"crypto/sha1"
+	"encoding/base64"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 )
@@ -71,6 +75,9 @@ func (s *side) run(t *testing.T, st step) seen {
 		conn, result.Certificate = handshake(t, conn, st.sni)
 	}
 	result.Answers = converse(t, conn, s.fill(st.raw), methods...)
+	for i := range result.Answers {
+		result.Answers[i].inflate(t)
+	}
 	for name, u := range s.upstreams {
 		if requests := u.take(); len(requests) > 0 {
 			result.Upstream[name] = requests
@@ -85,6 +92,29 @@ func (s *side) run(t *testing.T, st step) seen {
 		t.Fatal(err)
 	}
 	return back
+}
+
+// inflate makes of a compressed body what was compressed: the bytes depend on the compressor.
+func (r *response) inflate(t *testing.T) {
+	t.Helper()
+	if r.Body == "" || len(r.Fields["Content-Encoding"]) == 0 || r.Fields["Content-Encoding"][0] != "gzip" {
+		return
+	}
+	z, err := gzip.NewReader(strings.NewReader(r.Body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body = string(body)
+}
+
+// ssha is a password as "{SSHA}" has it.
+func ssha(password, salt string) string {
+	sum := sha1.Sum([]byte(password + salt))
+	return base64.StdEncoding.EncodeToString(append(sum[:], salt...))
 }
 
 func (s *side) fill(text string) string { return strings.NewReplacer(s.addresses...).Replace(text) }

@@ -64,7 +64,7 @@ func TestErrors(t *testing.T) {
 		{"first error first, other way", "foo;\ninclude bad.conf;", `unknown directive "foo" in DIR/nginx.conf:1`},
 		{"refused", "http { server { location / { fastcgi_pass a; } } }", `directive "fastcgi_pass" is not supported by culvert yet in DIR/nginx.conf:1`},
 		{"refused block", "stream {\n}", `directive "stream" is not supported by culvert yet in DIR/nginx.conf:1`},
-		{"refused value", "http { gzip on; }", `directive "gzip" is not supported by culvert yet (only off) in DIR/nginx.conf:1`},
+		{"refused value", "http { gunzip on; }", `directive "gunzip" is not supported by culvert yet (only off) in DIR/nginx.conf:1`},
 		{"map line", "http { map $a $b { x; } }", `invalid number of the map parameters in DIR/nginx.conf:1`},
 	}
 	for _, tt := range tests {
@@ -163,7 +163,7 @@ func TestEscapes(t *testing.T) {
 
 func TestNotes(t *testing.T) {
 	tree, fault := parse(t, "", map[string]string{
-		"nginx.conf": "worker_processes 4;\nevents {}\nhttp {\n gzip off;\n types { a b; }\n}",
+		"nginx.conf": "worker_processes 4;\nevents {}\nhttp {\n gunzip off;\n types { a b; }\n}",
 	})
 	if fault != "" {
 		t.Fatal(fault)
@@ -175,7 +175,7 @@ func TestNotes(t *testing.T) {
 		}
 		got = append(got, n.Directive+" "+n.Class.String())
 	}
-	want := []string{"worker_processes no-op", "events implemented", "http implemented", "gzip no-op", "types implemented"}
+	want := []string{"worker_processes no-op", "events implemented", "http implemented", "gunzip no-op", "types implemented"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}

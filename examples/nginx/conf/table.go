@@ -12,14 +12,26 @@ var implemented = map[string]struct{ repeatable bool }{
 	"access_log":              {true},
 	"add_header":              {true},
 	"alias":                   {},
+	"allow":                   {true},
+	"auth_basic":              {},
+	"auth_basic_user_file":    {},
 	"client_body_timeout":     {},
 	"client_header_timeout":   {},
 	"client_max_body_size":    {},
 	"default_type":            {},
+	"deny":                    {true},
 	"error_log":               {true},
 	"error_page":              {true},
 	"events":                  {},
 	"expires":                 {},
+	"gzip":                    {},
+	"gzip_comp_level":         {},
+	"gzip_disable":            {true},
+	"gzip_http_version":       {},
+	"gzip_min_length":         {},
+	"gzip_proxied":            {},
+	"gzip_types":              {},
+	"hash":                    {},
 	"http":                    {},
 	"http2":                   {},
 	"ignore_invalid_headers":  {},
@@ -28,6 +40,7 @@ var implemented = map[string]struct{ repeatable bool }{
 	"internal":                {},
 	"ip_hash":                 {},
 	"keepalive_timeout":       {},
+	"least_conn":              {},
 	"listen":                  {true},
 	"location":                {true},
 	"log_format":              {true},
@@ -43,9 +56,11 @@ var implemented = map[string]struct{ repeatable bool }{
 	"proxy_read_timeout":      {},
 	"proxy_redirect":          {true},
 	"proxy_set_header":        {true},
+	"random":                  {},
 	"recursive_error_pages":   {},
 	"return":                  {true},
 	"root":                    {},
+	"satisfy":                 {},
 	"send_timeout":            {},
 	"server":                  {true},
 	"server_name":             {true},
@@ -93,7 +108,7 @@ func repeatable(name string) bool {
 		return d.repeatable
 	}
 	switch name {
-	case "load_module", "debug_connection", "env", "worker_cpu_affinity", "gzip_disable", "proxy_next_upstream":
+	case "load_module", "debug_connection", "env", "worker_cpu_affinity", "proxy_next_upstream":
 		return true
 	}
 	return false

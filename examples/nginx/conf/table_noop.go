@@ -8,7 +8,6 @@ const (
 	oneProcess = "culvert is one process"
 	goTLS      = "crypto/tls has its own, safe choice"
 	streams    = "bodies are streamed, never stored"
-	noGzip     = "it says nothing as long as gzip is off"
 )
 
 // noOps lists the directives that can be left out without a client or an
@@ -29,14 +28,8 @@ var noOps = map[string]string{
 	"directio":                       goRuntime,
 	"directio_alignment":             goRuntime,
 	"fastcgi_temp_path":              streams,
-	"gzip_buffers":                   noGzip,
-	"gzip_comp_level":                noGzip,
-	"gzip_disable":                   noGzip,
-	"gzip_http_version":              noGzip,
-	"gzip_min_length":                noGzip,
-	"gzip_proxied":                   noGzip,
-	"gzip_types":                     noGzip,
-	"gzip_vary":                      noGzip,
+	"gzip_buffers":                   goMemory,
+	"gzip_vary":                      "Vary tells caches of it anyway",
 	"http2_body_preread_size":        goMemory,
 	"http2_chunk_size":               goMemory,
 	"http2_recv_buffer_size":         goMemory,
@@ -125,14 +118,12 @@ var noOps = map[string]string{
 // harmless lists directives that are taken with these values alone, because
 // culvert does then what they say.
 var harmless = map[string][]string{
-	"auth_basic":                 {"off"},
 	"autoindex":                  {"off"},
 	"charset":                    {"off"},
 	"chunked_transfer_encoding":  {"on"},
 	"disable_symlinks":           {"off"},
 	"etag":                       {"on"},
 	"gunzip":                     {"off"},
-	"gzip":                       {"off"},
 	"gzip_static":                {"off"},
 	"if_modified_since":          {"exact"},
 	"proxy_cache":                {"off"},
@@ -143,7 +134,6 @@ var harmless = map[string][]string{
 	"proxy_ssl_server_name":      {"off"},
 	"proxy_ssl_verify":           {"off"},
 	"proxy_store":                {"off"},
-	"satisfy":                    {"all"},
 	"ssi":                        {"off"},
 	"ssl_stapling":               {"off"},
 	"ssl_verify_client":          {"off"},

@@ -29,6 +29,7 @@ type Engine struct {
 	mu         sync.Mutex // guards what proxy_pass with variables makes on the way
 	transports map[transportKey]*http.Transport
 	errorPages func(http.Handler) http.Handler
+	passwords  passwordFiles
 }
 
 // Load reads and compiles a configuration. Its error is an *Error wherever the

@@ -100,7 +100,7 @@ func (e *errorPageRule) serve(x *exchange) int {
 		x.errStatus = http.StatusFound
 	}
 	x.w.Header().Set("Location", target)
-	x.builtinPage(x.errStatus)
+	x.builtinPage(x.w, x.errStatus)
 	return 0
 }
 

@@ -13,6 +13,9 @@ func httpBlock(c *compiler, main *level, d *conf.Directive) error {
 	if err := c.block(l, d.Block); err != nil {
 		return err
 	}
+	if err := l.finishGzip(); err != nil {
+		return d.Errorf("%s", err)
+	}
 	for _, s := range d.Block {
 		if s.Name != "server" {
 			continue

@@ -12,14 +12,17 @@ import (
 type level struct {
 	// handed down
 	absoluteRedirect bool
+	access           []accessRule
 	accessLogs       []accessLogger
 	addHeaders       []header
+	auth             authRule
 	bodyLimit        int64 // 0 is none
 	bodyTimeout      time.Duration
 	defaultType      string
 	errorLog         *errorLogger
 	errorPages       []errorPageRule
 	expires          expiresRule
+	gzip             gzipSettings
 	headTimeout      time.Duration
 	http2            bool
 	index            []vars.Value
@@ -30,6 +33,7 @@ type level struct {
 	proxy            proxySettings
 	recursive        bool // recursive_error_pages
 	root             rootRule
+	satisfyAny       bool
 	sendTimeout      time.Duration
 	serverNameFirst  bool // server_name_in_redirect
 	ssl              sslSettings
@@ -59,6 +63,7 @@ func newLevel() *level {
 		bodyTimeout:      time.Minute,
 		sendTimeout:      time.Minute,
 		defaultType:      "text/plain",
+		gzip:             defaultGzip(),
 		headTimeout:      time.Minute,
 		index:            []vars.Value{vars.Constant("index.html")},
 		keepalive:        75 * time.Second,

@@ -73,6 +73,9 @@ func (c *compiler) location(outer *level, into *route.Locations[*level], d *conf
 	if err := c.block(l, d.Block); err != nil {
 		return err
 	}
+	if err := l.finishGzip(); err != nil {
+		return d.Errorf("%s", err)
+	}
 	if err := c.finishPass(l); err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func (x *exchange) serve() {
 func (x *exchange) process(w http.ResponseWriter) int {
 	if ret := x.server.level.returns; ret != nil {
 		x.level = x.server.level
-		return ret.serve(x, w)
+		return x.compressed(w, func(w http.ResponseWriter) int { return ret.serve(x, w) })
 	}
 	m, ok := x.server.locations.Find(x.URI)
 	if !ok {
@@ -73,8 +73,17 @@ func (x *exchange) run(w http.ResponseWriter, l *level) int {
 		return status
 	}
 	if l.returns != nil {
-		return l.returns.serve(x, w)
+		return x.compressed(w, func(w http.ResponseWriter) int { return l.returns.serve(x, w) })
 	}
+	if status := x.mayEnter(w); status != 0 {
+		return status
+	}
+	return x.compressed(w, x.content)
+}
+
+// content answers with files or an upstream's.
+func (x *exchange) content(w http.ResponseWriter) int {
+	l := x.level
 	if l.tries != nil {
 		if status, done := l.tries.serve(x, w); done {
 			return status

@@ -24,6 +24,9 @@ func (c *compiler) server(http *level, d *conf.Directive) error {
 	if err := c.block(s.level, d.Block); err != nil {
 		return err
 	}
+	if err := s.level.finishGzip(); err != nil {
+		return d.Errorf("%s", err)
+	}
 	if len(s.names) == 0 {
 		s.names = []nameRule{{}}
 	}

@@ -23,8 +23,10 @@ func (x *exchange) special(status int) int {
 			return rule.serve(x)
 		}
 	}
-	x.builtinPage(x.errStatus)
-	return 0
+	return x.compressed(x.w, func(w http.ResponseWriter) int {
+		x.builtinPage(w, x.errStatus)
+		return 0
+	})
 }
 
 // closesAfter says whether nginx keeps no connection after an error with the
@@ -38,10 +40,10 @@ func closesAfter(status int) bool {
 }
 
 // builtinPage writes nginx's own page for a status.
-func (x *exchange) builtinPage(status int) {
-	h := x.w.Header()
+func (x *exchange) builtinPage(w http.ResponseWriter, status int) {
+	h := w.Header()
 	if status < 300 || status == http.StatusNotModified {
-		x.w.WriteHeader(status)
+		w.WriteHeader(status)
 		return
 	}
 	shown := status
@@ -52,7 +54,7 @@ func (x *exchange) builtinPage(status int) {
 	if !ok {
 		h["Content-Type"] = nil
 		h.Set("Content-Length", "0")
-		x.w.WriteHeader(shown)
+		w.WriteHeader(shown)
 		return
 	}
 	heading := strconv.Itoa(shown) + " " + title
@@ -67,9 +69,9 @@ func (x *exchange) builtinPage(status int) {
 	page += "<hr><center>culvert</center>\r\n</body>\r\n</html>\r\n"
 	h.Set("Content-Type", "text/html")
 	h.Set("Content-Length", strconv.Itoa(len(page)))
-	x.w.WriteHeader(shown)
+	w.WriteHeader(shown)
 	if x.HTTP.Method != http.MethodHead {
-		_, _ = x.w.Write([]byte(page))
+		_, _ = w.Write([]byte(page))
 	}
 }
 

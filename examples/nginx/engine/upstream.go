@@ -13,10 +13,12 @@ import (
 
 // group is an upstream block, or the host of a proxy_pass that names none.
 type group struct {
-	name    string
-	balance upstream.Balance
-	targets []upstream.Target
-	schemes map[string]*upstream.Group // by http and https, made when they are needed
+	name     string
+	balance  upstream.Balance
+	targets  []upstream.Target
+	chosen   string // the directive that says so
+	noBackup bool
+	schemes  map[string]*upstream.Group // by http and https, made when they are needed
 }
 
 // declareUpstreams compiles the upstream blocks.
@@ -30,7 +32,7 @@ func (c *compiler) declareUpstreams(list []*conf.Directive) error {
 			return d.Errorf("duplicate upstream \"%s\"", name)
 		}
 		g := &group{name: name, balance: upstream.RoundRobin(), schemes: map[string]*upstream.Group{}}
-		if err := g.fill(d); err != nil {
+		if err := c.fill(g, d); err != nil {
 			return err
 		}
 		if _, err := c.engine.upstream(g, "http"); err != nil {
@@ -42,12 +44,14 @@ func (c *compiler) declareUpstreams(list []*conf.Directive) error {
 }
 
 // fill compiles the body of an upstream block.
-func (g *group) fill(d *conf.Directive) error {
+func (c *compiler) fill(g *group, d *conf.Directive) error {
 	servers := 0
 	for _, row := range d.Block {
 		switch row.Name {
-		case "ip_hash":
-			g.balance = upstream.IPHash()
+		case "hash", "ip_hash", "least_conn", "random":
+			if err := c.balance(g, row); err != nil {
+				return err
+			}
 		case "server":
 			targets, err := upstreamServer(row)
 			if err != nil {
@@ -55,7 +59,7 @@ func (g *group) fill(d *conf.Directive) error {
 			}
 			g.targets = append(g.targets, targets...)
 			servers++
-			if targets[0].Backup && g.balance == upstream.IPHash() {
+			if targets[0].Backup && g.noBackup {
 				return row.Errorf("balancing method does not support parameter \"backup\"")
 			}
 		}

@@ -1,0 +1,118 @@
+package e2e
+
+import "encoding/base64"
+
+const gzipConf = `http { access_log off; default_type text/plain; gzip on; gzip_vary on; gzip_types text/css application/json;
+types { text/html html; text/css css; application/octet-stream bin; }
+server { listen {{LISTEN}}; root html;
+  location = /long { default_type text/html; return 200 "a long text, a long text, a long text, a long text"; }
+  location = /short { default_type text/html; return 200 "short"; }
+  location = /json { default_type application/json; return 200 "[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"; }
+  location = /plain { return 200 "a long text, a long text, a long text, a long text"; }
+  location = /410 { default_type text/html; return 410 "gone, gone, gone, gone, gone, gone, gone, gone"; }
+  location /off/ { gzip off; alias html/; }
+  location /min/ { gzip_min_length 1k; alias html/; }
+  location /any/ { gzip_types *; gzip_proxied any; alias html/; }
+  location /some/ { gzip_proxied no-cache auth; default_type text/html; expires -1; return 200 "a long text, a long text, a long text, a long text"; }
+  location /old/ { gzip_http_version 1.0; alias html/; }
+  location /agent/ { gzip_disable "msie6" "bad(bot|one)"; alias html/; }
+  location /up/ { proxy_pass http://{{UP1}}; }
+} }
+`
+
+var gzipSteps = func() []step {
+	var steps []step
+	for _, target := range []string{"/long", "/short", "/json", "/plain", "/410", "/page.html", "/style.css", "/data.bin", "/missing", "/off/style.css", "/min/style.css", "/min/data.bin", "/any/data.bin"} {
+		steps = append(steps, step{name: target, raw: get(target, "Accept-Encoding: gzip")})
+	}
+	return append(steps,
+		step{name: "not asked for", raw: get("/long")},
+		step{name: "others", raw: get("/long", "Accept-Encoding: br, deflate")},
+		step{name: "among others", raw: get("/long", "Accept-Encoding: br, gzip;q=0.8, deflate")},
+		step{name: "refused", raw: get("/long", "Accept-Encoding: gzip;q=0")},
+		step{name: "HEAD", raw: request("HEAD", "/style.css", "", "Accept-Encoding: gzip"), methods: []string{"HEAD"}},
+		step{name: "range", raw: get("/style.css", "Accept-Encoding: gzip", "Range: bytes=0-3")},
+		step{name: "for a proxy", raw: get("/long", "Accept-Encoding: gzip", "Via: 1.1 proxy")},
+		step{name: "for any proxy", raw: get("/any/style.css", "Accept-Encoding: gzip", "Via: 1.1 proxy")},
+		step{name: "for a proxy that must not keep it", raw: get("/some/", "Accept-Encoding: gzip", "Via: 1.1 proxy")},
+		step{name: "for a proxy with credentials", raw: get("/some/", "Accept-Encoding: gzip", "Via: 1.1 proxy", "Authorization: Basic x")},
+		step{name: "HTTP/1.0", raw: "GET /style.css HTTP/1.0\r\nAccept-Encoding: gzip\r\n\r\n"},
+		step{name: "HTTP/1.0 allowed", raw: "GET /old/style.css HTTP/1.0\r\nAccept-Encoding: gzip\r\n\r\n"},
+		step{name: "disabled", raw: get("/agent/style.css", "Accept-Encoding: gzip", "User-Agent: BadBot/1.0")},
+		step{name: "not disabled", raw: get("/agent/style.css", "Accept-Encoding: gzip", "User-Agent: good")},
+		step{name: "of an upstream", raw: get("/up/x", "Accept-Encoding: gzip")},
+	)
+}()
+
+const accessConf = `http { access_log off; default_type text/plain; error_page 403 /denied;
+server { listen {{LISTEN}}; root html; deny 127.0.0.3;
+  location / { allow all; root html; }
+  location /inherited/ { alias html/; }
+  location /only/ { allow 127.0.0.2; deny all; alias html/; }
+  location /net/ { deny 127.0.0.2/31; allow 127.0.0.0/8; deny all; alias html/; }
+  location /none/ { deny all; alias html/; }
+  location /six/ { allow ::1; deny all; alias html/; }
+  location /returned/ { deny all; return 200 "before"; }
+  location = /denied { allow all; return 403 "denied"; }
+} }
+`
+
+var accessSteps = func() []step {
+	var steps []step
+	for _, local := range []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"} {
+		for _, target := range []string{"/page.html", "/inherited/page.html", "/only/page.html", "/net/page.html", "/none/page.html", "/six/page.html", "/returned/"} {
+			steps = append(steps, step{name: local + target, raw: get(target), local: local})
+		}
+	}
+	return steps
+}()
+
+const authConf = `http { access_log off; default_type text/plain; auth_basic_user_file {{DIR}}/users;
+server { listen {{LISTEN}}; auth_basic "a realm"; root html;
+  location / { root html; }
+  location /open/ { auth_basic off; alias html/; }
+  location /realm/ { auth_basic "for $host"; alias html/; }
+  location /nofile/ { auth_basic_user_file {{DIR}}/none; alias html/; }
+  location /any/ { satisfy any; allow 127.0.0.2; deny all; alias html/; }
+  location /all/ { allow 127.0.0.2; deny all; alias html/; }
+} }
+`
+
+// authFiles has the password "secret" in the ways that nginx knows.
+var authFiles = func() map[string]string {
+	files := map[string]string{}
+	for name, content := range assets {
+		files[name] = content
+	}
+	files["users"] = `# a comment
+plain:{PLAIN}secret
+sha:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=
+ssha:{SSHA}` + ssha("secret", "salt") + `
+apr1:$apr1$salt$VEpBc9VHGUKwI9.yg13Iu0:and a comment
+md5:$1$salt$ez2vlPGdaLYkJam5pWs/Y1
+clear:secret
+`
+	return files
+}()
+
+func authSteps() []step {
+	steps := gets("/page.html", "/open/page.html", "/realm/page.html", "/nofile/page.html", "/missing")
+	credentials := func(text string) string { return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
+	for _, user := range []string{"plain", "sha", "ssha", "apr1", "md5", "clear", "nobody"} {
+		for _, password := range []string{"secret", "wrong", ""} {
+			steps = append(steps, step{name: user + " " + password, raw: get("/page.html", credentials(user+":"+password))})
+		}
+	}
+	steps = append(steps,
+		step{name: "no colon", raw: get("/page.html", credentials("plain"))},
+		step{name: "no base64", raw: get("/page.html", "Authorization: Basic !")},
+		step{name: "another scheme", raw: get("/page.html", "Authorization: Bearer x")},
+		step{name: "nofile", raw: get("/nofile/page.html", credentials("plain:secret"))},
+	)
+	for _, local := range []string{"127.0.0.1", "127.0.0.2"} {
+		for _, target := range []string{"/any/page.html", "/all/page.html"} {
+			steps = append(steps, step{name: local + target, raw: get(target), local: local}, step{name: local + target + " with a password", raw: get(target, credentials("plain:secret")), local: local})
+		}
+	}
+	return steps
+}
