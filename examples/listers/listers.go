@@ -5,8 +5,6 @@ package listers
 import (
 	"context"
 	"maps"
-	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
@@ -21,22 +19,19 @@ type Inputs struct {
 	nodes    corelisters.NodeLister
 	services corelisters.ServiceLister
 	synced   []cache.InformerSynced
-
-	mu   sync.Mutex
-	told map[int]func(string)
-	next int
+	topology.Subscribers
 }
 
 // New returns Inputs from a factory's informers, which the caller starts. What it starts
 // itself ends with ctx.
 func New(ctx context.Context, factory informers.SharedInformerFactory) (*Inputs, error) {
 	nodes, services := factory.Core().V1().Nodes(), factory.Core().V1().Services()
-	i := &Inputs{nodes: nodes.Lister(), services: services.Lister(), told: map[int]func(string){}}
+	i := &Inputs{nodes: nodes.Lister(), services: services.Lister()}
 	for _, informer := range []cache.SharedIndexInformer{nodes.Informer(), services.Informer()} {
 		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(o any) { i.changed(nameOf(o)) },
+			AddFunc:    func(o any) { i.Changed(nameOf(o)) },
 			UpdateFunc: i.updated,
-			DeleteFunc: func(o any) { i.changed(nameOf(o)) },
+			DeleteFunc: func(o any) { i.Changed(nameOf(o)) },
 		})
 		if err != nil {
 			return nil, err
@@ -45,7 +40,7 @@ func New(ctx context.Context, factory informers.SharedInformerFactory) (*Inputs,
 	}
 	go func() {
 		if cache.WaitForCacheSync(ctx.Done(), i.synced...) {
-			i.changed("")
+			i.Changed("")
 		}
 	}()
 	return i, nil
@@ -77,16 +72,7 @@ func (i *Inputs) updated(before, after any) {
 			return
 		}
 	}
-	i.changed(nameOf(after))
-}
-
-func (i *Inputs) changed(name string) {
-	i.mu.Lock()
-	told := slices.Collect(maps.Values(i.told))
-	i.mu.Unlock()
-	for _, changed := range told {
-		changed(name)
-	}
+	i.Changed(nameOf(after))
 }
 
 // Labels serves topology.Inputs.
@@ -123,18 +109,4 @@ func (i *Inputs) Synced() bool {
 		}
 	}
 	return true
-}
-
-// Subscribe serves topology.Inputs.
-func (i *Inputs) Subscribe(changed func(string)) (cancel func()) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.next++
-	id := i.next
-	i.told[id] = changed
-	return func() {
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		delete(i.told, id)
-	}
 }

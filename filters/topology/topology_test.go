@@ -24,8 +24,8 @@ type cluster struct {
 	mu       sync.Mutex
 	labels   map[string]map[string]string
 	services map[string]topology.Service
-	changed  func(string)
 	synced   bool
+	topology.Subscribers
 }
 
 func newCluster() *cluster {
@@ -53,31 +53,18 @@ func (c *cluster) Service(namespace, name string) (topology.Service, bool) {
 
 func (c *cluster) Synced() bool { return c.synced }
 
-func (c *cluster) Subscribe(changed func(string)) func() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.changed = changed
-	return func() {}
-}
-
 func (c *cluster) relabel(node string, labels map[string]string) {
 	c.mu.Lock()
 	c.labels[node] = labels
-	changed := c.changed
 	c.mu.Unlock()
-	if changed != nil {
-		changed(topology.NodeName(node))
-	}
+	c.Changed(topology.NodeName(node))
 }
 
 func (c *cluster) annotate(name, annotation, value string) {
 	c.mu.Lock()
 	c.services["shop/"+name] = topology.Service{Annotations: map[string]string{annotation: value}}
-	changed := c.changed
 	c.mu.Unlock()
-	if changed != nil {
-		changed(topology.ServiceName("shop", name))
-	}
+	c.Changed(topology.ServiceName("shop", name))
 }
 
 // TestPolicies: which of the endpoints on node0 to node3, on a node that is unknown, on one

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -33,10 +32,10 @@ type Watch struct {
 	nodes    *table[map[string]string]
 	services *table[Service]
 
-	mu   sync.Mutex
-	told map[int]func(string)
-	next int
-	err  error
+	Subscribers
+
+	mu  sync.Mutex
+	err error
 }
 
 // NewWatch checks the options and begins to watch.
@@ -44,7 +43,7 @@ func NewWatch(o WatchOptions) (*Watch, error) {
 	if o.Handler == nil || o.Policy.Decide == nil {
 		return nil, errors.New("topology: WatchOptions: Handler and Policy are needed")
 	}
-	w := &Watch{told: map[int]func(string){}}
+	w := &Watch{}
 	w.nodes = newTable(w, nodeRow, maps.Equal[map[string]string, map[string]string])
 	w.services = newTable(w, o.Policy.serviceRow, sameService)
 	nodes, err := o.source("/api/v1/nodes", true, w.nodes)
@@ -149,33 +148,10 @@ func (w *Watch) Err() error {
 	return w.err
 }
 
-// Subscribe serves Inputs.
-func (w *Watch) Subscribe(changed func(string)) (cancel func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.next++
-	id := w.next
-	w.told[id] = changed
-	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.told, id)
-	}
-}
-
 // Close ends the watches.
 func (w *Watch) Close() {
 	w.cancel()
 	w.running.Wait()
-}
-
-func (w *Watch) changed(name string) {
-	w.mu.Lock()
-	told := slices.Collect(maps.Values(w.told))
-	w.mu.Unlock()
-	for _, changed := range told {
-		changed(name)
-	}
 }
 
 func (w *Watch) failed(err error) {
@@ -227,7 +203,7 @@ func (t *table[T]) Set(o *watchcodec.Object) error {
 	t.rows[name] = row
 	t.mu.Unlock()
 	if !known || !t.same(before, row) {
-		t.w.changed(name)
+		t.w.Changed(name)
 	}
 	return nil
 }
@@ -243,7 +219,7 @@ func (t *table[T]) remove(name string) {
 	t.mu.Lock()
 	delete(t.rows, name)
 	t.mu.Unlock()
-	t.w.changed(name)
+	t.w.Changed(name)
 }
 
 // Replaced serves source.Sink.
@@ -260,7 +236,7 @@ func (t *table[T]) Replaced(source.Collection) {
 	for _, name := range gone {
 		t.remove(name)
 	}
-	t.w.changed("")
+	t.w.Changed("")
 }
 
 // Lost serves source.Sink.

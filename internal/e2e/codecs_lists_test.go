@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -41,29 +39,15 @@ func TestListsAsTheKubernetesCodecs(t *testing.T) {
 }
 
 // listRecordings are the lists of typed objects in the testdata of watchcodec.
-func listRecordings(t *testing.T) (all []watchRecording) {
-	dir := "../../watchcodec/testdata/recordings"
-	index, err := os.ReadFile(filepath.Join(dir, "index.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(index)) {
-		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if f[3] != "200" || strings.Contains(f[1], "watch") || strings.Contains(f[2], "as=") || strings.Contains(f[0], "pretty") {
-			continue
-		}
-		r := watchRecording{name: f[0], body: unzip(t, readFile(t, filepath.Join(dir, f[0]+".gz")))}
-		if strings.Contains(f[4], "protobuf") {
-			r.format = watchcodec.Protobuf
-		}
-		if f[5] == "gzip" {
-			r.body = unzip(t, r.body)
-		}
+func listRecordings(t *testing.T) (lists []watchRecording) {
+	for _, r := range recordings(t, func(name, target string) bool {
+		return !strings.Contains(target, "watch") && !strings.Contains(name, "pretty")
+	}) {
 		if list, _, err := codecs[r.format].Decode(r.body, nil, nil); err == nil && meta.IsListType(list) {
-			all = append(all, r)
+			lists = append(lists, r)
 		}
 	}
-	return all
+	return lists
 }
 
 // notHidden says whether an object is not hidden.

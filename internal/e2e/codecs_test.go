@@ -141,15 +141,17 @@ type watchRecording struct {
 }
 
 // watchRecordings are the watches of typed objects in the testdata of watchcodec.
-func watchRecordings(t *testing.T) (all []watchRecording) {
+func watchRecordings(t *testing.T) []watchRecording {
+	return recordings(t, func(_, target string) bool { return strings.Contains(target, "watch=") })
+}
+
+// recordings are the answers of typed objects in the testdata of watchcodec that keep keeps.
+func recordings(t *testing.T, keep func(name, target string) bool) (all []watchRecording) {
+	t.Helper()
 	dir := "../../watchcodec/testdata/recordings"
-	index, err := os.ReadFile(filepath.Join(dir, "index.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(index)) {
+	for line := range strings.Lines(string(readFile(t, filepath.Join(dir, "index.tsv")))) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if f[3] != "200" || !strings.Contains(f[1], "watch=") || strings.Contains(f[2], "as=") {
+		if f[3] != "200" || strings.Contains(f[2], "as=") || !keep(f[0], f[1]) {
 			continue
 		}
 		r := watchRecording{name: f[0], body: unzip(t, readFile(t, filepath.Join(dir, f[0]+".gz")))}

@@ -15,23 +15,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
 
-// kubeProgram builds the module in kube, once for all tests: etcd and kube-apiserver. It
-// takes minutes where nothing of it is in Go's cache.
-var kubeProgram = sync.OnceValues(func() (string, error) {
-	program := filepath.Join(programs, "kube")
-	build := exec.Command("go", "build", "-o", program, ".")
-	build.Dir = "kube"
-	build.Env = append(os.Environ(), "GOWORK=off")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building kube: %w\n%s", err, out)
-	}
-	return program, nil
-})
+// kubeProgram is the module in kube: etcd, kube-apiserver and kube-proxy. It takes minutes
+// to build where nothing of it is in Go's cache.
+var kubeProgram = built("kube", "kube", ".")
 
 // adminToken is that of a user who may do everything.
 const adminToken = "culvert-admin"

@@ -36,25 +36,27 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(programs)
-	culvertNginx = filepath.Join(programs, "nginx")
-	build := exec.Command("go", "build", "-o", culvertNginx, "./nginx")
-	build.Dir = "../../examples"
-	build.Env = append(os.Environ(), "GOWORK=off")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building the nginx example: %v\n%s", err, out)
+	if culvertNginx, err = built("nginx", "../../examples", "./nginx")(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
 }
 
-// edgeProgram is the edge example, built when it is needed first.
-var edgeProgram = sync.OnceValues(func() (string, error) {
-	program := filepath.Join(programs, "edge")
-	build := exec.Command("go", "build", "-o", program, "./edge")
-	build.Dir = "../../examples"
-	build.Env = append(os.Environ(), "GOWORK=off")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the edge example: %w\n%s", err, out)
-	}
-	return program, nil
-})
+// edgeProgram is the edge example.
+var edgeProgram = built("edge", "../../examples", "./edge")
+
+// built returns what builds a package of a folder's module when it is needed first, once for
+// all tests.
+func built(name, dir, pkg string) func() (program string, err error) {
+	return sync.OnceValues(func() (string, error) {
+		program := filepath.Join(programs, name)
+		build := exec.Command("go", "build", "-o", program, pkg)
+		build.Dir = dir
+		build.Env = append(os.Environ(), "GOWORK=off")
+		if out, err := build.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("building %s: %w\n%s", name, err, out)
+		}
+		return program, nil
+	})
+}

@@ -8,9 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -32,16 +30,15 @@ import (
 
 // units is topology.Inputs that tests change.
 type units struct {
-	mu       sync.Mutex
-	of       map[string]string // unit by node
-	labels   map[string]map[string]string
-	keys     map[string]string // topologyKeys by service
-	watchers map[int]func(string)
-	next     int
+	mu     sync.Mutex
+	of     map[string]string // unit by node
+	labels map[string]map[string]string
+	keys   map[string]string // topologyKeys by service
+	topology.Subscribers
 }
 
 func newUnits() *units {
-	return &units{of: map[string]string{}, labels: map[string]map[string]string{}, keys: map[string]string{}, watchers: map[int]func(string){}}
+	return &units{of: map[string]string{}, labels: map[string]map[string]string{}, keys: map[string]string{}}
 }
 
 func (u *units) Labels(node string) (map[string]string, bool) {
@@ -63,28 +60,12 @@ func (u *units) Service(_, name string) (topology.Service, bool) {
 
 func (u *units) Synced() bool { return true }
 
-func (u *units) Subscribe(changed func(string)) func() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.next++
-	id := u.next
-	u.watchers[id] = changed
-	return func() {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		delete(u.watchers, id)
-	}
-}
-
 // change changes something and tells its name.
 func (u *units) change(name string, do func()) {
 	u.mu.Lock()
 	do()
-	watchers := slices.Collect(maps.Values(u.watchers))
 	u.mu.Unlock()
-	for _, changed := range watchers {
-		changed(name)
-	}
+	u.Changed(name)
 }
 
 // history is what happens to a cluster, and what its node should see.
@@ -218,17 +199,8 @@ type olderInformer struct {
 	out *json.Decoder
 }
 
-// olderProgram builds the module in informer34, once for all tests.
-var olderProgram = sync.OnceValues(func() (string, error) {
-	program := filepath.Join(programs, "informer34")
-	build := exec.Command("go", "build", "-o", program, ".")
-	build.Dir = "informer34"
-	build.Env = append(os.Environ(), "GOWORK=off")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building informer34: %w\n%s", err, out)
-	}
-	return program, nil
-})
+// olderProgram is the module in informer34.
+var olderProgram = built("informer34", "informer34", ".")
 
 func startOlderInformer(t *testing.T, url, contentType string) *olderInformer {
 	t.Helper()
