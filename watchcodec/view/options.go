@@ -32,7 +32,8 @@ type Options struct {
 	// are answered with 503.
 	MaxViews int
 	// MaxBytes bounds the objects that one View holds, as the server has them and as
-	// clients see them, in bytes; 0 means 256 MiB. A View that would hold more ends.
+	// clients see them, in bytes as they are held, which may be compressed; 0 means 256
+	// MiB. A View that would hold more ends.
 	MaxBytes int
 	// MaxObject bounds one object, in bytes; 0 means watchcodec.DefaultMaxFrame.
 	MaxObject int

@@ -3,6 +3,8 @@ package view
 import (
 	"bytes"
 
+	"github.com/klauspost/compress/s2"
+
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
@@ -12,10 +14,13 @@ func (s *store) render(g *group) {
 	s.items = s.items[:0]
 	for len(s.objects) < len(g.entries) {
 		s.objects = append(s.objects, watchcodec.Object{})
+		s.unpacked = append(s.unpacked, nil)
 	}
 	for i, e := range g.entries {
 		o := &s.objects[i]
-		err := o.Parse(s.collection.Format, s.collection.APIVersion, s.collection.Kind, e.raw)
+		var raw []byte
+		raw, s.unpacked[i] = e.unpacked(s.unpacked[i])
+		err := o.Parse(s.collection.Format, s.collection.APIVersion, s.collection.Kind, raw)
 		s.items = append(s.items, Item{Object: o, Hidden: err != nil}) // it was parsed when it came
 	}
 	if err := s.renderer.Render(s.items, func(name string) { s.depend(g, name) }); err != nil {
@@ -59,8 +64,12 @@ func (s *store) show(e *entry, o *watchcodec.Object) {
 // bytes need not be kept beside.
 func (s *store) shown(e *entry, out []byte, edited bool) {
 	raw := e.raw
-	if !edited {
-		raw = out
+	switch {
+	case !edited:
+		raw, e.packed = out, false
+	case !e.packed:
+		s.scratch = s2.Encode(s.scratch[:cap(s.scratch)], raw)
+		raw, e.packed = exact(s.scratch), true
 	}
 	s.account(e, raw, out)
 	e.raw, e.out = raw, out

@@ -38,7 +38,7 @@ func refuse(w http.ResponseWriter, err error) {
 
 // warn says how old the state is where the server is out of reach. client-go shows it.
 func (v *view) warn(h http.Header) {
-	if stale := v.stats().Stale; stale > 0 {
+	if stale := v.stats().Stale; stale >= time.Second {
 		h.Set("Warning", fmt.Sprintf(`299 culvert "the API server has been out of reach for %s; this is what was known before"`, stale.Round(time.Second)))
 	}
 }

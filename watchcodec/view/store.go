@@ -4,6 +4,8 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/klauspost/compress/s2"
+
 	"github.com/culvert-go/culvert/watchcodec"
 	"github.com/culvert-go/culvert/watchcodec/source"
 )
@@ -12,6 +14,7 @@ import (
 type entry struct {
 	key     string
 	raw     []byte // as the server has it, with its kind; where rendering leaves it as it is this is out
+	packed  bool   // raw is compressed: it is looked at only when something changes
 	out     []byte // as clients see it; nil: they don't
 	version uint64 // of out
 	uid     string // of out
@@ -46,6 +49,7 @@ type store struct {
 	bytes, max int
 	objects    []watchcodec.Object // for rendering
 	items      []Item
+	unpacked   [][]byte // of the objects that are rendered
 	scratch    []byte
 }
 
@@ -68,7 +72,7 @@ func (s *store) set(o *watchcodec.Object) (changed [2]*group, err error) {
 	s.scratch = o.AppendRaw(s.scratch[:0])
 	raw := exact(s.scratch)
 	s.account(e, raw, e.out)
-	e.raw, e.seen = raw, s.round
+	e.raw, e.packed, e.seen = raw, false, s.round
 	name := s.renderer.Group(o)
 	if name == "" {
 		name = "\x00" + key // no group's
@@ -91,6 +95,18 @@ func exact(p []byte) []byte {
 	out := make([]byte, len(p))
 	copy(out, p)
 	return out
+}
+
+// unpacked is e as the server has it. It shares buf, which is returned as it has grown.
+func (e *entry) unpacked(buf []byte) (raw, grown []byte) {
+	if !e.packed {
+		return e.raw, buf
+	}
+	raw, err := s2.Decode(buf[:cap(buf)], e.raw)
+	if err != nil {
+		panic(err) // it was packed here
+	}
+	return raw, raw
 }
 
 // account keeps count of the memory of e, which gets another raw and out.
