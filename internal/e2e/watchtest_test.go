@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/watchcodec"
 	"github.com/culvert-go/culvert/watchcodec/watchtest"
 )
 
@@ -72,4 +76,52 @@ func fetchEncoded(t *testing.T, url, accept string) (body []byte, encoding strin
 		t.Fatal(err)
 	}
 	return body, answer.Header.Get("Content-Encoding")
+}
+
+// TestFilteredWatchIsCompressed: behind filters.Compress a filtered watch is one gzip member,
+// of which each event can be read when it has happened.
+func TestFilteredWatchIsCompressed(t *testing.T) {
+	s := podServer(t, false)
+	compress, err := filters.Compress(filters.CompressOptions{Encodings: []string{"gzip"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(filters.NewChain(compress, hidingPods(t, watchcodec.FilterOptions{})).Then(s))
+	defer server.Close()
+	r, err := http.NewRequest(http.MethodGet, server.URL+"/api/v1/pods?watch=1&timeoutSeconds=2", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept-Encoding", "gzip")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body := bufio.NewReader(answer.Body)
+	for i := range 3 {
+		s.Set(somePod(i, 1, false))
+		s.Set(somePod(i+10, 1, true))
+	}
+	z, err := gzip.NewReader(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z.Multistream(false)
+	lines := bufio.NewReader(z)
+	for i := range 3 {
+		line, err := lines.ReadString('\n')
+		if want := fmt.Sprintf(`"name":"pod-%02d"`, i); err != nil || !strings.Contains(line, want) {
+			t.Fatalf("%q %v, want %s", line, err, want)
+		}
+		if i == 0 {
+			s.Set(somePod(20, 1, true)) // the stream is open
+		}
+	}
+	if rest, err := io.ReadAll(lines); err != nil || len(rest) > 0 {
+		t.Errorf("behind them %q %v", rest, err)
+	}
+	if rest, err := io.ReadAll(body); err != nil || len(rest) > 0 {
+		t.Errorf("behind the member %q %v", rest, err)
+	}
 }

@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -386,6 +388,54 @@ func TestOnlyDependentsAreRendered(t *testing.T) {
 		synctest.Wait()
 		if n := c.rendered.Load() - before; before != 100 || n != 5 {
 			t.Errorf("%d were rendered at first, %d of the change, want 100 and 5", before, n)
+		}
+	})
+}
+
+// sameBytes is a client that notes where what it is sent lies in memory.
+type sameBytes struct {
+	*httptest.ResponseRecorder
+	mu   sync.Mutex
+	sent []*byte
+}
+
+func (c *sameBytes) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(p) > 0 {
+		c.sent = append(c.sent, &p[0])
+	}
+	return len(p), nil
+}
+
+// TestEncodedOnce: a hundred clients are sent the same bytes, not equal ones.
+func TestEncodedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, p := newServer(t, false), newPaint()
+		views := newViews(t, view.Options{}, p)
+		defer views.Close()
+		h := views.Filter(server)
+		from := collectionPath + "?watch=1&resourceVersion=" + versionOf(t, ask(t, h, "GET", collectionPath))
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		clients := make([]*sameBytes, 100)
+		for i := range clients {
+			clients[i] = &sameBytes{ResponseRecorder: httptest.NewRecorder()}
+			running.Go(func() {
+				h.ServeHTTP(clients[i], httptest.NewRequest("GET", from, nil).WithContext(ctx))
+			})
+		}
+		p.set("sky", "blue")
+		for i := range 5 {
+			server.Set(thing(fmt.Sprintf("t%d", i), [3]string{"sky", "", "0"}))
+		}
+		time.Sleep(time.Second)
+		cancel()
+		running.Wait()
+		for _, c := range clients {
+			if len(c.sent) != 5 || !slices.Equal(c.sent, clients[0].sent) {
+				t.Fatalf("%d writes at %v, the first client's were at %v", len(c.sent), c.sent, clients[0].sent)
+			}
 		}
 	})
 }
