@@ -48,6 +48,7 @@ func scenarios() []scenario {
 		{name: "ip_hash with a dead server", conf: hashConf("server {{UP1}}; server {{DEAD}}; server {{UP3}};"), steps: hashSteps()},
 		{name: "round robin with weights", conf: `http { access_log off; upstream group { server {{UP1}} weight=5; server {{UP2}}; server {{UP3}} weight=2; }
 server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps: repeat(20, gets("/turn"))},
+		{name: "rewrite, if and set", conf: rewriteConf, files: assets, steps: rewriteSteps},
 		{name: "gzip", conf: gzipConf, files: assets, steps: gzipSteps},
 		{name: "allow and deny", conf: accessConf, files: assets, steps: accessSteps},
 		{name: "auth_basic", conf: authConf, files: authFiles, steps: authSteps()},

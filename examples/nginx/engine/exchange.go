@@ -24,7 +24,9 @@ type exchange struct {
 	w      http.ResponseWriter // the client's
 
 	errStatus    int    // the status that an error page is sent with, 0 for its own
-	redirects    int    // internal redirects so far
+	redirects    int    // internal redirects and changes of the path so far
+	elsewhere    bool   // the path was changed inside its location, of which it need not be any more
+	argsSet      bool   // the query is not the client's any more
 	failed       bool   // an error page has been chosen; another failure gets the built-in one
 	proxyURI     string // of a proxy_pass with variables
 	proxied      bool   // the answer is an upstream's

@@ -32,6 +32,9 @@ func (c *compiler) declare(list []*conf.Directive) error {
 	if err := c.declareCaptures(list); err != nil {
 		return err
 	}
+	if err := c.declareSets(list); err != nil {
+		return err
+	}
 	if err := c.declareMaps(list); err != nil {
 		return err
 	}

@@ -47,12 +47,14 @@ type level struct {
 
 // local is what a level does not hand down.
 type local struct {
-	name     string // the location's name: its prefix or regular expression
-	kind     locationKind
-	internal bool
-	pass     *passRule
-	returns  *returnRule
-	tries    *tryRule
+	name      string // the location's name: its prefix or regular expression
+	kind      locationKind
+	internal  bool
+	pass      *passRule
+	script    script
+	ifs       []*ifRule // whose blocks are to be compiled
+	tries     *tryRule
+	condition bool // the block of an if
 }
 
 // newLevel returns http's level with nginx's defaults.

@@ -79,6 +79,9 @@ func (c *compiler) location(outer *level, into *route.Locations[*level], d *conf
 	if err := c.finishPass(l); err != nil {
 		return err
 	}
+	if err := c.finishIfs(l); err != nil {
+		return err
+	}
 	nested := &route.Locations[*level]{}
 	if err := c.locations(l, nested, d.Block); err != nil {
 		return err

@@ -44,7 +44,7 @@ func proxyPass(c *compiler, l *level, d *conf.Directive) error {
 		return d.Errorf("%s", err)
 	}
 	p.uri, p.hasURI = uri, uri != ""
-	if p.hasURI && (l.isPattern() || l.kind == namedLocation) {
+	if p.hasURI && (l.isPattern() || l.kind == namedLocation || l.condition) {
 		return d.Errorf("\"proxy_pass\" cannot have URI part in location given by regular expression, " +
 			"or inside named location, or inside \"if\" statement, or inside \"limit_except\" block")
 	}

@@ -102,9 +102,9 @@ func (p *passRule) target(x *exchange, u *url.URL) {
 	switch {
 	case p.dynamic != nil && x.proxyURI != "":
 		setTarget(u, safe(x.proxyURI))
-	case p.dynamic == nil && p.hasURI:
+	case p.dynamic == nil && p.hasURI && !x.elsewhere:
 		setTarget(u, withArgs(p.uri+p.rest(x), x.Args))
-	case x.Internal:
+	case x.Internal || x.argsSet:
 		setTarget(u, withArgs(route.Escape(x.URI), x.Args))
 	default:
 		target, _, _ := strings.Cut(x.RequestURI, "#")

@@ -85,6 +85,12 @@ func patternsOf(d *conf.Directive) []string {
 		if kind, name := locationName(d); kind == patternLocation || kind == patternNoCaseLocation {
 			found = append(found, name)
 		}
+	case "rewrite":
+		found = append(found, d.Args[0])
+	case "if":
+		if n := len(d.Args); n == 3 && strings.HasSuffix(strings.TrimSuffix(d.Args[1], "*"), "~") {
+			found = append(found, d.Args[2])
+		}
 	case "server_name":
 		for _, name := range d.Args {
 			if text, _, ok := namePattern(name); ok {

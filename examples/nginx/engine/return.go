@@ -17,7 +17,7 @@ type returnRule struct {
 }
 
 // returnDirective compiles "return code", "return code text", "return code
-// URL" and "return URL". Of several the first counts.
+// URL" and "return URL".
 func returnDirective(c *compiler, l *level, d *conf.Directive) error {
 	rule := &returnRule{status: http.StatusFound}
 	text, hasText := d.Args[0], true
@@ -40,9 +40,7 @@ func returnDirective(c *compiler, l *level, d *conf.Directive) error {
 		}
 		rule.text, rule.given = v, true
 	}
-	if l.returns == nil {
-		l.returns = rule
-	}
+	l.script = append(l.script, func(_ *exchange, run *scriptRun) { run.over, run.returns = true, rule })
 	return nil
 }
 

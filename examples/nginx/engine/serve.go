@@ -45,10 +45,15 @@ func (x *exchange) serve() {
 // process runs the server's own phase, then chooses the location. Like all
 // steps it returns 0 if it has answered and else the status of an error page.
 func (x *exchange) process(w http.ResponseWriter) int {
-	if ret := x.server.level.returns; ret != nil {
-		x.level = x.server.level
-		return x.compressed(w, func(w http.ResponseWriter) int { return ret.serve(x, w) })
+	x.level = x.server.level
+	if status, _, done := x.runScript(w, x.level.script); done {
+		return status
 	}
+	return x.locate(w)
+}
+
+// locate chooses the location and answers in it.
+func (x *exchange) locate(w http.ResponseWriter) int {
 	m, ok := x.server.locations.Find(x.URI)
 	if !ok {
 		return x.run(w, x.server.level)
@@ -72,8 +77,16 @@ func (x *exchange) run(w http.ResponseWriter, l *level) int {
 	if status := x.limitBody(w); status != 0 {
 		return status
 	}
-	if l.returns != nil {
-		return x.compressed(w, func(w http.ResponseWriter) int { return l.returns.serve(x, w) })
+	x.elsewhere = false
+	switch status, changed, done := x.runScript(w, l.script); {
+	case done:
+		return status
+	case changed:
+		if x.redirects++; x.redirects > maxRedirects {
+			x.logError("rewrite or internal redirection cycle while processing \"" + x.URI + "\"")
+			return http.StatusInternalServerError
+		}
+		return x.locate(w)
 	}
 	if status := x.mayEnter(w); status != 0 {
 		return status

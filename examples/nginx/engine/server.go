@@ -27,6 +27,9 @@ func (c *compiler) server(http *level, d *conf.Directive) error {
 	if err := s.level.finishGzip(); err != nil {
 		return d.Errorf("%s", err)
 	}
+	if err := c.finishIfs(s.level); err != nil {
+		return err
+	}
 	if len(s.names) == 0 {
 		s.names = []nameRule{{}}
 	}

@@ -53,10 +53,19 @@ type Request struct {
 	// UpstreamHeader is the head of its answer as it came.
 	UpstreamHeader http.Header
 
+	set      map[string]string // by the set directive
 	captures []string          // $1 and so on, of the last regular expression that matched
 	named    map[string]string // named captures
 	maps     map[*Map]string   // maps that were evaluated
 	id       string            // $request_id, once it was asked for
+}
+
+// SetVariable gives a variable of the configuration's a value.
+func (r *Request) SetVariable(name, value string) {
+	if r.set == nil {
+		r.set = map[string]string{}
+	}
+	r.set[name] = value
 }
 
 // Capture keeps what a regular expression captured: groups[0] is the whole

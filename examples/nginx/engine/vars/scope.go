@@ -27,6 +27,22 @@ func (s *Scope) DeclareCapture(name string) {
 	}
 }
 
+// DeclareSet makes what Request.SetVariable sets a variable. It returns false for one of
+// nginx's own. A capture or a map of the name is what counts until it is set.
+func (s *Scope) DeclareSet(name string) bool {
+	if builtin(name) != nil {
+		return false
+	}
+	before := s.declared[name]
+	s.declared[name] = func(r *Request) (string, bool) {
+		if v, ok := r.set[name]; ok || before == nil {
+			return v, ok
+		}
+		return before(r)
+	}
+	return true
+}
+
 // DeclareMap makes m a variable. A later map of the same name wins.
 func (s *Scope) DeclareMap(name string, m *Map) { s.declared[name] = m.get }
 

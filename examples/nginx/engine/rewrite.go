@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/culvert-go/culvert/examples/nginx/conf"
+	"github.com/culvert-go/culvert/examples/nginx/engine/route"
+	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
+)
+
+// rewriteRule is one rewrite.
+type rewriteRule struct {
+	re       *regexp.Regexp
+	path     vars.Value // the replacement up to its "?"
+	args     vars.Value // and behind
+	hasArgs  bool
+	keepArgs bool // the request's are added
+	status   int  // of a redirect, 0 for another path inside
+	last     bool
+	stay     bool // break: in this location
+}
+
+// rewrite compiles "rewrite regex replacement [last|break|redirect|permanent]".
+func rewrite(c *compiler, l *level, d *conf.Directive) error {
+	rule, err := c.rewriteRule(d)
+	if err != nil {
+		return err
+	}
+	l.script = append(l.script, rule.step)
+	return nil
+}
+
+func (c *compiler) rewriteRule(d *conf.Directive) (rule *rewriteRule, err error) {
+	rule = &rewriteRule{keepArgs: true}
+	if rule.re, err = pattern(d, d.Args[0], false); err != nil {
+		return nil, err
+	}
+	replacement := d.Args[1]
+	if isURL(replacement) {
+		rule.status = http.StatusFound
+	}
+	if len(d.Args) == 3 {
+		switch d.Args[2] {
+		case "last":
+			rule.last = true
+		case "break":
+			rule.stay = true
+		case "redirect":
+			rule.status = http.StatusFound
+		case "permanent":
+			rule.status = http.StatusMovedPermanently
+		default:
+			return nil, d.Errorf("invalid parameter \"%s\"", d.Args[2])
+		}
+	}
+	if trimmed, ok := strings.CutSuffix(replacement, "?"); ok {
+		replacement, rule.keepArgs = trimmed, false
+	}
+	path, args, hasArgs := strings.Cut(replacement, "?")
+	rule.hasArgs = hasArgs
+	if rule.path, err = c.value(d, path); err != nil {
+		return nil, err
+	}
+	rule.args, err = c.value(d, args)
+	return rule, err
+}
+
+// step runs the rule.
+func (rule *rewriteRule) step(x *exchange, run *scriptRun) {
+	groups := rule.re.FindStringSubmatch(x.URI)
+	if groups == nil {
+		return
+	}
+	x.Capture(groups, rule.re.SubexpNames())
+	path := rule.path.String(&x.Request)
+	args := x.Args
+	switch {
+	case rule.hasArgs && rule.keepArgs && x.Args != "":
+		args = escapedArgs(rule.args.String(&x.Request)) + "&" + x.Args
+	case rule.hasArgs:
+		args = escapedArgs(rule.args.String(&x.Request))
+	case !rule.keepArgs:
+		args = ""
+	}
+	if rule.status != 0 {
+		run.over, run.returns = true, &returnRule{status: rule.status, text: vars.Constant(withArgs(escapedURL(path), args)), given: true}
+		return
+	}
+	if path == "" {
+		x.logError("the rewritten URI has a zero length")
+		run.over, run.returns = true, &returnRule{status: http.StatusInternalServerError}
+		return
+	}
+	x.URI, x.Args, x.Internal = path, args, true
+	x.elsewhere = x.elsewhere || rule.stay
+	run.changed = !rule.stay
+	run.over = rule.last || rule.stay
+}
+
+// escapedURL escapes what a decoded path must not have in a Location.
+func escapedURL(to string) string {
+	if u, err := url.Parse(to); err == nil && u.Host != "" {
+		prefix := to[:strings.Index(to, u.Host)+len(u.Host)]
+		return prefix + route.Escape(to[len(prefix):])
+	}
+	return route.Escape(to)
+}
+
+// escapedArgs leaves a query as it is but for what would end the request line.
+func escapedArgs(args string) string {
+	return strings.NewReplacer(" ", "%20", "\r", "%0D", "\n", "%0A").Replace(args)
+}

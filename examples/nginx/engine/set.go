@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/culvert-go/culvert/examples/nginx/conf"
+)
+
+// set compiles "set $variable value". Of nginx's own variables $args alone can be set.
+func set(c *compiler, l *level, d *conf.Directive) error {
+	name, _ := setName(d)
+	value, err := c.value(d, d.Args[1])
+	if err != nil {
+		return err
+	}
+	if name == "args" || name == "query_string" {
+		l.script = append(l.script, func(x *exchange, _ *scriptRun) { x.Args, x.argsSet = value.String(&x.Request), true })
+		return nil
+	}
+	l.script = append(l.script, func(x *exchange, _ *scriptRun) { x.SetVariable(name, value.String(&x.Request)) })
+	return nil
+}
+
+func setName(d *conf.Directive) (name string, ok bool) {
+	name, ok = strings.CutPrefix(d.Args[0], "$")
+	return strings.ToLower(name), ok && name != ""
+}
+
+// declareSets makes what is set anywhere a variable.
+func (c *compiler) declareSets(list []*conf.Directive) error {
+	for _, d := range list {
+		if d.Name != "set" {
+			if d.Name != "types" && d.Name != "map" {
+				if err := c.declareSets(d.Block); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		name, ok := setName(d)
+		if !ok {
+			return d.Errorf("invalid variable name \"%s\"", d.Args[0])
+		}
+		if name == "args" || name == "query_string" {
+			continue
+		}
+		if !c.scope.DeclareSet(name) {
+			return d.Errorf("the duplicate \"%s\" variable", name)
+		}
+	}
+	return nil
+}

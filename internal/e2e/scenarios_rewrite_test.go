@@ -1,0 +1,56 @@
+package e2e
+
+const rewriteConf = `http { access_log off; default_type text/plain;
+map $arg_m $mapped { default none; a "mapped a"; }
+server { listen {{LISTEN}}; root html;
+  set $who nobody;
+  rewrite ^/server/(.*)$ /there/$1;
+  if ($arg_stop) { return 418; }
+  if ($http_x_who ~* ^(?<name>\w+)@(\w+)$) { set $who "$name at $2"; }
+  location / { return 200 "$uri ? $args | $who | $request_uri"; }
+  location /there/ { return 200 "there $uri ? $args"; }
+  location /last/ { rewrite ^/last/(\w+)/(.*)$ /there/$2?first=$1 last; return 200 "not rewritten"; }
+  location /drop/ { rewrite ^/drop/(.*)$ /there/$1?only=this? last; }
+  location /dropall/ { rewrite ^/dropall/(.*)$ /there/$1? last; }
+  location /break/ { rewrite ^/break/(.*)$ /page.html break; root html; }
+  location /on/ { rewrite ^/on/(.*)$ /off/$1; rewrite ^/off/(.*)$ /there/two/$1; }
+  location /redirect/ { rewrite ^/redirect/(.*)$ /to/$1 redirect; }
+  location /permanent/ { rewrite ^/permanent/(.*)$ http://other.example/$1?a=b permanent; }
+  location /url/ { rewrite ^ https://$host$uri; }
+  location /loop/ { rewrite ^/loop/(.*)$ /loop/x$1 last; }
+  location /case { rewrite (?i)^/CASE$ /there/case last; return 200 "no case"; }
+  location /if/ {
+    set $answer plain;
+    if ($request_method = HEAD) { set $answer head; }
+    if ($arg_a = "1") { set $answer one; add_header X-If one; }
+    if ($arg_a != "1") { set $answer "$answer not one"; }
+    if ($arg_b ~ ^x(.)) { set $answer "$answer $1"; }
+    if ($arg_b !~* ^X) { set $answer "$answer no x"; }
+    if ($arg_c) { set $answer "$answer c"; break; set $answer never; }
+    if (-f {{DIR}}/html/page.html) { set $answer "$answer file"; }
+    if (!-d {{DIR}}/html/page.html) { set $answer "$answer no dir"; }
+    if (-e {{DIR}}/none) { return 500; }
+    return 200 "$answer | $mapped";
+  }
+  location /order/ { return 200 first; return 200 second; }
+  location /conditional/ { if ($arg_old) { return 301 /new; } proxy_pass http://{{UP1}}; }
+  location /inif/ { if ($arg_two) { proxy_pass http://{{UP2}}; } proxy_pass http://{{UP1}}; }
+  location /headerif/ { add_header X-A a; if ($arg_b) { add_header X-B b; } proxy_pass http://{{UP1}}; }
+  location /prefix/ { rewrite ^/prefix/one(.*)$ /prefix/two$1 break; proxy_pass http://{{UP1}}/base/; }
+  location /proxied/ { rewrite ^/proxied/(.*)$ /inside/$1 break; proxy_pass http://{{UP1}}; }
+  location /args/ { set $args "x=y&$args"; proxy_pass http://{{UP1}}; }
+  location /internal/ { internal; return 200 "internal $uri"; }
+  location /tointernal/ { rewrite ^/to(.*)$ /$1 last; }
+  location /tointernal2/ { rewrite ^/tointernal2(.*)$ /internal$1 last; }
+  location @named { rewrite ^ /there/named last; }
+  location /try/ { try_files /none @named; }
+  location /static/ { rewrite ^/static/(.*)$ /$1 break; }
+} }
+`
+
+var rewriteSteps = append(gets("/", "/server/a?b=c", "/there/x", "/last/one/two", "/last/one/two?q=1", "/last/none", "/drop/x?q=1", "/dropall/x?q=1", "/break/x", "/break/", "/on/x?y", "/redirect/x?y=z", "/permanent/x", "/permanent/x?y=z",
+	"/permanent/a%20b", "/url/a?b", "/loop/", "/CASE", "/case", "/?stop=1", "/?stop=0", "/if/", "/if/?a=1", "/if/?a=2&b=xy", "/if/?b=X", "/if/?c=1&m=a", "/order/", "/conditional/?old=1", "/conditional/x%2Fy", "/inif/", "/inif/?two=1",
+	"/headerif/", "/headerif/?b=1", "/prefix/one/a", "/prefix/other/a", "/proxied/a%20b/c?d=e", "/proxied/%D1%8F", "/args/?z", "/args/", "/internal/x", "/tointernal/x", "/tointernal2/x", "/try/x", "/static/page.html", "/static/none", "/last/a/b%20c%3Fd"),
+	step{name: "captures of an if", raw: get("/", "X-Who: Ann@work")},
+	step{name: "HEAD", raw: request("HEAD", "/if/", ""), methods: []string{"HEAD"}},
+)
