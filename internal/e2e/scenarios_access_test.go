@@ -118,3 +118,30 @@ func authSteps() []step {
 	}
 	return steps
 }
+
+const realIPConf = `http { access_log off; default_type text/plain; set_real_ip_from 127.0.0.1; map $remote_port $port { "" none; ~^(4711|99)$ $remote_port; default some; } set_real_ip_from 10.0.0.0/8;
+server { listen {{LISTEN}}; return 200 "$remote_addr of $realip_remote_addr, $proxy_add_x_forwarded_for"; }
+server { listen {{LISTEN}}; server_name list; real_ip_header X-Forwarded-For; location / { return 200 "$remote_addr $port of $realip_remote_addr"; } location /p/ { proxy_pass http://{{UP1}}; proxy_set_header X-Real-IP $remote_addr; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; } location /only/ { allow 192.0.2.1; deny all; return 404; root html; } }
+server { listen {{LISTEN}}; server_name deep; real_ip_header X-Forwarded-For; real_ip_recursive on; return 200 "$remote_addr $port"; }
+server { listen {{LISTEN}}; server_name other; set_real_ip_from 127.0.0.2; real_ip_header X-Client; return 200 "$remote_addr"; }
+}
+`
+
+var realIPSteps = func() []step {
+	var steps []step
+	for _, host := range []string{"any", "list", "deep", "other"} {
+		for _, fields := range []string{"", "X-Real-IP: 192.0.2.1", "X-Forwarded-For: 192.0.2.1", "X-Forwarded-For: 192.0.2.1, 10.1.2.3", "X-Forwarded-For: 192.0.2.1:4711", "X-Forwarded-For: [2001:db8::1]:99, 10.0.0.1", "X-Forwarded-For: 10.0.0.1, 10.0.0.2",
+			"X-Forwarded-For: nonsense", "X-Forwarded-For: 192.0.2.1, nonsense", "X-Forwarded-For: nonsense, 10.0.0.1", "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-For: 192.0.2.2", "X-Client: 192.0.2.9"} {
+			if fields != "" {
+				fields += "\r\n"
+			}
+			for _, local := range []string{"127.0.0.1", "127.0.0.2"} {
+				steps = append(steps, step{name: host + " " + local + " " + fields, raw: "GET / HTTP/1.1\r\nHost: " + host + "\r\n" + fields + "\r\n", local: local})
+			}
+		}
+	}
+	for _, path := range []string{"/p/", "/only/x"} {
+		steps = append(steps, step{name: path, raw: "GET " + path + " HTTP/1.1\r\nHost: list\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n", local: "127.0.0.1"})
+	}
+	return steps
+}()

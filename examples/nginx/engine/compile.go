@@ -72,6 +72,8 @@ func directives() map[string]compileFunc {
 		"proxy_read_timeout":      proxyReadTimeout,
 		"proxy_redirect":          proxyRedirect,
 		"proxy_set_header":        proxySetHeader,
+		"real_ip_header":          realIPHeader,
+		"real_ip_recursive":       realIPRecursive,
 		"recursive_error_pages":   recursiveErrorPages,
 		"return":                  returnDirective,
 		"rewrite":                 rewrite,
@@ -82,6 +84,7 @@ func directives() map[string]compileFunc {
 		"server":                  nothing, // see httpBlock
 		"server_name":             serverName,
 		"server_name_in_redirect": serverNameInRedirect,
+		"set_real_ip_from":        setRealIPFrom,
 		"ssl_certificate":         sslCertificate,
 		"ssl_certificate_key":     sslCertificateKey,
 		"ssl_protocols":           sslProtocols,

@@ -65,6 +65,7 @@ func (e *Engine) enter(k *socket, w http.ResponseWriter, r *http.Request) *excha
 	if x.Host == "" {
 		x.Host = x.ServerName
 	}
+	x.setRealIP(&s.level.realIP)
 	return x
 }
 

@@ -31,6 +31,7 @@ type level struct {
 	mergeSlashes     bool
 	portInRedirect   bool
 	proxy            proxySettings
+	realIP           realIPRule
 	recursive        bool // recursive_error_pages
 	root             rootRule
 	satisfyAny       bool
@@ -72,6 +73,7 @@ func newLevel() *level {
 		mergeSlashes:     true,
 		portInRedirect:   true,
 		proxy:            defaultProxySettings(),
+		realIP:           realIPRule{field: "X-Real-IP"},
 		root:             rootRule{value: vars.Constant("html")},
 		types:            defaultTypes(),
 	}

@@ -17,6 +17,9 @@ type Request struct {
 	HTTP *http.Request
 	// Line is the request line as the client sent it.
 	Line string
+	// PeerAddr is the address and port of the connection's other end where HTTP.RemoteAddr
+	// is what a proxy has told; else it is "".
+	PeerAddr string
 	// RequestURI is the path and the query as the client sent them.
 	RequestURI string
 	// URI is the decoded and normalised path. An internal redirect changes it.

@@ -1,6 +1,7 @@
 package vars
 
 import (
+	"cmp"
 	"crypto/tls"
 	"net"
 	"os"
@@ -20,6 +21,8 @@ var connectionVariables = map[string]Getter{
 	"nginx_version":       known(func(*Request) string { return NginxVersion }),
 	"pid":                 known(func(*Request) string { return strconv.Itoa(os.Getpid()) }),
 	"pipe":                known(func(*Request) string { return "." }),
+	"realip_remote_addr":  known(func(r *Request) string { host, _ := r.peer(); return host }),
+	"realip_remote_port":  known(func(r *Request) string { _, port := r.peer(); return port }),
 	"remote_addr":         known((*Request).RemoteAddr),
 	"remote_port":         nonEmpty(remotePort),
 	"scheme":              known((*Request).Scheme),
@@ -48,6 +51,9 @@ func https(r *Request) string {
 
 func remotePort(r *Request) string {
 	_, port, _ := net.SplitHostPort(r.HTTP.RemoteAddr)
+	if port == "0" {
+		return "" // a proxy has told the address alone
+	}
 	return port
 }
 
@@ -85,4 +91,13 @@ func sslServerName(r *Request) string {
 		return ""
 	}
 	return r.HTTP.TLS.ServerName
+}
+
+// peer is the connection's other end.
+func (r *Request) peer() (host, port string) {
+	host, port, err := net.SplitHostPort(cmp.Or(r.PeerAddr, r.HTTP.RemoteAddr))
+	if err != nil {
+		return r.HTTP.RemoteAddr, ""
+	}
+	return host, port
 }
