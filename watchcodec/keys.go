@@ -1,0 +1,59 @@
+package watchcodec
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// keys are those of one JSON object. A key that is there twice is an error: which of them
+// counts depends on the decoder.
+type keys struct {
+	seen  [24][]byte
+	count int
+	more  map[string]bool
+}
+
+func (k *keys) add(key []byte) error {
+	for _, seen := range k.seen[:k.count] {
+		if len(seen) == len(key) && string(seen) == string(key) {
+			return fmt.Errorf("%w: the key %s twice", errJSON, key)
+		}
+	}
+	switch {
+	case k.count < len(k.seen):
+		k.seen[k.count] = key
+		k.count++
+		return nil
+	case k.more == nil:
+		k.more = map[string]bool{}
+	case k.more[string(key)]:
+		return fmt.Errorf("%w: the key %s twice", errJSON, key)
+	}
+	k.more[string(key)] = true
+	return nil
+}
+
+// known returns the one of the names that the key with its quotes is, "" if it is none. A
+// key that is one but for its case is an error: for some decoders it is that name, and
+// what depends on it must not depend on who reads it.
+func known(quoted []byte, names ...string) (string, error) {
+	inner := quoted[1 : len(quoted)-1]
+	for _, name := range names {
+		if len(inner) == len(name) {
+			if string(inner) == name {
+				return name, nil
+			}
+			if inner[0]|0x20 == name[0]|0x20 && bytes.EqualFold(inner, []byte(name)) {
+				return "", fmt.Errorf("%w: the key %s in the place of %s", errJSON, quoted, name)
+			}
+		}
+	}
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return "", nil
+	}
+	plain, err := unquote(quoted)
+	if err != nil || bytes.IndexByte(plain, '"') >= 0 {
+		return "", err
+	}
+	return known(append(append([]byte{'"'}, plain...), '"'), names...)
+}
