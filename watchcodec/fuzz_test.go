@@ -171,3 +171,44 @@ func throughFilter(list string, size int, protobuf bool) (out string, ok bool) {
 	})).ServeHTTP(w, httptest.NewRequest("GET", "/api/v1/pods", nil))
 	return w.Body.String(), w.Code == http.StatusOK
 }
+
+// FuzzEventReader: an EventReader reads of a stream, however it comes in pieces, what its
+// frames are when they are cut first and decoded then.
+func FuzzEventReader(f *testing.F) {
+	one := `{"type":"ADDED","object":{"metadata":{"name":"a"}}}`
+	f.Add([]byte(one+"\n"+one+"\n"), 7, false)
+	f.Add([]byte(one+one+" \n{\"type\":\"x\"}\n"+one), 1, false)
+	f.Add([]byte("{\n \"type\": \"DELETED\",\n \"object\": {\n }\n}\n"+one+"\n}"), 60, false)
+	f.Add([]byte("\x00\x00\x00\x02\x0a\x00\x00\x00\x00\x00"), 3, true)
+	f.Fuzz(func(t *testing.T, stream []byte, piece int, protobuf bool) {
+		format := watchcodec.JSON
+		if protobuf {
+			format = watchcodec.Protobuf
+		}
+		const most = 1 << 12
+		events := watchcodec.NewEventReader(&pieces{bytes.NewReader(stream), max(1, piece)}, format, most)
+		var frames interface{ Next() ([]byte, error) } = watchcodec.NewJSONReader(bytes.NewReader(stream), most)
+		if protobuf {
+			frames = watchcodec.NewProtobufReader(bytes.NewReader(stream), most)
+		}
+		for {
+			frame, err := frames.Next()
+			var want watchcodec.Event
+			if err == nil {
+				err = want.Decode(format, frame)
+			}
+			got, gotErr := events.Next()
+			if (err == nil) != (gotErr == nil) || err != nil && err.Error() != gotErr.Error() {
+				t.Fatalf("%q: the error is %v, want %v", stream, gotErr, err)
+			}
+			if err != nil {
+				return
+			}
+			a, errA := got.Append(nil)
+			b, errB := want.Append(nil)
+			if got.Type != want.Type || !bytes.Equal(a, b) || errA != nil || errB != nil {
+				t.Fatalf("%q: read %q %v, want %q %v", stream, a, errA, b, errB)
+			}
+		}
+	})
+}
