@@ -122,6 +122,7 @@ func TestExplainAgreesWithBrowsers(t *testing.T) {
 		"Firefox":  func(t *testing.T) visitor { return startFirefox(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			cells := cells()
 			s := startCellServer(t, cells)
 			b := start(t)
@@ -214,6 +215,7 @@ func TestErrorPagesAreAskedForAgain(t *testing.T) {
 		"Firefox":  func(t *testing.T) visitor { return startFirefox(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			ways, names := slices.Sorted(maps.Keys(again)), slices.Sorted(maps.Keys(kinds))
 			var cells []cell
 			for range ways {
