@@ -270,28 +270,42 @@ func varnish(a *said) Verdict {
 	default:
 		return no(name, fmt.Sprintf("a %d is not cached", a.status))
 	}
-	switch {
+	switch v, ok := a.forbidden(name); {
 	case a.cookie:
 		return no(name, "Set-Cookie")
-	case a.noStore || a.noCache || a.private:
-		return no(name, "Cache-Control: "+a.forbids())
-	case a.varyAll:
-		return no(name, "Vary: *")
+	case ok:
+		return v
 	case a.authorized:
 		return no(name, "the request has an Authorization")
-	case a.sharedMaxAge != nil:
-		return fresh(name, *a.sharedMaxAge, fmt.Sprintf("s-maxage=%d", *a.sharedMaxAge/time.Second))
-	}
-	if a.maxAge == nil && a.expiresAt != nil && a.expiresAt.Unix() == 0 {
+	case a.sharedMaxAge == nil && a.maxAge == nil && a.expiresAt != nil && a.expiresAt.Unix() == 0:
 		return fresh(name, varnishTTL, "its default; Expires at the epoch's second 0 is none for it")
 	}
-	if v, ok := a.explicit(name); ok {
+	if v, ok := a.sharedExplicit(name); ok {
 		return v
 	}
 	if explicitOnly {
 		return no(name, fmt.Sprintf("nothing says for how long a %d may be kept", a.status))
 	}
 	return fresh(name, varnishTTL, "its default, since nothing says otherwise")
+}
+
+// forbidden is what keeps every shared cache off.
+func (a *said) forbidden(cache string) (v Verdict, ok bool) {
+	switch {
+	case a.noStore || a.noCache || a.private:
+		return no(cache, "Cache-Control: "+a.forbids()), true
+	case a.varyAll:
+		return no(cache, "Vary: *"), true
+	}
+	return v, false
+}
+
+// sharedExplicit is what s-maxage says, and then what max-age or Expires do.
+func (a *said) sharedExplicit(cache string) (v Verdict, ok bool) {
+	if a.sharedMaxAge != nil {
+		return fresh(cache, *a.sharedMaxAge, fmt.Sprintf("s-maxage=%d", *a.sharedMaxAge/time.Second)), true
+	}
+	return a.explicit(cache)
 }
 
 // forbids names the directive that keeps shared caches off.
@@ -307,17 +321,13 @@ func (a *said) forbids() string {
 
 func nginxCache(a *said) Verdict {
 	const name = "nginx proxy_cache"
-	switch {
-	case a.cookie:
+	if a.cookie {
 		return no(name, "Set-Cookie")
-	case a.noStore || a.noCache || a.private:
-		return no(name, "Cache-Control: "+a.forbids())
-	case a.varyAll:
-		return no(name, "Vary: *")
-	case a.sharedMaxAge != nil:
-		return fresh(name, *a.sharedMaxAge, fmt.Sprintf("s-maxage=%d", *a.sharedMaxAge/time.Second))
 	}
-	if v, ok := a.explicit(name); ok {
+	if v, ok := a.forbidden(name); ok {
+		return v
+	}
+	if v, ok := a.sharedExplicit(name); ok {
 		return v
 	}
 	return no(name, "nothing says for how long, and it has no default without proxy_cache_valid")
@@ -329,17 +339,13 @@ var heuristicallyCacheable = []int{200, 203, 204, 206, 300, 301, 308, 404, 405, 
 
 func sharedCache(a *said) Verdict {
 	const name = "other shared caches"
-	switch {
-	case a.noStore || a.noCache || a.private:
-		return no(name, "Cache-Control: "+a.forbids())
-	case a.varyAll:
-		return no(name, "Vary: *")
-	case a.authorized && !a.public && a.sharedMaxAge == nil && !a.mustAsk:
-		return no(name, "the request has an Authorization")
-	case a.sharedMaxAge != nil:
-		return fresh(name, *a.sharedMaxAge, fmt.Sprintf("s-maxage=%d", *a.sharedMaxAge/time.Second))
+	if v, ok := a.forbidden(name); ok {
+		return v
 	}
-	if v, ok := a.explicit(name); ok {
+	if a.authorized && !a.public && a.sharedMaxAge == nil && !a.mustAsk {
+		return no(name, "the request has an Authorization")
+	}
+	if v, ok := a.sharedExplicit(name); ok {
 		return v
 	}
 	switch {

@@ -2,7 +2,7 @@ package e2e
 
 import "encoding/base64"
 
-const gzipConf = `http { access_log off; default_type text/plain; gzip on; gzip_vary on; gzip_types text/css application/json;
+const gzipConf = `http { access_log off; default_type text/plain; gzip on; gzip_vary on; gzip_min_length 10; gzip_types text/css application/json;
 types { text/html html; text/css css; application/octet-stream bin; }
 server { listen {{LISTEN}}; root html;
   location = /long { default_type text/html; return 200 "a long text, a long text, a long text, a long text"; }
@@ -11,6 +11,8 @@ server { listen {{LISTEN}}; root html;
   location = /plain { return 200 "a long text, a long text, a long text, a long text"; }
   location = /410 { default_type text/html; return 410 "gone, gone, gone, gone, gone, gone, gone, gone"; }
   location /off/ { gzip off; alias html/; }
+  location /tooff/ { try_files /none /off/style.css; }
+  location /toon/ { gzip off; try_files /none /style.css; }
   location /min/ { gzip_min_length 1k; alias html/; }
   location /any/ { gzip_types *; gzip_proxied any; alias html/; }
   location /some/ { gzip_proxied no-cache auth; default_type text/html; expires -1; return 200 "a long text, a long text, a long text, a long text"; }
@@ -22,7 +24,7 @@ server { listen {{LISTEN}}; root html;
 
 var gzipSteps = func() []step {
 	var steps []step
-	for _, target := range []string{"/long", "/short", "/json", "/plain", "/410", "/page.html", "/style.css", "/data.bin", "/missing", "/off/style.css", "/min/style.css", "/min/data.bin", "/any/data.bin"} {
+	for _, target := range []string{"/long", "/short", "/json", "/plain", "/410", "/page.html", "/style.css", "/data.bin", "/missing", "/off/style.css", "/tooff/", "/toon/", "/min/style.css", "/min/data.bin", "/any/data.bin"} {
 		steps = append(steps, step{name: target, raw: get(target, "Accept-Encoding: gzip")})
 	}
 	return append(steps,

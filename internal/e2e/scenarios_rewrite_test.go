@@ -45,12 +45,15 @@ server { listen {{LISTEN}}; root html;
   location @named { rewrite ^ /there/named last; }
   location /try/ { try_files /none @named; }
   location /static/ { rewrite ^/static/(.*)$ /$1 break; }
-} }
+}
+server { listen {{LISTEN}}; server_name bare; root html; set $n "1$n"; rewrite ^/(.*)$ /sub/$1; add_header X-N $n; }
+}
 `
 
 var rewriteSteps = append(gets("/", "/server/a?b=c", "/there/x", "/last/one/two", "/last/one/two?q=1", "/last/none", "/drop/x?q=1", "/dropall/x?q=1", "/break/x", "/break/", "/on/x?y", "/redirect/x?y=z", "/permanent/x", "/permanent/x?y=z",
 	"/permanent/a%20b", "/url/a?b", "/loop/", "/CASE", "/case", "/?stop=1", "/?stop=0", "/if/", "/if/?a=1", "/if/?a=2&b=xy", "/if/?b=X", "/if/?c=1&m=a", "/order/", "/conditional/?old=1", "/conditional/x%2Fy", "/inif/", "/inif/?two=1",
 	"/headerif/", "/headerif/?b=1", "/prefix/one/a", "/prefix/other/a", "/proxied/a%20b/c?d=e", "/proxied/%D1%8F", "/args/?z", "/args/", "/internal/x", "/tointernal/x", "/tointernal2/x", "/try/x", "/static/page.html", "/static/none", "/last/a/b%20c%3Fd"),
+	step{name: "a server without locations", raw: "GET /index.html HTTP/1.1\r\nHost: bare\r\n\r\n"},
 	step{name: "captures of an if", raw: get("/", "X-Who: Ann@work")},
 	step{name: "HEAD", raw: request("HEAD", "/if/", ""), methods: []string{"HEAD"}},
 )

@@ -51,6 +51,9 @@ func newView(o *Options, upstream http.Handler, r *http.Request, renderer Render
 	v.idle.Stop()
 	var err error
 	v.source, err = source.New(source.Options{Handler: upstream, Request: r, Sink: v, MaxObject: o.MaxObject, InitialTimeout: o.InitialTimeout})
+	if err != nil {
+		cancel()
+	}
 	return v, err
 }
 

@@ -21,8 +21,11 @@ type gzipSettings struct {
 	proxied  []string
 	http10   bool
 	disabled []*regexp.Regexp
-	filter   filters.Filter // made of them; nil where it is off
+	made     *gzipFilter // of them; nil where it is off
 }
+
+// gzipFilter compresses the answers of the levels that have it.
+type gzipFilter struct{ filter filters.Filter }
 
 func defaultGzip() gzipSettings {
 	return gzipSettings{types: []string{"text/html"}, min: 20, level: 1, proxied: []string{"off"}}
@@ -102,26 +105,30 @@ func (l *level) finishGzip() error {
 		return nil
 	}
 	g := l.gzip
-	l.gzip.filter = nil
+	l.gzip.made = nil
 	if !g.on {
 		return nil
 	}
-	o := filters.CompressOptions{Encodings: []string{"gzip"}, ContentTypes: g.types, MinSize: max(g.min, 1), GzipLevel: g.level, When: g.when}
+	made := &gzipFilter{}
+	o := filters.CompressOptions{Encodings: []string{"gzip"}, ContentTypes: g.types, MinSize: max(g.min, 1), GzipLevel: g.level, When: func(r *http.Request, status int, h http.Header) bool {
+		x := exchangeOf(r.Context())
+		return x.level.gzip.made == made && g.when(x, r, status, h) // an internal redirect may have led elsewhere
+	}}
 	if g.types == nil {
 		o.ContentTypes = []string{"application/*", "audio/*", "font/*", "image/*", "message/*", "model/*", "multipart/*", "text/*", "video/*"}
 	}
 	var err error
-	l.gzip.filter, err = filters.Compress(o)
+	made.filter, err = filters.Compress(o)
+	l.gzip.made = made
 	return err
 }
 
 // when says whether nginx compresses an answer. Where it is this client that does not get
 // it, Vary says so all the same.
-func (g gzipSettings) when(r *http.Request, status int, h http.Header) bool {
+func (g gzipSettings) when(x *exchange, r *http.Request, status int, h http.Header) bool {
 	if status != http.StatusOK && status != http.StatusForbidden && status != http.StatusNotFound {
 		return false
 	}
-	x := exchangeOf(r.Context())
 	x.Status = status
 	x.level.applyExpires(x, h) // gzip_proxied looks at what it says; it says the same again at the end
 	ok := g.forClient(r, h)
@@ -165,10 +172,10 @@ func (g gzipSettings) forProxies(r *http.Request, h http.Header) bool {
 
 // compressed lets answer write through the level's filter, if there is one.
 func (x *exchange) compressed(w http.ResponseWriter, answer func(http.ResponseWriter) int) (status int) {
-	filter := x.level.gzip.filter
-	if filter == nil {
+	made := x.level.gzip.made
+	if made == nil {
 		return answer(w)
 	}
-	filter(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { status = answer(w) })).ServeHTTP(w, x.HTTP)
+	made.filter(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { status = answer(w) })).ServeHTTP(w, x.HTTP)
 	return status
 }

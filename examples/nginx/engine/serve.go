@@ -78,7 +78,11 @@ func (x *exchange) run(w http.ResponseWriter, l *level) int {
 		return status
 	}
 	x.elsewhere = false
-	switch status, changed, done := x.runScript(w, l.script); {
+	script := l.script
+	if l == x.server.level {
+		script = nil // it has run: there is no location
+	}
+	switch status, changed, done := x.runScript(w, script); {
 	case done:
 		return status
 	case changed:
