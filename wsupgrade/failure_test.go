@@ -15,16 +15,6 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// closedPort is an address where nobody listens.
-func closedPort(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 func TestTargetFails(t *testing.T) {
 	leaktest.Check(t)
 	endless := func(prefix, piece string) func(*wiretest.Peer) {
@@ -59,7 +49,7 @@ func TestTargetFails(t *testing.T) {
 		{"stops within the head", impatient, func(p *wiretest.Peer) { p.Head(); p.Send("HTTP/1.1 101 Switching Protocols\r\n"); p.Ended() }, 504, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			target := closedPort(t)
+			target := wiretest.Unused(t)
 			if test.script != nil {
 				target = wiretest.Target(t, test.script)
 			}

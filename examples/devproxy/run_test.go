@@ -12,7 +12,7 @@ import (
 // The program serves, with backends of its own, until it is told to end.
 func TestRun(t *testing.T) {
 	leaktest.Check(t)
-	listen, target := wiretest.Unused(t), wiretest.Unused(t)
+	listen, target := wiretest.Free(t), wiretest.Free(t)
 	rules := write(t, "rules.yaml", "listen: "+listen+"\nproxy: {/api: 'http://TARGET'}", target)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -48,8 +48,8 @@ func Replying(t testing.TB, reply string) (addr string) {
 	})
 }
 
-// Unused returns an address at which nobody listens.
-func Unused(t testing.TB) (addr string) {
+// Free returns an address for something that is to listen soon: it may be somebody else's before.
+func Free(t testing.TB) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -57,6 +57,29 @@ func Unused(t testing.TB) (addr string) {
 	}
 	defer l.Close()
 	return l.Addr().String()
+}
+
+// Unused returns an address at which nobody listens until the test ends. It is that of a
+// connection's near end: one that was listened on and is free again may be the next listener's, the
+// gateway's own for instance.
+func Unused(t testing.TB) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	near, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { near.Close() })
+	far, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { far.Close() })
+	return near.LocalAddr().String()
 }
 
 // Serve serves h by net/http until the test ends. h gets OPTIONS * too.

@@ -59,7 +59,7 @@ func startProcess(t *testing.T, http string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{t: t, dir: t.TempDir(), address: wiretest.Unused(t), done: make(chan error, 1)}
+	p := &process{t: t, dir: t.TempDir(), address: wiretest.Free(t), done: make(chan error, 1)}
 	p.write(http)
 	p.cmd = exec.Command(exe, "-p", p.dir, "-c", "nginx.conf")
 	p.cmd.Env = append(os.Environ(), asNginx+"=1")
@@ -316,7 +316,7 @@ func TestReloadOfBadConfiguration(t *testing.T) {
 // A listener that the new configuration has no more is closed, a new one is open.
 func TestReloadMovesListener(t *testing.T) {
 	p := startProcess(t, "server { listen ADDRESS; return 200 old; }")
-	before, after := p.address, wiretest.Unused(t)
+	before, after := p.address, wiretest.Free(t)
 	p.address = after
 	p.write("server { listen ADDRESS; return 200 new; }")
 	p.signal(syscall.SIGHUP)
