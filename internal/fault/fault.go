@@ -151,6 +151,9 @@ func Ended(ctx context.Context) Kind {
 
 // As returns the first *Error in err's chain, or nil.
 func As(err error) *Error {
+	if err == nil {
+		return nil // most often, and without an allocation
+	}
 	var e *Error
 	if errors.As(err, &e) {
 		return e

@@ -1,0 +1,144 @@
+package http1
+
+import (
+	"bufio"
+	"crypto/tls"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// readBuffer is that of a kept connection: a small answer fits, head and body.
+const readBuffer = 4 << 10
+
+// Conn is a connection to a target. Its exchange alone uses it, but for Interrupt.
+type Conn struct {
+	// R reads what the target sends.
+	R *bufio.Reader
+	// Reused says whether there were exchanges before.
+	Reused bool
+	// Last says whether this exchange is the last one, so that the target is told.
+	Last bool
+
+	pool *Pool
+	addr string
+	net  net.Conn
+
+	born     time.Time
+	idle     time.Time // since when it is
+	requests int
+	peek     peeker
+
+	interrupted atomic.Bool
+	mu          sync.Mutex // guards the deadlines
+	readTimeout time.Duration
+	readUntil   time.Time
+	readFor     time.Duration // the timeout that readUntil is made of
+	writeUntil  time.Time
+}
+
+func newConn(p *Pool, addr string, c net.Conn) *Conn {
+	conn := &Conn{pool: p, addr: addr, net: c, born: time.Now()}
+	conn.R = bufio.NewReaderSize(conn, readBuffer)
+	raw := c
+	if t, ok := c.(*tls.Conn); ok {
+		raw = t.NetConn()
+	}
+	if s, ok := raw.(syscall.Conn); ok {
+		conn.peek.init(s)
+	}
+	return conn
+}
+
+// past is a deadline that is over.
+var past = time.Unix(1, 0)
+
+// SetReadTimeout bounds each read from now on; 0 is no bound. It may be called while
+// another goroutine reads.
+func (c *Conn) SetReadTimeout(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.readTimeout = d
+}
+
+// StartReadTimeout is SetReadTimeout for a read that has begun.
+func (c *Conn) StartReadTimeout(d time.Duration) {
+	c.SetReadTimeout(d)
+	c.extendRead()
+}
+
+// Read reads from the connection: R does.
+func (c *Conn) Read(p []byte) (int, error) {
+	c.extendRead()
+	return c.net.Read(p)
+}
+
+// extendRead moves the deadline only when less than its time is left: that is much cheaper
+// than to set one for each read.
+func (c *Conn) extendRead() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.readTimeout == 0 {
+		if c.readUntil.IsZero() {
+			return
+		}
+		c.readUntil = time.Time{}
+	} else {
+		now := time.Now()
+		if c.readFor == c.readTimeout && c.readUntil.Sub(now) >= c.readTimeout {
+			return
+		}
+		c.readUntil = now.Add(c.readTimeout + c.readTimeout/4)
+	}
+	c.readFor = c.readTimeout
+	_ = c.net.SetReadDeadline(c.readUntil)
+	c.stayInterrupted()
+}
+
+// Write writes to the connection, within the pool's WriteTimeout.
+func (c *Conn) Write(p []byte) (int, error) {
+	if d := c.pool.o.WriteTimeout; d > 0 {
+		c.extendWrite(d)
+	}
+	return c.net.Write(p)
+}
+
+func (c *Conn) extendWrite(d time.Duration) {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.writeUntil.Sub(now) >= d {
+		return
+	}
+	c.writeUntil = now.Add(d + d/4)
+	_ = c.net.SetWriteDeadline(c.writeUntil)
+	c.stayInterrupted()
+}
+
+// stayInterrupted keeps a deadline that was just moved from undoing Interrupt.
+func (c *Conn) stayInterrupted() {
+	if c.interrupted.Load() {
+		_ = c.net.SetDeadline(past)
+	}
+}
+
+// Interrupt makes reads and writes fail, those that have begun too. The connection can't be
+// used again. Any goroutine may call it.
+func (c *Conn) Interrupt() {
+	c.interrupted.Store(true)
+	_ = c.net.SetDeadline(past)
+}
+
+// Close closes the connection.
+func (c *Conn) Close() { _ = c.net.Close() }
+
+// Keep gives the connection back to its pool. Nothing may be left in R.
+func (c *Conn) Keep() { c.pool.put(c) }
+
+// Raw is the connection below R, where the kernel can move its bytes: nil over TLS.
+func (c *Conn) Raw() *net.TCPConn {
+	t, _ := c.net.(*net.TCPConn)
+	return t
+}

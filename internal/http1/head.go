@@ -1,0 +1,232 @@
+package http1
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/textproto"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// ErrHeadTooLarge is of an answer whose heads are longer than Options.MaxHead.
+var ErrHeadTooLarge = errors.New("http1: the answer's head is too large")
+
+// Head is the head of an answer.
+type Head struct {
+	Status int
+	Minor  int // of HTTP/1.x
+	Fields http.Header
+
+	lines  []byte // of the head, put together where it does not stand in the buffer as a whole
+	values []string
+}
+
+// Lines and SetLines hand memory on from one Head to the next. A large one is not kept.
+func (h *Head) Lines() []byte {
+	if cap(h.lines) > 8<<10 {
+		return nil
+	}
+	return h.lines[:0]
+}
+
+// SetLines gives h memory of Lines.
+func (h *Head) SetLines(b []byte) { h.lines = b }
+
+// headEnd is how far a head goes in what has come: behind its empty line. 0 is not to its end.
+func headEnd(b []byte) int {
+	for i := 0; ; {
+		n := bytes.IndexByte(b[i:], '\n')
+		if n < 0 {
+			return 0
+		}
+		i += n + 1
+		switch {
+		case i < len(b) && b[i] == '\n':
+			return i + 1
+		case i+1 < len(b) && b[i] == '\r' && b[i+1] == '\n':
+			return i + 2
+		}
+	}
+}
+
+// Waiter is told that a read may take its time.
+type Waiter interface{ Wait() }
+
+// Read reads a head from c, and not a byte more. room is how long it may be, and is what is
+// left afterwards. fields is where its fields go. w is told before a read for what has not come
+// yet; nil for nobody.
+func (h *Head) Read(c *Conn, fields http.Header, room *int, w Waiter) error {
+	text, err := h.collect(c, *room, w)
+	if err != nil {
+		return err
+	}
+	*room -= len(text)
+	h.Fields = fields
+	return h.parse(text)
+}
+
+// collect returns the bytes of a head. They are good until the next read.
+func (h *Head) collect(c *Conn, room int, w Waiter) ([]byte, error) {
+	h.lines = h.lines[:0]
+	for {
+		b, _ := c.R.Peek(c.R.Buffered())
+		if len(h.lines) == 0 {
+			if n := headEnd(b); n > 0 {
+				if n > room {
+					return nil, ErrHeadTooLarge
+				}
+				_, _ = c.R.Discard(n)
+				return b[:n], nil
+			}
+		}
+		done, err := h.gather(c, b, room)
+		if done || err != nil {
+			return h.lines, err
+		}
+		if w != nil {
+			w.Wait()
+		}
+		if _, err := c.R.Peek(1); err != nil {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+	}
+}
+
+// collectTrailers is collect for fields without a line before them.
+func (h *Head) collectTrailers(c *Conn, room int) ([]byte, error) {
+	// Behind the end of a line the empty line that ends them is found as a head's is.
+	h.lines = append(h.lines[:0], '\n')
+	for {
+		b, err := c.R.Peek(max(c.R.Buffered(), 1))
+		if err != nil {
+			return nil, err
+		}
+		if done, err := h.gather(c, b, room); done || err != nil {
+			return h.lines[1:], err
+		}
+	}
+}
+
+// gather moves what has come into h.lines, up to the head's end.
+func (h *Head) gather(c *Conn, b []byte, room int) (done bool, err error) {
+	before := len(h.lines)
+	h.lines = append(h.lines, b...)
+	// The end may lie across two reads.
+	from := max(0, before-3)
+	if n := headEnd(h.lines[from:]); n > 0 {
+		h.lines = h.lines[:from+n]
+		_, _ = c.R.Discard(from + n - before)
+		done = true
+	} else {
+		_, _ = c.R.Discard(len(b))
+	}
+	if len(h.lines) > room {
+		return false, ErrHeadTooLarge
+	}
+	return done, nil
+}
+
+// parse reads the status line and the fields.
+func (h *Head) parse(text []byte) error {
+	all := string(text) // one piece of memory for all names and values
+	line, rest := cutLine(all)
+	if err := h.statusLine(line); err != nil {
+		return err
+	}
+	return h.parseFields(rest)
+}
+
+// parseFields reads fields up to the empty line. The first one has none before it to be a part of.
+func (h *Head) parseFields(rest string) error {
+	if rest != "" && (rest[0] == ' ' || rest[0] == '\t') {
+		return malformed("initial header line", rest)
+	}
+	h.values = make([]string, 0, strings.Count(rest, "\n"))
+	var line string
+	for {
+		line, rest = cutField(rest)
+		if line == "" {
+			return nil
+		}
+		if err := h.field(line); err != nil {
+			return err
+		}
+	}
+}
+
+func malformed(what, text string) error {
+	return fmt.Errorf("http1: malformed %s %q", what, text[:min(len(text), 80)])
+}
+
+// cutLine cuts a line without its end.
+func cutLine(s string) (line, rest string) {
+	line, rest, _ = strings.Cut(s, "\n")
+	return strings.TrimSuffix(line, "\r"), rest
+}
+
+// cutField is cutLine for a field, of which the lines that begin with a blank are a part
+// (obs-fold). The head's last line is empty.
+func cutField(s string) (line, rest string) {
+	line, rest, _ = strings.Cut(s, "\n")
+	line = strings.TrimSuffix(line, "\r")
+	if rest == "" || rest[0] != ' ' && rest[0] != '\t' {
+		return strings.Trim(line, " \t"), rest
+	}
+	folded := strings.Trim(line, " \t")
+	for rest != "" && (rest[0] == ' ' || rest[0] == '\t') {
+		line, rest, _ = strings.Cut(rest, "\n")
+		folded += " " + strings.Trim(strings.TrimSuffix(line, "\r"), " \t")
+	}
+	return folded, rest
+}
+
+func (h *Head) statusLine(line string) error {
+	version, status, ok := strings.Cut(line, " ")
+	if !ok {
+		return malformed("status line", line)
+	}
+	code, _, _ := strings.Cut(strings.TrimLeft(status, " "), " ")
+	n, err := strconv.Atoi(code)
+	if len(code) != 3 || err != nil || n < 0 {
+		return malformed("status code", line)
+	}
+	if len(version) != len("HTTP/1.1") || !strings.HasPrefix(version, "HTTP/1.") || version[7] < '0' || version[7] > '9' {
+		return malformed("HTTP version", line)
+	}
+	h.Status, h.Minor = n, int(version[7]-'0')
+	return nil
+}
+
+func (h *Head) field(line string) error {
+	colon := strings.IndexByte(line, ':')
+	if colon < 0 {
+		return malformed("header line", line)
+	}
+	// A proxy takes blanks before the colon away (RFC 9112 section 5.1).
+	name, value := strings.TrimRight(line[:colon], " \t"), strings.TrimLeft(line[colon+1:], " \t")
+	if !httpguts.ValidHeaderFieldName(name) {
+		return malformed("header line", line)
+	}
+	for i := range len(value) {
+		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return malformed("header value", line)
+		}
+	}
+	name = textproto.CanonicalMIMEHeaderKey(name)
+	if have := h.Fields[name]; have != nil {
+		h.Fields[name] = append(have, value)
+		return nil
+	}
+	h.values = append(h.values, value)
+	n := len(h.values)
+	h.Fields[name] = h.values[n-1 : n : n]
+	return nil
+}

@@ -1,0 +1,58 @@
+package http1
+
+import "io"
+
+// MoveFrom is the length from which on a body is moved by the kernel: below that it costs more than
+// to copy it.
+const MoveFrom = 64 << 10
+
+// maxPiece bounds what is moved at once, and with it what a client must take within its time.
+const maxPiece = 128 << 10
+
+// Movable says whether the kernel can move what is left of the body to another socket: it is long,
+// its length is known, and it comes in the clear.
+func (b *Body) Movable() bool {
+	return canMove && b.chunks == nil && b.left >= MoveFrom && b.err == nil && b.conn.Raw() != nil
+}
+
+// Move moves the body to w, the writer of an answer over a plain socket, where it does not have to be
+// seen (splice(2), by net.TCPConn.ReadFrom). before is called before each piece that goes out.
+// read is the failure of this side, write that of w's: since no more is moved than has come, the one
+// is never taken for the other, and nothing is left between the two.
+func (b *Body) Move(w io.ReaderFrom, before func()) (n int64, read, write error) {
+	if held := int64(b.conn.R.Buffered()); held > 0 {
+		before()
+		m, err := w.ReadFrom(io.LimitReader(b.conn.R, min(held, b.left)))
+		if n = m; err != nil {
+			return n, nil, err
+		}
+		b.Took(m)
+	}
+	piece := io.LimitedReader{R: b.conn.Raw()}
+	for b.left > 0 {
+		if piece.N, read = b.come(); read != nil {
+			return n, read, nil
+		}
+		before()
+		m, err := w.ReadFrom(&piece)
+		n += m
+		if b.Took(m); err != nil {
+			return n, nil, err
+		}
+	}
+	return n, nil, nil
+}
+
+// come waits for more of the body and says how much of it has come.
+func (b *Body) come() (int64, error) {
+	b.conn.extendRead()
+	n, err := b.conn.peek.available()
+	if err == nil && n == 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		b.err = err
+		return 0, err
+	}
+	return min(n, b.left, maxPiece), nil
+}

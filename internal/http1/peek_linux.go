@@ -1,0 +1,70 @@
+package http1
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// peeker looks at what has come on a connection, and takes nothing. It is made once, so that a
+// look allocates nothing.
+type peeker struct {
+	raw   syscall.RawConn
+	look  func(fd uintptr)
+	await func(fd uintptr) bool
+	byte1 [1]byte
+	n     int32 // what has come, as the kernel tells
+	errno syscall.Errno
+}
+
+func (p *peeker) init(c syscall.Conn) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return
+	}
+	p.raw = raw
+	p.look = p.peek
+	p.await = func(fd uintptr) bool {
+		if p.count(fd); p.n > 0 {
+			return true
+		}
+		p.peek(fd) // its end, or nothing yet
+		return p.errno != syscall.EAGAIN && p.errno != syscall.EINTR
+	}
+}
+
+// peek notes whether there is a byte. RawSyscall: it never blocks, so the scheduler need not be
+// told.
+func (p *peeker) peek(fd uintptr) {
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(&p.byte1)), 1, syscall.MSG_PEEK|syscall.MSG_DONTWAIT, 0, 0)
+	p.n, p.errno = int32(n), errno
+}
+
+// count notes how many bytes there are (FIONREAD, tcp(7)).
+func (p *peeker) count(fd uintptr) {
+	p.n = 0
+	_, _, p.errno = syscall.RawSyscall(syscall.SYS_IOCTL, fd, syscall.TIOCINQ, uintptr(unsafe.Pointer(&p.n)))
+}
+
+// quiet says whether the other end has said nothing, and has not gone. What comes between two
+// exchanges belongs to none: whoever took it for the next answer would be off by one for ever.
+func (p *peeker) quiet() bool {
+	if p.raw == nil {
+		return true
+	}
+	// Not Read, which fails where the last exchange's deadline is over.
+	return p.raw.Control(p.look) == nil && (p.errno == syscall.EAGAIN || p.errno == syscall.EINTR)
+}
+
+// canMove says whether the kernel can be asked what has come, and moves bytes between sockets.
+const canMove = true
+
+// available waits until something has come and returns how much, 0 at the end.
+func (p *peeker) available() (int64, error) {
+	if err := p.raw.Read(p.await); err != nil {
+		return 0, err
+	}
+	if p.errno != 0 {
+		return 0, p.errno
+	}
+	return int64(p.n), nil
+}

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package http1
+
+import "syscall"
+
+// peeker is there on Linux alone: elsewhere a connection that has ended is noticed when it is
+// used, and the exchange is tried again.
+type peeker struct{}
+
+func (p *peeker) init(syscall.Conn) {}
+
+func (p *peeker) quiet() bool { return true }
+
+const canMove = false
+
+func (p *peeker) available() (int64, error) { return 0, nil }

@@ -1,0 +1,274 @@
+package http1
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Options configures a Pool.
+type Options struct {
+	// Dial makes a connection to a target, TLS included. Its errors are returned as they
+	// are.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// MaxIdle bounds the connections at rest for each target.
+	MaxIdle int
+	// IdleTimeout is how long they rest.
+	IdleTimeout time.Duration
+	// MaxAge and MaxRequests end a connection with the exchange that it is too old for, or
+	// that is its last; 0 is no bound.
+	MaxAge      time.Duration
+	MaxRequests int
+	// WriteTimeout bounds each write, HeaderTimeout the wait for an answer's head, both to a
+	// quarter; 0 is no bound.
+	WriteTimeout, HeaderTimeout time.Duration
+	// MaxHead bounds the heads of an answer, interim ones included, in bytes.
+	MaxHead int
+}
+
+// Pool keeps connections by targets. The one that was used last is used first, so that those
+// which are not needed come to rest and end. No goroutine watches them: whether one has ended
+// is looked at before it is used. A Pool is safe for concurrent use.
+type Pool struct {
+	o Options
+
+	mu      sync.Mutex
+	idle    map[string][]*Conn   // by target, the one used last at the end
+	waiting map[string][]*waiter // who dials, the first one first
+	count   int                  // of idle ones
+	sweep   *time.Timer          // nil: not running
+	closed  bool                 // nothing rests until somebody asks for a connection again
+}
+
+// waiter is an exchange that dials and takes a connection that comes to rest meanwhile.
+type waiter struct {
+	got chan *Conn // with room for one
+}
+
+// NewPool returns a Pool.
+func NewPool(o Options) *Pool {
+	return &Pool{o: o, idle: map[string][]*Conn{}, waiting: map[string][]*waiter{}}
+}
+
+// HeaderTimeout and MaxHead are the options'.
+func (p *Pool) HeaderTimeout() time.Duration { return p.o.HeaderTimeout }
+
+// MaxHead is the option's.
+func (p *Pool) MaxHead() int { return p.o.MaxHead }
+
+// Get returns a connection at rest that is still good, or dials. fresh dials anyway.
+func (p *Pool) Get(ctx context.Context, addr string, fresh bool) (*Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for !fresh {
+		c := p.pop(addr)
+		if c == nil {
+			break
+		}
+		if c.peek.quiet() {
+			p.begin(c)
+			return c, nil
+		}
+		c.Close()
+	}
+	c, err := p.dial(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	p.begin(c)
+	return c, nil
+}
+
+// begin counts an exchange.
+func (p *Pool) begin(c *Conn) {
+	c.Reused = c.requests > 0
+	c.requests++
+	c.Last = p.o.MaxRequests > 0 && c.requests >= p.o.MaxRequests || p.o.MaxAge > 0 && time.Since(c.born) >= p.o.MaxAge
+}
+
+// pop takes the connection that was used last, nil if there is none that has not rested too
+// long: those below it have rested longer.
+func (p *Pool) pop(addr string) *Conn {
+	p.mu.Lock()
+	p.closed = false
+	list := p.idle[addr]
+	if len(list) == 0 {
+		p.mu.Unlock()
+		return nil
+	}
+	c := list[len(list)-1]
+	list[len(list)-1] = nil
+	if time.Since(c.idle) < p.o.IdleTimeout {
+		p.idle[addr] = list[:len(list)-1]
+		p.count--
+		p.mu.Unlock()
+		return c
+	}
+	p.count -= len(list)
+	delete(p.idle, addr)
+	p.mu.Unlock()
+	c.Close()
+	closeAll(list[:len(list)-1])
+	return nil
+}
+
+func closeAll(list []*Conn) {
+	for _, c := range list {
+		c.Close()
+	}
+}
+
+// put takes a connection back: for somebody who dials, or to rest.
+func (p *Pool) put(c *Conn) {
+	if c.Last {
+		c.Close()
+		return
+	}
+	p.mu.Lock()
+	if p.give(c) {
+		p.mu.Unlock()
+		return
+	}
+	list := p.idle[c.addr]
+	if p.closed || len(list) >= p.o.MaxIdle {
+		p.mu.Unlock()
+		c.Close()
+		return
+	}
+	c.idle = time.Now()
+	p.idle[c.addr] = append(list, c)
+	p.count++
+	if p.sweep == nil {
+		p.sweep = time.AfterFunc(p.o.IdleTimeout, p.sweepIdle)
+	}
+	p.mu.Unlock()
+}
+
+// give hands c to the first who waits for one of its target.
+func (p *Pool) give(c *Conn) bool {
+	list := p.waiting[c.addr]
+	if len(list) == 0 {
+		return false
+	}
+	w := list[0]
+	p.unwait(c.addr, w)
+	w.got <- c
+	return true
+}
+
+// unwait ends the waiting, and says whether it had not ended before.
+func (p *Pool) unwait(addr string, w *waiter) bool {
+	list := p.waiting[addr]
+	i := slices.Index(list, w)
+	switch {
+	case i < 0:
+		return false
+	case len(list) == 1:
+		delete(p.waiting, addr)
+	default:
+		p.waiting[addr] = slices.Delete(list, i, i+1)
+	}
+	return true
+}
+
+// sweepIdle closes what has rested too long.
+func (p *Pool) sweepIdle() {
+	var over []*Conn
+	p.mu.Lock()
+	now := time.Now()
+	for addr, list := range p.idle {
+		n := 0
+		for n < len(list) && now.Sub(list[n].idle) >= p.o.IdleTimeout {
+			n++
+		}
+		over = append(over, list[:n]...)
+		if p.count -= n; n == len(list) {
+			delete(p.idle, addr)
+			continue
+		}
+		p.idle[addr] = append([]*Conn(nil), list[n:]...)
+	}
+	p.sweep = nil
+	if p.count > 0 {
+		p.sweep = time.AfterFunc(p.o.IdleTimeout/2, p.sweepIdle)
+	}
+	p.mu.Unlock()
+	closeAll(over)
+}
+
+// dial makes a connection, and takes one that comes to rest meanwhile if that is sooner. The
+// other one rests then.
+func (p *Pool) dial(ctx context.Context, addr string) (*Conn, error) {
+	w := &waiter{got: make(chan *Conn, 1)}
+	failed := make(chan error, 1)
+	p.mu.Lock()
+	p.waiting[addr] = append(p.waiting[addr], w)
+	p.mu.Unlock()
+	// A dial outlives a request that is cancelled: somebody else may want its connection.
+	dialling := context.WithoutCancel(ctx)
+	go func() {
+		c, err := p.o.Dial(dialling, addr)
+		if err != nil {
+			failed <- err
+			return
+		}
+		p.dialled(w, newConn(p, addr, c))
+	}()
+	select {
+	case c := <-w.got:
+		return c, nil
+	case err := <-failed:
+		if c := p.leave(addr, w); c != nil {
+			return c, nil
+		}
+		return nil, err
+	case <-ctx.Done():
+		if c := p.leave(addr, w); c != nil {
+			c.Keep()
+		}
+		return nil, ctx.Err()
+	}
+}
+
+// dialled hands c to whom it was dialled for, if that one still waits: were it given to somebody
+// else, whose own dial fails then, nobody would dial for w any more.
+func (p *Pool) dialled(w *waiter, c *Conn) {
+	p.mu.Lock()
+	waits := p.unwait(c.addr, w)
+	if waits {
+		w.got <- c
+	}
+	p.mu.Unlock()
+	if !waits {
+		p.put(c)
+	}
+}
+
+// leave ends the waiting, and returns the connection that has come all the same.
+func (p *Pool) leave(addr string, w *waiter) *Conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.unwait(addr, w) {
+		return nil
+	}
+	return <-w.got
+}
+
+// CloseIdle closes the connections at rest, and those that come to rest before the next Get.
+func (p *Pool) CloseIdle() {
+	p.mu.Lock()
+	idle := p.idle
+	p.closed = true // for those that are on their way
+	p.idle, p.count = map[string][]*Conn{}, 0
+	if p.sweep != nil {
+		p.sweep.Stop()
+		p.sweep = nil
+	}
+	p.mu.Unlock()
+	for _, list := range idle {
+		closeAll(list)
+	}
+}
