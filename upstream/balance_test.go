@@ -192,24 +192,36 @@ func key(i int) func(*http.Request) {
 	return func(r *http.Request) { r.URL.RawQuery = fmt.Sprintf("k=key-%d", i) }
 }
 
-// The choices are those that nginx 1.22 made with "hash $arg_k consistent" for
-// key-0 to key-39.
+// The choices are those that nginx 1.22 made with "hash $arg_k" and "hash $arg_k consistent", for
+// key-0 to key-39 and for four without a key.
 func TestHashAsNginx(t *testing.T) {
-	p := over(t, upstream.Options{Balance: byKey()},
-		upstream.Target{Addr: "127.0.0.1:19001"}, upstream.Target{Addr: "127.0.0.1:19002", Weight: 2},
-		upstream.Target{Addr: "127.0.0.1:19003"}, upstream.Target{Addr: "127.0.0.1:19004", Down: true})
-	letters := map[string]string{"127.0.0.1:19001": "a", "127.0.0.1:19002": "b", "127.0.0.1:19003": "c", "127.0.0.1:19004": "d"}
-	got := ""
-	for i := range 40 {
-		l, err := p.g.Pick(t.Context(), request(key(i)))
-		if err != nil {
-			t.Fatal(err)
+	for want, balance := range map[string]upstream.Balance{
+		"bccbbbaacacccbcbcbbacaccacabcbcbcabcabbc bacb": byKey(),
+		"babbacbbbacccabcbbbcbbabcbbcabacabbabbbb bacb": upstream.HashModulo(func(r *http.Request) string { return r.URL.Query().Get("k") }),
+	} {
+		p := over(t, upstream.Options{Balance: balance},
+			upstream.Target{Addr: "127.0.0.1:19001"}, upstream.Target{Addr: "127.0.0.1:19002", Weight: 2},
+			upstream.Target{Addr: "127.0.0.1:19003"}, upstream.Target{Addr: "127.0.0.1:19004", Down: true})
+		letters := map[string]string{"127.0.0.1:19001": "a", "127.0.0.1:19002": "b", "127.0.0.1:19003": "c", "127.0.0.1:19004": "d"}
+		got := ""
+		ask := func(change func(*http.Request)) {
+			l, err := p.g.Pick(t.Context(), request(change))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += letters[l.Addr()]
+			l.Done(upstream.Outcome{Status: 200})
 		}
-		got += letters[l.Addr()]
-		l.Done(upstream.Outcome{Status: 200})
-	}
-	if want := "bccbbbaacacccbcbcbbacaccacabcbcbcabcabbc"; got != want {
-		t.Errorf("chose %s\n want %s", got, want)
+		for i := range 40 {
+			ask(key(i))
+		}
+		got += " "
+		for range 4 {
+			ask(func(*http.Request) {})
+		}
+		if got != want {
+			t.Errorf("chose %s\n want %s", got, want)
+		}
 	}
 }
 

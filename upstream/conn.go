@@ -125,6 +125,9 @@ func tlsConfig(o Options) *tls.Config {
 	if c == nil {
 		c = &tls.Config{}
 	}
+	if c.ClientSessionCache == nil {
+		c.ClientSessionCache = tls.NewLRUClientSessionCache(0) // a second connection costs no second handshake
+	}
 	c.NextProtos = []string{"http/1.1"}
 	if o.Protocol == HTTP2 {
 		c.NextProtos = []string{"h2", "http/1.1"}

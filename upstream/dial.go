@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -41,11 +42,37 @@ func unixPath(addr string) (path string, ok bool) {
 // Dial dials a target: addr is the Host of a Lease, with a port where that has
 // none. Options.DialTimeout bounds it.
 func (g *Group) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if path, ok := unixPath(addr); ok {
-		network, addr = "unix", path
+	return g.o.dial(ctx, network, addr)
+}
+
+func (o *Options) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	d := net.Dialer{KeepAlive: 30 * time.Second}
+	if o.Dialer != nil {
+		d = *o.Dialer
 	}
-	d := net.Dialer{Timeout: g.o.DialTimeout, KeepAlive: 30 * time.Second}
+	d.Timeout = o.DialTimeout
+	if path, ok := unixPath(addr); ok {
+		network, addr, d.LocalAddr = "unix", path, nil
+	}
 	return d.DialContext(ctx, network, addr)
+}
+
+// dialTarget dials the Host of a Lease, TLS included where the targets speak it.
+func (o *Options) dialTarget(ctx context.Context, addr string, config *tls.Config) (net.Conn, error) {
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		addr += ":80" // a unix socket's name, of which the port does not matter
+	}
+	plain := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := o.dial(ctx, network, addr)
+		if err != nil {
+			return nil, &DialError{err}
+		}
+		return c, nil
+	}
+	if o.Scheme == "https" {
+		return dialTLS(plain, config, o.DialTimeout)(ctx, "tcp", addr)
+	}
+	return plain(ctx, "tcp", addr)
 }
 
 // checkTLS refuses a unix socket behind TLS whose certificate nothing names.

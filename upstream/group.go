@@ -20,7 +20,7 @@ import (
 type Group struct {
 	o         Options
 	transport http.RoundTripper
-	owned     *http.Transport // nil if the caller brought its own
+	owned     *Transport // nil if the caller brought its own
 
 	set   atomic.Pointer[targets]
 	gate  gate.Gate // the requests and tunnels in flight, those that wait included
@@ -54,8 +54,8 @@ func New(o Options, list ...Target) (*Group, error) {
 	g.checks.stop = map[string]context.CancelFunc{}
 	g.transport = o.Transport
 	if g.transport == nil {
-		g.owned = newTransport(o, g.Dial)
-		g.transport = limitConns(g.owned, o)
+		g.owned = newTransport(o)
+		g.transport = g.owned
 	}
 	g.set.Store(&targets{})
 	if o.Source != nil {

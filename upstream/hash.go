@@ -14,7 +14,7 @@ import (
 // Hash sends requests with the same key to the same target. When a target comes
 // or goes, only its own share of the keys moves: it is the consistent hashing
 // of nginx's "hash KEY consistent" (ngx_http_upstream_hash_module.c, ketama) with
-// nginx's choices. Backup targets are not allowed with it.
+// nginx's choices. Requests with an empty key go in turn. Backup targets are not allowed with it.
 func Hash(key func(*http.Request) string) Balance { return hashing{key} }
 
 type hashing struct {
@@ -103,7 +103,11 @@ func newRing(key func(*http.Request) string, members []*member) *ring {
 // pick goes from the key's point to the next ones until one is of a target that
 // may be asked; after twenty the round robin decides, as in nginx.
 func (r *ring) pick(q query) *member {
-	hash := checksum(r.key(q.r))
+	key := r.key(q.r)
+	if key == "" {
+		return r.otherwise.pick(q)
+	}
+	hash := checksum(0, key)
 	at := int(r.starts[hash>>r.shift])
 	for at < len(r.points) && r.points[at].hash < hash {
 		at++
@@ -116,9 +120,9 @@ func (r *ring) pick(q query) *member {
 	return r.otherwise.pick(q)
 }
 
-// checksum is crc32.ChecksumIEEE of a string, without a copy of it.
-func checksum(s string) uint32 {
-	crc := ^uint32(0)
+// checksum is crc32.Update for a string, without a copy of it.
+func checksum(before uint32, s string) uint32 {
+	crc := ^before
 	for i := range len(s) {
 		crc = crc32.IEEETable[byte(crc)^s[i]] ^ crc>>8
 	}

@@ -18,16 +18,11 @@ type ipHash struct{}
 func (ipHash) check(targets []Target) error { return noBackup(targets, "IPHash") }
 
 func (ipHash) over(members []*member) picker {
-	p := &byAddress{members: members, otherwise: newTurns(members)}
-	for _, m := range members {
-		p.total += m.Weight
-	}
-	return p
+	return &byAddress{newWeighted(members), newTurns(members)}
 }
 
 type byAddress struct {
-	members   []*member
-	total     int // of all weights, those of down targets included
+	weighted
 	otherwise picker
 }
 
@@ -44,22 +39,11 @@ func (p *byAddress) pick(q query) *member {
 		for _, b := range key[:n] {
 			hash = (hash*113 + int(b)) % 6271
 		}
-		if m := p.at(hash % p.total); q.claim(m) {
+		if m := p.at(uint(hash)); q.claim(m) {
 			return m
 		}
 	}
 	return p.otherwise.pick(q)
-}
-
-// at returns the member in whose share of the weights the point w lies.
-func (p *byAddress) at(w int) *member {
-	for _, m := range p.members {
-		if w < m.Weight {
-			return m
-		}
-		w -= m.Weight
-	}
-	return nil
 }
 
 // addressKey is the part of the client's address that counts. An address that

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
 )
@@ -59,7 +60,7 @@ type Options struct {
 	// RetryAfter is what a refused client is told; 0 means one second.
 	RetryAfter time.Duration
 
-	// Transport runs the exchanges. nil means an http.Transport of the group's
+	// Transport runs the exchanges. nil means a Transport of the group's
 	// own, which adds nothing to a request (no compression) and takes no proxy
 	// from the environment; what follows is for that one.
 	Transport http.RoundTripper
@@ -69,6 +70,9 @@ type Options struct {
 	// nil verifies the target's certificate against the system's roots and the
 	// host of its address.
 	TLSConfig *tls.Config
+	// Dialer makes connections, from a certain local address for instance. nil
+	// means one with TCP keepalive. Its Timeout does not count.
+	Dialer *net.Dialer
 	// DialTimeout bounds the dialling of one target, and as long again its TLS
 	// handshake; 0 means 10 seconds.
 	DialTimeout time.Duration
@@ -76,7 +80,7 @@ type Options struct {
 	// a request, to a quarter. 0 means 60 seconds, a negative value no bound.
 	WriteTimeout time.Duration
 	// HeaderTimeout bounds the time that the target may take for the head of its
-	// answer, counted from the last byte of the request. 0 means 60 seconds, a
+	// answer, counted from the last byte of the request, to a quarter. 0 means 60 seconds, a
 	// negative value no bound.
 	HeaderTimeout time.Duration
 	// PingInterval is how long an HTTP/2 connection may be silent before it is asked

@@ -43,6 +43,7 @@ func TestBadOptions(t *testing.T) {
 		{`target "b:1": a backup is not possible with IPHash`, upstream.Options{Balance: upstream.IPHash()}, backup},
 		{`target "b:1": a backup is not possible with Hash`, upstream.Options{Balance: upstream.Hash(func(*http.Request) string { return "" })}, backup},
 		{`Hash has no key function`, upstream.Options{Balance: upstream.Hash(nil)}, one},
+		{`HashModulo has no key function`, upstream.Options{Balance: upstream.HashModulo(nil)}, one},
 		{`Sticky: http: invalid Cookie.Name`, upstream.Options{Balance: upstream.Sticky(upstream.StickyOptions{Name: "a b"})}, one},
 		{`Sticky: negative MaxAge -1s`, upstream.Options{Balance: upstream.Sticky(upstream.StickyOptions{MaxAge: -time.Second})}, one},
 		{`Sticky stands in its own Otherwise`, upstream.Options{Balance: upstream.Sticky(upstream.StickyOptions{Otherwise: upstream.Sticky(upstream.StickyOptions{})})}, one},

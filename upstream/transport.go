@@ -2,19 +2,67 @@ package upstream
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/http1"
 )
 
+// Transport runs exchanges with targets over connections that it keeps: what a
+// Group without Options.Transport has of its own. One of NewTransport's serves
+// gateways whose routes share a group's targets and want other timeouts, or
+// another TLS configuration, each. It is safe for concurrent use.
+type Transport struct {
+	o    Options
+	http *http.Transport
+	run  http.RoundTripper
+	pool *http1.Pool // nil where the targets may speak something else
+}
+
+// NewTransport returns a Transport. Of the options Scheme, Protocol, TLSConfig,
+// Dialer and the timeouts and bounds of connections count.
+func NewTransport(o Options) (*Transport, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return newTransport(o), nil
+}
+
+// RoundTrip runs an exchange. The URL's host is a Lease's Host.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) { return t.run.RoundTrip(r) }
+
+// CloseIdleConnections closes the connections that no exchange runs over.
+func (t *Transport) CloseIdleConnections() {
+	t.http.CloseIdleConnections()
+	if t.pool != nil {
+		t.pool.CloseIdle()
+	}
+}
+
+// Pool is what package proxy runs exchanges over where the targets speak HTTP/1.1; nil
+// elsewhere. RoundTrip has connections of its own.
+func (t *Transport) Pool() *http1.Pool { return t.pool }
+
+// Dial dials a target: addr is the Host of a Lease, with a port where that has
+// none. Options.DialTimeout bounds it.
+func (t *Transport) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	return t.o.dial(ctx, network, addr)
+}
+
+// TLSConfig returns Options.TLSConfig.
+func (t *Transport) TLSConfig() *tls.Config { return t.o.TLSConfig }
+
 // newTransport returns a transport that forwards what it is given.
-func newTransport(o Options, dial func(context.Context, string, string) (net.Conn, error)) *http.Transport {
+func newTransport(o Options) *Transport {
 	var protocols http.Protocols
 	protocols.SetHTTP1(o.Protocol != H2C)
 	protocols.SetHTTP2(o.Protocol == HTTP2)
 	protocols.SetUnencryptedHTTP2(o.Protocol == H2C)
-	own := dialConn(dial, max(0, o.WriteTimeout))
-	return &http.Transport{
+	own := dialConn(o.dial, max(0, o.WriteTimeout))
+	t := &http.Transport{
 		DialContext:            own,
 		DialTLSContext:         dialTLS(own, tlsConfig(o), o.DialTimeout),
 		DisableCompression:     true,
@@ -30,4 +78,26 @@ func newTransport(o Options, dial func(context.Context, string, string) (net.Con
 		// quarter of an hour (golang/go#36026).
 		HTTP2: &http.HTTP2Config{SendPingTimeout: max(0, o.PingInterval), PingTimeout: max(0, o.PingInterval), WriteByteTimeout: max(0, o.WriteTimeout)},
 	}
+	made := &Transport{o: o, http: t, run: limitConns(t, o)}
+	if o.Protocol == HTTP1 {
+		made.pool = newPool(o)
+	}
+	return made
+}
+
+// newPool returns the connections of HTTP/1.1 targets.
+func newPool(o Options) *http1.Pool {
+	config := tlsConfig(o)
+	return http1.NewPool(http1.Options{
+		Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+			return o.dialTarget(ctx, addr, config)
+		},
+		MaxIdle:       o.MaxIdleConns,
+		IdleTimeout:   o.IdleTimeout,
+		MaxAge:        o.MaxConnAge,
+		MaxRequests:   o.MaxConnRequests,
+		WriteTimeout:  max(0, o.WriteTimeout),
+		HeaderTimeout: max(0, o.HeaderTimeout),
+		MaxHead:       int(o.MaxHeaderBytes),
+	})
 }

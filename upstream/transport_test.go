@@ -88,6 +88,78 @@ func TestUnixSocket(t *testing.T) {
 	}
 }
 
+// A transport beside the group's own reaches the same targets, in its own way.
+func TestTransport(t *testing.T) {
+	leaktest.Check(t)
+	s := serve(t, (*httptest.Server).Start)
+	from := make(chan string, 1)
+	s.Config.Handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { from <- r.RemoteAddr })
+	transport, err := upstream.NewTransport(upstream.Options{Dialer: &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 7)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer transport.CloseIdleConnections()
+	r, _ := http.NewRequest("GET", s.URL, nil)
+	resp, err := transport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if got := <-from; !strings.HasPrefix(got, "127.0.0.7:") {
+		t.Errorf("dialled from %s", got)
+	}
+	if _, err := upstream.NewTransport(upstream.Options{IdleTimeout: -1}); err == nil {
+		t.Error("a negative time was taken")
+	}
+}
+
+// A second connection over TLS resumes the session of the first one, on both of a transport's ways.
+func TestSessionsAreResumed(t *testing.T) {
+	leaktest.Check(t)
+	resumed := make(chan bool, 1)
+	s := serve(t, (*httptest.Server).StartTLS)
+	s.Config.Handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { resumed <- r.TLS.DidResume })
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	for name, ask := range map[string]func(*upstream.Transport) error{
+		"RoundTrip": func(transport *upstream.Transport) error {
+			r, _ := http.NewRequest("GET", s.URL, nil)
+			r.Close = true
+			resp, err := transport.RoundTrip(r)
+			if err == nil {
+				resp.Body.Close()
+			}
+			return err
+		},
+		"Pool": func(transport *upstream.Transport) error {
+			c, err := transport.Pool().Get(t.Context(), s.Listener.Addr().String(), true)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			_, err = c.Write([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"))
+			_, _ = c.R.Peek(1) // the ticket has come by then
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			transport, err := upstream.NewTransport(upstream.Options{Scheme: "https", TLSConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer transport.CloseIdleConnections()
+			for _, want := range []bool{false, true} {
+				if err := ask(transport); err != nil {
+					t.Fatal(err)
+				}
+				if got := <-resumed; got != want {
+					t.Errorf("resumed %v, want %v", got, want)
+				}
+			}
+		})
+	}
+}
+
 func TestProtocols(t *testing.T) {
 	leaktest.Check(t)
 	clear := serve(t, (*httptest.Server).Start)
