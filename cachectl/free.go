@@ -4,8 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"time"
-
-	"github.com/culvert-go/culvert/internal/response"
 )
 
 // FreeStuck returns a filter that has browsers forget all that they keep of the origin, with
@@ -18,13 +16,9 @@ func FreeStuck(match Match, until time.Time) (func(http.Handler) http.Handler, e
 	if match == nil {
 		return nil, errors.New("cachectl: FreeStuck without a Match")
 	}
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			response.Serve(next, w, r, response.Hooks{Head: func(status int, h http.Header) {
-				if status >= 200 && time.Now().Before(until) && match(&Response{r, status, h}) {
-					h["Clear-Site-Data"] = append(h["Clear-Site-Data"], `"cache"`)
-				}
-			}})
-		})
-	}, nil
+	return atHead(func(r *Response) {
+		if r.Status >= 200 && time.Now().Before(until) && match(r) {
+			r.Header["Clear-Site-Data"] = append(r.Header["Clear-Site-Data"], `"cache"`)
+		}
+	}), nil
 }

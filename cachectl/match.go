@@ -18,7 +18,8 @@ type Response struct {
 	Header http.Header
 }
 
-// Match says whether a rule is for an answer. It must be safe for concurrent use.
+// Match says whether a rule is for an answer. It must be safe for concurrent use, and not keep the
+// Response.
 type Match func(*Response) bool
 
 // Any matches every answer.
@@ -95,14 +96,24 @@ func Has(field string) Match {
 // And matches if all matches do; with none, always.
 func And(matches ...Match) Match {
 	return func(r *Response) bool {
-		return !slices.ContainsFunc(matches, func(m Match) bool { return !m(r) })
+		for _, m := range matches {
+			if !m(r) {
+				return false
+			}
+		}
+		return true
 	}
 }
 
 // Or matches if one of the matches does; with none, never.
 func Or(matches ...Match) Match {
 	return func(r *Response) bool {
-		return slices.ContainsFunc(matches, func(m Match) bool { return m(r) })
+		for _, m := range matches {
+			if m(r) {
+				return true
+			}
+		}
+		return false
 	}
 }
 

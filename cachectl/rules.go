@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-
-	"github.com/culvert-go/culvert/internal/response"
 )
 
 // Rule applies Policy to the answers that Match matches.
@@ -42,13 +40,7 @@ func New(rules Rules) (func(http.Handler) http.Handler, error) {
 			return nil, fmt.Errorf("cachectl: rule %d: %w", i, err)
 		}
 	}
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			response.Serve(next, w, r, response.Hooks{Head: func(status int, h http.Header) {
-				rules.Apply(&Response{Request: r, Status: status, Header: h})
-			}})
-		})
-	}, nil
+	return atHead(rules.Apply), nil
 }
 
 // ErrorPages are the rules that keep error pages from sticking: a 4xx or 5xx

@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
-
-	"github.com/culvert-go/culvert/internal/response"
 )
 
 // maxRoutes bounds the routes that Warn remembers. After that many it is silent.
@@ -21,11 +19,7 @@ func Warn(log *slog.Logger) (func(http.Handler) http.Handler, error) {
 		return nil, errors.New("cachectl: Warn without a log")
 	}
 	w := &warner{log: log, told: map[route]bool{}}
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			response.Serve(next, rw, r, response.Hooks{Head: func(status int, h http.Header) { w.look(r, status, h) }})
-		})
-	}, nil
+	return atHead(w.look), nil
 }
 
 type route struct {
@@ -40,8 +34,8 @@ type warner struct {
 	told map[route]bool
 }
 
-func (w *warner) look(r *http.Request, status int, h http.Header) {
-	answer := &Response{r, status, h}
+func (w *warner) look(answer *Response) {
+	r, status := answer.Request, answer.Status
 	if v, sticks := Sticks(answer); sticks {
 		w.tell(r, status, "an error page sticks: nothing says for how long it may be kept", "cache", v.Cache, "because", v.Because)
 	}

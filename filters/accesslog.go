@@ -6,9 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/culvert-go/culvert/internal/fault"
-	"github.com/culvert-go/culvert/internal/response"
 )
 
 // AccessLog returns a filter that logs one record "request" at level Info for
@@ -24,74 +21,43 @@ func AccessLog(l *slog.Logger) Filter {
 	if l == nil {
 		l = slog.Default()
 	}
-	return logAtEnd(func(r *http.Request, e logEntry) {
-		l.LogAttrs(r.Context(), slog.LevelInfo, "request", e.attrs(r)...)
+	return observe(func(*http.Request) {}, func(r *http.Request, o Observation) {
+		ctx := r.Context()
+		if !l.Enabled(ctx, slog.LevelInfo) {
+			return
+		}
+		// Not by l.LogAttrs: it looks for the place in the code, which is always this one.
+		record := slog.NewRecord(o.Start.Add(o.Duration), slog.LevelInfo, "request", 0)
+		var space [16]slog.Attr
+		record.AddAttrs(o.attrs(space[:0], r)...)
+		_ = l.Handler().Handle(ctx, record) // as l does: there is nobody to tell
 	})
 }
 
-// logEntry is what is known of a request when it has ended.
-type logEntry struct {
-	response.Stats
-	status   int
-	start    time.Time
-	duration time.Duration
-	result   *Result
-}
-
-// logAtEnd is the common part of the access logs: it asks for the proxy's record
-// and hands everything over at the end.
-func logAtEnd(write func(*http.Request, logEntry)) Filter {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			start := time.Now()
-			ctx, record := WithResult(r.Context())
-			r = r.WithContext(ctx)
-			response.Serve(next, w, r, response.Hooks{End: func(s response.Stats) {
-				write(r, logEntry{s, loggedStatus(s, record), start, time.Since(start), record})
-			}})
-		})
-	}
-}
-
-// loggedStatus is the status of the answer, or of the failure where none was
-// sent.
-func loggedStatus(s response.Stats, record *Result) int {
-	failure := fault.As(record.Err)
-	switch {
-	case failure != nil && failure.Kind == fault.ClientGone:
-		return failure.Status()
-	case s.Status != 0:
-		return s.Status
-	case failure != nil:
-		return failure.Status()
-	}
-	return http.StatusInternalServerError // a panic without an answer
-}
-
-func (e logEntry) attrs(r *http.Request) []slog.Attr {
-	attrs := make([]slog.Attr, 0, 16)
+// attrs appends what is logged of r.
+func (o Observation) attrs(attrs []slog.Attr, r *http.Request) []slog.Attr {
 	attrs = append(attrs,
 		slog.String("client", clientHost(r)),
 		slog.String("method", r.Method),
 		slog.String("host", r.Host),
 		slog.String("uri", r.RequestURI),
 		slog.String("proto", r.Proto),
-		slog.Int("status", e.status),
-		slog.Int64("bytes", e.Bytes),
-		slog.Duration("duration", e.duration),
+		slog.Int("status", o.Status),
+		slog.Int64("bytes", o.Bytes),
+		slog.Duration("duration", o.Duration),
 	)
 	if id := RequestIDFrom(r.Context()); id != "" {
 		attrs = append(attrs, slog.String("id", id))
 	}
-	if e.result.Upstream != "" || len(e.result.Tries) > 0 {
-		attrs = append(attrs, slog.String("upstream", e.result.Upstream))
-		attrs = append(attrs, triesAttrs(e.result.Tries)...)
+	if o.Result.Upstream != "" || len(o.Result.Tries) > 0 {
+		attrs = append(attrs, slog.String("upstream", o.Result.Upstream))
+		attrs = append(attrs, triesAttrs(o.Result.Tries)...)
 	}
-	if e.Hijacked {
-		attrs = append(attrs, slog.Int64("in_bytes", e.result.BytesIn), slog.Int64("out_bytes", e.result.BytesOut))
+	if o.Hijacked {
+		attrs = append(attrs, slog.Int64("in_bytes", o.Result.BytesIn), slog.Int64("out_bytes", o.Result.BytesOut))
 	}
-	if e.result.Err != nil {
-		attrs = append(attrs, slog.String("error", e.result.Err.Error()))
+	if o.Result.Err != nil {
+		attrs = append(attrs, slog.String("error", o.Result.Err.Error()))
 	}
 	return attrs
 }

@@ -54,6 +54,31 @@ func TestHeaders(t *testing.T) {
 	bad(t, `filters: Headers: invalid value "a\nb" of X`)(filters.Headers(filters.HeaderRule{Add: http.Header{"X": {"a\nb"}}}))
 }
 
+// TestHeadersOfARuleAreNotShared: who stands outside may change the values in place.
+func TestHeadersOfARuleAreNotShared(t *testing.T) {
+	headers := good(t)(filters.Headers(filters.HeaderRule{Set: http.Header{"X-A": {"1"}}, Add: http.Header{"X-B": {"2"}}}))
+	edit := filters.OnResponse(filters.ResponseHooks{Head: func(_ *http.Request, _ int, h http.Header) {
+		h["X-A"][0] += "!"
+		h["X-B"][0] += "!"
+	}})
+	for range 2 {
+		if resp, _ := through(filters.NewChain(edit, headers).Then, answer("ok"), get()); resp.Header.Get("X-A") != "1!" || resp.Header.Get("X-B") != "2!" {
+			t.Errorf("sent %v", resp.Header)
+		}
+	}
+}
+
+// TestObserversShareARecord: what the proxy has recorded reaches each of them.
+func TestObserversShareARecord(t *testing.T) {
+	outer, inner := &observed{}, &observed{}
+	through(filters.NewChain(filters.Observe(outer), filters.Observe(inner)).Then, func(_ http.ResponseWriter, r *http.Request) {
+		filters.ResultFrom(r.Context()).Upstream = "app"
+	}, get())
+	if outer.last.Result.Upstream != "app" || inner.last.Result.Upstream != "app" {
+		t.Errorf("observed %+v and %+v", outer.last.Result, inner.last.Result)
+	}
+}
+
 func TestRecover(t *testing.T) {
 	leaktest.Check(t)
 	log := make(lines, 4)

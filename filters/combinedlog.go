@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/culvert-go/culvert/internal/client"
@@ -20,27 +21,34 @@ import (
 // w is ignored: a full disk must not stop the traffic.
 func CombinedLog(w io.Writer) Filter {
 	var mu sync.Mutex
-	return logAtEnd(func(r *http.Request, e logEntry) {
-		line := combinedLine(make([]byte, 0, 256), r, e)
+	lines := sync.Pool{New: func() any { return new([]byte) }}
+	return observe(func(*http.Request) {}, func(r *http.Request, o Observation) {
+		line := lines.Get().(*[]byte)
+		*line = combinedLine((*line)[:0], r, o)
 		mu.Lock()
 		defer mu.Unlock()
-		_, _ = w.Write(line)
+		_, _ = w.Write(*line)
+		if cap(*line) <= 4<<10 { // one of a huge request is not kept
+			lines.Put(line)
+		}
 	})
 }
 
-func combinedLine(b []byte, r *http.Request, e logEntry) []byte {
+func combinedLine(b []byte, r *http.Request, o Observation) []byte {
 	user, _, _ := r.BasicAuth()
 	b = appendEscaped(b, clientHost(r))
 	b = append(b, " - "...)
 	b = appendEscaped(b, user)
 	b = append(b, " ["...)
-	b = e.start.Add(e.duration).AppendFormat(b, "02/Jan/2006:15:04:05 -0700")
+	b = o.Start.Add(o.Duration).AppendFormat(b, "02/Jan/2006:15:04:05 -0700")
 	b = append(b, `] "`...)
-	b = appendEscaped(b, r.Method+" "+r.RequestURI+" "+r.Proto)
+	b = append(appendEscaped(b, r.Method), ' ')
+	b = append(appendEscaped(b, r.RequestURI), ' ')
+	b = appendEscaped(b, r.Proto)
 	b = append(b, `" `...)
-	b = strconv.AppendInt(b, int64(e.status), 10)
+	b = strconv.AppendInt(b, int64(o.Status), 10)
 	b = append(b, ' ')
-	b = strconv.AppendInt(b, e.Bytes, 10)
+	b = strconv.AppendInt(b, o.Bytes, 10)
 	b = append(b, ` "`...)
 	b = appendEscaped(b, r.Referer())
 	b = append(b, `" "`...)
@@ -68,6 +76,11 @@ func appendEscaped(b []byte, s string) []byte {
 // clientHost is the client's address, as RealIP found it or the connection has it.
 func clientHost(r *http.Request) string {
 	if addr := client.Addr(r); addr.IsValid() {
+		if text := r.RemoteAddr; addr.Is4() && client.From(r.Context()) == nil {
+			if i := strings.LastIndexByte(text, ':'); i > 0 && text[0] != '[' {
+				return text[:i] // what addr's String would allocate
+			}
+		}
 		return addr.String()
 	}
 	return r.RemoteAddr

@@ -61,8 +61,8 @@ func Compress(o CompressOptions) (Filter, error) {
 	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			a := &compressing{c: c, r: r}
-			response.Serve(next, w, r, response.Hooks{Head: a.head, Body: a.body})
+			a := &compressing{c: c}
+			response.Serve(next, w, r, &response.Hooks{Head: a.head, Body: a.body})
 		})
 	}, nil
 }
@@ -139,21 +139,20 @@ func must[E encoder](e E, err error) encoder {
 // compressing is one answer.
 type compressing struct {
 	c      *compressor
-	r      *http.Request
 	chosen *encoding // nil: it stays as it is
 }
 
 // head decides, and changes the head.
-func (a *compressing) head(status int, h http.Header) {
+func (a *compressing) head(r *http.Request, status int, h http.Header) {
 	if !a.c.fits(status, h) {
 		return
 	}
-	if a.c.when != nil && !a.c.when(a.r, status, h) {
+	if a.c.when != nil && !a.c.when(r, status, h) {
 		return
 	}
 	addVary(h, "Accept-Encoding")
-	a.chosen = a.c.choose(a.r.Header["Accept-Encoding"])
-	if a.chosen == nil || a.r.Header["Range"] != nil {
+	a.chosen = a.c.choose(r.Header["Accept-Encoding"])
+	if a.chosen == nil || r.Header["Range"] != nil {
 		a.chosen = nil
 		return
 	}
@@ -197,8 +196,8 @@ func (c *compressor) choose(accept []string) *encoding {
 }
 
 // body returns the encoder.
-func (a *compressing) body(_ int, _ http.Header, w io.Writer) io.WriteCloser {
-	if a.chosen == nil || a.r.Method == http.MethodHead {
+func (a *compressing) body(r *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
+	if a.chosen == nil || r.Method == http.MethodHead {
 		return nil
 	}
 	e := a.chosen.pool.Get().(encoder)

@@ -54,7 +54,7 @@ func Decompress(o DecompressOptions) (Filter, error) {
 				return
 			}
 			d := &decoding{head: r.Method == http.MethodHead}
-			response.Serve(next, w, r, response.Hooks{Head: d.decide, Body: d.body, End: d.end})
+			response.Serve(next, w, r, &response.Hooks{Head: d.decide, Body: d.body, End: d.end})
 		})
 	}, nil
 }
@@ -136,7 +136,7 @@ type decoding struct {
 	w        *decodedBody
 }
 
-func (d *decoding) decide(status int, h http.Header) {
+func (d *decoding) decide(_ *http.Request, status int, h http.Header) {
 	encoding := strings.TrimSpace(strings.Join(h["Content-Encoding"], ","))
 	if !known(encoding) || status == http.StatusPartialContent || h["Content-Range"] != nil || status < 200 {
 		return
@@ -150,7 +150,7 @@ func (d *decoding) decide(status int, h http.Header) {
 	}
 }
 
-func (d *decoding) body(_ int, _ http.Header, w io.Writer) io.WriteCloser {
+func (d *decoding) body(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
 	if d.encoding == "" || d.head {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (d *decoding) body(_ int, _ http.Header, w io.Writer) io.WriteCloser {
 }
 
 // end frees the decoder where the handler has panicked.
-func (d *decoding) end(response.Stats) {
+func (d *decoding) end(*http.Request, response.Stats) {
 	if d.w != nil {
 		d.w.stop()
 	}

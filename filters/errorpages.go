@@ -17,8 +17,8 @@ import (
 func ErrorPages(pages func(status int) http.Handler) Filter {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			p := &errorPage{pages: pages, r: r}
-			response.Serve(next, w, r, response.Hooks{Head: p.head, Body: p.body})
+			p := &errorPage{pages: pages}
+			response.Serve(next, w, r, &response.Hooks{Head: p.head, Body: p.body})
 		})
 	}
 }
@@ -26,7 +26,6 @@ func ErrorPages(pages func(status int) http.Handler) Filter {
 // errorPage is one answer.
 type errorPage struct {
 	pages func(int) http.Handler
-	r     *http.Request
 	page  *pageWriter // nil: the answer stays
 }
 
@@ -34,7 +33,7 @@ type errorPage struct {
 var contentFields = []string{"Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Range",
 	"Content-Disposition", "Etag", "Last-Modified", "Accept-Ranges", "Trailer"}
 
-func (p *errorPage) head(status int, h http.Header) {
+func (p *errorPage) head(answered *http.Request, status int, h http.Header) {
 	if status < 300 || status == http.StatusNotModified {
 		return
 	}
@@ -43,7 +42,7 @@ func (p *errorPage) head(status int, h http.Header) {
 		return
 	}
 	p.page = &pageWriter{header: http.Header{}}
-	r := p.r.Clone(p.r.Context())
+	r := answered.Clone(answered.Context())
 	r.Method, r.Body, r.ContentLength = http.MethodGet, http.NoBody, 0
 	for _, name := range []string{"Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"} {
 		delete(r.Header, name) // they were about another content
@@ -57,7 +56,7 @@ func (p *errorPage) head(status int, h http.Header) {
 	}
 }
 
-func (p *errorPage) body(_ int, _ http.Header, w io.Writer) io.WriteCloser {
+func (p *errorPage) body(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
 	if p.page == nil {
 		return nil
 	}

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
-
-	"github.com/culvert-go/culvert/internal/response"
 )
 
 // HeaderRule changes the fields of answers. Removing comes first, then setting,
@@ -51,18 +49,14 @@ func Headers(rules ...HeaderRule) (Filter, error) {
 			return nil, fmt.Errorf("filters: Headers: %w", err)
 		}
 	}
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			response.Serve(next, w, r, response.Hooks{Head: func(status int, h http.Header) {
-				if status == http.StatusSwitchingProtocols {
-					return
-				}
-				for i := range compiled {
-					compiled[i].apply(status, h)
-				}
-			}})
-		})
-	}, nil
+	return OnResponse(ResponseHooks{Head: func(_ *http.Request, status int, h http.Header) {
+		if status == http.StatusSwitchingProtocols {
+			return
+		}
+		for i := range compiled {
+			compiled[i].apply(status, h)
+		}
+	}}), nil
 }
 
 // headerRule is a rule with its names in their canonical form.
@@ -70,11 +64,17 @@ type headerRule struct {
 	status   func(int) bool
 	types    []string
 	remove   []string
-	set, add http.Header
+	set, add []field
+}
+
+// field is one with its values.
+type field struct {
+	name   string
+	values []string
 }
 
 func (r HeaderRule) compile() (headerRule, error) {
-	c := headerRule{status: r.Status, set: http.Header{}, add: http.Header{}}
+	c := headerRule{status: r.Status}
 	if c.status == nil {
 		c.status = plainStatus
 	}
@@ -84,20 +84,27 @@ func (r HeaderRule) compile() (headerRule, error) {
 	for _, name := range r.Remove {
 		c.remove = append(c.remove, textproto.CanonicalMIMEHeaderKey(name))
 	}
-	for from, to := range map[*http.Header]http.Header{&r.Set: c.set, &r.Add: c.add} {
-		for name, values := range *from {
-			if !httpguts.ValidHeaderFieldName(name) {
-				return c, fmt.Errorf("invalid field name %q", name)
-			}
-			for _, v := range values {
-				if !httpguts.ValidHeaderFieldValue(v) {
-					return c, fmt.Errorf("invalid value %q of %s", v, name)
-				}
-			}
-			to[textproto.CanonicalMIMEHeaderKey(name)] = slices.Clone(values)
-		}
+	var err error
+	if c.set, err = compileFields(r.Set); err != nil {
+		return c, err
 	}
-	return c, nil
+	c.add, err = compileFields(r.Add)
+	return c, err
+}
+
+func compileFields(h http.Header) (fields []field, err error) {
+	for name, values := range h {
+		if !httpguts.ValidHeaderFieldName(name) {
+			return nil, fmt.Errorf("invalid field name %q", name)
+		}
+		for _, v := range values {
+			if !httpguts.ValidHeaderFieldValue(v) {
+				return nil, fmt.Errorf("invalid value %q of %s", v, name)
+			}
+		}
+		fields = append(fields, field{textproto.CanonicalMIMEHeaderKey(name), slices.Clone(values)})
+	}
+	return fields, nil
 }
 
 func plainStatus(status int) bool {
@@ -115,11 +122,11 @@ func (c *headerRule) apply(status int, h http.Header) {
 	for _, name := range c.remove {
 		delete(h, name)
 	}
-	for name, values := range c.set {
-		h[name] = slices.Clone(values)
+	for _, f := range c.set {
+		h[f.name] = slices.Clone(f.values) // whoever changes them must not change the rule
 	}
-	for name, values := range c.add {
-		h[name] = append(h[name], values...)
+	for _, f := range c.add {
+		h[f.name] = append(h[f.name], f.values...)
 	}
 }
 

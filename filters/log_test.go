@@ -267,3 +267,13 @@ func TestAccessLogID(t *testing.T) {
 		t.Errorf("logged %q", line)
 	}
 }
+
+// A logger that is not for level Info is asked for nothing.
+func TestAccessLogOfOtherLevels(t *testing.T) {
+	log := make(lines, 1)
+	f := filters.AccessLog(slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	through(f, answer("ok"), get())
+	if len(log) != 0 {
+		t.Errorf("logged %q", <-log)
+	}
+}

@@ -20,6 +20,10 @@ type MirrorOptions struct {
 	// To gets the copies, a proxy to another group for instance. What it answers
 	// is thrown away. Required.
 	To http.Handler
+	// Context gives a copy's context what To needs to know of the original, whose own
+	// context ends with it; nil gives it the client's address alone. It is called
+	// before the original goes on.
+	Context func(copy context.Context, original *http.Request) context.Context
 	// Share is the part of the requests that is copied; 0 means all.
 	Share float64
 	// MaxBody is the longest body that is copied, in bytes; 0 means 64 KiB. A
@@ -113,6 +117,9 @@ func (m *Mirror) clone(r *http.Request) *http.Request {
 	ctx := m.ctx
 	if i := client.From(r.Context()); i != nil {
 		ctx = client.With(ctx, i)
+	}
+	if m.o.Context != nil {
+		ctx = m.o.Context(ctx, r)
 	}
 	return r.Clone(ctx)
 }

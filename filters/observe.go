@@ -2,9 +2,10 @@ package filters
 
 import (
 	"net/http"
-	"time"
 
+	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/response"
+	"github.com/culvert-go/culvert/internal/result"
 )
 
 // Metrics is told of requests. Adapters for Prometheus and OpenTelemetry are in
@@ -22,25 +23,41 @@ type Observation struct {
 	// ResponseStats are those of the answer. Its Status is that of the failure
 	// where no answer was sent: 499 for a client that left.
 	ResponseStats
-	// Duration is the time from the request's head to the end.
-	Duration time.Duration
 	// Result is what a proxy has done, with each target that was asked; it is
 	// empty, never nil, if none did anything.
 	Result *Result
 }
 
 // Observe returns a filter that tells m of each request.
-func Observe(m Metrics) Filter {
+func Observe(m Metrics) Filter { return observe(m.RequestStarted, m.RequestEnded) }
+
+// observe is Observe, and what the access logs are made of.
+func observe(started func(*http.Request), ended func(*http.Request, Observation)) Filter {
+	hooks := &response.Hooks{End: func(r *http.Request, s response.Stats) {
+		record := ResultFrom(r.Context())
+		s.Status = loggedStatus(s, record)
+		ended(r, Observation{s, record})
+	}}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			start := time.Now()
-			ctx, record := WithResult(r.Context())
-			r = r.WithContext(ctx)
-			m.RequestStarted(r)
-			response.Serve(next, w, r, response.Hooks{End: func(s response.Stats) {
-				s.Status = loggedStatus(s, record)
-				m.RequestEnded(r, Observation{s, time.Since(start), record})
-			}})
+			r, _ = result.Record(r)
+			started(r)
+			response.Serve(next, w, r, hooks)
 		})
 	}
+}
+
+// loggedStatus is the status of the answer, or of the failure where none was
+// sent.
+func loggedStatus(s response.Stats, record *Result) int {
+	failure := fault.As(record.Err)
+	switch {
+	case failure != nil && failure.Kind == fault.ClientGone:
+		return failure.Status()
+	case s.Status != 0:
+		return s.Status
+	case failure != nil:
+		return failure.Status()
+	}
+	return http.StatusInternalServerError // a panic without an answer
 }

@@ -37,7 +37,7 @@ func Recover(l *slog.Logger) Filter {
 				clear(w.Header()) // it was for another answer
 				http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 			}()
-			response.Serve(next, w, r, response.Hooks{Head: func(int, http.Header) { headSent = true }})
+			response.Serve(next, w, r, &response.Hooks{Head: func(*http.Request, int, http.Header) { headSent = true }})
 		})
 	}
 }

@@ -47,7 +47,7 @@ func RequestID(o RequestIDOptions) (Filter, error) {
 			r.Header[o.Field] = []string{id}
 			r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
 			// A target that answers with the field too must not make two of it.
-			response.Serve(next, w, r, response.Hooks{Head: func(_ int, h http.Header) { h[o.Field] = []string{id} }})
+			response.Serve(next, w, r, &response.Hooks{Head: func(_ *http.Request, _ int, h http.Header) { h[o.Field] = []string{id} }})
 		})
 	}, nil
 }

@@ -25,31 +25,18 @@ type ResponseHooks struct {
 }
 
 // ResponseStats describe a finished answer. Status is that of the final head,
-// 101 for a connection that was taken over; Bytes counts the content sent; Hijacked
-// says whether the connection was taken over, Aborted whether the handler panicked.
+// 101 for a connection that was taken over; Bytes counts the content sent; Start is
+// when the handler was called and Duration how long it took; Hijacked says whether the
+// connection was taken over, Aborted whether the handler panicked.
 type ResponseStats = response.Stats
 
 // OnResponse returns a filter that calls the hooks and keeps everything else
 // working: flush, hijack, trailers, interim answers, ReadFrom, deadlines.
 func OnResponse(hooks ResponseHooks) Filter {
+	bound := &response.Hooks{Head: hooks.Head, Body: hooks.Body, End: hooks.End}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			response.Serve(next, w, r, hooks.bind(r))
+			response.Serve(next, w, r, bound)
 		})
 	}
-}
-
-// bind gives each hook its request.
-func (hooks ResponseHooks) bind(r *http.Request) response.Hooks {
-	var bound response.Hooks
-	if hooks.Head != nil {
-		bound.Head = func(status int, h http.Header) { hooks.Head(r, status, h) }
-	}
-	if hooks.Body != nil {
-		bound.Body = func(status int, h http.Header, w io.Writer) io.WriteCloser { return hooks.Body(r, status, h, w) }
-	}
-	if hooks.End != nil {
-		bound.End = func(s response.Stats) { hooks.End(r, s) }
-	}
-	return bound
 }

@@ -18,5 +18,9 @@ type Try = result.Try
 // If ctx asks already, its Result is returned, so several filters share one.
 func WithResult(ctx context.Context) (context.Context, *Result) { return result.With(ctx) }
 
+// WithNewResult is WithResult for a request of its own that is made on behalf of
+// another one: its exchange is not recorded in the other's Result.
+func WithNewResult(ctx context.Context) (context.Context, *Result) { return result.WithNew(ctx) }
+
 // ResultFrom returns the Result that ctx carries, nil if nobody asked for one.
 func ResultFrom(ctx context.Context) *Result { return result.From(ctx) }

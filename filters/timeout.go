@@ -32,7 +32,7 @@ func Timeout(d time.Duration) (Filter, error) {
 					http.Error(w, http.StatusText(http.StatusGatewayTimeout), http.StatusGatewayTimeout)
 				}
 			}
-			response.Serve(http.HandlerFunc(answer), w, r.WithContext(ctx), response.Hooks{Head: func(int, http.Header) {
+			response.Serve(http.HandlerFunc(answer), w, r.WithContext(ctx), &response.Hooks{Head: func(*http.Request, int, http.Header) {
 				headSent = true
 				timer.Stop()
 			}})

@@ -78,8 +78,9 @@ func (e *transportExchange) relay(f *forwarding, resp *http.Response, cancel con
 	}
 	o := relay.Options{Flush: e.o.FlushInterval, WriteTimeout: e.o.WriteTimeout, Trailer: e.o.ResponseTrailer, Buffer: bufferFor(e.o.ResponseBuffer, resp)}
 	if e.o.RewriteAnswer != nil {
-		o.Head = func() {
+		o.Head = func() http.Handler {
 			e.o.RewriteAnswer(&Answer{In: f.out.In, Out: f.out.Out, Status: resp.StatusCode, Header: resp.Header})
+			return nil
 		}
 	}
 	return relay.Response(f.w, f.out.In, resp, o)

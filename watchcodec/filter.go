@@ -105,7 +105,7 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 	switch req.Verb {
 	case "watch":
 		watch := func(w http.ResponseWriter, r *http.Request) {
-			response.Serve(next, w, r, response.Hooks{Status: a.status, Body: a.body, End: a.end})
+			response.Serve(next, w, r, &response.Hooks{Status: a.status, Body: a.body, End: a.end})
 		}
 		if websocket.IsWebSocketUpgrade(r) {
 			serveWebSocket(watch, w, out)
@@ -114,7 +114,7 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 		watch(w, out)
 	case "list", "deletecollection":
 		a.late = &lateHead{ResponseWriter: w}
-		response.Serve(next, a.late, out, response.Hooks{Status: a.status, Body: a.body, End: a.end})
+		response.Serve(next, a.late, out, &response.Hooks{Status: a.status, Body: a.body, End: a.end})
 		a.late.send()
 	default:
 		a.single(next, w, out)
@@ -136,7 +136,7 @@ type answer struct {
 }
 
 // end ends what Close would have ended, had the handler not panicked.
-func (a *answer) end(response.Stats) {
+func (a *answer) end(*http.Request, response.Stats) {
 	if a.inflate != nil {
 		a.inflate.stop()
 	}
@@ -147,7 +147,7 @@ var describing = []string{"Content-Length", "Etag", "Digest", "Content-Digest", 
 
 // status decides what becomes of an answer. One that is no success has a Status, which
 // tells of no object.
-func (a *answer) status(status int, h http.Header) int {
+func (a *answer) status(_ *http.Request, status int, h http.Header) int {
 	if a.as = status < 200 || status > 299 || status == http.StatusNoContent; a.as {
 		return status
 	}
@@ -173,7 +173,7 @@ func (a *answer) status(status int, h http.Header) int {
 }
 
 // body returns what takes the answer.
-func (a *answer) body(_ int, h http.Header, w io.Writer) io.WriteCloser {
+func (a *answer) body(_ *http.Request, _ int, h http.Header, w io.Writer) io.WriteCloser {
 	switch {
 	case a.as || a.head:
 		return nil

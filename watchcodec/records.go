@@ -50,7 +50,7 @@ func (o *RecordsOptions) serve(next http.Handler, w http.ResponseWriter, r *http
 	out := r.Clone(r.Context())
 	out.Header.Del("Accept-Encoding")
 	s := &recordStream{rewrite: rewrite, max: o.MaxRecord, flush: http.NewResponseController(w).Flush}
-	response.Serve(next, w, out, response.Hooks{Status: s.status, Body: s.body})
+	response.Serve(next, w, out, &response.Hooks{Status: s.status, Body: s.body})
 }
 
 // recordStream is one answer.
@@ -67,7 +67,7 @@ type recordStream struct {
 	err     error
 }
 
-func (s *recordStream) status(status int, h http.Header) int {
+func (s *recordStream) status(_ *http.Request, status int, h http.Header) int {
 	s.cut = cutter(h.Get("Content-Type"))
 	encoding := h.Get("Content-Encoding")
 	switch {
@@ -91,7 +91,7 @@ func (s *recordStream) status(status int, h http.Header) int {
 	return http.StatusBadGateway
 }
 
-func (s *recordStream) body(_ int, _ http.Header, w io.Writer) io.WriteCloser {
+func (s *recordStream) body(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
 	switch {
 	case s.refused:
 		return &refused{w, []byte("the server's stream is compressed and can't be read\n")}

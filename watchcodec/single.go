@@ -20,7 +20,7 @@ func (a *answer) single(next http.Handler, w http.ResponseWriter, r *http.Reques
 	if held.status == 0 {
 		held.status = http.StatusOK
 	}
-	status := a.status(held.status, w.Header())
+	status := a.status(r, held.status, w.Header())
 	content := held.content.Bytes()
 	switch {
 	case held.over:

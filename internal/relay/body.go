@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/bufpool"
+	"github.com/culvert-go/culvert/internal/response"
 )
 
 // copyBody copies until the end of the body and returns the bytes that were
@@ -14,6 +15,9 @@ import (
 func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Response) (int64, error) {
 	if r.Method == http.MethodHead || resp.ContentLength == 0 {
 		return 0, nil
+	}
+	if body := o.movable(w, r, resp); body != nil {
+		return o.move(w, r, body)
 	}
 	out := o.newOutput(w)
 	defer out.close()
@@ -48,6 +52,34 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 			}
 		}
 	}
+}
+
+// Mover is a body that the kernel can move to a socket; see http1.Body.
+type Mover interface {
+	Movable() bool
+	Move(w io.ReaderFrom, before func()) (n int64, read, write error)
+}
+
+// movable is the body if nobody has to see it on its way: it goes from one plain socket to
+// another, as fast as the client takes it.
+func (o Options) movable(w http.ResponseWriter, r *http.Request, resp *http.Response) Mover {
+	body, ok := resp.Body.(Mover)
+	if !ok || o.Buffer != nil || o.Flush != 0 || r.TLS != nil || r.ProtoMajor != 1 || !body.Movable() || !response.Plain(w) {
+		return nil
+	}
+	return body
+}
+
+func (o Options) move(w http.ResponseWriter, r *http.Request, body Mover) (int64, error) {
+	out := o.newOutput(w)
+	n, read, write := body.Move(w.(io.ReaderFrom), out.deadline)
+	switch {
+	case write != nil:
+		return n, clientGone(write)
+	case read != nil:
+		return n, bodyBroken(r.Context(), read)
+	}
+	return n, nil
 }
 
 // source is the body, through the buffer if there is one.

@@ -16,8 +16,10 @@ import (
 // Options say how an answer is relayed. The zero value streams it.
 type Options struct {
 	// Head is called when the head of resp has been sanitised; nil for nobody. It
-	// may change resp.Header.
-	Head func()
+	// may change resp.Header. A handler that it returns answers in resp's place.
+	Head func() http.Handler
+	// InPlace says that resp.Header is the writer's Header itself.
+	InPlace bool
 	// Flush is the longest time that content may wait for more; 0 flushes
 	// whenever the target pauses, a negative value after each write.
 	Flush time.Duration
@@ -40,7 +42,11 @@ func Response(w http.ResponseWriter, r *http.Request, resp *http.Response, o Opt
 	defer resp.Body.Close()
 	head.SanitizeResponse(resp.StatusCode, resp.Header, "")
 	if o.Head != nil {
-		o.Head()
+		if instead := o.Head(); instead != nil {
+			resp.Body.Close() // before: the handler may take its time
+			instead.ServeHTTP(w, r)
+			return 0, nil
+		}
 	}
 	announced := o.copyHead(w.Header(), resp)
 	w.WriteHeader(resp.StatusCode)
@@ -52,13 +58,15 @@ func Response(w http.ResponseWriter, r *http.Request, resp *http.Response, o Opt
 }
 
 // copyHead adds resp's fields and the announcement of its trailers to dst, and
-// returns how many trailers were announced.
+// returns how many trailers were announced. resp's fields may be dst already.
 func (o Options) copyHead(dst http.Header, resp *http.Response) (announced int) {
-	for name, values := range resp.Header {
-		if had := dst[name]; had == nil {
-			dst[name] = values
-		} else {
-			dst[name] = append(had, values...)
+	if !o.InPlace {
+		for name, values := range resp.Header {
+			if had := dst[name]; had == nil {
+				dst[name] = values
+			} else {
+				dst[name] = append(had, values...)
+			}
 		}
 	}
 	if _, ok := dst["Content-Type"]; !ok {

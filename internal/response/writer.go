@@ -10,48 +10,18 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/culvert-go/culvert/internal/bufpool"
 )
 
-// Hooks are what a filter wants to know of an answer. A nil hook is skipped.
-type Hooks struct {
-	// Status is called once before Head, and returns the status that is sent in the place
-	// of the one that it is given. It may change h. It is not called for a hijack.
-	Status func(status int, h http.Header) int
-	// Head is called once, when the final head is about to be written: never
-	// for an interim answer, and with status 101 when the connection is
-	// hijacked. It may change h. Where filters are nested the innermost is
-	// called first.
-	Head func(status int, h http.Header)
-	// Body is called after Head if the status allows content. It returns the
-	// writer that takes the handler's body and writes what is to be sent to w,
-	// or nil to leave the body alone. The result is closed when the handler
-	// has returned; if it has a method Flush() error, that is called whenever
-	// the handler flushes.
-	Body func(status int, h http.Header, w io.Writer) io.WriteCloser
-	// End is called once when the handler is done, also when it panicked.
-	End func(Stats)
-}
-
-// Stats describe a finished answer.
-type Stats struct {
-	// Status is the status of the final head: 101 if the connection was
-	// hijacked, 200 if the handler wrote nothing.
-	Status int
-	// Bytes counts the content that was sent, after every inner transform, not
-	// counting heads and chunk framing. 0 for HEAD and for a hijacked connection.
-	Bytes int64
-	// Hijacked says whether the handler took the connection over.
-	Hijacked bool
-	// Aborted says whether the handler panicked, with http.ErrAbortHandler or
-	// anything else.
-	Aborted bool
-}
-
-// Serve calls next with w wrapped by hooks.
-func Serve(next http.Handler, w http.ResponseWriter, r *http.Request, hooks Hooks) {
-	rw := &writer{inner: w, hooks: hooks, headOnly: r.Method == http.MethodHead, aborted: true}
+// Serve calls next with w wrapped by hooks, which are not changed.
+func Serve(next http.Handler, w http.ResponseWriter, r *http.Request, hooks *Hooks) {
+	rw := newWriter(w)
+	rw.r, rw.hooks, rw.headOnly, rw.aborted = r, hooks, r.Method == http.MethodHead, true
+	if hooks.End != nil {
+		rw.start = time.Now()
+	}
 	defer rw.end()
 	next.ServeHTTP(rw, r)
 	rw.finish()
@@ -61,13 +31,38 @@ func Serve(next http.Handler, w http.ResponseWriter, r *http.Request, hooks Hook
 // writer is the ResponseWriter that Serve hands to the next handler.
 type writer struct {
 	inner    http.ResponseWriter
-	hooks    Hooks
+	r        *http.Request
+	hooks    *Hooks
 	body     io.WriteCloser // the transform, nil for none
 	status   int            // of the final head, 0 before it
 	bytes    int64
-	headOnly bool // the request was HEAD
+	start    time.Time // zero if nobody asks for it
+	headOnly bool      // the request was HEAD, whatever somebody makes of it
 	hijacked bool
 	aborted  bool
+	nested   *nested
+}
+
+// nested are the writers of filters that stand directly inside of one another, as those of a
+// Chain do: one allocation for all of them. They live as long as the outermost; none is used twice,
+// since whoever still holds one must not write into another answer.
+type nested struct {
+	writers [4]writer
+	used    int
+}
+
+// newWriter returns a writer around w.
+func newWriter(w http.ResponseWriter) *writer {
+	var n *nested
+	if outer, ok := w.(*writer); ok && outer.nested.used < len(outer.nested.writers) {
+		n = outer.nested
+	} else {
+		n = new(nested)
+	}
+	rw := &n.writers[n.used]
+	n.used++
+	rw.inner, rw.nested = w, n
+	return rw
 }
 
 // Unwrap serves http.ResponseController.
@@ -81,7 +76,7 @@ func (w *writer) WriteHeader(status int) {
 	interim := status >= 100 && status <= 199 && status != http.StatusSwitchingProtocols
 	if !interim && !w.hijacked && w.status == 0 {
 		if w.hooks.Status != nil {
-			status = w.hooks.Status(status, w.inner.Header())
+			status = w.hooks.Status(w.r, status, w.inner.Header())
 		}
 		w.head(status)
 	}
@@ -95,10 +90,10 @@ func (w *writer) head(status int) {
 	}
 	w.status = status
 	if w.hooks.Head != nil {
-		w.hooks.Head(status, w.inner.Header())
+		w.hooks.Head(w.r, status, w.inner.Header())
 	}
 	if w.hooks.Body != nil && contentAllowed(status) {
-		w.body = w.hooks.Body(status, w.inner.Header(), (*sink)(w))
+		w.body = w.hooks.Body(w.r, status, w.inner.Header(), (*sink)(w))
 	}
 }
 
@@ -230,6 +225,25 @@ func (w *writer) finish() {
 
 func (w *writer) end() {
 	if w.hooks.End != nil {
-		w.hooks.End(Stats{Status: w.status, Bytes: w.bytes, Hijacked: w.hijacked, Aborted: w.aborted})
+		w.hooks.End(w.r, Stats{Status: w.status, Bytes: w.bytes, Start: w.start, Duration: time.Since(w.start), Hijacked: w.hijacked, Aborted: w.aborted})
+	}
+}
+
+// Plain says whether what is read from a socket may go to w's without being seen: w is a writer of
+// net/http for HTTP/1, with no more around it than hooks that leave the body alone. It is to be
+// asked behind WriteHeader.
+func Plain(w http.ResponseWriter) bool {
+	for {
+		own, ok := w.(*writer)
+		if !ok {
+			_, reads := w.(io.ReaderFrom)
+			_, hijacks := w.(http.Hijacker)
+			_, wraps := w.(interface{ Unwrap() http.ResponseWriter })
+			return reads && hijacks && !wraps
+		}
+		if own.body != nil {
+			return false
+		}
+		w = own.inner
 	}
 }

@@ -19,10 +19,10 @@ type story []string
 
 func (s *story) add(format string, args ...any) { *s = append(*s, fmt.Sprintf(format, args...)) }
 
-func (s *story) hooks(name string) response.Hooks {
-	return response.Hooks{
-		Head: func(status int, _ http.Header) { s.add("%s head %d", name, status) },
-		End: func(st response.Stats) {
+func (s *story) hooks(name string) *response.Hooks {
+	return &response.Hooks{
+		Head: func(_ *http.Request, status int, _ http.Header) { s.add("%s head %d", name, status) },
+		End: func(_ *http.Request, st response.Stats) {
 			s.add("%s end %d %d hijacked=%v aborted=%v", name, st.Status, st.Bytes, st.Hijacked, st.Aborted)
 		},
 	}
@@ -52,6 +52,10 @@ func TestHooks(t *testing.T) {
 		}, "head 404, end 404 0 hijacked=false aborted=false"},
 		{"HEAD has no bytes", "HEAD", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) },
 			"head 200, end 200 0 hijacked=false aborted=false"},
+		{"HEAD that becomes GET on its way", "HEAD", func(w http.ResponseWriter, r *http.Request) {
+			r.Method = "GET"
+			_, _ = w.Write([]byte("hello"))
+		}, "head 200, end 200 0 hijacked=false aborted=false"},
 		{"a file", "GET", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.Copy(w, struct{ io.Reader }{strings.NewReader("hello")})
 		}, "head 200, end 200 5 hijacked=false aborted=false"},
@@ -97,6 +101,39 @@ func TestNestedHooks(t *testing.T) {
 	want := "inner head 204, outer head 204, inner end 204 0 hijacked=false aborted=false, outer end 204 0 hijacked=false aborted=false"
 	if got := strings.Join(s, ", "); got != want {
 		t.Errorf("told %q", got)
+	}
+}
+
+// However deep filters stand in one another, and however often one calls the next, each has a
+// writer of its own.
+func TestDeeplyNestedHooks(t *testing.T) {
+	var s story
+	h := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
+	for _, name := range []string{"6", "5", "4", "3", "2", "1"} {
+		next := h
+		h = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { response.Serve(next, w, r, s.hooks(name)) })
+	}
+	twice := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r)
+		h.ServeHTTP(w, r)
+	})
+	w := httptest.NewRecorder()
+	response.Serve(twice, w, httptest.NewRequest("GET", "/", nil), s.hooks("0"))
+	var want story
+	for round := range 2 {
+		for name := 6; name >= 1; name-- {
+			want.add("%d head 200", name)
+		}
+		if round == 0 {
+			want.add("0 head 200")
+		}
+		for name := 6; name >= 1; name-- {
+			want.add("%d end 200 5 hijacked=false aborted=false", name)
+		}
+	}
+	want.add("0 end 200 10 hijacked=false aborted=false")
+	if got, want := strings.Join(s, "\n"), strings.Join(want, "\n"); got != want || w.Body.String() != "hellohello" {
+		t.Errorf("sent %q, told\n%s\nwant\n%s", w.Body, got, want)
 	}
 }
 
@@ -150,12 +187,12 @@ func TestBody(t *testing.T) {
 			wiretest.Await(t, seen, "the client's word")
 			_, _ = io.WriteString(w, "two")
 			_, _ = io.Copy(w, struct{ io.Reader }{strings.NewReader("six")})
-		}), w, r, response.Hooks{
-			Body: func(_ int, h http.Header, w io.Writer) io.WriteCloser {
+		}), w, r, &response.Hooks{
+			Body: func(_ *http.Request, _ int, h http.Header, w io.Writer) io.WriteCloser {
 				h.Del("Content-Length")
 				return &upper{w: w}
 			},
-			End: func(s response.Stats) { bytes <- s.Bytes },
+			End: func(_ *http.Request, s response.Stats) { bytes <- s.Bytes },
 		})
 	})))
 	client.Send("GET / HTTP/1.0\r\n\r\n")
@@ -177,7 +214,7 @@ func TestBodyThatCannotBeClosed(t *testing.T) {
 		response.Serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "hello")
 			_ = http.NewResponseController(w).Flush()
-		}), w, r, response.Hooks{Body: func(_ int, _ http.Header, w io.Writer) io.WriteCloser {
+		}), w, r, &response.Hooks{Body: func(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
 			return &upper{w: w, closed: io.ErrClosedPipe}
 		}})
 	})))
@@ -192,8 +229,8 @@ func TestBodyThatCannotBeClosed(t *testing.T) {
 func TestNoBody(t *testing.T) {
 	for _, status := range []int{204, 304} {
 		response.Serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }),
-			httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil), response.Hooks{
-				Body: func(status int, _ http.Header, _ io.Writer) io.WriteCloser {
+			httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil), &response.Hooks{
+				Body: func(_ *http.Request, status int, _ http.Header, _ io.Writer) io.WriteCloser {
 					t.Errorf("asked for the body of a %d", status)
 					return nil
 				}})
@@ -204,7 +241,7 @@ func BenchmarkServe(b *testing.B) {
 	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) })
 	r := httptest.NewRequest("GET", "/", nil)
 	w := httptest.NewRecorder()
-	hooks := response.Hooks{Head: func(int, http.Header) {}, End: func(response.Stats) {}}
+	hooks := &response.Hooks{Head: func(*http.Request, int, http.Header) {}, End: func(*http.Request, response.Stats) {}}
 	b.ReportAllocs()
 	for b.Loop() {
 		response.Serve(next, w, r, hooks)
@@ -224,12 +261,12 @@ func TestStatus(t *testing.T) {
 	} {
 		var told []int
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			response.Serve(handler, w, r, response.Hooks{
-				Status: func(status int, h http.Header) int {
+			response.Serve(handler, w, r, &response.Hooks{
+				Status: func(_ *http.Request, status int, h http.Header) int {
 					h.Set("Was", fmt.Sprint(status))
 					return http.StatusBadGateway
 				},
-				Head: func(status int, _ http.Header) { told = append(told, status) },
+				Head: func(_ *http.Request, status int, _ http.Header) { told = append(told, status) },
 			})
 		}))
 		answer, err := http.Get(s.URL)

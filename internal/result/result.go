@@ -4,6 +4,7 @@ package result
 
 import (
 	"context"
+	"net/http"
 	"time"
 )
 
@@ -48,6 +49,36 @@ func With(ctx context.Context) (context.Context, *Result) {
 	if r := From(ctx); r != nil {
 		return ctx, r
 	}
+	r := new(Result)
+	return context.WithValue(ctx, key{}, r), r
+}
+
+// Record is With for a request: it returns one that carries a Result.
+func Record(r *http.Request) (*http.Request, *Result) {
+	if known := From(r.Context()); known != nil {
+		return r, known
+	}
+	c := &recorded{Context: r.Context()}
+	c.request = *r.WithContext(c)
+	return &c.request, &c.result
+}
+
+// recorded is all that a request needs to carry a Result, in one piece.
+type recorded struct {
+	context.Context
+	result  Result
+	request http.Request
+}
+
+func (c *recorded) Value(k any) any {
+	if k == (key{}) {
+		return &c.result
+	}
+	return c.Context.Value(k)
+}
+
+// WithNew returns a context with a Result of its own.
+func WithNew(ctx context.Context) (context.Context, *Result) {
 	r := new(Result)
 	return context.WithValue(ctx, key{}, r), r
 }
