@@ -6,14 +6,23 @@ import "net/http"
 // it.
 type Answer struct {
 	// In is the client's request, Out the one that the target was sent. Neither
-	// must be changed.
+	// must be changed, and Out not be kept.
 	In, Out *http.Request
 	// Status is the answer's status.
 	Status int
 	// Header are the answer's fields, which may be changed. The fields that
 	// filters have set, or set later, are not among them.
 	Header http.Header
+
+	instead http.Handler
 }
+
+// Replace drops the answer, head and body, and lets h answer In in its place:
+// with a page of the gateway's own, or with the file that the target names in
+// nginx's X-Accel-Redirect. Where h writes nothing ServeHTTP returns with nothing
+// written, so that the handler around can answer. The target counts as one that
+// has answered.
+func (a *Answer) Replace(h http.Handler) { a.instead = h }
 
 // Hide removes fields that are not for clients.
 func (a *Answer) Hide(names ...string) {

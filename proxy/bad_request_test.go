@@ -1,6 +1,8 @@
 package proxy_test
 
 import (
+	"io"
+	"sync/atomic"
 	"testing"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
@@ -15,7 +17,7 @@ import (
 func TestBodyEndsEarly(t *testing.T) {
 	leaktest.Check(t)
 	for name, request := range map[string]string{
-		"before its length": "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf",
+		"before its length": "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nhalf",
 		"in a chunk":        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf",
 		"between chunks":    "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
 	} {
@@ -36,6 +38,28 @@ func TestBodyEndsEarly(t *testing.T) {
 				t.Errorf("the target got a complete request with body %q", got.body)
 			}
 		})
+	}
+}
+
+// Of a small body that ends early the target sees nothing: it is sent when it is whole. net/http's
+// transport sends what there is.
+func TestSmallBodyEndsEarly(t *testing.T) {
+	leaktest.Check(t)
+	var failed failures
+	var asked atomic.Bool
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		if _, err := p.R.Peek(1); err == nil {
+			asked.Store(true)
+		}
+		_, _ = io.Copy(io.Discard, p.R) // to the connection's end
+	})
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
+	client.End()
+	client.Ended()
+	if e := failed.only(t); e.Kind != proxy.ClientGone || asked.Load() && !onStandardPath {
+		t.Errorf("failure %#v, the target was asked: %v", e, asked.Load())
 	}
 }
 

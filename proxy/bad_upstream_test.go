@@ -40,6 +40,7 @@ func TestBadTargets(t *testing.T) {
 		{"two lengths", replying("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nok"), proxy.HeadInvalid, 502, true},
 		{"a negative length", replying("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nok"), proxy.HeadInvalid, 502, true},
 		{"an unknown coding", replying("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\nok"), proxy.HeadInvalid, 502, true},
+		{"a first field that is folded", replying("HTTP/1.1 200 OK\r\n X: v\r\nContent-Length: 0\r\n\r\n"), proxy.HeadInvalid, 502, true},
 		{"a field without a name", replying("HTTP/1.1 200 OK\r\n: v\r\n\r\n"), proxy.HeadInvalid, 502, true},
 	}
 	for _, test := range tests {
@@ -81,9 +82,10 @@ func replying(reply string) func(*testing.T) string {
 func TestHalfABody(t *testing.T) {
 	leaktest.Check(t)
 	for name, reply := range map[string]string{
-		"with a length":  "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
-		"chunked":        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
-		"a broken chunk": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n",
+		"with a length":          "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
+		"chunked":                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+		"a broken chunk":         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n",
+		"a folded first trailer": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n0\r\n X: v\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			var failed failures

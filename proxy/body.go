@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -123,7 +122,8 @@ func (s *bodySource) note(p []byte, err error) {
 	if err != nil {
 		s.end = err
 		if err != io.EOF {
-			s.failure.Store(&err)
+			failure := err // or each call would allocate
+			s.failure.Store(&failure)
 		}
 	}
 }
@@ -181,7 +181,7 @@ type requestBody struct {
 	ended   atomic.Bool
 }
 
-func (b *requestBody) begin(s *bodySource, trace *httptrace.ClientTrace) {
+func (b *requestBody) begin(s *bodySource) {
 	b.source = s
 	if s.body == nil {
 		return
@@ -191,7 +191,6 @@ func (b *requestBody) begin(s *bodySource, trace *httptrace.ClientTrace) {
 		return
 	}
 	b.expect = newExpectation(s.in)
-	b.expect.watch(trace)
 }
 
 // attach makes b the body of out.

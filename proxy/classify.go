@@ -22,7 +22,6 @@ func dialFailed(err error) bool {
 // a client that left, or whose body broke, makes the transport fail as well.
 func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 	e := &fault.Error{Kind: fault.Head, Wrote: true, Err: err}
-	var netErr net.Error
 	switch failure, cause := body.source.failed(), context.Cause(ctx); {
 	case errors.Is(cause, context.DeadlineExceeded):
 		e.Kind, e.Err = fault.Timeout, cause
@@ -33,11 +32,16 @@ func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 		e.Kind = fault.ClientGone
 	case dialFailed(err):
 		e.Kind, e.Wrote = fault.Dial, false
-		if errors.As(err, &netErr) && netErr.Timeout() {
+		if isTimeout(err) {
 			e.Kind = fault.Timeout
 		}
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
+	case isTimeout(err):
 		e.Kind = fault.Timeout
 	}
 	return e
+}
+
+func isTimeout(err error) bool {
+	var netErr net.Error
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &netErr) && netErr.Timeout()
 }

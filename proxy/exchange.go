@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptrace"
+	"net/textproto"
+	"sync/atomic"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
@@ -31,8 +33,7 @@ type answered struct {
 type transportExchange struct{ o *Options }
 
 func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
-	in := f.out.In
-	c, out := f.call()
+	c, out := f.tracedCall()
 	defer c.body.end()
 	ctx := out.Context()
 	var cancel context.CancelCauseFunc
@@ -42,14 +43,11 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 		out = out.WithContext(ctx)
 	}
 	c.body.attach(out, e.o.RequestTrailer)
-	if in.ProtoMajor == 1 && in.ContentLength != 0 {
-		// The answer may begin before the request has ended. Writers that can't
-		// are those of HTTP/1.0 and of tests; they lose nothing else.
-		_ = http.NewResponseController(f.w).EnableFullDuplex()
-	}
+	fullDuplex(f)
 
 	resp, err := e.o.Transport.RoundTrip(out)
 	c.interim.finish()
+	f.reused = c.reused.Load()
 	if err != nil {
 		return answered{sent: c.body.sent()}, classify(ctx, err, &c.body)
 	}
@@ -70,17 +68,25 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 
 // relay writes the answer to the client.
 func (e *transportExchange) relay(f *forwarding, resp *http.Response, cancel context.CancelCauseFunc) (int64, error) {
-	if cookie := f.lease.Cookie(f.out.In); cookie != nil {
-		f.w.Header().Add("Set-Cookie", cookie.String())
-	}
 	if e.o.BodyTimeout > 0 {
 		resp.Body = newStallWatch(resp.Body, e.o.BodyTimeout, cancel)
 	}
-	o := relay.Options{Flush: e.o.FlushInterval, WriteTimeout: e.o.WriteTimeout, Trailer: e.o.ResponseTrailer, Buffer: bufferFor(e.o.ResponseBuffer, resp)}
-	if e.o.RewriteAnswer != nil {
+	return f.relay(resp, false)
+}
+
+// relay writes a target's answer to the client. inPlace says that the fields are the client's
+// already.
+func (f *forwarding) relay(resp *http.Response, inPlace bool) (int64, error) {
+	if cookie := f.lease.Cookie(f.out.In); cookie != nil {
+		f.w.Header().Add("Set-Cookie", cookie.String())
+	}
+	po := &f.p.o
+	o := relay.Options{InPlace: inPlace, Flush: po.FlushInterval, WriteTimeout: po.WriteTimeout, Trailer: po.ResponseTrailer, Buffer: bufferFor(po.ResponseBuffer, resp)}
+	if po.RewriteAnswer != nil {
 		o.Head = func() http.Handler {
-			e.o.RewriteAnswer(&Answer{In: f.out.In, Out: f.out.Out, Status: resp.StatusCode, Header: resp.Header})
-			return nil
+			a := Answer{In: f.out.In, Out: f.out.Out, Status: resp.StatusCode, Header: resp.Header}
+			po.RewriteAnswer(&a)
+			return a.instead
 		}
 	}
 	return relay.Response(f.w, f.out.In, resp, o)
@@ -88,25 +94,51 @@ func (e *transportExchange) relay(f *forwarding, resp *http.Response, cancel con
 
 // call is what one try keeps beside the request, in one piece of memory.
 type call struct {
-	trace   httptrace.ClientTrace
 	interim interimRelay
 	body    requestBody
+	trace   httptrace.ClientTrace // for a transport
+	reused  atomic.Bool           // the transport's connection had been kept
 }
 
 // begin prepares the call of a try.
 func (c *call) begin(f *forwarding, in *http.Request) {
 	c.interim.w, c.interim.in = f.w, in
-	c.trace.Got1xxResponse = c.interim.relay
-	c.body.begin(&f.body, &c.trace)
+	c.body.begin(&f.body)
 }
 
-// call returns the call of the try and its request. The first try's are made with
-// the outbound request; a transport may still hold them when there is another try.
-func (f *forwarding) call() (*call, *http.Request) {
+// firstByte is called when the target begins to answer.
+func (c *call) firstByte() { c.body.expect.firstByte() }
+
+// gotInterim takes an interim answer.
+func (c *call) gotInterim(status int, fields textproto.MIMEHeader) error {
+	c.body.expect.gotInterim()
+	return c.interim.relay(status, fields)
+}
+
+func (c *call) gotConn(info httptrace.GotConnInfo) { c.reused.Store(info.Reused) }
+
+// ownCall returns the call of a try and its request. Those of the first try are part of f.
+func (f *forwarding) ownCall() (*call, *http.Request) {
 	if len(f.tried) == 0 {
 		return &f.first, f.out.Out
 	}
 	c := new(call)
 	c.begin(f, f.out.In)
-	return c, f.out.Out.WithContext(httptrace.WithClientTrace(f.out.In.Context(), &c.trace))
+	again := *f.out.Out
+	return c, &again
+}
+
+// tracedCall is ownCall for a transport, which is told by the context what to tell, and may
+// hold the request when the try has ended.
+func (f *forwarding) tracedCall() (*call, *http.Request) {
+	f.held = true
+	c, out := f.ownCall()
+	c.trace.Got1xxResponse = c.gotInterim
+	if c.body.expect != nil {
+		c.trace.GotFirstResponseByte = c.firstByte
+	}
+	if f.p.o.Retry.Errors {
+		c.trace.GotConn = c.gotConn // who repeats alone asks for it
+	}
+	return c, out.WithContext(httptrace.WithClientTrace(out.Context(), &c.trace))
 }

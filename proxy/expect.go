@@ -3,8 +3,6 @@ package proxy
 import (
 	"errors"
 	"net/http"
-	"net/http/httptrace"
-	"net/textproto"
 	"sync"
 	"sync/atomic"
 
@@ -32,16 +30,17 @@ func newExpectation(in *http.Request) *expectation {
 	return &expectation{interim: make(chan struct{}), over: make(chan struct{})}
 }
 
-// watch learns from the transport what the target says.
-func (e *expectation) watch(trace *httptrace.ClientTrace) {
-	if e == nil {
-		return
+// firstByte is called when the target has begun to say something.
+func (e *expectation) firstByte() {
+	if e != nil {
+		e.answered.Store(true)
 	}
-	relay := trace.Got1xxResponse
-	trace.GotFirstResponseByte = func() { e.answered.Store(true) }
-	trace.Got1xxResponse = func(status int, h textproto.MIMEHeader) error {
+}
+
+// gotInterim is called when a 1xx has come.
+func (e *expectation) gotInterim() {
+	if e != nil {
 		e.once.Do(func() { close(e.interim) })
-		return relay(status, h)
 	}
 }
 

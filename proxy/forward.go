@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptrace"
+	"net/url"
+	"sync"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
@@ -32,12 +33,46 @@ type forwarding struct {
 	lease    upstream.Lease
 	tried    []upstream.Lease
 	repeated bool // the same target was asked again
+	reused   bool // the last try's connection had been kept
 	first    call // of the first try
+	own      ownExchange
+	held     bool // somebody may use it when the handler has returned
+
+	outbound Outbound
+	request  http.Request
+	url      url.URL
+	header   http.Header
+	values   []string // header's
+}
+
+// forwardings are used again where nobody can hold one: those of a transport, of an upgrade and
+// of a body that was still being sent are not.
+var forwardings = sync.Pool{New: func() any { return &forwarding{header: http.Header{}} }}
+
+func (f *forwarding) free() {
+	if f.held {
+		return
+	}
+	header, values, lines := f.header, f.values[:0], f.own.answer.Lines()
+	clear(header)
+	clear(values[:cap(values)])
+	*f = forwarding{header: header, values: values}
+	f.own.answer.SetLines(lines)
+	forwardings.Put(f)
 }
 
 // forward asks one target after the other until one has given the answer.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *result.Result) *fault.Error {
-	f := &forwarding{p: p, w: w, exchange: p.exchange, record: record, start: time.Now()}
+	f := forwardings.Get().(*forwarding)
+	f.p, f.w, f.exchange, f.record = p, w, p.exchange, record
+	err := f.forward(r)
+	f.free() // not where a hook panics
+	return err
+}
+
+func (f *forwarding) forward(r *http.Request) *fault.Error {
+	p, w := f.p, f.w
+	f.start = time.Now()
 	f.started = f.start
 	protocol := p.upgrades.Protocol(r)
 	if protocol == "" && r.Method == http.MethodConnect {
@@ -45,7 +80,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *result.R
 	}
 	shareTrailers(r)
 	if protocol != "" {
-		f.exchange = upgradeExchange{p.upgrades, p.o.DetachTunnels}
+		f.exchange, f.held = upgradeExchange{p.upgrades, p.o.DetachTunnels}, true
 	} else if p.o.Timeout > 0 {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), p.o.Timeout, errTotalTimeout)
 		defer cancel()
@@ -58,7 +93,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *result.R
 		defer f.body.close()
 	}
 	f.first.begin(f, r)
-	f.out = newOutbound(httptrace.WithClientTrace(r.Context(), &f.first.trace), r, protocol, p.upstream.Scheme())
+	f.out = f.newOutbound(r, protocol, p.upstream.Scheme())
 	p.o.Rewrite(f.out)
 	f.out.settle()
 	p.o.Retry.Budget.earn()
@@ -114,7 +149,7 @@ func (f *forwarding) next(failure *fault.Error) bool {
 // it closed may have been no more than a connection that was kept too long
 // (golang/go#22158). A request is repeated once.
 func (f *forwarding) repeat(failure *fault.Error) bool {
-	if f.repeated || failure == nil || failure.Kind != fault.Head {
+	if f.repeated || failure == nil || failure.Kind != fault.Head || !f.reused {
 		return false
 	}
 	f.repeated = true

@@ -14,7 +14,9 @@ import (
 type Options struct {
 	// Upstream is the group of targets that requests go to. Required.
 	Upstream *upstream.Group
-	// Transport runs the plain exchanges; nil means the upstream's. Upgrades are
+	// Transport runs the plain exchanges; nil means the upstream's. An
+	// *upstream.Transport for HTTP/1.1 is taken for its connections: the proxy writes
+	// and reads them itself, at less than half the cost. Upgrades are
 	// always dialled by Upgrades. After a dial error of another transport than a
 	// group's a second target is asked only if it is a *net.OpError or an
 	// *upstream.DialError.
@@ -45,14 +47,15 @@ type Options struct {
 	// request and to begin its answer is the upstream's matter.
 	Timeout time.Duration
 	// BodyTimeout bounds the time that the target may take for the next bytes of
-	// its answer's body. 0 means no bound: a watch may be silent for hours.
+	// its answer's body, to a quarter. 0 means no bound: a watch may be silent for hours.
 	BodyTimeout time.Duration
 	// ReadTimeout bounds the time that the client may take for the next bytes of
 	// its request's body (408), to a quarter. 0 means 60 seconds, a negative value
 	// no bound.
 	ReadTimeout time.Duration
 	// WriteTimeout bounds the time that the client may take to accept a piece of
-	// the answer, to a quarter. 0 means 60 seconds, a negative value no bound.
+	// the answer, up to 128 KiB, to a quarter. 0 means 60 seconds, a negative value
+	// no bound.
 	WriteTimeout time.Duration
 
 	// RequestBuffer holds a request's body until it has come as a whole, before a

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -9,7 +8,8 @@ import (
 	"github.com/culvert-go/culvert/internal/head"
 )
 
-// Outbound is a request on its way to a target, as Options.Rewrite sees it.
+// Outbound is a request on its way to a target, as Options.Rewrite sees it. It is good until
+// the proxy returns: what is to be kept of it must be copied.
 type Outbound struct {
 	// In is the client's request as the filters left it. It must not be changed.
 	In *http.Request
@@ -28,21 +28,20 @@ type Outbound struct {
 // forwarded are the fields in which a client could claim to be a proxy.
 var forwarded = [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"}
 
-// newOutbound copies in for one exchange, with another context. protocol is what in
-// is upgraded to.
-func newOutbound(ctx context.Context, in *http.Request, protocol, scheme string) *Outbound {
-	out := in.WithContext(ctx)
-	out.URL = &url.URL{
+// newOutbound copies in for one exchange. protocol is what in is upgraded to.
+func (f *forwarding) newOutbound(in *http.Request, protocol, scheme string) *Outbound {
+	f.request = *in
+	out := &f.request
+	f.url = url.URL{
 		Scheme:     scheme,
 		Path:       in.URL.Path,
 		RawPath:    in.URL.RawPath,
 		ForceQuery: in.URL.ForceQuery,
 		RawQuery:   in.URL.RawQuery,
 	}
-	out.Header = in.Header.Clone()
-	if out.Header == nil {
-		out.Header = make(http.Header)
-	}
+	out.URL = &f.url
+	f.copyHeader(in.Header)
+	out.Header = f.header
 	allowed := []string{}
 	if protocol != "" {
 		allowed = append(allowed, protocol)
@@ -53,7 +52,28 @@ func newOutbound(ctx context.Context, in *http.Request, protocol, scheme string)
 	}
 	out.Close = false
 	out.RequestURI = ""
-	return &Outbound{In: in, Out: out}
+	f.outbound = Outbound{In: in, Out: out}
+	return &f.outbound
+}
+
+// copyHeader is http.Header.Clone into memory that f has.
+func (f *forwarding) copyHeader(from http.Header) {
+	n := 0
+	for _, values := range from {
+		n += len(values)
+	}
+	if cap(f.values) < n {
+		f.values = make([]string, 0, max(n, 16))
+	}
+	for name, values := range from {
+		if values == nil {
+			f.header[name] = nil // what keeps a field from being invented
+			continue
+		}
+		start := len(f.values)
+		f.values = append(f.values, values...)
+		f.header[name] = f.values[start:len(f.values):len(f.values)]
+	}
 }
 
 // settle completes the request after the hook.

@@ -42,6 +42,9 @@ func New(o Options) (*Proxy, error) {
 		}
 	}
 	p.exchange = &transportExchange{o: &p.o}
+	if t, ok := o.Transport.(*upstream.Transport); ok && t.Pool() != nil {
+		p.exchange = &http1Exchange{o: &p.o, pool: t.Pool(), slow: p.exchange}
+	}
 	return p, nil
 }
 

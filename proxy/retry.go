@@ -11,8 +11,8 @@ import (
 )
 
 // Retry says when a request goes to another target. Each target is asked at most
-// once; where nobody else is left, one that broke off may be asked once more, since
-// what it closed may have been a connection that was kept too long. Nobody else is
+// once; where nobody else is left, one that broke a kept connection off may be asked once
+// more, since it may have closed one that was kept too long. Nobody else is
 // asked once a head was sent to the client.
 //
 // A request that has surely not reached its target (it could not be dialled) may

@@ -270,11 +270,27 @@ func TestCookies(t *testing.T) {
 		{proxy.CookieRewrite{Secure: true, HTTPOnly: true, SameSite: "Strict"}, "a=b", "a=b; Secure; HttpOnly; SameSite=Strict"},
 		{proxy.CookieRewrite{Secure: true, HTTPOnly: true, SameSite: "Strict"}, "a=b; secure; httponly; samesite=None", "a=b; secure; httponly; samesite=None"},
 		{proxy.CookieRewrite{Domain: none}, "", ""},
+		{proxy.CookieRewrite{Only: func(name string) bool { return name == "a" }, Secure: true}, "a = b", "a = b; Secure"},
+		{proxy.CookieRewrite{Only: func(name string) bool { return name != "a" }, Secure: true}, "a=b", "a=b"},
+		{proxy.CookieRewrite{Remove: []string{"secure", "SameSite"}, SameSite: "Lax"}, "a=b; Secure; samesite=None; path=/", "a=b; SameSite=Lax; path=/"},
+		{proxy.CookieRewrite{Domain: to("shop.example")}, "a=b;domain = x; Path", "a=b;domain =shop.example; Path"},
 	} {
 		got := answerTo(t, overTCP, getShop, "Set-Cookie: first=1\r\nSet-Cookie: "+test.line+"\r\n", func(a *proxy.Answer) { a.RewriteCookies(test.rewrite) })
 		if lines := got["Set-Cookie"]; len(lines) != 2 || lines[1] != test.want {
 			t.Errorf("%q became %q, want %q", test.line, lines, test.want)
 		}
+	}
+}
+
+// An answer that is replaced leaves nothing behind, and one that nobody replaces
+// leaves the answer to the handler around the proxy.
+func TestAnswerIsReplaced(t *testing.T) {
+	leaktest.Check(t)
+	got := answerTo(t, overTCP, getShop, "X-Of-Target: x\r\n", func(a *proxy.Answer) {
+		a.Replace(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X-Instead", r.Host) }))
+	})
+	if got.Get("X-Of-Target") != "" || got.Get("Location") != "" || got.Get("X-Instead") != "shop.example" || got.Get("X-Filter") != "set before" {
+		t.Errorf("fields %v", got)
 	}
 }
 

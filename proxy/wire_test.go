@@ -33,7 +33,7 @@ func groupOf(t testing.TB, o upstream.Options, targets ...upstream.Target) *upst
 
 func newProxy(t testing.TB, o proxy.Options) *proxy.Proxy {
 	t.Helper()
-	p, err := proxy.New(o)
+	p, err := proxy.New(onPath(o))
 	if err != nil {
 		t.Fatal(err)
 	}

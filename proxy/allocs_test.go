@@ -1,0 +1,108 @@
+package proxy_test
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// quietTarget answers 1 KiB to each request with a body of the length, and allocates nothing.
+func quietTarget(t testing.TB, length int) string {
+	reply := append([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nDate: Sat, 21 Nov 2026 00:00:00 GMT\r\nContent-Length: 1024\r\n\r\n"), bytes.Repeat([]byte("x"), 1024)...)
+	return wiretest.Target(t, func(p *wiretest.Peer) {
+		buf := make([]byte, 64<<10)
+		for n := 0; ; {
+			m, err := p.Conn.Read(buf[n:])
+			if err != nil {
+				return
+			}
+			n += m
+			if end := bytes.Index(buf[:n], []byte("\r\n\r\n")); end < 0 || n < end+4+length {
+				continue
+			}
+			n = 0
+			if _, err := p.Conn.Write(reply); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// exchange returns what does one exchange, as often as it is called. The writer allocates
+// nothing.
+func exchange(t testing.TB, method string, body []byte) func() {
+	u := groupAt(t, upstream.Options{}, quietTarget(t, len(body)))
+	p := newProxy(t, proxy.Options{Upstream: u})
+	r := &http.Request{Method: method, URL: &url.URL{Path: "/path", RawQuery: "q=1"}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Host: "culvert.test", RemoteAddr: "192.0.2.7:1234",
+		Header: http.Header{"User-Agent": {"bench"}, "Accept": {"*/*"}, "Cookie": {"a=b"}}, ContentLength: int64(len(body))}
+	content := &again{*bytes.NewReader(body)}
+	w := quietWriter{discard{http.Header{}}}
+	return func() {
+		clear(w.h)
+		if len(body) > 0 {
+			content.Reset(body)
+			r.Body = content
+		}
+		p.ServeHTTP(w, r)
+		if w.h.Get("Content-Length") != "1024" {
+			t.Fatalf("answer %v", w.h)
+		}
+	}
+}
+
+// quietWriter is a discard with what net/http's writers can do besides.
+type quietWriter struct{ discard }
+
+func (quietWriter) SetReadDeadline(time.Time) error  { return nil }
+func (quietWriter) SetWriteDeadline(time.Time) error { return nil }
+func (quietWriter) EnableFullDuplex() error          { return nil }
+
+// again is a body that needs no new memory.
+type again struct{ bytes.Reader }
+
+func (*again) Close() error { return nil }
+
+// What an exchange allocates is counted, so that nobody adds to it unseen: the fields' names and
+// values, where they stand, X-Forwarded-*, and the map of the answer's fields.
+func TestAllocationsOfAnExchange(t *testing.T) {
+	if onStandardPath || raceDetector {
+		t.Logf("counted on the proxy's own path, without the race detector's")
+		return
+	}
+	for _, test := range []struct {
+		method string
+		body   []byte
+		most   float64
+	}{
+		{"GET", nil, 3},
+		{"POST", bytes.Repeat([]byte("x"), 16<<10), 6},
+	} {
+		do := exchange(t, test.method, test.body)
+		do()
+		if n := testing.AllocsPerRun(1000, do); n > test.most {
+			t.Errorf("%s: %v allocations, at most %v", test.method, n, test.most)
+		} else {
+			t.Logf("%s: %v allocations", test.method, n)
+		}
+	}
+}
+
+// BenchmarkExchange is the handler alone, over a real connection to a target that does next to
+// nothing.
+func BenchmarkExchange(b *testing.B) {
+	for name, body := range map[string][]byte{"GET": nil, "POST": bytes.Repeat([]byte("x"), 16<<10)} {
+		b.Run(name, func(b *testing.B) {
+			do := exchange(b, name, body)
+			b.ReportAllocs()
+			for b.Loop() {
+				do()
+			}
+		})
+	}
+}

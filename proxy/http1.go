@@ -1,0 +1,377 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/textproto"
+	"syscall"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/bufpool"
+	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/http1"
+)
+
+// http1Exchange runs over connections of a pool, on the handler's goroutine: what
+// http.Transport does with two more for each connection, and three hand-overs for each
+// request. What it does not write itself goes through slow.
+type http1Exchange struct {
+	o    *Options
+	pool *http1.Pool
+	slow exchanger
+}
+
+func (e *http1Exchange) exchange(f *forwarding) (answered, *fault.Error) {
+	c, out := f.ownCall()
+	c.body.attach(out, e.o.RequestTrailer)
+	x := &f.own
+	*x = ownExchange{e: e, f: f, call: c, out: out, framing: http1.FramingOf(out), buf: bufpool.Get()}
+	defer x.free()
+	var err error
+	if x.head, err = http1.AppendHead(x.buf[:0], out, x.framing, false); err == http1.ErrOther {
+		return e.slow.exchange(f) // which begins anew
+	}
+	defer c.body.end()
+	if err != nil {
+		return answered{}, classify(out.Context(), err, &c.body)
+	}
+	fullDuplex(f)
+	for fresh := false; ; fresh = true {
+		answer, failure, again := x.over(fresh)
+		if !again {
+			return answer, failure
+		}
+	}
+}
+
+// fullDuplex lets the answer begin before the request has ended. Writers that can't are those
+// of HTTP/1.0 and of tests; they lose nothing else.
+func fullDuplex(f *forwarding) {
+	if in := f.out.In; in.ProtoMajor == 1 && in.ContentLength != 0 {
+		_ = http.NewResponseController(f.w).EnableFullDuplex()
+	}
+}
+
+// ownExchange is one exchange of http1Exchange.
+type ownExchange struct {
+	e       *http1Exchange
+	f       *forwarding
+	call    *call
+	out     *http.Request
+	framing http1.Framing
+	buf     []byte // head's memory
+	head    []byte // of the request, with the body behind it if that was taken
+	taken   int    // how much of head is the body
+	apart   bool   // the body is sent apart from the head
+	last    bool   // head says that the connection ends
+
+	conn    *http1.Conn
+	unwatch func() bool // nil: nobody watches the client
+	inPlace bool        // the answer's fields are the client's
+	upload  *upload     // nil without a body
+	began   bool        // the answer's first byte has come
+	answer  http1.Head
+	body    http1.Body
+	resp    http.Response
+	end     http1.AnswerFraming
+}
+
+// free gives the head's memory back, unless it is the upload's.
+func (x *ownExchange) free() {
+	if x.upload == nil {
+		bufpool.Put(x.buf)
+	}
+}
+
+// takeBody reads a body that fits beside its head before anything is sent: it goes out in one
+// piece, and nobody has to stand by. What is larger, or has no length, or is yet to be asked
+// for, is sent apart.
+func (x *ownExchange) takeBody() error {
+	length := x.framing.Length
+	switch {
+	case x.out.Body == nil, x.taken > 0:
+		return nil
+	case x.framing.Chunked, length > int64(len(x.buf)-len(x.head)), x.call.body.expect != nil:
+		x.apart = true
+		return nil
+	}
+	start := len(x.head)
+	x.taken = int(length)
+	x.head = x.head[:start+x.taken]
+	if _, err := io.ReadFull(x.out.Body, x.head[start:]); err != nil {
+		return err
+	}
+	return readsNoMore(x.out.Body)
+}
+
+// headAgain makes the head anew, for a connection that ends with this exchange or does not.
+func (x *ownExchange) headAgain(last bool) (err error) {
+	buf := bufpool.Get()
+	body := x.head[len(x.head)-x.taken:]
+	x.last = last
+	if x.head, err = http1.AppendHead(buf[:0], x.out, x.framing, last); err != nil {
+		return err
+	}
+	x.head = append(x.head, body...)
+	bufpool.Put(x.buf)
+	x.buf = buf
+	return nil
+}
+
+// over runs the exchange over one connection. again says that it was kept too long, and that
+// the request may go over another one.
+func (x *ownExchange) over(fresh bool) (a answered, failure *fault.Error, again bool) {
+	ctx := x.out.Context()
+	conn, err := x.e.pool.Get(ctx, x.f.lease.Host(), fresh)
+	if err != nil {
+		return a, classify(ctx, err, &x.call.body), false
+	}
+	x.conn, x.f.reused, x.unwatch = conn, conn.Reused, nil
+	kept := false
+	defer func() {
+		if !kept { // a hook may have panicked
+			x.rest()
+			conn.Close()
+		}
+	}()
+	if conn.Last != x.last {
+		if err = x.headAgain(conn.Last); err != nil {
+			return a, classify(ctx, err, &x.call.body), false
+		}
+	}
+	if err := x.takeBody(); err != nil {
+		return answered{sent: x.call.body.sent()}, classify(ctx, err, &x.call.body), false
+	}
+	wrote, err := x.send()
+	if err == nil {
+		err = x.receive()
+	}
+	if err != nil {
+		x.forget()
+		if x.mayGoAgain(err, wrote) {
+			return a, nil, true
+		}
+		return answered{sent: x.call.body.sent()}, x.failure(err), false
+	}
+	a = answered{status: x.answer.Status, after: time.Since(x.f.started)}
+	if x.f.drop(x.answer.Status) {
+		x.forget()
+		a.dropped, a.sent = true, x.call.body.sent()
+		kept = x.keep()
+		return a, nil, false
+	}
+	if !x.body.Buffered() {
+		x.watch()
+		conn.SetReadTimeout(x.e.o.BodyTimeout)
+	}
+	a.received, err = x.f.relay(&x.resp, x.inPlace)
+	a.sent = x.call.body.sent()
+	if err != nil {
+		return a, refineOwn(ctx, fault.As(err)), false
+	}
+	kept = x.keep()
+	return a, nil, false
+}
+
+// patience is how long an exchange waits for the answer before it looks whether the client is
+// still there. Most answers come sooner, and to be told of a client that leaves costs more than
+// such an answer.
+const patience = 10 * time.Millisecond
+
+// watch makes reads and writes fail when the client has gone.
+func (x *ownExchange) watch() {
+	if x.unwatch == nil {
+		x.unwatch = context.AfterFunc(x.out.Context(), x.conn.Interrupt)
+	}
+}
+
+// rest ends watch. It is false if the client has gone: the connection can't be used again then.
+func (x *ownExchange) rest() bool { return x.unwatch == nil || x.unwatch() }
+
+// send sends the head, and begins to send the body. wrote says whether anything went out.
+func (x *ownExchange) send() (wrote bool, err error) {
+	if x.apart {
+		x.watch()
+		x.f.held = true // by the upload
+		x.upload = startUpload(x)
+		return true, nil
+	}
+	n, err := x.conn.Write(x.head)
+	return n > 0, err
+}
+
+// receive reads the answer's head, behind interim ones.
+func (x *ownExchange) receive() error {
+	room := x.e.pool.MaxHead()
+	x.began = false
+	for {
+		if err := x.await(); err != nil {
+			return err
+		}
+		fields := x.fields()
+		if err := x.answer.Read(x.conn, fields, &room, x); err != nil {
+			return err
+		}
+		x.upload.answered(x.answer.Status)
+		if s := x.answer.Status; s < 100 || s > 199 || s == http.StatusSwitchingProtocols {
+			break
+		}
+		if _, err := x.answer.Frame(x.out.Method); err != nil {
+			return err
+		}
+		if x.inPlace {
+			fields = maps.Clone(fields)
+			x.forget()
+		}
+		if err := x.call.gotInterim(x.answer.Status, textproto.MIMEHeader(fields)); err != nil {
+			return err
+		}
+	}
+	if x.answer.Status < 200 || x.answer.Status > 999 {
+		return fmt.Errorf("status %03d", x.answer.Status)
+	}
+	return x.frame()
+}
+
+// await waits for the next byte of the answer.
+func (x *ownExchange) await() error {
+	timeout := x.e.pool.HeaderTimeout()
+	short := x.unwatch == nil && (timeout == 0 || timeout > patience)
+	switch {
+	case short:
+		x.conn.SetReadTimeout(patience)
+	case x.upload == nil:
+		x.conn.SetReadTimeout(timeout)
+	}
+	_, err := x.conn.R.Peek(1)
+	if err != nil && short && isTimeout(err) {
+		x.Wait()
+		_, err = x.conn.R.Peek(1)
+	}
+	if err == nil && !x.began {
+		x.firstByte()
+	}
+	return err
+}
+
+// Wait prepares for a wait that may be long: what is there of the head is not all.
+func (x *ownExchange) Wait() {
+	x.watch()
+	if x.upload == nil {
+		x.conn.SetReadTimeout(x.e.pool.HeaderTimeout())
+	}
+}
+
+// fields is where the answer's fields go. Where nobody looks at them before the client does,
+// and none are there yet, that is the client's answer itself.
+func (x *ownExchange) fields() http.Header {
+	h := x.f.w.Header()
+	if x.inPlace = len(h) == 0 && x.f.p.o.RewriteAnswer == nil; x.inPlace {
+		return h
+	}
+	return make(http.Header, 8)
+}
+
+// forget takes the fields of an answer that the client does not get out of its own.
+func (x *ownExchange) forget() {
+	if x.inPlace {
+		clear(x.f.w.Header())
+	}
+}
+
+func (x *ownExchange) firstByte() {
+	x.began = true
+	x.call.firstByte()
+}
+
+// frame finds out where the answer ends, and makes the *http.Response that relaying takes.
+func (x *ownExchange) frame() (err error) {
+	h := &x.answer
+	if x.end, err = h.Frame(x.out.Method); err != nil {
+		return err
+	}
+	var trailer http.Header
+	if x.end.Chunked {
+		if trailer, err = h.Trailers(); err != nil {
+			return err
+		}
+	}
+	length := x.end.Length
+	if h.Status == http.StatusNoContent || h.Status == http.StatusNotModified {
+		length = 0
+	}
+	var got func(http.Header) error
+	if x.end.Chunked {
+		got = x.gotTrailers
+	}
+	x.body.Start(x.conn, x.end, got)
+	x.resp = http.Response{StatusCode: h.Status, ProtoMajor: 1, ProtoMinor: h.Minor, Header: h.Fields, Body: &x.body, ContentLength: length, Trailer: trailer, Request: x.out}
+	return nil
+}
+
+// gotTrailers takes the trailers that have come behind the body.
+func (x *ownExchange) gotTrailers(fields http.Header) error {
+	if x.resp.Trailer == nil {
+		x.resp.Trailer = fields
+		return nil
+	}
+	for name, values := range fields {
+		x.resp.Trailer[name] = values
+	}
+	return nil
+}
+
+// keep gives the connection back, if nothing is left on it and nobody uses it any more.
+func (x *ownExchange) keep() bool {
+	if !x.body.Whole() || x.end.Close || !x.upload.done() || !x.rest() || x.conn.R.Buffered() > 0 {
+		return false
+	}
+	x.conn.Keep()
+	return true
+}
+
+// mayGoAgain says whether the failure may be that of a connection that was kept too long, on
+// which the target has seen nothing, or what it may see again (RFC 9110 section 9.2.2).
+func (x *ownExchange) mayGoAgain(err error, wrote bool) bool {
+	if !x.conn.Reused || x.began || x.apart || x.out.Context().Err() != nil || !brokenOff(err) {
+		return false
+	}
+	if !wrote {
+		return true
+	}
+	if x.taken > 0 {
+		return false
+	}
+	switch x.out.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return x.out.Header["Idempotency-Key"] != nil || x.out.Header["X-Idempotency-Key"] != nil
+}
+
+func brokenOff(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// failure is the typed error of an exchange that has no answer.
+func (x *ownExchange) failure(err error) *fault.Error {
+	if e := x.upload.failed(); e != nil {
+		err = e // the answer's failure follows from it
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return classify(x.out.Context(), err, &x.call.body)
+}
+
+// refineOwn tells the timeouts of a body from other failures of it.
+func refineOwn(ctx context.Context, e *fault.Error) *fault.Error {
+	if e != nil && e.Kind == fault.Body && isTimeout(e.Err) && ctx.Err() == nil {
+		e.Kind, e.Err = fault.Timeout, errBodyStalled
+	}
+	return refine(ctx, e)
+}

@@ -1,0 +1,129 @@
+package proxy_test
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// What a target sends behind its answer, in one piece with it, is nobody's answer: its connection
+// is not used again. net/http's transport offers it before it has looked (transport.go, readLoop), and
+// now and then gives the next request what was no answer to it.
+func TestBytesBehindAnAnswer(t *testing.T) {
+	leaktest.Check(t)
+	if onStandardPath {
+		t.Log("net/http promises nothing here")
+		return
+	}
+	for name, answer := range map[string]string{
+		"length": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+		"chunks": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+		"none":   "HTTP/1.1 204 No Content\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var conns atomic.Int32
+			target := wiretest.Target(t, func(p *wiretest.Peer) {
+				conns.Add(1)
+				p.Head()
+				p.Send(answer + "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")
+				p.Ended()
+			})
+			client := wiretest.Dial(t, gateway(t, target))
+			for range 3 {
+				client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+				if _, body := client.Answer("GET"); strings.Contains(body, "poison") {
+					t.Fatal("the client got what was nobody's answer")
+				}
+			}
+			if n := conns.Load(); n != 3 {
+				t.Errorf("%d connections for three requests", n)
+			}
+		})
+	}
+}
+
+// The only target is asked once more if it breaks a connection off that was kept, and only then.
+func TestOnlyTargetBreaksOff(t *testing.T) {
+	leaktest.Check(t)
+	for name, test := range map[string]struct {
+		first string // what it answers to the first request of each connection, "" for nothing
+		asked int32
+	}{
+		"a fresh connection": {"", 1},
+		"a kept connection":  {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 3}, // the first, the one that is lost, and again
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int32
+			target := wiretest.Target(t, func(p *wiretest.Peer) {
+				p.Head()
+				asked.Add(1)
+				if test.first == "" {
+					return
+				}
+				p.Send(test.first)
+				if _, err := p.R.Peek(1); err == nil {
+					asked.Add(1)
+					p.Reset()
+				}
+			})
+			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Retry: proxy.Retry{Errors: true}})
+			client := wiretest.Dial(t, wiretest.Serve(t, p))
+			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			if resp, _ := client.Answer("GET"); test.first == "" && resp.StatusCode != 502 {
+				t.Errorf("answer %s", resp.Status)
+			}
+			if test.first != "" {
+				client.Send("DELETE / HTTP/1.1\r\nHost: a\r\n\r\n") // net/http's transport does not repeat it by itself
+				client.Status(200)
+			}
+			if n := asked.Load(); n != test.asked {
+				t.Errorf("asked %d times, want %d", n, test.asked)
+			}
+		})
+	}
+}
+
+// TestLastBreaksOff: a request that goes over a second connection, after the one that would have ended
+// with it, does not end that one too.
+func TestLastBreaksOff(t *testing.T) {
+	leaktest.Check(t)
+	if onStandardPath {
+		t.Log("net/http counts no requests")
+		return
+	}
+	heads := make(chan string, 8)
+	var conns atomic.Int32
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		first := conns.Add(1) == 1
+		for {
+			if _, err := p.R.Peek(1); err != nil {
+				return
+			}
+			heads <- p.Head()
+			if first && len(heads) == 2 {
+				p.Reset()
+				return
+			}
+			p.Send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		}
+	})
+	client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{MaxConnRequests: 2}, target)})))
+	for range 2 {
+		client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		client.Status(200)
+	}
+	close(heads)
+	var closes []bool
+	for head := range heads {
+		closes = append(closes, strings.Contains(head, "Connection: close"))
+	}
+	if want := []bool{false, true, false}; !slices.Equal(closes, want) {
+		t.Errorf("Connection: close in %v, want %v", closes, want)
+	}
+}

@@ -1,0 +1,126 @@
+package proxy_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// pieces sends an answer of the length in pieces, with pauses in which what came must go on.
+func pieces(p *wiretest.Peer, body []byte, next <-chan struct{}) {
+	p.Head()
+	p.Send(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", len(body)))
+	for piece := range slices.Chunk(body, 100_000) {
+		p.Send(string(piece))
+		<-next
+	}
+}
+
+// Large answers go from socket to socket, and lose nothing: with hooks that look at the head alone, with a
+// filter that looks at the body, and where the target pauses.
+func TestLargeAnswersThroughFilters(t *testing.T) {
+	leaktest.Check(t)
+	body := bytes.Repeat([]byte("0123456789abcdefghij"), 25_000)
+	upper := filters.OnResponse(filters.ResponseHooks{Body: func(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser { return upperWriter{w} }})
+	for name, test := range map[string]struct {
+		filter filters.Filter
+		want   []byte
+	}{
+		"none": {func(next http.Handler) http.Handler { return next }, body},
+		"head": {filters.OnResponse(filters.ResponseHooks{Head: func(_ *http.Request, _ int, h http.Header) { h.Set("X-Seen", "1") }}), body},
+		"body": {upper, bytes.ToUpper(body)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			next := make(chan struct{}, 10)
+			var ended filters.ResponseStats
+			done := make(chan struct{})
+			count := filters.OnResponse(filters.ResponseHooks{End: func(_ *http.Request, s filters.ResponseStats) { ended = s; close(done) }})
+			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, wiretest.Target(t, func(p *wiretest.Peer) { pieces(p, body, next) }))})
+			client := wiretest.Dial(t, wiretest.Serve(t, filters.NewChain(count, test.filter).Then(p)))
+			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			client.Head()
+			for piece := range slices.Chunk(test.want, 100_000) {
+				client.Receive(string(piece))
+				next <- struct{}{}
+			}
+			<-done
+			if ended.Bytes != int64(len(body)) {
+				t.Errorf("%d bytes were counted", ended.Bytes)
+			}
+		})
+	}
+}
+
+type upperWriter struct{ w io.Writer }
+
+func (u upperWriter) Write(p []byte) (int, error) { return u.w.Write(bytes.ToUpper(p)) }
+func (upperWriter) Close() error                  { return nil }
+
+// A target that stops in the midst of a large answer, and a client that stops to take it, are told
+// apart.
+func TestLargeAnswersStall(t *testing.T) {
+	leaktest.Check(t)
+	for name, test := range map[string]struct {
+		options proxy.Options
+		sends   int
+		want    proxy.Kind
+	}{
+		"target": {proxy.Options{BodyTimeout: 50 * time.Millisecond}, 100_000, proxy.Timeout},
+		"client": {proxy.Options{WriteTimeout: 50 * time.Millisecond}, 64 << 20, proxy.ClientGone},
+		// Somebody reads ahead then, and the target says nothing more.
+		"client, read ahead of": {proxy.Options{WriteTimeout: 50 * time.Millisecond, ResponseBuffer: &proxy.Buffer{Memory: 48 << 20}}, 48 << 20, proxy.ClientGone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var failed failures
+			test.options.OnError = failed.add
+			test.options.Upstream = groupAt(t, upstream.Options{}, wiretest.Target(t, func(p *wiretest.Peer) {
+				p.Head()
+				_, _ = io.WriteString(p.Conn, "HTTP/1.1 200 OK\r\nContent-Length: 67108864\r\n\r\n")
+				_, _ = io.CopyN(p.Conn, zeros{}, int64(test.sends))
+				_, _ = io.Copy(io.Discard, p.Conn)
+			}))
+			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, test.options)))
+			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			failed.await(t)
+			if e := failed.only(t); e.Kind != test.want || !e.HeadSent {
+				t.Errorf("failure %#v", e)
+			}
+			client.Close()
+		})
+	}
+}
+
+// A large answer that ends too early, or is reset, is never taken for a whole one.
+func TestLargeAnswersBreakOff(t *testing.T) {
+	leaktest.Check(t)
+	for name, end := range map[string]func(*wiretest.Peer){
+		"closed": func(p *wiretest.Peer) { p.Conn.Close() },
+		"reset":  (*wiretest.Peer).Reset,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var failed failures
+			target := wiretest.Target(t, func(p *wiretest.Peer) {
+				p.Head()
+				p.Send("HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n" + string(bytes.Repeat([]byte("x"), 100_000)))
+				end(p)
+			})
+			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})))
+			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			client.Head()
+			client.Ended()
+			if e := failed.only(t); e.Kind != proxy.BodyBroken {
+				t.Errorf("failure %#v", e)
+			}
+		})
+	}
+}

@@ -1,0 +1,226 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/bufpool"
+	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/http1"
+)
+
+// upload sends a request with a body on a goroutine of its own: the answer may come first. A
+// nil one is that of a request without a body.
+type upload struct {
+	conn    *http1.Conn
+	buf     []byte // of the head, and of the body's pieces
+	head    []byte // the beginning of buf, or memory of its own
+	body    io.Reader
+	framing http1.Framing
+	trailer http.Header
+	timeout time.Duration // of the answer's head, from the end of the upload on
+	source  *bodySource
+
+	proceed chan bool     // closed, or told whether to send the body; nil: it is sent at once
+	asked   bool          // proceed was told
+	ended   chan struct{} // closed when nothing more is sent
+	err     error
+}
+
+// Times of http.Transport.
+const (
+	expectTimeout = time.Second            // how long a target may think about Expect
+	uploadGrace   = 50 * time.Millisecond  // how long an upload may take to notice that it has ended
+	lastWords     = 200 * time.Millisecond // how long an answer may take once nothing more can be written
+)
+
+func startUpload(x *ownExchange) *upload {
+	u := &upload{conn: x.conn, buf: x.buf, head: x.head, body: x.out.Body, framing: x.framing, trailer: x.out.Trailer,
+		timeout: x.e.pool.HeaderTimeout(), source: x.call.body.source, ended: make(chan struct{})}
+	if head.HasToken(x.out.Header["Expect"], "100-continue") {
+		u.proceed = make(chan bool, 1)
+	}
+	u.conn.SetReadTimeout(0)
+	go u.run()
+	return u
+}
+
+func (u *upload) run() {
+	defer bufpool.Put(u.buf)
+	defer close(u.ended)
+	switch u.err = u.send(); {
+	case u.err == nil:
+		u.conn.StartReadTimeout(u.timeout)
+	case u.source.failed() != nil:
+		u.conn.Interrupt() // nobody can answer what will never be whole
+	default:
+		u.conn.StartReadTimeout(lastWords) // perhaps the target has answered and closed
+	}
+}
+
+func (u *upload) send() error {
+	if u.proceed != nil {
+		if _, err := u.conn.Write(u.head); err != nil {
+			return err
+		}
+		if !u.wait() {
+			return errNotWanted
+		}
+		u.head = nil
+	}
+	if u.framing.Chunked {
+		return u.sendChunks(u.buf)
+	}
+	if len(u.head) > 0 && &u.head[0] != &u.buf[0] { // one that has outgrown its memory
+		if _, err := u.conn.Write(u.head); err != nil {
+			return err
+		}
+		u.head = nil
+	}
+	return u.sendLength()
+}
+
+// wait waits until the target wants the body: it says so, or says nothing for a while.
+func (u *upload) wait() bool {
+	timer := time.NewTimer(expectTimeout)
+	defer timer.Stop()
+	select {
+	case wanted := <-u.proceed:
+		return wanted
+	case <-timer.C:
+		return true
+	}
+}
+
+// answered is told of each head that comes.
+func (u *upload) answered(status int) {
+	if u == nil || u.proceed == nil || u.asked || status != http.StatusContinue && status < 200 {
+		return
+	}
+	u.asked = true
+	u.proceed <- status == http.StatusContinue
+}
+
+var errLength = errors.New("the body is not as long as it was said to be")
+
+// sendLength sends the pieces of the body as they come, the first one with the head.
+func (u *upload) sendLength() error {
+	n := len(u.head)
+	if n == len(u.buf) { // there is no room beside it
+		if _, err := u.conn.Write(u.head); err != nil {
+			return err
+		}
+		n = 0
+	}
+	for left := u.framing.Length; left > 0; n = 0 {
+		m, err := u.body.Read(u.buf[n:min(int64(len(u.buf)), int64(n)+left)])
+		if left -= int64(m); err != nil && err != io.EOF {
+			return err
+		}
+		if _, err := u.conn.Write(u.buf[:n+m]); err != nil {
+			return err
+		}
+		if err == io.EOF && left > 0 {
+			return errLength
+		}
+	}
+	return readsNoMore(u.body)
+}
+
+// readsNoMore reads a body's end, which may say more than that there is one.
+func readsNoMore(body io.Reader) error {
+	var one [1]byte
+	n, err := body.Read(one[:])
+	if n > 0 {
+		return errLength
+	}
+	if err == io.EOF || err == nil {
+		return nil
+	}
+	return err
+}
+
+// chunkHead is room for a chunk's length.
+const chunkHead = 8
+
+// sendChunks sends the head at once, since the body may be a conversation, and each piece as
+// it comes.
+func (u *upload) sendChunks(buf []byte) error {
+	if len(u.head) > 0 {
+		if _, err := u.conn.Write(u.head); err != nil {
+			return err
+		}
+	}
+	for {
+		n, err := u.body.Read(buf[chunkHead : len(buf)-2])
+		if n > 0 {
+			size := strconv.AppendInt(nil, int64(n), 16)
+			start := chunkHead - len(size) - 2
+			copy(buf[start:], size)
+			buf[chunkHead-2], buf[chunkHead-1] = '\r', '\n'
+			buf[chunkHead+n], buf[chunkHead+n+1] = '\r', '\n'
+			if _, err := u.conn.Write(buf[start : chunkHead+n+2]); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return u.sendTrailers(buf)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// sendTrailers leaves out what is no field, as net/http does: the body has been sent.
+func (u *upload) sendTrailers(buf []byte) error {
+	b := append(buf[:0], "0\r\n"...)
+	for name, values := range u.trailer {
+		for _, value := range values {
+			if with, err := http1.AppendField(b, name, value); err == nil {
+				b = with
+			}
+		}
+	}
+	_, err := u.conn.Write(append(b, "\r\n"...))
+	return err
+}
+
+// done says whether all was sent; it waits a moment for one that has noticed no end yet.
+func (u *upload) done() bool {
+	if u == nil {
+		return true
+	}
+	select {
+	case <-u.ended:
+		return u.err == nil
+	default:
+	}
+	timer := time.NewTimer(uploadGrace)
+	defer timer.Stop()
+	select {
+	case <-u.ended:
+		return u.err == nil
+	case <-timer.C:
+		return false
+	}
+}
+
+// failed returns why not all was sent, nil as long as nothing has failed.
+func (u *upload) failed() error {
+	if u == nil {
+		return nil
+	}
+	select {
+	case <-u.ended:
+		if u.err == errNotWanted {
+			return nil
+		}
+		return u.err
+	default:
+		return nil
+	}
+}
