@@ -7,6 +7,7 @@ require (
 	github.com/go-chi/httprate v0.16.1
 	github.com/gorilla/websocket v1.5.3
 	github.com/nginxinc/nginx-go-crossplane v0.4.89
+	github.com/pires/go-proxyproto v0.8.1
 	github.com/prometheus/client_golang v1.25.0
 	github.com/rs/cors v1.11.1
 	github.com/tg123/go-htpasswd v1.2.5

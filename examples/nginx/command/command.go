@@ -91,6 +91,9 @@ func touchErrorLog(o options) error {
 // testConfiguration is -t and -T.
 func testConfiguration(o options, stdout, stderr io.Writer) int {
 	file := o.configurationFile()
+	if !o.quiet {
+		printNotes(engine.Notes(o.load(stderr)), stderr)
+	}
 	e, err := engine.Load(o.load(stderr))
 	if err != nil {
 		fmt.Fprintf(stderr, "nginx: [emerg] %v\nnginx: configuration file %s test failed\n", err, file)
@@ -98,21 +101,10 @@ func testConfiguration(o options, stdout, stderr io.Writer) int {
 	}
 	defer e.Close()
 	if !o.quiet {
-		printNotes(e, stderr)
 		fmt.Fprintf(stderr, "nginx: the configuration file %s syntax is ok\nnginx: configuration file %s test is successful\n", file, file)
 	}
 	if o.dump {
 		e.Dump(stdout)
 	}
 	return 0
-}
-
-// printNotes says which directives are there for nothing, so that nothing is
-// ignored in silence.
-func printNotes(e *engine.Engine, stderr io.Writer) {
-	for _, n := range e.Settings().Notes {
-		if n.Reason != "" {
-			fmt.Fprintf(stderr, "nginx: [notice] %q is a %v: %s in %s:%d\n", n.Directive, n.Class, n.Reason, n.File, n.Line)
-		}
-	}
 }

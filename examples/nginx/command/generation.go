@@ -10,9 +10,6 @@ import (
 	"github.com/culvert-go/culvert/examples/nginx/engine"
 )
 
-// maxHeadBytes bounds a request's head, as large_client_header_buffers 4 8k does.
-const maxHeadBytes = 32 << 10
-
 // generation is one loaded configuration that serves. After a reload the old one
 // finishes what it has begun, tunnels included, beside the new one.
 type generation struct {
@@ -32,11 +29,15 @@ func startGeneration(e *engine.Engine, sockets map[string]*socket) *generation {
 	for _, l := range e.Listeners() {
 		server, v := g.newServer(ctx, l), sockets[socketKey(l)].view()
 		g.servers, g.views = append(g.servers, server), append(g.views, v)
+		var from net.Listener = v
+		if l.ProxyProtocol {
+			from = proxyListener{v, l.ReadHeaderTimeout}
+		}
 		g.serving.Go(func() {
 			if l.TLS != nil {
-				_ = server.ServeTLS(v, "", "") // ends when the view is closed
+				_ = server.ServeTLS(from, "", "") // ends when the view is closed
 			} else {
-				_ = server.Serve(v)
+				_ = server.Serve(from)
 			}
 		})
 	}
@@ -54,9 +55,9 @@ func (g *generation) newServer(ctx context.Context, l engine.Listener) *http.Ser
 		Protocols:         &protocols,
 		ReadHeaderTimeout: l.ReadHeaderTimeout,
 		IdleTimeout:       l.IdleTimeout,
-		MaxHeaderBytes:    maxHeadBytes,
+		MaxHeaderBytes:    l.MaxHeaderBytes,
 		ConnContext:       g.newcomers.connContext(l.ConnContext),
-		ConnState:         g.newcomers.track,
+		ConnState:         both(g.newcomers.track, l.ConnState),
 		ErrorLog:          slog.NewLogLogger(g.engine.Logger().Handler(), slog.LevelInfo),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}
@@ -64,6 +65,17 @@ func (g *generation) newServer(ctx context.Context, l engine.Listener) *http.Ser
 		server.SetKeepAlivesEnabled(false)
 	}
 	return server
+}
+
+// both calls two hooks, of which the second may be nil.
+func both(first, second func(net.Conn, http.ConnState)) func(net.Conn, http.ConnState) {
+	if second == nil {
+		return first
+	}
+	return func(conn net.Conn, state http.ConnState) {
+		first(conn, state)
+		second(conn, state)
+	}
 }
 
 // count keeps track of handlers: http.Server forgets those whose connection was
@@ -78,8 +90,14 @@ func (g *generation) count(next http.Handler) http.Handler {
 }
 
 // finish closes idle connections, waits for every request and tunnel and
-// releases the configuration. If ctx ends before, everything is cut off.
+// releases the configuration. If ctx or worker_shutdown_timeout ends before, everything
+// is cut off.
 func (g *generation) finish(ctx context.Context) {
+	if t := g.engine.Settings().ShutdownTimeout; t > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, t)
+		defer cancel()
+	}
 	for _, v := range g.views {
 		v.Close()
 	}

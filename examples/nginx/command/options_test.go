@@ -85,12 +85,13 @@ func TestTestConfiguration(t *testing.T) {
 	dir := write(t, map[string]string{
 		"conf/nginx.conf": good,
 		"bad.conf":        "events {}\nhttp {\n  server { listen 127.0.0.1:1;\n    frobnicate on; }\n}\n",
+		"refused.conf":    "events {}\nhttp { sendfile on; perl_modules x;\nserver { return 200; proxy_no_cache 1; ancient_browser a; if ($host) { return 200; } } }\n",
 		"split.conf":      "events {}\nhttp { include part.conf; }\n",
 		"part.conf":       "server { listen 127.0.0.1:1; }\n",
 	})
 	file := func(name string) string { return filepath.Join(dir, name) }
 	success := func(name string) string {
-		return "nginx: the configuration file " + file(name) + " syntax is ok\nnginx: configuration file " + file(name) + " test is successful\n"
+		return "nginx: [notice] implemented: events, http, listen, return, server\nnginx: the configuration file " + file(name) + " syntax is ok\nnginx: configuration file " + file(name) + " test is successful\n"
 	}
 	for _, test := range []struct {
 		name           string
@@ -101,13 +102,20 @@ func TestTestConfiguration(t *testing.T) {
 		{"-t", []string{"-t", "-c", file("conf/nginx.conf")}, 0, "", success("conf/nginx.conf")},
 		{"values that stick to their flags", []string{"-tc" + file("conf/nginx.conf")}, 0, "", success("conf/nginx.conf")},
 		{"-p has conf/nginx.conf", []string{"-t", "-p", dir}, 0, "", success("conf/nginx.conf")},
-		{"a file relative to -p", []string{"-t", "-p", dir + "/", "-c", "split.conf"}, 0, "", success("split.conf")},
+		{"a file relative to -p", []string{"-t", "-p", dir + "/", "-c", "split.conf"}, 0, "", strings.Replace(success("split.conf"), "listen, return,", "include, listen,", 1)},
 		{"-q", []string{"-tq", "-p", dir}, 0, "", ""},
 		{"-T", []string{"-T", "-q", "-p", dir, "-c", "split.conf"}, 0,
 			"# configuration file " + file("split.conf") + ":\nevents {}\nhttp { include part.conf; }\n\n" +
 				"# configuration file " + file("part.conf") + ":\nserver { listen 127.0.0.1:1; }\n\n", ""},
+		{"refused", []string{"-t", "-p", dir, "-c", "refused.conf"}, 1, "",
+			"nginx: [notice] \"sendfile\" is a no-op: the kernel's fast path is used where there is one in " + file("refused.conf") + ":2\n" +
+				"nginx: [error] \"perl_modules\" is refused: there is no Perl in " + file("refused.conf") + ":2\n" +
+				"nginx: [warn] \"proxy_no_cache\" is not followed: nothing is cached: a miss is always legal in " + file("refused.conf") + ":3\n" +
+				"nginx: [error] \"ancient_browser\" is refused in " + file("refused.conf") + ":3\n" +
+				"nginx: [notice] implemented: events, http, if, return (2), server\n" +
+				"nginx: [emerg] directive \"perl_modules\" is not supported by culvert yet (there is no Perl) in " + file("refused.conf") + ":2\nnginx: configuration file " + file("refused.conf") + " test failed\n"},
 		{"a bad one", []string{"-t", "-c", file("bad.conf")}, 1, "",
-			"nginx: [emerg] unknown directive \"frobnicate\" in " + file("bad.conf") + ":4\nnginx: configuration file " + file("bad.conf") + " test failed\n"},
+			"nginx: [notice] implemented: events, http, listen, server\nnginx: [emerg] unknown directive \"frobnicate\" in " + file("bad.conf") + ":4\nnginx: configuration file " + file("bad.conf") + " test failed\n"},
 		{"a missing one", []string{"-t", "-c", file("none.conf")}, 1, "",
 			"nginx: [emerg] open() \"" + file("none.conf") + "\" failed (2: No such file or directory)\nnginx: configuration file " + file("none.conf") + " test failed\n"},
 		{"bad globals", []string{"-t", "-p", dir, "-g", "frobnicate on;"}, 1, "",

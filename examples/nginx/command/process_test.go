@@ -40,9 +40,9 @@ type process struct {
 }
 
 // conf fills a configuration in: an events block, a pid file and http around the
-// servers, in which ADDRESS is the server's.
+// servers, in which ADDRESS is the server's and DIR the folder.
 func (p *process) conf(http string) string {
-	return "pid nginx.pid;\nerror_log error.log notice;\nevents {}\nhttp { access_log access.log;\n" + strings.ReplaceAll(http, "ADDRESS", p.address) + "\n}\n"
+	return "pid nginx.pid;\nerror_log error.log notice;\nevents {}\nhttp { access_log access.log;\n" + strings.NewReplacer("ADDRESS", p.address, "DIR", p.dir).Replace(http) + "\n}\n"
 }
 
 func (p *process) write(http string) {

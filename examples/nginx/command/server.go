@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"sync"
 	"time"
@@ -96,9 +95,9 @@ func (s *server) bind(e *engine.Engine) (map[string]*socket, error) {
 			all[key] = old
 			continue
 		}
-		listener, err := net.Listen(l.Network, l.Address)
+		listener, err := listen(l)
 		if err != nil {
-			return fresh, bindError(l.Address, err)
+			return fresh, err
 		}
 		fresh[key] = &socket{Listener: listener}
 		all[key] = fresh[key]
@@ -109,7 +108,9 @@ func (s *server) bind(e *engine.Engine) (map[string]*socket, error) {
 // reload serves a new configuration. If it can't be loaded or bound the old one
 // stays, and the error goes to its log.
 func (s *server) reload() {
-	e, err := engine.Load(s.load)
+	load := s.load
+	load.Before = s.current.engine
+	e, err := engine.Load(load)
 	if err != nil {
 		s.log(engine.LevelEmerg, err.Error())
 		return
@@ -126,6 +127,7 @@ func (s *server) reload() {
 	s.current = startGeneration(e, sockets)
 	for key, socket := range gone {
 		if sockets[key] == nil {
+			s.logDeleted(socket)
 			socket.Close()
 		}
 	}

@@ -11,15 +11,20 @@ const (
 	Implemented
 	// NoOp: it can be left out without a client or an upstream noticing.
 	NoOp
+	// Passed: nobody follows it, and somebody may miss it. What is served is right
+	// without it.
+	Passed
 )
 
-// String returns "refused", "implemented" or "no-op".
+// String returns "refused", "implemented", "no-op" or "passed".
 func (c Class) String() string {
 	switch c {
 	case Implemented:
 		return "implemented"
 	case NoOp:
 		return "no-op"
+	case Passed:
+		return "passed"
 	}
 	return "refused"
 }

@@ -27,35 +27,42 @@ const commandLine = "command line"
 
 // Parse reads a configuration and all it includes, checks names, contexts and
 // argument counts, and refuses what culvert does not do. An error is an
-// *Error with nginx's text.
+// *Error with nginx's text; of several it is the first. The tree's Notes tell what was met
+// before it, and after it too if a directive was refused.
 func Parse(o Options) (*Tree, error) {
 	p := &parser{dir: filepath.Dir(o.File), readFile: o.ReadFile, tree: &Tree{}}
 	if p.readFile == nil {
 		p.readFile = os.ReadFile
 	}
+	err := p.read(o)
+	if p.refused != nil {
+		err = p.refused
+	}
+	return p.tree, err
+}
+
+func (p *parser) read(o Options) error {
 	globals, err := p.source(commandLine, []byte(o.Globals), nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	data, err := p.readFile(o.File)
 	if err != nil {
-		return nil, &Error{What: openError(o.File, err)}
+		return &Error{What: openError(o.File, err)}
 	}
 	main, err := p.source(o.File, data, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.tree.Main = append(globals, main...)
-	if err := checkDuplicates(p.tree.Main, nil); err != nil {
-		return nil, err
-	}
-	return p.tree, nil
+	return checkDuplicates(p.tree.Main, nil)
 }
 
 type parser struct {
 	dir      string
 	readFile func(string) ([]byte, error)
 	tree     *Tree
+	refused  error    // the first directive that is
 	stack    []string // the files that are being read, outermost first
 }
 
@@ -131,8 +138,10 @@ func opening(block string) string {
 	switch block {
 	case "location", "upstream":
 		return block + " x {"
-	case "map":
-		return "map a b {"
+	case "geo":
+		return "geo $a {"
+	case "map", "split_clients":
+		return block + " a $b {"
 	}
 	return block + " {"
 }
@@ -149,8 +158,8 @@ func fromCrossplane(name string, err error) *Error {
 		switch pe.BlockCtx {
 		case "types":
 			return nil
-		case "map":
-			e.What = "invalid number of the map parameters"
+		case "geo", "map":
+			e.What = "invalid number of the " + pe.BlockCtx + " parameters"
 		}
 	}
 	if pe.Line != nil && name != commandLine {

@@ -109,3 +109,21 @@ func (d *Directive) Duration() (time.Duration, error) {
 	}
 	return t, nil
 }
+
+// Size reads the first argument of d as a size.
+func (d *Directive) Size() (int64, error) {
+	n, ok := Size(d.Args[0])
+	if !ok {
+		return 0, d.Invalid()
+	}
+	return n, nil
+}
+
+// Number reads the first argument of d as a number.
+func (d *Directive) Number() (int, error) {
+	n, ok := Number(d.Args[0])
+	if !ok {
+		return 0, d.Errorf("\"%s\" directive invalid number", d.Name)
+	}
+	return n, nil
+}

@@ -35,8 +35,8 @@ func (w *walk) directives(parsed crossplane.Directives, blocks []string) ([]*Dir
 			out = append(out, included...)
 			continue
 		}
-		if err := w.classify(d, blocks); err != nil {
-			return nil, err
+		if !w.classify(d, blocks) {
+			continue
 		}
 		if c.Block != nil {
 			inner, err := w.directives(c.Block, append(slices.Clip(blocks), d.Name))
@@ -61,19 +61,24 @@ func (w *walk) convert(c *crossplane.Directive) *Directive {
 	return d
 }
 
-// classify notes what d is to culvert and refuses it if it is nothing. What
-// stands in the body of map or types is no directive.
-func (w *walk) classify(d *Directive, blocks []string) error {
+// classify notes what d is to culvert, and says whether it may stand here. The rest is read
+// all the same, so that whoever tests a file sees all that is refused. What stands in the
+// body of map or types is no directive.
+func (w *walk) classify(d *Directive, blocks []string) bool {
 	if isData(blocks) {
-		return nil
+		return true
 	}
 	class, reason := classOf(d)
 	w.tree.Notes = append(w.tree.Notes, Note{
 		Directive: d.Name, Class: class, Reason: reason, File: d.File, Line: d.Line,
 	})
-	if class != Refused {
-		return nil
+	if class == Refused && w.refused == nil {
+		w.refused = d.notSupported(reason)
 	}
+	return class != Refused
+}
+
+func (d *Directive) notSupported(reason string) error {
 	if reason != "" {
 		return d.Errorf("directive \"%s\" is not supported by culvert yet (%s)", d.Name, reason)
 	}
@@ -84,8 +89,17 @@ func isData(blocks []string) bool {
 	if len(blocks) == 0 {
 		return false
 	}
-	last := blocks[len(blocks)-1]
-	return last == "map" || last == "types"
+	return HasRows(blocks[len(blocks)-1])
+}
+
+// HasRows says whether what stands in the block of a directive are rows of a table and no
+// directives.
+func HasRows(name string) bool {
+	switch name {
+	case "charset_map", "geo", "map", "split_clients", "types":
+		return true
+	}
+	return false
 }
 
 // include reads the files that d names into d's place.

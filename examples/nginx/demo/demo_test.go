@@ -28,7 +28,7 @@ func start(t *testing.T) string {
 	t.Helper()
 	leaktest.Check(t)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	t.Setenv(demo.AddressVariable, wiretest.Unused(t))
+	t.Setenv(demo.AddressVariable, wiretest.Free(t))
 	d, err := demo.Start()
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package engine
 import (
 	"net/http"
 	"net/netip"
-	"strings"
 
 	"github.com/culvert-go/culvert/examples/nginx/conf"
 )
@@ -13,9 +12,10 @@ type accessRule struct {
 	allow   bool
 	network netip.Prefix // of no bits: all
 	all     bool
+	unix    bool
 }
 
-// access compiles "allow|deny address|CIDR|all" (ngx_http_access_module.c). One on an inner
+// access compiles "allow|deny address|CIDR|unix:|all" (ngx_http_access_module.c). One on an inner
 // level drops all of the levels around.
 func access(_ *compiler, l *level, d *conf.Directive) error {
 	if l.first("access") {
@@ -26,7 +26,7 @@ func access(_ *compiler, l *level, d *conf.Directive) error {
 	case "all":
 		rule.all = true
 	case "unix:":
-		return nil // there are no such clients
+		rule.unix = true
 	default:
 		var ok bool
 		if rule.network, ok = network(arg); !ok {
@@ -65,42 +65,40 @@ const (
 	refused
 )
 
-// mayEnter runs the access phase: 0 lets the request in.
+// mayEnter runs the access phase: 0 lets the request in (ngx_http_core_access_phase).
 func (x *exchange) mayEnter(w http.ResponseWriter) int {
-	byAddress := x.byAddress()
-	if byAddress == granted && x.level.satisfyAny {
-		return 0
+	code := 0
+	for _, check := range []func(http.ResponseWriter) (verdict, int){x.byAddress, x.byPassword, x.bySubrequest} {
+		v, status := check(w)
+		switch {
+		case v == granted && x.level.satisfyAny:
+			w.Header().Del("Www-Authenticate")
+			return 0
+		case v != refused:
+		case !x.level.satisfyAny, status != http.StatusForbidden && status != http.StatusUnauthorized:
+			return status
+		case code != http.StatusUnauthorized:
+			code = status
+		}
 	}
-	if byAddress == refused && !x.level.satisfyAny {
-		return http.StatusForbidden
-	}
-	switch byPassword, status, realm := x.byPassword(); {
-	case byPassword == refused && status == http.StatusUnauthorized:
-		w.Header().Set("WWW-Authenticate", `Basic realm="`+strings.ReplaceAll(realm, `"`, `\"`)+`"`)
-		return status
-	case byPassword == refused:
-		return status
-	case byPassword == granted || byAddress != refused:
-		return 0
-	}
-	return http.StatusForbidden
+	return code
 }
 
 // byAddress looks at allow and deny.
-func (x *exchange) byAddress() verdict {
+func (x *exchange) byAddress(http.ResponseWriter) (verdict, int) {
 	if len(x.level.access) == 0 {
-		return declined
+		return declined, 0
 	}
 	at, err := netip.ParseAddrPort(x.HTTP.RemoteAddr)
 	addr := at.Addr().Unmap().WithZone("")
 	for _, rule := range x.level.access {
-		if rule.all || err == nil && rule.network.Contains(addr) {
+		if rule.all || rule.unix && x.overUnix() || err == nil && rule.network.Contains(addr) {
 			if rule.allow {
-				return granted
+				return granted, 0
 			}
 			x.logError("access forbidden by rule")
-			return refused
+			return refused, http.StatusForbidden
 		}
 	}
-	return declined
+	return declined, 0
 }

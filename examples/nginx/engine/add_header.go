@@ -21,19 +21,22 @@ func addHeader(c *compiler, l *level, d *conf.Directive) error {
 	if l.first("add_header") {
 		l.addHeaders = nil
 	}
-	h := header{name: http.CanonicalHeaderKey(d.Args[0])}
+	h, err := c.header(d)
+	l.addHeaders = append(l.addHeaders, h)
+	return err
+}
+
+// header compiles "name value [always]".
+func (c *compiler) header(d *conf.Directive) (h header, err error) {
+	h.name = http.CanonicalHeaderKey(d.Args[0])
 	if len(d.Args) == 3 {
 		if d.Args[2] != "always" {
-			return d.Errorf("invalid parameter \"%s\"", d.Args[2])
+			return h, d.Errorf("invalid parameter \"%s\"", d.Args[2])
 		}
 		h.always = true
 	}
-	var err error
-	if h.value, err = c.value(d, d.Args[1]); err != nil {
-		return err
-	}
-	l.addHeaders = append(l.addHeaders, h)
-	return nil
+	h.value, err = c.value(d, d.Args[1])
+	return h, err
 }
 
 // applyHeaders adds the fields to a final head: those without "always" to

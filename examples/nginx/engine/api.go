@@ -40,16 +40,19 @@ type LoadOptions struct {
 	// Tunnels lists the tunnels, of other configurations' too if they share it; nil
 	// for nobody.
 	Tunnels *wsupgrade.Registry
+	// Before is the engine that the new one replaces, which may still run: the zones of
+	// limit_req and limit_conn go on, and so do stub_status's counts. It is nil for none.
+	Before *Engine
 }
 
 // Listener is one socket of the configuration with what answers on it.
 type Listener struct {
-	// Network is "tcp4" or "tcp6", for net.Listen: "[::]:80" is IPv6 alone, so
+	// Network is "tcp4", "tcp6" or "unix", for net.Listen: "[::]:80" is IPv6 alone, so
 	// that it can stand beside "0.0.0.0:80" (nginx's ipv6only=on).
 	Network string
 	// Address is host:port as net.Listen takes it: "0.0.0.0:80" for every IPv4
-	// address, "[::]:80" for every IPv6 address. Equal addresses of two engines
-	// mean the same socket.
+	// address, "[::]:80" for every IPv6 address; or a unix socket's path. Equal addresses
+	// of two engines mean the same socket.
 	Address string
 	// TLS is nil for cleartext. It picks the certificate by the client's
 	// server name.
@@ -64,6 +67,15 @@ type Listener struct {
 	// ReadHeaderTimeout bounds the reading of a request's head
 	// (client_header_timeout).
 	ReadHeaderTimeout time.Duration
+	// MaxHeaderBytes bounds a request's head (large_client_header_buffers).
+	MaxHeaderBytes int
+	// ProxyProtocol says that each connection begins with a header of the PROXY protocol,
+	// below TLS. Its net.Conn must have the method ProxyAddrs() (client, server net.Addr),
+	// which returns nil if there was no such header, and keep the addresses of the
+	// connection itself.
+	ProxyProtocol bool
+	// ConnState is to be the http.Server's: it counts for stub_status.
+	ConnState func(net.Conn, http.ConnState)
 	// ConnContext is to be the http.Server's: it numbers connections for
 	// $connection. It may be left out; the numbers are 0 then.
 	ConnContext func(ctx context.Context, c net.Conn) context.Context
@@ -78,6 +90,9 @@ type Settings struct {
 	// ErrorLog is the absolute path of the main error log, "stderr", or "" for
 	// none.
 	ErrorLog string
+	// ShutdownTimeout is how long a graceful end, or what a reload has replaced, may take;
+	// 0 is any time (worker_shutdown_timeout).
+	ShutdownTimeout time.Duration
 	// Notes tell what each directive of the configuration is to culvert.
 	Notes []Note
 }

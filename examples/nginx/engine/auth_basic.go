@@ -39,33 +39,39 @@ func authBasicUserFile(c *compiler, l *level, d *conf.Directive) (err error) {
 
 // byPassword looks at the user and the password. Where it refuses the status is 401, or that
 // of a file that can't be read.
-func (x *exchange) byPassword() (v verdict, status int, realm string) {
+func (x *exchange) byPassword(w http.ResponseWriter) (v verdict, status int) {
 	rule := &x.level.auth
 	if !rule.on || !rule.named {
-		return declined, 0, ""
+		return declined, 0
 	}
-	if realm = rule.realm.String(&x.Request); realm == "off" {
-		return declined, 0, ""
+	realm := rule.realm.String(&x.Request)
+	if realm == "off" {
+		return declined, 0
 	}
 	user, password, ok := x.HTTP.BasicAuth()
 	if !ok || user == "" {
 		x.logError("no user/password was provided for basic authentication")
-		return refused, http.StatusUnauthorized, realm
+		return askForPassword(w, realm)
 	}
 	name := rule.file.String(&x.Request)
 	users, err := x.engine.passwords.read(name)
 	if err != nil {
 		x.logError("open() \"" + name + "\" failed: " + err.Error())
 		if errors.Is(err, fs.ErrNotExist) {
-			return refused, http.StatusForbidden, ""
+			return refused, http.StatusForbidden
 		}
-		return refused, http.StatusInternalServerError, ""
+		return refused, http.StatusInternalServerError
 	}
 	if !users.Match(user, password) {
 		x.logError("user \"" + user + "\": password mismatch or not found in \"" + name + "\"")
-		return refused, http.StatusUnauthorized, realm
+		return askForPassword(w, realm)
 	}
-	return granted, 0, realm
+	return granted, 0
+}
+
+func askForPassword(w http.ResponseWriter, realm string) (verdict, int) {
+	w.Header().Set("WWW-Authenticate", `Basic realm="`+strings.ReplaceAll(realm, `"`, `\"`)+`"`)
+	return refused, http.StatusUnauthorized
 }
 
 // passwordFiles are those that were read, until they change.

@@ -81,7 +81,7 @@ func TestBodyEndsEarly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	io.WriteString(conn, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhalf")
+	io.WriteString(conn, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999\r\n\r\nhalf")
 	conn.Close()
 	if err := <-got; err != io.ErrUnexpectedEOF {
 		t.Errorf("the upstream read the body to %v", err)

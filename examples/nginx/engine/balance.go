@@ -41,18 +41,19 @@ func (c *compiler) hash(g *group, d *conf.Directive) error {
 	if len(d.Args) == 2 && d.Args[1] != "consistent" {
 		return d.Errorf("invalid parameter \"%s\"", d.Args[1])
 	}
-	if len(d.Args) == 1 {
-		c.warn(d, "without \"consistent\" nginx spreads keys anew whenever servers come and go; culvert keeps them")
-	}
 	key, err := c.value(d, d.Args[0])
 	if err != nil {
 		return err
 	}
-	g.balance, g.noBackup = upstream.Hash(func(r *http.Request) string {
+	keyOf := func(r *http.Request) string {
 		if x := exchangeOf(r.Context()); x != nil {
 			return key.String(&x.Request)
 		}
 		return ""
-	}), true
+	}
+	g.balance, g.noBackup = upstream.HashModulo(keyOf), true
+	if len(d.Args) == 2 {
+		g.balance = upstream.Hash(keyOf)
+	}
 	return nil
 }

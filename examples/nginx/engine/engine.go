@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +13,8 @@ import (
 	"github.com/culvert-go/culvert/cachectl"
 	"github.com/culvert-go/culvert/examples/nginx/conf"
 	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
@@ -27,9 +30,14 @@ type Engine struct {
 	tunnels   *wsupgrade.Registry // nil: nobody lists them
 
 	mu         sync.Mutex // guards what proxy_pass with variables makes on the way
-	transports map[transportKey]*http.Transport
+	transports map[transportKey]*upstream.Transport
+	groups     map[string]*group // the configuration's
+	names      resolvedNames
+	mirrors    []*filters.Mirror
+	gunzip     filters.Filter
 	errorPages func(http.Handler) http.Handler
 	passwords  passwordFiles
+	lasting    lasting
 }
 
 // Load reads and compiles a configuration. Its error is an *Error wherever the
@@ -49,16 +57,25 @@ func Load(o LoadOptions) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	var before lasting
+	if o.Before != nil {
+		before = o.Before.lasting
+	}
 	e := &Engine{
 		prefix:   prefix,
 		tree:     tree,
 		settings: Settings{Notes: tree.Notes},
 		files:    logFiles{stderr: stderr},
 		tunnels:  o.Tunnels,
+		groups:   map[string]*group{},
 
-		transports: map[transportKey]*http.Transport{},
+		transports: map[transportKey]*upstream.Transport{},
+		lasting:    lastingFrom(before),
 	}
 	if e.errorPages, err = cachectl.New(cachectl.ErrorPages()); err != nil {
+		return nil, err
+	}
+	if e.gunzip, err = filters.Decompress(filters.DecompressOptions{Responses: true}); err != nil {
 		return nil, err
 	}
 	c := &compiler{
@@ -66,8 +83,9 @@ func Load(o LoadOptions) (*Engine, error) {
 		prefix:  prefix,
 		confDir: filepath.Dir(file),
 		scope:   vars.NewScope(),
-		groups:  map[string]*group{},
+		groups:  e.groups,
 		run:     directives(),
+		before:  before,
 	}
 	errorLogName := o.ErrorLog
 	if errorLogName == "" {
@@ -78,6 +96,17 @@ func Load(o LoadOptions) (*Engine, error) {
 		return nil, err
 	}
 	return e, nil
+}
+
+// Notes reads a configuration and tells what each of its directives is to culvert, up to
+// the first error, or to the end if directives are refused alone.
+func Notes(o LoadOptions) []Note {
+	prefix, err := filepath.Abs(o.Prefix)
+	if err != nil {
+		return nil
+	}
+	tree, _ := conf.Parse(conf.Options{File: absolute(prefix, o.File), Globals: o.Globals, ReadFile: o.ReadFile})
+	return tree.Notes
 }
 
 // setErrorLog makes log the main one.
@@ -93,8 +122,17 @@ func (e *Engine) Reopen() error { return e.files.reopen() }
 // Close closes log files and idle connections to upstreams. Call it when no
 // request is in flight any more.
 func (e *Engine) Close() error {
+	e.names.close()
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, m := range e.mirrors {
+		_ = m.Close(ended) // what runs is cancelled
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	for _, g := range e.groups {
+		g.close()
+	}
 	for _, t := range e.transports {
 		t.CloseIdleConnections()
 	}

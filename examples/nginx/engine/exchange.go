@@ -18,10 +18,13 @@ const maxRedirects = 10
 // exchange is one request on its way through the configuration.
 type exchange struct {
 	vars.Request
-	engine *Engine
-	server *server
-	level  *level              // the one that counts now
-	w      http.ResponseWriter // the client's
+	engine  *Engine
+	socket  *socket
+	server  *server
+	level   *level // the one that counts now
+	context exchangeContext
+	request http.Request        // what HTTP is at first
+	w       http.ResponseWriter // the client's
 
 	errStatus    int    // the status that an error page is sent with, 0 for its own
 	redirects    int    // internal redirects and changes of the path so far
@@ -31,9 +34,29 @@ type exchange struct {
 	proxyURI     string // of a proxy_pass with variables
 	proxied      bool   // the answer is an upstream's
 	proxyFailure error  // why there is none
+	rate         int64  // that an upstream's answer may be sent with, if rateSet
+	rateSet      bool
+	newUserID    []byte     // that userid gives
+	atEnd        []func()   // called when the answer has ended
+	main         *exchange  // of a subrequest, nil for a client's
+	diverted     *diversion // what answers in its place
 }
 
 type exchangeKey struct{}
+
+// exchangeContext carries an exchange. It is a part of it, as the request is: one piece of memory
+// for all that a request needs here.
+type exchangeContext struct {
+	context.Context
+	x *exchange
+}
+
+func (c *exchangeContext) Value(key any) any {
+	if key == (exchangeKey{}) {
+		return c.x
+	}
+	return c.Context.Value(key)
+}
 
 // exchangeOf returns the exchange that ctx carries.
 func exchangeOf(ctx context.Context) *exchange {
@@ -46,7 +69,10 @@ func (e *Engine) enter(k *socket, w http.ResponseWriter, r *http.Request) *excha
 	ctx, result := filters.WithResult(r.Context())
 	x := &exchange{engine: e, w: w}
 	x.Start = time.Now()
-	x.HTTP = r.WithContext(context.WithValue(ctx, exchangeKey{}, x))
+	x.context = exchangeContext{ctx, x}
+	x.request = *r.WithContext(&x.context)
+	x.HTTP = &x.request
+	x.HTTP.RemoteAddr = clientAddress(r)
 	x.Line = r.Method + " " + r.RequestURI + " " + r.Proto
 	x.HTTPS = r.TLS != nil
 	x.Conn = vars.ConnFrom(ctx)
@@ -54,9 +80,9 @@ func (e *Engine) enter(k *socket, w http.ResponseWriter, r *http.Request) *excha
 	x.Upstream = result
 	x.Header = w.Header()
 	x.RequestURI = requestTarget(r)
-	x.DocumentRoot = func(*vars.Request) string { return x.level.documentRoot(x) }
-	x.Filename = func(*vars.Request) string { return x.filename(x.URI) }
+	x.Location = x
 	x.Host = hostName(r.Host)
+	x.socket = k
 	s, groups, re := k.host(localIP(r)).choose(x.Host)
 	if re != nil {
 		x.Capture(groups, re.SubexpNames())
@@ -96,4 +122,10 @@ func (x *exchange) split() bool {
 	}
 	x.URI, x.Args = uri, args
 	return true
+}
+
+// bySNI is the server that the client's TLS has named.
+func (x *exchange) bySNI() *server {
+	s, _, _ := x.socket.host(localIP(x.HTTP)).choose(hostName(x.HTTP.TLS.ServerName))
+	return s
 }

@@ -170,12 +170,9 @@ func (g gzipSettings) forProxies(r *http.Request, h http.Header) bool {
 	return !(allowed("no_last_modified") && h.Get("Last-Modified") != "" || allowed("no_etag") && h.Get("Etag") != "")
 }
 
-// compressed lets answer write through the level's filter, if there is one.
-func (x *exchange) compressed(w http.ResponseWriter, answer func(http.ResponseWriter) int) (status int) {
-	made := x.level.gzip.made
-	if made == nil {
-		return answer(w)
+func (g *gzipSettings) filter() filters.Filter {
+	if g.made == nil {
+		return nil
 	}
-	made.filter(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { status = answer(w) })).ServeHTTP(w, x.HTTP)
-	return status
+	return g.made.filter
 }

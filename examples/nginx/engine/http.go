@@ -13,7 +13,7 @@ func httpBlock(c *compiler, main *level, d *conf.Directive) error {
 	if err := c.block(l, d.Block); err != nil {
 		return err
 	}
-	if err := l.finishGzip(); err != nil {
+	if err := c.finish(l); err != nil {
 		return d.Errorf("%s", err)
 	}
 	for _, s := range d.Block {
@@ -24,22 +24,41 @@ func httpBlock(c *compiler, main *level, d *conf.Directive) error {
 			return err
 		}
 	}
+	if err := c.resolveNames(l); err != nil {
+		return err
+	}
+	for _, finish := range c.later {
+		if err := finish(); err != nil {
+			return err
+		}
+	}
 	return c.listeners()
 }
 
 // declare makes variables, log formats and upstreams known.
 func (c *compiler) declare(list []*conf.Directive) error {
-	if err := c.declareCaptures(list); err != nil {
-		return err
-	}
-	if err := c.declareSets(list); err != nil {
-		return err
-	}
-	if err := c.declareMaps(list); err != nil {
+	if err := c.declareVariables(list); err != nil {
 		return err
 	}
 	if err := c.declareFormats(list); err != nil {
 		return err
 	}
+	for _, d := range list {
+		declare, ok := c.declared()[d.Name]
+		if !ok {
+			continue
+		}
+		if err := declare(d); err != nil {
+			return err
+		}
+	}
 	return c.declareUpstreams(list)
+}
+
+// declared are the directives of http that make something for others to name.
+func (c *compiler) declared() map[string]func(*conf.Directive) error {
+	return map[string]func(*conf.Directive) error{
+		"limit_conn_zone": c.declareConnZone,
+		"limit_req_zone":  c.declareRequestZone,
+	}
 }

@@ -38,21 +38,32 @@ func ifDirective(c *compiler, l *level, d *conf.Directive) (err error) {
 // and not its try_files.
 func (c *compiler) finishIfs(l *level) error {
 	for _, rule := range l.ifs {
-		inner := l.child()
-		inner.kind, inner.name, inner.pass = l.kind, l.name, l.pass
-		inner.condition = true
-		rule.level = inner
-		if err := c.block(inner, rule.at.Block); err != nil {
+		rule.level = l.inside()
+		if err := c.finishInside(l, rule.level, rule.at); err != nil {
 			return err
 		}
-		if err := inner.finishGzip(); err != nil {
-			return rule.at.Errorf("%s", err)
-		}
-		if inner.pass != l.pass {
-			if err := c.finishPass(inner); err != nil {
-				return err
-			}
-		}
+	}
+	return nil
+}
+
+// inside is the level of a block inside a location that is no location.
+func (l *level) inside() *level {
+	inner := l.child()
+	inner.kind, inner.name, inner.pass = l.kind, l.name, l.pass
+	inner.condition = true
+	return inner
+}
+
+// finishInside compiles the block of such a level.
+func (c *compiler) finishInside(l, inner *level, at *conf.Directive) error {
+	if err := c.block(inner, at.Block); err != nil {
+		return err
+	}
+	if err := c.finish(inner); err != nil {
+		return at.Errorf("%s", err)
+	}
+	if inner.pass != l.pass {
+		return c.finishPass(inner)
 	}
 	return nil
 }

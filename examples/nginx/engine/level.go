@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/culvert-go/culvert/examples/nginx/engine/static"
 	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
 )
 
@@ -11,35 +12,56 @@ import (
 // time; an internal redirect may change it.
 type level struct {
 	// handed down
-	absoluteRedirect bool
-	access           []accessRule
-	accessLogs       []accessLogger
-	addHeaders       []header
-	auth             authRule
-	bodyLimit        int64 // 0 is none
-	bodyTimeout      time.Duration
-	defaultType      string
-	errorLog         *errorLogger
-	errorPages       []errorPageRule
-	expires          expiresRule
-	gzip             gzipSettings
-	headTimeout      time.Duration
-	http2            bool
-	index            []vars.Value
-	invalidFields    bool // ignore_invalid_headers off
-	keepalive        time.Duration
-	mergeSlashes     bool
-	portInRedirect   bool
-	proxy            proxySettings
-	realIP           realIPRule
-	recursive        bool // recursive_error_pages
-	root             rootRule
-	satisfyAny       bool
-	sendTimeout      time.Duration
-	serverNameFirst  bool // server_name_in_redirect
-	ssl              sslSettings
-	types            map[string]string
-	underscores      bool // underscores_in_headers
+	absoluteRedirect  bool
+	access            []accessRule
+	accessLogs        []accessLogger
+	addHeaders        []header
+	addTrailers       []header
+	auth              authRule
+	authRequest       authRequestRule
+	autoindex         autoindexRule
+	bodyLimit         int64 // 0 is none
+	bodyTimeout       time.Duration
+	charset           charsetRule
+	defaultType       string
+	errorLog          *errorLogger
+	errorPages        []errorPageRule
+	etag              bool
+	expires           expiresRule
+	gzip              gzipSettings
+	headBytes         int // large_client_header_buffers
+	gunzip            bool
+	gzipStatic        precompressed
+	headTimeout       time.Duration
+	http2             bool
+	index             []vars.Value
+	limitConn         limitConnSettings
+	limitReq          limitReqSettings
+	invalidFields     bool // ignore_invalid_headers off
+	keepalive         time.Duration
+	keepaliveRequests int
+	keepaliveSaid     string // of the Keep-Alive field, in seconds; "" is none
+	keepaliveTime     time.Duration
+	mergeSlashes      bool
+	mirror            mirrorRule
+	modifiedSince     static.Since
+	portInRedirect    bool
+	proxy             proxySettings
+	realIP            realIPRule
+	rate              rateRule
+	recursive         bool // recursive_error_pages
+	referers          refererRule
+	resolver          *resolverRule
+	root              rootRule
+	satisfyAny        bool
+	secureLink        secureLinkRule
+	sendTimeout       time.Duration
+	serverNameFirst   bool // server_name_in_redirect
+	ssl               sslSettings
+	sub               subSettings
+	types             map[string]string
+	underscores       bool // underscores_in_headers
+	userid            useridRule
 
 	local
 	server *server         // nil on http's level
@@ -52,30 +74,43 @@ type local struct {
 	kind      locationKind
 	internal  bool
 	pass      *passRule
+	status    bool // stub_status
 	script    script
 	ifs       []*ifRule // whose blocks are to be compiled
 	tries     *tryRule
+	except    *exceptRule
 	condition bool // the block of an if
 }
 
 // newLevel returns http's level with nginx's defaults.
 func newLevel() *level {
 	return &level{
-		absoluteRedirect: true,
-		bodyLimit:        1 << 20,
-		bodyTimeout:      time.Minute,
-		sendTimeout:      time.Minute,
-		defaultType:      "text/plain",
-		gzip:             defaultGzip(),
-		headTimeout:      time.Minute,
-		index:            []vars.Value{vars.Constant("index.html")},
-		keepalive:        75 * time.Second,
-		mergeSlashes:     true,
-		portInRedirect:   true,
-		proxy:            defaultProxySettings(),
-		realIP:           realIPRule{field: "X-Real-IP"},
-		root:             rootRule{value: vars.Constant("html")},
-		types:            defaultTypes(),
+		absoluteRedirect:  true,
+		autoindex:         autoindexRule{format: "html"},
+		bodyLimit:         1 << 20,
+		bodyTimeout:       time.Minute,
+		charset:           defaultCharset(),
+		etag:              true,
+		sub:               defaultSub(),
+		userid:            defaultUserid(),
+		ssl:               sslSettings{client: clientCertRule{depth: 1}},
+		sendTimeout:       time.Minute,
+		defaultType:       "text/plain",
+		gzip:              defaultGzip(),
+		headBytes:         32 << 10,
+		headTimeout:       time.Minute,
+		index:             []vars.Value{vars.Constant("index.html")},
+		limitConn:         limitConnSettings{status: 503, level: levelError},
+		limitReq:          limitReqSettings{status: 503, level: levelError},
+		keepalive:         75 * time.Second,
+		keepaliveRequests: 1000,
+		keepaliveTime:     time.Hour,
+		mergeSlashes:      true,
+		portInRedirect:    true,
+		proxy:             defaultProxySettings(),
+		realIP:            realIPRule{field: "X-Real-IP"},
+		root:              rootRule{value: vars.Constant("html")},
+		types:             defaultTypes(),
 	}
 }
 

@@ -11,14 +11,18 @@ import (
 
 // listenRule is one listen directive.
 type listenRule struct {
-	addr          netip.AddrPort
+	addr          listenAddr
 	defaultServer bool
 	ssl           bool
 	http2         bool
+	proxyProtocol bool
+	quic          bool
+	dual          bool // ipv6only=off: IPv4 too
+	tuned         bool // it has options of the socket, which one listen alone may have
 	at            *conf.Directive
 }
 
-// listen compiles "listen address[:port] [parameters]".
+// listen compiles "listen address[:port]|unix:path [parameters]".
 func listen(c *compiler, l *level, d *conf.Directive) error {
 	addrs, err := listenAddrs(d)
 	if err != nil {
@@ -30,10 +34,18 @@ func listen(c *compiler, l *level, d *conf.Directive) error {
 			return err
 		}
 	}
+	if rule.quic {
+		c.warn(d, "QUIC is not spoken: HTTP/1.1 and HTTP/2 answer")
+		l.server.silent = true
+		return nil
+	}
+	if rule.dual && len(addrs) == 1 && addrs[0].Addr().Is6() {
+		addrs = append(addrs, listenAddr{AddrPort: netip.AddrPortFrom(netip.IPv4Unspecified(), addrs[0].Port())})
+	}
 	for _, addr := range addrs {
 		rule.addr = addr
 		for _, have := range l.server.listens {
-			if have.addr == addr {
+			if have.addr == addr && !rule.dual {
 				return d.Errorf("a duplicate listen %s", d.Args[0])
 			}
 		}
@@ -42,9 +54,9 @@ func listen(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// parameter takes one parameter. Those that tune the socket have no effect.
+// parameter takes one parameter.
 func (r *listenRule) parameter(p string) error {
-	name, _, _ := strings.Cut(p, "=")
+	name, value, valued := strings.Cut(p, "=")
 	switch name {
 	case "default_server", "default":
 		r.defaultServer = true
@@ -52,12 +64,26 @@ func (r *listenRule) parameter(p string) error {
 		r.ssl = true
 	case "http2":
 		r.http2 = true
-	case "reuseport", "backlog", "rcvbuf", "sndbuf", "deferred", "bind", "so_keepalive", "fastopen", "setfib":
-	case "ipv6only":
-		if p != "ipv6only=on" {
-			return r.at.Errorf("parameter \"%s\" of \"listen\" is not supported by culvert yet", p)
+	case "reuseport", "deferred", "bind", "so_keepalive", "setfib":
+		r.tuned = true
+	case "backlog", "rcvbuf", "sndbuf", "fastopen":
+		r.tuned = true
+		if !valued {
+			return r.at.Errorf("invalid parameter \"%s\"", p)
 		}
-	case "proxy_protocol", "quic", "multipath", "accept_filter":
+		if !tuning(name, value) {
+			return r.at.Errorf("invalid %s \"%s\"", name, p)
+		}
+	case "ipv6only":
+		r.tuned, r.dual = true, value == "off"
+		if value != "on" && value != "off" {
+			return r.at.Errorf("invalid parameter \"%s\"", p)
+		}
+	case "proxy_protocol":
+		r.proxyProtocol = true
+	case "quic":
+		r.quic = true
+	case "multipath", "accept_filter":
 		return r.at.Errorf("parameter \"%s\" of \"listen\" is not supported by culvert yet", p)
 	default:
 		return r.at.Errorf("invalid parameter \"%s\"", p)
@@ -65,12 +91,27 @@ func (r *listenRule) parameter(p string) error {
 	return nil
 }
 
-// listenAddrs reads the address: a port, an address, both, or a host's name
-// with all its addresses.
-func listenAddrs(d *conf.Directive) ([]netip.AddrPort, error) {
+// tuning says whether the value of a parameter that tunes the socket is one. It has no effect.
+func tuning(name, value string) (ok bool) {
+	switch name {
+	case "backlog":
+		n, ok := conf.Number(value)
+		return ok && n > 0
+	case "fastopen":
+		_, ok = conf.Number(value)
+	default:
+		_, ok = conf.Size(value)
+	}
+	return ok
+}
+
+// listenAddrs reads the address: a port, an address, both, a host's name with all its
+// addresses, or the path of a unix socket.
+func listenAddrs(d *conf.Directive) ([]listenAddr, error) {
 	text := d.Args[0]
-	if strings.HasPrefix(text, "unix:") {
-		return nil, d.Errorf("a unix socket in \"%s\" of the \"listen\" directive is not supported by culvert yet", text)
+	if isUnix(text) {
+		addr, err := unixAddr(d)
+		return []listenAddr{addr}, err
 	}
 	host, port := text, "80"
 	switch i := strings.LastIndexByte(text, ':'); {
@@ -87,9 +128,9 @@ func listenAddrs(d *conf.Directive) ([]netip.AddrPort, error) {
 	if err != nil {
 		return nil, d.Errorf("host not found in \"%s\" of the \"listen\" directive", text)
 	}
-	var addrs []netip.AddrPort
+	var addrs []listenAddr
 	for _, ip := range ips {
-		addrs = append(addrs, netip.AddrPortFrom(ip, uint16(n)))
+		addrs = append(addrs, listenAddr{AddrPort: netip.AddrPortFrom(ip, uint16(n))})
 	}
 	return addrs, nil
 }

@@ -16,10 +16,11 @@ import (
 // other addresses of its port in, since the system binds only one of them:
 // which one a connection is for is told by its local address then.
 type socket struct {
-	addr  netip.AddrPort
-	ssl   bool
-	http2 bool
-	hosts map[netip.Addr]*virtual
+	addr          listenAddr
+	ssl           bool
+	http2         bool
+	proxyProtocol bool
+	hosts         map[netip.Addr]*virtual // of a unix socket the zero Addr
 
 	servers []*server
 }
@@ -29,6 +30,7 @@ type virtual struct {
 	names    *route.Names[*server]
 	standard *server // default_server, or the first
 	explicit bool    // there is a default_server
+	tuned    bool    // a listen has options of the socket
 }
 
 // listeners groups the servers by sockets and makes the Listeners.
@@ -38,6 +40,7 @@ func (c *compiler) listeners() error {
 		for _, rule := range s.listens {
 			at := c.socketOf(&sockets, rule)
 			at.ssl = at.ssl || rule.ssl
+			at.proxyProtocol = at.proxyProtocol || rule.proxyProtocol
 			at.http2 = at.http2 || rule.http2 || s.level.http2
 			if err := c.attach(at, s, rule); err != nil {
 				return err
@@ -51,17 +54,17 @@ func (c *compiler) listeners() error {
 			return err
 		}
 		standard := k.host(k.addr.Addr()).standard.level
-		network := "tcp4"
-		if k.addr.Addr().Is6() {
-			network = "tcp6"
-		}
+		network, address := k.addr.forNet()
 		c.engine.listeners = append(c.engine.listeners, Listener{
 			Network:           network,
-			Address:           k.addr.String(),
+			Address:           address,
 			TLS:               config,
 			HTTP2:             k.http2,
 			IdleTimeout:       standard.keepalive,
 			ReadHeaderTimeout: standard.headTimeout,
+			MaxHeaderBytes:    standard.headBytes,
+			ProxyProtocol:     k.proxyProtocol,
+			ConnState:         c.engine.lasting.counts.track,
 			ConnContext:       conns.Context,
 			Handler:           c.engine.handler(k),
 		})
@@ -97,6 +100,12 @@ func (c *compiler) attach(k *socket, s *server, rule listenRule) error {
 	if v == nil {
 		v = &virtual{names: route.NewNames[*server](), standard: s}
 		k.hosts[rule.addr.Addr()] = v
+	}
+	if rule.tuned {
+		if v.tuned {
+			return rule.at.Errorf("duplicate listen options for %s", rule.addr)
+		}
+		v.tuned = true
 	}
 	if rule.defaultServer {
 		if v.explicit {
@@ -157,11 +166,6 @@ func hostName(field string) string {
 		host = host[:i]
 	}
 	return strings.ToLower(strings.TrimSuffix(host, "."))
-}
-
-func keepaliveTimeout(_ *compiler, l *level, d *conf.Directive) (err error) {
-	l.keepalive, err = d.Duration()
-	return err
 }
 
 func clientHeaderTimeout(_ *compiler, l *level, d *conf.Directive) (err error) {

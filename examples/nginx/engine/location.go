@@ -73,13 +73,16 @@ func (c *compiler) location(outer *level, into *route.Locations[*level], d *conf
 	if err := c.block(l, d.Block); err != nil {
 		return err
 	}
-	if err := l.finishGzip(); err != nil {
+	if err := c.finish(l); err != nil {
 		return d.Errorf("%s", err)
 	}
 	if err := c.finishPass(l); err != nil {
 		return err
 	}
 	if err := c.finishIfs(l); err != nil {
+		return err
+	}
+	if err := c.finishExcept(l); err != nil {
 		return err
 	}
 	nested := &route.Locations[*level]{}

@@ -21,8 +21,10 @@ type logFile struct {
 
 	mu  sync.Mutex
 	out io.Writer
-	buf []byte
 }
+
+// lines are buffers of lines, used again.
+var lines = sync.Pool{New: func() any { return new([]byte) }}
 
 const logStderr = "stderr"
 
@@ -94,11 +96,12 @@ func (f *logFile) replace(next io.Writer) {
 // writeLine writes a line with one call, so that lines of several processes
 // stay whole. There is nobody to tell that a log can't be written.
 func (f *logFile) writeLine(line func([]byte) []byte) {
+	buf := lines.Get().(*[]byte)
+	*buf = append(line((*buf)[:0]), '\n')
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.buf = append(line(f.buf[:0]), '\n')
-	_, _ = f.out.Write(f.buf)
-	if cap(f.buf) > 64<<10 {
-		f.buf = nil // one huge line must not stay for ever
+	_, _ = f.out.Write(*buf)
+	f.mu.Unlock()
+	if cap(*buf) <= 4<<10 { // one huge line must not stay for ever
+		lines.Put(buf)
 	}
 }

@@ -9,6 +9,11 @@ func pid(c *compiler, _ *level, d *conf.Directive) error {
 	return nil
 }
 
+func workerShutdownTimeout(c *compiler, _ *level, d *conf.Directive) (err error) {
+	c.engine.settings.ShutdownTimeout, err = d.Duration()
+	return err
+}
+
 // mainContext compiles the main context; http goes last, since it inherits the
 // error log.
 func (c *compiler) mainContext(list []*conf.Directive, errorLogName string) error {

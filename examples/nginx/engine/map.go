@@ -8,32 +8,11 @@ import (
 	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
 )
 
-// declareMaps declares all maps, then compiles them: the values of one may
-// name another.
-func (c *compiler) declareMaps(list []*conf.Directive) error {
-	type pending struct {
-		m *vars.Map
-		d *conf.Directive
-	}
-	var maps []pending
-	for _, d := range list {
-		if d.Name != "map" {
-			continue
-		}
-		name, ok := strings.CutPrefix(d.Args[1], "$")
-		if !ok || name == "" {
-			return d.Errorf("invalid variable name \"%s\"", d.Args[1])
-		}
-		m := new(vars.Map)
-		c.scope.DeclareMap(name, m)
-		maps = append(maps, pending{m, d})
-	}
-	for _, p := range maps {
-		if err := c.fillMap(p.m, p.d); err != nil {
-			return err
-		}
-	}
-	return nil
+// declareMap compiles "map string $variable { … }".
+func (c *compiler) declareMap(d *conf.Directive, name string) (func() error, error) {
+	m := new(vars.Map)
+	c.scope.DeclareMap(name, m)
+	return func() error { return c.fillMap(m, d) }, nil
 }
 
 // fillMap compiles the body of a map.
@@ -96,7 +75,7 @@ func addKey(m *vars.Map, hosts *route.Names[vars.Value], hostnames bool, row *co
 		return nil
 	}
 	if _, ok := m.Exact[key]; ok {
-		return row.Errorf("conflicting parameter \"%s\"", row.Name)
+		return row.Errorf("conflicting parameter \"%s\"", strings.ToLower(row.Name))
 	}
 	m.Exact[key] = v
 	return nil

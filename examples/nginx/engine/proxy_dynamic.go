@@ -2,89 +2,90 @@ package engine
 
 import (
 	"net/http"
-	"net/netip"
-	"strings"
 	"sync"
 
 	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
-	"github.com/culvert-go/culvert/upstream"
 )
 
 // maxDynamic bounds the upstreams that a proxy_pass with variables makes.
 const maxDynamic = 256
 
-// dynamicPass is a proxy_pass with variables: its URL is evaluated for each
-// request and must name an upstream block or an address. Names would need a
-// resolver.
+// dynamicPass is a proxy_pass with variables: where it leads is known for each
+// request alone. Its URL must name an upstream block, an address, or a host that the
+// resolver knows.
 type dynamicPass struct {
-	url    vars.Value
+	url    *vars.Value // nil: variables are about the connection alone
 	pass   *passRule
 	engine *Engine
 	groups map[string]*group // the upstream blocks
 
 	mu      sync.Mutex
-	proxies map[string]http.Handler // by scheme://address
+	proxies map[passTo]dynamicProxy
+}
+
+type dynamicProxy struct {
+	handler http.Handler
+	group   *group
 }
 
 func (d *dynamicPass) init(c *compiler, p *passRule) {
 	d.pass, d.engine, d.groups = p, c.engine, c.groups
-	d.proxies = map[string]http.Handler{}
+	d.proxies = map[passTo]dynamicProxy{}
 }
 
-// choose evaluates the URL. A status says that it leads nowhere.
+// choose evaluates the variables. A status says that they lead nowhere.
 func (d *dynamicPass) choose(x *exchange) (http.Handler, int) {
-	text := d.url.String(&x.Request)
-	scheme, address, uri, err := cutURL(text)
-	if err != nil {
-		x.logError(err.Error() + " in \"" + text + "\"")
-		return nil, http.StatusInternalServerError
+	to := d.pass.to
+	if d.url != nil {
+		var err error
+		if to.scheme, to.address, x.proxyURI, err = cutURL(d.url.String(&x.Request)); err != nil {
+			x.logError(err.Error() + " in \"" + d.url.String(&x.Request) + "\"")
+			return nil, http.StatusInternalServerError
+		}
+		x.ProxyHost, x.ProxyPort = proxyHost(to.scheme, to.address)
 	}
-	x.proxyURI = uri
-	x.ProxyHost, x.ProxyPort = proxyHost(scheme, address)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	key := scheme + "://" + address
-	if h, ok := d.proxies[key]; ok {
-		return h, 0
+	to.sslName = d.pass.level.proxy.sslName.String(&x.Request)
+	to.bind = d.pass.level.proxy.bind.String(&x.Request)
+	found, err := d.proxyFor(x, to)
+	if err == nil {
+		err = found.group.known(x.HTTP.Context())
 	}
-	g := d.groupOf(scheme, address)
-	if g == nil {
-		x.logError("no resolver defined to resolve " + address)
-		return nil, http.StatusBadGateway
-	}
-	h, err := d.engine.newProxy(d.pass, g, scheme)
 	if err != nil {
 		x.logError(err.Error())
-		return nil, http.StatusInternalServerError
+		return nil, http.StatusBadGateway
+	}
+	return found.handler, 0
+}
+
+// proxyFor finds or makes the proxy.
+func (d *dynamicPass) proxyFor(x *exchange, to passTo) (dynamicProxy, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if found, ok := d.proxies[to]; ok && !found.group.lost() {
+		return found, nil
+	}
+	g, err := d.groupOf(x, to)
+	if err != nil {
+		return dynamicProxy{}, err
+	}
+	h, err := d.engine.newProxy(d.pass, g, to)
+	if err != nil {
+		return dynamicProxy{}, err
 	}
 	if len(d.proxies) >= maxDynamic {
 		clear(d.proxies)
 	}
-	d.proxies[key] = h
-	return h, 0
+	d.proxies[to] = dynamicProxy{h, g}
+	return d.proxies[to], nil
 }
 
-// groupOf finds the upstream of an address; nil if it is a name that no
-// upstream block has.
-func (d *dynamicPass) groupOf(scheme, address string) *group {
-	if g, ok := d.groups[address]; ok {
-		return g
+// groupOf finds the upstream of an address.
+func (d *dynamicPass) groupOf(x *exchange, to passTo) (*group, error) {
+	if g, ok := d.groups[to.address]; ok {
+		return g, nil
 	}
-	host, port := splitPort(address)
-	if port == "" {
-		_, port = proxyHost(scheme, address)
+	if g, ok := d.groups[to.scheme+"://"+to.address]; ok {
+		return g, nil
 	}
-	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	if err != nil {
-		return nil
-	}
-	target := upstream.Target{Addr: joinHostPort(ip, port)}
-	return &group{name: address, targets: []upstream.Target{target}, schemes: map[string]*upstream.Group{}}
-}
-
-func joinHostPort(ip netip.Addr, port string) string {
-	if ip.Is6() {
-		return "[" + ip.String() + "]:" + port
-	}
-	return ip.String() + ":" + port
+	return d.engine.names.group(x.level.resolver, to)
 }

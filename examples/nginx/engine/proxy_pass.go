@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/culvert-go/culvert/examples/nginx/conf"
+	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -15,8 +17,9 @@ type passRule struct {
 	at      *conf.Directive
 	level   *level
 	url     string // scheme://host[:port], "" with variables
-	host    string // $proxy_host
-	port    string // $proxy_port
+	to      passTo // where it leads without variables
+	hostOf  string // $proxy_host
+	portOf  string // $proxy_port
 	uri     string // what replaces the location's name
 	hasURI  bool
 	proxy   http.Handler // nil with variables
@@ -24,6 +27,10 @@ type passRule struct {
 	fields  []proxyField // what goes to the upstream, defaults included
 	wants   upgradeFields
 }
+
+// passTo is where a request goes, and what tells its connection from others to the
+// same place.
+type passTo struct{ scheme, address, sslName, bind string }
 
 // proxyPass compiles "proxy_pass URL". What it leads to is made when the whole
 // location is known, by finishPass.
@@ -36,7 +43,7 @@ func proxyPass(c *compiler, l *level, d *conf.Directive) error {
 	l.pass = p
 	text, constant := v.Literal()
 	if !constant {
-		p.dynamic = &dynamicPass{url: v}
+		p.dynamic = &dynamicPass{url: &v}
 		return nil
 	}
 	scheme, address, uri, err := cutURL(text)
@@ -49,7 +56,8 @@ func proxyPass(c *compiler, l *level, d *conf.Directive) error {
 			"or inside named location, or inside \"if\" statement, or inside \"limit_except\" block")
 	}
 	p.url = scheme + "://" + address
-	p.host, p.port = proxyHost(scheme, address)
+	p.to.scheme, p.to.address = scheme, address
+	p.hostOf, p.portOf = proxyHost(scheme, address)
 	return nil
 }
 
@@ -66,6 +74,10 @@ func cutURL(text string) (scheme, address, uri string, err error) {
 	if !ok {
 		return "", "", "", errors.New("invalid URL prefix")
 	}
+	if strings.HasPrefix(rest, unixPrefix) {
+		address, uri, _ = strings.Cut(rest[len(unixPrefix):], ":")
+		return scheme, unixPrefix + address, uri, nil
+	}
 	i := strings.IndexAny(rest, "/?#")
 	if i < 0 {
 		return scheme, rest, "", nil
@@ -79,6 +91,9 @@ func cutURL(text string) (scheme, address, uri string, err error) {
 // proxyHost returns $proxy_host and $proxy_port: a standard port is not part of
 // the host.
 func proxyHost(scheme, address string) (host, port string) {
+	if strings.HasPrefix(address, unixPrefix) {
+		return "localhost", ""
+	}
 	standard := map[string]string{"http": "80", "https": "443"}[scheme]
 	name, port := splitPort(address)
 	switch port {
@@ -102,17 +117,36 @@ func (c *compiler) finishPass(l *level) error {
 	if err := p.finishFields(c); err != nil {
 		return err
 	}
+	if p.dynamic == nil && (!isConstant(l.proxy.sslName) || !isConstant(l.proxy.bind)) {
+		p.dynamic = &dynamicPass{}
+	}
 	if p.dynamic != nil {
 		p.dynamic.init(c, p)
+	}
+	if p.url == "" {
 		return nil
 	}
-	scheme, address, _, _ := cutURL(p.at.Args[0])
-	g, err := c.group(p.at, scheme, address)
+	g, err := c.group(p.at, p.to.scheme, p.to.address)
 	if err != nil {
 		return err
 	}
-	p.proxy, err = c.engine.newProxy(p, g, scheme)
-	return err
+	g.failsAt(l.proxy.failStatuses())
+	if p.dynamic != nil {
+		return nil
+	}
+	c.later = append(c.later, func() (err error) {
+		to := p.to
+		to.sslName, _ = l.proxy.sslName.Literal()
+		to.bind, _ = l.proxy.bind.Literal()
+		p.proxy, err = c.engine.newProxy(p, g, to)
+		return err
+	})
+	return nil
+}
+
+func isConstant(v vars.Value) bool {
+	_, constant := v.Literal()
+	return constant
 }
 
 // group finds the upstream that address names, or makes one of its host.
@@ -129,7 +163,8 @@ func (c *compiler) group(at *conf.Directive, scheme, address string) (*group, er
 	if err != nil {
 		return nil, err
 	}
-	g := &group{name: address, targets: targets, schemes: map[string]*upstream.Group{}}
+	g := newGroup(address)
+	g.targets = targets
 	c.groups[name] = g
 	return g, nil
 }
@@ -137,51 +172,74 @@ func (c *compiler) group(at *conf.Directive, scheme, address string) (*group, er
 // serve asks the upstream.
 func (p *passRule) serve(x *exchange, w http.ResponseWriter) int {
 	handler := p.proxy
-	x.ProxyHost, x.ProxyPort = p.host, p.port
+	x.ProxyHost, x.ProxyPort = p.hostOf, p.portOf
 	if p.dynamic != nil {
 		var status int
 		if handler, status = p.dynamic.choose(x); status != 0 {
 			return status
 		}
 	}
-	x.proxied, x.proxyFailure = true, nil
-	handler.ServeHTTP(w, p.inbound(x))
+	x.proxied, x.proxyFailure, x.diverted = true, nil, nil
+	handler.ServeHTTP(w, p.level.proxy.reshape(x, p.inbound(x)))
+	if to := x.diverted; to != nil {
+		x.proxied = false
+		return to.serve(x, w)
+	}
 	if x.proxyFailure == nil {
 		return 0
 	}
 	x.proxied = false
 	var e *proxy.Error
-	if !errors.As(x.proxyFailure, &e) || e.Kind == proxy.NoTarget {
+	if !errors.As(x.proxyFailure, &e) || e.Kind == proxy.NoTarget || e.Kind == proxy.Busy {
 		return http.StatusBadGateway // nginx: no live upstreams
 	}
 	return e.Status()
 }
 
 // newProxy makes the handler of p for a group.
-func (e *Engine) newProxy(p *passRule, g *group, scheme string) (http.Handler, error) {
-	u, err := e.upstream(g, scheme)
+func (e *Engine) newProxy(p *passRule, g *group, to passTo) (http.Handler, error) {
+	o, err := e.proxyOptions(p, g, to)
 	if err != nil {
 		return nil, p.at.Errorf("%s", err)
 	}
-	settings := p.level.proxy
-	upgrades, err := e.forwarder(scheme, settings)
-	if err != nil {
-		return nil, p.at.Errorf("%s", err)
+	return proxy.New(o)
+}
+
+func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options, err error) {
+	s := &p.level.proxy
+	if o.Upstream, err = e.upstream(g, to.scheme); err != nil {
+		return o, err
 	}
-	return proxy.New(proxy.Options{
-		Upstream:     u,
-		Transport:    e.transport(scheme, settings),
-		Upgrades:     upgrades,
-		BodyTimeout:  settings.readTimeout,
-		ReadTimeout:  p.level.bodyTimeout,
-		WriteTimeout: p.level.sendTimeout,
-		Rewrite:      func(o *proxy.Outbound) { p.rewrite(exchangeOf(o.In.Context()), o) },
-		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err *proxy.Error) {
-			exchangeOf(r.Context()).proxyFailure = err
-		},
-		OnError: func(r *http.Request, err *proxy.Error) {
-			x := exchangeOf(r.Context())
-			x.logProxy(p, err)
-		},
+	transport, err := e.transport(transportKey{
+		scheme: to.scheme, connect: s.connectTimeout, send: s.sendTimeout, read: s.readTimeout, bind: to.bind,
+		keepalive: g.keepalive, tls: s.tls, name: cmp.Or(to.sslName, proxyName(to)),
 	})
+	if err != nil {
+		return o, err
+	}
+	if o.Upgrades, err = e.forwarder(*s, transport); err != nil {
+		return o, err
+	}
+	if o.RequestBuffer, err = p.level.requestBuffer(); err != nil {
+		return o, err
+	}
+	if o.ResponseBuffer, err = p.level.responseBuffer(); err != nil {
+		return o, err
+	}
+	o.Transport = transport
+	o.Retry = s.retryRule()
+	o.BodyTimeout = s.readTimeout
+	o.ReadTimeout, o.WriteTimeout = p.level.bodyTimeout, p.level.sendTimeout
+	o.Rewrite = func(o *proxy.Outbound) { p.rewrite(exchangeOf(o.In.Context()), o) }
+	o.RewriteAnswer = p.answer
+	o.ErrorHandler = func(_ http.ResponseWriter, r *http.Request, err *proxy.Error) {
+		exchangeOf(r.Context()).proxyFailure = err
+	}
+	o.OnError = func(r *http.Request, err *proxy.Error) { exchangeOf(r.Context()).logProxy(p, err) }
+	return o, nil
+}
+
+func proxyName(to passTo) string {
+	host, _ := proxyHost(to.scheme, to.address)
+	return host
 }

@@ -70,10 +70,13 @@ func hasToken(list, token string) bool {
 // rewrite makes the outbound request what the configuration says.
 func (p *passRule) rewrite(x *exchange, o *proxy.Outbound) {
 	out := o.Out
+	if p.level.proxy.withoutFields {
+		clearFields(out.Header)
+	}
 	// nginx passes what the client claims, unless the configuration says
 	// otherwise; the proxy has taken it out
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
-		if lines := o.In.Header[name]; lines != nil {
+		if lines := o.In.Header[name]; lines != nil && !p.level.proxy.withoutFields {
 			out.Header[name] = lines
 		}
 	}
@@ -95,6 +98,17 @@ func (p *passRule) rewrite(x *exchange, o *proxy.Outbound) {
 		out.Close = true
 	}
 	p.target(x, out.URL)
+}
+
+// clearFields leaves what the message's framing and an upgrade need.
+func clearFields(h http.Header) {
+	for name := range h {
+		switch name {
+		case "Connection", "Upgrade", "Content-Length", "Trailer":
+		default:
+			delete(h, name)
+		}
+	}
 }
 
 // target sets path and query (ngx_http_proxy_create_request).

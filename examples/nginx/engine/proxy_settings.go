@@ -1,25 +1,51 @@
 package engine
 
 import (
+	"crypto/tls"
 	"net/http"
 	"time"
 
 	"github.com/culvert-go/culvert/examples/nginx/conf"
 	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
+	"github.com/culvert-go/culvert/proxy"
 )
 
 // proxySettings are the proxy_ directives that a level hands down.
 type proxySettings struct {
+	bind           vars.Value
+	body           *vars.Value // proxy_set_body
+	buffers        buffers
 	connectTimeout time.Duration
-	readTimeout    time.Duration
+	cookieDomains  []cookieRule
+	cookieFlags    []flagRule
+	cookiePaths    []cookieRule
 	fields         []proxyField
 	hide           map[string]bool // canonical names of the answer's fields that the client does not get
-	redirects      []redirectRule
+	ignored        map[string]bool // proxy_ignore_headers
+	intercept      bool            // proxy_intercept_errors
+	method         vars.Value
+	readTimeout    time.Duration
 	redirectGiven  bool // there is a proxy_redirect: the default does not count
+	redirects      []redirectRule
+	retry          proxy.Retry
+	retryOff       bool
+	sendTimeout    time.Duration
+	sslName        vars.Value // "" is $proxy_host
+	tls            tlsRule
+	withoutBody    bool // proxy_pass_request_body off
+	withoutFields  bool // proxy_pass_request_headers off
 }
 
 func defaultProxySettings() proxySettings {
-	return proxySettings{connectTimeout: time.Minute, readTimeout: time.Minute, hide: map[string]bool{}}
+	return proxySettings{
+		buffers:        defaultBuffers(),
+		connectTimeout: time.Minute,
+		hide:           map[string]bool{},
+		readTimeout:    time.Minute,
+		retry:          defaultRetry(),
+		sendTimeout:    time.Minute,
+		tls:            tlsRule{depth: 1, min: tls.VersionTLS12},
+	}
 }
 
 // proxyField is one proxy_set_header.
@@ -57,6 +83,11 @@ func proxyHTTPVersion(_ *compiler, _ *level, d *conf.Directive) error {
 
 func proxyConnectTimeout(_ *compiler, l *level, d *conf.Directive) (err error) {
 	l.proxy.connectTimeout, err = d.Duration()
+	return err
+}
+
+func proxySendTimeout(_ *compiler, l *level, d *conf.Directive) (err error) {
+	l.proxy.sendTimeout, err = d.Duration()
 	return err
 }
 

@@ -1,60 +1,76 @@
 package engine
 
 import (
-	"context"
+	"errors"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // transportKey tells transports apart: connections are shared by all locations
 // whose connections are alike.
 type transportKey struct {
-	scheme  string
-	connect time.Duration
-	read    time.Duration
+	scheme              string
+	connect, send, read time.Duration
+	bind                string // proxy_bind
+	keepalive           keepaliveRule
+	tls                 tlsRule
+	name                string // that the certificate is for
 }
 
-// transport returns the transport for a location's settings.
-func (e *Engine) transport(scheme string, s proxySettings) http.RoundTripper {
+// maxTransports bounds those that variables make.
+const maxTransports = 256
+
+// transport returns the transport for a key.
+func (e *Engine) transport(key transportKey) (*upstream.Transport, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	key := transportKey{scheme, s.connectTimeout, s.readTimeout}
-	t, ok := e.transports[key]
-	if !ok {
-		t = &http.Transport{
-			DialContext:            dialer(s.connectTimeout),
-			TLSClientConfig:        upstreamTLS(),
-			TLSHandshakeTimeout:    s.connectTimeout,
-			DisableCompression:     true,
-			MaxIdleConnsPerHost:    128,
-			IdleConnTimeout:        time.Minute,
-			ExpectContinueTimeout:  time.Second,
-			ResponseHeaderTimeout:  s.readTimeout,
-			MaxResponseHeaderBytes: 64 << 10,
-		}
-		e.transports[key] = t
+	if t, ok := e.transports[key]; ok {
+		return t, nil
 	}
-	return &upstreamTransport{t}
-}
-
-func dialer(timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
-	return (&net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second}).DialContext
-}
-
-// upstreamTransport keeps the head of an upstream's answer for $upstream_http_.
-type upstreamTransport struct{ next http.RoundTripper }
-
-func (t *upstreamTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := t.next.RoundTrip(r)
+	o := upstream.Options{
+		Scheme:          key.scheme,
+		DialTimeout:     key.connect,
+		WriteTimeout:    orNever(key.send),
+		HeaderTimeout:   orNever(key.read),
+		MaxIdleConns:    key.keepalive.max,
+		IdleTimeout:     key.keepalive.timeout,
+		MaxConnAge:      key.keepalive.time,
+		MaxConnRequests: key.keepalive.requests,
+	}
+	if key.scheme == "https" {
+		config, err := e.upstreamTLS(key)
+		if err != nil {
+			return nil, err
+		}
+		o.TLSConfig = config
+	}
+	if key.bind != "" {
+		local, ok := bindAddress(key.bind)
+		if !ok {
+			return nil, errors.New("invalid local address \"" + key.bind + "\"")
+		}
+		o.Dialer = &net.Dialer{LocalAddr: local, KeepAlive: 30 * time.Second}
+	}
+	t, err := upstream.NewTransport(o)
 	if err != nil {
 		return nil, err
 	}
-	exchangeOf(r.Context()).UpstreamHeader = resp.Header
-	return resp, nil
+	if len(e.transports) >= maxTransports {
+		for k, old := range e.transports { // any: they are made again
+			old.CloseIdleConnections()
+			delete(e.transports, k)
+			break
+		}
+	}
+	e.transports[key] = t
+	return t, nil
 }
+
+// orNever makes of nginx's 0 a time that a library takes: the shortest there is.
+func orNever(d time.Duration) time.Duration { return max(d, time.Millisecond) }
 
 // logProxy logs why an upstream gave no whole answer.
 func (x *exchange) logProxy(p *passRule, err *proxy.Error) {

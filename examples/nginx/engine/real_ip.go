@@ -2,16 +2,16 @@ package engine
 
 import (
 	"net/netip"
-	"slices"
-	"strings"
 
 	"github.com/culvert-go/culvert/examples/nginx/conf"
+	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
 )
 
 // realIPRule is who may say which client a request came from, and where
 // (ngx_http_realip_module.c).
 type realIPRule struct {
 	from      []netip.Prefix
+	fromUnix  bool
 	field     string
 	recursive bool
 }
@@ -19,10 +19,11 @@ type realIPRule struct {
 // setRealIPFrom compiles "set_real_ip_from address|CIDR|hostname|unix:".
 func setRealIPFrom(_ *compiler, l *level, d *conf.Directive) error {
 	if l.first("set_real_ip_from") {
-		l.realIP.from = nil
+		l.realIP.from, l.realIP.fromUnix = nil, false
 	}
 	if d.Args[0] == "unix:" {
-		return nil // there are no such clients
+		l.realIP.fromUnix = true
+		return nil
 	}
 	if p, ok := network(d.Args[0]); ok {
 		l.realIP.from = append(l.realIP.from, p)
@@ -42,9 +43,6 @@ func setRealIPFrom(_ *compiler, l *level, d *conf.Directive) error {
 
 // realIPHeader compiles "real_ip_header field".
 func realIPHeader(_ *compiler, l *level, d *conf.Directive) error {
-	if d.Args[0] == "proxy_protocol" {
-		return d.Errorf("\"real_ip_header proxy_protocol\" is not supported by culvert yet")
-	}
 	l.realIP.field = d.Args[0]
 	return nil
 }
@@ -56,41 +54,19 @@ func realIPRecursive(_ *compiler, l *level, d *conf.Directive) error {
 
 // setRealIP makes the client's address the one that a trusted proxy tells.
 func (x *exchange) setRealIP(rule *realIPRule) {
-	at, err := netip.ParseAddrPort(x.HTTP.RemoteAddr)
-	if err != nil || !rule.trusts(at.Addr()) {
+	if len(rule.from) == 0 && !rule.fromUnix {
+		return
+	}
+	peer, err := netip.ParseAddrPort(x.HTTP.RemoteAddr) // that of a unix socket has none
+	if err != nil && !(rule.fromUnix && x.overUnix()) || err == nil && !vars.Trusts(rule.from, peer.Addr()) {
 		return
 	}
 	lines := x.HTTP.Header.Values(rule.field)
-	var items []string
-	for _, line := range lines {
-		items = append(items, strings.FieldsFunc(line, func(c rune) bool { return c == ',' || c == ' ' })...)
+	if rule.field == proxyProtocolField {
+		lines = x.proxyProtocolLines()
 	}
-	found := false
-	for _, item := range slices.Backward(items) {
-		next, ok := address(item)
-		if !ok {
-			break
-		}
-		at, found = next, true
-		if !rule.recursive || !rule.trusts(at.Addr()) {
-			break
-		}
-	}
-	if found {
+	if at := vars.ForwardedTo(peer, lines, rule.from, rule.recursive); at != peer {
 		x.PeerAddr = x.HTTP.RemoteAddr
 		x.HTTP.RemoteAddr = at.String()
 	}
-}
-
-func (rule *realIPRule) trusts(a netip.Addr) bool {
-	return slices.ContainsFunc(rule.from, func(p netip.Prefix) bool { return p.Contains(a.Unmap().WithZone("")) })
-}
-
-// address reads one with or without a port.
-func address(s string) (netip.AddrPort, bool) {
-	if at, err := netip.ParseAddrPort(s); err == nil {
-		return at, true
-	}
-	a, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(s, "["), "]"))
-	return netip.AddrPortFrom(a, 0), err == nil
 }

@@ -68,6 +68,9 @@ func (c *compiler) declareCaptures(list []*conf.Directive) error {
 // that their keys are looked at.
 func mapKeys(d *conf.Directive) []*conf.Directive {
 	if d.Name != "map" {
+		if conf.HasRows(d.Name) {
+			return nil
+		}
 		return d.Block
 	}
 	var keys []*conf.Directive

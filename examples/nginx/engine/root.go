@@ -46,6 +46,12 @@ func (c *compiler) setRoot(l *level, d *conf.Directive, isAlias bool) error {
 	return nil
 }
 
+// DocumentRoot serves vars.Location.
+func (x *exchange) DocumentRoot() string { return x.level.documentRoot(x) }
+
+// Filename serves vars.Location.
+func (x *exchange) Filename() string { return x.filename(x.URI) }
+
 // documentRoot is $document_root: an absolute path.
 func (l *level) documentRoot(x *exchange) string {
 	return absoluteText(x.engine.prefix, l.root.value.String(&x.Request))

@@ -73,6 +73,8 @@ func TestListeners(t *testing.T) {
 		server { listen 81; listen [::]:81; keepalive_timeout 5s; client_header_timeout 7s; }
 		server { listen 127.0.0.1:81; }
 		server { listen 127.0.0.1:82; http2 on; }
+		server { listen unix:/run/s; listen UNIX:@s; }
+		server { listen unix:/run/s http2; }
 		server { }
 	}`})
 	if err != nil {
@@ -82,12 +84,13 @@ func TestListeners(t *testing.T) {
 	for _, l := range s.engine.Listeners() {
 		got += l.Network + " " + l.Address + "; "
 	}
-	equal(t, "listeners", got, "tcp4 0.0.0.0:81; tcp6 [::]:81; tcp4 127.0.0.1:82; tcp4 0.0.0.0:80; ")
+	equal(t, "listeners", got, "tcp4 0.0.0.0:81; tcp6 [::]:81; tcp4 127.0.0.1:82; unix /run/s; unix ./@s; tcp4 0.0.0.0:80; ")
 	first := s.engine.Listeners()[0]
 	equal(t, "keepalive_timeout", first.IdleTimeout.String(), "5s")
 	equal(t, "client_header_timeout", first.ReadHeaderTimeout.String(), "7s")
 	equal(t, "http2", s.engine.Listeners()[2].HTTP2, true)
 	equal(t, "no http2", first.HTTP2, false)
+	equal(t, "http2 over a unix socket", s.engine.Listeners()[3].HTTP2, true)
 }
 
 // A wildcard socket takes the other addresses of its port in; which server is

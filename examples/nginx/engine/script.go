@@ -28,7 +28,7 @@ func (x *exchange) runScript(w http.ResponseWriter, s script) (status int, chang
 	if run.returns == nil {
 		return 0, run.changed, false
 	}
-	return x.compressed(w, func(w http.ResponseWriter) int { return run.returns.serve(x, w) }), false, true
+	return x.filtered(w, func(x *exchange, w http.ResponseWriter) int { return run.returns.serve(x, w) }), false, true
 }
 
 func (s script) run(x *exchange, run *scriptRun) {

@@ -15,11 +15,13 @@ func (e *Engine) handler(k *socket) http.Handler {
 		func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				x := e.enter(k, w, r)
+				e.lasting.counts.begin(x.Conn.Net())
+				defer e.lasting.counts.end(x.Conn.Net())
 				next.ServeHTTP(w, x.HTTP)
 			})
 		},
 		e.errorPages,
-		filters.OnResponse(filters.ResponseHooks{Head: finalHead, End: end}),
+		filters.OnResponse(filters.ResponseHooks{Head: finalHead, Body: limitedBody, End: end}),
 	)
 	return chain.ThenFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchangeOf(r.Context())
@@ -35,7 +37,9 @@ func (x *exchange) serve() {
 	status := http.StatusBadRequest
 	emptyHost := x.HTTP.Host == "" && x.HTTP.ProtoAtLeast(1, 1)
 	if !emptyHost && x.split() {
-		status = x.process(x.w)
+		if status = x.verifyClient(); status == 0 {
+			status = x.process(x.w)
+		}
 	}
 	for status != 0 {
 		status = x.special(status)
@@ -70,6 +74,7 @@ func (x *exchange) locate(w http.ResponseWriter) int {
 
 // run answers in the given level.
 func (x *exchange) run(w http.ResponseWriter, l *level) int {
+	l = l.exceptFor(x.HTTP.Method)
 	x.level = l
 	if l.internal && !x.Internal {
 		return http.StatusNotFound
@@ -92,10 +97,17 @@ func (x *exchange) run(w http.ResponseWriter, l *level) int {
 		}
 		return x.locate(w)
 	}
-	if status := x.mayEnter(w); status != 0 {
-		return status
+	if x.main == nil {
+		for _, step := range []func() int{x.limitRequests, x.limitConnections} {
+			if status := step(); status != 0 {
+				return status
+			}
+		}
+		if status := x.mayEnter(w); status != 0 {
+			return status
+		}
 	}
-	return x.compressed(w, x.content)
+	return x.filtered(w, (*exchange).mirrored)
 }
 
 // content answers with files or an upstream's.
@@ -109,6 +121,9 @@ func (x *exchange) content(w http.ResponseWriter) int {
 	if l.pass != nil {
 		return l.pass.serve(x, w)
 	}
+	if l.status {
+		return x.stubStatus(w)
+	}
 	return x.static(w)
 }
 
@@ -120,6 +135,7 @@ func (x *exchange) redirect(w http.ResponseWriter, uri, args string) int {
 	}
 	x.URI, x.Args, x.Internal = uri, args, true
 	x.ProxyHost, x.ProxyPort = "", ""
+	x.Redirected()
 	return x.process(w)
 }
 
@@ -131,6 +147,7 @@ func (x *exchange) redirectNamed(w http.ResponseWriter, name string) int {
 		return http.StatusInternalServerError
 	}
 	x.Internal = true
+	x.Redirected()
 	return x.run(w, l)
 }
 
@@ -143,8 +160,12 @@ func finalHead(r *http.Request, status int, h http.Header) {
 	h.Set("Server", "culvert")
 	if status != http.StatusSwitchingProtocols {
 		x.level.applyExpires(x, h)
+		x.level.applyCharset(x, h)
+		x.level.applyUserid(x, h)
+		x.level.announceTrailers(x, h)
 	}
 	x.level.applyHeaders(x, h)
+	x.level.applyKeepalive(x, h)
 }
 
 // end is called when the answer is complete or has failed.
@@ -159,6 +180,10 @@ func end(r *http.Request, s filters.ResponseStats) {
 		if x.errStatus == 444 {
 			x.Status = 444
 		}
+	}
+	x.level.sendTrailers(x, x.Header)
+	for _, f := range x.atEnd {
+		f()
 	}
 	x.level.log(x)
 }

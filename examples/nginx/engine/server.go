@@ -14,6 +14,7 @@ type server struct {
 	listens   []listenRule
 	locations *route.Locations[*level]
 	named     map[string]*level // locations that start with "@"
+	silent    bool              // it has listens that are not served
 }
 
 // server compiles a server block inside http.
@@ -24,7 +25,7 @@ func (c *compiler) server(http *level, d *conf.Directive) error {
 	if err := c.block(s.level, d.Block); err != nil {
 		return err
 	}
-	if err := s.level.finishGzip(); err != nil {
+	if err := c.finish(s.level); err != nil {
 		return d.Errorf("%s", err)
 	}
 	if err := c.finishIfs(s.level); err != nil {
@@ -33,11 +34,11 @@ func (c *compiler) server(http *level, d *conf.Directive) error {
 	if len(s.names) == 0 {
 		s.names = []nameRule{{}}
 	}
-	if len(s.listens) == 0 {
-		s.listens = []listenRule{{addr: netip.AddrPortFrom(netip.IPv4Unspecified(), 80), at: d}}
+	if len(s.listens) == 0 && !s.silent {
+		s.listens = []listenRule{{addr: listenAddr{AddrPort: netip.AddrPortFrom(netip.IPv4Unspecified(), 80)}, at: d}}
 	}
 	for _, rule := range s.listens {
-		if rule.ssl && len(s.level.ssl.certs) == 0 {
+		if rule.ssl && len(s.level.ssl.certs) == 0 && !s.level.ssl.reject {
 			return rule.at.Errorf("no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive")
 		}
 	}

@@ -44,3 +44,20 @@ func serverName(c *compiler, l *level, d *conf.Directive) error {
 	}
 	return nil
 }
+
+// matches says whether the rule is for a host.
+func (n nameRule) matches(host string) bool {
+	if n.re != nil {
+		return n.re.MatchString(host)
+	}
+	if suffix, ok := strings.CutPrefix(n.text, "*"); ok {
+		return strings.HasSuffix(host, suffix)
+	}
+	if strings.HasPrefix(n.text, ".") {
+		return host == n.text[1:] || strings.HasSuffix(host, n.text)
+	}
+	if prefix, ok := strings.CutSuffix(n.text, "*"); ok {
+		return strings.HasPrefix(host, prefix)
+	}
+	return host == n.text
+}

@@ -29,8 +29,8 @@ func setName(d *conf.Directive) (name string, ok bool) {
 // declareSets makes what is set anywhere a variable.
 func (c *compiler) declareSets(list []*conf.Directive) error {
 	for _, d := range list {
-		if d.Name != "set" {
-			if d.Name != "types" && d.Name != "map" {
+		if d.Name != "set" && d.Name != "auth_request_set" {
+			if !conf.HasRows(d.Name) {
 				if err := c.declareSets(d.Block); err != nil {
 					return err
 				}

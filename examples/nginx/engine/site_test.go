@@ -75,7 +75,7 @@ func load(t *testing.T, files map[string]string) (*site, error) {
 }
 
 // serve loads nginx.conf of files and serves it on free ports, whatever ports
-// it names.
+// it names, and on unix sockets in its directory.
 func serve(t *testing.T, files map[string]string) *site {
 	t.Helper()
 	s, err := load(t, files)
@@ -83,11 +83,15 @@ func serve(t *testing.T, files map[string]string) *site {
 		t.Fatal(err)
 	}
 	for _, l := range s.engine.Listeners() {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		network, address := "tcp", "127.0.0.1:0"
+		if l.Network == "unix" {
+			network, address = "unix", filepath.Join(s.dir, l.Address)
+		}
+		ln, err := net.Listen(network, address)
 		if err != nil {
 			t.Fatal(err)
 		}
-		server := &http.Server{Handler: l.Handler, TLSConfig: l.TLS, ConnContext: l.ConnContext}
+		server := &http.Server{Handler: l.Handler, TLSConfig: l.TLS, ConnContext: l.ConnContext, ConnState: l.ConnState}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -136,7 +140,11 @@ func (s *site) send(raw string) answer {
 
 func sendTo(t *testing.T, addr, raw string) answer {
 	t.Helper()
-	conn, err := net.Dial("tcp", addr)
+	network := "tcp"
+	if filepath.IsAbs(addr) {
+		network = "unix"
+	}
+	conn, err := net.Dial(network, addr)
 	if err != nil {
 		t.Fatal(err)
 	}

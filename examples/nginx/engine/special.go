@@ -23,7 +23,7 @@ func (x *exchange) special(status int) int {
 			return rule.serve(x)
 		}
 	}
-	return x.compressed(x.w, func(w http.ResponseWriter) int {
+	return x.filtered(x.w, func(x *exchange, w http.ResponseWriter) int {
 		x.builtinPage(w, x.errStatus)
 		return 0
 	})
@@ -58,12 +58,14 @@ func (x *exchange) builtinPage(w http.ResponseWriter, status int) {
 		return
 	}
 	heading := strconv.Itoa(shown) + " " + title
-	if status == 495 || status == 496 || status == 497 || status == 494 {
-		heading = "400 Bad Request"
+	own := status >= 494 && status <= 497 // statuses that are never sent
+	h1 := heading
+	if own {
+		h1 = "400 Bad Request"
 	}
-	page := "<html>\r\n<head><title>" + heading + "</title></head>\r\n<body>\r\n<center><h1>" + heading +
+	page := "<html>\r\n<head><title>" + heading + "</title></head>\r\n<body>\r\n<center><h1>" + h1 +
 		"</h1></center>\r\n"
-	if heading != strconv.Itoa(shown)+" "+title {
+	if own {
 		page += "<center>" + title + "</center>\r\n"
 	}
 	page += "<hr><center>culvert</center>\r\n</body>\r\n</html>\r\n"

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"crypto/tls"
+	"errors"
 	"os"
 
 	"github.com/culvert-go/culvert/examples/nginx/conf"
@@ -12,6 +13,8 @@ import (
 type sslSettings struct {
 	certs, keys []sslFile
 	min, max    uint16 // 0 is Go's choice
+	client      clientCertRule
+	reject      bool // ssl_reject_handshake
 }
 
 type sslFile struct {
@@ -35,26 +38,31 @@ func sslCertificateKey(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-func sslProtocols(_ *compiler, l *level, d *conf.Directive) error {
+func sslProtocols(_ *compiler, l *level, d *conf.Directive) (err error) {
+	l.ssl.min, l.ssl.max, err = tlsVersions(d)
+	return err
+}
+
+// tlsVersions reads the names of protocols; 0 is Go's choice.
+func tlsVersions(d *conf.Directive) (least, most uint16, err error) {
 	versions := map[string]uint16{
 		"SSLv2": 0, "SSLv3": 0, // older than anything that is spoken here
 		"TLSv1": tls.VersionTLS10, "TLSv1.1": tls.VersionTLS11, "TLSv1.2": tls.VersionTLS12, "TLSv1.3": tls.VersionTLS13,
 	}
-	l.ssl.min, l.ssl.max = 0, 0
 	for _, name := range d.Args {
 		v, ok := versions[name]
 		if !ok {
-			return d.Errorf("invalid value \"%s\"", name)
+			return 0, 0, d.Errorf("invalid value \"%s\"", name)
 		}
 		if v == 0 {
 			continue
 		}
-		if l.ssl.min == 0 || v < l.ssl.min {
-			l.ssl.min = v
+		if least == 0 || v < least {
+			least = v
 		}
-		l.ssl.max = max(l.ssl.max, v)
+		most = max(most, v)
 	}
-	return nil
+	return least, most, nil
 }
 
 // tlsConfig loads the certificates of a server that listens with TLS.
@@ -66,7 +74,7 @@ func (s *server) tlsConfig(http2 bool) (*tls.Config, error) {
 	}
 	if len(settings.keys) < len(settings.certs) {
 		cert := settings.certs[len(settings.keys)]
-		return nil, cert.at.Errorf("no \"ssl_certificate_key\" is defined for certificate \"%s\"", cert.name)
+		return nil, cert.at.Errorf("no \"ssl_certificate_key\" is defined for certificate \"%s\"", cert.at.Args[0])
 	}
 	for i, cert := range settings.certs {
 		pair, err := loadPair(cert, settings.keys[i])
@@ -75,7 +83,17 @@ func (s *server) tlsConfig(http2 bool) (*tls.Config, error) {
 		}
 		config.Certificates = append(config.Certificates, pair)
 	}
-	return config, nil
+	return config, s.askForCertificates(config)
+}
+
+// errRejected ends a handshake.
+var errRejected = errors.New("handshake rejected")
+
+// sslRejectHandshake compiles "ssl_reject_handshake on|off": a server that needs no
+// certificate, since nobody gets one.
+func sslRejectHandshake(_ *compiler, l *level, d *conf.Directive) error {
+	l.ssl.reject = d.Flag()
+	return nil
 }
 
 func loadPair(cert, key sslFile) (tls.Certificate, error) {
@@ -107,7 +125,7 @@ func (k *socket) tlsConfig() (*tls.Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(config.Certificates) > 0 {
+		if len(config.Certificates) > 0 || s.level.ssl.reject {
 			configs[s] = config
 		}
 	}
@@ -118,6 +136,9 @@ func (k *socket) tlsConfig() (*tls.Config, error) {
 	base := standard.Clone()
 	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		s, _, _ := k.host(addrIP(hello.Conn.LocalAddr())).choose(hostName(hello.ServerName))
+		if s.level.ssl.reject {
+			return nil, errRejected
+		}
 		return configs[s], nil // nil is base itself
 	}
 	return base, nil

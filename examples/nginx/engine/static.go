@@ -20,6 +20,9 @@ func (x *exchange) static(w http.ResponseWriter) int {
 		return x.directory(w)
 	}
 	name := x.filename(x.URI)
+	if method != http.MethodPost && x.precompressed(w, name) {
+		return 0
+	}
 	f, info, dir, status := static.Open(name)
 	if status != 0 {
 		x.logOpen(name, status)
@@ -34,24 +37,31 @@ func (x *exchange) static(w http.ResponseWriter) int {
 	}
 	whole := x.errStatus != 0 && x.errStatus != http.StatusOK
 	return static.Serve(w, x.HTTP, static.Content{
-		File:    f,
-		Size:    info.Size(),
-		ModTime: info.ModTime(),
-		Type:    x.contentType(),
-		Whole:   whole,
+		File:     f,
+		Size:     info.Size(),
+		ModTime:  info.ModTime(),
+		Type:     x.contentTypeOf(w.Header()),
+		Since:    x.level.modifiedSince,
+		NoETag:   !x.level.etag,
+		NoRanges: x.level.sub.changes(x.contentType()), // of what is changed on its way
+		Whole:    whole,
 	})
 }
 
-// directory answers a path that ends in a slash with the directory's index.
+// directory answers a path that ends in a slash with the directory's index, or with its
+// listing.
 func (x *exchange) directory(w http.ResponseWriter) int {
 	uri, found := x.indexFile(func(name string) bool { return static.Exists(name, false) })
 	if found {
 		return x.redirect(w, uri, x.Args)
 	}
 	name := x.filename(x.URI)
-	if !static.Exists(name, true) {
-		x.logOpen(name, http.StatusNotFound)
-		return http.StatusNotFound
+	if status := static.Search(name); status != 0 {
+		x.logOpen(name, status)
+		return status
+	}
+	if x.level.autoindex.lists(x.HTTP.Method) {
+		return x.list(w, name)
 	}
 	x.logError("directory index of \"" + name + "\" is forbidden")
 	return http.StatusForbidden
@@ -67,6 +77,14 @@ func (x *exchange) contentType() string {
 	return x.level.defaultType
 }
 
+// contentTypeOf is contentType, unless an upstream has led here and said it.
+func (x *exchange) contentTypeOf(h http.Header) string {
+	if x.diverted != nil && x.diverted.uri != "" && h.Get("Content-Type") != "" {
+		return h.Get("Content-Type")
+	}
+	return x.contentType()
+}
+
 // setContentType sets the type of an answer without a file. An empty one keeps
 // net/http from inventing one.
 func (x *exchange) setContentType(h http.Header) {
@@ -78,7 +96,10 @@ func (x *exchange) setContentType(h http.Header) {
 }
 
 // logOpen logs that a file can't be served.
-func (x *exchange) logOpen(name string, status int) {
+func (x *exchange) logOpen(name string, status int) { x.logFailed("open", name, status) }
+
+// logFailed logs that a call of the kernel's has failed with a file.
+func (x *exchange) logFailed(call, name string, status int) {
 	why := map[int]string{
 		http.StatusNotFound:  "2: No such file or directory",
 		http.StatusForbidden: "13: Permission denied",
@@ -86,5 +107,5 @@ func (x *exchange) logOpen(name string, status int) {
 	if why == "" {
 		why = "5: Input/output error"
 	}
-	x.logError("open() \"" + path.Clean(name) + "\" failed (" + why + ")")
+	x.logError(call + "() \"" + path.Clean(name) + "\" failed (" + why + ")")
 }

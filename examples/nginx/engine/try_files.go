@@ -59,9 +59,6 @@ func (t *tryRule) serve(x *exchange, w http.ResponseWriter) (status int, done bo
 		if !static.Exists(x.filename(uri), f.dir) {
 			continue
 		}
-		if f.dir {
-			uri += "/"
-		}
 		x.URI = uri
 		return 0, false
 	}

@@ -2,10 +2,7 @@ package engine
 
 import (
 	"crypto/tls"
-	"net"
-	"net/netip"
-	"strconv"
-	"strings"
+	"slices"
 
 	"github.com/culvert-go/culvert/examples/nginx/conf"
 	"github.com/culvert-go/culvert/upstream"
@@ -18,7 +15,28 @@ type group struct {
 	targets  []upstream.Target
 	chosen   string // the directive that says so
 	noBackup bool
-	schemes  map[string]*upstream.Group // by http and https, made when they are needed
+
+	keepalive keepaliveRule
+	fails     []int            // statuses that count as failures, of all locations
+	resolver  *resolverRule    // nil: http's
+	resolve   []resolvedServer // "server name resolve", until the resolver is known
+	names     *names           // nil if all targets are known at load
+
+	schemes map[string]*upstream.Group // by http and https, made when they are needed
+}
+
+func newGroup(name string) *group {
+	return &group{name: name, balance: upstream.RoundRobin(), schemes: map[string]*upstream.Group{}}
+}
+
+// failsAt adds statuses that count as failures of a target. They are the group's, as its
+// targets' health is: what one location says is for all of them.
+func (g *group) failsAt(statuses []int) { g.fails = append(g.fails, statuses...) }
+
+func (g *group) close() {
+	for _, u := range g.schemes {
+		u.Close()
+	}
 }
 
 // declareUpstreams compiles the upstream blocks.
@@ -31,11 +49,11 @@ func (c *compiler) declareUpstreams(list []*conf.Directive) error {
 		if _, ok := c.groups[name]; ok {
 			return d.Errorf("duplicate upstream \"%s\"", name)
 		}
-		g := &group{name: name, balance: upstream.RoundRobin(), schemes: map[string]*upstream.Group{}}
+		g := newGroup(name)
 		if err := c.fill(g, d); err != nil {
 			return err
 		}
-		if _, err := c.engine.upstream(g, "http"); err != nil {
+		if !slices.ContainsFunc(g.targets, func(t upstream.Target) bool { return !t.Backup }) && len(g.resolve) == 0 {
 			return d.Errorf("no servers in upstream \"%s\"", name) // nothing but backups
 		}
 		c.groups[name] = g
@@ -52,133 +70,27 @@ func (c *compiler) fill(g *group, d *conf.Directive) error {
 			if err := c.balance(g, row); err != nil {
 				return err
 			}
-		case "server":
-			targets, err := upstreamServer(row)
-			if err != nil {
+		case "keepalive", "keepalive_requests", "keepalive_time", "keepalive_timeout":
+			if err := g.keepalive.set(row); err != nil {
 				return err
 			}
-			g.targets = append(g.targets, targets...)
-			servers++
-			if targets[0].Backup && g.noBackup {
-				return row.Errorf("balancing method does not support parameter \"backup\"")
+		case "resolver", "resolver_timeout":
+			own := &level{resolver: g.resolver}
+			if err := c.run[row.Name](c, own, row); err != nil {
+				return err
 			}
+			g.resolver = own.resolver
+		case "server":
+			if err := g.server(row); err != nil {
+				return err
+			}
+			servers++
 		}
 	}
 	if servers == 0 {
 		return d.Errorf("no servers are inside upstream")
 	}
 	return nil
-}
-
-// upstreamServer compiles "server address [parameters]": one target for each
-// address of the name.
-func upstreamServer(d *conf.Directive) ([]upstream.Target, error) {
-	var t upstream.Target
-	for _, p := range d.Args[1:] {
-		if err := targetParameter(&t, d, p); err != nil {
-			return nil, err
-		}
-	}
-	return resolve(t, d, d.Args[0], "80")
-}
-
-func targetParameter(t *upstream.Target, d *conf.Directive, p string) error {
-	key, value, _ := strings.Cut(p, "=")
-	n, isNumber := conf.Number(value)
-	switch {
-	case p == "backup":
-		t.Backup = true
-	case p == "down":
-		t.Down = true
-	case key == "weight" && isNumber && n > 0:
-		t.Weight = n
-	case key == "max_fails" && isNumber:
-		t.MaxFails = n
-		if n == 0 {
-			t.MaxFails = -1
-		}
-	case key == "fail_timeout":
-		timeout, ok := conf.Duration(value)
-		if !ok {
-			return d.Errorf("invalid parameter \"%s\"", p)
-		}
-		t.FailTimeout = timeout
-	case key == "max_conns" && value == "0":
-	case key == "max_conns", p == "resolve", key == "service", key == "slow_start", key == "route", p == "drain":
-		return d.Errorf("parameter \"%s\" of \"server\" is not supported by culvert yet", p)
-	default:
-		return d.Errorf("invalid parameter \"%s\"", p)
-	}
-	return nil
-}
-
-// resolve makes a target like t for each address of a host, at load as nginx
-// does.
-func resolve(t upstream.Target, at *conf.Directive, address, standardPort string) ([]upstream.Target, error) {
-	host, port, err := hostPort(at, address, standardPort)
-	if err != nil {
-		return nil, err
-	}
-	ips, err := lookup(host)
-	if err != nil {
-		return nil, at.Errorf("host not found in upstream \"%s\"", address)
-	}
-	var targets []upstream.Target
-	for _, ip := range ips {
-		t.Addr = net.JoinHostPort(ip, port)
-		targets = append(targets, t)
-	}
-	return targets, nil
-}
-
-// hostPort cuts an address of an upstream.
-func hostPort(at *conf.Directive, address, standardPort string) (host, port string, err error) {
-	if strings.HasPrefix(address, "unix:") {
-		return "", "", at.Errorf("unix socket \"%s\" is not supported by culvert yet", address)
-	}
-	host, port = splitPort(address)
-	if port == "" {
-		port = standardPort
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || strings.HasSuffix(address, ":") {
-		return "", "", at.Errorf("invalid port in upstream \"%s\"", address)
-	}
-	if host == "" {
-		return "", "", at.Errorf("no host in upstream \"%s\"", address)
-	}
-	if strings.Contains(host, "/") {
-		return "", "", at.Errorf("invalid host in upstream \"%s\"", address)
-	}
-	return host, port, nil
-}
-
-// splitPort cuts the port off; "" if there is none.
-func splitPort(address string) (host, port string) {
-	i := strings.LastIndexByte(address, ':')
-	if i < 0 || strings.HasSuffix(address, "]") {
-		return address, ""
-	}
-	return address[:i], address[i+1:]
-}
-
-// lookup returns the addresses of a host: IPv4 first, as nginx has them.
-func lookup(host string) ([]string, error) {
-	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-		return []string{ip.String()}, nil
-	}
-	found, err := net.LookupIP(host)
-	if err != nil {
-		return nil, err
-	}
-	var v4, v6 []string
-	for _, ip := range found {
-		if ip.To4() != nil {
-			v4 = append(v4, ip.String())
-		} else {
-			v6 = append(v6, ip.String())
-		}
-	}
-	return append(v4, v6...), nil
 }
 
 // upstream returns the group as the proxy takes it, for a scheme.
@@ -188,11 +100,16 @@ func (e *Engine) upstream(g *group, scheme string) (*upstream.Group, error) {
 	if u, ok := g.schemes[scheme]; ok {
 		return u, nil
 	}
-	o := upstream.Options{Name: g.name, Scheme: scheme, Balance: g.balance}
+	o := upstream.Options{Name: g.name, Scheme: scheme, Balance: g.balance, FailStatuses: g.fails}
 	if scheme == "https" {
-		o.TLSConfig = upstreamTLS()
+		o.TLSConfig = &tls.Config{InsecureSkipVerify: true} // connections are the transports', which verify
 	}
-	u, err := upstream.New(o, g.targets...)
+	targets := g.targets
+	if g.names != nil {
+		g.names.fixed, targets = g.targets, nil
+		o.Source, o.QueueTimeout = g.names, g.names.rule.timeout
+	}
+	u, err := upstream.New(o, targets...)
 	if err != nil {
 		return nil, err
 	}
@@ -200,6 +117,21 @@ func (e *Engine) upstream(g *group, scheme string) (*upstream.Group, error) {
 	return u, nil
 }
 
-// upstreamTLS is nginx's default for upstreams: encrypted, and not verified
-// (proxy_ssl_verify off).
-func upstreamTLS() *tls.Config { return &tls.Config{InsecureSkipVerify: true} }
+// resolveNames gives the groups with "resolve" their name servers.
+func (c *compiler) resolveNames(http *level) error {
+	for _, g := range c.groups {
+		rule := g.resolver
+		if rule == nil {
+			rule = http.resolver
+		}
+		for _, s := range g.resolve {
+			if rule == nil || len(rule.servers) == 0 {
+				return s.at.Errorf("no resolver defined to resolve names at run time in upstream \"%s\"", g.name)
+			}
+			if err := g.lookUp(rule, s.target, s.address, "80"); err != nil {
+				return s.at.Errorf("%s", err)
+			}
+		}
+	}
+	return nil
+}

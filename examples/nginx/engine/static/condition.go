@@ -7,11 +7,24 @@ import (
 	"time"
 )
 
+// Since says what If-Modified-Since means.
+type Since int
+
+const (
+	// Exact is the very time of the file.
+	Exact Since = iota
+	// Before is that time or a later one.
+	Before
+	// Ignored is nothing.
+	Ignored
+)
+
 // conditions evaluates a request's conditions in nginx's way
 // (ngx_http_not_modified_header_filter): If-Unmodified-Since and If-Match fail
 // with 412; If-Modified-Since means the very time, and where both it and
 // If-None-Match are sent, both must agree. 0 means that the file is wanted.
-func conditions(h http.Header, etag string, modified time.Time) int {
+func conditions(h http.Header, etag string, c Content) int {
+	modified := c.ModTime
 	if v := h.Get("If-Unmodified-Since"); v != "" {
 		if t, err := http.ParseTime(v); err == nil && modified.Unix() > t.Unix() {
 			return http.StatusPreconditionFailed
@@ -21,10 +34,13 @@ func conditions(h http.Header, etag string, modified time.Time) int {
 		return http.StatusPreconditionFailed
 	}
 	since, none := h.Get("If-Modified-Since"), joined(h, "If-None-Match")
+	if c.Since == Ignored {
+		since = ""
+	}
 	if since == "" && none == "" {
 		return 0
 	}
-	if since != "" && !sameTime(since, modified) {
+	if since != "" && !c.Since.unchanged(since, modified) {
 		return 0
 	}
 	if none != "" && !matches(none, etag, true) {
@@ -33,11 +49,24 @@ func conditions(h http.Header, etag string, modified time.Time) int {
 	return http.StatusNotModified
 }
 
+// Undated evaluates the conditions of a request for what has neither a time nor a tag:
+// a condition that needs one fails. 0 means that it is wanted.
+func Undated(h http.Header) int {
+	match := joined(h, "If-Match")
+	switch {
+	case h.Get("If-Unmodified-Since") != "", match != "" && match != "*":
+		return http.StatusPreconditionFailed
+	case h.Get("If-Modified-Since") == "" && joined(h, "If-None-Match") == "*":
+		return http.StatusNotModified
+	}
+	return 0
+}
+
 func joined(h http.Header, name string) string { return strings.Join(h[name], ", ") }
 
-func sameTime(v string, modified time.Time) bool {
+func (s Since) unchanged(v string, modified time.Time) bool {
 	t, err := http.ParseTime(v)
-	return err == nil && t.Unix() == modified.Unix()
+	return err == nil && (t.Unix() == modified.Unix() || s == Before && t.Unix() > modified.Unix())
 }
 
 // matches looks for etag in a list of entity tags; "*" matches any. A weak tag

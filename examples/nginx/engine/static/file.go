@@ -13,8 +13,9 @@ import (
 
 // Open opens the regular file of the name for reading. status is 0 or what
 // nginx answers when it can't: 404 for what is not there or no regular file,
-// 403 for what may not be read, else 500. For a directory dir is true and f is
-// nil. A name with a ".." segment is never opened.
+// 403 for what may not be read and for links that lead in a circle, else 500.
+// For a directory dir is true and f is nil. A name with a ".." segment is never
+// opened.
 func Open(name string) (f *os.File, info fs.FileInfo, dir bool, status int) {
 	if climbs(name) {
 		return nil, nil, false, 403
@@ -48,6 +49,35 @@ func Exists(name string, dir bool) bool {
 	return err == nil && info.IsDir() == dir
 }
 
+// Search says whether files of the directory can be looked for: 0, or what nginx answers
+// when they can't, 404 for what is no directory and 403 for one that may not be entered.
+func Search(name string) (status int) {
+	if climbs(name) {
+		return 404
+	}
+	if _, err := os.Stat(name + "/."); err != nil { // its own name would need no leave to enter
+		return statusOf(err)
+	}
+	return 0
+}
+
+// OpenDir opens a directory for reading its names. Failures are Open's. A name that does
+// not end in a slash, of an alias without one, is not found: paths that go on lead beside
+// the directory and not into it. (nginx cuts a letter off the name, and finds nothing.)
+func OpenDir(name string) (dir *os.File, status int) {
+	switch {
+	case climbs(name):
+		return nil, 403
+	case !strings.HasSuffix(name, "/"):
+		return nil, 404
+	}
+	dir, err := os.Open(name)
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	return dir, 0
+}
+
 // climbs says whether name has a ".." segment or a zero byte. Normalised paths
 // have neither; a variable in root or try_files may.
 func climbs(name string) bool {
@@ -66,7 +96,7 @@ func statusOf(err error) int {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG):
 		return 404
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ELOOP):
 		return 403
 	}
 	return 500

@@ -25,6 +25,9 @@ func TestOpen(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(inside, "pipe"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink("circle", filepath.Join(inside, "circle")); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name   string
 		dir    bool
@@ -34,6 +37,7 @@ func TestOpen(t *testing.T) {
 		{"/d", true, 0},
 		{"/d/x", false, 0},
 		{"/none", false, 404},
+		{"/circle", false, 403},
 		{"/f/x", false, 404},
 		{"/pipe", false, 404}, // and it does not wait for a writer
 		{"/" + strings.Repeat("a", 5000), false, 404},

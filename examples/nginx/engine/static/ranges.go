@@ -26,7 +26,7 @@ func requestedRanges(h http.Header, etag string, modified time.Time, size int64)
 	if len(value) < 7 || !strings.EqualFold(value[:6], "bytes=") {
 		return nil, true
 	}
-	if v := h.Get("If-Range"); v != "" && v != etag && !(v[len(v)-1] != '"' && sameTime(v, modified)) {
+	if v := h.Get("If-Range"); v != "" && v != etag && !(v[len(v)-1] != '"' && Exact.unchanged(v, modified)) {
 		return nil, true
 	}
 	total := int64(0)

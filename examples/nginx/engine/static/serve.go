@@ -18,6 +18,11 @@ type Content struct {
 	ModTime time.Time
 	// Type is the Content-Type.
 	Type string
+	// Since says what If-Modified-Since means, NoETag that there is no ETag, NoRanges that
+	// the file is sent as a whole.
+	Since    Since
+	NoETag   bool
+	NoRanges bool
 	// Whole turns conditions and ranges off: the file is the content of an
 	// error page.
 	Whole bool
@@ -28,30 +33,38 @@ type Content struct {
 // request is in the file.
 func Serve(w http.ResponseWriter, r *http.Request, c Content) int {
 	h := w.Header()
-	etag := ETag(c.ModTime, c.Size)
+	etag := ""
+	if !c.NoETag {
+		etag = ETag(c.ModTime, c.Size)
+	}
 	if c.Whole {
-		h.Set("Etag", etag)
+		setETag(h, etag)
 		return whole(w, r, c)
 	}
-	switch conditions(r.Header, etag, c.ModTime) {
+	switch conditions(r.Header, etag, c) {
 	case http.StatusPreconditionFailed:
 		return http.StatusPreconditionFailed
 	case http.StatusNotModified:
 		h.Set("Last-Modified", c.ModTime.UTC().Format(http.TimeFormat))
-		h.Set("Etag", etag)
+		setETag(h, etag)
 		w.WriteHeader(http.StatusNotModified)
 		return 0
 	}
 	ranges, ok := requestedRanges(r.Header, etag, c.ModTime, c.Size)
+	if c.NoRanges {
+		ranges, ok = nil, true
+	}
 	if !ok {
 		h.Set("Content-Range", fmt.Sprintf("bytes */%d", c.Size))
 		return http.StatusRequestedRangeNotSatisfiable
 	}
 	h.Set("Last-Modified", c.ModTime.UTC().Format(http.TimeFormat))
-	h.Set("Etag", etag)
+	setETag(h, etag)
 	switch len(ranges) {
 	case 0:
-		h.Set("Accept-Ranges", "bytes")
+		if !c.NoRanges {
+			h.Set("Accept-Ranges", "bytes")
+		}
 		return whole(w, r, c)
 	case 1:
 		return single(w, r, c, ranges[0])
@@ -63,6 +76,12 @@ func Serve(w http.ResponseWriter, r *http.Request, c Content) int {
 // hexadecimal.
 func ETag(modified time.Time, size int64) string {
 	return fmt.Sprintf(`"%x-%x"`, modified.Unix(), size)
+}
+
+func setETag(h http.Header, etag string) {
+	if etag != "" {
+		h.Set("Etag", etag)
+	}
 }
 
 func whole(w http.ResponseWriter, r *http.Request, c Content) int {

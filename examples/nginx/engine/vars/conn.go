@@ -2,16 +2,65 @@ package vars
 
 import (
 	"context"
+	"errors"
 	"net"
+	"sync"
 	"sync/atomic"
+	"time"
 )
 
-// Conn numbers a client's connection and counts its requests.
+// Conn is what is known of a client's connection.
 type Conn struct {
 	// Serial is the connection's number.
 	Serial uint64
+	// Born is when it was accepted.
+	Born time.Time
 	// Requests counts the requests so far.
 	Requests atomic.Int64
+
+	conn     net.Conn
+	verify   sync.Once
+	verified error
+}
+
+// Net returns the connection itself, nil if the server was not given a ConnContext.
+func (c *Conn) Net() net.Conn { return c.conn }
+
+// errUnverified is of a certificate that nobody has looked at.
+var errUnverified = errors.New("not verified")
+
+// VerifyClient calls do once for the connection and returns what it returned.
+func (c *Conn) VerifyClient(do func() error) error {
+	c.verify.Do(func() { c.verified = do() })
+	return c.verified
+}
+
+// Verified returns what VerifyClient has found out.
+func (c *Conn) Verified() error { return c.VerifyClient(func() error { return errUnverified }) }
+
+// ProxyAddrs returns who has connected to whom, as the PROXY protocol's line told; nil if
+// there was none.
+func (c *Conn) ProxyAddrs() (client, server net.Addr) {
+	if p := proxied(c.conn); p != nil {
+		return p.ProxyAddrs()
+	}
+	return nil, nil
+}
+
+// Proxied is a connection that knows its PROXY protocol's line.
+type Proxied interface {
+	ProxyAddrs() (client, server net.Addr)
+}
+
+// proxied looks below TLS.
+func proxied(c net.Conn) Proxied {
+	if p, ok := c.(Proxied); ok {
+		return p
+	}
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
+		return proxied(t.NetConn())
+	}
+	return nil
 }
 
 // Conns numbers connections, starting with 1.
@@ -20,8 +69,8 @@ type Conns struct{ last atomic.Uint64 }
 type connKey struct{}
 
 // Context is an http.Server's ConnContext.
-func (c *Conns) Context(ctx context.Context, _ net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, &Conn{Serial: c.last.Add(1)})
+func (c *Conns) Context(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, &Conn{Serial: c.last.Add(1), Born: time.Now(), conn: conn})
 }
 
 // ConnFrom returns the connection that ctx carries; one with the number 0 if

@@ -75,12 +75,17 @@ func appendDefault(b []byte, s string) []byte {
 	return b
 }
 
-// appendJSON is ngx_escape_json, except that bytes that are no UTF-8 are
+// appendJSON is AppendJSON, except that bytes that are no UTF-8 are
 // replaced: a JSON text must not hold them.
 func appendJSON(b []byte, s string) []byte {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\ufffd")
 	}
+	return AppendJSON(b, s)
+}
+
+// AppendJSON appends the text of a JSON string (ngx_escape_json).
+func AppendJSON(b []byte, s string) []byte {
 	for i := range len(s) {
 		switch c := s[i]; {
 		case c == '"' || c == '\\':

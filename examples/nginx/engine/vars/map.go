@@ -25,6 +25,12 @@ type Map struct {
 	Default Value
 }
 
+// evaluated is a map's value for a request. A request looks at a few maps: it need not hash.
+type evaluated struct {
+	of    *Map
+	value string
+}
+
 // Pattern is a regular expression of a map.
 type Pattern struct {
 	Regexp *regexp.Regexp
@@ -33,16 +39,15 @@ type Pattern struct {
 
 func (m *Map) get(r *Request) (string, bool) {
 	if !m.Volatile {
-		if v, ok := r.maps[m]; ok {
-			return v, true
+		for _, e := range r.maps {
+			if e.of == m {
+				return e.value, true
+			}
 		}
 	}
 	v := m.find(r).String(r)
 	if !m.Volatile {
-		if r.maps == nil {
-			r.maps = map[*Map]string{}
-		}
-		r.maps[m] = v
+		r.maps = append(r.maps, evaluated{m, v})
 	}
 	return v, true
 }

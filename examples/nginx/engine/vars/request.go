@@ -3,8 +3,11 @@
 package vars
 
 import (
+	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/culvert-go/culvert/filters"
@@ -40,10 +43,14 @@ type Request struct {
 	// Conn is the client's connection.
 	Conn *Conn
 
-	// DocumentRoot and Filename are those of the current location.
-	DocumentRoot, Filename func(*Request) string
+	// Location is the current one; nil if there is none.
+	Location Location
 	// ProxyHost and ProxyPort are those of the upstream that is asked.
 	ProxyHost, ProxyPort string
+
+	// LimitReqStatus and LimitConnStatus say what limits have made of the request; "" for
+	// none.
+	LimitReqStatus, LimitConnStatus string
 
 	// Status is that of the answer, 0 as long as there is none.
 	Status int
@@ -59,8 +66,36 @@ type Request struct {
 	set      map[string]string // by the set directive
 	captures []string          // $1 and so on, of the last regular expression that matched
 	named    map[string]string // named captures
-	maps     map[*Map]string   // maps that were evaluated
-	id       string            // $request_id, once it was asked for
+	maps     []evaluated
+	id       string // $request_id, once it was asked for
+	link     linkState
+
+	linkExpires string // $secure_link's, once the link has been looked at
+}
+
+// Location is what variables ask of where the request is: of its location, and of the process.
+type Location interface {
+	// DocumentRoot is $document_root, Filename $request_filename.
+	DocumentRoot() string
+	Filename() string
+	// InvalidReferer says whether valid_referers refuses the request's.
+	InvalidReferer() bool
+	// SecureLink is $secure_link, and until when the link is valid.
+	SecureLink() (link, expires string)
+	// UserID is $uid_got and $uid_set.
+	UserID() (got, set string)
+	// Connections counts those of the process.
+	Connections() Connections
+}
+
+// Branch returns a copy for a subrequest: what it sets does not reach r, and its answer is
+// its own.
+func (r *Request) Branch() Request {
+	b := *r
+	b.set, b.named, b.maps = maps.Clone(r.set), maps.Clone(r.named), slices.Clone(r.maps)
+	b.Status, b.BodyBytes, b.Header, b.Upstream, b.UpstreamHeader = 0, 0, nil, nil, nil
+	b.Redirected()
+	return b
 }
 
 // SetVariable gives a variable of the configuration's a value.
@@ -87,11 +122,23 @@ func (r *Request) Capture(groups, names []string) {
 
 // RemoteAddr returns the client's address without the port.
 func (r *Request) RemoteAddr() string {
-	host, _, err := net.SplitHostPort(r.HTTP.RemoteAddr)
-	if err != nil {
-		return r.HTTP.RemoteAddr
-	}
+	host, _ := splitAddr(r.HTTP.RemoteAddr)
 	return host
+}
+
+// unixPrefix begins the address of a unix socket.
+const unixPrefix = "unix:"
+
+// splitAddr takes the port off an address; that of a unix socket has none.
+func splitAddr(text string) (host, port string) {
+	if strings.HasPrefix(text, unixPrefix) {
+		return text, ""
+	}
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return text, ""
+	}
+	return host, port
 }
 
 // localAddr returns the address that the client connected to.
@@ -100,11 +147,10 @@ func (r *Request) localAddr() (host, port string) {
 	if !ok {
 		return "", ""
 	}
-	host, port, err := net.SplitHostPort(addr.String())
-	if err != nil {
-		return addr.String(), ""
+	if addr.Network() == "unix" {
+		return unixPrefix + addr.String(), ""
 	}
-	return host, port
+	return splitAddr(addr.String())
 }
 
 // ServerPort returns the port that the client connected to.

@@ -87,6 +87,8 @@ var families = []struct {
 	{"cookie_", cookie},
 	{"http_", requestField},
 	{"sent_http_", sentField},
+	{"sent_trailer_", sentTrailer},
+	{"upstream_cookie_", upstreamCookie},
 	{"upstream_http_", upstreamField},
 }
 
@@ -124,28 +126,39 @@ func sentField(rest string) Getter {
 	return func(r *Request) (string, bool) { return joined(r.Header[name], ", ") }
 }
 
+func sentTrailer(rest string) Getter {
+	name := http.TrailerPrefix + field(rest)
+	return func(r *Request) (string, bool) { return joined(r.Header[name], ", ") }
+}
+
 func argument(name string) Getter {
-	return func(r *Request) (string, bool) {
-		for pair := range strings.SplitSeq(r.Args, "&") {
-			k, v, ok := strings.Cut(pair, "=")
-			if ok && strings.EqualFold(k, name) {
-				return v, true // as it was sent, not decoded
-			}
+	return func(r *Request) (string, bool) { return Argument(r.Args, name) }
+}
+
+// Argument returns an argument of a query as it was sent, not decoded.
+func Argument(args, name string) (string, bool) {
+	for pair := range strings.SplitSeq(args, "&") {
+		k, v, ok := strings.Cut(pair, "=")
+		if ok && strings.EqualFold(k, name) {
+			return v, true
 		}
-		return "", false
 	}
+	return "", false
 }
 
 func cookie(name string) Getter {
-	return func(r *Request) (string, bool) {
-		for _, line := range r.HTTP.Header["Cookie"] {
-			for pair := range strings.SplitSeq(line, ";") {
-				k, v, ok := strings.Cut(strings.TrimLeft(pair, " "), "=")
-				if ok && strings.EqualFold(k, name) {
-					return v, true
-				}
+	return nonEmpty(func(r *Request) string { return Cookie(r.HTTP, name) })
+}
+
+// Cookie returns the value of a request's cookie, "" if there is none.
+func Cookie(r *http.Request, name string) string {
+	for _, line := range r.Header["Cookie"] {
+		for pair := range strings.SplitSeq(line, ";") {
+			k, v, ok := strings.Cut(strings.TrimLeft(pair, " "), "=")
+			if ok && strings.EqualFold(k, name) {
+				return v
 			}
 		}
-		return "", false
 	}
+	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 )
 
 // NginxVersion is the version of nginx whose behaviour is kept; it is the
@@ -24,7 +25,7 @@ var connectionVariables = map[string]Getter{
 	"realip_remote_addr":  known(func(r *Request) string { host, _ := r.peer(); return host }),
 	"realip_remote_port":  known(func(r *Request) string { _, port := r.peer(); return port }),
 	"remote_addr":         known((*Request).RemoteAddr),
-	"remote_port":         nonEmpty(remotePort),
+	"remote_port":         known(remotePort),
 	"scheme":              known((*Request).Scheme),
 	"server_addr":         known(func(r *Request) string { host, _ := r.localAddr(); return host }),
 	"server_port":         known((*Request).ServerPort),
@@ -50,15 +51,18 @@ func https(r *Request) string {
 }
 
 func remotePort(r *Request) string {
-	_, port, _ := net.SplitHostPort(r.HTTP.RemoteAddr)
+	_, port := splitAddr(r.HTTP.RemoteAddr)
 	if port == "0" {
 		return "" // a proxy has told the address alone
 	}
 	return port
 }
 
-// binaryRemoteAddr is the address in 4 or 16 bytes.
+// binaryRemoteAddr is the address in 4 or 16 bytes; that of a unix socket is a text.
 func binaryRemoteAddr(r *Request) string {
+	if strings.HasPrefix(r.HTTP.RemoteAddr, unixPrefix) {
+		return r.HTTP.RemoteAddr
+	}
 	ip := net.ParseIP(r.RemoteAddr())
 	if v4 := ip.To4(); v4 != nil {
 		return string(v4)
@@ -95,9 +99,5 @@ func sslServerName(r *Request) string {
 
 // peer is the connection's other end.
 func (r *Request) peer() (host, port string) {
-	host, port, err := net.SplitHostPort(cmp.Or(r.PeerAddr, r.HTTP.RemoteAddr))
-	if err != nil {
-		return r.HTTP.RemoteAddr, ""
-	}
-	return host, port
+	return splitAddr(cmp.Or(r.PeerAddr, r.HTTP.RemoteAddr))
 }

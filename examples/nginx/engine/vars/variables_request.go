@@ -7,10 +7,14 @@ import (
 	"strings"
 )
 
+// Builtin says whether a variable is one of nginx's own.
+func Builtin(name string) bool { return builtin(name) != nil }
+
 // builtin finds one of nginx's own variables; nil if there is none.
 func builtin(name string) Getter {
 	for _, group := range []map[string]Getter{
 		requestVariables, connectionVariables, responseVariables, timeVariables, upstreamVariables,
+		clientCertificateVariables, proxyProtocolVariables, secureLinkVariables, statusVariables,
 	} {
 		if get, ok := group[name]; ok {
 			return get
@@ -30,30 +34,36 @@ func nonEmpty(get func(*Request) string) Getter {
 }
 
 var requestVariables = map[string]Getter{
-	"args":             nonEmpty(func(r *Request) string { return r.Args }),
-	"query_string":     nonEmpty(func(r *Request) string { return r.Args }),
-	"is_args":          known(isArgs),
-	"content_length":   contentLength,
-	"content_type":     nonEmpty(func(r *Request) string { return r.HTTP.Header.Get("Content-Type") }),
-	"document_root":    known(func(r *Request) string { return path(r, r.DocumentRoot) }),
-	"document_uri":     known(func(r *Request) string { return r.URI }),
-	"host":             known(func(r *Request) string { return r.Host }),
-	"remote_user":      nonEmpty(remoteUser),
-	"request":          known(func(r *Request) string { return r.Line }),
-	"request_filename": known(func(r *Request) string { return path(r, r.Filename) }),
-	"request_id":       known(requestID),
-	"request_length":   known(requestLength),
-	"request_method":   known(func(r *Request) string { return r.HTTP.Method }),
-	"request_uri":      known(func(r *Request) string { return r.RequestURI }),
-	"server_name":      known(func(r *Request) string { return r.ServerName }),
-	"uri":              known(func(r *Request) string { return r.URI }),
+	"args":              nonEmpty(func(r *Request) string { return r.Args }),
+	"query_string":      nonEmpty(func(r *Request) string { return r.Args }),
+	"invalid_referer":   nonEmpty(invalidReferer),
+	"is_args":           known(isArgs),
+	"content_length":    contentLength,
+	"content_type":      nonEmpty(func(r *Request) string { return r.HTTP.Header.Get("Content-Type") }),
+	"document_root":     known(func(r *Request) string { return at(r, Location.DocumentRoot) }),
+	"document_uri":      known(func(r *Request) string { return r.URI }),
+	"host":              known(func(r *Request) string { return r.Host }),
+	"limit_conn_status": nonEmpty(func(r *Request) string { return r.LimitConnStatus }),
+	"limit_req_status":  nonEmpty(func(r *Request) string { return r.LimitReqStatus }),
+	"remote_user":       nonEmpty(remoteUser),
+	"request":           known(func(r *Request) string { return r.Line }),
+	"request_filename":  known(func(r *Request) string { return at(r, Location.Filename) }),
+	"request_id":        known(requestID),
+	"request_length":    known(requestLength),
+	"request_method":    known(func(r *Request) string { return r.HTTP.Method }),
+	"request_uri":       known(func(r *Request) string { return r.RequestURI }),
+	"server_name":       known(func(r *Request) string { return r.ServerName }),
+	"uid_got":           nonEmpty(func(r *Request) string { got, _ := r.userID(); return got }),
+	"uid_set":           nonEmpty(func(r *Request) string { _, set := r.userID(); return set }),
+	"uri":               known(func(r *Request) string { return r.URI }),
 }
 
-func path(r *Request, of func(*Request) string) string {
-	if of == nil {
+// at asks the location.
+func at(r *Request, of func(Location) string) string {
+	if r.Location == nil {
 		return ""
 	}
-	return of(r)
+	return of(r.Location)
 }
 
 func isArgs(r *Request) string {
@@ -107,4 +117,18 @@ func forwardedFor(r *Request) string {
 		return r.RemoteAddr()
 	}
 	return strings.Join(lines, ", ") + ", " + r.RemoteAddr()
+}
+
+func invalidReferer(r *Request) string {
+	if r.Location != nil && r.Location.InvalidReferer() {
+		return "1"
+	}
+	return ""
+}
+
+func (r *Request) userID() (got, set string) {
+	if r.Location == nil {
+		return "", ""
+	}
+	return r.Location.UserID()
 }

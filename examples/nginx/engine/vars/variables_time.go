@@ -1,25 +1,49 @@
 package vars
 
 import (
-	"fmt"
+	"strconv"
+	"sync/atomic"
 	"time"
 )
 
 var timeVariables = map[string]Getter{
-	"msec":         known(func(*Request) string { return msec(time.Now()) }),
+	"msec":         known(func(*Request) string { return thousandths(time.Now().UnixMilli()) }),
 	"request_time": known(func(r *Request) string { return Seconds(time.Since(r.Start)) }),
-	"time_iso8601": known(func(*Request) string { return time.Now().Format("2006-01-02T15:04:05-07:00") }),
-	"time_local":   known(func(*Request) string { return time.Now().Format("02/Jan/2006:15:04:05 -0700") }),
-}
-
-func msec(t time.Time) string {
-	ms := t.UnixMilli()
-	return fmt.Sprintf("%d.%03d", ms/1000, ms%1000)
+	"time_iso8601": known(newClock("2006-01-02T15:04:05-07:00").read),
+	"time_local":   known(newClock("02/Jan/2006:15:04:05 -0700").read),
 }
 
 // Seconds writes d as nginx's logs do: seconds with three digits of
 // milliseconds.
-func Seconds(d time.Duration) string {
-	ms := d.Milliseconds()
-	return fmt.Sprintf("%d.%03d", ms/1000, ms%1000)
+func Seconds(d time.Duration) string { return thousandths(d.Milliseconds()) }
+
+// thousandths writes n/1000; n is not negative.
+func thousandths(n int64) string {
+	var space [24]byte
+	b := strconv.AppendInt(space[:0], n/1000, 10)
+	n %= 1000
+	return string(append(b, '.', byte('0'+n/100), byte('0'+n/10%10), byte('0'+n%10)))
+}
+
+// clock writes the time once in a second, as nginx does (ngx_time_update).
+type clock struct {
+	layout string
+	now    atomic.Pointer[written]
+}
+
+type written struct {
+	second int64
+	text   string
+}
+
+func newClock(layout string) *clock { return &clock{layout: layout} }
+
+func (c *clock) read(*Request) string {
+	t := time.Now()
+	if w := c.now.Load(); w != nil && w.second == t.Unix() {
+		return w.text
+	}
+	w := &written{t.Unix(), t.Format(c.layout)}
+	c.now.Store(w)
+	return w.text
 }

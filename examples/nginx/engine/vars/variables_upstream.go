@@ -25,6 +25,9 @@ func perTry(get func(filters.Try) string) Getter {
 		if r.Upstream == nil || len(r.Upstream.Tries) == 0 {
 			return "", false
 		}
+		if len(r.Upstream.Tries) == 1 {
+			return get(r.Upstream.Tries[0]), true
+		}
 		var list []string
 		for _, t := range r.Upstream.Tries {
 			list = append(list, get(t))
@@ -60,4 +63,17 @@ func upstreamStatus(t filters.Try) string {
 func upstreamField(rest string) Getter {
 	name := field(rest)
 	return func(r *Request) (string, bool) { return joined(r.UpstreamHeader[name], ", ") }
+}
+
+// upstreamCookie is a cookie that the upstream sets.
+func upstreamCookie(name string) Getter {
+	return func(r *Request) (string, bool) {
+		for _, line := range r.UpstreamHeader["Set-Cookie"] {
+			pair, _, _ := strings.Cut(line, ";")
+			if k, v, ok := strings.Cut(pair, "="); ok && strings.EqualFold(strings.TrimSpace(k), name) {
+				return strings.TrimSpace(v), true
+			}
+		}
+		return "", false
+	}
 }

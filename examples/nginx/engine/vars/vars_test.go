@@ -1,11 +1,13 @@
 package vars_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/culvert-go/culvert/examples/nginx/engine/route"
@@ -33,14 +35,23 @@ func request() *vars.Request {
 		Header:         http.Header{"Content-Type": {"text/y"}, "X-A": {"1", "2"}},
 		UpstreamHeader: http.Header{"Server": {"up"}},
 		ProxyHost:      "console", ProxyPort: "80",
-		DocumentRoot: func(*vars.Request) string { return "/root" },
-		Filename:     func(r *vars.Request) string { return "/root" + r.URI },
+		Location: location{},
 		Upstream: &filters.Result{Tries: []filters.Try{
 			{Target: "10.0.0.1:1", Total: 5 * time.Millisecond, Err: &proxy.Error{Kind: proxy.DialFailed}},
 			{Target: "10.0.0.2:1", Status: 200, Header: 3 * time.Millisecond, Total: 1234 * time.Millisecond},
 		}},
 	}
 }
+
+// location is one with "root /root".
+type location struct{}
+
+func (location) DocumentRoot() string               { return "/root" }
+func (location) Filename() string                   { return "/root/a b" }
+func (location) InvalidReferer() bool               { return false }
+func (location) SecureLink() (link, expires string) { return "", "" }
+func (location) Connections() vars.Connections      { return vars.Connections{} }
+func (location) UserID() (got, set string)          { return "", "" }
 
 func TestVariables(t *testing.T) {
 	tests := map[string]string{
@@ -250,4 +261,32 @@ func FuzzCompile(f *testing.F) {
 			t.Fatalf("%q: constant %v", text, constant)
 		}
 	})
+}
+
+// Times are written once in a second, and are right in the next one.
+func TestTimesGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var scope vars.Scope
+		v, err := scope.Compile("$time_iso8601 $time_local $msec")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(1500 * time.Millisecond)
+		for range 2 {
+			now := time.Now()
+			want := now.Format("2006-01-02T15:04:05-07:00") + " " + now.Format("02/Jan/2006:15:04:05 -0700") + fmt.Sprintf(" %d.%03d", now.Unix(), now.UnixMilli()%1000)
+			if got := v.String(request()); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+			time.Sleep(509 * time.Millisecond)
+		}
+	})
+}
+
+func TestSeconds(t *testing.T) {
+	for ms, want := range map[int64]string{0: "0.000", 9: "0.009", 50: "0.050", 999: "0.999", 1234: "1.234", 61050: "61.050"} {
+		if got := vars.Seconds(time.Duration(ms)*time.Millisecond + 999*time.Microsecond); got != want {
+			t.Errorf("%d ms: %q, want %q", ms, got, want)
+		}
+	}
 }

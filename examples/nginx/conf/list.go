@@ -1,0 +1,98 @@
+package conf
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+//go:generate go run ../internal/table ../README.md
+
+// TableBegins and TableEnds stand around the table in the README.
+const (
+	TableBegins = "<!-- go generate: the table of directives -->\n"
+	TableEnds   = "<!-- end of the table -->"
+)
+
+// Row is what a directive is to culvert.
+type Row struct {
+	Name  string
+	Class Class
+	// Reason says why it is not implemented, or which value is taken.
+	Reason string
+}
+
+// Directives returns what is known of all directives of nginx's open-source modules, by
+// name. Those of a refused module but its pass directive are in one row, "fastcgi_…".
+func Directives() []Row {
+	rows := map[string]Row{}
+	add := func(name string, class Class, reason string) { rows[name] = Row{name, class, reason} }
+	for name := range implemented {
+		add(name, Implemented, "")
+	}
+	for name, reason := range noOps {
+		add(name, NoOp, reason)
+	}
+	for name, reason := range passed {
+		add(name, Passed, reason)
+	}
+	for name, p := range passedUnless {
+		add(name, Passed, p.reason+"; a no-op if it is `"+p.harmless+"`")
+	}
+	for name, reason := range refused {
+		add(name, Refused, reason)
+	}
+	for name, values := range harmless {
+		add(name, Refused, "taken as `"+strings.Join(values, "`, `")+"` alone")
+	}
+	for reason, names := range inside {
+		for _, name := range names {
+			add(name, Refused, reason)
+		}
+	}
+	for prefix, pass := range families {
+		class, reason, _ := familyClass(pass)
+		add(pass, class, reason)
+		add(prefix+"…", NoOp, "it is about "+pass)
+	}
+	return slices.SortedFunc(maps.Values(rows), func(a, b Row) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Table writes the directives by class, in Markdown.
+func Table() string {
+	var b strings.Builder
+	for _, section := range []struct {
+		class Class
+		about string
+	}{
+		{Implemented, "Implemented, with nginx's semantics and its texts of errors"},
+		{NoOp, "No-ops: they can be left out without a client or an upstream noticing; `-t` prints a notice"},
+		{Passed, "Passed: nobody follows them, and somebody may miss them; `-t` prints a warning"},
+		{Refused, "Refused: a configuration with one does not start"},
+	} {
+		fmt.Fprintf(&b, "\n### %s\n\n", section.about)
+		b.WriteString(tableOf(section.class))
+	}
+	return b.String()
+}
+
+// tableOf has a line for each reason.
+func tableOf(class Class) string {
+	byReason := map[string][]string{}
+	for _, row := range Directives() {
+		if row.Class == class {
+			byReason[row.Reason] = append(byReason[row.Reason], "`"+row.Name+"`")
+		}
+	}
+	var b strings.Builder
+	if class == Implemented {
+		b.WriteString("| directives |\n|---|\n| " + strings.Join(byReason[""], " ") + " |\n")
+		return b.String()
+	}
+	b.WriteString("| directives | why |\n|---|---|\n")
+	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
+		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(byReason[reason], " "), reason)
+	}
+	return b.String()
+}

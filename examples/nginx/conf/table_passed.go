@@ -1,0 +1,63 @@
+package conf
+
+const (
+	noCache  = "nothing is cached: a miss is always legal"
+	noQUIC   = "QUIC is not spoken: HTTP/1.1 and HTTP/2 answer"
+	noStaple = "no OCSP answer is stapled, which browsers of today do without"
+)
+
+// passed lists the directives that nobody follows, and that a client, an upstream or an
+// operator may miss: nothing that is served is wrong without them.
+var passed = map[string]string{
+	"auth_delay":                      "a wrong password is refused at once",
+	"early_hints":                     "interim answers are always handed on",
+	"http3":                           noQUIC,
+	"http3_hq":                        noQUIC,
+	"http3_max_concurrent_streams":    noQUIC,
+	"http3_stream_buffer_size":        noQUIC,
+	"load_module":                     "modules are not loaded: their directives are refused",
+	"max_headers":                     "the size of a head is bounded, not the number of its fields",
+	"max_ranges":                      "the number of ranges is bounded as nginx's default bounds it: by the file's length",
+	"mp4":                             "files are served from their beginning",
+	"mp4_start_key_frame":             "files are served from their beginning",
+	"flv":                             "files are served from their beginning",
+	"proxy_cache_background_update":   noCache,
+	"proxy_cache_bypass":              noCache,
+	"proxy_cache_convert_head":        noCache,
+	"proxy_cache_key":                 noCache,
+	"proxy_cache_lock":                noCache,
+	"proxy_cache_lock_age":            noCache,
+	"proxy_cache_lock_timeout":        noCache,
+	"proxy_cache_max_range_offset":    noCache,
+	"proxy_cache_methods":             noCache,
+	"proxy_cache_min_uses":            noCache,
+	"proxy_cache_path":                noCache,
+	"proxy_cache_revalidate":          noCache,
+	"proxy_cache_use_stale":           noCache,
+	"proxy_cache_valid":               noCache,
+	"proxy_no_cache":                  noCache,
+	"proxy_force_ranges":              "ranges are what the upstream makes of them",
+	"proxy_limit_rate":                "an upstream is read as fast as the client takes it",
+	"proxy_ssl_conf_command":          "it is OpenSSL's",
+	"quic_active_connection_id_limit": noQUIC,
+	"quic_bpf":                        noQUIC,
+	"quic_gso":                        noQUIC,
+	"quic_host_key":                   noQUIC,
+	"quic_retry":                      noQUIC,
+	"slice":                           "requests are not cut: it is about a cache",
+	"ssl_conf_command":                "it is OpenSSL's",
+	"ssl_early_data":                  "early data is not taken: clients send it again",
+	"ssl_ech_file":                    "names are not encrypted",
+	"ssl_stapling_file":               noStaple,
+	"ssl_stapling_responder":          noStaple,
+	"ssl_stapling_verify":             noStaple,
+	"userid_mark":                     "cookies are not marked",
+	"working_directory":               "the working directory stays",
+}
+
+// passedUnless lists the directives that are passed, and no-ops with this value.
+var passedUnless = map[string]struct{ harmless, reason string }{
+	"proxy_cache":  {"off", noCache},
+	"ssi":          {"off", "SSI's comments are sent as they are"},
+	"ssl_stapling": {"off", noStaple},
+}

@@ -1,0 +1,89 @@
+package conf
+
+import "strings"
+
+const (
+	ofMail   = "mail is not proxied"
+	ofStream = "streams of TCP and UDP are not proxied"
+)
+
+// refused lists the directives that a configuration can't do without, each with the reason
+// for which there is nothing behind it.
+var refused = map[string]string{
+	"add_after_body":            "there are no subrequests whose content is shown",
+	"add_before_body":           "there are no subrequests whose content is shown",
+	"add_header_inherit":        "",
+	"add_trailer_inherit":       "",
+	"addition_types":            "there are no subrequests whose content is shown",
+	"ancient_browser":           "",
+	"ancient_browser_value":     "",
+	"charset_map":               "nothing is recoded",
+	"empty_gif":                 "",
+	"geoip_city":                "the databases of GeoIP are of the past",
+	"geoip_country":             "the databases of GeoIP are of the past",
+	"geoip_org":                 "the databases of GeoIP are of the past",
+	"geoip_proxy":               "the databases of GeoIP are of the past",
+	"geoip_proxy_recursive":     "the databases of GeoIP are of the past",
+	"image_filter":              "pictures are not changed",
+	"image_filter_buffer":       "pictures are not changed",
+	"image_filter_interlace":    "pictures are not changed",
+	"image_filter_jpeg_quality": "pictures are not changed",
+	"image_filter_sharpen":      "pictures are not changed",
+	"image_filter_transparency": "pictures are not changed",
+	"image_filter_webp_quality": "pictures are not changed",
+	"least_time":                "",
+	"mail":                      ofMail,
+	"modern_browser":            "",
+	"modern_browser_value":      "",
+	"perl":                      "there is no Perl",
+	"perl_modules":              "there is no Perl",
+	"perl_require":              "there is no Perl",
+	"perl_set":                  "there is no Perl",
+	"proxy_ssl_crl":             "",
+	"proxy_ssl_password_file":   "",
+	"random_index":              "",
+	"source_charset":            "nothing is recoded",
+	"ssl_crl":                   "",
+	"ssl_password_file":         "",
+	"sticky":                    "",
+	"stream":                    ofStream,
+	"xml_entities":              "XML is not transformed",
+	"xslt_last_modified":        "XML is not transformed",
+	"xslt_param":                "XML is not transformed",
+	"xslt_string_param":         "XML is not transformed",
+	"xslt_stylesheet":           "XML is not transformed",
+	"xslt_types":                "XML is not transformed",
+}
+
+// inside lists the directives that stand in blocks which are refused as a whole.
+var inside = map[string][]string{
+	ofMail: {"auth_http", "auth_http_header", "auth_http_pass_client_cert", "auth_http_timeout", "imap_auth", "imap_capabilities", "imap_client_buffer",
+		"max_errors", "pop3_auth", "pop3_capabilities", "protocol", "proxy_buffer", "proxy_pass_error_message", "proxy_smtp_auth", "proxy_timeout", "smtp_auth",
+		"smtp_capabilities", "smtp_client_buffer", "smtp_greeting_delay", "starttls", "timeout", "xclient"},
+	ofStream: {"pass", "preread_buffer_size", "preread_timeout", "proxy_download_rate", "proxy_half_close", "proxy_protocol", "proxy_protocol_timeout",
+		"proxy_requests", "proxy_responses", "proxy_ssl", "proxy_ssl_alpn", "proxy_upload_rate", "ssl_alpn", "ssl_handshake_timeout", "ssl_preread"},
+}
+
+// families are the modules of which one directive does what the others are about: it is
+// refused, the others are no-ops without it, which files like fastcgi_params hold.
+var families = map[string]string{
+	"fastcgi_":   "fastcgi_pass",
+	"grpc_":      "grpc_pass",
+	"memcached_": "memcached_pass",
+	"scgi_":      "scgi_pass",
+	"tunnel_":    "tunnel_pass",
+	"uwsgi_":     "uwsgi_pass",
+}
+
+// familyClass is the class of a directive of such a module.
+func familyClass(name string) (Class, string, bool) {
+	for prefix, pass := range families {
+		if name == pass {
+			return Refused, "upstreams are spoken to in HTTP/1.1", true
+		}
+		if strings.HasPrefix(name, prefix) {
+			return NoOp, "it is about " + pass, true
+		}
+	}
+	return 0, "", false
+}

@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"container/list"
+	"sync"
+	"time"
+)
+
+// bucket leaks (ngx_http_limit_req_module.c).
+type bucket struct {
+	key    string
+	last   time.Time
+	excess int64 // thousandths of a request; less than 0 where one was given back
+}
+
+// buckets are those of a limit_req_zone, one for each key: as many as there is room for, and
+// the longest unused goes first.
+type buckets struct {
+	max int
+
+	mu   sync.Mutex
+	of   map[string]*list.Element // of *bucket
+	used *list.List               // the one that was used last is in front
+}
+
+func newBuckets(keys int) *buckets {
+	return &buckets{max: keys, of: map[string]*list.Element{}, used: list.New()}
+}
+
+// take puts one request into the key's bucket, unless that would hold more than most then, and
+// returns what it holds or would hold. A new bucket holds nothing with its first.
+func (s *buckets) take(key string, rate, most int64, now time.Time) (excess int64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.of[key]
+	if e == nil {
+		if oldest := s.used.Back(); s.used.Len() >= s.max {
+			delete(s.of, oldest.Value.(*bucket).key)
+			s.used.Remove(oldest)
+		}
+		s.of[key] = s.used.PushFront(&bucket{key: key, last: now})
+		return 0, true
+	}
+	s.used.MoveToFront(e)
+	b := e.Value.(*bucket)
+	if excess = b.with(rate, now); excess > most {
+		return excess, false
+	}
+	b.excess, b.last = excess, now
+	return excess, true
+}
+
+// giveBack takes out a request that another zone has refused.
+func (s *buckets) giveBack(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.of[key]; e != nil {
+		e.Value.(*bucket).excess -= 1000
+	}
+}
+
+// with is what the bucket would hold with one request more.
+func (b *bucket) with(rate int64, now time.Time) int64 {
+	leaked := rate * max(now.Sub(b.last).Milliseconds(), 0) / 1000
+	return max(b.excess-leaked+1000, 0)
+}

@@ -1,0 +1,33 @@
+package engine
+
+import (
+	"net/http"
+
+	"github.com/culvert-go/culvert/filters"
+)
+
+// finish makes what the directives of a level come to together.
+func (c *compiler) finish(l *level) error {
+	l.finishSub()
+	if err := l.finishGzip(); err != nil {
+		return err
+	}
+	return c.finishMirror(l)
+}
+
+// filtered lets answer write through the level's filters: sub_filter sees what is
+// answered, then gunzip or gzip does.
+func (x *exchange) filtered(w http.ResponseWriter, answer func(*exchange, http.ResponseWriter) int) (status int) {
+	l := x.level
+	if l.sub.made == nil && l.gzip.made == nil && !l.gunzip {
+		return answer(x, w)
+	}
+	var handler http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { status = answer(x, w) })
+	for _, f := range []filters.Filter{l.sub.filter(), x.gunzipFilter(), l.gzip.filter()} {
+		if f != nil {
+			handler = f(handler)
+		}
+	}
+	handler.ServeHTTP(w, x.HTTP)
+	return status
+}

@@ -1,0 +1,90 @@
+package vars
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// Geo is a geo block: a variable whose value depends on an address
+// (ngx_http_geo_module.c).
+type Geo struct {
+	// Source is the address that is looked up.
+	Source Getter
+	// Trusted are proxies: for an address of theirs the one that X-Forwarded-For tells is
+	// looked up instead.
+	Trusted []netip.Prefix
+	// Recursive takes the last address that is not trusted of X-Forwarded-For, not the
+	// last one.
+	Recursive bool
+	// Default is the value of what is in no network.
+	Default string
+
+	networks map[netip.Prefix]string
+	bits     []int // the lengths of prefixes, the longest first
+	ranges   []geoRange
+}
+
+type geoRange struct {
+	from, to netip.Addr
+	value    string
+}
+
+// AddNetwork gives a network a value and says whether it had none.
+func (g *Geo) AddNetwork(p netip.Prefix, value string) bool {
+	if g.networks == nil {
+		g.networks = map[netip.Prefix]string{}
+	}
+	_, had := g.networks[p]
+	g.networks[p] = value
+	if !slices.Contains(g.bits, p.Bits()) {
+		g.bits = append(g.bits, p.Bits())
+		slices.SortFunc(g.bits, func(a, b int) int { return b - a })
+	}
+	return !had
+}
+
+// RemoveNetwork takes a network out.
+func (g *Geo) RemoveNetwork(p netip.Prefix) { delete(g.networks, p) }
+
+// AddRange gives the addresses from one to another a value. Of ranges that overlap the one
+// that was added last counts.
+func (g *Geo) AddRange(from, to netip.Addr, value string) {
+	g.ranges = append(g.ranges, geoRange{from, to, value})
+}
+
+// RemoveRange takes a range out.
+func (g *Geo) RemoveRange(from, to netip.Addr) {
+	g.ranges = slices.DeleteFunc(g.ranges, func(r geoRange) bool { return r.from == from && r.to == to })
+}
+
+func (g *Geo) get(r *Request) (string, bool) {
+	text, _ := g.Source(r)
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		a = netip.IPv4Unspecified() // nginx looks up 255.255.255.255, which is in no list either
+	}
+	a = a.Unmap().WithZone("")
+	if len(g.Trusted) > 0 {
+		a = Forwarded(netip.AddrPortFrom(a, 0), r.HTTP.Header["X-Forwarded-For"], g.Trusted, g.Recursive).Addr().Unmap()
+	}
+	return g.find(a), true
+}
+
+func (g *Geo) find(a netip.Addr) string {
+	for _, bits := range g.bits {
+		if p, err := a.Prefix(bits); err == nil {
+			if v, ok := g.networks[p]; ok {
+				return v
+			}
+		}
+	}
+	for _, r := range slices.Backward(g.ranges) {
+		if r.from.Compare(a) <= 0 && a.Compare(r.to) <= 0 {
+			return r.value
+		}
+	}
+	return g.Default
+}
+
+// DeclareGeo makes g a variable.
+func (s *Scope) DeclareGeo(name string, g *Geo) { s.declared[name] = g.get }
