@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -88,5 +90,48 @@ func TestHoldTunnels(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "drain: 40 in ") {
 		t.Errorf("the drain is not told of:\n%s", out.String())
+	}
+}
+
+// TestGateways runs nginx and the example for a moment with each configuration.
+func TestGateways(t *testing.T) {
+	var out strings.Builder
+	if err := runGateways(&out, plan{duration: 50 * time.Millisecond, rounds: 1, connections: 4}, ""); err != nil {
+		t.Fatalf("%v after\n%s", err, out.String())
+	}
+	for _, g := range gatewayWorks() {
+		if !strings.Contains(out.String(), g.name+"  ") {
+			t.Errorf("no row for %s in\n%s", g.name, out.String())
+		}
+	}
+}
+
+// BenchmarkLoad500Servers is examples/nginx -t on a configuration of 500 servers.
+func BenchmarkLoad500Servers(b *testing.B) {
+	program, err := exampleProgram()
+	if err != nil {
+		b.Fatal(err)
+	}
+	dir := b.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(manyServers(500)), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if out, err := exec.Command(program, "-t", "-q", "-p", dir, "-c", "nginx.conf", "-e", "stderr").CombinedOutput(); err != nil {
+			b.Fatalf("%v\n%s", err, out)
+		}
+	}
+}
+
+// TestGoals prints the table after moments.
+func TestGoals(t *testing.T) {
+	var out strings.Builder
+	if err := runGoals(&out, plan{duration: 50 * time.Millisecond, rounds: 1, connections: 4}); err != nil {
+		t.Fatalf("%v after\n%s", err, out.String())
+	}
+	for _, g := range goals() {
+		if !regexp.MustCompile(regexp.QuoteMeta(g.work) + ` +` + regexp.QuoteMeta(g.against) + ` +` + regexp.QuoteMeta(g.what) + ` +\d`).MatchString(out.String()) {
+			t.Errorf("no row for %s against %s in\n%s", g.work, g.against, out.String())
+		}
 	}
 }

@@ -27,6 +27,9 @@ func startConfigured(conf, target string, command func(dir, file string) []strin
 	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
 		return nil, err
 	}
+	if err := writeSelfSigned(dir); err != nil {
+		return nil, err
+	}
 	if err := os.Chmod(dir, 0o755); err != nil { // nginx's workers have another user
 		return nil, err
 	}

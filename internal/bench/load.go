@@ -3,10 +3,10 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -38,31 +38,15 @@ func load(address string, w work, connections int, duration time.Duration) (int6
 	return requests.Load(), err
 }
 
-// paced sends requests at the work's rate, whatever the peer does, and returns the
-// times that they took, in order. A time begins when the request was due: a peer
-// that holds one up holds up those behind it, and that counts.
+// paced sends requests at the work's rate and returns the times that they took, in order.
 func paced(address string, w work, connections int, duration time.Duration) ([]time.Duration, error) {
-	times := make([][]time.Duration, connections)
-	interval := time.Duration(connections) * time.Second / time.Duration(w.rate)
-	start := time.Now()
-	err := each(connections, func(i int) error {
+	return atRate{w.rate, connections, duration}.run(func() (func() error, func() error, error) {
 		c, err := newClient(address, w)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		defer c.conn.Close()
-		for due := start.Add(interval * time.Duration(i) / time.Duration(connections)); due.Before(start.Add(duration)); due = due.Add(interval) {
-			time.Sleep(time.Until(due))
-			if err := c.exchange(); err != nil {
-				return err
-			}
-			times[i] = append(times[i], time.Since(due))
-		}
-		return nil
+		return c.exchange, c.conn.Close, nil
 	})
-	all := slices.Concat(times...)
-	slices.Sort(all)
-	return all, err
 }
 
 // each runs f for each connection at the same time.
@@ -88,6 +72,9 @@ func newClient(address string, w work) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w.secure {
+		conn = tls.Client(conn, anyServer())
+	}
 	return &client{w, conn, bufio.NewReaderSize(conn, 64<<10)}, nil
 }
 
@@ -108,7 +95,7 @@ func (c *client) readAnswer() error {
 	if !bytes.HasPrefix(line, []byte("HTTP/1.1 200 ")) {
 		return fmt.Errorf("answer %q", line)
 	}
-	length := -1
+	length, chunked := -1, false
 	for {
 		if line, err = c.r.ReadSlice('\n'); err != nil {
 			return err
@@ -118,11 +105,37 @@ func (c *client) readAnswer() error {
 		}
 		if name, value, _ := bytes.Cut(line, []byte(":")); bytes.EqualFold(name, []byte("Content-Length")) {
 			length, _ = strconv.Atoi(string(bytes.TrimSpace(value)))
+		} else if bytes.EqualFold(name, []byte("Transfer-Encoding")) {
+			chunked = true
 		}
+	}
+	if c.answer == anyLength && chunked {
+		return c.readChunks()
+	}
+	if c.answer == anyLength && length > 0 {
+		_, err = c.r.Discard(length)
+		return err
 	}
 	if length != c.answer {
 		return fmt.Errorf("an answer of %d bytes", length)
 	}
 	_, err = c.r.Discard(length)
 	return err
+}
+
+// readChunks reads a body in chunks and no trailer.
+func (c *client) readChunks() error {
+	for {
+		line, err := c.r.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		n, err := strconv.ParseUint(string(bytes.TrimSpace(line)), 16, 31)
+		if err != nil {
+			return err
+		}
+		if _, err := c.r.Discard(int(n) + len("\r\n")); err != nil || n == 0 {
+			return err
+		}
+	}
 }

@@ -16,7 +16,12 @@
 // With -hold 20000 it is as many idle WebSockets, in as many gateways as the limit of
 // descriptors asks for: each echoes once, then all are drained.
 //
-// From its folder: GOWORK=off go run . -d 2s
+// With -nginx it is examples/nginx beside nginx with two workers, each with the same
+// configurations: processor time a request, and what rules, patterns, logs, TLS and gzip cost.
+//
+// With -table it is all that the fast path is held against, as ratios with the goals beside them.
+//
+// From the root of a clone: GOWORK=off go -C internal/bench run . -table
 package main
 
 import (
@@ -24,6 +29,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -43,10 +50,29 @@ func main() {
 	flag.IntVar(&p.rounds, "n", 5, "rounds")
 	flag.IntVar(&p.connections, "c", 64, "connections")
 	only := flag.String("peers", "", "run only the peers whose names contain one of these, separated by semicolons")
+	kind := flag.String("work", "", "run only the work whose name contains this")
 	tunnels := flag.Bool("tunnels", false, "compare WebSockets in place of requests")
 	idle := flag.Int("idle", 3000, "idle tunnels")
 	hold := flag.Int("hold", 0, "hold so many idle WebSockets in place of requests, let each echo once, drain")
+	table := flag.Bool("table", false, "print the table of goals: what culvert and examples/nginx do beside others, as ratios")
+	processors := flag.Int("p", 2, "processors of each peer that is a Go program")
+	gateway := flag.Bool("nginx", false, "compare examples/nginx with nginx, each with the same configurations")
 	flag.Parse()
+	os.Setenv("GOMAXPROCS", strconv.Itoa(*processors)) // of the processes that this one starts
+	if *table {
+		if err := runGoals(os.Stdout, p); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	if *gateway {
+		if err := runGateways(os.Stdout, p, *kind); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if *hold > 0 {
 		if err := holdTunnels(os.Stdout, *hold); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
@@ -63,6 +89,9 @@ func main() {
 		return
 	}
 	for _, w := range works() {
+		if !strings.Contains(w.name, *kind) {
+			continue
+		}
 		if err := run(os.Stdout, p, w, named(peers(), *only)); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)

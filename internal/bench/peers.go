@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,6 +35,7 @@ const (
 	answerName = "net/http, no proxy"
 	tunedName  = "ReverseProxy, tuned"
 	relayName  = "bytes, no HTTP"
+	fastName   = "fasthttp client"
 )
 
 // peers are who is compared. A new one is a line here, and its handler in
@@ -45,6 +47,7 @@ func peers() []peer {
 		{name: tunedName, start: startSelf},
 		{name: "ReverseProxy", start: startSelf},
 		{name: "oxy", start: startSelf},
+		{name: fastName, start: startSelf},
 		{name: "apimachinery", start: startSelf},
 		{name: relayName, start: startSelf},
 		{name: "haproxy", start: startHAProxy, missing: notInstalled("haproxy")},
@@ -78,6 +81,7 @@ var handlers = map[string]func(target string) (http.Handler, error){
 	tunedName:      tunedReverseProxy,
 	"ReverseProxy": reverseProxy,
 	"oxy":          oxy,
+	fastName:       fast,
 	"apimachinery": apimachinery,
 	loopsName:      tunnels(false, false),
 	portableName:   tunnels(true, false),
@@ -152,13 +156,22 @@ func oxy(target string) (http.Handler, error) {
 
 // apimachinery is what kube-apiserver and kubectl proxy forward with.
 func apimachinery(target string) (http.Handler, error) {
-	klog.LogToStderr(false) // it tells each tunnel's end
-	klog.SetOutput(io.Discard)
+	if err := silenceKlog(); err != nil { // it tells each tunnel's end
+		return nil, err
+	}
 	transport := &http.Transport{MaxIdleConns: 1024, MaxIdleConnsPerHost: 1024, IdleConnTimeout: time.Minute, DisableCompression: true}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		to := &url.URL{Scheme: "http", Host: target, Path: r.URL.Path, RawQuery: r.URL.RawQuery}
 		proxy.NewUpgradeAwareHandler(to, transport, false, false, refuser{}).ServeHTTP(w, r)
 	}), nil
+}
+
+func silenceKlog() error {
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	var flags flag.FlagSet
+	klog.InitFlags(&flags)
+	return flags.Set("stderrthreshold", "FATAL")
 }
 
 type refuser struct{}

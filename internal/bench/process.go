@@ -101,6 +101,11 @@ func serveIfAsked() bool {
 }
 
 func serve(name, target string) error {
+	stop, err := profile(name)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	defer func() {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)

@@ -6,7 +6,11 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"math/big"
+	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -33,4 +37,16 @@ func selfSigned() *tls.Config {
 // anyServer is the configuration of a client that measures, and has no secrets.
 func anyServer() *tls.Config {
 	return &tls.Config{InsecureSkipVerify: true}
+}
+
+// writeSelfSigned writes cert.pem and key.pem for configurations that name them.
+func writeSelfSigned(dir string) error {
+	pair := selfSigned().Certificates[0]
+	der, err := x509.MarshalECPrivateKey(pair.PrivateKey.(*ecdsa.PrivateKey))
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, "cert.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}), 0o644),
+		os.WriteFile(filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600))
 }

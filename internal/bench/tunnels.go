@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -197,30 +196,16 @@ func echoes(p *process, plan tunnelPlan, size int) (int64, error) {
 }
 
 // pacedEchoes sends messages of 128 bytes at the plan's rate and returns the times
-// until they were back, counted from when they were due, in order.
+// until they were back, in order.
 func pacedEchoes(p *process, plan tunnelPlan) ([]time.Duration, error) {
-	times := make([][]time.Duration, plan.connections)
-	interval := time.Duration(plan.connections) * time.Second / time.Duration(plan.rate)
-	start := time.Now().Add(100 * time.Millisecond)
-	err := each(plan.connections, func(i int) error {
+	return atRate{plan.rate, plan.connections, plan.duration}.run(func() (func() error, func() error, error) {
 		c, err := dialTunnel(p)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		defer c.conn.Close()
 		message := make([]byte, 128)
-		for due := start.Add(interval * time.Duration(i) / time.Duration(plan.connections)); due.Before(start.Add(plan.duration)); due = due.Add(interval) {
-			time.Sleep(time.Until(due))
-			if err := c.echo(message); err != nil {
-				return err
-			}
-			times[i] = append(times[i], time.Since(due))
-		}
-		return nil
+		return func() error { return c.echo(message) }, c.conn.Close, nil
 	})
-	all := slices.Concat(times...)
-	slices.Sort(all)
-	return all, err
 }
 
 // tunnelClient is a WebSocket that speaks in bytes.

@@ -12,14 +12,18 @@ type work struct {
 	request []byte // head and body
 	answer  int    // the length of the content that is wanted
 	rate    int    // requests a second at which times are taken, far from the peers' limits
+	secure  bool   // over TLS
 }
+
+// anyLength is the answer of a work whose length nobody knows: it is only to be one.
+const anyLength = -1
 
 // works are the kinds of work. The path tells the origin how much to answer.
 func works() []work {
 	return []work{
-		{"GET 1 KiB", []byte(head("GET", 1<<10, 0)), 1 << 10, 4000},
-		{"GET 1 MiB", []byte(head("GET", 1<<20, 0)), 1 << 20, 200},
-		{"POST 16 KiB", append([]byte(head("POST", 1<<10, 16<<10)), bytes.Repeat([]byte("culvert\n"), 2<<10)...), 1 << 10, 3000},
+		{name: "GET 1 KiB", request: []byte(head("GET", 1<<10, 0)), answer: 1 << 10, rate: 4000},
+		{name: "GET 1 MiB", request: []byte(head("GET", 1<<20, 0)), answer: 1 << 20, rate: 200},
+		{name: "POST 16 KiB", request: append([]byte(head("POST", 1<<10, 16<<10)), bytes.Repeat([]byte("culvert\n"), 2<<10)...), answer: 1 << 10, rate: 3000},
 	}
 }
 
