@@ -1,19 +1,17 @@
 package e2e
 
 import (
-	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
 // TestDemoPanelsTurnGreen opens the demonstration's start page as a new user
@@ -50,7 +48,7 @@ func TestDemoPanelsTurnGreen(t *testing.T) {
 // startDemo runs the example without arguments on a free port.
 func startDemo(t *testing.T) (address string) {
 	t.Helper()
-	address = freeAddress(t)
+	address = wiretest.Free(t)
 	temporary := t.TempDir()
 	output := &lockedBuffer{}
 	cmd := exec.Command(culvertNginx)
@@ -73,53 +71,4 @@ func startDemo(t *testing.T) (address string) {
 		return err == nil && conn.Close() == nil
 	})
 	return address
-}
-
-// TestAccidentSticky410InChromium visits a bare 410 twice by navigation: straight at the
-// backend Chromium never asks again, through culvert it does, and when the page
-// has come back, the user sees it.
-func TestAccidentSticky410InChromium(t *testing.T) {
-	var asked atomic.Int64
-	var recovered atomic.Bool
-	backend := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/page" {
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
-		asked.Add(1)
-		w.Header().Set("Content-Type", "text/html")
-		if !recovered.Load() {
-			w.WriteHeader(http.StatusGone)
-			fmt.Fprint(w, "<h1>gone</h1>")
-			return
-		}
-		fmt.Fprint(w, "<h1>back</h1>")
-	})}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go backend.Serve(l)
-	t.Cleanup(func() { backend.Close() })
-	gateway := startCulvert(t, `http { access_log off; server { listen {{LISTEN}}; location / { proxy_pass http://`+l.Addr().String()+`; }
-add_header Cache-Control "no-cache, no-store, must-revalidate"; } }`, nil)
-
-	b := startBrowser(t)
-	for _, visit := range []struct {
-		name, address string
-		asked         int64
-		sees          string
-	}{
-		{"straight", l.Addr().String(), 1, "gone"},
-		{"through culvert", gateway.address, 2, "back"},
-	} {
-		asked.Store(0)
-		recovered.Store(false)
-		b.visit(t, "http://"+visit.address+"/page")
-		recovered.Store(true)
-		sees := b.visit(t, "http://"+visit.address+"/page")
-		if asked.Load() != visit.asked || sees != visit.sees {
-			t.Errorf("%s: the backend was asked %d times and the user saw %q; want %d and %q", visit.name, asked.Load(), sees, visit.asked, visit.sees)
-		}
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -39,10 +40,31 @@ func dial(t *testing.T, address, local string) net.Conn {
 	return conn
 }
 
-// handshake speaks TLS over conn and returns the name in the certificate.
-func handshake(t *testing.T, conn net.Conn, serverName string) (net.Conn, string) {
+// dialUnix connects to a unix socket of a folder, from one of its own if local names it. It
+// waits for a server that has begun to listen elsewhere only.
+func dialUnix(t *testing.T, dir, name, local string) net.Conn {
 	t.Helper()
-	secure := tls.Client(conn, &tls.Config{ServerName: serverName, InsecureSkipVerify: true})
+	dialer := net.Dialer{Timeout: 5 * time.Second}
+	if local != "" {
+		dialer.LocalAddr = &net.UnixAddr{Net: "unix", Name: filepath.Join(dir, local)}
+	}
+	var conn net.Conn
+	waitFor(t, "the unix socket "+name, func() bool {
+		var err error
+		conn, err = dialer.Dial("unix", filepath.Join(dir, name))
+		return err == nil
+	})
+	return conn
+}
+
+// handshake speaks TLS over conn and returns the name in the certificate.
+func handshake(t *testing.T, conn net.Conn, serverName, cert string) (net.Conn, string) {
+	t.Helper()
+	config := &tls.Config{ServerName: serverName, InsecureSkipVerify: true}
+	if cert != "" {
+		config.Certificates = []tls.Certificate{authority.pair(cert)}
+	}
+	secure := tls.Client(conn, config)
 	if err := secure.Handshake(); err != nil {
 		t.Fatal(err)
 	}

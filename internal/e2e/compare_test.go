@@ -3,11 +3,16 @@ package e2e
 import (
 	"compress/gzip"
 	"crypto/sha1"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"net"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
 // scenario is a configuration that both servers run, and what is sent to both.
@@ -18,7 +23,10 @@ type scenario struct {
 	// prefix.
 	conf  string
 	files map[string]string
-	steps []step
+	// prepare, if not nil, adds to the files what a map can't say.
+	prepare func(t *testing.T, dir string)
+	zone    string // the servers' time zone; "" is the test's
+	steps   []step
 	// log is a file of the prefix that is compared at the end.
 	log string
 }
@@ -28,8 +36,11 @@ type step struct {
 	name    string
 	raw     string
 	methods []string // of the answers to expect; nil is one GET
-	local   string   // the client's address; "" is any
+	local   string   // the client's address; "" is any; over a unix socket a file's name
+	unix    string   // connect to this unix socket in the prefix
 	sni     string   // speak TLS and ask for this server
+	cert    string   // with the certificate of this name
+	copies  int      // requests that upstreams get beside the answer: they are waited for
 }
 
 // seen is what a step came to.
@@ -54,9 +65,16 @@ func newSide(t *testing.T, start func(*testing.T, string, map[string]string) *se
 		s.upstreams[name] = u
 		s.addresses = append(s.addresses, "{{"+name+"}}", u.address)
 	}
-	s.addresses = append(s.addresses, "{{DEAD}}", freeAddress(t))
+	s.addresses = append(s.addresses, "{{DEAD}}", wiretest.Unused(t))
+	s.more(t)
+	if sc.zone != "" {
+		t.Setenv("TZ", sc.zone)
+	}
 	s.server = start(t, strings.NewReplacer(s.addresses...).Replace(sc.conf), sc.files)
-	s.addresses = append(s.addresses, "{{LISTEN}}", s.server.address)
+	if sc.prepare != nil {
+		sc.prepare(t, s.server.dir)
+	}
+	s.addresses = append(s.addresses, "{{LISTEN}}", s.server.address, "{{DIR}}", s.server.dir)
 	return s
 }
 
@@ -69,14 +87,17 @@ func (s *side) run(t *testing.T, st step) seen {
 		methods = []string{"GET"}
 	}
 	result := seen{Upstream: map[string][]upstreamRequest{}}
-	conn := dial(t, s.server.address, st.local)
+	conn := s.dial(t, st)
 	defer func() { conn.Close() }()
 	if st.sni != "" {
-		conn, result.Certificate = handshake(t, conn, st.sni)
+		conn, result.Certificate = handshake(t, conn, st.sni, st.cert)
 	}
 	result.Answers = converse(t, conn, s.fill(st.raw), methods...)
 	for i := range result.Answers {
 		result.Answers[i].inflate(t)
+	}
+	if st.copies > 0 {
+		waitFor(t, "copies of the request", func() bool { return s.requests() >= st.copies })
 	}
 	for name, u := range s.upstreams {
 		if requests := u.take(); len(requests) > 0 {
@@ -92,6 +113,43 @@ func (s *side) run(t *testing.T, st step) seen {
 		t.Fatal(err)
 	}
 	return back
+}
+
+// dial connects as the step wants.
+func (s *side) dial(t *testing.T, st step) net.Conn {
+	t.Helper()
+	if st.unix != "" {
+		return dialUnix(t, s.server.dir, st.unix, st.local)
+	}
+	return dial(t, s.server.address, st.local)
+}
+
+// requests counts what upstreams have seen.
+func (s *side) requests() (n int) {
+	for _, u := range s.upstreams {
+		u.mu.Lock()
+		n += len(u.seen)
+		u.mu.Unlock()
+	}
+	return n
+}
+
+// more are the upstreams that are no plain ones, and a name server that knows *.test.
+func (s *side) more(t *testing.T) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.upstreams["TLSUP"] = serveOrigin(t, tls.NewListener(l, upstreamTLS()))
+	s.addresses = append(s.addresses, "{{TLSUP}}", l.Addr().String())
+	socket := filepath.Join(t.TempDir(), "s")
+	if l, err = net.Listen("unix", socket); err != nil {
+		t.Fatal(err)
+	}
+	s.upstreams["UNIX"] = serveOrigin(t, l)
+	_, port, _ := strings.Cut(s.upstreams["UP1"].address, ":")
+	s.addresses = append(s.addresses, "{{UNIX}}", socket, "{{PORT1}}", port, "{{DNS}}", startNames(t))
 }
 
 // inflate makes of a compressed body what was compressed: the bytes depend on the compressor.
@@ -122,7 +180,14 @@ func (s *side) fill(text string) string { return strings.NewReplacer(s.addresses
 func (s *side) unfill(text string) string {
 	pairs := make([]string, 0, 2*len(s.addresses))
 	for i := 0; i < len(s.addresses); i += 2 {
-		_, port, _ := strings.Cut(s.addresses[i+1], ":")
+		if s.addresses[i] == "{{DIR}}" {
+			pairs = append(pairs, s.addresses[i+1], s.addresses[i])
+			continue
+		}
+		_, port, found := strings.Cut(s.addresses[i+1], ":")
+		if !found {
+			continue
+		}
 		pairs = append(pairs, s.addresses[i+1], s.addresses[i], ":"+port, ":"+s.addresses[i])
 	}
 	return strings.NewReplacer(pairs...).Replace(text)

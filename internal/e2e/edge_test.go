@@ -69,8 +69,8 @@ func TestEdgeKeepsTrafficInTheUnit(t *testing.T) {
 	// Cut from the apiserver, what was known last is served, to a kube-proxy too that starts
 	// from nothing.
 	node1.nft(t, "add table inet cut"+
-		"; add chain inet cut out { type filter hook output priority 0; }; add rule inet cut out ip daddr "+hostAddress+" drop"+
-		"; add chain inet cut in { type filter hook input priority 0; }; add rule inet cut in ip saddr "+hostAddress+" drop")
+		"; add chain inet cut out { type filter hook output priority 0; }; add rule inet cut out ip daddr "+c.host+" drop"+
+		"; add chain inet cut in { type filter hook input priority 0; }; add rule inet cut in ip saddr "+c.host+" drop")
 	c.stopProxy[node1.name]()
 	node1.nft(t, "flush table ip kube-proxy; delete table ip kube-proxy")
 	node1.expect(t, webService, "nobody")
@@ -178,7 +178,7 @@ func (c *edgeCluster) startGateway(n *node) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	args := []string{"-kubeconfig", c.kubeconfigFor("gateway", fmt.Sprintf("https://%s:%d", hostAddress, c.port)), "-node", n.name, "-admin", n.address + ":10004"}
+	args := []string{"-kubeconfig", c.kubeconfigFor("gateway", fmt.Sprintf("https://%s:%d", c.host, c.port)), "-node", n.name, "-admin", n.address + ":10004"}
 	if c.plain(n) {
 		args = append(args, "-share")
 	} else {

@@ -13,66 +13,11 @@ import (
 	"time"
 )
 
-// network is a bridge with a network namespace for each node on it, as machines on one wire.
-type network struct {
-	bridge string
-	nodes  []*node
-}
-
 // node is a network namespace with an address on the wire, and one of a pod on its loopback.
 type node struct {
 	name, netns string
 	address     string
 	pod         string
-}
-
-// hostAddress is the test's own on the wire.
-const hostAddress = "10.201.0.1"
-
-// startNetwork needs root and what Linux calls network namespaces, bridges and nftables.
-func startNetwork(t *testing.T, names ...string) *network {
-	t.Helper()
-	n := &network{bridge: fmt.Sprintf("cv%d", os.Getpid())}
-	ip(t, "link", "add", n.bridge, "type", "bridge")
-	t.Cleanup(func() { ip(t, "link", "del", n.bridge) })
-	ip(t, "addr", "add", hostAddress+"/24", "dev", n.bridge)
-	ip(t, "link", "set", n.bridge, "up")
-	for i, name := range names {
-		n.nodes = append(n.nodes, &node{name: name, netns: fmt.Sprintf("%s-%d", n.bridge, i), address: fmt.Sprintf("10.201.0.%d", 10+i), pod: fmt.Sprintf("10.244.%d.5", i)})
-	}
-	for i, node := range n.nodes {
-		port := fmt.Sprintf("%s-%d", n.bridge, i)
-		ip(t, "netns", "add", node.netns)
-		t.Cleanup(func() { ip(t, "netns", "del", node.netns) })
-		ip(t, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", node.netns)
-		t.Cleanup(func() { ip(t, "link", "del", port) }) // what has been cut would hold the namespace until its connections give up
-		ip(t, "link", "set", port, "master", n.bridge, "up")
-		node.ip(t, "link", "set", "lo", "up")
-		node.ip(t, "link", "set", "eth0", "up")
-		node.ip(t, "addr", "add", node.address+"/24", "dev", "eth0")
-		node.ip(t, "addr", "add", node.pod+"/32", "dev", "lo")
-		node.ip(t, "route", "add", "default", "via", hostAddress)
-	}
-	for _, node := range n.nodes {
-		for _, other := range n.nodes {
-			if other != node {
-				node.ip(t, "route", "add", other.pod+"/32", "via", other.address)
-			}
-		}
-	}
-	return n
-}
-
-func ip(t *testing.T, args ...string) {
-	t.Helper()
-	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-		t.Errorf("ip %s: %v: %s", strings.Join(args, " "), err, out)
-	}
-}
-
-func (n *node) ip(t *testing.T, args ...string) {
-	t.Helper()
-	ip(t, append([]string{"-n", n.netns}, args...)...)
 }
 
 // command is one that runs on the node.

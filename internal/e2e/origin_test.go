@@ -2,6 +2,9 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -34,6 +37,11 @@ func startOrigin(t *testing.T) *origin {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveOrigin(t, l)
+}
+
+// serveOrigin serves whatever l accepts.
+func serveOrigin(t *testing.T, l net.Listener) *origin {
 	u := &origin{address: l.Addr().String()}
 	var conns sync.Map
 	var serving sync.WaitGroup
@@ -44,7 +52,7 @@ func startOrigin(t *testing.T) *origin {
 				return
 			}
 			conns.Store(conn, nil)
-			serving.Go(func() { u.serve(conn.(*net.TCPConn)) })
+			serving.Go(func() { u.serve(conn) })
 		}
 	})
 	t.Cleanup(func() {
@@ -64,13 +72,17 @@ func (u *origin) take() []upstreamRequest {
 	return seen
 }
 
-func (u *origin) serve(conn *net.TCPConn) {
+func (u *origin) serve(conn net.Conn) {
 	defer conn.Close()
+	told := handshaken(conn)
 	r := bufio.NewReader(conn)
 	for {
 		request, err := readRequest(r)
 		if request.Line == "" {
 			return
+		}
+		for name, values := range told {
+			request.Fields[name] = values
 		}
 		u.mu.Lock()
 		u.seen = append(u.seen, request)
@@ -114,18 +126,42 @@ func readRequest(r *bufio.Reader) (upstreamRequest, error) {
 }
 
 // answer sends what the path asks for and says whether the connection goes on.
-func answer(conn *net.TCPConn, r *bufio.Reader, request upstreamRequest) bool {
+func answer(conn net.Conn, r *bufio.Reader, request upstreamRequest) bool {
 	path := strings.Fields(request.Line + " /")[1]
 	path, _, _ = strings.Cut(path, "?")
 	kind := path[strings.LastIndexByte(path, '/')+1:]
 	send := func(raw string) { _, _ = io.WriteString(conn, raw) }
 	switch kind {
-	case "410", "404", "500":
+	case "410", "404", "500", "403", "502", "503", "429":
 		body := "<!doctype html><h1>" + kind + "</h1>"
 		send(fmt.Sprintf("HTTP/1.1 %s X\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n", kind, len(body)))
 		if !strings.HasPrefix(request.Line, "HEAD") {
 			send(body)
 		}
+	case "401":
+		send("HTTP/1.1 401 X\r\nWWW-Authenticate: Basic realm=\"of the upstream\"\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\nwho?")
+	case "accel":
+		send("HTTP/1.1 200 OK\r\nX-Accel-Redirect: /internal/page.html\r\nContent-Type: text/special\r\nContent-Disposition: attachment\r\nSet-Cookie: a=1\r\nX-Own: 1\r\nContent-Length: 7\r\n\r\ndropped")
+	case "accel-named":
+		send("HTTP/1.1 404 Not Found\r\nX-Accel-Redirect: @named\r\nContent-Length: 0\r\n\r\n")
+	case "accel-escaped":
+		send("HTTP/1.1 200 OK\r\nX-Accel-Redirect: /internal/p%61ge.html?x=1\r\nContent-Length: 0\r\n\r\n")
+	case "accel-outside":
+		send("HTTP/1.1 200 OK\r\nX-Accel-Redirect: /internal/%2e%2e/page.html\r\nContent-Length: 0\r\n\r\n")
+	case "attributes":
+		send("HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Domain=app.internal; Path=/app/x; Secure\r\nSet-Cookie: b=2; path=/other; HttpOnly; SameSite=None\r\nSet-Cookie: c=3\r\nSet-Cookie: d=4; domain=.app.internal\r\nContent-Length: 2\r\n\r\nok")
+	case "html":
+		body := "<html><head><title>One</title></HEAD><body>one two one</body></html>"
+		send(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nETag: \"x\"\r\nLast-Modified: Tue, 14 Nov 2023 22:13:20 GMT\r\nContent-Length: %d\r\n\r\n", len(body)))
+		if !strings.HasPrefix(request.Line, "HEAD") {
+			send(body)
+		}
+	case "gzipped":
+		send(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", len(gzipped), gzipped))
+	case "limited":
+		send("HTTP/1.1 200 OK\r\nX-Accel-Limit-Rate: 100000\r\nContent-Length: 2\r\n\r\nok")
+	case "big":
+		send("HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n" + strings.Repeat("0123456789", 20000))
 	case "410-fresh":
 		send("HTTP/1.1 410 Gone\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\ngone")
 	case "204":
@@ -162,7 +198,7 @@ func answer(conn *net.TCPConn, r *bufio.Reader, request upstreamRequest) bool {
 		send("HTTP/1.1 200 OK\r\nX-Big: " + strings.Repeat("x", 128<<10) + "\r\nContent-Length: 2\r\n\r\nok")
 		return false
 	case "reset":
-		_ = conn.SetLinger(0)
+		_ = conn.(*net.TCPConn).SetLinger(0)
 		return false
 	case "close":
 		return false
@@ -181,7 +217,7 @@ func answer(conn *net.TCPConn, r *bufio.Reader, request upstreamRequest) bool {
 // webSocket echoes what comes after a proper upgrade, byte for byte, and answers
 // 404 to everything else, as Tomcat does. Its Accept is for the key of RFC 6455's
 // example.
-func webSocket(conn *net.TCPConn, r *bufio.Reader, request upstreamRequest) bool {
+func webSocket(conn net.Conn, r *bufio.Reader, request upstreamRequest) bool {
 	if !strings.EqualFold(first(request.Fields["Upgrade"]), "websocket") ||
 		!strings.EqualFold(first(request.Fields["Connection"]), "upgrade") {
 		_, _ = io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnope")
@@ -199,3 +235,27 @@ func first(values []string) string {
 	}
 	return values[0]
 }
+
+// handshaken is what a TLS connection's handshake has told: the name that was asked for and
+// the client's certificate.
+func handshaken(conn net.Conn) map[string][]string {
+	secure, ok := conn.(*tls.Conn)
+	if !ok || secure.Handshake() != nil {
+		return nil
+	}
+	state := secure.ConnectionState()
+	told := map[string][]string{"tls:name": {state.ServerName}}
+	for _, c := range state.PeerCertificates {
+		told["tls:client"] = append(told["tls:client"], c.Subject.CommonName)
+	}
+	return told
+}
+
+// gzipped is a compressed page.
+var gzipped = func() string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = io.WriteString(z, "compressed by the upstream")
+	_ = z.Close()
+	return b.String()
+}()

@@ -97,11 +97,12 @@ clear:secret
 	return files
 }()
 
+func credentials(text string) string {
+	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(text))
+}
+
 func authSteps() []step {
 	steps := gets("/page.html", "/open/page.html", "/realm/page.html", "/nofile/page.html", "/missing")
-	credentials := func(text string) string {
-		return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(text))
-	}
 	for _, user := range []string{"plain", "sha", "ssha", "apr1", "md5", "clear", "nobody"} {
 		for _, password := range []string{"secret", "wrong", ""} {
 			steps = append(steps, step{name: user + " " + password, raw: get("/page.html", credentials(user+":"+password))})

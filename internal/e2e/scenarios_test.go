@@ -24,7 +24,7 @@ func proxied(extra string) string {
 }
 
 func scenarios() []scenario {
-	return []scenario{
+	return append(projects(), []scenario{
 		{name: "AccidentTomcat404/as it is", conf: httpBlock(source("source.conf")), files: assets, steps: sourceSteps},
 		{name: "AccidentTomcat404/without the Upgrade lines", conf: httpBlock(source("source_without_upgrade.conf")), files: assets, steps: sourceSteps},
 		{name: "targets", conf: proxied(""), steps: targetSteps()},
@@ -46,6 +46,10 @@ func scenarios() []scenario {
 		{name: "ip_hash with weights", conf: hashConf("server {{UP1}} weight=3; server {{UP2}}; server {{UP3}} weight=2;"), steps: hashSteps()},
 		{name: "ip_hash with a server down", conf: hashConf("server {{UP1}}; server {{UP2}} down; server {{UP3}};"), steps: hashSteps()},
 		{name: "ip_hash with a dead server", conf: hashConf("server {{UP1}}; server {{DEAD}}; server {{UP3}};"), steps: hashSteps()},
+		{name: "hash", conf: keyConf("", "server {{UP1}}; server {{UP2}}; server {{UP3}};"), steps: keySteps()},
+		{name: "hash with weights", conf: keyConf("", "server {{UP1}} weight=3; server {{UP2}}; server {{UP3}} weight=2;"), steps: keySteps()},
+		{name: "hash with a server down", conf: keyConf("", "server {{UP1}}; server {{UP2}} down; server {{UP3}};"), steps: keySteps()},
+		{name: "hash with a dead server", conf: keyConf("", "server {{UP1}}; server {{DEAD}}; server {{UP3}};"), steps: keySteps()},
 		{name: "round robin with weights", conf: `http { access_log off; upstream group { server {{UP1}} weight=5; server {{UP2}}; server {{UP3}} weight=2; }
 server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps: repeat(20, gets("/turn"))},
 		{name: "rewrite, if and set", conf: rewriteConf, files: assets, steps: rewriteSteps},
@@ -55,8 +59,22 @@ server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps:
 		{name: "auth_basic", conf: authConf, files: authFiles, steps: authSteps()},
 		{name: "least_conn", conf: `http { access_log off; upstream group { least_conn; server {{UP1}}; server {{UP2}} down; server {{UP3}} backup; }
 server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps: repeat(6, gets("/one"))},
+		{name: "proxy", conf: proxyConf, files: assets, steps: proxySteps},
+		{name: "TLS to upstreams", conf: upstreamTLSConf, files: authority.files, steps: upstreamTLSSteps},
+		{name: "resolver", conf: resolverConf, steps: resolverSteps},
+		{name: "limits", conf: limitConf, files: authFiles, steps: limitSteps},
+		{name: "auth_request", conf: authRequestConf, files: assets, steps: authRequestSteps},
+		{name: "mirror", conf: mirrorConf, steps: mirrorSteps},
+		{name: "sub_filter", conf: subConf, files: assets, steps: subSteps},
+		{name: "content", conf: contentConf, files: contentFiles, steps: contentSteps},
+		{name: "autoindex", conf: autoindexConf, files: autoindexFiles, prepare: growTree, zone: "Europe/Berlin", steps: autoindexSteps},
+		{name: "geo and split_clients", conf: geoConf, files: map[string]string{"geo.conf": "203.0.113.0/24 more;\n"}, steps: geoSteps},
+		{name: "client certificates", conf: clientCertificateConf, files: authority.files, steps: clientCertificateSteps},
+		{name: "PROXY protocol", conf: proxyProtocolConf, steps: proxyProtocolSteps},
+		{name: "unix listener", conf: unixConf, files: unixFiles, log: "access.log", steps: unixSteps()},
+		{name: "secure_link", conf: secureLinkConf, files: assets, log: "access.log", steps: secureLinkSteps()},
 		{name: "dead upstreams", conf: deadConf, steps: repeat(6, gets("/turns"))},
-	}
+	}...)
 }
 
 var assets = map[string]string{

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
 // server is a running nginx, real or ours.
@@ -20,13 +22,14 @@ type server struct {
 	dir     string
 	cmd     *exec.Cmd
 	output  *lockedBuffer
+	ended   chan error
 }
 
-// mimeAndEvents is what every configuration needs around its http block.
-const preamble = "pid nginx.pid;\nevents {}\n"
+// preamble is what an http block alone needs around it.
+const preamble = "events {}\n"
 
-// startNginx starts Debian's nginx; startCulvert ours. Both take the same text, in
-// which {{LISTEN}} is the address to listen on, and serve from a directory of
+// startNginx starts Debian's nginx; startCulvert ours. Both take the same text, a whole
+// file or the http block alone, in which {{LISTEN}} is the address to listen on, and serve from a directory of
 // their own that holds files.
 func startNginx(t *testing.T, conf string, files map[string]string) *server {
 	t.Helper()
@@ -37,26 +40,41 @@ func startNginx(t *testing.T, conf string, files map[string]string) *server {
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("Debian's nginx is needed (apt-get install nginx-light): %v", err)
 	}
-	return startServer(t, path, "user root;\ndaemon off;\nmaster_process off;\n"+conf, files)
+	return startServer(t, path, files, conf, "-g", "daemon off; master_process off;"+unlessNamed(conf, "user root;", "pid nginx.pid;"))
 }
 
 func startCulvert(t *testing.T, conf string, files map[string]string) *server {
 	t.Helper()
-	return startServer(t, culvertNginx, conf, files)
+	return startServer(t, culvertNginx, files, conf)
 }
 
-func startServer(t *testing.T, program, conf string, files map[string]string) *server {
+// unlessNamed returns the directives that the configuration does not have itself.
+func unlessNamed(conf string, directives ...string) string {
+	var missing string
+	for _, d := range directives {
+		if !strings.Contains(conf, strings.Fields(d)[0]+" ") {
+			missing += " " + d
+		}
+	}
+	return missing
+}
+
+func startServer(t *testing.T, program string, files map[string]string, conf string, args ...string) *server {
 	t.Helper()
-	s := &server{address: freeAddress(t), dir: t.TempDir(), output: &lockedBuffer{}}
-	conf = strings.NewReplacer("{{LISTEN}}", s.address, "{{DIR}}", s.dir).Replace(preamble + conf)
+	s := &server{address: wiretest.Free(t), dir: t.TempDir(), output: &lockedBuffer{}}
+	if !strings.Contains(conf, "events {") {
+		conf = preamble + conf
+	}
+	conf = strings.NewReplacer("{{LISTEN}}", s.address, "{{DIR}}", s.dir).Replace(conf)
 	writeFiles(t, s.dir, files)
 	writeFiles(t, s.dir, map[string]string{"nginx.conf": conf})
-	s.cmd = exec.Command(program, "-p", s.dir+"/", "-c", filepath.Join(s.dir, "nginx.conf"), "-e", filepath.Join(s.dir, "error.log"))
+	s.cmd = exec.Command(program, append(args, "-p", s.dir+"/", "-c", filepath.Join(s.dir, "nginx.conf"), "-e", filepath.Join(s.dir, "error.log"))...)
 	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
+	s.ended = ended
 	go func() { ended <- s.cmd.Wait() }()
 	t.Cleanup(func() {
 		_ = s.cmd.Process.Signal(syscall.SIGTERM)
@@ -84,6 +102,20 @@ func startServer(t *testing.T, program, conf string, files map[string]string) *s
 	return s
 }
 
+// end sends the signal and waits for the end.
+func (s *server) end(t *testing.T, signal os.Signal) {
+	t.Helper()
+	if err := s.cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-s.ended:
+		s.ended <- err
+	case <-time.After(10 * time.Second):
+		t.Fatalf("%s did not end on %v", s.cmd.Path, signal)
+	}
+}
+
 // waitFor polls until done, for at most ten seconds.
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
@@ -97,16 +129,6 @@ func waitFor(t *testing.T, what string, done func() bool) {
 			t.Fatalf("waited in vain for %s", what)
 		}
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func writeFiles(t *testing.T, dir string, files map[string]string) {

@@ -1,0 +1,106 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// startMaster starts nginx with a master and a worker: a process alone loses connections in a reload.
+func startMaster(t *testing.T, conf string, files map[string]string) *server {
+	t.Helper()
+	return startServer(t, "/usr/sbin/nginx", files, conf, "-g", "daemon off; user root; pid nginx.pid;")
+}
+
+// reload makes the server read another configuration.
+func (h *holding) reload(conf string) {
+	h.t.Helper()
+	writeFiles(h.t, h.dir, map[string]string{"nginx.conf": strings.ReplaceAll(conf, "{{LISTEN}}", h.address)})
+	if err := h.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// serve is reload that returns when VERSION is what is served; asked counts how often it had to look.
+func (h *holding) serve(conf, version string) (asked int) {
+	h.t.Helper()
+	left := len(h.said("error.log", "gracefully shutting down"))
+	h.reload(strings.ReplaceAll(conf, "VERSION", version))
+	waitFor(h.t, version, func() bool {
+		asked++
+		answers := exchange(h.t, h.address, "", get("/version", "Connection: close"), "GET")
+		return answers[0].Body == version
+	})
+	if h.cmd.Path != culvertNginx { // there the old worker takes connections until it has heard of its end
+		waitFor(h.t, "end of the old worker", func() bool { return len(h.said("error.log", "gracefully shutting down")) > left })
+	}
+	return asked
+}
+
+const reloadConf = `events {}
+error_log error.log notice;
+http { access_log off; default_type text/plain;
+limit_req_zone $arg_a zone=r:1m rate=1r/m; limit_conn_zone $arg_a zone=c:1m;
+server { listen {{LISTEN}};
+  location /version { return 200 "VERSION"; }
+  location /status { stub_status; }
+  location /req/ { limit_req zone=r; proxy_pass {{UP}}; }
+  location /burst/ { limit_req zone=r burst=5 nodelay; proxy_pass {{UP}}; }
+  location /conn/ { limit_conn c 1; proxy_pass {{UP}}; }
+  location / { proxy_pass {{UP}}; } } }
+`
+
+// TestReloadAsNginx: limits go on over a reload as far as their zones are the same, and so do the
+// counts; a zone of another key is refused.
+func TestReloadAsNginx(t *testing.T) {
+	sameOnBoth(t, startMaster, func(t *testing.T, start starter) (lines []string) {
+		h, conf := startHolding(t, start, reloadConf)
+		ask := func(targets ...string) {
+			for _, target := range targets {
+				answer, done := h.try("", get(target))
+				lines = append(lines, fmt.Sprint(target, " ", done, " ", answer.Status))
+			}
+		}
+		serve := func(version string, changes ...string) {
+			h.serve(strings.NewReplacer(changes...).Replace(conf), version)
+			lines = append(lines, "served "+version)
+		}
+		refuse := func(changes ...string) {
+			before := len(h.said("error.log", "while previously"))
+			h.reload(strings.NewReplacer(changes...).Replace(conf))
+			waitFor(t, "the refusal", func() bool { return len(h.said("error.log", "while previously")) > before })
+		}
+		ask("/req/x?a=1", "/req/x?a=1", "/burst/x?a=2", "/burst/x?a=2", "/burst/x?a=2", "/conn/held?a=1", "/conn/x?a=1")
+		serve("same")
+		ask("/req/x?a=1", "/req/x?a=2", "/req/x?a=3", "/conn/x?a=1", "/conn/x?a=2")
+		serve("other limits", "rate=1r/m", "rate=1r/s", "burst=5", "burst=1", "limit_conn c 1", "limit_conn c 2")
+		ask("/burst/x?a=4", "/burst/x?a=4", "/burst/x?a=4", "/conn/held?a=1", "/conn/x?a=1")
+		refuse("req_zone $arg_a", "req_zone $arg_b")
+		refuse("conn_zone $arg_a", "conn_zone $arg_b")
+		refuse("conn_zone $arg_a", "conn_zone ${arg_a}")
+		ask("/conn/x?a=1", "/version")
+		serve("another size", "r:1m", "r:2m", "c:1m", "c:2m")
+		ask("/req/x?a=1", "/req/x?a=1", "/conn/held?a=1", "/conn/x?a=1")
+		h.let()
+		ask("/conn/x?a=1")
+		serve("names swapped", "zone=r:1m", "zone=c:2m", "zone=c:1m", "zone=r:2m", "zone=r", "zone=c", "limit_conn c", "limit_conn r")
+		ask("/req/x?a=1", "/req/x?a=1", "/conn/x?a=1")
+		serve("away", "limit_req zone=r burst=5 nodelay;", "", "limit_req zone=r;", "", "limit_req_zone $arg_a zone=r:1m rate=1r/m;", "")
+		serve("back")
+		ask("/req/x?a=1", "/req/x?a=1")
+		return append(lines, h.said("error.log", "while previously")...)
+	})
+}
+
+// TestReloadKeepsStatus: counts are the process's.
+func TestReloadKeepsStatus(t *testing.T) {
+	sameOnBoth(t, startMaster, func(t *testing.T, start starter) (lines []string) {
+		h, conf := startHolding(t, start, reloadConf)
+		h.try("", get("/conn/held?a=1"))
+		asked := h.serve(conf, "new")
+		s := &statusReader{holding: h, over: h.connect("")}
+		s.tells("after a reload", fmt.Sprintf("2 %d %[1]d %d 0 2 0", asked+3, asked+1))
+		return lines
+	})
+}

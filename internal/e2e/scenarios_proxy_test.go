@@ -1,0 +1,85 @@
+package e2e
+
+const proxyConf = `http { access_log off;
+upstream dead { server {{DEAD}}; server {{UP2}}; }
+upstream statuses { server {{UP1}}; server {{UP2}}; }
+upstream posted { server {{UP1}}; server {{UP2}}; }
+upstream local { server unix:{{UNIX}}; }
+server { listen {{LISTEN}}; root html; default_type text/plain; proxy_http_version 1.1;
+  error_page 410 /404.html; error_page 403 =200 @named; error_page 401 /50x.html; error_page 503 https://elsewhere.example/;
+  location @named { return 200 "named $upstream_status"; }
+  location /method/ { proxy_method PUT; proxy_pass http://{{UP1}}; }
+  location /variable-method/ { proxy_method $arg_m; proxy_pass http://{{UP1}}; }
+  location /body/ { proxy_set_body "a=$arg_a&b"; proxy_pass http://{{UP1}}; }
+  location /nobody/ { proxy_pass_request_body off; proxy_set_header Content-Length ""; proxy_pass http://{{UP1}}; }
+  location /nofields/ { proxy_pass_request_headers off; proxy_set_header X-Own $http_x_client; proxy_pass http://{{UP1}}; }
+  location /intercept/ { proxy_intercept_errors on; proxy_pass http://{{UP1}}/; }
+  location /inside/ { proxy_pass http://{{UP1}}/; }
+  location /accel/ { proxy_pass http://{{UP1}}/; proxy_hide_header Content-Disposition; }
+  location /ignore/ { proxy_ignore_headers X-Accel-Redirect Set-Cookie; proxy_pass http://{{UP1}}/; }
+  location /internal/ { internal; alias html/; }
+  location /domain/ { proxy_cookie_domain app.internal $host; proxy_pass http://{{UP1}}/; }
+  location /domains/ { proxy_cookie_domain ~\.?([a-z]+)\.internal$ $1.example; proxy_pass http://{{UP1}}/; }
+  location /path/ { proxy_cookie_path /app/ /; proxy_cookie_path ~*^/OTH(.*)$ /new$1; proxy_pass http://{{UP1}}/; }
+  location /flags/ { proxy_cookie_flags a nosecure samesite=lax; proxy_cookie_flags ~^[bc]$ secure httponly samesite=strict; proxy_cookie_flags c nohttponly; proxy_pass http://{{UP1}}/; }
+  location /flagsoff/ { proxy_cookie_flags off; proxy_pass http://{{UP1}}/; }
+  location /dead/ { proxy_pass http://dead/; }
+  location /next/ { proxy_next_upstream error http_503 http_404; proxy_pass http://statuses/; }
+  location /posted/ { proxy_next_upstream error http_503 http_404; proxy_pass http://posted/; }
+  location /posted-twice/ { proxy_next_upstream error http_503 http_404 non_idempotent; proxy_pass http://posted/; }
+  location /nonext/ { proxy_next_upstream off; proxy_pass http://dead/; }
+  location /unix/ { proxy_pass http://unix:{{UNIX}}:/base/; proxy_set_header Host $proxy_host; }
+  location /local/ { proxy_pass http://local; }
+  location /bound/ { proxy_bind 127.0.0.9; proxy_pass http://{{UP1}}; }
+  location /buffered/ { proxy_request_buffering on; proxy_buffering on; proxy_buffers 4 4k; proxy_busy_buffers_size 8k; client_body_buffer_size 1; proxy_pass http://{{UP1}}/; }
+  location /streamed/ { proxy_request_buffering off; proxy_buffering off; proxy_pass http://{{UP1}}/; }
+} }
+`
+
+var proxySteps = append(gets("/method/x", "/variable-method/x?m=DELETE", "/body/x?a=1", "/nobody/x", "/intercept/410", "/intercept/403", "/intercept/401", "/intercept/503", "/intercept/404", "/intercept/x",
+	"/inside/410", "/inside/401", "/accel/accel", "/accel/accel-named", "/accel/accel-escaped", "/accel/accel-outside", "/ignore/accel", "/internal/page.html", "/domain/attributes", "/domains/attributes", "/path/attributes", "/flags/attributes", "/flagsoff/attributes",
+	"/dead/x", "/dead/y", "/next/x", "/next/404", "/next/500", "/nonext/x", "/unix/x", "/unix/a%20b?c", "/local/x", "/bound/x", "/buffered/big", "/buffered/chunked", "/buffered/eof", "/streamed/big"),
+	step{name: "body replaced", raw: request("POST", "/body/x?a=1", "hello", "Content-Length: 5"), methods: []string{"POST"}},
+	step{name: "body not passed", raw: request("POST", "/nobody/x", "hello", "Content-Length: 5"), methods: []string{"POST"}},
+	step{name: "fields not passed", raw: get("/nofields/x", "X-Client: 1", "Cookie: a=b", "X-Forwarded-For: 192.0.2.1")},
+	step{name: "fields not passed, with a body", raw: request("POST", "/nofields/x", "hello", "Content-Length: 5", "Content-Type: text/x"), methods: []string{"POST"}},
+	step{name: "HEAD of an accelerated one", raw: request("HEAD", "/accel/accel", ""), methods: []string{"HEAD"}},
+	step{name: "POST of an accelerated one", raw: request("POST", "/accel/accel", "hello", "Content-Length: 5"), methods: []string{"POST"}},
+	step{name: "POST to a dead one", raw: request("POST", "/dead/x", "hello", "Content-Length: 5"), methods: []string{"POST"}},
+	step{name: "POST with another status", raw: request("POST", "/posted/404", "hello", "Content-Length: 5"), methods: []string{"POST"}},
+	step{name: "POST to the next", raw: request("POST", "/posted-twice/404", "hello", "Content-Length: 5"), methods: []string{"POST"}},
+	step{name: "buffered upload", raw: request("POST", "/buffered/x", "5\r\nhello\r\n0\r\n\r\n", "Transfer-Encoding: chunked"), methods: []string{"POST"}},
+)
+
+const upstreamTLSConf = `http { access_log off; proxy_ssl_session_reuse off; proxy_http_version 1.1;
+upstream named { server {{TLSUP}}; }
+server { listen {{LISTEN}};
+  location /plain/ { proxy_pass https://{{TLSUP}}; proxy_set_header Host h; }
+  location /name/ { proxy_pass https://{{TLSUP}}; proxy_ssl_server_name on; proxy_ssl_name upstream.example; proxy_set_header Host h; }
+  location /group/ { proxy_pass https://named; proxy_ssl_server_name on; }
+  location /variable/ { proxy_pass https://{{TLSUP}}; proxy_ssl_server_name on; proxy_ssl_name $arg_n.example; proxy_set_header Host h; }
+  location /verified/ { proxy_pass https://{{TLSUP}}; proxy_ssl_verify on; proxy_ssl_name upstream.example; proxy_ssl_trusted_certificate ca.pem; proxy_set_header Host h; }
+  location /othername/ { proxy_pass https://{{TLSUP}}; proxy_ssl_verify on; proxy_ssl_name other.example; proxy_ssl_trusted_certificate ca.pem; }
+  location /otherca/ { proxy_pass https://{{TLSUP}}; proxy_ssl_verify on; proxy_ssl_name upstream.example; proxy_ssl_trusted_certificate stranger.pem; }
+  location /client/ { proxy_pass https://{{TLSUP}}; proxy_ssl_certificate client.example.pem; proxy_ssl_certificate_key client.example.key; proxy_set_header Host h; }
+  location /protocols/ { proxy_pass https://{{TLSUP}}; proxy_ssl_protocols TLSv1.2; proxy_set_header Host h; }
+} }
+`
+
+var upstreamTLSSteps = gets("/plain/x", "/name/x", "/group/x", "/variable/x?n=a", "/variable/x?n=b", "/verified/x", "/othername/x", "/otherca/x", "/client/x", "/protocols/x")
+
+const resolverConf = `http { access_log off; default_type text/plain; resolver {{DNS}} ipv6=off valid=30s; proxy_http_version 1.1;
+upstream group { server {{UP2}}; }
+server { listen {{LISTEN}};
+  set $app "app.test"; set $proto "http";
+  location /whole/ { proxy_pass $proto://$app:{{PORT1}}; }
+  location /uri/ { proxy_pass http://$app:{{PORT1}}/base$uri$is_args$args; }
+  location /group/ { set $to group; proxy_pass http://$to; }
+  location /address/ { set $to {{UP1}}; proxy_pass http://$to; }
+  location /unknown/ { set $to nowhere.invalid; proxy_pass http://$to; }
+  location /bad/ { set $to "ftp://x"; proxy_pass $to; }
+} }
+`
+
+var resolverSteps = append(gets("/whole/x%2Fy?z=1", "/uri/x?y=2", "/group/x", "/address/x", "/unknown/x", "/unknown/x", "/bad/x", "/whole/again"),
+	step{name: "upgrade", raw: webSocketRequest("/whole/ws")})
