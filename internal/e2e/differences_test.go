@@ -232,26 +232,26 @@ func onlyCulvert(path, none string, status int) func(*seen, *seen) bool {
 	}
 }
 
-// alignExpiry makes an Expires of nginx's that is as long after its Date as
-// culvert's is after its own the same text: the two answers are seldom of one
+// alignExpiry makes an Expires of nginx's that is as far from its Date as
+// culvert's is from its own the same text: the two answers are seldom of one
 // second. A second of tolerance is for the clock that goes on between an
-// answer's two fields.
+// answer's two fields. A constant, like that of "expires epoch", is years away
+// and stays as it is.
 func alignExpiry(nginx, culvert map[string][]string) {
-	n, c := lifetime(nginx), lifetime(culvert)
-	if n > time.Minute && (n-c).Abs() <= time.Second {
+	n, ok := lifetime(nginx)
+	c, ok2 := lifetime(culvert)
+	const year = 366 * 24 * time.Hour
+	if ok && ok2 && n.Abs() <= year && (n-c).Abs() <= time.Second {
 		nginx["Expires"] = culvert["Expires"]
 	}
 }
 
-// lifetime is the time from Date to Expires, or none.
-func lifetime(fields map[string][]string) time.Duration {
+// lifetime is the time from Date to Expires.
+func lifetime(fields map[string][]string) (time.Duration, bool) {
 	if len(fields["Expires"]) != 1 {
-		return 0
+		return 0, false
 	}
 	date, err := http.ParseTime(fields["Date"][0])
 	expires, err2 := http.ParseTime(fields["Expires"][0])
-	if err != nil || err2 != nil {
-		return 0
-	}
-	return expires.Sub(date)
+	return expires.Sub(date), err == nil && err2 == nil
 }
