@@ -16,11 +16,11 @@ import (
 
 func dialWatch(t *testing.T, s *httptest.Server, path string, h http.Header) (*websocket.Conn, *http.Response, error) {
 	t.Helper()
-	d := websocket.Dialer{HandshakeTimeout: 10 * time.Second}
+	d := websocket.Dialer{HandshakeTimeout: time.Minute}
 	conn, answer, err := d.Dial("ws"+strings.TrimPrefix(s.URL, "http")+path, h)
 	if err == nil {
 		t.Cleanup(func() { conn.Close() })
-		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 	}
 	return conn, answer, err
 }

@@ -48,7 +48,7 @@ func dialH2(t *testing.T, addr string) *h2Client {
 func newH2Client(t *testing.T, conn net.Conn) *h2Client {
 	t.Helper()
 	t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	c := &h2Client{Framer: http2.NewFramer(conn, conn), t: t, conn: conn, next: 1}
 	c.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	c.encoder = hpack.NewEncoder(&c.head)

@@ -227,7 +227,7 @@ func gorillas(t *testing.T, compress bool, o wsupgrade.Observer) *websocket.Conn
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 	if got, want := resp.Header.Get("Sec-WebSocket-Extensions") != "", compress && o.Inflate; got != want {
 		t.Errorf("extensions %q", resp.Header.Get("Sec-WebSocket-Extensions"))
 	}

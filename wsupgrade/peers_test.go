@@ -49,14 +49,14 @@ func talk(t *testing.T, url string, config *tls.Config) {
 		Subprotocols:      []string{"echo.v1", "other"},
 		EnableCompression: true,
 		TLSClientConfig:   config,
-		HandshakeTimeout:  20 * time.Second,
+		HandshakeTimeout:  time.Minute,
 	}
 	conn, resp, err := dialer.Dial(url+"/echo/a%2Fb?q=%7e", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 	if conn.Subprotocol() != "echo.v1" || resp.Header.Get("X-Path") != "/echo/a%2Fb?q=%7e" {
 		t.Errorf("subprotocol %q, path %q", conn.Subprotocol(), resp.Header.Get("X-Path"))
 	}

@@ -73,7 +73,7 @@ func dial(t *testing.T, address string, offered ...string) *websocket.Conn {
 		t.Fatal(err, answer)
 	}
 	t.Cleanup(func() { conn.Close() })
-	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 	return conn
 }
 

@@ -65,7 +65,7 @@ func profile(t *testing.T) string {
 	}
 	t.Cleanup(func() {
 		err := os.RemoveAll(dir)
-		for deadline := time.Now().Add(20 * time.Second); err != nil && time.Now().Before(deadline); err = os.RemoveAll(dir) {
+		for deadline := time.Now().Add(time.Minute); err != nil && time.Now().Before(deadline); err = os.RemoveAll(dir) {
 			time.Sleep(20 * time.Millisecond)
 		}
 		if err != nil {

@@ -76,7 +76,7 @@ func (h *holding) connect(local string) *conversation {
 	h.t.Helper()
 	conn := dial(h.t, h.address, local)
 	h.t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	return &conversation{conn, bufio.NewReader(conn)}
 }
 

@@ -179,7 +179,7 @@ func TestKubectlPortForward(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+			_ = conn.SetDeadline(time.Now().Add(time.Minute))
 			_, _ = io.WriteString(conn, "knock")
 			_ = conn.(*net.TCPConn).CloseWrite()
 			if got, err := io.ReadAll(conn); string(got) != "port 7 heard knock" {

@@ -80,7 +80,7 @@ func startServer(t *testing.T, program string, files map[string]string, conf str
 		_ = s.cmd.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-ended:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Errorf("%s did not end on TERM", program)
 			_ = s.cmd.Process.Kill()
 		}
@@ -111,17 +111,17 @@ func (s *server) end(t *testing.T, signal os.Signal) {
 	select {
 	case err := <-s.ended:
 		s.ended <- err
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("%s did not end on %v", s.cmd.Path, signal)
 	}
 }
 
-// waitFor polls until done, for at most ten seconds.
+// waitFor polls until done, for at most a minute.
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	for !done() {
 		select {
 		case <-tick.C:

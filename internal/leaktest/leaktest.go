@@ -13,7 +13,7 @@ import (
 )
 
 // Check compares the goroutines and descriptors at the end of t with those at
-// its start, and waits up to five seconds for stragglers to end. Call it first,
+// its start, and waits up to half a minute for stragglers to end. Call it first,
 // before the cleanups that close what the test opened are registered. A test
 // that calls it must not run in parallel with others.
 func Check(t testing.TB) {
@@ -22,14 +22,15 @@ func Check(t testing.TB) {
 	descriptors := openDescriptors()
 	t.Cleanup(func() {
 		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-		var problem string
-		for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-			if problem = compare(goroutines, descriptors); problem == "" {
-				return
-			}
+		problem := compare(goroutines, descriptors)
+		for wait := time.Millisecond; problem != "" && wait < 20*time.Second; wait *= 2 {
 			runtime.GC() // the runtime keeps pipes for splice until then (internal/poll, splicePipePool)
+			time.Sleep(wait)
+			problem = compare(goroutines, descriptors)
 		}
-		t.Errorf("leaktest: %s", problem)
+		if problem != "" {
+			t.Errorf("leaktest: %s", problem)
+		}
 	})
 }
 

@@ -40,7 +40,7 @@ func TestNoLeak(t *testing.T) {
 	}
 }
 
-// The five seconds of patience pass at once in a bubble.
+// The half minute of patience passes at once in a bubble.
 func TestGoroutineLeak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{TB: t}

@@ -79,7 +79,7 @@ func startProcess(t *testing.T, http string) *process {
 // eventually waits for something that another process does.
 func (p *process) eventually(what string, done func() bool) {
 	p.t.Helper()
-	for range 1000 {
+	for range 6000 {
 		if done() {
 			return
 		}

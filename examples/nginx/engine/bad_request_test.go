@@ -95,7 +95,7 @@ func TestBodyEndsEarly(t *testing.T) {
 // eventually waits until get returns something.
 func eventually(t *testing.T, get func() string) string {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if s := get(); s != "" {
 			return s
 		}
@@ -150,7 +150,7 @@ func TestIdleTunnelEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	_, _, err = conn.ReadMessage()

@@ -216,7 +216,7 @@ func TestBadUpstreams(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 				t.Fatal(err)
 			}
 			io.WriteString(conn, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -286,7 +286,7 @@ func TestCloseReleasesIdleConnections(t *testing.T) {
 	}
 	select {
 	case <-closed:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the connection is still open")
 	}
 }
