@@ -25,7 +25,7 @@ type generation struct {
 // startGeneration serves e on the sockets, which hold every listener's address.
 func startGeneration(e *engine.Engine, sockets map[string]*socket) *generation {
 	ctx, cancel := context.WithCancel(context.Background())
-	g := &generation{engine: e, end: cancel, newcomers: newcomers{conns: map[net.Conn]struct{}{}}}
+	g := &generation{engine: e, end: cancel}
 	for _, l := range e.Listeners() {
 		server, v := g.newServer(ctx, l), sockets[socketKey(l)].view()
 		g.servers, g.views = append(g.servers, server), append(g.views, v)

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,51 +18,75 @@ const newcomerGrace = 5 * time.Second
 // http.Server has read from its connection when it shuts down is dropped without an
 // answer (net/http/server.go, conn.serve, behind readRequest).
 type newcomers struct {
-	mu    sync.Mutex
-	conns map[net.Conn]struct{}
-	none  chan struct{} // closed when the last one has gone; nil if nobody waits
+	conns   sync.Map // of net.Conn to *newcomer, of all that are open
+	waiting atomic.Int64
+
+	mu   sync.Mutex
+	none chan struct{} // closed when none is waiting any more; nil if nobody wants to know
+}
+
+// newcomer is a connection, and whether it is one just now.
+type newcomer struct {
+	waiting atomic.Bool
 }
 
 // track is an http.Server.ConnState. A connection becomes active before its request
 // has come to the handler.
 func (n *newcomers) track(conn net.Conn, state http.ConnState) {
-	if state == http.StateNew || state == http.StateActive {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.conns[conn] = struct{}{}
+	known, _ := n.conns.Load(conn)
+	c, ok := known.(*newcomer)
+	if !ok {
 		return
 	}
-	n.gone(conn)
+	switch state {
+	case http.StateNew, http.StateActive:
+		n.come(c)
+	case http.StateIdle:
+		n.gone(c)
+	default:
+		n.conns.Delete(conn)
+		n.gone(c)
+	}
+}
+
+func (n *newcomers) come(c *newcomer) {
+	if c.waiting.CompareAndSwap(false, true) {
+		n.waiting.Add(1)
+	}
 }
 
 // gone is called when a request has come to its handler, or none will come.
-func (n *newcomers) gone(conn net.Conn) {
+func (n *newcomers) gone(c *newcomer) {
+	if !c.waiting.CompareAndSwap(true, false) || n.waiting.Add(-1) > 0 {
+		return
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.conns, conn)
-	if len(n.conns) == 0 && n.none != nil {
+	if n.none != nil && n.waiting.Load() == 0 { // another may have come meanwhile: it will be here, too
 		close(n.none)
 		n.none = nil
 	}
 }
 
-// connKey is the context's key of the connection that a request came on.
-type connKey struct{}
+// newcomerKey is the context's key of the connection that a request came on.
+type newcomerKey struct{}
 
-// connContext is an http.Server.ConnContext around another one.
+// connContext is an http.Server.ConnContext around another one. It is called before ConnState.
 func (n *newcomers) connContext(inner func(context.Context, net.Conn) context.Context) func(context.Context, net.Conn) context.Context {
 	return func(ctx context.Context, conn net.Conn) context.Context {
 		if inner != nil {
 			ctx = inner(ctx, conn)
 		}
-		return context.WithValue(ctx, connKey{}, conn)
+		c := &newcomer{}
+		n.conns.Store(conn, c)
+		return context.WithValue(ctx, newcomerKey{}, c)
 	}
 }
 
 // arrived is gone for the connection of a request.
 func (n *newcomers) arrived(r *http.Request) {
-	if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
-		n.gone(conn)
+	if c, ok := r.Context().Value(newcomerKey{}).(*newcomer); ok {
+		n.gone(c)
 	}
 }
 
@@ -70,14 +95,13 @@ func (n *newcomers) arrived(r *http.Request) {
 func (n *newcomers) wait(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, newcomerGrace)
 	defer cancel()
-	n.mu.Lock()
-	if len(n.conns) == 0 {
-		n.mu.Unlock()
-		return
-	}
 	none := make(chan struct{})
+	n.mu.Lock()
 	n.none = none
 	n.mu.Unlock()
+	if n.waiting.Load() == 0 {
+		return
+	}
 	select {
 	case <-none:
 	case <-ctx.Done():

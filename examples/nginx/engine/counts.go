@@ -4,70 +4,74 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
 )
 
 // counts are of the process's connections and requests, whatever configuration serves them.
+// Every request changes them several times, so that nothing here waits for anybody else.
 type counts struct {
-	mu                          sync.Mutex
-	conns                       map[net.Conn]*countedConn
-	accepted, requests, writing int
+	conns                       sync.Map // of net.Conn to *countedConn
+	accepted, requests, writing atomic.Int64
 }
 
 // countedConn is a connection that is open, if only for a tunnel.
 type countedConn struct {
-	state http.ConnState
-	asked bool // since it is active, a request has come to its handler
+	state atomic.Int32 // an http.ConnState
+	asked atomic.Bool  // since it is active, a request has come to its handler
 }
 
-func newCounts() *counts { return &counts{conns: map[net.Conn]*countedConn{}} }
+func (k *countedConn) current() http.ConnState { return http.ConnState(k.state.Load()) }
+
+func newCounts() *counts { return &counts{} }
+
+// known is the connection, nil if it is not open any more.
+func (c *counts) known(conn net.Conn) *countedConn {
+	k, _ := c.conns.Load(conn)
+	known, _ := k.(*countedConn)
+	return known
+}
 
 // track is an http.Server's ConnState.
 func (c *counts) track(conn net.Conn, state http.ConnState) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if state == http.StateNew {
-		c.accepted++
-		c.conns[conn] = &countedConn{state: state}
+		c.accepted.Add(1)
+		c.conns.Store(conn, &countedConn{}) // http.StateNew is 0
 		return
 	}
-	known := c.conns[conn]
+	known := c.known(conn)
 	if known == nil {
 		return
 	}
 	if state == http.StateClosed {
-		if known.state == http.StateActive && !known.asked {
-			c.requests++ // http.Server has refused it
+		if known.current() == http.StateActive && !known.asked.Load() {
+			c.requests.Add(1) // http.Server has refused it
 		}
-		delete(c.conns, conn)
+		c.conns.Delete(conn)
 		return
 	}
-	known.state = state
 	if state == http.StateActive {
-		known.asked = false
+		known.asked.Store(false)
 	}
+	known.state.Store(int32(state))
 }
 
 // begin counts a request that has come to its handler.
 func (c *counts) begin(conn net.Conn) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.requests++
-	c.writing++
-	if known := c.conns[conn]; known != nil {
-		known.asked = true
+	c.requests.Add(1)
+	c.writing.Add(1)
+	if known := c.known(conn); known != nil {
+		known.asked.Store(true)
 	}
 }
 
 // end is called when the handler returns. That is a tunnel's end too, of which http.Server
 // tells nothing.
 func (c *counts) end(conn net.Conn) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.writing--
-	if known := c.conns[conn]; known != nil && known.state == http.StateHijacked {
-		delete(c.conns, conn)
+	c.writing.Add(-1)
+	if known := c.known(conn); known != nil && known.current() == http.StateHijacked {
+		c.conns.Delete(conn)
 	}
 }
 
@@ -77,22 +81,17 @@ func (x *exchange) Connections() vars.Connections { return x.engine.lasting.coun
 // connections counts those that are open. http.Server does not tell when a head begins: as long
 // as it comes in its connection is still waiting.
 func (c *counts) connections() vars.Connections {
-	n, _, _ := c.all()
-	return n
-}
-
-// all is everything at one moment.
-func (c *counts) all() (n vars.Connections, accepted, requests int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n = vars.Connections{Active: len(c.conns), Writing: c.writing}
-	for _, conn := range c.conns {
-		switch {
-		case conn.state == http.StateNew || conn.state == http.StateIdle:
+	n := vars.Connections{Writing: int(c.writing.Load())}
+	for _, k := range c.conns.Range {
+		n.Active++
+		switch known := k.(*countedConn); known.current() {
+		case http.StateNew, http.StateIdle:
 			n.Waiting++
-		case conn.state == http.StateActive && !conn.asked:
-			n.Reading++
+		case http.StateActive:
+			if !known.asked.Load() {
+				n.Reading++
+			}
 		}
 	}
-	return n, c.accepted, c.requests
+	return n
 }

@@ -16,9 +16,9 @@ func stubStatus(_ *compiler, l *level, _ *conf.Directive) error {
 
 // text is nginx's (ngx_http_stub_status_module.c).
 func (c *counts) text() string {
-	n, accepted, requests := c.all()
+	n, accepted := c.connections(), c.accepted.Load()
 	return fmt.Sprintf("Active connections: %d \nserver accepts handled requests\n %d %d %d \nReading: %d Writing: %d Waiting: %d \n",
-		n.Active, accepted, accepted, requests, n.Reading, n.Writing, n.Waiting)
+		n.Active, accepted, accepted, c.requests.Load(), n.Reading, n.Writing, n.Waiting)
 }
 
 // stubStatus answers with the counts.
