@@ -9,12 +9,17 @@ import (
 
 // accessLogger is one access_log.
 type accessLogger struct {
-	file      *logFile
+	out       accessOutput
 	line      logFormat
 	condition *vars.Value // of if=, nil for none
 }
 
-// accessLog compiles "access_log path [format [parameters]]" and "access_log
+// accessOutput takes the lines of an access log.
+type accessOutput interface {
+	log(x *exchange, line *logFormat)
+}
+
+// accessLog compiles "access_log path|syslog:... [format [parameters]]" and "access_log
 // off". Lines are written as they come: buffer, flush and gzip are taken and do
 // nothing.
 func accessLog(c *compiler, l *level, d *conf.Directive) error {
@@ -28,47 +33,106 @@ func accessLog(c *compiler, l *level, d *conf.Directive) error {
 	case name == "off":
 		l.accessLogs = nil
 		return nil
-	case strings.HasPrefix(name, "syslog:"), strings.Contains(name, "$"):
+	case strings.Contains(name, "$") && !strings.HasPrefix(name, syslogPrefix):
 		return d.Errorf("access log \"%s\" is not supported by culvert yet", name)
 	}
-	log, format := accessLogger{}, "combined"
-	for i, p := range d.Args[1:] {
-		key, value, ok := strings.Cut(p, "=")
-		switch {
-		case i == 0 && (!ok || c.formats[p].Defined()):
-			format = p
-		case p == "gzip", ok && (key == "buffer" || key == "flush" || key == "gzip"):
-		case ok && key == "if":
-			v, err := c.value(d, value)
-			if err != nil {
-				return err
-			}
-			log.condition = &v
-		default:
-			return d.Errorf("invalid parameter \"%s\"", p)
-		}
-	}
-	log.line = c.formats[format]
-	if !log.line.Defined() {
-		return d.Errorf("unknown log format \"%s\"", format)
-	}
-	file, err := c.engine.files.open(c.path(name))
+	log, err := c.accessLogger(d)
 	if err != nil {
-		return &conf.Error{What: err.Error()}
+		return err
 	}
-	log.file = file
 	l.accessLogs = append(l.accessLogs, log)
 	return nil
 }
 
+// accessLogger compiles what is not "off". As in nginx a syslog server is read first, and a file,
+// which has to be opened, last.
+func (c *compiler) accessLogger(d *conf.Directive) (log accessLogger, err error) {
+	toSyslog := strings.HasPrefix(d.Args[0], syslogPrefix)
+	if toSyslog {
+		if log.out, err = c.syslog(d); err != nil {
+			return log, err
+		}
+	}
+	if log.line, err = c.accessFormat(d); err != nil {
+		return log, err
+	}
+	buffered := false
+	if log.condition, buffered, err = c.accessParameters(d); err != nil {
+		return log, err
+	}
+	switch {
+	case toSyslog && buffered:
+		return log, d.Errorf("logs to syslog cannot be buffered")
+	case toSyslog:
+		return log, nil
+	}
+	file, err := c.engine.files.open(c.path(d.Args[0]))
+	if err != nil {
+		return log, &conf.Error{What: err.Error()}
+	}
+	log.out = file
+	return log, nil
+}
+
+// accessFormat is the second argument, or "combined".
+func (c *compiler) accessFormat(d *conf.Directive) (logFormat, error) {
+	name := "combined"
+	if len(d.Args) > 1 {
+		name = d.Args[1]
+	}
+	line := c.formats[name]
+	if !line.Defined() {
+		return line, d.Errorf("unknown log format \"%s\"", name)
+	}
+	return line, nil
+}
+
+// accessParameters reads what stands behind the format.
+func (c *compiler) accessParameters(d *conf.Directive) (condition *vars.Value, buffered bool, err error) {
+	flushed := false
+	for _, p := range d.Args[min(2, len(d.Args)):] {
+		key, value, ok := strings.Cut(p, "=")
+		switch {
+		case ok && key == "buffer":
+			if n, ok := conf.Size(value); !ok || n == 0 {
+				return nil, false, d.Errorf("invalid buffer size \"%s\"", value)
+			}
+			buffered = true
+		case ok && key == "flush":
+			if t, ok := conf.Duration(value); !ok || t == 0 {
+				return nil, false, d.Errorf("invalid flush time \"%s\"", value)
+			}
+			flushed = true
+		case key == "gzip":
+			if n, number := conf.Number(value); ok && (!number || n < 1 || n > 9) {
+				return nil, false, d.Errorf("invalid compression level \"%s\"", value)
+			}
+			buffered = true
+		case ok && key == "if":
+			v, err := c.value(d, value)
+			if err != nil {
+				return nil, false, err
+			}
+			condition = &v
+		default:
+			return nil, false, d.Errorf("invalid parameter \"%s\"", p)
+		}
+	}
+	if flushed && !buffered {
+		return nil, false, d.Errorf("no buffer is defined for access_log \"%s\"", d.Args[0])
+	}
+	return condition, buffered, nil
+}
+
 // log writes x to the level's logs.
 func (l *level) log(x *exchange) {
-	for _, a := range l.accessLogs {
+	for i := range l.accessLogs {
+		a := &l.accessLogs[i]
 		if a.condition != nil {
 			if v := a.condition.String(&x.Request); v == "" || v == "0" {
 				continue
 			}
 		}
-		a.file.writeLine(func(b []byte) []byte { return a.line.Append(b, &x.Request) })
+		a.out.log(x, &a.line)
 	}
 }

@@ -27,6 +27,8 @@ type Engine struct {
 	settings  Settings
 	logger    *slog.Logger
 	files     logFiles
+	syslogs   []*syslogServer
+	mainLog   *errorLogger
 	tunnels   *wsupgrade.Registry // nil: nobody lists them
 
 	mu         sync.Mutex // guards what proxy_pass with variables makes on the way
@@ -111,15 +113,16 @@ func Notes(o LoadOptions) []Note {
 
 // setErrorLog makes log the main one.
 func (e *Engine) setErrorLog(log *errorLogger) {
+	e.mainLog = log
 	e.logger = slog.New(log)
-	e.settings.ErrorLog = log.sinks[0].file.name
+	e.settings.ErrorLog = log.file().name
 }
 
 // Reopen opens all log files again (signal USR1). A file that can't be opened
 // stays as it is, and the first such error is returned.
 func (e *Engine) Reopen() error { return e.files.reopen() }
 
-// Close closes log files and idle connections to upstreams. Call it when no
+// Close closes logs and idle connections to upstreams. Call it when no
 // request is in flight any more.
 func (e *Engine) Close() error {
 	e.names.close()
@@ -137,6 +140,9 @@ func (e *Engine) Close() error {
 		t.CloseIdleConnections()
 	}
 	e.files.close()
+	for _, s := range e.syslogs {
+		s.close()
+	}
 	return nil
 }
 

@@ -44,46 +44,88 @@ type errorLogger struct {
 	suffix string // attributes of With
 }
 
+// errorSink is one error_log: a file, or a syslog server in its place.
 type errorSink struct {
-	file  *logFile
-	least slog.Level
+	file   *logFile
+	syslog *syslogServer
+	least  slog.Level
 }
 
-// errorLog compiles "error_log file [level]".
+// errorLog compiles "error_log file|stderr|syslog:... [level]".
 func errorLog(c *compiler, l *level, d *conf.Directive) error {
 	if len(d.Args) > 2 {
 		return d.Errorf("invalid log level \"%s\"", d.Args[2])
 	}
-	name := d.Args[0]
-	if strings.HasPrefix(name, "syslog:") || strings.HasPrefix(name, "memory:") {
-		return d.Errorf("error log \"%s\" is not supported by culvert yet", name)
-	}
-	least := slog.LevelError
-	if len(d.Args) == 2 {
-		i := slices.IndexFunc(levelNames, func(n struct {
-			level slog.Level
-			name  string
-		}) bool {
-			return n.name == d.Args[1]
-		})
-		if i < 0 {
-			return d.Errorf("invalid log level \"%s\"", d.Args[1])
-		}
-		least = levelNames[i].level
-	}
-	if name != logStderr {
-		name = c.path(name)
-	}
-	file, err := c.engine.files.open(name)
+	sink, err := c.errorSink(d)
 	if err != nil {
-		return &conf.Error{What: err.Error()}
+		return err
 	}
 	next := &errorLogger{}
 	if !l.first("error_log") {
 		next.sinks = slices.Clone(l.errorLog.sinks)
 	}
-	next.sinks = append(next.sinks, errorSink{file, least})
+	next.sinks = append(next.sinks, sink)
 	l.errorLog = next
+	return nil
+}
+
+// errorSink opens what an error_log names: as in nginx a syslog server comes before the level, and
+// a file, which has to be opened, behind it.
+func (c *compiler) errorSink(d *conf.Directive) (s errorSink, err error) {
+	name := d.Args[0]
+	switch {
+	case strings.HasPrefix(name, "memory:"):
+		return s, d.Errorf("error log \"%s\" is not supported by culvert yet", name)
+	case strings.HasPrefix(name, syslogPrefix):
+		if s.syslog, err = c.syslog(d); err != nil {
+			return s, err
+		}
+		s.least, err = leastLevel(d)
+		return s, err
+	}
+	if s.least, err = leastLevel(d); err != nil {
+		return s, err
+	}
+	if name != logStderr {
+		name = c.path(name)
+	}
+	if s.file, err = c.engine.files.open(name); err != nil {
+		return s, &conf.Error{What: err.Error()}
+	}
+	return s, nil
+}
+
+// leastLevel reads the level of an error_log.
+func leastLevel(d *conf.Directive) (slog.Level, error) {
+	if len(d.Args) == 1 {
+		return slog.LevelError, nil
+	}
+	for _, n := range levelNames {
+		if n.name == d.Args[1] {
+			return n.level, nil
+		}
+	}
+	return 0, d.Errorf("invalid log level \"%s\"", d.Args[1])
+}
+
+// levelName is nginx's name of a level, or of the next one below.
+func levelName(level slog.Level) string {
+	name := "error"
+	for _, n := range levelNames {
+		if level >= n.level {
+			name = n.name
+		}
+	}
+	return name
+}
+
+// file is the first of the files, nil if there is none.
+func (e *errorLogger) file() *logFile {
+	for _, s := range e.sinks {
+		if s.file != nil {
+			return s.file
+		}
+	}
 	return nil
 }
 
@@ -100,27 +142,32 @@ func (e *errorLogger) Enabled(_ context.Context, level slog.Level) bool {
 // Handle writes a record as nginx does: "2026/11/21 04:02:00 [error] 7#7: text,
 // key: value".
 func (e *errorLogger) Handle(_ context.Context, r slog.Record) error {
-	name := "error"
-	for _, n := range levelNames {
-		if r.Level >= n.level {
-			name = n.name
-		}
-	}
+	e.write(&r, nil)
+	return nil
+}
+
+// write writes a record. One about a syslog server that has failed goes to the others alone, and
+// if one of these fails too nobody is told: it would never end.
+func (e *errorLogger) write(r *slog.Record, failed *syslogServer) {
 	attrs := e.suffix
 	r.Attrs(func(a slog.Attr) bool {
 		attrs += ", " + a.Key + ": " + a.Value.String()
 		return true
 	})
 	pid := os.Getpid()
+	line := func(b []byte) []byte {
+		b = r.Time.AppendFormat(b, "2006/01/02 15:04:05")
+		return append(fmt.Appendf(b, " [%s] %d#%d: %s", levelName(r.Level), pid, pid, r.Message), attrs...)
+	}
 	for _, s := range e.sinks {
-		if r.Level >= s.least {
-			s.file.writeLine(func(b []byte) []byte {
-				b = r.Time.AppendFormat(b, "2006/01/02 15:04:05")
-				return append(fmt.Appendf(b, " [%s] %d#%d: %s", name, pid, pid, r.Message), attrs...)
-			})
+		switch {
+		case r.Level < s.least || failed != nil && s.syslog == failed:
+		case s.syslog != nil:
+			s.syslog.logError(r, line, failed == nil)
+		default:
+			s.file.writeLine(line)
 		}
 	}
-	return nil
 }
 
 // WithAttrs serves slog.

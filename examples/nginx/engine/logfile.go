@@ -93,14 +93,26 @@ func (f *logFile) replace(next io.Writer) {
 	}
 }
 
+// log writes the line of an access log.
+func (f *logFile) log(x *exchange, line *logFormat) {
+	f.writeLine(func(b []byte) []byte { return line.Append(b, &x.Request) })
+}
+
 // writeLine writes a line with one call, so that lines of several processes
 // stay whole. There is nobody to tell that a log can't be written.
 func (f *logFile) writeLine(line func([]byte) []byte) {
+	compose(func(b []byte) []byte { return append(line(b), '\n') }, func(b []byte) {
+		f.mu.Lock()
+		_, _ = f.out.Write(b)
+		f.mu.Unlock()
+	})
+}
+
+// compose has a line made and written in memory that is used again.
+func compose(line func([]byte) []byte, write func([]byte)) {
 	buf := lines.Get().(*[]byte)
-	*buf = append(line((*buf)[:0]), '\n')
-	f.mu.Lock()
-	_, _ = f.out.Write(*buf)
-	f.mu.Unlock()
+	*buf = line((*buf)[:0])
+	write(*buf)
 	if cap(*buf) <= 4<<10 { // one huge line must not stay for ever
 		lines.Put(buf)
 	}

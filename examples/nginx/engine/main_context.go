@@ -31,7 +31,7 @@ func (c *compiler) mainContext(list []*conf.Directive, errorLogName string) erro
 	if err := c.block(main, early); err != nil {
 		return err
 	}
-	if main.errorLog == nil {
+	if main.errorLog == nil || main.errorLog.file() == nil { // nginx keeps a file beside syslog
 		d := &conf.Directive{Name: "error_log", Args: []string{errorLogName}}
 		if err := errorLog(c, main, d); err != nil {
 			return err
