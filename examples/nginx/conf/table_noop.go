@@ -66,7 +66,7 @@ var noOps = map[string]string{
 	"open_file_cache_errors":         "files are opened when they are asked for",
 	"open_file_cache_min_uses":       "files are opened when they are asked for",
 	"open_file_cache_valid":          "files are opened when they are asked for",
-	"open_log_file_cache":            "log files are kept open",
+	"open_log_file_cache":            "log files are kept open, and those with variables in their names opened for each line",
 	"output_buffers":                 goMemory,
 	"pcre_jit":                       "regular expressions are Go's",
 	"postpone_output":                goMemory,

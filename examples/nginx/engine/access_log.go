@@ -33,8 +33,6 @@ func accessLog(c *compiler, l *level, d *conf.Directive) error {
 	case name == "off":
 		l.accessLogs = nil
 		return nil
-	case strings.Contains(name, "$") && !strings.HasPrefix(name, syslogPrefix):
-		return d.Errorf("access log \"%s\" is not supported by culvert yet", name)
 	}
 	log, err := c.accessLogger(d)
 	if err != nil {
@@ -44,14 +42,18 @@ func accessLog(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// accessLogger compiles what is not "off". As in nginx a syslog server is read first, and a file,
-// which has to be opened, last.
+// accessLogger compiles what is not "off". As in nginx a syslog server and variables are read
+// first, and a file, which has to be opened, last.
 func (c *compiler) accessLogger(d *conf.Directive) (log accessLogger, err error) {
-	toSyslog := strings.HasPrefix(d.Args[0], syslogPrefix)
-	if toSyslog {
-		if log.out, err = c.syslog(d); err != nil {
-			return log, err
-		}
+	toSyslog, named := strings.HasPrefix(d.Args[0], syslogPrefix), strings.Contains(d.Args[0], "$")
+	switch {
+	case toSyslog:
+		log.out, err = c.syslog(d)
+	case named:
+		log.out, err = c.variableLog(d)
+	}
+	if err != nil {
+		return log, err
 	}
 	if log.line, err = c.accessFormat(d); err != nil {
 		return log, err
@@ -61,9 +63,11 @@ func (c *compiler) accessLogger(d *conf.Directive) (log accessLogger, err error)
 		return log, err
 	}
 	switch {
+	case named && !toSyslog && buffered:
+		return log, d.Errorf("buffered logs cannot have variables in name")
 	case toSyslog && buffered:
 		return log, d.Errorf("logs to syslog cannot be buffered")
-	case toSyslog:
+	case log.out != nil:
 		return log, nil
 	}
 	file, err := c.engine.files.open(c.path(d.Args[0]))

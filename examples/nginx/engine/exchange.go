@@ -31,6 +31,7 @@ type exchange struct {
 	elsewhere    bool   // the path was changed inside its location, of which it need not be any more
 	argsSet      bool   // the query is not the client's any more
 	failed       bool   // an error page has been chosen; another failure gets the built-in one
+	rootTested   bool   // a file was found below the root, or the alias
 	proxyURI     string // of a proxy_pass with variables
 	proxied      bool   // the answer is an upstream's
 	proxyFailure error  // why there is none

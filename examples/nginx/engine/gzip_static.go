@@ -49,6 +49,7 @@ func (x *exchange) precompressed(w http.ResponseWriter, name string) (done bool)
 	if !takes {
 		return false
 	}
+	x.rootTested = !x.failed
 	w.Header().Set("Content-Encoding", "gzip")
 	static.Serve(w, x.HTTP, static.Content{File: f, Size: info.Size(), ModTime: info.ModTime(), Type: x.contentType(), Since: x.level.modifiedSince,
 		NoETag: !x.level.etag, NoRanges: true, Whole: x.errStatus != 0 && x.errStatus != http.StatusOK})

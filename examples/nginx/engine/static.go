@@ -28,6 +28,7 @@ func (x *exchange) static(w http.ResponseWriter) int {
 		x.logOpen(name, status)
 		return status
 	}
+	x.rootTested = !x.failed
 	if dir {
 		return x.redirectTo(w, route.Escape(x.URI)+"/")
 	}
