@@ -18,6 +18,7 @@ type tlsRule struct {
 	verify   bool
 	depth    int
 	trusted  string // files
+	crl      string
 	cert     string
 	key      string
 	min, max uint16
@@ -45,6 +46,11 @@ func proxySSLVerifyDepth(_ *compiler, l *level, d *conf.Directive) (err error) {
 
 func proxySSLTrustedCertificate(c *compiler, l *level, d *conf.Directive) error {
 	l.proxy.tls.trusted = absolute(c.confDir, d.Args[0])
+	return nil
+}
+
+func proxySSLCRL(c *compiler, l *level, d *conf.Directive) error {
+	l.proxy.tls.crl = c.listFile(d)
 	return nil
 }
 
@@ -93,13 +99,16 @@ func (e *Engine) upstreamTLS(key transportKey) (*tls.Config, error) {
 	if rule.trusted == "" {
 		return nil, errors.New("no proxy_ssl_trusted_certificate for proxy_ssl_verify")
 	}
-	_, roots, err := readRoots(rule.trusted)
+	text, roots, err := readRoots(rule.trusted)
 	if err != nil {
 		return nil, err
 	}
-	c.VerifyConnection = func(state tls.ConnectionState) error {
-		return verifyChain(state.PeerCertificates, roots, name, rule.depth, x509.ExtKeyUsageServerAuth)
+	lists, err := readRevocations(rule.crl, text)
+	if err != nil {
+		return nil, err
 	}
+	v := chainVerifier{roots: roots, lists: lists, name: name, depth: rule.depth, usage: x509.ExtKeyUsageServerAuth}
+	c.VerifyConnection = func(state tls.ConnectionState) error { return v.verify(state.PeerCertificates) }
 	return c, nil
 }
 
@@ -115,24 +124,38 @@ func readRoots(name string) (text []byte, roots *x509.CertPool, err error) {
 	return text, roots, nil
 }
 
-// verifyChain verifies a peer's certificates. Between its own and the root at most
-// depth may stand, as OpenSSL counts (SSL_CTX_set_verify_depth). A name "" is any.
-func verifyChain(certs []*x509.Certificate, roots *x509.CertPool, name string, depth int, usage x509.ExtKeyUsage) error {
+// chainVerifier verifies a peer's certificates.
+type chainVerifier struct {
+	roots *x509.CertPool
+	lists *revocations
+	name  string // "" is any
+	depth int    // what may stand between the peer's own and the root, as OpenSSL counts (SSL_CTX_set_verify_depth)
+	usage x509.ExtKeyUsage
+}
+
+func (v *chainVerifier) verify(certs []*x509.Certificate) error {
 	if len(certs) == 0 {
 		return errors.New("no certificate was sent")
 	}
-	o := x509.VerifyOptions{Roots: roots, DNSName: name, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{usage}}
+	o := x509.VerifyOptions{Roots: v.roots, DNSName: v.name, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{v.usage}}
 	for _, c := range certs[1:] {
 		o.Intermediates.AddCert(c)
 	}
 	chains, err := certs[0].Verify(o)
+	if isUnknownAuthority(err) {
+		return v.lists.checkUnknown(certs, err)
+	}
 	if err != nil {
 		return err
 	}
+	err = errors.New("certificate chain too long")
 	for _, chain := range chains {
-		if len(chain)-2 <= depth {
+		if len(chain)-2 > v.depth {
+			continue
+		}
+		if err = v.lists.check(chain); err == nil {
 			return nil
 		}
 	}
-	return errors.New("certificate chain too long")
+	return err
 }

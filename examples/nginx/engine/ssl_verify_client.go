@@ -15,7 +15,8 @@ type clientCertRule struct {
 	depth   int
 	accept  string         // ssl_client_certificate: its names are told to clients
 	trusted string         // ssl_trusted_certificate: these are not
-	roots   *x509.CertPool // of both files
+	crl     sslFile        // ssl_crl
+	chains  *chainVerifier // of these files
 }
 
 // Statuses of nginx's own, which its error pages may name.
@@ -52,18 +53,26 @@ func sslTrustedCertificate(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
+// sslCRL compiles "ssl_crl file".
+func sslCRL(c *compiler, l *level, d *conf.Directive) error {
+	l.ssl.client.crl = sslFile{c.listFile(d), d}
+	return nil
+}
+
 // askForCertificates lets a handshake ask for a certificate. It is verified when a request
 // has come, so that the client gets an error page and not a broken handshake.
 func (s *server) askForCertificates(config *tls.Config) error {
 	rule := &s.level.ssl.client
 	if rule.verify == "" {
-		return nil
+		_, err := rule.revocations(nil) // nginx reads the file even so
+		return err
 	}
 	if rule.accept == "" && rule.verify != "optional_no_ca" {
 		return &conf.Error{What: "no ssl_client_certificate for ssl_verify_client"}
 	}
 	config.ClientAuth = tls.RequestClientCert
-	rule.roots = x509.NewCertPool()
+	rule.chains = &chainVerifier{roots: x509.NewCertPool(), depth: rule.depth, usage: x509.ExtKeyUsageClientAuth}
+	var trusted []byte
 	for _, name := range []string{rule.accept, rule.trusted} {
 		if name == "" {
 			continue
@@ -72,12 +81,24 @@ func (s *server) askForCertificates(config *tls.Config) error {
 		if err != nil {
 			return &conf.Error{What: err.Error()}
 		}
-		rule.roots.AppendCertsFromPEM(text)
+		rule.chains.roots.AppendCertsFromPEM(text)
+		trusted = append(append(trusted, text...), '\n')
 		if name == rule.accept {
 			config.ClientCAs = roots
 		}
 	}
-	return nil
+	lists, err := rule.revocations(trusted)
+	rule.chains.lists = lists
+	return err
+}
+
+// revocations reads the file of ssl_crl.
+func (r *clientCertRule) revocations(trusted []byte) (*revocations, error) {
+	lists, err := readRevocations(r.crl.name, trusted)
+	if err != nil {
+		return nil, r.crl.at.Errorf("%s", err)
+	}
+	return lists, nil
 }
 
 // verifyClient looks at the client's certificate: 0 lets the request in.
@@ -93,7 +114,7 @@ func (x *exchange) verifyClient() int {
 		return http.StatusMisdirectedRequest
 	}
 	err := x.Conn.VerifyClient(func() error {
-		return verifyChain(state.PeerCertificates, rule.roots, "", rule.depth, x509.ExtKeyUsageClientAuth)
+		return rule.chains.verify(state.PeerCertificates)
 	})
 	switch {
 	case len(state.PeerCertificates) == 0:
