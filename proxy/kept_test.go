@@ -1,9 +1,11 @@
 package proxy_test
 
 import (
+	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
@@ -125,5 +127,59 @@ func TestLastBreaksOff(t *testing.T) {
 	}
 	if want := []bool{false, true, false}; !slices.Equal(closes, want) {
 		t.Errorf("Connection: close in %v, want %v", closes, want)
+	}
+}
+
+// behind is an answer with what is nobody's behind it. Its body is longer than what a connection reads
+// ahead, so that the rest stays where the last read did not look.
+var behind = "HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\n" + strings.Repeat("b", 9000) + "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
+
+// A request that waits for a connection of its own takes one that comes to rest before, unless there
+// is something left on that.
+func TestBytesBehindAnAnswerWhileDialling(t *testing.T) {
+	leaktest.Check(t)
+	if onStandardPath {
+		t.Log("net/http promises nothing here")
+		return
+	}
+	asked, answer := make(chan struct{}, 2), make(chan struct{})
+	dialling, dial := make(chan struct{}), make(chan struct{})
+	var conns, dials atomic.Int32
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		first := conns.Add(1) == 1
+		p.Head()
+		asked <- struct{}{}
+		<-answer
+		if !first {
+			p.Send(ok)
+			return
+		}
+		p.Send(behind)
+		p.Ended()
+	})
+	slow := &net.Dialer{Control: func(string, string, syscall.RawConn) error {
+		if dials.Add(1) == 2 {
+			close(dialling)
+			<-dial
+		}
+		return nil
+	}}
+	addr := wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Dialer: slow}, target)}))
+	first, second := wiretest.Dial(t, addr), wiretest.Dial(t, addr)
+	first.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	wiretest.Await(t, asked, "request")
+	second.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	wiretest.Await(t, dialling, "second dial")
+	close(answer)
+	first.Answer("GET")
+	// The third finds the first connection given away, or at rest.
+	third := wiretest.Dial(t, addr)
+	third.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	if _, body := third.Answer("GET"); body != "ok" {
+		t.Errorf("the third client got %q", body)
+	}
+	close(dial)
+	if _, body := second.Answer("GET"); body != "ok" {
+		t.Errorf("the second client got %q", body)
 	}
 }

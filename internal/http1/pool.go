@@ -147,10 +147,11 @@ func (p *Pool) put(c *Conn) {
 	p.mu.Unlock()
 }
 
-// give hands c to the first who waits for one of its target.
+// give hands c to the first who waits for one of its target. One that has said something since its
+// exchange rests instead, where Get finds it out.
 func (p *Pool) give(c *Conn) bool {
 	list := p.waiting[c.addr]
-	if len(list) == 0 {
+	if len(list) == 0 || !c.peek.quiet() {
 		return false
 	}
 	w := list[0]
