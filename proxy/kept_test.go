@@ -1,7 +1,9 @@
 package proxy_test
 
 import (
+	"crypto/tls"
 	"net"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -182,4 +184,53 @@ func TestBytesBehindAnAnswerWhileDialling(t *testing.T) {
 	if _, body := second.Answer("GET"); body != "ok" {
 		t.Errorf("the second client got %q", body)
 	}
+}
+
+// Over TLS it stands in the record that the answer ends in, decrypted with it.
+func TestBytesBehindAnAnswerOverTLS(t *testing.T) {
+	leaktest.Check(t)
+	if onStandardPath {
+		t.Log("net/http promises nothing here")
+		return
+	}
+	s := httptest.NewTLSServer(nil)
+	config := &tls.Config{Certificates: s.TLS.Certificates, DynamicRecordSizingDisabled: true}
+	s.Close()
+	for name, test := range map[string]struct {
+		answer string
+		conns  int32
+	}{
+		"something": {behind, 3},
+		"nothing":   {strings.TrimSuffix(behind, behind[strings.LastIndex(behind, "HTTP/"):]), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var conns atomic.Int32
+			target := wiretest.Target(t, func(p *wiretest.Peer) {
+				conns.Add(1)
+				p = wiretest.NewPeer(t, tls.Server(p.Conn, config))
+				for {
+					if _, err := p.R.Peek(1); err != nil {
+						return
+					}
+					p.Head()
+					p.Send(test.answer)
+				}
+			})
+			client := wiretest.Dial(t, gatewayOver(t, upstream.Options{Scheme: "https", TLSConfig: &tls.Config{InsecureSkipVerify: true}}, target))
+			for range 3 {
+				client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+				if _, body := client.Answer("GET"); len(body) != 9000 {
+					t.Fatal("the client got what was nobody's answer")
+				}
+			}
+			if n := conns.Load(); n != test.conns {
+				t.Errorf("%d connections for three requests, want %d", n, test.conns)
+			}
+		})
+	}
+}
+
+// gatewayOver serves a proxy in front of a group.
+func gatewayOver(t *testing.T, o upstream.Options, target string) string {
+	return wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, o, target)}))
 }

@@ -3,7 +3,9 @@ package http1
 import (
 	"bufio"
 	"crypto/tls"
+	"errors"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -30,6 +32,8 @@ type Conn struct {
 	idle     time.Time // since when it is
 	requests int
 	peek     peeker
+	secure   bool    // net speaks TLS
+	one      [1]byte // for Clean
 
 	interrupted atomic.Bool
 	mu          sync.Mutex // guards the deadlines
@@ -44,7 +48,7 @@ func newConn(p *Pool, addr string, c net.Conn) *Conn {
 	conn.R = bufio.NewReaderSize(conn, readBuffer)
 	raw := c
 	if t, ok := c.(*tls.Conn); ok {
-		raw = t.NetConn()
+		raw, conn.secure = t.NetConn(), true
 	}
 	if s, ok := raw.(syscall.Conn); ok {
 		conn.peek.init(s)
@@ -134,8 +138,26 @@ func (c *Conn) Interrupt() {
 // Close closes the connection.
 func (c *Conn) Close() { _ = c.net.Close() }
 
-// Keep gives the connection back to its pool. Nothing may be left in R.
+// Keep gives the connection back to its pool. It must be Clean.
 func (c *Conn) Keep() { c.pool.put(c) }
+
+// Clean says whether nothing is left of what was read from the socket. TLS decrypts whole records: what
+// stood in one with the end of an answer is seen neither in R nor on the socket, so it is asked for it,
+// with no time to read more.
+func (c *Conn) Clean() bool {
+	if c.R.Buffered() > 0 {
+		return false
+	}
+	if !c.secure {
+		return true
+	}
+	c.mu.Lock()
+	c.readUntil = past
+	_ = c.net.SetReadDeadline(past)
+	c.mu.Unlock()
+	n, err := c.net.Read(c.one[:])
+	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
+}
 
 // Raw is the connection below R, where the kernel can move its bytes: nil over TLS.
 func (c *Conn) Raw() *net.TCPConn {
