@@ -1,8 +1,10 @@
 package proxy_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -135,4 +137,43 @@ func answerOf(client *wiretest.Peer) string {
 		return head + client.Ended()
 	}
 	return head
+}
+
+// quietFor says whether the other end neither speaks nor leaves for so long.
+func quietFor(p *wiretest.Peer, d time.Duration) bool {
+	_ = p.SetReadDeadline(time.Now().Add(d))
+	_, err := p.R.Peek(1)
+	_ = p.SetReadDeadline(time.Now().Add(20 * time.Second))
+	return errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// The time for an answer's head is over when that has come: the body may be silent for longer,
+// however the upload ends.
+func TestAnswerBeforeTheUploadEnds(t *testing.T) {
+	leaktest.Check(t)
+	for name, test := range map[string]struct{ request, first, rest, answer string }{
+		"sent":       {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n", "0\r\n\r\n", "200 OK"},
+		"not wanted": {"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", "", "", "417 No"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := wiretest.Target(t, func(p *wiretest.Peer) {
+				p.Head()
+				p.Receive(test.first)
+				p.Send("HTTP/1.1 " + test.answer + "\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+				p.Receive(test.rest)
+				if !quietFor(p, 8*soon) {
+					t.Error("the answer was cut off")
+					return
+				}
+				p.Send("1\r\ny\r\n0\r\n\r\n")
+			})
+			client := wiretest.Dial(t, gatewayOver(t, upstream.Options{HeaderTimeout: soon}, target))
+			client.Send(test.request + test.first)
+			client.Head()
+			client.Receive("1\r\nx\r\n")
+			client.Send(test.rest)
+			client.Receive("1\r\ny\r\n0\r\n\r\n")
+			client.Close()
+		})
+	}
 }

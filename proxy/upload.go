@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/bufpool"
@@ -28,6 +29,9 @@ type upload struct {
 	asked   bool          // proceed was told
 	ended   chan struct{} // closed when nothing more is sent
 	err     error
+
+	mu       sync.Mutex
+	headCame bool // of the final answer
 }
 
 // Times of http.Transport.
@@ -53,11 +57,21 @@ func (u *upload) run() {
 	defer close(u.ended)
 	switch u.err = u.send(); {
 	case u.err == nil:
-		u.conn.StartReadTimeout(u.timeout)
+		u.awaitHead(u.timeout)
 	case u.source.failed() != nil:
 		u.conn.Interrupt() // nobody can answer what will never be whole
 	default:
-		u.conn.StartReadTimeout(lastWords) // perhaps the target has answered and closed
+		u.awaitHead(lastWords) // perhaps the target has answered and closed
+	}
+}
+
+// awaitHead bounds the wait for the answer's head, if that has not come before: how long its body may
+// take is not the upload's matter.
+func (u *upload) awaitHead(timeout time.Duration) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.headCame {
+		u.conn.StartReadTimeout(timeout)
 	}
 }
 
@@ -97,7 +111,15 @@ func (u *upload) wait() bool {
 
 // answered is told of each head that comes.
 func (u *upload) answered(status int) {
-	if u == nil || u.proceed == nil || u.asked || status != http.StatusContinue && status < 200 {
+	if u == nil {
+		return
+	}
+	if status >= 200 {
+		u.mu.Lock()
+		u.headCame = true
+		u.mu.Unlock()
+	}
+	if u.proceed == nil || u.asked || status != http.StatusContinue && status < 200 {
 		return
 	}
 	u.asked = true
