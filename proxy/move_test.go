@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
@@ -123,4 +125,66 @@ func TestLargeAnswersBreakOff(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A client that stops for longer than a target may is no target that stops: also where the pieces are
+// not moved at once, but copied, for the client's socket is not plain.
+func TestLargeAnswersToASlowClient(t *testing.T) {
+	leaktest.Check(t)
+	body := wiretest.Pattern(16 << 20)
+	written := make(chan struct{}, 1)
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", len(body)) + string(body))
+		p.Ended()
+	})
+	var failed failures
+	s := httptest.NewUnstartedServer(newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), BodyTimeout: soon, OnError: failed.add}))
+	s.Listener = wrapped{s.Listener, written}
+	s.Config.ErrorLog = wiretest.Quiet()
+	s.Start()
+	t.Cleanup(s.Close)
+	client := wiretest.Dial(t, s.Listener.Addr().String())
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	client.Head()
+	for len(body) > 0 {
+		for idle := false; !idle; { // until the gateway waits for the client, and longer than the target may take
+			select {
+			case <-written:
+			case <-time.After(4 * soon):
+				idle = true
+			}
+		}
+		n := min(len(body), 6<<20)
+		client.Receive(string(body[:n]))
+		body = body[n:]
+	}
+	if len(failed.all) > 0 {
+		t.Errorf("failures %v", failed.all)
+	}
+}
+
+// wrapped gives out connections that the kernel moves nothing to, and tells of their writes.
+type wrapped struct {
+	net.Listener
+	written chan<- struct{}
+}
+
+func (l wrapped) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return wrappedConn{c, l.written}, err
+}
+
+type wrappedConn struct {
+	net.Conn
+	written chan<- struct{}
+}
+
+func (c wrappedConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	select {
+	case c.written <- struct{}{}:
+	default:
+	}
+	return n, err
 }

@@ -101,6 +101,18 @@ func (c *Conn) extendRead() {
 	c.stayInterrupted()
 }
 
+// stopReadTimeout takes the deadline away until the next extendRead.
+func (c *Conn) stopReadTimeout() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.readUntil.IsZero() {
+		return
+	}
+	c.readUntil = time.Time{}
+	_ = c.net.SetReadDeadline(c.readUntil)
+	c.stayInterrupted()
+}
+
 // Write writes to the connection, within the pool's WriteTimeout.
 func (c *Conn) Write(p []byte) (int, error) {
 	if d := c.pool.o.WriteTimeout; d > 0 {

@@ -54,5 +54,6 @@ func (b *Body) come() (int64, error) {
 		b.err = err
 		return 0, err
 	}
+	b.conn.stopReadTimeout() // what has come is read at the client's pace
 	return min(n, b.left, maxPiece), nil
 }
