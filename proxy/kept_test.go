@@ -234,3 +234,29 @@ func TestBytesBehindAnAnswerOverTLS(t *testing.T) {
 func gatewayOver(t *testing.T, o upstream.Options, target string) string {
 	return wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, o, target)}))
 }
+
+// A connection on which the target was told that it ends gets no other request (RFC 9112 section
+// 9.6), also where the target does not end it.
+func TestRequestThatCloses(t *testing.T) {
+	leaktest.Check(t)
+	var conns atomic.Int32
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		conns.Add(1)
+		for {
+			if _, err := p.R.Peek(1); err != nil {
+				return
+			}
+			p.Head()
+			p.Send(ok)
+		}
+	})
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Rewrite: func(o *proxy.Outbound) { o.Out.Close = true }})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	for range 3 {
+		client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		client.Status(200)
+	}
+	if n := conns.Load(); n != 3 {
+		t.Errorf("%d connections for three requests", n)
+	}
+}
