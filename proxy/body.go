@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -21,11 +22,16 @@ type bodySource struct {
 	body  io.Reader    // nil: there is none
 	whole *spool.Spool // nil: the body is streamed
 
-	mu   sync.Mutex // held while body is read
-	keep int
-	kept []byte // what was read so far, as long as nothing is lost
-	read int64
-	end  error // the body's end, io.EOF or a failure
+	trailers []string // names that were known before the body was read
+
+	mu    sync.Mutex // held while body is read
+	keep  int
+	kept  []byte // what was read so far, as long as nothing is lost
+	ahead []byte // what was read for a try that had ended by then: the next one's
+	read  int64
+	end   error // the body's end, io.EOF or a failure
+
+	turn sync.Mutex // held while it is settled whose a piece is
 
 	lost    atomic.Bool // kept is not all
 	failure atomic.Pointer[error]
@@ -39,6 +45,7 @@ func (s *bodySource) open(w http.ResponseWriter, in *http.Request, o *Options) *
 	}
 	s.keep = o.Retry.KeepBody
 	s.body = in.Body
+	s.nameTrailers()
 	if o.ReadTimeout > 0 {
 		s.body = &timedReader{Reader: in.Body, rc: http.NewResponseController(w), timeout: o.ReadTimeout}
 	}
@@ -57,6 +64,7 @@ func (s *bodySource) readWhole(b Buffer) *fault.Error {
 		err = errBodyConsumed
 	case err == nil:
 		s.whole.End(io.EOF)
+		s.nameTrailers()
 		return nil
 	case errors.Is(err, spool.ErrFull):
 		err = &http.MaxBytesError{Limit: b.Memory + b.Disk}
@@ -89,8 +97,11 @@ var (
 	errBodyConsumed = errors.New("the body was read before it came to the proxy")
 )
 
-// readAt reads on from at: out of what was kept, else from the client.
-func (s *bodySource) readAt(p []byte, at int64) (int, error) {
+// readAt reads on from at for a try: out of what was kept, else from the client.
+func (s *bodySource) readAt(p []byte, at int64, by *requestBody) (int, error) {
+	if n := s.replay(p, at); n > 0 {
+		return n, nil // though a try that has ended may still wait for the client
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -98,6 +109,9 @@ func (s *bodySource) readAt(p []byte, at int64) (int, error) {
 		return copy(p, s.kept[at:]), nil
 	case at != s.read:
 		return 0, errBodyLost
+	case len(s.ahead) > 0:
+		n := copy(p, s.ahead)
+		return s.settle(p[:n], s.ahead[n:], by)
 	case s.end != nil:
 		return 0, s.end
 	}
@@ -105,11 +119,38 @@ func (s *bodySource) readAt(p []byte, at int64) (int, error) {
 	if length := s.in.ContentLength; err == io.EOF && length > 0 && s.read+int64(n) < length {
 		err = errBodyConsumed
 	}
-	s.note(p[:n], err)
+	s.noteEnd(err)
+	if n, turn := s.settle(p[:n], nil, by); turn != nil {
+		return n, turn
+	}
 	return n, err
 }
 
-func (s *bodySource) note(p []byte, err error) {
+// replay reads what was kept.
+func (s *bodySource) replay(p []byte, at int64) int {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	if at >= int64(len(s.kept)) {
+		return 0
+	}
+	return copy(p, s.kept[at:])
+}
+
+// settle gives p to a try, and leaves the rest ahead. Where the try has ended, or waits, since its
+// bytes were asked for they stay with the rest, for whoever reads on.
+func (s *bodySource) settle(p, rest []byte, by *requestBody) (int, error) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	if by.ended.Load() || by.paused != nil {
+		s.ahead = append(bytes.Clone(p), rest...)
+		return 0, errNotItsTurn
+	}
+	s.ahead = rest
+	s.note(p)
+	return len(p), nil
+}
+
+func (s *bodySource) note(p []byte) {
 	s.read += int64(len(p))
 	if len(p) > 0 && !s.lost.Load() {
 		if len(s.kept)+len(p) > s.keep {
@@ -119,6 +160,9 @@ func (s *bodySource) note(p []byte, err error) {
 			s.kept = append(s.kept, p...)
 		}
 	}
+}
+
+func (s *bodySource) noteEnd(err error) {
 	if err != nil {
 		s.end = err
 		if err != io.EOF {
@@ -179,6 +223,7 @@ type requestBody struct {
 	out     http.Header // the trailers of this try
 	at      atomic.Int64
 	ended   atomic.Bool
+	paused  chan struct{} // closed when the try may go on, or has ended; nil: it may
 }
 
 func (b *requestBody) begin(s *bodySource) {
@@ -240,10 +285,48 @@ func (b *requestBody) next(p []byte) (int, error) {
 		}
 		return n, err
 	}
-	return b.source.readAt(p, b.at.Load())
+	for {
+		n, err := b.source.readAt(p, b.at.Load(), b)
+		if err != errNotItsTurn {
+			return n, err
+		}
+		if !b.waitTurn() {
+			return 0, errTryEnded
+		}
+	}
 }
 
-var errTryEnded = errors.New("another target is asked")
+var (
+	errTryEnded   = errors.New("another target is asked")
+	errNotItsTurn = errors.New("not this try's turn")
+)
+
+// pause holds back what comes from the client while it is decided whether another target gets it.
+func (b *requestBody) pause() {
+	b.source.turn.Lock()
+	defer b.source.turn.Unlock()
+	b.paused = make(chan struct{})
+}
+
+// resume ends pause, and the try with it where another target is asked.
+func (b *requestBody) resume(another bool) {
+	b.source.turn.Lock()
+	defer b.source.turn.Unlock()
+	b.ended.Store(another)
+	close(b.paused)
+	b.paused = nil
+}
+
+// waitTurn waits while the try is paused, and says whether it goes on.
+func (b *requestBody) waitTurn() bool {
+	b.source.turn.Lock()
+	paused := b.paused
+	b.source.turn.Unlock()
+	if paused != nil {
+		<-paused
+	}
+	return !b.ended.Load()
+}
 
 // Close does nothing: net/http's server closes the body after the handler.
 func (b *requestBody) Close() error { return nil }
@@ -253,6 +336,8 @@ func (b *requestBody) sent() int64 { return b.at.Load() }
 
 // end ends the try: a transport that still reads gets nothing more.
 func (b *requestBody) end() {
+	b.source.turn.Lock()
 	b.ended.Store(true)
+	b.source.turn.Unlock()
 	b.expect.end()
 }

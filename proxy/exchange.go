@@ -56,7 +56,7 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 		resp.Body.Close()
 		return answered{}, &fault.Error{Kind: fault.Head, Wrote: true, Err: fmt.Errorf("status %03d", resp.StatusCode)}
 	}
-	if f.drop(resp.StatusCode) {
+	if f.drop(resp.StatusCode, &c.body) {
 		resp.Body.Close()
 		answer.dropped = true
 		return answer, nil

@@ -132,12 +132,11 @@ func (f *forwarding) pick() *fault.Error {
 func (f *forwarding) next(failure *fault.Error) bool {
 	retry := &f.p.o.Retry
 	tries := len(f.tried) + 1
-	sent := failure == nil || failure.Wrote
 	switch {
 	case retry.Tries > 0 && tries >= retry.Tries,
 		retry.Timeout > 0 && time.Since(f.start) >= retry.Timeout,
 		f.out.In.Context().Err() != nil,
-		sent && !f.body.replayable(),
+		!f.body.replayable(), // where it was read, if not sent
 		!retry.Budget.spend():
 		return false
 	}
@@ -162,10 +161,17 @@ func (f *forwarding) repeat(failure *fault.Error) bool {
 }
 
 // drop is asked by an exchange whether the answer's status is to be dropped for
-// that of another target.
-func (f *forwarding) drop(status int) bool {
+// that of another target. body is the try's: it gets no more of the client's then.
+func (f *forwarding) drop(status int, body *requestBody) bool {
 	retry := &f.p.o.Retry
-	return retry.dropped(status) && retry.repeatable(f.out.In) && f.next(nil)
+	if !retry.dropped(status) || !retry.repeatable(f.out.In) {
+		return false
+	}
+	another := false
+	body.pause()
+	defer func() { body.resume(another) }() // a key function may panic
+	another = f.next(nil)
+	return another
 }
 
 // try runs the exchange against the leased target and tells how it did.

@@ -25,21 +25,30 @@ func shareTrailers(in *http.Request) {
 	}
 }
 
-// attachTrailers gives out the trailers that the policy lets pass. Where it lets
-// all pass, out shares the client's map, in which the values appear at the end of
-// the body.
+// nameTrailers notes the names that are known: net/http writes the values into the client's map whenever
+// the body's end is read, for a try that has ended too.
+func (s *bodySource) nameTrailers() {
+	s.trailers = s.trailers[:0]
+	for name := range s.in.Trailer {
+		s.trailers = append(s.trailers, name)
+	}
+}
+
+// attachTrailers gives out the trailers that the policy lets pass.
 func (b *requestBody) attachTrailers(out *http.Request) {
-	if b.trailer == nil || b.source.in.Trailer == nil {
+	if b.source.in.Trailer == nil {
 		return
 	}
 	out.Trailer = make(http.Header)
-	for name := range b.source.in.Trailer {
-		if b.trailer(name) {
+	for _, name := range b.source.trailers {
+		if b.relays(name) {
 			out.Trailer[name] = nil
 		}
 	}
 	b.out = out.Trailer
 }
+
+func (b *requestBody) relays(name string) bool { return b.trailer == nil || b.trailer(name) }
 
 // copyTrailers copies the values that have come with the end of the body.
 func (b *requestBody) copyTrailers() {
@@ -47,7 +56,7 @@ func (b *requestBody) copyTrailers() {
 		return
 	}
 	for name, values := range b.source.in.Trailer {
-		if b.trailer(name) {
+		if b.relays(name) {
 			b.out[name] = values
 		}
 	}
