@@ -69,15 +69,16 @@ type ownExchange struct {
 	apart   bool   // the body is sent apart from the head
 	last    bool   // head says that the connection ends
 
-	conn    *http1.Conn
-	unwatch func() bool // nil: nobody watches the client
-	inPlace bool        // the answer's fields are the client's
-	upload  *upload     // nil without a body
-	began   bool        // the answer's first byte has come
-	answer  http1.Head
-	body    http1.Body
-	resp    http.Response
-	end     http1.AnswerFraming
+	conn      *http1.Conn
+	unwatch   func() bool // nil: nobody watches the client
+	inPlace   bool        // the answer's fields are the client's
+	upload    *upload     // nil without a body
+	headUntil time.Time   // zero: nobody has waited for long
+	began     bool        // the answer's first byte has come
+	answer    http1.Head
+	body      http1.Body
+	resp      http.Response
+	end       http1.AnswerFraming
 }
 
 // free gives the head's memory back, unless it is the upload's.
@@ -207,7 +208,7 @@ func (x *ownExchange) send() (wrote bool, err error) {
 // receive reads the answer's head, behind interim ones.
 func (x *ownExchange) receive() error {
 	room := x.e.pool.MaxHead()
-	x.began = false
+	x.began, x.headUntil = false, time.Time{}
 	for {
 		if err := x.await(); err != nil {
 			return err
@@ -245,7 +246,7 @@ func (x *ownExchange) await() error {
 	case short:
 		x.conn.SetReadTimeout(patience)
 	case x.upload == nil:
-		x.conn.SetReadTimeout(timeout)
+		x.conn.SetReadTimeout(x.timeForHead())
 	}
 	_, err := x.conn.R.Peek(1)
 	if err != nil && short && isTimeout(err) {
@@ -262,8 +263,22 @@ func (x *ownExchange) await() error {
 func (x *ownExchange) Wait() {
 	x.watch()
 	if x.upload == nil {
-		x.conn.SetReadTimeout(x.e.pool.HeaderTimeout())
+		x.conn.SetReadTimeout(x.timeForHead())
 	}
+}
+
+// timeForHead is what is left of the time for the answer's head, which is one for all of its pieces
+// and for interim answers before it; 0 is no bound.
+func (x *ownExchange) timeForHead() time.Duration {
+	timeout := x.e.pool.HeaderTimeout()
+	switch {
+	case timeout == 0:
+		return 0
+	case x.headUntil.IsZero():
+		x.headUntil = time.Now().Add(timeout)
+		return timeout
+	}
+	return max(time.Until(x.headUntil), time.Nanosecond)
 }
 
 // fields is where the answer's fields go. Where nobody looks at them before the client does,

@@ -26,6 +26,13 @@ func TestTimeouts(t *testing.T) {
 		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
 		p.Ended()
 	}
+	drops := func(p *wiretest.Peer) {
+		p.Head()
+		p.Send("HTTP/1.1 200 OK\r\nX: ")
+		for quietFor(p, soon) {
+			p.Send("x")
+		}
+	}
 	const get, post = "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf"
 	for _, test := range []struct {
 		name    string
@@ -39,6 +46,8 @@ func TestTimeouts(t *testing.T) {
 		{"head", proxy.Options{}, upstream.Options{HeaderTimeout: soon}, silent, get, "HTTP/1.1 504 ", proxy.Timeout},
 		{"whole exchange, head", proxy.Options{Timeout: soon}, upstream.Options{}, silent, get, "HTTP/1.1 504 ", proxy.Timeout},
 		{"body", proxy.Options{BodyTimeout: soon}, upstream.Options{}, half, get, "HTTP/1.1 200 ", proxy.Timeout},
+		{"whole exchange, request body", proxy.Options{Timeout: soon, ReadTimeout: time.Minute}, upstream.Options{}, silent, post, "HTTP/1.1 504 ", proxy.Timeout},
+		{"head in drops", proxy.Options{}, upstream.Options{HeaderTimeout: 4 * soon}, drops, get, "HTTP/1.1 504 ", proxy.Timeout},
 		{"whole exchange, body", proxy.Options{Timeout: soon}, upstream.Options{}, half, get, "HTTP/1.1 200 ", proxy.Timeout},
 		{"request body", proxy.Options{ReadTimeout: soon}, upstream.Options{}, silent, post, "HTTP/1.1 408 ", proxy.BodyTooSlow},
 		{"request body, buffered", proxy.Options{ReadTimeout: soon, RequestBuffer: &proxy.Buffer{}}, upstream.Options{}, silent, post, "HTTP/1.1 408 ", proxy.BodyTooSlow},
