@@ -73,6 +73,7 @@ server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps:
 		{name: "PROXY protocol", conf: proxyProtocolConf, steps: proxyProtocolSteps},
 		{name: "unix listener", conf: unixConf, files: unixFiles, log: "access.log", steps: unixSteps()},
 		{name: "secure_link", conf: secureLinkConf, files: assets, log: "access.log", steps: secureLinkSteps()},
+		{name: "found by chance", conf: foundConf, files: assets, log: "access.log", steps: foundSteps},
 		{name: "dead upstreams", conf: deadConf, steps: repeat(6, gets("/turns"))},
 	}...)
 }

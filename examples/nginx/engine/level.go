@@ -35,6 +35,7 @@ type level struct {
 	headTimeout       time.Duration
 	http2             bool
 	index             []vars.Value
+	internal          bool // so are the locations inside
 	limitConn         limitConnSettings
 	limitReq          limitReqSettings
 	invalidFields     bool // ignore_invalid_headers off
@@ -72,7 +73,6 @@ type level struct {
 type local struct {
 	name      string // the location's name: its prefix or regular expression
 	kind      locationKind
-	internal  bool
 	pass      *passRule
 	status    bool // stub_status
 	script    script
