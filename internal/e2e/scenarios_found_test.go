@@ -10,10 +10,12 @@ server { listen {{LISTEN}}; root html;
     location ~ \.php$ { return 200 script; } }
   location /except/ { internal; limit_except GET { allow all; } return 200 inside; }
   location /over/ { rewrite ^/over/(.*)$ /inside/deep/$1 last; }
+  location /real/ { proxy_pass http://{{UP1}}; }
 }
 }
 `
 
 var foundSteps = append(gets("/inside/", "/inside/deep/", "/inside/x.php", "/except/", "/over/x"),
+	step{name: "X-Real-IP", raw: get("/real/x", "X-Real-IP: 192.0.2.1")},
 	step{name: "POST inside", raw: request("POST", "/except/", "", "Content-Length: 0"), methods: []string{"POST"}},
 )
