@@ -11,11 +11,20 @@ server { listen {{LISTEN}}; root html;
   location /except/ { internal; limit_except GET { allow all; } return 200 inside; }
   location /over/ { rewrite ^/over/(.*)$ /inside/deep/$1 last; }
   location /real/ { proxy_pass http://{{UP1}}; }
+  location /url/ { rewrite ^ https://$host$request_uri? permanent; }
+  location /uri/ { rewrite ^ https://$host$uri permanent; }
+  location /group/ { rewrite ^/group/(.*)$ http://other.example/$1 redirect; }
+  location /query/ { rewrite ^/query/(.*)$ /q?of=$1 redirect; }
+  location /within/ { rewrite ^/within/(.*)$ /q?of=$1 last; }
+  location /arg/ { rewrite ^ /to/$arg_to? redirect; }
+  location /q { return 200 "$args"; }
 }
 }
 `
 
-var foundSteps = append(gets("/inside/", "/inside/deep/", "/inside/x.php", "/except/", "/over/x"),
+var foundSteps = append(gets("/inside/", "/inside/deep/", "/inside/x.php", "/except/", "/over/x",
+	"/url/", "/url/a%20b%2Fc?d=e%20f", "/url/%C3%A9%3F", "/url/a+b", "/uri/a%2Fb?c", "/uri/%C3%A9", "/group/a%3Fb?c", "/group/a%26b%25", "/group/%C3%A9", "/group/\xc3\xa9", "/group/a+b", "/group/a%7Eb%41", "/query/a%26b%20c", "/query/a&b", "/query/a%3Db?c=d",
+	"/within/a%26b%20c", "/within/a%2Bb;c", "/within/%22%3C%5C%5E%60%7B", "/arg/?to=a%2Fb%20c"),
 	step{name: "X-Real-IP", raw: get("/real/x", "X-Real-IP: 192.0.2.1")},
 	step{name: "POST inside", raw: request("POST", "/except/", "", "Content-Length: 0"), methods: []string{"POST"}},
 )

@@ -2,8 +2,8 @@ package engine
 
 import (
 	"net/http"
-	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/culvert-go/culvert/examples/nginx/conf"
@@ -75,18 +75,18 @@ func (rule *rewriteRule) step(x *exchange, run *scriptRun) {
 		return
 	}
 	x.Capture(groups, rule.re.SubexpNames())
-	path := rule.path.String(&x.Request)
+	path := x.rewritten(rule.path, groups, rule.status != 0)
 	args := x.Args
 	switch {
 	case rule.hasArgs && rule.keepArgs && x.Args != "":
-		args = escapedArgs(rule.args.String(&x.Request)) + "&" + x.Args
+		args = escapedArgs(x.rewritten(rule.args, groups, true)) + "&" + x.Args
 	case rule.hasArgs:
-		args = escapedArgs(rule.args.String(&x.Request))
+		args = escapedArgs(x.rewritten(rule.args, groups, true))
 	case !rule.keepArgs:
 		args = ""
 	}
 	if rule.status != 0 {
-		run.over, run.returns = true, &returnRule{status: rule.status, text: vars.Constant(withArgs(escapedURL(path), args)), given: true}
+		run.over, run.returns = true, &returnRule{status: rule.status, text: vars.Constant(escapedArgs(withArgs(unescapedURL(path), args))), given: true}
 		return
 	}
 	if path == "" {
@@ -100,13 +100,40 @@ func (rule *rewriteRule) step(x *exchange, run *scriptRun) {
 	run.over = rule.last || rule.stay
 }
 
-// escapedURL escapes what a decoded path must not have in a Location.
-func escapedURL(to string) string {
-	if u, err := url.Parse(to); err == nil && u.Host != "" {
-		prefix := to[:strings.Index(to, u.Host)+len(u.Host)]
-		return prefix + route.Escape(to[len(prefix):])
+// rewritten is the text of a rule's replacement. Where it is sent or is a query, the groups of
+// a path that came escaped are escaped again, and variables stay as they are
+// (ngx_http_script_copy_capture_code).
+func (x *exchange) rewritten(v vars.Value, groups []string, quote bool) string {
+	path, _ := route.Split(x.RequestURI)
+	if !quote || !strings.ContainsAny(path, "%+") {
+		return v.String(&x.Request)
 	}
-	return route.Escape(to)
+	quoted := make([]string, len(groups))
+	for i, group := range groups {
+		quoted[i] = route.EscapeArgs(group)
+	}
+	x.Capture(quoted, nil)
+	defer x.Capture(groups, nil)
+	return v.String(&x.Request)
+}
+
+// unescapedURL takes back, up to the query, escapes that a Location does not need
+// (NGX_UNESCAPE_REDIRECT of ngx_unescape_uri).
+func unescapedURL(to string) string {
+	var b strings.Builder
+	for i := 0; i < len(to); i++ {
+		c, width := to[i], 1
+		if c == '%' {
+			if n, err := strconv.ParseUint(to[i+1:min(i+3, len(to))], 16, 8); err == nil && i+2 < len(to) && n > '%' && n < 0x7f {
+				c, width = byte(n), 3
+			}
+		}
+		b.WriteByte(c)
+		if i += width - 1; c == '?' {
+			return b.String() + to[i+1:]
+		}
+	}
+	return b.String()
 }
 
 // escapedArgs leaves a query as it is but for what would end the request line.

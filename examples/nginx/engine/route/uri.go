@@ -111,28 +111,31 @@ func resolve(path string, merge bool) (string, error) {
 // Escape writes a decoded path as nginx sends it on: control characters,
 // bytes above 0x7e and what would mean something else in a path are escaped
 // (NGX_ESCAPE_URI of ngx_escape_uri).
-func Escape(path string) string {
+func Escape(path string) string { return escape(path, "\"#%<>?\\^`{|}") }
+
+// EscapeArgs writes a decoded text as nginx puts it into a query (NGX_ESCAPE_ARGS).
+func EscapeArgs(text string) string { return escape(text, "\"#%&+;<>?\\^`{|}") }
+
+// escape escapes control characters, blanks, bytes above 0x7e and those of unsafe.
+func escape(text, unsafe string) string {
 	const hex = "0123456789ABCDEF"
+	must := func(c byte) bool { return c <= ' ' || c >= 0x7f || strings.IndexByte(unsafe, c) >= 0 }
 	n := 0
-	for i := range len(path) {
-		if mustEscape(path[i]) {
+	for i := range len(text) {
+		if must(text[i]) {
 			n++
 		}
 	}
 	if n == 0 {
-		return path
+		return text
 	}
-	b := make([]byte, 0, len(path)+2*n)
-	for i := range len(path) {
-		if c := path[i]; mustEscape(c) {
+	b := make([]byte, 0, len(text)+2*n)
+	for i := range len(text) {
+		if c := text[i]; must(c) {
 			b = append(b, '%', hex[c>>4], hex[c&15])
 		} else {
 			b = append(b, c)
 		}
 	}
 	return string(b)
-}
-
-func mustEscape(c byte) bool {
-	return c <= ' ' || c >= 0x7f || strings.IndexByte("\"#%<>?\\^`{|}", c) >= 0
 }
