@@ -5,6 +5,11 @@ package e2e
 const foundConf = `http { default_type text/plain;
 log_format found '$http_x_id'; access_log access.log found;
 server { listen {{LISTEN}}; root html;
+  location /status/ { return 418 "$status"; }
+  location /page/ { root html/none; error_page 404 405 /$status.html; }
+  location = /404.html { root html; }
+  location /overwritten/ { error_page 404 =410 /told/$status; root html/none; }
+  location /told/ { return 200 "$uri $status"; }
   location /inside/ { internal; return 200 inside;
     location /inside/deep/ { return 200 deep; }
     location ~ \.php$ { return 200 script; } }
@@ -22,7 +27,7 @@ server { listen {{LISTEN}}; root html;
 }
 `
 
-var foundSteps = append(gets("/inside/", "/inside/deep/", "/inside/x.php", "/except/", "/over/x",
+var foundSteps = append(gets("/status/", "/page/x", "/overwritten/x", "/inside/", "/inside/deep/", "/inside/x.php", "/except/", "/over/x",
 	"/url/", "/url/a%20b%2Fc?d=e%20f", "/url/%C3%A9%3F", "/url/a+b", "/uri/a%2Fb?c", "/uri/%C3%A9", "/group/a%3Fb?c", "/group/a%26b%25", "/group/%C3%A9", "/group/\xc3\xa9", "/group/a+b", "/group/a%7Eb%41", "/query/a%26b%20c", "/query/a&b", "/query/a%3Db?c=d",
 	"/within/a%26b%20c", "/within/a%2Bb;c", "/within/%22%3C%5C%5E%60%7B", "/arg/?to=a%2Fb%20c"),
 	step{name: "X-Real-IP", raw: get("/real/x", "X-Real-IP: 192.0.2.1")},

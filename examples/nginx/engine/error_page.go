@@ -79,7 +79,7 @@ func (l *level) errorPageFor(status int) *errorPageRule {
 // serve answers with the page (ngx_http_send_error_page).
 func (e *errorPageRule) serve(x *exchange) int {
 	if e.overwrite != keepStatus {
-		x.errStatus = e.overwrite
+		x.errStatus, x.Status = e.overwrite, e.overwrite
 	}
 	target := e.target.String(&x.Request)
 	w := x.w

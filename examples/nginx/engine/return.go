@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -62,6 +63,7 @@ func (ret *returnRule) serve(x *exchange, w http.ResponseWriter) int {
 		w.WriteHeader(max(ret.status, http.StatusOK))
 		return 0
 	}
+	x.Status = cmp.Or(x.errStatus, ret.status) // the text may say so
 	text := ret.text.String(&x.Request)
 	x.setContentType(w.Header())
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))

@@ -16,7 +16,7 @@ func (x *exchange) special(status int) int {
 	if closesAfter(status) {
 		x.w.Header().Set("Connection", "close")
 	}
-	x.errStatus = status
+	x.errStatus, x.Status = status, status // the page's name may say it
 	if !x.failed && x.redirects <= maxRedirects {
 		if rule := x.level.errorPageFor(status); rule != nil {
 			x.failed = !x.level.recursive
