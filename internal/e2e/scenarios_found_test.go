@@ -4,6 +4,7 @@ package e2e
 
 const foundConf = `http { default_type text/plain;
 log_format found '$http_x_id'; access_log access.log found;
+upstream group { server {{DEAD}} max_fails=0; server {{UP1}} backup; }
 server { listen {{LISTEN}}; root html;
   location /status/ { return 418 "$status"; }
   location /page/ { root html/none; error_page 404 405 /$status.html; }
@@ -16,6 +17,9 @@ server { listen {{LISTEN}}; root html;
   location /except/ { internal; limit_except GET { allow all; } return 200 inside; }
   location /over/ { rewrite ^/over/(.*)$ /inside/deep/$1 last; }
   location /real/ { proxy_pass http://{{UP1}}; }
+  location /twice/ { error_page 404 = @second; proxy_intercept_errors on; proxy_pass http://{{UP1}}/; }
+  location @named { proxy_pass http://group; }
+  location @second { rewrite ^ /other break; proxy_pass http://group; }
   location /url/ { rewrite ^ https://$host$request_uri? permanent; }
   location /uri/ { rewrite ^ https://$host$uri permanent; }
   location /group/ { rewrite ^/group/(.*)$ http://other.example/$1 redirect; }
@@ -23,13 +27,15 @@ server { listen {{LISTEN}}; root html;
   location /within/ { rewrite ^/within/(.*)$ /q?of=$1 last; }
   location /arg/ { rewrite ^ /to/$arg_to? redirect; }
   location /q { return 200 "$args"; }
+  location /to-accel/ { proxy_pass http://{{UP1}}/; }
+  location /internal/ { proxy_pass http://{{UP2}}; }
 }
 }
 `
 
-var foundSteps = append(gets("/status/", "/page/x", "/overwritten/x", "/inside/", "/inside/deep/", "/inside/x.php", "/except/", "/over/x",
+var foundSteps = append(gets("/status/", "/page/x", "/overwritten/x", "/inside/", "/inside/deep/", "/inside/x.php", "/except/", "/over/x", "/twice/accel-named",
 	"/url/", "/url/a%20b%2Fc?d=e%20f", "/url/%C3%A9%3F", "/url/a+b", "/uri/a%2Fb?c", "/uri/%C3%A9", "/group/a%3Fb?c", "/group/a%26b%25", "/group/%C3%A9", "/group/\xc3\xa9", "/group/a+b", "/group/a%7Eb%41", "/query/a%26b%20c", "/query/a&b", "/query/a%3Db?c=d",
-	"/within/a%26b%20c", "/within/a%2Bb;c", "/within/%22%3C%5C%5E%60%7B", "/arg/?to=a%2Fb%20c"),
+	"/within/a%26b%20c", "/within/a%2Bb;c", "/within/%22%3C%5C%5E%60%7B", "/arg/?to=a%2Fb%20c", "/to-accel/accel", "/to-accel/accel-escaped"),
 	step{name: "X-Real-IP", raw: get("/real/x", "X-Real-IP: 192.0.2.1")},
 	step{name: "POST inside", raw: request("POST", "/except/", "", "Content-Length: 0"), methods: []string{"POST"}},
 )

@@ -50,13 +50,16 @@ func (p *passRule) answer(a *proxy.Answer) {
 	if l.proxy.ignored["X-Accel-Buffering"] {
 		a.Header.Del("X-Accel-Buffering")
 	}
+	if l.proxy.intercept && a.Status >= 300 && l.errorPageFor(a.Status) != nil { // before X-Accel-Redirect, as in nginx
+		x.divert(a, diversion{status: a.Status})
+		return
+	}
 	if uri := a.Header.Get("X-Accel-Redirect"); uri != "" && !l.proxy.ignored["X-Accel-Redirect"] {
 		x.divert(a, diversion{uri: uri})
 		return
 	}
-	if l.proxy.intercept && a.Status >= 300 && l.errorPageFor(a.Status) != nil {
-		x.divert(a, diversion{status: a.Status})
-		return
+	if a.Header["Content-Type"] != nil {
+		x.w.Header().Del("Content-Type") // an X-Accel-Redirect that led here may have said one
 	}
 	x.limitRate(a.Header.Get("X-Accel-Limit-Rate"))
 	l.rewriteCookies(x, a)
