@@ -3,7 +3,7 @@ package e2e
 // What random configurations and requests have found to differ.
 
 const foundConf = `http { default_type text/plain;
-log_format found '$http_x_id'; access_log access.log found;
+log_format found '$http_x_id $upstream_status $upstream_addr'; access_log access.log found;
 upstream group { server {{DEAD}} max_fails=0; server {{UP1}} backup; }
 server { listen {{LISTEN}}; root html;
   location /status/ { return 418 "$status"; }
@@ -18,6 +18,7 @@ server { listen {{LISTEN}}; root html;
   location /over/ { rewrite ^/over/(.*)$ /inside/deep/$1 last; }
   location /real/ { proxy_pass http://{{UP1}}; }
   location /twice/ { error_page 404 = @second; proxy_intercept_errors on; proxy_pass http://{{UP1}}/; }
+  location /accel/ { proxy_pass http://group/; }
   location @named { proxy_pass http://group; }
   location @second { rewrite ^ /other break; proxy_pass http://group; }
   location /url/ { rewrite ^ https://$host$request_uri? permanent; }
@@ -33,7 +34,7 @@ server { listen {{LISTEN}}; root html;
 }
 `
 
-var foundSteps = append(gets("/status/", "/page/x", "/overwritten/x", "/inside/", "/inside/deep/", "/inside/x.php", "/except/", "/over/x", "/twice/accel-named",
+var foundSteps = append(gets("/status/", "/page/x", "/overwritten/x", "/inside/", "/inside/deep/", "/inside/x.php", "/except/", "/over/x", "/twice/x", "/twice/404", "/twice/accel-named", "/accel/accel-named",
 	"/url/", "/url/a%20b%2Fc?d=e%20f", "/url/%C3%A9%3F", "/url/a+b", "/uri/a%2Fb?c", "/uri/%C3%A9", "/group/a%3Fb?c", "/group/a%26b%25", "/group/%C3%A9", "/group/\xc3\xa9", "/group/a+b", "/group/a%7Eb%41", "/query/a%26b%20c", "/query/a&b", "/query/a%3Db?c=d",
 	"/within/a%26b%20c", "/within/a%2Bb;c", "/within/%22%3C%5C%5E%60%7B", "/arg/?to=a%2Fb%20c", "/to-accel/accel", "/to-accel/accel-escaped"),
 	step{name: "X-Real-IP", raw: get("/real/x", "X-Real-IP: 192.0.2.1")},

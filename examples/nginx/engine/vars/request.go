@@ -71,6 +71,7 @@ type Request struct {
 	link     linkState
 
 	linkExpires string // $secure_link's, once the link has been looked at
+	passed      []int  // how many tries came before each redirect inside the server
 }
 
 // Location is what variables ask of where the request is: of its location, and of the process.
@@ -94,6 +95,7 @@ func (r *Request) Branch() Request {
 	b := *r
 	b.set, b.named, b.maps = maps.Clone(r.set), maps.Clone(r.named), slices.Clone(r.maps)
 	b.Status, b.BodyBytes, b.Header, b.Upstream, b.UpstreamHeader = 0, 0, nil, nil, nil
+	b.passed = nil
 	b.Redirected()
 	return b
 }

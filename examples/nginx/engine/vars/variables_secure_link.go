@@ -30,7 +30,12 @@ func (r *Request) secureLinkExpires() string {
 
 // Redirected drops what nginx's modules do not keep when a request is redirected inside the
 // server.
-func (r *Request) Redirected() { r.linkExpires = "" }
+func (r *Request) Redirected() {
+	r.linkExpires = ""
+	if r.Upstream != nil && len(r.Upstream.Tries) > 0 {
+		r.passed = append(r.passed, len(r.Upstream.Tries))
+	}
+}
 
 // Join takes over what a subrequest that has ended was first to ask for.
 func (r *Request) Join(sub *Request) { r.link = sub.link }

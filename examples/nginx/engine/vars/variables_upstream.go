@@ -2,6 +2,7 @@ package vars
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,7 +10,8 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-// The variables of several tries are lists: "a, b".
+// The variables of several tries are lists: "a, b", and "a : b" where the request was redirected
+// inside the server between the two.
 var upstreamVariables = map[string]Getter{
 	"proxy_add_x_forwarded_for": known(forwardedFor),
 	"proxy_host":                nonEmpty(func(r *Request) string { return r.ProxyHost }),
@@ -28,11 +30,17 @@ func perTry(get func(filters.Try) string) Getter {
 		if len(r.Upstream.Tries) == 1 {
 			return get(r.Upstream.Tries[0]), true
 		}
-		var list []string
-		for _, t := range r.Upstream.Tries {
-			list = append(list, get(t))
+		var list strings.Builder
+		for i, t := range r.Upstream.Tries {
+			switch {
+			case slices.Contains(r.passed, i):
+				list.WriteString(" : ")
+			case i > 0:
+				list.WriteString(", ")
+			}
+			list.WriteString(get(t))
 		}
-		return strings.Join(list, ", "), true
+		return list.String(), true
 	}
 }
 
