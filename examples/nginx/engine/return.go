@@ -97,6 +97,9 @@ func (x *exchange) absoluteURL(to string) string {
 		return to
 	}
 	host := x.Host
+	if x.HTTP.Host == "" {
+		host = x.ServerAddr()
+	}
 	if x.level.serverNameFirst {
 		host = x.ServerName
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"net/netip"
+	"strings"
 
 	"github.com/culvert-go/culvert/examples/nginx/conf"
 	"github.com/culvert-go/culvert/examples/nginx/engine/route"
@@ -49,5 +50,5 @@ func (c *compiler) server(http *level, d *conf.Directive) error {
 	return nil
 }
 
-// firstName is $server_name.
-func (s *server) firstName() string { return s.names[0].text }
+// firstName is $server_name. A dot in front stands for a wildcard and is no part of it.
+func (s *server) firstName() string { return strings.TrimPrefix(s.names[0].text, ".") }

@@ -143,6 +143,12 @@ func splitAddr(text string) (host, port string) {
 	return host, port
 }
 
+// ServerAddr is the address that the client connected to, without its port.
+func (r *Request) ServerAddr() string {
+	host, _ := r.localAddr()
+	return host
+}
+
 // localAddr returns the address that the client connected to.
 func (r *Request) localAddr() (host, port string) {
 	addr, ok := r.HTTP.Context().Value(http.LocalAddrContextKey).(net.Addr)

@@ -27,7 +27,7 @@ var connectionVariables = map[string]Getter{
 	"remote_addr":         known((*Request).RemoteAddr),
 	"remote_port":         known(remotePort),
 	"scheme":              known((*Request).Scheme),
-	"server_addr":         known(func(r *Request) string { host, _ := r.localAddr(); return host }),
+	"server_addr":         known((*Request).ServerAddr),
 	"server_port":         known((*Request).ServerPort),
 	"server_protocol":     known(func(r *Request) string { return r.HTTP.Proto }),
 	"ssl_cipher":          nonEmpty(sslCipher),
