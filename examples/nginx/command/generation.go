@@ -60,6 +60,8 @@ func (g *generation) newServer(ctx context.Context, l engine.Listener) *http.Ser
 		ConnState:         both(g.newcomers.track, l.ConnState),
 		ErrorLog:          slog.NewLogLogger(g.engine.Logger().Handler(), slog.LevelInfo),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
+		// OPTIONS * is no target of nginx's either: the engine refuses it.
+		DisableGeneralOptionsHandler: true,
 	}
 	if l.IdleTimeout == 0 {
 		server.SetKeepAlivesEnabled(false)
