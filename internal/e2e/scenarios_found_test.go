@@ -22,6 +22,7 @@ server { listen {{LISTEN}}; root html;
   location /accel/ { proxy_pass http://group/; }
   location @named { proxy_pass http://group; }
   location @second { rewrite ^ /other break; proxy_pass http://group; }
+  location /index/ { index none /page.html; }
   location /url/ { rewrite ^ https://$host$request_uri? permanent; }
   location /uri/ { rewrite ^ https://$host$uri permanent; }
   location /group/ { rewrite ^/group/(.*)$ http://other.example/$1 redirect; }
@@ -37,7 +38,7 @@ server { listen {{LISTEN}}; server_name .dotted.example other.example; server_na
 `
 
 var foundSteps = append(gets("/status/", "/page/x", "/overwritten/x", "/inside/", "/inside/deep/", "/inside/x.php", "/except/", "/over/x", "/twice/x", "/twice/404", "/twice/accel-named", "/accel/accel-named",
-	"/url/", "/url/a%20b%2Fc?d=e%20f", "/url/%C3%A9%3F", "/url/a+b", "/uri/a%2Fb?c", "/uri/%C3%A9", "/group/a%3Fb?c", "/group/a%26b%25", "/group/%C3%A9", "/group/\xc3\xa9", "/group/a+b", "/group/a%7Eb%41", "/query/a%26b%20c", "/query/a&b", "/query/a%3Db?c=d",
+	"/index/", "/index/none/", "/sub/index.html/", "/url/", "/url/a%20b%2Fc?d=e%20f", "/url/%C3%A9%3F", "/url/a+b", "/uri/a%2Fb?c", "/uri/%C3%A9", "/group/a%3Fb?c", "/group/a%26b%25", "/group/%C3%A9", "/group/\xc3\xa9", "/group/a+b", "/group/a%7Eb%41", "/query/a%26b%20c", "/query/a&b", "/query/a%3Db?c=d",
 	"/within/a%26b%20c", "/within/a%2Bb;c", "/within/%22%3C%5C%5E%60%7B", "/arg/?to=a%2Fb%20c", "/to-accel/accel", "/to-accel/accel-escaped"),
 	step{name: "OPTIONS *", raw: "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", methods: []string{"OPTIONS"}},
 	step{name: "no Host and a redirect", raw: "GET /moved/ HTTP/1.0\r\n\r\n"},

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert/examples/nginx/conf"
+	"github.com/culvert-go/culvert/examples/nginx/engine/static"
 	"github.com/culvert-go/culvert/examples/nginx/engine/vars"
 )
 
@@ -104,6 +105,7 @@ func index(c *compiler, l *level, d *conf.Directive) error {
 
 // indexFile finds the index of a directory: the path to go on with.
 func (x *exchange) indexFile(exists func(string) bool) (uri string, found bool) {
+	looked := false
 	for _, v := range x.level.index {
 		name := v.String(&x.Request)
 		if strings.HasPrefix(name, "/") {
@@ -112,6 +114,10 @@ func (x *exchange) indexFile(exists func(string) bool) (uri string, found bool) 
 		if uri := x.URI + name; exists(x.filename(uri)) {
 			return uri, true
 		}
+		if !looked && static.Search(x.filename(x.URI)) != 0 {
+			break // what can't be a directory's has no index, an absolute one neither
+		}
+		looked = true
 	}
 	return "", false
 }
