@@ -54,6 +54,7 @@ var wrong = []string{
 	"http: geo $g { a b; }", "http: geo g { }", "http: geo $g { 10.0.0.0/8; }", "http: geo $g { ranges; 10.0.0.1 x; }", "http: geo $g { ranges; 10.0.0.2-10.0.0.1 x; }", "http: geo $nosuch $g { }", "http: geo $g { 10.0.0.0/8 a b; }",
 	"http: split_clients $uri $s { 60% a; 50% b; }", "http: split_clients $uri $s { x a; }", "http: split_clients $uri s { }", "http: split_clients $nosuch $s { }", "http: split_clients $uri $s { 0% a; }", "http: split_clients $uri $s { 10%; }",
 	"http: server { server { } }", "http: types { a; b c }", "http: include none.conf;", "http: include loop.conf;", "http: }", "http: server {",
+	"if ($1) { }", "if ($2 = x) { }", "if ($host$uri = x) { }", "http: log_format a $1;", "http: geo $1 $g { }",
 	"main: events {}", "main: worker_processes x;", "main: pid;", "main: http {}\nhttp {}", "main: foo", "main: user;",
 }
 

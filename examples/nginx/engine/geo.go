@@ -24,7 +24,7 @@ func (c *compiler) fillGeo(g *vars.Geo, d *conf.Directive) (err error) {
 	if !ok {
 		return d.Errorf("invalid variable name \"%s\"", source)
 	}
-	if g.Source, err = c.scope.Lookup(name); err != nil {
+	if g.Source, err = c.scope.Named(name); err != nil {
 		return d.Errorf("%s", err)
 	}
 	ranges := false

@@ -87,13 +87,13 @@ func (c *compiler) variableCondition(d *conf.Directive, args []string) (func(*ex
 	if len(args) != 1 && len(args) != 3 {
 		return nil, d.Errorf("invalid condition \"%s\"", args[0])
 	}
-	variable, err := c.value(d, args[0])
+	variable, err := c.scope.Named(args[0][1:])
 	if err != nil {
-		return nil, err
+		return nil, d.Errorf("%s", err)
 	}
 	if len(args) == 1 {
 		return func(x *exchange) bool {
-			v := variable.String(&x.Request)
+			v, _ := variable(&x.Request)
 			return v != "" && v != "0"
 		}, nil
 	}
@@ -101,7 +101,10 @@ func (c *compiler) variableCondition(d *conf.Directive, args []string) (func(*ex
 	switch operator {
 	case "=":
 		value, err := c.value(d, args[2])
-		return func(x *exchange) bool { return (variable.String(&x.Request) == value.String(&x.Request)) != negated }, err
+		return func(x *exchange) bool {
+			v, _ := variable(&x.Request)
+			return (v == value.String(&x.Request)) != negated
+		}, err
 	case "~", "~*":
 		re, err := pattern(d, args[2], operator == "~*")
 		return func(x *exchange) bool { return x.matches(re, variable) != negated }, err
@@ -109,8 +112,9 @@ func (c *compiler) variableCondition(d *conf.Directive, args []string) (func(*ex
 	return nil, d.Errorf("unexpected \"%s\" in condition", args[1])
 }
 
-func (x *exchange) matches(re *regexp.Regexp, v vars.Value) bool {
-	groups := re.FindStringSubmatch(v.String(&x.Request))
+func (x *exchange) matches(re *regexp.Regexp, variable vars.Getter) bool {
+	v, _ := variable(&x.Request)
+	groups := re.FindStringSubmatch(v)
 	if groups != nil {
 		x.Capture(groups, re.SubexpNames())
 	}
@@ -130,7 +134,7 @@ func (c *compiler) fileCondition(d *conf.Directive, args []string) (func(*exchan
 	}
 	name, err := c.value(d, args[1])
 	return func(x *exchange) bool {
-		info, err := os.Stat(absolute(c.prefix, name.String(&x.Request)))
+		info, err := os.Stat(name.String(&x.Request)) // nginx does not look below its prefix here
 		return (err == nil && is(info)) != negated
 	}, err
 }

@@ -44,7 +44,7 @@ func (c *compiler) declareSets(list []*conf.Directive) error {
 		if name == "args" || name == "query_string" {
 			continue
 		}
-		if !c.scope.DeclareSet(name) {
+		if !c.scope.DeclareSet(name, d.Name == "set") {
 			return d.Errorf("the duplicate \"%s\" variable", name)
 		}
 	}

@@ -26,7 +26,7 @@ type Line struct {
 
 // CompileLine compiles a log format.
 func (s *Scope) CompileLine(text string, escape Escape) (Line, error) {
-	v, err := s.Compile(text)
+	v, err := compile(text, s.Named)
 	if err != nil {
 		return Line{}, err
 	}

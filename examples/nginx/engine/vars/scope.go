@@ -28,15 +28,16 @@ func (s *Scope) DeclareCapture(name string) {
 }
 
 // DeclareSet makes what Request.SetVariable sets a variable. It returns false for one of
-// nginx's own. A capture or a map of the name is what counts until it is set.
-func (s *Scope) DeclareSet(name string) bool {
+// nginx's own. A capture or a map of the name is what counts until it is set, and without one
+// the variable is empty if empty says so, and has no value if not.
+func (s *Scope) DeclareSet(name string, empty bool) bool {
 	if builtin(name) != nil {
 		return false
 	}
 	before := s.declared[name]
 	s.declared[name] = func(r *Request) (string, bool) {
 		if v, ok := r.set[name]; ok || before == nil {
-			return v, ok
+			return v, ok || empty
 		}
 		return before(r)
 	}
@@ -67,6 +68,15 @@ func (s *Scope) Lookup(name string) (Getter, error) {
 		}
 	}
 	return nil, fmt.Errorf("unknown \"%s\" variable", name)
+}
+
+// Named is Lookup for a variable that does not stand in a text: nginx has no captures by
+// number there.
+func (s *Scope) Named(name string) (Getter, error) {
+	if len(name) == 1 && name[0] >= '1' && name[0] <= '9' {
+		return nil, fmt.Errorf("unknown \"%s\" variable", name)
+	}
+	return s.Lookup(name)
 }
 
 func capture(n int) Getter {

@@ -25,7 +25,7 @@ func (s *Split) get(r *Request) (string, bool) {
 			return part.Value, true
 		}
 	}
-	return "", false
+	return "", true
 }
 
 // DeclareSplit makes s a variable.

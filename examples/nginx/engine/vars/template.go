@@ -55,7 +55,10 @@ func (p part) string(r *Request) string {
 
 // Compile compiles text. Its errors are nginx's: an unknown variable, an
 // invalid name, a missing bracket.
-func (s *Scope) Compile(text string) (Value, error) {
+func (s *Scope) Compile(text string) (Value, error) { return compile(text, s.Lookup) }
+
+// compile compiles text with the variables that lookup finds.
+func compile(text string, lookup func(name string) (Getter, error)) (Value, error) {
 	pieces, err := split(text)
 	if err != nil {
 		return Value{}, err
@@ -66,7 +69,7 @@ func (s *Scope) Compile(text string) (Value, error) {
 			v.parts = append(v.parts, part{literal: p.literal})
 			continue
 		}
-		get, err := s.Lookup(p.name)
+		get, err := lookup(p.name)
 		if err != nil {
 			return Value{}, err
 		}
