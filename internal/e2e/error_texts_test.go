@@ -55,6 +55,7 @@ var wrong = []string{
 	"http: split_clients $uri $s { 60% a; 50% b; }", "http: split_clients $uri $s { x a; }", "http: split_clients $uri s { }", "http: split_clients $nosuch $s { }", "http: split_clients $uri $s { 0% a; }", "http: split_clients $uri $s { 10%; }",
 	"http: server { server { } }", "http: types { a; b c }", "http: include none.conf;", "http: include loop.conf;", "http: }", "http: server {",
 	"if ($1) { }", "if ($2 = x) { }", "if ($host$uri = x) { }", "http: log_format a $1;", "http: geo $1 $g { }",
+	"valid_referers none;", "valid_referers none blocked ~a;", "location / { valid_referers blocked; }",
 	"main: events {}", "main: worker_processes x;", "main: pid;", "main: http {}\nhttp {}", "main: foo", "main: user;",
 }
 

@@ -8,6 +8,9 @@ import (
 
 // finish makes what the directives of a level come to together.
 func (c *compiler) finish(l *level) error {
+	if err := l.referers.verify(); err != nil {
+		return err
+	}
 	l.finishSub()
 	if err := l.finishGzip(); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,6 +50,14 @@ func validReferers(_ *compiler, l *level, d *conf.Directive) error {
 				return d.Errorf("conflicting parameter \"%s\"", arg)
 			}
 		}
+	}
+	return nil
+}
+
+// verify refuses a rule without a site, as nginx does: it does not count regular expressions.
+func (r *refererRule) verify() error {
+	if r.given && (r.none || r.blocked) && !r.serverNames && r.names.Plain() == 0 {
+		return errors.New(`the "none" or "blocked" referers are specified in the "valid_referers" directive without any valid referer`)
 	}
 	return nil
 }

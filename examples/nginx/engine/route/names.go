@@ -81,6 +81,9 @@ func (n *Names[T]) Find(host string) (to T, groups []string, re *regexp.Regexp, 
 	return to, nil, nil, false
 }
 
+// Plain counts the names without regular expressions.
+func (n *Names[T]) Plain() int { return len(n.exact) + len(n.leading) + len(n.trailing) }
+
 // plain looks among the names without regular expressions.
 func (n *Names[T]) plain(host string) (to T, ok bool) {
 	if to, ok = n.exact[host]; ok {
