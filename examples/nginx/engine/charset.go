@@ -42,6 +42,9 @@ func (l *level) applyCharset(x *exchange, h http.Header) {
 
 // charsetOf is what is to be said, "" for nothing.
 func (l *level) charsetOf(x *exchange, h http.Header) string {
+	if x.Status == http.StatusMovedPermanently || x.Status == http.StatusFound {
+		return "" // nginx says none there, since browsers of long ago took it for the next page's
+	}
 	name := l.charset.name.String(&x.Request)
 	t := h.Get("Content-Type")
 	if name == "" || t == "" || strings.Contains(strings.ToLower(t), "charset=") || !isOneOf(l.charset.types, h) {
