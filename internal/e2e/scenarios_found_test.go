@@ -36,6 +36,7 @@ server { listen {{LISTEN}}; root html;
   location /charset/ { charset utf-8; types { } default_type text/html; location /charset/moved { return 302 /x; } location /charset/seen { return 303 /x; } return 200 x; }
   location /to-accel/ { proxy_pass http://{{UP1}}/; }
   location /internal/ { proxy_pass http://{{UP2}}; }
+  location /trailer/ { add_trailer X-T t; alias html/; }
   location /file/ { if (-f html/page.html) { return 200 "below the prefix"; } if (-f server_test.go) { return 200 "below the working directory"; } }
 }
 server { listen {{LISTEN}}; server_name .dotted.example other.example; server_name_in_redirect on; location /name { return 200 "$server_name"; } location /to { return 301 /name; } }
@@ -47,6 +48,7 @@ var foundSteps = append(gets("/late/", "/unset/", "/status/", "/page/x", "/overw
 	"/within/a%26b%20c", "/within/a%2Bb;c", "/within/%22%3C%5C%5E%60%7B", "/arg/?to=a%2Fb%20c", "/file/", "/charset/", "/charset/moved", "/charset/seen", "/to-accel/accel", "/to-accel/accel-escaped"),
 	step{name: "OPTIONS *", raw: "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", methods: []string{"OPTIONS"}},
 	step{name: "no Host and a redirect", raw: "GET /moved/ HTTP/1.0\r\n\r\n"},
+	step{name: "a trailer in HTTP/1.0", raw: "GET /trailer/page.html HTTP/1.0\r\n\r\n"},
 	step{name: "X-Real-IP", raw: get("/real/x", "X-Real-IP: 192.0.2.1")},
 	step{name: "POST inside", raw: request("POST", "/except/", "", "Content-Length: 0"), methods: []string{"POST"}},
 	step{name: "a name with a dot", raw: "GET /name HTTP/1.1\r\nHost: a.dotted.example\r\n\r\n"},

@@ -19,7 +19,7 @@ func addTrailer(c *compiler, l *level, d *conf.Directive) error {
 
 // announceTrailers makes room for the trailers: they need an answer in chunks.
 func (l *level) announceTrailers(x *exchange, h http.Header) {
-	if len(l.addTrailers) == 0 || x.HTTP.Method == http.MethodHead {
+	if len(l.addTrailers) == 0 || x.HTTP.Method == http.MethodHead || !x.HTTP.ProtoAtLeast(1, 1) {
 		return
 	}
 	ok := cachectl.AddHeaderStatus(x.Status)
