@@ -42,6 +42,10 @@ func (d *dynamicPass) choose(x *exchange) (http.Handler, int) {
 			x.logError(err.Error() + " in \"" + d.url.String(&x.Request) + "\"")
 			return nil, http.StatusInternalServerError
 		}
+		if to.address == "" {
+			x.logError("no host in upstream \"" + d.url.String(&x.Request) + "\"")
+			return nil, http.StatusInternalServerError
+		}
 		x.ProxyHost, x.ProxyPort = proxyHost(to.scheme, to.address)
 	}
 	to.sslName = d.pass.level.proxy.sslName.String(&x.Request)
