@@ -34,6 +34,9 @@ func proxyCookiePath(c *compiler, l *level, d *conf.Directive) error {
 
 // cookieRule compiles "name off" and "name from to".
 func (c *compiler) cookieRule(l *level, d *conf.Directive, rules *[]cookieRule) (err error) {
+	if err := l.offAlone(d, len(d.Args) == 1 && d.Args[0] == "off"); err != nil {
+		return err
+	}
 	if l.first(d.Name) {
 		*rules = nil
 	}
@@ -65,12 +68,18 @@ func (c *compiler) cookieRule(l *level, d *conf.Directive, rules *[]cookieRule) 
 
 // proxyCookieFlags compiles "proxy_cookie_flags off|cookie [flag ...]".
 func proxyCookieFlags(c *compiler, l *level, d *conf.Directive) (err error) {
+	if err := l.offAlone(d, len(d.Args) == 1 && d.Args[0] == "off"); err != nil {
+		return err
+	}
 	if l.first("proxy_cookie_flags") {
 		l.proxy.cookieFlags = nil
 	}
 	if len(d.Args) == 1 && d.Args[0] == "off" {
 		l.proxy.cookieFlags = nil
 		return nil
+	}
+	if len(d.Args) == 1 {
+		return d.Errorf("invalid parameter \"%s\"", d.Args[0])
 	}
 	var rule flagRule
 	if text, ok := strings.CutPrefix(d.Args[0], "~"); ok {

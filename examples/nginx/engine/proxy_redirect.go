@@ -20,6 +20,9 @@ type redirectRule struct {
 
 // proxyRedirect compiles "proxy_redirect default", "off" and "from to".
 func proxyRedirect(c *compiler, l *level, d *conf.Directive) error {
+	if err := l.offAlone(d, len(d.Args) == 1 && d.Args[0] == "off"); err != nil {
+		return err
+	}
 	if l.first("proxy_redirect") {
 		l.proxy.redirects = nil
 	}
@@ -48,6 +51,17 @@ func proxyRedirect(c *compiler, l *level, d *conf.Directive) error {
 		return err
 	}
 	l.proxy.redirects = append(l.proxy.redirects, rule)
+	return nil
+}
+
+// offAlone refuses an "off" beside others of its name: nginx calls the later one a duplicate.
+func (l *level) offAlone(d *conf.Directive, off bool) error {
+	if l.own[d.Name+" off"] || off && l.own[d.Name] {
+		return d.Errorf("\"%s\" directive is duplicate", d.Name)
+	}
+	if off {
+		l.first(d.Name + " off")
+	}
 	return nil
 }
 
