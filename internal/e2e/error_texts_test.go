@@ -57,6 +57,7 @@ var wrong = []string{
 	"if ($1) { }", "if ($2 = x) { }", "if ($host$uri = x) { }", "http: log_format a $1;", "http: geo $1 $g { }",
 	"valid_referers none;", "valid_referers none blocked ~a;", "location / { valid_referers blocked; }",
 	"proxy_redirect off; proxy_redirect / /a;", "proxy_redirect / /a; proxy_redirect off;", "proxy_redirect off; proxy_redirect off;", "proxy_cookie_path off; proxy_cookie_path / /a;", "proxy_cookie_domain a b; proxy_cookie_domain off;", "proxy_cookie_flags off; proxy_cookie_flags a secure;", "proxy_cookie_flags a;",
+	"location ~ a { location /a { } }", "location ~ ^/a { location = /a { } }",
 	"main: events {}", "main: worker_processes x;", "main: pid;", "main: http {}\nhttp {}", "main: foo", "main: user;",
 }
 

@@ -103,7 +103,7 @@ func nestable(outer, l *level, d *conf.Directive) error {
 		return d.Errorf("location \"%s\" cannot be inside the named location \"%s\"", l.name, outer.name)
 	case l.kind == namedLocation:
 		return d.Errorf("named location \"%s\" can be on the server level only", l.name)
-	case l.isPattern() || outer.isPattern():
+	case l.isPattern():
 		return nil
 	case !strings.HasPrefix(l.name, outer.name):
 		return d.Errorf("location \"%s\" is outside location \"%s\"", l.name, outer.name)
