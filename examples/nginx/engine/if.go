@@ -115,10 +115,12 @@ func (c *compiler) variableCondition(d *conf.Directive, args []string) (func(*ex
 func (x *exchange) matches(re *regexp.Regexp, variable vars.Getter) bool {
 	v, _ := variable(&x.Request)
 	groups := re.FindStringSubmatch(v)
-	if groups != nil {
-		x.Capture(groups, re.SubexpNames())
+	if groups == nil {
+		x.Capture(nil, nil) // nginx forgets the groups of the last match then
+		return false
 	}
-	return groups != nil
+	x.Capture(groups, re.SubexpNames())
+	return true
 }
 
 func (c *compiler) fileCondition(d *conf.Directive, args []string) (func(*exchange) bool, error) {

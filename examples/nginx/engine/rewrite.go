@@ -72,6 +72,7 @@ func (c *compiler) rewriteRule(d *conf.Directive) (rule *rewriteRule, err error)
 func (rule *rewriteRule) step(x *exchange, run *scriptRun) {
 	groups := rule.re.FindStringSubmatch(x.URI)
 	if groups == nil {
+		x.Capture(nil, nil) // nginx forgets the groups of the last match then
 		return
 	}
 	x.Capture(groups, rule.re.SubexpNames())
