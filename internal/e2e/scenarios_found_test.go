@@ -40,6 +40,7 @@ server { listen {{LISTEN}}; root html;
   location /empty { proxy_pass http://$arg_none; }
   location ~ ^/forgotten/(.*)$ { rewrite x /none last; return 200 "$1"; }
   location ~ ^/unmatched/(.*)$ { if ($arg_a ~ b) { set $late x; } return 200 "$1"; }
+  location /injected/ { alias html/; sub_filter </h1> "!</h1>"; }
   location /file/ { if (-f html/page.html) { return 200 "below the prefix"; } if (-f server_test.go) { return 200 "below the working directory"; } }
 }
 server { listen {{LISTEN}}; server_name .dotted.example other.example; server_name_in_redirect on; location /name { return 200 "$server_name"; } location /to { return 301 /name; } }
@@ -48,7 +49,7 @@ server { listen {{LISTEN}}; server_name .dotted.example other.example; server_na
 
 var foundSteps = append(gets("/late/", "/unset/", "/status/", "/page/x", "/overwritten/x", "/inside/", "/inside/deep/", "/inside/x.php", "/except/", "/over/x", "/twice/x", "/twice/404", "/twice/accel-named", "/accel/accel-named",
 	"/index/", "/index/none/", "/sub/index.html/", "/url/", "/url/a%20b%2Fc?d=e%20f", "/url/%C3%A9%3F", "/url/a+b", "/uri/a%2Fb?c", "/uri/%C3%A9", "/group/a%3Fb?c", "/group/a%26b%25", "/group/%C3%A9", "/group/\xc3\xa9", "/group/a+b", "/group/a%7Eb%41", "/query/a%26b%20c", "/query/a&b", "/query/a%3Db?c=d",
-	"/within/a%26b%20c", "/within/a%2Bb;c", "/within/%22%3C%5C%5E%60%7B", "/arg/?to=a%2Fb%20c", "/file/", "/charset/", "/charset/moved", "/charset/seen", "/to-accel/accel", "/to-accel/accel-escaped", "/empty", "/forgotten/a", "/unmatched/a"),
+	"/within/a%26b%20c", "/within/a%2Bb;c", "/within/%22%3C%5C%5E%60%7B", "/arg/?to=a%2Fb%20c", "/file/", "/charset/", "/charset/moved", "/charset/seen", "/to-accel/accel", "/to-accel/accel-escaped", "/empty", "/forgotten/a", "/unmatched/a", "/injected/", "/injected/page.html"),
 	step{name: "OPTIONS *", raw: "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", methods: []string{"OPTIONS"}},
 	step{name: "no Host and a redirect", raw: "GET /moved/ HTTP/1.0\r\n\r\n"},
 	step{name: "a trailer in HTTP/1.0", raw: "GET /trailer/page.html HTTP/1.0\r\n\r\n"},

@@ -37,10 +37,11 @@ type exchange struct {
 	proxyFailure error  // why there is none
 	rate         int64  // that an upstream's answer may be sent with, if rateSet
 	rateSet      bool
-	newUserID    []byte     // that userid gives
-	atEnd        []func()   // called when the answer has ended
-	main         *exchange  // of a subrequest, nil for a client's
-	diverted     *diversion // what answers in its place
+	newUserID    []byte      // that userid gives
+	atEnd        []func()    // called when the answer has ended
+	main         *exchange   // of a subrequest, nil for a client's
+	diverted     *diversion  // what answers in its place
+	replaced     [][]subPair // what is replaced in the answer on its way
 }
 
 type exchangeKey struct{}

@@ -25,8 +25,15 @@ func (x *exchange) filtered(w http.ResponseWriter, answer func(*exchange, http.R
 	if l.sub.made == nil && l.gzip.made == nil && !l.gunzip {
 		return answer(x, w)
 	}
+	replaces := l.sub.filter()
+	if x.replacing(l) {
+		replaces = nil // an internal redirect has led here: what it began does this
+	} else {
+		x.replaced = append(x.replaced, l.sub.pairs)
+		defer func() { x.replaced = x.replaced[:len(x.replaced)-1] }()
+	}
 	var handler http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { status = answer(x, w) })
-	for _, f := range []filters.Filter{l.sub.filter(), x.gunzipFilter(), l.gzip.filter()} {
+	for _, f := range []filters.Filter{replaces, x.gunzipFilter(), l.gzip.filter()} {
 		if f != nil {
 			handler = f(handler)
 		}

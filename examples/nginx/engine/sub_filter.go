@@ -3,6 +3,7 @@ package engine
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/culvert-go/culvert/examples/nginx/conf"
@@ -99,25 +100,36 @@ func (l *level) finishSub() {
 	if len(l.sub.pairs) == 0 {
 		return
 	}
-	s := l.sub
+	pairs := l.sub.pairs
 	changes := func(r *http.Request, h http.Header) bool {
-		here := exchangeOf(r.Context()).level.sub.pairs // an internal redirect may have led elsewhere
-		return len(here) == len(s.pairs) && &here[0] == &s.pairs[0] && h.Get("Content-Length") != "0" &&
-			h.Get("Content-Encoding") == "" && isOneOf(s.types, h)
+		here := exchangeOf(r.Context()).level.sub // an internal redirect may have led elsewhere
+		return samePairs(here.pairs, pairs) && h.Get("Content-Length") != "0" &&
+			h.Get("Content-Encoding") == "" && isOneOf(here.types, h)
 	}
 	l.sub.made = filters.OnResponse(filters.ResponseHooks{
 		Head: func(r *http.Request, status int, h http.Header) {
 			if status >= 200 && changes(r, h) {
-				s.head(h)
+				exchangeOf(r.Context()).level.sub.head(h)
 			}
 		},
 		Body: func(r *http.Request, _ int, h http.Header, w io.Writer) io.WriteCloser {
 			if !changes(r, h) {
 				return nil
 			}
-			return s.writer(exchangeOf(r.Context()), w)
+			x := exchangeOf(r.Context())
+			return x.level.sub.writer(x, w)
 		},
 	})
+}
+
+// samePairs says whether one level has the pairs from the other, or both from a third.
+func samePairs(a, b []subPair) bool {
+	return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0]
+}
+
+// replacing says whether what l replaces is replaced already around x.
+func (x *exchange) replacing(l *level) bool {
+	return slices.ContainsFunc(x.replaced, func(pairs []subPair) bool { return samePairs(pairs, l.sub.pairs) })
 }
 
 // head takes out what is about the content as it was.
