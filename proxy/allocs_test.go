@@ -81,7 +81,7 @@ func TestAllocationsOfAnExchange(t *testing.T) {
 		most   float64
 	}{
 		{"GET", nil, 3},
-		{"POST", bytes.Repeat([]byte("x"), 16<<10), 6},
+		{"POST", bytes.Repeat([]byte("x"), 16<<10), 4},
 	} {
 		do := exchange(t, test.method, test.body)
 		do()

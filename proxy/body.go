@@ -9,7 +9,6 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/spool"
@@ -19,8 +18,10 @@ import (
 // for another target.
 type bodySource struct {
 	in    *http.Request
-	body  io.Reader    // nil: there is none
+	body  io.Reader    // client, nil: there is none
 	whole *spool.Spool // nil: the body is streamed
+
+	client clientBody
 
 	trailers []string // names that were known before the body was read
 
@@ -44,11 +45,9 @@ func (s *bodySource) open(w http.ResponseWriter, in *http.Request, o *Options) *
 		return nil
 	}
 	s.keep = o.Retry.KeepBody
-	s.body = in.Body
+	s.client.begin(w, in.Body, o.ReadTimeout)
+	s.body = &s.client
 	s.nameTrailers()
-	if o.ReadTimeout > 0 {
-		s.body = &timedReader{Reader: in.Body, rc: http.NewResponseController(w), timeout: o.ReadTimeout}
-	}
 	if o.RequestBuffer == nil {
 		return nil
 	}
@@ -74,6 +73,7 @@ func (s *bodySource) readWhole(b Buffer) *fault.Error {
 }
 
 func (s *bodySource) close() {
+	s.client.leave(&s.mu)
 	if s.whole != nil {
 		s.whole.Close()
 	}
@@ -189,28 +189,6 @@ func bodyFault(in *http.Request, err error) *fault.Error {
 		e.Kind = fault.ClientGone
 	}
 	return e
-}
-
-// timedReader gives each read of a client's body its time. The deadline is moved
-// only when less than that is left, which is much cheaper.
-type timedReader struct {
-	io.Reader
-	rc       *http.ResponseController
-	timeout  time.Duration
-	deadline time.Time
-}
-
-func (r *timedReader) Read(p []byte) (int, error) {
-	if now := time.Now(); r.deadline.Sub(now) < r.timeout {
-		r.deadline = now.Add(r.timeout + r.timeout/4)
-		_ = r.rc.SetReadDeadline(r.deadline)
-	}
-	n, err := r.Reader.Read(p)
-	if err == io.EOF {
-		// net/http goes on reading, to notice a client that leaves.
-		_ = r.rc.SetReadDeadline(time.Time{})
-	}
-	return n, err
 }
 
 // requestBody is the body of one try. It keeps the transport from closing the

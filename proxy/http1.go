@@ -48,11 +48,10 @@ func (e *http1Exchange) exchange(f *forwarding) (answered, *fault.Error) {
 	}
 }
 
-// fullDuplex lets the answer begin before the request has ended. Writers that can't are those
-// of HTTP/1.0 and of tests; they lose nothing else.
+// fullDuplex lets the answer begin before the request has ended.
 func fullDuplex(f *forwarding) {
-	if in := f.out.In; in.ProtoMajor == 1 && in.ContentLength != 0 {
-		_ = http.NewResponseController(f.w).EnableFullDuplex()
+	if in := f.out.In; in.ProtoMajor == 1 && f.body.body != nil {
+		f.body.client.fullDuplex()
 	}
 }
 

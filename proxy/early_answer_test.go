@@ -1,0 +1,79 @@
+package proxy_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+)
+
+// An answer that comes before its request has ended ends the connection: what the client sends
+// behind it is no request, and the body's rest is not waited for (RFC 9112 section 9.3).
+func TestEarlyAnswerEndsTheConnection(t *testing.T) {
+	const (
+		chunked  = "POST /1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+		lengthy  = "POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n"
+		smuggled = "POST /smuggled HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\ny\r\n0\r\n\r\n"
+	)
+	for _, test := range []struct{ name, begin, behind string }{
+		{"a request in place of a chunk", chunked + "1\r\nx\r\n", smuggled},
+		{"between chunks", chunked + "1\r\nx\r\n", "0\r\n\r\n" + smuggled},
+		{"before a chunk's end", chunked + "1\r\nx", "\r\n0\r\n\r\n" + smuggled},
+		{"within a length", lengthy + "x", strings.Repeat("x", 39999) + smuggled},
+		{"near the end of a length", lengthy + strings.Repeat("x", 39000), strings.Repeat("x", 1000) + smuggled},
+		{"a request in place of the rest", lengthy + "x", smuggled},
+	} {
+		for _, status := range []int{413, 200} {
+			t.Run(fmt.Sprint(test.name, ", ", status), func(t *testing.T) {
+				leaktest.Check(t)
+				asked := make(chan string, 9)
+				addr := gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+					asked <- p.Head()
+					if c, err := p.R.ReadByte(); err != nil || c != 'x' && c != '1' {
+						t.Errorf("the body begins with %q, error %v", c, err)
+					}
+					p.Send(fmt.Sprint("HTTP/1.1 ", status, " Answer\r\nContent-Length: 2\r\n\r\nno"))
+					p.Ended()
+				}))
+				client := wiretest.Dial(t, addr)
+				client.Send(test.begin)
+				if resp, body := client.Answer("POST"); resp.StatusCode != status || body != "no" {
+					t.Errorf("%s %q", resp.Status, body)
+				}
+				_, _ = io.WriteString(client, test.behind) // the connection may be gone
+				if more := client.Ended(); more != "" {
+					t.Errorf("it goes on with %q", more)
+				}
+				if n := len(asked); n != 1 {
+					t.Errorf("the target was asked %d times", n)
+				}
+			})
+		}
+	}
+}
+
+// A connection goes on where the request has ended by then, whatever its answer was.
+func TestConnectionGoesOn(t *testing.T) {
+	leaktest.Check(t)
+	addr := gateway(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.WriteHeader(413)
+		_, _ = w.Write(body)
+	})))
+	client := wiretest.Dial(t, addr)
+	body := strings.Repeat("x", 40000)
+	for range 3 {
+		client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n" + body)
+		if resp, got := client.Answer("POST"); resp.StatusCode != 413 || got != body || resp.Close {
+			t.Errorf("%s, %d bytes, closes: %v", resp.Status, len(got), resp.Close)
+		}
+		client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
+		if resp, got := client.Answer("POST"); resp.StatusCode != 413 || got != "abc" || resp.Close {
+			t.Errorf("%s, %q, closes: %v", resp.Status, got, resp.Close)
+		}
+	}
+}
