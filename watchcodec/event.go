@@ -228,6 +228,9 @@ func AppendEvent(dst []byte, t EventType, o *Object) ([]byte, error) {
 
 // appendText appends a JSON object with its kind.
 func (o *Object) appendText(dst []byte) []byte {
+	if !o.told {
+		o.fresh() // an edit may have set it
+	}
 	if o.told {
 		return append(dst, o.raw...)
 	}

@@ -1,22 +1,29 @@
 package watchcodec
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 // Object is a Kubernetes object as it came: nothing of it is decoded but what is asked
 // for. What its methods return shares the memory of the frame that it came in, and is
-// valid until the next one is read or the object is edited.
+// valid until the next one is read or the object is edited. An Object must not be copied
+// once it was edited, and must not be used by several goroutines at once.
 type Object struct {
 	format           Format
 	raw              []byte // JSON's text, protobuf's message
 	kind, apiVersion []byte // without quotes
 	meta             objectMeta
 	edited           bool
-	stale            bool      // meta is that of before the last edit
-	splices          []splice  // of the last edit
-	window           *window   // of the text
-	sealed           span      // where it is in the envelope that it came in
-	told             bool      // JSON tells the kind itself
-	scratch          [2][]byte // what edits write to, in turn
+	stale            bool     // meta is that of before the last edit
+	splices          []splice // of the last edit
+	window           *window  // of the text
+	sealed           span     // where it is in the envelope that it came in
+	told             bool     // JSON tells the kind itself
+	scratch          scratch
+	// came are the kind and the apiVersion before the first edit, told by the object, its list or its
+	// envelope. Unlike kind and apiVersion they never lie in scratch.
+	came struct{ kind, apiVersion []byte }
 }
 
 // Format returns how the object is encoded.
@@ -25,15 +32,21 @@ func (o *Object) Format() Format { return o.format }
 // Value returns the whole object.
 func (o *Object) Value() Value { return Value{o.format, o.raw} }
 
-// Changed says whether the object was edited.
+// Changed reports whether an edit has changed the object's bytes.
 func (o *Object) Changed() bool { return o.edited }
 
 // Kind returns the object's kind, "Pod" for instance, also where it is told by the list
 // that the object came in and not by itself.
-func (o *Object) Kind() []byte { return o.kind }
+func (o *Object) Kind() []byte {
+	o.fresh()
+	return o.kind
+}
 
 // APIVersion returns its group and version, "apps/v1" or "v1" for instance.
-func (o *Object) APIVersion() []byte { return o.apiVersion }
+func (o *Object) APIVersion() []byte {
+	o.fresh()
+	return o.apiVersion
+}
 
 // Name returns metadata.name, empty if there is none.
 func (o *Object) Name() []byte { return o.text(&o.meta.name) }
@@ -55,25 +68,39 @@ func (o *Object) text(v *Value) []byte {
 	return t
 }
 
-// Edit changes the object, by one edit after the other. After an error it must not be
-// used any more.
+// Edit changes the object, by one edit after the other. An edit that changes nothing leaves
+// the object as it is. After an error it must not be used any more.
 func (o *Object) Edit(edits ...Edit) error {
 	for i := range edits {
-		out, changed, err := edits[i].apply(o, o.scratch[0][:0])
+		out, changed, err := edits[i].apply(o, o.scratch.free())
 		if err != nil {
 			return fmt.Errorf("watchcodec: edit: %w", err)
 		}
-		o.scratch[0], o.scratch[1] = o.scratch[1], out[:0]
-		if changed {
-			o.raw, o.edited, o.stale = out, true, true
-		}
+		o.edit(out, changed && !bytes.Equal(out, o.raw))
 	}
 	return nil
 }
 
+// edit takes what was appended to o.scratch.free(). If changed is true, that is the object's new
+// encoding.
+func (o *Object) edit(out []byte, changed bool) {
+	o.scratch.keep(out, changed)
+	if changed {
+		o.become(out)
+	}
+}
+
+// become makes raw the object's encoding.
+func (o *Object) become(raw []byte) {
+	if !o.edited {
+		o.came.kind, o.came.apiVersion = o.kind, o.apiVersion
+	}
+	o.raw, o.edited, o.stale = raw, true, true
+}
+
 // Parse makes o the object that is encoded in raw, as an item of a list is: in protobuf
 // without an envelope, in JSON with or without its kind and its apiVersion, which are
-// given. raw must not be changed as long as o is used.
+// given. raw must not be changed as long as o is used, and must not be what o returned.
 func (o *Object) Parse(f Format, apiVersion, kind string, raw []byte) error {
 	o.reset(f)
 	end, err := o.parse(raw)
@@ -115,21 +142,21 @@ func (o *Object) parse(p []byte) (end int, err error) {
 
 // reset makes o a new object, with the memory of the one before.
 func (o *Object) reset(f Format) {
-	*o = Object{format: f, scratch: o.scratch, splices: o.splices[:0], window: o.window}
+	*o = Object{format: f, scratch: scratch{buffers: o.scratch.buffers}, splices: o.splices[:0], window: o.window}
 }
 
-// fresh looks at what edits have left.
+// fresh parses the object again after it was edited.
 func (o *Object) fresh() {
-	if o.stale {
-		o.stale = false
-		kind, version := o.kind, o.apiVersion
-		_, _ = o.parse(o.raw) // it was well-formed, and edits leave it so
-		if o.kind == nil {
-			o.kind = kind // of the list that it came in
-		}
-		if o.apiVersion == nil {
-			o.apiVersion = version
-		}
+	if !o.stale {
+		return
+	}
+	o.stale = false
+	_, _ = o.parse(o.raw) // it was well-formed, and edits leave it so
+	if o.kind == nil || o.format == Protobuf {
+		o.kind = o.came.kind
+	}
+	if o.apiVersion == nil || o.format == Protobuf {
+		o.apiVersion = o.came.apiVersion
 	}
 }
 

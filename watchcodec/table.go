@@ -99,10 +99,9 @@ func (o *Object) replace(at span, text []byte) error {
 	if string(at.of(o.raw)) == string(text) {
 		return nil
 	}
-	out := append(o.scratch[0][:0], o.raw[:at.start]...)
+	out := append(o.scratch.free(), o.raw[:at.start]...)
 	out = append(append(out, text...), o.raw[at.end:]...)
-	o.scratch[0], o.scratch[1] = o.scratch[1], out[:0]
-	o.raw, o.edited, o.stale = out, true, true
+	o.edit(out, true)
 	return nil
 }
 

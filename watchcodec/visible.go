@@ -107,9 +107,8 @@ func (o *Object) bare() {
 		}
 	}
 	if o.format == Protobuf {
-		o.raw = appendBytesField(nil, metadata.Number, meta)
+		o.become(appendBytesField(nil, metadata.Number, meta))
 	} else {
-		o.raw = []byte(`{"kind":` + quoted(string(o.kind)) + `,"apiVersion":` + quoted(string(o.apiVersion)) + `,"metadata":` + string(meta) + `}}`)
+		o.become([]byte(`{"kind":` + quoted(string(o.kind)) + `,"apiVersion":` + quoted(string(o.apiVersion)) + `,"metadata":` + string(meta) + `}}`))
 	}
-	o.edited, o.stale = true, true
 }

@@ -305,6 +305,31 @@ ADDED web [10.0.0.0 not 10.0.0.3]:8`; got != want {
 	})
 }
 
+// TestEndpointsWhole: an object of which endpoints are dropped is whole but for them, whichever
+// of its lists lose some. The view's versions are longer than the server's.
+func TestEndpointsWhole(t *testing.T) {
+	here, there := `{"ip":"10.0.0.0","nodeName":"node0"}`, `{"ip":"10.0.0.1","nodeName":"node1"}`
+	for _, ready := range []string{here, here + "," + there, there} {
+		for _, unready := range []string{here, here + "," + there, there} {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster()
+				c.annotate("web", "topologyKeys", `["zone1"]`)
+				server := serverOf(t, "Endpoints", "v1", "endpoints",
+					`{"kind":"Endpoints","apiVersion":"v1","metadata":{"name":"web","namespace":"shop","labels":{"app":"web"}},"subsets":[{"addresses":[`+ready+`],"notReadyAddresses":[`+unready+`],"ports":[{"port":8}]}]}`)
+				f := filterOf(t, c, "node0", topology.SuperEdge())
+				defer f.Close()
+				want := "ADDED web"
+				if lists := []string{strings.Repeat("10.0.0.0 ", strings.Count(ready, here)), strings.Repeat("not 10.0.0.0 ", strings.Count(unready, here))}; lists[0]+lists[1] != "" {
+					want += " [" + strings.TrimSpace(lists[0]+lists[1]) + "]:8"
+				}
+				if got := watch(t, f.Filter(server), endpointsPath+"?watch=1"); got != want {
+					t.Errorf("ready %s, unready %s: %s, want %s", ready, unready, got, want)
+				}
+			})
+		}
+	}
+}
+
 // TestOthersPass: nodes and services are the server's.
 func TestOthersPass(t *testing.T) {
 	f := filterOf(t, newCluster(), "node0", topology.SuperEdge())

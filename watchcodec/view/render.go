@@ -41,8 +41,9 @@ func (s *store) render(g *group) {
 // show makes o what clients see of e.
 func (s *store) show(e *entry, o *watchcodec.Object) {
 	edited := o.Changed()
-	uid := o.UID()
-	if e.out != nil && string(uid) != e.uid {
+	uid := e.uid // a copy, as what o returns ends with the next edit
+	if is := o.UID(); string(is) != uid {
+		uid = string(is)
 		s.gone(e) // another object of the same name
 	}
 	kind := watchcodec.Added
@@ -54,7 +55,7 @@ func (s *store) show(e *entry, o *watchcodec.Object) {
 			return
 		}
 	}
-	e.version, e.uid = s.clock.next(), string(uid)
+	e.version, e.uid = s.clock.next(), uid
 	s.stamp(o, e.version)
 	s.shown(e, exact(o.Value().Raw()), edited)
 	s.tell(kind, o, e.version)

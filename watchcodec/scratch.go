@@ -1,0 +1,30 @@
+package watchcodec
+
+// scratch is the memory that the edits of an object are written to: two buffers, of which
+// one may hold the object. It knows which, and gives away the other one only, so that an
+// edit can't write over what it reads, whatever the edits before it have changed.
+type scratch struct {
+	buffers [2][]byte
+	holds   int // the number of the buffer that holds the object, from 1; 0: neither does
+}
+
+// spare returns the index of a buffer that does not hold the object.
+func (s *scratch) spare() int {
+	if s.holds == 1 {
+		return 1
+	}
+	return 0
+}
+
+// free returns an empty buffer that does not hold the object.
+func (s *scratch) free() []byte { return s.buffers[s.spare()][:0] }
+
+// keep keeps the memory of p, which was appended to what free returned. If holds is true, p is the
+// object from now on.
+func (s *scratch) keep(p []byte, holds bool) {
+	i := s.spare()
+	s.buffers[i] = p[:0]
+	if holds {
+		s.holds = i + 1
+	}
+}
