@@ -122,11 +122,26 @@ func authSteps() []step {
 	return steps
 }
 
-const realIPConf = `http { access_log off; default_type text/plain; set_real_ip_from 127.0.0.1; map $remote_port $port { "" none; ~^(4711|99)$ $remote_port; default some; } set_real_ip_from 10.0.0.0/8;
+const realIPConf = `http { access_log off; default_type text/plain; set_real_ip_from 127.0.0.1; map $remote_port $port { "" none; ~^(4711|99)$ $remote_port; default some; } set_real_ip_from 10.0.0.0/8; limit_req_zone $remote_addr zone=clients:1m rate=1r/m; log_format who "$request $remote_addr $realip_remote_addr";
 server { listen {{LISTEN}}; return 200 "$remote_addr of $realip_remote_addr, $proxy_add_x_forwarded_for"; }
 server { listen {{LISTEN}}; server_name list; real_ip_header X-Forwarded-For; location / { return 200 "$remote_addr $port of $realip_remote_addr"; } location /p/ { proxy_pass http://{{UP1}}; proxy_set_header X-Real-IP $remote_addr; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; } location /only/ { allow 192.0.2.1; deny all; return 404; root html; } }
 server { listen {{LISTEN}}; server_name deep; real_ip_header X-Forwarded-For; real_ip_recursive on; return 200 "$remote_addr $port"; }
 server { listen {{LISTEN}}; server_name other; set_real_ip_from 127.0.0.2; real_ip_header X-Client; return 200 "$remote_addr"; }
+server { listen {{LISTEN}}; server_name inner; access_log access.log who; set_real_ip_from 127.0.0.77; root html;
+  location /seen/ { set_real_ip_from 127.0.0.1; add_header X-At "$remote_addr $realip_remote_addr $port" always; try_files /none =404; }
+  location /only/ { set_real_ip_from 127.0.0.1; real_ip_header X-Client; allow 192.0.2.1; deny all; try_files /none =404; }
+  location /denied/ { set_real_ip_from 127.0.0.1; deny 192.0.2.1; try_files /none =404; }
+  location /deep/ { set_real_ip_from 127.0.0.1; set_real_ip_from 10.0.0.0/8; real_ip_header X-Forwarded-For; real_ip_recursive on; proxy_pass http://{{UP1}}; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; proxy_set_header X-Peer $realip_remote_addr; }
+  location /limited/ { set_real_ip_from 127.0.0.1; limit_req zone=clients; try_files /none =404; }
+  location /named/ { set_real_ip_from 127.0.0.1; try_files /none @named; }
+  location /late/ { try_files /none @late; }
+  location /first/ { set_real_ip_from 127.0.0.1; try_files /none @other; }
+  location @named { proxy_pass http://{{UP1}}; proxy_set_header X-Real-IP $remote_addr; }
+  location @late { set_real_ip_from 127.0.0.1; allow 192.0.2.1; deny all; proxy_pass http://{{UP1}}; proxy_set_header X-Real-IP $remote_addr; }
+  location @other { set_real_ip_from 127.0.0.1; real_ip_header X-Client; proxy_pass http://{{UP1}}; proxy_set_header X-Real-IP $remote_addr; }
+  location /asks/ { access_log off; auth_request /checks/; proxy_pass http://{{UP1}}; proxy_set_header X-Real-IP $remote_addr; }
+  location /checks/ { set_real_ip_from 127.0.0.1; proxy_pass http://{{UP2}}; proxy_set_header X-Real-IP $remote_addr; }
+}
 }
 `
 
@@ -140,6 +155,13 @@ var realIPSteps = func() []step {
 			}
 			for _, local := range []string{"127.0.0.1", "127.0.0.2"} {
 				steps = append(steps, step{name: host + " " + local + " " + fields, raw: "GET / HTTP/1.1\r\nHost: " + host + "\r\n" + fields + "\r\n", local: local})
+			}
+		}
+	}
+	for _, path := range []string{"/seen/", "/only/", "/denied/", "/deep/", "/limited/", "/limited/", "/named/", "/late/", "/first/", "/asks/"} {
+		for _, fields := range []string{"", "X-Real-IP: 192.0.2.1\r\n", "X-Client: 192.0.2.1\r\n", "X-Real-IP: 192.0.2.2\r\nX-Client: 192.0.2.1\r\n", "X-Forwarded-For: 192.0.2.1:4711, 10.1.2.3\r\n"} {
+			for _, local := range []string{"127.0.0.1", "127.0.0.2"} {
+				steps = append(steps, step{name: "inner " + path + " " + local + " " + fields, raw: "GET " + path + " HTTP/1.1\r\nHost: inner\r\n" + fields + "\r\n", local: local})
 			}
 		}
 	}

@@ -54,7 +54,7 @@ func scenarios() []scenario {
 server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps: repeat(20, gets("/turn"))},
 		{name: "rewrite, if and set", conf: rewriteConf, files: assets, steps: rewriteSteps},
 		{name: "gzip", conf: gzipConf, files: assets, steps: gzipSteps},
-		{name: "real_ip", conf: realIPConf, steps: realIPSteps},
+		{name: "real_ip", conf: realIPConf, steps: realIPSteps, log: "access.log"},
 		{name: "allow and deny", conf: accessConf, files: assets, steps: accessSteps},
 		{name: "auth_basic", conf: authConf, files: authFiles, steps: authSteps()},
 		{name: "least_conn", conf: `http { access_log off; upstream group { least_conn; server {{UP1}}; server {{UP2}} down; server {{UP3}} backup; }

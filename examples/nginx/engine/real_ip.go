@@ -52,9 +52,11 @@ func realIPRecursive(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// setRealIP makes the client's address the one that a trusted proxy tells.
+// setRealIP makes the client's address the one that a trusted proxy tells. As nginx's module it
+// runs when the server is known and again when the location is, ahead of limits, access rules
+// and content, and changes the address of a request once.
 func (x *exchange) setRealIP(rule *realIPRule) {
-	if len(rule.from) == 0 && !rule.fromUnix {
+	if x.PeerAddr != "" || len(rule.from) == 0 && !rule.fromUnix {
 		return
 	}
 	peer, err := netip.ParseAddrPort(x.HTTP.RemoteAddr) // that of a unix socket has none

@@ -97,6 +97,7 @@ func (x *exchange) run(w http.ResponseWriter, l *level) int {
 		}
 		return x.locate(w)
 	}
+	x.setRealIP(&x.level.realIP)
 	if x.main == nil {
 		for _, step := range []func() int{x.limitRequests, x.limitConnections} {
 			if status := step(); status != 0 {

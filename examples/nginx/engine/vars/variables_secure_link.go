@@ -37,5 +37,9 @@ func (r *Request) Redirected() {
 	}
 }
 
-// Join takes over what a subrequest that has ended was first to ask for.
-func (r *Request) Join(sub *Request) { r.link = sub.link }
+// Join takes over what a subrequest that has ended was first to ask for, and the client's
+// address: it is that of the connection, which both have in common.
+func (r *Request) Join(sub *Request) {
+	r.link = sub.link
+	r.PeerAddr, r.HTTP.RemoteAddr = sub.PeerAddr, sub.HTTP.RemoteAddr
+}
