@@ -57,3 +57,46 @@ var rewriteSteps = append(gets("/", "/server/a?b=c", "/there/x", "/last/one/two"
 	step{name: "captures of an if", raw: get("/", "X-Who: Ann@work")},
 	step{name: "HEAD", raw: request("HEAD", "/if/", ""), methods: []string{"HEAD"}},
 )
+
+// What of a path reaches the upstream as the client has sent it.
+const rawPathConf = `http { access_log off;
+server { listen {{LISTEN}}; root html; proxy_bind $arg_from; set $up {{UP2}};
+  rewrite ^/served/(.*)$ /base/$1 break;
+  location / { try_files $uri @app; }
+  location /missing/ { error_page 404 = @app; }
+  location /coded/ { error_page 418 = @app; return 418; }
+  location /dead/ { error_page 502 = @app; proxy_pass http://{{DEAD}}/base/; }
+  location /passed/ { error_page 502 = @app; proxy_pass http://{{DEAD}}; }
+  location /own/ { try_files $uri @own; }
+  location /own-uri/ { try_files $uri @uri; }
+  location /own-break/ { try_files $uri @break; }
+  location /own-last/ { try_files $uri @last; }
+  location /accel/ { proxy_pass http://{{UP1}}/; }
+  location /moved/ { rewrite ^/moved/(.*)$ /other/$1 last; }
+  location /moved-named/ { rewrite ^/moved-named/(.*)$ /none/$1 last; }
+  location /here/ { rewrite ^/here/(.*)$ /there/$1 break; try_files $uri @app; }
+  location /inside/ { try_files $uri /other$uri; }
+  location /inside-named/ { try_files $uri /none$uri; }
+  location /page/ { error_page 404 /other/page; }
+  location /other/ { proxy_pass http://{{UP1}}; }
+  location /args/ { set $args a=b; try_files $uri @app; }
+  location /args-here/ { set $args a=b; proxy_pass http://{{UP1}}; }
+  location /base/ { proxy_pass http://{{UP1}}/b/; }
+  location @app { proxy_pass http://{{UP1}}; }
+  location @own { proxy_pass http://$up; }
+  location @uri { proxy_pass http://$up/base$uri; }
+  location @break { rewrite ^/(.*)$ /x/$1 break; proxy_pass http://{{UP1}}; }
+  location @named { proxy_pass http://{{UP2}}; }
+  location @last { rewrite ^/(.*)$ /other/$1 last; }
+} }
+`
+
+var rawPathSteps = func() []step {
+	var steps []step
+	for _, dir := range []string{"", "missing/", "coded/", "dead/", "passed/", "own/", "own-uri/", "own-break/", "own-last/", "moved/", "moved-named/", "here/", "inside/", "inside-named/", "page/", "other/", "args/", "args-here/", "base/", "served/"} {
+		for _, rest := range []string{"plain?q=%20", "group%2Fproject", "a//b/./c/../d", "%41<>%C3%A9?x=1&y"} {
+			steps = append(steps, step{name: dir + rest, raw: get("/" + dir + rest)})
+		}
+	}
+	return append(steps, gets("//two", "/accel/accel-named")...)
+}()

@@ -53,6 +53,7 @@ func scenarios() []scenario {
 		{name: "round robin with weights", conf: `http { access_log off; upstream group { server {{UP1}} weight=5; server {{UP2}}; server {{UP3}} weight=2; }
 server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps: repeat(20, gets("/turn"))},
 		{name: "rewrite, if and set", conf: rewriteConf, files: assets, steps: rewriteSteps},
+		{name: "raw paths", conf: rawPathConf, files: assets, steps: rawPathSteps},
 		{name: "gzip", conf: gzipConf, files: assets, steps: gzipSteps},
 		{name: "real_ip", conf: realIPConf, steps: realIPSteps, log: "access.log"},
 		{name: "allow and deny", conf: accessConf, files: assets, steps: accessSteps},

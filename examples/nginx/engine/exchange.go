@@ -29,7 +29,7 @@ type exchange struct {
 	errStatus    int    // the status that an error page is sent with, 0 for its own
 	redirects    int    // internal redirects and changes of the path so far
 	elsewhere    bool   // the path was changed inside its location, of which it need not be any more
-	argsSet      bool   // the query is not the client's any more
+	uriChanged   bool   // path and query are not those that the client has sent any more
 	failed       bool   // an error page has been chosen; another failure gets the built-in one
 	rootTested   bool   // a file was found below the root, or the alias
 	proxyURI     string // of a proxy_pass with variables

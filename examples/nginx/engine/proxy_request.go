@@ -111,25 +111,27 @@ func clearFields(h http.Header) {
 	}
 }
 
-// target sets path and query (ngx_http_proxy_create_request).
+// target sets path and query (ngx_http_proxy_create_request). What the client has sent is sent
+// as it is until a rewrite or a redirect inside the server to another path; a named location
+// alone changes nothing.
 func (p *passRule) target(x *exchange, u *url.URL) {
 	switch {
-	case p.dynamic != nil && x.proxyURI != "":
+	case p.url == "" && x.proxyURI != "":
 		setTarget(u, safe(x.proxyURI))
-	case p.dynamic == nil && p.hasURI && !x.elsewhere:
-		setTarget(u, withArgs(p.uri+p.rest(x), x.Args))
-	case x.Internal || x.argsSet:
-		setTarget(u, withArgs(route.Escape(x.URI), x.Args))
+	case p.hasURI && !x.elsewhere:
+		setTarget(u, withArgs(p.uri+x.outboundPath(len(p.level.name)), x.Args))
+	case x.uriChanged || p.hasURI:
+		setTarget(u, withArgs(x.outboundPath(0), x.Args))
 	default:
 		target, _, _ := strings.Cut(x.RequestURI, "#")
 		setTarget(u, target)
 	}
 }
 
-// rest is the path behind the location's name. It is escaped anew if the
-// client had escaped anything; else it goes as it came.
-func (p *passRule) rest(x *exchange) string {
-	rest := x.URI[min(len(p.level.name), len(x.URI)):]
+// outboundPath is the path without the first bytes, which a location's name takes. It is
+// escaped anew if the client had escaped anything; else it is sent as it was received.
+func (x *exchange) outboundPath(without int) string {
+	rest := x.URI[min(without, len(x.URI)):]
 	path, _ := route.Split(x.RequestURI)
 	if x.Internal || strings.Contains(path, "%") {
 		return route.Escape(rest)

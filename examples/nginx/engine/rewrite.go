@@ -95,7 +95,7 @@ func (rule *rewriteRule) step(x *exchange, run *scriptRun) {
 		run.over, run.returns = true, &returnRule{status: http.StatusInternalServerError}
 		return
 	}
-	x.URI, x.Args, x.Internal = path, args, true
+	x.URI, x.Args, x.Internal, x.uriChanged = path, args, true, true
 	x.elsewhere = x.elsewhere || rule.stay
 	run.changed = !rule.stay
 	run.over = rule.last || rule.stay

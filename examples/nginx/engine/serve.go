@@ -82,7 +82,6 @@ func (x *exchange) run(w http.ResponseWriter, l *level) int {
 	if status := x.limitBody(w); status != 0 {
 		return status
 	}
-	x.elsewhere = false
 	script := l.script
 	if l == x.server.level {
 		script = nil // it has run: there is no location
@@ -134,7 +133,8 @@ func (x *exchange) redirect(w http.ResponseWriter, uri, args string) int {
 		x.logError("rewrite or internal redirection cycle while internally redirecting to \"" + uri + "\"")
 		return http.StatusInternalServerError
 	}
-	x.URI, x.Args, x.Internal = uri, args, true
+	x.URI, x.Args, x.Internal, x.uriChanged = uri, args, true, true
+	x.elsewhere = false
 	x.ProxyHost, x.ProxyPort = "", ""
 	x.Redirected()
 	return x.process(w)

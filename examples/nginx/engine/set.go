@@ -14,7 +14,7 @@ func set(c *compiler, l *level, d *conf.Directive) error {
 		return err
 	}
 	if name == "args" || name == "query_string" {
-		l.script = append(l.script, func(x *exchange, _ *scriptRun) { x.Args, x.argsSet = value.String(&x.Request), true })
+		l.script = append(l.script, func(x *exchange, _ *scriptRun) { x.Args, x.uriChanged = value.String(&x.Request), true })
 		return nil
 	}
 	l.script = append(l.script, func(x *exchange, _ *scriptRun) { x.SetVariable(name, value.String(&x.Request)) })

@@ -23,7 +23,7 @@ func (x *exchange) subrequest(target string) *exchange {
 func (x *exchange) branch(ctx context.Context, target string) *exchange {
 	sub := &exchange{Request: x.Branch(), engine: x.engine, server: x.server, level: x.server.level, main: x}
 	sub.URI, sub.Args, _ = strings.Cut(target, "?")
-	sub.Internal = true
+	sub.Internal, sub.uriChanged = true, true
 	w := &answerless{header: http.Header{}, x: sub}
 	sub.w, sub.Header = w, w.header
 	sub.Location = sub
