@@ -42,7 +42,15 @@ type FilterOptions struct {
 //
 // The server is asked for an uncompressed answer; filters.Compress in front of this filter
 // compresses it again. A watch over WebSocket ends here, with the server watched over
-// HTTP; other sites' pages are refused. Subresources that are no
+// HTTP; other sites' pages are refused.
+//
+// A watch that continues from a resourceVersion does not show what its client has seen before.
+// So when an object that is not seen is modified, the filter lists what the watch is about as it
+// was before (resourceVersionMatch=Exact, in pages of 500), once a watch at most and with the client's
+// credentials, and tells the client of the object only if it was seen then. If that list
+// can't be had, the watch ends with 410, Expired, and the client lists again.
+//
+// Subresources that are no
 // objects (log, exec, attach, portforward, proxy) pass: whoever must not reach a hidden
 // object's needs an authorizer.
 func NewFilter(o FilterOptions) (func(http.Handler) http.Handler, error) {
@@ -105,6 +113,7 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 	switch req.Verb {
 	case "watch":
 		watch := func(w http.ResponseWriter, r *http.Request) {
+			a.visible = a.newVisible(next, r)
 			response.Serve(next, w, r, &response.Hooks{Status: a.status, Body: a.body, End: a.end})
 		}
 		if websocket.IsWebSocketUpgrade(r) {
@@ -132,6 +141,7 @@ type answer struct {
 	as      bool   // it passes as it is
 	head    bool   // it has no content
 	inflate *gunzipWriter
+	visible *Visible  // of a watch
 	late    *lateHead // of a list
 }
 

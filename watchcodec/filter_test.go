@@ -197,9 +197,11 @@ func TestTransitions(t *testing.T) {
 		{"comes into sight", pod("ADDED", "a", "no", "1") + pod("MODIFIED", "a", "yes", "2"), pod("ADDED", "a", "yes", "2")},
 		{"goes out of sight", pod("ADDED", "a", "yes", "1") + pod("MODIFIED", "a", "no", "2") + pod("MODIFIED", "a", "no", "3") + pod("DELETED", "a", "no", "4"),
 			pod("ADDED", "a", "yes", "1") + gone("a", "2")},
-		{"and comes back", pod("MODIFIED", "a", "no", "2") + pod("MODIFIED", "a", "yes", "3"), gone("a", "2") + pod("ADDED", "a", "yes", "3")},
+		{"and comes back", pod("ADDED", "a", "yes", "1") + pod("MODIFIED", "a", "no", "2") + pod("MODIFIED", "a", "yes", "3"), pod("ADDED", "a", "yes", "1") + gone("a", "2") + pod("ADDED", "a", "yes", "3")},
+		{"deleted while it is hidden", pod("ADDED", "a", "yes", "1") + pod("DELETED", "a", "no", "2"), pod("ADDED", "a", "yes", "1") + gone("a", "2")},
+		{"never seen", pod("MODIFIED", "a", "no", "2") + pod("MODIFIED", "a", "yes", "3"), pod("ADDED", "a", "yes", "3")},
 		{"unknown before", pod("MODIFIED", "a", "yes", "2"), pod("MODIFIED", "a", "yes", "2")},
-		{"another of the same name", pod("ADDED", "a", "no", "1") + pod("DELETED", "a", "no", "2") + pod("MODIFIED", "a", "no", "3"), gone("a", "3")},
+		{"another of the same name", pod("ADDED", "a", "no", "1") + pod("DELETED", "a", "no", "2") + pod("MODIFIED", "a", "no", "3"), ""},
 		{"a bookmark", pod("ADDED", "a", "no", "1") + bookmark, bookmark},
 		{"an error", failed, failed},
 	} {

@@ -27,8 +27,13 @@ func NewListReader(f Format, maxObject int, take func(*Object) error) *ListReade
 	if maxObject == 0 {
 		maxObject = DefaultMaxFrame
 	}
+	return newListReader(f, &FilterOptions{MaxObject: maxObject}, take)
+}
+
+// newListReader takes MaxObject and Tables of the options.
+func newListReader(f Format, o *FilterOptions, take func(*Object) error) *ListReader {
 	r := &ListReader{head: listHead{format: f}}
-	a := &answer{o: &FilterOptions{MaxObject: maxObject, MaxList: math.MaxInt}, format: f, rewrite: func(o *Object) (bool, error) { return false, take(o) }}
+	a := &answer{o: &FilterOptions{MaxObject: o.MaxObject, MaxList: math.MaxInt, Tables: o.Tables}, format: f, rewrite: func(o *Object) (bool, error) { return false, take(o) }}
 	if f == Protobuf {
 		l := newProtobufListWriter(io.Discard, a)
 		l.told = &r.head

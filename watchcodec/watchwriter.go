@@ -20,7 +20,7 @@ type watchWriter struct {
 }
 
 func newWatchWriter(w io.Writer, a *answer) *watchWriter {
-	ww := &watchWriter{w: w, format: a.format, visible: NewVisible(a.rewrite), tables: a.o.Tables}
+	ww := &watchWriter{w: w, format: a.format, visible: a.visible, tables: a.o.Tables}
 	ww.events = NewEventWriter(a.format, a.o.MaxObject, ww.event)
 	ww.visible.table.row.bare = a.bare
 	return ww
@@ -36,7 +36,11 @@ func (w *watchWriter) Write(p []byte) (int, error) {
 	_, failed := w.events.Write(p)
 	if failed != nil {
 		failed = fmt.Errorf("watchcodec: the watch was ended: %w", failed)
-		w.fail("the gateway could not read the server's watch: " + w.events.events.err.Error())
+		if errors.Is(failed, ErrUnknownState) {
+			w.fail(http.StatusGone, metav1.StatusReasonExpired, "this gateway can't tell any more what you have seen: list again")
+		} else {
+			w.fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the gateway could not read the server's watch: "+w.events.events.err.Error())
+		}
 	}
 	if len(w.out) > 0 {
 		if _, err := w.w.Write(w.out); err != nil {
@@ -49,8 +53,8 @@ func (w *watchWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (w *watchWriter) fail(message string) {
-	w.out = AppendError(w.out, w.format, NewFailure(http.StatusInternalServerError, metav1.StatusReasonInternalError, message))
+func (w *watchWriter) fail(code int, reason metav1.StatusReason, message string) {
+	w.out = AppendError(w.out, w.format, NewFailure(code, reason, message))
 }
 
 // event appends to w.out what the client is told of an event.
@@ -72,7 +76,7 @@ func (w *watchWriter) Close() error {
 		return nil
 	}
 	w.out = w.out[:0]
-	w.fail("the server's watch ended in the middle of an event")
+	w.fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the server's watch ended in the middle of an event")
 	_, err := w.w.Write(w.out)
 	return err
 }

@@ -108,13 +108,6 @@ func (vs *Views) serve(next http.Handler, w http.ResponseWriter, r *http.Request
 // collection is the request that fills the View that r is answered from.
 func collection(r *http.Request, req watchcodec.Request, accept string) *http.Request {
 	out := r.Clone(r.Context())
-	prefix := "/api/" + req.APIVersion
-	if req.APIGroup != "" {
-		prefix = "/apis/" + req.APIGroup + "/" + req.APIVersion
-	}
-	if req.Namespace != "" && req.Resource != "namespaces" {
-		prefix += "/namespaces/" + req.Namespace
-	}
 	query := url.Values{}
 	if req.Verb != "get" {
 		asked := r.URL.Query()
@@ -127,7 +120,7 @@ func collection(r *http.Request, req watchcodec.Request, accept string) *http.Re
 			query.Set("fieldSelector", "metadata.name="+req.Name)
 		}
 	}
-	out.URL = &url.URL{Path: prefix + "/" + req.Resource, RawQuery: query.Encode(), Scheme: r.URL.Scheme, Host: r.URL.Host}
+	out.URL = &url.URL{Path: req.CollectionPath(), RawQuery: query.Encode(), Scheme: r.URL.Scheme, Host: r.URL.Host}
 	// A list and the watch that follows it are one View's, though clients ask for them
 	// with two names.
 	out.Header.Set("Accept", strings.ReplaceAll(accept, "as=PartialObjectMetadataList", "as=PartialObjectMetadata"))

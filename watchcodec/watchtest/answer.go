@@ -94,6 +94,14 @@ func (s *Server) refuse(w http.ResponseWriter, code int, reason metav1.StatusRea
 
 func (s *Server) list(w http.ResponseWriter, r *http.Request, req watchcodec.Request) {
 	objects, version := s.current(req.Namespace)
+	if req.Options.ResourceVersionMatch == metav1.ResourceVersionMatchExact {
+		version, _ = strconv.Atoi(req.Options.ResourceVersion)
+		var ok bool
+		if objects, ok = s.at(version, req.Namespace); !ok {
+			s.refuse(w, http.StatusGone, metav1.StatusReasonExpired, "The resourceVersion for the provided list is too old.")
+			return
+		}
+	}
 	f := s.negotiate(r)
 	w.Header().Set("Content-Type", f.contentType)
 	list := metav1.ListMeta{ResourceVersion: strconv.Itoa(version)}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -46,6 +47,7 @@ type Server struct {
 	version int // of the last change
 	oldest  int // changes up to it are forgotten
 	objects map[string]runtime.Object
+	base    map[string]runtime.Object // as they were at oldest
 	changes []change
 	changed chan struct{} // closed at the next change
 }
@@ -106,11 +108,11 @@ func (s *Server) note(kind watchcodec.EventType, object runtime.Object) string {
 }
 
 // Forget drops the past, as etcd's compaction does: a watch from an older resourceVersion
-// is told 410.
+// receives 410, and so does a list at one.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.changes, s.oldest = nil, s.version
+	s.changes, s.oldest, s.base = nil, s.version, maps.Clone(s.objects)
 }
 
 func accessor(object runtime.Object) metav1.Object {
@@ -155,17 +157,45 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// current are the objects of a namespace, "" for all, in the order of their keys.
+// current are the objects of a namespace as they are.
 func (s *Server) current(namespace string) (objects []runtime.Object, version int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, object := range s.objects {
+	return within(s.objects, namespace), s.version
+}
+
+// at are the objects of a namespace as they were at a version. ok is false if that is forgotten.
+func (s *Server) at(version int, namespace string) (objects []runtime.Object, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if version < s.oldest || version > s.version {
+		return nil, false
+	}
+	all := maps.Clone(s.base)
+	if all == nil {
+		all = map[string]runtime.Object{}
+	}
+	for _, c := range s.changes {
+		switch {
+		case c.version > version:
+		case c.kind == watchcodec.Deleted:
+			delete(all, key(c.object))
+		default:
+			all[key(c.object)] = c.object
+		}
+	}
+	return within(all, namespace), true
+}
+
+// within are the objects of a namespace, "" for all, in the order of their keys.
+func within(all map[string]runtime.Object, namespace string) (objects []runtime.Object) {
+	for _, object := range all {
 		if namespace == "" || accessor(object).GetNamespace() == namespace {
 			objects = append(objects, object)
 		}
 	}
 	slices.SortFunc(objects, func(a, b runtime.Object) int { return cmp.Compare(key(a), key(b)) })
-	return objects, s.version
+	return objects
 }
 
 // since are the changes after a version. forgotten says that not all of them are known;
