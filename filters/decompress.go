@@ -38,16 +38,16 @@ func Decompress(o DecompressOptions) (Filter, error) {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if o.Requests {
-				decoded, ok := decodeRequest(w, r, o.MaxRequest)
+				decoded, ok := decodeRequest(r)
 				if !ok {
 					w.Header().Set("Accept-Encoding", "gzip, zstd") // RFC 9110 section 15.5.16
 					http.Error(w, http.StatusText(http.StatusUnsupportedMediaType), http.StatusUnsupportedMediaType)
 					return
 				}
-				if decoded != r {
-					defer decoded.Body.Close()
+				if decoded != nil {
+					defer decoded.release()
+					r = decoded.request(w, r, o.MaxRequest)
 				}
-				r = decoded
 			}
 			if !o.Responses {
 				next.ServeHTTP(w, r)
@@ -108,25 +108,6 @@ func (d *decoder) Close() error {
 		d.zstd.Close()
 	}
 	return nil
-}
-
-// decodeRequest returns r with its body decoded, r itself if there is nothing to
-// decode; ok is false if the encoding is unknown.
-func decodeRequest(w http.ResponseWriter, r *http.Request, max int64) (_ *http.Request, ok bool) {
-	encoding := strings.TrimSpace(strings.Join(r.Header["Content-Encoding"], ","))
-	if encoding == "" || strings.EqualFold(encoding, "identity") {
-		return r, true
-	}
-	if !known(encoding) {
-		return nil, false
-	}
-	out := *r
-	out.Body = http.MaxBytesReader(w, newDecoder(encoding, r.Body), max)
-	out.ContentLength = -1
-	out.Header = r.Header.Clone()
-	delete(out.Header, "Content-Encoding")
-	delete(out.Header, "Content-Length")
-	return &out, true
 }
 
 // decoding is one answer.

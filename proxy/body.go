@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/spool"
 )
@@ -21,7 +22,7 @@ type bodySource struct {
 	body  io.Reader    // client, nil: there is none
 	whole *spool.Spool // nil: the body is streamed
 
-	client clientBody
+	client clientbody.Body
 
 	trailers []string // names that were known before the body was read
 
@@ -45,7 +46,7 @@ func (s *bodySource) open(w http.ResponseWriter, in *http.Request, o *Options) *
 		return nil
 	}
 	s.keep = o.Retry.KeepBody
-	s.client.begin(w, in.Body, o.ReadTimeout)
+	s.client.Start(w, in, o.ReadTimeout)
 	s.body = &s.client
 	s.nameTrailers()
 	if o.RequestBuffer == nil {
@@ -73,7 +74,7 @@ func (s *bodySource) readWhole(b Buffer) *fault.Error {
 }
 
 func (s *bodySource) close() {
-	s.client.leave(&s.mu)
+	s.client.Finish()
 	if s.whole != nil {
 		s.whole.Close()
 	}

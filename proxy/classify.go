@@ -24,7 +24,7 @@ func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 	e := &fault.Error{Kind: fault.Head, Wrote: true, Err: err}
 	switch failure, cause := body.source.failed(), context.Cause(ctx); {
 	case errors.Is(cause, context.DeadlineExceeded):
-		e.Kind, e.Err = fault.Timeout, cause
+		e.Kind, e.Err = kindOfTimeout(body.source), cause
 	case failure != nil:
 		e = bodyFault(body.source.in, failure)
 		e.Wrote = true
@@ -39,6 +39,14 @@ func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 		e.Kind = fault.Timeout
 	}
 	return e
+}
+
+// kindOfTimeout is the kind of a failure of an exchange whose time ran out: who was waited for?
+func kindOfTimeout(body *bodySource) fault.Kind {
+	if body.client.Awaited() {
+		return fault.BodyTooSlow
+	}
+	return fault.Timeout
 }
 
 func isTimeout(err error) bool {

@@ -85,7 +85,6 @@ func (f *forwarding) forward(r *http.Request) *fault.Error {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), p.o.Timeout, errTotalTimeout)
 		defer cancel()
 		r = r.WithContext(ctx)
-		defer endBody(ctx, w, r)()
 	}
 	if protocol == "" {
 		if err := f.body.open(w, r, &p.o); err != nil {
@@ -99,15 +98,6 @@ func (f *forwarding) forward(r *http.Request) *fault.Error {
 	f.out.settle()
 	p.o.Retry.Budget.earn()
 	return f.run()
-}
-
-// endBody makes a read of the client's body fail at the end of ctx: nobody else could end it.
-func endBody(ctx context.Context, w http.ResponseWriter, r *http.Request) (stop func() bool) {
-	if r.ContentLength == 0 {
-		return func() bool { return true }
-	}
-	rc := http.NewResponseController(w)
-	return context.AfterFunc(ctx, func() { _ = rc.SetReadDeadline(time.Now()) })
 }
 
 func (f *forwarding) run() *fault.Error {

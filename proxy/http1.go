@@ -50,8 +50,8 @@ func (e *http1Exchange) exchange(f *forwarding) (answered, *fault.Error) {
 
 // fullDuplex lets the answer begin before the request has ended.
 func fullDuplex(f *forwarding) {
-	if in := f.out.In; in.ProtoMajor == 1 && f.body.body != nil {
-		f.body.client.fullDuplex()
+	if f.body.body != nil {
+		f.body.client.FullDuplex()
 	}
 }
 

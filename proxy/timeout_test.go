@@ -46,7 +46,7 @@ func TestTimeouts(t *testing.T) {
 		{"head", proxy.Options{}, upstream.Options{HeaderTimeout: soon}, silent, get, "HTTP/1.1 504 ", proxy.Timeout},
 		{"whole exchange, head", proxy.Options{Timeout: soon}, upstream.Options{}, silent, get, "HTTP/1.1 504 ", proxy.Timeout},
 		{"body", proxy.Options{BodyTimeout: soon}, upstream.Options{}, half, get, "HTTP/1.1 200 ", proxy.Timeout},
-		{"whole exchange, request body", proxy.Options{Timeout: soon, ReadTimeout: time.Minute}, upstream.Options{}, silent, post, "HTTP/1.1 504 ", proxy.Timeout},
+		{"whole exchange, request body", proxy.Options{Timeout: soon, ReadTimeout: time.Minute}, upstream.Options{}, silent, post, "HTTP/1.1 408 ", proxy.BodyTooSlow},
 		{"head in drops", proxy.Options{}, upstream.Options{HeaderTimeout: 4 * soon}, drops, get, "HTTP/1.1 504 ", proxy.Timeout},
 		{"whole exchange, body", proxy.Options{Timeout: soon}, upstream.Options{}, half, get, "HTTP/1.1 200 ", proxy.Timeout},
 		{"request body", proxy.Options{ReadTimeout: soon}, upstream.Options{}, silent, post, "HTTP/1.1 408 ", proxy.BodyTooSlow},
@@ -184,5 +184,35 @@ func TestAnswerBeforeTheUploadEnds(t *testing.T) {
 			client.Receive("1\r\ny\r\n0\r\n\r\n")
 			client.Close()
 		})
+	}
+}
+
+// The time of an exchange whose body has been read is not the next one's: its connection serves on, and the
+// request behind it is one that its client waits for.
+func TestTimeoutAndTheNextRequest(t *testing.T) {
+	leaktest.Check(t)
+	const behind = " HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody"
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		for {
+			if _, err := p.R.Peek(1); err != nil {
+				return
+			}
+			silent := strings.HasPrefix(p.Head(), "POST /silent ")
+			p.Receive("body")
+			if silent {
+				p.Ended()
+				return
+			}
+			p.Send(ok)
+		}
+	})
+	client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Timeout: 10 * soon})))
+	for range 3 {
+		client.Send("POST /silent" + behind)
+		client.Status(504)
+		client.Send("POST /" + behind)
+		if resp, _ := client.Answer("POST"); resp.StatusCode != 200 && resp.StatusCode != 504 { // on a busy machine
+			t.Errorf("response %s", resp.Status)
+		}
 	}
 }

@@ -1,0 +1,190 @@
+// Package clientbody holds the client's side of a request's body for the time of one handler: who reads the body,
+// how long the client may take, and that both end with the handler.
+package clientbody
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+)
+
+// Body reads a request's body. It alone sets the read deadline of the response's writer while it is in use.
+// Finish stops the goroutine that reads, and waits for it: behind Finish neither the body nor the writer is
+// reached through a Body. The zero Body has no content. All methods may be called by any goroutine, but for
+// Start and Finish, which are the handler's; there is one reader at a time.
+type Body struct {
+	w       http.ResponseWriter
+	body    io.ReadCloser
+	timeout time.Duration // of a read, 0 for none
+	end     time.Time     // of the request's time, zero for none
+	http1   bool
+	duplex  bool // HTTP/1: the response may begin before the body has ended
+
+	// mu guards what follows and the writer's read deadline. While state is reading, the goroutine in Read
+	// owns body; it is the handler's again once that goroutine has closed left.
+	mu       sync.Mutex
+	state    state
+	err      error         // what reads fail with from now on, io.EOF where the body has ended
+	deadline time.Time     // the one that is set
+	left     chan struct{} // not nil: closed by the read that Finish waits for
+}
+
+// state is a Body's: idle and reading alternate until it is finished.
+type state int
+
+const (
+	idle     state = iota // no Read is under way
+	reading               // one is
+	finished              // the handler has ended
+)
+
+var (
+	// ErrFinished is what a Read behind Finish fails with.
+	ErrFinished = errors.New("the exchange has ended")
+	errTooSlow  = fmt.Errorf("the request's time is over: %w", os.ErrDeadlineExceeded)
+	past        = time.Unix(1, 0)
+)
+
+// Start makes b the body of r, which w responds to. timeout bounds each read, to a quarter; 0 means no bound.
+// The deadline of r's context bounds them all.
+func (b *Body) Start(w http.ResponseWriter, r *http.Request, timeout time.Duration) {
+	b.w, b.body, b.timeout, b.http1 = w, r.Body, max(timeout, 0), r.ProtoMajor == 1
+	b.end, _ = r.Context().Deadline()
+}
+
+// FullDuplex lets an HTTP/1 response begin before the body has ended, where the writer can (not those of tests, for
+// instance). HTTP/2 always does.
+func (b *Body) FullDuplex() {
+	if b.http1 && !b.duplex {
+		b.duplex = http.NewResponseController(b.w).EnableFullDuplex() == nil
+	}
+}
+
+// Read reads from the body. A client that takes too long is os.ErrDeadlineExceeded.
+func (b *Body) Read(p []byte) (n int, err error) {
+	if err := b.enter(); err != nil {
+		return 0, err
+	}
+	defer func() { b.leave(err) }() // also where a filter's body panics
+	return b.body.Read(p)
+}
+
+// enter begins a read, and gives it its time.
+func (b *Body) enter() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.state == finished:
+		return ErrFinished
+	case b.err != nil:
+		return b.err
+	}
+	b.state = reading
+	b.extend()
+	return nil
+}
+
+// extend moves the deadline only when less than a read's time is left, which is much cheaper than to set one for
+// each.
+func (b *Body) extend() {
+	until := b.end
+	if b.timeout > 0 {
+		now := time.Now()
+		if b.deadline.Sub(now) >= b.timeout {
+			return
+		}
+		if d := now.Add(b.timeout + b.timeout/4); until.IsZero() || d.Before(until) {
+			until = d
+		}
+	}
+	if !until.Equal(b.deadline) {
+		b.deadline = until
+		_ = http.NewResponseController(b.w).SetReadDeadline(until)
+	}
+}
+
+// leave ends a read. Behind the body's end net/http goes on reading, to notice a client that leaves: that has no
+// deadline.
+func (b *Body) leave(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err == nil {
+		b.err = err
+	}
+	if b.state == finished {
+		close(b.left)
+		return
+	}
+	b.state = idle
+	if b.err == io.EOF && !b.deadline.IsZero() {
+		_ = http.NewResponseController(b.w).SetReadDeadline(time.Time{})
+	}
+}
+
+// Interrupt is called when the request's time is over: the read that is under way fails, and so do later ones.
+// Where the body has ended it does nothing.
+func (b *Body) Interrupt() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state == finished || b.err != nil {
+		return
+	}
+	b.err = errTooSlow
+	if b.state == reading {
+		_ = http.NewResponseController(b.w).SetReadDeadline(past)
+	}
+}
+
+// Awaited reports whether the client is waited for, or was when its time was over.
+func (b *Body) Awaited() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state == reading || errors.Is(b.err, os.ErrDeadlineExceeded)
+}
+
+// Close closes the body. It may be called while another goroutine reads.
+func (b *Body) Close() error { return b.body.Close() }
+
+// Finish ends the handler's time with the body: it breaks a read off that is under way, waits for it, and lets no
+// other one begin.
+//
+// An HTTP/1 connection on which the body has not ended by then closes behind the response: "a server MUST read
+// the entire request message body or close the connection after sending its response" (RFC 9112 section 9.3).
+// net/http sees to that by itself, but not where the response may begin before: it breaks a read that is under way,
+// forgets its failure, and takes what follows for the next request; or it reads the rest behind the response, and
+// then reads twice at once, which panics. Over HTTP/2 the stream ends with the handler.
+func (b *Body) Finish() {
+	if b.body != nil && b.stop() {
+		closeBehindResponse(b.w)
+		_ = b.body.Close()
+	}
+}
+
+// stop takes the body from its reader, and reports whether the connection can't be used behind it.
+func (b *Body) stop() bool {
+	b.mu.Lock()
+	if b.state == finished || b.err == io.EOF {
+		b.state = finished
+		b.mu.Unlock()
+		return false
+	}
+	read := b.state == reading
+	b.state = finished
+	closes := b.http1 && (b.duplex || b.err != nil)
+	if read {
+		b.left = make(chan struct{})
+	}
+	if read || closes { // or Close would wait for the client
+		closes = http.NewResponseController(b.w).SetReadDeadline(past) == nil && closes
+	}
+	b.mu.Unlock()
+	if read {
+		_ = b.body.Close() // for a reader that waits for something else than the client, and a writer without deadlines
+		<-b.left
+	}
+	return closes
+}
