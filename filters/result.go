@@ -8,7 +8,8 @@ import (
 
 // Result is the record of a proxied exchange: the upstream, each target that was
 // tried with its status and times, tunnelled bytes, the error. It is complete
-// when the handler has returned.
+// when the handler has returned; ResponseHooks.Head sees the attempt whose response it is
+// already, with its target, status and time to the header.
 type Result = result.Result
 
 // Try is one attempt against one target.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/relay"
+	"github.com/culvert-go/culvert/internal/result"
 )
 
 // exchanger runs one exchange with the leased target and writes the answer into
@@ -77,6 +78,7 @@ func (e *transportExchange) relay(f *forwarding, resp *http.Response, cancel con
 // relay writes a target's answer to the client. inPlace says that the fields are the client's
 // already.
 func (f *forwarding) relay(resp *http.Response, inPlace bool) (int64, error) {
+	result.Arrived(f.record, resp.StatusCode)
 	if cookie := f.lease.Cookie(f.out.In); cookie != nil {
 		f.w.Header().Add("Set-Cookie", cookie.String())
 	}

@@ -80,6 +80,7 @@ func (f *forwarding) forward(r *http.Request) *fault.Error {
 	}
 	shareTrailers(r)
 	if protocol != "" {
+		r, f.record = result.Record(r) // it says when the header of the response was there
 		f.exchange, f.held = upgradeExchange{p.upgrades, p.o.DetachTunnels}, true
 	} else if p.o.Timeout > 0 {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), p.o.Timeout, errTotalTimeout)
@@ -181,6 +182,7 @@ func (f *forwarding) try() (answered, *fault.Error) {
 	if len(f.tried) > 0 {
 		f.started = time.Now()
 	}
+	result.Begin(f.record, lease.Addr(), f.started)
 	returned := false
 	defer func() {
 		if !returned { // a hook panicked, which says nothing about the target
@@ -202,7 +204,7 @@ func (f *forwarding) try() (answered, *fault.Error) {
 		lease.Done(outcome)
 	}
 	if f.record != nil {
-		f.record.Tries = append(f.record.Tries, result.Try{Target: lease.Addr(), Status: answer.status, Header: answer.after,
+		result.Finish(f.record, result.Try{Target: lease.Addr(), Status: answer.status, Header: answer.after,
 			Total: time.Since(f.started), Sent: answer.sent, Received: answer.received, Err: outcome.Err})
 	}
 	return answer, err

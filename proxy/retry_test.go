@@ -177,6 +177,60 @@ func TestRecordOfTries(t *testing.T) {
 	}
 }
 
+// An attempt is recorded when its header has been received: RewriteAnswer and the hooks of
+// filters around the proxy see its target, status and time. At the end the same entry has the
+// rest.
+func TestRecordAtTheHeader(t *testing.T) {
+	leaktest.Check(t)
+	for name, test := range map[string]struct {
+		request, response string
+		status            int
+	}{
+		"response": {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", ok, 200},
+		"tunnel":   {upgrade, switching, 101},
+		"refusal":  {upgrade, "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", 403},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, second := wiretest.Unused(t), wiretest.Replying(t, test.response)
+			seen := make(chan filters.Try, 3)
+			note := func(r *http.Request) {
+				tries := filters.ResultFrom(r.Context()).Tries
+				if len(tries) == 2 && tries[0].Target == first && tries[0].Err != nil && tries[0].Header == 0 {
+					seen <- tries[1]
+					return
+				}
+				t.Errorf("tries %+v", tries)
+			}
+			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, first, second),
+				RewriteAnswer: func(a *proxy.Answer) { note(a.In) }})
+			hooks := filters.OnResponse(filters.ResponseHooks{Head: func(r *http.Request, _ int, _ http.Header) { note(r) }})
+			client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				ctx, record := filters.WithResult(r.Context())
+				hooks(p).ServeHTTP(w, r.WithContext(ctx))
+				if len(record.Tries) == 2 {
+					seen <- record.Tries[1]
+				}
+				close(seen)
+			})))
+			client.Send(test.request)
+			client.Status(test.status)
+			client.End()
+			client.Rest()
+			var last filters.Try
+			n := 0
+			for try := range seen {
+				if try.Target != second || try.Status != test.status || try.Header <= 0 || n > 0 && try.Header != last.Header {
+					t.Errorf("after %+v: %+v", last, try)
+				}
+				last, n = try, n+1
+			}
+			if n < 2 || last.Total < last.Header {
+				t.Errorf("%d records, the last %+v", n, last)
+			}
+		})
+	}
+}
+
 func TestRecordedBytes(t *testing.T) {
 	leaktest.Check(t)
 	target, _ := readingTarget(t)

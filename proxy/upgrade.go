@@ -2,9 +2,9 @@ package proxy
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/result"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
@@ -34,7 +34,7 @@ func (e upgradeExchange) exchange(f *forwarding) (answered, *fault.Error) {
 			delete(h, "Set-Cookie")
 		}
 	}
-	return answered{status: status, after: time.Since(f.started), detached: e.detach && failure == nil && status == http.StatusSwitchingProtocols}, failure
+	return answered{status: status, after: result.TimeToHeader(f.record), detached: e.detach && failure == nil && status == http.StatusSwitchingProtocols}, failure
 }
 
 // startTunnel opens a tunnel that gives the target back at its end. It must not hold the

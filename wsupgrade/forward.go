@@ -123,6 +123,7 @@ func (f *Forwarder) open(w http.ResponseWriter, in, out *http.Request) (status i
 			conn.Close()
 		}
 	}()
+	result.Arrived(result.From(in.Context()), resp.StatusCode)
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		return resp.StatusCode, nil, early, passOn(w, in, conn, resp)
 	}

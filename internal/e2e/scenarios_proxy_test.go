@@ -83,3 +83,28 @@ server { listen {{LISTEN}};
 
 var resolverSteps = append(gets("/whole/x%2Fy?z=1", "/uri/x?y=2", "/group/x", "/address/x", "/unknown/x", "/unknown/x", "/bad/x", "/whole/again"),
 	step{name: "upgrade", raw: webSocketRequest("/whole/ws")})
+
+// The variables of upstreams where the response is on its way, and in the log.
+const upstreamVariablesConf = `http {
+map $upstream_header_time $header_time { "" none; ~^[0-9.]+$ one; "~^[0-9.-]+ : [0-9.]+$" redirected; "~^-, [0-9.]+$" second; default $upstream_header_time; }
+map $upstream_status $known { "" none; ~^2 good; default "other $upstream_status"; }
+map $upstream_response_time $time { "" none; - running; ~^[0-9.]+$ one; "~^[0-9.]+ : -$" "one : running"; "~^- : -$" "- : -"; "~^[0-9.]+, -$" "one, running"; "~^[0-9.]+, [0-9.]+$" two; "~^[0-9.]+ : [0-9.]+$" redirected; default $upstream_response_time; }
+log_format upstream '"$request" "$upstream_addr" "$upstream_status" "$upstream_header_time" "$upstream_response_time"'; access_log access.log upstream;
+upstream group { server {{DEAD}} max_fails=0; server {{UP1}} backup; }
+proxy_intercept_errors on;
+server { listen {{LISTEN}}; root html;
+  add_header X-Addr "$upstream_addr" always; add_header X-Status "$upstream_status" always; add_header X-Known "$known" always;
+  add_header X-Header-Time "$header_time" always; add_header X-Time "$time" always;
+  location / { try_files /none =404; }
+  location /one/ { proxy_pass http://{{UP1}}/; }
+  location /two/ { proxy_pass http://group/; }
+  location /page/ { proxy_pass http://{{UP1}}/; error_page 404 /none; error_page 403 = @second; error_page 410 /one/after; }
+  location /dead/ { proxy_pass http://{{DEAD}}/; }
+  location /dead-page/ { proxy_pass http://{{DEAD}}/; error_page 502 = @second; }
+  location /ws/ { proxy_pass http://{{UP1}}; proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }
+  location @second { proxy_pass http://{{UP2}}; }
+} }
+`
+
+var upstreamVariablesSteps = append(gets("/", "/one/x", "/one/404", "/two/x", "/two/404", "/page/404", "/page/403", "/page/410", "/page/x", "/dead/", "/dead-page/"),
+	step{name: "upgrade", raw: webSocketRequest("/ws/ws")})

@@ -61,6 +61,7 @@ server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps:
 		{name: "least_conn", conf: `http { access_log off; upstream group { least_conn; server {{UP1}}; server {{UP2}} down; server {{UP3}} backup; }
 server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps: repeat(6, gets("/one"))},
 		{name: "proxy", conf: proxyConf, files: assets, steps: proxySteps},
+		{name: "upstream variables", conf: upstreamVariablesConf, files: assets, log: "access.log", steps: upstreamVariablesSteps},
 		{name: "TLS to upstreams", conf: upstreamTLSConf, files: authority.files, steps: upstreamTLSSteps},
 		{name: "resolver", conf: resolverConf, steps: resolverSteps},
 		{name: "limits", conf: limitConf, files: authFiles, steps: limitSteps},

@@ -9,18 +9,72 @@ import (
 )
 
 // Result is the record of one exchange. The proxy writes it on the handler's
-// goroutine; read it after the handler has returned.
+// goroutine. It is complete when the handler has returned. Hooks that run on that goroutine,
+// for the header of a response, see the attempts so far and the one whose response it is.
 type Result struct {
 	// Upstream is the name of the upstream that the exchange went to; "" if
 	// the request never reached a proxy.
 	Upstream string
-	// Tries are the attempts in order, one for each target that was asked.
+	// Tries are the attempts in order, one for each target that was asked. An attempt is
+	// recorded when the header of its response has been received, or when it has failed. Until
+	// its end Total, Sent, Received and Err are 0.
 	Tries []Try
 	// BytesIn and BytesOut count the bytes that a tunnel carried from and to
 	// the client. Zero for exchanges that were not upgraded.
 	BytesIn, BytesOut int64
 	// Err is the failure that the client saw, nil if there was none.
 	Err error
+
+	running attempt
+}
+
+// attempt is the one that runs.
+type attempt struct {
+	target  string
+	start   time.Time // zero: none runs
+	arrived bool      // it is the last of Tries
+}
+
+// Begin says that an attempt against target has begun. Like Arrived and Finish it does nothing
+// if r is nil.
+func Begin(r *Result, target string, start time.Time) {
+	if r != nil {
+		r.running = attempt{target: target, start: start}
+	}
+}
+
+// Arrived records the attempt that runs, if one does, with the header of its response. It is
+// called before anything of that response is handed on.
+func Arrived(r *Result, status int) {
+	if r == nil || r.running.start.IsZero() || r.running.arrived {
+		return
+	}
+	r.running.arrived = true
+	r.Tries = append(r.Tries, Try{Target: r.running.target, Status: status, Header: time.Since(r.running.start)})
+}
+
+// TimeToHeader returns how long the header of the running attempt's response took; 0 if it has not
+// been received.
+func TimeToHeader(r *Result) time.Duration {
+	if !r.running.arrived {
+		return 0
+	}
+	return r.Tries[len(r.Tries)-1].Header
+}
+
+// Finish records the end of the attempt that runs. If Arrived was called, the time to the header
+// is that.
+func Finish(r *Result, t Try) {
+	if r == nil {
+		return
+	}
+	if n := len(r.Tries) - 1; r.running.arrived {
+		t.Header = r.Tries[n].Header
+		r.Tries[n] = t
+	} else {
+		r.Tries = append(r.Tries, t)
+	}
+	r.running = attempt{}
 }
 
 // Try is one attempt against one target.

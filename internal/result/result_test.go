@@ -3,6 +3,7 @@ package result_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/culvert-go/culvert/internal/result"
 )
@@ -20,4 +21,31 @@ func TestWith(t *testing.T) {
 	if same != record || result.From(inner) != record || result.From(outer) != record {
 		t.Error("a second record")
 	}
+}
+
+// An attempt is one entry, from its header on.
+func TestAttempt(t *testing.T) {
+	var r result.Result
+	result.Arrived(&r, 200) // of an upgrade without a proxy
+	if len(r.Tries) != 0 {
+		t.Errorf("no attempt runs: %+v", r.Tries)
+	}
+	result.Begin(&r, "a", time.Now())
+	result.Finish(&r, result.Try{Target: "a"})
+	result.Begin(&r, "b", time.Now().Add(-time.Second))
+	if d := result.TimeToHeader(&r); d != 0 {
+		t.Errorf("before the header: %v", d)
+	}
+	result.Arrived(&r, 200)
+	d := result.TimeToHeader(&r)
+	if len(r.Tries) != 2 || r.Tries[1] != (result.Try{Target: "b", Status: 200, Header: d}) || d < time.Second {
+		t.Errorf("at the header: %+v", r.Tries)
+	}
+	result.Finish(&r, result.Try{Target: "b", Status: 200, Header: time.Hour, Received: 2})
+	if len(r.Tries) != 2 || r.Tries[1] != (result.Try{Target: "b", Status: 200, Header: d, Received: 2}) {
+		t.Errorf("at the end: %+v", r.Tries)
+	}
+	result.Begin(nil, "", time.Now())
+	result.Arrived(nil, 200)
+	result.Finish(nil, result.Try{})
 }

@@ -18,7 +18,7 @@ var upstreamVariables = map[string]Getter{
 	"proxy_port":                nonEmpty(func(r *Request) string { return r.ProxyPort }),
 	"upstream_addr":             perTry(func(t filters.Try) string { return t.Target }),
 	"upstream_header_time":      perTry(upstreamHeaderTime),
-	"upstream_response_time":    perTry(func(t filters.Try) string { return Seconds(t.Total) }),
+	"upstream_response_time":    perTry(upstreamResponseTime),
 	"upstream_status":           perTry(upstreamStatus),
 }
 
@@ -42,6 +42,14 @@ func perTry(get func(filters.Try) string) Getter {
 		}
 		return list.String(), true
 	}
+}
+
+// upstreamResponseTime is none until the response has been received as a whole.
+func upstreamResponseTime(t filters.Try) string {
+	if t.Total == 0 {
+		return "-"
+	}
+	return Seconds(t.Total)
 }
 
 func upstreamHeaderTime(t filters.Try) string {
