@@ -1,7 +1,9 @@
 package leaktest_test
 
 import (
+	"net"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -75,4 +77,24 @@ func TestDescriptorLeak(t *testing.T) {
 			t.Errorf("told %q", failure)
 		}
 	})
+}
+
+// The process's first connection is no leak: the runtime keeps its poller from then on. What runs first
+// is run alone, by a process of its own.
+func TestFirstConnection(t *testing.T) {
+	const inside = "LEAKTEST_FIRST_CONNECTION"
+	if os.Getenv(inside) == "" {
+		alone := exec.Command(os.Args[0], "-test.run=^TestFirstConnection$")
+		alone.Env = append(os.Environ(), inside+"=1")
+		if out, err := alone.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	leaktest.Check(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
 }
