@@ -94,22 +94,22 @@ func TestRequestBufferOnABrokenDisk(t *testing.T) {
 // read at the client's pace, and not a byte is lost.
 func TestResponseBuffer(t *testing.T) {
 	leaktest.Check(t)
-	const size = 24 << 20 // more than the sockets take
+	const size = 2 << 20 // more than narrow sockets take
 	body := wiretest.Pattern(size)
 	for name, buffer := range map[string]proxy.Buffer{
 		"fits in memory": {Memory: size},
 		"fits on disk":   {Memory: 1 << 10, Disk: size},
-		"does not fit":   {Memory: 1 << 10, Disk: 4 << 20},
+		"does not fit":   {Memory: 1 << 10, Disk: 256 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			done := make(chan struct{})
-			target := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			target := wiretest.ServeOver(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = w.Write(body)
 				close(done)
-			}))
+			}), wiretest.Narrow)
 			buffer.Dir = t.TempDir()
 			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ResponseBuffer: &buffer})
-			client := wiretest.Dial(t, wiretest.Serve(t, p))
+			client := wiretest.Dial(t, wiretest.ServeOver(t, p, wiretest.Narrow))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 			if name != "does not fit" {
 				wiretest.Await(t, done, "end of the target's answer")

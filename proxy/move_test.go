@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
@@ -128,37 +127,38 @@ func TestLargeAnswersBreakOff(t *testing.T) {
 }
 
 // A client that stops for longer than a target may is no target that stops: also where the pieces are
-// not moved at once, but copied, for the client's socket is not plain.
+// not moved at once, but copied, for the client's socket is not plain. The target has written everything
+// by then, so that no delay of this process can be its delay.
 func TestLargeAnswersToASlowClient(t *testing.T) {
 	leaktest.Check(t)
-	body := wiretest.Pattern(16 << 20)
-	written := make(chan struct{}, 1)
+	const bodyTimeout = 5 * soon
+	body := wiretest.Pattern(512 << 10) // more than narrow sockets take, and less than those of a target hold
+	sent, written := make(chan struct{}), make(chan int, 1000)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Head()
 		p.Send(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", len(body)) + string(body))
+		close(sent)
 		p.Ended()
 	})
 	var failed failures
-	s := httptest.NewUnstartedServer(newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), BodyTimeout: soon, OnError: failed.add}))
-	s.Listener = wrapped{s.Listener, written}
-	s.Config.ErrorLog = wiretest.Quiet()
-	s.Start()
-	t.Cleanup(s.Close)
-	client := wiretest.Dial(t, s.Listener.Addr().String())
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), BodyTimeout: bodyTimeout, OnError: failed.add})
+	client := wiretest.Dial(t, wiretest.ServeOver(t, p, func(l net.Listener) net.Listener { return wrapped{wiretest.Narrow(l), written} }))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	client.Head()
-	for len(body) > 0 {
-		for idle := false; !idle; { // until the gateway waits for the client, and longer than the target may take
-			select {
-			case <-written:
-			case <-time.After(4 * soon):
-				idle = true
-			}
+	wiretest.Await(t, sent, "end of the target's response")
+	total := 0
+	for waiting := true; waiting; { // until the gateway waits for the client, and longer than the target may take
+		select {
+		case n := <-written:
+			total += n
+		case <-time.After(2 * bodyTimeout):
+			waiting = false
 		}
-		n := min(len(body), 6<<20)
-		client.Receive(string(body[:n]))
-		body = body[n:]
 	}
+	if total >= len(body) {
+		t.Errorf("the gateway did not wait for the client")
+	}
+	client.Head()
+	client.Receive(string(body))
 	if len(failed.all) > 0 {
 		t.Errorf("failures %v", failed.all)
 	}
@@ -167,7 +167,7 @@ func TestLargeAnswersToASlowClient(t *testing.T) {
 // wrapped gives out connections that the kernel moves nothing to, and tells of their writes.
 type wrapped struct {
 	net.Listener
-	written chan<- struct{}
+	written chan<- int
 }
 
 func (l wrapped) Accept() (net.Conn, error) {
@@ -177,14 +177,11 @@ func (l wrapped) Accept() (net.Conn, error) {
 
 type wrappedConn struct {
 	net.Conn
-	written chan<- struct{}
+	written chan<- int
 }
 
 func (c wrappedConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
-	select {
-	case c.written <- struct{}{}:
-	default:
-	}
+	c.written <- n
 	return n, err
 }

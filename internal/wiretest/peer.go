@@ -4,6 +4,7 @@ package wiretest
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -69,7 +70,12 @@ func (p *Peer) Head() string {
 func (p *Peer) Receive(want string) {
 	p.t.Helper()
 	got := make([]byte, len(want))
-	if n, err := io.ReadFull(p.R, got); err != nil || string(got) != want {
+	n, err := io.ReadFull(p.R, got)
+	switch {
+	case err == nil && string(got) == want:
+	case len(want) > 4<<10:
+		SameBytes(p.t, fmt.Sprintf("received (%v)", err), got[:n], []byte(want))
+	default:
 		p.t.Errorf("received %q (%v), want %q", got[:n], err, want)
 	}
 }

@@ -85,7 +85,14 @@ func Unused(t testing.TB) (addr string) {
 // Serve serves h by net/http until the test ends. h gets OPTIONS * too.
 func Serve(t testing.TB, h http.Handler) (addr string) {
 	t.Helper()
+	return ServeOver(t, h, func(l net.Listener) net.Listener { return l })
+}
+
+// ServeOver is Serve over what over makes of its listener.
+func ServeOver(t testing.TB, h http.Handler, over func(net.Listener) net.Listener) (addr string) {
+	t.Helper()
 	s := httptest.NewUnstartedServer(h)
+	s.Listener = over(s.Listener)
 	s.Config.ErrorLog = Quiet()
 	s.Config.DisableGeneralOptionsHandler = true
 	s.Start()
@@ -95,3 +102,17 @@ func Serve(t testing.TB, h http.Handler) (addr string) {
 
 // Quiet keeps the server's notes of aborted handlers out of the test's output.
 func Quiet() *log.Logger { return log.New(io.Discard, "", 0) }
+
+// Narrow makes l's connections hold little of what is written to them: a handler that writes to a client that
+// reads nothing is held up after some 200 KB in place of megabytes.
+func Narrow(l net.Listener) net.Listener { return narrow{l} }
+
+type narrow struct{ net.Listener }
+
+func (l narrow) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(16 << 10)
+	}
+	return c, err
+}
