@@ -19,40 +19,40 @@ func TestEarlyAnswerEndsTheConnection(t *testing.T) {
 		lengthy  = "POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n"
 		smuggled = "POST /smuggled HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\ny\r\n0\r\n\r\n"
 	)
-	for _, test := range []struct{ name, begin, behind string }{
+	leaktest.Check(t)
+	type upload struct{ name, begin, behind string }
+	uploads := []upload{
 		{"a request in place of a chunk", chunked + "1\r\nx\r\n", smuggled},
 		{"between chunks", chunked + "1\r\nx\r\n", "0\r\n\r\n" + smuggled},
 		{"before a chunk's end", chunked + "1\r\nx", "\r\n0\r\n\r\n" + smuggled},
 		{"within a length", lengthy + "x", strings.Repeat("x", 39999) + smuggled},
 		{"near the end of a length", lengthy + strings.Repeat("x", 39000), strings.Repeat("x", 1000) + smuggled},
 		{"a request in place of the rest", lengthy + "x", smuggled},
-	} {
-		for _, status := range []int{413, 200} {
-			t.Run(fmt.Sprint(test.name, ", ", status), func(t *testing.T) {
-				leaktest.Check(t)
-				asked := make(chan string, 9)
-				addr := gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
-					asked <- p.Head()
-					if c, err := p.R.ReadByte(); err != nil || c != 'x' && c != '1' {
-						t.Errorf("the body begins with %q, error %v", c, err)
-					}
-					p.Send(fmt.Sprint("HTTP/1.1 ", status, " Answer\r\nContent-Length: 2\r\n\r\nno"))
-					p.Ended()
-				}))
-				client := wiretest.Dial(t, addr)
-				client.Send(test.begin)
-				if resp, body := client.Answer("POST"); resp.StatusCode != status || body != "no" {
-					t.Errorf("%s %q", resp.Status, body)
+	}
+	for _, status := range []int{413, 200} {
+		atOnce(t, uploads, func(u upload) string { return fmt.Sprint(u.name, ", ", status) }, func(t *testing.T, u upload) {
+			requests := make(chan string, 9)
+			addr := gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+				requests <- p.Head()
+				if c, err := p.R.ReadByte(); err != nil || c != 'x' && c != '1' {
+					t.Errorf("the body begins with %q, error %v", c, err)
 				}
-				_, _ = io.WriteString(client, test.behind) // the connection may be gone
-				if more := client.Ended(); more != "" {
-					t.Errorf("it goes on with %q", more)
-				}
-				if n := len(asked); n != 1 {
-					t.Errorf("the target was asked %d times", n)
-				}
-			})
-		}
+				p.Send(fmt.Sprint("HTTP/1.1 ", status, " Answer\r\nContent-Length: 2\r\n\r\nno"))
+				p.Ended()
+			}))
+			client := wiretest.Dial(t, addr)
+			client.Send(u.begin)
+			if resp, body := client.Answer("POST"); resp.StatusCode != status || body != "no" {
+				t.Errorf("%s %q", resp.Status, body)
+			}
+			_, _ = io.WriteString(client, u.behind) // the connection may be gone
+			if more := client.Ended(); more != "" {
+				t.Errorf("it continues with %q", more)
+			}
+			if n := len(requests); n != 1 {
+				t.Errorf("the target had %d requests", n)
+			}
+		})
 	}
 }
 

@@ -1,13 +1,16 @@
 package proxy_test
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/culvert-go/culvert/proxy"
@@ -19,21 +22,37 @@ const standardVariable = "CULVERT_TEST_STANDARD_PATH"
 
 var onStandardPath = os.Getenv(standardVariable) != ""
 
-// TestMain runs all tests on both paths: the proxy's own exchange and net/http's. Benchmarks and
-// fuzzing run on the first alone.
+// TestMain runs all tests on both paths at once, in two processes: the proxy's own exchange and
+// net/http's. Benchmarks and fuzzing run on the first alone.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if onStandardPath || value("test.bench") != "" || value("test.fuzz") != "" || value("test.list") != "" {
+		os.Exit(m.Run())
+	}
+	var out bytes.Buffer
+	standard := standardRun(&out)
+	err := standard.Start()
 	code := m.Run()
-	if code == 0 && !onStandardPath && value("test.bench") == "" && value("test.fuzz") == "" && value("test.list") == "" {
-		args := slices.DeleteFunc(slices.Clone(os.Args[1:]), func(arg string) bool { return strings.HasPrefix(arg, "-test.testlogfile") }) // go test's
-		again := exec.Command(os.Args[0], args...)
-		again.Env = append(os.Environ(), standardVariable+"=1")
-		out, err := again.CombinedOutput()
-		if err != nil {
-			fmt.Printf("%s\nover net/http's transport: %v\n", out, err)
-			code = 1
-		}
+	if err == nil {
+		err = standard.Wait()
+	}
+	if err != nil {
+		fmt.Printf("%s\nover net/http's transport: %v\n", &out, err)
+		code = 1
 	}
 	os.Exit(code)
+}
+
+// standardRun returns the run of these tests on net/http's path.
+func standardRun(out io.Writer) *exec.Cmd {
+	own := func(arg string) bool { // the first run's files: go test's, and profiles
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-test."), "=")
+		return name == "testlogfile" || strings.HasSuffix(name, "profile") || name == "trace"
+	}
+	c := exec.Command(os.Args[0], slices.DeleteFunc(slices.Clone(os.Args[1:]), own)...)
+	c.Env = append(os.Environ(), standardVariable+"=1")
+	c.Stdout, c.Stderr = out, out
+	return c
 }
 
 func value(name string) string { return flag.Lookup(name).Value.String() }
@@ -48,3 +67,13 @@ func onPath(o proxy.Options) proxy.Options {
 
 // standard hides that a transport is a group's own.
 type standard struct{ http.RoundTripper }
+
+// atOnce runs test for each of the cases as a subtest, all at once: they spend their time waiting for
+// net/http's server, which holds a connection that it closes with its request unread for half a second.
+func atOnce[Case any](t *testing.T, cases []Case, name func(Case) string, test func(*testing.T, Case)) {
+	var running sync.WaitGroup
+	for _, c := range cases {
+		running.Go(func() { t.Run(name(c), func(t *testing.T) { test(t, c) }) })
+	}
+	running.Wait()
+}

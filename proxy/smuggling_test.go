@@ -14,11 +14,13 @@ import (
 // one where the first was refused.
 func TestSmuggling(t *testing.T) {
 	const smuggled = "GET /smuggled HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-	for _, test := range []struct {
+	leaktest.Check(t)
+	type attack struct {
 		name, request string
-		status        string // of the first answer
+		status        string // of the first response
 		want          string // what the target saw: method, target, host and body of each request
-	}{
+	}
+	attacks := []attack{
 		{"length", "POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi", "200", "POST /1 a hi, GET /smuggled a "},
 		{"equal lengths", "POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nhi", "200", "POST /1 a hi, GET /smuggled a "},
 		{"two lengths", "POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nhi", "400", ""},
@@ -64,27 +66,25 @@ func TestSmuggling(t *testing.T) {
 		{"a blank in the target", "GET /1 /2 HTTP/1.1\r\nHost: a\r\n\r\n", "400", ""},
 		{"an odd version", "GET /1 HTTP/1.10\r\nHost: a\r\n\r\n", "400", ""},
 		{"HTTP/2 in the line", "GET /1 HTTP/2.0\r\nHost: a\r\n\r\n", "505", ""},
-	} {
-		for depth, name := range []string{"one", "two in a row"} {
-			t.Run(test.name+", "+name, func(t *testing.T) {
-				leaktest.Check(t)
-				target, requests := readingTarget(t)
-				addr := gateway(t, target)
-				if depth == 1 {
-					addr = gateway(t, addr)
-				}
-				client := wiretest.Dial(t, addr)
-				client.Send(test.request + smuggled)
-				answers := client.Ended()
-				status := strings.TrimPrefix(strings.TrimPrefix(answers, "HTTP/1.1 "), "HTTP/1.0 ")
-				if !strings.HasPrefix(status, test.status) {
-					t.Errorf("answered %q, want %s", answers, test.status)
-				}
-				if got := seen(requests); got != test.want {
-					t.Errorf("the target saw %q, want %q", got, test.want)
-				}
-			})
-		}
+	}
+	for depth, name := range []string{"one", "two in a row"} {
+		atOnce(t, attacks, func(a attack) string { return a.name + ", " + name }, func(t *testing.T, a attack) {
+			target, requests := readingTarget(t)
+			addr := gateway(t, target)
+			if depth == 1 {
+				addr = gateway(t, addr)
+			}
+			client := wiretest.Dial(t, addr)
+			client.Send(a.request + smuggled)
+			responses := client.Ended()
+			status := strings.TrimPrefix(strings.TrimPrefix(responses, "HTTP/1.1 "), "HTTP/1.0 ")
+			if !strings.HasPrefix(status, a.status) {
+				t.Errorf("the response is %q, want %s", responses, a.status)
+			}
+			if got := seen(requests); got != a.want {
+				t.Errorf("the target saw %q, want %q", got, a.want)
+			}
+		})
 	}
 }
 
