@@ -93,7 +93,7 @@ func TestGoneInALargeFrame(t *testing.T) {
 			ended <- p.Ended()
 		})
 		addr := gateway(t, wsupgrade.Options{}, target)
-		for range 20 {
+		for range wiretest.Size(20, 3) {
 			p := open(t, addr)
 			go func() { _, _ = p.Write(frame) }()
 			if who == "target" {
