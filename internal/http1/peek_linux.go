@@ -32,10 +32,9 @@ func (p *peeker) init(c syscall.Conn) {
 	}
 }
 
-// peek notes whether there is a byte. RawSyscall: it never blocks, so the scheduler need not be
-// told.
+// peek notes whether there is a byte.
 func (p *peeker) peek(fd uintptr) {
-	n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(&p.byte1)), 1, syscall.MSG_PEEK|syscall.MSG_DONTWAIT, 0, 0)
+	n, errno := peekByte(fd, &p.byte1)
 	p.n, p.errno = int32(n), errno
 }
 

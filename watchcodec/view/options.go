@@ -61,10 +61,10 @@ func (o *Options) check() error {
 	if o.Renderer == nil {
 		return errors.New("view: Options without a Renderer")
 	}
-	for _, n := range []int{o.MaxViews, o.MaxBytes, o.MaxObject, o.Frames, o.FrameBytes, int(o.WriteTimeout), int(o.SyncTimeout), int(o.InitialTimeout), int(o.BookmarkEvery), int(o.Idle)} {
-		if n < 0 {
-			return errors.New("view: Options: a negative bound")
-		}
+	bounds := min(o.MaxViews, o.MaxBytes, o.MaxObject, o.Frames, o.FrameBytes)
+	times := min(o.WriteTimeout, o.SyncTimeout, o.InitialTimeout, o.BookmarkEvery, o.Idle)
+	if bounds < 0 || times < 0 {
+		return errors.New("view: Options: a negative bound")
 	}
 	o.MaxViews = cmp.Or(o.MaxViews, 1000)
 	o.MaxBytes = cmp.Or(o.MaxBytes, 256<<20)
