@@ -144,7 +144,9 @@ func (g *Group) bringBack(addr string, s *state) {
 	if m := s.current.Load(); m != nil {
 		m.recover()
 	}
-	s.fails.Store(0)
+	s.mu.Lock()
+	s.forgive()
+	s.mu.Unlock()
 	s.sick.Store(false)
 	g.queue.wake()
 	g.tellChange(addr, true, nil)

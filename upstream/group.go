@@ -145,7 +145,7 @@ const memory = 10 * time.Minute
 // still or the address might come back sick.
 func (g *Group) forget(s *targets) {
 	for addr, st := range g.states {
-		worthKeeping := st.inFlight.Load() > 0 || (st.fails.Load() > 0 || st.sick.Load()) && now()-st.checked.Load() < int64(memory)
+		worthKeeping := st.inFlight.Load() > 0 || st.failedWithin(memory)
 		if !worthKeeping && !s.has(st) {
 			delete(g.states, addr)
 		}

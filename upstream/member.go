@@ -2,6 +2,8 @@ package upstream
 
 import (
 	"math/rand/v2"
+	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,11 +27,12 @@ type state struct {
 	inFlight atomic.Int64
 	sick     atomic.Bool  // an active check says so
 	back     atomic.Int64 // when it came back, for the slow start; 0 if that is over
-	fails    atomic.Int32
+	out      atomic.Bool  // taken out by failures: MaxFails came within FailTimeout, and no request has succeeded since
+	checked  atomic.Int64 // the last failure, or the last request that was let through after it
 
 	mu       sync.Mutex
-	accessed int64        // the last failure
-	checked  atomic.Int64 // the last failure, or the last try after it
+	accessed int64   // the last failure
+	failures []int64 // the times of the last ones, the oldest first, no more than can count
 }
 
 // now is the time in nanoseconds. Only what has failed needs it.
@@ -56,10 +59,8 @@ func (m *member) healthy() bool {
 	return !m.failing() || now()-m.checked.Load() > int64(m.FailTimeout)
 }
 
-// failing says whether m has failed as often as it may.
-func (m *member) failing() bool {
-	return m.MaxFails > 0 && int(m.fails.Load()) >= m.MaxFails && !m.only
-}
+// failing reports whether failures have taken m out.
+func (m *member) failing() bool { return m.out.Load() && m.MaxFails > 0 && !m.only }
 
 func (m *member) full() bool { return m.MaxConns > 0 && m.inFlight.Load() >= int64(m.MaxConns) }
 
@@ -84,42 +85,97 @@ func (m *member) claim(how admission) bool {
 	if !m.usable(how) {
 		return false
 	}
-	if m.failing() {
-		if checked := m.checked.Load(); !m.checked.CompareAndSwap(checked, now()) {
-			return false
-		}
+	if !m.failing() {
+		return m.take()
 	}
-	if n := m.inFlight.Add(1); m.MaxConns > 0 && n > int64(m.MaxConns) {
-		m.inFlight.Add(-1)
+	checked, at := m.checked.Load(), now()
+	if at-checked <= int64(m.FailTimeout) || !m.checked.CompareAndSwap(checked, at) {
 		return false
 	}
-	return true
+	if m.take() {
+		return true
+	}
+	m.checked.CompareAndSwap(at, checked) // no request was let through
+	return false
 }
 
-// failed counts a failure.
+// take takes a place at m if there is one. A number above MaxConns is never seen, not for a
+// moment: who saw it would take m for full.
+func (m *member) take() bool {
+	if m.MaxConns == 0 {
+		m.inFlight.Add(1)
+		return true
+	}
+	for {
+		n := m.inFlight.Load()
+		if n >= int64(m.MaxConns) {
+			return false
+		}
+		if m.inFlight.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// failed counts a failure, and takes m out if it is the last one that m may have within
+// FailTimeout.
 func (m *member) failed() {
+	if m.MaxFails < 0 {
+		return
+	}
 	at := now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.accessed = at
 	m.checked.Store(at)
-	m.fails.Add(1)
+	m.failures = append(m.failures, at)
+	m.failures = slices.Delete(m.failures, 0, max(m.expired(at), len(m.failures)-m.MaxFails))
+	if len(m.failures) >= m.MaxFails {
+		m.out.Store(true)
+	}
 }
 
-// succeeded forgets the failures that came before the last try.
+// expired is the number of failures that do not count any more. The caller holds m.mu.
+func (m *member) expired(at int64) int {
+	return sort.Search(len(m.failures), func(i int) bool { return at-m.failures[i] <= int64(m.FailTimeout) })
+}
+
+// countFails returns the number of failures within FailTimeout.
+func (m *member) countFails() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.failures) - m.expired(now())
+}
+
+// succeeded brings a member back that failures have taken out, if it has not failed since it was
+// let through (ngx_http_upstream_free_round_robin_peer).
 func (m *member) succeeded() {
-	if m.fails.Load() == 0 {
+	if !m.out.Load() {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.accessed >= m.checked.Load() {
-		return // failed since
-	}
 	if m.failing() {
+		if m.accessed >= m.checked.Load() {
+			return
+		}
 		m.recover()
 	}
-	m.fails.Store(0)
+	m.forgive()
+}
+
+// forgive forgets the failures. The caller holds s.mu.
+func (s *state) forgive() {
+	s.failures = nil
+	s.out.Store(false)
+}
+
+// failedWithin reports whether the last failure, passive or of a check, counts and is not older
+// than d.
+func (s *state) failedWithin(d time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return (s.out.Load() || len(s.failures) > 0 || s.sick.Load()) && now()-s.checked.Load() < int64(d)
 }
 
 // recover begins the slow start.

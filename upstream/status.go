@@ -6,11 +6,11 @@ import "iter"
 type Status struct {
 	// Target is what was configured, defaults filled in.
 	Target Target
-	// Healthy says whether the target may be asked as far as its health goes.
+	// Healthy reports whether the target may be asked as far as its health goes.
 	Healthy bool
 	// InFlight is the number of requests and tunnels that it has.
 	InFlight int
-	// Fails is the number of failures that count against it.
+	// Fails is the number of failures within FailTimeout, at most MaxFails.
 	Fails int
 }
 
@@ -18,7 +18,7 @@ type Status struct {
 func (g *Group) Targets() iter.Seq[Status] {
 	return func(yield func(Status) bool) {
 		for _, m := range g.set.Load().members {
-			if !yield(Status{m.Target, m.healthy(), int(m.inFlight.Load()), int(m.fails.Load())}) {
+			if !yield(Status{m.Target, m.healthy(), int(m.inFlight.Load()), m.countFails()}) {
 				return
 			}
 		}

@@ -15,9 +15,21 @@ type Target struct {
 	// Weight is the target's share of the requests; 0 means 1. The most is
 	// 65535.
 	Weight int
-	// MaxFails is how many failures within FailTimeout take the target out for
-	// FailTimeout. 0 means 1, a negative number switches that off. The only
-	// target of a group is never taken out.
+	// MaxFails is how many failures within FailTimeout take the target out. A
+	// failure counts for FailTimeout, whatever succeeds in the meantime. A target
+	// that is out gets no request until FailTimeout has passed since its last
+	// failure, then one request: if that succeeds, the target is back and its
+	// failures are forgotten; if it fails, the target is out for as long again; if
+	// it tells nothing, since its client has gone for one, the next request is let
+	// through after FailTimeout.
+	//
+	// These are the states of nginx's max_fails, which with 1 takes a target out
+	// at the same requests. With more, nginx also counts failures together that
+	// are further apart, where no request has succeeded after a pause of
+	// fail_timeout.
+	//
+	// 0 means 1, a negative number switches that off. The only target of a group
+	// is never taken out.
 	MaxFails int
 	// FailTimeout is the time of MaxFails; 0 means 10 seconds.
 	FailTimeout time.Duration

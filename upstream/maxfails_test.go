@@ -1,0 +1,196 @@
+package upstream_test
+
+import (
+	"errors"
+	"flag"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/culvert-go/culvert/upstream"
+)
+
+var seedFlag = flag.Uint64("seed", 0, "the seed of the random histories; 0 means another one each time")
+
+func newRandom() (random *rand.Rand, seed uint64) {
+	seed = *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	return rand.New(rand.NewPCG(seed, 0)), seed
+}
+
+// outcomes are those of a request to the target under test.
+var outcomes = map[byte]upstream.Outcome{
+	's': {Status: 200},
+	'f': {Err: errors.New("broken")},
+}
+
+// history runs requests against target a, one a letter ('f' fails, 's' succeeds, '.' is a second
+// without a request), and returns whether a was picked for each: a request that a does not get is
+// 'x'.
+func history(t *testing.T, a upstream.Target, steps string) string {
+	p := over(t, upstream.Options{Balance: upstream.First()}, a, upstream.Target{Addr: "b:1"})
+	got := make([]byte, 0, len(steps))
+	for i := range len(steps) {
+		if steps[i] == '.' {
+			time.Sleep(time.Second)
+			got = append(got, '.')
+			continue
+		}
+		l := p.lease()
+		if name(l) != "a" {
+			l.Done(upstream.Outcome{Status: 200})
+			got = append(got, 'x')
+			continue
+		}
+		l.Done(outcomes[steps[i]])
+		got = append(got, steps[i])
+	}
+	return string(got)
+}
+
+// A target is taken out by MaxFails failures within FailTimeout, not by those of days. The second
+// column is what nginx's algorithm does with max_fails=3 and fail_timeout=10s.
+func TestFailuresWithinFailTimeout(t *testing.T) {
+	for _, test := range []struct{ steps, want, nginx string }{
+		{"fffs", "fffx", "fffx"},
+		{"fsfsfs", "fsfsfx", "fsfsfx"}, // a success in between changes nothing
+		{"f...........sf...........sfs", "f...........sf...........sfs", ""}, // three far apart
+		{"fs...........fs...........fs", "fs...........fs...........fs", "fs...........fs...........fx"},
+		{"f...........f...........fs", "f...........f...........fs", "f...........f...........fx"},
+		{"f.........f.........fs", "f.........f.........fs", "f.........f.........fx"}, // never three within ten seconds
+		{"f.....f.....fs", "f.....f.....fx", ""},                                       // the first is ten seconds old
+		{"fff..........s.ss", "fff..........x.ss", ""},
+		{"fff...........f..........x.ss", "fff...........f..........x.ss", ""}, // the one try fails
+		{"fff...........sffs", "fff...........sffs", ""},                       // the one try succeeds, and the count begins anew
+		{"fff...........sfffs", "fff...........sfffx", ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a := upstream.Target{Addr: "a:1", MaxFails: 3, FailTimeout: 10 * time.Second}
+			if got := history(t, a, test.steps); got != test.want {
+				t.Errorf("history %s:\n got %s\nwant %s", test.steps, got, test.want)
+			}
+			nginx := test.nginx
+			if nginx == "" {
+				nginx = test.want
+			}
+			if got := nginxHistory(3, 10, test.steps); got != nginx {
+				t.Errorf("history %s:\nnginx's %s\n   want %s", test.steps, got, nginx)
+			}
+		})
+	}
+}
+
+// nginxHistory is history by nginx's rule (ngx_http_upstream_get_peer and
+// ngx_http_upstream_free_round_robin_peer), whose time is in seconds.
+func nginxHistory(maxFails, failTimeout int, steps string) string {
+	now, fails, accessed, checked := 1<<20, 0, 0, 0
+	got := []byte(steps)
+	for i, step := range got {
+		switch {
+		case step == '.':
+			now++
+			continue
+		case fails >= maxFails && now-checked <= failTimeout:
+			got[i] = 'x'
+			continue
+		}
+		if now-checked > failTimeout {
+			checked = now
+		}
+		switch {
+		case step == 'f':
+			fails++
+			accessed, checked = now, now
+		case accessed < checked:
+			fails = 0
+		}
+	}
+	return string(got)
+}
+
+// windowModel is the rule of Target.MaxFails in its plainest form.
+type windowModel struct {
+	max      int
+	timeout  time.Duration
+	failures []time.Time
+	out      bool
+	since    time.Time // the last failure, or the last request after it
+}
+
+func (m *windowModel) usable() bool { return !m.out || time.Since(m.since) > m.timeout }
+
+func (m *windowModel) failed() {
+	now := time.Now()
+	m.since = now
+	m.failures = append(m.failures, now)
+	within := 0
+	for _, at := range m.failures {
+		if now.Sub(at) <= m.timeout {
+			within++
+		}
+	}
+	m.out = m.out || within >= m.max
+}
+
+func (m *windowModel) succeeded() {
+	if m.out {
+		m.out, m.failures = false, nil
+	}
+}
+
+// The rule holds over random histories.
+func TestMaxFailsModel(t *testing.T) {
+	random, seed := newRandom()
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			m := &windowModel{max: 1 + random.IntN(4), timeout: time.Duration(1+random.IntN(8)) * time.Second}
+			p := over(t, upstream.Options{Balance: upstream.First()},
+				upstream.Target{Addr: "a:1", MaxFails: m.max, FailTimeout: m.timeout}, upstream.Target{Addr: "b:1"})
+			badness := random.Float64()
+			for step := range 100 {
+				time.Sleep(time.Duration(random.IntN(5)) * time.Second)
+				l := p.lease()
+				if got := name(l) == "a"; got != m.usable() {
+					t.Fatalf("seed %d, step %d: a was picked: %v, want %v (MaxFails %d, FailTimeout %v)", seed, step, got, m.usable(), m.max, m.timeout)
+				}
+				switch {
+				case name(l) != "a":
+					l.Done(outcomes['s'])
+				case random.Float64() < badness:
+					m.failed()
+					l.Done(outcomes['f'])
+				default:
+					m.succeeded()
+					l.Done(outcomes['s'])
+				}
+			}
+		})
+	}
+}
+
+// Status.Fails counts those that count, and none of a target that can't be taken out.
+func TestStatusFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := over(t, upstream.Options{}, upstream.Target{Addr: "a:1", MaxFails: 3}, upstream.Target{Addr: "b:1", MaxFails: -1})
+		fails := func(wantA, wantB int) {
+			t.Helper()
+			for s := range p.g.Targets() {
+				if want := map[string]int{"a:1": wantA, "b:1": wantB}[s.Target.Addr]; s.Fails != want {
+					t.Errorf("%s has %d failures, want %d", s.Target.Addr, s.Fails, want)
+				}
+			}
+		}
+		fail := func() { p.lease().Done(outcomes['f']); p.lease().Done(outcomes['f']) }
+		fail()
+		time.Sleep(6 * time.Second)
+		fail()
+		fails(2, 0)
+		time.Sleep(6 * time.Second)
+		fails(1, 0)
+		time.Sleep(6 * time.Second)
+		fails(0, 0)
+	})
+}
