@@ -124,6 +124,7 @@ func (g *Group) check(ctx context.Context, addr string, s *state) {
 		case !s.sick.Load() && bad >= g.o.Check.Fall:
 			s.checked.Store(now())
 			s.sick.Store(true)
+			g.wakeQueue() // those that wait for this target alone
 			g.tellChange(addr, false, err)
 		}
 		timer.Reset(g.pause(false))
@@ -148,7 +149,7 @@ func (g *Group) bringBack(addr string, s *state) {
 	s.forgive()
 	s.mu.Unlock()
 	s.sick.Store(false)
-	g.queue.wake()
+	g.wakeQueue()
 	g.tellChange(addr, true, nil)
 }
 

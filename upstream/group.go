@@ -125,7 +125,7 @@ func (g *Group) install(list []Target) {
 	default:
 		close(g.filled)
 	}
-	g.queue.wake()
+	g.wakeQueue()
 }
 
 // state returns what is known of an address.

@@ -92,7 +92,7 @@ func (l Lease) Done(o Outcome) {
 		}
 	}
 	l.g.gate.Leave()
-	l.g.queue.wake()
+	l.g.wakeQueue()
 }
 
 func (g *Group) failure(o Outcome) bool {

@@ -59,6 +59,15 @@ func (m *member) healthy() bool {
 	return !m.failing() || now()-m.checked.Load() > int64(m.FailTimeout)
 }
 
+// recovery returns from when on m, which failures have taken out, may get a request; 0 if nothing is
+// to be waited for.
+func (m *member) recovery() int64 {
+	if !m.failing() || m.Down || m.sick.Load() {
+		return 0
+	}
+	return m.checked.Load() + int64(m.FailTimeout) + 1
+}
+
 // failing reports whether failures have taken m out.
 func (m *member) failing() bool { return m.out.Load() && m.MaxFails > 0 && !m.only }
 

@@ -30,4 +30,8 @@ func (g *Group) Targets() iter.Seq[Status] {
 func (g *Group) InFlight() int { return g.gate.Running() }
 
 // Waiting returns how many requests wait for a target.
-func (g *Group) Waiting() int { return int(g.queue.length.Load()) }
+func (g *Group) Waiting() int {
+	g.queue.mu.Lock()
+	defer g.queue.mu.Unlock()
+	return g.queue.waiting.Len()
+}

@@ -61,10 +61,11 @@ func (s *targets) pick(q query) *member {
 	return nil
 }
 
-// waitsFor says whether a member could be asked if it had fewer requests.
+// waitsFor reports whether a member that could not be picked could be if it had fewer requests.
+// It may have fewer since then: who has ended one serves the queue.
 func (s *targets) waitsFor(q query) bool {
 	for _, m := range s.members {
-		if m.healthy() && m.full() && !q.wasTried(m) {
+		if m.MaxConns > 0 && m.healthy() && !q.wasTried(m) {
 			return true
 		}
 	}
