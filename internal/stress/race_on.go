@@ -1,0 +1,7 @@
+//go:build race
+
+package main
+
+import "runtime"
+
+func races() int { return runtime.RaceErrors() }

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+const (
+	slowTimeout = time.Second
+	slowest     = 10 * slowTimeout // what an exchange may take on a machine that is busy
+)
+
+// slow is about clients that stop, or take their time, where an exchange's time is bounded.
+var slow = scenario{
+	name:    "slow",
+	promise: "a slow client takes no target out, and its exchange ends in its time",
+	clients: 32, few: 64,
+	start: func(r *run) func(*client) {
+		targets := []upstream.Target{{Addr: r.target(generous), MaxFails: 1}, {Addr: r.target(generous), MaxFails: 1}}
+		load := slowLoad{}
+		load.whole = r.gateways(setup{name: "Options.Timeout", targets: targets, around: r.timed, proxy: proxy.Options{Timeout: slowTimeout}})
+		timeout := must(filters.Timeout(slowTimeout))
+		load.header = r.gateways(setup{name: "filters.Timeout", targets: targets, around: r.timed, filters: []filters.Filter{timeout}})
+		return load.converse
+	},
+}
+
+// slowLoad has gateways that bound the whole exchange, and those that bound the time to the header.
+type slowLoad struct{ whole, header []*gateway }
+
+// generous responds at once: to an upload when it has ended, to a GET with more than sockets hold.
+func generous(p *peer) {
+	piece := strings.Repeat("x", 64<<10)
+	for {
+		q := p.request()
+		if q == nil {
+			return
+		}
+		if n, err := io.Copy(io.Discard, q.Body); err != nil {
+			return
+		} else if q.Method == http.MethodPost {
+			p.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-Got: %d\r\n\r\n", n)
+			continue
+		}
+		p.send("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", 512*len(piece))
+		for range 512 {
+			if _, err := io.WriteString(p, piece); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// timed measures each exchange.
+func (r *run) timed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		late := time.AfterFunc(slowest, func() {
+			r.broke(fmt.Sprintf("an exchange of at most %v ends within %v", slowTimeout, slowest), "%s %s of %s did not", q.Method, q.URL, q.Proto)
+		})
+		defer late.Stop()
+		next.ServeHTTP(w, q)
+	})
+}
+
+func (l slowLoad) converse(c *client) {
+	c.exchanges.Add(1)
+	c.fault()
+	g := pick(c.Rand, l.whole)
+	switch c.IntN(3) {
+	case 0:
+		c.download(g)
+	case 1:
+		c.stalledUpload(g)
+	default:
+		g = pick(c.Rand, l.header)
+		c.stalledUpload(g)
+	}
+	c.allHealthy(g)
+}
+
+// stalledUpload sends the beginning of a body, and no more until the response is there.
+func (c *client) stalledUpload(g *gateway) {
+	p := pick(c.Rand, protocols)
+	q := request{method: http.MethodPost, path: "/upload", body: strings.Repeat("x", 4000), chunked: c.odds(2)}
+	begin := q.body[:c.IntN(len(q.body))]
+	var err error
+	if p.http2() {
+		s := c.session(g, p, 1<<20)
+		if s == nil {
+			return
+		}
+		defer s.Close()
+		st, _ := s.open(q, false)
+		_ = st.send(begin, false)
+		err = st.await(func(st *stream) bool { return st.ended || st.reset })
+	} else {
+		x := c.dial1(g, p)
+		if x == nil {
+			return
+		}
+		defer x.Close()
+		if q.chunked && begin != "" {
+			begin = fmt.Sprintf("%x\r\n%s\r\n", len(begin), begin)
+		}
+		_, _ = io.WriteString(x, q.headerSection()+begin)
+		if _, err = x.receive(q.method); err == io.EOF || err == io.ErrUnexpectedEOF {
+			err = nil
+		}
+	}
+	if err != nil {
+		c.broke("a stalled upload ends with a response, or with its connection", "%s, %v: %v", g.name, p, err)
+	}
+}
+
+// download reads nothing behind the response's header, or reads slowly, until the exchange ends.
+func (c *client) download(g *gateway) {
+	p := pick(c.Rand, protocols)
+	q := request{method: http.MethodGet, path: "/download"}
+	if p.http2() {
+		s := c.session(g, p, 1<<10)
+		if s == nil {
+			return
+		}
+		defer s.Close()
+		st, _ := s.open(q, false)
+		s.mu.Lock()
+		st.unread = c.odds(2)
+		s.mu.Unlock()
+		_ = st.send("", true)
+		_ = st.await(func(st *stream) bool { return st.ended || st.reset })
+		return
+	}
+	x := c.dial1(g, p)
+	if x == nil {
+		return
+	}
+	defer x.Close()
+	_, _ = io.WriteString(x, q.headerSection())
+	if c.odds(2) {
+		time.Sleep(slowTimeout + slowTimeout/2)
+	}
+	piece := make([]byte, 64<<10)
+	for {
+		if _, err := x.in.Read(piece); err != nil {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}

@@ -1,0 +1,19 @@
+package main
+
+import "testing"
+
+// TestEachScenario runs a bounded number of exchanges of each scenario. What takes longer to show is
+// the program's matter.
+func TestEachScenario(t *testing.T) {
+	for _, s := range tested {
+		t.Run(s.name, func(t *testing.T) {
+			r := newRun(s, 1, func(line string) { t.Error(line) })
+			r.left.Store(int64(s.few))
+			r.do()
+			t.Logf("%d exchanges, %d faults, %d broken promises", r.exchanges.Load(), r.faults.Load(), r.broken.Load())
+		})
+	}
+}
+
+// tested are the scenarios whose promises are kept by now; the program runs them all.
+var tested = []*scenario{&early, &quick}
