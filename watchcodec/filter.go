@@ -16,7 +16,9 @@ import (
 // FilterOptions configures a filter of list and watch answers.
 type FilterOptions struct {
 	// Rewriter is asked for each request who looks at the objects of its answer; nil
-	// from it means nobody, and the request and its answer pass as they are. Required.
+	// from it means nobody, and the request and its answer pass as they are. The bearer token of a
+	// watch over WebSocket is in the Authorization field, also where the client has given it as a
+	// subprotocol. Required.
 	Rewriter func(*http.Request, Request) Rewriter
 	// AllowWrites lets clients write to what they see rewritten. By default PUT and PATCH
 	// are refused (403): a client that read a trimmed object and writes it back destroys
@@ -80,7 +82,11 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 		next.ServeHTTP(w, r)
 		return
 	}
-	rewrite := o.Rewriter(r, req)
+	who := r
+	if req.Verb == "watch" && websocket.IsWebSocketUpgrade(r) {
+		who = bearing(r)
+	}
+	rewrite := o.Rewriter(who, req)
 	if rewrite == nil {
 		next.ServeHTTP(w, r)
 		return

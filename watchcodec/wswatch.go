@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // wsWatch answers a watch over WebSocket, as k8s.io/apiserver's
@@ -24,10 +26,16 @@ type wsWatch struct {
 	frames interface{ Next() ([]byte, error) }
 	kind   int
 	err    error
+
+	protocol string // the subprotocol, "" for none
 }
 
 // WebSocketWatch lets clients watch over WebSocket what next answers over HTTP. Other
 // requests pass. Other sites' pages are refused (403).
+//
+// A bearer token that a client gives as a subprotocol, as browsers have to, is in the
+// Authorization field of the request that next receives, unless there is one already; the first
+// other subprotocol is chosen.
 func WebSocketWatch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if req, ok := Classify(r); ok && req.Verb == "watch" && websocket.IsWebSocketUpgrade(r) {
@@ -43,13 +51,21 @@ func WebSocketWatch(next http.Handler) http.Handler {
 func serveWebSocket(next func(http.ResponseWriter, *http.Request), w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	plain := r.Clone(ctx)
+	plain := bearing(r).Clone(ctx)
 	for name := range plain.Header {
 		if name == "Upgrade" || name == "Connection" || strings.HasPrefix(name, "Sec-Websocket-") {
 			delete(plain.Header, name)
 		}
 	}
+	_, protocols, err := webSocketToken(r)
+	if err != nil {
+		WriteStatus(w, NewFailure(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, err.Error()))
+		return
+	}
 	ws := &wsWatch{w: w, r: r, cancel: cancel, header: http.Header{}, feed: new(feed)}
+	if len(protocols) > 0 {
+		ws.protocol = protocols[0]
+	}
 	defer ws.end()
 	next(ws, plain)
 	ws.WriteHeader(http.StatusOK)
@@ -72,6 +88,9 @@ func (ws *wsWatch) WriteHeader(status int) {
 		return
 	}
 	var u websocket.Upgrader
+	if ws.protocol != "" {
+		u.Subprotocols = []string{ws.protocol}
+	}
 	if ws.conn, ws.err = u.Upgrade(ws.w, ws.r, nil); ws.err != nil {
 		ws.cancel() // the upgrader has answered
 		return
@@ -123,6 +142,9 @@ func (ws *wsWatch) Write(p []byte) (int, error) {
 		}
 	}
 }
+
+// Flush serves handlers that assert http.Flusher.
+func (ws *wsWatch) Flush() { _ = ws.FlushError() }
 
 // FlushError serves http.ResponseController: messages are on their way already. It accepts
 // the WebSocket, as a flush sends the head.

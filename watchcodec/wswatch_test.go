@@ -6,12 +6,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/watchcodec"
 )
 
 func dialWatch(t *testing.T, s *httptest.Server, path string, h http.Header) (*websocket.Conn, *http.Response, error) {
@@ -114,4 +116,63 @@ func TestWebSocketRefused(t *testing.T) {
 	conn.Close()
 	<-ended
 	s.Close()
+}
+
+// TestTokenOfAWebSocket: a browser's bearer token is that of the watch, as with kube-apiserver, and
+// the subprotocol beside it is chosen.
+func TestTokenOfAWebSocket(t *testing.T) {
+	leaktest.Check(t)
+	const bearer = "base64url.bearer.authorization.k8s.io."
+	var rewriterSaw, serverSaw atomic.Value
+	serverSaw.Store("")
+	f, err := watchcodec.NewFilter(watchcodec.FilterOptions{Rewriter: func(r *http.Request, _ watchcodec.Request) watchcodec.Rewriter {
+		rewriterSaw.Store(r.Header.Get("Authorization"))
+		return everything
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(f(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serverSaw.Store(r.Header.Get("Authorization"))
+		if protocols := r.Header.Get("Sec-Websocket-Protocol"); protocols != "" {
+			t.Errorf("the server is sent the subprotocols %s", protocols)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.(http.Flusher).Flush()
+	})))
+	defer s.Close()
+	for _, test := range []struct {
+		offered, authorization, want, chosen string
+		status                               int
+	}{
+		{bearer + "dG9rZW4" + ", v1", "", "Bearer token", "v1", 101},
+		{"v1,v2, " + bearer + "dG9rZW4", "", "Bearer token", "v1", 101},
+		{bearer + "dG9rZW4" + ", v1", "Bearer other", "Bearer other", "v1", 101},
+		{"v1", "Bearer other", "Bearer other", "v1", 101},
+		{"", "", "", "", 101},
+		{bearer + "dG9rZW4", "", "", "", 401},
+		{bearer + "dG9rZW4=, v1", "", "", "", 401},
+		{bearer + "dG9r, " + bearer + "dG9r, v1", "", "", "", 401},
+		{bearer + "YQ0KYjogYw, v1", "", "", "", 401},
+	} {
+		serverSaw.Store("")
+		h := http.Header{}
+		if test.offered != "" {
+			h.Set("Sec-Websocket-Protocol", test.offered)
+		}
+		if test.authorization != "" {
+			h.Set("Authorization", test.authorization)
+		}
+		conn, answer, err := dialWatch(t, s, "/api/v1/pods?watch=1", h)
+		if answer == nil || answer.StatusCode != test.status || serverSaw.Load() != test.want {
+			t.Errorf("%q: %v %v; the server has seen %q, want %q", test.offered, answer, err, serverSaw.Load(), test.want)
+			continue
+		}
+		if test.status == 101 {
+			if got := answer.Header.Get("Sec-Websocket-Protocol"); got != test.chosen || rewriterSaw.Load() != test.want {
+				t.Errorf("%q: %q is chosen, want %q; the Rewriter has seen %q", test.offered, got, test.chosen, rewriterSaw.Load())
+			}
+			conn.Close()
+		}
+	}
 }

@@ -1,0 +1,56 @@
+package watchcodec
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+)
+
+// bearerProtocol is the prefix of the subprotocol that carries a bearer token: a browser can give
+// a WebSocket no Authorization field (k8s.io/apiserver, pkg/authentication/request/websocket).
+const bearerProtocol = "base64url.bearer.authorization.k8s.io."
+
+const protocolHeader = "Sec-Websocket-Protocol"
+
+// webSocketToken returns the bearer token among the subprotocols that r offers, "" if there is
+// none, and the others. The rules are kube-apiserver's: at most one token, and another
+// subprotocol beside it, of which the first is the one to be chosen.
+func webSocketToken(r *http.Request) (token string, others []string, err error) {
+	found := false
+	for _, value := range r.Header[protocolHeader] {
+		for offered := range strings.SplitSeq(value, ",") {
+			offered = strings.TrimSpace(offered)
+			encoded, ok := strings.CutPrefix(offered, bearerProtocol)
+			if !ok {
+				others = append(others, offered)
+				continue
+			}
+			decoded, err := base64.RawURLEncoding.DecodeString(encoded)
+			switch {
+			case found:
+				return "", nil, errors.New("several bearer tokens in Sec-WebSocket-Protocol")
+			case err != nil || !utf8.Valid(decoded) || strings.ContainsAny(string(decoded), "\r\n\x00"):
+				return "", nil, errors.New("the bearer token in Sec-WebSocket-Protocol can't be decoded")
+			}
+			found, token = true, string(decoded)
+		}
+	}
+	if token != "" && len(others) == 0 {
+		return "", nil, errors.New("a bearer token in Sec-WebSocket-Protocol without another subprotocol")
+	}
+	return token, others, nil
+}
+
+// bearing returns a watch over WebSocket as its own request is to be looked at: with the bearer
+// token in the Authorization field. One that can't be read is refused later.
+func bearing(r *http.Request) *http.Request {
+	token, _, _ := webSocketToken(r)
+	if token == "" || r.Header["Authorization"] != nil {
+		return r
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+token)
+	return r
+}
