@@ -27,6 +27,9 @@ func (l *lateHead) Write(p []byte) (int, error) {
 	return l.ResponseWriter.Write(p)
 }
 
+// Flush serves handlers that assert http.Flusher.
+func (l *lateHead) Flush() { _ = l.FlushError() }
+
 // FlushError serves http.ResponseController. Nobody waits for the head of a list alone.
 func (l *lateHead) FlushError() error {
 	if !l.sent {

@@ -134,5 +134,9 @@ func (h *heldAnswer) Write(p []byte) (int, error) {
 	return h.content.Write(p)
 }
 
-// FlushError serves http.ResponseController: there is nobody to flush to yet.
+// Flush serves handlers that assert http.Flusher. Nothing is sent before the whole object is
+// there.
+func (h *heldAnswer) Flush() {}
+
+// FlushError serves http.ResponseController.
 func (h *heldAnswer) FlushError() error { return nil }

@@ -90,9 +90,12 @@ func (a *answer) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// Flush serves handlers that assert http.Flusher. What is written is taken at once.
+func (a *answer) Flush() { a.WriteHeader(http.StatusOK) }
+
 // FlushError serves http.ResponseController.
 func (a *answer) FlushError() error {
-	a.WriteHeader(http.StatusOK)
+	a.Flush()
 	return nil
 }
 

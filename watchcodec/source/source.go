@@ -60,13 +60,18 @@ type Options struct {
 	// MaxWait bounds the time between two attempts to reach the server, which begins at
 	// 100 ms and doubles; 0 means 30 seconds.
 	MaxWait time.Duration
+	// MaxWatch bounds the time that one watch is in use before the server is requested to continue
+	// it, with the credentials of Request: that is when the server looks at them again. If they
+	// are refused, Run ends with a *RefusedError. 0 means 5 to 10 minutes, as client-go has it.
+	MaxWatch time.Duration
 }
 
 // Source lists and watches.
 type Source struct {
 	o       Options
-	version string // up to which all is known, "" if it is to be listed
-	plain   bool   // the server can't send all objects as events
+	version string    // up to which all is known, "" if it is to be listed
+	plain   bool      // the server can't send all objects as events
+	inStep  time.Time // since when the watch has told all that happens; zero if it does not yet
 }
 
 // New checks the options.
@@ -74,7 +79,7 @@ func New(o Options) (*Source, error) {
 	if o.Handler == nil || o.Request == nil || o.Sink == nil {
 		return nil, errors.New("source: Options: Handler, Request and Sink are needed")
 	}
-	if o.MaxObject < 0 || o.InitialTimeout < 0 || o.MaxWait < 0 {
+	if o.MaxObject < 0 || o.InitialTimeout < 0 || o.MaxWait < 0 || o.MaxWatch < 0 {
 		return nil, errors.New("source: Options: a negative bound")
 	}
 	o.InitialTimeout = cmp.Or(o.InitialTimeout, 10*time.Second)
@@ -85,13 +90,21 @@ func New(o Options) (*Source, error) {
 // minWait is between the first two attempts.
 const minWait = 100 * time.Millisecond
 
+// goodService is how long a watch has to serve for the wait before the next one to be minWait
+// again, however it ends.
+const goodService = time.Second
+
 // Run lists and watches until the context ends, the sink fails, or the server refuses:
 // then the error is a *RefusedError. It must be called once.
 func (s *Source) Run(ctx context.Context) error {
 	wait := minWait
 	for {
-		began := time.Now()
+		s.inStep = time.Time{}
 		err := s.attempt(ctx)
+		served := !s.inStep.IsZero() && time.Since(s.inStep) >= goodService
+		if served {
+			wait = minWait
+		}
 		var refused *RefusedError
 		var failed *sinkError
 		switch {
@@ -101,9 +114,8 @@ func (s *Source) Run(ctx context.Context) error {
 			return failed.err
 		case errors.As(err, &refused) && refused.final():
 			return err
-		case err == nil && time.Since(began) > time.Second:
-			wait = minWait // it has had its time
-			continue
+		case err == nil && served:
+			continue // it has had its time
 		case errors.Is(err, errExpired):
 			s.version = ""
 		case err != nil:

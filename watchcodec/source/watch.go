@@ -23,14 +23,15 @@ type watching struct {
 	format  watchcodec.Format
 	timer   *time.Timer // until initial events are not waited for any more
 	stalled atomic.Bool
+	limit   *time.Timer // until the watch has been in use for Options.MaxWatch
+	over    atomic.Bool
 }
 
 // watch watches from the version that is known, or from the begin.
 func (s *Source) watch(ctx context.Context, initial bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// As client-go's reflector: all watches of a fleet must not end at the same time.
-	query := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "timeoutSeconds": {strconv.Itoa(300 + rand.IntN(300))}}
+	query := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "timeoutSeconds": {strconv.Itoa(s.timeoutSeconds(initial))}}
 	if initial {
 		query.Set("sendInitialEvents", "true")
 		query.Set("resourceVersionMatch", "NotOlderThan")
@@ -40,10 +41,32 @@ func (s *Source) watch(ctx context.Context, initial bool) error {
 	w := &watching{s: s, initial: initial, cancel: cancel}
 	a := &answer{header: http.Header{}, found: s.o.Sink.Found, open: w.open, cancel: cancel}
 	err := a.end(s.serve(a, s.request(ctx, query)))
-	if w.timer != nil {
-		w.timer.Stop()
+	for _, timer := range []*time.Timer{w.timer, w.limit} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
 	return w.outcome(err)
+}
+
+// timeoutSeconds is how long the server is to let a watch last. As with client-go's reflector, all
+// watches of a fleet must not end at the same time. Initial events may take long.
+func (s *Source) timeoutSeconds(initial bool) int {
+	if most := int(s.o.MaxWatch / time.Second); most > 0 && !initial {
+		return max(1, most-rand.IntN(most/4+1))
+	}
+	return 300 + rand.IntN(300)
+}
+
+// begin is called when all that happens from now on is told.
+func (w *watching) begin() {
+	w.s.inStep = time.Now()
+	if w.s.o.MaxWatch > 0 { // whatever the server makes of timeoutSeconds
+		w.limit = time.AfterFunc(w.s.o.MaxWatch, func() {
+			w.over.Store(true)
+			w.cancel()
+		})
+	}
 }
 
 func (w *watching) open(f watchcodec.Format) io.WriteCloser {
@@ -53,6 +76,8 @@ func (w *watching) open(f watchcodec.Format) io.WriteCloser {
 			w.stalled.Store(true)
 			w.cancel()
 		})
+	} else {
+		w.begin()
 	}
 	return watchcodec.NewEventWriter(f, w.s.o.MaxObject, w.event)
 }
@@ -73,6 +98,8 @@ func (w *watching) outcome(err error) error {
 		}
 	case w.initial && w.stalled.Load():
 		return errPlain
+	case w.over.Load() && !errors.Is(err, errExpired):
+		return nil // the next one continues where this one was
 	}
 	return err
 }
@@ -91,6 +118,7 @@ func (w *watching) event(e *watchcodec.Event) error {
 		if end, _ := o.Annotation("k8s.io/initial-events-end"); w.initial && string(end) == "true" {
 			w.initial = false
 			w.timer.Stop()
+			w.begin()
 			defer w.s.o.Sink.Replaced(Collection{w.format, string(o.APIVersion()), string(o.Kind())})
 		}
 	case watchcodec.Deleted:

@@ -27,6 +27,9 @@ func (s *Server) zip(w http.ResponseWriter, r *http.Request) (_ http.ResponseWri
 
 func (z *zipped) Write(p []byte) (int, error) { return z.z.Write(p) }
 
+// Flush serves handlers that assert http.Flusher.
+func (z *zipped) Flush() { _ = z.FlushError() }
+
 // FlushError serves http.ResponseController.
 func (z *zipped) FlushError() error {
 	if err := z.z.Flush(); err != nil {
