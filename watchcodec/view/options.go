@@ -28,9 +28,18 @@ type Options struct {
 	// AllowWrites lets PUT and PATCH pass; by default they are refused (403), since
 	// writing back what was trimmed destroys the rest.
 	AllowWrites bool
-	// MaxViews bounds how many Views there are at a time; 0 means 1,000. Above it requests
-	// are answered with 503.
+	// MaxViews bounds how many Views there are at a time; 0 means 1,000. A request for one more
+	// ends the oldest View that was never filled, or gets a 503 if there is none.
 	MaxViews int
+	// MaxPending bounds how many Views that were never filled there are for the clients of one
+	// address; 0 means 32. A request for one more gets a 429. The address is that of the
+	// connection, or the one that filters.RealIP has found out.
+	MaxPending int
+	// Reauthorize bounds how long a caller keeps its View after its credentials or its rights are
+	// withdrawn: the server is requested with them again at least that often, and if it refuses, the
+	// View and its clients' watches end. 0 means 60 seconds. While the server is out of
+	// reach, Views are served as they are.
+	Reauthorize time.Duration
 	// MaxBytes bounds the objects that one View holds, as the server has them and as
 	// clients see them, in bytes as they are held, which may be compressed; 0 means 256
 	// MiB. A View that would hold more ends.
@@ -61,12 +70,14 @@ func (o *Options) check() error {
 	if o.Renderer == nil {
 		return errors.New("view: Options without a Renderer")
 	}
-	bounds := min(o.MaxViews, o.MaxBytes, o.MaxObject, o.Frames, o.FrameBytes)
-	times := min(o.WriteTimeout, o.SyncTimeout, o.InitialTimeout, o.BookmarkEvery, o.Idle)
+	bounds := min(o.MaxViews, o.MaxPending, o.MaxBytes, o.MaxObject, o.Frames, o.FrameBytes)
+	times := min(o.Reauthorize, o.WriteTimeout, o.SyncTimeout, o.InitialTimeout, o.BookmarkEvery, o.Idle)
 	if bounds < 0 || times < 0 {
 		return errors.New("view: Options: a negative bound")
 	}
 	o.MaxViews = cmp.Or(o.MaxViews, 1000)
+	o.MaxPending = cmp.Or(o.MaxPending, 32)
+	o.Reauthorize = cmp.Or(o.Reauthorize, time.Minute)
 	o.MaxBytes = cmp.Or(o.MaxBytes, 256<<20)
 	o.SyncTimeout = cmp.Or(o.SyncTimeout, 5*time.Second)
 	o.Idle = cmp.Or(o.Idle, 5*time.Minute)

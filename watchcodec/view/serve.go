@@ -20,9 +20,16 @@ import (
 
 var errNotSynced = errors.New("view: it is not known yet what is to be shown")
 
-// refuse answers with why a View is over: with the server's own words, if it has refused.
+// errNotYet is that of a request that has waited for a View in vain.
+var errNotYet = errors.New("this gateway does not know yet what is to be shown; come again")
+
+// refuse responds with why there is nothing to serve: with the server's own words, if it has refused.
 func refuse(w http.ResponseWriter, err error) {
 	var refused *source.RefusedError
+	if err == errNotYet {
+		fail(w, watchcodec.NewFailure(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, err.Error()))
+		return
+	}
 	if !errors.As(err, &refused) {
 		watchcodec.WriteStatus(w, watchcodec.NewFailure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, err.Error()))
 		return
@@ -48,12 +55,11 @@ func (v *view) get(w http.ResponseWriter, req watchcodec.Request) {
 	if req.Resource == "namespaces" {
 		namespace = "" // the path has its own name there
 	}
-	raw := v.find(namespace + "/" + req.Name)
+	raw, c := v.find(namespace + "/" + req.Name)
 	if raw == nil {
 		watchcodec.WriteStatus(w, watchcodec.NewFailure(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", req.Resource, req.Name)))
 		return
 	}
-	_, _, c := v.snapshot()
 	var o watchcodec.Object
 	if err := o.Parse(c.Format, c.APIVersion, c.Kind, raw); err != nil {
 		watchcodec.WriteStatus(w, watchcodec.NewFailure(http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error()))
@@ -80,9 +86,9 @@ func (v *view) list(w http.ResponseWriter, r *http.Request, req watchcodec.Reque
 	_, _ = list.WriteTo(w)
 }
 
-// fail answers with a Status; one of 504 says when to come again, as the server does.
+// fail responds with a Status; one of 429 or 504 says when to come again, as the server does.
 func fail(w http.ResponseWriter, s *metav1.Status) {
-	if s.Code == http.StatusGatewayTimeout {
+	if s.Code == http.StatusGatewayTimeout || s.Code == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "1")
 	}
 	watchcodec.WriteStatus(w, s)

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/client"
+	"github.com/culvert-go/culvert/internal/result"
 	"github.com/culvert-go/culvert/watchcodec"
 	"github.com/culvert-go/culvert/watchcodec/source"
 )
@@ -17,11 +21,13 @@ import (
 type view struct {
 	o      *Options
 	ready  chan struct{} // closed when there is something to serve
-	ended  chan struct{} // closed when it is over
 	ctx    context.Context
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	source *source.Source
 	wake   chan struct{} // a dependency has changed
+	from   netip.Addr    // the client that it was made for
+	number uint64        // Views are numbered as they are made
+	filled atomic.Bool   // it has had something to serve
 
 	mu      sync.Mutex
 	store   store
@@ -39,20 +45,22 @@ type view struct {
 
 // newView makes what follows r's collection with r's credentials.
 func newView(o *Options, upstream http.Handler, r *http.Request, renderer Renderer) (*view, error) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	// The View outlives the request, whose record is not to be written by it.
+	ctx, _ := result.WithNew(context.WithoutCancel(r.Context()))
+	ctx, cancel := context.WithCancelCause(ctx)
 	v := &view{
-		o: o, ready: make(chan struct{}), ended: make(chan struct{}), ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), changes: map[string]struct{}{},
+		o: o, from: client.Addr(r), ready: make(chan struct{}), ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), changes: map[string]struct{}{},
 		store: store{
 			renderer: renderer, log: o.Log, clock: newClock(), max: o.MaxBytes,
 			entries: map[string]*entry{}, groups: map[string]*group{}, dependents: map[string]*dependency{},
 		},
 	}
-	v.idle = time.AfterFunc(o.Idle, cancel)
+	v.idle = time.AfterFunc(o.Idle, func() { cancel(nil) })
 	v.idle.Stop()
 	var err error
-	v.source, err = source.New(source.Options{Handler: upstream, Request: r, Sink: v, MaxObject: o.MaxObject, InitialTimeout: o.InitialTimeout})
+	v.source, err = source.New(source.Options{Handler: upstream, Request: r, Sink: v, MaxObject: o.MaxObject, InitialTimeout: o.InitialTimeout, MaxWatch: o.Reauthorize})
 	if err != nil {
-		cancel()
+		cancel(err)
 	}
 	return v, err
 }
@@ -63,12 +71,15 @@ func (v *view) start(over func()) {
 	var reducing sync.WaitGroup
 	reducing.Go(v.reduce)
 	go func() {
-		v.finish(v.source.Run(v.ctx))
-		v.cancel()
+		err := v.source.Run(v.ctx)
+		if v.ctx.Err() != nil {
+			err = context.Cause(v.ctx)
+		}
+		v.finish(err)
+		v.cancel(nil)
 		unsubscribe()
 		reducing.Wait()
 		over()
-		close(v.ended)
 	}()
 }
 
@@ -154,6 +165,7 @@ func (v *view) begin() {
 		panic(err) // New has checked them
 	}
 	v.fanout, v.store.emit = f, f.SendVersion
+	v.filled.Store(true)
 	close(v.ready)
 }
 
@@ -246,11 +258,11 @@ func (v *view) snapshot() (out [][]byte, version uint64, c source.Collection) {
 }
 
 // find is one object as clients see it, nil if they don't.
-func (v *view) find(key string) []byte {
+func (v *view) find(key string) (out []byte, c source.Collection) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if e := v.store.entries[key]; e != nil {
-		return e.out
+		out = e.out
 	}
-	return nil
+	return out, v.store.collection
 }

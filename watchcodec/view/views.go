@@ -2,7 +2,9 @@ package view
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -10,7 +12,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/culvert-go/culvert/internal/client"
 	"github.com/culvert-go/culvert/watchcodec"
+	"github.com/culvert-go/culvert/watchcodec/source"
 )
 
 // Views serves what clients ask for from Views, which it makes when they are asked for and
@@ -19,9 +23,11 @@ type Views struct {
 	o    Options
 	pass func(http.Handler) http.Handler // what is neither list, watch nor get
 
-	mu     sync.Mutex
-	views  map[key]*view
-	closed bool
+	mu      sync.Mutex
+	views   map[key]*view
+	made    uint64         // how many Views there have been
+	running sync.WaitGroup // of Views, also of those that are not in views any more
+	closed  bool
 }
 
 // key tells Views apart.
@@ -53,7 +59,7 @@ func (vs *Views) Filter(next http.Handler) http.Handler {
 		req, ok := watchcodec.Classify(r)
 		if ok && req.Subresource == "" && (req.Verb == "list" || req.Verb == "watch" || req.Verb == "get") {
 			if renderer := vs.o.Renderer(r, req); renderer != nil {
-				vs.serve(next, w, r, req, renderer)
+				vs.serve(next, pass, w, r, req, renderer)
 				return
 			}
 		}
@@ -78,8 +84,8 @@ func (vs *Views) rewriter(r *http.Request, req watchcodec.Request) watchcodec.Re
 	}
 }
 
-// serve answers from a View.
-func (vs *Views) serve(next http.Handler, w http.ResponseWriter, r *http.Request, req watchcodec.Request, renderer Renderer) {
+// serve responds from a View.
+func (vs *Views) serve(next, pass http.Handler, w http.ResponseWriter, r *http.Request, req watchcodec.Request, renderer Renderer) {
 	accept, ok := watchcodec.Negotiate(r.Header["Accept"])
 	if !ok {
 		watchcodec.WriteStatus(w, watchcodec.NewFailure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "this gateway can answer in application/json and application/vnd.kubernetes.protobuf only"))
@@ -87,11 +93,18 @@ func (vs *Views) serve(next http.Handler, w http.ResponseWriter, r *http.Request
 	}
 	v, status := vs.use(next, collection(r, req, accept), renderer)
 	if status != nil {
-		watchcodec.WriteStatus(w, status)
+		fail(w, status)
 		return
 	}
 	defer v.release()
-	if !v.await(w, r) {
+	switch err := v.await(r.Context()); {
+	case err == nil:
+	case req.Verb == "get" && forbidden(err) && renderer.Synced():
+		// Who may not list the collection may have the right to this object.
+		pass.ServeHTTP(w, r)
+		return
+	default:
+		refuse(w, err)
 		return
 	}
 	v.warn(w.Header())
@@ -103,6 +116,11 @@ func (vs *Views) serve(next http.Handler, w http.ResponseWriter, r *http.Request
 	default:
 		v.watch(w, r, req)
 	}
+}
+
+func forbidden(err error) bool {
+	var refused *source.RefusedError
+	return errors.As(err, &refused) && refused.Status == http.StatusForbidden
 }
 
 // collection is the request that fills the View that r is answered from.
@@ -137,20 +155,63 @@ func (vs *Views) use(next http.Handler, r *http.Request, renderer Renderer) (*vi
 	if v != nil && v.acquire() {
 		return v, nil
 	}
-	switch {
-	case vs.closed:
+	if v != nil {
+		delete(vs.views, k) // it is over
+	}
+	if vs.closed {
 		return nil, watchcodec.NewFailure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "this gateway is going down")
-	case v == nil && len(vs.views) >= vs.o.MaxViews:
-		return nil, watchcodec.NewFailure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "this gateway serves as many views as it may")
+	}
+	if status := vs.admit(client.Addr(r)); status != nil {
+		return nil, status
 	}
 	v, err := newView(&vs.o, next, r, renderer)
 	if err != nil {
 		return nil, watchcodec.NewFailure(http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error())
 	}
+	vs.made++
+	v.number = vs.made
 	vs.views[k] = v
 	v.acquire()
-	v.start(func() { vs.forget(k, v) })
+	vs.running.Add(1)
+	v.start(func() {
+		vs.forget(k, v)
+		vs.running.Done()
+	})
 	return v, nil
+}
+
+// errMadeRoom is why a View ends that was never filled.
+var errMadeRoom = errors.New("view: this gateway serves as many views as it may, and the server has said nothing yet")
+
+// admit makes sure that there is room for a View for a client of the address. Credentials are not
+// known to be anyone's before the server has accepted them, so that a View that was never filled
+// takes the place of none that was.
+func (vs *Views) admit(from netip.Addr) *metav1.Status {
+	pending := 0
+	var oldest *view
+	var oldestKey key
+	for k, v := range vs.views {
+		if v.filled.Load() {
+			continue
+		}
+		if v.from == from {
+			pending++
+		}
+		if oldest == nil || v.number < oldest.number {
+			oldest, oldestKey = v, k
+		}
+	}
+	switch {
+	case pending >= vs.o.MaxPending:
+		return watchcodec.NewFailure(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "the server has not said yet whether it accepts the credentials of earlier requests from this address; come again")
+	case len(vs.views) < vs.o.MaxViews:
+		return nil
+	case oldest == nil:
+		return watchcodec.NewFailure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "this gateway serves as many views as it may")
+	}
+	delete(vs.views, oldestKey)
+	oldest.cancel(errMadeRoom)
+	return nil
 }
 
 func (vs *Views) forget(k key, v *view) {
@@ -166,18 +227,14 @@ func (vs *Views) forget(k key, v *view) {
 func (vs *Views) Close() {
 	vs.mu.Lock()
 	vs.closed = true
-	all := make([]*view, 0, len(vs.views))
 	for _, v := range vs.views {
-		all = append(all, v)
+		v.cancel(errClosed)
 	}
 	vs.mu.Unlock()
-	for _, v := range all {
-		v.cancel()
-	}
-	for _, v := range all {
-		<-v.ended
-	}
+	vs.running.Wait()
 }
+
+var errClosed = errors.New("view: this gateway is going down")
 
 // Stats is what can be told of a View.
 type Stats struct {
@@ -235,22 +292,16 @@ func (v *view) stats() Stats {
 	return s
 }
 
-// await waits until there is something to serve, and answers itself if there won't be.
-func (v *view) await(w http.ResponseWriter, r *http.Request) bool {
-	ctx, cancel := context.WithTimeout(r.Context(), v.o.SyncTimeout)
+// await waits until there is something to serve. An error is why there is nothing.
+func (v *view) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, v.o.SyncTimeout)
 	defer cancel()
 	select {
 	case <-v.ready:
 		v.mu.Lock()
-		err := v.err
-		v.mu.Unlock()
-		if err != nil {
-			refuse(w, err)
-		}
-		return err == nil
+		defer v.mu.Unlock()
+		return v.err
 	case <-ctx.Done():
-		w.Header().Set("Retry-After", "1")
-		watchcodec.WriteStatus(w, watchcodec.NewFailure(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "this gateway does not know yet what is to be shown; come again"))
-		return false
+		return errNotYet
 	}
 }
