@@ -2,22 +2,30 @@ package wsupgrade
 
 import (
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
 	"strings"
 )
 
-// AllowOrigins returns a CheckOrigin that lets in, beside the site's own pages and
-// clients that are no browsers, the pages of the origins: "https://app.example", with a
-// port where it is not the scheme's own, or "https://*.app.example" for every name
-// below. "null" and "*" are errors: what they would let in is anybody.
+// AllowOrigins returns a CheckOrigin that accepts, besides the site's own pages and clients
+// that are not browsers, the pages of the origins. An origin is
+//
+//	scheme "://" host [ ":" port ]
+//
+// where scheme is http or https, and host is a name, "*." and a name, an IPv4 address, or
+// an IPv6 address in brackets: "https://app.example", "http://[::1]:8080",
+// "https://*.app.example". "*." stands for one or more whole labels: the last one accepts
+// a.app.example and a.b.app.example, but neither app.example nor evilapp.example. Without a
+// port it is the scheme's own. Case is ignored.
+//
+// It is an error if an origin is ambiguous ("https://*app.example"), can't be that of a page
+// (a path, a leading or trailing dot, a name that is not written in punycode, as browsers do)
+// or would accept every page ("*", "null"). The error names it.
 func AllowOrigins(origins ...string) (func(*http.Request) bool, error) {
 	allowed := make([]origin, len(origins))
 	for i, s := range origins {
-		o, ok := parseOrigin(s)
-		if !ok || o.host == "*" {
-			return nil, fmt.Errorf("wsupgrade: AllowOrigins: %q is no origin", s)
+		o, err := parseOrigin(s, parseHostPattern)
+		if err != nil {
+			return nil, fmt.Errorf("wsupgrade: AllowOrigins: %q: %w", s, err)
 		}
 		allowed[i] = o
 	}
@@ -25,16 +33,16 @@ func AllowOrigins(origins ...string) (func(*http.Request) bool, error) {
 		if sameOrigin(r) {
 			return true
 		}
-		fields := r.Header["Origin"]
-		if len(fields) != 1 {
+		values := r.Header["Origin"]
+		if len(values) != 1 {
 			return false
 		}
-		o, ok := parseOrigin(fields[0])
-		if !ok || strings.Contains(o.host, "*") {
+		o, err := parseOrigin(values[0], parseHost)
+		if err != nil {
 			return false
 		}
 		for _, a := range allowed {
-			if a.covers(o) {
+			if a.scheme == o.scheme && a.port == o.port && a.host.matches(o.host) {
 				return true
 			}
 		}
@@ -43,61 +51,95 @@ func AllowOrigins(origins ...string) (func(*http.Request) bool, error) {
 }
 
 // origin is a scheme, a host and a port (RFC 6454).
-type origin struct{ scheme, host, port string }
+type origin struct {
+	scheme string
+	host   hostPattern
+	port   string
+}
 
-func parseOrigin(s string) (origin, bool) {
-	u, err := url.Parse(s)
-	if err != nil || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
-		return origin{}, false
-	}
-	o := origin{strings.ToLower(u.Scheme), strings.ToLower(u.Hostname()), u.Port()}
-	switch {
-	case o.scheme != "http" && o.scheme != "https":
-		return o, false
-	case o.port == "" && o.scheme == "http":
+// parseOrigin parses what Origin holds, or a pattern of it: parse is for its host.
+func parseOrigin(s string, parse func(string) (hostPattern, error)) (o origin, err error) {
+	scheme, rest, _ := strings.Cut(s, "://")
+	switch o.scheme = strings.ToLower(scheme); o.scheme {
+	case "http":
 		o.port = "80"
-	case o.port == "":
+	case "https":
 		o.port = "443"
+	default:
+		return o, errNoScheme
 	}
-	return o, true
-}
-
-func (o origin) covers(other origin) bool {
-	return o.scheme == other.scheme && o.port == other.port && covers(o.host, other.host)
-}
-
-// covers says whether name is pattern, or below it where that begins with "*.".
-func covers(pattern, name string) bool {
-	if below, ok := strings.CutPrefix(pattern, "*"); ok {
-		return strings.HasSuffix(name, below) && len(name) > len(below)
-	}
-	return pattern == name
-}
-
-// checkHosts checks Options.Hosts.
-func checkHosts(hosts []string) error {
-	for _, h := range hosts {
-		if name := strings.TrimPrefix(h, "*."); name == "" || strings.ContainsAny(name, "*/@ ") {
-			return fmt.Errorf("wsupgrade: Hosts: %q is no host", h)
+	host, port, found := cutPort(rest)
+	if found {
+		if !validPort(port) {
+			return o, errPort
 		}
+		o.port = port
 	}
-	return nil
+	if strings.HasPrefix(host, "[") {
+		o.host, err = parseBrackets(host)
+		return o, err
+	}
+	if strings.Contains(host, ":") {
+		return o, errBrackets
+	}
+	o.host, err = parse(host)
+	return o, err
 }
 
-// knows says whether the Host field names one of the hosts. A page that lets its own
+// cutPort cuts s behind its host. A colon inside an IPv6 address begins no port.
+func cutPort(s string) (host, port string, found bool) {
+	i := strings.LastIndexByte(s, ':')
+	if i < 0 || strings.Contains(s[:i], ":") && s[i-1] != ']' {
+		return s, "", false
+	}
+	return s[:i], s[i+1:], true
+}
+
+// validPort reports whether s is a port as browsers write it: without leading zeros.
+func validPort(s string) bool {
+	if s == "" || s[0] == '0' || len(s) > 5 || strings.Trim(s, "0123456789") != "" {
+		return false
+	}
+	return len(s) < 5 || s <= "65535"
+}
+
+// parseHosts parses Options.Hosts. nil means any, and is kept.
+func parseHosts(hosts []string) ([]hostPattern, error) {
+	if hosts == nil {
+		return nil, nil
+	}
+	patterns := make([]hostPattern, len(hosts))
+	for i, s := range hosts {
+		p, err := parseHostPattern(s)
+		if err != nil {
+			return nil, fmt.Errorf("wsupgrade: Hosts: %q: %w", s, err)
+		}
+		patterns[i] = p
+	}
+	return patterns, nil
+}
+
+// knows reports whether the Host field names one of the hosts. A page that lets its own
 // name lead to this server (DNS rebinding) is of the same origin as its WebSocket; only
 // the name tells.
-func knows(hosts []string, field string) bool {
+func knows(hosts []hostPattern, field string) bool {
 	if hosts == nil {
 		return true
 	}
-	name, _, err := net.SplitHostPort(field)
-	if err != nil {
-		name = field
+	name, port, found := cutPort(field)
+	if found && strings.Trim(port, "0123456789") != "" {
+		return false
 	}
-	name = strings.ToLower(strings.Trim(name, "[]"))
+	parse := parseHost
+	if strings.HasPrefix(name, "[") {
+		parse = parseBrackets
+	}
+	host, err := parse(name)
+	if err != nil {
+		return false
+	}
 	for _, h := range hosts {
-		if covers(strings.ToLower(h), name) {
+		if h.matches(host) {
 			return true
 		}
 	}

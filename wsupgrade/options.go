@@ -36,10 +36,13 @@ type Options struct {
 	// MaxHeadBytes bounds the head of the target's answer, interim answers
 	// included. 0 means 64 KiB.
 	MaxHeadBytes int
-	// Hosts are the names, without ports, by which a WebSocket may be asked for; "*.a.b"
-	// is every name below a.b. Others are refused (403): CheckOrigin alone does not help
+	// Hosts are the hosts by which a WebSocket may be requested, whatever the port: names,
+	// "*." and a name for all names below it, IPv4 addresses, IPv6 addresses without
+	// brackets. Case is ignored. Others are refused (403): CheckOrigin alone does not help
 	// where a foreign page lets its own name lead here (DNS rebinding), which a server
-	// on loopback or in a private network must expect. nil means any.
+	// on loopback or in a private network must expect. nil means any. What no browser
+	// sends as a host is an error of New: a port, a name that is not in punycode, a leading
+	// or trailing dot, "*" elsewhere than as the whole first label.
 	Hosts []string
 	// CheckOrigin says whether a WebSocket may be opened by the page that the
 	// Origin field names. nil means: if there is an Origin, its host must be the
@@ -76,7 +79,7 @@ type Forwarder struct {
 	timeout     time.Duration
 	headTimeout time.Duration // 0: timeout alone
 	maxHead     int
-	hosts       []string
+	hosts       []hostPattern // nil: any
 	checkOrigin func(*http.Request) bool
 	registry    *Registry // nil: there is none
 	limits      limits
@@ -96,7 +99,8 @@ func New(o Options) (*Forwarder, error) {
 	if o.IdleTimeout < 0 || o.MaxLifetime < 0 || o.PingInterval < 0 {
 		return nil, fmt.Errorf("wsupgrade: negative time: IdleTimeout %v, MaxLifetime %v, PingInterval %v", o.IdleTimeout, o.MaxLifetime, o.PingInterval)
 	}
-	if err := checkHosts(o.Hosts); err != nil {
+	hosts, err := parseHosts(o.Hosts)
+	if err != nil {
 		return nil, err
 	}
 	f := &Forwarder{
@@ -106,7 +110,7 @@ func New(o Options) (*Forwarder, error) {
 		timeout:     o.HandshakeTimeout,
 		headTimeout: o.HeaderTimeout,
 		maxHead:     o.MaxHeadBytes,
-		hosts:       slices.Clone(o.Hosts),
+		hosts:       hosts,
 		checkOrigin: o.CheckOrigin,
 		registry:    o.Registry,
 		observe:     o.Observe,
