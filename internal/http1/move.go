@@ -9,10 +9,10 @@ const MoveFrom = 64 << 10
 // maxPiece bounds what is moved at once, and with it what a client must take within its time.
 const maxPiece = 128 << 10
 
-// Movable says whether the kernel can move what is left of the body to another socket: it is long,
-// its length is known, and it comes in the clear.
+// Movable reports whether the kernel can move the rest of the body to another socket: it is long,
+// its length is known, it comes in the clear, and the system does not refuse it.
 func (b *Body) Movable() bool {
-	return canMove && b.chunks == nil && b.left >= MoveFrom && b.err == nil && b.conn.Raw() != nil
+	return canMove && b.chunks == nil && b.left >= MoveFrom && b.err == nil && b.conn.Raw() != nil && spliceAllowed()
 }
 
 // Move moves the body to w, the writer of an answer over a plain socket, where it does not have to be
@@ -34,7 +34,12 @@ func (b *Body) Move(w io.ReaderFrom, before func()) (n int64, read, write error)
 			return n, read, nil
 		}
 		before()
-		m, err := w.ReadFrom(&piece)
+		var src io.Reader = &piece
+		if piece.N == 1 {
+			// It may stand behind urgent data of TCP, which splice(2) does not pass: a read does.
+			src = struct{ io.Reader }{src}
+		}
+		m, err := w.ReadFrom(src)
 		n += m
 		if b.Took(m); err != nil {
 			return n, nil, err

@@ -15,3 +15,5 @@ func (p *peeker) quiet() bool { return true }
 const canMove = false
 
 func (p *peeker) available() (int64, error) { return 0, nil }
+
+func spliceAllowed() bool { return false }
