@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -13,6 +14,9 @@ import (
 // loops are a Forwarder's. A loop starts with its first tunnel and ends when it has had
 // none for a while.
 type loops struct {
+	system
+	refused atomic.Bool // the system refuses splice(2)
+
 	mu   sync.Mutex
 	all  []*loop // nil where none runs
 	next int
@@ -48,11 +52,11 @@ func (s *loops) join() (*loop, error) {
 	i := s.next % len(s.all)
 	s.next++
 	if s.all[i] == nil {
-		l, err := newLoop()
+		l, err := newLoop(s)
 		if err != nil {
 			return nil, err
 		}
-		l.owner, l.at = s, i
+		l.at = i
 		s.all[i] = l
 		go l.run()
 	}
@@ -67,11 +71,14 @@ func (l *loop) leave() {
 	l.tunnels--
 }
 
-// leaveUnserved is leave for a tunnel of which the loop has not heard. It may be waiting
-// for the events of none.
+// leaveUnserved is leave for a tunnel that the loop does not serve. The loop may be waiting
+// for the events of none, so it is woken; under the lock, since it may end and close the
+// bell as soon as it is empty.
 func (l *loop) leaveUnserved() {
-	l.leave()
-	_, _ = syscall.Write(l.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	l.owner.mu.Lock()
+	defer l.owner.mu.Unlock()
+	l.tunnels--
+	l.owner.ring(l.bell)
 }
 
 // empty says whether no tunnel is left.
@@ -98,31 +105,32 @@ const spare = 100
 // loopBuffer is how much is read at a time.
 const loopBuffer = 64 << 10
 
-func newLoop() (*loop, error) {
+func newLoop(owner *loops) (*loop, error) {
 	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
-	bell, err := newBell(fd)
-	if err != nil {
+	l := &loop{owner: owner, fd: fd}
+	if err := l.hangBell(); err != nil {
 		_ = syscall.Close(fd)
 		return nil, err
 	}
-	return &loop{fd: fd, bell: bell}, nil
+	return l, nil
 }
 
-// newBell returns an eventfd that the epoll instance watches.
-func newBell(epoll int) (int, error) {
+// hangBell makes an eventfd that the epoll instance watches.
+func (l *loop) hangBell() error {
 	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
 	if errno != 0 {
-		return -1, os.NewSyscallError("eventfd2", errno)
+		return os.NewSyscallError("eventfd2", errno)
 	}
+	l.bell = int(fd)
 	event := syscall.EpollEvent{Events: (syscall.EPOLLIN | epollET) & 0xffffffff, Fd: int32(fd)}
-	if err := syscall.EpollCtl(epoll, syscall.EPOLL_CTL_ADD, int(fd), &event); err != nil {
-		_ = syscall.Close(int(fd))
-		return -1, os.NewSyscallError("epoll_ctl", err)
+	if err := l.owner.epollCtl(l.fd, syscall.EPOLL_CTL_ADD, l.bell, &event); err != nil {
+		_ = syscall.Close(l.bell)
+		return os.NewSyscallError("epoll_ctl", err)
 	}
-	return int(fd), nil
+	return nil
 }
 
 func (l *loop) close() {
@@ -135,7 +143,6 @@ const (
 	epollET  = 1 << 31
 	always   = (syscall.EPOLLIN | syscall.EPOLLRDHUP | epollET) & 0xffffffff
 	readable = syscall.EPOLLIN | syscall.EPOLLRDHUP | syscall.EPOLLHUP | syscall.EPOLLERR
-	hungUp   = syscall.EPOLLRDHUP | syscall.EPOLLHUP | syscall.EPOLLERR
 	writable = syscall.EPOLLOUT | syscall.EPOLLHUP | syscall.EPOLLERR
 )
 

@@ -71,11 +71,15 @@ func (c *pollConn) watch(epoll int) error {
 	return c.control(syscall.EPOLL_CTL_ADD)
 }
 
-// ask asks when the socket takes bytes again. It is told also if that is now.
+// ask asks when the socket takes bytes again. It is told also if that is now. Should the
+// system refuse that, what is pending would be for ever: then the tunnel ends.
 func (c *pollConn) ask() {
-	if c.watched && !c.asking {
-		c.asking = true
-		_ = c.control(syscall.EPOLL_CTL_MOD) // fails only for want of kernel memory, as add does
+	if !c.watched || c.asking {
+		return
+	}
+	c.asking = true
+	if c.control(syscall.EPOLL_CTL_MOD) != nil {
+		go c.pair.t.Abort() // which needs c.mu
 	}
 }
 
@@ -84,7 +88,7 @@ func (c *pollConn) control(operation int) error {
 	if c.asking {
 		event.Events |= syscall.EPOLLOUT
 	}
-	return os.NewSyscallError("epoll_ctl", syscall.EpollCtl(c.epoll, operation, c.fd, &event))
+	return os.NewSyscallError("epoll_ctl", c.pair.t.loops.epollCtl(c.epoll, operation, c.fd, &event))
 }
 
 // Read reads what is there; EAGAIN says that nothing is.

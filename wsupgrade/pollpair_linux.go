@@ -23,9 +23,9 @@ type pollHalf struct {
 	pair     *pollPair
 	toTarget bool
 	ready    bool // src may have something to read
-	hup      bool // src has ended: an empty socket is followed by its end
 	lost     bool // dst takes nothing more: what src sends is read and dropped
 	over     bool // nothing more is read
+	copies   bool // its sockets can't be spliced
 }
 
 func (h *pollHalf) direction() *direction {
@@ -63,17 +63,12 @@ func (t *Tunnel) polled(early earlyBytes, ended func(*Tunnel)) bool {
 		return false
 	}
 	p := &pollPair{t: t, ended: ended}
-	if err := p.copyConns(); err != nil {
+	p.up = pollHalf{pair: p, toTarget: true}
+	p.down = pollHalf{pair: p}
+	if p.copyConns() != nil || !p.begin(l, early) {
 		l.leaveUnserved()
 		return false
 	}
-	client, target := t.client, t.target
-	t.exchange(&p.client, &p.target)
-	p.up = pollHalf{pair: p, toTarget: true}
-	p.down = pollHalf{pair: p}
-	p.begin(l, early)
-	_ = client.Close() // the copies live on, and nobody writes to these any more
-	_ = target.Close()
 	return true
 }
 
@@ -88,16 +83,32 @@ func (p *pollPair) copyConns() error {
 	return nil
 }
 
-// begin passes on what came before and gives both sides to the loop.
-func (p *pollPair) begin(l *loop, early earlyBytes) {
-	p.mu.Lock()
+// begin gives both sides to the loop and passes on what came before. It returns false, and has
+// changed nothing, if the loop can't watch them: the client has its 101, and the portable
+// engine can do it.
+func (p *pollPair) begin(l *loop, early earlyBytes) bool {
+	p.mu.Lock() // the loop waits with what it hears of them
 	defer p.mu.Unlock()
+	if l.add(&p.client) != nil || l.add(&p.target) != nil {
+		p.over, p.up.over, p.down.over = true, true, true
+		p.closeConns(l)
+		return false
+	}
+	client, target := p.t.client, p.t.target
+	p.t.exchange(&p.client, &p.target)
+	_ = client.Close() // the copies live on, and nothing uses these any more
+	_ = target.Close()
 	p.stop = p.t.watch()
 	p.up.take(early.fromClient)
 	p.down.take(early.fromTarget)
-	if l.add(&p.client) != nil || l.add(&p.target) != nil {
-		p.end(l, l.leaveUnserved)
-	}
+	return true
+}
+
+func (p *pollPair) closeConns(l *loop) {
+	l.remove(&p.client)
+	l.remove(&p.target)
+	_ = p.client.Close()
+	_ = p.target.Close()
 }
 
 // handle does what events of one side call for.
@@ -116,7 +127,6 @@ func (p *pollPair) handle(l *loop, c *pollConn, events uint32) {
 	}
 	if events&readable != 0 {
 		in.ready = true
-		in.hup = in.hup || events&hungUp != 0
 		in.move(l)
 	}
 	p.endIfOver(l)
@@ -134,21 +144,18 @@ func (p *pollPair) goOn(l *loop, h *pollHalf) {
 // is broken.
 func (p *pollPair) endIfOver(l *loop) {
 	if p.broken || p.up.over && p.down.over && p.client.idle() && p.target.idle() {
-		p.end(l, l.leave)
+		p.end(l)
 	}
 }
 
-func (p *pollPair) end(l *loop, leave func()) {
+func (p *pollPair) end(l *loop) {
 	if p.over {
 		return
 	}
 	p.over, p.up.over, p.down.over = true, true, true
 	p.stop()
-	l.remove(&p.client)
-	l.remove(&p.target)
-	_ = p.client.Close()
-	_ = p.target.Close()
-	leave()
+	p.closeConns(l)
+	l.leave()
 	p.t.finish()
 	if p.ended != nil {
 		go p.ended(p.t) // it is somebody else's, and may take its time
@@ -184,16 +191,15 @@ func (h *pollHalf) move(l *loop) {
 	l.more = append(l.more, h)
 }
 
-// read reads once and passes that on.
+// read reads once and passes that on. A short read does not say that the socket is empty:
+// the kernel ends one before urgent data of TCP, and behind descriptors that came over a
+// Unix socket. Only EAGAIN does, and only then the next byte is an event.
 func (h *pollHalf) read(l *loop) error {
 	n, err := h.src().Read(l.buf)
 	if err != nil {
 		return err
 	}
 	h.take(l.buf[:n])
-	if n < len(l.buf) && !h.hup { // the socket is empty, and its next byte is an event
-		h.ready = false
-	}
 	return nil
 }
 

@@ -35,13 +35,14 @@ func (p *pipe) close() {
 }
 
 // splice moves some of the payload that is under way. It returns false if there is none
-// that nobody has to see.
+// that can go past this process, or if only read can tell: where urgent data of TCP stands
+// next, splice(2) says EAGAIN for ever.
 func (h *pollHalf) splice(l *loop) (moved bool, err error) {
 	d := h.direction()
 	d.mu.Lock()
 	defer d.unlock()
 	c, ok := d.codec.(*passing)
-	if !ok || c.question != nil || d.shut || h.lost || d.t.closing.Load() != nil {
+	if !ok || h.copies || l.owner.refused.Load() || c.question != nil || d.shut || h.lost || d.t.closing.Load() != nil {
 		return false, nil
 	}
 	if c.large && c.boundary.here() {
@@ -57,10 +58,16 @@ func (h *pollHalf) splice(l *loop) (moved bool, err error) {
 			return false, nil // no descriptor is left: a copy does it as well
 		}
 	}
-	n, err := spliceNow(h.src().fd, l.pipe.w, int(min(c.left, pipeSize)))
+	n, err := l.owner.splice(h.src().fd, l.pipe.w, int(min(c.left, pipeSize)))
 	switch {
-	case err == syscall.EINVAL:
-		return false, nil // a kind of socket that can't
+	case err == syscall.EAGAIN:
+		return false, nil
+	case err == syscall.EINVAL: // a kind of socket that can't
+		h.copies = true
+		return false, nil
+	case refuses(err):
+		l.owner.refused.Store(true)
+		return false, nil
 	case err != nil:
 		return true, err
 	case n == 0:
@@ -107,27 +114,39 @@ func (c *pollConn) fromPipe(l *loop, n int) error {
 	err := c.unable()
 	for n > 0 && err == nil {
 		var m int
-		m, err = spliceNow(l.pipe.r, c.fd, n)
+		m, err = l.owner.splice(l.pipe.r, c.fd, n)
 		n -= m
 	}
-	for full := err != nil && err != syscall.EAGAIN; n > 0; {
-		m, readErr := syscall.Read(l.pipe.r, l.buf[:min(n, len(l.buf))])
-		if readErr == syscall.EINTR {
+	switch {
+	case err == syscall.EINVAL, refuses(err): // only splice(2) can't
+		l.owner.refused.Store(true)
+		err = nil
+	case err == syscall.EAGAIN:
+		err = nil
+	}
+	if drainErr := c.drainPipe(l, n, err == nil); drainErr != nil {
+		return drainErr
+	}
+	return dstError(err)
+}
+
+// drainPipe reads the n bytes that are left in the pipe, and keeps them for the socket.
+func (c *pollConn) drainPipe(l *loop, n int, keep bool) error {
+	for n > 0 {
+		m, err := syscall.Read(l.pipe.r, l.buf[:min(n, len(l.buf))])
+		if err == syscall.EINTR {
 			continue
 		}
-		if readErr != nil || m == 0 { // the pipe is ours alone and holds n bytes
+		if err != nil || m == 0 { // the pipe is ours alone and holds n bytes
 			l.pipe.close()
 			l.pipe = nil
 			return io.ErrUnexpectedEOF
 		}
-		if n -= m; !full {
+		if n -= m; keep {
 			c.hold(l.buf[:m])
 		}
 	}
-	if err == syscall.EAGAIN {
-		return nil
-	}
-	return dstError(err)
+	return nil
 }
 
 // brokenDst is the error of a dst that takes nothing more, not of src.

@@ -1,0 +1,39 @@
+package wsupgrade
+
+import "syscall"
+
+// HookSplice puts fn in the place of splice(2) for the Forwarder's loops. real is the system's.
+func (f *Forwarder) HookSplice(fn func(real func(from, to, n int) (int, error), from, to, n int) (int, error)) {
+	if f.loops != nil {
+		f.loops.spliceHook = func(from, to, n int) (int, error) { return fn(spliceNow, from, to, n) }
+	}
+}
+
+// HookEpoll calls fn before each epoll_ctl(2) of the Forwarder's loops, which fails with its
+// error.
+func (f *Forwarder) HookEpoll(fn func(operation int) error) {
+	if f.loops == nil {
+		return
+	}
+	f.loops.epollHook = func(epoll, operation, fd int, event *syscall.EpollEvent) error {
+		if err := fn(operation); err != nil {
+			return err
+		}
+		return syscall.EpollCtl(epoll, operation, fd, event)
+	}
+}
+
+// HookBell calls fn before a loop's bell is written to, with whether the loop might end
+// meanwhile.
+func (f *Forwarder) HookBell(fn func(mayEnd bool)) {
+	if f.loops == nil {
+		return
+	}
+	f.loops.ringHook = func(int) {
+		mayEnd := f.loops.mu.TryLock()
+		if mayEnd {
+			f.loops.mu.Unlock()
+		}
+		fn(mayEnd)
+	}
+}

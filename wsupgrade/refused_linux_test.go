@@ -1,0 +1,169 @@
+package wsupgrade_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+// serveStart serves Start, whose handler does not wait for the tunnel.
+func serveStart(t *testing.T, f *wsupgrade.Forwarder, target string) (addr string) {
+	return wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := f.Start(w, r, outboundTo(r, target), nil); err != nil {
+			t.Errorf("Start: %v", err)
+		}
+	}))
+}
+
+// echoesLargeFrames sends frames of all sizes to an echo, both ways at once.
+func echoesLargeFrames(t *testing.T, p *wiretest.Peer) {
+	t.Helper()
+	var sent []byte
+	for _, n := range []int{1 << 20, 40000, 5, 2 << 20, 65536} {
+		sent = append(sent, largeFrame(n)...)
+	}
+	var sending sync.WaitGroup
+	sending.Go(func() { _, _ = p.Write(sent) })
+	got := make([]byte, len(sent))
+	if n, err := io.ReadFull(p.R, got); err != nil {
+		t.Errorf("after %d of %d bytes: %v", n, len(got), err)
+		p.Close()
+	} else {
+		wiretest.SameBytes(t, "frames", got, sent)
+	}
+	sending.Wait()
+}
+
+// A system that refuses splice(2), from the first call or from a later one on, whichever side of
+// the pipe it is for, gets copies, and is not asked for ever.
+func TestSpliceRefused(t *testing.T) {
+	leaktest.Check(t)
+	for _, refusal := range []syscall.Errno{syscall.EPERM, syscall.ENOSYS, syscall.EACCES, syscall.EINVAL} {
+		for allowed := range int64(4) {
+			var calls, refused atomic.Int64
+			f := forwarder(t, wsupgrade.Options{})
+			f.HookSplice(func(real func(from, to, n int) (int, error), from, to, n int) (int, error) {
+				if calls.Add(1) > allowed {
+					refused.Add(1)
+					return 0, refusal
+				}
+				return real(from, to, n)
+			})
+			p := open(t, serveStart(t, f, mirroring(t)))
+			echoesLargeFrames(t, p)
+			p.Close()
+			if n := refused.Load(); n > 3 { // both directions, and the pipe
+				t.Errorf("%v behind %d calls: splice was tried %d times more", refusal, allowed, n)
+			}
+		}
+	}
+}
+
+// Behind a 101 a tunnel that no loop can watch goes over the portable engine, with each early byte
+// once.
+func TestEpollRefused(t *testing.T) {
+	leaktest.Check(t)
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send(switching + "early")
+		_, _ = io.Copy(struct{ io.Writer }{p.Conn}, p.R)
+	})
+	for refused := range int64(4) { // the bell, the client, the target, none
+		var calls atomic.Int64
+		r := registry(t, wsupgrade.RegistryOptions{})
+		f := forwarder(t, wsupgrade.Options{Registry: r})
+		f.HookEpoll(func(int) error {
+			if calls.Add(1) == refused+1 {
+				return syscall.ENOSPC
+			}
+			return nil
+		})
+		addr := serveStart(t, f, target)
+		for range 2 {
+			p := wiretest.Dial(t, addr)
+			p.Send(handshake + "first")
+			p.Head()
+			p.Receive("early" + "first")
+			p.Send("second")
+			p.Receive("second")
+			p.End()
+			if rest := p.Rest(); rest != "" {
+				t.Errorf("refused %d: %q came besides", refused, rest)
+			}
+		}
+		listed(t, r, 0)
+	}
+}
+
+// A tunnel of which the loop can't hear when a side takes bytes again ends, and does not
+// wait for ever.
+func TestEpollRefusedUnderBackpressure(t *testing.T) {
+	leaktest.Check(t)
+	if portable {
+		return // has no such call
+	}
+	f := forwarder(t, wsupgrade.Options{})
+	f.HookEpoll(func(operation int) error {
+		if operation == syscall.EPOLL_CTL_MOD {
+			return syscall.ENOMEM
+		}
+		return nil
+	})
+	ended := make(chan string, 1)
+	full := make(chan struct{})
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send(switching)
+		<-full
+		p.Ended()
+		ended <- ""
+	})
+	p := open(t, serveStart(t, f, target))
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		for err := error(nil); err == nil; { // the target takes nothing
+			_, err = p.Write(make([]byte, 64<<10))
+		}
+	})
+	p.Ended()
+	p.Close()
+	sending.Wait()
+	close(full)
+	wiretest.Await(t, ended, "end at the target")
+}
+
+// A loop that may have ended, and its bell's descriptor been given to something else, is not
+// written to.
+func TestBellIsRungWhileTheLoopLives(t *testing.T) {
+	leaktest.Check(t)
+	f := forwarder(t, wsupgrade.Options{})
+	var calls, rung atomic.Int64
+	f.HookEpoll(func(int) error {
+		if calls.Add(1) == 2 {
+			return errors.New("no watch")
+		}
+		return nil
+	})
+	f.HookBell(func(mayEnd bool) {
+		rung.Add(1)
+		if mayEnd {
+			t.Error("the bell is rung when its loop may have closed it")
+		}
+	})
+	p := open(t, serveStart(t, f, mirroring(t)))
+	p.Send("x")
+	p.Receive("x")
+	p.End()
+	p.Rest()
+	if rung.Load() == 0 && !portable {
+		t.Error("no tunnel left of itself")
+	}
+}
