@@ -64,7 +64,7 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	}
 	answer.received, err = e.relay(f, resp, cancel)
 	answer.sent = c.body.sent()
-	return answer, refine(ctx, fault.As(err))
+	return answer, refine(ctx, fault.As(err), &f.body)
 }
 
 // relay writes the answer to the client.

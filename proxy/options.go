@@ -43,8 +43,10 @@ type Options struct {
 	Retry Retry
 
 	// Timeout bounds a whole exchange that is no upgrade, all tries included; 0
-	// means no bound. How long a target may take to be dialled, to accept the
-	// request and to begin its answer is the upstream's matter.
+	// means no bound. A time that runs out while the client is waited for, to send
+	// its body or to accept the response, is the client's failure (BodyTooSlow, 408;
+	// ClientGone) and says nothing about the target. How long a target may take to be
+	// dialled, to accept the request and to begin its response is the upstream's matter.
 	Timeout time.Duration
 	// BodyTimeout bounds the time that the target may take for the next bytes of
 	// its answer's body, to a quarter. 0 means no bound: a watch may be silent for hours.

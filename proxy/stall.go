@@ -31,13 +31,13 @@ func (s *stallWatch) Read(p []byte) (int, error) {
 	return s.ReadCloser.Read(p)
 }
 
-// refine tells the timeouts of a body from other failures of it.
-func refine(ctx context.Context, e *fault.Error) *fault.Error {
-	if e == nil || e.Kind != fault.Body && e.Kind != fault.ClientGone {
+// refine tells the timeouts of a response's body from other failures of it.
+func refine(ctx context.Context, e *fault.Error, body *bodySource) *fault.Error {
+	if e == nil || e.Kind != fault.Body && e.Kind != fault.Timeout {
 		return e
 	}
 	if cause := context.Cause(ctx); errors.Is(cause, context.DeadlineExceeded) {
-		e.Kind, e.Err = fault.Timeout, cause
+		e.Kind, e.Err = kindOfTimeout(body), cause
 	}
 	return e
 }

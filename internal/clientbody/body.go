@@ -33,12 +33,13 @@ type Body struct {
 	left     chan struct{} // not nil: closed by the read that Finish waits for
 }
 
-// state is a Body's: idle and reading alternate until it is finished.
+// state is a Body's: idle and reading alternate until it is expired or finished.
 type state int
 
 const (
 	idle     state = iota // no Read is under way
 	reading               // one is
+	expired               // none is, and the next one fails: the request's time is over
 	finished              // the handler has ended
 )
 
@@ -80,6 +81,9 @@ func (b *Body) enter() error {
 	switch {
 	case b.state == finished:
 		return ErrFinished
+	case b.state == expired && b.err == nil:
+		b.err = errTooSlow
+		fallthrough
 	case b.err != nil:
 		return b.err
 	}
@@ -130,16 +134,17 @@ func (b *Body) leave(err error) {
 func (b *Body) Interrupt() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.state == finished || b.err != nil {
-		return
-	}
-	b.err = errTooSlow
-	if b.state == reading {
+	switch {
+	case b.err != nil:
+	case b.state == idle:
+		b.state = expired
+	case b.state == reading:
+		b.err = errTooSlow
 		_ = http.NewResponseController(b.w).SetReadDeadline(past)
 	}
 }
 
-// Awaited reports whether the client is waited for, or was when its time was over.
+// Awaited reports whether a read waits for the client, or has failed since the client took too long.
 func (b *Body) Awaited() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -174,7 +179,7 @@ func (b *Body) stop() bool {
 	}
 	read := b.state == reading
 	b.state = finished
-	closes := b.http1 && (b.duplex || b.err != nil)
+	closes := b.http1 && (b.duplex || read || b.err != nil)
 	if read {
 		b.left = make(chan struct{})
 	}

@@ -19,7 +19,7 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 	if body := o.movable(w, r, resp); body != nil {
 		return o.move(w, r, body)
 	}
-	out := o.newOutput(w)
+	out := o.newOutput(w, r)
 	defer out.close()
 	left := resp.ContentLength
 	if left < 0 {
@@ -71,7 +71,7 @@ func (o Options) movable(w http.ResponseWriter, r *http.Request, resp *http.Resp
 }
 
 func (o Options) move(w http.ResponseWriter, r *http.Request, body Mover) (int64, error) {
-	out := o.newOutput(w)
+	out := o.newOutput(w, r)
 	n, read, write := body.Move(w.(io.ReaderFrom), out.deadline)
 	switch {
 	case write != nil:
@@ -92,8 +92,9 @@ func (o Options) source(resp *http.Response) (src io.Reader, stop func()) {
 }
 
 // newOutput returns the plain output, or one with deadlines or a flush interval.
-func (o Options) newOutput(w http.ResponseWriter) output {
+func (o Options) newOutput(w http.ResponseWriter, r *http.Request) output {
 	out := output{w: w, each: o.Flush < 0, timeout: o.WriteTimeout}
+	out.end, _ = r.Context().Deadline()
 	if o.Flush > 0 {
 		out.late = newLateFlush(w, o.Flush)
 	}
@@ -105,6 +106,7 @@ type output struct {
 	w       http.ResponseWriter
 	each    bool // flush after each write
 	timeout time.Duration
+	end     time.Time  // of the request's time, zero for none
 	until   time.Time  // the deadline that is set
 	late    *lateFlush // nil: flush when the target pauses
 }
@@ -135,15 +137,23 @@ func (o *output) pause(idle bool) error {
 	return o.flush()
 }
 
-// deadline gives the next write its time, by a deadline that is moved only when
-// less than that is left. net/http resets it after the answer.
+// deadline gives the next write its time, by a deadline that is moved only when less than that is left. The end of
+// the request's time bounds it: a write that waits for the client then fails, and the client has been too slow.
+// net/http resets the deadline after the response.
 func (o *output) deadline() {
-	if o.timeout == 0 {
-		return
+	until := o.end
+	if o.timeout > 0 {
+		now := time.Now()
+		if o.until.Sub(now) >= o.timeout {
+			return
+		}
+		if d := now.Add(o.timeout + o.timeout/4); until.IsZero() || d.Before(until) {
+			until = d
+		}
 	}
-	if now := time.Now(); o.until.Sub(now) < o.timeout {
-		o.until = now.Add(o.timeout + o.timeout/4)
-		_ = http.NewResponseController(o.w).SetWriteDeadline(o.until)
+	if !until.Equal(o.until) {
+		o.until = until
+		_ = http.NewResponseController(o.w).SetWriteDeadline(until)
 	}
 }
 

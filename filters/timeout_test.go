@@ -1,0 +1,55 @@
+package filters_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+)
+
+// A read of the body that waits for the client ends with the time, for handlers that do not look at their context too.
+// The status says who was waited for.
+func TestTimeoutOfAnUpload(t *testing.T) {
+	leaktest.Check(t)
+	f := good(t)(filters.Timeout(250 * time.Millisecond))
+	const whole, half = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbo"
+	for name, test := range map[string]struct {
+		request string
+		handler http.HandlerFunc
+		status  int
+	}{
+		"the client is waited for": {half, func(_ http.ResponseWriter, r *http.Request) {
+			if _, err := io.Copy(io.Discard, r.Body); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("the body ends with %v", err)
+			}
+			<-r.Context().Done()
+		}, 408},
+		"behind the body": {whole, func(_ http.ResponseWriter, r *http.Request) {
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				t.Error(err)
+			}
+			<-r.Context().Done()
+		}, 504},
+		"before the body": {half, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 504},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := wiretest.Dial(t, wiretest.Serve(t, f(test.handler)))
+			client.Send(test.request)
+			if name == "before the body" {
+				client.Send("dy") // net/http reads it before it responds
+			}
+			client.Status(test.status)
+			if test.status == 408 {
+				if rest := client.Ended(); rest != "" {
+					t.Errorf("and then %q", rest)
+				}
+			}
+		})
+	}
+}
