@@ -12,6 +12,7 @@ import (
 
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/spool"
 )
 
@@ -47,7 +48,7 @@ func (s *bodySource) open(w http.ResponseWriter, in *http.Request, o *Options) *
 	}
 	s.keep = o.Retry.KeepBody
 	s.client.Start(w, in, o.ReadTimeout)
-	s.body = &s.client
+	s.body = head.TrailerGuard(in, &s.client)
 	s.nameTrailers()
 	if o.RequestBuffer == nil {
 		return nil
@@ -62,6 +63,8 @@ func (s *bodySource) readWhole(b Buffer) *fault.Error {
 	switch {
 	case err == nil && n < s.in.ContentLength:
 		err = errBodyConsumed
+	case err == nil && s.in.ContentLength >= 0 && n > s.in.ContentLength:
+		err = errLength
 	case err == nil:
 		s.whole.End(io.EOF)
 		s.nameTrailers()
@@ -119,6 +122,9 @@ func (s *bodySource) readAt(p []byte, at int64, by *requestBody) (int, error) {
 	n, err := s.body.Read(p)
 	if length := s.in.ContentLength; err == io.EOF && length > 0 && s.read+int64(n) < length {
 		err = errBodyConsumed
+	}
+	if length := s.in.ContentLength; length > 0 && s.read+int64(n) > length {
+		err = errLength // net/http's reader never gives more; a filter's may
 	}
 	s.noteEnd(err)
 	if n, turn := s.settle(p[:n], nil, by); turn != nil {

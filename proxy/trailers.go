@@ -3,6 +3,8 @@ package proxy
 import (
 	"net/http"
 	"net/textproto"
+
+	"github.com/culvert-go/culvert/internal/head"
 )
 
 // NoTrailers forwards no trailer: for Options.RequestTrailer and ResponseTrailer.
@@ -48,7 +50,11 @@ func (b *requestBody) attachTrailers(out *http.Request) {
 	b.out = out.Trailer
 }
 
-func (b *requestBody) relays(name string) bool { return b.trailer == nil || b.trailer(name) }
+// relays reports whether a trailer of the client is sent. Those that may not be are dropped, as
+// a recipient may do with any (RFC 9110 section 6.5.1).
+func (b *requestBody) relays(name string) bool {
+	return head.ForwardsRequestTrailer(name) && (b.trailer == nil || b.trailer(name))
+}
 
 // copyTrailers copies the values that have come with the end of the body.
 func (b *requestBody) copyTrailers() {

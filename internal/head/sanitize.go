@@ -5,6 +5,8 @@ import "net/http"
 // SanitizeRequest removes from r.Header what must not travel past this hop
 // and returns the protocol that r asks to switch to, "" for none.
 //
+// The trailers that Connection lists are taken out at the end of the body.
+//
 // Afterwards Connection and Upgrade hold exactly that protocol or are absent,
 // and TE holds "trailers" or is absent. Calling it again changes nothing, so a
 // chain and the proxy behind it may both call it.
@@ -16,6 +18,7 @@ import "net/http"
 func SanitizeRequest(r *http.Request, protocols []string) (protocol string) {
 	h := r.Header
 	protocol = RequestedProtocol(r, protocols)
+	r.Body = TrailerGuard(r, r.Body)
 	trailers := HasToken(h["Te"], "trailers")
 	RemoveHopByHop(h)
 	if trailers {

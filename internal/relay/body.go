@@ -13,15 +13,20 @@ import (
 // taken. It flushes whenever the target paused: a stream's head at once, then
 // after every read that left more to come.
 func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Response) (int64, error) {
-	if r.Method == http.MethodHead || resp.ContentLength == 0 {
+	left := resp.ContentLength
+	switch {
+	case r.Method == http.MethodHead, resp.Body == http.NoBody:
 		return 0, nil
+	case left == 0 && resp.ProtoMajor == 1:
+		return 0, nil
+	case left == 0: // an HTTP/2 target may send trailers behind a body of no bytes, and some time later
+		left = -1
 	}
 	if body := o.movable(w, r, resp); body != nil {
 		return o.move(w, r, body)
 	}
 	out := o.newOutput(w, r)
 	defer out.close()
-	left := resp.ContentLength
 	if left < 0 {
 		if err := out.flush(); err != nil {
 			return 0, clientGone(err)

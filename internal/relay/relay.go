@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
@@ -40,7 +41,12 @@ type Options struct {
 // left to the caller. The caller must then abort the answer.
 func Response(w http.ResponseWriter, r *http.Request, resp *http.Response, o Options) (int64, error) {
 	defer resp.Body.Close()
+	o.unlisted(head.Listed(resp.Header))
 	head.SanitizeResponse(resp.StatusCode, resp.Header, "")
+	if r.ProtoMajor != 1 { // a 426 has kept them
+		delete(resp.Header, "Connection")
+		delete(resp.Header, "Upgrade")
+	}
 	if o.Head != nil {
 		if instead := o.Head(); instead != nil {
 			resp.Body.Close() // before: the handler may take its time
@@ -81,13 +87,32 @@ func (o Options) copyHead(dst http.Header, resp *http.Response) (announced int) 
 	return announced
 }
 
-func (o Options) relays(trailer string) bool { return o.Trailer == nil || o.Trailer(trailer) }
+// unlisted takes the trailers that Connection lists out of those that are relayed.
+func (o *Options) unlisted(listed []string) {
+	if listed == nil {
+		return
+	}
+	policy := o.Trailer
+	o.Trailer = func(name string) bool {
+		return !slices.Contains(listed, name) && (policy == nil || policy(name))
+	}
+}
+
+func (o Options) relays(trailer string) bool {
+	return head.ForwardsTrailer(trailer) && (o.Trailer == nil || o.Trailer(trailer))
+}
 
 // copyTrailers hands the trailers over once the body has ended. Trailers that
-// no Trailer field announced go out too, as net/http's TrailerPrefix allows.
+// no Trailer field announced are sent too, as net/http's TrailerPrefix allows.
+// Those that were announced and did not come are left out: for a nil value net/http
+// writes a header section of nothing, and an HTTP/2 stream that never ends.
 func (o Options) copyTrailers(w http.ResponseWriter, resp *http.Response, announced int) error {
-	for name := range resp.Trailer {
+	names := len(resp.Trailer)
+	for name, values := range resp.Trailer {
 		if !o.relays(name) {
+			delete(resp.Trailer, name)
+			names--
+		} else if len(values) == 0 {
 			delete(resp.Trailer, name)
 		}
 	}
@@ -95,7 +120,7 @@ func (o Options) copyTrailers(w http.ResponseWriter, resp *http.Response, announ
 		return nil
 	}
 	prefix := ""
-	if len(resp.Trailer) != announced {
+	if names != announced {
 		// An unannounced trailer needs a chunked body, and a body that is
 		// still buffered would be sent with a Content-Length.
 		if err := flush(w); err != nil {
