@@ -10,7 +10,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// dialFailed says whether err is of a connection that could not be made, so that
+// dialFailed reports whether err is of a connection that could not be made, so that
 // nothing was sent.
 func dialFailed(err error) bool {
 	var dial *upstream.DialError
@@ -31,10 +31,7 @@ func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 	case ctx.Err() != nil:
 		e.Kind = fault.ClientGone
 	case dialFailed(err):
-		e.Kind, e.Wrote = fault.Dial, false
-		if isTimeout(err) {
-			e.Kind = fault.Timeout
-		}
+		e.Kind, e.Wrote = fault.DialKind(err), false
 	case isTimeout(err):
 		e.Kind = fault.Timeout
 	}

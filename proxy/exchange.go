@@ -44,6 +44,9 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 		out = out.WithContext(ctx)
 	}
 	c.body.attach(out, e.o.RequestTrailer)
+	if err := forTransport(f.out.In, out); err != nil {
+		return answered{}, err
+	}
 	fullDuplex(f)
 
 	resp, err := e.o.Transport.RoundTrip(out)

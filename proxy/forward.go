@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 var (
 	errConnect      = errors.New("CONNECT without a protocol")
+	errNoPath       = errors.New("a request target without a path")
 	errDraining     = errors.New("draining")
 	errTotalTimeout = fmt.Errorf("the whole exchange took too long: %w", context.DeadlineExceeded)
 )
@@ -77,6 +79,9 @@ func (f *forwarding) forward(r *http.Request) *fault.Error {
 	protocol := p.upgrades.Protocol(r)
 	if protocol == "" && r.Method == http.MethodConnect {
 		return &fault.Error{Kind: fault.Unsupported, Err: errConnect}
+	}
+	if r.URL.Opaque != "" && !strings.HasPrefix(r.URL.Opaque, "/") { // "GET foo:bar"
+		return &fault.Error{Kind: fault.BadRequest, Err: errNoPath}
 	}
 	shareTrailers(r)
 	if protocol != "" {

@@ -37,7 +37,7 @@ func (e *http1Exchange) exchange(f *forwarding) (answered, *fault.Error) {
 	}
 	defer c.body.end()
 	if err != nil {
-		return answered{}, classify(out.Context(), err, &c.body)
+		return answered{}, unsendable(f.out.In, err)
 	}
 	fullDuplex(f)
 	for fresh := false; ; fresh = true {
@@ -140,7 +140,7 @@ func (x *ownExchange) over(fresh bool) (a answered, failure *fault.Error, again 
 	}()
 	if conn.Last != x.last {
 		if err = x.headAgain(conn.Last); err != nil {
-			return a, classify(ctx, err, &x.call.body), false
+			return a, unsendable(x.f.out.In, err), false
 		}
 	}
 	if err := x.takeBody(); err != nil {

@@ -19,9 +19,14 @@ type Outbound struct {
 	// made up.
 	//
 	// Out.URL.Path, RawPath and RawQuery are what the client sent. RawPath, where
-	// it decodes to Path, goes out byte for byte; Out.URL.Opaque, if the hook sets
-	// it, goes out instead of the path. Out.URL.Host is overwritten by the target's
-	// address. Out.Host is the Host field; "" sends the target's address.
+	// it decodes to Path, is sent byte for byte; Out.URL.Opaque, if the hook sets
+	// it, is sent in the path's place, as it is. Out.URL.Host is overwritten by the
+	// target's address. Out.Host is the Host field; "" sends the target's address.
+	// Body, ContentLength and TransferEncoding are In's; a filter can change them.
+	//
+	// A method, field, host or target that can't be written, such as a value with a
+	// line feed, is an Error of Kind Internal (500): nothing is sent, no other target
+	// is tried, and it does not count as the target's failure.
 	Out *http.Request
 }
 
@@ -78,38 +83,19 @@ func (f *forwarding) copyHeader(from http.Header) {
 
 // settle completes the request after the hook.
 func (o *Outbound) settle() {
-	if _, ok := o.Out.Header["User-Agent"]; !ok {
-		o.Out.Header["User-Agent"] = noUserAgent
+	out := o.Out
+	if _, ok := out.Header["User-Agent"]; !ok {
+		out.Header["User-Agent"] = noUserAgent
 	}
-	o.settleTarget()
+	// The body is the client's, whatever the hook says of it.
+	out.ContentLength, out.TransferEncoding = o.In.ContentLength, o.In.TransferEncoding
+	if out.URL.Opaque == "" {
+		out.URL.Opaque = rawPath(out.URL) // net/http would encode some paths anew
+	}
 }
 
-// noUserAgent keeps net/http from inventing one. Nobody writes to it.
+// noUserAgent keeps net/http from inventing one. It is never written to.
 var noUserAgent = []string{""}
-
-// settleTarget fixes the bytes of the request target. net/http would encode a
-// path anew that is not in its own normal form, so the raw path goes into Opaque.
-func (o *Outbound) settleTarget() {
-	u := o.Out.URL
-	if u.Opaque != "" {
-		return
-	}
-	raw := rawPath(u)
-	if !strings.HasPrefix(raw, "//") {
-		u.Opaque = raw
-		return
-	}
-	// An Opaque that starts with "//" would be taken for an authority. Where
-	// net/http's own encoding gives other bytes, the absolute form keeps them;
-	// every server must accept it (RFC 9112 section 3.2.2).
-	if u.EscapedPath() != raw {
-		host := o.Out.Host
-		if host == "" {
-			host = u.Host
-		}
-		u.Opaque = "//" + host + raw
-	}
-}
 
 // rawPath returns the path's bytes as they came. url.Parse keeps them in
 // RawPath exactly where they differ from the default encoding of Path; a filter

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/result"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
@@ -17,6 +18,9 @@ type upgradeExchange struct {
 }
 
 func (e upgradeExchange) exchange(f *forwarding) (answered, *fault.Error) {
+	if err := http1.Check(f.out.Out); err != nil {
+		return answered{}, unsendable(f.out.In, err)
+	}
 	h := f.w.Header()
 	before := h["Set-Cookie"]
 	if cookie := f.lease.Cookie(f.out.In); cookie != nil {

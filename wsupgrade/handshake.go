@@ -75,10 +75,10 @@ func handshakeError(in context.Context, conn *upstreamConn, err error) error {
 	switch {
 	case errors.Is(in.Err(), context.Canceled):
 		e.Kind = fault.Ended(in)
+	case conn == nil:
+		e.Kind = fault.DialKind(err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
 		e.Kind = fault.Timeout
-	case conn == nil:
-		e.Kind = fault.Dial
 	}
 	return e
 }

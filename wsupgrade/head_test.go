@@ -78,7 +78,7 @@ func TestOutboundRequest(t *testing.T) {
 		not    string
 	}{
 		{"opaque path", func(out *http.Request) { out.URL.Opaque = "/raw%2f|"; out.URL.RawQuery = "q=%zz" }, []string{"GET /raw%2f|?q=%zz HTTP/1.1\r\nHost: culvert.test\r\n"}, ""},
-		{"absolute form", func(out *http.Request) { out.URL.Opaque = "//culvert.test//a|" }, []string{"GET http://culvert.test//a| HTTP/1.1\r\n"}, ""},
+		{"opaque path with two slashes", func(out *http.Request) { out.URL.Opaque = "//culvert.test//a|" }, []string{"GET //culvert.test//a| HTTP/1.1\r\n"}, ""},
 		{"changed path", func(out *http.Request) { out.URL.Path = "/a b"; out.URL.RawPath = "/chat%2f" }, []string{"GET /a%20b HTTP/1.1\r\n"}, ""},
 		{"no user agent", func(out *http.Request) { out.Header["User-Agent"] = []string{""} }, nil, "User-Agent"},
 		{"a field with a line break", func(out *http.Request) { out.Header["X-A"] = []string{"b\r\nX-Evil: c"} }, []string{"X-A: b  X-Evil: c\r\n"}, ""},
@@ -120,6 +120,7 @@ func TestOutboundRequest(t *testing.T) {
 func TestUnwritableRequest(t *testing.T) {
 	leaktest.Check(t)
 	for name, change := range map[string]func(*http.Request){
+		"star":   func(out *http.Request) { out.URL.Path, out.URL.RawPath = "*", "" },
 		"path":   func(out *http.Request) { out.URL.Opaque = "/a HTTP/1.1\r\nX: y" },
 		"query":  func(out *http.Request) { out.URL.RawQuery = "a b" },
 		"host":   func(out *http.Request) { out.Host = "a\r\nX: y" },

@@ -37,6 +37,9 @@ func requestHead(out *http.Request, protocol string) ([]byte, error) {
 			return nil, errors.New("method, target or host can't be written")
 		}
 	}
+	if target[0] == '*' && (target != "*" || method != http.MethodOptions) {
+		return nil, errors.New("an asterisk for a path") // RFC 9112 section 3.2.4
+	}
 	var head bytes.Buffer
 	head.WriteString(method + " " + target + " HTTP/1.1\r\nHost: " + host + "\r\n")
 	if protocol != "" {
@@ -56,14 +59,12 @@ func requestHead(out *http.Request, protocol string) ([]byte, error) {
 	return head.Bytes(), nil
 }
 
-// requestTarget is the path and query as they came. Opaque has the meaning that
-// it has for net/http: the path as it is, or with a leading "//" the absolute
-// form. RawPath counts where it decodes to Path; else a filter has changed Path.
+// requestTarget is the path and query as they came. Opaque is sent as it is, also with a
+// leading "//", which net/http would make the absolute form of. RawPath counts where it
+// decodes to Path; else a filter has changed Path.
 func requestTarget(u *url.URL) string {
 	target := u.Opaque
 	switch {
-	case strings.HasPrefix(target, "//"):
-		target = u.Scheme + ":" + target
 	case target != "":
 	case u.RawPath != "" && decodesTo(u.RawPath, u.Path):
 		target = u.RawPath

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -14,12 +13,10 @@ import (
 // ErrOther is of a request that this package does not write: net/http changes it on its way.
 var ErrOther = errors.New("http1: a request for net/http")
 
-// AppendHead appends the head of r, as http.Transport writes it, for a body of the framing
-// that FramingOf returns. What could end a line early, or say that the body ends elsewhere, is an error.
+// AppendHead appends the header section of r, as http.Transport writes it, for a body of the
+// framing that FramingOf returns. What could end a line early, or say that the body ends
+// elsewhere, is an error: it is never the target's.
 func AppendHead(b []byte, r *http.Request, f Framing, last bool) ([]byte, error) {
-	if !httpguts.ValidHeaderFieldName(r.Method) { // both are tokens
-		return b, fmt.Errorf("invalid method %q", r.Method)
-	}
 	host := r.Host
 	if host == "" {
 		host = r.URL.Host
@@ -27,8 +24,13 @@ func AppendHead(b []byte, r *http.Request, f Framing, last bool) ([]byte, error)
 	if !plainHost(host) {
 		return b, ErrOther
 	}
+	if !httpguts.ValidHeaderFieldName(r.Method) { // both are tokens
+		return b, fmt.Errorf("invalid method %q", r.Method)
+	}
 	b = append(append(b, r.Method...), ' ')
-	b, err := appendTarget(b, r.URL)
+	from := len(b)
+	b = appendTarget(b, r)
+	err := checkTarget(r.Method, b[from:])
 	if err != nil {
 		return b, err
 	}
@@ -53,16 +55,11 @@ func AppendHead(b []byte, r *http.Request, f Framing, last bool) ([]byte, error)
 			}
 		}
 	}
-	for name := range r.Trailer {
-		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidTrailerHeader(name) {
-			return b, fmt.Errorf("invalid trailer %q", name)
-		}
-	}
-	return append(b, "\r\n"...), nil
+	return append(b, "\r\n"...), checkTrailers(r.Trailer)
 }
 
-// plainHost says whether the host goes out as it is: what is no ASCII, or has a zone, net/http
-// changes, and what is no host it leaves out.
+// plainHost reports whether the host is sent as it is: what is no ASCII, or has a zone, is
+// changed by net/http.
 func plainHost(host string) bool {
 	for i := range len(host) {
 		c := host[i]
@@ -73,39 +70,13 @@ func plainHost(host string) bool {
 	return host != "" && httpguts.ValidHostHeader(host)
 }
 
-// appendTarget is url.URL.RequestURI.
-func appendTarget(b []byte, u *url.URL) ([]byte, error) {
-	from := len(b)
-	switch {
-	case u.Opaque == "":
-		b = append(b, u.RequestURI()...)
-	default:
-		if strings.HasPrefix(u.Opaque, "//") {
-			b = append(append(b, u.Scheme...), ':')
-		}
-		b = append(b, u.Opaque...)
-		if u.ForceQuery || u.RawQuery != "" {
-			b = append(append(b, '?'), u.RawQuery...)
-		}
-	}
-	for _, c := range b[from:] {
-		if c < ' ' || c == 0x7f {
-			return b, errors.New("control character in the request target")
-		}
-		if c == ' ' {
-			return b, ErrOther
-		}
-	}
-	return b, nil
-}
-
 // AppendField appends a field's line.
 func AppendField(b []byte, name, value string) ([]byte, error) {
-	if !httpguts.ValidHeaderFieldName(name) {
-		return b, fmt.Errorf("invalid header field name %q", name)
+	if err := checkName(name); err != nil {
+		return b, err
 	}
-	if !httpguts.ValidHeaderFieldValue(value) {
-		return b, fmt.Errorf("invalid header field value for %q", name)
+	if err := checkValue(name, value); err != nil {
+		return b, err
 	}
 	b = append(append(b, name...), ": "...)
 	b = append(b, strings.Trim(value, " \t")...)

@@ -1,0 +1,170 @@
+package proxy_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// ownFault sends a request through a group of two targets, each of which is taken out by its first
+// failure, and wants the first to be asked still.
+func ownFault(t *testing.T, o proxy.Options, around filters.Filter, request string) (status int, failed *failures) {
+	t.Helper()
+	first := wiretest.Target(t, func(p *wiretest.Peer) {
+		for {
+			r, err := http.ReadRequest(p.R)
+			if err != nil {
+				return
+			}
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				return
+			}
+			p.Send(ok)
+		}
+	})
+	second, other := recording(t, ok)
+	failed = new(failures)
+	o.OnError = failed.add
+	o.Retry = proxy.Retry{Errors: true, Timeouts: true, NonIdempotent: true}
+	o.Upstream = groupAt(t, upstream.Options{Balance: upstream.First()}, first, second)
+	var h http.Handler = newProxy(t, o)
+	if around != nil {
+		h = around(h)
+	}
+	addr := wiretest.Serve(t, h)
+	client := wiretest.Dial(t, addr)
+	client.Send(request)
+	resp, _ := client.Answer("GET")
+	healthy := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: o.Upstream})))
+	healthy.Send(getShop)
+	healthy.Status(200)
+	if len(other) > 0 {
+		t.Error("the target was taken out for what it had no part in")
+	}
+	return resp.StatusCode, failed
+}
+
+// What a gateway makes of a request is not the target's doing: it is told as an error of its own
+// kind, sent to no other target, and takes none out.
+func TestOwnFaultsAreNoTargets(t *testing.T) {
+	leaktest.Check(t)
+	get, post := "GET /a HTTP/1.1\r\nHost: shop.example\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
+	body := func(length int64, body string) filters.Filter {
+		return func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				r.ContentLength, r.Body = length, io.NopCloser(strings.NewReader(body))
+				next.ServeHTTP(w, r)
+			})
+		}
+	}
+	for name, test := range map[string]struct {
+		rewrite func(*proxy.Outbound)
+		around  filters.Filter
+		request string
+		kind    proxy.Kind
+	}{
+		"a claim with a line feed": {rewrite: func(o *proxy.Outbound) { o.Out.Header.Set("X-User", "a\nb") }, kind: proxy.Internal},
+		"a name with a blank":      {rewrite: func(o *proxy.Outbound) { o.Out.Header["X User"] = []string{"a"} }, kind: proxy.Internal},
+		"a method":                 {rewrite: func(o *proxy.Outbound) { o.Out.Method = "GET /" }, kind: proxy.Internal},
+		"a host":                   {rewrite: func(o *proxy.Outbound) { o.Out.Host = "a b" }, kind: proxy.Internal},
+		"a host with a line feed":  {rewrite: func(o *proxy.Outbound) { o.Out.Host = "a\nb" }, kind: proxy.Internal},
+		"a query":                  {rewrite: func(o *proxy.Outbound) { o.Out.URL.RawQuery = "a=b c" }, kind: proxy.Internal},
+		"a target":                 {rewrite: func(o *proxy.Outbound) { o.Out.URL.Opaque = "/\r\nX: y" }, kind: proxy.Internal},
+		"a target without a slash": {rewrite: func(o *proxy.Outbound) { o.Out.URL.Path = "a" }, kind: proxy.Internal},
+		"a trailer":                {rewrite: func(o *proxy.Outbound) { o.Out.Header["Trailer"] = []string{"a b"} }},
+		"fields of the connection": {rewrite: func(o *proxy.Outbound) {
+			o.Out.Header["Connection"], o.Out.Header["Transfer-Encoding"] = []string{"x-y"}, []string{"gzip"}
+		}},
+		"another length":      {rewrite: func(o *proxy.Outbound) { o.Out.ContentLength = 2 }, request: post},
+		"a longer body":       {around: body(2, "abc"), request: post, kind: proxy.BadRequest},
+		"a shorter body":      {around: body(4, "abc"), request: post, kind: proxy.BadRequest},
+		"GET *":               {request: "GET * HTTP/1.1\r\nHost: a\r\n\r\n", kind: proxy.BadRequest},
+		"no path":             {request: "GET foo:bar HTTP/1.1\r\nHost: a\r\n\r\n", kind: proxy.BadRequest},
+		"OPTIONS * is a path": {request: "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.request == "" {
+				test.request = get
+			}
+			status, failed := ownFault(t, proxy.Options{Rewrite: test.rewrite}, test.around, test.request)
+			if test.kind == proxy.Kind(0) {
+				if status != 200 {
+					t.Errorf("status %d", status)
+				}
+				return
+			}
+			if name == "a longer body" && status == 200 {
+				return // what is too much was not sent, and net/http reads it later
+			}
+			if e := failed.only(t); e.Kind != test.kind || e.Wrote && test.around == nil || e.TargetSide() || e.Status() != status {
+				t.Errorf("status %d, failure %+v", status, e)
+			}
+		})
+	}
+}
+
+// The same for an upgrade.
+func TestOwnFaultsOfUpgrades(t *testing.T) {
+	leaktest.Check(t)
+	status, failed := ownFault(t, proxy.Options{Rewrite: func(o *proxy.Outbound) { o.Out.Header.Set("X-User", "a\nb") }}, nil,
+		"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+	if e := failed.only(t); status != 500 || e.Kind != proxy.Internal || e.Wrote {
+		t.Errorf("status %d, failure %+v", status, e)
+	}
+}
+
+// A client names trailers that can't be any: they are dropped, and nothing fails.
+func TestForbiddenAnnouncements(t *testing.T) {
+	leaktest.Check(t)
+	for _, name := range []string{"X T", "Content-Type", "If-Match", "Authorization", "Cache-Control", "Range", "TE", "Host", "Set-Cookie", "X-Forwarded-For", "Upgrade", "", "X-\xff"} {
+		t.Run(name, func(t *testing.T) {
+			announced := make(chan string, 1)
+			target := wiretest.Target(t, func(p *wiretest.Peer) {
+				head := p.Head()
+				p.Receive("1\r\na\r\n0\r\n")
+				_, line, _ := strings.Cut(head, "Trailer: ")
+				line, _, _ = strings.Cut(line, "\r\n")
+				announced <- line + "|" + p.Head()
+				p.Send(ok)
+			})
+			var failed failures
+			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})))
+			client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\nTrailer: " + name + "\r\n\r\n1\r\na\r\n0\r\nX-Sum: 1\r\n\r\n")
+			client.Status(200)
+			if got := wiretest.Await(t, announced, "request"); got != "X-Sum|X-Sum: 1\r\n\r\n" {
+				t.Errorf("the target got %q", got)
+			}
+			if len(failed.all) > 0 {
+				t.Errorf("failures %v", failed.all)
+			}
+		})
+	}
+}
+
+// A process without a descriptor can reach no target, and no target is to blame for it.
+func TestNoDescriptorLeft(t *testing.T) {
+	leaktest.Check(t)
+	var failed failures
+	full := &net.Dialer{Control: func(string, string, syscall.RawConn) error { return os.NewSyscallError("socket", syscall.EMFILE) }}
+	g := groupAt(t, upstream.Options{Dialer: full}, "127.0.0.1:1", "127.0.0.1:2")
+	client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: g, OnError: failed.add})))
+	for range 3 { // were a target taken out, the third would be 503
+		client.Send(getShop)
+		client.Status(500)
+	}
+	for _, e := range failed.all {
+		if e.Kind != proxy.Internal {
+			t.Errorf("failure %v", e)
+		}
+	}
+}
