@@ -34,13 +34,22 @@ func (i *interimRelay) relay(status int, fields textproto.MIMEHeader) error {
 	kept := maps.Clone(h)
 	clear(h)
 	maps.Copy(h, interim)
+	if i.in.ProtoMajor == 2 {
+		// Where the client resets its stream, WriteHeader returns while net/http still
+		// reads the map, on another goroutine. With this field in it, net/http copies the
+		// map, and sends the copy without that field.
+		h["Content-Length"] = noLength
+	}
 	i.w.WriteHeader(status)
 	clear(h)
 	maps.Copy(h, kept)
 	return nil
 }
 
-// wanted says whether the client is to get the interim answer. HTTP/1.0 knows
+// noLength is never written to.
+var noLength = []string{"0"}
+
+// wanted reports whether the client is to get the interim answer. HTTP/1.0 knows
 // none (RFC 9110 section 15.2). A 100 lets the transport read the body, and
 // that makes the client's server send its own.
 func (i *interimRelay) wanted(status int) bool {
