@@ -16,8 +16,10 @@ func BodyLimit(max int64) (Filter, error) {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.ContentLength > max {
-				// Nobody will read it, and net/http would wait for it to come.
-				w.Header().Set("Connection", "close")
+				// It is not read, and net/http would wait for it to come.
+				if r.ProtoMajor == 1 { // for HTTP/2 it would end all streams of the connection
+					w.Header().Set("Connection", "close")
+				}
 				_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 				http.Error(w, http.StatusText(http.StatusRequestEntityTooLarge), http.StatusRequestEntityTooLarge)
 				return

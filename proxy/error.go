@@ -44,9 +44,11 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err *Error) {
 		panic(http.ErrAbortHandler)
 	}
 	if !err.TargetSide() && r.ContentLength != 0 {
-		// Where a body broke, nobody knows where the next request begins. And
+		// Behind a broken body it is unknown where the next request begins. And
 		// net/http would wait for the rest of it, which may never come.
-		w.Header().Set("Connection", "close")
+		if r.ProtoMajor == 1 { // for HTTP/2 it would end all streams of the connection
+			w.Header().Set("Connection", "close")
+		}
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 	}
 	p.o.ErrorHandler(w, r, err)

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// Refuse answers with the status of e and its text, never with the cause, which
-// may name targets. A 426 says what to ask for: the Upgrade field that w.Header()
-// already holds, else websocket, in version 13 (RFC 6455 section 4.4). A RetryAfter goes into the field of that
-// name, in whole seconds. It must
-// not be called when e.HeadSent is set or when the client is gone.
+// Refuse writes a response with the status of e and its text, never with the cause,
+// which may name targets. A 426 says what to ask for: the Upgrade field that w.Header()
+// already holds, else websocket, in version 13 (RFC 6455 section 4.4); over HTTP/2,
+// which forbids Upgrade, the version alone. A RetryAfter goes into the field of that
+// name, in whole seconds. It must not be called when e.HeadSent is set or when the
+// client is gone.
 func Refuse(w http.ResponseWriter, e *Error) {
 	status := e.Status()
 	if status == http.StatusUpgradeRequired {
@@ -22,10 +23,28 @@ func Refuse(w http.ResponseWriter, e *Error) {
 			h.Set("Sec-WebSocket-Version", "13")
 		}
 		h.Set("Connection", "Upgrade")
+		if overHTTP2(w) {
+			delete(h, "Connection")
+			delete(h, "Upgrade")
+		}
 	}
 	if e.RetryAfter > 0 {
 		seconds := (e.RetryAfter + time.Second - 1) / time.Second
 		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
 	}
 	http.Error(w, http.StatusText(status), status)
+}
+
+// overHTTP2 reports whether w is net/http's writer for HTTP/2, which alone can push.
+func overHTTP2(w http.ResponseWriter) bool {
+	for {
+		if _, pushes := w.(http.Pusher); pushes {
+			return true
+		}
+		outer, wraps := w.(interface{ Unwrap() http.ResponseWriter })
+		if !wraps {
+			return false
+		}
+		w = outer.Unwrap()
+	}
 }

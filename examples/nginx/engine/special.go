@@ -13,7 +13,7 @@ func (x *exchange) special(status int) int {
 		x.errStatus = status
 		panic(http.ErrAbortHandler) // close the connection without an answer
 	}
-	if closesAfter(status) {
+	if closesAfter(status) && x.HTTP.ProtoMajor == 1 { // HTTP/2 ends the stream alone
 		x.w.Header().Set("Connection", "close")
 	}
 	x.errStatus, x.Status = status, status // the page's name may say it

@@ -110,7 +110,9 @@ func (x *exchange) verifyClient() int {
 	}
 	if s := x.bySNI(); s != x.server {
 		x.logAt(levelInfo, "client attempted to request the server name different from the one that was negotiated", "")
-		x.w.Header().Set("Connection", "close")
+		if x.HTTP.ProtoMajor == 1 { // for HTTP/2 it would end all streams of the connection
+			x.w.Header().Set("Connection", "close")
+		}
 		return http.StatusMisdirectedRequest
 	}
 	err := x.Conn.VerifyClient(func() error {

@@ -1,0 +1,220 @@
+package proxy_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// http2ClientOf returns a client of h over HTTP/2, what it requests, and the number of its connections.
+func http2ClientOf(t *testing.T, h http.Handler) (do func(method string, u url.URL, fields http.Header, body string) (*http.Response, string), connections func() int) {
+	t.Helper()
+	s := h2Server(t, h)
+	client := s.Client()
+	t.Cleanup(client.CloseIdleConnections)
+	made := map[net.Conn]bool{}
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { made[info.Conn] = true }})
+	do = func(method string, u url.URL, fields http.Header, body string) (*http.Response, string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+		defer cancel()
+		r, err := http.NewRequestWithContext(ctx, method, s.URL, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.Scheme, u.Host = r.URL.Scheme, r.URL.Host
+		*r.URL, r.Header = u, fields
+		if fields == nil {
+			r.Header = http.Header{}
+		}
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		got, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Errorf("body %q: %v", got, err)
+		}
+		return resp, string(got)
+	}
+	return do, func() int { return len(made) }
+}
+
+// A stream ends though a trailer that was announced does not come.
+func TestHTTP2TrailerThatDoesNotCome(t *testing.T) {
+	for name, end := range map[string]string{"none": "", "another": "X-Late: 1\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			leaktest.Check(t)
+			target := wiretest.Replying(t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n2\r\nhi\r\n0\r\n"+end+"\r\n")
+			do, _ := http2ClientOf(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}))
+			resp, body := do("GET", url.URL{Path: "/"}, nil, "")
+			late := "X-Late: " + resp.Trailer.Get("X-Late") + "\r\n"
+			if body != "hi" || end != "" && late != end || len(resp.Trailer["X-Sum"]) != 0 {
+				t.Errorf("body %q, trailer %v", body, resp.Trailer)
+			}
+		})
+	}
+}
+
+// The same of an HTTP/2 target, whose trailers also come behind a body of no bytes.
+func TestHTTP2Trailers(t *testing.T) {
+	client, address := overHTTP2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Trailer", "X-Sum")
+		if r.URL.Path == "/empty" {
+			h.Set("Content-Length", "0")
+		}
+		_ = http.NewResponseController(w).Flush()
+		if r.URL.Path != "/none" {
+			h.Set("X-Sum", "42")
+		}
+	}), proxy.Options{})
+	for path, want := range map[string]string{"/some": "42", "/none": "", "/empty": "42"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		r, err := http.NewRequestWithContext(ctx, "GET", address+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(resp.Body); err != nil || len(body) > 0 || resp.Trailer.Get("X-Sum") != want {
+			t.Errorf("%s: %q %v, trailer %v, want %q", path, body, err, resp.Trailer, want)
+		}
+		resp.Body.Close()
+		cancel()
+	}
+}
+
+// What one request is refused for does not end the others of its connection.
+func TestHTTP2RefusalKeepsConnection(t *testing.T) {
+	leaktest.Check(t)
+	limit, err := filters.BodyLimit(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := wiretest.Replying(t, "HTTP/1.1 426 Upgrade Required\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n")
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), RequestBuffer: &proxy.Buffer{Memory: 2}})
+	do, connections := http2ClientOf(t, limit(p))
+	for _, test := range []struct {
+		method string
+		url    url.URL
+		body   string
+		want   int
+	}{
+		{"POST", url.URL{Path: "/"}, "over the filter's limit", 413},
+		{"POST", url.URL{Path: "/"}, "abc", 413}, // the proxy's
+		{"GET", url.URL{Path: "/"}, "", 426},
+		{"GET", url.URL{Opaque: "*"}, "", 400},
+	} {
+		resp, _ := do(test.method, test.url, nil, test.body)
+		if resp.StatusCode != test.want || resp.ProtoMajor != 2 {
+			t.Errorf("%s %v: %s %s, want %d", test.method, test.url, resp.Proto, resp.Status, test.want)
+		}
+		if resp.Header["Upgrade"] != nil || resp.Header["Connection"] != nil {
+			t.Errorf("fields %v", resp.Header)
+		}
+	}
+	if n := connections(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// A client that resets its stream while interim responses come races with none of them.
+func TestHTTP2InterimResponsesAndResets(t *testing.T) {
+	leaktest.Check(t)
+	var fields strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&fields, "X-%d: %d\r\n", i, i)
+	}
+	interim := "HTTP/1.1 103 Early Hints\r\n" + fields.String() + "\r\n"
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		for {
+			if _, err := p.R.Peek(1); err != nil {
+				return
+			}
+			p.Head()
+			for range 20 {
+				if _, err := io.WriteString(p, interim); err != nil {
+					return
+				}
+			}
+			if _, err := io.WriteString(p, "HTTP/1.1 200 OK\r\n"+fields.String()+"Content-Length: 0\r\n\r\n"); err != nil {
+				return
+			}
+		}
+	})
+	s := h2Server(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}))
+	var clients sync.WaitGroup
+	for range 4 {
+		clients.Go(func() { resetStreams(t, s.Listener.Addr().String(), 100) })
+	}
+	clients.Wait()
+}
+
+// resetStreams opens n streams one after the other and resets each when a header section comes.
+func resetStreams(t *testing.T, addr string, n int) {
+	conn, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+		t.Error(err)
+		return
+	}
+	framer := http2.NewFramer(conn, conn)
+	if err := framer.WriteSettings(); err != nil {
+		t.Error(err)
+		return
+	}
+	var head bytes.Buffer
+	encoder := hpack.NewEncoder(&head)
+	for i := range n {
+		stream := uint32(2*i + 1)
+		head.Reset()
+		for _, field := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "a"}, {":path", "/"}} {
+			_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]})
+		}
+		if err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: head.Bytes(), EndStream: true, EndHeaders: true}); err != nil {
+			t.Error(err)
+			return
+		}
+		for came := false; !came; {
+			f, err := framer.ReadFrame()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, isHead := f.(*http2.HeadersFrame)
+			came = isHead && f.Header().StreamID == stream
+		}
+		if err := framer.WriteRSTStream(stream, http2.ErrCodeCancel); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+}
