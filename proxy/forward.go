@@ -184,6 +184,9 @@ func (f *forwarding) drop(status int, body *requestBody) bool {
 func (f *forwarding) try() (answered, *fault.Error) {
 	lease := f.lease
 	f.out.Out.URL.Host = lease.Host()
+	if lease.ConnAddr().Unix {
+		f.out.Out = f.out.Out.WithContext(lease.Context(f.out.Out.Context()))
+	}
 	if len(f.tried) > 0 {
 		f.started = time.Now()
 	}

@@ -126,7 +126,7 @@ func (x *ownExchange) headAgain(last bool) (err error) {
 // the request may go over another one.
 func (x *ownExchange) over(fresh bool) (a answered, failure *fault.Error, again bool) {
 	ctx := x.out.Context()
-	conn, err := x.e.pool.Get(ctx, x.f.lease.Host(), fresh)
+	conn, err := x.e.pool.Get(ctx, x.f.lease.ConnAddr(), fresh)
 	if err != nil {
 		return a, classify(ctx, err, &x.call.body), false
 	}

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/http1"
 )
 
 // Check asks a target at intervals how it is, over the group's transport.
@@ -167,10 +168,11 @@ func (g *Group) probe(ctx context.Context, addr string) error {
 	c := g.o.Check
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
+	target := addrOf(addr)
 	if c.Path == "" {
-		return g.probeDial(ctx, addr)
+		return g.probeDial(ctx, target)
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, g.o.Scheme+"://"+hostOf(addr)+c.Path, nil)
+	r, err := http.NewRequestWithContext(withSocket(ctx, target), http.MethodGet, g.o.Scheme+"://"+hostOf(target)+c.Path, nil)
 	if err != nil {
 		return err
 	}
@@ -190,12 +192,8 @@ func (g *Group) probe(ctx context.Context, addr string) error {
 	return nil
 }
 
-func (g *Group) probeDial(ctx context.Context, addr string) error {
-	host := hostOf(addr)
-	if host != addr {
-		host = net.JoinHostPort(host, "0")
-	}
-	conn, err := g.Dial(ctx, "tcp", host)
+func (g *Group) probeDial(ctx context.Context, addr http1.Addr) error {
+	conn, err := g.o.dialAddr(ctx, addr)
 	if err != nil {
 		return err
 	}

@@ -70,8 +70,8 @@ func newPoints(members []*member) []point {
 // Cache::Memcached::Fast make them.
 func appendPoints(points []point, m *member, n int) []point {
 	host, port := m.Addr, ""
-	if path, ok := strings.CutPrefix(m.Addr, unixPrefix); ok {
-		host = path
+	if m.addr.Unix {
+		host = m.addr.Name
 	} else if i := strings.LastIndexByte(m.Addr, ':'); i >= 0 {
 		host, port = m.Addr[:i], m.Addr[i+1:]
 	}

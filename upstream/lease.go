@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/http1"
 )
 
 // Lease is a target that was picked for a request. Its holder must call Done when
@@ -54,8 +55,17 @@ func (g *Group) Pick(ctx context.Context, r *http.Request, tried ...Lease) (Leas
 func (l Lease) Addr() string { return l.m.Addr }
 
 // Host returns what to put into a URL to reach the target through the group's
-// transport: the address, or a name that stands for a unix socket.
+// transport: the address, or a name that stands for a unix socket, which leads
+// there with the context of Context alone.
 func (l Lease) Host() string { return l.m.host }
+
+// Context returns a context with which the group's Transport and Dial reach the
+// target by its Host. It is ctx unless the target is a unix socket: no name, from
+// wherever it comes, stands for a socket by itself.
+func (l Lease) Context(ctx context.Context) context.Context { return withSocket(ctx, l.m.addr) }
+
+// ConnAddr is what package proxy gets connections of a Transport's Pool by.
+func (l Lease) ConnAddr() http1.Addr { return l.m.addr }
 
 // Cookie returns the cookie by which the client comes back to the target (Sticky);
 // nil if none is needed.

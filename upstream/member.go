@@ -7,12 +7,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/http1"
 )
 
 // member is a target in one set, with the state of its address.
 type member struct {
 	Target
 	*state
+	addr      http1.Addr
 	host      string // what stands for the address in a URL
 	picker    picker // of its tier
 	index     int    // in its tier

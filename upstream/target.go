@@ -86,5 +86,8 @@ func checkAddr(addr string) error {
 	if host == "" || port == "" {
 		return fmt.Errorf("host and port are both needed")
 	}
+	if standsForSocket(host) {
+		return fmt.Errorf("the name stands for a unix socket; use %s/path", unixPrefix)
+	}
 	return nil
 }

@@ -16,7 +16,8 @@ func newTargets(list []Target, o Options, stateOf func(addr string) *state) *tar
 	s := &targets{slow: o.SlowStart > 0}
 	var primary, backup []*member
 	for _, t := range list {
-		m := &member{Target: t, state: stateOf(t.Addr), host: hostOf(t.Addr), only: len(list) == 1, slowStart: o.SlowStart}
+		addr := addrOf(t.Addr)
+		m := &member{Target: t, state: stateOf(t.Addr), addr: addr, host: hostOf(addr), only: len(list) == 1, slowStart: o.SlowStart}
 		s.members = append(s.members, m)
 		if t.Backup {
 			m.index = len(backup)

@@ -31,8 +31,19 @@ func NewTransport(o Options) (*Transport, error) {
 	return newTransport(o), nil
 }
 
-// RoundTrip runs an exchange. The URL's host is a Lease's Host.
-func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) { return t.run.RoundTrip(r) }
+// RoundTrip runs an exchange. The URL's host is a Lease's Host, and the request's context that of
+// Lease.Context.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if standsForSocket(r.URL.Host) { // there may be a kept connection to it, of a lease
+		if _, ok := socketOf(r.Context(), r.URL.Host); !ok {
+			if r.Body != nil {
+				r.Body.Close()
+			}
+			return nil, &DialError{errNoSocket}
+		}
+	}
+	return t.run.RoundTrip(r)
+}
 
 // CloseIdleConnections closes the connections that no exchange runs over.
 func (t *Transport) CloseIdleConnections() {
@@ -47,7 +58,7 @@ func (t *Transport) CloseIdleConnections() {
 func (t *Transport) Pool() *http1.Pool { return t.pool }
 
 // Dial dials a target: addr is the Host of a Lease, with a port where that has
-// none. Options.DialTimeout bounds it.
+// none, and ctx that of Lease.Context. Options.DialTimeout bounds it.
 func (t *Transport) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	return t.o.dial(ctx, network, addr)
 }
@@ -89,7 +100,7 @@ func newTransport(o Options) *Transport {
 func newPool(o Options) *http1.Pool {
 	config := tlsConfig(o)
 	return http1.NewPool(http1.Options{
-		Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+		Dial: func(ctx context.Context, addr http1.Addr) (net.Conn, error) {
 			return o.dialTarget(ctx, addr, config)
 		},
 		MaxIdle:       o.MaxIdleConns,

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/upstream"
@@ -27,7 +28,7 @@ func exchange(t *testing.T, g *upstream.Group) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), "GET", g.Scheme()+"://"+l.Host()+"/", nil)
+	r, err := http.NewRequestWithContext(l.Context(t.Context()), "GET", g.Scheme()+"://"+l.Host()+"/", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func TestSessionsAreResumed(t *testing.T) {
 			return err
 		},
 		"Pool": func(transport *upstream.Transport) error {
-			c, err := transport.Pool().Get(t.Context(), s.Listener.Addr().String(), true)
+			c, err := transport.Pool().Get(t.Context(), http1.Addr{Name: s.Listener.Addr().String()}, true)
 			if err != nil {
 				return err
 			}

@@ -19,7 +19,7 @@ func (f *Forwarder) answer(in context.Context, out *http.Request, protocol strin
 	if err != nil {
 		return nil, nil, refusal(fault.BadRequest, err)
 	}
-	ctx, cancel := context.WithTimeout(in, f.timeout)
+	ctx, cancel := context.WithTimeout(dialContext{in, out.Context()}, f.timeout)
 	defer cancel()
 	conn, err := f.connect(ctx, out.URL)
 	if err != nil {
@@ -39,6 +39,20 @@ func (f *Forwarder) answer(in context.Context, out *http.Request, protocol strin
 		return nil, nil, handshakeError(in, conn, err)
 	}
 	return conn, resp, nil
+}
+
+// dialContext ends with the client's request, and has the values of the outbound one: Dial may
+// need them to know the target, as upstream.Group's does.
+type dialContext struct {
+	context.Context
+	values context.Context
+}
+
+func (c dialContext) Value(key any) any {
+	if v := c.values.Value(key); v != nil {
+		return v
+	}
+	return c.Context.Value(key)
 }
 
 // exchange sends the request's head and returns the head of the final answer.

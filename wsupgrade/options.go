@@ -22,7 +22,8 @@ type Options struct {
 	// plain request. h2c, HTTP and TLS are an error of New: requests inside of
 	// them would pass every filter unseen.
 	Protocols []string
-	// Dial makes the connection to the target; nil means a net.Dialer.
+	// Dial makes the connection to the target; nil means a net.Dialer. Its context has
+	// the values of the outbound request's.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// TLSConfig is for targets whose URL says https or wss; nil verifies the
 	// certificate against the system's roots and the target's host.

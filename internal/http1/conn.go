@@ -25,7 +25,7 @@ type Conn struct {
 	Last bool
 
 	pool *Pool
-	addr string
+	addr Addr
 	net  net.Conn
 
 	born     time.Time
@@ -43,7 +43,7 @@ type Conn struct {
 	writeUntil  time.Time
 }
 
-func newConn(p *Pool, addr string, c net.Conn) *Conn {
+func newConn(p *Pool, addr Addr, c net.Conn) *Conn {
 	conn := &Conn{pool: p, addr: addr, net: c, born: time.Now()}
 	conn.R = bufio.NewReaderSize(conn, readBuffer)
 	raw := c

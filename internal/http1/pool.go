@@ -8,11 +8,18 @@ import (
 	"time"
 )
 
+// Addr is where a target is. That it is a socket of this machine is said by a field: there is no
+// host, whoever chose its name, that stands for one.
+type Addr struct {
+	Unix bool   // Name is a unix socket's path
+	Name string // else host:port
+}
+
 // Options configures a Pool.
 type Options struct {
 	// Dial makes a connection to a target, TLS included. Its errors are returned as they
 	// are.
-	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	Dial func(ctx context.Context, addr Addr) (net.Conn, error)
 	// MaxIdle bounds the connections at rest for each target.
 	MaxIdle int
 	// IdleTimeout is how long they rest.
@@ -35,11 +42,11 @@ type Pool struct {
 	o Options
 
 	mu      sync.Mutex
-	idle    map[string][]*Conn   // by target, the one used last at the end
-	waiting map[string][]*waiter // who dials, the first one first
-	count   int                  // of idle ones
-	sweep   *time.Timer          // nil: not running
-	closed  bool                 // nothing rests until somebody asks for a connection again
+	idle    map[Addr][]*Conn   // by target, the one used last at the end
+	waiting map[Addr][]*waiter // who dials, the first one first
+	count   int                // of idle ones
+	sweep   *time.Timer        // nil: not running
+	closed  bool               // nothing rests until somebody asks for a connection again
 }
 
 // waiter is an exchange that dials and takes a connection that comes to rest meanwhile.
@@ -49,7 +56,7 @@ type waiter struct {
 
 // NewPool returns a Pool.
 func NewPool(o Options) *Pool {
-	return &Pool{o: o, idle: map[string][]*Conn{}, waiting: map[string][]*waiter{}}
+	return &Pool{o: o, idle: map[Addr][]*Conn{}, waiting: map[Addr][]*waiter{}}
 }
 
 // HeaderTimeout and MaxHead are the options'.
@@ -59,7 +66,7 @@ func (p *Pool) HeaderTimeout() time.Duration { return p.o.HeaderTimeout }
 func (p *Pool) MaxHead() int { return p.o.MaxHead }
 
 // Get returns a connection at rest that is still good, or dials. fresh dials anyway.
-func (p *Pool) Get(ctx context.Context, addr string, fresh bool) (*Conn, error) {
+func (p *Pool) Get(ctx context.Context, addr Addr, fresh bool) (*Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -91,7 +98,7 @@ func (p *Pool) begin(c *Conn) {
 
 // pop takes the connection that was used last, nil if there is none that has not rested too
 // long: those below it have rested longer.
-func (p *Pool) pop(addr string) *Conn {
+func (p *Pool) pop(addr Addr) *Conn {
 	p.mu.Lock()
 	p.closed = false
 	list := p.idle[addr]
@@ -161,7 +168,7 @@ func (p *Pool) give(c *Conn) bool {
 }
 
 // unwait ends the waiting, and says whether it had not ended before.
-func (p *Pool) unwait(addr string, w *waiter) bool {
+func (p *Pool) unwait(addr Addr, w *waiter) bool {
 	list := p.waiting[addr]
 	i := slices.Index(list, w)
 	switch {
@@ -202,7 +209,7 @@ func (p *Pool) sweepIdle() {
 
 // dial makes a connection, and takes one that comes to rest meanwhile if that is sooner. The
 // other one rests then.
-func (p *Pool) dial(ctx context.Context, addr string) (*Conn, error) {
+func (p *Pool) dial(ctx context.Context, addr Addr) (*Conn, error) {
 	w := &waiter{got: make(chan *Conn, 1)}
 	failed := make(chan error, 1)
 	p.mu.Lock()
@@ -249,7 +256,7 @@ func (p *Pool) dialled(w *waiter, c *Conn) {
 }
 
 // leave ends the waiting, and returns the connection that has come all the same.
-func (p *Pool) leave(addr string, w *waiter) *Conn {
+func (p *Pool) leave(addr Addr, w *waiter) *Conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.unwait(addr, w) {
@@ -263,7 +270,7 @@ func (p *Pool) CloseIdle() {
 	p.mu.Lock()
 	idle := p.idle
 	p.closed = true // for those that are on their way
-	p.idle, p.count = map[string][]*Conn{}, 0
+	p.idle, p.count = map[Addr][]*Conn{}, 0
 	if p.sweep != nil {
 		p.sweep.Stop()
 		p.sweep = nil

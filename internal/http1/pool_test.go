@@ -24,7 +24,7 @@ type targets struct {
 	fail error
 }
 
-func (d *targets) dial(ctx context.Context, _ string) (net.Conn, error) {
+func (d *targets) dial(ctx context.Context, _ http1.Addr) (net.Conn, error) {
 	select {
 	case <-time.After(d.slow):
 	case <-ctx.Done():
@@ -52,7 +52,7 @@ func options(d *targets) http1.Options {
 
 func get(t *testing.T, p *http1.Pool) *http1.Conn {
 	t.Helper()
-	c, err := p.Get(t.Context(), "a:1", false)
+	c, err := p.Get(t.Context(), http1.Addr{Name: "a:1"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,11 +136,11 @@ func TestPoolGivesADialToWhoDialled(t *testing.T) {
 		dials := make(chan *targets, 2)
 		dials <- failing
 		dials <- good
-		o.Dial = func(ctx context.Context, addr string) (net.Conn, error) { return (<-dials).dial(ctx, addr) }
+		o.Dial = func(ctx context.Context, addr http1.Addr) (net.Conn, error) { return (<-dials).dial(ctx, addr) }
 		p := http1.NewPool(o)
 		first := make(chan error)
 		go func() {
-			_, err := p.Get(t.Context(), "a:1", false)
+			_, err := p.Get(t.Context(), http1.Addr{Name: "a:1"}, false)
 			first <- err
 		}()
 		synctest.Wait()
@@ -159,12 +159,12 @@ func TestPoolFails(t *testing.T) {
 	leaktest.Check(t)
 	wanted := errors.New("nobody there")
 	p := http1.NewPool(options(&targets{fail: wanted}))
-	if _, err := p.Get(t.Context(), "a:1", false); err != wanted {
+	if _, err := p.Get(t.Context(), http1.Addr{Name: "a:1"}, false); err != wanted {
 		t.Errorf("error %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.Get(ctx, "a:1", false); err != context.Canceled {
+	if _, err := p.Get(ctx, http1.Addr{Name: "a:1"}, false); err != context.Canceled {
 		t.Errorf("cancelled: %v", err)
 	}
 	if n := p.Waiting(); n != 0 {
@@ -216,7 +216,7 @@ func TestPeek(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer l.Close()
-			p := http1.NewPool(http1.Options{MaxIdle: 1, IdleTimeout: time.Minute, Dial: func(context.Context, string) (net.Conn, error) {
+			p := http1.NewPool(http1.Options{MaxIdle: 1, IdleTimeout: time.Minute, Dial: func(context.Context, http1.Addr) (net.Conn, error) {
 				return net.Dial("tcp", l.Addr().String())
 			}})
 			defer p.CloseIdle()
@@ -256,7 +256,7 @@ func TestPoolKeepsBeyondADeadline(t *testing.T) {
 	}
 	defer l.Close()
 	p := http1.NewPool(http1.Options{
-		Dial:    func(context.Context, string) (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) },
+		Dial:    func(context.Context, http1.Addr) (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) },
 		MaxIdle: 2, IdleTimeout: time.Minute, MaxHead: 1 << 10,
 	})
 	defer p.CloseIdle()
