@@ -52,6 +52,9 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	resp, err := e.o.Transport.RoundTrip(out)
 	c.interim.finish()
 	f.reused = c.reused.Load()
+	if at := c.connected.Load(); at != nil {
+		result.Connected(f.record, *at)
+	}
 	if err != nil {
 		return answered{sent: c.body.sent()}, classify(ctx, err, &c.body)
 	}
@@ -103,6 +106,8 @@ type call struct {
 	body    requestBody
 	trace   httptrace.ClientTrace // for a transport
 	reused  atomic.Bool           // the transport's connection had been kept
+
+	connected atomic.Pointer[time.Time] // when the transport had a connection; nil: not yet
 }
 
 // begin prepares the call of a try.
@@ -120,7 +125,12 @@ func (c *call) gotInterim(status int, fields textproto.MIMEHeader) error {
 	return c.interim.relay(status, fields)
 }
 
-func (c *call) gotConn(info httptrace.GotConnInfo) { c.reused.Store(info.Reused) }
+// gotConn may be called on any goroutine, and again where the transport tries again.
+func (c *call) gotConn(info httptrace.GotConnInfo) {
+	c.reused.Store(info.Reused)
+	now := time.Now()
+	c.connected.Store(&now)
+}
 
 // ownCall returns the call of a try and its request. Those of the first try are part of f.
 func (f *forwarding) ownCall() (*call, *http.Request) {
@@ -142,8 +152,8 @@ func (f *forwarding) tracedCall() (*call, *http.Request) {
 	if c.body.expect != nil {
 		c.trace.GotFirstResponseByte = c.firstByte
 	}
-	if f.p.o.Retry.Errors {
-		c.trace.GotConn = c.gotConn // who repeats alone asks for it
+	if f.p.o.Retry.Errors || f.record != nil {
+		c.trace.GotConn = c.gotConn
 	}
 	return c, out.WithContext(httptrace.WithClientTrace(out.Context(), &c.trace))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/culvert-go/culvert/internal/bufpool"
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/http1"
+	"github.com/culvert-go/culvert/internal/result"
 )
 
 // http1Exchange runs over connections of a pool, on the handler's goroutine: what
@@ -129,6 +130,9 @@ func (x *ownExchange) over(fresh bool) (a answered, failure *fault.Error, again 
 	conn, err := x.e.pool.Get(ctx, x.f.lease.ConnAddr(), fresh)
 	if err != nil {
 		return a, classify(ctx, err, &x.call.body), false
+	}
+	if x.f.record != nil {
+		result.Connected(x.f.record, time.Now())
 	}
 	x.conn, x.f.reused, x.unwatch = conn, conn.Reused, nil
 	kept := false

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/result"
 )
 
 // answer dials the target, sends the handshake and reads the head of the
@@ -25,6 +26,7 @@ func (f *Forwarder) answer(in context.Context, out *http.Request, protocol strin
 	if err != nil {
 		return nil, nil, handshakeError(in, nil, err)
 	}
+	result.Connected(result.From(in), time.Now())
 	if f.headTimeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, f.headTimeout)
 		defer cancel()

@@ -89,7 +89,7 @@ const upstreamVariablesConf = `http {
 map $upstream_header_time $header_time { "" none; ~^[0-9.]+$ one; "~^[0-9.-]+ : [0-9.]+$" redirected; "~^-, [0-9.]+$" second; default $upstream_header_time; }
 map $upstream_status $known { "" none; ~^2 good; default "other $upstream_status"; }
 map $upstream_response_time $time { "" none; - running; ~^[0-9.]+$ one; "~^[0-9.]+ : -$" "one : running"; "~^- : -$" "- : -"; "~^[0-9.]+, -$" "one, running"; "~^[0-9.]+, [0-9.]+$" two; "~^[0-9.]+ : [0-9.]+$" redirected; default $upstream_response_time; }
-log_format upstream '"$request" "$upstream_addr" "$upstream_status" "$upstream_header_time" "$upstream_response_time"'; access_log access.log upstream;
+log_format upstream '"$request" "$upstream_addr" "$upstream_status" "$upstream_connect_time" "$upstream_header_time" "$upstream_response_time" "$upstream_response_length" "$request_body" "$request_completion" "$upstream_cache_status"'; access_log access.log upstream;
 upstream group { server {{DEAD}} max_fails=0; server {{UP1}} backup; }
 proxy_intercept_errors on;
 server { listen {{LISTEN}}; root html;
@@ -107,4 +107,38 @@ server { listen {{LISTEN}}; root html;
 `
 
 var upstreamVariablesSteps = append(gets("/", "/one/x", "/one/404", "/two/x", "/two/404", "/page/404", "/page/403", "/page/410", "/page/x", "/dead/", "/dead-page/"),
-	step{name: "upgrade", raw: webSocketRequest("/ws/ws")})
+	step{name: "HEAD", raw: request("HEAD", "/one/x", ""), methods: []string{"HEAD"}},
+	step{name: "POST", raw: request("POST", "/one/x", "hello", "Content-Length: 5"), methods: []string{"POST"}},
+	step{name: "POST to the second", raw: request("POST", "/two/x", "hello", "Content-Length: 5"), methods: []string{"POST"}},
+	step{name: "POST that nothing reads", raw: request("POST", "/", "hello", "Content-Length: 5"), methods: []string{"POST"}},
+	step{name: "upgrade", raw: webSocketRequest("/ws/ws")}) // the last: its line is written when the tunnel has ended
+
+// Variables that logs and headers seldom have.
+const variablesConf = `http { default_type text/plain; gzip on; gzip_min_length 1; gzip_types *;
+log_format all '"$request" "$request_completion" "$http2" "$ssl_protocol" "$ssl_cipher" "$ssl_curve" "$ssl_session_reused" "$ssl_early_data" "$ssl_alpn_protocol" "$limit_rate" "$connection_time" "$realpath_root" "$msie" "$slice_range" "$upstream_cache_status" "$upstream_cache_last_modified" "$upstream_connect_time" "$upstream_response_length" "$request_body" "$ratio"';
+map $gzip_ratio $ratio { "" none; ~^[0-9]+[.][0-9][0-9]$ some; default $gzip_ratio; } map $date_gmt $gmt { "~^[A-Z][a-z]+day, [0-9][0-9]-[A-Z][a-z][a-z]-20[0-9][0-9] [0-9:]+ GMT$" date; default $date_gmt; } map $date_local $local { "~^[A-Z][a-z]+day, [0-9][0-9]-[A-Z][a-z][a-z]-20[0-9][0-9] [0-9:]+ [A-Z]+$" date; default $date_local; }
+access_log access.log all;
+server { listen {{LISTEN}}; root html;
+  location / { return 200 "$http2 $ssl_early_data $limit_rate $msie $slice_range $gmt $local $realpath_root"; }
+  location /rate/ { set $limit_rate 1m; return 200 "$limit_rate"; }
+  location /bad-rate/ { set $limit_rate x; return 200 "$limit_rate"; }
+  location /limited/ { limit_rate 64k; return 200 "$limit_rate"; }
+  location /nowhere/ { root none; return 200 "$realpath_root"; }
+  location /file/ { alias html/; }
+} }
+`
+
+const tlsVariablesConf = `http { default_type text/plain;
+log_format all '"$request" "$ssl_protocol" "$ssl_cipher" "$ssl_curve" "$ssl_session_reused" "$ssl_early_data" "$ssl_alpn_protocol" "$ssl_server_name"';
+access_log access.log all; ssl_certificate first.pem; ssl_certificate_key first.key; ssl_protocols TLSv1.2;
+server { listen {{LISTEN}} ssl; return 200 "$ssl_protocol $ssl_cipher $ssl_curve $ssl_session_reused $ssl_early_data $ssl_alpn_protocol $ssl_server_name"; } }
+`
+
+var tlsVariablesSteps = []step{{name: "TLS", sni: "first.example", raw: get("/")}}
+
+var variablesSteps = append(gets("/", "/rate/", "/bad-rate/", "/limited/", "/nowhere/", "/file/style.css", "/file/none"),
+	step{name: "compressed", raw: get("/file/style.css", "Accept-Encoding: gzip")},
+	step{name: "MSIE", raw: get("/", "User-Agent: Mozilla/4.0 (compatible; MSIE 6.0; Windows NT 5.1)")},
+	step{name: "no MSIE", raw: get("/", "User-Agent: Opera (MSIE 6.0)")},
+	step{name: "HEAD", raw: request("HEAD", "/file/style.css", ""), methods: []string{"HEAD"}},
+)

@@ -62,6 +62,8 @@ server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps:
 server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps: repeat(6, gets("/one"))},
 		{name: "proxy", conf: proxyConf, files: assets, steps: proxySteps},
 		{name: "upstream variables", conf: upstreamVariablesConf, files: assets, log: "access.log", steps: upstreamVariablesSteps},
+		{name: "variables", conf: variablesConf, files: assets, log: "access.log", steps: variablesSteps},
+		{name: "variables of TLS", conf: tlsVariablesConf, files: certificates(), log: "access.log", steps: tlsVariablesSteps},
 		{name: "TLS to upstreams", conf: upstreamTLSConf, files: authority.files, steps: upstreamTLSSteps},
 		{name: "resolver", conf: resolverConf, steps: resolverSteps},
 		{name: "limits", conf: limitConf, files: authFiles, steps: limitSteps},

@@ -32,7 +32,8 @@ type Result struct {
 type attempt struct {
 	target  string
 	start   time.Time // zero: none runs
-	arrived bool      // it is the last of Tries
+	connect time.Duration
+	arrived bool // it is the last of Tries
 }
 
 // Begin says that an attempt against target has begun. Like Arrived and Finish it does nothing
@@ -43,6 +44,13 @@ func Begin(r *Result, target string, start time.Time) {
 	}
 }
 
+// Connected notes when the attempt that runs got its connection; the zero time is never.
+func Connected(r *Result, at time.Time) {
+	if r != nil && !r.running.start.IsZero() && !at.IsZero() {
+		r.running.connect = max(at.Sub(r.running.start), 1)
+	}
+}
+
 // Arrived records the attempt that runs, if one does, with the header of its response. It is
 // called before anything of that response is handed on.
 func Arrived(r *Result, status int) {
@@ -50,7 +58,7 @@ func Arrived(r *Result, status int) {
 		return
 	}
 	r.running.arrived = true
-	r.Tries = append(r.Tries, Try{Target: r.running.target, Status: status, Header: time.Since(r.running.start)})
+	r.Tries = append(r.Tries, Try{Target: r.running.target, Status: status, Connect: r.running.connect, Header: time.Since(r.running.start)})
 }
 
 // TimeToHeader returns how long the header of the running attempt's response took; 0 if it has not
@@ -68,6 +76,7 @@ func Finish(r *Result, t Try) {
 	if r == nil {
 		return
 	}
+	t.Connect = r.running.connect
 	if n := len(r.Tries) - 1; r.running.arrived {
 		t.Header = r.Tries[n].Header
 		r.Tries[n] = t
@@ -83,6 +92,9 @@ type Try struct {
 	Target string
 	// Status is the status of its answer, 0 if it gave none.
 	Status int
+	// Connect is the time from the start of the attempt to its connection, TLS included; next to
+	// nothing for one that was kept, 0 if there was none.
+	Connect time.Duration
 	// Header is the time from the start of the try to the answer's head.
 	Header time.Duration
 	// Total is the time from the start of the try to the end of the answer.

@@ -36,16 +36,23 @@ func TestAttempt(t *testing.T) {
 	if d := result.TimeToHeader(&r); d != 0 {
 		t.Errorf("before the header: %v", d)
 	}
+	result.Connected(&r, time.Time{})
+	result.Connected(&r, time.Now().Add(-time.Second/2))
 	result.Arrived(&r, 200)
+	connect := r.Tries[1].Connect
+	if connect <= 0 || connect > time.Second {
+		t.Errorf("connected after %v", connect)
+	}
 	d := result.TimeToHeader(&r)
-	if len(r.Tries) != 2 || r.Tries[1] != (result.Try{Target: "b", Status: 200, Header: d}) || d < time.Second {
+	if len(r.Tries) != 2 || r.Tries[1] != (result.Try{Target: "b", Status: 200, Connect: connect, Header: d}) || d < time.Second {
 		t.Errorf("at the header: %+v", r.Tries)
 	}
 	result.Finish(&r, result.Try{Target: "b", Status: 200, Header: time.Hour, Received: 2})
-	if len(r.Tries) != 2 || r.Tries[1] != (result.Try{Target: "b", Status: 200, Header: d, Received: 2}) {
+	if len(r.Tries) != 2 || r.Tries[1] != (result.Try{Target: "b", Status: 200, Connect: connect, Header: d, Received: 2}) {
 		t.Errorf("at the end: %+v", r.Tries)
 	}
 	result.Begin(nil, "", time.Now())
 	result.Arrived(nil, 200)
+	result.Connected(nil, time.Now())
 	result.Finish(nil, result.Try{})
 }

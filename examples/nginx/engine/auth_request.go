@@ -50,7 +50,7 @@ func (x *exchange) bySubrequest(w http.ResponseWriter) (verdict, int) {
 	}
 	sub := x.subrequest(rule.uri)
 	for _, v := range rule.set {
-		x.SetVariable(v.name, v.value.String(&sub.Request))
+		x.assign(v.name, v.value.String(&sub.Request))
 	}
 	x.Join(&sub.Request)
 	switch {

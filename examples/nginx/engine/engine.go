@@ -40,6 +40,7 @@ type Engine struct {
 	errorPages func(http.Handler) http.Handler
 	passwords  passwordFiles
 	lasting    lasting
+	readsBody  bool // the configuration has $request_body
 }
 
 // Load reads and compiles a configuration. Its error is an *Error wherever the
@@ -97,6 +98,7 @@ func Load(o LoadOptions) (*Engine, error) {
 		e.Close()
 		return nil, err
 	}
+	e.readsBody = c.scope.ReadsBody()
 	return e, nil
 }
 

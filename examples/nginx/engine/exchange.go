@@ -26,17 +26,18 @@ type exchange struct {
 	request http.Request        // what HTTP is at first
 	w       http.ResponseWriter // the client's
 
-	errStatus    int    // the status that an error page is sent with, 0 for its own
-	redirects    int    // internal redirects and changes of the path so far
-	elsewhere    bool   // the path was changed inside its location, of which it need not be any more
-	uriChanged   bool   // path and query are not those that the client has sent any more
-	failed       bool   // an error page has been chosen; another failure gets the built-in one
-	rootTested   bool   // a file was found below the root, or the alias
-	proxyURI     string // of a proxy_pass with variables
-	proxied      bool   // the answer is an upstream's
-	proxyFailure error  // why there is none
-	rate         int64  // that an upstream's answer may be sent with, if rateSet
-	rateSet      bool
+	errStatus    int         // the status that an error page is sent with, 0 for its own
+	redirects    int         // internal redirects and changes of the path so far
+	elsewhere    bool        // the path was changed inside its location, of which it need not be any more
+	uriChanged   bool        // path and query are not those that the client has sent any more
+	failed       bool        // an error page has been chosen; another failure gets the built-in one
+	rootTested   bool        // a file was found below the root, or the alias
+	proxyURI     string      // of a proxy_pass with variables
+	proxied      bool        // the answer is an upstream's
+	proxyFailure error       // why there is none
+	rateSet      bool        // LimitRate is the rate that counts
+	bodyRead     bool        // ahead, for $request_body
+	compressible bool        // gzip is for this answer
 	newUserID    []byte      // that userid gives
 	atEnd        []func()    // called when the answer has ended
 	main         *exchange   // of a subrequest, nil for a client's

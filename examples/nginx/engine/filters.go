@@ -32,7 +32,12 @@ func (x *exchange) filtered(w http.ResponseWriter, answer func(*exchange, http.R
 		x.replaced = append(x.replaced, l.sub.pairs)
 		defer func() { x.replaced = x.replaced[:len(x.replaced)-1] }()
 	}
-	var handler http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { status = answer(x, w) })
+	var handler http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if l.gzip.made != nil {
+			w = &plainBytes{w, x}
+		}
+		status = answer(x, w)
+	})
 	for _, f := range []filters.Filter{replaces, x.gunzipFilter(), l.gzip.filter()} {
 		if f != nil {
 			handler = f(handler)

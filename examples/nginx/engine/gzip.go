@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -135,7 +136,34 @@ func (g gzipSettings) when(x *exchange, r *http.Request, status int, h http.Head
 	if !ok {
 		h.Add("Vary", "Accept-Encoding")
 	}
+	x.compressible = ok
 	return ok
+}
+
+// plainBytes counts what is handed to the compressor, for $gzip_ratio.
+type plainBytes struct {
+	http.ResponseWriter
+	x *exchange
+}
+
+func (w *plainBytes) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *plainBytes) Write(p []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(p)
+	w.x.GzipIn += int64(n)
+	return n, err
+}
+
+// ReadFrom keeps what is not compressed on its fast way.
+func (w *plainBytes) ReadFrom(r io.Reader) (int64, error) {
+	n, err := io.Copy(w.ResponseWriter, r)
+	w.x.GzipIn += n
+	return n, err
+}
+
+// compressed reports whether gzip has compressed the response.
+func (x *exchange) compressed() bool {
+	return x.compressible && slices.Equal(x.Header["Content-Encoding"], []string{"gzip"})
 }
 
 func (g gzipSettings) forClient(r *http.Request, h http.Header) bool {

@@ -46,18 +46,29 @@ func (x *exchange) limitRate(field string) {
 		return
 	}
 	if n, err := strconv.ParseInt(field, 10, 64); err == nil && n >= 0 {
-		x.rate, x.rateSet = n, true
+		x.LimitRate, x.rateSet = n, true
 	}
+}
+
+// setLimitRate is "set $limit_rate size" (ngx_http_variable_set_limit_rate).
+func (x *exchange) setLimitRate(size string) {
+	n, ok := conf.Size(size)
+	if !ok {
+		x.logError("invalid $limit_rate \"" + size + "\"")
+		return
+	}
+	x.LimitRate, x.rateSet = n, true
 }
 
 // limitedBody is the hook that slows an answer's body down; nil where nothing does.
 func limitedBody(r *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
 	x := exchangeOf(r.Context())
 	rule := &x.level.rate
-	rate := x.rate
 	if !x.rateSet {
-		rate, _ = conf.Size(rule.rate.String(&x.Request))
+		x.LimitRate, _ = conf.Size(rule.rate.String(&x.Request))
+		x.rateSet = true
 	}
+	rate := x.LimitRate
 	if rate <= 0 {
 		return nil
 	}

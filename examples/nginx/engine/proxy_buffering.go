@@ -12,6 +12,7 @@ import (
 // streams unless it is told otherwise.
 type buffers struct {
 	request, response bool
+	streamed          bool   // "proxy_request_buffering off"
 	requestMemory     int64  // client_body_buffer_size
 	requestDir        string // client_body_temp_path
 	responseMemory    int64  // proxy_buffers
@@ -25,6 +26,7 @@ func defaultBuffers() buffers {
 
 func proxyRequestBuffering(_ *compiler, l *level, d *conf.Directive) error {
 	l.proxy.buffers.request = d.Flag()
+	l.proxy.buffers.streamed = !d.Flag()
 	return nil
 }
 

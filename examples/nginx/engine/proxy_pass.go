@@ -179,6 +179,7 @@ func (p *passRule) serve(x *exchange, w http.ResponseWriter) int {
 			return status
 		}
 	}
+	x.readBody(w)
 	x.proxied, x.proxyFailure, x.diverted = true, nil, nil
 	handler.ServeHTTP(w, p.level.proxy.reshape(x, p.inbound(x)))
 	if to := x.diverted; to != nil {

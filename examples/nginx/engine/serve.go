@@ -182,6 +182,10 @@ func end(r *http.Request, s filters.ResponseStats) {
 			x.Status = 444
 		}
 	}
+	x.Complete = !s.Aborted && s.Status != 0 && x.HTTP.Context().Err() == nil
+	if !x.compressed() {
+		x.GzipIn = 0
+	}
 	x.level.sendTrailers(x, x.Header)
 	for _, f := range x.atEnd {
 		f()

@@ -6,19 +6,27 @@ import (
 	"github.com/culvert-go/culvert/examples/nginx/conf"
 )
 
-// set compiles "set $variable value". Of nginx's own variables $args alone can be set.
+// set compiles "set $variable value". Of nginx's own variables $args and $limit_rate can be set.
 func set(c *compiler, l *level, d *conf.Directive) error {
 	name, _ := setName(d)
 	value, err := c.value(d, d.Args[1])
 	if err != nil {
 		return err
 	}
-	if name == "args" || name == "query_string" {
-		l.script = append(l.script, func(x *exchange, _ *scriptRun) { x.Args, x.uriChanged = value.String(&x.Request), true })
-		return nil
-	}
-	l.script = append(l.script, func(x *exchange, _ *scriptRun) { x.SetVariable(name, value.String(&x.Request)) })
+	l.script = append(l.script, func(x *exchange, _ *scriptRun) { x.assign(name, value.String(&x.Request)) })
 	return nil
+}
+
+// assign gives a variable a value.
+func (x *exchange) assign(name, value string) {
+	switch name {
+	case "args", "query_string":
+		x.Args, x.uriChanged = value, true
+	case "limit_rate":
+		x.setLimitRate(value)
+	default:
+		x.SetVariable(name, value)
+	}
 }
 
 func setName(d *conf.Directive) (name string, ok bool) {
@@ -41,7 +49,7 @@ func (c *compiler) declareSets(list []*conf.Directive) error {
 		if !ok {
 			return d.Errorf("invalid variable name \"%s\"", d.Args[0])
 		}
-		if name == "args" || name == "query_string" {
+		if name == "args" || name == "query_string" || name == "limit_rate" {
 			continue
 		}
 		if !c.scope.DeclareSet(name, d.Name == "set") {

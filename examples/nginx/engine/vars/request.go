@@ -58,6 +58,15 @@ type Request struct {
 	Header http.Header
 	// BodyBytes counts the content that was sent.
 	BodyBytes int64
+	// RequestBody is the request's body if it has been read into memory; "" if not.
+	RequestBody string
+	// GzipIn counts the content before gzip has compressed it; 0 if it has not.
+	GzipIn int64
+	// LimitRate is how many bytes of content are sent in a second; 0 is no bound, or that none
+	// has been chosen yet.
+	LimitRate int64
+	// Complete reports whether the response has been sent as a whole.
+	Complete bool
 	// Upstream is the record of the exchange with the upstream.
 	Upstream *filters.Result
 	// UpstreamHeader is the head of its answer as it came.

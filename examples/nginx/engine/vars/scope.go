@@ -10,7 +10,8 @@ import (
 // names of its regular expressions' groups. Declare everything before the
 // first Compile; variables may be used above their definition.
 type Scope struct {
-	declared map[string]Getter
+	declared  map[string]Getter
+	readsBody bool
 }
 
 // NewScope returns a Scope with nginx's own variables.
@@ -47,6 +48,9 @@ func (s *Scope) DeclareSet(name string, empty bool) bool {
 // DeclareMap makes m a variable. A later map of the same name wins.
 func (s *Scope) DeclareMap(name string, m *Map) { s.declared[name] = m.get }
 
+// ReadsBody reports whether $request_body was looked up.
+func (s *Scope) ReadsBody() bool { return s.readsBody }
+
 // Lookup finds a variable by its name without the dollar sign.
 func (s *Scope) Lookup(name string) (Getter, error) {
 	if get, ok := s.declared[name]; ok {
@@ -57,6 +61,7 @@ func (s *Scope) Lookup(name string) (Getter, error) {
 		return get, nil
 	}
 	if get := builtin(lower); get != nil {
+		s.readsBody = s.readsBody || lower == "request_body"
 		return get, nil
 	}
 	if len(name) == 1 && name[0] >= '1' && name[0] <= '9' {

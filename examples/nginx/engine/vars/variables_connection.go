@@ -2,11 +2,11 @@ package vars
 
 import (
 	"cmp"
-	"crypto/tls"
 	"net"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // NginxVersion is the version of nginx whose behaviour is kept; it is the
@@ -16,6 +16,9 @@ const NginxVersion = "1.29.7"
 var connectionVariables = map[string]Getter{
 	"binary_remote_addr":  known(binaryRemoteAddr),
 	"connection":          known(func(r *Request) string { return strconv.FormatUint(r.Conn.Serial, 10) }),
+	"connection_time":     known(connectionTime),
+	"http2":               known(http2),
+	"http3":               known(func(*Request) string { return "" }), // never spoken
 	"connection_requests": known(func(r *Request) string { return strconv.FormatInt(r.Conn.Requests.Load(), 10) }),
 	"hostname":            known(hostname),
 	"https":               nonEmpty(https),
@@ -30,9 +33,6 @@ var connectionVariables = map[string]Getter{
 	"server_addr":         known((*Request).ServerAddr),
 	"server_port":         known((*Request).ServerPort),
 	"server_protocol":     known(func(r *Request) string { return r.HTTP.Proto }),
-	"ssl_cipher":          nonEmpty(sslCipher),
-	"ssl_protocol":        nonEmpty(sslProtocol),
-	"ssl_server_name":     nonEmpty(sslServerName),
 }
 
 // Scheme returns http or https.
@@ -48,6 +48,25 @@ func https(r *Request) string {
 		return "on"
 	}
 	return ""
+}
+
+// connectionTime is how long the client's connection has been open.
+func connectionTime(r *Request) string {
+	if r.Conn.Born.IsZero() {
+		return Seconds(0)
+	}
+	return Seconds(time.Since(r.Conn.Born))
+}
+
+// http2 is "h2" over TLS, "h2c" without, and nothing for HTTP/1.
+func http2(r *Request) string {
+	switch {
+	case r.HTTP.ProtoMajor != 2:
+		return ""
+	case r.HTTPS:
+		return "h2"
+	}
+	return "h2c"
 }
 
 func remotePort(r *Request) string {
@@ -73,28 +92,6 @@ func binaryRemoteAddr(r *Request) string {
 func hostname(*Request) string {
 	name, _ := os.Hostname()
 	return name
-}
-
-func sslCipher(r *Request) string {
-	if r.HTTP.TLS == nil {
-		return ""
-	}
-	return tls.CipherSuiteName(r.HTTP.TLS.CipherSuite)
-}
-
-// sslProtocol writes TLSv1.3 as nginx does, not "TLS 1.3".
-func sslProtocol(r *Request) string {
-	if r.HTTP.TLS == nil {
-		return ""
-	}
-	return "TLSv" + tls.VersionName(r.HTTP.TLS.Version)[len("TLS "):]
-}
-
-func sslServerName(r *Request) string {
-	if r.HTTP.TLS == nil {
-		return ""
-	}
-	return r.HTTP.TLS.ServerName
 }
 
 // peer is the connection's other end.

@@ -3,6 +3,8 @@ package vars
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"net"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -14,7 +16,7 @@ func Builtin(name string) bool { return builtin(name) != nil }
 func builtin(name string) Getter {
 	for _, group := range []map[string]Getter{
 		requestVariables, connectionVariables, responseVariables, timeVariables, upstreamVariables,
-		clientCertificateVariables, proxyProtocolVariables, secureLinkVariables, statusVariables,
+		sslVariables, clientCertificateVariables, proxyProtocolVariables, secureLinkVariables, statusVariables,
 	} {
 		if get, ok := group[name]; ok {
 			return get
@@ -34,28 +36,35 @@ func nonEmpty(get func(*Request) string) Getter {
 }
 
 var requestVariables = map[string]Getter{
-	"args":              nonEmpty(func(r *Request) string { return r.Args }),
-	"query_string":      nonEmpty(func(r *Request) string { return r.Args }),
-	"invalid_referer":   nonEmpty(invalidReferer),
-	"is_args":           known(isArgs),
-	"content_length":    contentLength,
-	"content_type":      nonEmpty(func(r *Request) string { return r.HTTP.Header.Get("Content-Type") }),
-	"document_root":     known(func(r *Request) string { return at(r, Location.DocumentRoot) }),
-	"document_uri":      known(func(r *Request) string { return r.URI }),
-	"host":              known(func(r *Request) string { return r.Host }),
-	"limit_conn_status": nonEmpty(func(r *Request) string { return r.LimitConnStatus }),
-	"limit_req_status":  nonEmpty(func(r *Request) string { return r.LimitReqStatus }),
-	"remote_user":       nonEmpty(remoteUser),
-	"request":           known(func(r *Request) string { return r.Line }),
-	"request_filename":  known(func(r *Request) string { return at(r, Location.Filename) }),
-	"request_id":        known(requestID),
-	"request_length":    known(requestLength),
-	"request_method":    known(func(r *Request) string { return r.HTTP.Method }),
-	"request_uri":       known(func(r *Request) string { return r.RequestURI }),
-	"server_name":       known(func(r *Request) string { return r.ServerName }),
-	"uid_got":           nonEmpty(func(r *Request) string { got, _ := r.userID(); return got }),
-	"uid_set":           nonEmpty(func(r *Request) string { _, set := r.userID(); return set }),
-	"uri":               known(func(r *Request) string { return r.URI }),
+	"args":               nonEmpty(func(r *Request) string { return r.Args }),
+	"query_string":       nonEmpty(func(r *Request) string { return r.Args }),
+	"invalid_referer":    nonEmpty(invalidReferer),
+	"is_args":            known(isArgs),
+	"content_length":     contentLength,
+	"content_type":       nonEmpty(func(r *Request) string { return r.HTTP.Header.Get("Content-Type") }),
+	"document_root":      known(func(r *Request) string { return at(r, Location.DocumentRoot) }),
+	"document_uri":       known(func(r *Request) string { return r.URI }),
+	"is_request_port":    known(func(r *Request) string { return prefixed(":", requestPort(r)) }),
+	"msie":               known(msie),
+	"realpath_root":      nonEmpty(realpathRoot),
+	"request_body":       nonEmpty(func(r *Request) string { return r.RequestBody }),
+	"request_completion": known(requestCompletion),
+	"request_port":       known(requestPort),
+	"slice_range":        none, // there is no slice
+	"host":               known(func(r *Request) string { return r.Host }),
+	"limit_conn_status":  nonEmpty(func(r *Request) string { return r.LimitConnStatus }),
+	"limit_req_status":   nonEmpty(func(r *Request) string { return r.LimitReqStatus }),
+	"remote_user":        nonEmpty(remoteUser),
+	"request":            known(func(r *Request) string { return r.Line }),
+	"request_filename":   known(func(r *Request) string { return at(r, Location.Filename) }),
+	"request_id":         known(requestID),
+	"request_length":     known(requestLength),
+	"request_method":     known(func(r *Request) string { return r.HTTP.Method }),
+	"request_uri":        known(func(r *Request) string { return r.RequestURI }),
+	"server_name":        known(func(r *Request) string { return r.ServerName }),
+	"uid_got":            nonEmpty(func(r *Request) string { got, _ := r.userID(); return got }),
+	"uid_set":            nonEmpty(func(r *Request) string { _, set := r.userID(); return set }),
+	"uri":                known(func(r *Request) string { return r.URI }),
 }
 
 // at asks the location.
@@ -71,6 +80,52 @@ func isArgs(r *Request) string {
 		return ""
 	}
 	return "?"
+}
+
+// none is the Getter of a variable that never has a value here.
+func none(*Request) (string, bool) { return "", false }
+
+// prefixed returns the prefix where there is a text.
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix
+}
+
+// requestPort is the port that the client has named beside the host.
+func requestPort(r *Request) string {
+	_, port, err := net.SplitHostPort(r.HTTP.Host)
+	if n, bad := strconv.Atoi(port); err != nil || bad != nil || n <= 0 || n > 65535 {
+		return ""
+	}
+	return strings.TrimLeft(port, "0")
+}
+
+func requestCompletion(r *Request) string {
+	if r.Complete {
+		return "OK"
+	}
+	return ""
+}
+
+// realpathRoot is $document_root with no symbolic links in it; it has no value if it leads nowhere.
+func realpathRoot(r *Request) string {
+	real, err := filepath.EvalSymlinks(at(r, Location.DocumentRoot))
+	if err != nil {
+		return ""
+	}
+	return real
+}
+
+// msie reports, with "1", whether the client says to be an Internet Explorer
+// (ngx_http_process_user_agent).
+func msie(r *Request) string {
+	agent := r.HTTP.UserAgent()
+	if i := strings.Index(agent, "MSIE "); i < 0 || i+7 >= len(agent) || strings.Contains(agent, "Opera") {
+		return ""
+	}
+	return "1"
 }
 
 // contentLength follows the field: a chunked body has none.

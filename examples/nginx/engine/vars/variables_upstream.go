@@ -13,13 +13,18 @@ import (
 // The variables of several tries are lists: "a, b", and "a : b" where the request was redirected
 // inside the server between the two.
 var upstreamVariables = map[string]Getter{
-	"proxy_add_x_forwarded_for": known(forwardedFor),
-	"proxy_host":                nonEmpty(func(r *Request) string { return r.ProxyHost }),
-	"proxy_port":                nonEmpty(func(r *Request) string { return r.ProxyPort }),
-	"upstream_addr":             perTry(func(t filters.Try) string { return t.Target }),
-	"upstream_header_time":      perTry(upstreamHeaderTime),
-	"upstream_response_time":    perTry(upstreamResponseTime),
-	"upstream_status":           perTry(upstreamStatus),
+	"proxy_add_x_forwarded_for":    known(forwardedFor),
+	"proxy_host":                   nonEmpty(func(r *Request) string { return r.ProxyHost }),
+	"proxy_port":                   nonEmpty(func(r *Request) string { return r.ProxyPort }),
+	"upstream_addr":                perTry(func(t filters.Try) string { return t.Target }),
+	"upstream_cache_etag":          none, // there is no cache
+	"upstream_cache_last_modified": none,
+	"upstream_cache_status":        none,
+	"upstream_connect_time":        perTry(upstreamConnectTime),
+	"upstream_response_length":     perTry(func(t filters.Try) string { return strconv.FormatInt(t.Received, 10) }),
+	"upstream_header_time":         perTry(upstreamHeaderTime),
+	"upstream_response_time":       perTry(upstreamResponseTime),
+	"upstream_status":              perTry(upstreamStatus),
 }
 
 func perTry(get func(filters.Try) string) Getter {
@@ -50,6 +55,14 @@ func upstreamResponseTime(t filters.Try) string {
 		return "-"
 	}
 	return Seconds(t.Total)
+}
+
+// upstreamConnectTime is none for an attempt that got no connection.
+func upstreamConnectTime(t filters.Try) string {
+	if t.Connect == 0 {
+		return "-"
+	}
+	return Seconds(t.Connect)
 }
 
 func upstreamHeaderTime(t filters.Try) string {

@@ -1,10 +1,12 @@
 package vars_test
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -31,14 +33,14 @@ func request() *vars.Request {
 	return &vars.Request{
 		HTTP: r, Line: "GET /a%20b?x=1&Y=%20&e=&n HTTP/1.1", RequestURI: "/a%20b?x=1&Y=%20&e=&n",
 		URI: "/a b", Args: "x=1&Y=%20&e=&n", Start: time.Now(), Host: "host.test", ServerName: "first.test",
-		Conn: &vars.Conn{Serial: 3}, Status: 9, BodyBytes: 12,
+		Conn: &vars.Conn{Serial: 3}, Status: 9, BodyBytes: 800, GzipIn: 1700, LimitRate: 4096, RequestBody: "hello", Complete: true,
 		Header:         http.Header{"Content-Type": {"text/y"}, "X-A": {"1", "2"}},
 		UpstreamHeader: http.Header{"Server": {"up"}},
 		ProxyHost:      "console", ProxyPort: "80",
 		Location: location{},
 		Upstream: &filters.Result{Tries: []filters.Try{
 			{Target: "10.0.0.1:1", Total: 5 * time.Millisecond, Err: &proxy.Error{Kind: proxy.DialFailed}},
-			{Target: "10.0.0.2:1", Status: 200, Header: 3 * time.Millisecond, Total: 1234 * time.Millisecond},
+			{Target: "10.0.0.2:1", Status: 200, Connect: time.Millisecond, Received: 17, Header: 3 * time.Millisecond, Total: 1234 * time.Millisecond},
 		}},
 	}
 }
@@ -55,50 +57,59 @@ func (location) UserID() (got, set string)          { return "", "" }
 
 func TestVariables(t *testing.T) {
 	tests := map[string]string{
-		"plain":                      "plain",
-		"$uri":                       "/a b",
-		"${uri}x":                    "/a bx",
-		"$uri$args":                  "/a bx=1&Y=%20&e=&n",
-		"$document_uri":              "/a b",
-		"$request_uri":               "/a%20b?x=1&Y=%20&e=&n",
-		"$request":                   "GET /a%20b?x=1&Y=%20&e=&n HTTP/1.1",
-		"$is_args$query_string":      "?x=1&Y=%20&e=&n",
-		"$arg_x|$arg_y|$arg_e|":      "1|%20||",
-		"$arg_n$arg_none":            "",
-		"$host":                      "host.test",
-		"$http_host":                 "Host.Test:8080",
-		"$http_x_one":                "1",
-		"$http_x_two":                "a, b",
-		"$http_cookie":               "c=1; D=2; e=3",
-		"$cookie_c$cookie_d":         "12",
-		"$cookie_e":                  "3",
-		"$remote_addr:$remote_port":  "192.0.2.7:4711",
-		"$binary_remote_addr":        "\xc0\x00\x02\x07",
-		"$remote_user":               "alice",
-		"$scheme$https":              "http",
-		"$server_name":               "first.test",
-		"$server_protocol":           "HTTP/1.1",
-		"$request_method":            "GET",
-		"$content_type":              "text/x",
-		"$content_length":            "",
-		"$document_root":             "/root",
-		"$request_filename":          "/root/a b",
-		"$status":                    "009",
-		"$body_bytes_sent":           "12",
-		"$sent_http_content_type":    "text/y",
-		"$sent_http_x_a":             "1, 2",
-		"$upstream_http_server":      "up",
-		"$proxy_host:$proxy_port":    "console:80",
-		"$proxy_add_x_forwarded_for": "198.51.100.1, 192.0.2.7",
-		"$upstream_addr":             "10.0.0.1:1, 10.0.0.2:1",
-		"$upstream_status":           "502, 200",
-		"$upstream_response_time":    "0.005, 1.234",
-		"$upstream_header_time":      "-, 0.003",
-		"$connection":                "3",
-		"$nginx_version":             "1.29.7",
-		"$1":                         "",
-		"$URI$Host":                  "/a bhost.test", // names have no case
-		"$$uri":                      "error",
+		"plain":                             "plain",
+		"$uri":                              "/a b",
+		"${uri}x":                           "/a bx",
+		"$uri$args":                         "/a bx=1&Y=%20&e=&n",
+		"$document_uri":                     "/a b",
+		"$request_uri":                      "/a%20b?x=1&Y=%20&e=&n",
+		"$request":                          "GET /a%20b?x=1&Y=%20&e=&n HTTP/1.1",
+		"$is_args$query_string":             "?x=1&Y=%20&e=&n",
+		"$arg_x|$arg_y|$arg_e|":             "1|%20||",
+		"$arg_n$arg_none":                   "",
+		"$host":                             "host.test",
+		"$http_host":                        "Host.Test:8080",
+		"$http_x_one":                       "1",
+		"$http_x_two":                       "a, b",
+		"$http_cookie":                      "c=1; D=2; e=3",
+		"$cookie_c$cookie_d":                "12",
+		"$cookie_e":                         "3",
+		"$remote_addr:$remote_port":         "192.0.2.7:4711",
+		"$binary_remote_addr":               "\xc0\x00\x02\x07",
+		"$remote_user":                      "alice",
+		"$scheme$https":                     "http",
+		"$server_name":                      "first.test",
+		"$server_protocol":                  "HTTP/1.1",
+		"$request_method":                   "GET",
+		"$content_type":                     "text/x",
+		"$content_length":                   "",
+		"$document_root":                    "/root",
+		"$request_filename":                 "/root/a b",
+		"$status":                           "009",
+		"$body_bytes_sent":                  "800",
+		"$sent_http_content_type":           "text/y",
+		"$sent_http_x_a":                    "1, 2",
+		"$upstream_http_server":             "up",
+		"$proxy_host:$proxy_port":           "console:80",
+		"$proxy_add_x_forwarded_for":        "198.51.100.1, 192.0.2.7",
+		"$upstream_addr":                    "10.0.0.1:1, 10.0.0.2:1",
+		"$upstream_status":                  "502, 200",
+		"$upstream_response_time":           "0.005, 1.234",
+		"$upstream_header_time":             "-, 0.003",
+		"$connection":                       "3",
+		"$is_request_port$request_port":     ":8080",
+		"$upstream_connect_time":            "-, 0.001",
+		"$upstream_response_length":         "0, 17",
+		"$request_body|$request_completion": "hello|OK",
+		"$gzip_ratio":                       "2.13",
+		"$limit_rate":                       "4096",
+		"$http2$http3$slice_range$msie":     "",
+		"$upstream_cache_status$ssl_session_reused": "",
+		"$connection_time":                          "0.000",
+		"$nginx_version":                            "1.29.7",
+		"$1":                                        "",
+		"$URI$Host":                                 "/a bhost.test", // names have no case
+		"$$uri":                                     "error",
 	}
 	scope, r := vars.NewScope(), request()
 	for text, want := range tests {
@@ -287,6 +298,34 @@ func TestSeconds(t *testing.T) {
 	for ms, want := range map[int64]string{0: "0.000", 9: "0.009", 50: "0.050", 999: "0.999", 1234: "1.234", 61050: "61.050"} {
 		if got := vars.Seconds(time.Duration(ms)*time.Millisecond + 999*time.Microsecond); got != want {
 			t.Errorf("%d ms: %q, want %q", ms, got, want)
+		}
+	}
+}
+
+// The names of TLS are OpenSSL's.
+func TestTLSVariables(t *testing.T) {
+	v, err := vars.NewScope().Compile("$ssl_protocol $ssl_cipher $ssl_curve $ssl_session_reused $ssl_alpn_protocol $http2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, state := range map[string]tls.ConnectionState{
+		"TLSv1.3 TLS_AES_128_GCM_SHA256 X25519MLKEM768 . h2 h2":        {Version: tls.VersionTLS13, CipherSuite: tls.TLS_AES_128_GCM_SHA256, CurveID: tls.X25519MLKEM768, NegotiatedProtocol: "h2"},
+		"TLSv1.2 ECDHE-RSA-CHACHA20-POLY1305 prime256v1 r http/1.1 h2": {Version: tls.VersionTLS12, CipherSuite: tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256, CurveID: tls.CurveP256, DidResume: true, NegotiatedProtocol: "http/1.1"},
+		"TLSv1 AES128-SHA  .  h2":                                      {Version: tls.VersionTLS10, CipherSuite: tls.TLS_RSA_WITH_AES_128_CBC_SHA},
+		"TLSv1.2 ECDHE-ECDSA-AES256-GCM-SHA384 0x0100 .  h2":           {Version: tls.VersionTLS12, CipherSuite: tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, CurveID: 0x100},
+	} {
+		r := request()
+		r.HTTPS, r.HTTP.TLS, r.HTTP.ProtoMajor = true, &state, 2
+		if got := v.String(r); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	for _, suite := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
+		r := request()
+		r.HTTP.TLS = &tls.ConnectionState{Version: tls.VersionTLS12, CipherSuite: suite.ID}
+		name := strings.Fields(v.String(r))[1]
+		if strings.HasPrefix(name, "TLS_") && !slices.Contains(suite.SupportedVersions, uint16(tls.VersionTLS13)) {
+			t.Errorf("%s has no other name", name)
 		}
 	}
 }
