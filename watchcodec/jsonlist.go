@@ -14,12 +14,14 @@ type jsonListWriter struct {
 	w       io.Writer
 	a       *answer
 	store   []byte
-	buf     []byte // of store: what came and is not used up
+	from    int    // store[:from] is used up
+	buf     []byte // store[from:]
 	out     []byte
 	state   func(*jsonListWriter) (more bool, err error)
 	scan    scanner // of the value at the front of buf[gap:]
-	scanned int     // how far it has come
-	gap     int     // white space and a comma before an item or a member
+	scanned int     // how far it has come, or the look for the end of a string or a number
+	gap     int     // white space and a comma before an item or a member, as far as it was looked at
+	comma   bool    // the comma is in it
 	seen    keys
 	kind    string // of the list
 	version []byte // its apiVersion
@@ -44,8 +46,7 @@ func (l *jsonListWriter) Write(p []byte) (int, error) {
 	if l.ended != nil {
 		return 0, l.ended
 	}
-	l.store = append(append(l.store[:0], l.buf...), p...)
-	l.buf = l.store
+	l.keep(p)
 	l.out = l.out[:0]
 	for more := true; more && l.ended == nil; {
 		more, l.ended = l.state(l)
@@ -64,6 +65,17 @@ func (l *jsonListWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// keep appends p to what is not used up. That is moved to the front only when it is no more than
+// what is used up there: an item that comes in small pieces must not be moved for each.
+func (l *jsonListWriter) keep(p []byte) {
+	if l.from >= len(l.buf) {
+		l.store = l.store[:copy(l.store, l.buf)]
+		l.from = 0
+	}
+	l.store = append(l.store, p...)
+	l.buf = l.store[l.from:]
+}
+
 // Close fails where the list has not ended: the client must not take it for a whole one.
 func (l *jsonListWriter) Close() error {
 	if l.ended == nil && l.members >= 0 {
@@ -75,7 +87,8 @@ func (l *jsonListWriter) Close() error {
 // use takes n bytes off the front, having appended what they became to l.out.
 func (l *jsonListWriter) use(n int) {
 	l.buf = l.buf[n:]
-	l.scan, l.scanned, l.gap = scanner{}, 0, 0
+	l.from += n
+	l.scan, l.scanned, l.gap, l.comma = scanner{}, 0, 0, false
 }
 
 func (l *jsonListWriter) start() (bool, error) {
@@ -95,21 +108,27 @@ func (l *jsonListWriter) start() (bool, error) {
 // element looks for the next value behind white space and, if there was one before, a
 // comma. At the closing bracket done is true; else it begins at l.gap.
 func (l *jsonListWriter) element(before bool, closing byte) (there, done bool, err error) {
-	i := skipSpace(l.buf, 0)
-	if i < len(l.buf) && l.buf[i] == closing {
-		l.out = append(l.out, l.buf[:i+1]...)
-		l.use(i + 1)
-		return true, true, nil
-	}
-	if i < len(l.buf) && before {
-		if l.buf[i] != ',' {
-			return false, false, malformed(i)
+	l.gap = skipSpace(l.buf, l.gap)
+	if l.gap < len(l.buf) && !l.comma {
+		if l.buf[l.gap] == closing {
+			l.out = append(l.out, l.buf[:l.gap+1]...)
+			l.use(l.gap + 1)
+			return true, true, nil
 		}
-		i = skipSpace(l.buf, i+1)
+		if before {
+			if l.buf[l.gap] != ',' {
+				return false, false, malformed(l.gap)
+			}
+			l.comma = true
+			l.gap = skipSpace(l.buf, l.gap+1)
+		}
 	}
-	l.gap = i
-	return i < len(l.buf), false, nil
+	return l.gap < len(l.buf), false, nil
 }
+
+// maxKey bounds a key of the list itself, with the white space behind it: it is looked at again
+// with each piece that comes.
+const maxKey = 4 << 10
 
 func (l *jsonListWriter) member() (bool, error) {
 	there, done, err := l.element(l.members > 0, '}')
@@ -125,22 +144,24 @@ func (l *jsonListWriter) member() (bool, error) {
 	if p[l.gap] != '"' {
 		return false, malformed(l.gap)
 	}
-	end := stringEnd(p, l.gap+1)
-	if end < 0 {
-		return false, nil
+	p = p[:min(len(p), l.gap+maxKey)]
+	end, value := stringEnd(p, l.gap+1), len(p)
+	if end >= 0 {
+		value = skipSpace(p, end+1)
 	}
-	key := p[l.gap : end+1]
-	value := skipSpace(p, end+1)
 	if value < len(p) {
 		if p[value] != ':' {
 			return false, malformed(value)
 		}
 		value = skipSpace(p, value+1)
 	}
-	if value >= len(p) {
-		return false, nil
+	switch {
+	case value < len(p):
+		return l.memberValue(p[l.gap:end+1], value)
+	case len(p) == l.gap+maxKey:
+		return false, errTooLarge
 	}
-	return l.memberValue(key, value)
+	return false, nil
 }
 
 func (l *jsonListWriter) memberValue(key []byte, value int) (bool, error) {
@@ -221,7 +242,7 @@ func withoutCount(dst, meta []byte) ([]byte, error) {
 func (l *jsonListWriter) complete(i int) (end int, ok bool) {
 	switch l.buf[i] {
 	case '"':
-		end = stringEnd(l.buf, i+1)
+		end, l.scanned = findStringEnd(l.buf, max(l.scanned, i+1))
 		return end + 1, end >= 0
 	case '{', '[':
 		from := max(l.scanned, i)
@@ -229,11 +250,12 @@ func (l *jsonListWriter) complete(i int) (end int, ok bool) {
 		l.scanned = from + n
 		return l.scanned, complete
 	}
-	for end = i; end < len(l.buf); end++ {
+	for end = max(l.scanned, i); end < len(l.buf); end++ {
 		if c := l.buf[end]; isSpace(c) || c == ',' || c == '}' || c == ']' {
 			return end, true
 		}
 	}
+	l.scanned = end
 	return end, false
 }
 
@@ -304,6 +326,9 @@ func (l *jsonListWriter) rewrite() error {
 	}
 	if object.apiVersion == nil {
 		object.apiVersion = l.version
+	}
+	if !l.rows && (len(object.kind) == 0 || len(object.apiVersion) == 0) { // a row's object tells it itself
+		return errKind
 	}
 	visible, err := l.a.rewrite(object)
 	if err != nil {

@@ -27,6 +27,12 @@ func skipSpace(p []byte, i int) int {
 // stringEnd returns the index of the quote that closes the string of which p[i:] is the
 // rest, -1 if there is none.
 func stringEnd(p []byte, i int) int {
+	end, _ := findStringEnd(p, i)
+	return end
+}
+
+// findStringEnd is stringEnd, and returns where to go on when more of p has come.
+func findStringEnd(p []byte, i int) (end, next int) {
 	for i+8 <= len(p) {
 		// The lowest byte that is a quote or a backslash has its high bit set; what is
 		// above it may be wrong.
@@ -39,19 +45,19 @@ func stringEnd(p []byte, i int) int {
 		}
 		i += bits.TrailingZeros64(found) / 8
 		if p[i] == '"' {
-			return i
+			return i, i
 		}
 		i += 2
 	}
 	for ; i < len(p); i++ {
 		switch p[i] {
 		case '"':
-			return i
+			return i, i
 		case '\\':
 			i++
 		}
 	}
-	return -1
+	return -1, i
 }
 
 // skipString returns the index behind the string that begins at p[i].

@@ -2,8 +2,12 @@ package watchcodec
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 )
+
+// errKind is that of an object of which is not known what it is: whether it is seen can't be decided.
+var errKind = errors.New("watchcodec: an object of which neither itself nor what comes before it tells the kind and the apiVersion")
 
 // Object is a Kubernetes object as it came: nothing of it is decoded but what is asked
 // for. What its methods return shares the memory of the frame that it came in, and is

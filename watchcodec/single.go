@@ -82,6 +82,8 @@ func (a *answer) object(h http.Header, content []byte) (rewritten []byte, visibl
 		visible, err = rewriteRows(&o, a.rewrite, a.bare)
 	} else if string(o.kind) == tableKind || bytes.HasSuffix(o.kind, []byte("List")) {
 		return nil, false, fmt.Errorf("a %s in the place of an object", o.kind)
+	} else if len(o.kind) == 0 || len(o.apiVersion) == 0 {
+		return nil, false, errKind
 	} else {
 		visible, err = a.rewrite(&o)
 	}

@@ -62,6 +62,9 @@ func (w *watchWriter) event(e *Event) error {
 	if string(e.Object.Kind()) == tableKind && !w.tables {
 		return errors.New("a Table, which was not asked for")
 	}
+	if len(e.Object.Kind()) == 0 || len(e.Object.APIVersion()) == 0 {
+		return errKind
+	}
 	tell, err := w.visible.Apply(e)
 	if err == nil && tell {
 		w.out, err = e.Append(w.out)

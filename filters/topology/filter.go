@@ -2,6 +2,7 @@ package topology
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/culvert-go/culvert/watchcodec"
@@ -175,6 +176,11 @@ func (r renderer) Render(items []view.Item, depends func(string)) error {
 	objects := make([]*watchcodec.Object, len(items))
 	for i := range items {
 		objects[i] = items[i].Object
+		switch kind := string(objects[i].Kind()); kind {
+		case "EndpointSlice", "Endpoints", "PartialObjectMetadata": // the last has no endpoints
+		default:
+			return fmt.Errorf("topology: a %q in the place of endpoints", kind)
+		}
 	}
 	endpoints, counts := collect(objects, false)
 	decisions := r.f.decide(objects[0], endpoints, false, depends)

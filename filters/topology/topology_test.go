@@ -330,6 +330,41 @@ func TestEndpointsWhole(t *testing.T) {
 	}
 }
 
+// TestItemsOfNoKind: a server that sends a list's items before it tells what they are, or another
+// kind than was asked for, has no endpoint shown.
+func TestItemsOfNoKind(t *testing.T) {
+	slice := strings.Replace(sliceOf("web-abc", "web", "node1"), `"kind":"EndpointSlice","apiVersion":"discovery.k8s.io/v1",`, "", 1)
+	for _, list := range []string{
+		`{"apiVersion":"discovery.k8s.io/v1","items":[` + slice + `],"kind":"EndpointSliceList","metadata":{"resourceVersion":"5"}}`,
+		`{"kind":"OtherList","apiVersion":"discovery.k8s.io/v1","metadata":{"resourceVersion":"5"},"items":[` + slice + `]}`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster()
+			c.annotate("web", "topologyKeys", `["zone1"]`)
+			f := filterOf(t, c, "node0", topology.SuperEdge())
+			defer f.Close()
+			h := f.Filter(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				switch q := r.URL.Query(); {
+				case q.Get("sendInitialEvents") == "true":
+					w.WriteHeader(http.StatusUnprocessableEntity)
+				case q.Get("watch") == "true":
+					w.WriteHeader(http.StatusOK)
+					_ = http.NewResponseController(w).Flush()
+					<-r.Context().Done()
+				default:
+					_, _ = w.Write([]byte(list))
+				}
+			}))
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest("GET", slicesPath, nil))
+			if strings.Contains(w.Body.String(), "10.0.0.") {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+		})
+	}
+}
+
 // TestOthersPass: nodes and services are the server's.
 func TestOthersPass(t *testing.T) {
 	f := filterOf(t, newCluster(), "node0", topology.SuperEdge())

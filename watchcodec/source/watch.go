@@ -104,12 +104,18 @@ func (w *watching) outcome(err error) error {
 	return err
 }
 
+// errKind is that of an event about an object of which is not known what it is.
+var errKind = errors.New("source: an event of which the object does not tell its kind and apiVersion")
+
 // event takes one event.
 func (w *watching) event(e *watchcodec.Event) error {
 	if w.initial && e.Type == watchcodec.Added { // others may be what happens, from a server that does not do what it said
 		w.timer.Reset(w.s.o.InitialTimeout)
 	}
 	o := &e.Object
+	if len(o.Kind()) == 0 || len(o.APIVersion()) == 0 {
+		return errKind
+	}
 	var err error
 	switch e.Type {
 	case watchcodec.Error:
