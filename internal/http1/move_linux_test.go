@@ -20,8 +20,8 @@ func TestBodyIsNotMovedWhereSpliceIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	p := http1.NewPool(http1.Options{Dial: func(_ context.Context, addr string) (net.Conn, error) { return net.Dial("tcp", addr) }, MaxHead: 1 << 10})
-	c, err := p.Get(t.Context(), l.Addr().String(), false)
+	p := http1.NewPool(http1.Options{Dial: func(_ context.Context, addr http1.Addr) (net.Conn, error) { return net.Dial("tcp", addr.Name) }, MaxHead: 1 << 10})
+	c, err := p.Get(t.Context(), http1.Addr{Name: l.Addr().String()}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
