@@ -11,7 +11,9 @@ type Balance interface {
 	// check says what is wrong with the balance or the targets.
 	check(targets []Target) error
 	// over prepares the picking among members, of which there is at least one.
-	over(members []*member) picker
+	// before is what picked among those of the set before, nil if there were none:
+	// turns that were taken then count.
+	over(members []*member, before picker) picker
 }
 
 // picker picks among the members of one tier. It is safe for concurrent use.

@@ -8,7 +8,7 @@ type first struct{}
 
 func (first) check([]Target) error { return nil }
 
-func (first) over(members []*member) picker { return inOrder(members) }
+func (first) over(members []*member, _ picker) picker { return inOrder(members) }
 
 type inOrder []*member
 

@@ -113,7 +113,7 @@ func (g *Group) Set(list ...Target) error {
 
 // install makes list the set. The caller holds g.mu.
 func (g *Group) install(list []Target) {
-	s := newTargets(list, g.o, g.state)
+	s := newTargets(list, g.o, g.set.Load(), g.state)
 	g.set.Store(s)
 	for _, m := range s.members {
 		m.current.Store(m)

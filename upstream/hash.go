@@ -28,8 +28,12 @@ func (h hashing) check(targets []Target) error {
 	return noBackup(targets, "Hash")
 }
 
-func (h hashing) over(members []*member) picker {
-	return newRing(h.key, members)
+func (h hashing) over(members []*member, before picker) picker {
+	r := newRing(h.key, members)
+	if b, ok := before.(*ring); ok {
+		r.otherwise.follow(b.otherwise)
+	}
+	return r
 }
 
 // ring is the circle of hashes with the targets' points on it.
@@ -38,7 +42,7 @@ type ring struct {
 	points    []point
 	starts    []int32 // where the points with the high bits i begin, so that nothing is searched
 	shift     int     // what is right of the high bits
-	otherwise picker
+	otherwise *turns
 }
 
 type point struct {

@@ -25,14 +25,18 @@ func (h modulo) check(targets []Target) error {
 	return noBackup(targets, "HashModulo")
 }
 
-func (h modulo) over(members []*member) picker {
-	return &byRemainder{newWeighted(members), h.key, newTurns(members)}
+func (h modulo) over(members []*member, before picker) picker {
+	p := &byRemainder{newWeighted(members), h.key, newTurns(members)}
+	if b, ok := before.(*byRemainder); ok {
+		p.otherwise.follow(b.otherwise)
+	}
+	return p
 }
 
 type byRemainder struct {
 	weighted
 	key       func(*http.Request) string
-	otherwise picker
+	otherwise *turns
 }
 
 // pick is nginx's: each try adds the hash of the key behind the try's number, until it meets a

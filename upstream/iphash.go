@@ -17,13 +17,17 @@ type ipHash struct{}
 
 func (ipHash) check(targets []Target) error { return noBackup(targets, "IPHash") }
 
-func (ipHash) over(members []*member) picker {
-	return &byAddress{newWeighted(members), newTurns(members)}
+func (ipHash) over(members []*member, before picker) picker {
+	p := &byAddress{newWeighted(members), newTurns(members)}
+	if b, ok := before.(*byAddress); ok {
+		p.otherwise.follow(b.otherwise)
+	}
+	return p
 }
 
 type byAddress struct {
 	weighted
-	otherwise picker
+	otherwise *turns
 }
 
 // pick is nginx's: the hash goes on over the tries until it meets a target that

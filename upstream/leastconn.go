@@ -10,15 +10,30 @@ type leastConn struct{}
 
 func (leastConn) check([]Target) error { return nil }
 
-func (leastConn) over(members []*member) picker {
+func (leastConn) over(members []*member, before picker) picker {
 	l := &loads{slots: make([]*slot, len(members))}
+	turns := map[*state]uint64{}
+	if b, ok := before.(*loads); ok {
+		turns, l.turn = b.turns()
+	}
 	for i, m := range members {
-		s := &slot{m: m, load: m.inFlight.Load(), turn: uint64(i)}
+		// A target that is new has had no turn.
+		s := &slot{m: m, turn: turns[m.state]}
 		l.slots[i] = s
 		l.in.push(s)
 	}
-	l.turn = uint64(len(members))
 	return l
+}
+
+// turns returns the last turns of the members, and of all.
+func (l *loads) turns() (of map[*state]uint64, last uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	of = make(map[*state]uint64, len(l.slots))
+	for _, s := range l.slots {
+		of[s.m.state] = s.turn
+	}
+	return of, l.turn
 }
 
 // loads keeps the members that can be asked in a heap, the least loaded on top,
@@ -125,7 +140,10 @@ type slotHeap []*slot
 
 func (s *slot) before(t *slot) bool {
 	left, right := (s.load+1)*int64(t.m.Weight), (t.load+1)*int64(s.m.Weight)
-	return left < right || left == right && s.turn < t.turn
+	if left != right {
+		return left < right
+	}
+	return s.turn < t.turn || s.turn == t.turn && s.m.index < t.m.index
 }
 
 func (h *slotHeap) push(s *slot) {

@@ -11,7 +11,7 @@ type randomTwo struct{}
 
 func (randomTwo) check([]Target) error { return nil }
 
-func (randomTwo) over(members []*member) picker {
+func (randomTwo) over(members []*member, _ picker) picker {
 	return &dice{members: members, faces: smooth(members)}
 }
 

@@ -4,14 +4,21 @@ import "sync/atomic"
 
 // RoundRobin lets targets take turns by weight, in the order of nginx's smooth
 // weighted round robin: weights 5, 1, 1 give a a b a c a a. The place of a target
-// that can't be asked goes to the one after it.
+// that can't be asked goes to the one after it. When the targets change, the one
+// whose turn it is keeps it.
 func RoundRobin() Balance { return roundRobin{} }
 
 type roundRobin struct{}
 
 func (roundRobin) check([]Target) error { return nil }
 
-func (roundRobin) over(members []*member) picker { return newTurns(members) }
+func (roundRobin) over(members []*member, before picker) picker {
+	t := newTurns(members)
+	if b, ok := before.(*turns); ok {
+		t.follow(b)
+	}
+	return t
+}
 
 // turns is a period of the round robin that goes round and round, so that a pick
 // costs the same whatever the number of targets.
@@ -28,6 +35,47 @@ func newTurns(members []*member) *turns {
 		}
 	}
 	return &turns{order: smooth(up)}
+}
+
+// follow begins where the turns of the set before are: at the first of its places to come whose
+// target is in this set too. Otherwise the first targets would get more requests than their share
+// where sets change often.
+func (t *turns) follow(before *turns) {
+	places := map[place]int{}
+	seen := map[string]int{}
+	for i, m := range t.order {
+		places[place{m.Addr, seen[m.Addr]}] = i
+		seen[m.Addr]++
+	}
+	old := before.placesFrom()
+	for _, p := range old {
+		if count := seen[p.addr]; count > 0 {
+			t.next.Store(uint64(places[place{p.addr, p.turn % count}]))
+			return
+		}
+	}
+}
+
+// place is one of a target's turns in a period.
+type place struct {
+	addr string
+	turn int
+}
+
+// placesFrom returns the places of a period that are to come, the next one first.
+func (t *turns) placesFrom() []place {
+	n := len(t.order)
+	if n == 0 {
+		return nil
+	}
+	list := make([]place, n)
+	seen := map[string]int{}
+	for i, m := range t.order {
+		list[i] = place{m.Addr, seen[m.Addr]}
+		seen[m.Addr]++
+	}
+	next := int(t.next.Load() % uint64(n))
+	return append(list[next:len(list):len(list)], list[:next]...)
 }
 
 func (t *turns) pick(q query) *member {

@@ -69,8 +69,11 @@ func (s sticky) check(targets []Target) error {
 	return s.o.Otherwise.check(targets)
 }
 
-func (s sticky) over(members []*member) picker {
-	c := &cookies{o: s.o, otherwise: s.o.Otherwise.over(members), byValue: map[string]*member{}, values: map[*member]string{}}
+func (s sticky) over(members []*member, before picker) picker {
+	if b, ok := before.(*cookies); ok {
+		before = b.otherwise
+	}
+	c := &cookies{o: s.o, otherwise: s.o.Otherwise.over(members, before), byValue: map[string]*member{}, values: map[*member]string{}}
 	for _, m := range members {
 		v := s.value(m.Addr)
 		c.byValue[v], c.values[m] = m, v

@@ -12,7 +12,8 @@ type tier struct {
 	picker picker // nil: there are no members
 }
 
-func newTargets(list []Target, o Options, stateOf func(addr string) *state) *targets {
+// newTargets makes the set of list that follows before.
+func newTargets(list []Target, o Options, before *targets, stateOf func(addr string) *state) *targets {
 	s := &targets{slow: o.SlowStart > 0}
 	var primary, backup []*member
 	for _, t := range list {
@@ -27,16 +28,16 @@ func newTargets(list []Target, o Options, stateOf func(addr string) *state) *tar
 			primary = append(primary, m)
 		}
 	}
-	s.primary.fill(o.Balance, primary)
-	s.backup.fill(o.Balance, backup)
+	s.primary.fill(o.Balance, primary, before.primary.picker)
+	s.backup.fill(o.Balance, backup, before.backup.picker)
 	return s
 }
 
-func (t *tier) fill(b Balance, members []*member) {
+func (t *tier) fill(b Balance, members []*member, before picker) {
 	if len(members) == 0 {
 		return
 	}
-	t.picker = b.over(members)
+	t.picker = b.over(members, before)
 	for _, m := range members {
 		m.picker = t.picker
 	}
