@@ -4,10 +4,12 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/culvert-go/culvert/internal/head"
 )
 
-// Ambiguity is a kind of request target that two programs may take for different
-// ones: what a filter allows by the one reading, a target may serve by another.
+// Ambiguity is a kind of request that two programs may take for different ones:
+// what a filter allows by the one reading, a target may serve by another.
 type Ambiguity uint
 
 const (
@@ -30,14 +32,19 @@ const (
 	Semicolons
 	// RepeatedParameters are names that stand in the query more than once.
 	RepeatedParameters
+	// UnderscoreNames are header fields with "_" in their name: CGI, FastCGI and
+	// WSGI hand on X_User and X-User as one variable, HTTP_X_USER, so that a client
+	// could send a field that a filter sets or checks. DropUnderscoreNames removes
+	// them in place of refusing the request.
+	UnderscoreNames
 
 	// AnyAmbiguity is all of them.
-	AnyAmbiguity = EncodedSlash | Backslash | DotSegments | EmptySegments | ControlBytes | PathParameters | BadEscapes | Semicolons | RepeatedParameters
+	AnyAmbiguity = EncodedSlash | Backslash | DotSegments | EmptySegments | ControlBytes | PathParameters | BadEscapes | Semicolons | RepeatedParameters | UnderscoreNames
 )
 
-// RefuseAmbiguous returns a filter that answers 400 to requests whose target is
-// ambiguous in one of the ways given. Nothing is rewritten: what passes goes on
-// byte for byte.
+// RefuseAmbiguous returns a filter that responds with 400 to requests that are
+// ambiguous in one of the ways given. Nothing is rewritten: what passes is
+// forwarded byte for byte.
 func RefuseAmbiguous(what Ambiguity) Filter {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,10 +52,23 @@ func RefuseAmbiguous(what Ambiguity) Filter {
 			if r.URL.RawPath != "" {
 				path = r.URL.RawPath
 			}
-			if pathAmbiguity(path)&what != 0 || queryAmbiguity(r.URL.RawQuery, what) {
+			if pathAmbiguity(path)&what != 0 || queryAmbiguity(r.URL.RawQuery, what) ||
+				what&UnderscoreNames != 0 && head.HasUnderscored(r.Header) {
 				http.Error(w, http.StatusText(http.StatusBadRequest), http.StatusBadRequest)
 				return
 			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// DropUnderscoreNames returns a filter that removes the header fields with "_" in
+// their name (UnderscoreNames) from each request, as nginx does by default
+// (underscores_in_headers off). The request itself is served.
+func DropUnderscoreNames() Filter {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			head.RemoveUnderscored(r.Header)
 			next.ServeHTTP(w, r)
 		})
 	}

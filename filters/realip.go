@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert/internal/client"
+	"github.com/culvert-go/culvert/internal/head"
 )
 
 // RealIPOptions configures RealIP.
@@ -32,10 +33,9 @@ type RealIPOptions struct {
 // can't be read ends the search at the last address that could.
 //
 // ClientAddr, the access logs, upstream.IPHash and Outbound.SetXForwarded use what
-// it finds; r.RemoteAddr stays. From peers that are not trusted, the fields in
-// which a proxy would name a client (Forwarded, X-Forwarded-For, -Host and -Proto,
-// X-Real-IP and Field) are removed. It belongs at the left of a Chain, before the
-// logs.
+// it finds; r.RemoteAddr stays. From peers that are not trusted, Field and the
+// fields in which a proxy tells of its client are removed: those that
+// proxy.Outbound.Out lists. It belongs at the left of a Chain, before the logs.
 //
 // An error is returned if no network is trusted.
 func RealIP(o RealIPOptions) (Filter, error) {
@@ -67,16 +67,11 @@ type realIP struct {
 	field   string
 }
 
-// claims are the fields in which proxies name a client.
-var claims = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"}
-
 // look returns r with what is known of its client.
 func (f *realIP) look(r *http.Request) *http.Request {
 	peer := client.Peer(r)
 	if !f.trusts(peer) {
-		for _, name := range claims {
-			delete(r.Header, name)
-		}
+		head.RemoveClaims(r.Header, false)
 		delete(r.Header, f.field)
 		return r
 	}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,7 +53,7 @@ func TestRefuseAmbiguous(t *testing.T) {
 		"/a?b=1&%62=2":       filters.RepeatedParameters,
 		"/a?b=1&c=1&&":       0,
 	} {
-		for bit := filters.EncodedSlash; bit <= filters.RepeatedParameters; bit <<= 1 {
+		for bit := filters.EncodedSlash; bit <= filters.UnderscoreNames; bit <<= 1 {
 			r := httptest.NewRequest("GET", target, nil)
 			resp, _ := through(filters.RefuseAmbiguous(bit), answer("ok"), r)
 			if refused := resp.StatusCode == 400; refused != (want&bit != 0) {
@@ -61,6 +63,33 @@ func TestRefuseAmbiguous(t *testing.T) {
 		resp, _ := through(filters.RefuseAmbiguous(0), answer("ok"), httptest.NewRequest("GET", target, nil))
 		if resp.StatusCode != 200 {
 			t.Errorf("%s is refused by nothing", target)
+		}
+	}
+}
+
+// A name with an underscore is that of another field to CGI and WSGI.
+func TestUnderscoreNames(t *testing.T) {
+	for name, want := range map[string]struct {
+		filter filters.Filter
+		status int
+		fields string
+	}{
+		"refused":               {filters.RefuseAmbiguous(filters.UnderscoreNames), 400, ""},
+		"refused by all":        {filters.RefuseAmbiguous(filters.AnyAmbiguity), 400, ""},
+		"not refused by others": {filters.RefuseAmbiguous(filters.AnyAmbiguity &^ filters.UnderscoreNames), 200, "X-User X_user"},
+		"dropped":               {filters.DropUnderscoreNames(), 200, "X-User"},
+	} {
+		var got string
+		resp, _ := through(want.filter, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			got = strings.Join(slices.Sorted(maps.Keys(r.Header)), " ")
+		}), get("X-User", "u", "X_USER", "admin"))
+		if resp.StatusCode != want.status || got != want.fields {
+			t.Errorf("%s: status %d, fields %q", name, resp.StatusCode, got)
+		}
+	}
+	for _, f := range []filters.Filter{filters.RefuseAmbiguous(filters.AnyAmbiguity), filters.DropUnderscoreNames()} {
+		if resp, body := through(f, answer("ok"), get("X-User", "u")); resp.StatusCode != 200 || body != "ok" {
+			t.Errorf("without one: status %d", resp.StatusCode)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert/internal/client"
+	"github.com/culvert-go/culvert/internal/head"
 )
 
 // SetXForwarded sets X-Forwarded-For to the client's address, X-Forwarded-Host
@@ -35,6 +36,17 @@ func (o *Outbound) SetXForwarded() {
 	}
 	h["X-Forwarded-Host"] = values[1:2:2]
 	h["X-Forwarded-Proto"] = values[2:3:3]
+}
+
+// KeepForwarded puts back the fields that Out is without because a client could have made them up, as
+// the filters left them. It is for a gateway that leaves their check to the hop in front, which then must
+// set or remove each of them, or to the target. Call it before SetXForwarded, if that is used too.
+func (o *Outbound) KeepForwarded() {
+	for name, lines := range o.In.Header {
+		if head.IsClaim(name) {
+			o.Out.Header[name] = lines[:len(lines):len(lines)]
+		}
+	}
 }
 
 func override(v *string, with string) {

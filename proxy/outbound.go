@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/culvert-go/culvert/internal/client"
 	"github.com/culvert-go/culvert/internal/head"
 )
 
@@ -14,9 +15,19 @@ type Outbound struct {
 	// In is the client's request as the filters left it. It must not be changed.
 	In *http.Request
 	// Out is the request that will be sent. Its fields are In's without those
-	// that belong to the client's connection, and without Forwarded,
-	// X-Forwarded-For, -Host and -Proto and X-Real-IP, which a client could have
-	// made up.
+	// that belong to the client's connection, and without those in which a proxy
+	// tells of its client, since a client could have made them up: Forwarded,
+	// X-Forwarded-For, -Host, -Proto, -Port, -Prefix, -Protocol, -Scheme, -Server,
+	// -Ssl and -Uri, X-Real-IP, X-Client-IP, X-Cluster-Client-IP, X-Original-Host,
+	// -Uri and -URL, X-Rewrite-URL, X-Scheme, X-Url-Scheme and Front-End-Https,
+	// and each of them with underscores for hyphens, which CGI and WSGI hand on
+	// under the same name. A filter's are left out as well: set them in
+	// Options.Rewrite. Fields of one vendor, such as CF-Connecting-IP, stay.
+	//
+	// Where filters.RealIP trusts the connection's other end, its X-Forwarded-Port
+	// and the others are kept, except for address, host and scheme, which
+	// SetXForwarded and SetForwarded state anew, and those with underscores.
+	// KeepForwarded keeps all.
 	//
 	// Out.URL.Path, RawPath and RawQuery are what the client sent. RawPath, where
 	// it decodes to Path, is sent byte for byte; Out.URL.Opaque, if the hook sets
@@ -29,9 +40,6 @@ type Outbound struct {
 	// is tried, and it does not count as the target's failure.
 	Out *http.Request
 }
-
-// forwarded are the fields in which a client could claim to be a proxy.
-var forwarded = [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"}
 
 // newOutbound copies in for one exchange. protocol is what in is upgraded to.
 func (f *forwarding) newOutbound(in *http.Request, protocol, scheme string) *Outbound {
@@ -52,9 +60,7 @@ func (f *forwarding) newOutbound(in *http.Request, protocol, scheme string) *Out
 		allowed = append(allowed, protocol)
 	}
 	head.SanitizeRequest(out, allowed)
-	for _, name := range forwarded {
-		delete(out.Header, name)
-	}
+	head.RemoveClaims(out.Header, client.From(in.Context()) != nil)
 	out.Close = false
 	out.RequestURI = ""
 	f.outbound = Outbound{In: in, Out: out}

@@ -90,6 +90,8 @@ func TestForwardedFields(t *testing.T) {
 	leaktest.Check(t)
 	const claims = "Forwarded: for=made-up\r\nX-Real-IP: 203.0.113.9\r\nConnection: X-Forwarded-For, X-Forwarded-Proto, Forwarded\r\n"
 	const spoofed = claims + "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Host: made.up\r\nX-Forwarded-Proto: gopher\r\n"
+	const others = "X-Forwarded-Port: 6666\r\nX-Forwarded-Prefix: /evil\r\nX-Original-URL: /admin\r\nX-Rewrite-URL: /admin\r\n"
+	const underscored = "X_Forwarded_For: 203.0.113.9\r\nX_FORWARDED_PORT: 6666\r\nX-Original_URL: /admin\r\nX_Other: kept\r\n"
 	const said = "X-Forwarded-For: 203.0.113.9, 203.0.113.5\r\nX-Forwarded-Host: shop.example\r\nX-Forwarded-Proto: https\r\n"
 	nobody := []filters.Filter{}
 	for _, test := range []struct {
@@ -108,6 +110,12 @@ func TestForwardedFields(t *testing.T) {
 		{"behind a trusted proxy", "edge", said, overTCP, []filters.Filter{trusting(t)}, map[string]string{
 			"X-Forwarded-For": "203.0.113.5, 127.0.0.1", "X-Forwarded-Host": "shop.example", "X-Forwarded-Proto": "https",
 			"Forwarded": `for=203.0.113.5, for=127.0.0.1;host="shop.example";proto=https`}},
+		{"port, prefix and URL", "edge", others + underscored, overTCP, nobody, map[string]string{
+			"X-Forwarded-Port": "", "X-Forwarded-Prefix": "", "X-Original-Url": "", "X-Rewrite-Url": "",
+			"X_forwarded_for": "", "X_forwarded_port": "", "X-Original_url": "", "X_other": "kept"}},
+		{"port, prefix and URL of a trusted proxy", "edge", others + underscored, overTCP, []filters.Filter{trusting(t)}, map[string]string{
+			"X-Forwarded-Port": "6666", "X-Forwarded-Prefix": "/evil", "X-Original-Url": "/admin", "X-Rewrite-Url": "/admin",
+			"X_forwarded_for": "", "X_forwarded_port": "", "X-Original_url": "", "X_other": "kept"}},
 		{"an IPv6 client", "edge", "X-Forwarded-For: 2001:db8::7\r\n", overTCP, []filters.Filter{trusting(t)}, map[string]string{
 			"X-Forwarded-For": "2001:db8::7, 127.0.0.1", "Forwarded": `for="[2001:db8::7]", for=127.0.0.1;host="edge";proto=http`}},
 	} {
@@ -122,6 +130,19 @@ func TestForwardedFields(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A gateway that leaves the fields to the hop in front, or to the target, says so in its hook.
+func TestKeepForwarded(t *testing.T) {
+	leaktest.Check(t)
+	keep := proxy.Options{Rewrite: (*proxy.Outbound).KeepForwarded}
+	sent := sentFor(t, keep, overTCP, "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: b\r\nX-Forwarded-Port: 1\r\nX_Forwarded_For: c\r\nX-A: d\r\nConnection: X-Real-IP\r\nX-Real-IP: e\r\n\r\n",
+		filters.NewChain().Then)
+	for name, want := range map[string]string{"X-Forwarded-For": "b", "X-Forwarded-Port": "1", "X_forwarded_for": "c", "X-A": "d", "X-Real-Ip": "", "X-Forwarded-Host": ""} {
+		if got := strings.Join(sent.Header[name], "|"); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 // Handler forwards upgrades to target, a URL with scheme http, https, ws or wss
 // of which only scheme and host count: path and query are the client's. The
 // target's port may be left out. Host is passed on; X-Forwarded-For, -Host and
-// -Proto are set from the connection, whatever the client claimed in them.
+// -Proto are set from the connection, whatever the client claimed in them, and
+// the other fields in which a proxy tells of its client are removed: those that
+// proxy.Outbound.Out lists.
 //
 // Every other request is refused with 426, so the Handler can be mounted on any
 // mux beside those that answer plain requests. For a target chosen per
@@ -59,8 +61,7 @@ func (f *Forwarder) refusePlain(w http.ResponseWriter, r *http.Request) {
 func outbound(r *http.Request, scheme, host string) *http.Request {
 	out := r.Clone(r.Context())
 	out.URL.Scheme, out.URL.Host, out.URL.User = scheme, host, nil
-	delete(out.Header, "Forwarded")
-	delete(out.Header, "X-Forwarded-For")
+	head.RemoveClaims(out.Header, false)
 	if client, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		out.Header["X-Forwarded-For"] = []string{client}
 	}

@@ -28,6 +28,7 @@ func TestHeadAtTheTarget(t *testing.T) {
 		"Cookie: a=b\r\n" +
 		"X-Forwarded-For: 192.0.2.1\r\n" +
 		"X-Forwarded-Proto: https\r\n" +
+		"X-Real-IP: 192.0.2.1\r\nX-Forwarded-Port: 1\r\nX-Original-URL: /admin\r\nX_Forwarded_For: 192.0.2.1\r\n" +
 		"Forwarded: for=192.0.2.1\r\n" +
 		"X-Hop: gone\r\nKeep-Alive: 5\r\nTE: gzip\r\nProxy-Authorization: Basic x\r\nHTTP2-Settings: AAMA\r\nContent-Length: 0\r\n" +
 		"X-Kept: a\r\nX-Kept: b\r\n" +

@@ -75,10 +75,8 @@ func (p *passRule) rewrite(x *exchange, o *proxy.Outbound) {
 	}
 	// nginx passes what the client claims, unless the configuration says
 	// otherwise; the proxy has taken it out
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"} {
-		if lines := o.In.Header[name]; lines != nil && !p.level.proxy.withoutFields {
-			out.Header[name] = lines
-		}
+	if !p.level.proxy.withoutFields {
+		o.KeepForwarded()
 	}
 	delete(out.Header, "Te")
 	for _, f := range p.fields {

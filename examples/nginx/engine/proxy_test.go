@@ -104,6 +104,7 @@ func TestProxySetHeader(t *testing.T) {
 		{"/", "Foo_Bar: 1", "GET / " + up + " [X-Outer=outer] "},
 		{"/", "X-Forwarded-For: 1.2.3.4\nX-Forwarded-Proto: https\nForwarded: for=x", "GET / " + up +
 			" [Forwarded=for=x X-Forwarded-For=1.2.3.4 X-Forwarded-Proto=https X-Outer=outer] "},
+		{"/", "X-Forwarded-Port: 1\nX-Original-URL: /a\nX-Client-IP: b", "GET / " + up + " [X-Client-Ip=b X-Forwarded-Port=1 X-Original-Url=/a X-Outer=outer] "},
 		{"/", "Te: trailers\nKeep-Alive: 5\nUpgrade: websocket", "GET / " + up + " [X-Outer=outer] "},
 		{"/own", "Accept: a\nX-Forwarded-For: 1.2.3.4", "GET /own localhost [X-Forwarded-For=1.2.3.4, 127.0.0.1 X-Own=127.0.0.1 /own] "},
 		{"/own", "Connection: X-Forwarded-For\nX-Forwarded-For: 6.6.6.6", "GET /own localhost [X-Forwarded-For=127.0.0.1 X-Own=127.0.0.1 /own] "},

@@ -1,0 +1,41 @@
+package head_test
+
+import (
+	"maps"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/head"
+)
+
+func TestIsClaim(t *testing.T) {
+	for name, want := range map[string]bool{
+		"forwarded": true, "x-forwarded-for": true, "x-forwarded-host": true, "x-forwarded-proto": true, "x-real-ip": true,
+		"x-forwarded-port": true, "x-forwarded-prefix": true, "x-forwarded-ssl": true, "x-forwarded-server": true,
+		"x-original-url": true, "x-original-uri": true, "x-rewrite-url": true, "front-end-https": true,
+		"x_forwarded_for": true, "X_FORWARDED_FOR": true, "x-forwarded_for": true, "x_real-ip": true, "x_original_url": true,
+		"x-forwarded-user": false, "x-forwarded": false, "x-forwarded-for-2": false, "_x-forwarded-for": false,
+		"x__forwarded_for": false, "via": false, "host": false, "x_user": false, "": false,
+	} {
+		if got := head.IsClaim(textproto.CanonicalMIMEHeaderKey(name)); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestRemoveClaims(t *testing.T) {
+	for trusted, want := range map[bool]http.Header{
+		false: {"X-User": {"u"}, "X_user": {"u"}},
+		true:  {"X-User": {"u"}, "X_user": {"u"}, "X-Forwarded-Port": {"443"}, "X-Original-Url": {"/a"}},
+	} {
+		h := http.Header{"X-User": {"u"}, "X_user": {"u"}, "X-Forwarded-Port": {"443"}, "X-Original-Url": {"/a"},
+			"X-Forwarded-For": {"a"}, "X-Real-Ip": {"a"}, "Forwarded": {"for=a"}, "X-Forwarded-Host": {"a"}, "X-Forwarded-Proto": {"https"},
+			"X_forwarded_for": {"a"}, "X_forwarded_port": {"1"}, "X_original_url": {"/b"}}
+		head.RemoveClaims(h, trusted)
+		if !maps.EqualFunc(h, want, slices.Equal) {
+			t.Errorf("trusted %v: left %v, want %v", trusted, h, want)
+		}
+	}
+}
