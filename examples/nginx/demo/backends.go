@@ -26,7 +26,7 @@ func startBackends() (*backends, error) {
 		{"{{APP2}}", app("app 2")},
 		{"{{SOCKET}}", newSocket()},
 		{"{{GONE}}", newGone()},
-		{"{{CLUSTER}}", http.HandlerFunc(watch)},
+		{"{{CLUSTER}}", newCluster()},
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

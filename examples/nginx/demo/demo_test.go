@@ -180,10 +180,12 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// The watch is one that watchcodec cuts, and each event comes alone.
+// The watch is one that watchcodec cuts, and each event comes alone: the next one is sent when the one
+// before was seen.
 func TestWatch(t *testing.T) {
-	addr := start(t)
-	resp, err := http.Get("http://" + addr + "/apis/discovery.k8s.io/v1/endpointslices?watch=true")
+	slices := "http://" + start(t) + "/apis/discovery.k8s.io/v1/endpointslices"
+	get(t, slices+"?seen=other", 204)
+	resp, err := http.Get(slices + "?watch=true&step=a")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,6 +214,7 @@ func TestWatch(t *testing.T) {
 		if n := bytes.Count(arrivals.last, []byte(`{"type":`)); n != 1 {
 			t.Errorf("%d events came together: %q", n, arrivals.last)
 		}
+		get(t, slices+"?seen=a", 204)
 	}
 	want := "[ADDED console-1 4711 ADDED console-2 4712 MODIFIED console-1 4713 MODIFIED console-2 4714 DELETED console-1 4715 BOOKMARK  4716]"
 	if fmt.Sprint(got) != want {

@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/culvert-go/culvert/watchcodec"
@@ -11,27 +12,91 @@ import (
 // pause is the time between two events of the watch.
 const pause = 400 * time.Millisecond
 
-// watch answers as a kube-apiserver answers a watch of EndpointSlices: an event
+// patience is for how long the watch waits to hear that an event was seen.
+const patience = 10 * time.Second
+
+// cluster serves a watch of EndpointSlices. A client that names its watch (?step=name) gets each event
+// when it has said that it has seen the one before (?seen=name): two events that it then reads together
+// were held back on the way, however busy the machine is.
+type cluster struct {
+	mu    sync.Mutex
+	steps map[string]chan struct{}
+}
+
+func newCluster() *cluster { return &cluster{steps: map[string]chan struct{}{}} }
+
+func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	if name := query.Get("seen"); name != "" {
+		c.saw(name)
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	name := query.Get("step")
+	if name == "" {
+		watch(w, r, nil)
+		return
+	}
+	seen := make(chan struct{}, 1)
+	c.mu.Lock()
+	c.steps[name] = seen
+	c.mu.Unlock()
+	watch(w, r, seen)
+	c.mu.Lock()
+	delete(c.steps, name)
+	c.mu.Unlock()
+}
+
+// saw lets the watch of that name continue, if there is one.
+func (c *cluster) saw(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case c.steps[name] <- struct{}{}:
+	default:
+	}
+}
+
+// watch responds as a kube-apiserver does to a watch of EndpointSlices: an event
 // at a time, each in a chunk of its own, with pauses between them.
-func watch(w http.ResponseWriter, r *http.Request) {
+func watch(w http.ResponseWriter, r *http.Request, seen <-chan struct{}) {
 	events, err := watchcodec.NewWriter(w)
 	if err != nil {
 		return // the client has gone
 	}
-	tick := time.NewTicker(pause)
-	defer tick.Stop()
+	late := time.NewTimer(patience)
+	defer late.Stop()
 	for i, kind := range []string{"ADDED", "ADDED", "MODIFIED", "MODIFIED", "DELETED", "BOOKMARK"} {
-		if i > 0 {
-			select {
-			case <-tick.C:
-			case <-r.Context().Done():
-				return
-			}
+		if i > 0 && !wait(r, seen, late) {
+			return
 		}
 		if events.WriteEvent(sliceEvent(kind, i)) != nil {
 			return
 		}
 	}
+}
+
+// wait returns after a pause, when the client has seen the event before, or when that is late: then
+// something holds events back, and the watch ends for the client to see it. It reports whether the
+// client is still there.
+func wait(r *http.Request, seen <-chan struct{}, late *time.Timer) bool {
+	select {
+	case <-time.After(pause):
+	case <-r.Context().Done():
+		return false
+	}
+	if seen == nil {
+		return true
+	}
+	select {
+	case <-seen:
+		late.Reset(patience)
+	case <-late.C:
+		late.Reset(0)
+	case <-r.Context().Done():
+		return false
+	}
+	return true
 }
 
 // sliceEvent is an event about one of two EndpointSlices.
