@@ -50,8 +50,7 @@ func (t *timing) serve(w http.ResponseWriter, r *http.Request, d time.Duration) 
 		r.Body = &t.body
 	}
 	t.timer = time.AfterFunc(d, func() {
-		t.body.Interrupt() // first: who was waited for is asked behind the end of ctx
-		cancel(context.DeadlineExceeded)
+		t.body.Interrupt(func() { cancel(context.DeadlineExceeded) })
 	})
 	defer t.timer.Stop()
 	response.Serve(http.HandlerFunc(t.respond), w, r, &response.Hooks{Head: func(*http.Request, int, http.Header) {

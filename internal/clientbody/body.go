@@ -130,16 +130,21 @@ func (b *Body) leave(err error) {
 }
 
 // Interrupt is called when the request's time is over: the read that is under way fails, and so do later ones.
-// Where the body has ended it does nothing.
-func (b *Body) Interrupt() {
+// Where the body has ended they don't. cancel, which cancels the request's context, is called when Awaited
+// knows whom the request waits for, and before the read fails: net/http cancels the context as well
+// where a read has failed, as if the client had gone.
+func (b *Body) Interrupt(cancel func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	interrupts := b.err == nil && b.state == reading
 	switch {
-	case b.err != nil:
-	case b.state == idle:
-		b.state = expired
-	case b.state == reading:
+	case interrupts:
 		b.err = errTooSlow
+	case b.err == nil && b.state == idle:
+		b.state = expired
+	}
+	cancel()
+	if interrupts {
 		_ = http.NewResponseController(b.w).SetReadDeadline(past)
 	}
 }

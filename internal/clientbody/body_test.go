@@ -145,7 +145,7 @@ func TestFinishEndsARead(t *testing.T) {
 				if _, err := b.Read(nil); err != clientbody.ErrFinished {
 					t.Errorf("another one with %v", err)
 				}
-				b.Interrupt()
+				b.Interrupt(func() {})
 				b.Finish()
 				c.check(t)
 			})
@@ -161,7 +161,7 @@ func TestFinishBesideTheRest(t *testing.T) {
 		b := start(c, c, ctx, time.Minute)
 		ended := readAll(b)
 		var beside sync.WaitGroup
-		beside.Go(b.Interrupt)
+		beside.Go(func() { b.Interrupt(func() {}) })
 		beside.Go(func() {
 			for range 3 {
 				select {
@@ -220,7 +220,7 @@ func TestEndOfABody(t *testing.T) {
 		}
 		sets := c.sets
 		time.Sleep(2 * time.Second)
-		b.Interrupt()
+		b.Interrupt(func() {})
 		if _, err := b.Read(make([]byte, 1)); err != io.EOF || b.Awaited() {
 			t.Errorf("another one with %v, awaited: %v", err, b.Awaited())
 		}
@@ -237,7 +237,11 @@ func TestInterrupt(t *testing.T) {
 		b := start(c, c, t.Context(), 0)
 		ended := readAll(b)
 		synctest.Wait()
-		b.Interrupt()
+		b.Interrupt(func() {
+			if !c.deadline.IsZero() {
+				t.Error("the read fails before the request's context has ended")
+			}
+		})
 		for _, err := range []error{<-ended, <-readAll(b)} {
 			if !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("a read ends with %v", err)
