@@ -34,7 +34,8 @@ type bodySource struct {
 	read  int64
 	end   error // the body's end, io.EOF or a failure
 
-	turn sync.Mutex // held while it is settled whose a piece is
+	turn sync.Mutex // held while it is settled whose a piece is; guards rest
+	rest rest
 
 	lost    atomic.Bool // kept is not all
 	failure atomic.Pointer[error]
@@ -216,6 +217,7 @@ func (b *requestBody) begin(s *bodySource) {
 	if s.body == nil {
 		return
 	}
+	b.want()
 	if s.whole != nil {
 		b.whole = s.whole.Reader()
 		return
@@ -251,8 +253,12 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	if b.ended.Load() {
 		return 0, errTryEnded
 	}
-	if b.expect.refused() {
-		return 0, errNotWanted
+	if b.expect.ask() {
+		b.abandon()
+		if !b.expect.wait() {
+			return 0, errNotWanted
+		}
+		b.want()
 	}
 	n, err := b.next(p)
 	b.at.Add(int64(n))
@@ -313,8 +319,11 @@ func (b *requestBody) waitTurn() bool {
 	return !b.ended.Load()
 }
 
-// Close does nothing: net/http's server closes the body after the handler.
-func (b *requestBody) Close() error { return nil }
+// Close is called by a transport that reads no more. The client's body ends with the handler.
+func (b *requestBody) Close() error {
+	b.abandon()
+	return nil
+}
 
 // sent returns how many bytes were handed to the transport.
 func (b *requestBody) sent() int64 { return b.at.Load() }
@@ -324,5 +333,5 @@ func (b *requestBody) end() {
 	b.source.turn.Lock()
 	b.ended.Store(true)
 	b.source.turn.Unlock()
-	b.expect.end()
+	b.expect.settle(expectOver)
 }

@@ -68,22 +68,22 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 		answer.dropped = true
 		return answer, nil
 	}
-	answer.received, err = e.relay(f, resp, cancel)
+	answer.received, err = e.relay(f, c, resp, cancel)
 	answer.sent = c.body.sent()
 	return answer, refine(ctx, fault.As(err), &f.body)
 }
 
 // relay writes the answer to the client.
-func (e *transportExchange) relay(f *forwarding, resp *http.Response, cancel context.CancelCauseFunc) (int64, error) {
+func (e *transportExchange) relay(f *forwarding, c *call, resp *http.Response, cancel context.CancelCauseFunc) (int64, error) {
 	if e.o.BodyTimeout > 0 {
 		resp.Body = newStallWatch(resp.Body, e.o.BodyTimeout, cancel)
 	}
-	return f.relay(resp, false)
+	return f.relay(c, resp, false)
 }
 
 // relay writes a target's answer to the client. inPlace says that the fields are the client's
 // already.
-func (f *forwarding) relay(resp *http.Response, inPlace bool) (int64, error) {
+func (f *forwarding) relay(c *call, resp *http.Response, inPlace bool) (int64, error) {
 	result.Arrived(f.record, resp.StatusCode)
 	if cookie := f.lease.Cookie(f.out.In); cookie != nil {
 		f.w.Header().Add("Set-Cookie", cookie.String())
@@ -96,6 +96,9 @@ func (f *forwarding) relay(resp *http.Response, inPlace bool) (int64, error) {
 			po.RewriteAnswer(&a)
 			return a.instead
 		}
+	}
+	if f.body.client.Unwatched() {
+		o.Begun = c.body.responseBegun
 	}
 	return relay.Response(f.w, f.out.In, resp, o)
 }
@@ -121,7 +124,7 @@ func (c *call) firstByte() { c.body.expect.firstByte() }
 
 // gotInterim takes an interim answer.
 func (c *call) gotInterim(status int, fields textproto.MIMEHeader) error {
-	c.body.expect.gotInterim()
+	c.body.expect.settle(expectAsked)
 	return c.interim.relay(status, fields)
 }
 

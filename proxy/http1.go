@@ -172,7 +172,7 @@ func (x *ownExchange) over(fresh bool) (a answered, failure *fault.Error, again 
 		x.watch()
 		conn.SetReadTimeout(x.e.o.BodyTimeout)
 	}
-	a.received, err = x.f.relay(&x.resp, x.inPlace)
+	a.received, err = x.f.relay(x.call, &x.resp, x.inPlace)
 	a.sent = x.call.body.sent()
 	if err != nil {
 		return a, refineOwn(ctx, fault.As(err), &x.f.body), false

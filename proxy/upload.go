@@ -23,7 +23,7 @@ type upload struct {
 	framing http1.Framing
 	trailer http.Header
 	timeout time.Duration // of the answer's head, from the end of the upload on
-	source  *bodySource
+	call    *call
 
 	proceed chan bool     // closed, or told whether to send the body; nil: it is sent at once
 	asked   bool          // proceed was told
@@ -43,7 +43,7 @@ const (
 
 func startUpload(x *ownExchange) *upload {
 	u := &upload{conn: x.conn, buf: x.buf, head: x.head, body: x.out.Body, framing: x.framing, trailer: x.out.Trailer,
-		timeout: x.e.pool.HeaderTimeout(), source: x.call.body.source, ended: make(chan struct{})}
+		timeout: x.e.pool.HeaderTimeout(), call: x.call, ended: make(chan struct{})}
 	if head.HasToken(x.out.Header["Expect"], "100-continue") {
 		u.proceed = make(chan bool, 1)
 	}
@@ -55,10 +55,12 @@ func startUpload(x *ownExchange) *upload {
 func (u *upload) run() {
 	defer bufpool.Put(u.buf)
 	defer close(u.ended)
-	switch u.err = u.send(); {
+	u.err = u.send()
+	u.call.body.abandon()
+	switch {
 	case u.err == nil:
 		u.awaitHead(u.timeout)
-	case u.source.failed() != nil:
+	case u.call.body.source.failed() != nil:
 		u.conn.Interrupt() // nobody can answer what will never be whole
 	default:
 		u.awaitHead(lastWords) // perhaps the target has answered and closed

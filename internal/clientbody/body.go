@@ -60,6 +60,8 @@ func (b *Body) Start(w http.ResponseWriter, r *http.Request, timeout time.Durati
 // FullDuplex lets an HTTP/1 response begin before the body has ended, where the writer can (not those of tests, for
 // instance). HTTP/2 always does.
 func (b *Body) FullDuplex() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.http1 && !b.duplex {
 		b.duplex = http.NewResponseController(b.w).EnableFullDuplex() == nil
 	}
@@ -154,6 +156,20 @@ func (b *Body) Awaited() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.state == reading || errors.Is(b.err, os.ErrDeadlineExceeded)
+}
+
+// Unwatched reports whether only a read notices a client that leaves: over HTTP/1, before the body's end.
+func (b *Body) Unwatched() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.duplex && b.err == nil
+}
+
+// Unbound gives later reads all the time there is: the client need not send what the target does not want.
+func (b *Body) Unbound() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.timeout, b.end = 0, time.Time{}
 }
 
 // Close closes the body. It may be called while another goroutine reads.

@@ -19,6 +19,8 @@ type Options struct {
 	// Head is called when the head of resp has been sanitised; nil for nobody. It
 	// may change resp.Header. A handler that it returns answers in resp's place.
 	Head func() http.Handler
+	// Begun, if not nil, is called when the writer has resp's header, before its body is relayed.
+	Begun func()
 	// InPlace says that resp.Header is the writer's Header itself.
 	InPlace bool
 	// Flush is the longest time that content may wait for more; 0 flushes
@@ -56,6 +58,9 @@ func Response(w http.ResponseWriter, r *http.Request, resp *http.Response, o Opt
 	}
 	announced := o.copyHead(w.Header(), resp)
 	w.WriteHeader(resp.StatusCode)
+	if o.Begun != nil {
+		o.Begun()
+	}
 	n, err := o.copyBody(w, r, resp)
 	if err != nil {
 		return n, err
