@@ -23,7 +23,7 @@ import (
 var early = scenario{
 	name:    "early",
 	promise: "a response before the end of its request ends the exchange, and the next one is the next request's",
-	clients: 48, few: 240,
+	clients: 48, few: 144,
 	start: func(r *run) func(*client) {
 		e := &earlyLoad{addr: r.target(earlyTarget)}
 		decompress := must(filters.Decompress(filters.DecompressOptions{Requests: true}))
@@ -256,10 +256,7 @@ func (e *earlyLoad) streams(c *client, g *gateway, p protocol, decoding, wait bo
 	for range 1 + c.IntN(5) {
 		c.exchanges.Add(1)
 		u := e.upload(c, decoding, true)
-		st, err := s.open(u.request, false)
-		if err == nil {
-			err = st.send(u.begin, false)
-		}
+		st, err := s.begin(u.request, u.begin, false)
 		if err != nil {
 			c.broke("an early response leaves its connection as it is", "%s, %v: %v", g.name, p, err)
 			return

@@ -97,8 +97,11 @@ func (c *client) stalledUpload(g *gateway) {
 			return
 		}
 		defer s.Close()
-		st, _ := s.open(q, false)
-		_ = st.send(begin, false)
+		st, begun := s.begin(q, begin, false)
+		if begun != nil {
+			c.broke("a gateway accepts requests", "%s, %v: %v", g.name, p, begun)
+			return
+		}
 		err = st.await(func(st *stream) bool { return st.ended || st.reset })
 	} else {
 		x := c.dial1(g, p)
@@ -129,11 +132,14 @@ func (c *client) download(g *gateway) {
 			return
 		}
 		defer s.Close()
-		st, _ := s.open(q, false)
 		s.mu.Lock()
-		st.unread = c.odds(2)
+		s.unread = c.odds(2)
 		s.mu.Unlock()
-		_ = st.send("", true)
+		st, err := s.open(q, true)
+		if err != nil {
+			c.broke("a gateway accepts requests", "%s, %v: %v", g.name, p, err)
+			return
+		}
 		_ = st.await(func(st *stream) bool { return st.ended || st.reset })
 		return
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -28,6 +29,8 @@ type session struct {
 	streams map[uint32]*stream
 	last    uint32
 	credit  int64 // how much may be sent
+	goAway  bool  // the gateway accepts no further stream
+	unread  bool  // no more of a response is accepted than the first window
 	err     error // why the connection has ended
 }
 
@@ -40,7 +43,6 @@ type stream struct {
 	ended    bool // END_STREAM has come
 	reset    bool
 	code     http2.ErrCode
-	unread   bool // no more is accepted than the first window
 	problems []string
 }
 
@@ -118,13 +120,15 @@ func (s *session) take(frame http2.Frame) error {
 		}
 		return s.write(func() error { return s.framer.WritePing(true, f.Data) })
 	case *http2.GoAwayFrame:
-		return fmt.Errorf("GOAWAY %v %q", f.ErrCode, f.DebugData())
+		if f.ErrCode != http2.ErrCodeNo {
+			return fmt.Errorf("GOAWAY %v %q", f.ErrCode, f.DebugData())
+		}
 	case *http2.DataFrame:
 		if n := uint32(f.Length); n > 0 {
 			if err := s.write(func() error { return s.framer.WriteWindowUpdate(0, n) }); err != nil {
 				return err
 			}
-			if st := s.stream(f.StreamID); st != nil && !st.unread && !f.StreamEnded() {
+			if !f.StreamEnded() && !s.isUnread() {
 				if err := s.write(func() error { return s.framer.WriteWindowUpdate(f.StreamID, n) }); err != nil {
 					return err
 				}
@@ -138,10 +142,10 @@ func (s *session) take(frame http2.Frame) error {
 	return nil
 }
 
-func (s *session) stream(id uint32) *stream {
+func (s *session) isUnread() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.streams[id]
+	return s.unread
 }
 
 // note changes the state that a frame changes.
@@ -149,6 +153,8 @@ func (s *session) note(frame http2.Frame) {
 	id := frame.Header().StreamID
 	st := s.streams[id]
 	switch f := frame.(type) {
+	case *http2.GoAwayFrame:
+		s.goAway = true
 	case *http2.WindowUpdateFrame:
 		if id == 0 {
 			s.credit += int64(f.Increment)
@@ -201,13 +207,33 @@ func (st *stream) headers(f *http2.MetaHeadersFrame) {
 func (s *session) open(q request, end bool) (*stream, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
+	st, err := s.newStream()
+	if err != nil {
+		return nil, err
+	}
+	fields := append([][2]string{{":method", q.method}, {":scheme", s.scheme}, {":authority", "gateway.test"}, {":path", q.path}}, q.header...)
+	return st, s.writeFields(st.id, fields, end)
+}
+
+// begin opens a request and sends the beginning of its body.
+func (s *session) begin(q request, body string, end bool) (*stream, error) {
+	st, err := s.open(q, false)
+	if err == nil {
+		err = st.send(body, end)
+	}
+	return st, err
+}
+
+func (s *session) newStream() (*stream, error) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.goAway {
+		return nil, errors.New("the gateway has sent a GOAWAY")
+	}
 	s.last += 2
 	st := &stream{s: s, id: s.last - 1}
 	s.streams[st.id] = st
-	s.mu.Unlock()
-	fields := append([][2]string{{":method", q.method}, {":scheme", s.scheme}, {":authority", "gateway.test"}, {":path", q.path}}, q.header...)
-	return st, s.writeFields(st.id, fields, end)
+	return st, nil
 }
 
 // writeFields writes a header section; writing is held.
@@ -274,6 +300,7 @@ func (st *stream) receive() (response, error) {
 	err := st.await(hasEnded)
 	st.s.mu.Lock()
 	defer st.s.mu.Unlock()
+	st.resp.closes = st.s.goAway
 	return st.resp, err
 }
 
