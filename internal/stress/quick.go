@@ -10,13 +10,13 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-const quickTimeout = 200 * time.Millisecond
+const quickTimeout = 500 * time.Millisecond
 
 // quick is about the requests behind slow ones on a kept connection.
 var quick = scenario{
 	name:    "quick",
 	promise: "what a slow exchange leaves does not meet the next request of its connection",
-	clients: 32, few: 64,
+	clients: 48, few: 48,
 	start: func(r *run) func(*client) {
 		gateways := r.gateways(setup{name: "Options.Timeout", targets: addresses(r.target(asSlow)), proxy: proxy.Options{Timeout: quickTimeout}})
 		return func(c *client) {
@@ -60,7 +60,10 @@ var slowEnds = []int{http.StatusOK, http.StatusRequestTimeout, http.StatusGatewa
 
 // slowThenQuick reports whether the connection goes on.
 func slowThenQuick(c *client, g *gateway, p protocol, w wire) bool {
-	wait := quickTimeout - 20*time.Millisecond + upTo(c.Rand, 40*time.Millisecond)
+	wait := quickTimeout / 4
+	if !c.odds(3) {
+		wait = 2 * quickTimeout
+	}
 	late := request{method: http.MethodPost, path: "/slow", body: "slow", chunked: c.odds(2), header: [][2]string{{"X-Wait", wait.String()}}}
 	c.exchanges.Add(1)
 	resp, err := w.ask(late)
