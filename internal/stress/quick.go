@@ -10,13 +10,13 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-const quickTimeout = 500 * time.Millisecond
+const quickTimeout = 2 * time.Second // a busy machine needs a second for what takes a millisecond
 
 // quick is about the requests behind slow ones on a kept connection.
 var quick = scenario{
 	name:    "quick",
 	promise: "what a slow exchange leaves does not meet the next request of its connection",
-	clients: 48, few: 48,
+	clients: 64, few: 64,
 	start: func(r *run) func(*client) {
 		gateways := r.gateways(setup{name: "Options.Timeout", targets: addresses(r.target(asSlow)), proxy: proxy.Options{Timeout: quickTimeout}})
 		return func(c *client) {
@@ -26,7 +26,7 @@ var quick = scenario{
 				return
 			}
 			defer w.Close()
-			for range 3 {
+			for range 2 {
 				if !slowThenQuick(c, g, p, w) {
 					return
 				}
@@ -60,8 +60,8 @@ var slowEnds = []int{http.StatusOK, http.StatusRequestTimeout, http.StatusGatewa
 
 // slowThenQuick reports whether the connection goes on.
 func slowThenQuick(c *client, g *gateway, p protocol, w wire) bool {
-	wait := quickTimeout / 4
-	if !c.odds(3) {
+	wait := quickTimeout / 10
+	if c.odds(2) {
 		wait = 2 * quickTimeout
 	}
 	late := request{method: http.MethodPost, path: "/slow", body: "slow", chunked: c.odds(2), header: [][2]string{{"X-Wait", wait.String()}}}
