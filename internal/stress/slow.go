@@ -151,12 +151,17 @@ func (c *client) download(g *gateway) {
 	_, _ = io.WriteString(x, q.headerSection())
 	if c.odds(2) {
 		time.Sleep(slowTimeout + slowTimeout/2)
+	} else {
+		x.sip(slowTimeout + slowTimeout/2)
 	}
-	piece := make([]byte, 64<<10)
-	for {
-		if _, err := x.in.Read(piece); err != nil {
+	_, _ = io.Copy(io.Discard, x.in)
+}
+
+// sip reads for a time, and so slowly that the target has always sent more.
+func (x *conn1) sip(d time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if _, err := io.CopyN(io.Discard, x.in, 4<<10); err != nil {
 			return
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
