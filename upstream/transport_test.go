@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -9,9 +10,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -194,19 +195,32 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// connections counts those that a server was made.
-func connections(t *testing.T, s *httptest.Server) *atomic.Int32 {
-	var n atomic.Int32
-	before := s.Config.ConnState
-	s.Config.ConnState = func(c net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			n.Add(1)
-		}
-		if before != nil {
-			before(c, state)
-		}
+// requestsOf counts the requests of each connection that s is made.
+func requestsOf(s *httptest.Server) func() []int {
+	var mu sync.Mutex
+	var counts []*int
+	type key struct{}
+	s.Config.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+		mu.Lock()
+		defer mu.Unlock()
+		counts = append(counts, new(int))
+		return context.WithValue(ctx, key{}, counts[len(counts)-1])
 	}
-	return &n
+	inner := s.Config.Handler
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		*r.Context().Value(key{}).(*int)++
+		mu.Unlock()
+		inner.ServeHTTP(w, r)
+	})
+	return func() (list []int) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, n := range counts {
+			list = append(list, *n)
+		}
+		return list
+	}
 }
 
 // A connection ends with its last request, or the first one for which it is too
@@ -214,19 +228,20 @@ func connections(t *testing.T, s *httptest.Server) *atomic.Int32 {
 func TestConnLimits(t *testing.T) {
 	leaktest.Check(t)
 	for name, test := range map[string]struct {
-		o    upstream.Options
-		want int32
+		o     upstream.Options
+		most  int // requests of a connection
+		conns int // at least, of 10 requests
 	}{
-		"none":         {upstream.Options{}, 1},
-		"requests":     {upstream.Options{MaxConnRequests: 3}, 4}, // of 10
-		"age":          {upstream.Options{MaxConnAge: time.Nanosecond}, 10},
-		"age, far":     {upstream.Options{MaxConnAge: time.Hour}, 1},
-		"h2c requests": {upstream.Options{MaxConnRequests: 3, Protocol: upstream.H2C}, 4},
+		"none":         {upstream.Options{}, 10, 1},
+		"requests":     {upstream.Options{MaxConnRequests: 3}, 3, 4},
+		"age":          {upstream.Options{MaxConnAge: time.Nanosecond}, 1, 10},
+		"age, far":     {upstream.Options{MaxConnAge: time.Hour}, 10, 1},
+		"h2c requests": {upstream.Options{MaxConnRequests: 3, Protocol: upstream.H2C}, 3, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var made *atomic.Int32
+			var counts func() []int
 			s := serve(t, func(s *httptest.Server) {
-				made = connections(t, s)
+				counts = requestsOf(s)
 				s.Start()
 			})
 			g := newGroup(t, test.o, upstream.Target{Addr: s.Listener.Addr().String()})
@@ -235,8 +250,13 @@ func TestConnLimits(t *testing.T) {
 					t.Fatal(got)
 				}
 			}
-			if n := made.Load(); n != test.want {
-				t.Errorf("%d connections, want %d", n, test.want)
+			// Over H2C there may be one more: http.Transport hands a new connection to the request
+			// it was dialled for before it keeps it (dialConnFor), so the next request may come too
+			// early for it. No connection has more requests than it may.
+			list := counts()
+			exact := test.o.Protocol != upstream.H2C
+			if len(list) < test.conns || exact && len(list) > test.conns || slices.Max(list) > test.most {
+				t.Errorf("connections with %v requests, want %d of at most %d", list, test.conns, test.most)
 			}
 		})
 	}
