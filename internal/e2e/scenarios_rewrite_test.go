@@ -100,3 +100,20 @@ var rawPathSteps = func() []step {
 	}
 	return append(steps, gets("//two", "/accel/accel-named")...)
 }()
+
+// Files that are included inside the blocks of a location.
+const includeConf = `http { access_log off; default_type text/plain;
+server { listen {{LISTEN}}; root html;
+  if ($arg_gone) { include {{DIR}}/gone.conf; }
+  location / { if ($request_method = OPTIONS) { include cors.conf; } return 200 ok; }
+  location /some/ { if ($arg_a) { include {{DIR}}/*rs.conf; } proxy_pass http://{{UP1}}; }
+  location /limited/ { limit_except GET { include deny.conf; } alias html/; }
+} }
+`
+
+var includeFiles = map[string]string{"gone.conf": "return 410;", "cors.conf": "add_header Access-Control-Max-Age 86400;\nreturn 204;", "deny.conf": "deny all;", "html/page.html": "page"}
+
+var includeSteps = append(gets("/", "/?gone=1", "/some/x", "/some/x?a=1", "/limited/page.html"),
+	step{name: "OPTIONS", raw: request("OPTIONS", "/", ""), methods: []string{"OPTIONS"}},
+	step{name: "not allowed", raw: request("DELETE", "/limited/page.html", ""), methods: []string{"DELETE"}},
+)

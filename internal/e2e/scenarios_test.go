@@ -54,6 +54,7 @@ func scenarios() []scenario {
 server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps: repeat(20, gets("/turn"))},
 		{name: "rewrite, if and set", conf: rewriteConf, files: assets, steps: rewriteSteps},
 		{name: "raw paths", conf: rawPathConf, files: assets, steps: rawPathSteps},
+		{name: "include", conf: includeConf, files: includeFiles, steps: includeSteps},
 		{name: "gzip", conf: gzipConf, files: assets, steps: gzipSteps},
 		{name: "real_ip", conf: realIPConf, steps: realIPSteps, log: "access.log"},
 		{name: "allow and deny", conf: accessConf, files: assets, steps: accessSteps},

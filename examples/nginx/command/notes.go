@@ -23,7 +23,7 @@ func printNotes(notes []engine.Note, w io.Writer) {
 		case conf.NoOp:
 			fmt.Fprintf(w, "nginx: [notice] %q is a no-op: %s %s\n", n.Directive, n.Reason, at)
 		case conf.Passed:
-			fmt.Fprintf(w, "nginx: [warn] %q is not followed: %s %s\n", n.Directive, n.Reason, at)
+			fmt.Fprintf(w, "nginx: [warn] %s\n", warning(n))
 		case conf.Refused:
 			fmt.Fprintf(w, "nginx: [error] %q is refused%s %s\n", n.Directive, because(n.Reason), at)
 		}
@@ -37,6 +37,25 @@ func printNotes(notes []engine.Note, w io.Writer) {
 	}
 	if len(list) > 0 {
 		fmt.Fprintf(w, "nginx: [notice] implemented: %s\n", strings.Join(list, ", "))
+	}
+}
+
+// warning says that a directive is not followed.
+func warning(n engine.Note) string {
+	return fmt.Sprintf("%q is not followed: %s in %s:%d", n.Directive, n.Reason, n.File, n.Line)
+}
+
+// warn says on standard error and in the error log what of e's configuration is not followed: a
+// start and a reload must not be quieter than -t.
+func (s *server) warn(e *engine.Engine) {
+	for _, n := range e.Settings().Notes {
+		if n.Class != conf.Passed {
+			continue
+		}
+		if e.Settings().ErrorLog != "stderr" {
+			fmt.Fprintf(s.stderr, "nginx: [warn] %s\n", warning(n))
+		}
+		e.Warn(warning(n))
 	}
 }
 

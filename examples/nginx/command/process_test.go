@@ -42,12 +42,17 @@ type process struct {
 // conf fills a configuration in: an events block, a pid file and http around the
 // servers, in which ADDRESS is the server's and DIR the folder.
 func (p *process) conf(http string) string {
-	return "pid nginx.pid;\nerror_log error.log notice;\nevents {}\nhttp { access_log access.log;\n" + strings.NewReplacer("ADDRESS", p.address, "DIR", p.dir).Replace(http) + "\n}\n"
+	return "pid nginx.pid;\nerror_log error.log notice;\nevents {}\nhttp { access_log access.log;\n" + http + "\n}\n"
 }
 
-func (p *process) write(http string) {
+// write writes a configuration around the servers.
+func (p *process) write(http string) { p.t.Helper(); p.writeFile(p.conf(http)) }
+
+// writeFile writes a whole configuration.
+func (p *process) writeFile(text string) {
 	p.t.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, "nginx.conf"), []byte(p.conf(http)), 0o644); err != nil {
+	text = strings.NewReplacer("ADDRESS", p.address, "DIR", p.dir).Replace(text)
+	if err := os.WriteFile(filepath.Join(p.dir, "nginx.conf"), []byte(text), 0o644); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -55,12 +60,18 @@ func (p *process) write(http string) {
 // startProcess runs the program on a free port and waits until it accepts.
 func startProcess(t *testing.T, http string) *process {
 	t.Helper()
+	return startProcessOf(t, (*process)(nil).conf(http))
+}
+
+// startProcessOf is startProcess for a whole configuration.
+func startProcessOf(t *testing.T, text string) *process {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &process{t: t, dir: t.TempDir(), address: wiretest.Free(t), done: make(chan error, 1)}
-	p.write(http)
+	p.writeFile(text)
 	p.cmd = exec.Command(exe, "-p", p.dir, "-c", "nginx.conf")
 	p.cmd.Env = append(os.Environ(), asNginx+"=1")
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output

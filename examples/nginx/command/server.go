@@ -17,6 +17,7 @@ import (
 // them.
 type server struct {
 	load    engine.LoadOptions
+	stderr  io.Writer
 	sockets map[string]*socket
 	current *generation
 	pidFile string
@@ -38,7 +39,7 @@ func start(load engine.LoadOptions, stderr io.Writer, ready func()) int {
 		return 1
 	}
 	load.Tunnels = tunnels
-	s := &server{load: load, sockets: map[string]*socket{}, tunnels: tunnels}
+	s := &server{load: load, stderr: stderr, sockets: map[string]*socket{}, tunnels: tunnels}
 	s.fast, s.cut = context.WithCancel(context.Background())
 	if err := s.begin(); err != nil {
 		fmt.Fprintf(stderr, "nginx: [emerg] %v\n", err)
@@ -80,6 +81,7 @@ func (s *server) begin() error {
 		e.Close()
 		return err
 	}
+	s.warn(e)
 	s.sockets = sockets
 	s.current = startGeneration(e, sockets)
 	return nil
@@ -122,6 +124,7 @@ func (s *server) reload() {
 		e.Close()
 		return
 	}
+	s.warn(e)
 	before, gone := s.current, s.sockets
 	s.sockets = sockets
 	s.current = startGeneration(e, sockets)

@@ -140,6 +140,10 @@ func opening(block string) string {
 		return block + " x {"
 	case "geo":
 		return "geo $a {"
+	case "if":
+		return "if ($a) {"
+	case "limit_except":
+		return "limit_except GET {"
 	case "map", "split_clients":
 		return block + " a $b {"
 	}

@@ -182,6 +182,9 @@ func Supported() []string {
 
 // classOf says what d is to culvert, and why if it is not implemented.
 func classOf(d *Directive) (Class, string) {
+	if d.Name == "user" {
+		return userClass(d)
+	}
 	if class, reason, ok := classOfName(d.Name); ok {
 		return class, reason
 	}

@@ -1,9 +1,10 @@
 package conf
 
 const (
-	noCache  = "nothing is cached: a miss is always legal"
-	noQUIC   = "QUIC is not spoken: HTTP/1.1 and HTTP/2 answer"
-	noStaple = "no OCSP answer is stapled, which browsers of today do without"
+	noCache   = "nothing is cached: a miss is always legal"
+	noQUIC    = "QUIC is not spoken: HTTP/1.1 and HTTP/2 answer"
+	goCiphers = "the cipher suites are Go's choice"
+	noStaple  = "no OCSP answer is stapled, which browsers of today do without"
 )
 
 // passed lists the directives that nobody follows, and that a client, an upstream or an
@@ -38,6 +39,7 @@ var passed = map[string]string{
 	"proxy_no_cache":                  noCache,
 	"proxy_force_ranges":              "ranges are what the upstream makes of them",
 	"proxy_limit_rate":                "an upstream is read as fast as the client takes it",
+	"proxy_ssl_ciphers":               goCiphers,
 	"proxy_ssl_conf_command":          "it is OpenSSL's",
 	"quic_active_connection_id_limit": noQUIC,
 	"quic_bpf":                        noQUIC,
@@ -45,6 +47,7 @@ var passed = map[string]string{
 	"quic_host_key":                   noQUIC,
 	"quic_retry":                      noQUIC,
 	"slice":                           "requests are not cut: it is about a cache",
+	"ssl_ciphers":                     goCiphers,
 	"ssl_conf_command":                "it is OpenSSL's",
 	"ssl_early_data":                  "early data is not taken: clients send it again",
 	"ssl_ech_file":                    "names are not encrypted",

@@ -72,6 +72,9 @@ func (w *walk) classify(d *Directive, blocks []string) bool {
 	w.tree.Notes = append(w.tree.Notes, Note{
 		Directive: d.Name, Class: class, Reason: reason, File: d.File, Line: d.Line,
 	})
+	if reason := notFollowed(d); reason != "" && class == Implemented {
+		w.tree.Notes = append(w.tree.Notes, Note{Directive: d.Name + " " + strings.Join(d.Args, " "), Class: Passed, Reason: reason, File: d.File, Line: d.Line})
+	}
 	if class == Refused && w.refused == nil {
 		w.refused = d.notSupported(reason)
 	}

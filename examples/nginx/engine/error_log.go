@@ -170,6 +170,17 @@ func (e *errorLogger) write(r *slog.Record, failed *syslogServer) {
 	}
 }
 
+// Warn writes a warning about the configuration to the main error log, whatever that log's level
+// is: as with nginx it is about what was read before the level counts.
+func (e *Engine) Warn(text string) {
+	all := &errorLogger{}
+	for _, s := range e.mainLog.sinks {
+		s.least = slog.LevelWarn
+		all.sinks = append(all.sinks, s)
+	}
+	_ = all.Handle(context.Background(), slog.NewRecord(time.Now(), slog.LevelWarn, text, 0))
+}
+
 // WithAttrs serves slog.
 func (e *errorLogger) WithAttrs(attrs []slog.Attr) slog.Handler {
 	next := &errorLogger{sinks: e.sinks, suffix: e.suffix}

@@ -35,7 +35,6 @@ func listen(c *compiler, l *level, d *conf.Directive) error {
 		}
 	}
 	if rule.quic {
-		c.warn(d, "QUIC is not spoken: HTTP/1.1 and HTTP/2 answer")
 		l.server.silent = true
 		return nil
 	}

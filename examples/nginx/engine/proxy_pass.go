@@ -194,7 +194,20 @@ func (p *passRule) serve(x *exchange, w http.ResponseWriter) int {
 	if !errors.As(x.proxyFailure, &e) || e.Kind == proxy.NoTarget || e.Kind == proxy.Busy {
 		return http.StatusBadGateway // nginx: no live upstreams
 	}
+	if e.Kind == proxy.UpgradeRequired {
+		x.requireUpgrade(w.Header())
+	}
 	return e.Status()
+}
+
+// requireUpgrade sets what a 426 says to ask for: a WebSocket in the one version that there is (RFC
+// 6455 section 4.4). HTTP/2 has no Upgrade.
+func (x *exchange) requireUpgrade(h http.Header) {
+	h.Set("Sec-WebSocket-Version", "13")
+	if x.HTTP.ProtoMajor == 1 {
+		h.Set("Upgrade", "websocket")
+		h.Set("Connection", "Upgrade")
+	}
 }
 
 // newProxy makes the handler of p for a group.

@@ -158,7 +158,9 @@ func finalHead(r *http.Request, status int, h http.Header) {
 	x.Status = status
 	x.Header = h
 	x.level.hideHeaders(x, h)
-	h.Set("Server", "culvert")
+	if h["Server"] == nil {
+		h.Set("Server", "culvert") // else the upstream's, which proxy_pass_header lets through
+	}
 	if status != http.StatusSwitchingProtocols {
 		x.level.applyExpires(x, h)
 		x.level.applyCharset(x, h)
