@@ -33,7 +33,7 @@ func (c *cluster) proxyTo(name string, withCertificate bool) (*proxy.Proxy, *ups
 	if err != nil {
 		return nil, nil, err
 	}
-	upgrades, err := wsupgrade.New(wsupgrade.Options{Protocols: []string{"websocket", "SPDY/3.1"}, Dial: group.Dial})
+	upgrades, err := wsupgrade.New(wsupgrade.Options{Protocols: []string{"websocket", "SPDY/3.1"}, Dial: group.Dial, TLSConfig: group.TLSConfig()})
 	if err != nil {
 		group.Close()
 		return nil, nil, err
@@ -116,10 +116,19 @@ func (c *cluster) authorized(next http.Handler) http.Handler {
 			}
 			token = strings.TrimSpace(string(text))
 		}
-		if token != "" && r.Header.Get("Authorization") == "" {
+		if token != "" && !hasCredentials(r) {
 			r = r.Clone(r.Context())
 			r.Header.Set("Authorization", "Bearer "+token)
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// bearerProtocol begins the subprotocol in which a browser has to give its bearer token.
+const bearerProtocol = "base64url.bearer.authorization.k8s.io."
+
+// hasCredentials reports whether a caller says who it is: such a caller must not get the gateway's
+// rights.
+func hasCredentials(r *http.Request) bool {
+	return r.Header.Get("Authorization") != "" || strings.Contains(strings.Join(r.Header["Sec-Websocket-Protocol"], ","), bearerProtocol)
 }

@@ -66,7 +66,7 @@ func (g *gateway) chain(s *settings, callers http.Handler) error {
 	if s.share {
 		withOwn, without := g.own, callers
 		callers = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Header.Get("Authorization") == "" {
+			if !hasCredentials(r) {
 				withOwn.ServeHTTP(w, r)
 				return
 			}
