@@ -36,7 +36,7 @@ type loop struct {
 	bell    int         // an eventfd: to be written to when a tunnel leaves of itself
 	buf     []byte      // what everything is read with; the loop's alone
 	pipe    *pipe       // for what is spliced; the loop's alone, nil until it is needed
-	more    []*pollHalf // have more to read than their turns allowed; the loop's alone
+	queue   []*pollHalf // had more to move than a visit allows, in FIFO order; the loop's alone
 
 	mu    sync.RWMutex
 	slots []*pollConn // by descriptor
@@ -187,23 +187,46 @@ func (l *loop) run() {
 		if late && l.end() {
 			return
 		}
-		for _, e := range events[:n] {
-			if c := l.conn(e.Fd); c != nil {
-				c.pair.handle(l, c, e.Events)
-			}
-		}
-		again := l.more
-		l.more = nil
-		for _, h := range again {
-			h.pair.goOn(l, h)
+		l.round(events[:n])
+	}
+}
+
+// round handles the events, then gives the direction that has waited longest its visit. The next
+// round looks for events first: a small message waits for one visit, however many directions are
+// queued.
+func (l *loop) round(events []syscall.EpollEvent) {
+	next := l.dequeue()
+	for _, e := range events {
+		if c := l.conn(e.Fd); c != nil {
+			c.pair.handle(l, c, e.Events)
 		}
 	}
+	if next != nil {
+		next.pair.resume(l, next)
+	}
+}
+
+// enqueue lets h wait for its next visit.
+func (l *loop) enqueue(h *pollHalf) {
+	h.queued = true
+	l.queue = append(l.queue, h)
+}
+
+// dequeue returns nil if no direction waits.
+func (l *loop) dequeue() *pollHalf {
+	if len(l.queue) == 0 {
+		return nil
+	}
+	h := l.queue[0]
+	l.queue[0] = nil
+	l.queue = l.queue[1:]
+	return h
 }
 
 // wait returns how many events there are. late says that the loop has been empty for the
 // time that it is spared.
 func (l *loop) wait(events []syscall.EpollEvent) (n int, late bool) {
-	if n := epollNow(l.fd, events); n > 0 || len(l.more) > 0 {
+	if n := epollNow(l.fd, events); n > 0 || len(l.queue) > 0 {
 		return n, false
 	}
 	timeout := -1

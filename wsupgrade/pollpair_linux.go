@@ -26,6 +26,7 @@ type pollHalf struct {
 	lost     bool // dst takes nothing more: what src sends is read and dropped
 	over     bool // nothing more is read
 	copies   bool // its sockets can't be spliced
+	queued   bool // it waits for its next visit
 }
 
 func (h *pollHalf) direction() *direction {
@@ -132,10 +133,11 @@ func (p *pollPair) handle(l *loop, c *pollConn, events uint32) {
 	p.endIfOver(l)
 }
 
-// goOn moves what was left when its turns were over.
-func (p *pollPair) goOn(l *loop, h *pollHalf) {
+// resume gives a direction that waited in the loop's queue its visit.
+func (p *pollPair) resume(l *loop, h *pollHalf) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	h.queued = false
 	h.move(l)
 	p.endIfOver(l)
 }
@@ -162,45 +164,53 @@ func (p *pollPair) end(l *loop) {
 	}
 }
 
-// turns is how many reads a direction has before others have theirs.
-const turns = 16
+// visit is how many bytes a direction may move before others have their turn. It bounds what
+// a keystroke waits for; below it bulk would pay for the loop's rounds.
+const visit = 256 << 10
 
-// move reads and passes on until nothing is there, or dst takes no more.
+// move reads and passes on until nothing is there, dst takes no more, or the visit is over.
+// Then the direction waits in the loop's queue.
 func (h *pollHalf) move(l *loop) {
-	for range turns {
-		if !h.ready || h.over || !h.dst().idle() {
+	if h.queued {
+		return
+	}
+	for budget := visit; h.ready && !h.over && h.dst().idle(); {
+		if budget <= 0 {
+			l.enqueue(h)
 			return
 		}
 		h.pair.t.renew(h.src())
-		moved, err := h.splice(l)
-		if !moved {
-			err = h.read(l)
-		}
+		n, err := h.moveSome(l, min(budget, pipeSize))
+		budget -= n
 		switch broken, ok := err.(brokenDst); {
 		case err == nil:
 		case err == syscall.EAGAIN:
 			h.ready = false
-			return
 		case ok && broken.error != nil:
 			h.lose()
 		default:
 			h.end(err)
-			return
 		}
 	}
-	l.more = append(l.more, h)
+}
+
+// moveSome moves what is there, and counts it. atMost is for what is spliced.
+func (h *pollHalf) moveSome(l *loop, atMost int) (n int, err error) {
+	if n, moved, err := h.splice(l, atMost); moved {
+		return n, err
+	}
+	return h.read(l)
 }
 
 // read reads once and passes that on. A short read does not say that the socket is empty:
 // the kernel ends one before urgent data of TCP, and behind descriptors that came over a
 // Unix socket. Only EAGAIN does, and only then the next byte is an event.
-func (h *pollHalf) read(l *loop) error {
-	n, err := h.src().Read(l.buf)
-	if err != nil {
-		return err
+func (h *pollHalf) read(l *loop) (n int, err error) {
+	n, err = h.src().Read(l.buf)
+	if err == nil {
+		h.take(l.buf[:n])
 	}
-	h.take(l.buf[:n])
-	return nil
+	return n, err
 }
 
 // take passes on what was read.

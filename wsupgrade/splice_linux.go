@@ -37,46 +37,46 @@ func (p *pipe) close() {
 // splice moves some of the payload that is under way. It returns false if there is none
 // that can go past this process, or if only read can tell: where urgent data of TCP stands
 // next, splice(2) says EAGAIN for ever.
-func (h *pollHalf) splice(l *loop) (moved bool, err error) {
+func (h *pollHalf) splice(l *loop, atMost int) (n int, moved bool, err error) {
 	d := h.direction()
 	d.mu.Lock()
 	defer d.unlock()
 	c, ok := d.codec.(*passing)
 	if !ok || h.copies || l.owner.refused.Load() || c.question != nil || d.shut || h.lost || d.t.closing.Load() != nil {
-		return false, nil
+		return 0, false, nil
 	}
 	if c.large && c.boundary.here() {
 		if err := h.foresee(l, c); err != nil {
-			return true, err
+			return 0, true, err
 		}
 	}
 	if c.left < bulk {
-		return false, nil
+		return 0, false, nil
 	}
 	if l.pipe == nil {
 		if l.pipe, err = newPipe(); err != nil {
-			return false, nil // no descriptor is left: a copy does it as well
+			return 0, false, nil // no descriptor is left: a copy does it as well
 		}
 	}
-	n, err := l.owner.splice(h.src().fd, l.pipe.w, int(min(c.left, pipeSize)))
+	n, err = l.owner.splice(h.src().fd, l.pipe.w, int(min(c.left, uint64(atMost))))
 	switch {
 	case err == syscall.EAGAIN:
-		return false, nil
+		return 0, false, nil
 	case err == syscall.EINVAL: // a kind of socket that can't
 		h.copies = true
-		return false, nil
+		return 0, false, nil
 	case refuses(err):
 		l.owner.refused.Store(true)
-		return false, nil
+		return 0, false, nil
 	case err != nil:
-		return true, err
+		return 0, true, err
 	case n == 0:
-		return true, io.EOF
+		return 0, true, io.EOF
 	}
 	d.last.Store(int64(time.Since(d.t.Start)))
 	c.left -= uint64(n)
 	d.delivered.Add(int64(n))
-	return true, h.dst().fromPipe(l, n)
+	return n, true, h.dst().fromPipe(l, n)
 }
 
 // foresee looks at the head of a frame that follows a large one. If it is large as well,
