@@ -21,6 +21,17 @@ type direction struct {
 	mu    sync.Mutex // held while something is written to dst
 	codec codec      // nil: bytes, not frames
 	shut  bool       // our Close frame was written: nothing of src goes on
+	pings pings      // that src was sent
+
+	endDst atomic.Bool // dst has said its last, and is ended once it has our Close frame
+}
+
+// back is the other direction of the tunnel.
+func (d *direction) back() *direction {
+	if d.toTarget {
+		return &d.t.down
+	}
+	return &d.t.up
 }
 
 // src and dst are the tunnel's connections. The caller holds mu, or is an engine whose
@@ -126,18 +137,6 @@ func (d *direction) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// lastWords is how long src may go on when it can't be told that its peer has ended.
-func (d *direction) lastWords() time.Duration {
-	if !d.mu.TryLock() {
-		return lastWhile // it is in the middle of something
-	}
-	defer d.unlock()
-	if d.codec != nil && d.codec.closed() {
-		return 0
-	}
-	return lastWhile
-}
-
 // said says whether src has said its last, and dst has our Close frame.
 func (d *direction) said() bool {
 	d.mu.Lock()
@@ -159,9 +158,14 @@ func (d *direction) broken(err error) bool {
 // what src is still to be sent.
 func (d *direction) fail() { d.t.fix(time.Now().Add(lastWhile)) }
 
-// answered is called when src has answered our Close frame: a server closes first (RFC
-// 6455 section 7.1.1).
-func (d *direction) answered() { d.t.end(d.src()) }
+// answered is called when src has said its last: it is ended, since a server closes first
+// (RFC 6455 section 7.1.1), but not before the frame that is under way to it and our Close
+// frame. src may have closed of itself, while we waited for the end of that frame.
+func (d *direction) answered() {
+	back := d.back()
+	back.endDst.Store(true)
+	back.tryShut()
+}
 
 // end passes the end of src on. Only a clean one can be: after an error nothing
 // that dst says can reach anyone.

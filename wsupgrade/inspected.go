@@ -1,7 +1,6 @@
 package wsupgrade
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -224,9 +223,13 @@ func (c *inspected) control(w io.Writer) error {
 		if err := checkClose(m.Data); err != nil {
 			return err
 		}
-	case m.Type == Pong && c.ping != nil && bytes.Equal(m.Data, c.ping):
-		c.ping = nil
-		return nil
+	case m.Type == Pong:
+		if one, latest := answers(m.Data, c.ping); latest {
+			c.ping = nil
+			return nil
+		} else if one {
+			return nil
+		}
 	}
 	if err := c.observe(&Frame{FromClient: c.fromClient, Final: true, Type: m.Type, Data: m.Data}); err == ErrDrop {
 		return nil

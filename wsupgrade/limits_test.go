@@ -2,6 +2,7 @@ package wsupgrade_test
 
 import (
 	"io"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,4 +121,40 @@ func TestPingAtABoundary(t *testing.T) {
 		}
 		stillOpen(t, done, "with ends that answer")
 	})
+}
+
+// An answer that comes after the next ping was sent is an answer still, and not passed on.
+func TestLatePong(t *testing.T) {
+	for name, o := range map[string]*wsupgrade.Observer{"passed": nil, "inspected": {Message: func(*wsupgrade.Message) error { return nil }}} {
+		options := wsupgrade.Options{PingInterval: time.Minute, Observe: func(*http.Request) *wsupgrade.Observer { return o }}
+		overTunnel(t, options, func(t *testing.T, _ *wsupgrade.Registry, client, target *duplex, done <-chan error) {
+			got := make(chan string, 16)
+			go func() {
+				for payload := ""; payload != "end"; {
+					var first byte
+					if first, payload, _ = nextFrame(t, target); first == 0x89 {
+						_, _ = io.WriteString(target, frame(pong, payload))
+					} else {
+						got <- payload
+					}
+				}
+			}()
+			var pings []string
+			for range 3 { // the client is busy: it sends, but has not come to the pings
+				_, question, _ := nextFrame(t, client)
+				pings = append(pings, question)
+				_, _ = io.WriteString(client, masked(text, "busy"))
+			}
+			for _, question := range pings {
+				_, _ = io.WriteString(client, masked(pong, question))
+			}
+			_, _ = io.WriteString(client, masked(text, "end"))
+			for _, want := range []string{"busy", "busy", "busy", "end"} {
+				if payload := <-got; payload != want {
+					t.Errorf("%s: the target got %q, want %q", name, payload, want)
+				}
+			}
+			stillOpen(t, done, "with ends that answer")
+		})
+	}
 }

@@ -12,9 +12,9 @@ type passing struct {
 	*question // nil: no ping of ours waits for its answer
 }
 
-// question is a ping of our own.
+// question is a ping of our own that waits for its answer.
 type question struct {
-	ping []byte // its payload
+	ping []byte // the payload of the latest
 	held []byte // of a frame that may be the answer
 }
 
@@ -81,8 +81,11 @@ func (c *passing) passFrame(p []byte, w io.Writer) (n int, err error) {
 		if c.left > 0 {
 			return n, nil
 		}
-		if c.answers(h) {
+		if one, latest := answers(c.heldPayload(h), c.ping); latest {
 			c.question = nil
+			return n, nil
+		} else if one {
+			c.held = nil
 			return n, nil
 		}
 	}
@@ -91,13 +94,13 @@ func (c *passing) passFrame(p []byte, w io.Writer) (n int, err error) {
 	return n, err
 }
 
-// answers says whether what is held answers the ping.
-func (c *passing) answers(h frameHead) bool {
-	payload := bytes.Clone(c.held[len(c.held)-len(c.ping):])
+// heldPayload is that of the frame that is held as a whole, unmasked.
+func (c *passing) heldPayload(h frameHead) []byte {
+	payload := bytes.Clone(c.held[len(c.held)-int(h.length):])
 	if h.masked {
 		mask(payload, h.key, 0)
 	}
-	return bytes.Equal(payload, c.ping)
+	return payload
 }
 
 func (c *passing) end(w io.Writer) error {

@@ -1,7 +1,9 @@
 package wsupgrade
 
 import (
+	"bytes"
 	"crypto/rand"
+	"encoding/binary"
 	"time"
 )
 
@@ -22,17 +24,39 @@ func (t *Tunnel) alive(d *direction, next *alarm) bool {
 	return true
 }
 
-// pingLen is the length of our pings' payload: long enough that no end makes up the
-// same one.
-const pingLen = 8
+const (
+	// pingLen is the length of our pings' payload: a token of the direction and a number.
+	pingLen = tokenLen + 2
+	// tokenLen is long enough that no end makes up the same one.
+	tokenLen = 6
+)
+
+// pings numbers the pings that one side is sent.
+type pings struct {
+	token [tokenLen]byte
+	sent  uint16
+}
+
+// next returns the payload of the next ping.
+func (p *pings) next() []byte {
+	if p.sent++; p.sent == 1 {
+		_, _ = rand.Read(p.token[:]) // never fails
+	}
+	return binary.BigEndian.AppendUint16(p.token[:tokenLen:tokenLen], p.sent)
+}
+
+// answers reports whether the payload of a Pong answers ping or one before it: a ping may be sent
+// before the last one's answer has come. latest reports whether no other answer can follow (RFC
+// 6455 section 5.5.3: an end may answer only the latest).
+func answers(payload, ping []byte) (one, latest bool) {
+	one = ping != nil && len(payload) == len(ping) && bytes.Equal(payload[:tokenLen], ping[:tokenLen])
+	return one, one && bytes.Equal(payload, ping)
+}
 
 // ask sends a ping to the side that d reads from. It returns false if the side is in
 // the middle of a frame or is ending.
 func (t *Tunnel) ask(d *direction) bool {
-	to := &t.up
-	if d == to {
-		to = &t.down
-	}
+	to := d.back()
 	if !to.mu.TryLock() {
 		return false
 	}
@@ -40,8 +64,7 @@ func (t *Tunnel) ask(d *direction) bool {
 	if to.shut || !to.codec.here() || to.codec.toldClose() || !d.mu.TryLock() {
 		return false
 	}
-	payload := make([]byte, pingLen)
-	_, _ = rand.Read(payload) // never fails
+	payload := d.pings.next()
 	d.codec.expect(payload)
 	d.unlock()
 	_, _ = to.Write(appendFrame(nil, finBit|opPing, to.toTarget, payload))

@@ -67,14 +67,20 @@ func (t *Tunnel) shut(code int, reason string) bool {
 	return true
 }
 
-// tryShut sends the Close frame if the direction is idle. One that is busy does so
-// itself, when it is not any more (unlock).
+// tryShut sends the Close frame if the direction is idle, and ends dst if it waits for nothing
+// else. A direction that is busy does so itself, when it is not any more (unlock).
 func (d *direction) tryShut() {
-	if !d.mu.TryLock() {
-		return
+	for d.mu.TryLock() {
+		d.shutHere()
+		shut, dst := d.shut, d.dst()
+		d.mu.Unlock()
+		if !shut || !d.endDst.Load() { // set after this, it is for the one who sets it
+			return
+		}
+		if d.endDst.CompareAndSwap(true, false) {
+			d.t.end(dst)
+		}
 	}
-	defer d.mu.Unlock()
-	d.shutHere()
 }
 
 // shutHere sends the Close frame if dst stands at a boundary, and has not been sent

@@ -19,6 +19,10 @@ type streamConn struct {
 	in     *http.Request
 	ending atomic.Bool
 
+	lastMu sync.Mutex    // held while the last deadlines are set
+	until  time.Time     // of endWithin
+	silent time.Duration // the same
+
 	mu     sync.RWMutex // held to write while w is used
 	closed bool         // the handler returns: w must not be touched any more
 }
@@ -34,6 +38,9 @@ func newStreamConn(w http.ResponseWriter, in *http.Request) *streamConn {
 // Read returns io.EOF at the end of the client's half of the stream, and when the
 // time of endWithin is over.
 func (c *streamConn) Read(p []byte) (int, error) {
+	if c.ending.Load() {
+		c.setLast()
+	}
 	n, err := c.in.Body.Read(p)
 	if err != nil && c.ending.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
 		err = io.EOF
@@ -57,10 +64,27 @@ func (c *streamConn) Write(p []byte) (int, error) {
 
 func (c *streamConn) flush() error { return c.rc.Flush() }
 
-// endWithin ends the client's half after d.
-func (c *streamConn) endWithin(d time.Duration) {
+// endWithin ends the client's half after all that time, or when the client was silent for
+// so long. Only an earlier end can follow.
+func (c *streamConn) endWithin(all, silent time.Duration) {
+	c.lastMu.Lock()
+	if until := time.Now().Add(all); c.until.IsZero() || until.Before(c.until) {
+		c.until, c.silent = until, silent
+	}
 	c.ending.Store(true)
-	_ = c.deadline(c.rc.SetReadDeadline, time.Now().Add(d))
+	c.lastMu.Unlock()
+	c.setLast()
+}
+
+// setLast sets the deadline of the next read, or of the one that waits.
+func (c *streamConn) setLast() {
+	c.lastMu.Lock()
+	defer c.lastMu.Unlock()
+	last := time.Now().Add(c.silent)
+	if c.until.Before(last) {
+		last = c.until
+	}
+	_ = c.deadline(c.rc.SetReadDeadline, last)
 }
 
 // Close ends what is written. The stream ends with the handler, which must not return

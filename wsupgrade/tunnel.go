@@ -16,6 +16,10 @@ const (
 	// lastWhile is how long a tunnel goes on after one side stopped taking bytes.
 	// What that side sent before is on its way and is still delivered.
 	lastWhile = 5 * time.Second
+	// lastSilence is how long the client of an HTTP/2 stream may be silent after the target
+	// has ended, where the protocol knows half-open connections: what is under way from it still
+	// arrives, and only after that the stream can end.
+	lastSilence = 500 * time.Millisecond
 )
 
 // Tunnel is a client and a target that have switched protocols. Its methods are
@@ -103,12 +107,43 @@ func (t *Tunnel) end(dst net.Conn) {
 	case interface{ CloseWrite() error }:
 		_ = dst.CloseWrite()
 	case *streamConn:
-		dst.endWithin(t.up.lastWords())
+		dst.endWithin(t.lastWords())
 	}
 	t.mu.Lock()
 	t.halved.Store(true)
 	t.mu.Unlock()
 	t.renew(dst) // for a read that has begun before
+}
+
+// lastWords is how long the client of a stream, which can't be told of the target's end before its
+// own half ends, may go on, and how long it may be silent meanwhile.
+func (t *Tunnel) lastWords() (all, silent time.Duration) {
+	switch {
+	case t.up.codec == nil:
+		return lastWhile, lastSilence
+	case !t.down.closesClient(), t.up.srcClosed():
+		// A WebSocket whose target ends without a Close frame is broken: nothing hears the client.
+		return 0, 0
+	}
+	return lastWhile, lastWhile // to answer the Close frame
+}
+
+// closesClient reports whether dst was sent a Close frame, or may just be.
+func (d *direction) closesClient() bool {
+	if !d.mu.TryLock() {
+		return true
+	}
+	defer d.unlock()
+	return d.shut || d.codec.toldClose()
+}
+
+// srcClosed reports whether src has sent its Close frame.
+func (d *direction) srcClosed() bool {
+	if !d.mu.TryLock() {
+		return false // it is in the middle of something
+	}
+	defer d.unlock()
+	return d.codec.closed()
 }
 
 // renew gives the direction that remains its time for the next read. Other
