@@ -70,6 +70,8 @@ func dropConnectionFields(out *http.Request) {
 		out.Close = out.Close || head.HasToken(lines, "close")
 	}
 	for _, name := range [...]string{"Connection", "Upgrade", "Transfer-Encoding", "Keep-Alive", "Proxy-Connection"} {
-		delete(out.Header, name)
+		if out.Header[name] != nil { // or another attempt may still read the map
+			delete(out.Header, name)
+		}
 	}
 }

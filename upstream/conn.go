@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -153,15 +154,18 @@ type limited struct {
 // transport tells which connection it has chosen before it writes the head, on
 // this goroutine.
 func (l *limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	header := maps.Clone(r.Header) // r's may be that of other attempts, too
 	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		// A connection that ends just then is followed by another one, of which this
 		// is not the last request.
-		delete(r.Header, "Connection")
+		delete(header, "Connection")
 		if l.last(info.Conn) {
-			r.Header["Connection"] = []string{"close"}
+			header["Connection"] = []string{"close"}
 		}
 	}}
-	return l.Transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
+	r = r.WithContext(httptrace.WithClientTrace(r.Context(), trace))
+	r.Header = header
+	return l.Transport.RoundTrip(r)
 }
 
 // last counts a request and says whether it is the connection's last one.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/response"
 	"github.com/culvert-go/culvert/internal/spool"
 )
 
@@ -147,16 +148,24 @@ func flush(w http.ResponseWriter) error {
 	return nil
 }
 
+// clientGone is the failure of a write: the client's, unless a filter's transform has failed.
 func clientGone(err error) error {
-	return &fault.Error{Kind: fault.ClientGone, Wrote: true, HeadSent: true, Err: err}
+	e := &fault.Error{Kind: fault.ClientGone, Wrote: true, HeadSent: true, Err: err}
+	if failed := (*response.TransformError)(nil); errors.As(err, &failed) {
+		e.Kind = fault.Internal
+	}
+	return e
 }
 
 // bodyBroken tells a target that broke off from a client whose leaving
 // cancelled the read.
 func bodyBroken(ctx context.Context, err error) error {
 	kind := fault.Body
-	if ctx.Err() != nil {
+	switch disk := (*spool.DiskError)(nil); {
+	case ctx.Err() != nil:
 		kind = fault.Ended(ctx)
+	case errors.As(err, &disk): // of a buffer
+		kind = fault.Internal
 	}
 	return &fault.Error{Kind: kind, Wrote: true, HeadSent: true, Err: err}
 }

@@ -40,6 +40,7 @@ type writer struct {
 	headOnly bool      // the request was HEAD, whatever somebody makes of it
 	hijacked bool
 	aborted  bool
+	unsent   error // of a write of the transform's
 	nested   *nested
 }
 
@@ -106,7 +107,8 @@ func contentAllowed(status int) bool {
 func (w *writer) Write(p []byte) (int, error) {
 	w.implicitHead()
 	if w.body != nil {
-		return w.body.Write(p)
+		n, err := w.body.Write(p)
+		return n, w.transformed(err)
 	}
 	return w.send(p)
 }
@@ -146,6 +148,9 @@ func (w *writer) implicitHead() {
 func (w *writer) send(p []byte) (int, error) {
 	n, err := w.inner.Write(p)
 	w.count(int64(n))
+	if err != nil {
+		w.unsent = err
+	}
 	return n, err
 }
 
@@ -168,7 +173,7 @@ func (w *writer) FlushError() error {
 	w.implicitHead()
 	if f, ok := w.body.(interface{ Flush() error }); ok {
 		if err := f.Flush(); err != nil {
-			return err
+			return w.transformed(err)
 		}
 	}
 	return http.NewResponseController(w.inner).Flush()
@@ -217,7 +222,8 @@ func (w *writer) finish() {
 	}
 	w.head(http.StatusOK) // net/http sends the head itself
 	if w.body != nil {
-		if err := w.body.Close(); err != nil {
+		if err := w.transformed(w.body.Close()); err != nil {
+			w.record(err)
 			panic(http.ErrAbortHandler) // a transform's missing tail must not look like a complete body
 		}
 	}
@@ -226,24 +232,5 @@ func (w *writer) finish() {
 func (w *writer) end() {
 	if w.hooks.End != nil {
 		w.hooks.End(w.r, Stats{Status: w.status, Bytes: w.bytes, Start: w.start, Duration: time.Since(w.start), Hijacked: w.hijacked, Aborted: w.aborted})
-	}
-}
-
-// Plain says whether what is read from a socket may go to w's without being seen: w is a writer of
-// net/http for HTTP/1, with no more around it than hooks that leave the body alone. It is to be
-// asked behind WriteHeader.
-func Plain(w http.ResponseWriter) bool {
-	for {
-		own, ok := w.(*writer)
-		if !ok {
-			_, reads := w.(io.ReaderFrom)
-			_, hijacks := w.(http.Hijacker)
-			_, wraps := w.(interface{ Unwrap() http.ResponseWriter })
-			return reads && hijacks && !wraps
-		}
-		if own.body != nil {
-			return false
-		}
-		w = own.inner
 	}
 }
