@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/fault"
@@ -39,6 +40,8 @@ type bodySource struct {
 
 	lost    atomic.Bool // kept is not all
 	failure atomic.Pointer[error]
+
+	lastRead atomic.Int64 // when the last read of the client returned; 0 before
 }
 
 // open begins with in's body. With a request buffer it reads all of it.
@@ -127,11 +130,27 @@ func (s *bodySource) readAt(p []byte, at int64, by *requestBody) (int, error) {
 	if length := s.in.ContentLength; length > 0 && s.read+int64(n) > length {
 		err = errLength // net/http's reader never gives more; a filter's may
 	}
+	s.lastRead.Store(time.Now().UnixNano())
 	s.noteEnd(err)
 	if n, turn := s.settle(p[:n], nil, by); turn != nil {
 		return n, turn
 	}
 	return n, err
+}
+
+// waited is how much of the time to a response's header, of an attempt that started then, the
+// target is to blame for: none while the client was still sending. A target that responds before it
+// has the whole body has not been waited for.
+func (s *bodySource) waited(started time.Time, toHeader time.Duration) time.Duration {
+	if s.body == nil || toHeader == 0 {
+		return toHeader
+	}
+	if last := s.lastRead.Load(); last != 0 {
+		if sent := time.Unix(0, last).Sub(started); sent > 0 {
+			return max(0, toHeader-sent)
+		}
+	}
+	return toHeader
 }
 
 // replay reads what was kept.
@@ -243,7 +262,9 @@ func (b *requestBody) attach(out *http.Request, trailer func(name string) bool) 
 // attachWhole tells the target of a body that is there as a whole: its length is
 // known, and nobody has to be asked for it.
 func (b *requestBody) attachWhole(out *http.Request) {
-	delete(out.Header, "Expect")
+	if out.Header["Expect"] != nil { // the map is shared with attempts that may still be read
+		delete(out.Header, "Expect")
+	}
 	if out.ContentLength < 0 && len(out.Trailer) == 0 {
 		out.ContentLength, out.TransferEncoding = b.source.whole.Len(), nil
 	}

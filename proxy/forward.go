@@ -187,9 +187,7 @@ func (f *forwarding) try() (answered, *fault.Error) {
 	if lease.ConnAddr().Unix {
 		f.out.Out = f.out.Out.WithContext(lease.Context(f.out.Out.Context()))
 	}
-	if len(f.tried) > 0 {
-		f.started = time.Now()
-	}
+	f.started = time.Now() // behind the queue, and what was read of the client's body before
 	result.Begin(f.record, lease.Addr(), f.started)
 	returned := false
 	defer func() {
@@ -202,21 +200,23 @@ func (f *forwarding) try() (answered, *fault.Error) {
 	if err != nil && err.TargetSide() {
 		err.Target = lease.Addr()
 	}
-	outcome := upstream.Outcome{Status: answer.status, Header: answer.after}
-	if err != nil {
-		outcome.Err = err
-	} else if answer.dropped {
-		outcome.Err = errStatusDropped
+	// Whether a dropped status is a failure of the target is the group's matter, too.
+	outcome, failure := upstream.Outcome{Status: answer.status, Header: f.body.waited(f.started, answer.after)}, error(nil)
+	switch {
+	case err != nil:
+		outcome.Err, failure = err, err
+	case answer.dropped:
+		failure = errStatusDropped
 	}
 	if !answer.detached {
 		lease.Done(outcome)
 	}
 	if f.record != nil {
 		result.Finish(f.record, result.Try{Target: lease.Addr(), Status: answer.status, Header: answer.after,
-			Total: time.Since(f.started), Sent: answer.sent, Received: answer.received, Err: outcome.Err})
+			Total: time.Since(f.started), Sent: answer.sent, Received: answer.received, Err: failure})
 	}
 	return answer, err
 }
 
-// errStatusDropped is the failure of a target whose answer was dropped.
+// errStatusDropped is recorded of an attempt whose response was dropped.
 var errStatusDropped = errors.New("answer dropped for that of another target")

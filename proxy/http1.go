@@ -231,6 +231,9 @@ func (x *ownExchange) receive() error {
 			fields = maps.Clone(fields)
 			x.forget()
 		}
+		if x.upload.runs() {
+			x.headUntil = time.Time{} // the final header may come behind the whole body
+		}
 		if err := x.call.gotInterim(x.answer.Status, textproto.MIMEHeader(fields)); err != nil {
 			return err
 		}
@@ -248,12 +251,13 @@ func (x *ownExchange) await() error {
 	switch {
 	case short:
 		x.conn.SetReadTimeout(patience)
-	case x.upload == nil:
-		x.conn.SetReadTimeout(x.timeForHead())
+	default:
+		x.limitWait(false)
 	}
 	_, err := x.conn.R.Peek(1)
 	if err != nil && short && isTimeout(err) {
-		x.Wait()
+		x.watch()
+		x.limitWait(false)
 		_, err = x.conn.R.Peek(1)
 	}
 	if err == nil && !x.began {
@@ -262,16 +266,37 @@ func (x *ownExchange) await() error {
 	return err
 }
 
-// Wait prepares for a wait that may be long: what is there of the head is not all.
+// Wait prepares for a wait that may be long: what is there of the header section is not all.
 func (x *ownExchange) Wait() {
 	x.watch()
-	if x.upload == nil {
+	x.limitWait(true)
+}
+
+// limitWait gives the next read of the response's header what is left of its time. While a body is
+// still sent there is none, but for the rest of a header section that has begun.
+func (x *ownExchange) limitWait(begun bool) {
+	u := x.upload
+	if u == nil {
 		x.conn.SetReadTimeout(x.timeForHead())
+		return
+	}
+	u.mu.Lock() // or the end of the upload would not be noticed
+	defer u.mu.Unlock()
+	switch {
+	case !u.until.IsZero():
+		if x.headUntil.IsZero() || u.until.Before(x.headUntil) {
+			x.headUntil = u.until
+		}
+		x.conn.SetReadTimeout(max(time.Until(x.headUntil), time.Nanosecond))
+	case begun:
+		x.conn.SetReadTimeout(x.timeForHead())
+	default:
+		x.conn.SetReadTimeout(0)
 	}
 }
 
-// timeForHead is what is left of the time for the answer's head, which is one for all of its pieces
-// and for interim answers before it; 0 is no bound.
+// timeForHead is what is left of the time for the response's header, which is one for all of its
+// pieces and for interim responses before it; 0 is no bound.
 func (x *ownExchange) timeForHead() time.Duration {
 	timeout := x.e.pool.HeaderTimeout()
 	switch {

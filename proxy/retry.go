@@ -30,8 +30,9 @@ type Retry struct {
 	// Timeouts retries requests whose target took longer than the
 	// group's HeaderTimeout or WriteTimeout.
 	Timeouts bool
-	// Statuses are those of answers that are dropped if another target can be
-	// asked, 502 and 503 for instance. If none can, the answer is relayed.
+	// Statuses are those of responses that are dropped if another target can be
+	// asked, 502 and 503 for instance. If none can, the response is relayed. Whether
+	// one is a failure of its target is said by the group's FailStatuses.
 	Statuses []int
 	// NonIdempotent retries other methods too. Then the same order may be placed
 	// twice.

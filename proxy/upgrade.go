@@ -44,10 +44,10 @@ func (e upgradeExchange) exchange(f *forwarding) (answered, *fault.Error) {
 // startTunnel opens a tunnel that gives the target back at its end. It must not hold the
 // request.
 func (f *forwarding) startTunnel(w http.ResponseWriter, in, out *http.Request) (int, error) {
-	lease, running := f.lease, &f.p.running
+	lease, running, started := f.lease, &f.p.running, f.started
 	running.Split()
-	status, err := f.p.upgrades.Start(w, in, out, func(*wsupgrade.Tunnel) {
-		lease.Done(upstream.Outcome{Status: http.StatusSwitchingProtocols})
+	status, err := f.p.upgrades.Start(w, in, out, func(t *wsupgrade.Tunnel) {
+		lease.Done(upstream.Outcome{Status: http.StatusSwitchingProtocols, Header: t.Start.Sub(started)})
 		running.Leave()
 	})
 	if err != nil || status != http.StatusSwitchingProtocols {

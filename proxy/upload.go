@@ -31,7 +31,8 @@ type upload struct {
 	err     error
 
 	mu       sync.Mutex
-	headCame bool // of the final answer
+	headCame bool      // of the final response
+	until    time.Time // when that must have come; zero as long as the body is sent, and for no bound
 }
 
 // Times of http.Transport.
@@ -72,9 +73,23 @@ func (u *upload) run() {
 func (u *upload) awaitHead(timeout time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.headCame {
-		u.conn.StartReadTimeout(timeout)
+	if u.headCame {
+		return
 	}
+	if timeout > 0 {
+		u.until = time.Now().Add(timeout)
+	}
+	u.conn.StartReadTimeout(timeout)
+}
+
+// runs reports whether the body is still sent.
+func (u *upload) runs() bool {
+	if u == nil {
+		return false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.until.IsZero()
 }
 
 func (u *upload) send() error {

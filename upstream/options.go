@@ -40,8 +40,9 @@ type Options struct {
 	// FailStatuses are statuses that count as failures of the target, as errors
 	// do (Target.MaxFails). nil means none.
 	FailStatuses []int
-	// FailLatency is the time to an answer's head from which on the answer counts
-	// as a failure. 0 means no bound.
+	// FailLatency is the time to a response's header from which on the response counts
+	// as a failure, without the time in which the client was still sending its request.
+	// 0 means no bound.
 	FailLatency time.Duration
 	// Check asks each target at intervals how it is; nil means nobody asks.
 	Check *Check
@@ -79,9 +80,11 @@ type Options struct {
 	// WriteTimeout bounds the time that the target may take to accept a piece of
 	// a request, to a quarter. 0 means 60 seconds, a negative value no bound.
 	WriteTimeout time.Duration
-	// HeaderTimeout bounds the time that the target may take for the head of its
-	// answer, counted from the last byte of the request, to a quarter. 0 means 60 seconds, a
-	// negative value no bound.
+	// HeaderTimeout bounds the time that the target may take for the whole header of its
+	// response, interim responses included, counted from the last byte of the request, to a
+	// quarter. A header section that has begun before that byte was sent has the same time, from
+	// its first byte on, where package proxy uses connections of its own. 0 means 60 seconds,
+	// a negative value no bound.
 	HeaderTimeout time.Duration
 	// PingInterval is how long an HTTP/2 connection may be silent before it is asked
 	// whether anybody is there, and as long again the answer may take; then it is

@@ -1,0 +1,36 @@
+package proxy
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// A target is not to blame for the time in which the client was sending.
+func TestWaited(t *testing.T) {
+	start := time.Unix(100, 0)
+	for name, test := range map[string]struct {
+		body     bool
+		lastRead time.Duration // behind start; 0 for none
+		toHeader time.Duration
+		want     time.Duration
+	}{
+		"no body":                 {false, 0, time.Second, time.Second},
+		"unread":                  {true, 0, time.Second, time.Second},
+		"read before the attempt": {true, -time.Minute, time.Second, time.Second},
+		"slow upload":             {true, time.Minute, time.Minute + time.Second, time.Second},
+		"early response":          {true, time.Minute, time.Second, 0},
+		"no response":             {true, time.Minute, 0, 0},
+	} {
+		var s bodySource
+		if test.body {
+			s.body = strings.NewReader("")
+		}
+		if test.lastRead != 0 {
+			s.lastRead.Store(start.Add(test.lastRead).UnixNano())
+		}
+		if got := s.waited(start, test.toHeader); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
