@@ -21,7 +21,7 @@ import (
 )
 
 // scenarios are all of them, in the order in which they run.
-var scenarios = []*scenario{&early, &refused, &slow, &quick, &late, &interim, &ends, &trailers, &edits}
+var scenarios = []*scenario{&early, &refused, &slow, &reader, &quick, &late, &interim, &ends, &trailers, &edits}
 
 func main() {
 	duration := flag.Duration("d", time.Minute, "how long the program runs: the scenarios share it")

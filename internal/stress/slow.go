@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,23 +18,41 @@ const (
 	slowest     = 10 * slowTimeout // what an exchange may take on a machine that is busy
 )
 
-// slow is about clients that stop, or take their time, where an exchange's time is bounded.
+// slow is about clients that stop where an exchange's time is bounded.
 var slow = scenario{
 	name:    "slow",
-	promise: "a slow client takes no target out, and its exchange ends in its time",
-	clients: 32, few: 64,
+	promise: "a client that stops takes no target out, and its exchange ends in its time",
+	clients: 32, few: 32,
 	start: func(r *run) func(*client) {
-		targets := []upstream.Target{{Addr: r.target(generous), MaxFails: 1}, {Addr: r.target(generous), MaxFails: 1}}
-		load := slowLoad{}
-		load.whole = r.gateways(setup{name: "Options.Timeout", targets: targets, around: r.timed, proxy: proxy.Options{Timeout: slowTimeout}})
-		timeout := must(filters.Timeout(slowTimeout))
-		load.header = r.gateways(setup{name: "filters.Timeout", targets: targets, around: r.timed, filters: []filters.Filter{timeout}})
-		return load.converse
+		whole, header := r.timedGateways()
+		return func(c *client) {
+			c.slowly(whole, func(g *gateway) { c.download(g, false) })
+			c.slowly(slices.Concat(whole, header), c.stalledUpload)
+		}
 	},
 }
 
-// slowLoad has gateways that bound the whole exchange, and those that bound the time to the header.
-type slowLoad struct{ whole, header []*gateway }
+// reader is about clients that read on, and take longer than the exchange may.
+var reader = scenario{
+	name:    "reader",
+	promise: "a slow reader takes no target out, and its exchange ends in its time",
+	clients: 32, few: 32,
+	start: func(r *run) func(*client) {
+		whole, _ := r.timedGateways()
+		return func(c *client) {
+			c.slowly(whole, func(g *gateway) { c.download(g, true) })
+		}
+	},
+}
+
+// timedGateways are those that bound the whole exchange, and those that bound the time to the header.
+func (r *run) timedGateways() (whole, header []*gateway) {
+	targets := []upstream.Target{{Addr: r.target(generous), MaxFails: 1}, {Addr: r.target(generous), MaxFails: 1}}
+	whole = r.gateways(setup{name: "Options.Timeout", targets: targets, around: r.timed, proxy: proxy.Options{Timeout: slowTimeout}})
+	timeout := must(filters.Timeout(slowTimeout))
+	header = r.gateways(setup{name: "filters.Timeout", targets: targets, around: r.timed, filters: []filters.Filter{timeout}})
+	return whole, header
+}
 
 // generous responds at once: to an upload when it has ended, to a GET with more than sockets hold.
 func generous(p *peer) {
@@ -69,19 +88,12 @@ func (r *run) timed(next http.Handler) http.Handler {
 	})
 }
 
-func (l slowLoad) converse(c *client) {
+// slowly runs an exchange with one of the gateways and checks its targets.
+func (c *client) slowly(gateways []*gateway, exchange func(*gateway)) {
 	c.exchanges.Add(1)
 	c.fault()
-	g := pick(c.Rand, l.whole)
-	switch c.IntN(3) {
-	case 0:
-		c.download(g)
-	case 1:
-		c.stalledUpload(g)
-	default:
-		g = pick(c.Rand, l.header)
-		c.stalledUpload(g)
-	}
+	g := pick(c.Rand, gateways)
+	exchange(g)
 	c.allHealthy(g)
 }
 
@@ -122,8 +134,8 @@ func (c *client) stalledUpload(g *gateway) {
 	}
 }
 
-// download reads nothing behind the response's header, or reads slowly, until the exchange ends.
-func (c *client) download(g *gateway) {
+// download reads nothing, or slowly, until the exchange has ended.
+func (c *client) download(g *gateway, sips bool) {
 	p := pick(c.Rand, protocols)
 	q := request{method: http.MethodGet, path: "/download"}
 	if p.http2() {
@@ -133,7 +145,7 @@ func (c *client) download(g *gateway) {
 		}
 		defer s.Close()
 		s.mu.Lock()
-		s.unread = c.odds(2)
+		s.unread = !sips
 		s.mu.Unlock()
 		st, err := s.open(q, true)
 		if err != nil {
@@ -149,10 +161,10 @@ func (c *client) download(g *gateway) {
 	}
 	defer x.Close()
 	_, _ = io.WriteString(x, q.headerSection())
-	if c.odds(2) {
-		time.Sleep(slowTimeout + slowTimeout/2)
-	} else {
+	if sips {
 		x.sip(slowTimeout + slowTimeout/2)
+	} else {
+		time.Sleep(slowTimeout + slowTimeout/2)
 	}
 	_, _ = io.Copy(io.Discard, x.in)
 }
