@@ -9,6 +9,8 @@ import (
 
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // An answer that comes before its request has ended ends the connection: what the client sends
@@ -75,5 +77,37 @@ func TestConnectionGoesOn(t *testing.T) {
 		if resp, got := client.Answer("POST"); resp.StatusCode != 413 || got != "abc" || resp.Close {
 			t.Errorf("%s, %q, closes: %v", resp.Status, got, resp.Close)
 		}
+	}
+}
+
+// A small body that was not read, since no target could be reached, does not end its connection, other than a large
+// one and one that the client was not asked for.
+func TestFailureBeforeTheBody(t *testing.T) {
+	leaktest.Check(t)
+	for name, test := range map[string]struct {
+		request string
+		closes  bool
+	}{
+		"with a length": {"Content-Length: 5\r\n\r\nhello", false},
+		"of chunks":     {"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", false},
+		"large":         {"Content-Length: 10000000\r\n\r\nhello", true},
+		"that waits":    {"Content-Length: 5\r\nExpect: 100-continue\r\n\r\n", true},
+		"that stalls":   {"Content-Length: 5\r\n\r\nhell", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := upstream.Target{Addr: wiretest.Unused(t), MaxFails: -1}
+			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupOf(t, upstream.Options{}, target)})))
+			for range 2 {
+				client.Send("POST / HTTP/1.1\r\nHost: a\r\n" + test.request)
+				resp, _ := client.Answer("POST")
+				if resp.StatusCode != 502 || resp.Close != test.closes {
+					t.Errorf("response %s, closes: %v", resp.Status, resp.Close)
+				}
+				if test.closes {
+					client.Ended()
+					break
+				}
+			}
+		})
 	}
 }

@@ -22,6 +22,7 @@ type Body struct {
 	timeout time.Duration // of a read, 0 for none
 	end     time.Time     // of the request's time, zero for none
 	http1   bool
+	small   bool // what there is of it may be read behind the handler's failure
 	duplex  bool // HTTP/1: the response may begin before the body has ended
 
 	// mu guards what follows and the writer's read deadline. While state is reading, the goroutine in Read
@@ -33,11 +34,12 @@ type Body struct {
 	left     chan struct{} // not nil: closed by the read that Finish waits for
 }
 
-// state is a Body's: idle and reading alternate until it is expired or finished.
+// state is a Body's: behind fresh idle and reading alternate until it is expired or finished.
 type state int
 
 const (
-	idle     state = iota // no Read is under way
+	fresh    state = iota // nothing was read
+	idle                  // no Read is under way
 	reading               // one is
 	expired               // none is, and the next one fails: the request's time is over
 	finished              // the handler has ended
@@ -55,6 +57,7 @@ var (
 func (b *Body) Start(w http.ResponseWriter, r *http.Request, timeout time.Duration) {
 	b.w, b.body, b.timeout, b.http1 = w, r.Body, max(timeout, 0), r.ProtoMajor == 1
 	b.end, _ = r.Context().Deadline()
+	b.small = r.ContentLength <= drainMost && r.Header["Expect"] == nil
 }
 
 // FullDuplex lets an HTTP/1 response begin before the body has ended, where the writer can (not those of tests, for
@@ -184,10 +187,46 @@ func (b *Body) Close() error { return b.body.Close() }
 // forgets its failure, and takes what follows for the next request; or it reads the rest behind the response, and
 // then reads twice at once, which panics. Over HTTP/2 the stream ends with the handler.
 func (b *Body) Finish() {
-	if b.body != nil && b.stop() {
+	if b.body == nil {
+		return
+	}
+	b.drain()
+	if b.stop() {
 		closeBehindResponse(b.w)
 		_ = b.body.Close()
 	}
+}
+
+// How much of a body is read that was not needed, and how long that may take.
+const (
+	drainMost = 64 << 10
+	drainTime = 50 * time.Millisecond
+)
+
+// drain reads a small body of which nothing was read, since no target could be reached: its connection can be used
+// again then.
+func (b *Body) drain() {
+	if !b.unused() {
+		return
+	}
+	buf := make([]byte, 4<<10)
+	for left := drainMost; left > 0; {
+		n, err := b.Read(buf)
+		if left -= n; err != nil {
+			return
+		}
+	}
+}
+
+// unused reports whether the body is to be drained, and bounds the time of that.
+func (b *Body) unused() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state != fresh || !b.duplex || !b.small {
+		return false
+	}
+	b.timeout, b.end = 0, time.Now().Add(drainTime)
+	return true
 }
 
 // stop takes the body from its reader, and reports whether the connection can't be used behind it.
