@@ -294,11 +294,16 @@ func TestExtendedConnectIsRefused(t *testing.T) {
 		"old version":      {instead("sec-websocket-version 13", "sec-websocket-version 8"), "426"},
 		"foreign origin":   {extendedConnect("/", "origin https://evil.test"), "403"},
 		"null origin":      {extendedConnect("/", "origin null"), "403"},
+		"asterisk":         {instead(":path /", ":path *"), "400"},
 		"content length":   {extendedConnect("/", "content-length 5"), "400"},
 	} {
 		id := c.open(false, test.lines...)
-		if status, _ := c.status(id); status != test.want {
+		status, fields := c.status(id)
+		if status != test.want {
 			t.Errorf("%s: status %s, want %s", name, status, test.want)
+		}
+		if fields["Upgrade"] != nil || fields["Connection"] != nil || (status == "426") != (fields.Get("Sec-Websocket-Version") == "13") {
+			t.Errorf("%s: fields %v", name, fields)
 		}
 	}
 	if len(asked) != 0 {
