@@ -38,6 +38,9 @@ func (l *level) sendTrailers(x *exchange, h http.Header) {
 			if value := t.value.String(&x.Request); value != "" {
 				h.Add(http.TrailerPrefix+t.name, value)
 			}
+			if len(h[http.TrailerPrefix+t.name]) == 0 { // of nothing, net/http makes an HTTP/2 stream that does not end
+				delete(h, http.TrailerPrefix+t.name)
+			}
 		}
 	}
 }
