@@ -2,7 +2,9 @@ package proxy_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
@@ -167,5 +169,39 @@ func TestConnectIsRefused(t *testing.T) {
 	client.Status(501)
 	if e := failed.only(t); e.Kind != proxy.Unsupported {
 		t.Errorf("failure %v", e)
+	}
+}
+
+// "docker exec" is a POST with a body: through the proxy that reaches the target that can be
+// dialled, in whole, and a waiting handler or none makes no difference.
+func TestUpgradeWithABody(t *testing.T) {
+	leaktest.Check(t)
+	const body = `{"Detach":false,"Tty":true}`
+	for _, detach := range []bool{false, true} {
+		upgrades, err := wsupgrade.New(wsupgrade.Options{Protocols: []string{"tcp"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := wiretest.Target(t, func(p *wiretest.Peer) {
+			p.Head()
+			p.Receive(body)
+			p.Send("HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n")
+			p.Receive("input")
+			p.Send("output")
+		})
+		group := groupAt(t, upstream.Options{}, wiretest.Unused(t), target)
+		p := newProxy(t, proxy.Options{Upstream: group, Upgrades: upgrades, DetachTunnels: detach})
+		addr := wiretest.Serve(t, p)
+		for range 2 { // one of them meets the dead target first
+			client := wiretest.Dial(t, addr)
+			client.Send("POST /exec/1/start HTTP/1.1\r\nHost: docker\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Type: application/json\r\n" +
+				fmt.Sprintf("Content-Length: %d\r\n\r\n%sinput", len(body), body))
+			if head := client.Head(); !strings.HasPrefix(head, "HTTP/1.1 101 ") {
+				t.Errorf("the client got %q", head)
+			}
+			client.Receive("output")
+			client.End()
+			client.Rest()
+		}
 	}
 }

@@ -10,18 +10,17 @@ import (
 	"github.com/culvert-go/culvert/internal/fault"
 )
 
-// check refuses a handshake that must not reach the target. A body could hold a
-// second request for a target that does not switch, so it is refused for every
-// protocol; the rest is RFC 6455 section 4.2.1.
+// check refuses a handshake that must not reach the target (RFC 6455 section 4.2.1). Other
+// protocols may come with a body; see readBody.
 func (f *Forwarder) check(r *http.Request, protocol string) error {
 	if _, ok := extended(r); ok {
 		return f.checkExtended(r, protocol)
 	}
-	if r.ContentLength != 0 {
-		return refusal(fault.BadRequest, errors.New("an upgrade with a body"))
-	}
 	if !isWebSocket(protocol) {
 		return nil
+	}
+	if r.ContentLength != 0 {
+		return refusal(fault.BadRequest, errors.New("a WebSocket handshake with a body"))
 	}
 	if r.Method != http.MethodGet {
 		return refusal(fault.BadRequest, fmt.Errorf("a WebSocket handshake with method %s", r.Method))

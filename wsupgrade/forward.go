@@ -2,6 +2,7 @@ package wsupgrade
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -21,8 +22,10 @@ import (
 // request, as an http.RoundTripper would take it: out.URL.Host is the address to
 // dial, out.URL.Scheme "http" or "https", out.Host the Host field. Path and query
 // are sent byte for byte: out.URL.Opaque if it is set, else RawPath where it
-// decodes to Path. A body of out is not sent, and of the protocols that it offers
-// only the one that is allowed. Fields for one connection only must have been
+// decodes to Path. Of the protocols that it offers only the one that is allowed is sent. A
+// body of in, which other protocols than websocket may have ("docker exec" has), is read to its end
+// once the target is dialled, and sent with a Content-Length: at most 64 KiB (413), within
+// HandshakeTimeout (408). Of out none is sent. Fields for one connection only must have been
 // removed, as filters.Chain and package proxy do. out is not changed.
 //
 // If the target answers with a 101 that is valid for what out asks for, the
@@ -111,10 +114,13 @@ func (f *Forwarder) open(w http.ResponseWriter, in, out *http.Request) (status i
 	protocol := head.RequestedProtocol(&http.Request{ProtoMajor: 1, ProtoMinor: 1, Header: out.Header}, f.protocols)
 	var observer *Observer
 	if isWebSocket(protocol) {
+		if hasBody(in) {
+			return 0, nil, early, refusal(fault.BadRequest, errors.New("a WebSocket handshake with a body"))
+		}
 		observer = f.observe(in)
 		out = observer.offer(out)
 	}
-	conn, resp, err := f.answer(in.Context(), out, protocol)
+	conn, resp, err := f.answer(w, in, out, protocol)
 	if err != nil {
 		return 0, nil, early, err
 	}

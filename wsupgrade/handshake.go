@@ -13,34 +13,48 @@ import (
 	"github.com/culvert-go/culvert/internal/result"
 )
 
-// answer dials the target, sends the handshake and reads the head of the
-// answer, all within the handshake timeout. On failure nothing stays open.
-func (f *Forwarder) answer(in context.Context, out *http.Request, protocol string) (*upstreamConn, *http.Response, error) {
-	request, err := requestHead(out, protocol)
+// answer dials the target, sends the handshake and reads the head of the response, all within
+// the handshake timeout, which does not run while the client's body is read: that is none of the
+// target's time. On failure nothing stays open.
+func (f *Forwarder) answer(w http.ResponseWriter, in, out *http.Request, protocol string) (*upstreamConn, *http.Response, error) {
+	request, err := requestHead(out, protocol, nil)
 	if err != nil {
 		return nil, nil, refusal(fault.BadRequest, err)
 	}
-	ctx, cancel := context.WithTimeout(dialContext{in, out.Context()}, f.timeout)
-	defer cancel()
-	conn, err := f.connect(ctx, out.URL)
+	begun := time.Now()
+	conn, err := f.dialWithin(in.Context(), out)
 	if err != nil {
-		return nil, nil, handshakeError(in, nil, err)
+		return nil, nil, handshakeError(in.Context(), nil, err)
 	}
-	result.Connected(result.From(in), time.Now())
+	result.Connected(result.From(in.Context()), time.Now())
+	left := f.timeout - time.Since(begun)
+	if hasBody(in) {
+		body, err := f.readBody(w, in)
+		if err != nil {
+			conn.Close()
+			return nil, nil, err
+		}
+		if request, err = requestHead(out, protocol, body); err != nil {
+			conn.Close()
+			return nil, nil, refusal(fault.BadRequest, err)
+		}
+	}
 	if f.headTimeout > 0 {
-		ctx, cancel = context.WithTimeout(ctx, f.headTimeout)
-		defer cancel()
+		left = min(left, f.headTimeout)
 	}
-	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(past) })
-	resp, err := conn.exchange(request, out)
-	if !stop() && err == nil {
-		err = context.Cause(ctx) // the deadline is set, or about to be
-	}
+	resp, err := conn.exchangeWithin(in.Context(), left, request, out)
 	if err != nil {
 		conn.Close()
-		return nil, nil, handshakeError(in, conn, err)
+		return nil, nil, handshakeError(in.Context(), conn, err)
 	}
 	return conn, resp, nil
+}
+
+// dialWithin connects within the handshake timeout.
+func (f *Forwarder) dialWithin(in context.Context, out *http.Request) (*upstreamConn, error) {
+	ctx, cancel := context.WithTimeout(dialContext{in, out.Context()}, f.timeout)
+	defer cancel()
+	return f.connect(ctx, out.URL)
 }
 
 // dialContext ends with the client's request, and has the values of the outbound one: Dial may
@@ -57,7 +71,19 @@ func (c dialContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// exchange sends the request's head and returns the head of the final answer.
+// exchangeWithin is exchange that ends with the time, and with the client.
+func (c *upstreamConn) exchangeWithin(in context.Context, d time.Duration, request []byte, out *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(in, d)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { c.SetDeadline(past) })
+	resp, err := c.exchange(request, out)
+	if !stop() && err == nil {
+		err = context.Cause(ctx) // the deadline is set, or about to be
+	}
+	return resp, err
+}
+
+// exchange sends the request and returns the head of the final answer.
 // Interim answers are skipped; they count against the head's limit.
 func (c *upstreamConn) exchange(request []byte, out *http.Request) (*http.Response, error) {
 	c.wrote = true

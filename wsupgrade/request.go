@@ -6,11 +6,11 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
-// notCopied are the fields that describe a body, which no upgrade has, or that
-// requestHead writes itself.
+// notCopied are the fields that describe a body, or that requestHead writes itself.
 var notCopied = map[string]bool{
 	"Host":              true,
 	"Connection":        true,
@@ -18,13 +18,14 @@ var notCopied = map[string]bool{
 	"Content-Length":    true,
 	"Transfer-Encoding": true,
 	"Trailer":           true,
+	"Expect":            true, // the body is read before it is sent
 }
 
-// requestHead renders the head that is sent to the target, asking for protocol
+// requestHead renders the request that is sent to the target, asking for protocol
 // and nothing else, whatever out offers; with "" it is a plain request, the only
-// one of its connection. net/http's Request.Write encodes some paths anew and
+// one of its connection. The body follows its header; nil means that there is none. net/http's Request.Write encodes some paths anew and
 // invents a User-Agent; here the client's bytes are kept.
-func requestHead(out *http.Request, protocol string) ([]byte, error) {
+func requestHead(out *http.Request, protocol string, body []byte) ([]byte, error) {
 	method, target, host := out.Method, requestTarget(out.URL), out.Host
 	if method == "" {
 		method = http.MethodGet
@@ -47,6 +48,9 @@ func requestHead(out *http.Request, protocol string) ([]byte, error) {
 	} else {
 		head.WriteString("Connection: close\r\n")
 	}
+	if body != nil {
+		head.WriteString("Content-Length: " + strconv.Itoa(len(body)) + "\r\n")
+	}
 	skip := notCopied
 	if agent := out.Header["User-Agent"]; len(agent) > 0 && agent[0] == "" {
 		skip = maps.Clone(notCopied)
@@ -56,6 +60,7 @@ func requestHead(out *http.Request, protocol string) ([]byte, error) {
 		return nil, err
 	}
 	head.WriteString("\r\n")
+	head.Write(body)
 	return head.Bytes(), nil
 }
 

@@ -1,0 +1,63 @@
+package wsupgrade
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/fault"
+)
+
+// maxBody bounds the body of an upgrade. That of a "docker exec" is a small JSON object.
+const maxBody = 64 << 10
+
+// hasBody reports whether the upgrade that in asks for comes with a body. What an extended CONNECT
+// has is the tunnel's.
+func hasBody(in *http.Request) bool {
+	_, stream := extended(in)
+	return !stream && in.ContentLength != 0 && in.Body != nil
+}
+
+// readBody reads in's body to its end, within the handshake timeout: the connection is taken over
+// behind it, and it is sent with a length, so that a target that does not switch can't take a
+// part of it for another request. It is nil if there is none.
+func (f *Forwarder) readBody(w http.ResponseWriter, in *http.Request) ([]byte, error) {
+	if !hasBody(in) {
+		return nil, nil
+	}
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Now().Add(f.timeout))
+	body, err := io.ReadAll(io.LimitReader(in.Body, maxBody+1))
+	if err == nil {
+		_ = rc.SetReadDeadline(time.Time{}) // see begin; else net/http would wait for the rest
+	}
+	switch {
+	case err != nil:
+		return nil, bodyError(in, err)
+	case len(body) > maxBody:
+		return nil, bodyError(in, &http.MaxBytesError{Limit: maxBody})
+	case in.ContentLength >= 0 && int64(len(body)) != in.ContentLength:
+		return nil, bodyError(in, fmt.Errorf("a body of %d bytes, with Content-Length %d", len(body), in.ContentLength))
+	}
+	return body, nil
+}
+
+// bodyError gives the failure of reading the client's body its kind.
+func bodyError(in *http.Request, err error) error {
+	e := &fault.Error{Kind: fault.BadRequest, Err: err}
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		e.Kind = fault.BodyTooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded): // net/http cancels the context as well
+		e.Kind = fault.BodyTooSlow
+	case in.Context().Err() != nil:
+		e.Kind = fault.Ended(in.Context())
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		e.Kind = fault.ClientGone
+	}
+	return e
+}

@@ -1,0 +1,113 @@
+package wsupgrade_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+// dockerExec is what docker sends for "docker exec".
+const dockerExec = "POST /exec/1/start HTTP/1.1\r\nHost: docker\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Type: application/json\r\n\r\n"
+
+const execBody = `{"Detach":false,"Tty":true}`
+
+var tcp = wsupgrade.Options{Protocols: []string{"websocket", "tcp"}}
+
+// A protocol other than websocket may come with a body, which reaches the target whole, with its
+// length, in front of the tunnel's bytes.
+func TestUpgradeWithABody(t *testing.T) {
+	leaktest.Check(t)
+	length := fmt.Sprintf("Content-Length: %d", len(execBody))
+	chunked := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(execBody), execBody)
+	for name, test := range map[string]struct{ field, body, interim, want string }{
+		"length":           {length, execBody, "", execBody},
+		"chunked":          {"Transfer-Encoding: chunked", chunked, "", execBody},
+		"chunked, empty":   {"Transfer-Encoding: chunked", "0\r\n\r\n", "", ""},
+		"expects continue": {length + "\r\nExpect: 100-continue", execBody, "HTTP/1.1 100 Continue\r\n\r\n", execBody},
+	} {
+		t.Run(name, func(t *testing.T) {
+			heads := make(chan string, 1)
+			target := wiretest.Target(t, func(p *wiretest.Peer) {
+				heads <- p.Head()
+				p.Receive(test.want)
+				p.Send("HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\nprompt")
+				p.Receive("early, later")
+				p.Send("output")
+			})
+			p := wiretest.Dial(t, gateway(t, tcp, target))
+			p.Send(with(dockerExec, test.field) + test.body + "early, ")
+			p.Receive(test.interim)
+			if head := p.Head(); !strings.HasPrefix(head, "HTTP/1.1 101 ") {
+				t.Errorf("the client got %q", head)
+			}
+			p.Send("later")
+			p.Receive("promptoutput")
+			head := wiretest.Await(t, heads, "request")
+			if want := fmt.Sprintf("\r\nContent-Length: %d\r\n", len(test.want)); !strings.Contains(head, want) || strings.Contains(head, "chunked") || strings.Contains(head, "Expect") {
+				t.Errorf("the target got %q, want %q", head, want)
+			}
+			p.End()
+			p.Rest()
+		})
+	}
+}
+
+// A target that does not switch answers such a request like any other, and the client's connection
+// goes on behind it.
+func TestUpgradeWithABodyRefused(t *testing.T) {
+	leaktest.Check(t)
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Receive(execBody)
+		p.Send("HTTP/1.1 409 Conflict\r\nContent-Length: 7\r\n\r\nstopped")
+		p.Ended()
+	})
+	p := wiretest.Dial(t, gateway(t, tcp, target))
+	p.Send(with(dockerExec, fmt.Sprintf("Content-Length: %d", len(execBody))) + execBody)
+	if resp, body := p.Answer("POST"); resp.StatusCode != 409 || body != "stopped" {
+		t.Errorf("%s %q", resp.Status, body)
+	}
+	p.Send("GET /secret HTTP/1.1\r\nHost: a\r\n\r\n")
+	if resp, body := p.Answer("GET"); resp.StatusCode != 200 || body != "kept by the gateway" {
+		t.Errorf("behind it: %s %q", resp.Status, body)
+	}
+}
+
+// A body that is too large, too slow or broken is the client's failure, and nothing of it reaches
+// the target. A WebSocket has none.
+func TestUpgradeWithABadBody(t *testing.T) {
+	leaktest.Check(t)
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		if got := p.Ended(); got != "" {
+			t.Errorf("the target got %q", got)
+		}
+	})
+	slow := tcp
+	slow.HandshakeTimeout = 50 * time.Millisecond
+	large := strings.Repeat("x", 64<<10+1)
+	for name, test := range map[string]struct {
+		o      wsupgrade.Options
+		sent   string
+		status int
+	}{
+		"large":     {tcp, with(dockerExec, fmt.Sprintf("Content-Length: %d", len(large))) + large, 413},
+		"slow":      {slow, with(dockerExec, "Content-Length: 5") + "half", 408},
+		"broken":    {tcp, with(dockerExec, "Transfer-Encoding: chunked") + "zz\r\n", 400},
+		"websocket": {tcp, with(handshake, "Content-Length: 5") + "hello", 400},
+	} {
+		t.Run(name, func(t *testing.T) {
+			addr, outcomes := watched(t, test.o, target)
+			p := wiretest.Dial(t, addr)
+			p.Send(test.sent)
+			p.Status(test.status)
+			if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || !o.err.ClientSide() || o.err.Wrote || o.err.Status() != test.status {
+				t.Errorf("outcome %+v", o.err)
+			}
+		})
+	}
+}
