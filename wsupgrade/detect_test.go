@@ -34,6 +34,8 @@ func TestUpgradesAreDetected(t *testing.T) {
 		{"odd case", nil, strings.NewReplacer("Connection: Upgrade", "CONNECTION:upgrade", "Upgrade: websocket", "upgrade:  WebSocket").Replace(handshake), "WebSocket"},
 		{"several offers", nil, strings.Replace(handshake, "Upgrade: websocket", "Upgrade: websocket, h2c", 1), "websocket"},
 		{"ours is second", nil, strings.Replace(handshake, "Upgrade: websocket", "Upgrade: h2c, x-y/1\r\nUpgrade: websocket", 1), "websocket"},
+		{"any, where all are allowed", []string{wsupgrade.AnyProtocol}, "POST /exec HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c, tcp\r\n\r\n", "tcp"},
+		{"WebSocket first, where all are allowed", []string{wsupgrade.AnyProtocol}, strings.Replace(handshake, "Upgrade: websocket", "Upgrade: tcp, websocket", 1), "websocket"},
 		{"by the allow-list", []string{"websocket", "SPDY/3.1"}, "POST /exec HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: spdy/3.1\r\n\r\n", "spdy/3.1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -73,6 +75,7 @@ func TestPlainRequestsAreRefused(t *testing.T) {
 		{"Upgrade without Connection", nil, without(handshake, "Connection"), "websocket"},
 		{"Connection without Upgrade", nil, without(handshake, "Upgrade"), "websocket"},
 		{"HTTP/1.0", nil, strings.Replace(strings.Replace(handshake, "HTTP/1.1", "HTTP/1.0", 1), "Upgrade\r\n", "Upgrade, keep-alive\r\n", 1), "websocket"},
+		{"h2c, where all are allowed", []string{wsupgrade.AnyProtocol}, strings.Replace(handshake, "Upgrade: websocket", "Upgrade: h2c, TLS/1.2", 1), "websocket"},
 		{"h2c", nil, strings.Replace(handshake, "Upgrade: websocket", "Upgrade: h2c", 1), "websocket"},
 		{"h2c with settings", nil, with(strings.NewReplacer("Upgrade: websocket", "Upgrade: h2c", "Connection: Upgrade", "Connection: Upgrade, HTTP2-Settings").Replace(handshake), "HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA"), "websocket"},
 		{"not allowed", nil, strings.Replace(handshake, "Upgrade: websocket", "Upgrade: spdy/3.1", 1), "websocket"},

@@ -144,6 +144,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"negative timeout": {HandshakeTimeout: -1},
 		"negative head":    {MaxHeadBytes: -1},
 		"h2c":              {Protocols: []string{"websocket", "h2c"}},
+		"any and h2c":      {Protocols: []string{wsupgrade.AnyProtocol, "h2c"}},
 		"HTTP/2.0":         {Protocols: []string{"HTTP/2.0"}},
 		"TLS":              {Protocols: []string{"TLS/1.0"}},
 		"no token":         {Protocols: []string{"web socket"}},

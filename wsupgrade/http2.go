@@ -36,7 +36,7 @@ func (f *Forwarder) checkExtended(r *http.Request, protocol string) error {
 		return refusal(fault.BadRequest, fmt.Errorf(":protocol with method %s", r.Method))
 	case r.ContentLength > 0:
 		return refusal(fault.BadRequest, errors.New("an extended CONNECT with Content-Length"))
-	case !slices.ContainsFunc(f.protocols, func(p string) bool { return strings.EqualFold(p, protocol) }):
+	case !f.allows(protocol):
 		return refusal(fault.Unsupported, fmt.Errorf(":protocol %q", protocol))
 	case !isWebSocket(protocol):
 		return nil
@@ -45,6 +45,14 @@ func (f *Forwarder) checkExtended(r *http.Request, protocol string) error {
 		return err
 	}
 	return f.sameSite(r)
+}
+
+// allows reports whether protocol may be upgraded to.
+func (f *Forwarder) allows(protocol string) bool {
+	if f.protocols == nil {
+		return head.Forwardable(protocol)
+	}
+	return slices.ContainsFunc(f.protocols, func(p string) bool { return strings.EqualFold(p, protocol) })
 }
 
 // bridged turns an extended CONNECT into the upgrade that the target is asked for,

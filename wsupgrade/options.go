@@ -14,12 +14,16 @@ import (
 	"github.com/culvert-go/culvert/internal/head"
 )
 
+// AnyProtocol in Options.Protocols stands for every protocol that can be forwarded.
+const AnyProtocol = "*"
+
 // Options configures a Forwarder. The zero value forwards WebSocket from the
 // site's own pages and from clients that are no browsers.
 type Options struct {
 	// Protocols are the protocols that may be upgraded to, compared without
-	// case. nil means "websocket". A request for another one is treated as a
-	// plain request. h2c, HTTP and TLS are an error of New: requests inside of
+	// case. nil means "websocket", AnyProtocol among them all that can be forwarded: of
+	// several that a request offers "websocket", else the first. A request for another one
+	// is treated as a plain request. h2c, HTTP and TLS are an error of New: requests inside of
 	// them would pass every filter unseen.
 	Protocols []string
 	// Dial makes the connection to the target; nil means a net.Dialer. Its context has
@@ -74,7 +78,7 @@ type Options struct {
 
 // Forwarder forwards upgrades. It is safe for concurrent use.
 type Forwarder struct {
-	protocols   []string
+	protocols   []string // nil: any that can be forwarded
 	dial        func(ctx context.Context, network, addr string) (net.Conn, error)
 	tlsConfig   *tls.Config
 	timeout     time.Duration
@@ -124,6 +128,9 @@ func New(o Options) (*Forwarder, error) {
 		if !head.Forwardable(protocol) {
 			return nil, fmt.Errorf("wsupgrade: protocol %q can't be forwarded", protocol)
 		}
+	}
+	if slices.Contains(f.protocols, AnyProtocol) {
+		f.protocols = nil
 	}
 	if !o.Portable {
 		f.loops = new(loops)

@@ -204,6 +204,13 @@ func answer(conn net.Conn, r *bufio.Reader, request upstreamRequest) bool {
 		return false
 	case "ws":
 		return webSocket(conn, r, request)
+	case "tcp":
+		if first(request.Fields["Upgrade"]) == "tcp" {
+			send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: tcp\r\nConnection: Upgrade\r\n\r\n")
+			_, _ = io.Copy(conn, r)
+			return false
+		}
+		send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nplain")
 	default:
 		body := "you asked for " + path
 		send(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n", len(body)))

@@ -142,3 +142,19 @@ var variablesSteps = append(gets("/", "/rate/", "/bad-rate/", "/limited/", "/now
 	step{name: "no MSIE", raw: get("/", "User-Agent: Opera (MSIE 6.0)")},
 	step{name: "HEAD", raw: request("HEAD", "/file/style.css", ""), methods: []string{"HEAD"}},
 )
+
+// Upgrades to other protocols than WebSocket, as docker and kubectl ask for them.
+const upgradesConf = `http { access_log off; map $http_upgrade $websocket { websocket websocket; default ""; }
+server { listen {{LISTEN}}; proxy_http_version 1.1;
+  location / { proxy_pass http://{{UP1}}; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }
+  location /only/ { proxy_pass http://{{UP1}}; proxy_set_header Upgrade $websocket; proxy_set_header Connection $http_connection; }
+  location /none/ { proxy_pass http://{{UP1}}; }
+} }
+`
+
+var upgradesSteps = []step{
+	{name: "tcp", raw: get("/tcp", "Connection: Upgrade", "Upgrade: tcp")},
+	{name: "POST to tcp", raw: request("POST", "/tcp", "", "Connection: Upgrade", "Upgrade: tcp", "Content-Length: 0"), methods: []string{"POST"}},
+	{name: "tcp where it is not sent", raw: get("/none/tcp", "Connection: Upgrade", "Upgrade: tcp")},
+	{name: "websocket", raw: webSocketRequest("/only/ws")},
+}

@@ -65,6 +65,7 @@ server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps:
 		{name: "upstream variables", conf: upstreamVariablesConf, files: assets, log: "access.log", steps: upstreamVariablesSteps},
 		{name: "variables", conf: variablesConf, files: assets, log: "access.log", steps: variablesSteps},
 		{name: "variables of TLS", conf: tlsVariablesConf, files: certificates(), log: "access.log", steps: tlsVariablesSteps},
+		{name: "upgrades", conf: upgradesConf, steps: upgradesSteps},
 		{name: "TLS to upstreams", conf: upstreamTLSConf, files: authority.files, steps: upstreamTLSSteps},
 		{name: "resolver", conf: resolverConf, steps: resolverSteps},
 		{name: "limits", conf: limitConf, files: authFiles, steps: limitSteps},

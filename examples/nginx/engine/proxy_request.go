@@ -11,8 +11,8 @@ import (
 )
 
 // upgradeFields are the Upgrade and Connection fields that a location sends.
-// An upgrade is forwarded if both say so, as in nginx: without them the
-// upstream gets a plain request.
+// An upgrade is forwarded, whatever its protocol is, if both say so, as in nginx: without them
+// the upstream gets a plain request.
 type upgradeFields struct{ upgrade, connection vars.Value }
 
 // finishFields puts nginx's defaults beside the proxy_set_header that count,
@@ -45,10 +45,7 @@ func (p *passRule) finishFields(c *compiler) error {
 // inbound is the request as the proxy gets it: if the configuration does not
 // send both upgrade fields it is a plain one.
 func (p *passRule) inbound(x *exchange) *http.Request {
-	if x.HTTP.Header["Upgrade"] == nil {
-		return x.HTTP
-	}
-	if p.wants.upgrade.String(&x.Request) != "" && hasToken(p.wants.connection.String(&x.Request), "upgrade") {
+	if x.HTTP.Header["Upgrade"] == nil || p.forwardsUpgrade(x) {
 		return x.HTTP
 	}
 	plain := x.HTTP.WithContext(x.HTTP.Context())
@@ -56,6 +53,17 @@ func (p *passRule) inbound(x *exchange) *http.Request {
 	plain.Header.Del("Upgrade")
 	plain.Header.Del("Connection")
 	return plain
+}
+
+// forwardsUpgrade reports whether the location sends the upgrade that the client asks for. One with
+// a body, to another protocol than WebSocket, goes as the plain request that it is as well: the
+// forwarder would refuse it.
+func (p *passRule) forwardsUpgrade(x *exchange) bool {
+	protocol := x.HTTP.Header.Get("Upgrade")
+	if x.HTTP.ContentLength != 0 && !strings.EqualFold(protocol, "websocket") {
+		return false
+	}
+	return hasToken(p.wants.upgrade.String(&x.Request), protocol) && hasToken(p.wants.connection.String(&x.Request), "upgrade")
 }
 
 func hasToken(list, token string) bool {

@@ -7,11 +7,13 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// forwarder forwards upgrades. nginx looks at no Origin, and neither does the
-// example: the configuration decides what is forwarded. proxy_read_timeout ends a
+// forwarder forwards upgrades to every protocol that can be: the location's Upgrade and Connection
+// fields decide which requests are upgrades (see inbound). nginx looks at no Origin, and neither
+// does the example. proxy_read_timeout ends a
 // tunnel over which nothing comes or goes.
 func (e *Engine) forwarder(s proxySettings, t *upstream.Transport) (*wsupgrade.Forwarder, error) {
 	return wsupgrade.New(wsupgrade.Options{
+		Protocols:        []string{wsupgrade.AnyProtocol},
 		HandshakeTimeout: s.connectTimeout + s.readTimeout,
 		HeaderTimeout:    s.readTimeout,
 		IdleTimeout:      s.readTimeout,

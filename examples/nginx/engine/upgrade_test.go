@@ -1,0 +1,62 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+)
+
+// An upgrade to any protocol is forwarded where the file lets its Upgrade field through, as with
+// nginx; where it does not the upstream gets a plain request. What would hide further requests
+// never is.
+func TestUpgradeToAnyProtocol(t *testing.T) {
+	leaktest.Check(t)
+	up := wiretest.Target(t, func(p *wiretest.Peer) {
+		head := p.Head()
+		for _, protocol := range []string{"tcp", "SPDY/3.1"} {
+			if strings.Contains(head, "\r\nUpgrade: "+protocol+"\r\n") {
+				p.Send("HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: " + protocol + "\r\n\r\nhello")
+				p.Receive("you")
+				p.End()
+				return
+			}
+		}
+		p.Send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nplain")
+		p.Ended()
+	})
+	s := serve(t, map[string]string{"nginx.conf": strings.ReplaceAll(`events {} http { access_log off;
+		map $http_upgrade $websocket { websocket websocket; default ""; }
+		server { proxy_set_header Connection upgrade;
+			location / { proxy_pass http://UP; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }
+			location /only { proxy_pass http://UP; proxy_set_header Upgrade $websocket; proxy_set_header Connection upgrade; }
+			location /fixed { proxy_pass http://UP; proxy_set_header Upgrade websocket; proxy_set_header Connection upgrade; }
+			location /spdy { proxy_pass http://UP; proxy_set_header Upgrade "tcp, spdy/3.1"; proxy_set_header Connection upgrade; }
+		} }`, "UP", up)})
+	for _, test := range []struct {
+		method, target, protocol string
+		switches                 bool
+	}{
+		{"GET", "/", "tcp", true}, {"POST", "/", "SPDY/3.1", true}, {"GET", "/", "h2c", false}, {"GET", "/", "TLS/1.2", false},
+		{"GET", "/only", "tcp", false}, {"GET", "/fixed", "tcp", false}, {"POST", "/spdy", "SPDY/3.1", true},
+	} {
+		t.Run(test.method+" "+test.target+" "+test.protocol, func(t *testing.T) {
+			client := wiretest.Dial(t, s.first)
+			client.Send(test.method + " " + test.target + " HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: " + test.protocol + "\r\n\r\n")
+			if !test.switches {
+				if _, body := client.Answer(test.method); body != "plain" {
+					t.Errorf("the client got %q", body)
+				}
+				return
+			}
+			client.Receive("HTTP/1.1 101 ")
+			if head := client.Head(); !strings.Contains(head, "\r\nUpgrade: "+test.protocol+"\r\n") {
+				t.Errorf("the client got %q", head)
+			}
+			client.Receive("hello")
+			client.Send("you")
+			client.Rest()
+		})
+	}
+}
