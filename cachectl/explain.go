@@ -218,8 +218,8 @@ func chromium(a *said) Verdict {
 func firefox(a *said) Verdict {
 	const name = "Firefox"
 	switch a.status {
-	case 200, 203, 206, 300, 301, 302, 304, 307, 308, 410:
-	default:
+	case 200, 203, 206, 301, 302, 303, 304, 307, 308, 410:
+	default: // a 300 neither, whatever it says and with or without Location
 		return no(name, fmt.Sprintf("a %d is never reused", a.status))
 	}
 	if v, ok := a.asks(name); ok {
@@ -236,6 +236,9 @@ func firefox(a *said) Verdict {
 	}
 	if a.status == 410 && a.modified == nil {
 		return Verdict{name, true, Forever, "a 410 is taken for permanent, and nothing says otherwise"}
+	}
+	if temporary := a.status == 302 || a.status == 303 || a.status == 307; temporary && !a.public {
+		return no(name, fmt.Sprintf("nothing says for how long a %d may be kept, nor that it is public", a.status))
 	}
 	return a.heuristic(name, 7*24*time.Hour)
 }

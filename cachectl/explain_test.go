@@ -51,6 +51,14 @@ func TestExplain(t *testing.T) {
 		{answer("/", 200, now, old), "Chromium Firefox Safari Varnish other shared caches"},
 		{answer("/", 200, now, old, "Cache-Control: must-revalidate"), "Firefox Safari Varnish other shared caches"},
 		{answer("/", 302), ""},
+		{answer("/", 300, now, old), "Chromium Safari Varnish other shared caches"},
+		{answer("/", 300, now, old, "Cache-Control: max-age=60"), "Chromium Safari Varnish nginx proxy_cache other shared caches"},
+		{answer("/", 301, now, old), "Chromium Firefox Safari Varnish other shared caches"},
+		{answer("/", 302, now, old), "Safari"},
+		{answer("/", 307, now, old), "Safari"},
+		{answer("/", 307, now, old, "Cache-Control: public"), "Firefox Safari"},
+		{answer("/", 303, now, old), "Safari"},
+		{answer("/", 303, "Cache-Control: max-age=60"), "Chromium Firefox Safari nginx proxy_cache other shared caches"},
 		{answer("/", 302, "Cache-Control: max-age=60"), "Chromium Firefox Safari Varnish nginx proxy_cache other shared caches"},
 	} {
 		var reuse []string

@@ -40,7 +40,7 @@ func startBrowser(t *testing.T, more ...chromedp.ExecAllocatorOption) *browser {
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
 	)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	ctx, stop := chromedp.NewExecAllocator(ctx, append(options, more...)...)
 	t.Cleanup(stop)

@@ -71,6 +71,18 @@ func cells() (all []cell) {
 			all = append(all, cell{status, header(lines...)})
 		}
 	}
+	// Heuristics apply to some redirects and not to others.
+	modified := "Last-Modified: " + date(-100*time.Hour)
+	for _, status := range []int{203, 300, 302, 303, 307, 308} {
+		for _, lines := range [][]string{
+			{modified}, {"Cache-Control: max-age=600"}, {"Expires: " + date(time.Hour)}, {"Cache-Control: public", modified}, {"Cache-Control: public"},
+		} {
+			all = append(all, cell{status, header(lines...)})
+			if status == 300 { // a page with a choice, or a redirect
+				all = append(all, cell{status, header(append(lines, "Location: /target")...)})
+			}
+		}
+	}
 	return all
 }
 
