@@ -370,7 +370,7 @@ func (x *ownExchange) gotTrailers(fields http.Header) error {
 
 // keep gives the connection back, if nothing is left on it and nobody uses it any more.
 func (x *ownExchange) keep() bool {
-	if !x.body.Whole() || x.end.Close || x.out.Close || !x.upload.done() || !x.rest() || !x.conn.Clean() {
+	if !x.body.Whole() || x.end.Close || x.out.Close || !x.upload.finished() || !x.rest() || !x.conn.Clean() {
 		return false
 	}
 	x.conn.Keep()

@@ -33,6 +33,7 @@ type upload struct {
 	mu       sync.Mutex
 	headCame bool      // of the final response
 	until    time.Time // when that must have come; zero as long as the body is sent, and for no bound
+	last     bool      // nothing is left to be read of the body: its last bytes are being written
 }
 
 // Times of http.Transport.
@@ -159,6 +160,9 @@ func (u *upload) sendLength() error {
 		if left -= int64(m); err != nil && err != io.EOF {
 			return err
 		}
+		if left == 0 {
+			u.startLast()
+		}
 		if _, err := u.conn.Write(u.buf[:n+m]); err != nil {
 			return err
 		}
@@ -216,6 +220,7 @@ func (u *upload) sendChunks(buf []byte) error {
 
 // sendTrailers leaves out what is no field, as net/http does: the body has been sent.
 func (u *upload) sendTrailers(buf []byte) error {
+	u.startLast()
 	b := append(buf[:0], "0\r\n"...)
 	for name, values := range u.trailer {
 		for _, value := range values {
@@ -228,8 +233,23 @@ func (u *upload) sendTrailers(buf []byte) error {
 	return err
 }
 
-// done says whether all was sent; it waits a moment for one that has noticed no end yet.
-func (u *upload) done() bool {
+// startLast notes that the last bytes are about to be written.
+func (u *upload) startLast() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.last = true
+}
+
+func (u *upload) isLast() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.last
+}
+
+// finished reports whether all was sent. It waits a moment for an upload whose last bytes are
+// under way, which may just not have noticed its end: but not for a client that still sends,
+// since the end of the response would have to wait as well.
+func (u *upload) finished() bool {
 	if u == nil {
 		return true
 	}
@@ -237,6 +257,9 @@ func (u *upload) done() bool {
 	case <-u.ended:
 		return u.err == nil
 	default:
+	}
+	if !u.isLast() {
+		return false
 	}
 	timer := time.NewTimer(uploadGrace)
 	defer timer.Stop()
