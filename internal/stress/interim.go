@@ -13,7 +13,7 @@ import (
 var interim = scenario{
 	name:    "interim",
 	promise: "each interim response has its own fields, also beside clients that reset",
-	clients: 48, few: 960,
+	clients: 48, few: 128,
 	start: func(r *run) func(*client) {
 		addr := r.target(hinting)
 		mark := func(next http.Handler) http.Handler {
