@@ -205,3 +205,44 @@ func TestUpgradeWithABody(t *testing.T) {
 		}
 	}
 }
+
+// A body that the first target has taken and not responded to is sent to the next one as a whole.
+func TestUpgradeBodyIsSentAgain(t *testing.T) {
+	leaktest.Check(t)
+	const body = `{"Detach":false,"Tty":true}`
+	for _, framed := range []string{
+		fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body),
+		fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
+	} {
+		upgrades, err := wsupgrade.New(wsupgrade.Options{Protocols: []string{"tcp"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := make(chan bool, 2)
+		breaks := func(p *wiretest.Peer) {
+			p.Head()
+			p.Receive(body)
+			broken <- true
+		}
+		target := wiretest.Target(t, func(p *wiretest.Peer) {
+			p.Head()
+			p.Receive(body)
+			p.Send("HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n")
+			p.Receive("input")
+			p.Send("output")
+		})
+		group := groupAt(t, upstream.Options{}, wiretest.Target(t, breaks), wiretest.Target(t, breaks), target)
+		retry := proxy.Retry{Errors: true, NonIdempotent: true}
+		addr := wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: group, Upgrades: upgrades, Retry: retry}))
+		client := wiretest.Dial(t, addr)
+		client.Send("POST /exec/1/start HTTP/1.1\r\nHost: docker\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n" + framed + "input")
+		if head := client.Head(); !strings.HasPrefix(head, "HTTP/1.1 101 ") {
+			t.Errorf("the client got %q", head)
+		}
+		client.Receive("output")
+		wiretest.Await(t, broken, "first attempt")
+		wiretest.Await(t, broken, "second attempt")
+		client.End()
+		client.Rest()
+	}
+}

@@ -1,6 +1,7 @@
 package wsupgrade
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -23,10 +24,14 @@ func hasBody(in *http.Request) bool {
 
 // readBody reads in's body to its end, within the handshake timeout: the connection is taken over
 // behind it, and it is sent with a length, so that a target that does not switch can't take a
-// part of it for another request. It is nil if there is none.
+// part of it for another request. It is nil if there is none. What was read takes the place of the
+// client's body: another attempt, at another target, sends the same.
 func (f *Forwarder) readBody(w http.ResponseWriter, in *http.Request) ([]byte, error) {
 	if !hasBody(in) {
 		return nil, nil
+	}
+	if kept, ok := in.Body.(keptBody); ok {
+		return kept.whole, nil
 	}
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(f.timeout))
@@ -42,8 +47,18 @@ func (f *Forwarder) readBody(w http.ResponseWriter, in *http.Request) ([]byte, e
 	case in.ContentLength >= 0 && int64(len(body)) != in.ContentLength:
 		return nil, bodyError(in, fmt.Errorf("a body of %d bytes, with Content-Length %d", len(body), in.ContentLength))
 	}
+	in.Body = keptBody{bytes.NewReader(body), body}
 	return body, nil
 }
+
+// keptBody is a client's body that was read to its end.
+type keptBody struct {
+	io.Reader
+	whole []byte
+}
+
+// Close does nothing: the server ends the body that it has made.
+func (keptBody) Close() error { return nil }
 
 // bodyError gives the failure of reading the client's body its kind.
 func bodyError(in *http.Request, err error) error {

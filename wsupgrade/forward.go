@@ -25,7 +25,8 @@ import (
 // decodes to Path. Of the protocols that it offers only the one that is allowed is sent. A
 // body of in, which other protocols than websocket may have ("docker exec" has), is read to its end
 // once the target is dialled, and sent with a Content-Length: at most 64 KiB (413), within
-// HandshakeTimeout (408). Of out none is sent. Fields for one connection only must have been
+// HandshakeTimeout (408). It stays in in.Body, so that a call for another target sends it again. Of
+// out none is sent. Fields for one connection only must have been
 // removed, as filters.Chain and package proxy do. out is not changed.
 //
 // If the target answers with a 101 that is valid for what out asks for, the
