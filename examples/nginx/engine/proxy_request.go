@@ -55,12 +55,14 @@ func (p *passRule) inbound(x *exchange) *http.Request {
 	return plain
 }
 
+// maxUpgradeBody is how many bytes of content wsupgrade forwards with an upgrade.
+const maxUpgradeBody = 64 << 10
+
 // forwardsUpgrade reports whether the location sends the upgrade that the client asks for. One with
-// a body, to another protocol than WebSocket, goes as the plain request that it is as well: the
-// forwarder would refuse it.
+// a body that the forwarder would refuse, or of which the length is not known, is sent as the plain request that it is as well.
 func (p *passRule) forwardsUpgrade(x *exchange) bool {
 	protocol := x.HTTP.Header.Get("Upgrade")
-	if x.HTTP.ContentLength != 0 && !strings.EqualFold(protocol, "websocket") {
+	if n := x.HTTP.ContentLength; (n < 0 || n > maxUpgradeBody) && !strings.EqualFold(protocol, "websocket") {
 		return false
 	}
 	return hasToken(p.wants.upgrade.String(&x.Request), protocol) && hasToken(p.wants.connection.String(&x.Request), "upgrade")

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -58,5 +59,41 @@ func TestUpgradeToAnyProtocol(t *testing.T) {
 			client.Send("you")
 			client.Rest()
 		})
+	}
+}
+
+// "docker exec" is a POST with a small JSON object, which reaches the upstream with the upgrade. A
+// body that is too large for that is sent with a plain request.
+func TestUpgradeWithABody(t *testing.T) {
+	leaktest.Check(t)
+	const exec = `{"Detach":false,"Tty":true}`
+	large := strings.Repeat("x", 64<<10+1)
+	up := wiretest.Target(t, func(p *wiretest.Peer) {
+		if !strings.Contains(p.Head(), "\r\nUpgrade: tcp\r\n") {
+			p.Receive(large)
+			p.Send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nplain")
+			p.Ended()
+			return
+		}
+		p.Receive(exec)
+		p.Send("HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\nprompt")
+		p.Receive("input")
+	})
+	s := serve(t, map[string]string{"nginx.conf": strings.ReplaceAll(`events {} http { access_log off; server { location / {
+		proxy_pass http://UP; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; } } }`, "UP", up)})
+	send := func(body string) *wiretest.Peer {
+		client := wiretest.Dial(t, s.first)
+		client.Send(fmt.Sprintf("POST /exec/1/start HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+		return client
+	}
+	client := send(exec)
+	if head := client.Head(); !strings.HasPrefix(head, "HTTP/1.1 101 ") {
+		t.Fatalf("the client got %q", head)
+	}
+	client.Receive("prompt")
+	client.Send("input")
+	client.Rest()
+	if _, body := send(large).Answer("POST"); body != "plain" {
+		t.Errorf("the client got %q", body)
 	}
 }
