@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/http"
 	"net/textproto"
-	"sync"
 
 	"github.com/culvert-go/culvert/internal/head"
 )
@@ -15,16 +14,20 @@ import (
 type interimRelay struct {
 	w    http.ResponseWriter
 	in   *http.Request
-	mu   sync.Mutex
+	lock chan struct{} // of what follows; held while a write waits for the client
 	done bool
 }
+
+func (i *interimRelay) enter() { i.lock <- struct{}{} }
+
+func (i *interimRelay) leave() { <-i.lock }
 
 // relay sends one interim answer with the target's fields only: what filters
 // have put into Header is meant for the final answer, and must neither go out
 // early nor be lost (golang/go#81207, #81319).
 func (i *interimRelay) relay(status int, fields textproto.MIMEHeader) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
+	i.enter()
+	defer i.leave()
 	if i.done || !i.wanted(status) {
 		return nil
 	}
@@ -57,7 +60,7 @@ func (i *interimRelay) wanted(status int) bool {
 }
 
 func (i *interimRelay) finish() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
+	i.enter()
+	defer i.leave()
 	i.done = true
 }

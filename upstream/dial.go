@@ -89,27 +89,33 @@ func (o *Options) dial(ctx context.Context, network, addr string) (net.Conn, err
 	if standsForSocket(addr) {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: errNoSocket}
 	}
-	d := o.dialer()
-	return d.DialContext(ctx, network, addr)
+	return o.dialOne(ctx, network, addr)
 }
 
 // dialAddr dials an address.
 func (o *Options) dialAddr(ctx context.Context, addr http1.Addr) (net.Conn, error) {
-	d := o.dialer()
 	if addr.Unix {
-		d.LocalAddr = nil
-		return d.DialContext(ctx, "unix", addr.Name)
+		return o.dialOne(ctx, "unix", addr.Name)
 	}
-	return d.DialContext(ctx, "tcp", addr.Name)
+	return o.dialOne(ctx, "tcp", addr.Name)
 }
 
-func (o *Options) dialer() net.Dialer {
+// dialOne makes a connection, over DialContext where that is set.
+func (o *Options) dialOne(ctx context.Context, network, addr string) (net.Conn, error) {
+	if o.DialContext != nil {
+		ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
+		defer cancel()
+		return o.DialContext(ctx, network, addr)
+	}
 	d := net.Dialer{KeepAlive: 30 * time.Second}
 	if o.Dialer != nil {
 		d = *o.Dialer
 	}
 	d.Timeout = o.DialTimeout
-	return d
+	if network == "unix" {
+		d.LocalAddr = nil
+	}
+	return d.DialContext(ctx, network, addr)
 }
 
 // dialTarget dials an address, TLS included where the targets speak it.

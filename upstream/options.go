@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -74,6 +75,11 @@ type Options struct {
 	// Dialer makes connections, from a certain local address for instance. nil
 	// means one with TCP keepalive. Its Timeout does not count.
 	Dialer *net.Dialer
+	// DialContext makes the connections in place of Dialer: through a tunnel, or in
+	// memory. It is called with "tcp" and a host and port, or with "unix" and a path,
+	// and may be called by several goroutines at once. The deadline of its context is
+	// DialTimeout. nil means Dialer.
+	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 	// DialTimeout bounds the dialling of one target, and as long again its TLS
 	// handshake; 0 means 10 seconds.
 	DialTimeout time.Duration
@@ -112,6 +118,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if err := o.checkProtocol(); err != nil {
 		return o, err
+	}
+	if o.Dialer != nil && o.DialContext != nil {
+		return o, errors.New("Dialer and DialContext are both set")
 	}
 	set(&o.Scheme, "http")
 	set(&o.Balance, RoundRobin())

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -11,7 +10,7 @@ import (
 type lateFlush struct {
 	w        http.ResponseWriter
 	interval time.Duration
-	mu       sync.Mutex // guards w and what follows
+	lock     chan struct{} // guards w and what follows; held while a write waits for the client
 	timer    *time.Timer
 	due      bool
 	stopped  bool
@@ -19,12 +18,12 @@ type lateFlush struct {
 }
 
 func newLateFlush(w http.ResponseWriter, interval time.Duration) *lateFlush {
-	return &lateFlush{w: w, interval: interval}
+	return &lateFlush{w: w, interval: interval, lock: make(chan struct{}, 1)}
 }
 
 func (l *lateFlush) write(p []byte) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock <- struct{}{}
+	defer func() { <-l.lock }()
 	if l.err != nil {
 		return l.err
 	}
@@ -43,8 +42,8 @@ func (l *lateFlush) write(p []byte) error {
 }
 
 func (l *lateFlush) passed() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock <- struct{}{}
+	defer func() { <-l.lock }()
 	if l.due && !l.stopped {
 		l.due = false
 		l.err = flush(l.w)
@@ -52,16 +51,16 @@ func (l *lateFlush) passed() {
 }
 
 func (l *lateFlush) flush() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock <- struct{}{}
+	defer func() { <-l.lock }()
 	l.due = false
 	return flush(l.w)
 }
 
 // stop ends the timer; the writer is not touched afterwards.
 func (l *lateFlush) stop() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.lock <- struct{}{}
+	defer func() { <-l.lock }()
 	l.stopped = true
 	if l.timer != nil {
 		l.timer.Stop()

@@ -1,0 +1,245 @@
+package simulate
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// runHTTP1 sends the requests over one connection as long as that is kept.
+func (c *client) runHTTP1() {
+	rest := c.plan.Requests
+	for len(rest) > 0 {
+		conn, err := c.dial()
+		if err != nil {
+			c.world.journal.Break("dial", "%s: %v", c.name, err)
+			return
+		}
+		n := c.converse(conn, rest)
+		conn.Close()
+		rest = rest[n:]
+	}
+}
+
+// converse sends requests over conn until it ends, and returns how many.
+func (c *client) converse(conn *Conn, list []ExchangePlan) int {
+	r := bufio.NewReader(conn)
+	if c.plan.Pipelined {
+		return c.pipeline(conn, r, list)
+	}
+	for i := range list {
+		e := &list[i]
+		c.world.sleep(e.Wait)
+		o := c.world.journal.outcome(e.Token)
+		sent := make(chan bool, 1)
+		go func() { sent <- c.send(conn, e, o) }()
+		kept := c.receive(conn, r, e, o)
+		if !kept || e.Body.Cut && e.Body.How == FaultSilence {
+			conn.Close() // ends the sending
+		}
+		o.SentWhole = <-sent
+		if !kept || !o.SentWhole || c.plan.Kind == HTTP10 {
+			c.expectNothing(r, e, o)
+			return i + 1
+		}
+	}
+	return len(list)
+}
+
+// pipeline sends the requests one behind the other, and reads the responses meanwhile.
+func (c *client) pipeline(conn *Conn, r *bufio.Reader, list []ExchangePlan) int {
+	outcomes := make([]*Outcome, len(list))
+	for i := range list {
+		outcomes[i] = c.world.journal.outcome(list[i].Token)
+	}
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		for i := range list {
+			if !c.send(conn, &list[i], outcomes[i]) {
+				return
+			}
+			outcomes[i].SentWhole = true
+		}
+	}()
+	for i := range list {
+		if !c.receive(conn, r, &list[i], outcomes[i]) {
+			conn.Close()
+			<-sent
+			return len(list) // what was sent behind it is not sent again
+		}
+	}
+	<-sent
+	return len(list)
+}
+
+// expectNothing finds bytes behind a response that belong to nothing.
+func (c *client) expectNothing(r *bufio.Reader, e *ExchangePlan, o *Outcome) {
+	if e.Method == http.MethodHead && o.Status == http.StatusBadRequest {
+		return // net/http refuses before it knows the method, with a text
+	}
+	if n := r.Buffered(); n > 0 {
+		p, _ := r.Peek(min(n, 60))
+		c.world.journal.Break("nothing behind", "%s #%d: %d bytes behind the response: %q", c.name, e.Token, n, p)
+	}
+}
+
+// send writes a request and reports whether all of it was written.
+func (c *client) send(conn *Conn, e *ExchangePlan, o *Outcome) bool {
+	o.Sent = time.Now()
+	chunked := e.Body.Chunked
+	if _, err := io.WriteString(conn, requestHeader(e, c.plan.Kind)); err != nil {
+		c.note(e, "header: %v", err)
+		return false
+	}
+	c.note(e, "%s %s, body of %d bytes", e.Method, e.target(), e.Body.Length)
+	if !e.hasBody() {
+		return true
+	}
+	if e.Expect {
+		c.world.sleep(e.Body.Pause + 5*time.Millisecond) // a client that does not wait long
+	}
+	if err := c.world.sendBody(conn, &e.Body, e.requestBody(), chunked); err != nil {
+		c.note(e, "body: %v", err)
+		return false
+	}
+	if chunked {
+		if _, err := io.WriteString(conn, lastChunk(e.Trailer, false)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *ExchangePlan) hasBody() bool {
+	return e.Body.Length > 0 || e.Body.Chunked || e.Method == "POST" || e.Method == "PUT"
+}
+
+func requestHeader(e *ExchangePlan, kind ClientKind) string {
+	var b strings.Builder
+	version := "1.1"
+	if kind == HTTP10 {
+		version = "1.0"
+	}
+	fmt.Fprintf(&b, "%s %s HTTP/%s\r\nHost: gateway.test\r\n", e.Method, e.target(), version)
+	for _, f := range e.Header {
+		fmt.Fprintf(&b, "%s: %s\r\n", f[0], f[1])
+	}
+	if e.Key {
+		b.WriteString("Idempotency-Key: k\r\n")
+	}
+	if e.hasBody() {
+		if e.Expect {
+			b.WriteString("Expect: 100-continue\r\n")
+		}
+		if e.Body.Chunked {
+			b.WriteString("Transfer-Encoding: chunked\r\n")
+			for _, f := range e.Trailer {
+				fmt.Fprintf(&b, "Trailer: %s\r\n", f[0])
+			}
+		} else {
+			fmt.Fprintf(&b, "Content-Length: %d\r\n", e.Body.Length)
+		}
+	}
+	b.WriteString("\r\n")
+	return b.String()
+}
+
+// receive reads the response, and reports whether the connection is kept.
+func (c *client) receive(conn *Conn, r *bufio.Reader, e *ExchangePlan, o *Outcome) bool {
+	defer func() {
+		o.Ended = time.Now()
+		c.note(e, "saw %d of attempt %d, %d bytes, whole %v, %v", o.Status, o.Attempt, o.Got, o.Whole, o.Err)
+	}()
+	_ = conn.SetReadDeadline(time.Now().Add(e.patience()))
+	defer conn.SetReadDeadline(time.Time{})
+	for {
+		resp, err := http.ReadResponse(r, &http.Request{Method: e.Method})
+		if err != nil {
+			c.fail(o, err)
+			return false
+		}
+		if resp.StatusCode >= 100 && resp.StatusCode < 200 {
+			o.Interim++
+			c.checkInterim(resp, e)
+			continue
+		}
+		o.noteHeader(resp)
+		if !c.readBody(resp, e, o) {
+			return false
+		}
+		o.Trailer = resp.Trailer
+		o.ByClose = resp.ContentLength < 0 && len(resp.TransferEncoding) == 0 && e.Method != "HEAD" && o.Status != 204 && o.Status != 304
+		return !resp.Close && !o.ByClose
+	}
+}
+
+func (c *client) fail(o *Outcome, err error) {
+	o.Err = err
+	o.LeftAlone = errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+func (c *client) checkInterim(resp *http.Response, e *ExchangePlan) {
+	if resp.StatusCode == 103 && resp.Header.Get("Link") != fmt.Sprintf("</%d>", e.Token) {
+		c.world.journal.Break("belongs", "%s #%d: an interim response of another request: %v", c.name, e.Token, resp.Header)
+	}
+}
+
+func (o *Outcome) noteHeader(resp *http.Response) {
+	o.Responses++
+	o.Status, o.Header = resp.StatusCode, resp.Header
+	if n, err := strconv.Atoi(resp.Header.Get("X-Attempt")); err == nil {
+		o.Attempt = n
+	}
+}
+
+// readBody reads a response's body and compares it with the one that is due.
+func (c *client) readBody(resp *http.Response, e *ExchangePlan, o *Outcome) bool {
+	var check *Checker
+	var to io.Writer = io.Discard
+	if o.Attempt >= 0 {
+		check = &Checker{Content: e.responseBody(o.Attempt)}
+		to = check
+	}
+	var err error
+	buf := make([]byte, 4<<10)
+	for paused := 0; err == nil; {
+		var n int
+		n, err = resp.Body.Read(buf)
+		_, _ = to.Write(buf[:n])
+		o.Got += int64(n)
+		if e.ReadPause > 0 && n > 0 && paused < 20 {
+			paused++
+			time.Sleep(e.ReadPause)
+		}
+	}
+	if check != nil {
+		o.Bad = check.Err()
+	}
+	if err != io.EOF {
+		c.fail(o, err)
+		return false
+	}
+	o.Whole = true
+	return true
+}
+
+// probe asks for what every target serves.
+func (c *client) probe(conn *Conn) (int, error) {
+	if _, err := io.WriteString(conn, "GET /0 HTTP/1.1\r\nHost: gateway.test\r\nConnection: close\r\n\r\n"); err != nil {
+		return 0, err
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return 0, err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode, err
+}

@@ -1,0 +1,146 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+// runHTTP2 sends the requests over one connection, several at a time.
+func (c *client) runHTTP2() {
+	conn, err := c.dial()
+	if err != nil {
+		c.world.journal.Break("dial", "%s: %v", c.name, err)
+		return
+	}
+	defer conn.Close()
+	transport := &http2.Transport{AllowHTTP: true, DisableCompression: true}
+	cc, err := transport.NewClientConn(conn)
+	if err != nil {
+		return // its link has a fault
+	}
+	defer cc.Close()
+	var wg sync.WaitGroup
+	for i := range c.plan.Requests {
+		e := &c.plan.Requests[i]
+		c.world.sleep(e.Wait / 4)
+		wg.Go(func() { c.stream(cc, e) })
+	}
+	wg.Wait()
+}
+
+// stream runs one exchange.
+func (c *client) stream(cc *http2.ClientConn, e *ExchangePlan) {
+	o := c.world.journal.outcome(e.Token)
+	ctx, cancel := context.WithTimeout(context.Background(), e.patience())
+	defer cancel()
+	req, body := c.request2(ctx, e, o)
+	c.note(e, "%s %s, body of %d bytes", e.Method, e.target(), e.Body.Length)
+	defer func() {
+		if body != nil {
+			body.mu.Lock()
+			o.SentWhole = body.whole
+			body.mu.Unlock()
+		}
+		o.Ended = time.Now()
+		c.note(e, "saw %d of attempt %d, %d bytes, whole %v, %v", o.Status, o.Attempt, o.Got, o.Whole, o.Err)
+	}()
+	resp, err := cc.RoundTrip(req)
+	if err != nil {
+		c.fail2(ctx, o, err)
+		return
+	}
+	defer resp.Body.Close()
+	o.noteHeader(resp)
+	if c.readBody(resp, e, o) {
+		o.Trailer = resp.Trailer
+	} else {
+		c.fail2(ctx, o, o.Err)
+	}
+}
+
+func (c *client) fail2(ctx context.Context, o *Outcome, err error) {
+	o.Err = err
+	o.LeftAlone = ctx.Err() != nil
+}
+
+func (c *client) request2(ctx context.Context, e *ExchangePlan, o *Outcome) (*http.Request, *pacedBody) {
+	var body io.Reader
+	var paced *pacedBody
+	if e.hasBody() {
+		paced = &pacedBody{world: c.world, plan: e, ctx: ctx}
+		body = paced
+	} else {
+		o.SentWhole = true
+	}
+	req, err := http.NewRequestWithContext(ctx, e.Method, "http://gateway.test/", body)
+	if err != nil {
+		panic(err)
+	}
+	req.URL.Opaque = "//gateway.test" + e.target() // as it is
+	for _, f := range e.Header {
+		req.Header[http.CanonicalHeaderKey(f[0])] = append(req.Header[http.CanonicalHeaderKey(f[0])], f[1])
+	}
+	if e.Key {
+		req.Header.Set("Idempotency-Key", "k")
+	}
+	if body != nil {
+		req.ContentLength = e.Body.Length
+		if e.Body.Chunked || e.Body.Length == 0 {
+			req.ContentLength = -1
+		}
+		for _, f := range e.Trailer {
+			if req.Trailer == nil {
+				req.Trailer = http.Header{}
+			}
+			req.Trailer.Add(f[0], f[1])
+		}
+	}
+	return req, paced
+}
+
+// pacedBody is a request's body, sent as its plan says.
+type pacedBody struct {
+	world *world
+	plan  *ExchangePlan
+	ctx   context.Context
+	at    int64
+	mu    sync.Mutex
+	whole bool
+}
+
+func (b *pacedBody) Read(p []byte) (int, error) {
+	plan := &b.plan.Body
+	if b.at >= plan.Length {
+		b.mu.Lock()
+		b.whole = true
+		b.mu.Unlock()
+		return 0, io.EOF
+	}
+	if plan.Cut && b.at >= plan.CutAt {
+		if plan.How == FaultSilence {
+			<-b.ctx.Done()
+		}
+		return 0, errors.New("cut, as planned")
+	}
+	if plan.Pause > 0 && b.at > 0 {
+		_ = sleep(b.ctx, plan.Pause)
+	}
+	n := min(int64(len(p)), plan.Length-b.at)
+	if plan.Piece > 0 {
+		n = min(n, int64(plan.Piece))
+	}
+	if plan.Cut {
+		n = min(n, max(1, plan.CutAt-b.at))
+	}
+	b.plan.requestBody().fill(p[:n], b.at)
+	b.at += n
+	return int(n), nil
+}
+
+func (b *pacedBody) Close() error { return nil }

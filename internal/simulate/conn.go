@@ -1,0 +1,104 @@
+package simulate
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// Conn is one end of a connection of a Network.
+type Conn struct {
+	in, out       *half
+	local, remote Addr
+	closed        chan struct{} // by this end
+	once          sync.Once
+}
+
+// Addr is an address of a Network, an IP address and a port.
+type Addr string
+
+// Network returns "tcp".
+func (a Addr) Network() string { return "tcp" }
+
+func (a Addr) String() string { return string(a) }
+
+// newPair returns the two ends of a connection.
+func newPair(a, b Addr, there, back Link, offset time.Duration) (*Conn, *Conn) {
+	mu := new(sync.Mutex)
+	forth, reverse := new(half), new(half)
+	forth.init(mu, reverse, there, offset)
+	reverse.init(mu, forth, back, offset+1)
+	return &Conn{in: reverse, out: forth, local: a, remote: b, closed: make(chan struct{})},
+		&Conn{in: forth, out: reverse, local: b, remote: a, closed: make(chan struct{})}
+}
+
+func (c *Conn) Read(p []byte) (int, error) {
+	n, err := c.in.read(p)
+	return n, c.fault("read", err)
+}
+
+func (c *Conn) Write(p []byte) (int, error) {
+	n, err := c.out.write(p)
+	return n, c.fault("write", err)
+}
+
+func (c *Conn) fault(op string, err error) error {
+	if err == nil || op == "read" && err.Error() == "EOF" {
+		return err
+	}
+	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}
+}
+
+// CloseWrite sends a FIN.
+func (c *Conn) CloseWrite() error {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	c.out.end()
+	return nil
+}
+
+// Close closes both directions. What was written arrives, unless the other end had sent
+// what was not read: then it is a reset.
+func (c *Conn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	c.out.end()
+	c.in.close()
+	c.in.reader.stop()
+	c.out.writer.stop()
+	return nil
+}
+
+// Reset ends both directions at once, and loses what was not read.
+func (c *Conn) Reset() {
+	c.once.Do(func() { close(c.closed) })
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	c.out.ended, c.in.closed = true, true
+	c.out.breakOff()
+}
+
+// LocalAddr returns the address of this end.
+func (c *Conn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr returns the address of the other end.
+func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+
+// SetDeadline is SetReadDeadline and SetWriteDeadline.
+func (c *Conn) SetDeadline(t time.Time) error {
+	_ = c.SetReadDeadline(t)
+	return c.SetWriteDeadline(t)
+}
+
+// SetReadDeadline lets reads fail from t on; the zero time never.
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	c.in.setDeadline(&c.in.reader, t)
+	return nil
+}
+
+// SetWriteDeadline lets writes fail from t on; the zero time never.
+func (c *Conn) SetWriteDeadline(t time.Time) error {
+	c.out.setDeadline(&c.out.writer, t)
+	return nil
+}

@@ -1,0 +1,230 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+// gatewayAddr is where clients find the gateway.
+const gatewayAddr = "192.0.2.1:80"
+
+// gateway is the system under test.
+type gateway struct {
+	plan     *Plan
+	journal  *Journal
+	network  *Network
+	group    *upstream.Group
+	proxy    *proxy.Proxy
+	registry *wsupgrade.Registry
+	server   *http.Server
+	served   chan struct{}
+	errors   serverLog
+	closers  []func()
+}
+
+// balances is how many there are.
+const balances = 7
+
+func balance(n int) upstream.Balance {
+	byPath := func(r *http.Request) string { return r.URL.Path }
+	switch n {
+	case 1:
+		return upstream.LeastConn()
+	case 2:
+		return upstream.RandomTwo()
+	case 3:
+		return upstream.First()
+	case 4:
+		return upstream.Hash(byPath)
+	case 5:
+		return upstream.HashModulo(byPath)
+	case 6:
+		return upstream.Sticky(upstream.StickyOptions{})
+	}
+	return upstream.RoundRobin()
+}
+
+// newGateway makes the gateway of a plan and starts it.
+func newGateway(plan *Plan, n *Network, j *Journal) (*gateway, error) {
+	g := &gateway{plan: plan, journal: j, network: n, served: make(chan struct{})}
+	g.errors.journal = j
+	p := &plan.Gateway
+	o := upstream.Options{
+		Name: "group", Balance: balance(p.Balance),
+		Queue: p.Queue, MaxInFlight: p.MaxInFlight,
+		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+			c, err := n.Dial(ctx, "192.0.2.2", addr)
+			if err != nil {
+				return nil, err
+			}
+			return c, nil
+		},
+		DialTimeout: p.DialTimeout, HeaderTimeout: p.HeaderTimeout, WriteTimeout: p.TargetWrite,
+		MaxIdleConns: p.MaxIdle, IdleTimeout: p.IdleTimeout, MaxConnRequests: p.MaxConnRequests,
+	}
+	if p.H2Targets {
+		o.Protocol = upstream.H2C
+	}
+	if p.FailStatus {
+		o.FailStatuses = []int{500, 503}
+	}
+	if p.Check {
+		o.Check = &upstream.Check{Path: "/0", Interval: 5 * time.Second, Timeout: time.Second}
+	}
+	var err error
+	if g.group, err = upstream.New(o, g.targets(-1)...); err != nil {
+		return nil, err
+	}
+	if err := g.makeProxy(); err != nil {
+		return nil, err
+	}
+	handler, err := g.chain()
+	if err != nil {
+		return nil, err
+	}
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	g.server = &http.Server{Handler: guard(j, handler), Protocols: &protocols, ErrorLog: log.New(&g.errors, "", 0), IdleTimeout: time.Minute, ReadHeaderTimeout: 30 * time.Second}
+	listener := n.Listen(gatewayAddr, 4)
+	go func() {
+		defer close(g.served)
+		_ = g.server.Serve(listener)
+	}()
+	return g, nil
+}
+
+// targets are those of the plan, but for one.
+func (g *gateway) targets(without int) (list []upstream.Target) {
+	for i, t := range g.plan.Targets {
+		if i != without || len(g.plan.Targets) == 1 {
+			p := &g.plan.Gateway
+			list = append(list, upstream.Target{Addr: t.Addr, MaxConns: p.MaxConns, MaxFails: p.MaxFails, FailTimeout: p.FailTimeout})
+		}
+	}
+	return list
+}
+
+func (g *gateway) makeProxy() (err error) {
+	p := &g.plan.Gateway
+	if g.registry, err = wsupgrade.NewRegistry(wsupgrade.RegistryOptions{}); err != nil {
+		return err
+	}
+	upgrades, err := wsupgrade.New(wsupgrade.Options{Dial: g.group.Dial, Registry: g.registry, Portable: true, IdleTimeout: time.Minute})
+	if err != nil {
+		return err
+	}
+	o := proxy.Options{
+		Upstream: g.group, Upgrades: upgrades, DetachTunnels: p.Detach,
+		Timeout: p.Timeout, BodyTimeout: p.BodyTimeout, ReadTimeout: p.ReadTimeout, WriteTimeout: p.WriteTimeout,
+		RequestBuffer: buffer(p.RequestBuffer), ResponseBuffer: buffer(p.ResponseBuffer), FlushInterval: p.FlushInterval,
+		Retry: proxy.Retry{Tries: p.Tries, Errors: p.RetryErrors, Timeouts: p.RetryTimeouts, NonIdempotent: p.NonIdempotent},
+		OnError: func(r *http.Request, e *proxy.Error) {
+			g.journal.Note("gateway", "%s: %v", r.URL.Path, e)
+		},
+	}
+	if p.RetryStatus {
+		o.Retry.Statuses = []int{503}
+	}
+	if p.NoKeepBody {
+		o.Retry.KeepBody = -1
+	}
+	if p.Budget {
+		if o.Retry.Budget, err = proxy.NewRetryBudget(0.2, 1); err != nil {
+			return err
+		}
+	}
+	if p.Transport {
+		o.Transport = struct{ http.RoundTripper }{g.group.Transport()}
+	}
+	g.proxy, err = proxy.New(o)
+	return err
+}
+
+func buffer(kind int) *proxy.Buffer {
+	switch kind {
+	case 1:
+		return &proxy.Buffer{Memory: 400 << 10}
+	case 2:
+		return &proxy.Buffer{Memory: 1 << 10, Disk: 400 << 10}
+	}
+	return nil
+}
+
+func (g *gateway) chain() (http.Handler, error) {
+	var list []filters.Filter
+	for _, kind := range g.plan.Gateway.Filters {
+		f, err := filterKinds[kind].make(g)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, f)
+	}
+	return filters.NewChain(list...).Then(g.proxy), nil
+}
+
+// change does what the plan says.
+func (g *gateway) change(c ChangePlan) {
+	without := -1
+	if c.Kind == SetTargets {
+		without = c.Arg % len(g.plan.Targets)
+	}
+	g.journal.Note("gateway", "targets without %d", without)
+	if err := g.group.Set(g.targets(without)...); err != nil {
+		g.journal.Break("set", "%v", err)
+	}
+}
+
+// close ends the gateway, as a program does that has drained.
+func (g *gateway) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	_ = g.registry.Drain(ctx, wsupgrade.GoingAway)
+	if err := g.server.Shutdown(ctx); err != nil {
+		g.journal.Break("drain", "the server does not end: %v", err)
+		_ = g.server.Close()
+	}
+	<-g.served
+	if err := g.proxy.Drain(ctx); err != nil {
+		g.journal.Break("drain", "exchanges are left: %v", err)
+	}
+	for _, f := range g.closers {
+		f()
+	}
+	_ = g.group.Close()
+}
+
+// serverLog takes what net/http's server logs.
+type serverLog struct {
+	journal *Journal
+	mu      sync.Mutex
+}
+
+func (l *serverLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := string(bytes.TrimSpace(p))
+	switch {
+	case strings.Contains(text, "panic serving"):
+		l.journal.Break("panic", "%s", text)
+	case strings.Contains(text, "superfluous"):
+		l.journal.Break("superfluous", "%s", text)
+	default:
+		l.journal.Note("server", "%s", text)
+	}
+	return len(p), nil
+}
+
+var _ io.Writer = (*serverLog)(nil)

@@ -1,0 +1,76 @@
+package simulate
+
+import (
+	"time"
+)
+
+// GatewayPlan is the configuration of the gateway.
+type GatewayPlan struct {
+	Transport bool // the exchange runs over http.Transport
+	H2Targets bool // the targets speak h2c
+
+	Balance     int
+	MaxConns    int
+	MaxFails    int
+	FailTimeout time.Duration
+	Queue       int
+	MaxInFlight int
+	Check       bool
+	FailStatus  bool
+
+	DialTimeout, HeaderTimeout, TargetWrite time.Duration
+	MaxIdle                                 int
+	IdleTimeout                             time.Duration
+	MaxConnRequests                         int
+
+	RetryErrors, RetryTimeouts, RetryStatus, NonIdempotent, NoKeepBody, Budget bool
+	Tries                                                                      int
+
+	Timeout, BodyTimeout, ReadTimeout, WriteTimeout time.Duration
+	RequestBuffer, ResponseBuffer                   int // 0: none; 1: in memory; 2: on disk
+	FlushInterval                                   time.Duration
+	Detach                                          bool
+	Filters                                         []int
+}
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
+
+func newGatewayPlan(c *Choices) GatewayPlan {
+	g := GatewayPlan{
+		Transport:       c.Bool(3),
+		H2Targets:       c.Bool(8),
+		Balance:         c.Int(balances),
+		MaxConns:        Pick(c, 0, 1, 2),
+		MaxFails:        Pick(c, 0, 1, 3, -1),
+		FailTimeout:     seconds(Pick(c, 10, 1, 30)),
+		Queue:           Pick(c, 0, 1, 10),
+		MaxInFlight:     Pick(c, 0, 0, 3),
+		Check:           c.Bool(6),
+		FailStatus:      c.Bool(4),
+		DialTimeout:     seconds(Pick(c, 10, 2)),
+		HeaderTimeout:   seconds(Pick(c, 60, 5, -1)),
+		TargetWrite:     seconds(Pick(c, 60, 5)),
+		MaxIdle:         Pick(c, 0, 1),
+		IdleTimeout:     seconds(Pick(c, 60, 1)),
+		MaxConnRequests: Pick(c, 0, 2),
+		RetryErrors:     c.Bool(2),
+		RetryTimeouts:   c.Bool(3),
+		RetryStatus:     c.Bool(3),
+		NonIdempotent:   c.Bool(5),
+		NoKeepBody:      c.Bool(5),
+		Budget:          c.Bool(5),
+		Tries:           Pick(c, 0, 1, 2),
+		Timeout:         seconds(Pick(c, 0, 0, 5, 30)),
+		BodyTimeout:     seconds(Pick(c, 0, 5)),
+		ReadTimeout:     seconds(Pick(c, 60, 5)),
+		WriteTimeout:    seconds(Pick(c, 60, 5)),
+		RequestBuffer:   Pick(c, 0, 0, 1, 2),
+		ResponseBuffer:  Pick(c, 0, 0, 1, 2),
+		FlushInterval:   Pick(c, 0, -1, 20*time.Millisecond),
+		Detach:          c.Bool(3),
+	}
+	for range c.Int(4) {
+		g.Filters = append(g.Filters, c.Int(len(filterKinds)))
+	}
+	return g
+}

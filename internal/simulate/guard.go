@@ -1,0 +1,154 @@
+package simulate
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// guard hands out writers and bodies that notice whoever uses them after the handler has
+// returned, and two who read a body at once.
+func guard(j *Journal, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g := &guarded{j: j, w: w, path: r.URL.Path}
+		if r.Body != nil && r.Body != http.NoBody {
+			r.Body = &guardedBody{guarded: g, body: r.Body}
+		}
+		defer g.end()
+		next.ServeHTTP(g, r)
+	})
+}
+
+// guarded is a ResponseWriter of net/http's that knows when its handler has returned.
+type guarded struct {
+	j    *Journal
+	w    http.ResponseWriter
+	path string
+
+	mu      sync.Mutex
+	ended   bool
+	taken   bool // hijacked
+	reading bool
+}
+
+func (g *guarded) end() {
+	g.mu.Lock()
+	g.ended = true
+	reading := g.reading
+	g.mu.Unlock()
+	if reading && !g.taken {
+		g.j.Break("use after end", "%s: the body is still being read when the handler returns", g.path)
+	}
+	if v := recover(); v != nil {
+		if v != http.ErrAbortHandler {
+			g.j.Break("panic", "%s: %v\n%s", g.path, v, debug.Stack())
+		}
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func (g *guarded) check(what string) {
+	g.mu.Lock()
+	ended := g.ended && !g.taken
+	g.mu.Unlock()
+	if ended {
+		g.j.Break("use after end", "%s: %s after the handler returned\n%s", g.path, what, debug.Stack())
+	}
+}
+
+func (g *guarded) Header() http.Header {
+	g.check("Header")
+	return g.w.Header()
+}
+
+func (g *guarded) WriteHeader(status int) {
+	g.check("WriteHeader")
+	g.w.WriteHeader(status)
+}
+
+func (g *guarded) Write(p []byte) (int, error) {
+	g.check("Write")
+	return g.w.Write(p)
+}
+
+// ReadFrom implements io.ReaderFrom.
+func (g *guarded) ReadFrom(r io.Reader) (int64, error) {
+	g.check("ReadFrom")
+	if to, ok := g.w.(io.ReaderFrom); ok {
+		return to.ReadFrom(r)
+	}
+	return io.Copy(struct{ io.Writer }{g.w}, r)
+}
+
+// FlushError is what http.ResponseController calls.
+func (g *guarded) FlushError() error {
+	g.check("Flush")
+	return http.NewResponseController(g.w).Flush()
+}
+
+// Flush implements http.Flusher.
+func (g *guarded) Flush() { _ = g.FlushError() }
+
+// Hijack implements http.Hijacker.
+func (g *guarded) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	g.check("Hijack")
+	c, rw, err := http.NewResponseController(g.w).Hijack()
+	if err == nil {
+		g.mu.Lock()
+		g.taken = true
+		g.mu.Unlock()
+	}
+	return c, rw, err
+}
+
+// SetReadDeadline is what http.ResponseController calls.
+func (g *guarded) SetReadDeadline(t time.Time) error {
+	g.check("SetReadDeadline")
+	return http.NewResponseController(g.w).SetReadDeadline(t)
+}
+
+// SetWriteDeadline is what http.ResponseController calls.
+func (g *guarded) SetWriteDeadline(t time.Time) error {
+	g.check("SetWriteDeadline")
+	return http.NewResponseController(g.w).SetWriteDeadline(t)
+}
+
+// EnableFullDuplex is what http.ResponseController calls.
+func (g *guarded) EnableFullDuplex() error {
+	g.check("EnableFullDuplex")
+	return http.NewResponseController(g.w).EnableFullDuplex()
+}
+
+// Unwrap gives net/http's writer away: what has no method here goes past the guard.
+func (g *guarded) Unwrap() http.ResponseWriter { return g.w }
+
+// guardedBody is a request's body.
+type guardedBody struct {
+	*guarded
+	body io.ReadCloser
+}
+
+func (b *guardedBody) Read(p []byte) (int, error) {
+	b.check("Body.Read")
+	b.mu.Lock()
+	twice := b.reading
+	b.reading = true
+	b.mu.Unlock()
+	if twice {
+		b.j.Break("use after end", "%s: two readers of one body\n%s", b.path, debug.Stack())
+	}
+	n, err := b.body.Read(p)
+	b.mu.Lock()
+	b.reading = false
+	b.mu.Unlock()
+	return n, err
+}
+
+func (b *guardedBody) Close() error {
+	b.check("Body.Close")
+	return b.body.Close()
+}

@@ -1,0 +1,143 @@
+package simulate
+
+import (
+	"flag"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var (
+	seed      = flag.Uint64("seed", 1, "the seed of the first history")
+	histories = flag.Int("histories", 300, "how many histories are run")
+	repeat    = flag.String("repeat", "", "a list of choices to repeat, in place of seeds")
+	stacks    = flag.Duration("stacks", 0, "print the goroutines at this moment of the history")
+	keep      = flag.Bool("keep", false, "go on behind a broken rule")
+)
+
+// TestHistories runs random histories, and shrinks the first one in which a rule breaks.
+func TestHistories(t *testing.T) {
+	if *repeat != "" {
+		j := runPlan(t, NewPlan(Repeat(parse(t, *repeat))))
+		t.Errorf("%v\n%s", j.broken, j.Timeline())
+		return
+	}
+	var c counts
+	for i := range *histories {
+		s := *seed + uint64(i)
+		choices := NewChoices(s)
+		j := runPlan(t, NewPlan(choices))
+		c.add(j)
+		if len(j.broken) == 0 {
+			continue
+		}
+		if *keep {
+			fmt.Printf("seed %d: %v\n", s, j.broken[0])
+			continue
+		}
+		report(t, s, choices.List(), j)
+		break
+	}
+	fmt.Printf("%d histories, %d requests, %d attempts, %d broken rules\n", c.histories, c.requests, c.attempts, c.broken)
+}
+
+type counts struct{ histories, requests, attempts, broken int }
+
+func (c *counts) add(j *Journal) {
+	c.histories++
+	c.requests += len(j.outcomes)
+	for _, s := range j.sights {
+		c.attempts += len(s)
+	}
+	c.broken += len(j.broken)
+}
+
+// runPlan runs a plan in a bubble, and finds what is left behind.
+func runPlan(t *testing.T, plan *Plan) (j *Journal) {
+	j = NewJournal()
+	stalled := time.AfterFunc(time.Minute, func() {
+		panic("time does not pass: a goroutine waits for a mutex whose holder waits for time\n" + everything() + j.Timeline())
+	})
+	defer stalled.Stop()
+	defer func() {
+		if v := recover(); v != nil {
+			j.broken = append(j.broken, Broken{"held", fmt.Sprintf("%v\n%s", v, everything())})
+		}
+	}()
+	synctest.Test(t, func(*testing.T) {
+		before := runtime.NumGoroutine()
+		if *stacks > 0 {
+			time.AfterFunc(*stacks, func() { fmt.Println(everything()) })
+		}
+		Run(plan, j)
+		synctest.Wait()
+		if runtime.NumGoroutine() > before { // which may be others'
+			if left := others(); left != "" {
+				j.Break("left", "goroutines:\n%s", left)
+			}
+		}
+	})
+	return j
+}
+
+// others returns the stacks of the caller's bubble, but for its own and the test's.
+func others() string {
+	buf := make([]byte, 1<<20)
+	stacks := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
+	_, own, _ := strings.Cut(strings.SplitN(stacks[0], "]", 2)[0], "synctest bubble ")
+	var b strings.Builder
+	for _, g := range stacks[1:] {
+		if strings.Contains(g, "synctest bubble "+own+"]") && !strings.Contains(g, "testing/synctest.Test") {
+			b.WriteString(g + "\n\n")
+		}
+	}
+	return b.String()
+}
+
+// everything returns all stacks.
+func everything() string {
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
+}
+
+func report(t *testing.T, s uint64, list []uint32, j *Journal) {
+	t.Helper()
+	rule := j.broken[0].Rule
+	shrunk := Shrink(list, 1500, func(candidate []uint32) bool {
+		j := runPlan(t, NewPlan(Repeat(candidate)))
+		return len(j.broken) > 0 && j.broken[0].Rule == rule
+	})
+	plan := NewPlan(Repeat(shrunk))
+	j = runPlan(t, plan)
+	fmt.Printf("-repeat %s\n", join(shrunk))
+	t.Errorf("seed %d breaks %q, shrunk from %d choices to %d:\n%+v\n\n%s", s, rule, len(list), len(shrunk), *plan, j.Timeline())
+	for _, b := range j.broken {
+		t.Errorf("%v", b)
+	}
+}
+
+func join(list []uint32) string {
+	var b strings.Builder
+	for i, v := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprint(&b, v)
+	}
+	return b.String()
+}
+
+func parse(t *testing.T, s string) (list []uint32) {
+	for field := range strings.SplitSeq(s, ",") {
+		v, err := strconv.ParseUint(field, 10, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, uint32(v))
+	}
+	return list
+}

@@ -1,0 +1,124 @@
+package simulate
+
+import (
+	"fmt"
+	"net/http"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Journal is what the parties of a history saw, in the order of virtual time.
+type Journal struct {
+	start time.Time
+
+	mu       sync.Mutex
+	lines    []line
+	sights   map[uint32][]*Sight
+	outcomes map[uint32]*Outcome
+	broken   []Broken
+	faults   int
+}
+
+type line struct {
+	at   time.Duration
+	who  string
+	what string
+}
+
+// Broken is a rule that did not hold.
+type Broken struct {
+	Rule string
+	What string
+}
+
+func (b Broken) String() string { return b.Rule + ": " + b.What }
+
+// Sight is a request as a target saw it.
+type Sight struct {
+	Target    string
+	Attempt   int // of this token, from 0
+	At        time.Time
+	Ended     time.Time
+	Line      string // the request line
+	Header    http.Header
+	Got       int64 // bytes of the body
+	Bad       error // its first difference
+	Whole     bool  // the body's end was read
+	Trailer   http.Header
+	Responded bool // the whole response was written
+	BrokeOff  bool // the target broke its response off
+	Upgrade   bool
+	Tunnel    *Checker
+}
+
+// Outcome is a request as its client saw it.
+type Outcome struct {
+	Sent      time.Time
+	SentWhole bool // the request was written to its end
+	Ended     time.Time
+	Status    int
+	Attempt   int // which response, -1: one of the gateway's own
+	Header    http.Header
+	Got       int64
+	Bad       error
+	Whole     bool // the response looks complete
+	ByClose   bool // its end was the connection's
+	Trailer   http.Header
+	Err       error // why the client saw no more
+	Interim   int
+	LeftAlone bool // the client gave up
+	Responses int
+	Tunnel    *Checker
+	TunnelEnd error
+}
+
+// NewJournal returns an empty journal.
+func NewJournal() *Journal {
+	return &Journal{sights: map[uint32][]*Sight{}, outcomes: map[uint32]*Outcome{}}
+}
+
+// Note adds a line to the timeline.
+func (j *Journal) Note(who, format string, args ...any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, line{time.Since(j.start), who, fmt.Sprintf(format, args...)})
+}
+
+// Break notes a broken rule.
+func (j *Journal) Break(rule, format string, args ...any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	what := fmt.Sprintf(format, args...)
+	j.broken = append(j.broken, Broken{rule, what})
+	j.lines = append(j.lines, line{time.Since(j.start), "RULE", rule + ": " + what})
+}
+
+func (j *Journal) sight(token uint32, s *Sight) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s.Attempt = len(j.sights[token])
+	j.sights[token] = append(j.sights[token], s)
+}
+
+func (j *Journal) outcome(token uint32) *Outcome {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	o := &Outcome{Attempt: -1, Sent: time.Now()}
+	j.outcomes[token] = o
+	return o
+}
+
+// Timeline is the history for a reader.
+func (j *Journal) Timeline() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	lines := append([]line(nil), j.lines...)
+	sort.SliceStable(lines, func(a, b int) bool { return lines[a].at < lines[b].at })
+	var b strings.Builder
+	for _, l := range lines {
+		fmt.Fprintf(&b, "%14.6fs  %-12s %s\n", l.at.Seconds(), l.who, l.what)
+	}
+	return b.String()
+}

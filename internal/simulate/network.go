@@ -1,0 +1,188 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Network joins listeners and those who dial them. It must be used in one
+// testing/synctest bubble.
+type Network struct {
+	// Links says how the two directions of the nth connection to an address behave, and
+	// what becomes of the dial.
+	Links func(to string, n int) (Dialling, Link, Link)
+
+	mu        sync.Mutex
+	listeners map[string]*Listener
+	dialled   map[string]int
+	pairs     int
+	open      []*Conn
+}
+
+// Dialling says what becomes of a dial.
+type Dialling struct {
+	Delay  time.Duration
+	Refuse bool
+	Hang   bool // until its context ends
+}
+
+// NewNetwork returns a network without listeners.
+func NewNetwork() *Network {
+	return &Network{listeners: map[string]*Listener{}, dialled: map[string]int{}}
+}
+
+// Listener accepts connections of a Network.
+type Listener struct {
+	addr   Addr
+	net    *Network
+	queue  chan *Conn // the backlog
+	closed chan struct{}
+	once   sync.Once
+}
+
+// Listen returns a listener of addr, with a backlog.
+func (n *Network) Listen(addr string, backlog int) *Listener {
+	l := &Listener{addr: Addr(addr), net: n, queue: make(chan *Conn, backlog), closed: make(chan struct{})}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.listeners[addr] = l
+	return l
+}
+
+// Accept waits for the next connection.
+func (l *Listener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.queue:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close refuses further connections, and resets those that were not accepted.
+func (l *Listener) Close() error {
+	l.once.Do(func() {
+		l.net.mu.Lock()
+		if l.net.listeners[string(l.addr)] == l {
+			delete(l.net.listeners, string(l.addr))
+		}
+		l.net.mu.Unlock()
+		close(l.closed)
+		for {
+			select {
+			case c := <-l.queue:
+				c.Reset()
+			default:
+				return
+			}
+		}
+	})
+	return nil
+}
+
+// Addr returns the listener's address.
+func (l *Listener) Addr() net.Addr { return l.addr }
+
+var errRefused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+
+// Dial connects from an address to a listener's, over the links that Links gives.
+func (n *Network) Dial(ctx context.Context, from, to string) (*Conn, error) {
+	n.mu.Lock()
+	count := n.dialled[to]
+	n.dialled[to]++
+	n.mu.Unlock()
+	dialling, there, back := n.Links(to, count)
+	return n.connect(ctx, from, to, dialling, there, back)
+}
+
+// connect connects over the given links.
+func (n *Network) connect(ctx context.Context, from, to string, d Dialling, there, back Link) (*Conn, error) {
+	n.mu.Lock()
+	n.pairs++
+	pair := n.pairs
+	n.mu.Unlock()
+	offset := time.Duration(2*pair) % instant
+	if err := sleep(ctx, there.Delay+back.Delay+d.Delay+offset); err != nil {
+		return nil, dialError(err)
+	}
+	if d.Hang {
+		<-ctx.Done()
+		return nil, dialError(ctx.Err())
+	}
+	n.mu.Lock()
+	l := n.listeners[to]
+	n.mu.Unlock()
+	if l == nil || d.Refuse {
+		return nil, errRefused
+	}
+	client, server := newPair(Addr(fmt.Sprintf("%s:%d", from, 10000+pair)), l.addr, there, back, offset)
+	select {
+	case l.queue <- server:
+	case <-l.closed:
+		return nil, errRefused
+	case <-ctx.Done():
+		return nil, dialError(ctx.Err())
+	}
+	n.mu.Lock()
+	n.open = append(n.open, client, server)
+	n.mu.Unlock()
+	return client, nil
+}
+
+// endsAt returns the ends of connections at an address.
+func (n *Network) endsAt(addr string) []*Conn {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var list []*Conn
+	for _, c := range n.open {
+		if c.local.String() == addr {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func dialError(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = timeoutError{}
+	}
+	return &net.OpError{Op: "dial", Net: "tcp", Err: err}
+}
+
+// timeoutError is that of a dial.
+type timeoutError struct{}
+
+func (timeoutError) Error() string   { return "i/o timeout" }
+func (timeoutError) Timeout() bool   { return true }
+func (timeoutError) Temporary() bool { return true }
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Unclosed returns the ends of connections that were not closed.
+func (n *Network) Unclosed() []*Conn {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var list []*Conn
+	for _, c := range n.open {
+		c.in.mu.Lock()
+		if !c.in.closed {
+			list = append(list, c)
+		}
+		c.in.mu.Unlock()
+	}
+	return list
+}

@@ -1,0 +1,182 @@
+package simulate
+
+import (
+	"fmt"
+	"time"
+)
+
+// Plan is a whole history before it runs.
+type Plan struct {
+	Gateway GatewayPlan
+	Targets []TargetPlan
+	Clients []ClientPlan
+	Changes []ChangePlan
+}
+
+// TargetPlan is a server behind the gateway.
+type TargetPlan struct {
+	Addr  string
+	Links LinksPlan
+	// Refuse says of the first dials whether they are refused, or hang.
+	Dials []Dialling
+	// IdleClose is how long the target keeps an idle connection; 0: until the end.
+	IdleClose time.Duration
+}
+
+// LinksPlan makes the links of connections: each has the same manners, and the first few
+// their faults.
+type LinksPlan struct {
+	Manners Link
+	There   []Fault // of the nth connection
+	Back    []Fault
+	Seed    uint64
+}
+
+// link returns those of the nth connection.
+func (p *LinksPlan) link(n int) (there, back Link) {
+	there, back = p.Manners, p.Manners
+	there.Seed, back.Seed = p.Seed+uint64(n)*2, p.Seed+uint64(n)*2+1
+	if n < len(p.There) {
+		there.Fault = p.There[n]
+	}
+	if n < len(p.Back) {
+		back.Fault = p.Back[n]
+	}
+	return there, back
+}
+
+// ClientKind is what a client speaks.
+type ClientKind int
+
+const (
+	// HTTP1 keeps its connection and may pipeline.
+	HTTP1 ClientKind = iota
+	// HTTP10 has a connection for each request.
+	HTTP10
+	// HTTP2 sends its requests over one connection.
+	HTTP2
+	// WebSocket opens a tunnel for each of its requests.
+	WebSocket
+)
+
+func (k ClientKind) String() string {
+	return [...]string{"HTTP/1.1", "HTTP/1.0", "HTTP/2", "WebSocket"}[k]
+}
+
+// ClientPlan is one client.
+type ClientPlan struct {
+	Kind      ClientKind
+	Start     time.Duration
+	Links     LinksPlan
+	Pipelined bool
+	Requests  []ExchangePlan
+}
+
+// ExchangePlan is a request and how targets respond to it.
+type ExchangePlan struct {
+	Token   uint32
+	Wait    time.Duration // before it is sent
+	Method  string
+	Path    string
+	Query   string
+	Header  [][2]string
+	Body    BodyPlan
+	Expect  bool // 100-continue
+	Key     bool // Idempotency-Key
+	Trailer [][2]string
+	// GiveUp is how long the client waits for the end; 0: for ever (an hour).
+	GiveUp time.Duration
+	// ReadPause is how long the client waits before each read of the response's body
+	// beyond the first 4 KiB.
+	ReadPause time.Duration
+	Responses []ResponsePlan // of the nth attempt; the last one's holds for further ones
+	Tunnel    TunnelPlan
+}
+
+// BodyPlan is a body and how it is sent.
+type BodyPlan struct {
+	Length  int64
+	Chunked bool
+	Piece   int // the bytes of a write; 0: all
+	Pause   time.Duration
+	// CutAt ends the body early, if it is below Length: by a reset, a FIN or silence.
+	Cut   bool
+	CutAt int64
+	How   FaultKind
+}
+
+// ResponseFraming says how a response's body ends.
+type ResponseFraming int
+
+const (
+	// ByLength is a Content-Length.
+	ByLength ResponseFraming = iota
+	// Chunked is Transfer-Encoding: chunked.
+	Chunked
+	// ByClose is the connection's end.
+	ByClose
+)
+
+// ResponsePlan is what a target does with a request.
+type ResponsePlan struct {
+	Status  int
+	Interim int // how many interim responses come before it
+	Delay   time.Duration
+	Framing ResponseFraming
+	Body    BodyPlan
+	Trailer [][2]string
+	Forget  bool // the announced trailers do not come
+	Early   bool // the response does not wait for the request's body
+	Close   bool // Connection: close
+	Behind  int  // bytes of nobody's behind the response
+	Garbage bool // what comes is no response
+	Never   bool // nothing comes
+}
+
+// response returns the plan of the nth attempt.
+func (e *ExchangePlan) response(n int) *ResponsePlan {
+	return &e.Responses[min(n, len(e.Responses)-1)]
+}
+
+// target is the request target: path and query.
+func (e *ExchangePlan) target() string {
+	t := fmt.Sprintf("/%d%s", e.Token, e.Path)
+	if e.Query != "" {
+		t += "?" + e.Query
+	}
+	return t
+}
+
+// TunnelPlan is what goes through a tunnel.
+type TunnelPlan struct {
+	Up, Down     BodyPlan
+	Early        bool // the client sends before the 101
+	TargetRefuse int  // a status in place of the 101
+	BadAccept    bool
+	ClientFirst  bool // the client ends first
+}
+
+// ChangePlan is something that happens to the gateway at a moment.
+type ChangePlan struct {
+	At   time.Duration
+	Kind ChangeKind
+	Arg  int
+}
+
+// ChangeKind is a kind of change.
+type ChangeKind int
+
+const (
+	// SetTargets replaces the group's targets by all of them but one.
+	SetTargets ChangeKind = iota
+	// SetAll replaces them by all.
+	SetAll
+)
+
+// streams of contents that belong to an exchange.
+func (e *ExchangePlan) requestBody() Content { return Content{e.Token << 4, e.Body.Length} }
+func (e *ExchangePlan) responseBody(attempt int) Content {
+	return Content{e.Token<<4 + 1 + uint32(min(attempt, 5)), e.response(attempt).Body.Length}
+}
+func (e *ExchangePlan) up() Content   { return Content{e.Token<<4 + 8, e.Tunnel.Up.Length} }
+func (e *ExchangePlan) down() Content { return Content{e.Token<<4 + 9, e.Tunnel.Down.Length} }

@@ -1,0 +1,303 @@
+package simulate
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// target is a server of HTTP/1.1 behind the gateway, which does what the plans of the
+// exchanges say.
+type target struct {
+	world *world
+	plan  *TargetPlan
+	ln    *Listener
+	wg    sync.WaitGroup
+}
+
+func startTarget(w *world, plan *TargetPlan) *target {
+	t := &target{world: w, plan: plan, ln: w.network.Listen(plan.Addr, 2)}
+	t.wg.Go(func() {
+		for {
+			c, err := t.ln.Accept()
+			if err != nil {
+				return
+			}
+			t.wg.Go(func() { t.serve(c.(*Conn)) })
+		}
+	})
+	return t
+}
+
+func (t *target) close() {
+	t.ln.Close()
+	for _, c := range t.world.network.endsAt(t.plan.Addr) {
+		c.Reset()
+	}
+	t.wg.Wait()
+}
+
+func (t *target) serve(c *Conn) {
+	defer c.Close()
+	if t.world.plan.Gateway.H2Targets {
+		t.serveHTTP2(c)
+		return
+	}
+	in := &endNoter{Reader: c}
+	r := bufio.NewReader(in)
+	for {
+		if d := t.plan.IdleClose; d > 0 {
+			_ = c.SetReadDeadline(time.Now().Add(d))
+		}
+		if _, err := r.Peek(1); err != nil {
+			return
+		}
+		_ = c.SetReadDeadline(time.Time{})
+		if !t.exchange(c, in, r) {
+			return
+		}
+	}
+}
+
+// exchange serves one request and reports whether the connection is kept.
+func (t *target) exchange(c *Conn, in *endNoter, r *bufio.Reader) bool {
+	req, err := http.ReadRequest(r)
+	if err != nil {
+		if in.err == nil {
+			t.world.journal.Break("request", "%s read what is no request: %v", t.plan.Addr, err)
+		}
+		return false
+	}
+	token, ok := tokenOf(req.RequestURI)
+	if !ok {
+		t.world.journal.Break("request", "%s was asked for %q", t.plan.Addr, req.RequestURI)
+		return false
+	}
+	if token == 0 { // a check, or the probe at the end
+		_, _ = io.Copy(io.Discard, req.Body)
+		_, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		return err == nil
+	}
+	plan := t.world.exchanges[token]
+	if plan == nil {
+		t.world.journal.Break("request", "%s got a request with the unknown token %d", t.plan.Addr, token)
+		return false
+	}
+	s := &Sight{Target: t.plan.Addr, At: time.Now(), Line: req.Method + " " + req.RequestURI, Header: req.Header}
+	t.world.journal.sight(token, s)
+	t.note(token, "attempt %d: %s", s.Attempt, s.Line)
+	defer func() { s.Ended = time.Now() }()
+	if req.Header.Get("Upgrade") != "" {
+		return t.upgrade(c, r, req, plan, s)
+	}
+	return t.respond(c, req, plan, s)
+}
+
+func (t *target) note(token uint32, format string, args ...any) {
+	t.world.journal.Note(fmt.Sprintf("%s #%d", strings.TrimSuffix(t.plan.Addr, ":80"), token), format, args...)
+}
+
+// respond reads the body and writes the response: one after the other, or at once where
+// the plan says so.
+func (t *target) respond(c *Conn, req *http.Request, plan *ExchangePlan, s *Sight) bool {
+	response := plan.response(s.Attempt)
+	read := make(chan bool, 1)
+	readBody := func() {
+		if req.Header.Get("Expect") != "" && !response.Early {
+			_, _ = io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\n")
+		}
+		read <- t.readBody(req, plan, s)
+	}
+	if response.Early {
+		go readBody()
+	} else {
+		readBody()
+	}
+	if !t.writeResponse(c, req, plan, response, s) {
+		c.Close() // ends a read of the body
+		<-read
+		return false
+	}
+	if !response.Close && response.Framing != ByClose {
+		return <-read
+	}
+	// Read what still comes for a moment, so that the end is no reset.
+	_ = c.CloseWrite()
+	_ = c.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
+	<-read
+	_, _ = io.Copy(io.Discard, onlyReader{c})
+	return false
+}
+
+type onlyReader struct{ io.Reader }
+
+func (t *target) readBody(req *http.Request, plan *ExchangePlan, s *Sight) bool {
+	check := &Checker{Content: plan.requestBody()}
+	n, err := io.Copy(check, req.Body)
+	s.Got, s.Bad, s.Whole, s.Trailer = check.Got, check.Err(), err == nil, req.Trailer
+	t.note(plan.Token, "read %d bytes of the body, %v", n, err)
+	return err == nil
+}
+
+func (t *target) writeResponse(c *Conn, req *http.Request, plan *ExchangePlan, r *ResponsePlan, s *Sight) bool {
+	for range r.Interim {
+		if _, err := fmt.Fprintf(c, "HTTP/1.1 103 Early Hints\r\nLink: </%d>\r\n\r\n", plan.Token); err != nil {
+			return false
+		}
+	}
+	t.world.sleep(r.Delay)
+	switch {
+	case r.Never:
+		<-t.world.ended
+		return false
+	case r.Garbage:
+		_, _ = io.WriteString(c, "this is no response\r\n\r\n")
+		return false
+	}
+	bodyless := req.Method == http.MethodHead || r.Status == 204 || r.Status == 304
+	if _, err := io.WriteString(c, responseHeader(plan, r, s.Attempt, bodyless)); err != nil {
+		t.note(plan.Token, "header: %v", err)
+		return false
+	}
+	if !bodyless {
+		if err := t.writeBody(c, plan, r, s); err != nil {
+			s.BrokeOff = true
+			t.note(plan.Token, "body broke off: %v", err)
+			return false
+		}
+	}
+	s.Responded = true
+	t.note(plan.Token, "responded %d with %d bytes", r.Status, r.Body.Length)
+	if r.Behind > 0 {
+		_, _ = io.WriteString(c, strings.Repeat("x", r.Behind))
+		return false
+	}
+	return true
+}
+
+func responseHeader(plan *ExchangePlan, r *ResponsePlan, attempt int, bodyless bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\nContent-Type: application/x-simulated\r\nX-Token: %d\r\nX-Attempt: %d\r\n", r.Status, http.StatusText(r.Status), plan.Token, attempt)
+	for i, f := range plan.Header {
+		fmt.Fprintf(&b, "X-Back-%d: %s\r\n", i, f[1])
+	}
+	switch {
+	case r.Status == 204:
+	case r.Framing == Chunked:
+		b.WriteString("Transfer-Encoding: chunked\r\n")
+		for _, f := range r.Trailer {
+			fmt.Fprintf(&b, "Trailer: %s\r\n", f[0])
+		}
+	case r.Framing == ByLength:
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", r.Body.Length)
+	}
+	if r.Close || r.Framing == ByClose && !bodyless {
+		b.WriteString("Connection: close\r\n")
+	}
+	b.WriteString("\r\n")
+	return b.String()
+}
+
+var discardLog = log.New(io.Discard, "", 0)
+
+var errCut = errors.New("cut, as planned")
+
+func (t *target) writeBody(c *Conn, plan *ExchangePlan, r *ResponsePlan, s *Sight) error {
+	content := plan.responseBody(s.Attempt)
+	if err := t.world.sendBody(c, &r.Body, content, r.Framing == Chunked); err != nil {
+		return err
+	}
+	if r.Framing != Chunked {
+		return nil
+	}
+	_, err := io.WriteString(c, lastChunk(r.Trailer, r.Forget))
+	return err
+}
+
+func lastChunk(trailer [][2]string, forget bool) string {
+	var b strings.Builder
+	b.WriteString("0\r\n")
+	if !forget {
+		for _, f := range trailer {
+			fmt.Fprintf(&b, "%s: %s\r\n", f[0], f[1])
+		}
+	}
+	b.WriteString("\r\n")
+	return b.String()
+}
+
+// sendBody writes a body as its plan says, without what ends a chunked one.
+func (w *world) sendBody(c *Conn, plan *BodyPlan, content Content, chunked bool) error {
+	for at := int64(0); at < content.Length; {
+		n := content.Length - at
+		if plan.Piece > 0 {
+			n = min(n, int64(plan.Piece))
+		}
+		n = min(n, 64<<10)
+		cut := plan.Cut && at+n > plan.CutAt
+		if cut {
+			n = plan.CutAt - at
+		}
+		piece := content.Bytes(at, at+n)
+		if chunked && n > 0 {
+			piece = append(append([]byte(strconv.FormatInt(n, 16)+"\r\n"), piece...), '\r', '\n')
+		}
+		if _, err := c.Write(piece); err != nil {
+			return err
+		}
+		if at += n; cut {
+			return w.cut(c, plan.How)
+		}
+		w.sleep(plan.Pause)
+	}
+	return nil
+}
+
+// cut ends a body that is not whole.
+func (w *world) cut(c *Conn, how FaultKind) error {
+	switch how {
+	case FaultReset:
+		c.Reset()
+	case FaultSilence:
+		select {
+		case <-w.ended:
+		case <-c.closed:
+		}
+		c.Reset()
+	default:
+		_ = c.CloseWrite()
+	}
+	return errCut
+}
+
+// tokenOf returns the token that a request target begins with.
+func tokenOf(uri string) (uint32, bool) {
+	digits := strings.TrimPrefix(uri, "/")
+	if i := strings.IndexAny(digits, "/?"); i >= 0 {
+		digits = digits[:i]
+	}
+	n, err := strconv.ParseUint(digits, 10, 32)
+	return uint32(n), err == nil
+}
+
+// endNoter remembers why nothing more can be read: a request that breaks off looks like
+// one that is malformed.
+type endNoter struct {
+	io.Reader
+	err error
+}
+
+func (n *endNoter) Read(p []byte) (int, error) {
+	k, err := n.Reader.Read(p)
+	if err != nil {
+		n.err = err
+	}
+	return k, err
+}

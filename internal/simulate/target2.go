@@ -1,0 +1,109 @@
+package simulate
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+// serveHTTP2 serves a connection of a gateway that speaks h2c to its targets.
+func (t *target) serveHTTP2(c *Conn) {
+	base := &http.Server{ErrorLog: discardLog}
+	server := &http2.Server{}
+	if err := http2.ConfigureServer(base, server); err != nil { // channels are not shared between bubbles then
+		panic(err)
+	}
+	server.ServeConn(c, &http2.ServeConnOpts{Handler: http.HandlerFunc(t.serveStream), BaseConfig: base})
+}
+
+func (t *target) serveStream(w http.ResponseWriter, req *http.Request) {
+	token, ok := tokenOf(req.RequestURI)
+	plan := t.world.exchanges[token]
+	switch {
+	case ok && token == 0:
+		return
+	case plan == nil:
+		t.world.journal.Break("request", "%s was asked for %q", t.plan.Addr, req.RequestURI)
+		return
+	}
+	s := &Sight{Target: t.plan.Addr, At: time.Now(), Line: req.Method + " " + req.RequestURI, Header: req.Header.Clone()}
+	t.world.journal.sight(token, s)
+	t.note(token, "attempt %d: %s", s.Attempt, s.Line)
+	defer func() { s.Ended = time.Now() }()
+	r := plan.response(s.Attempt)
+	read := make(chan struct{})
+	if r.Early {
+		go func() { defer close(read); t.readBody(req, plan, s) }()
+	} else {
+		t.readBody(req, plan, s)
+		close(read)
+	}
+	t.writeStream(w, req, plan, r, s)
+	if r.Early {
+		// The handler's end ends the body.
+		go func() { <-read }()
+	}
+}
+
+func (t *target) writeStream(w http.ResponseWriter, req *http.Request, plan *ExchangePlan, r *ResponsePlan, s *Sight) {
+	for range r.Interim {
+		w.Header().Set("Link", "</"+strconv.Itoa(int(plan.Token))+">")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Del("Link")
+	}
+	t.world.sleep(r.Delay)
+	if r.Never {
+		<-t.world.ended
+	}
+	if r.Never || r.Garbage {
+		panic(http.ErrAbortHandler)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/x-simulated")
+	h.Set("X-Token", strconv.Itoa(int(plan.Token)))
+	h.Set("X-Attempt", strconv.Itoa(s.Attempt))
+	for i, f := range plan.Header {
+		h.Set("X-Back-"+strconv.Itoa(i), f[1])
+	}
+	for _, f := range r.Trailer {
+		h.Add("Trailer", f[0])
+	}
+	bodyless := req.Method == http.MethodHead || r.Status == 204 || r.Status == 304
+	if r.Framing == ByLength && r.Status != 204 {
+		h.Set("Content-Length", strconv.FormatInt(r.Body.Length, 10))
+	}
+	w.WriteHeader(r.Status)
+	if !bodyless {
+		t.writeStreamBody(w, plan, r, s)
+	}
+	if !r.Forget {
+		for _, f := range r.Trailer {
+			h.Set(f[0], f[1])
+		}
+	}
+	s.Responded = true
+	t.note(plan.Token, "responded %d with %d bytes", r.Status, r.Body.Length)
+}
+
+func (t *target) writeStreamBody(w http.ResponseWriter, plan *ExchangePlan, r *ResponsePlan, s *Sight) {
+	content := plan.responseBody(s.Attempt)
+	for at := int64(0); at < content.Length; {
+		n := min(content.Length-at, 32<<10)
+		if r.Body.Piece > 0 {
+			n = min(n, int64(r.Body.Piece))
+		}
+		if r.Body.Cut && at+n > r.Body.CutAt {
+			s.BrokeOff = true
+			panic(http.ErrAbortHandler)
+		}
+		if _, err := w.Write(content.Bytes(at, at+n)); err != nil {
+			s.BrokeOff = true
+			panic(http.ErrAbortHandler)
+		}
+		_ = http.NewResponseController(w).Flush()
+		at += n
+		t.world.sleep(r.Body.Pause)
+	}
+}

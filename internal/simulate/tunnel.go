@@ -1,0 +1,158 @@
+package simulate
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// The key and the accept value of RFC 6455 section 1.3.
+const (
+	wsKey = "dGhlIHNhbXBsZSBub25jZQ=="
+)
+
+// tunnel opens a WebSocket, sends one binary message up and reads one, and closes.
+func (c *client) tunnel(e *ExchangePlan) {
+	o := c.world.journal.outcome(e.Token)
+	defer func() {
+		o.Ended = time.Now()
+		c.note(e, "tunnel: %d, %v", o.Status, o.Err)
+	}()
+	conn, err := c.dial()
+	if err != nil {
+		c.world.journal.Break("dial", "%s: %v", c.name, err)
+		return
+	}
+	defer conn.Close()
+	header := "GET " + e.target() + " HTTP/1.1\r\nHost: gateway.test\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + wsKey + "\r\n"
+	for _, f := range e.Header {
+		header += f[0] + ": " + f[1] + "\r\n"
+	}
+	up := frames(websocket.BinaryMessage, e.up(), true)
+	first := header + "\r\n"
+	if e.Tunnel.Early {
+		first += string(up[:len(up)/2])
+		up = up[len(up)/2:]
+	}
+	_ = conn.SetDeadline(time.Now().Add(e.patience()))
+	if _, err := io.WriteString(conn, first); err != nil {
+		o.Err = err
+		return
+	}
+	o.SentWhole = true
+	r := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(r, &http.Request{Method: "GET"})
+	for err == nil && resp.StatusCode < 200 && resp.StatusCode != 101 {
+		resp, err = http.ReadResponse(r, &http.Request{Method: "GET"})
+	}
+	if err != nil {
+		c.fail(o, err)
+		return
+	}
+	o.noteHeader(resp)
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		o.Whole = true
+		_, o.Err = io.Copy(io.Discard, resp.Body)
+		return
+	}
+	o.Tunnel = &Checker{Content: e.down()}
+	o.TunnelEnd = c.world.exchangeFrames(conn, r, &e.Tunnel.Up, up, o.Tunnel, true, e.Tunnel.ClientFirst)
+}
+
+// upgrade is the target's side.
+func (t *target) upgrade(c *Conn, r *bufio.Reader, req *http.Request, plan *ExchangePlan, s *Sight) bool {
+	s.Upgrade = true
+	switch {
+	case plan.Tunnel.TargetRefuse != 0:
+		refusal := ResponsePlan{Status: plan.Tunnel.TargetRefuse, Body: BodyPlan{Length: 0}}
+		_, err := io.WriteString(c, responseHeader(plan, &refusal, s.Attempt, false))
+		s.Responded = err == nil
+		return err == nil
+	case plan.Tunnel.BadAccept:
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: wrong\r\n\r\n")
+		return false
+	}
+	head := "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + acceptOf(req.Header.Get("Sec-WebSocket-Key")) + "\r\n\r\n"
+	if _, err := io.WriteString(c, head); err != nil {
+		return false
+	}
+	s.Tunnel = &Checker{Content: plan.up()}
+	err := t.world.exchangeFrames(c, r, &plan.Tunnel.Down, frames(websocket.BinaryMessage, plan.down(), false), s.Tunnel, false, !plan.Tunnel.ClientFirst)
+	t.note(plan.Token, "tunnel ended with %d bytes: %v", s.Tunnel.Got, err)
+	s.Responded = true
+	return false
+}
+
+// exchangeFrames sends out and reads frames at once, until both ends have sent a Close
+// frame or the connection has ended. closeFirst is the end that closes when its own
+// message is out; the other one replies.
+func (w *world) exchangeFrames(c *Conn, r *bufio.Reader, pace *BodyPlan, out []byte, check *Checker, masked, closeFirst bool) error {
+	var mu sync.Mutex // of the Close frame
+	closed := false
+	sendClose := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !closed {
+			closed = true
+			_, _ = c.Write(closeFrame(masked))
+		}
+	}
+	sent := make(chan error, 1)
+	go func() {
+		err := w.sendRaw(c, pace, out)
+		if err == nil && closeFirst {
+			sendClose()
+		}
+		sent <- err
+	}()
+	err := readFrames(r, check)
+	if err == nil { // a Close frame
+		if pace.Cut && pace.How == FaultSilence {
+			c.Close() // ends the sending
+		}
+		if sendErr := <-sent; sendErr == nil {
+			sendClose()
+		} else {
+			err = sendErr
+		}
+		_ = c.CloseWrite()
+		_ = c.SetReadDeadline(time.Now().Add(time.Second))
+		_, _ = io.Copy(io.Discard, onlyReader{r})
+		return err
+	}
+	c.Close()
+	<-sent
+	return err
+}
+
+func (w *world) sendRaw(c *Conn, pace *BodyPlan, out []byte) error {
+	piece := pace.Piece
+	if piece == 0 {
+		piece = len(out)
+	}
+	for at := 0; at < len(out); at += piece {
+		if pace.Cut && int64(at) >= pace.CutAt {
+			return w.cut(c, pace.How)
+		}
+		if _, err := c.Write(out[at:min(len(out), at+piece)]); err != nil {
+			return err
+		}
+		w.sleep(pace.Pause)
+	}
+	return nil
+}
+
+// closeFrame returns a Close frame with 1000.
+func closeFrame(masked bool) []byte {
+	if masked {
+		return []byte{0x88, 0x82, 0, 0, 0, 0, 3, 0xe8}
+	}
+	return []byte{0x88, 2, 3, 0xe8}
+}
+
+var errFrame = errors.New("no valid frame")

@@ -1,0 +1,142 @@
+package simulate
+
+import (
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+)
+
+// world is one history while it runs.
+type world struct {
+	plan      *Plan
+	network   *Network
+	journal   *Journal
+	gateway   *gateway
+	targets   []*target
+	exchanges map[uint32]*ExchangePlan
+	ended     chan struct{} // closed when the clients have ended: silent parties give up
+}
+
+// longest is how long clients wait at most. Every bound of a gateway is shorter.
+const longest = 15 * time.Minute
+
+// Run runs a plan in the caller's testing/synctest bubble and writes what is seen into j.
+func Run(plan *Plan, j *Journal) {
+	j.start = time.Now()
+	w := &world{plan: plan, network: NewNetwork(), journal: j, exchanges: map[uint32]*ExchangePlan{}, ended: make(chan struct{})}
+	w.network.Links = w.links
+	for i := range plan.Clients {
+		for k := range plan.Clients[i].Requests {
+			e := &plan.Clients[i].Requests[k]
+			w.exchanges[e.Token] = e
+		}
+	}
+	for i := range plan.Targets {
+		w.targets = append(w.targets, startTarget(w, &plan.Targets[i]))
+	}
+	var err error
+	if w.gateway, err = newGateway(plan, w.network, w.journal); err != nil {
+		w.journal.Break("configuration", "%v", err)
+		w.stop()
+		return
+	}
+	w.runClients()
+	synctest.Wait()
+	close(w.ended)
+	w.quiesce()
+	w.probe()
+	w.gateway.close()
+	w.stop()
+	w.check()
+}
+
+func (w *world) stop() {
+	for _, t := range w.targets {
+		t.close()
+	}
+	synctest.Wait()
+}
+
+func (w *world) runClients() {
+	var wg sync.WaitGroup
+	for i := range w.plan.Clients {
+		wg.Go(func() { w.runClient(i) })
+	}
+	done := make(chan struct{})
+	for _, c := range w.plan.Changes {
+		wg.Go(func() {
+			w.sleep(c.At)
+			w.gateway.change(c)
+		})
+	}
+	go func() { wg.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(8 * longest):
+		w.journal.Break("held", "clients wait still after %v", 8*longest)
+		<-done
+	}
+}
+
+// quiesce waits until every bound of the gateway is over, and looks at what is left.
+func (w *world) quiesce() {
+	time.Sleep(10 * time.Minute)
+	synctest.Wait()
+	if n := w.gateway.group.InFlight(); n != 0 {
+		w.journal.Break("counts", "%d requests are in flight when all have ended", n)
+	}
+	if n := w.gateway.group.Waiting(); n != 0 {
+		w.journal.Break("counts", "%d requests wait when all have ended", n)
+	}
+	for s := range w.gateway.group.Targets() {
+		if s.InFlight != 0 {
+			w.journal.Break("counts", "%s has %d requests when all have ended", s.Target.Addr, s.InFlight)
+		}
+	}
+}
+
+// endless is the window of a direction whose writer holds a mutex while it writes, as
+// net/http's HTTP/2 client does: time does not pass in a bubble while a goroutine waits
+// for a mutex (testing/synctest), so such a writer must not have to wait for it.
+const endless = 1 << 30
+
+func (w *world) links(to string, n int) (Dialling, Link, Link) {
+	if to == gatewayAddr {
+		panic("clients dial with their own links")
+	}
+	for i := range w.plan.Targets {
+		t := &w.plan.Targets[i]
+		if t.Addr != to {
+			continue
+		}
+		var d Dialling
+		if n < len(t.Dials) {
+			d = t.Dials[n]
+		}
+		there, back := t.Links.link(n)
+		if w.plan.Gateway.H2Targets {
+			there.Window = endless
+		}
+		return d, there, back
+	}
+	return Dialling{Refuse: true}, Link{}, Link{}
+}
+
+// sleep sleeps; a silent or slow party is woken when the clients have ended.
+func (w *world) sleep(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.ended:
+	}
+}
+
+func host(addr string) string {
+	h, _, _ := strings.Cut(addr, ":")
+	return h
+}
