@@ -49,9 +49,10 @@ type Pool struct {
 	closed  bool               // nothing rests until somebody asks for a connection again
 }
 
-// waiter is an exchange that dials and takes a connection that comes to rest meanwhile.
+// waiter is an exchange that dials and takes a connection that becomes idle meanwhile.
 type waiter struct {
-	got chan *Conn // with room for one
+	got   chan *Conn // with room for one
+	fresh bool       // only the one that is dialled for it will do
 }
 
 // NewPool returns a Pool.
@@ -65,7 +66,8 @@ func (p *Pool) HeaderTimeout() time.Duration { return p.o.HeaderTimeout }
 // MaxHead is the option's.
 func (p *Pool) MaxHead() int { return p.o.MaxHead }
 
-// Get returns a connection at rest that is still good, or dials. fresh dials anyway.
+// Get returns an idle connection that is still good, or dials. fresh returns one that is dialled for
+// this call: the request has been sent over a kept one already, which the target had closed.
 func (p *Pool) Get(ctx context.Context, addr Addr, fresh bool) (*Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -81,7 +83,7 @@ func (p *Pool) Get(ctx context.Context, addr Addr, fresh bool) (*Conn, error) {
 		}
 		c.Close()
 	}
-	c, err := p.dial(ctx, addr)
+	c, err := p.dial(ctx, addr, fresh)
 	if err != nil {
 		return nil, err
 	}
@@ -154,14 +156,15 @@ func (p *Pool) put(c *Conn) {
 	p.mu.Unlock()
 }
 
-// give hands c to the first who waits for one of its target. One that has said something since its
-// exchange rests instead, where Get finds it out.
+// give hands c to the first waiter that takes a kept connection of its target. One on which bytes have
+// arrived since its exchange becomes idle instead, where Get finds it out.
 func (p *Pool) give(c *Conn) bool {
 	list := p.waiting[c.addr]
-	if len(list) == 0 || !c.peek.quiet() {
+	i := slices.IndexFunc(list, func(w *waiter) bool { return !w.fresh })
+	if i < 0 || !c.peek.quiet() {
 		return false
 	}
-	w := list[0]
+	w := list[i]
 	p.unwait(c.addr, w)
 	w.got <- c
 	return true
@@ -207,10 +210,10 @@ func (p *Pool) sweepIdle() {
 	closeAll(over)
 }
 
-// dial makes a connection, and takes one that comes to rest meanwhile if that is sooner. The
-// other one rests then.
-func (p *Pool) dial(ctx context.Context, addr Addr) (*Conn, error) {
-	w := &waiter{got: make(chan *Conn, 1)}
+// dial makes a connection, and takes one that becomes idle meanwhile if that is sooner and the caller
+// needs no fresh one. The other one is kept then.
+func (p *Pool) dial(ctx context.Context, addr Addr, fresh bool) (*Conn, error) {
+	w := &waiter{got: make(chan *Conn, 1), fresh: fresh}
 	failed := make(chan error, 1)
 	p.mu.Lock()
 	p.waiting[addr] = append(p.waiting[addr], w)

@@ -283,3 +283,26 @@ func TestPoolKeepsBeyondADeadline(t *testing.T) {
 	}
 	c.Close()
 }
+
+// What was sent over a kept connection is sent again over one that no exchange has used before: another
+// kept one may have been closed as well.
+func TestPoolDialsAFreshOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &targets{}
+		p := http1.NewPool(options(d))
+		kept := get(t, p)
+		d.slow = time.Minute
+		go func() {
+			time.Sleep(time.Second)
+			kept.Keep()
+		}()
+		c, err := p.Get(t.Context(), http1.Addr{Name: "a:1"}, true)
+		if err != nil || c == kept || c.Reused {
+			t.Errorf("the kept one: %v, used before: %v, %v", c == kept, c.Reused, err)
+		}
+		if get(t, p) != kept {
+			t.Error("the kept one is not idle")
+		}
+		p.CloseIdle()
+	})
+}
