@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
@@ -209,4 +210,20 @@ func TestDecoderBehindTheHandler(t *testing.T) {
 			clients.Wait()
 		})
 	}
+}
+
+// A client that falls silent in a body which no target has read does not hold its connection: net/http reads what
+// is left before it sends the response, and has as much time for it as the proxy.
+func TestSilenceInABodyThatIsNotRead(t *testing.T) {
+	leaktest.Check(t)
+	group := groupOf(t, upstream.Options{}, upstream.Target{Addr: wiretest.Replying(t, ok), MaxConns: 1})
+	lease, err := group.Pick(t.Context(), httptest.NewRequest("GET", "/", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lease.Done(upstream.Outcome{Status: 200})
+	client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: group, ReadTimeout: 50 * time.Millisecond})))
+	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
+	client.Status(http.StatusServiceUnavailable)
+	client.Ended()
 }

@@ -243,8 +243,14 @@ func (b *Body) stop() bool {
 	if read {
 		b.left = make(chan struct{})
 	}
-	if read || closes { // or Close would wait for the client
+	switch {
+	case read || closes: // or Close would wait for the client
 		closes = http.NewResponseController(b.w).SetReadDeadline(past) == nil && closes
+	case b.http1 && b.timeout > 0:
+		// net/http reads what is left of the body behind the response, up to a bound, and gives the client all
+		// the time there is. It sets a deadline of its own before the next request.
+		b.deadline = time.Now().Add(b.timeout)
+		_ = http.NewResponseController(b.w).SetReadDeadline(b.deadline)
 	}
 	b.mu.Unlock()
 	if read {
