@@ -60,6 +60,39 @@ func http2ClientOf(t *testing.T, h http.Handler) (do func(method string, u url.U
 	return do, func() int { return len(made) }
 }
 
+// The trailers of an HTTP/2 target's response with a Content-Length reach a client that speaks HTTP/1.1: in
+// chunks. A response without trailers keeps its length, and so does one to HEAD or to HTTP/1.0.
+func TestHTTP2ResponseTrailersBesideALength(t *testing.T) {
+	leaktest.Check(t)
+	s := h2Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/trailers" {
+			w.Header().Set("Trailer", "X-Sum")
+		}
+		w.Header().Set("Content-Length", "5")
+		_, _ = io.WriteString(w, "hello")
+		w.Header().Set("X-Sum", "42")
+	}))
+	group := groupAt(t, upstream.Options{Scheme: "https", Protocol: upstream.HTTP2, TLSConfig: &tls.Config{InsecureSkipVerify: true}}, s.Listener.Addr().String())
+	address := wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: group}))
+	for request, want := range map[string]struct {
+		length int64
+		sum    string
+	}{
+		"GET /trailers HTTP/1.1":  {-1, "42"},
+		"GET /none HTTP/1.1":      {5, ""},
+		"HEAD /trailers HTTP/1.1": {5, ""},
+		"GET /trailers HTTP/1.0":  {5, ""},
+	} {
+		client := wiretest.Dial(t, address)
+		client.Send(request + "\r\nHost: a\r\n\r\n")
+		method, _, _ := strings.Cut(request, " ")
+		resp, body := client.Answer(method)
+		if resp.ContentLength != want.length || resp.Trailer.Get("X-Sum") != want.sum || method == "GET" && body != "hello" {
+			t.Errorf("%s: %q, length %d, trailers %v, want %v", request, body, resp.ContentLength, resp.Trailer, want)
+		}
+	}
+}
+
 // A stream ends though a trailer that was announced does not come.
 func TestHTTP2TrailerThatDoesNotCome(t *testing.T) {
 	for name, end := range map[string]string{"none": "", "another": "X-Late: 1\r\n"} {
@@ -215,6 +248,37 @@ func resetStreams(t *testing.T, addr string, n int) {
 		if err := framer.WriteRSTStream(stream, http2.ErrCodeCancel); err != nil {
 			t.Error(err)
 			return
+		}
+	}
+}
+
+// The trailers of a request with a Content-Length, which HTTP/2 has both, need chunked framing towards a target
+// that speaks HTTP/1.1. Without trailers the length is kept.
+func TestHTTP2RequestTrailersBesideALength(t *testing.T) {
+	leaktest.Check(t)
+	target, requests := readingTarget(t)
+	s := h2Server(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}))
+	client := s.Client()
+	t.Cleanup(client.CloseIdleConnections)
+	for _, body := range []string{"hello", string(wiretest.Pattern(100 << 10))} {
+		for _, want := range []http.Header{{"X-Sum": {"7"}}, nil} {
+			r, err := http.NewRequestWithContext(t.Context(), "POST", s.URL, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Trailer = want.Clone()
+			resp, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			got := wiretest.Await(t, requests, "request")
+			if got.err != nil || got.body != body || got.Trailer.Get("X-Sum") != want.Get("X-Sum") {
+				t.Errorf("%d bytes of %d, trailers %v, want %v (%v)", len(got.body), len(body), got.Trailer, want, got.err)
+			}
+			if want == nil && got.ContentLength != int64(len(body)) {
+				t.Errorf("length %d, want %d", got.ContentLength, len(body))
+			}
 		}
 	}
 }

@@ -47,8 +47,15 @@ func (b *requestBody) attachTrailers(out *http.Request) {
 			out.Trailer[name] = nil
 		}
 	}
+	if len(out.Trailer) > 0 && out.ContentLength > 0 { // HTTP/2 has both
+		out.TransferEncoding = chunked
+	}
 	b.out = out.Trailer
 }
+
+// chunked is the framing that trailers need over HTTP/1.1; HTTP/2 ignores it and keeps the length. It is never
+// written to.
+var chunked = []string{"chunked"}
 
 // relays reports whether a trailer of the client is sent. Those that may not be are dropped, as
 // a recipient may do with any (RFC 9110 section 6.5.1).

@@ -95,7 +95,7 @@ func FramingOf(r *http.Request) Framing {
 	switch {
 	case r.Body == nil:
 		return Framing{said: r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == http.MethodPatch}
-	case r.ContentLength > 0:
+	case r.ContentLength > 0 && !(len(r.TransferEncoding) == 1 && r.TransferEncoding[0] == "chunked"):
 		return Framing{Length: r.ContentLength, said: true}
 	}
 	return Framing{Chunked: true}

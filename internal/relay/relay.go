@@ -58,6 +58,9 @@ func Response(w http.ResponseWriter, r *http.Request, resp *http.Response, o Opt
 		}
 	}
 	announced := o.copyHead(w.Header(), resp)
+	if announced > 0 && r.ProtoMajor == 1 && r.ProtoAtLeast(1, 1) && r.Method != http.MethodHead {
+		delete(w.Header(), "Content-Length") // HTTP/2 has it beside trailers; over HTTP/1.1 they need chunks
+	}
 	w.WriteHeader(resp.StatusCode)
 	if o.Begun != nil {
 		o.Begun()
