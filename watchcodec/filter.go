@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/response"
 )
 
@@ -103,7 +104,7 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 		WriteStatus(w, NewFailure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "this gateway can answer in application/json and "+protobufType+" only"))
 		return
 	}
-	out := r.Clone(r.Context())
+	out := head.CloneRequest(r.Context(), r)
 	out.Header.Set("Accept", accept)
 	out.Header.Del("Accept-Encoding")
 	for _, name := range []string{"If-None-Match", "If-Modified-Since", "Range"} {

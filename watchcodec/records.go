@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/response"
 )
 
@@ -47,7 +48,7 @@ func (o *RecordsOptions) serve(next http.Handler, w http.ResponseWriter, r *http
 	if o.Rewrite != nil {
 		rewrite = o.Rewrite(r)
 	}
-	out := r.Clone(r.Context())
+	out := head.CloneRequest(r.Context(), r)
 	out.Header.Del("Accept-Encoding")
 	s := &recordStream{rewrite: rewrite, max: o.MaxRecord, flush: http.NewResponseController(w).Flush}
 	response.Serve(next, w, out, &response.Hooks{Status: s.status, Body: s.body})

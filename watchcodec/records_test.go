@@ -104,3 +104,26 @@ func TestCompressedRecords(t *testing.T) {
 		t.Errorf("%d %v %q", answer.StatusCode, answer.Header, got)
 	}
 }
+
+// The filters hand a request on with its trailers, which come with the end of its body.
+func TestTrailersOfARequest(t *testing.T) {
+	leaktest.Check(t)
+	got := make(chan string, 1)
+	s := records(t, nil, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		got <- r.Trailer.Get("X-Sum")
+	})
+	r, err := http.NewRequest("POST", s.URL, struct{ io.Reader }{strings.NewReader("x")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Trailer = http.Header{"X-Sum": {"7"}}
+	resp, err := s.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if sum := <-got; sum != "7" {
+		t.Errorf("the handler saw %q", sum)
+	}
+}

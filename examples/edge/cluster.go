@@ -117,7 +117,8 @@ func (c *cluster) authorized(next http.Handler) http.Handler {
 			token = strings.TrimSpace(string(text))
 		}
 		if token != "" && !hasCredentials(r) {
-			r = r.Clone(r.Context())
+			r = r.WithContext(r.Context()) // r.Clone would lose trailers, which net/http puts into r's own map
+			r.Header = r.Header.Clone()
 			r.Header.Set("Authorization", "Bearer "+token)
 		}
 		next.ServeHTTP(w, r)
