@@ -14,6 +14,7 @@ import (
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/iolock"
 	"github.com/culvert-go/culvert/internal/spool"
 )
 
@@ -28,7 +29,7 @@ type bodySource struct {
 
 	trailers []string // names that were known before the body was read
 
-	mu    sync.Mutex // held while body is read
+	lock  iolock.Lock // guards what follows; held while a read waits for the client
 	keep  int
 	kept  []byte // what was read so far, as long as nothing is lost
 	ahead []byte // what was read for a try that had ended by then: the next one's
@@ -110,8 +111,8 @@ func (s *bodySource) readAt(p []byte, at int64, by *requestBody) (int, error) {
 	if n := s.replay(p, at); n > 0 {
 		return n, nil // though a try that has ended may still wait for the client
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock.Lock()
+	defer s.lock.Unlock()
 	switch {
 	case at < int64(len(s.kept)):
 		return copy(p, s.kept[at:]), nil

@@ -115,7 +115,7 @@ type call struct {
 
 // begin prepares the call of a try.
 func (c *call) begin(f *forwarding, in *http.Request) {
-	c.interim = interimRelay{w: f.w, in: in, lock: make(chan struct{}, 1)}
+	c.interim = interimRelay{w: f.w, in: in, timeout: f.p.o.WriteTimeout}
 	c.body.begin(&f.body)
 }
 

@@ -4,30 +4,29 @@ import (
 	"maps"
 	"net/http"
 	"net/textproto"
+	"time"
 
 	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/iolock"
 )
 
 // interimRelay passes interim answers on as they come. net/http calls it on
 // a goroutine of the transport, which may outlive RoundTrip: after finish it
 // touches the writer no more.
 type interimRelay struct {
-	w    http.ResponseWriter
-	in   *http.Request
-	lock chan struct{} // of what follows; held while a write waits for the client
-	done bool
+	w       http.ResponseWriter
+	in      *http.Request
+	timeout time.Duration // of a write, 0 for none
+	lock    iolock.Lock   // guards what follows; held while a write waits for the client
+	done    bool
 }
-
-func (i *interimRelay) enter() { i.lock <- struct{}{} }
-
-func (i *interimRelay) leave() { <-i.lock }
 
 // relay sends one interim answer with the target's fields only: what filters
 // have put into Header is meant for the final answer, and must neither go out
 // early nor be lost (golang/go#81207, #81319).
 func (i *interimRelay) relay(status int, fields textproto.MIMEHeader) error {
-	i.enter()
-	defer i.leave()
+	i.lock.Lock()
+	defer i.lock.Unlock()
 	if i.done || !i.wanted(status) {
 		return nil
 	}
@@ -43,10 +42,26 @@ func (i *interimRelay) relay(status int, fields textproto.MIMEHeader) error {
 		// map, and sends the copy without that field.
 		h["Content-Length"] = noLength
 	}
+	timed := i.startWriteTimeout()
 	i.w.WriteHeader(status)
+	if timed { // or the final response would meet it
+		_ = http.NewResponseController(i.w).SetWriteDeadline(time.Time{})
+	}
 	clear(h)
 	maps.Copy(h, kept)
 	return nil
+}
+
+// startWriteTimeout bounds the next write to the client, by the write timeout and the end of the request's time,
+// and reports whether it has set a deadline.
+func (i *interimRelay) startWriteTimeout() bool {
+	until, bounded := i.in.Context().Deadline()
+	if i.timeout > 0 {
+		if d := time.Now().Add(i.timeout); !bounded || d.Before(until) {
+			until, bounded = d, true
+		}
+	}
+	return bounded && http.NewResponseController(i.w).SetWriteDeadline(until) == nil
 }
 
 // noLength is never written to.
@@ -60,7 +75,7 @@ func (i *interimRelay) wanted(status int) bool {
 }
 
 func (i *interimRelay) finish() {
-	i.enter()
-	defer i.leave()
+	i.lock.Lock()
+	defer i.lock.Unlock()
 	i.done = true
 }

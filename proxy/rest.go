@@ -56,8 +56,8 @@ func (s *bodySource) dropRest() {
 
 // watchClient reads until the body ends, the client leaves, or the handler returns.
 func (s *bodySource) watchClient() {
-	s.mu.Lock() // an attempt that has ended may still wait for the client
-	defer s.mu.Unlock()
+	s.lock.Lock() // an attempt that has ended may still wait for the client
+	defer s.lock.Unlock()
 	s.client.Unbound()
 	for buf := make([]byte, 1<<10); ; {
 		if _, err := s.client.Read(buf); err != nil {

@@ -3,6 +3,8 @@ package relay
 import (
 	"net/http"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/iolock"
 )
 
 // lateFlush flushes what was written after an interval, so that many small
@@ -10,7 +12,7 @@ import (
 type lateFlush struct {
 	w        http.ResponseWriter
 	interval time.Duration
-	lock     chan struct{} // guards w and what follows; held while a write waits for the client
+	lock     iolock.Lock // guards w and what follows; held while a write waits for the client
 	timer    *time.Timer
 	due      bool
 	stopped  bool
@@ -18,12 +20,12 @@ type lateFlush struct {
 }
 
 func newLateFlush(w http.ResponseWriter, interval time.Duration) *lateFlush {
-	return &lateFlush{w: w, interval: interval, lock: make(chan struct{}, 1)}
+	return &lateFlush{w: w, interval: interval}
 }
 
 func (l *lateFlush) write(p []byte) error {
-	l.lock <- struct{}{}
-	defer func() { <-l.lock }()
+	l.lock.Lock()
+	defer l.lock.Unlock()
 	if l.err != nil {
 		return l.err
 	}
@@ -42,8 +44,8 @@ func (l *lateFlush) write(p []byte) error {
 }
 
 func (l *lateFlush) passed() {
-	l.lock <- struct{}{}
-	defer func() { <-l.lock }()
+	l.lock.Lock()
+	defer l.lock.Unlock()
 	if l.due && !l.stopped {
 		l.due = false
 		l.err = flush(l.w)
@@ -51,16 +53,16 @@ func (l *lateFlush) passed() {
 }
 
 func (l *lateFlush) flush() error {
-	l.lock <- struct{}{}
-	defer func() { <-l.lock }()
+	l.lock.Lock()
+	defer l.lock.Unlock()
 	l.due = false
 	return flush(l.w)
 }
 
 // stop ends the timer; the writer is not touched afterwards.
 func (l *lateFlush) stop() {
-	l.lock <- struct{}{}
-	defer func() { <-l.lock }()
+	l.lock.Lock()
+	defer l.lock.Unlock()
 	l.stopped = true
 	if l.timer != nil {
 		l.timer.Stop()
