@@ -43,10 +43,12 @@ func (c *client) dial() (*Conn, error) {
 	return c.world.network.connect(context.Background(), c.addr, gatewayAddr, Dialling{}, there, back)
 }
 
+// note adds a line about an exchange to the timeline.
 func (c *client) note(e *ExchangePlan, format string, args ...any) {
 	c.world.journal.Note(fmt.Sprintf("%s #%d", c.name, e.Token), format, args...)
 }
 
+// patience returns how long the client waits for the end.
 func (e *ExchangePlan) patience() time.Duration {
 	if e.GiveUp > 0 {
 		return e.GiveUp

@@ -117,10 +117,12 @@ func (c *client) send(conn *Conn, e *ExchangePlan, o *Outcome) bool {
 	return true
 }
 
+// hasBody reports whether the request has a body, be it an empty one.
 func (e *ExchangePlan) hasBody() bool {
 	return e.Body.Length > 0 || e.Body.Chunked || e.Method == "POST" || e.Method == "PUT"
 }
 
+// requestHeader returns the header section of a request over HTTP/1.
 func requestHeader(e *ExchangePlan, kind ClientKind) string {
 	var b strings.Builder
 	version := "1.1"
@@ -180,17 +182,22 @@ func (c *client) receive(conn *Conn, r *bufio.Reader, e *ExchangePlan, o *Outcom
 	}
 }
 
+// fail notes why the client sees no more of a response.
 func (c *client) fail(o *Outcome, err error) {
 	o.Err = err
-	o.LeftAlone = errors.Is(err, os.ErrDeadlineExceeded)
+	if o.LeftAlone = errors.Is(err, os.ErrDeadlineExceeded); o.LeftAlone {
+		c.world.journal.faults.Add("client left", 1)
+	}
 }
 
+// checkInterim checks that an interim response belongs to the request.
 func (c *client) checkInterim(resp *http.Response, e *ExchangePlan) {
 	if resp.StatusCode == 103 && resp.Header.Get("Link") != fmt.Sprintf("</%d>", e.Token) {
 		c.world.journal.Break("belongs", "%s #%d: an interim response of another request: %v", c.name, e.Token, resp.Header)
 	}
 }
 
+// noteHeader notes the header of a final response.
 func (o *Outcome) noteHeader(resp *http.Response) {
 	o.Responses++
 	o.Status, o.Header = resp.StatusCode, resp.Header

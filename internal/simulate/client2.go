@@ -64,11 +64,15 @@ func (c *client) stream(cc *http2.ClientConn, e *ExchangePlan) {
 	}
 }
 
+// fail2 is fail for HTTP/2.
 func (c *client) fail2(ctx context.Context, o *Outcome, err error) {
 	o.Err = err
-	o.LeftAlone = ctx.Err() != nil
+	if o.LeftAlone = ctx.Err() != nil; o.LeftAlone {
+		c.world.journal.faults.Add("client left", 1)
+	}
 }
 
+// request2 returns the request of a plan and its body, nil if there is none.
 func (c *client) request2(ctx context.Context, e *ExchangePlan, o *Outcome) (*http.Request, *pacedBody) {
 	var body io.Reader
 	var paced *pacedBody
@@ -114,6 +118,7 @@ type pacedBody struct {
 	whole bool
 }
 
+// Read returns the next piece after its pause.
 func (b *pacedBody) Read(p []byte) (int, error) {
 	plan := &b.plan.Body
 	if b.at >= plan.Length {
@@ -126,6 +131,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 		if plan.How == FaultSilence {
 			<-b.ctx.Done()
 		}
+		b.world.journal.faults.Add("body cut by a reset stream", 1)
 		return 0, errors.New("cut, as planned")
 	}
 	if plan.Pause > 0 && b.at > 0 {
@@ -143,4 +149,5 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return int(n), nil
 }
 
+// Close does nothing.
 func (b *pacedBody) Close() error { return nil }

@@ -20,28 +20,32 @@ type Addr string
 // Network returns "tcp".
 func (a Addr) Network() string { return "tcp" }
 
+// String returns the address.
 func (a Addr) String() string { return string(a) }
 
 // newPair returns the two ends of a connection.
-func newPair(a, b Addr, there, back Link, offset time.Duration) (*Conn, *Conn) {
+func newPair(a, b Addr, there, back Link, offset time.Duration, faults *Tally) (*Conn, *Conn) {
 	mu := new(sync.Mutex)
 	forth, reverse := new(half), new(half)
-	forth.init(mu, reverse, there, offset)
-	reverse.init(mu, forth, back, offset+1)
+	forth.init(mu, reverse, there, offset, faults)
+	reverse.init(mu, forth, back, offset+1, faults)
 	return &Conn{in: reverse, out: forth, local: a, remote: b, closed: make(chan struct{})},
 		&Conn{in: forth, out: reverse, local: b, remote: a, closed: make(chan struct{})}
 }
 
+// Read reads what has arrived.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.in.read(p)
 	return n, c.fault("read", err)
 }
 
+// Write sends p, as the window permits.
 func (c *Conn) Write(p []byte) (int, error) {
 	n, err := c.out.write(p)
 	return n, c.fault("write", err)
 }
 
+// fault wraps an error as package net does.
 func (c *Conn) fault(op string, err error) error {
 	if err == nil || op == "read" && err.Error() == "EOF" {
 		return err

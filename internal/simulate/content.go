@@ -16,6 +16,7 @@ type Content struct {
 
 const unit = 8
 
+// unit writes the ith unit of the content into b.
 func (c Content) unit(b *[unit]byte, i int64) {
 	binary.BigEndian.PutUint32(b[:4], c.Stream)
 	binary.BigEndian.PutUint32(b[4:], uint32(i))
@@ -75,6 +76,7 @@ func (c Content) Reader() io.Reader { return io.NewSectionReader(contentAt{c}, 0
 
 type contentAt struct{ Content }
 
+// ReadAt implements io.ReaderAt.
 func (c contentAt) ReadAt(p []byte, off int64) (int, error) {
 	n := int(min(int64(len(p)), c.Length-off))
 	if n <= 0 {

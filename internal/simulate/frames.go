@@ -8,6 +8,7 @@ import (
 	"io"
 )
 
+// acceptOf returns the Sec-WebSocket-Accept of a key (RFC 6455 section 4.2.2).
 func acceptOf(key string) string {
 	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 	return base64.StdEncoding.EncodeToString(sum[:])

@@ -37,6 +37,7 @@ type gateway struct {
 // balances is how many there are.
 const balances = 7
 
+// balance returns the nth way to balance.
 func balance(n int) upstream.Balance {
 	byPath := func(r *http.Request) string { return r.URL.Path }
 	switch n {
@@ -117,6 +118,7 @@ func (g *gateway) targets(without int) (list []upstream.Target) {
 	return list
 }
 
+// makeProxy makes the proxy of the plan.
 func (g *gateway) makeProxy() (err error) {
 	p := &g.plan.Gateway
 	if g.registry, err = wsupgrade.NewRegistry(wsupgrade.RegistryOptions{}); err != nil {
@@ -153,6 +155,7 @@ func (g *gateway) makeProxy() (err error) {
 	return err
 }
 
+// buffer returns the buffer of a kind.
 func buffer(kind int) *proxy.Buffer {
 	switch kind {
 	case 1:
@@ -163,6 +166,7 @@ func buffer(kind int) *proxy.Buffer {
 	return nil
 }
 
+// chain returns the proxy behind the plan's filters.
 func (g *gateway) chain() (http.Handler, error) {
 	var list []filters.Filter
 	for _, kind := range g.plan.Gateway.Filters {
@@ -212,6 +216,7 @@ type serverLog struct {
 	mu      sync.Mutex
 }
 
+// Write notes a line, which may be a broken rule.
 func (l *serverLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

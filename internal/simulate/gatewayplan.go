@@ -33,8 +33,10 @@ type GatewayPlan struct {
 	Filters                                         []int
 }
 
+// seconds returns a duration.
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
+// newGatewayPlan chooses the configuration.
 func newGatewayPlan(c *Choices) GatewayPlan {
 	g := GatewayPlan{
 		Transport:       c.Bool(3),

@@ -40,6 +40,7 @@ func someTime(c *Choices) time.Duration {
 	return time.Duration(c.Int(100)) * time.Duration(c.Int(40)) * time.Millisecond
 }
 
+// newTargetPlan chooses the ith target.
 func newTargetPlan(c *Choices, i int) TargetPlan {
 	p := TargetPlan{Addr: fmt.Sprintf("10.0.0.%d:80", i+1), Links: newLinksPlan(c)}
 	for range c.Int(3) {
@@ -51,6 +52,7 @@ func newTargetPlan(c *Choices, i int) TargetPlan {
 	return p
 }
 
+// newLinksPlan chooses how the connections of a party behave.
 func newLinksPlan(c *Choices) LinksPlan {
 	p := LinksPlan{Seed: c.Seed(), Manners: Link{
 		Delay:   time.Duration(1+c.Int(20)) * 100 * time.Microsecond,
@@ -64,6 +66,7 @@ func newLinksPlan(c *Choices) LinksPlan {
 	return p
 }
 
+// newFaults chooses the faults of the first connections, in one direction.
 func newFaults(c *Choices) []Fault {
 	var list []Fault
 	for range c.Int(4) {
@@ -76,6 +79,7 @@ func newFaults(c *Choices) []Fault {
 	return list
 }
 
+// newClientPlan chooses a client. The first of its requests has the token.
 func newClientPlan(c *Choices, token *uint32) ClientPlan {
 	p := ClientPlan{Kind: ClientKind(c.Int(4)), Start: time.Duration(c.Int(50)) * time.Duration(c.Int(30)) * time.Millisecond, Links: newLinksPlan(c)}
 	p.Pipelined = p.Kind == HTTP1 && c.Bool(6)
@@ -86,6 +90,7 @@ func newClientPlan(c *Choices, token *uint32) ClientPlan {
 	return p
 }
 
+// newExchangePlan chooses a request and how targets respond to it.
 func newExchangePlan(c *Choices, kind ClientKind, token uint32) ExchangePlan {
 	e := ExchangePlan{
 		Token:  token,
@@ -121,6 +126,7 @@ func newExchangePlan(c *Choices, kind ClientKind, token uint32) ExchangePlan {
 	return e
 }
 
+// newFields chooses header fields or trailers.
 func newFields(c *Choices, prefix string) (fields [][2]string) {
 	for i := range c.Int(3) {
 		fields = append(fields, [2]string{fmt.Sprintf("%s-%d", prefix, i), Pick(c, "a", "b, c", `"q;\"`, "\u00e9")})
@@ -128,6 +134,7 @@ func newFields(c *Choices, prefix string) (fields [][2]string) {
 	return fields
 }
 
+// newBodyPlan chooses a body.
 func newBodyPlan(c *Choices) BodyPlan {
 	b := BodyPlan{Length: int64(c.Int(Pick(c, 20, 3000, 20, 3000, 70000, 300000)))}
 	b.Chunked = c.Bool(2)
@@ -144,6 +151,7 @@ func newBodyPlan(c *Choices) BodyPlan {
 	return b
 }
 
+// newResponsePlan chooses what a target does with a request.
 func newResponsePlan(c *Choices, kind ClientKind) ResponsePlan {
 	r := ResponsePlan{
 		Status:  Pick(c, 200, 404, 503, 204, 304, 500, 302),
@@ -174,6 +182,7 @@ func newResponsePlan(c *Choices, kind ClientKind) ResponsePlan {
 	return r
 }
 
+// newTunnelPlan chooses what goes through a tunnel.
 func newTunnelPlan(c *Choices) TunnelPlan {
 	t := TunnelPlan{Up: newBodyPlan(c), Down: newBodyPlan(c), Early: c.Bool(3), ClientFirst: c.Bool(2)}
 	switch c.Int(10) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// guard hands out writers and bodies that notice whoever uses them after the handler has
+// guard hands out writers and bodies that notice a use after the handler has
 // returned, and two who read a body at once.
 func guard(j *Journal, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,6 +35,7 @@ type guarded struct {
 	reading bool
 }
 
+// end is called when the handler returns or panics.
 func (g *guarded) end() {
 	g.mu.Lock()
 	g.ended = true
@@ -51,6 +52,7 @@ func (g *guarded) end() {
 	}
 }
 
+// check breaks a rule if the handler has returned.
 func (g *guarded) check(what string) {
 	g.mu.Lock()
 	ended := g.ended && !g.taken
@@ -60,16 +62,19 @@ func (g *guarded) check(what string) {
 	}
 }
 
+// Header implements http.ResponseWriter.
 func (g *guarded) Header() http.Header {
 	g.check("Header")
 	return g.w.Header()
 }
 
+// WriteHeader implements http.ResponseWriter.
 func (g *guarded) WriteHeader(status int) {
 	g.check("WriteHeader")
 	g.w.WriteHeader(status)
 }
 
+// Write implements http.ResponseWriter.
 func (g *guarded) Write(p []byte) (int, error) {
 	g.check("Write")
 	return g.w.Write(p)
@@ -132,6 +137,7 @@ type guardedBody struct {
 	body io.ReadCloser
 }
 
+// Read reads from the body, and notices a second reader.
 func (b *guardedBody) Read(p []byte) (int, error) {
 	b.check("Body.Read")
 	b.mu.Lock()
@@ -148,6 +154,7 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Close closes the body.
 func (b *guardedBody) Close() error {
 	b.check("Body.Close")
 	return b.body.Close()

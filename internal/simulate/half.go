@@ -33,14 +33,17 @@ type half struct {
 	reset   bool
 	reader  deadline
 	writer  deadline
+	faults  *Tally
 }
 
-func (h *half) init(mu *sync.Mutex, twin *half, link Link, offset time.Duration) {
-	h.mu, h.twin, h.link, h.offset = mu, twin, link, offset
+// init prepares h. Both halves share mu.
+func (h *half) init(mu *sync.Mutex, twin *half, link Link, offset time.Duration, faults *Tally) {
+	h.mu, h.twin, h.link, h.offset, h.faults = mu, twin, link, offset, faults
 	h.random = rand.New(rand.NewPCG(link.Seed, uint64(offset)))
 	h.changed.L = mu
 }
 
+// read is that of the reader's end.
 func (h *half) read(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,6 +67,7 @@ func (h *half) read(p []byte) (int, error) {
 	}
 }
 
+// write is that of the writer's end.
 func (h *half) write(p []byte) (n int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,13 +119,14 @@ func (h *half) send(p []byte) {
 	}
 }
 
+// deliver lets a segment arrive. The caller holds h.mu.
 func (h *half) deliver(segment []byte) {
 	h.later(func() {
 		h.flying -= len(segment)
 		switch {
 		case h.reset, h.arrived: // lost
 		case h.closed:
-			h.breakOff() // a segment for a closed socket is answered with a reset (RFC 9293 section 3.10.7.1)
+			h.breakOff() // a segment for a closed socket causes a reset (RFC 9293 section 3.10.7.1)
 		default:
 			h.held = append(h.held, segment...)
 		}
@@ -130,6 +135,9 @@ func (h *half) deliver(segment []byte) {
 
 // fail is the fault of the link. The caller holds h.mu.
 func (h *half) fail() {
+	if k := h.link.Fault.Kind; k != NoFault {
+		h.faults.Add("link "+k.String(), 1)
+	}
 	switch h.link.Fault.Kind {
 	case FaultPause:
 		h.last = h.nextArrival().Add(h.link.Fault.Pause)
@@ -155,6 +163,7 @@ func (h *half) later(event func()) {
 	})
 }
 
+// nextArrival returns when what is written now arrives. The caller holds h.mu.
 func (h *half) nextArrival() time.Time {
 	at := time.Now().Add(h.link.Delay)
 	if h.link.Jitter > 0 {

@@ -3,6 +3,9 @@ package simulate
 import (
 	"flag"
 	"fmt"
+	"io"
+	"log"
+	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -13,11 +16,17 @@ import (
 
 var (
 	seed      = flag.Uint64("seed", 1, "the seed of the first history")
-	histories = flag.Int("histories", 300, "how many histories are run")
+	histories = flag.Int("histories", 200, "how many histories are run")
 	repeat    = flag.String("repeat", "", "a list of choices to repeat, in place of seeds")
 	stacks    = flag.Duration("stacks", 0, "print the goroutines at this moment of the history")
 	keep      = flag.Bool("keep", false, "go on behind a broken rule")
 )
+
+// TestMain silences net/http's transport, which logs what a target sends behind its responses.
+func TestMain(m *testing.M) {
+	log.SetOutput(io.Discard)
+	os.Exit(m.Run())
+}
 
 // TestHistories runs random histories, and shrinks the first one in which a rule breaks.
 func TestHistories(t *testing.T) {
@@ -30,30 +39,47 @@ func TestHistories(t *testing.T) {
 	for i := range *histories {
 		s := *seed + uint64(i)
 		choices := NewChoices(s)
-		j := runPlan(t, NewPlan(choices))
-		c.add(j)
+		plan := NewPlan(choices)
+		j := runPlan(t, plan)
+		c.add(plan, j)
 		if len(j.broken) == 0 {
 			continue
 		}
 		if *keep {
-			fmt.Printf("seed %d: %v\n", s, j.broken[0])
+			t.Errorf("seed %d: %v", s, j.broken[0])
 			continue
 		}
 		report(t, s, choices.List(), j)
 		break
 	}
-	fmt.Printf("%d histories, %d requests, %d attempts, %d broken rules\n", c.histories, c.requests, c.attempts, c.broken)
+	fmt.Print(c.String())
 }
 
-type counts struct{ histories, requests, attempts, broken int }
+// counts is what histories consisted of.
+type counts struct {
+	histories, requests, attempts, broken int
+	faults, clients, filters              Tally
+}
 
-func (c *counts) add(j *Journal) {
+func (c *counts) add(p *Plan, j *Journal) {
 	c.histories++
 	c.requests += len(j.outcomes)
 	for _, s := range j.sights {
 		c.attempts += len(s)
 	}
 	c.broken += len(j.broken)
+	c.faults.AddAll(&j.faults)
+	for i := range p.Clients {
+		c.clients.Add(p.Clients[i].Kind.String(), len(p.Clients[i].Requests))
+	}
+	for _, kind := range p.Gateway.Filters {
+		c.filters.Add(filterKinds[kind].name, 1)
+	}
+}
+
+func (c *counts) String() string {
+	return fmt.Sprintf("requests by client: %v\nfaults: %v\nfilters: %v\n%d histories, %d requests, %d attempts, %d faults, %d broken rules\n",
+		&c.clients, &c.faults, &c.filters, c.histories, c.requests, c.attempts, c.faults.Sum(), c.broken)
 }
 
 // runPlan runs a plan in a bubble, and finds what is left behind.

@@ -18,7 +18,8 @@ type Journal struct {
 	sights   map[uint32][]*Sight
 	outcomes map[uint32]*Outcome
 	broken   []Broken
-	faults   int
+
+	faults Tally // that happened, by kind
 }
 
 type line struct {
@@ -33,6 +34,7 @@ type Broken struct {
 	What string
 }
 
+// String returns the rule and what broke it.
 func (b Broken) String() string { return b.Rule + ": " + b.What }
 
 // Sight is a request as a target saw it.
@@ -49,6 +51,8 @@ type Sight struct {
 	Trailer   http.Header
 	Responded bool // the whole response was written
 	BrokeOff  bool // the target broke its response off
+	Kept      bool // the connection had carried a request before
+	Wrote     bool // the target has written a byte, of an interim response perhaps
 	Upgrade   bool
 	Tunnel    *Checker
 }
@@ -95,6 +99,7 @@ func (j *Journal) Break(rule, format string, args ...any) {
 	j.lines = append(j.lines, line{time.Since(j.start), "RULE", rule + ": " + what})
 }
 
+// sight adds what a target sees of a request, and numbers the attempt.
 func (j *Journal) sight(token uint32, s *Sight) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -102,6 +107,7 @@ func (j *Journal) sight(token uint32, s *Sight) {
 	j.sights[token] = append(j.sights[token], s)
 }
 
+// outcome begins what a client sees of its request.
 func (j *Journal) outcome(token uint32) *Outcome {
 	j.mu.Lock()
 	defer j.mu.Unlock()

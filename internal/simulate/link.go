@@ -35,6 +35,7 @@ const (
 	FaultSilence
 )
 
+// String returns the kind's name.
 func (k FaultKind) String() string {
 	return [...]string{"none", "pause", "reset", "FIN", "silence"}[k]
 }

@@ -17,6 +17,8 @@ type Network struct {
 	// what becomes of the dial.
 	Links func(to string, n int) (Dialling, Link, Link)
 
+	faults *Tally // that have happened
+
 	mu        sync.Mutex
 	listeners map[string]*Listener
 	dialled   map[string]int
@@ -31,9 +33,9 @@ type Dialling struct {
 	Hang   bool // until its context ends
 }
 
-// NewNetwork returns a network without listeners.
-func NewNetwork() *Network {
-	return &Network{listeners: map[string]*Listener{}, dialled: map[string]int{}}
+// NewNetwork returns a network without listeners, which counts the faults that happen.
+func NewNetwork(faults *Tally) *Network {
+	return &Network{faults: faults, listeners: map[string]*Listener{}, dialled: map[string]int{}}
 }
 
 // Listener accepts connections of a Network.
@@ -111,6 +113,7 @@ func (n *Network) connect(ctx context.Context, from, to string, d Dialling, ther
 		return nil, dialError(err)
 	}
 	if d.Hang {
+		n.faults.Add("dial hangs", 1)
 		<-ctx.Done()
 		return nil, dialError(ctx.Err())
 	}
@@ -118,9 +121,10 @@ func (n *Network) connect(ctx context.Context, from, to string, d Dialling, ther
 	l := n.listeners[to]
 	n.mu.Unlock()
 	if l == nil || d.Refuse {
+		n.faults.Add("dial refused", 1)
 		return nil, errRefused
 	}
-	client, server := newPair(Addr(fmt.Sprintf("%s:%d", from, 10000+pair)), l.addr, there, back, offset)
+	client, server := newPair(Addr(fmt.Sprintf("%s:%d", from, 10000+pair)), l.addr, there, back, offset, n.faults)
 	select {
 	case l.queue <- server:
 	case <-l.closed:
@@ -147,6 +151,7 @@ func (n *Network) endsAt(addr string) []*Conn {
 	return list
 }
 
+// dialError wraps an error as package net does.
 func dialError(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = timeoutError{}
@@ -157,10 +162,12 @@ func dialError(err error) error {
 // timeoutError is that of a dial.
 type timeoutError struct{}
 
+// Error implements net.Error, as do Timeout and Temporary.
 func (timeoutError) Error() string   { return "i/o timeout" }
 func (timeoutError) Timeout() bool   { return true }
 func (timeoutError) Temporary() bool { return true }
 
+// sleep sleeps until ctx ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

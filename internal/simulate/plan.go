@@ -59,6 +59,7 @@ const (
 	WebSocket
 )
 
+// String returns the protocol.
 func (k ClientKind) String() string {
 	return [...]string{"HTTP/1.1", "HTTP/1.0", "HTTP/2", "WebSocket"}[k]
 }
@@ -128,7 +129,7 @@ type ResponsePlan struct {
 	Forget  bool // the announced trailers do not come
 	Early   bool // the response does not wait for the request's body
 	Close   bool // Connection: close
-	Behind  int  // bytes of nobody's behind the response
+	Behind  int  // bytes behind the response that belong to none
 	Garbage bool // what comes is no response
 	Never   bool // nothing comes
 }

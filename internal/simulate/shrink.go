@@ -66,6 +66,7 @@ func lower(list *[]uint32, try func([]uint32) bool) (improved bool) {
 	return improved
 }
 
+// same reports whether two lists of one length are equal.
 func same(a, b []uint32) bool {
 	for i := range a {
 		if a[i] != b[i] {

@@ -22,6 +22,7 @@ type target struct {
 	wg    sync.WaitGroup
 }
 
+// startTarget listens and serves.
 func startTarget(w *world, plan *TargetPlan) *target {
 	t := &target{world: w, plan: plan, ln: w.network.Listen(plan.Addr, 2)}
 	t.wg.Go(func() {
@@ -36,6 +37,7 @@ func startTarget(w *world, plan *TargetPlan) *target {
 	return t
 }
 
+// close resets all connections, and waits for the goroutines.
 func (t *target) close() {
 	t.ln.Close()
 	for _, c := range t.world.network.endsAt(t.plan.Addr) {
@@ -44,6 +46,7 @@ func (t *target) close() {
 	t.wg.Wait()
 }
 
+// serve serves the requests of one connection.
 func (t *target) serve(c *Conn) {
 	defer c.Close()
 	if t.world.plan.Gateway.H2Targets {
@@ -52,7 +55,7 @@ func (t *target) serve(c *Conn) {
 	}
 	in := &endNoter{Reader: c}
 	r := bufio.NewReader(in)
-	for {
+	for kept := false; ; kept = true {
 		if d := t.plan.IdleClose; d > 0 {
 			_ = c.SetReadDeadline(time.Now().Add(d))
 		}
@@ -60,14 +63,14 @@ func (t *target) serve(c *Conn) {
 			return
 		}
 		_ = c.SetReadDeadline(time.Time{})
-		if !t.exchange(c, in, r) {
+		if !t.exchange(c, in, r, kept) {
 			return
 		}
 	}
 }
 
 // exchange serves one request and reports whether the connection is kept.
-func (t *target) exchange(c *Conn, in *endNoter, r *bufio.Reader) bool {
+func (t *target) exchange(c *Conn, in *endNoter, r *bufio.Reader, kept bool) bool {
 	req, err := http.ReadRequest(r)
 	if err != nil {
 		if in.err == nil {
@@ -90,7 +93,7 @@ func (t *target) exchange(c *Conn, in *endNoter, r *bufio.Reader) bool {
 		t.world.journal.Break("request", "%s got a request with the unknown token %d", t.plan.Addr, token)
 		return false
 	}
-	s := &Sight{Target: t.plan.Addr, At: time.Now(), Line: req.Method + " " + req.RequestURI, Header: req.Header}
+	s := &Sight{Target: t.plan.Addr, At: time.Now(), Line: req.Method + " " + req.RequestURI, Header: req.Header, Kept: kept}
 	t.world.journal.sight(token, s)
 	t.note(token, "attempt %d: %s", s.Attempt, s.Line)
 	defer func() { s.Ended = time.Now() }()
@@ -100,6 +103,7 @@ func (t *target) exchange(c *Conn, in *endNoter, r *bufio.Reader) bool {
 	return t.respond(c, req, plan, s)
 }
 
+// note adds a line about an exchange to the timeline.
 func (t *target) note(token uint32, format string, args ...any) {
 	t.world.journal.Note(fmt.Sprintf("%s #%d", strings.TrimSuffix(t.plan.Addr, ":80"), token), format, args...)
 }
@@ -111,6 +115,7 @@ func (t *target) respond(c *Conn, req *http.Request, plan *ExchangePlan, s *Sigh
 	read := make(chan bool, 1)
 	readBody := func() {
 		if req.Header.Get("Expect") != "" && !response.Early {
+			s.Wrote = true
 			_, _ = io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\n")
 		}
 		read <- t.readBody(req, plan, s)
@@ -138,6 +143,7 @@ func (t *target) respond(c *Conn, req *http.Request, plan *ExchangePlan, s *Sigh
 
 type onlyReader struct{ io.Reader }
 
+// readBody reads and checks the body, and reports whether its end has come.
 func (t *target) readBody(req *http.Request, plan *ExchangePlan, s *Sight) bool {
 	check := &Checker{Content: plan.requestBody()}
 	n, err := io.Copy(check, req.Body)
@@ -146,8 +152,10 @@ func (t *target) readBody(req *http.Request, plan *ExchangePlan, s *Sight) bool 
 	return err == nil
 }
 
+// writeResponse does what the plan says, and reports whether the connection can be used again.
 func (t *target) writeResponse(c *Conn, req *http.Request, plan *ExchangePlan, r *ResponsePlan, s *Sight) bool {
 	for range r.Interim {
+		s.Wrote = true
 		if _, err := fmt.Fprintf(c, "HTTP/1.1 103 Early Hints\r\nLink: </%d>\r\n\r\n", plan.Token); err != nil {
 			return false
 		}
@@ -155,13 +163,17 @@ func (t *target) writeResponse(c *Conn, req *http.Request, plan *ExchangePlan, r
 	t.world.sleep(r.Delay)
 	switch {
 	case r.Never:
+		t.world.journal.faults.Add("no response", 1)
 		<-t.world.ended
 		return false
 	case r.Garbage:
+		t.world.journal.faults.Add("garbage", 1)
+		s.Wrote = true
 		_, _ = io.WriteString(c, "this is no response\r\n\r\n")
 		return false
 	}
 	bodyless := req.Method == http.MethodHead || r.Status == 204 || r.Status == 304
+	s.Wrote = true
 	if _, err := io.WriteString(c, responseHeader(plan, r, s.Attempt, bodyless)); err != nil {
 		t.note(plan.Token, "header: %v", err)
 		return false
@@ -176,12 +188,14 @@ func (t *target) writeResponse(c *Conn, req *http.Request, plan *ExchangePlan, r
 	s.Responded = true
 	t.note(plan.Token, "responded %d with %d bytes", r.Status, r.Body.Length)
 	if r.Behind > 0 {
+		t.world.journal.faults.Add("bytes behind a response", 1)
 		_, _ = io.WriteString(c, strings.Repeat("x", r.Behind))
 		return false
 	}
 	return true
 }
 
+// responseHeader returns the header section of a final response.
 func responseHeader(plan *ExchangePlan, r *ResponsePlan, attempt int, bodyless bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\nContent-Type: application/x-simulated\r\nX-Token: %d\r\nX-Attempt: %d\r\n", r.Status, http.StatusText(r.Status), plan.Token, attempt)
@@ -209,6 +223,7 @@ var discardLog = log.New(io.Discard, "", 0)
 
 var errCut = errors.New("cut, as planned")
 
+// writeBody writes a response's body to its end.
 func (t *target) writeBody(c *Conn, plan *ExchangePlan, r *ResponsePlan, s *Sight) error {
 	content := plan.responseBody(s.Attempt)
 	if err := t.world.sendBody(c, &r.Body, content, r.Framing == Chunked); err != nil {
@@ -221,6 +236,7 @@ func (t *target) writeBody(c *Conn, plan *ExchangePlan, r *ResponsePlan, s *Sigh
 	return err
 }
 
+// lastChunk returns the end of a chunked body.
 func lastChunk(trailer [][2]string, forget bool) string {
 	var b strings.Builder
 	b.WriteString("0\r\n")
@@ -262,6 +278,7 @@ func (w *world) sendBody(c *Conn, plan *BodyPlan, content Content, chunked bool)
 
 // cut ends a body that is not whole.
 func (w *world) cut(c *Conn, how FaultKind) error {
+	w.journal.faults.Add("body cut by "+how.String(), 1)
 	switch how {
 	case FaultReset:
 		c.Reset()
@@ -294,6 +311,7 @@ type endNoter struct {
 	err error
 }
 
+// Read notes a failure.
 func (n *endNoter) Read(p []byte) (int, error) {
 	k, err := n.Reader.Read(p)
 	if err != nil {

@@ -18,6 +18,7 @@ func (t *target) serveHTTP2(c *Conn) {
 	server.ServeConn(c, &http2.ServeConnOpts{Handler: http.HandlerFunc(t.serveStream), BaseConfig: base})
 }
 
+// serveStream serves one request over HTTP/2.
 func (t *target) serveStream(w http.ResponseWriter, req *http.Request) {
 	token, ok := tokenOf(req.RequestURI)
 	plan := t.world.exchanges[token]
@@ -47,6 +48,7 @@ func (t *target) serveStream(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
+// writeStream is writeResponse over HTTP/2.
 func (t *target) writeStream(w http.ResponseWriter, req *http.Request, plan *ExchangePlan, r *ResponsePlan, s *Sight) {
 	for range r.Interim {
 		w.Header().Set("Link", "</"+strconv.Itoa(int(plan.Token))+">")
@@ -58,6 +60,7 @@ func (t *target) writeStream(w http.ResponseWriter, req *http.Request, plan *Exc
 		<-t.world.ended
 	}
 	if r.Never || r.Garbage {
+		t.world.journal.faults.Add("no response", 1)
 		panic(http.ErrAbortHandler)
 	}
 	h := w.Header()
@@ -87,6 +90,7 @@ func (t *target) writeStream(w http.ResponseWriter, req *http.Request, plan *Exc
 	t.note(plan.Token, "responded %d with %d bytes", r.Status, r.Body.Length)
 }
 
+// writeStreamBody writes a body in pieces, and panics where it breaks off.
 func (t *target) writeStreamBody(w http.ResponseWriter, plan *ExchangePlan, r *ResponsePlan, s *Sight) {
 	content := plan.responseBody(s.Attempt)
 	for at := int64(0); at < content.Length; {
@@ -95,6 +99,7 @@ func (t *target) writeStreamBody(w http.ResponseWriter, plan *ExchangePlan, r *R
 			n = min(n, int64(r.Body.Piece))
 		}
 		if r.Body.Cut && at+n > r.Body.CutAt {
+			t.world.journal.faults.Add("body cut by a reset stream", 1)
 			s.BrokeOff = true
 			panic(http.ErrAbortHandler)
 		}

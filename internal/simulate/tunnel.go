@@ -130,6 +130,7 @@ func (w *world) exchangeFrames(c *Conn, r *bufio.Reader, pace *BodyPlan, out []b
 	return err
 }
 
+// sendRaw writes the bytes of a tunnel at the pace of a plan.
 func (w *world) sendRaw(c *Conn, pace *BodyPlan, out []byte) error {
 	piece := pace.Piece
 	if piece == 0 {

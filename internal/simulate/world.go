@@ -24,7 +24,7 @@ const longest = 15 * time.Minute
 // Run runs a plan in the caller's testing/synctest bubble and writes what is seen into j.
 func Run(plan *Plan, j *Journal) {
 	j.start = time.Now()
-	w := &world{plan: plan, network: NewNetwork(), journal: j, exchanges: map[uint32]*ExchangePlan{}, ended: make(chan struct{})}
+	w := &world{plan: plan, network: NewNetwork(&j.faults), journal: j, exchanges: map[uint32]*ExchangePlan{}, ended: make(chan struct{})}
 	w.network.Links = w.links
 	for i := range plan.Clients {
 		for k := range plan.Clients[i].Requests {
@@ -51,6 +51,7 @@ func Run(plan *Plan, j *Journal) {
 	w.check()
 }
 
+// stop ends the targets.
 func (w *world) stop() {
 	for _, t := range w.targets {
 		t.close()
@@ -58,6 +59,7 @@ func (w *world) stop() {
 	synctest.Wait()
 }
 
+// runClients runs all clients, and the changes of the gateway, to their end.
 func (w *world) runClients() {
 	var wg sync.WaitGroup
 	for i := range w.plan.Clients {
@@ -101,6 +103,7 @@ func (w *world) quiesce() {
 // for a mutex (testing/synctest), so such a writer must not have to wait for it.
 const endless = 1 << 30
 
+// links gives the gateway's connections to targets their manners.
 func (w *world) links(to string, n int) (Dialling, Link, Link) {
 	if to == gatewayAddr {
 		panic("clients dial with their own links")
@@ -136,6 +139,7 @@ func (w *world) sleep(d time.Duration) {
 	}
 }
 
+// host returns the IP address of an address.
 func host(addr string) string {
 	h, _, _ := strings.Cut(addr, ":")
 	return h

@@ -1,0 +1,80 @@
+package simulate
+
+import (
+	"net/http"
+	"slices"
+)
+
+// attempts: a request is sent again only where a documented rule permits it.
+func (r *ruler) attempts() {
+	if most := r.mostAttempts(); len(r.sights) > most {
+		r.fail("attempts", "targets saw the request %d times, at most %d are allowed", len(r.sights), most)
+	}
+	if r.faulty() {
+		return // what a link holds back may arrive behind the next attempt
+	}
+	for k := 1; k < len(r.sights); k++ {
+		before, again := r.sights[k-1], r.sights[k]
+		if !r.stale(before, again) && !r.retried(before) {
+			r.fail("attempts", "%s saw the request again, which %s had on a connection kept %v, with a response begun %v", again.Target, before.Target, before.Kept, before.Wrote)
+		}
+	}
+}
+
+// mostAttempts returns how often targets may see the request. A target that is asked may see it twice, once over
+// a connection that it had kept too long; net/http's transport tries all connections that it has.
+func (r *ruler) mostAttempts() int {
+	p := &r.w.plan.Gateway
+	asked := len(r.w.plan.Targets) + len(r.w.plan.Changes)
+	if p.RetryErrors {
+		asked++ // the last one again, if it broke a kept connection off
+	}
+	if p.Tries > 0 {
+		asked = min(asked, p.Tries)
+	}
+	switch {
+	case r.safe() && p.Transport:
+		return asked * 100
+	case r.safe():
+		return asked * 2
+	case r.repeatable() && (p.RetryErrors || p.RetryTimeouts || p.RetryStatus):
+		return asked
+	}
+	return 1
+}
+
+// stale reports whether another attempt may follow before since a target may close a connection that was kept: it
+// has written nothing, and the request is safe or has a key, and no body (RFC 9112 section 9.3.1). If the target
+// can't be dialled then, it is another one's turn.
+func (r *ruler) stale(before, again *Sight) bool {
+	sameTarget := before.Target == again.Target
+	return r.safe() && before.Kept && !before.Wrote && (r.w.plan.Gateway.Transport || !again.Kept || !sameTarget)
+}
+
+// retried reports whether proxy.Retry lets another attempt follow before.
+func (r *ruler) retried(before *Sight) bool {
+	p := &r.w.plan.Gateway
+	plan := r.e.response(before.Attempt)
+	switch {
+	case !r.repeatable() || p.Tries == 1:
+		return false
+	case p.RetryStatus && plan.Status == http.StatusServiceUnavailable:
+		return true
+	}
+	// What the target had written may have been no response, or none in time.
+	return (p.RetryErrors || p.RetryTimeouts) && r.o.Attempt != before.Attempt
+}
+
+// safe reports whether net/http and culvert send the request again over another connection.
+func (r *ruler) safe() bool {
+	if r.e.hasBody() && r.client.Kind != WebSocket {
+		return false
+	}
+	return r.e.Key || slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE"}, r.e.Method)
+}
+
+// repeatable reports whether the request may reach two targets, as proxy.Retry documents it.
+func (r *ruler) repeatable() bool {
+	idempotent := []string{"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}
+	return r.w.plan.Gateway.NonIdempotent || r.e.Key || slices.Contains(idempotent, r.e.Method)
+}

@@ -1,0 +1,75 @@
+package simulate
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// request: targets see the request as it was sent, and no half one as a whole.
+func (r *ruler) request() {
+	for _, s := range r.sights {
+		if want := r.e.Method + " " + r.e.target(); s.Line != want {
+			r.fail("bytes", "%s saw %q, want %q", s.Target, s.Line, want)
+		}
+		if s.Bad != nil {
+			r.fail("bytes", "%s read the request's body: %v", s.Target, s.Bad)
+		}
+		if !s.Whole || s.Upgrade {
+			continue
+		}
+		if s.Got != r.e.Body.Length {
+			r.fail("half request", "%s read %d bytes of %d as a whole body", s.Target, s.Got, r.e.Body.Length)
+		}
+		for _, f := range r.e.Trailer {
+			if got := s.Trailer.Values(f[0]); !slices.Equal(got, []string{f[1]}) {
+				r.fail("trailers", "%s saw %s: %q, want %q", s.Target, f[0], got, f[1])
+			}
+		}
+	}
+}
+
+// fields: end-to-end fields arrive as they were sent, in both directions.
+func (r *ruler) fields() {
+	for _, s := range r.sights {
+		for _, f := range r.e.Header {
+			if got := s.Header.Values(f[0]); !slices.Equal(got, []string{f[1]}) {
+				r.fail("bytes", "%s saw %s: %q, want %q", s.Target, f[0], got, f[1])
+			}
+		}
+		for _, name := range []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te"} {
+			if v := s.Header.Get(name); v != "" && !(name == "Connection" && (strings.EqualFold(v, "upgrade") || v == "close")) {
+				r.fail("hop by hop", "%s saw %s: %s", s.Target, name, v)
+			}
+		}
+	}
+	if r.o.Attempt < 0 || r.o.Header == nil || r.o.Tunnel != nil {
+		return
+	}
+	for i, f := range r.e.Header {
+		name := fmt.Sprintf("X-Back-%d", i)
+		if got := r.o.Header.Values(name); !slices.Equal(got, []string{f[1]}) {
+			r.fail("bytes", "the client saw %s: %q, want %q", name, got, f[1])
+		}
+	}
+	r.responseTrailers()
+}
+
+// responseTrailers: trailers arrive as the target sent them, where the client can get any.
+func (r *ruler) responseTrailers() {
+	plan := r.e.response(r.o.Attempt)
+	bodyless := r.e.Method == http.MethodHead || plan.Status == 204 || plan.Status == 304
+	if !r.o.Whole || bodyless || plan.Framing != Chunked && !r.w.plan.Gateway.H2Targets || r.client.Kind == HTTP10 || r.client.Kind == WebSocket {
+		return
+	}
+	for _, f := range plan.Trailer {
+		want := []string{f[1]}
+		if plan.Forget {
+			want = nil
+		}
+		if got := r.o.Trailer.Values(f[0]); !slices.Equal(got, want) {
+			r.fail("trailers", "the client saw %s: %q, want %q", f[0], got, want)
+		}
+	}
+}

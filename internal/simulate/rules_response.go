@@ -1,0 +1,73 @@
+package simulate
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// belongs: a response belongs to its request.
+func (r *ruler) belongs() {
+	o := r.o
+	if o.Header == nil {
+		return
+	}
+	if got := o.Header.Get("X-Token"); got != "" && got != fmt.Sprint(r.e.Token) {
+		r.fail("belongs", "the response is that of #%s", got)
+	}
+	if o.Bad != nil {
+		r.fail("bytes", "the response's body: %v", o.Bad)
+	}
+	if o.Attempt < 0 {
+		r.own()
+		return
+	}
+	if o.Attempt >= len(r.sights) {
+		r.fail("belongs", "a response of attempt %d, of which no target knows", o.Attempt)
+		return
+	}
+	if want := r.e.response(o.Attempt).Status; o.Tunnel == nil && r.client.Kind != WebSocket && o.Status != want {
+		r.fail("belongs", "status %d, the target sent %d", o.Status, want)
+	}
+}
+
+// own: what the gateway itself responds is an error, of a kind that a gateway gives.
+func (r *ruler) own() {
+	switch s := r.o.Status; s {
+	case 400, 408, 413, 500, 502, 503, 504:
+	case 101:
+	default:
+		r.fail("belongs", "status %d without a target's token", s)
+	}
+	if r.o.Status == 500 {
+		r.fail("own errors", "the gateway responded 500")
+	}
+}
+
+// complete: a response that looks whole is whole.
+func (r *ruler) complete() {
+	o := r.o
+	if !o.Whole || o.Attempt < 0 || o.Tunnel != nil || r.client.Kind == WebSocket {
+		return
+	}
+	plan := r.e.response(o.Attempt)
+	want := plan.Body.Length
+	if r.e.Method == http.MethodHead || plan.Status == 204 || plan.Status == 304 {
+		want = 0
+	}
+	byClose := o.ByClose || plan.Framing == ByClose && !r.w.plan.Gateway.H2Targets
+	if o.Got != want && !byClose {
+		r.fail("whole", "the response looks whole with %d bytes of %d", o.Got, want)
+	}
+	if o.Got != want && byClose && r.sights[min(o.Attempt, len(r.sights)-1)].Responded && !r.faulty() && !o.ByClose {
+		r.fail("whole", "the response has %d bytes of %d", o.Got, want)
+	}
+}
+
+// faulty reports whether a link had a fault.
+func (r *ruler) faulty() bool {
+	f := len(r.client.Links.There)+len(r.client.Links.Back) > 0
+	for _, t := range r.w.plan.Targets {
+		f = f || len(t.Links.There)+len(t.Links.Back) > 0
+	}
+	return f
+}

@@ -1,0 +1,29 @@
+package simulate
+
+// tunnel: bytes of a tunnel arrive in their order, and all of them if nothing was cut.
+func (r *ruler) tunnel() {
+	o := r.o
+	if o.Tunnel == nil {
+		return
+	}
+	if err := o.Tunnel.Err(); err != nil {
+		r.fail("tunnel", "the client read %v", err)
+	}
+	if len(r.sights) == 0 || r.sights[o.Attempt0()].Tunnel == nil {
+		r.fail("tunnel", "a 101 that no target sent")
+		return
+	}
+	s := r.sights[o.Attempt0()]
+	if err := s.Tunnel.Err(); err != nil {
+		r.fail("tunnel", "%s read %v", s.Target, err)
+	}
+	if r.faulty() || r.e.Tunnel.Up.Cut || r.e.Tunnel.Down.Cut || o.LeftAlone || r.e.GiveUp > 0 {
+		return
+	}
+	if !o.Tunnel.Whole() && r.e.Tunnel.ClientFirst == false {
+		r.fail("tunnel", "the client read %d bytes of %d: %v", o.Tunnel.Got, o.Tunnel.Length, o.TunnelEnd)
+	}
+}
+
+// Attempt0 is the attempt of a tunnel's handshake, of which there is one.
+func (o *Outcome) Attempt0() int { return max(0, o.Attempt) }
