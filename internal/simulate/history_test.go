@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"os"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,32 +38,57 @@ func TestHistories(t *testing.T) {
 		return
 	}
 	var c counts
-	for i := range *histories {
-		s := *seed + uint64(i)
-		choices := NewChoices(s)
-		plan := NewPlan(choices)
-		j := runPlan(t, plan)
-		c.add(plan, j)
-		if len(j.broken) == 0 {
-			continue
-		}
-		if *keep {
-			t.Errorf("seed %d: %v", s, j.broken[0])
-			continue
-		}
-		report(t, s, choices.List(), j)
-		break
+	for range runtime.GOMAXPROCS(0) {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			for n := c.next(); n < *histories; n = c.next() {
+				runSeed(t, *seed+uint64(n), &c)
+			}
+		})
 	}
-	fmt.Print(c.String())
+	t.Cleanup(func() { fmt.Print(c.String()) })
+}
+
+// runSeed runs a seed's history, and shrinks the first one in which a rule breaks.
+func runSeed(t *testing.T, s uint64, c *counts) {
+	choices := NewChoices(s)
+	plan := NewPlan(choices)
+	j := runPlan(t, plan)
+	first := c.add(plan, j)
+	switch {
+	case len(j.broken) == 0:
+	case *keep:
+		t.Errorf("seed %d: %v", s, j.broken[0])
+	case first:
+		report(t, s, choices.List(), j)
+	}
 }
 
 // counts is what histories consisted of.
 type counts struct {
+	mu                                    sync.Mutex
+	begun                                 int
 	histories, requests, attempts, broken int
 	faults, clients, filters              Tally
 }
 
-func (c *counts) add(p *Plan, j *Journal) {
+// next returns the number of a history that no goroutine has run. None follows one that breaks a rule, unless
+// the flags say so.
+func (c *counts) next() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.broken > 0 && !*keep {
+		return math.MaxInt
+	}
+	c.begun++
+	return c.begun - 1
+}
+
+// add counts a history, and reports whether it is the first one with a broken rule.
+func (c *counts) add(p *Plan, j *Journal) (first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first = c.broken == 0 && len(j.broken) > 0
 	c.histories++
 	c.requests += len(j.outcomes)
 	for _, s := range j.sights {
@@ -75,6 +102,7 @@ func (c *counts) add(p *Plan, j *Journal) {
 	for _, kind := range p.Gateway.Filters {
 		c.filters.Add(filterKinds[kind].name, 1)
 	}
+	return first
 }
 
 func (c *counts) String() string {
@@ -95,16 +123,13 @@ func runPlan(t *testing.T, plan *Plan) (j *Journal) {
 		}
 	}()
 	synctest.Test(t, func(*testing.T) {
-		before := runtime.NumGoroutine()
 		if *stacks > 0 {
 			time.AfterFunc(*stacks, func() { fmt.Println(everything()) })
 		}
 		Run(plan, j)
 		synctest.Wait()
-		if runtime.NumGoroutine() > before { // which may be others'
-			if left := others(); left != "" {
-				j.Break("left", "goroutines:\n%s", left)
-			}
+		if left := others(); left != "" {
+			j.Break("left", "goroutines:\n%s", left)
 		}
 	})
 	return j
