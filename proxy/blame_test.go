@@ -117,3 +117,29 @@ func TestTimeThatRanOutForTheClient(t *testing.T) {
 		}
 	}
 }
+
+// The end of an exchange's time does not cut a response that has come whole: net/http may send it later, when the
+// outermost handler has returned.
+func TestResponseBehindTheEndOfTheTime(t *testing.T) {
+	leaktest.Check(t)
+	const enough = 10 * soon
+	target := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "whole") }))
+	p := newProxy(t, proxy.Options{Timeout: enough, Upstream: groupAt(t, upstream.Options{}, target)})
+	for name, front := range clientFronts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client, url := front(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				p.ServeHTTP(w, r)
+				<-time.After(enough) // a slow log
+			}))
+			resp, err := client.Get(url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if body, err := io.ReadAll(resp.Body); string(body) != "whole" || err != nil {
+				t.Errorf("%q, error %v", body, err)
+			}
+		})
+	}
+}

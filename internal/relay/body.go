@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"time"
@@ -47,14 +48,16 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 		}
 		switch {
 		case readErr == io.EOF:
+			out.finish()
 			return sent, nil
 		case readErr != nil:
 			_ = out.flush() // the abort that follows would take what came with it
-			return sent, bodyBroken(r.Context(), readErr)
+			return sent, out.readFailed(r.Context(), readErr)
 		case n > 0 && left != 0:
 			if err := out.pause(n < len(buf)); err != nil {
 				return sent, clientGone(err)
 			}
+			out.accepted()
 		}
 	}
 }
@@ -62,7 +65,7 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 // Mover is a body that the kernel can move to a socket; see http1.Body.
 type Mover interface {
 	Movable() bool
-	Move(w io.ReaderFrom, before func()) (n int64, read, write error)
+	Move(w io.ReaderFrom, before, after func()) (n int64, read, write error)
 }
 
 // movable is the body if nobody has to see it on its way: it goes from one plain socket to
@@ -77,13 +80,14 @@ func (o Options) movable(w http.ResponseWriter, r *http.Request, resp *http.Resp
 
 func (o Options) move(w http.ResponseWriter, r *http.Request, body Mover) (int64, error) {
 	out := o.newOutput(w, r)
-	n, read, write := body.Move(w.(io.ReaderFrom), out.deadline)
+	n, read, write := body.Move(w.(io.ReaderFrom), out.deadline, out.accepted)
 	switch {
 	case write != nil:
 		return n, clientGone(write)
 	case read != nil:
-		return n, bodyBroken(r.Context(), read)
+		return n, out.readFailed(r.Context(), read)
 	}
+	out.finish()
 	return n, nil
 }
 
@@ -99,7 +103,9 @@ func (o Options) source(resp *http.Response) (src io.Reader, stop func()) {
 // newOutput returns the plain output, or one with deadlines or a flush interval.
 func (o Options) newOutput(w http.ResponseWriter, r *http.Request) output {
 	out := output{w: w, each: o.Flush < 0, timeout: o.WriteTimeout}
-	out.end, _ = r.Context().Deadline()
+	if end, ok := r.Context().Deadline(); ok {
+		out.end = end.Add(lastWrite)
+	}
 	if o.Flush > 0 {
 		out.late = newLateFlush(w, o.Flush)
 	}
@@ -111,8 +117,9 @@ type output struct {
 	w       http.ResponseWriter
 	each    bool // flush after each write
 	timeout time.Duration
-	end     time.Time  // of the request's time, zero for none
+	end     time.Time  // of writes, by the request's time; zero for none
 	until   time.Time  // the deadline that is set
+	taken   time.Time  // when the client had accepted the last piece, if there is an end
 	late    *lateFlush // nil: flush when the target pauses
 }
 
@@ -143,7 +150,7 @@ func (o *output) pause(idle bool) error {
 }
 
 // deadline gives the next write its time, by a deadline that is moved only when less than that is left. The end of
-// the request's time bounds it: a write that waits for the client then fails, and the client has been too slow.
+// the request's time bounds it: a write that waits for the client fails then, and the client has been too slow.
 // net/http resets the deadline after the response.
 func (o *output) deadline() {
 	until := o.end
@@ -160,6 +167,42 @@ func (o *output) deadline() {
 		o.until = until
 		_ = http.NewResponseController(o.w).SetWriteDeadline(until)
 	}
+}
+
+// finish is called when the whole body was written. What of it stands in net/http's buffer is sent
+// when the outermost handler has returned, which the end of the exchange's time must not cut: that is a
+// write like each other one.
+func (o *output) finish() {
+	if o.until.IsZero() || !o.until.Equal(o.end) {
+		return
+	}
+	o.end = time.Time{}
+	o.deadline()
+}
+
+// accepted notes that the client has accepted a piece: from now on the target is waited for.
+func (o *output) accepted() {
+	if !o.end.IsZero() {
+		o.taken = time.Now()
+	}
+}
+
+// lastWrite is how long after the end of the request's time what has been received in time may be written. A
+// deadline that has passed ends an HTTP/2 stream at once, and cuts what stands in net/http's buffer of an HTTP/1
+// response: no write would be told of it.
+const lastWrite = 100 * time.Millisecond
+
+// leastWait is the time that a target is given for the next piece of a body before the end of the
+// exchange's time is its failure.
+const leastWait = 10 * time.Millisecond
+
+// readFailed is the error of a body that could not be read. Where the time ran out as soon as the
+// client had accepted a piece, the client was waited for.
+func (o *output) readFailed(ctx context.Context, err error) error {
+	if ctx.Err() != nil && o.taken.After(o.end.Add(-lastWrite-leastWait)) {
+		return clientGone(err)
+	}
+	return bodyBroken(ctx, err)
 }
 
 func (o *output) close() {
