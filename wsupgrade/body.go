@@ -22,6 +22,18 @@ func hasBody(in *http.Request) bool {
 	return !stream && in.ContentLength != 0 && in.Body != nil
 }
 
+// limitClient bounds how long the client may take for what is left of its request. Of one that is
+// complete that is nothing: should the server's ReadTimeout pass during the handshake, net/http would
+// report that the client has gone. For a body that is never read net/http waits all the same, before it
+// sends the response.
+func (f *Forwarder) limitClient(w http.ResponseWriter, in *http.Request) {
+	deadline := time.Time{}
+	if _, kept := in.Body.(keptBody); hasBody(in) && !kept {
+		deadline = time.Now().Add(f.timeout)
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(deadline)
+}
+
 // readBody reads in's body to its end, within the handshake timeout: the connection is taken over
 // behind it, and it is sent with a length, so that a target that does not switch can't take a
 // part of it for another request. It is nil if there is none. What was read takes the place of the
@@ -33,12 +45,8 @@ func (f *Forwarder) readBody(w http.ResponseWriter, in *http.Request) ([]byte, e
 	if kept, ok := in.Body.(keptBody); ok {
 		return kept.whole, nil
 	}
-	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Now().Add(f.timeout))
+	f.limitClient(w, in)
 	body, err := io.ReadAll(io.LimitReader(in.Body, maxBody+1))
-	if err == nil {
-		_ = rc.SetReadDeadline(time.Time{}) // see begin; else net/http would wait for the rest
-	}
 	switch {
 	case err != nil:
 		return nil, bodyError(in, err)
@@ -48,6 +56,7 @@ func (f *Forwarder) readBody(w http.ResponseWriter, in *http.Request) ([]byte, e
 		return nil, bodyError(in, fmt.Errorf("a body of %d bytes, with Content-Length %d", len(body), in.ContentLength))
 	}
 	in.Body = keptBody{bytes.NewReader(body), body}
+	f.limitClient(w, in)
 	return body, nil
 }
 

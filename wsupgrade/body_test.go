@@ -2,13 +2,18 @@ package wsupgrade_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
+	"github.com/culvert-go/culvert/wsupgrade/wstest"
 )
 
 // dockerExec is what docker sends for "docker exec".
@@ -96,6 +101,7 @@ func TestUpgradeWithABadBody(t *testing.T) {
 		status int
 	}{
 		"large":     {tcp, with(dockerExec, fmt.Sprintf("Content-Length: %d", len(large))) + large, 413},
+		"larger":    {slow, with(dockerExec, "Content-Length: 200000") + large, 413}, // and no more of it
 		"slow":      {slow, with(dockerExec, "Content-Length: 5") + "half", 408},
 		"broken":    {tcp, with(dockerExec, "Transfer-Encoding: chunked") + "zz\r\n", 400},
 		"websocket": {tcp, with(handshake, "Content-Length: 5") + "hello", 400},
@@ -110,4 +116,52 @@ func TestUpgradeWithABadBody(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A client that does not send its body is not waited for where no target can be dialled.
+func TestUpgradeWithoutItsBody(t *testing.T) {
+	leaktest.Check(t)
+	o := tcp
+	o.HandshakeTimeout = 50 * time.Millisecond
+	p := wiretest.Dial(t, gateway(t, o, wiretest.Unused(t)))
+	p.Send(with(dockerExec, "Content-Length: 5"))
+	p.Status(502)
+}
+
+// The time for a body is not the target's: one that took most of it leaves the target all of its
+// own, at whose end the client hears of the target, and is not taken for one that has left.
+func TestTimeOfASlowBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		target := wstest.NewRawTarget(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}))
+		defer target.Close()
+		o := tcp
+		o.Dial, o.HandshakeTimeout = target.Dial, 5*time.Second
+		f := forwarder(t, o)
+		gateway := wstest.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			for attempts := 1; ; attempts++ { // the second one has the body at once
+				_, err := f.Forward(w, r, outboundTo(r, target.URL().Host))
+				if e := fault.As(err); e == nil || e.Kind != fault.Timeout || attempts == 2 {
+					wsupgrade.Refuse(w, e)
+					return
+				}
+			}
+		}))
+		defer gateway.Close()
+		conn, err := gateway.Conn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		begun := time.Now()
+		p := wiretest.NewPeer(t, conn)
+		p.Send(with(dockerExec, fmt.Sprintf("Content-Length: %d", len(execBody))) + execBody[:5])
+		time.Sleep(4 * time.Second) // of the bubble's time
+		p.Send(execBody[5:])
+		if resp, _ := p.Answer("POST"); resp.StatusCode != http.StatusGatewayTimeout || time.Since(begun) != 14*time.Second {
+			t.Errorf("%s after %v", resp.Status, time.Since(begun))
+		}
+	})
 }

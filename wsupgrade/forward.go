@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/head"
@@ -77,6 +76,7 @@ func (f *Forwarder) Start(w http.ResponseWriter, in, out *http.Request, ended fu
 
 // begin does what comes before the tunnel, and hands that to run.
 func (f *Forwarder) begin(w http.ResponseWriter, in, out *http.Request, run func(*Tunnel, earlyBytes)) (status int, err error) {
+	f.limitClient(w, in)
 	if err := f.check(in, f.Protocol(in)); err != nil {
 		return 0, err
 	}
@@ -90,9 +90,6 @@ func (f *Forwarder) begin(w http.ResponseWriter, in, out *http.Request, run func
 			place.leave()
 		}
 	}()
-	// The server's ReadTimeout was for a request that is complete by now; were
-	// it to pass during the handshake, net/http would report the client gone.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	status, t, early, err := f.open(w, in, out)
 	if e := fault.As(err); e != nil && e.Target == "" && !e.ClientSide() {
 		e.Target = out.URL.Host
