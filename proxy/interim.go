@@ -6,6 +6,7 @@ import (
 	"net/textproto"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/iolock"
 )
@@ -42,26 +43,16 @@ func (i *interimRelay) relay(status int, fields textproto.MIMEHeader) error {
 		// map, and sends the copy without that field.
 		h["Content-Length"] = noLength
 	}
-	timed := i.startWriteTimeout()
+	var writes deadline.Deadline
+	writes.StartWrites(i.w, i.in, i.timeout)
+	writes.Begin()
 	i.w.WriteHeader(status)
-	if timed { // or the final response would meet it
-		_ = http.NewResponseController(i.w).SetWriteDeadline(time.Time{})
-	}
+	writes.End()
+	writes.Clear() // or the final response would meet it
+	writes.Stop()
 	clear(h)
 	maps.Copy(h, kept)
 	return nil
-}
-
-// startWriteTimeout bounds the next write to the client, by the write timeout and the end of the request's time,
-// and reports whether it has set a deadline.
-func (i *interimRelay) startWriteTimeout() bool {
-	until, bounded := i.in.Context().Deadline()
-	if i.timeout > 0 {
-		if d := time.Now().Add(i.timeout); !bounded || d.Before(until) {
-			until, bounded = d, true
-		}
-	}
-	return bounded && http.NewResponseController(i.w).SetWriteDeadline(until) == nil
 }
 
 // noLength is never written to.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 // FanoutOptions configures a Fanout. The zero value is for JSON.
@@ -19,7 +21,7 @@ type FanoutOptions struct {
 	// Frames and Bytes bound what is kept for clients that are behind; 0 means 1,024
 	// frames and 16 MiB. A client that is further behind is told 410 and begins anew.
 	Frames, Bytes int
-	// WriteTimeout bounds the time that a client may take to accept what is there for it;
+	// WriteTimeout bounds the time that a client may take to accept what is there for it, to a quarter;
 	// 0 means 60 seconds. One that takes longer is cut: nothing can be told it.
 	WriteTimeout time.Duration
 	// Version is that before the first frame, see SendVersion.
@@ -173,7 +175,9 @@ type Following struct {
 // client that is further behind than what is kept is told 410.
 func (f *Fanout) Follow(w http.ResponseWriter, r *http.Request, o Following) {
 	w.Header().Set("Content-Type", f.o.Format.WatchContentType())
-	c := &fanoutClient{w: w, rc: http.NewResponseController(w), timeout: f.o.WriteTimeout}
+	c := &fanoutClient{w: w}
+	c.writes.StartWrites(w, r, f.o.WriteTimeout) // where the server can't, its own timeout must do
+	defer c.writes.Stop()
 	if o.Before != nil && o.Before(c) != nil || !c.send() {
 		return
 	}
@@ -209,10 +213,9 @@ func (f *Fanout) Follow(w http.ResponseWriter, r *http.Request, o Following) {
 
 // fanoutClient is one of the clients.
 type fanoutClient struct {
-	w       http.ResponseWriter
-	rc      *http.ResponseController
-	timeout time.Duration
-	batch   [][]byte
+	w      http.ResponseWriter
+	writes deadline.Deadline
+	batch  [][]byte
 }
 
 // wait returns when there is more, and sends bookmarks until then. It returns false if the
@@ -241,13 +244,15 @@ func (c *fanoutClient) wait(r *http.Request, wake <-chan struct{}, o *Following,
 
 // Write serves Following.Before.
 func (c *fanoutClient) Write(p []byte) (int, error) {
-	_ = c.rc.SetWriteDeadline(time.Now().Add(c.timeout))
+	c.writes.Begin()
+	defer c.writes.End()
 	return c.w.Write(p)
 }
 
 // send writes and flushes, and returns false if the client is gone.
 func (c *fanoutClient) send(frames ...[]byte) bool {
-	_ = c.rc.SetWriteDeadline(time.Now().Add(c.timeout)) // where the server can't, its own timeout must do
+	c.writes.Begin()
+	defer c.writes.End()
 	for _, frame := range frames {
 		if len(frame) == 0 {
 			continue
@@ -256,5 +261,5 @@ func (c *fanoutClient) send(frames ...[]byte) bool {
 			return false
 		}
 	}
-	return c.rc.Flush() == nil
+	return http.NewResponseController(c.w).Flush() == nil
 }

@@ -128,6 +128,39 @@ func TestFanoutSlowClient(t *testing.T) {
 	})
 }
 
+// pausing is a client over HTTP/2, and counts its deadlines.
+type pausing struct {
+	*httptest.ResponseRecorder
+	deadlines int
+}
+
+func (c *pausing) SetWriteDeadline(time.Time) error {
+	c.deadlines++
+	return nil
+}
+
+// TestFanoutPausesOverHTTP2: no deadline ends an HTTP/2 stream while there is nothing to be sent.
+func TestFanoutPausesOverHTTP2(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := fanout(t, watchcodec.FanoutOptions{})
+		c := &pausing{ResponseRecorder: httptest.NewRecorder()}
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/2.0", 2, 0
+		var running sync.WaitGroup
+		running.Go(func() { f.ServeHTTP(c, r) })
+		synctest.Wait()
+		for i := range 2 {
+			f.Send(fmt.Appendf(nil, "event %d\n", i))
+			time.Sleep(10 * time.Minute)
+		}
+		f.Close()
+		running.Wait()
+		if got := c.Body.String(); got != numbered(2) || c.deadlines != 0 {
+			t.Errorf("sent %q, %d deadlines", got, c.deadlines)
+		}
+	})
+}
+
 // idle counts what it is sent.
 type idle struct {
 	header http.Header

@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 // Body reads a request's body. It alone sets the read deadline of the response's writer while it is in use.
@@ -17,21 +19,19 @@ import (
 // reached through a Body. The zero Body has no content. All methods may be called by any goroutine, but for
 // Start and Finish, which are the handler's; there is one reader at a time.
 type Body struct {
-	w       http.ResponseWriter
-	body    io.ReadCloser
-	timeout time.Duration // of a read, 0 for none
-	end     time.Time     // of the request's time, zero for none
-	http1   bool
-	small   bool // what there is of it may be read behind the handler's failure
-	duplex  bool // HTTP/1: the response may begin before the body has ended
+	w      http.ResponseWriter
+	body   io.ReadCloser
+	http1  bool
+	small  bool // what there is of it may be read behind the handler's failure
+	duplex bool // HTTP/1: the response may begin before the body has ended
 
-	// mu guards what follows and the writer's read deadline. While state is reading, the goroutine in Read
+	// mu guards what follows, and the writer's read deadline with it. While state is reading, the goroutine in Read
 	// owns body; it is the handler's again once that goroutine has closed left.
-	mu       sync.Mutex
-	state    state
-	err      error         // what reads fail with from now on, io.EOF where the body has ended
-	deadline time.Time     // the one that is set
-	left     chan struct{} // not nil: closed by the read that Finish waits for
+	mu    sync.Mutex
+	state state
+	reads deadline.Deadline
+	err   error         // what reads fail with from now on, io.EOF where the body has ended
+	left  chan struct{} // not nil: closed by the read that Finish waits for
 }
 
 // state is a Body's: behind fresh idle and reading alternate until it is expired or finished.
@@ -49,14 +49,13 @@ var (
 	// ErrFinished is what a Read behind Finish fails with.
 	ErrFinished = errors.New("the exchange has ended")
 	errTooSlow  = fmt.Errorf("the request's time is over: %w", os.ErrDeadlineExceeded)
-	past        = time.Unix(1, 0)
 )
 
 // Start makes b the body of r, which w responds to. timeout bounds each read, to a quarter; 0 means no bound.
 // The deadline of r's context bounds them all.
 func (b *Body) Start(w http.ResponseWriter, r *http.Request, timeout time.Duration) {
-	b.w, b.body, b.timeout, b.http1 = w, r.Body, max(timeout, 0), r.ProtoMajor == 1
-	b.end, _ = r.Context().Deadline()
+	b.w, b.body, b.http1 = w, r.Body, r.ProtoMajor == 1
+	b.reads.StartReads(w, r, timeout)
 	b.small = r.ContentLength <= drainMost && r.Header["Expect"] == nil
 }
 
@@ -93,27 +92,8 @@ func (b *Body) enter() error {
 		return b.err
 	}
 	b.state = reading
-	b.extend()
+	b.reads.Begin()
 	return nil
-}
-
-// extend moves the deadline only when less than a read's time is left, which is much cheaper than to set one for
-// each.
-func (b *Body) extend() {
-	until := b.end
-	if b.timeout > 0 {
-		now := time.Now()
-		if b.deadline.Sub(now) >= b.timeout {
-			return
-		}
-		if d := now.Add(b.timeout + b.timeout/4); until.IsZero() || d.Before(until) {
-			until = d
-		}
-	}
-	if !until.Equal(b.deadline) {
-		b.deadline = until
-		_ = http.NewResponseController(b.w).SetReadDeadline(until)
-	}
 }
 
 // leave ends a read. Behind the body's end net/http goes on reading, to notice a client that leaves: that has no
@@ -124,13 +104,14 @@ func (b *Body) leave(err error) {
 	if b.err == nil {
 		b.err = err
 	}
+	b.reads.End()
 	if b.state == finished {
 		close(b.left)
 		return
 	}
 	b.state = idle
-	if b.err == io.EOF && !b.deadline.IsZero() {
-		_ = http.NewResponseController(b.w).SetReadDeadline(time.Time{})
+	if b.err == io.EOF {
+		b.reads.Clear()
 	}
 }
 
@@ -150,7 +131,7 @@ func (b *Body) Interrupt(cancel func()) {
 	}
 	cancel()
 	if interrupts {
-		_ = http.NewResponseController(b.w).SetReadDeadline(past)
+		_ = b.reads.Expire()
 	}
 }
 
@@ -172,7 +153,7 @@ func (b *Body) Unwatched() bool {
 func (b *Body) Unbound() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.timeout, b.end = 0, time.Time{}
+	b.reads.Change(0, time.Time{})
 }
 
 // Close closes the body. It may be called while another goroutine reads.
@@ -225,13 +206,14 @@ func (b *Body) unused() bool {
 	if b.state != fresh || !b.duplex || !b.small {
 		return false
 	}
-	b.timeout, b.end = 0, time.Now().Add(drainTime)
+	b.reads.Change(0, time.Now().Add(drainTime))
 	return true
 }
 
 // stop takes the body from its reader, and reports whether the connection can't be used behind it.
 func (b *Body) stop() bool {
 	b.mu.Lock()
+	defer b.reads.Stop() // no read begins or waits by then
 	if b.state == finished || b.err == io.EOF {
 		b.state = finished
 		b.mu.Unlock()
@@ -245,12 +227,11 @@ func (b *Body) stop() bool {
 	}
 	switch {
 	case read || closes: // or Close would wait for the client
-		closes = http.NewResponseController(b.w).SetReadDeadline(past) == nil && closes
-	case b.http1 && b.timeout > 0:
+		closes = b.reads.Expire() == nil && closes
+	case b.http1:
 		// net/http reads what is left of the body behind the response, up to a bound, and gives the client all
 		// the time there is. It sets a deadline of its own before the next request.
-		b.deadline = time.Now().Add(b.timeout)
-		_ = http.NewResponseController(b.w).SetReadDeadline(b.deadline)
+		b.reads.Begin()
 	}
 	b.mu.Unlock()
 	if read {

@@ -24,8 +24,8 @@ func TestBlameAtTheEndOfTheTime(t *testing.T) {
 		{"the client was served long ago", end.Add(-2 * leastWait), fault.Timeout},
 		{"nothing was written to the client", time.Time{}, fault.Timeout},
 	} {
-		out := output{end: end.Add(lastWrite), taken: test.taken}
-		if e := fault.As(out.readFailed(ctx, errors.New("read"))); e.Kind != test.kind {
+		c := client{end: end, taken: test.taken}
+		if e := fault.As(c.readFailed(ctx, errors.New("read"))); e.Kind != test.kind {
 			t.Errorf("%s: %v, want %v", test.name, e.Kind, test.kind)
 		}
 	}

@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"net/http"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/iolock"
@@ -10,17 +9,17 @@ import (
 // lateFlush flushes what was written after an interval, so that many small
 // writes share one flush.
 type lateFlush struct {
-	w        http.ResponseWriter
 	interval time.Duration
-	lock     iolock.Lock // guards w and what follows; held while a write waits for the client
+	lock     iolock.Lock // guards what follows; held while a write waits for the client
+	client   client
 	timer    *time.Timer
 	due      bool
 	stopped  bool
 	err      error // of a flush that nobody waited for
 }
 
-func newLateFlush(w http.ResponseWriter, interval time.Duration) *lateFlush {
-	return &lateFlush{w: w, interval: interval}
+func newLateFlush(interval time.Duration) *lateFlush {
+	return &lateFlush{interval: interval}
 }
 
 func (l *lateFlush) write(p []byte) error {
@@ -29,7 +28,7 @@ func (l *lateFlush) write(p []byte) error {
 	if l.err != nil {
 		return l.err
 	}
-	if _, err := l.w.Write(p); err != nil {
+	if err := l.client.write(p); err != nil {
 		return err
 	}
 	if !l.due {
@@ -48,7 +47,7 @@ func (l *lateFlush) passed() {
 	defer l.lock.Unlock()
 	if l.due && !l.stopped {
 		l.due = false
-		l.err = flush(l.w)
+		l.err = l.client.flush()
 	}
 }
 
@@ -56,7 +55,7 @@ func (l *lateFlush) flush() error {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	l.due = false
-	return flush(l.w)
+	return l.client.flush()
 }
 
 // stop ends the timer; the writer is not touched afterwards.

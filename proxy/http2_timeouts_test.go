@@ -1,0 +1,148 @@
+package proxy_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// The bounds of HTTP/2 clients are for what they are waited for: a deadline of net/http's streams ends a
+// stream also where it waits for the target.
+func TestHTTP2TimeoutsAreForTheClient(t *testing.T) {
+	leaktest.Check(t)
+	const (
+		size  = 8 << 20 // more than what is held between the two
+		bound = time.Second
+		pause = 3 * bound / 2 // more than a bound and a quarter
+	)
+	type test struct {
+		name   string
+		o      proxy.Options
+		upload int64
+		target func(*wiretest.Peer)
+		want   string
+	}
+	atOnce(t, []test{
+		{"a response that pauses", proxy.Options{WriteTimeout: bound}, 0, func(p *wiretest.Peer) {
+			p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n")
+			quietFor(p, pause)
+			p.Send("2\r\nyo\r\n0\r\n\r\n")
+		}, "hiyo"},
+		{"one that is flushed late", proxy.Options{WriteTimeout: bound, FlushInterval: time.Millisecond}, 0, func(p *wiretest.Peer) {
+			p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n")
+			quietFor(p, pause)
+			p.Send("2\r\nyo\r\n0\r\n\r\n")
+		}, "hiyo"},
+		{"a target that reads late", proxy.Options{ReadTimeout: bound}, size, func(p *wiretest.Peer) {
+			time.Sleep(pause) // the target is what is waited for
+			_, _ = io.CopyN(io.Discard, p.R, size)
+			p.Send(ok)
+		}, "ok"},
+	}, func(c test) string { return c.name }, func(t *testing.T, test test) {
+		var failed failures
+		target := wiretest.Target(t, func(p *wiretest.Peer) {
+			p.Head()
+			test.target(p)
+		})
+		test.o.Upstream, test.o.OnError = groupAt(t, upstream.Options{}, target), failed.add
+		s := h2Server(t, newProxy(t, test.o))
+		client := s.Client()
+		t.Cleanup(client.CloseIdleConnections)
+		r, err := http.NewRequestWithContext(t.Context(), "POST", s.URL, io.LimitReader(zeros{}, test.upload))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.ContentLength = test.upload; test.upload == 0 {
+			r.Body = nil
+		}
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		got, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != 200 || string(got) != test.want {
+			t.Errorf("the client got a %d, %q, %v; failures %v", resp.StatusCode, got, err, failed.all)
+		}
+	})
+}
+
+// Where they are waited for, they are given up.
+func TestHTTP2SlowClients(t *testing.T) {
+	leaktest.Check(t)
+	t.Run("download", func(t *testing.T) {
+		var failed failures
+		target := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, zeros{}) }))
+		s := h2Server(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), WriteTimeout: soon, OnError: failed.add}))
+		client := s.Client()
+		t.Cleanup(client.CloseIdleConnections)
+		resp, err := client.Get(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		failed.await(t)
+		if e := failed.only(t); e.Kind != proxy.ClientGone || !e.HeadSent {
+			t.Errorf("failure %#v", e)
+		}
+	})
+	t.Run("upload", func(t *testing.T) {
+		var failed failures
+		target := wiretest.Target(t, func(p *wiretest.Peer) { p.Ended() })
+		s := h2Server(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ReadTimeout: soon, OnError: failed.add}))
+		client := s.Client()
+		t.Cleanup(client.CloseIdleConnections)
+		body, stalled := io.Pipe()
+		defer stalled.Close()
+		resp, err := client.Post(s.URL, "a/b", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if e := failed.only(t); e.Kind != proxy.BodyTooSlow || resp.StatusCode != 408 {
+			t.Errorf("a %d, failure %#v", resp.StatusCode, e)
+		}
+	})
+}
+
+// A response that has been written whole is sent when the handler has returned: a client that does not accept
+// it is given up all the same.
+func TestHTTP2ClientThatAcceptsNothing(t *testing.T) {
+	leaktest.Check(t)
+	s := h2Server(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, wiretest.Replying(t, ok)), WriteTimeout: soon}))
+	conn, err := tls.Dial("tcp", s.Listener.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	var header bytes.Buffer
+	encoder := hpack.NewEncoder(&header)
+	for _, field := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "a"}, {":path", "/"}} {
+		_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]})
+	}
+	_, _ = io.WriteString(conn, http2.ClientPreface)
+	framer := http2.NewFramer(conn, conn)
+	_ = framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+	_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: header.Bytes(), EndStream: true, EndHeaders: true})
+	for {
+		f, err := framer.ReadFrame()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, reset := f.(*http2.RSTStreamFrame); reset {
+			return
+		}
+	}
+}
