@@ -25,6 +25,9 @@ type picker interface {
 // releaser is a picker that must know when a member has one request less.
 type releaser interface{ released(m *member) }
 
+// failureCounter is a picker that must know which of its members fail.
+type failureCounter interface{ targetFailed(m *member) }
+
 // cookieGiver is a picker that knows a client again by a cookie.
 type cookieGiver interface {
 	cookie(r *http.Request, m *member) *http.Cookie

@@ -29,20 +29,16 @@ func (h hashing) check(targets []Target) error {
 }
 
 func (h hashing) over(members []*member, before picker) picker {
-	r := newRing(h.key, members)
-	if b, ok := before.(*ring); ok {
-		r.otherwise.follow(b.otherwise)
-	}
-	return r
+	return newRing(h.key, members, turnsOf(before))
 }
 
 // ring is the circle of hashes with the targets' points on it.
 type ring struct {
-	key       func(*http.Request) string
-	points    []point
-	starts    []int32 // where the points with the high bits i begin, so that nothing is searched
-	shift     int     // what is right of the high bits
-	otherwise *turns
+	turns  // where the key does not decide
+	key    func(*http.Request) string
+	points []point
+	starts []int32 // where the points with the high bits i begin, so that nothing is searched
+	shift  int     // what is right of the high bits
 }
 
 type point struct {
@@ -89,8 +85,8 @@ func appendPoints(points []point, m *member, n int) []point {
 	return points
 }
 
-func newRing(key func(*http.Request) string, members []*member) *ring {
-	r := &ring{key: key, points: newPoints(members), otherwise: newTurns(members)}
+func newRing(key func(*http.Request) string, members []*member, before turns) *ring {
+	r := &ring{key: key, points: newPoints(members), turns: newTurns(members, before)}
 	high := bits.Len(uint(len(r.points)))
 	r.shift = 32 - high
 	r.starts = make([]int32, 1<<high)
@@ -109,7 +105,7 @@ func newRing(key func(*http.Request) string, members []*member) *ring {
 func (r *ring) pick(q query) *member {
 	key := r.key(q.r)
 	if key == "" {
-		return r.otherwise.pick(q)
+		return r.turns.pick(q)
 	}
 	hash := checksum(0, key)
 	at := int(r.starts[hash>>r.shift])
@@ -121,7 +117,7 @@ func (r *ring) pick(q query) *member {
 			return m
 		}
 	}
-	return r.otherwise.pick(q)
+	return r.turns.pick(q)
 }
 
 // checksum is crc32.Update for a string, without a copy of it.

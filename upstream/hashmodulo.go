@@ -26,17 +26,13 @@ func (h modulo) check(targets []Target) error {
 }
 
 func (h modulo) over(members []*member, before picker) picker {
-	p := &byRemainder{newWeighted(members), h.key, newTurns(members)}
-	if b, ok := before.(*byRemainder); ok {
-		p.otherwise.follow(b.otherwise)
-	}
-	return p
+	return &byRemainder{newWeighted(members), newTurns(members, turnsOf(before)), h.key}
 }
 
 type byRemainder struct {
 	weighted
-	key       func(*http.Request) string
-	otherwise *turns
+	turns // where the key does not decide
+	key   func(*http.Request) string
 }
 
 // pick is nginx's: each try adds the hash of the key behind the try's number, until it meets a
@@ -44,7 +40,7 @@ type byRemainder struct {
 func (p *byRemainder) pick(q query) *member {
 	key := p.key(q.r)
 	if key == "" || len(p.members) == 1 {
-		return p.otherwise.pick(q)
+		return p.turns.pick(q)
 	}
 	var number [8]byte
 	hash := uint32(0)
@@ -58,5 +54,5 @@ func (p *byRemainder) pick(q query) *member {
 			return m
 		}
 	}
-	return p.otherwise.pick(q)
+	return p.turns.pick(q)
 }

@@ -18,16 +18,12 @@ type ipHash struct{}
 func (ipHash) check(targets []Target) error { return noBackup(targets, "IPHash") }
 
 func (ipHash) over(members []*member, before picker) picker {
-	p := &byAddress{newWeighted(members), newTurns(members)}
-	if b, ok := before.(*byAddress); ok {
-		p.otherwise.follow(b.otherwise)
-	}
-	return p
+	return &byAddress{newWeighted(members), newTurns(members, turnsOf(before))}
 }
 
 type byAddress struct {
 	weighted
-	otherwise *turns
+	turns // where the address does not decide
 }
 
 // pick is nginx's: the hash goes on over the tries until it meets a target that
@@ -35,7 +31,7 @@ type byAddress struct {
 // nginx's.
 func (p *byAddress) pick(q query) *member {
 	if len(p.members) == 1 {
-		return p.otherwise.pick(q)
+		return p.turns.pick(q)
 	}
 	key, n := addressKey(q.r)
 	hash := 89
@@ -47,7 +43,7 @@ func (p *byAddress) pick(q query) *member {
 			return m
 		}
 	}
-	return p.otherwise.pick(q)
+	return p.turns.pick(q)
 }
 
 // addressKey is the part of the client's address that counts. An address that

@@ -92,6 +92,11 @@ func (l Lease) Done(o Outcome) {
 	switch {
 	case l.g.failure(o):
 		l.m.failed()
+		if m := l.m.current.Load(); m != nil {
+			if p, ok := m.picker.(failureCounter); ok {
+				p.targetFailed(m)
+			}
+		}
 	case o.Err == nil:
 		l.m.succeeded()
 	}

@@ -1,11 +1,12 @@
 package upstream
 
-import "sync/atomic"
-
 // RoundRobin lets targets take turns by weight, in the order of nginx's smooth
-// weighted round robin: weights 5, 1, 1 give a a b a c a a. The place of a target
-// that can't be asked goes to the one after it. When the targets change, the one
-// whose turn it is keeps it.
+// weighted round robin: weights 5, 1, 1 give a a b a c a a. A target that can't be
+// asked, or that the request has tried, takes no part in a turn, and a failure
+// lowers a target's share for a while, as in nginx. Among more than 64 targets
+// the order is made beforehand, so that a pick costs the same whatever their
+// number, and the place of a target that can't be asked goes to the one after it.
+// When the targets change, the one whose turn it is keeps it.
 func RoundRobin() Balance { return roundRobin{} }
 
 type roundRobin struct{}
@@ -13,139 +14,30 @@ type roundRobin struct{}
 func (roundRobin) check([]Target) error { return nil }
 
 func (roundRobin) over(members []*member, before picker) picker {
-	t := newTurns(members)
-	if b, ok := before.(*turns); ok {
-		t.follow(b)
-	}
+	return newTurns(members, turnsOf(before))
+}
+
+// turnsOf returns the turns that a picker takes, nil for one that takes none.
+func turnsOf(p picker) turns {
+	t, _ := p.(turns)
 	return t
 }
 
-// turns is a period of the round robin that goes round and round, so that a pick
-// costs the same whatever the number of targets.
-type turns struct {
-	order []*member
-	next  atomic.Uint64
+// turns is a round robin.
+type turns interface {
+	picker
+	failureCounter
+	// places returns the places of a period that are to come, the next one first.
+	places() []place
+	// credits returns what each target is owed, in parts of a request of which of make one: less
+	// than 0 for one that has got more than its share.
+	credits() (owed map[string]int, of int)
 }
 
-func newTurns(members []*member) *turns {
-	var up []*member
-	for _, m := range members {
-		if !m.Down {
-			up = append(up, m)
-		}
+// newTurns goes on with the turns of the set before; before is nil if there are none.
+func newTurns(members []*member, before turns) turns {
+	if len(members) <= maxExact {
+		return newExactTurns(members, before)
 	}
-	return &turns{order: smooth(up)}
-}
-
-// follow begins where the turns of the set before are: at the first of its places to come whose
-// target is in this set too. Otherwise the first targets would get more requests than their share
-// where sets change often.
-func (t *turns) follow(before *turns) {
-	places := map[place]int{}
-	seen := map[string]int{}
-	for i, m := range t.order {
-		places[place{m.Addr, seen[m.Addr]}] = i
-		seen[m.Addr]++
-	}
-	old := before.placesFrom()
-	for _, p := range old {
-		if count := seen[p.addr]; count > 0 {
-			t.next.Store(uint64(places[place{p.addr, p.turn % count}]))
-			return
-		}
-	}
-}
-
-// place is one of a target's turns in a period.
-type place struct {
-	addr string
-	turn int
-}
-
-// placesFrom returns the places of a period that are to come, the next one first.
-func (t *turns) placesFrom() []place {
-	n := len(t.order)
-	if n == 0 {
-		return nil
-	}
-	list := make([]place, n)
-	seen := map[string]int{}
-	for i, m := range t.order {
-		list[i] = place{m.Addr, seen[m.Addr]}
-		seen[m.Addr]++
-	}
-	next := int(t.next.Load() % uint64(n))
-	return append(list[next:len(list):len(list)], list[:next]...)
-}
-
-func (t *turns) pick(q query) *member {
-	n := uint64(len(t.order))
-	if n == 0 {
-		return nil
-	}
-	at := t.next.Add(1) - 1
-	for skipped := range n {
-		if m := t.order[(at+skipped)%n]; q.claim(m) {
-			if skipped > 0 {
-				t.next.Add(skipped)
-			}
-			return m
-		}
-	}
-	return nil
-}
-
-// maxPeriod bounds the steps that a period takes to be made. Above it weights are
-// rounded.
-const maxPeriod = 1 << 24
-
-// smooth makes one period of the smooth weighted round robin: at each step every
-// target gains its weight, and the one with the most is picked and pays the
-// total (ngx_http_upstream_get_peer).
-func smooth(members []*member) []*member {
-	weights, total := shares(members)
-	current := make([]int, len(members))
-	order := make([]*member, 0, total)
-	for range total {
-		best := 0
-		for i, w := range weights {
-			current[i] += w
-			if current[i] > current[best] {
-				best = i
-			}
-		}
-		current[best] -= total
-		order = append(order, members[best])
-	}
-	return order
-}
-
-// shares reduces the weights to the least ones with the same ratios, or with
-// nearly the same where the period would become too long.
-func shares(members []*member) (weights []int, total int) {
-	divisor := 0
-	for _, m := range members {
-		divisor = gcd(divisor, m.Weight)
-		total += m.Weight
-	}
-	if len(members) == 0 {
-		return nil, 0
-	}
-	if most := max(len(members), maxPeriod/len(members)); total/divisor > most {
-		divisor = (total + most - 1) / most
-	}
-	total = 0
-	for _, m := range members {
-		w := max(1, m.Weight/divisor)
-		weights = append(weights, w)
-		total += w
-	}
-	return weights, total
-}
-
-func gcd(a, b int) int {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
+	return newPeriod(members, before)
 }

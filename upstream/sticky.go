@@ -108,6 +108,12 @@ func (c *cookies) released(m *member) {
 	}
 }
 
+func (c *cookies) targetFailed(m *member) {
+	if f, ok := c.otherwise.(failureCounter); ok {
+		f.targetFailed(m)
+	}
+}
+
 // sent is the value that the client has, "" for none.
 func (c *cookies) sent(r *http.Request) string {
 	if cookie, err := r.Cookie(c.o.Name); err == nil {

@@ -52,6 +52,7 @@ func scenarios() []scenario {
 		{name: "hash with a dead server", conf: keyConf("", "server {{UP1}}; server {{DEAD}}; server {{UP3}};"), steps: keySteps()},
 		{name: "round robin with weights", conf: `http { access_log off; upstream group { server {{UP1}} weight=5; server {{UP2}}; server {{UP3}} weight=2; }
 server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps: repeat(20, gets("/turn"))},
+		{name: "round robin with retries", conf: retriesConf, steps: repeat(20, gets("/x", "/404", "/x", "/503", "/x"))},
 		{name: "rewrite, if and set", conf: rewriteConf, files: assets, steps: rewriteSteps},
 		{name: "raw paths", conf: rawPathConf, files: assets, steps: rawPathSteps},
 		{name: "include", conf: includeConf, files: includeFiles, steps: includeSteps},
@@ -175,6 +176,12 @@ func answerSteps() []step {
 	return gets("/404", "/410", "/410-fresh", "/500", "/204", "/304", "/redirect", "/elsewhere", "/cookies", "/hop", "/chunked", "/trailer", "/eof",
 		"/early-hints", "/half", "/garbage", "/status099", "/bighead", "/reset", "/close")
 }
+
+// Retries and failures that take nothing out leave each next turn where nginx has it.
+const retriesConf = `http { access_log off; proxy_next_upstream error http_503 http_404; proxy_next_upstream_tries 2;
+upstream group { server {{UP1}} weight=3 max_fails=0; server {{UP2}} max_fails=1000; server {{UP3}} weight=2 max_fails=0; server {{DEAD}} weight=4 max_fails=2; }
+server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }
+`
 
 const deadConf = `http { access_log off;
 upstream group { server {{UP1}}; server {{DEAD}}; server {{UP2}} backup; }
