@@ -153,8 +153,10 @@ server { listen {{LISTEN}}; proxy_http_version 1.1;
 `
 
 var upgradesSteps = []step{
-	{name: "tcp", raw: get("/tcp", "Connection: Upgrade", "Upgrade: tcp")},
-	{name: "POST to tcp", raw: request("POST", "/tcp", "", "Connection: Upgrade", "Upgrade: tcp", "Content-Length: 0"), methods: []string{"POST"}},
+	{name: "tcp", raw: get("/tcp", "Connection: Upgrade", "Upgrade: tcp") + string(webSocketFrame)},
+	{name: "POST to tcp", raw: request("POST", "/tcp", "", "Connection: Upgrade", "Upgrade: tcp", "Content-Length: 0") + string(webSocketFrame), methods: []string{"POST"}},
+	{name: "POST with a body to tcp", raw: request("POST", "/tcp", `{"Tty":false}`, "Connection: Upgrade", "Upgrade: tcp", "Content-Type: application/json", "Content-Length: 13") + string(webSocketFrame), methods: []string{"POST"}},
+	{name: "POST with a body where it is not sent", raw: request("POST", "/none/tcp", `{"Tty":false}`, "Connection: Upgrade", "Upgrade: tcp", "Content-Length: 13"), methods: []string{"POST"}},
 	{name: "tcp where it is not sent", raw: get("/none/tcp", "Connection: Upgrade", "Upgrade: tcp")},
 	{name: "websocket", raw: webSocketRequest("/only/ws")},
 }
