@@ -36,6 +36,12 @@ func TestTimeoutOfAnUpload(t *testing.T) {
 			}
 			<-r.Context().Done()
 		}, 504},
+		"a read behind the time": {half, func(_ http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+			if _, err := io.Copy(io.Discard, r.Body); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("the body ends with %v", err)
+			}
+		}, 408},
 		"before the body": {half, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 504},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -99,7 +99,8 @@ func TestTimeThatRanOutForTheClient(t *testing.T) {
 				var failed failures
 				o := test.o
 				o.OnError = failed.add
-				o.Upstream = groupOf(t, upstream.Options{}, upstream.Target{Addr: zerosWithoutEnd(t), MaxFails: 1, FailTimeout: time.Hour})
+				group := groupOf(t, upstream.Options{}, upstream.Target{Addr: zerosWithoutEnd(t), MaxFails: 1, FailTimeout: time.Hour})
+				o.Upstream = group
 				client, url := front(t, filters.NewChain(test.around...).Then(newProxy(t, o)))
 				done := make(chan struct{})
 				var visit sync.WaitGroup
@@ -110,8 +111,11 @@ func TestTimeThatRanOutForTheClient(t *testing.T) {
 				if e := failed.only(t); e.Kind != test.kind || e.TargetSide() {
 					t.Errorf("failure %#v", e)
 				}
-				if resp, err := client.Get(url); err != nil || resp.StatusCode == 503 || resp.Body.Close() != nil {
+				if resp, err := client.Get(url); err != nil || resp.Body.Close() != nil {
 					t.Errorf("and then %v, error %v", resp, err)
+				}
+				if n := failsOf(group); n != 0 {
+					t.Errorf("%d failures of the target", n)
 				}
 			})
 		}
@@ -142,4 +146,79 @@ func TestResponseBehindTheEndOfTheTime(t *testing.T) {
 			}
 		})
 	}
+}
+
+// failsOf returns the failures that count against the first target.
+func failsOf(g *upstream.Group) int {
+	for s := range g.Targets() {
+		return s.Fails
+	}
+	return -1
+}
+
+// A target that responds, or has no time left, since it waited for the client has not been slow. One that is waited for
+// has, though its client has more to send.
+func TestBlameForTheClientsTime(t *testing.T) {
+	leaktest.Check(t)
+	const (
+		limit  = 300 * time.Millisecond
+		header = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+		expect = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
+		piece  = "5\r\nhello\r\n"
+		end    = "0\r\n\r\n"
+	)
+	tooSlow := func(p *wiretest.Peer) {
+		p.Receive(piece)
+		quietFor(p, 3*limit/2)
+		p.Send("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+	}
+	whole := func(p *wiretest.Peer) {
+		p.Receive(piece + end)
+		p.Ended()
+	}
+	type test struct {
+		name   string
+		o      proxy.Options
+		u      upstream.Options
+		client func(*wiretest.Peer)
+		target func(*wiretest.Peer)
+		fails  int
+	}
+	buffered := proxy.Options{Timeout: 2 * limit, RequestBuffer: &proxy.Buffer{}}
+	late := func(p *wiretest.Peer) {
+		p.Send(header + piece)
+		time.Sleep(3 * limit / 2) // the client is slow
+		p.Send(end)
+	}
+	atOnce(t, []test{
+		{"stalled client, FailLatency", proxy.Options{}, upstream.Options{FailLatency: limit},
+			func(p *wiretest.Peer) { p.Send(header + piece) }, tooSlow, 0},
+		{"slow target, FailLatency", proxy.Options{}, upstream.Options{FailLatency: limit},
+			func(p *wiretest.Peer) { p.Send(header + piece + end) },
+			func(p *wiretest.Peer) { p.Receive(piece + end); quietFor(p, 3*limit/2); p.Send(ok) }, 1},
+		{"late client, Timeout", proxy.Options{Timeout: 2 * limit}, upstream.Options{}, late, whole, 0},
+		{"late client, Timeout, held", buffered, upstream.Options{}, late,
+			func(p *wiretest.Peer) { p.Ended() }, 0},
+		{"slow target, Timeout", proxy.Options{Timeout: 2 * limit}, upstream.Options{},
+			func(p *wiretest.Peer) { p.Send(header + piece + end) }, whole, 1},
+		{"unwanted body, Timeout", proxy.Options{Timeout: limit}, upstream.Options{},
+			func(p *wiretest.Peer) { p.Send(expect) },
+			func(p *wiretest.Peer) { p.Send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"); p.Ended() }, 1},
+	}, func(c test) string { return c.name }, func(t *testing.T, test test) {
+		target := wiretest.Target(t, func(p *wiretest.Peer) {
+			p.Head()
+			test.target(p)
+		})
+		test.o.Upstream = groupOf(t, test.u, upstream.Target{Addr: target, FailTimeout: time.Hour})
+		client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, test.o)))
+		test.client(client)
+		client.Head()
+		deadline := time.Now().Add(5 * time.Second)
+		for test.o.Upstream.InFlight() > 0 && time.Now().Before(deadline) {
+			time.Sleep(time.Millisecond)
+		}
+		if n := failsOf(test.o.Upstream); n != test.fails {
+			t.Errorf("%d failures of the target, want %d", n, test.fails)
+		}
+	})
 }

@@ -140,11 +140,14 @@ func (s *bodySource) readAt(p []byte, at int64, by *requestBody) (int, error) {
 }
 
 // waited is how much of the time to a response's header, of an attempt that started then, the
-// target is to blame for: none while the client was still sending. A target that responds before it
-// has the whole body has not been waited for.
+// target is to blame for: none while the client was still sending. A target that responds while the
+// client is waited for has not been waited for. It is called when the header has been received.
 func (s *bodySource) waited(started time.Time, toHeader time.Duration) time.Duration {
 	if s.body == nil || toHeader == 0 {
 		return toHeader
+	}
+	if s.client.Awaited() {
+		return 0
 	}
 	if last := s.lastRead.Load(); last != 0 {
 		if sent := time.Unix(0, last).Sub(started); sent > 0 {

@@ -24,7 +24,8 @@ type exchanger interface {
 // answered is what is recorded of a target's answer.
 type answered struct {
 	status         int
-	after          time.Duration
+	after          time.Duration // the time to its header
+	waited         time.Duration // what of that the target is to blame for
 	sent, received int64
 	dropped        bool // for that of another target, which has been leased
 	detached       bool // a tunnel, which gives the target back itself
@@ -58,7 +59,8 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	if err != nil {
 		return answered{sent: c.body.sent()}, classify(ctx, err, &c.body)
 	}
-	answer := answered{status: resp.StatusCode, after: time.Since(f.started), sent: c.body.sent()}
+	answer := f.arrived(resp.StatusCode)
+	answer.sent = c.body.sent()
 	if resp.StatusCode < 200 || resp.StatusCode > 999 {
 		resp.Body.Close()
 		return answered{}, &fault.Error{Kind: fault.Head, Wrote: true, Err: fmt.Errorf("status %03d", resp.StatusCode)}

@@ -201,10 +201,10 @@ func (f *forwarding) try() (answered, *fault.Error) {
 		err.Target = lease.Addr()
 	}
 	// Whether a dropped status is a failure of the target is the group's matter, too.
-	outcome, failure := upstream.Outcome{Status: answer.status, Header: f.body.waited(f.started, answer.after)}, error(nil)
+	outcome, failure := upstream.Outcome{Status: answer.status, Header: answer.waited}, error(nil)
 	switch {
 	case err != nil:
-		outcome.Err, failure = err, err
+		outcome.Err, failure = f.blame(err), err
 	case answer.dropped:
 		failure = errStatusDropped
 	}
@@ -216,6 +216,22 @@ func (f *forwarding) try() (answered, *fault.Error) {
 			Total: time.Since(f.started), Sent: answer.sent, Received: answer.received, Err: failure})
 	}
 	return answer, err
+}
+
+// arrived is what is known when the header of a response has been received.
+func (f *forwarding) arrived(status int) answered {
+	after := time.Since(f.started)
+	return answered{status: status, after: after, waited: f.body.waited(f.started, after)}
+}
+
+// blame returns the failure as it counts for the target's health. A target that had less than half of the time that ran
+// out is not to blame: the client, the queue or another target have used it.
+func (f *forwarding) blame(err *fault.Error) *fault.Error {
+	whole := err.Kind == fault.Timeout && errors.Is(context.Cause(f.out.In.Context()), context.DeadlineExceeded)
+	if whole && 2*f.body.waited(f.started, time.Since(f.started)) < time.Since(f.start) {
+		return &fault.Error{Kind: fault.ClientGone, Err: err}
+	}
+	return err
 }
 
 // errStatusDropped is recorded of an attempt whose response was dropped.

@@ -161,7 +161,7 @@ func (x *ownExchange) over(fresh bool) (a answered, failure *fault.Error, again 
 		}
 		return answered{sent: x.call.body.sent()}, x.failure(err), false
 	}
-	a = answered{status: x.answer.Status, after: time.Since(x.f.started)}
+	a = x.f.arrived(x.answer.Status)
 	if x.f.drop(x.answer.Status, &x.call.body) {
 		x.forget()
 		a.dropped, a.sent = true, x.call.body.sent()

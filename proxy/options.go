@@ -47,7 +47,8 @@ type Options struct {
 	// Timeout bounds a whole exchange that is no upgrade, all tries included; 0
 	// means no bound. A time that runs out while the client is waited for, to send
 	// its body or to accept the response, is the client's failure (BodyTooSlow, 408;
-	// ClientGone) and says nothing about the target. How long a target may take to be
+	// ClientGone) and says nothing about the target. Nor does one of which the target
+	// had less than half, since the client was slow before, or a queue or another target. How long a target may take to be
 	// dialled, to accept the request and to begin its response is the upstream's matter.
 	Timeout time.Duration
 	// BodyTimeout bounds the time that the target may take for the next bytes of

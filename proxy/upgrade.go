@@ -38,7 +38,8 @@ func (e upgradeExchange) exchange(f *forwarding) (answered, *fault.Error) {
 			delete(h, "Set-Cookie")
 		}
 	}
-	return answered{status: status, after: result.TimeToHeader(f.record), detached: e.detach && failure == nil && status == http.StatusSwitchingProtocols}, failure
+	after := result.TimeToHeader(f.record)
+	return answered{status: status, after: after, waited: after, detached: e.detach && failure == nil && status == http.StatusSwitchingProtocols}, failure
 }
 
 // startTunnel opens a tunnel that gives the target back at its end. It must not hold the

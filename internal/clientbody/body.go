@@ -27,11 +27,12 @@ type Body struct {
 
 	// mu guards what follows, and the writer's read deadline with it. While state is reading, the goroutine in Read
 	// owns body; it is the handler's again once that goroutine has closed left.
-	mu    sync.Mutex
-	state state
-	reads deadline.Deadline
-	err   error         // what reads fail with from now on, io.EOF where the body has ended
-	left  chan struct{} // not nil: closed by the read that Finish waits for
+	mu       sync.Mutex
+	state    state
+	reads    deadline.Deadline
+	unwanted bool          // Unbound was called
+	err      error         // what reads fail with from now on, io.EOF where the body has ended
+	left     chan struct{} // not nil: closed by the read that Finish waits for
 }
 
 // state is a Body's: behind fresh idle and reading alternate until it is expired or finished.
@@ -126,7 +127,7 @@ func (b *Body) Interrupt(cancel func()) {
 	switch {
 	case interrupts:
 		b.err = errTooSlow
-	case b.err == nil && b.state == idle:
+	case b.err == nil && (b.state == fresh || b.state == idle):
 		b.state = expired
 	}
 	cancel()
@@ -135,11 +136,12 @@ func (b *Body) Interrupt(cancel func()) {
 	}
 }
 
-// Awaited reports whether a read waits for the client, or has failed since the client took too long.
+// Awaited reports whether a read waits for the client, or has failed since the client took too long. It does not wait
+// for what the target does not want (Unbound).
 func (b *Body) Awaited() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.state == reading || errors.Is(b.err, os.ErrDeadlineExceeded)
+	return b.state == reading && !b.unwanted || errors.Is(b.err, os.ErrDeadlineExceeded)
 }
 
 // Unwatched reports whether only a read notices a client that leaves: over HTTP/1, before the body's end.
@@ -154,6 +156,7 @@ func (b *Body) Unbound() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reads.Change(0, time.Time{})
+	b.unwanted = true
 }
 
 // Close closes the body. It may be called while another goroutine reads.

@@ -251,6 +251,42 @@ func TestInterrupt(t *testing.T) {
 	})
 }
 
+// A body of which nothing was read by then is over as well.
+func TestInterruptBeforeTheFirstRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient()
+		b := start(c, c, t.Context(), 0)
+		b.Interrupt(func() {})
+		ended := readAll(b)
+		synctest.Wait()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("a read ends with %v", err)
+			}
+		default:
+			t.Error("the read waits for the client")
+		}
+		b.Finish()
+	})
+}
+
+// A client that is read from though its body is not wanted is not waited for.
+func TestUnwanted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient()
+		b := start(c, c, t.Context(), time.Minute)
+		b.Unbound()
+		ended := readAll(b)
+		time.Sleep(time.Hour)
+		if b.Awaited() {
+			t.Error("awaited")
+		}
+		b.Finish()
+		<-ended
+	})
+}
+
 // A body whose Read panics is left by then.
 func TestPanicOfABody(t *testing.T) {
 	b := start(newClient(), panicking{}, t.Context(), 0)
