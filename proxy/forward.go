@@ -107,7 +107,7 @@ func (f *forwarding) forward(r *http.Request) *fault.Error {
 }
 
 func (f *forwarding) run() *fault.Error {
-	if err := f.pick(); err != nil {
+	if err := f.pick(f.out.In.Context()); err != nil {
 		return err
 	}
 	for {
@@ -122,10 +122,9 @@ func (f *forwarding) run() *fault.Error {
 	}
 }
 
-// pick leases a target.
-func (f *forwarding) pick() *fault.Error {
-	in := f.out.In
-	lease, err := f.p.upstream.Pick(in.Context(), in, f.tried...)
+// pick leases a target. It waits in the group's queue as long as ctx lasts.
+func (f *forwarding) pick(ctx context.Context) *fault.Error {
+	lease, err := f.p.upstream.Pick(ctx, f.out.In, f.tried...)
 	if err != nil {
 		return fault.As(err)
 	}
@@ -147,8 +146,20 @@ func (f *forwarding) next(failure *fault.Error) bool {
 		return false
 	}
 	f.tried = append(f.tried, f.lease)
-	return f.pick() == nil || f.repeat(failure)
+	ctx := f.out.In.Context()
+	if failure == nil {
+		ctx = noWait
+	}
+	return f.pick(ctx) == nil || f.repeat(failure)
 }
+
+// noWait has ended: a request whose response is to be dropped has its target until then, and must not wait for another.
+// Two could wait for each other's.
+var noWait = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
 
 // repeat leases a target again that has broken off, where nobody else is left: what
 // it closed may have been no more than a connection that was kept too long

@@ -31,7 +31,7 @@ type Retry struct {
 	// group's HeaderTimeout or WriteTimeout.
 	Timeouts bool
 	// Statuses are those of responses that are dropped if another target can be
-	// asked, 502 and 503 for instance. If none can, the response is relayed. Whether
+	// asked at once, without waiting in the group's queue, 502 and 503 for instance. If none can, the response is relayed. Whether
 	// one is a failure of its target is said by the group's FailStatuses.
 	Statuses []int
 	// NonIdempotent retries other methods too. Then the same order may be placed

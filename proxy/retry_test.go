@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -565,4 +566,33 @@ func (a *announced) Read(p []byte) (int, error) {
 		<-a.proceed
 	}
 	return a.ReadCloser.Read(p)
+}
+
+// A response is not held while its request waits for another target: two would wait for each other's.
+func TestDroppedStatusWaitsForNoTarget(t *testing.T) {
+	leaktest.Check(t)
+	var both sync.WaitGroup
+	both.Add(2)
+	busy := func() upstream.Target {
+		var first sync.Once
+		addr := wiretest.Target(t, func(p *wiretest.Peer) {
+			p.Head()
+			first.Do(func() {
+				both.Done()
+				both.Wait()
+			})
+			p.Send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+		})
+		return upstream.Target{Addr: addr, MaxConns: 1}
+	}
+	g := groupOf(t, upstream.Options{Queue: 10, QueueTimeout: time.Hour}, busy(), busy())
+	addr := wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: g, Retry: proxy.Retry{Statuses: []int{503}}}))
+	clients := [2]*wiretest.Peer{wiretest.Dial(t, addr), wiretest.Dial(t, addr)}
+	for _, client := range clients {
+		client.Send(getShop)
+	}
+	// One of the two may find the other's target free again.
+	for _, client := range clients {
+		client.Head()
+	}
 }
