@@ -157,8 +157,8 @@ func (v *Visible) settle(key uint64) error {
 	err := v.list(string(v.version), func(o *Object) error {
 		key := v.hash(o)
 		visible, err := v.rewrite(o)
-		if _, known := v.seen[key]; visible && !known {
-			v.seen[key] = true
+		if _, known := v.seen[key]; !known {
+			v.seen[key] = visible
 		}
 		return err
 	})
