@@ -113,3 +113,17 @@ func TestHandlersThatFlush(t *testing.T) {
 		r.expect(t, map[string]string{}, "replacing", "replaced v1 Thing")
 	})
 }
+
+// TestEventOfUnknownKind: an event about an object that does not tell its kind and apiVersion ends the
+// watch; the sink is not to guess what it is.
+func TestEventOfUnknownKind(t *testing.T) {
+	for _, told := range []string{`"apiVersion":"v1",`, `"kind":"Thing",`, ``} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRecord()
+			_, _ = play(t, map[string][]http.HandlerFunc{"watchlist": {events(`{"type":"ADDED","object":{` + told + `"metadata":{"name":"a","resourceVersion":"5"}}}`)}}, r, time.Minute)
+			if calls := strings.Join(r.calls, "\n"); len(r.objects) > 0 || strings.Contains(calls, "set") || !strings.Contains(calls, "lost") {
+				t.Errorf("%q: %v, %q", told, r.objects, calls)
+			}
+		})
+	}
+}
