@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -153,5 +154,24 @@ func TestOptionsAreChecked(t *testing.T) {
 		if f, err := wsupgrade.New(o); err == nil || f != nil {
 			t.Errorf("%s: New gave %v, %v", name, f, err)
 		}
+	}
+}
+
+// pushes is what many a middleware stands around a writer for any protocol.
+type pushes struct{ http.ResponseWriter }
+
+func (pushes) Push(string, *http.PushOptions) error { return http.ErrNotSupported }
+
+func (w pushes) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// A 426 over HTTP/1.1 says what to ask for (RFC 9110 section 15.5.22), whatever stands around the
+// server's writer.
+func TestRefusalBehindAWriterThatPushes(t *testing.T) {
+	leaktest.Check(t)
+	h := forwarder(t, wsupgrade.Options{}).Handler(&url.URL{Scheme: "http", Host: "target.test"})
+	p := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(pushes{w}, r) })))
+	p.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	if resp, _ := p.Answer("GET"); resp.StatusCode != 426 || resp.Header.Get("Upgrade") != "websocket" || resp.Header.Get("Connection") != "Upgrade" {
+		t.Errorf("answer %s %v", resp.Status, resp.Header)
 	}
 }

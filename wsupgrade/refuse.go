@@ -35,15 +35,14 @@ func Refuse(w http.ResponseWriter, e *Error) {
 	http.Error(w, http.StatusText(status), status)
 }
 
-// overHTTP2 reports whether w is net/http's writer for HTTP/2, which alone can push.
+// overHTTP2 reports whether w is, or wraps, net/http's writer for HTTP/2, which can push. What stands
+// around one for HTTP/1.1 may have the method as well.
 func overHTTP2(w http.ResponseWriter) bool {
 	for {
-		if _, pushes := w.(http.Pusher); pushes {
-			return true
-		}
 		outer, wraps := w.(interface{ Unwrap() http.ResponseWriter })
 		if !wraps {
-			return false
+			_, pushes := w.(http.Pusher)
+			return pushes
 		}
 		w = outer.Unwrap()
 	}
