@@ -71,6 +71,13 @@ func (c *pollConn) watch(epoll int) error {
 	return c.control(syscall.EPOLL_CTL_ADD)
 }
 
+// unwatch undoes watch, as closing the descriptor does where it is the socket's last.
+func (c *pollConn) unwatch() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = c.control(syscall.EPOLL_CTL_DEL) // fails if it was not watched
+}
+
 // ask asks when the socket takes bytes again. It is told also if that is now. Should the
 // system refuse that, what is pending would be for ever: then the tunnel ends.
 func (c *pollConn) ask() {

@@ -92,6 +92,7 @@ func (p *pollPair) begin(l *loop, early earlyBytes) bool {
 	defer p.mu.Unlock()
 	if l.add(&p.client) != nil || l.add(&p.target) != nil {
 		p.over, p.up.over, p.down.over = true, true, true
+		p.client.unwatch()
 		p.closeConns(l)
 		return false
 	}

@@ -80,9 +80,13 @@ func TestEpollRefused(t *testing.T) {
 		var calls atomic.Int64
 		r := registry(t, wsupgrade.RegistryOptions{})
 		f := forwarder(t, wsupgrade.Options{Registry: r})
-		f.HookEpoll(func(int) error {
+		var forgotten atomic.Int64
+		f.HookEpoll(func(operation int) error {
 			if calls.Add(1) == refused+1 {
 				return syscall.ENOSPC
+			}
+			if operation == syscall.EPOLL_CTL_DEL {
+				forgotten.Add(1)
 			}
 			return nil
 		})
@@ -100,6 +104,9 @@ func TestEpollRefused(t *testing.T) {
 			}
 		}
 		listed(t, r, 0)
+		if watched := refused == 2 && !portable; watched && forgotten.Load() == 0 {
+			t.Error("the loop hears of the client of a tunnel that it does not serve")
+		}
 	}
 }
 
