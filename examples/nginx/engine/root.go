@@ -111,8 +111,8 @@ func (x *exchange) indexFile(exists func(string) bool) (uri string, found bool) 
 		if strings.HasPrefix(name, "/") {
 			return name, true
 		}
-		if uri := x.URI + name; exists(x.filename(uri)) {
-			return uri, true
+		if exists(x.filename(x.URI) + name) { // not that of the longer path: an alias may be made of captures
+			return x.URI + name, true
 		}
 		if !looked && static.Search(x.filename(x.URI)) != 0 {
 			break // what can't be a directory's has no index, an absolute one neither

@@ -62,6 +62,9 @@ func (x *exchange) locate(w http.ResponseWriter) int {
 	if !ok {
 		return x.run(w, x.server.level)
 	}
+	for _, c := range m.Around {
+		x.Capture(c.Groups, c.Regexp.SubexpNames())
+	}
 	if m.Regexp != nil {
 		x.Capture(m.Groups, m.Regexp.SubexpNames())
 	}

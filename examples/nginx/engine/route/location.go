@@ -47,6 +47,14 @@ type Match[T any] struct {
 	// Regexp is that expression.
 	Groups []string
 	Regexp *regexp.Regexp
+	// Around are the regular expressions of the locations around that one, the outermost first.
+	Around []Captured
+}
+
+// Captured is what a regular expression has captured.
+type Captured struct {
+	Groups []string
+	Regexp *regexp.Regexp
 }
 
 // AddExact adds "location = p.Name"; false means that there is one already.
@@ -117,6 +125,7 @@ func (l *Locations[T]) find(path string) (m Match[T], found, settled bool) {
 		m = Match[T]{To: p.To, Groups: groups, Regexp: p.Regexp}
 		if inner, ok, _ := p.Nested.nested(path); ok {
 			m = inner
+			m.Around = append([]Captured{{groups, p.Regexp}}, m.Around...)
 		}
 		return m, true, true
 	}
