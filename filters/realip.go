@@ -34,8 +34,9 @@ type RealIPOptions struct {
 //
 // ClientAddr, the access logs, upstream.IPHash and Outbound.SetXForwarded use what
 // it finds; r.RemoteAddr stays. From peers that are not trusted, Field and the
-// fields in which a proxy tells of its client are removed: those that
-// proxy.Outbound.Out lists. It belongs at the left of a Chain, before the logs.
+// fields in which a proxy tells of its client are removed, also where they are
+// written with underscores for hyphens: those that proxy.Outbound.Out lists. It
+// belongs at the left of a Chain, before the logs.
 //
 // An error is returned if no network is trusted.
 func RealIP(o RealIPOptions) (Filter, error) {
@@ -72,7 +73,7 @@ func (f *realIP) look(r *http.Request) *http.Request {
 	peer := client.Peer(r)
 	if !f.trusts(peer) {
 		head.RemoveClaims(r.Header, false)
-		delete(r.Header, f.field)
+		head.RemoveSpellings(r.Header, f.field)
 		return r
 	}
 	i := &client.Info{Addr: peer}

@@ -108,6 +108,19 @@ func TestRealIPInLogs(t *testing.T) {
 	}
 }
 
+// A client that is not trusted can't name itself in another spelling of Field, which targets read as Field.
+func TestRealIPRemovesEachSpellingOfField(t *testing.T) {
+	f := good(t)(filters.RealIP(filters.RealIPOptions{Trusted: trusting("10.0.0.0/8"), Field: "CF-Connecting-IP"}))
+	r := get()
+	r.RemoteAddr = "198.51.100.7:1"
+	r.Header = http.Header{"Cf-Connecting-Ip": {"1.1.1.1"}, "Cf_connecting_ip": {"1.1.1.1"}, "X-Other": {"a"}}
+	through(f, func(_ http.ResponseWriter, r *http.Request) {
+		if len(r.Header) != 1 || r.Header["X-Other"] == nil {
+			t.Errorf("left %v", r.Header)
+		}
+	}, r)
+}
+
 func TestBadRealIP(t *testing.T) {
 	bad(t, "filters: RealIP trusts nobody: RealIPOptions.Trusted is empty")(filters.RealIP(filters.RealIPOptions{}))
 	bad(t, "filters: RealIP: a network is not valid")(filters.RealIP(filters.RealIPOptions{Trusted: make([]netip.Prefix, 1)}))

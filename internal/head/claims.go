@@ -27,6 +27,17 @@ func RemoveClaims(h http.Header, trusted bool) {
 	}
 }
 
+// RemoveSpellings deletes from h the field of this name, and those that differ from it in underscores for
+// hyphens alone.
+func RemoveSpellings(h http.Header, name string) {
+	plain := hyphenated(name)
+	for spelling := range h {
+		if hyphenated(spelling) == plain {
+			delete(h, spelling)
+		}
+	}
+}
+
 // isStated reports whether a gateway states the claim by itself: for, host and proto.
 func isStated(name string) bool {
 	switch name {

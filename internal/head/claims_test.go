@@ -25,6 +25,26 @@ func TestIsClaim(t *testing.T) {
 	}
 }
 
+func TestRemoveSpellings(t *testing.T) {
+	h := http.Header{"Cf-Connecting-Ip": {"a"}, "Cf_connecting_ip": {"a"}, "Cf-Connecting_ip": {"a"}, "Cf-Connecting-Ipv6": {"a"}}
+	head.RemoveSpellings(h, "Cf-Connecting-Ip")
+	if want := (http.Header{"Cf-Connecting-Ipv6": {"a"}}); !maps.EqualFunc(h, want, slices.Equal) {
+		t.Errorf("left %v, want %v", h, want)
+	}
+}
+
+// What a client could claim in a field it could claim in a trailer, too.
+func TestForwardsNoClaimInATrailer(t *testing.T) {
+	for name, want := range map[string]bool{
+		"x-forwarded-for": false, "x_forwarded_for": false, "x-real-ip": false, "x_real_ip": false, "forwarded": false,
+		"x-original-url": false, "x_original_url": false, "x-client-ip": false, "x-forwarded-user": false, "x-sum": true, "x_sum": true,
+	} {
+		if got := head.ForwardsRequestTrailer(textproto.CanonicalMIMEHeaderKey(name)); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 func TestRemoveClaims(t *testing.T) {
 	for trusted, want := range map[bool]http.Header{
 		false: {"X-User": {"u"}, "X_user": {"u"}},

@@ -18,13 +18,9 @@ func ForwardsTrailer(name string) bool {
 }
 
 // ForwardsRequestTrailer is ForwardsTrailer for those of a client, which also must not claim to
-// be a proxy in them.
+// be a proxy in them (IsClaim).
 func ForwardsRequestTrailer(name string) bool {
-	switch name {
-	case "Forwarded", "X-Real-Ip":
-		return false
-	}
-	return !strings.HasPrefix(name, "X-Forwarded-") && ForwardsTrailer(name)
+	return !IsClaim(name) && !strings.HasPrefix(name, "X-Forwarded-") && ForwardsTrailer(name)
 }
 
 // controls reports whether the field, which httpguts lets through, controls the processing of
