@@ -47,7 +47,7 @@ func (q query) claim(m *member) bool {
 
 func (q query) wasTried(m *member) bool {
 	for _, l := range q.tried {
-		if l.m.state == m.state {
+		if l.m.Addr == m.Addr { // not its state, which may be another one where it left the set meanwhile
 			return true
 		}
 	}

@@ -69,3 +69,25 @@ func TestTurnsOfNewTargets(t *testing.T) {
 	}
 	p.want("y z y")
 }
+
+// A target that has left the set and come back was tried all the same.
+func TestTriedTargetComesBack(t *testing.T) {
+	p := over(t, upstream.Options{}, addrs("a b")...)
+	tried, err := p.g.Pick(t.Context(), request())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried.Done(upstream.Outcome{Status: 200})
+	for _, list := range []string{"b", "a b"} {
+		if err := p.g.Set(addrs(list)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 4 {
+		another, err := p.g.Pick(t.Context(), request(), tried)
+		if err != nil || another.Addr() == tried.Addr() {
+			t.Fatalf("picked %v again, error %v", tried.Addr(), err)
+		}
+		another.Done(upstream.Outcome{Status: 200})
+	}
+}
