@@ -93,6 +93,7 @@ func (c *client) expectNothing(r *bufio.Reader, e *ExchangePlan, o *Outcome) {
 // send writes a request and reports whether all of it was written.
 func (c *client) send(conn *Conn, e *ExchangePlan, o *Outcome) bool {
 	o.Sent = time.Now()
+	_ = conn.SetWriteDeadline(o.Sent.Add(longest)) // a link may be silent
 	chunked := e.Body.Chunked
 	if _, err := io.WriteString(conn, requestHeader(e, c.plan.Kind)); err != nil {
 		c.note(e, "header: %v", err)

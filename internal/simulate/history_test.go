@@ -135,26 +135,7 @@ func runPlan(t *testing.T, plan *Plan) (j *Journal) {
 	return j
 }
 
-// others returns the stacks of the caller's bubble, but for its own and the test's.
-func others() string {
-	buf := make([]byte, 1<<20)
-	stacks := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
-	_, own, _ := strings.Cut(strings.SplitN(stacks[0], "]", 2)[0], "synctest bubble ")
-	var b strings.Builder
-	for _, g := range stacks[1:] {
-		if strings.Contains(g, "synctest bubble "+own+"]") && !strings.Contains(g, "testing/synctest.Test") {
-			b.WriteString(g + "\n\n")
-		}
-	}
-	return b.String()
-}
-
-// everything returns all stacks.
-func everything() string {
-	buf := make([]byte, 1<<20)
-	return string(buf[:runtime.Stack(buf, true)])
-}
-
+// report shrinks a history and prints it.
 func report(t *testing.T, s uint64, list []uint32, j *Journal) {
 	t.Helper()
 	rule := j.broken[0].Rule

@@ -179,6 +179,16 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// resetAll ends all connections.
+func (n *Network) resetAll() {
+	n.mu.Lock()
+	open := n.open
+	n.mu.Unlock()
+	for _, c := range open {
+		c.Reset()
+	}
+}
+
 // Unclosed returns the ends of connections that were not closed.
 func (n *Network) Unclosed() []*Conn {
 	n.mu.Lock()

@@ -76,7 +76,8 @@ func (w *world) runClients() {
 	select {
 	case <-done:
 	case <-time.After(8 * longest):
-		w.journal.Break("held", "clients wait still after %v", 8*longest)
+		w.journal.Break("held", "clients wait still after %v; goroutines:\n%s", 8*longest, others())
+		w.network.resetAll()
 		<-done
 	}
 }
