@@ -260,13 +260,19 @@ func TestHTTP2RequestTrailersBesideALength(t *testing.T) {
 	s := h2Server(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}))
 	client := s.Client()
 	t.Cleanup(client.CloseIdleConnections)
-	for _, body := range []string{"hello", string(wiretest.Pattern(100 << 10))} {
+	for _, body := range []string{"hello", string(wiretest.Pattern(100 << 10)), ""} {
 		for _, want := range []http.Header{{"X-Sum": {"7"}}, nil} {
+			if body == "" && want == nil {
+				continue
+			}
 			r, err := http.NewRequestWithContext(t.Context(), "POST", s.URL, strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)
 			}
 			r.Trailer = want.Clone()
+			if body == "" { // of a length that is not known
+				r.Method, r.Body, r.ContentLength = "GET", io.NopCloser(strings.NewReader(body)), -1
+			}
 			resp, err := client.Do(r)
 			if err != nil {
 				t.Fatal(err)

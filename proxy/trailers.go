@@ -47,7 +47,7 @@ func (b *requestBody) attachTrailers(out *http.Request) {
 			out.Trailer[name] = nil
 		}
 	}
-	if len(out.Trailer) > 0 && out.ContentLength > 0 { // HTTP/2 has both
+	if len(out.Trailer) > 0 && out.ContentLength != 0 { // HTTP/2 has both; and net/http drops an empty body of a GET with its trailers
 		out.TransferEncoding = chunked
 	}
 	b.out = out.Trailer
