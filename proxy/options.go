@@ -59,8 +59,11 @@ type Options struct {
 	// no bound.
 	ReadTimeout time.Duration
 	// WriteTimeout bounds the time that the client may take to accept a piece of
-	// the answer, up to 128 KiB, to a quarter. 0 means 60 seconds, a negative value
-	// no bound.
+	// the answer, up to 128 KiB, to a quarter, or an interim response. 0 means 60
+	// seconds, a negative value no bound. A client that reads nothing at all from an
+	// HTTP/2 connection holds its exchanges all the same, unless the server's
+	// http.HTTP2Config has a WriteByteTimeout: net/http ends a stream behind the
+	// write that is under way.
 	WriteTimeout time.Duration
 
 	// RequestBuffer holds a request's body until it has come as a whole, before a

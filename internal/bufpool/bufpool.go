@@ -28,9 +28,18 @@ func GetFor(n int64) []byte {
 	return largePool.Get().(*[large]byte)[:]
 }
 
+// Poison, if true, makes Put overwrite what it is given, so that a use of a buffer behind Put is seen. It is
+// for tests, and is set before the first Get.
+var Poison bool
+
 // Put gives b back, in the length that it came in. The caller must not touch it
 // afterwards.
 func Put(b []byte) {
+	if Poison {
+		for i := range b {
+			b[i] = 0xdb
+		}
+	}
 	switch len(b) {
 	case size:
 		pool.Put((*[size]byte)(b))

@@ -98,7 +98,10 @@ func newGateway(plan *Plan, n *Network, j *Journal) (*gateway, error) {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
-	g.server = &http.Server{Handler: guard(j, handler), Protocols: &protocols, ErrorLog: log.New(&g.errors, "", 0), IdleTimeout: time.Minute, ReadHeaderTimeout: 30 * time.Second}
+	g.server = &http.Server{Handler: guard(j, handler), Protocols: &protocols, ErrorLog: log.New(&g.errors, "", 0), IdleTimeout: time.Minute, ReadHeaderTimeout: 30 * time.Second,
+		// Without it a write to an HTTP/2 connection whose client reads no more lasts for ever: the deadline of a stream
+		// only queues a frame behind that write.
+		HTTP2: &http.HTTP2Config{WriteByteTimeout: time.Minute}}
 	listener := n.Listen(gatewayAddr, 4)
 	go func() {
 		defer close(g.served)

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/bufpool"
 )
 
 var (
@@ -21,12 +23,16 @@ var (
 	histories = flag.Int("histories", 200, "how many histories are run")
 	repeat    = flag.String("repeat", "", "a list of choices to repeat, in place of seeds")
 	stacks    = flag.Duration("stacks", 0, "print the goroutines at this moment of the history")
+	shrink    = flag.Int("shrink", 1500, "how many histories are run to shrink one")
 	keep      = flag.Bool("keep", false, "go on behind a broken rule")
+	first     = flag.Bool("first", false, "stop at the first broken rule, and don't shrink it")
 )
 
-// TestMain silences net/http's transport, which logs what a target sends behind its responses.
+// TestMain silences net/http's transport, which logs what a target sends behind its responses, and lets a use of
+// a pooled buffer behind its release show.
 func TestMain(m *testing.M) {
 	log.SetOutput(io.Discard)
+	bufpool.Poison = true
 	os.Exit(m.Run())
 }
 
@@ -54,12 +60,14 @@ func runSeed(t *testing.T, s uint64, c *counts) {
 	choices := NewChoices(s)
 	plan := NewPlan(choices)
 	j := runPlan(t, plan)
-	first := c.add(plan, j)
+	foremost := c.add(plan, j)
 	switch {
 	case len(j.broken) == 0:
+	case *first:
+		t.Errorf("found: %s within %d histories", j.broken[0].Rule, s-*seed+1)
 	case *keep:
 		t.Errorf("seed %d: %v", s, j.broken[0])
-	case first:
+	case foremost:
 		report(t, s, choices.List(), j)
 	}
 }
@@ -139,7 +147,7 @@ func runPlan(t *testing.T, plan *Plan) (j *Journal) {
 func report(t *testing.T, s uint64, list []uint32, j *Journal) {
 	t.Helper()
 	rule := j.broken[0].Rule
-	shrunk := Shrink(list, 1500, func(candidate []uint32) bool {
+	shrunk := Shrink(list, *shrink, func(candidate []uint32) bool {
 		j := runPlan(t, NewPlan(Repeat(candidate)))
 		return len(j.broken) > 0 && j.broken[0].Rule == rule
 	})

@@ -55,4 +55,5 @@ func (r *ruler) check() {
 	r.attempts()
 	r.fields()
 	r.tunnel()
+	r.served()
 }

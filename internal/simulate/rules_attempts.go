@@ -48,7 +48,9 @@ func (r *ruler) mostAttempts() int {
 // can't be dialled then, it is another one's turn.
 func (r *ruler) stale(before, again *Sight) bool {
 	sameTarget := before.Target == again.Target
-	return r.safe() && before.Kept && !before.Wrote && (r.w.plan.Gateway.Transport || !again.Kept || !sameTarget)
+	body := r.e.response(before.Attempt).Body
+	lost := body.Cut && body.How == FaultReset // which what was written does not survive
+	return r.safe() && before.Kept && (!before.Wrote || lost) && (r.w.plan.Gateway.Transport || !again.Kept || !sameTarget)
 }
 
 // retried reports whether proxy.Retry lets another attempt follow before.

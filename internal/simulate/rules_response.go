@@ -3,6 +3,7 @@ package simulate
 import (
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // belongs: a response belongs to its request.
@@ -70,4 +71,25 @@ func (r *ruler) faulty() bool {
 		f = f || len(t.Links.There)+len(t.Links.Back) > 0
 	}
 	return f
+}
+
+// served: where nothing fails and no time ends, the client gets a whole response.
+func (r *ruler) served() {
+	o, p := r.o, &r.w.plan.Gateway
+	if r.client.Kind == HTTP10 && o.Interim > 0 {
+		r.fail("interim", "a client of HTTP/1.0 saw %d interim responses", o.Interim)
+	}
+	if o.Whole || o.Tunnel != nil || r.client.Kind == WebSocket || r.client.Pipelined || r.faulty() || r.e.GiveUp > 0 || r.e.hasBody() {
+		return
+	}
+	for i := range r.e.Responses {
+		a := &r.e.Responses[i]
+		if a.Never || a.Garbage || a.Behind > 0 || a.Body.Cut || a.Body.Pause > 0 {
+			return
+		}
+	}
+	if r.e.ReadPause > 0 && (p.WriteTimeout < time.Minute || p.Timeout > 0) || p.Timeout > 0 {
+		return
+	}
+	r.fail("served", "the client sees no whole response: %v", o.Err)
 }

@@ -41,7 +41,9 @@ func Run(plan *Plan, j *Journal) {
 		w.stop()
 		return
 	}
+	stopWatching := w.watchCounts()
 	w.runClients()
+	stopWatching()
 	synctest.Wait()
 	close(w.ended)
 	w.quiesce()
@@ -56,6 +58,7 @@ func (w *world) stop() {
 	for _, t := range w.targets {
 		t.close()
 	}
+	time.Sleep(time.Minute) // for what looks again before it ends
 	synctest.Wait()
 }
 
