@@ -3,6 +3,7 @@ package simulate
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -81,6 +82,9 @@ func (r *ruler) served() {
 	}
 	if o.Whole || o.Tunnel != nil || r.client.Kind == WebSocket || r.client.Pipelined || r.faulty() || r.e.GiveUp > 0 || r.e.hasBody() {
 		return
+	}
+	if r.client.Kind == HTTP2 && slices.ContainsFunc(r.client.Requests, func(e ExchangePlan) bool { return len(e.Trailer) > 0 }) {
+		return // net/http ends a connection on which trailers come behind the response to their request
 	}
 	for i := range r.e.Responses {
 		a := &r.e.Responses[i]
