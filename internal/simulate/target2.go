@@ -70,10 +70,12 @@ func (t *target) writeStream(w http.ResponseWriter, req *http.Request, plan *Exc
 	for i, f := range plan.Header {
 		h.Set("X-Back-"+strconv.Itoa(i), f[1])
 	}
-	for _, f := range r.Trailer {
-		h.Add("Trailer", f[0])
-	}
 	bodyless := req.Method == http.MethodHead || r.Status == 204 || r.Status == 304
+	for _, f := range r.Trailer {
+		if !bodyless { // or net/http's transport waits for the body that Content-Length tells of
+			h.Add("Trailer", f[0])
+		}
+	}
 	if r.Framing == ByLength && r.Status != 204 {
 		h.Set("Content-Length", strconv.FormatInt(r.Body.Length, 10))
 	}
@@ -81,7 +83,7 @@ func (t *target) writeStream(w http.ResponseWriter, req *http.Request, plan *Exc
 	if !bodyless {
 		t.writeStreamBody(w, plan, r, s)
 	}
-	if !r.Forget {
+	if !r.Forget && !bodyless {
 		for _, f := range r.Trailer {
 			h.Set(f[0], f[1])
 		}
