@@ -97,6 +97,23 @@ func TestHopelessWaiter(t *testing.T) {
 	})
 }
 
+// A retry does not wait for a target that it has tried, though that has left the set and come back.
+func TestNoWaitForATriedTargetThatCameBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := over(t, upstream.Options{Balance: upstream.First(), Queue: 1}, upstream.Target{Addr: "a:1", MaxConns: 1, MaxFails: -1})
+		tried := p.lease()
+		tried.Done(outcomes['f'])
+		for _, addr := range []string{"b:1", "a:1"} {
+			if err := p.g.Set(upstream.Target{Addr: addr, MaxConns: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.lease() // the target is full, and could become free
+		_, err := p.g.Pick(t.Context(), request(), tried)
+		refused(t, err, fault.NoTarget, "no target can be asked")
+	})
+}
+
 // A key function that panics for a request that waits panics in that request's Pick.
 func TestKeyPanicsInTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
