@@ -56,6 +56,9 @@ func (s *bodySource) open(w http.ResponseWriter, in *http.Request, o *Options) *
 	s.body = head.TrailerGuard(in, &s.client)
 	s.nameTrailers()
 	if o.RequestBuffer == nil {
+		if expectsContinue(in) {
+			s.client.ExpectContinue(in, o.WriteTimeout)
+		}
 		return nil
 	}
 	return s.readWhole(*o.RequestBuffer)

@@ -87,6 +87,7 @@ func (e *transportExchange) relay(f *forwarding, c *call, resp *http.Response, c
 // already.
 func (f *forwarding) relay(c *call, resp *http.Response, inPlace bool) (int64, error) {
 	result.Arrived(f.record, resp.StatusCode)
+	f.body.client.StartResponse()
 	if cookie := f.lease.Cookie(f.out.In); cookie != nil {
 		f.w.Header().Add("Set-Cookie", cookie.String())
 	}
@@ -117,7 +118,7 @@ type call struct {
 
 // begin prepares the call of a try.
 func (c *call) begin(f *forwarding, in *http.Request) {
-	c.interim = interimRelay{w: f.w, in: in, timeout: f.p.o.WriteTimeout}
+	c.interim = interimRelay{w: f.w, in: in, client: &f.body.client, timeout: f.p.o.WriteTimeout}
 	c.body.begin(&f.body)
 }
 

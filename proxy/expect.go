@@ -31,11 +31,13 @@ const (
 )
 
 func newExpectation(in *http.Request) *expectation {
-	if !head.HasToken(in.Header["Expect"], "100-continue") {
+	if !expectsContinue(in) {
 		return nil
 	}
 	return &expectation{settled: make(chan struct{})}
 }
+
+func expectsContinue(r *http.Request) bool { return head.HasToken(r.Header["Expect"], "100-continue") }
 
 // firstByte is called when the target has begun to say something.
 func (e *expectation) firstByte() {

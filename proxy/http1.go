@@ -309,9 +309,13 @@ func (x *ownExchange) timeForHead() time.Duration {
 	return max(time.Until(x.headUntil), time.Nanosecond)
 }
 
-// fields is where the answer's fields go. Where nobody looks at them before the client does,
-// and none are there yet, that is the client's answer itself.
+// fields is where the answer's fields go. Where no hook looks at them before the client does,
+// and none are there yet, that is the client's response itself. Where the upload may send the client
+// a 100, which takes what is there out of the way, it is not.
 func (x *ownExchange) fields() http.Header {
+	if x.inPlace = x.call.body.expect == nil; !x.inPlace {
+		return make(http.Header, 8)
+	}
 	h := x.f.w.Header()
 	if x.inPlace = len(h) == 0 && x.f.p.o.RewriteAnswer == nil; x.inPlace {
 		return h

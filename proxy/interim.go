@@ -6,6 +6,7 @@ import (
 	"net/textproto"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/iolock"
@@ -17,8 +18,9 @@ import (
 type interimRelay struct {
 	w       http.ResponseWriter
 	in      *http.Request
-	timeout time.Duration // of a write, 0 for none
-	lock    iolock.Lock   // guards what follows; held while a write waits for the client
+	client  *clientbody.Body // of in, which may have to be sent a 100 at the same time
+	timeout time.Duration    // of a write, 0 for none
+	lock    iolock.Lock      // guards what follows; held while a write waits for the client
 	done    bool
 }
 
@@ -28,9 +30,14 @@ type interimRelay struct {
 func (i *interimRelay) relay(status int, fields textproto.MIMEHeader) error {
 	i.lock.Lock()
 	defer i.lock.Unlock()
-	if i.done || !i.wanted(status) {
-		return nil
+	if !i.done && i.wanted(status) {
+		i.client.WriteInterim(func() { i.write(status, fields) })
 	}
+	return nil
+}
+
+// write writes an interim response.
+func (i *interimRelay) write(status int, fields textproto.MIMEHeader) {
 	interim := http.Header(fields).Clone()
 	head.SanitizeResponse(status, interim, "")
 	h := i.w.Header()
@@ -52,7 +59,6 @@ func (i *interimRelay) relay(status int, fields textproto.MIMEHeader) error {
 	writes.Stop()
 	clear(h)
 	maps.Copy(h, kept)
-	return nil
 }
 
 // noLength is never written to.
@@ -60,7 +66,7 @@ var noLength = []string{"0"}
 
 // wanted reports whether the client is to get the interim answer. HTTP/1.0 knows
 // none (RFC 9110 section 15.2). A 100 lets the transport read the body, and
-// that makes the client's server send its own.
+// the first read sends the gateway's own.
 func (i *interimRelay) wanted(status int) bool {
 	return i.in.ProtoAtLeast(1, 1) && status != http.StatusContinue
 }

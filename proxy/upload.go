@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/bufpool"
-	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/http1"
 )
 
@@ -46,7 +45,7 @@ const (
 func startUpload(x *ownExchange) *upload {
 	u := &upload{conn: x.conn, buf: x.buf, head: x.head, body: x.out.Body, framing: x.framing, trailer: x.out.Trailer,
 		timeout: x.e.pool.HeaderTimeout(), call: x.call, ended: make(chan struct{})}
-	if head.HasToken(x.out.Header["Expect"], "100-continue") {
+	if expectsContinue(x.out) {
 		u.proceed = make(chan bool, 1)
 	}
 	u.conn.SetReadTimeout(0)

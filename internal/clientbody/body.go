@@ -24,6 +24,7 @@ type Body struct {
 	http1  bool
 	small  bool // what there is of it may be read behind the handler's failure
 	duplex bool // HTTP/1: the response may begin before the body has ended
+	early  continuation
 
 	// mu guards what follows, and the writer's read deadline with it. While state is reading, the goroutine in Read
 	// owns body; it is the handler's again once that goroutine has closed left.
@@ -76,6 +77,7 @@ func (b *Body) Read(p []byte) (n int, err error) {
 		return 0, err
 	}
 	defer func() { b.leave(err) }() // also where a filter's body panics
+	b.sendContinue()
 	return b.body.Read(p)
 }
 
