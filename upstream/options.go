@@ -120,7 +120,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, err
 	}
 	if o.Dialer != nil && o.DialContext != nil {
-		return o, errors.New("Dialer and DialContext are both set")
+		return o, errors.New("both Dialer and DialContext are set")
 	}
 	set(&o.Scheme, "http")
 	set(&o.Balance, RoundRobin())

@@ -235,7 +235,6 @@ func (r *modelRequest) hasTried(addr string) bool {
 type queueModel struct {
 	*picks
 	t       *testing.T
-	targets []upstream.Target
 	waiting []*modelRequest // in the order of coming
 	running []*modelRequest
 }

@@ -16,8 +16,8 @@ import (
 
 // FilterOptions configures a filter of list and watch answers.
 type FilterOptions struct {
-	// Rewriter is asked for each request who looks at the objects of its answer; nil
-	// from it means nobody, and the request and its answer pass as they are. The bearer token of a
+	// Rewriter is called for each request and returns the function that edits the objects of its
+	// response; nil from it means that the request and its response pass as they are. The bearer token of a
 	// watch over WebSocket is in the Authorization field, also where the client has given it as a
 	// subprotocol. Required.
 	Rewriter func(*http.Request, Request) Rewriter

@@ -24,12 +24,9 @@ func (t *Tunnel) alive(d *direction, next *alarm) bool {
 	return true
 }
 
-const (
-	// pingLen is the length of our pings' payload: a token of the direction and a number.
-	pingLen = tokenLen + 2
-	// tokenLen is long enough that no end makes up the same one.
-	tokenLen = 6
-)
+// tokenLen is the length of a direction's token in the payload of our pings, with a number of two
+// bytes behind it. No end makes up the same one.
+const tokenLen = 6
 
 // pings numbers the pings that one side is sent.
 type pings struct {

@@ -78,7 +78,7 @@ func (c *pollConn) unwatch() {
 	_ = c.control(syscall.EPOLL_CTL_DEL) // fails if it was not watched
 }
 
-// ask asks when the socket takes bytes again. It is told also if that is now. Should the
+// ask asks when the socket takes bytes again. The loop learns of it also if that is now. Should the
 // system refuse that, what is pending would be for ever: then the tunnel ends.
 func (c *pollConn) ask() {
 	if !c.watched || c.asking {

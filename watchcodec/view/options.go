@@ -32,8 +32,9 @@ type Options struct {
 	// ends the oldest View that was never filled, or gets a 503 if there is none.
 	MaxViews int
 	// MaxPending bounds how many Views that were never filled there are for the clients of one
-	// address; 0 means 32. A request for one more gets a 429. The address is that of the
-	// connection, or the one that filters.RealIP has found out.
+	// IPv4 address or one IPv6 network of 64 bits; 0 means 32. A request for one more gets a 429.
+	// The address is that of the connection, or the one that filters.RealIP has found out:
+	// without RealIP all clients of a proxy in front share the bound.
 	MaxPending int
 	// Reauthorize bounds how long a caller keeps its View after its credentials or its rights are
 	// withdrawn: the server is requested with them again at least that often, and if it refuses, the

@@ -227,3 +227,23 @@ func TestGetLooksAtOneObject(t *testing.T) {
 		}
 	})
 }
+
+// The addresses of one IPv6 network share the bound: a client has as many of them as it likes.
+func TestPendingOfAnIPv6Network(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leaktest.Check(t)
+		_, p := aThing(t)
+		views := newViews(t, view.Options{MaxPending: 2, SyncTimeout: time.Second}, p)
+		defer views.Close()
+		gateway := views.Filter(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no server", http.StatusBadGateway) }))
+		for i, address := range []string{"[2001:db8::1]", "[2001:db8::2]", "[2001:db8::3]", "[2001:db8:0:1::1]", "192.0.2.1", "192.0.2.2"} {
+			r := httptest.NewRequest("GET", collectionPath, nil)
+			r.RemoteAddr = address + ":1000"
+			r.Header.Set("Authorization", fmt.Sprint("Bearer ", i))
+			gateway.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		if n := len(views.Stats()); n != 5 {
+			t.Errorf("%d views, want 2 of the first network and one of each other address", n)
+		}
+	})
+}

@@ -25,7 +25,7 @@ type view struct {
 	cancel context.CancelCauseFunc
 	source *source.Source
 	wake   chan struct{} // a dependency has changed
-	from   netip.Addr    // the client that it was made for
+	from   netip.Prefix  // the client that it was made for
 	number uint64        // Views are numbered as they are made
 	filled atomic.Bool   // it has had something to serve
 
@@ -49,7 +49,7 @@ func newView(o *Options, upstream http.Handler, r *http.Request, renderer Render
 	ctx, _ := result.WithNew(context.WithoutCancel(r.Context()))
 	ctx, cancel := context.WithCancelCause(ctx)
 	v := &view{
-		o: o, from: client.Addr(r), ready: make(chan struct{}), ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), changes: map[string]struct{}{},
+		o: o, from: networkOf(client.Addr(r)), ready: make(chan struct{}), ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), changes: map[string]struct{}{},
 		store: store{
 			renderer: renderer, log: o.Log, clock: newClock(), max: o.MaxBytes,
 			entries: map[string]*entry{}, groups: map[string]*group{}, dependents: map[string]*dependency{},

@@ -161,7 +161,7 @@ func (vs *Views) use(next http.Handler, r *http.Request, renderer Renderer) (*vi
 	if vs.closed {
 		return nil, watchcodec.NewFailure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "this gateway is going down")
 	}
-	if status := vs.admit(client.Addr(r)); status != nil {
+	if status := vs.admit(networkOf(client.Addr(r))); status != nil {
 		return nil, status
 	}
 	v, err := newView(&vs.o, next, r, renderer)
@@ -183,10 +183,10 @@ func (vs *Views) use(next http.Handler, r *http.Request, renderer Renderer) (*vi
 // errMadeRoom is why a View ends that was never filled.
 var errMadeRoom = errors.New("view: this gateway serves as many views as it may, and the server has said nothing yet")
 
-// admit makes sure that there is room for a View for a client of the address. Credentials are not
+// admit makes sure that there is room for a View for a client of the network. Credentials are not
 // known to be anyone's before the server has accepted them, so that a View that was never filled
 // takes the place of none that was.
-func (vs *Views) admit(from netip.Addr) *metav1.Status {
+func (vs *Views) admit(from netip.Prefix) *metav1.Status {
 	pending := 0
 	var oldest *view
 	var oldestKey key
@@ -212,6 +212,18 @@ func (vs *Views) admit(from netip.Addr) *metav1.Status {
 	delete(vs.views, oldestKey)
 	oldest.cancel(errMadeRoom)
 	return nil
+}
+
+// networkOf returns what one client may have addresses of: a single one of IPv4, or 64 bits of IPv6
+// (RFC 6177).
+func networkOf(addr netip.Addr) netip.Prefix {
+	addr = addr.Unmap()
+	bits := addr.BitLen()
+	if addr.Is6() {
+		bits = 64
+	}
+	network, _ := addr.Prefix(bits) // zero where the address is not known
+	return network
 }
 
 func (vs *Views) forget(k key, v *view) {

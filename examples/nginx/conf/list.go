@@ -68,7 +68,7 @@ func Table() string {
 	}{
 		{Implemented, "Implemented, with nginx's semantics and its texts of errors"},
 		{NoOp, "No-ops: they can be left out without a client or an upstream noticing; `-t` prints a notice"},
-		{Passed, "Passed: nobody follows them, and somebody may miss them; `-t`, a start and a reload print a warning"},
+		{Passed, "Passed: accepted and not followed, which may be missed; `-t`, a start and a reload print a warning"},
 		{Refused, "Refused: a configuration with one does not start"},
 	} {
 		fmt.Fprintf(&b, "\n### %s\n\n", section.about)
