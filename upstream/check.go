@@ -5,25 +5,32 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/http1"
 )
 
 // Check asks a target at intervals how it is, over the group's transport.
 // Targets count as well until they have failed Fall times.
 type Check struct {
-	// Path is the path, with a query if need be, that is asked for by GET. ""
-	// means that a connection which can be made is enough.
+	// Path is the path, with a query if need be, that is requested by GET, in
+	// origin form (RFC 9112 section 3.2.1). "" means that a connection which can be
+	// made is enough; Host, Header and Healthy must not be set then.
 	Path string
 	// Host is the Host field; "" means the target's address.
 	Host string
-	// Header are further fields.
+	// Header are further header fields. Host, Content-Length and hop-by-hop fields
+	// are not possible, except for TE.
 	Header http.Header
-	// Healthy says whether a status is a good answer; nil means 200 to 399.
+	// Healthy reports whether a status is a good response; nil means 200 to 399.
 	Healthy func(status int) bool
 	// Interval is the time between two checks; 0 means 5 seconds.
 	Interval time.Duration
@@ -43,15 +50,18 @@ type Check struct {
 }
 
 func (c Check) withDefaults() (Check, error) {
+	if err := c.checkRequest(); err != nil {
+		return c, fmt.Errorf("check: %w", err)
+	}
 	switch {
-	case c.Path != "" && !strings.HasPrefix(c.Path, "/"):
-		return c, fmt.Errorf("check: path %q does not begin with /", c.Path)
 	case c.Interval < 0 || c.Timeout < 0:
 		return c, errors.New("check: Interval or Timeout is negative")
 	case c.Rise < 0 || c.Fall < 0:
 		return c, errors.New("check: Rise or Fall is negative")
 	case c.Jitter > 1:
 		return c, fmt.Errorf("check: Jitter %v is over 1", c.Jitter)
+	case math.IsNaN(c.Jitter):
+		return c, errors.New("check: Jitter is not a number")
 	}
 	set(&c.Interval, 5*time.Second)
 	set(&c.Timeout, 2*time.Second)
@@ -65,6 +75,46 @@ func (c Check) withDefaults() (Check, error) {
 		c.Healthy = func(status int) bool { return status >= 200 && status <= 399 }
 	}
 	return c, nil
+}
+
+// checkRequest returns why the request can't be sent: as a failure of the targets it would take all
+// of them out.
+func (c Check) checkRequest() error {
+	if c.Path == "" {
+		if c.Host != "" || c.Header != nil || c.Healthy != nil {
+			return errors.New("Host, Header or Healthy without Path")
+		}
+		return nil
+	}
+	if !strings.HasPrefix(c.Path, "/") {
+		return fmt.Errorf("path %q does not begin with /", c.Path)
+	}
+	if err := http1.CheckLine(http.MethodGet, "", c.Path); err != nil {
+		return fmt.Errorf("path %q: %w", c.Path, err)
+	}
+	if err := http1.CheckLine(http.MethodGet, c.Host, "/"); err != nil {
+		return fmt.Errorf("Host: %w", err)
+	}
+	if strings.Contains(c.Path, "#") {
+		return fmt.Errorf("path %q has a fragment", c.Path)
+	}
+	if _, err := url.ParseRequestURI(c.Path); err != nil {
+		return fmt.Errorf("path: %w", err)
+	}
+	for name, values := range c.Header {
+		if !httpguts.ValidHeaderFieldName(name) {
+			return fmt.Errorf("Header: invalid name %q", name)
+		}
+		if head.IsReserved(name) && !strings.EqualFold(name, "TE") {
+			return fmt.Errorf("Header: %s is not possible here", name)
+		}
+		for _, value := range values {
+			if !httpguts.ValidHeaderFieldValue(value) {
+				return fmt.Errorf("Header: invalid value %q of %s", value, name)
+			}
+		}
+	}
+	return nil
 }
 
 // checks are the checkers that run, by address.

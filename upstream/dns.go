@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,12 +34,9 @@ type DNSOptions struct {
 
 // DNS is a Source of one target for each address of addr's host, "host:port".
 func DNS(addr string, o DNSOptions) (Source, error) {
-	host, port, err := net.SplitHostPort(addr)
+	host, port, err := splitHostPort(addr)
 	if err != nil {
-		return nil, fmt.Errorf("upstream: DNS: %w", err)
-	}
-	if host == "" || port == "" {
-		return nil, fmt.Errorf("upstream: DNS %q: host and port are both needed", addr)
+		return nil, fmt.Errorf("upstream: DNS %q: %w", addr, err)
 	}
 	return newLookups(o, func(ctx context.Context, r *net.Resolver) ([]Target, error) {
 		ips, err := r.LookupNetIP(ctx, "ip", host)
@@ -55,16 +53,25 @@ func DNS(addr string, o DNSOptions) (Source, error) {
 }
 
 // SRV is a Source of the targets of name's SRV records (RFC 2782). Those of the
-// best priority are asked, by their weights; the others are backups.
+// best priority are asked, by their weights; the others are backups. Records with port 0
+// are left out.
 func SRV(name string, o DNSOptions) (Source, error) {
 	if name == "" {
 		return nil, fmt.Errorf("upstream: SRV: no name")
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return nil, fmt.Errorf("upstream: SRV %q: an IP address has no SRV records", name)
+	}
+	if err := checkName(name); err != nil {
+		return nil, fmt.Errorf("upstream: SRV: %w", err)
 	}
 	return newLookups(o, func(ctx context.Context, r *net.Resolver) ([]Target, error) {
 		_, records, err := r.LookupSRV(ctx, "", "", name)
 		if err != nil {
 			return nil, err
 		}
+		// One record that can't be dialled must not cost the others.
+		records = slices.DeleteFunc(records, func(r *net.SRV) bool { return r.Port == 0 })
 		list := make([]Target, len(records))
 		for i, record := range records {
 			list[i] = o.Target
@@ -87,6 +94,9 @@ func newLookups(o DNSOptions, lookup func(context.Context, *net.Resolver) ([]Tar
 	set(&o.MaxInterval, 5*time.Minute)
 	if o.MinInterval < 0 || o.MaxInterval < o.MinInterval {
 		return nil, fmt.Errorf("upstream: DNS: intervals from %v to %v", o.MinInterval, o.MaxInterval)
+	}
+	if err := o.Target.checkNumbers(); err != nil {
+		return nil, fmt.Errorf("upstream: DNSOptions.Target: %w", err)
 	}
 	if o.OnError == nil {
 		o.OnError = func(error) {}

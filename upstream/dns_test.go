@@ -175,7 +175,7 @@ func TestSRV(t *testing.T) {
 		srv := func(priority, weight, port uint16, target string) dnsmessage.SRVResource {
 			return dnsmessage.SRVResource{Priority: priority, Weight: weight, Port: port, Target: dnsmessage.MustNewName(target)}
 		}
-		n := &nameserver{ttl: 5, srv: []dnsmessage.SRVResource{srv(20, 1, 81, "c.example."), srv(10, 60, 80, "a.example."), srv(10, 20, 80, "b.example.")}}
+		n := &nameserver{ttl: 5, srv: []dnsmessage.SRVResource{srv(20, 1, 81, "c.example."), srv(5, 1, 0, "d.example."), srv(10, 60, 80, "a.example."), srv(10, 20, 80, "b.example.")}}
 		source, err := upstream.SRV("_http._tcp.app.example.", upstream.DNSOptions{Resolver: n.resolver()})
 		if err != nil {
 			t.Fatal(err)

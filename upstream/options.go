@@ -39,7 +39,7 @@ type Options struct {
 	Source Source
 
 	// FailStatuses are statuses that count as failures of the target, as errors
-	// do (Target.MaxFails). nil means none.
+	// do (Target.MaxFails), from 200 to 999. nil means none.
 	FailStatuses []int
 	// FailLatency is the time to a response's header from which on the response counts
 	// as a failure, without the time in which the client was still sending its request.
@@ -118,6 +118,11 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if err := o.checkProtocol(); err != nil {
 		return o, err
+	}
+	for _, status := range o.FailStatuses {
+		if status < 200 || status > 999 {
+			return o, fmt.Errorf("FailStatuses: %d is not from 200 to 999", status)
+		}
 	}
 	if o.Dialer != nil && o.DialContext != nil {
 		return o, errors.New("both Dialer and DialContext are set")

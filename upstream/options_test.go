@@ -1,7 +1,10 @@
 package upstream_test
 
 import (
+	"fmt"
+	"math"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +54,9 @@ func TestBadOptions(t *testing.T) {
 		{`check: Interval or Timeout is negative`, upstream.Options{Check: &upstream.Check{Interval: -1}}, one},
 		{`check: Rise or Fall is negative`, upstream.Options{Check: &upstream.Check{Fall: -1}}, one},
 		{`check: Jitter 2 is over 1`, upstream.Options{Check: &upstream.Check{Jitter: 2}}, one},
+		{`check: Jitter is not a number`, upstream.Options{Check: &upstream.Check{Jitter: math.NaN()}}, one},
+		{`FailStatuses: 101 is not from 200 to 999`, upstream.Options{FailStatuses: []int{500, 101}}, one},
+		{`FailStatuses: 1000 is not from 200 to 999`, upstream.Options{FailStatuses: []int{1000}}, one},
 	}
 	for _, test := range tests {
 		test.o.Name = "app"
@@ -75,15 +81,121 @@ func TestBadSet(t *testing.T) {
 
 func TestBadSources(t *testing.T) {
 	for want, make := range map[string]func() (upstream.Source, error){
-		`upstream: DNS: address a: missing port in address`:  func() (upstream.Source, error) { return upstream.DNS("a", upstream.DNSOptions{}) },
-		`upstream: DNS ":80": host and port are both needed`: func() (upstream.Source, error) { return upstream.DNS(":80", upstream.DNSOptions{}) },
-		`upstream: SRV: no name`:                             func() (upstream.Source, error) { return upstream.SRV("", upstream.DNSOptions{}) },
+		`upstream: DNS "a": address a: missing port in address`:            func() (upstream.Source, error) { return upstream.DNS("a", upstream.DNSOptions{}) },
+		`upstream: DNS ":80": host and port are both needed`:               func() (upstream.Source, error) { return upstream.DNS(":80", upstream.DNSOptions{}) },
+		`upstream: DNS "a:0": port "0" is no number from 1 to 65535`:       func() (upstream.Source, error) { return upstream.DNS("a:0", upstream.DNSOptions{}) },
+		`upstream: DNS "a b:1": "a b" is neither an IP address nor a name`: func() (upstream.Source, error) { return upstream.DNS("a b:1", upstream.DNSOptions{}) },
+		`upstream: SRV: "x:80" is neither an IP address nor a name`:        func() (upstream.Source, error) { return upstream.SRV("x:80", upstream.DNSOptions{}) },
+		`upstream: SRV: the name ".." has an empty label`:                  func() (upstream.Source, error) { return upstream.SRV("..", upstream.DNSOptions{}) },
+		`upstream: SRV "127.0.0.1": an IP address has no SRV records`:      func() (upstream.Source, error) { return upstream.SRV("127.0.0.1", upstream.DNSOptions{}) },
+		`upstream: DNSOptions.Target: negative weight -1`: func() (upstream.Source, error) {
+			return upstream.DNS("a:1", upstream.DNSOptions{Target: upstream.Target{Weight: -1}})
+		},
+		`upstream: SRV: no name`: func() (upstream.Source, error) { return upstream.SRV("", upstream.DNSOptions{}) },
 		`upstream: DNS: intervals from 1m0s to 1s`: func() (upstream.Source, error) {
 			return upstream.DNS("a:1", upstream.DNSOptions{MinInterval: time.Minute, MaxInterval: time.Second})
 		},
 	} {
 		if s, err := make(); s != nil || err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// An address that can't be dialled, or means something else, is refused before a request fails by it.
+func TestBadAddr(t *testing.T) {
+	for addr, want := range map[string]string{
+		"a:0":             `port "0" is no number from 1 to 65535`,
+		"a:65536":         `port "65536" is no number from 1 to 65535`,
+		"a:-1":            `port "-1" is no number from 1 to 65535`,
+		"a:+80":           `port "+80" is no number from 1 to 65535`,
+		"a:http":          `port "http" is no number from 1 to 65535`,
+		"a:80 ":           `port "80 " is no number from 1 to 65535`,
+		"a:80?x":          `port "80?x" is no number from 1 to 65535`,
+		"a:80#x":          `port "80#x" is no number from 1 to 65535`,
+		"a b:80":          `"a b" is neither an IP address nor a name`,
+		"a\r\nb:80":       `"a\r\nb" is neither an IP address nor a name`,
+		"a/b:80":          `"a/b" is neither an IP address nor a name`,
+		"u@b:80":          `"u@b" is neither an IP address nor a name`,
+		"*:80":            `"*" is neither an IP address nor a name`,
+		"%41:80":          `"%41" is neither an IP address nor a name`,
+		"a\xff:80":        `"a\xff" is neither an IP address nor a name`,
+		"a..b:80":         `the name "a..b" has an empty label`,
+		".:80":            `the name "." has an empty label`,
+		"[::1%]:80":       `"::1%" has no valid zone`,
+		"[fe80::1%a/]:80": `"fe80::1%a/" has no valid zone`,
+		"127.0.0.1%lo:80": `"127.0.0.1%lo" has no valid zone`,
+		"unix:/run/a\x00": `the path of a unix socket has a NUL byte`,
+	} {
+		g, err := upstream.New(upstream.Options{}, upstream.Target{Addr: addr})
+		if want := fmt.Sprintf(`upstream "": target %q: %s`, addr, want); g != nil || err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	for _, addr := range []string{"a:1", "a.b.:65535", "a_b-c:80", "127.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:80", "bücher.example:80", "unix:/run/a b"} {
+		if g, err := upstream.New(upstream.Options{}, upstream.Target{Addr: addr}); err != nil {
+			t.Error(err)
+		} else {
+			g.Close()
+		}
+	}
+}
+
+// A check that can't be sent would take all targets out.
+func TestBadCheck(t *testing.T) {
+	for want, c := range map[string]upstream.Check{
+		`Host, Header or Healthy without Path`:                               {Host: "a"},
+		`Host, Header or Healthy without Path `:                              {Header: http.Header{}},
+		`Host, Header or Healthy without Path  `:                             {Healthy: func(int) bool { return true }},
+		`path "/a b": blank or control character in the request target`:      {Path: "/a b"},
+		`path "/\r\nX: y": blank or control character in the request target`: {Path: "/\r\nX: y"},
+		`path "/a#b" has a fragment`:                                         {Path: "/a#b"},
+		`path: parse "/%zz": invalid URL escape "%zz"`:                       {Path: "/%zz"},
+		`Host: invalid host "a\r\nX: y"`:                                     {Path: "/", Host: "a\r\nX: y"},
+		`Header: invalid name "a b"`:                                         {Path: "/", Header: http.Header{"a b": {"c"}}},
+		`Header: invalid value "a\nb" of X-A`:                                {Path: "/", Header: http.Header{"X-A": {"a\nb"}}},
+		`Header: Content-Length is not possible here`:                        {Path: "/", Header: http.Header{"Content-Length": {"1"}}},
+		`Header: transfer-encoding is not possible here`:                     {Path: "/", Header: http.Header{"transfer-encoding": {"chunked"}}},
+		`Header: Upgrade is not possible here`:                               {Path: "/", Header: http.Header{"Upgrade": {"websocket"}}},
+		`Header: Connection is not possible here`:                            {Path: "/", Header: http.Header{"Connection": {"close"}}},
+		`Header: Host is not possible here`:                                  {Path: "/", Header: http.Header{"Host": {"a"}}},
+	} {
+		g, err := upstream.New(upstream.Options{Check: &c}, upstream.Target{Addr: "a:1"})
+		if want := `upstream "": check: ` + strings.TrimSpace(want); g != nil || err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	good := upstream.Check{Path: "//a/%2F?q=%zz", Host: "a:80", Header: http.Header{"Te": {"trailers"}, "X-A": {"b"}}, Interval: time.Hour}
+	g, err := upstream.New(upstream.Options{Check: &good}, upstream.Target{Addr: "a:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Close()
+}
+
+// A cookie that browsers would drop is refused.
+func TestBadSticky(t *testing.T) {
+	for want, o := range map[string]upstream.StickyOptions{
+		`MaxAge 1ms is less than a second`:                            {MaxAge: time.Millisecond},
+		`unknown SameSite 77`:                                         {SameSite: 77},
+		`unknown SameSite -1`:                                         {SameSite: -1},
+		`SameSite None is not possible with Insecure`:                 {SameSite: http.SameSiteNoneMode, Insecure: true},
+		`Path "x" does not begin with /`:                              {Path: "x"},
+		`Insecure is not possible with the name "__Secure-a"`:         {Name: "__Secure-a", Insecure: true},
+		`Insecure is not possible with the name "__Host-a"`:           {Name: "__Host-a", Insecure: true},
+		`Domain "a.example" is not possible with the name "__host-a"`: {Name: "__host-a", Domain: "a.example"},
+		`Path "/a" is not possible with the name "__Host-a"`:          {Name: "__Host-a", Path: "/a"},
+	} {
+		g, err := upstream.New(upstream.Options{Balance: upstream.Sticky(o)}, upstream.Target{Addr: "a:1"})
+		if want := `upstream "": Sticky: ` + want; g != nil || err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	for _, o := range []upstream.StickyOptions{{Name: "__Host-a"}, {Name: "__Secure-a", Domain: "a.example", Path: "/a"}, {SameSite: http.SameSiteNoneMode}, {SameSite: http.SameSiteDefaultMode}} {
+		if g, err := upstream.New(upstream.Options{Balance: upstream.Sticky(o)}, upstream.Target{Addr: "a:1"}); err != nil {
+			t.Error(err)
+		} else {
+			g.Close()
 		}
 	}
 }

@@ -2,15 +2,14 @@ package upstream
 
 import (
 	"fmt"
-	"net"
-	"strings"
 	"time"
 )
 
 // Target is one server of a group.
 type Target struct {
 	// Addr is the address to dial: "host:port", or "unix:/path" for a unix
-	// socket.
+	// socket. host is a name or an IP address, an IPv6 address in brackets; port is a
+	// number from 1 to 65535.
 	Addr string
 	// Weight is the target's share of the requests; 0 means 1. The most is
 	// 65535.
@@ -50,15 +49,8 @@ func (t Target) withDefaults() (Target, error) {
 	if err := checkAddr(t.Addr); err != nil {
 		return t, fmt.Errorf("target %q: %w", t.Addr, err)
 	}
-	switch {
-	case t.Weight < 0:
-		return t, fmt.Errorf("target %q: negative weight %d", t.Addr, t.Weight)
-	case t.Weight > maxWeight:
-		return t, fmt.Errorf("target %q: weight %d is over %d", t.Addr, t.Weight, maxWeight)
-	case t.FailTimeout < 0:
-		return t, fmt.Errorf("target %q: negative FailTimeout %v", t.Addr, t.FailTimeout)
-	case t.MaxConns < 0:
-		return t, fmt.Errorf("target %q: negative MaxConns %d", t.Addr, t.MaxConns)
+	if err := t.checkNumbers(); err != nil {
+		return t, fmt.Errorf("target %q: %w", t.Addr, err)
 	}
 	if t.Weight == 0 {
 		t.Weight = 1
@@ -72,22 +64,16 @@ func (t Target) withDefaults() (Target, error) {
 	return t, nil
 }
 
-func checkAddr(addr string) error {
-	if path, ok := strings.CutPrefix(addr, unixPrefix); ok {
-		if !strings.HasPrefix(path, "/") {
-			return fmt.Errorf("the path of a unix socket must be absolute")
-		}
-		return nil
-	}
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return err
-	}
-	if host == "" || port == "" {
-		return fmt.Errorf("host and port are both needed")
-	}
-	if standsForSocket(host) {
-		return fmt.Errorf("the name stands for a unix socket; use %s/path", unixPrefix)
+func (t Target) checkNumbers() error {
+	switch {
+	case t.Weight < 0:
+		return fmt.Errorf("negative weight %d", t.Weight)
+	case t.Weight > maxWeight:
+		return fmt.Errorf("weight %d is over %d", t.Weight, maxWeight)
+	case t.FailTimeout < 0:
+		return fmt.Errorf("negative FailTimeout %v", t.FailTimeout)
+	case t.MaxConns < 0:
+		return fmt.Errorf("negative MaxConns %d", t.MaxConns)
 	}
 	return nil
 }
