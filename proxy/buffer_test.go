@@ -80,7 +80,14 @@ func TestRequestBufferOnABrokenDisk(t *testing.T) {
 	leaktest.Check(t)
 	var failed failures
 	group := groupAt(t, upstream.Options{}, wiretest.Unused(t))
-	p := newProxy(t, proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 1, Disk: 8, Dir: t.TempDir() + "/missing"}, Upstream: group, OnError: failed.add})
+	dir := t.TempDir() + "/removed"
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := newProxy(t, proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 1, Disk: 8, Dir: dir}, Upstream: group, OnError: failed.add})
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
 	client.Status(500)
@@ -107,7 +114,10 @@ func TestResponseBuffer(t *testing.T) {
 				_, _ = w.Write(body)
 				close(done)
 			}), wiretest.Narrow)
-			buffer.Dir = t.TempDir()
+			dir := t.TempDir()
+			if buffer.Disk > 0 {
+				buffer.Dir = dir
+			}
 			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ResponseBuffer: &buffer})
 			client := wiretest.Dial(t, wiretest.ServeOver(t, p, wiretest.Narrow))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
@@ -120,7 +130,7 @@ func TestResponseBuffer(t *testing.T) {
 				t.Errorf("length %d", resp.ContentLength)
 			}
 			wiretest.Await(t, done, "end of the target's answer")
-			if left, _ := os.ReadDir(buffer.Dir); len(left) != 0 {
+			if left, _ := os.ReadDir(dir); len(left) != 0 {
 				t.Errorf("%v is left", left)
 			}
 		})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/culvert-go/culvert/upstream"
@@ -20,6 +21,12 @@ type Options struct {
 	// always dialled by Upgrades. After a dial error of another transport than a
 	// group's a second target is asked only if it is a *net.OpError or an
 	// *upstream.DialError.
+	//
+	// An error of a transport is the target's failure (502) and may have come after a part
+	// of the request was sent: nothing tells what a transport of your own has done. One that
+	// fails by itself, before it asks the target, returns an *Error, or one that wraps it:
+	// its Kind, Wrote and RetryAfter are used. With Kind Internal (500) no other target is
+	// asked, and none is blamed.
 	Transport http.RoundTripper
 	// Rewrite changes the outbound request before it is sent, once for each
 	// request, before a target is picked. nil means Outbound.SetXForwarded and
@@ -97,7 +104,8 @@ type Buffer struct {
 	Memory int64
 	// Disk is how many more bytes are held in a temporary file; 0 means none.
 	Disk int64
-	// Dir is where the file is made; "" means os.TempDir. The file has no name
+	// Dir is where the file is made, a directory that exists when New is called; ""
+	// means os.TempDir. It is an error without Disk. The file has no name
 	// while it is in use, where the system allows that.
 	Dir string
 }
@@ -157,9 +165,30 @@ func (b *Buffer) withDefaults() (*Buffer, error) {
 	if b.Memory < 0 || b.Disk < 0 {
 		return nil, errors.New("negative size")
 	}
+	if err := b.checkDir(); err != nil {
+		return nil, err
+	}
 	full := *b
 	if full.Memory == 0 {
 		full.Memory = standardBuffer
 	}
 	return &full, nil
+}
+
+// checkDir returns why no file can be made in Dir: each request would fail by it.
+func (b *Buffer) checkDir() error {
+	if b.Dir == "" {
+		return nil
+	}
+	if b.Disk == 0 {
+		return fmt.Errorf("Dir %q without Disk", b.Dir)
+	}
+	info, err := os.Stat(b.Dir)
+	if err != nil {
+		return fmt.Errorf("Dir: %w", err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("Dir: %q is no directory", b.Dir)
+	}
+	return nil
 }

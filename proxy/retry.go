@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -32,7 +33,8 @@ type Retry struct {
 	Timeouts bool
 	// Statuses are those of responses that are dropped if another target can be
 	// asked at once, without waiting in the group's queue, 502 and 503 for instance. If none can, the response is relayed. Whether
-	// one is a failure of its target is said by the group's FailStatuses.
+	// one is a failure of its target is said by the group's FailStatuses. They are from 200 to
+	// 999; nil means none.
 	Statuses []int
 	// NonIdempotent retries other methods too. Then the same order may be placed
 	// twice.
@@ -50,6 +52,11 @@ type Retry struct {
 func (r Retry) withDefaults() (Retry, error) {
 	if r.Tries < 0 || r.Timeout < 0 {
 		return r, errors.New("proxy: Retry.Tries or Retry.Timeout is negative")
+	}
+	for _, status := range r.Statuses {
+		if status < 200 || status > 999 {
+			return r, fmt.Errorf("proxy: Retry.Statuses: %d is not from 200 to 999", status)
+		}
 	}
 	switch {
 	case !r.Errors && !r.Timeouts && len(r.Statuses) == 0:

@@ -99,5 +99,8 @@ func bufferIn(dir string, memory, disk int64) (*proxy.Buffer, error) {
 			return nil, errors.New("mkdir() \"" + dir + "\" failed (" + conf.Errno(err) + ")")
 		}
 	}
+	if disk == 0 {
+		dir = "" // which proxy.New would refuse
+	}
 	return &proxy.Buffer{Memory: memory, Disk: disk, Dir: dir}, nil
 }
