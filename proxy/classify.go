@@ -22,6 +22,7 @@ func dialFailed(err error) bool {
 // a client that left, or whose body broke, makes the transport fail as well.
 func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 	e := &fault.Error{Kind: fault.Head, Wrote: true, Err: err}
+	own := fault.As(err) // of an embedder's transport
 	switch failure, cause := body.source.failed(), context.Cause(ctx); {
 	case errors.Is(cause, context.DeadlineExceeded):
 		e.Kind, e.Err = kindOfTimeout(body.source), cause
@@ -30,6 +31,8 @@ func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 		e.Wrote = true
 	case ctx.Err() != nil:
 		e.Kind = fault.ClientGone
+	case own != nil:
+		e.Kind, e.Wrote, e.RetryAfter = own.Kind, own.Wrote, own.RetryAfter
 	case dialFailed(err):
 		e.Kind, e.Wrote = fault.DialKind(err), false
 	case isTimeout(err):

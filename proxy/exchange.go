@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/relay"
 	"github.com/culvert-go/culvert/internal/result"
 )
@@ -97,6 +98,7 @@ func (f *forwarding) relay(c *call, resp *http.Response, inPlace bool) (int64, e
 		o.Head = func() http.Handler {
 			a := Answer{In: f.out.In, Out: f.out.Out, Status: resp.StatusCode, Header: resp.Header}
 			po.RewriteAnswer(&a)
+			head.RemoveMisspelt(a.Header)
 			return a.instead
 		}
 	}

@@ -101,7 +101,9 @@ func (f *forwarding) forward(r *http.Request) *fault.Error {
 	f.first.begin(f, r)
 	f.out = f.newOutbound(r, protocol, p.upstream.Scheme())
 	p.o.Rewrite(f.out)
-	f.out.settle()
+	if err := f.out.settle(p.upstream.Scheme(), p.exchange); err != nil {
+		return err
+	}
 	p.o.Retry.Budget.earn()
 	return f.run()
 }

@@ -1,9 +1,12 @@
 package proxy_test
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"syscall"
@@ -81,6 +84,8 @@ func TestOwnFaultsAreNoTargets(t *testing.T) {
 		"a query":                  {rewrite: func(o *proxy.Outbound) { o.Out.URL.RawQuery = "a=b c" }, kind: proxy.Internal},
 		"a target":                 {rewrite: func(o *proxy.Outbound) { o.Out.URL.Opaque = "/\r\nX: y" }, kind: proxy.Internal},
 		"a target without a slash": {rewrite: func(o *proxy.Outbound) { o.Out.URL.Path = "a" }, kind: proxy.Internal},
+		"a scheme":                 {rewrite: func(o *proxy.Outbound) { o.Out.URL.Scheme = "ftp" }, kind: proxy.Internal},
+		"no scheme":                {rewrite: func(o *proxy.Outbound) { o.Out.URL = &url.URL{Path: "/"} }},
 		"a trailer":                {rewrite: func(o *proxy.Outbound) { o.Out.Header["Trailer"] = []string{"a b"} }},
 		"fields of the connection": {rewrite: func(o *proxy.Outbound) {
 			o.Out.Header["Connection"], o.Out.Header["Transfer-Encoding"] = []string{"x-y"}, []string{"gzip"}
@@ -166,5 +171,51 @@ func TestNoDescriptorLeft(t *testing.T) {
 		if e.Kind != proxy.Internal {
 			t.Errorf("failure %v", e)
 		}
+	}
+}
+
+// failsItself is a transport that fails by itself.
+type failsItself struct{ err error }
+
+func (r failsItself) RoundTrip(*http.Request) (*http.Response, error) { return nil, r.err }
+
+// A transport of an embedder says by a proxy.Error that the target has no part in a failure.
+func TestTransportsOwnError(t *testing.T) {
+	leaktest.Check(t)
+	for kind, want := range map[proxy.Kind]int{proxy.Internal: 500, proxy.Forbidden: 403} {
+		cause := fmt.Errorf("signing: %w", &proxy.Error{Kind: kind, Err: errors.New("no key")})
+		status, failed := ownFault(t, proxy.Options{Transport: failsItself{cause}}, nil, getShop)
+		if e := failed.only(t); status != want || e.Kind != kind || e.Wrote || !errors.Is(e, cause) {
+			t.Errorf("status %d, failure %+v", status, e)
+		}
+	}
+}
+
+// Framing under a name in another case is not sent beside the proxy's own, on either path.
+func TestFramingInAnotherCase(t *testing.T) {
+	leaktest.Check(t)
+	target, requests := readingTarget(t)
+	raw := map[string]string{"content-length": "77", "transfer-encoding": "chunked", "TRANSFER-ENCODING": "gzip", "host": "b", "connection": "close", "trailer": "X-T"}
+	p := newProxy(t, proxy.Options{
+		Upstream: groupAt(t, upstream.Options{}, target),
+		Rewrite: func(o *proxy.Outbound) {
+			for name, value := range raw {
+				o.Out.Header[name] = []string{value}
+			}
+			o.Out.Header["x-raw"] = []string{"kept"}
+		},
+		RewriteAnswer: func(a *proxy.Answer) { a.Header["content-length"] = []string{"77"} },
+	})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
+	if answer := client.Head(); strings.Contains(answer, "77") {
+		t.Errorf("the client got %q", answer)
+	}
+	got := wiretest.Await(t, requests, "request")
+	if got.err != nil || got.body != "abc" || got.ContentLength != 3 || got.Host != "a" || got.TransferEncoding != nil || got.Close || got.Trailer != nil {
+		t.Errorf("the target got %+v, body %q, error %v", got.Request, got.body, got.err)
+	}
+	if got.Header.Get("X-Raw") != "kept" {
+		t.Error("x-raw was dropped")
 	}
 }

@@ -1,11 +1,13 @@
 package proxy
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/culvert-go/culvert/internal/client"
+	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/head"
 )
 
@@ -29,13 +31,20 @@ type Outbound struct {
 	// SetXForwarded and SetForwarded state anew, and those with underscores.
 	// KeepForwarded keeps all.
 	//
+	// Out.URL.Scheme is the group's. With Options.Transport, unless that is an
+	// *upstream.Transport for HTTP/1.1, the hook may set the other one of "http" and
+	// "https"; "" stands for the group's.
+	//
+	// Header fields that frame a message or belong to one connection, such as
+	// "content-length", are dropped under names that are not in canonical form.
+	//
 	// Out.URL.Path, RawPath and RawQuery are what the client sent. RawPath, where
 	// it decodes to Path, is sent byte for byte; Out.URL.Opaque, if the hook sets
 	// it, is sent in the path's place, as it is. Out.URL.Host is overwritten by the
 	// target's address. Out.Host is the Host field; "" sends the target's address.
 	// Body, ContentLength and TransferEncoding are In's; a filter can change them.
 	//
-	// A method, field, host or target that can't be written, such as a value with a
+	// A scheme that is not possible, or a method, field, host or target that can't be written, such as a value with a
 	// line feed, is an Error of Kind Internal (500): nothing is sent, no other target
 	// is tried, and it does not count as the target's failure.
 	Out *http.Request
@@ -87,9 +96,17 @@ func (f *forwarding) copyHeader(from http.Header) {
 	}
 }
 
-// settle completes the request after the hook.
-func (o *Outbound) settle() {
+// settle completes the request after the hook. A scheme that e does not speak is an error: a
+// transport's refusal would count as the target's failure.
+func (o *Outbound) settle(scheme string, e exchanger) *fault.Error {
 	out := o.Out
+	if out.URL.Scheme == "" {
+		out.URL.Scheme = scheme
+	}
+	if err := checkScheme(out.URL.Scheme, scheme, e); err != nil {
+		return &fault.Error{Kind: fault.Internal, Err: err}
+	}
+	head.RemoveMisspelt(out.Header)
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header["User-Agent"] = noUserAgent
 	}
@@ -98,6 +115,16 @@ func (o *Outbound) settle() {
 	if out.URL.Opaque == "" {
 		out.URL.Opaque = rawPath(out.URL) // net/http would encode some paths anew
 	}
+	return nil
+}
+
+// checkScheme allows the group's scheme. A transport may be given the other one as well.
+func checkScheme(scheme, ofGroup string, e exchanger) error {
+	_, transport := e.(*transportExchange)
+	if scheme == ofGroup || transport && (scheme == "http" || scheme == "https") {
+		return nil
+	}
+	return fmt.Errorf("scheme %q in Outbound.Out.URL", scheme)
 }
 
 // noUserAgent keeps net/http from inventing one. It is never written to.

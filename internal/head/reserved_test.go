@@ -1,6 +1,9 @@
 package head
 
-import "testing"
+import (
+	"net/http"
+	"testing"
+)
 
 func TestIsReserved(t *testing.T) {
 	for name, want := range map[string]bool{
@@ -11,5 +14,13 @@ func TestIsReserved(t *testing.T) {
 		if got := IsReserved(name); got != want {
 			t.Errorf("IsReserved(%q) = %v", name, got)
 		}
+	}
+}
+
+func TestRemoveMisspelt(t *testing.T) {
+	h := http.Header{"content-length": {"1"}, "TRANSFER-ENCODING": {"chunked"}, "host": {"b"}, "Content-Length": {"2"}, "Upgrade": {"websocket"}, "x-a": {"c"}, "a b": {"d"}}
+	RemoveMisspelt(h)
+	if len(h) != 4 || h["Content-Length"] == nil || h["Upgrade"] == nil || h["x-a"] == nil || h["a b"] == nil {
+		t.Errorf("left %v", h)
 	}
 }
