@@ -1,6 +1,7 @@
 package filters
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -44,8 +45,12 @@ const (
 
 // RefuseAmbiguous returns a filter that responds with 400 to requests that are
 // ambiguous in one of the ways given. Nothing is rewritten: what passes is
-// forwarded byte for byte.
+// forwarded byte for byte. It panics if what has a bit that is not part of
+// AnyAmbiguity.
 func RefuseAmbiguous(what Ambiguity) Filter {
+	if unknown := what &^ AnyAmbiguity; unknown != 0 {
+		panic(fmt.Sprintf("filters: RefuseAmbiguous: unknown Ambiguity %#x", uint(unknown)))
+	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			path := r.URL.EscapedPath()

@@ -1,6 +1,7 @@
 package filters
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -17,14 +18,26 @@ type Chain struct {
 	filters []Filter
 }
 
-// NewChain returns the chain of filters, left is outermost.
+// NewChain returns the chain of filters, left is outermost. It panics if one of them
+// is nil, as Append does.
 func NewChain(filters ...Filter) Chain {
+	checkFilters("NewChain", filters)
 	return Chain{slices.Clone(filters)}
 }
 
 // Append returns a chain with more filters inside of c's. c stays as it is.
 func (c Chain) Append(more ...Filter) Chain {
+	checkFilters("Append", more)
 	return Chain{slices.Concat(c.filters, more)}
+}
+
+// checkFilters panics where the mistake is made, not at the first request.
+func checkFilters(function string, filters []Filter) {
+	for i, f := range filters {
+		if f == nil {
+			panic(fmt.Sprintf("filters: %s: filter %d is nil", function, i))
+		}
+	}
 }
 
 // Then returns h with the chain around it; nil means http.NotFoundHandler.

@@ -18,8 +18,11 @@ import (
 // The line is written in one Write when the answer has ended; writes never
 // overlap. Bytes outside of printable ASCII, quotes and backslashes are written as
 // \xHH, as nginx escapes them, so that a request can't forge a line. An error of
-// w is ignored: a full disk must not stop the traffic.
+// w is ignored: a full disk must not stop the traffic. CombinedLog panics if w is nil.
 func CombinedLog(w io.Writer) Filter {
+	if w == nil {
+		panic("filters: CombinedLog: the io.Writer is nil")
+	}
 	var mu sync.Mutex
 	lines := sync.Pool{New: func() any { return new([]byte) }}
 	return observe(func(*http.Request) {}, func(r *http.Request, o Observation) {

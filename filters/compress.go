@@ -2,6 +2,7 @@ package filters
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -23,7 +24,7 @@ type CompressOptions struct {
 	// means both, zstd first.
 	Encodings []string
 	// ContentTypes are the media types that are compressed, "text/html" or
-	// "text/*". nil means text, JSON, JavaScript, XML, SVG, WebAssembly and
+	// "text/*", without parameters. nil means text, JSON, JavaScript, XML, SVG, WebAssembly and
 	// fonts that are not compressed by themselves.
 	ContentTypes []string
 	// MinSize is the length from which on an answer is compressed; one of unknown
@@ -100,7 +101,14 @@ func newCompressor(o CompressOptions) (*compressor, error) {
 	if o.MinSize == 0 {
 		o.MinSize = 1024
 	}
-	c := &compressor{types: o.ContentTypes, minSize: o.MinSize, when: o.When}
+	types, err := compileTypes(o.ContentTypes)
+	if err != nil {
+		return nil, fmt.Errorf("filters: Compress: %w", err)
+	}
+	if types == nil {
+		types = []string{} // given, and empty: nothing is compressed
+	}
+	c := &compressor{types: types, minSize: o.MinSize, when: o.When}
 	for _, name := range o.Encodings {
 		pool := &sync.Pool{}
 		switch name {

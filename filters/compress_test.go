@@ -249,6 +249,9 @@ func TestBadCompress(t *testing.T) {
 	for _, o := range []filters.CompressOptions{{MinSize: -1}, {GzipLevel: 10}, {ZstdLevel: 5}} {
 		bad(t, "filters: Compress: a size or level is out of range")(filters.Compress(o))
 	}
+	for _, contentType := range []string{"", "*/*", "text/html; charset=utf-8", "text/html,text/plain", "text /html", "te*t/html"} {
+		bad(t, fmt.Sprintf("filters: Compress: content type %q matches no response", contentType))(filters.Compress(filters.CompressOptions{ContentTypes: []string{contentType}}))
+	}
 	bad(t, "filters: Decompress of nothing, or a negative MaxRequest")(filters.Decompress(filters.DecompressOptions{}))
 }
 

@@ -14,7 +14,11 @@ import (
 // file server will do.
 //
 // It sees the final head alone: an answer that a handler has begun is not undone.
+// ErrorPages panics if pages is nil.
 func ErrorPages(pages func(status int) http.Handler) Filter {
+	if pages == nil {
+		panic("filters: ErrorPages: the function is nil")
+	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			p := &errorPage{pages: pages}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/culvert-go/culvert/internal/head"
 )
 
 // HeaderRule changes the fields of answers. Removing comes first, then setting,
@@ -19,9 +21,10 @@ type HeaderRule struct {
 	// See AnyStatus and StatusClass.
 	Status func(status int) bool
 	// ContentTypes are the media types that the rule is for, "text/html" or
-	// "text/*"; nil means all, an answer without a type included.
+	// "text/*", without parameters; nil means all, an answer without a type included.
 	ContentTypes []string
-	// Remove are names of fields to be removed.
+	// Remove are names of fields to be removed. Neither they nor those of Set and Add
+	// may be Content-Length, Host or hop-by-hop fields: the server chooses those.
 	Remove []string
 	// Set are fields that replace what is there.
 	Set http.Header
@@ -78,13 +81,16 @@ func (r HeaderRule) compile() (headerRule, error) {
 	if c.status == nil {
 		c.status = plainStatus
 	}
-	for _, t := range r.ContentTypes {
-		c.types = append(c.types, strings.ToLower(t))
+	var err error
+	if c.types, err = compileTypes(r.ContentTypes); err != nil {
+		return c, err
 	}
 	for _, name := range r.Remove {
+		if err := checkField(name); err != nil {
+			return c, err
+		}
 		c.remove = append(c.remove, textproto.CanonicalMIMEHeaderKey(name))
 	}
-	var err error
 	if c.set, err = compileFields(r.Set); err != nil {
 		return c, err
 	}
@@ -94,8 +100,8 @@ func (r HeaderRule) compile() (headerRule, error) {
 
 func compileFields(h http.Header) (fields []field, err error) {
 	for name, values := range h {
-		if !httpguts.ValidHeaderFieldName(name) {
-			return nil, fmt.Errorf("invalid field name %q", name)
+		if err := checkField(name); err != nil {
+			return nil, err
 		}
 		for _, v := range values {
 			if !httpguts.ValidHeaderFieldValue(v) {
@@ -105,6 +111,29 @@ func compileFields(h http.Header) (fields []field, err error) {
 		fields = append(fields, field{textproto.CanonicalMIMEHeaderKey(name), slices.Clone(values)})
 	}
 	return fields, nil
+}
+
+// checkField returns why a filter can't change the field of this name.
+func checkField(name string) error {
+	if !httpguts.ValidHeaderFieldName(name) {
+		return fmt.Errorf("invalid field name %q", name)
+	}
+	if head.IsReserved(name) {
+		return fmt.Errorf("field %s is chosen by the server", name)
+	}
+	return nil
+}
+
+// compileTypes returns media types in lower case. One that no response can have is an error.
+func compileTypes(types []string) ([]string, error) {
+	var compiled []string
+	for _, t := range types {
+		if prefix := strings.TrimSuffix(t, "*"); t == "" || strings.ContainsAny(prefix, "*;, \t\r\n") {
+			return nil, fmt.Errorf("content type %q matches no response", t)
+		}
+		compiled = append(compiled, strings.ToLower(t))
+	}
+	return compiled, nil
 }
 
 func plainStatus(status int) bool {

@@ -28,8 +28,14 @@ type Observation struct {
 	Result *Result
 }
 
-// Observe returns a filter that tells m of each request.
-func Observe(m Metrics) Filter { return observe(m.RequestStarted, m.RequestEnded) }
+// Observe returns a filter that calls m's methods for each request. It panics if m
+// is nil.
+func Observe(m Metrics) Filter {
+	if m == nil {
+		panic("filters: Observe: Metrics is nil")
+	}
+	return observe(m.RequestStarted, m.RequestEnded)
+}
 
 // observe is Observe, and what the access logs are made of.
 func observe(started func(*http.Request), ended func(*http.Request, Observation)) Filter {

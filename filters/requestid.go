@@ -7,15 +7,14 @@ import (
 	"net/http"
 	"net/textproto"
 
-	"golang.org/x/net/http/httpguts"
-
 	"github.com/culvert-go/culvert/internal/response"
 )
 
 // RequestIDOptions configures RequestID. The zero value makes an id for each
 // request and names it in X-Request-Id.
 type RequestIDOptions struct {
-	// Field is the name of the field; "" means "X-Request-Id".
+	// Field is the name of the field; "" means "X-Request-Id". It can't be Host,
+	// Content-Length or a hop-by-hop field.
 	Field string
 	// Trust keeps an id that the request already has, if it is one of at most 128
 	// letters, digits and -_.+/=: characters. Otherwise every client can choose
@@ -31,8 +30,8 @@ func RequestID(o RequestIDOptions) (Filter, error) {
 	if o.Field == "" {
 		o.Field = "X-Request-Id"
 	}
-	if !httpguts.ValidHeaderFieldName(o.Field) {
-		return nil, fmt.Errorf("filters: RequestID: invalid field name %q", o.Field)
+	if err := checkField(o.Field); err != nil {
+		return nil, fmt.Errorf("filters: RequestID: %w", err)
 	}
 	o.Field = textproto.CanonicalMIMEHeaderKey(o.Field)
 	if o.New == nil {

@@ -111,7 +111,7 @@ func (l *level) finishGzip() error {
 		return nil
 	}
 	made := &gzipFilter{}
-	o := filters.CompressOptions{Encodings: []string{"gzip"}, ContentTypes: g.types, MinSize: max(g.min, 1), GzipLevel: g.level, When: func(r *http.Request, status int, h http.Header) bool {
+	o := filters.CompressOptions{Encodings: []string{"gzip"}, ContentTypes: matchable(g.types), MinSize: max(g.min, 1), GzipLevel: g.level, When: func(r *http.Request, status int, h http.Header) bool {
 		x := exchangeOf(r.Context())
 		return x.level.gzip.made == made && g.when(x, r, status, h) // an internal redirect may have led elsewhere
 	}}
@@ -203,4 +203,10 @@ func (g *gzipSettings) filter() filters.Filter {
 		return nil
 	}
 	return g.made.filter
+}
+
+// matchable returns the types that a response may have. nginx takes others, too, and compresses
+// nothing for them.
+func matchable(types []string) []string {
+	return slices.DeleteFunc(slices.Clone(types), func(t string) bool { return t == "" || strings.ContainsAny(t, "*;, \t\r\n") })
 }

@@ -79,3 +79,11 @@ func TestResponseVariables(t *testing.T) {
 		}
 	}
 }
+
+// A type that no response has compresses nothing, and is no fault of the configuration.
+func TestGzipTypesThatNothingHas(t *testing.T) {
+	s := serve(t, map[string]string{"nginx.conf": `events {} http { gzip on; gzip_types "a/b; c" "*/*" a/b; gzip_min_length 1;
+		server { location / { return 200 "text"; } location /b { default_type a/b; return 200 "text"; } } }`})
+	equal(t, "plain", s.get("/", "Accept-Encoding: gzip").Header.Get("Content-Encoding"), "")
+	equal(t, "a/b", s.get("/b", "Accept-Encoding: gzip").Header.Get("Content-Encoding"), "gzip")
+}

@@ -1,0 +1,61 @@
+package filters_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/culvert-go/culvert/filters"
+)
+
+// Fields that say how a message is framed or sent are the server's, in any case.
+func TestReservedFields(t *testing.T) {
+	for _, name := range []string{"Content-Length", "transfer-encoding", "Connection", "upgrade", "Host", "TE", "Trailer", "Keep-Alive"} {
+		want := fmt.Sprintf("field %s is chosen by the server", name)
+		bad(t, "filters: RequestID: "+want)(filters.RequestID(filters.RequestIDOptions{Field: name}))
+		for _, rule := range []filters.HeaderRule{{Remove: []string{name}}, {Set: http.Header{name: {"1"}}}, {Add: http.Header{name: {"1"}}}} {
+			bad(t, "filters: Headers: "+want)(filters.Headers(rule))
+		}
+	}
+	bad(t, `filters: Headers: invalid field name "a b"`)(filters.Headers(filters.HeaderRule{Remove: []string{"a b"}}))
+	bad(t, `filters: Headers: content type "a;b" matches no response`)(filters.Headers(filters.HeaderRule{ContentTypes: []string{"a;b"}}))
+}
+
+// Content types are compared without case.
+func TestContentTypesInUpperCase(t *testing.T) {
+	f := good(t)(filters.Compress(filters.CompressOptions{ContentTypes: []string{"Text/HTML"}, MinSize: 1}))
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header.Set("Accept-Encoding", "gzip")
+	f(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte(strings.Repeat("a", 100)))
+	})).ServeHTTP(w, r)
+	if got := w.Header().Get("Content-Encoding"); got != "gzip" {
+		t.Errorf("Content-Encoding %q", got)
+	}
+}
+
+// An argument that can only be a mistake panics where it is given, and says which one it is.
+func TestPanicsOfConstructors(t *testing.T) {
+	plain := func(next http.Handler) http.Handler { return next }
+	for want, call := range map[string]func(){
+		"filters: NewChain: filter 1 is nil":                   func() { filters.NewChain(plain, nil) },
+		"filters: Append: filter 0 is nil":                     func() { filters.NewChain(plain).Append(nil) },
+		"filters: Observe: Metrics is nil":                     func() { filters.Observe(nil) },
+		"filters: CombinedLog: the io.Writer is nil":           func() { filters.CombinedLog(nil) },
+		"filters: ErrorPages: the function is nil":             func() { filters.ErrorPages(nil) },
+		"filters: RefuseAmbiguous: unknown Ambiguity 0x100000": func() { filters.RefuseAmbiguous(filters.Semicolons | 1<<20) },
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != want {
+					t.Errorf("panic %v, want %s", got, want)
+				}
+			}()
+			call()
+		}()
+	}
+}
