@@ -222,3 +222,24 @@ func TestBlameForTheClientsTime(t *testing.T) {
 		}
 	})
 }
+
+// A target whose response comes to a halt is to blame for that, also where the client has more to send.
+func TestHaltedResponseBesideABody(t *testing.T) {
+	leaktest.Check(t)
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send("HTTP/1.1 100 Continue\r\n\r\n")
+		p.Receive("he")
+		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
+		p.Ended()
+	})
+	var failed failures
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), BodyTimeout: soon, OnError: failed.add})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	client.Send(expecting + "he")
+	client.Head()
+	failed.await(t)
+	if e := failed.only(t); e.Kind != proxy.Timeout || e.Target != target || !e.HeadSent {
+		t.Errorf("failure %#v", e)
+	}
+}

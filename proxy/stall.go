@@ -36,7 +36,10 @@ func refine(ctx context.Context, e *fault.Error, body *bodySource) *fault.Error 
 	if e == nil || e.Kind != fault.Body && e.Kind != fault.Timeout {
 		return e
 	}
-	if cause := context.Cause(ctx); errors.Is(cause, context.DeadlineExceeded) {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errBodyStalled): // whatever the client still has to send
+		e.Kind, e.Err = fault.Timeout, cause
+	case errors.Is(cause, context.DeadlineExceeded):
 		e.Kind, e.Err = kindOfTimeout(body), cause
 	}
 	return e
