@@ -27,6 +27,8 @@ type bodySource struct {
 
 	client clientbody.Body
 
+	expect *expectation // of the last attempt; nil: the client waits for nothing
+
 	trailers []string // names that were known before the body was read
 
 	lock  iolock.Lock // guards what follows; held while a read waits for the client
@@ -144,12 +146,13 @@ func (s *bodySource) readAt(p []byte, at int64, by *requestBody) (int, error) {
 
 // waited is how much of the time to a response's header, of an attempt that started then, the
 // target is to blame for: none while the client was still sending. A target that responds while the
-// client is waited for has not been waited for. It is called when the header has been received.
+// client is waited for has not been waited for, nor has one that had no body yet since it was given
+// time to refuse it. It is called when the header has been received, or the attempt has failed.
 func (s *bodySource) waited(started time.Time, toHeader time.Duration) time.Duration {
 	if s.body == nil || toHeader == 0 {
 		return toHeader
 	}
-	if s.client.Awaited() {
+	if s.client.Awaited() || s.expect.wasWithheld() {
 		return 0
 	}
 	if last := s.lastRead.Load(); last != 0 {
@@ -249,6 +252,7 @@ func (b *requestBody) begin(s *bodySource) {
 		return
 	}
 	b.expect = newExpectation(s.in)
+	s.expect = b.expect
 }
 
 // attach makes b the body of out.
@@ -283,8 +287,8 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	}
 	if b.expect.ask() {
 		b.abandon()
-		if !b.expect.wait() {
-			return 0, errNotWanted
+		if err := b.expect.wait(b.source.in.Context()); err != nil {
+			return 0, err
 		}
 		b.want()
 	}

@@ -60,6 +60,7 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	if err != nil {
 		return answered{sent: c.body.sent()}, classify(ctx, err, &c.body)
 	}
+	c.body.expect.headerReceived()
 	answer := f.arrived(resp.StatusCode)
 	answer.sent = c.body.sent()
 	if resp.StatusCode < 200 || resp.StatusCode > 999 {
@@ -157,8 +158,10 @@ func (f *forwarding) tracedCall() (*call, *http.Request) {
 	f.held = true
 	c, out := f.ownCall()
 	c.trace.Got1xxResponse = c.gotInterim
-	if c.body.expect != nil {
+	if e := c.body.expect; e != nil {
+		e.timeout, _ = f.p.bounds.HeaderBounds()
 		c.trace.GotFirstResponseByte = c.firstByte
+		c.trace.Wait100Continue = e.withhold
 	}
 	if f.p.o.Retry.Errors || f.record != nil {
 		c.trace.GotConn = c.gotConn

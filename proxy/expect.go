@@ -1,14 +1,21 @@
 package proxy
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"os"
 	"sync"
+	"time"
 
 	"github.com/culvert-go/culvert/internal/head"
 )
 
-var errNotWanted = errors.New("the target responded without asking for the body")
+var (
+	errNotWanted     = errors.New("the target responded without asking for the body")
+	errHeaderStalled = fmt.Errorf("the response's header came to a halt: %w", os.ErrDeadlineExceeded)
+)
 
 // expectation is a client's Expect: 100-continue. Reading its body makes
 // net/http ask the client for it, and the transport reads it also where the
@@ -16,9 +23,14 @@ var errNotWanted = errors.New("the target responded without asking for the body"
 // asked for a body that the target does not want, so that read gets nothing, and
 // the connection to the target ends with the exchange (RFC 9110 section 10.1.1).
 type expectation struct {
-	mu      sync.Mutex // guards state
-	state   expectState
-	settled chan struct{} // closed when state is asked or over
+	timeout time.Duration // of the response's header, from its first byte to its last; 0 for none
+
+	mu       sync.Mutex // guards what follows
+	state    expectState
+	withheld bool          // the target has had the header alone, and neither has responded nor was sent the body
+	begun    time.Time     // when the target's first byte has come
+	settled  chan struct{} // closed when state is asked or over
+	received chan struct{} // closed when the final header has been received
 }
 
 type expectState int
@@ -34,7 +46,7 @@ func newExpectation(in *http.Request) *expectation {
 	if !expectsContinue(in) {
 		return nil
 	}
-	return &expectation{settled: make(chan struct{})}
+	return &expectation{settled: make(chan struct{}), received: make(chan struct{})}
 }
 
 func expectsContinue(r *http.Request) bool { return head.HasToken(r.Header["Expect"], "100-continue") }
@@ -45,8 +57,35 @@ func (e *expectation) firstByte() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if e.state == expectWaiting {
-			e.state = expectAnswered
+			e.state, e.begun, e.withheld = expectAnswered, time.Now(), false
 		}
+	}
+}
+
+// withhold is called when the header has been sent, and the body is not until the target asks for it or has had some time.
+func (e *expectation) withhold() {
+	if e != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.withheld = e.state == expectWaiting
+	}
+}
+
+// wasWithheld reports whether the target was still waited for, without the body, when the exchange ended: it has not had
+// the request.
+func (e *expectation) wasWithheld() bool {
+	if e == nil {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.withheld
+}
+
+// headerReceived is called once, when the final header has been received: its time is over.
+func (e *expectation) headerReceived() {
+	if e != nil {
+		close(e.received)
 	}
 }
 
@@ -57,6 +96,7 @@ func (e *expectation) settle(state expectState) {
 		defer e.mu.Unlock()
 		if e.state < expectAsked {
 			e.state = state
+			e.withheld = e.withheld && state == expectOver
 			close(e.settled)
 		}
 	}
@@ -71,17 +111,49 @@ func (e *expectation) ask() (refused bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.state == expectWaiting {
-		e.state = expectAsked
+		e.state, e.withheld = expectAsked, false
 		close(e.settled)
 	}
 	return e.state != expectAsked
 }
 
-// wait waits for settled, and reports whether the body is wanted. It returns false only at the end of the exchange:
-// an error before it would take the response with it.
-func (e *expectation) wait() (wanted bool) {
-	<-e.settled
+// wait waits until the body is wanted, which is nil. It fails at the end of the exchange, or of its context, and when the
+// target does not end the header that it has begun: net/http's transport waits for the read before it returns. An
+// error before that would take the response with it.
+func (e *expectation) wait(ctx context.Context) error {
+	late, stop := e.late()
+	defer stop()
+	received := e.received
+	for {
+		select {
+		case <-e.settled:
+			return e.verdict()
+		case <-ctx.Done():
+			return errNotWanted
+		case <-received:
+			late, received = nil, nil
+		case <-late:
+			return errHeaderStalled
+		}
+	}
+}
+
+// late returns a channel that is ready when the time of the response's header is over, and what stops its timer.
+func (e *expectation) late() (<-chan time.Time, func() bool) {
+	if e.timeout == 0 {
+		return nil, func() bool { return true }
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.state == expectAsked
+	timer := time.NewTimer(time.Until(e.begun.Add(e.timeout)))
+	return timer.C, timer.Stop
+}
+
+func (e *expectation) verdict() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.state == expectAsked {
+		return nil
+	}
+	return errNotWanted
 }

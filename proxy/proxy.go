@@ -7,6 +7,7 @@ package proxy
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/gate"
@@ -26,7 +27,13 @@ type Proxy struct {
 	upstream *upstream.Group
 	exchange exchanger
 	upgrades *wsupgrade.Forwarder
+	bounds   headerBounds
 	running  gate.Gate
+}
+
+// headerBounds is a transport, or the group in its place, that bounds the header of a response.
+type headerBounds interface {
+	HeaderBounds() (timeout time.Duration, size int64)
 }
 
 // New checks the options and returns the proxy.
@@ -40,6 +47,10 @@ func New(o Options) (*Proxy, error) {
 		if p.upgrades, err = wsupgrade.New(wsupgrade.Options{Dial: o.Upstream.Dial, TLSConfig: o.Upstream.TLSConfig()}); err != nil {
 			return nil, err
 		}
+	}
+	p.bounds = o.Upstream
+	if b, ok := o.Transport.(headerBounds); ok {
+		p.bounds = b
 	}
 	p.exchange = &transportExchange{o: &p.o}
 	if t, ok := o.Transport.(*upstream.Transport); ok && t.Pool() != nil {

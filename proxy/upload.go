@@ -114,9 +114,15 @@ func (u *upload) send() error {
 	return u.sendLength()
 }
 
-// wait waits until the target wants the body: it says so, or says nothing for a while.
+// wait waits until the target wants the body: it asks for it, or does not respond for a while. Of an exchange whose time is
+// bounded most is left for what follows.
 func (u *upload) wait() bool {
-	timer := time.NewTimer(expectTimeout)
+	u.call.body.expect.withhold()
+	patience := expectTimeout
+	if end, bounded := u.call.body.source.in.Context().Deadline(); bounded {
+		patience = min(patience, time.Until(end)/4)
+	}
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case wanted := <-u.proceed:

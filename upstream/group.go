@@ -81,6 +81,12 @@ func (g *Group) Scheme() string { return g.o.Scheme }
 // Transport returns what runs exchanges with the targets.
 func (g *Group) Transport() http.RoundTripper { return g.transport }
 
+// HeaderBounds returns Options.HeaderTimeout, 0 for none, and Options.MaxHeaderBytes: package proxy bounds by them what
+// a transport of another kind than the group's own does not.
+func (g *Group) HeaderBounds() (timeout time.Duration, size int64) {
+	return max(0, g.o.HeaderTimeout), g.o.MaxHeaderBytes
+}
+
 // TLSConfig returns Options.TLSConfig.
 func (g *Group) TLSConfig() *tls.Config { return g.o.TLSConfig }
 

@@ -57,6 +57,12 @@ func (t *Transport) CloseIdleConnections() {
 // elsewhere. RoundTrip has connections of its own.
 func (t *Transport) Pool() *http1.Pool { return t.pool }
 
+// HeaderBounds returns Options.HeaderTimeout, 0 for none, and Options.MaxHeaderBytes: package proxy bounds by them what
+// net/http's transport does not.
+func (t *Transport) HeaderBounds() (timeout time.Duration, size int64) {
+	return max(0, t.o.HeaderTimeout), t.o.MaxHeaderBytes
+}
+
 // Dial dials a target: addr is the Host of a Lease, with a port where that has
 // none, and ctx that of Lease.Context. Options.DialTimeout bounds it.
 func (t *Transport) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
