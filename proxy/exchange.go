@@ -158,6 +158,7 @@ func (f *forwarding) tracedCall() (*call, *http.Request) {
 	f.held = true
 	c, out := f.ownCall()
 	c.trace.Got1xxResponse = c.gotInterim
+	_, c.interim.room = f.p.bounds.HeaderBounds()
 	if e := c.body.expect; e != nil {
 		e.timeout, _ = f.p.bounds.HeaderBounds()
 		c.trace.GotFirstResponseByte = c.firstByte

@@ -9,6 +9,7 @@ import (
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/iolock"
 )
 
@@ -22,6 +23,8 @@ type interimRelay struct {
 	timeout time.Duration    // of a write, 0 for none
 	lock    iolock.Lock      // guards what follows; held while a write waits for the client
 	done    bool
+	room    int64 // left for the headers of interim responses, where the transport bounds each alone; 0: it bounds them all
+	full    bool  // room was exceeded
 }
 
 // relay sends one interim answer with the target's fields only: what filters
@@ -30,10 +33,31 @@ type interimRelay struct {
 func (i *interimRelay) relay(status int, fields textproto.MIMEHeader) error {
 	i.lock.Lock()
 	defer i.lock.Unlock()
+	if !i.take(status, fields) {
+		return http1.ErrHeadTooLarge
+	}
 	if !i.done && i.wanted(status) {
 		i.client.WriteInterim(func() { i.write(status, fields) })
 	}
 	return nil
+}
+
+// take takes what an interim response is long from room, and reports whether there is so much.
+func (i *interimRelay) take(status int, fields textproto.MIMEHeader) bool {
+	if i.room == 0 {
+		return true
+	}
+	n := len("HTTP/1.1 100 \r\n\r\n") + len(http.StatusText(status))
+	for name, values := range fields {
+		for _, value := range values {
+			n += len(name) + len(value) + len(": \r\n")
+		}
+	}
+	if i.full = i.full || int64(n) >= i.room; i.full {
+		return false
+	}
+	i.room -= int64(n)
+	return true
 }
 
 // write writes an interim response.

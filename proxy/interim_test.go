@@ -50,3 +50,28 @@ func TestInterimAnswersNotWanted(t *testing.T) {
 		})
 	}
 }
+
+// MaxHeaderBytes bounds all interim responses of a request together.
+func TestSizeOfInterimResponses(t *testing.T) {
+	leaktest.Check(t)
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: <"+strings.Repeat("a", 1000)+">\r\n\r\n", 8) + ok)
+		p.Ended()
+	})
+	var failed failures
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{MaxHeaderBytes: 4 << 10}, target), OnError: failed.add})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	got, interim := client.Head(), 0
+	for ; strings.HasPrefix(got, "HTTP/1.1 103 "); got = client.Head() {
+		interim++
+	}
+	if !strings.HasPrefix(got, "HTTP/1.1 502 ") || interim > 3 {
+		t.Errorf("the client got %d interim responses and %q", interim, got)
+	}
+	failed.await(t)
+	if e := failed.only(t); e.Kind != proxy.HeadInvalid {
+		t.Errorf("failure %#v", e)
+	}
+}
