@@ -1,22 +1,54 @@
 package simulate
 
 import (
+	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
-
-	"golang.org/x/net/http2"
 )
 
 // serveHTTP2 serves a connection of a gateway that speaks h2c to its targets.
 func (t *target) serveHTTP2(c *Conn) {
-	base := &http.Server{ErrorLog: discardLog}
-	server := &http2.Server{}
-	if err := http2.ConfigureServer(base, server); err != nil { // channels are not shared between bubbles then
-		panic(err)
-	}
-	server.ServeConn(c, &http2.ServeConnOpts{Handler: http.HandlerFunc(t.serveStream), BaseConfig: base})
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	once := &single{conns: make(chan net.Conn, 1), closed: make(chan struct{}), addr: c.LocalAddr()}
+	once.conns <- c
+	server := &http.Server{Handler: http.HandlerFunc(t.serveStream), ErrorLog: discardLog, Protocols: &protocols,
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			if state == http.StateClosed {
+				once.Close()
+			}
+		}}
+	_ = server.Serve(once)
 }
+
+// single is a listener of one connection.
+type single struct {
+	conns  chan net.Conn
+	closed chan struct{} // when the connection is
+	end    sync.Once
+	addr   net.Addr
+}
+
+// Accept returns the connection, and then waits for its end.
+func (s *single) Accept() (net.Conn, error) {
+	select {
+	case c := <-s.conns:
+		return c, nil
+	case <-s.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends Accept.
+func (s *single) Close() error {
+	s.end.Do(func() { close(s.closed) })
+	return nil
+}
+
+// Addr returns the address of the target.
+func (s *single) Addr() net.Addr { return s.addr }
 
 // serveStream serves one request over HTTP/2.
 func (t *target) serveStream(w http.ResponseWriter, req *http.Request) {
