@@ -103,14 +103,14 @@ func (c Check) checkRequest() error {
 	}
 	for name, values := range c.Header {
 		if !httpguts.ValidHeaderFieldName(name) {
-			return fmt.Errorf("Header: invalid name %q", name)
+			return fmt.Errorf("header: invalid name %q", name)
 		}
 		if head.IsReserved(name) && !strings.EqualFold(name, "TE") {
-			return fmt.Errorf("Header: %s is not possible here", name)
+			return fmt.Errorf("header: %s is not possible here", name)
 		}
 		for _, value := range values {
 			if !httpguts.ValidHeaderFieldValue(value) {
-				return fmt.Errorf("Header: invalid value %q of %s", value, name)
+				return fmt.Errorf("header: invalid value %q of %s", value, name)
 			}
 		}
 	}

@@ -152,13 +152,13 @@ func TestBadCheck(t *testing.T) {
 		`path "/a#b" has a fragment`:                                         {Path: "/a#b"},
 		`path: parse "/%zz": invalid URL escape "%zz"`:                       {Path: "/%zz"},
 		`Host: invalid host "a\r\nX: y"`:                                     {Path: "/", Host: "a\r\nX: y"},
-		`Header: invalid name "a b"`:                                         {Path: "/", Header: http.Header{"a b": {"c"}}},
-		`Header: invalid value "a\nb" of X-A`:                                {Path: "/", Header: http.Header{"X-A": {"a\nb"}}},
-		`Header: Content-Length is not possible here`:                        {Path: "/", Header: http.Header{"Content-Length": {"1"}}},
-		`Header: transfer-encoding is not possible here`:                     {Path: "/", Header: http.Header{"transfer-encoding": {"chunked"}}},
-		`Header: Upgrade is not possible here`:                               {Path: "/", Header: http.Header{"Upgrade": {"websocket"}}},
-		`Header: Connection is not possible here`:                            {Path: "/", Header: http.Header{"Connection": {"close"}}},
-		`Header: Host is not possible here`:                                  {Path: "/", Header: http.Header{"Host": {"a"}}},
+		`header: invalid name "a b"`:                                         {Path: "/", Header: http.Header{"a b": {"c"}}},
+		`header: invalid value "a\nb" of X-A`:                                {Path: "/", Header: http.Header{"X-A": {"a\nb"}}},
+		`header: Content-Length is not possible here`:                        {Path: "/", Header: http.Header{"Content-Length": {"1"}}},
+		`header: transfer-encoding is not possible here`:                     {Path: "/", Header: http.Header{"transfer-encoding": {"chunked"}}},
+		`header: Upgrade is not possible here`:                               {Path: "/", Header: http.Header{"Upgrade": {"websocket"}}},
+		`header: Connection is not possible here`:                            {Path: "/", Header: http.Header{"Connection": {"close"}}},
+		`header: Host is not possible here`:                                  {Path: "/", Header: http.Header{"Host": {"a"}}},
 	} {
 		g, err := upstream.New(upstream.Options{Check: &c}, upstream.Target{Addr: "a:1"})
 		if want := `upstream "": check: ` + strings.TrimSpace(want); g != nil || err == nil || err.Error() != want {
@@ -176,15 +176,15 @@ func TestBadCheck(t *testing.T) {
 // A cookie that browsers would drop is refused.
 func TestBadSticky(t *testing.T) {
 	for want, o := range map[string]upstream.StickyOptions{
-		`MaxAge 1ms is less than a second`:                            {MaxAge: time.Millisecond},
-		`unknown SameSite 77`:                                         {SameSite: 77},
-		`unknown SameSite -1`:                                         {SameSite: -1},
-		`SameSite None is not possible with Insecure`:                 {SameSite: http.SameSiteNoneMode, Insecure: true},
-		`Path "x" does not begin with /`:                              {Path: "x"},
-		`Insecure is not possible with the name "__Secure-a"`:         {Name: "__Secure-a", Insecure: true},
-		`Insecure is not possible with the name "__Host-a"`:           {Name: "__Host-a", Insecure: true},
-		`Domain "a.example" is not possible with the name "__host-a"`: {Name: "__host-a", Domain: "a.example"},
-		`Path "/a" is not possible with the name "__Host-a"`:          {Name: "__Host-a", Path: "/a"},
+		`MaxAge 1ms is less than a second`:                                {MaxAge: time.Millisecond},
+		`unknown SameSite 77`:                                             {SameSite: 77},
+		`unknown SameSite -1`:                                             {SameSite: -1},
+		`SameSite None is not possible with Insecure`:                     {SameSite: http.SameSiteNoneMode, Insecure: true},
+		`the Path "x" does not begin with /`:                              {Path: "x"},
+		`option Insecure is not possible with the name "__Secure-a"`:      {Name: "__Secure-a", Insecure: true},
+		`option Insecure is not possible with the name "__Host-a"`:        {Name: "__Host-a", Insecure: true},
+		`the Domain "a.example" is not possible with the name "__host-a"`: {Name: "__host-a", Domain: "a.example"},
+		`the Path "/a" is not possible with the name "__Host-a"`:          {Name: "__Host-a", Path: "/a"},
 	} {
 		g, err := upstream.New(upstream.Options{Balance: upstream.Sticky(o)}, upstream.Target{Addr: "a:1"})
 		if want := `upstream "": Sticky: ` + want; g != nil || err == nil || err.Error() != want {

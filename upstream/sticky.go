@@ -87,13 +87,13 @@ func (o StickyOptions) checkAttributes() error {
 	case o.SameSite == http.SameSiteNoneMode && o.Insecure:
 		return errors.New("SameSite None is not possible with Insecure")
 	case !strings.HasPrefix(o.Path, "/"):
-		return fmt.Errorf("Path %q does not begin with /", o.Path)
+		return fmt.Errorf("the Path %q does not begin with /", o.Path)
 	case (hostOnly || secureOnly) && o.Insecure:
-		return fmt.Errorf("Insecure is not possible with the name %q", o.Name)
+		return fmt.Errorf("option Insecure is not possible with the name %q", o.Name)
 	case hostOnly && o.Domain != "":
-		return fmt.Errorf("Domain %q is not possible with the name %q", o.Domain, o.Name)
+		return fmt.Errorf("the Domain %q is not possible with the name %q", o.Domain, o.Name)
 	case hostOnly && o.Path != "/":
-		return fmt.Errorf("Path %q is not possible with the name %q", o.Path, o.Name)
+		return fmt.Errorf("the Path %q is not possible with the name %q", o.Path, o.Name)
 	}
 	return nil
 }

@@ -146,7 +146,8 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 		l net.Listener
 		h http.Handler
 	}{{l, g.handler}, {admin, g.admin()}} {
-		server := &http.Server{Handler: served.h, ReadHeaderTimeout: 10 * time.Second}
+		server := &http.Server{Handler: served.h, ReadHeaderTimeout: 10 * time.Second,
+			HTTP2: &http.HTTP2Config{WriteByteTimeout: time.Minute}} // for clients that read nothing
 		go func() { failed <- server.Serve(served.l) }()
 		defer server.Close()
 	}

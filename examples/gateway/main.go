@@ -27,7 +27,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := &http.Server{Addr: ":8443", Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Addr: ":8443", Handler: handler, ReadHeaderTimeout: 10 * time.Second,
+		HTTP2: &http.HTTP2Config{WriteByteTimeout: time.Minute}} // for clients that read nothing
 	log.Fatal(server.ListenAndServeTLS("cert.pem", "key.pem"))
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/culvert-go/culvert/examples/nginx/engine"
 )
@@ -56,10 +57,12 @@ func (g *generation) newServer(ctx context.Context, l engine.Listener) *http.Ser
 		ReadHeaderTimeout: l.ReadHeaderTimeout,
 		IdleTimeout:       l.IdleTimeout,
 		MaxHeaderBytes:    l.MaxHeaderBytes,
-		ConnContext:       g.newcomers.connContext(l.ConnContext),
-		ConnState:         both(g.newcomers.track, l.ConnState),
-		ErrorLog:          slog.NewLogLogger(g.engine.Logger().Handler(), slog.LevelInfo),
-		BaseContext:       func(net.Listener) context.Context { return ctx },
+		// A client that reads nothing holds its streams for ever otherwise, whatever their handlers do.
+		HTTP2:       &http.HTTP2Config{WriteByteTimeout: time.Minute},
+		ConnContext: g.newcomers.connContext(l.ConnContext),
+		ConnState:   both(g.newcomers.track, l.ConnState),
+		ErrorLog:    slog.NewLogLogger(g.engine.Logger().Handler(), slog.LevelInfo),
+		BaseContext: func(net.Listener) context.Context { return ctx },
 		// OPTIONS * is no target of nginx's either: the engine refuses it.
 		DisableGeneralOptionsHandler: true,
 	}
