@@ -13,12 +13,15 @@ import (
 // after every read that left more to come.
 func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Response) (int64, error) {
 	left := resp.ContentLength
+	stream := left < 0
 	switch {
 	case r.Method == http.MethodHead, resp.Body == http.NoBody:
 		return 0, nil
 	case left == 0 && resp.ProtoMajor == 1:
 		return 0, nil
-	case left == 0: // an HTTP/2 target may send trailers behind a body of no bytes, and some time later
+	case left == 0:
+		// An HTTP/2 target may send trailers behind a body of no bytes. Where it has ended its stream with
+		// the header, as gRPC does for a failed call, the client's must end there, too: nothing is flushed.
 		left = -1
 	}
 	if body := o.movable(w, r, resp); body != nil {
@@ -26,7 +29,7 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 	}
 	out := o.newOutput(w, r)
 	defer out.close()
-	if left < 0 {
+	if stream {
 		if err := out.flush(); err != nil {
 			return 0, clientGone(err)
 		}
