@@ -144,7 +144,7 @@ func TestBytesBehindAnAnswerWhileDialling(t *testing.T) {
 		t.Log("net/http promises nothing here")
 		return
 	}
-	asked, answer := make(chan struct{}, 2), make(chan struct{})
+	asked, answer := make(chan struct{}, 9), make(chan struct{}) // a request may be sent again
 	dialling, dial := make(chan struct{}), make(chan struct{})
 	var conns, dials atomic.Int32
 	target := wiretest.Target(t, func(p *wiretest.Peer) {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"maps"
 	"net/http"
 
 	"github.com/culvert-go/culvert/internal/fault"
@@ -18,7 +19,7 @@ type upgradeExchange struct {
 }
 
 func (e upgradeExchange) exchange(f *forwarding) (answered, *fault.Error) {
-	if err := http1.Check(f.out.Out); err != nil {
+	if err := checkUpgrade(f.out.Out); err != nil {
 		return answered{}, unsendable(f.out.In, err)
 	}
 	h := f.w.Header()
@@ -40,6 +41,19 @@ func (e upgradeExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	}
 	after := result.TimeToHeader(f.record)
 	return answered{status: status, after: after, waited: after, detached: e.detach && failure == nil && status == http.StatusSwitchingProtocols}, failure
+}
+
+// checkUpgrade is http1.Check but for the pseudo-header of an extended CONNECT (RFC 8441), which wsupgrade
+// takes for the protocol and does not send.
+func checkUpgrade(out *http.Request) error {
+	const pseudo = ":protocol"
+	if out.Header[pseudo] == nil {
+		return http1.Check(out)
+	}
+	handshake := *out
+	handshake.Header = maps.Clone(out.Header)
+	delete(handshake.Header, pseudo)
+	return http1.Check(&handshake)
 }
 
 // startTunnel opens a tunnel that gives the target back at its end. It must not hold the

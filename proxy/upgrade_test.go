@@ -2,8 +2,11 @@ package proxy_test
 
 import (
 	"context"
+	"crypto/sha1"
+	"encoding/base64"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -245,4 +248,33 @@ func TestUpgradeBodyIsSentAgain(t *testing.T) {
 		client.End()
 		client.Rest()
 	}
+}
+
+// A WebSocket over HTTP/2 (RFC 8441) has a pseudo-header among its fields, as net/http hands it on.
+func TestExtendedConnectIsForwarded(t *testing.T) {
+	leaktest.Check(t)
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		head := wiretest.Lines(p.Head())
+		if strings.Contains(head, "protocol:") {
+			t.Errorf("the target got\n%s", head)
+		}
+		_, key, _ := strings.Cut(head, "\nsec-websocket-key: ")
+		key, _, _ = strings.Cut(key, "\n")
+		p.Send(strings.Replace(switching, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=", acceptOf(key), 1))
+	})
+	r := httptest.NewRequest(http.MethodConnect, "https://culvert.test/ws", http.NoBody)
+	r.ProtoMajor, r.ProtoMinor, r.Proto = 2, 0, "HTTP/2.0"
+	r.RequestURI = "/ws"
+	r.Header = http.Header{":protocol": {"websocket"}, "Sec-Websocket-Version": {"13"}}
+	w := httptest.NewRecorder()
+	newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}).ServeHTTP(w, r)
+	if w.Code != http.StatusOK {
+		t.Errorf("status %d: %s", w.Code, w.Body)
+	}
+}
+
+// acceptOf returns the Sec-WebSocket-Accept for a key (RFC 6455 section 4.2.2).
+func acceptOf(key string) string {
+	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
+	return base64.StdEncoding.EncodeToString(sum[:])
 }
