@@ -152,7 +152,7 @@ func TestAdmin(t *testing.T) {
 	get(g.handler, slicesPath, "caller")
 	for target, wants := range map[string][]string{
 		"/healthz":                         {"ok"},
-		"/metrics":                         {`edge_view_objects{fields="",labels="",path="/apis/discovery.k8s.io/v1/endpointslices"} 1`, "edge_view_stale_seconds"},
+		"/metrics":                         {`edge_view_objects{fields="",labels="",path="/apis/discovery.k8s.io/v1/endpointslices"} 1`, `edge_view_synced{fields="",labels="",path="/apis/discovery.k8s.io/v1/endpointslices"} 1`, "edge_view_stale_seconds"},
 		"/debug/topology":                  {"What node0 sees", "zone1=a"},
 		"/debug/topology?service=shop/web": {"1 of 2 endpoints are kept", "zone1=a here and on node0", "its node, node1, is unknown"},
 		"/debug/topology?service=web":      {"want namespace/name"},

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -67,7 +68,9 @@ func TestEdgeKeepsTrafficInTheUnit(t *testing.T) {
 	expect("the gateway of node1 is back", "node0", "node1 node2", "node1 node2")
 
 	// Cut from the apiserver, what was known last is served, to a kube-proxy too that starts
-	// from nothing.
+	// from nothing. The gateway has to know it: the running kube-proxy requests nodes, services
+	// and slices anew at times of their own, and needs no nodes to send connections.
+	awaitViews(t, node1)
 	node1.nft(t, "add table inet cut"+
 		"; add chain inet cut out { type filter hook output priority 0; }; add rule inet cut out ip daddr "+c.host+" drop"+
 		"; add chain inet cut in { type filter hook input priority 0; }; add rule inet cut in ip saddr "+c.host+" drop")
@@ -208,6 +211,28 @@ func (c *edgeCluster) startProxy(n *node) {
 
 func awaitOK(t *testing.T, url string) {
 	t.Helper()
+	await(t, url, func(string) bool { return true })
+}
+
+// awaitViews waits until a node's gateway can serve what a kube-proxy needs to start.
+func awaitViews(t *testing.T, n *node) {
+	t.Helper()
+	await(t, "http://"+n.address+":10004/metrics", func(metrics string) bool {
+		synced := map[string]bool{}
+		for line := range strings.Lines(metrics) {
+			for _, path := range []string{"/api/v1/nodes", "/api/v1/services", "/apis/discovery.k8s.io/v1/endpointslices"} {
+				if strings.HasPrefix(line, "edge_view_synced{") && strings.HasSuffix(line, fmt.Sprintf("path=%q} 1\n", path)) {
+					synced[path] = true
+				}
+			}
+		}
+		return len(synced) == 3
+	})
+}
+
+// await waits until there is a page, and it is the one that is waited for.
+func await(t *testing.T, url string, is func(text string) bool) {
+	t.Helper()
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: time.Second}).DialContext}}
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -218,8 +243,10 @@ func awaitOK(t *testing.T, url string) {
 			last = err.Error()
 			continue
 		}
+		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
-		if last = answer.Status; answer.StatusCode == http.StatusOK {
+		last = fmt.Sprintf("%s %v: %s", answer.Status, err, text)
+		if err == nil && answer.StatusCode == http.StatusOK && is(string(text)) {
 			return
 		}
 	}

@@ -202,6 +202,13 @@ func (s *switchboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 }
 
+// put puts another handler in the place of the one that there is, for what is requested from now on.
+func (s *switchboard) put(h http.Handler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.h = h
+}
+
 func (s *switchboard) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -293,9 +300,7 @@ func play(t *testing.T, seed uint64) {
 	restart := func() {
 		views.Close()
 		views = newViews(t, view.Options{Frames: 4 + rnd.IntN(30)}, m.paint)
-		gateway.mu.Lock()
-		gateway.h = views.Filter(upstream)
-		gateway.mu.Unlock()
+		gateway.put(views.Filter(upstream))
 	}
 	for range 5 + rnd.IntN(40) {
 		step(rnd, m, server, upstream, gateway, join, restart)

@@ -259,50 +259,6 @@ func TestRefusedCaller(t *testing.T) {
 	})
 }
 
-// TestOutOfReach: what is known is served, and said to be old.
-func TestOutOfReach(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server, p := newServer(t, false), newPaint()
-		p.set("sky", "blue")
-		server.Set(thing("a", [3]string{"sky", "", "0"}))
-		var down atomic.Bool
-		board := &switchboard{cancel: map[int]context.CancelFunc{}, h: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if down.Load() {
-				http.Error(w, "no server", http.StatusBadGateway)
-				return
-			}
-			server.ServeHTTP(w, r)
-		})}
-		views := newViews(t, view.Options{}, p)
-		defer views.Close()
-		h := views.Filter(board)
-		if got := ask(t, h, "GET", collectionPath); got.Header().Get("Warning") != "" {
-			t.Errorf("Warning: %s", got.Header().Get("Warning"))
-		}
-		down.Store(true)
-		board.cut()
-		time.Sleep(time.Minute)
-		p.set("sky", "grey")
-		synctest.Wait()
-		got := ask(t, h, "GET", collectionPath)
-		expect(t, got, "ThingList a: grey of 1")
-		if warning := got.Header().Get("Warning"); !strings.Contains(warning, "out of reach for ") {
-			t.Errorf("Warning: %q", warning)
-		}
-		if stats := views.Stats(); len(stats) != 1 || stats[0].Stale < 50*time.Second || stats[0].Err == nil {
-			t.Errorf("%+v", stats)
-		}
-		down.Store(false)
-		server.Set(thing("b", [3]string{"sky", "", "0"}))
-		time.Sleep(time.Minute)
-		got = ask(t, h, "GET", collectionPath)
-		expect(t, got, "ThingList a: grey of 1 b: grey of 1")
-		if warning := got.Header().Get("Warning"); warning != "" {
-			t.Errorf("Warning: %q", warning)
-		}
-	})
-}
-
 // TestLimits: too many Views, and too much in one.
 func TestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
