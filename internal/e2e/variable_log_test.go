@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -38,10 +39,11 @@ func TestVariableLogsAsNginx(t *testing.T) {
 	sameOnBoth(t, startNginx, func(t *testing.T, start starter) (lines []string) {
 		h := &holding{t: t, server: start(t, variableLogConf, variableLogFiles)}
 		for _, target := range []string{"/1", "/2?log=no", "/here?a=x", "/here", "/here?a=/q", "/here?b=/q.log", "/here?a=z&b=in/sub/y.log", "/here?b=in", "/chosen?a=", "/chosen?a=1", "/chosen?a=sub/x", "/chosen?a=/../z",
-			"/root", "/root?r=sub", "/root?r=none", "/root?r=page.html", "/page", "/page.html", "/page?r=none", "/page.html?r=sub", "/file", "/answer", "/lost", "/files/page.html", "/files/missing", "/files/sub", escape, "/1"} { // nginx logs behind its answer, and before the next one
+			"/root", "/root?r=sub", "/root?r=none", "/root?r=page.html", "/page", "/page.html", "/page?r=none", "/page.html?r=sub", "/file", "/answer", "/lost", "/files/page.html", "/files/missing", "/files/sub", escape, "/1"} {
 			_, status := h.ask(target)
 			lines = append(lines, fmt.Sprint(target, " ", status))
 		}
+		h.end(t, syscall.SIGTERM) // nginx logs behind its response: the last line is sure to be there when it has ended
 		_, err := os.Stat(filepath.Join(h.dir, "out.log"))
 		outside[ours] = err == nil
 		if err := os.Remove(filepath.Join(h.dir, "out.log")); err != nil && !errors.Is(err, fs.ErrNotExist) {
