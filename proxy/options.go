@@ -181,14 +181,14 @@ func (b *Buffer) checkDir() error {
 		return nil
 	}
 	if b.Disk == 0 {
-		return fmt.Errorf("Dir %q without Disk", b.Dir)
+		return fmt.Errorf("directory %q without Disk", b.Dir)
 	}
 	info, err := os.Stat(b.Dir)
 	if err != nil {
-		return fmt.Errorf("Dir: %w", err)
+		return fmt.Errorf("directory: %w", err)
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("Dir: %q is no directory", b.Dir)
+		return fmt.Errorf("directory: %q is no directory", b.Dir)
 	}
 	return nil
 }

@@ -332,16 +332,16 @@ func TestBadRetryOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, o := range map[string]proxy.Options{
-		"proxy: Options.Upstream is nil":                                                       {},
-		"proxy: Retry.Tries or Retry.Timeout is negative":                                      {Upstream: u, Retry: proxy.Retry{Tries: -1}},
-		"proxy: Options.Timeout or Options.BodyTimeout is negative":                            {Upstream: u, Timeout: -1},
-		"proxy: Retry.Statuses: 101 is not from 200 to 999":                                    {Upstream: u, Retry: proxy.Retry{Statuses: []int{503, 101}}},
-		"proxy: Retry.Statuses: 1000 is not from 200 to 999":                                   {Upstream: u, Retry: proxy.Retry{Statuses: []int{1000}}},
-		`proxy: Options.RequestBuffer: Dir "/tmp" without Disk`:                                {Upstream: u, RequestBuffer: &proxy.Buffer{Dir: "/tmp"}},
-		"proxy: Options.ResponseBuffer: Dir: stat " + dir + "/none: no such file or directory": {Upstream: u, ResponseBuffer: &proxy.Buffer{Disk: 1, Dir: dir + "/none"}},
-		fmt.Sprintf("proxy: Options.RequestBuffer: Dir: %q is no directory", file):             {Upstream: u, RequestBuffer: &proxy.Buffer{Disk: 1, Dir: file}},
-		"proxy: Options.RequestBuffer: negative size":                                          {Upstream: u, RequestBuffer: &proxy.Buffer{Memory: -1}},
-		"proxy: Options.ResponseBuffer: negative size":                                         {Upstream: u, ResponseBuffer: &proxy.Buffer{Disk: -1}},
+		"proxy: Options.Upstream is nil":                                                             {},
+		"proxy: Retry.Tries or Retry.Timeout is negative":                                            {Upstream: u, Retry: proxy.Retry{Tries: -1}},
+		"proxy: Options.Timeout or Options.BodyTimeout is negative":                                  {Upstream: u, Timeout: -1},
+		"proxy: Retry.Statuses: 101 is not from 200 to 999":                                          {Upstream: u, Retry: proxy.Retry{Statuses: []int{503, 101}}},
+		"proxy: Retry.Statuses: 1000 is not from 200 to 999":                                         {Upstream: u, Retry: proxy.Retry{Statuses: []int{1000}}},
+		`proxy: Options.RequestBuffer: directory "/tmp" without Disk`:                                {Upstream: u, RequestBuffer: &proxy.Buffer{Dir: "/tmp"}},
+		"proxy: Options.ResponseBuffer: directory: stat " + dir + "/none: no such file or directory": {Upstream: u, ResponseBuffer: &proxy.Buffer{Disk: 1, Dir: dir + "/none"}},
+		fmt.Sprintf("proxy: Options.RequestBuffer: directory: %q is no directory", file):             {Upstream: u, RequestBuffer: &proxy.Buffer{Disk: 1, Dir: file}},
+		"proxy: Options.RequestBuffer: negative size":                                                {Upstream: u, RequestBuffer: &proxy.Buffer{Memory: -1}},
+		"proxy: Options.ResponseBuffer: negative size":                                               {Upstream: u, ResponseBuffer: &proxy.Buffer{Disk: -1}},
 	} {
 		if p, err := proxy.New(o); p != nil || err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
