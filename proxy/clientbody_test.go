@@ -134,7 +134,7 @@ func earlyTarget(t *testing.T, ready func()) string {
 	})
 }
 
-// What bodies that nobody has read hold of an HTTP/2 connection's window is given back: the connection
+// What unread bodies hold of an HTTP/2 connection's window is given back: the connection
 // serves as many more as before.
 func TestEarlyResponsesOfOneConnection(t *testing.T) {
 	for _, name := range []string{"HTTP/2", "h2c"} {

@@ -11,7 +11,7 @@ import (
 )
 
 // queue holds the requests that wait for a target, in FIFO order. Whenever its lock is free, none
-// of them can use a target that is free: whoever frees one (Group.wakeQueue) serves the queue
+// of them can use a target that is free: the goroutine that frees one (Group.wakeQueue) serves the queue
 // before the lock is given back, and a request joins and is served in one step.
 type queue struct {
 	max    int
@@ -24,7 +24,7 @@ type queue struct {
 	recovery *time.Timer // serves the queue when a target's FailTimeout is over; nil before the first one
 }
 
-// waiter is a request that waits. Whoever takes it out of the queue sets its result.
+// waiter is a request that waits. The goroutine that takes it out of the queue sets its result.
 type waiter struct {
 	q      query
 	served chan struct{} // closed when there is a result

@@ -9,7 +9,7 @@ import (
 )
 
 // Addr is where a target is. That it is a socket of this machine is said by a field: there is no
-// host, whoever chose its name, that stands for one.
+// host, whatever its name, that stands for one.
 type Addr struct {
 	Unix bool   // Name is a unix socket's path
 	Name string // else host:port
@@ -46,7 +46,7 @@ type Pool struct {
 	waiting map[Addr][]*waiter // who dials, the first one first
 	count   int                // of idle ones
 	sweep   *time.Timer        // nil: not running
-	closed  bool               // nothing rests until somebody asks for a connection again
+	closed  bool               // no connection is kept until the next Get
 }
 
 // waiter is an exchange that dials and takes a connection that becomes idle meanwhile.
