@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
@@ -23,6 +25,9 @@ import (
 type visitor interface {
 	open(t *testing.T, url string)
 	eval(t *testing.T, expression string) string
+	// at evaluates an expression that changes nothing, in a tab that may be between two pages: it
+	// returns "" where a navigation has taken the page away before it was evaluated.
+	at(t *testing.T, expression string) string
 }
 
 func (b *browser) open(t *testing.T, url string) {
@@ -38,6 +43,18 @@ func (b *browser) open(t *testing.T, url string) {
 func (b *browser) eval(t *testing.T, expression string) (text string) {
 	t.Helper()
 	b.run(t, chromedp.Evaluate(expression, &text, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	return text
+}
+
+func (b *browser) at(t *testing.T, expression string) (text string) {
+	t.Helper()
+	err := chromedp.Run(b.tab, chromedp.Evaluate(expression, &text))
+	if refused := (*cdproto.Error)(nil); errors.As(err, &refused) {
+		return ""
+	}
+	if err != nil {
+		t.Fatalf("%v\nconsole:\n%s", err, b.log())
+	}
 	return text
 }
 
@@ -197,12 +214,12 @@ var again = map[string]func(t *testing.T, b visitor, url string){
 	"iframe": func(t *testing.T, b visitor, url string) { load(t, b, "iframe", url) },
 	"script": func(t *testing.T, b visitor, url string) { load(t, b, "script", url) },
 	"back": func(t *testing.T, b visitor, url string) {
-		b.eval(t, fmt.Sprintf("location.href = %q, 'ok'", url))
+		leave(t, b, fmt.Sprintf("location.href = %q", url))
 		settle(t, b, url)
 		elsewhere := strings.TrimSuffix(url, url[strings.LastIndex(url, "/cell/"):]) + "/elsewhere"
-		b.eval(t, fmt.Sprintf("location.href = %q, 'ok'", elsewhere))
+		leave(t, b, fmt.Sprintf("location.href = %q", elsewhere))
 		settle(t, b, elsewhere)
-		b.eval(t, "history.back(), 'ok'")
+		leave(t, b, "history.back()")
 		settle(t, b, url)
 	},
 }
@@ -215,13 +232,20 @@ func load(t *testing.T, b visitor, element, url string) {
 	}
 }
 
+// leave has the page go elsewhere when the evaluation has been reported: a report whose page is
+// gone is an error of the evaluation.
+func leave(t *testing.T, b visitor, how string) {
+	t.Helper()
+	b.eval(t, fmt.Sprintf("setTimeout(() => { %s }, 20), 'ok'", how))
+}
+
 // settle waits until the browser is at an address.
 func settle(t *testing.T, b visitor, url string) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-tick.C {
-		if b.eval(t, "location.href + ' ' + document.readyState") == url+" complete" {
+		if b.at(t, "location.href + ' ' + document.readyState") == url+" complete" {
 			return
 		}
 	}

@@ -86,28 +86,38 @@ func startFirefox(t *testing.T) *firefox {
 // do sends a command and returns its result.
 func (f *firefox) do(t *testing.T, method string, params map[string]any) json.RawMessage {
 	t.Helper()
+	result, refused := f.ask(t, method, params)
+	if refused != "" {
+		t.Fatalf("%s %v: %s", method, params, refused)
+	}
+	return result
+}
+
+// ask sends a command and returns its result, or why Firefox refuses it.
+func (f *firefox) ask(t *testing.T, method string, params map[string]any) (result json.RawMessage, refused string) {
+	t.Helper()
 	f.id++
 	if err := f.conn.WriteJSON(map[string]any{"id": f.id, "method": method, "params": params}); err != nil {
 		t.Fatal(err)
 	}
 	_ = f.conn.SetReadDeadline(time.Now().Add(30 * time.Second))
 	for {
-		var answer struct {
+		var response struct {
 			ID             int
 			Type           string
 			Result         json.RawMessage
 			Error, Message string
 		}
-		if err := f.conn.ReadJSON(&answer); err != nil {
+		if err := f.conn.ReadJSON(&response); err != nil {
 			t.Fatalf("%s: %v", method, err)
 		}
-		if answer.ID != f.id {
+		if response.ID != f.id {
 			continue // an event
 		}
-		if answer.Type == "error" {
-			t.Fatalf("%s %v: %s: %s", method, params, answer.Error, answer.Message)
+		if response.Type == "error" {
+			return nil, response.Error + ": " + response.Message
 		}
-		return answer.Result
+		return response.Result, ""
 	}
 }
 
@@ -129,11 +139,30 @@ func (f *firefox) open(t *testing.T, url string) {
 // eval runs an expression in the page, awaits its promise and returns the text that it is.
 func (f *firefox) eval(t *testing.T, expression string) string {
 	t.Helper()
+	return f.value(t, expression, f.do(t, "script.evaluate", f.evaluate(expression)))
+}
+
+// at returns what an expression is, "" where a navigation has taken the page away before.
+func (f *firefox) at(t *testing.T, expression string) string {
+	t.Helper()
+	result, refused := f.ask(t, "script.evaluate", f.evaluate(expression))
+	if refused != "" {
+		return ""
+	}
+	return f.value(t, expression, result)
+}
+
+func (f *firefox) evaluate(expression string) map[string]any {
+	return map[string]any{"expression": expression, "target": map[string]any{"context": f.context}, "awaitPromise": true}
+}
+
+func (f *firefox) value(t *testing.T, expression string, result json.RawMessage) string {
+	t.Helper()
 	var r struct {
 		Type   string
 		Result struct{ Value any }
 	}
-	f.result(t, f.do(t, "script.evaluate", map[string]any{"expression": expression, "target": map[string]any{"context": f.context}, "awaitPromise": true}), &r)
+	f.result(t, result, &r)
 	if r.Type != "success" {
 		t.Fatalf("%s: %s", expression, r.Type)
 	}
