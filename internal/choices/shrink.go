@@ -1,4 +1,4 @@
-package simulate
+package choices
 
 // Shrink returns a shorter and simpler list of choices for which fails still holds. It
 // tries at most budget lists.
