@@ -57,6 +57,9 @@ func TestHistories(t *testing.T) {
 
 // runSeed runs a seed's history, and shrinks the first one in which a rule breaks.
 func runSeed(t *testing.T, s uint64, c *counts) {
+	if *first {
+		fmt.Printf("history %d\n", s-*seed+1) // the last one is that which ended the process
+	}
 	choices := NewChoices(s)
 	plan := NewPlan(choices)
 	j := runPlan(t, plan)
