@@ -69,8 +69,6 @@ func (c *Conn) Close() error {
 	defer c.out.mu.Unlock()
 	c.out.end()
 	c.in.close()
-	c.in.reader.stop()
-	c.out.writer.stop()
 	return nil
 }
 

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -14,33 +15,45 @@ import (
 // after a while, in segments cut anywhere. What is on its way or unread counts against a
 // window, so that a reader who stops makes the writer wait. Both halves of a connection
 // share one mutex, since a reset ends both.
+//
+// A segment is there as soon as its time has come: only a reader that waits for it needs
+// a timer. What a segment does without a reader is an event (events.go).
 type half struct {
 	mu     *sync.Mutex
 	twin   *half
 	link   Link
-	random *rand.Rand    // cuts and jitter
-	offset time.Duration // of this half's arrivals in a microsecond
+	random rand.PCG      // cuts and jitter
+	offset time.Duration // of this half's arrivals in an instant
 
-	changed sync.Cond
-	held    []byte    // arrived and unread
-	flying  int       // bytes on their way
-	last    time.Time // when the latest segment arrives
-	written int64     // since the beginning
-	silent  bool      // what is written does not arrive any more
-	ended   bool      // by the writer
-	arrived bool      // the writer's end has
-	closed  bool      // by the reader
-	reset   bool
-	reader  deadline
-	writer  deadline
-	faults  *Tally
+	sent     []byte    // unread, on its way or arrived
+	room     []byte    // that sent uses again when it is empty
+	void     int       // bytes that never arrive, and take room of the window
+	segments []segment // those of sent that are on their way
+	slots    []segment // room of segments
+	arrived  int       // bytes of sent that are not
+	last     time.Time // when the latest segment arrives
+	written  int64     // since the beginning
+	cuts     int       // segments so far, where the link cuts
+	silent   bool      // what is written does not arrive any more
+	ended    bool      // by the writer
+	finAt    time.Time // when the writer's end arrives; zero: never
+	closed   bool      // by the reader
+	reset    bool
+	reader   party
+	writer   party
+	faults   *Tally
+}
+
+// segment is what arrives at once.
+type segment struct {
+	at    time.Time
+	bytes int
 }
 
 // init prepares h. Both halves share mu.
 func (h *half) init(mu *sync.Mutex, twin *half, link Link, offset time.Duration, faults *Tally) {
 	h.mu, h.twin, h.link, h.offset, h.faults = mu, twin, link, offset, faults
-	h.random = rand.New(rand.NewPCG(link.Seed, uint64(offset)))
-	h.changed.L = mu
+	h.random.Seed(link.Seed, uint64(offset))
 }
 
 // read is that of the reader's end.
@@ -48,23 +61,57 @@ func (h *half) read(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for {
+		now := time.Now()
+		h.arrive(now)
 		switch {
 		case h.closed:
 			return 0, net.ErrClosed
-		case h.reader.over:
+		case h.reader.over(now):
 			return 0, os.ErrDeadlineExceeded
 		case h.reset:
 			return 0, syscall.ECONNRESET
-		case len(h.held) > 0 || len(p) == 0:
-			n := copy(p, h.held)
-			h.held = h.held[n:]
-			h.changed.Broadcast()
-			return n, nil
-		case h.arrived:
+		case h.arrived > 0 || len(p) == 0:
+			return h.take(p), nil
+		case h.finArrived(now):
 			return 0, io.EOF
 		}
-		h.changed.Wait()
+		h.reader.wait(h.mu, h.nextEvent())
 	}
+}
+
+// arrive counts what has arrived by now. The caller holds h.mu.
+func (h *half) arrive(now time.Time) {
+	n := 0
+	for n < len(h.segments) && !h.segments[n].at.After(now) {
+		h.arrived += h.segments[n].bytes
+		n++
+	}
+	if h.segments = h.segments[n:]; len(h.segments) == 0 {
+		h.segments = h.slots[:0]
+	}
+}
+
+// take reads what has arrived. The caller holds h.mu.
+func (h *half) take(p []byte) int {
+	n := copy(p, h.sent[:h.arrived])
+	h.arrived -= n
+	if h.sent = h.sent[n:]; len(h.sent) == 0 {
+		h.sent = h.room[:0]
+	}
+	h.writer.wake()
+	return n
+}
+
+// finArrived reports whether the writer's end has. The caller holds h.mu.
+func (h *half) finArrived(now time.Time) bool { return !h.finAt.IsZero() && !h.finAt.After(now) }
+
+// nextEvent returns when the next segment arrives, or the end; the zero time if none
+// does. The caller holds h.mu.
+func (h *half) nextEvent() time.Time {
+	if len(h.segments) > 0 {
+		return h.segments[0].at
+	}
+	return h.finAt
 }
 
 // write is that of the writer's end.
@@ -72,11 +119,11 @@ func (h *half) write(p []byte) (n int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for {
-		room := h.link.Window - h.flying - len(h.held)
+		room := h.link.Window - len(h.sent) - h.void
 		switch {
 		case h.ended:
 			return n, net.ErrClosed
-		case h.writer.over:
+		case h.writer.over(time.Now()):
 			return n, os.ErrDeadlineExceeded
 		case h.reset:
 			return n, syscall.EPIPE
@@ -87,7 +134,7 @@ func (h *half) write(p []byte) (n int, err error) {
 			h.send(p[n : n+m])
 			n += m
 		default:
-			h.changed.Wait()
+			h.writer.wait(h.mu, time.Time{})
 		}
 	}
 }
@@ -95,22 +142,16 @@ func (h *half) write(p []byte) (n int, err error) {
 // send puts p on its way, in segments. The caller holds h.mu.
 func (h *half) send(p []byte) {
 	for len(p) > 0 {
-		m := len(p)
-		if h.link.Segment > 0 {
-			segment := h.link.Segment
-			if h.written > smallSegments {
-				segment = max(segment, 4<<10)
-			}
-			m = min(m, 1+h.random.IntN(segment))
-		}
+		m := min(len(p), h.cut())
 		before := h.written
 		if f := h.link.Fault; f.Kind != NoFault && before < f.At && before+int64(m) > f.At {
 			m = int(f.At - before) // the fault hits between two segments
 		}
 		h.written += int64(m)
-		h.flying += m
-		if !h.silent {
-			h.deliver(append([]byte(nil), p[:m]...))
+		if h.silent {
+			h.void += m
+		} else {
+			h.deliver(p[:m])
 		}
 		if h.written == h.link.Fault.At {
 			h.fail()
@@ -119,101 +160,61 @@ func (h *half) send(p []byte) {
 	}
 }
 
-// deliver lets a segment arrive. The caller holds h.mu.
-func (h *half) deliver(segment []byte) {
-	h.later(func() {
-		h.flying -= len(segment)
-		switch {
-		case h.reset, h.arrived: // lost
-		case h.closed:
-			h.breakOff() // a segment for a closed socket causes a reset (RFC 9293 section 3.10.7.1)
-		default:
-			h.held = append(h.held, segment...)
+// cut returns the most that the next segment holds. The first segments of a direction are
+// as small as its link cuts them, and some of the later ones, wherever they begin: each
+// costs as much as a large one, and many in a row find little. The caller holds h.mu.
+func (h *half) cut() int {
+	if h.link.Segment == 0 {
+		return math.MaxInt
+	}
+	h.cuts++
+	most := h.link.Segment
+	if h.cuts > smallSegments && h.below(smallSegments/4) > 0 {
+		most = max(most, 4<<10)
+		if h.written > 32<<10 {
+			most = 32 << 10
 		}
-	})
+	}
+	return 1 + h.below(most)
 }
 
-// fail is the fault of the link. The caller holds h.mu.
-func (h *half) fail() {
-	if k := h.link.Fault.Kind; k != NoFault {
-		h.faults.Add("link "+k.String(), 1)
-	}
-	switch h.link.Fault.Kind {
-	case FaultPause:
-		h.last = h.nextArrival().Add(h.link.Fault.Pause)
-	case FaultReset:
-		h.later(h.breakOff)
-	case FaultFIN:
-		h.later(func() { h.arrived = true })
-	case FaultSilence:
-		h.silent = true
-	}
-}
+// smallSegments is how many segments of a direction are small before most are large.
+const smallSegments = 32
 
-// later calls event, with h.mu held, when what is written now arrives. Each event of a
-// history has an instant of its own, so that everything that follows from it has
-// happened before the next one: the order of events is the plan's, not the scheduler's.
-func (h *half) later(event func()) {
+// below returns a random number below n. The caller holds h.mu.
+func (h *half) below(n int) int { return int(h.random.Uint64() % uint64(n)) }
+
+// deliver puts a segment on its way. The caller holds h.mu.
+func (h *half) deliver(p []byte) {
 	h.last = h.nextArrival()
-	time.AfterFunc(time.Until(h.last), func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		event()
-		h.changed.Broadcast()
-	})
+	switch {
+	case h.closed:
+		h.at(h.last, h.meetClosed)
+	case !h.finAt.IsZero(): // lost behind a FIN of the link
+	default:
+		if h.sent = append(h.sent, p...); cap(h.sent) > cap(h.room) {
+			h.room = h.sent
+		}
+		if h.segments = append(h.segments, segment{h.last, len(p)}); cap(h.segments) > cap(h.slots) {
+			h.slots = h.segments
+		}
+		h.reader.wakeFor(h.last)
+	}
 }
 
-// nextArrival returns when what is written now arrives. The caller holds h.mu.
+// nextArrival returns when what is written now arrives. Each event of a history has an
+// instant of its own, so that everything that follows from it has happened before the
+// next one: the order of events is the plan's, not the scheduler's. The caller holds h.mu.
 func (h *half) nextArrival() time.Time {
 	at := time.Now().Add(h.link.Delay)
 	if h.link.Jitter > 0 {
-		at = at.Add(time.Duration(h.random.Int64N(int64(h.link.Jitter))))
+		at = at.Add(time.Duration(h.below(int(h.link.Jitter))))
 	}
-	at = at.Truncate(instant).Add(instant + h.offset)
-	for !at.After(h.last) {
-		at = h.last.Truncate(instant).Add(instant + h.offset)
+	if !at.After(h.last) {
+		at = h.last
 	}
-	return at
+	return at.Truncate(instant).Add(instant + h.offset)
 }
-
-// smallSegments is how many bytes of a direction are cut into small segments: headers and
-// the beginnings of bodies. Behind them that would cost much and find little.
-const smallSegments = 2 << 10
 
 // instant is the distance of two arrivals of one half. Halves differ in their offsets.
 const instant = 10 * time.Microsecond
-
-// end ends the direction behind what was written: a FIN. The caller holds h.mu.
-func (h *half) end() {
-	if h.ended {
-		return
-	}
-	h.ended = true
-	h.changed.Broadcast()
-	if !h.silent && !h.reset {
-		h.later(func() { h.arrived = true })
-	}
-}
-
-// close ends the reader's interest. Unread bytes make it a reset, as in Linux. The
-// caller holds h.mu.
-func (h *half) close() {
-	if h.closed {
-		return
-	}
-	h.closed = true
-	h.changed.Broadcast()
-	if len(h.held) > 0 {
-		h.breakOff()
-	}
-}
-
-// breakOff is a reset: what has not been read is lost in both directions. The caller
-// holds h.mu.
-func (h *half) breakOff() {
-	for _, side := range []*half{h, h.twin} {
-		side.reset = true
-		side.held = nil
-		side.changed.Broadcast()
-	}
-}

@@ -1,0 +1,116 @@
+package simulate
+
+import (
+	"sync"
+	"time"
+)
+
+// party is one who reads or writes at an end of a connection: its deadline, and those of
+// its calls that wait. The half's mutex guards it.
+type party struct {
+	deadline time.Time
+	waiting  []*waiter
+	idle     []*waiter
+}
+
+// waiter is one call that waits.
+type waiter struct {
+	wake  chan struct{}
+	timer *time.Timer
+	until time.Time // when the timer fires; zero: never
+}
+
+// over reports whether the deadline has passed.
+func (p *party) over(now time.Time) bool {
+	return !p.deadline.IsZero() && !p.deadline.After(now)
+}
+
+// wait waits until wake, the deadline or a time, if that is not zero. It gives mu up
+// meanwhile.
+func (p *party) wait(mu *sync.Mutex, until time.Time) {
+	if until.IsZero() || !p.deadline.IsZero() && p.deadline.Before(until) {
+		until = p.deadline
+	}
+	w := p.waiter()
+	w.until = until
+	p.waiting = append(p.waiting, w)
+	mu.Unlock()
+	if until.IsZero() {
+		<-w.wake
+	} else {
+		w.waitUntil(until)
+	}
+	mu.Lock()
+	p.leave(w)
+}
+
+// waiter returns one that waits for nothing.
+func (p *party) waiter() *waiter {
+	if n := len(p.idle); n > 0 {
+		w := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		return w
+	}
+	return &waiter{wake: make(chan struct{}, 1)}
+}
+
+// waitUntil waits for wake or a time.
+func (w *waiter) waitUntil(until time.Time) {
+	if w.timer == nil {
+		w.timer = time.NewTimer(time.Until(until))
+	} else {
+		w.timer.Reset(time.Until(until))
+	}
+	select {
+	case <-w.wake:
+		w.timer.Stop()
+	case <-w.timer.C:
+	}
+}
+
+// leave ends w's waiting.
+func (p *party) leave(w *waiter) {
+	for i := range p.waiting {
+		if p.waiting[i] == w {
+			p.waiting = append(p.waiting[:i], p.waiting[i+1:]...)
+			break
+		}
+	}
+	select {
+	case <-w.wake:
+	default:
+	}
+	p.idle = append(p.idle, w)
+}
+
+// wake lets those that wait look again.
+func (p *party) wake() {
+	for _, w := range p.waiting {
+		w.look()
+	}
+}
+
+// wakeFor is wake for what happens at a time: who wakes up by then needs no waking.
+func (p *party) wakeFor(t time.Time) {
+	for _, w := range p.waiting {
+		if w.until.IsZero() || t.Before(w.until) {
+			w.look()
+		}
+	}
+}
+
+// look lets w look again.
+func (w *waiter) look() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// setDeadline moves the deadline of a party of h's.
+func (h *half) setDeadline(p *party, t time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p.deadline = t
+	p.wake()
+}
