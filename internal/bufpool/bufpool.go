@@ -36,8 +36,9 @@ var Poison bool
 // afterwards.
 func Put(b []byte) {
 	if Poison {
-		for i := range b {
-			b[i] = 0xdb
+		b[0] = 0xdb
+		for n := 1; n < len(b); n *= 2 {
+			copy(b[n:], b[:n])
 		}
 	}
 	switch len(b) {

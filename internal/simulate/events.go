@@ -81,7 +81,7 @@ func (h *half) meetClosed() {
 func (h *half) breakOff() {
 	for _, side := range []*half{h, h.twin} {
 		side.reset = true
-		side.sent, side.segments, side.arrived = nil, nil, 0
+		side.sent, side.segments, side.arrived = fifo{}, nil, 0
 		side.reader.wake()
 		side.writer.wake()
 	}

@@ -82,7 +82,7 @@ func newGateway(plan *Plan, n *Network, j *Journal) (*gateway, error) {
 		o.FailStatuses = []int{500, 503}
 	}
 	if p.Check {
-		o.Check = &upstream.Check{Path: "/0", Interval: 5 * time.Second, Timeout: time.Second}
+		o.Check = &upstream.Check{Path: "/0", Interval: p.CheckEvery, Timeout: time.Second}
 	}
 	var err error
 	if g.group, err = upstream.New(o, g.targets(-1)...); err != nil {

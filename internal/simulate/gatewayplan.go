@@ -16,6 +16,7 @@ type GatewayPlan struct {
 	Queue       int
 	MaxInFlight int
 	Check       bool
+	CheckEvery  time.Duration
 	FailStatus  bool
 
 	DialTimeout, HeaderTimeout, TargetWrite time.Duration
@@ -70,6 +71,7 @@ func newGatewayPlan(c *Choices) GatewayPlan {
 		ResponseBuffer:  Pick(c, 0, 0, 1, 2),
 		FlushInterval:   Pick(c, 0, -1, 20*time.Millisecond),
 		Detach:          c.Bool(3),
+		CheckEvery:      Pick(c, 10*time.Second, 2*time.Second, 30*time.Second),
 	}
 	for range c.Int(4) {
 		g.Filters = append(g.Filters, c.Int(len(filterKinds)))

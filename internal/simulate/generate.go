@@ -136,7 +136,7 @@ func newFields(c *Choices, prefix string) (fields [][2]string) {
 
 // newBodyPlan chooses a body.
 func newBodyPlan(c *Choices) BodyPlan {
-	b := BodyPlan{Length: int64(c.Int(Pick(c, 20, 3000, 20, 3000, 70000, 300000)))}
+	b := BodyPlan{Length: int64(c.Int(Pick(c, 20, 3000, 20, 3000, 20, 3000, 20, 3000, 70000, 300000)))}
 	b.Chunked = c.Bool(2)
 	b.Piece = Pick(c, 0, 1000, 100, 30000)
 	if b.Piece > 0 {

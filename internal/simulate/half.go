@@ -25,8 +25,7 @@ type half struct {
 	random rand.PCG      // cuts and jitter
 	offset time.Duration // of this half's arrivals in an instant
 
-	sent     []byte    // unread, on its way or arrived
-	room     []byte    // that sent uses again when it is empty
+	sent     fifo      // unread, on its way or arrived
 	void     int       // bytes that never arrive, and take room of the window
 	segments []segment // those of sent that are on their way
 	slots    []segment // room of segments
@@ -93,11 +92,8 @@ func (h *half) arrive(now time.Time) {
 
 // take reads what has arrived. The caller holds h.mu.
 func (h *half) take(p []byte) int {
-	n := copy(p, h.sent[:h.arrived])
+	n := h.sent.take(p, h.arrived)
 	h.arrived -= n
-	if h.sent = h.sent[n:]; len(h.sent) == 0 {
-		h.sent = h.room[:0]
-	}
 	h.writer.wake()
 	return n
 }
@@ -119,7 +115,7 @@ func (h *half) write(p []byte) (n int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for {
-		room := h.link.Window - len(h.sent) - h.void
+		room := h.link.Window - h.sent.len() - h.void
 		switch {
 		case h.ended:
 			return n, net.ErrClosed
@@ -192,9 +188,7 @@ func (h *half) deliver(p []byte) {
 		h.at(h.last, h.meetClosed)
 	case !h.finAt.IsZero(): // lost behind a FIN of the link
 	default:
-		if h.sent = append(h.sent, p...); cap(h.sent) > cap(h.room) {
-			h.room = h.sent
-		}
+		h.sent.push(p)
 		if h.segments = append(h.segments, segment{h.last, len(p)}); cap(h.segments) > cap(h.slots) {
 			h.slots = h.segments
 		}

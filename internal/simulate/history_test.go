@@ -137,10 +137,11 @@ func runPlan(t *testing.T, plan *Plan) (j *Journal) {
 		if *stacks > 0 {
 			time.AfterFunc(*stacks, func() { fmt.Println(everything()) })
 		}
+		began := runtime.NumGoroutine()
 		Run(plan, j)
 		synctest.Wait()
-		if left := others(); left != "" {
-			j.Break("left", "goroutines:\n%s", left)
+		if stacks := left(began); stacks != "" {
+			j.Break("left", "goroutines:\n%s", stacks)
 		}
 	})
 	return j

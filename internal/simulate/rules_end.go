@@ -8,7 +8,7 @@ import (
 
 // probe: after the last fault and some time the gateway serves as a new one would.
 func (w *world) probe() {
-	time.Sleep(5 * time.Minute)
+	time.Sleep(w.quiet(5 * time.Minute))
 	synctest.Wait()
 	w.gateway.change(ChangePlan{Kind: SetAll})
 	for range 2 {

@@ -89,6 +89,9 @@ func (r *ruler) served() {
 	if r.client.Kind == HTTP2 && o.Status == http.StatusNotModified {
 		return // x/net takes the Content-Length of a 304 for that of its body where the header does not end the stream
 	}
+	if r.behindEarly() {
+		return
+	}
 	for i := range r.e.Responses {
 		a := &r.e.Responses[i]
 		if a.Never || a.Garbage || a.Behind > 0 || a.Body.Cut || a.Body.Pause > 0 {
@@ -99,4 +102,16 @@ func (r *ruler) served() {
 		return
 	}
 	r.fail("served", "the client sees no whole response: %v", o.Err)
+}
+
+// behindEarly reports whether the request before, on the same connection perhaps, had its response before its body
+// had ended: the gateway closes the connection then (RFC 9112 section 9.3), and a request that is on its way meets that.
+func (r *ruler) behindEarly() bool {
+	i := slices.IndexFunc(r.client.Requests, func(e ExchangePlan) bool { return e.Token == r.e.Token })
+	if i < 1 || r.client.Kind != HTTP1 {
+		return false
+	}
+	before := &r.client.Requests[i-1]
+	o := r.w.journal.outcomes[before.Token]
+	return before.hasBody() && o != nil && (o.Attempt < 0 || before.response(o.Attempt).Early)
 }

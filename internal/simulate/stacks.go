@@ -19,6 +19,15 @@ func others() string {
 	return b.String()
 }
 
+// left returns the stacks of goroutines that a bubble has beyond those it began with. Taking them stops
+// the process and costs as much as a small history, so they are counted first.
+func left(began int) string {
+	if runtime.NumGoroutine() <= began {
+		return ""
+	}
+	return others()
+}
+
 // everything returns all stacks.
 func everything() string {
 	buf := make([]byte, 1<<20)

@@ -87,7 +87,7 @@ func (w *world) runClients() {
 
 // quiesce waits until every bound of the gateway is over, and looks at what is left.
 func (w *world) quiesce() {
-	time.Sleep(10 * time.Minute)
+	time.Sleep(w.quiet(10 * time.Minute))
 	synctest.Wait()
 	if n := w.gateway.group.InFlight(); n != 0 {
 		w.journal.Break("counts", "%d requests are in flight when all have ended", n)
@@ -100,6 +100,14 @@ func (w *world) quiesce() {
 			w.journal.Break("counts", "%s has %d requests when all have ended", s.Target.Addr, s.InFlight)
 		}
 	}
+}
+
+// quiet returns how long the world waits where nothing happens but checks: they would be most of a history.
+func (w *world) quiet(d time.Duration) time.Duration {
+	if w.plan.Gateway.Check {
+		return min(d, 2*time.Minute) // twice the longest bound of newGatewayPlan
+	}
+	return d
 }
 
 // endless is the window of a direction whose writer holds a mutex while it writes, as
