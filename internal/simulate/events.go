@@ -35,7 +35,7 @@ func (h *half) sendFIN() {
 	h.last = h.nextArrival()
 	if h.finAt.IsZero() {
 		h.finAt = h.last
-		h.reader.wakeFor(h.last)
+		h.reader.wakeAt(h.last)
 	}
 }
 

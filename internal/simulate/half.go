@@ -192,7 +192,7 @@ func (h *half) deliver(p []byte) {
 		if h.segments = append(h.segments, segment{h.last, len(p)}); cap(h.segments) > cap(h.slots) {
 			h.slots = h.segments
 		}
-		h.reader.wakeFor(h.last)
+		h.reader.wakeAt(h.last)
 	}
 }
 

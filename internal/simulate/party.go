@@ -32,15 +32,18 @@ func (p *party) wait(mu *sync.Mutex, until time.Time) {
 		until = p.deadline
 	}
 	w := p.waiter()
-	w.until = until
 	p.waiting = append(p.waiting, w)
+	w.until = time.Time{}
+	if !until.IsZero() {
+		w.sleepUntil(until)
+	}
 	mu.Unlock()
-	if until.IsZero() {
-		<-w.wake
-	} else {
-		w.waitUntil(until)
+	select {
+	case <-w.wake:
+	case <-w.timer.C:
 	}
 	mu.Lock()
+	w.timer.Stop()
 	p.leave(w)
 }
 
@@ -51,21 +54,15 @@ func (p *party) waiter() *waiter {
 		p.idle = p.idle[:n-1]
 		return w
 	}
-	return &waiter{wake: make(chan struct{}, 1)}
+	w := &waiter{wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
+	w.timer.Stop()
+	return w
 }
 
-// waitUntil waits for wake or a time.
-func (w *waiter) waitUntil(until time.Time) {
-	if w.timer == nil {
-		w.timer = time.NewTimer(time.Until(until))
-	} else {
-		w.timer.Reset(time.Until(until))
-	}
-	select {
-	case <-w.wake:
-		w.timer.Stop()
-	case <-w.timer.C:
-	}
+// sleepUntil lets w wake up at a time.
+func (w *waiter) sleepUntil(t time.Time) {
+	w.until = t
+	w.timer.Reset(time.Until(t))
 }
 
 // leave ends w's waiting.
@@ -86,24 +83,19 @@ func (p *party) leave(w *waiter) {
 // wake lets those that wait look again.
 func (p *party) wake() {
 	for _, w := range p.waiting {
-		w.look()
-	}
-}
-
-// wakeFor is wake for what happens at a time: who wakes up by then needs no waking.
-func (p *party) wakeFor(t time.Time) {
-	for _, w := range p.waiting {
-		if w.until.IsZero() || t.Before(w.until) {
-			w.look()
+		select {
+		case w.wake <- struct{}{}:
+		default:
 		}
 	}
 }
 
-// look lets w look again.
-func (w *waiter) look() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
+// wakeAt lets those that wait look again at a time.
+func (p *party) wakeAt(t time.Time) {
+	for _, w := range p.waiting {
+		if w.until.IsZero() || t.Before(w.until) {
+			w.sleepUntil(t)
+		}
 	}
 }
 
@@ -112,5 +104,11 @@ func (h *half) setDeadline(p *party, t time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p.deadline = t
-	p.wake()
+	switch {
+	case t.IsZero(): // who wakes up for the one before waits again
+	case p.over(time.Now()):
+		p.wake()
+	default:
+		p.wakeAt(t)
+	}
 }
