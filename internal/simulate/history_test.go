@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"math"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +24,9 @@ var (
 	stacks    = flag.Duration("stacks", 0, "print the goroutines at this moment of the history")
 	shrink    = flag.Int("shrink", 1500, "how many histories are run to shrink one")
 	keep      = flag.Bool("keep", false, "go on behind a broken rule")
+	workers   = flag.Int("workers", 0, "how many processes share the histories; 0: as many as processors, where there are many")
+	threads   = flag.Int("threads", 1, "how many goroutines of a history run at a time")
+	twice     = flag.Bool("twice", false, "run each history twice, and count those whose journals differ")
 	first     = flag.Bool("first", false, "stop at the first broken rule, and don't shrink it")
 )
 
@@ -33,6 +35,9 @@ var (
 func TestMain(m *testing.M) {
 	log.SetOutput(io.Discard)
 	bufpool.Poison = true
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(800) // a history leaves nothing alive
+	}
 	os.Exit(m.Run())
 }
 
@@ -43,16 +48,27 @@ func TestHistories(t *testing.T) {
 		t.Errorf("%v\n%s", j.broken, j.Timeline())
 		return
 	}
-	var c counts
-	for range runtime.GOMAXPROCS(0) {
-		t.Run("", func(t *testing.T) {
-			t.Parallel()
-			for n := c.next(); n < *histories; n = c.next() {
-				runSeed(t, *seed+uint64(n), &c)
-			}
-		})
+	c := counts{begun: time.Now()}
+	n := *workers
+	if n == 0 {
+		n = min(runtime.GOMAXPROCS(0), 1+*histories/1000)
 	}
-	t.Cleanup(func() { fmt.Print(c.String()) })
+	if n > 1 && !*first {
+		runWorkers(t, n, &c)
+	} else {
+		runHere(t, 1, &c)
+	}
+	fmt.Print(c.String())
+}
+
+// runHere runs every stepth history in this process, one after the other. One goroutine runs at a time, so that
+// a seed's history repeats as far as it can (doc.go), and costs less.
+func runHere(t *testing.T, step int, c *counts) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(*threads))
+	for n := 0; n < *histories && !c.over(); n += step {
+		runSeed(t, *seed+uint64(n), c)
+		c.progress()
+	}
 }
 
 // runSeed runs a seed's history, and shrinks the first one in which a rule breaks.
@@ -64,6 +80,9 @@ func runSeed(t *testing.T, s uint64, c *counts) {
 	plan := NewPlan(choices)
 	j := runPlan(t, plan)
 	foremost := c.add(plan, j)
+	if *twice {
+		c.compare(s, j, runPlan(t, NewPlan(NewChoices(s))))
+	}
 	switch {
 	case len(j.broken) == 0:
 	case *first:
@@ -73,52 +92,6 @@ func runSeed(t *testing.T, s uint64, c *counts) {
 	case foremost:
 		report(t, s, choices.List(), j)
 	}
-}
-
-// counts is what histories consisted of.
-type counts struct {
-	mu                                    sync.Mutex
-	begun                                 int
-	histories, requests, attempts, broken int
-	faults, clients, filters              Tally
-}
-
-// next returns the number of a history that no goroutine has run. None follows one that breaks a rule, unless
-// the flags say so.
-func (c *counts) next() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.broken > 0 && !*keep {
-		return math.MaxInt
-	}
-	c.begun++
-	return c.begun - 1
-}
-
-// add counts a history, and reports whether it is the first one with a broken rule.
-func (c *counts) add(p *Plan, j *Journal) (first bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	first = c.broken == 0 && len(j.broken) > 0
-	c.histories++
-	c.requests += len(j.outcomes)
-	for _, s := range j.sights {
-		c.attempts += len(s)
-	}
-	c.broken += len(j.broken)
-	c.faults.AddAll(&j.faults)
-	for i := range p.Clients {
-		c.clients.Add(p.Clients[i].Kind.String(), len(p.Clients[i].Requests))
-	}
-	for _, kind := range p.Gateway.Filters {
-		c.filters.Add(filterKinds[kind].name, 1)
-	}
-	return first
-}
-
-func (c *counts) String() string {
-	return fmt.Sprintf("requests by client: %v\nfaults: %v\nfilters: %v\n%d histories, %d requests, %d attempts, %d faults, %d broken rules\n",
-		&c.clients, &c.faults, &c.filters, c.histories, c.requests, c.attempts, c.faults.Sum(), c.broken)
 }
 
 // runPlan runs a plan in a bubble, and finds what is left behind.

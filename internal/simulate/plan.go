@@ -32,9 +32,15 @@ type LinksPlan struct {
 	Seed    uint64
 }
 
+// cutConns is how many connections of a party are cut small: a target may be checked over hundreds.
+const cutConns = 8
+
 // link returns those of the nth connection.
 func (p *LinksPlan) link(n int) (there, back Link) {
 	there, back = p.Manners, p.Manners
+	if n >= cutConns && there.Segment > 0 {
+		there.Segment, back.Segment = 1460, 1460
+	}
 	there.Seed, back.Seed = p.Seed+uint64(n)*2, p.Seed+uint64(n)*2+1
 	if n < len(p.There) {
 		there.Fault = p.There[n]

@@ -1,8 +1,10 @@
 package simulate
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -44,13 +46,42 @@ func (t *Tally) Sum() (sum int) {
 	return sum
 }
 
-// String lists the counts by name.
-func (t *Tally) String() string {
+// AddFields counts the fields of a struct that are not zero.
+func (t *Tally) AddFields(of any) {
+	v := reflect.ValueOf(of)
+	for i := range v.NumField() {
+		if !v.Field(i).IsZero() {
+			t.Add(v.Type().Field(i).Name, 1)
+		}
+	}
+}
+
+// MarshalJSON returns the counts by name.
+func (t *Tally) MarshalJSON() ([]byte, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(t.n)) {
-		list = append(list, fmt.Sprintf("%s %d", name, t.n[name]))
+	return json.Marshal(t.n)
+}
+
+// UnmarshalJSON replaces the counts.
+func (t *Tally) UnmarshalJSON(text []byte) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.n = nil
+	return json.Unmarshal(text, &t.n)
+}
+
+// Table lists the counts by name, three to a line.
+func (t *Tally) Table() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var b strings.Builder
+	names := slices.Sorted(maps.Keys(t.n))
+	for i, name := range names {
+		fmt.Fprintf(&b, "  %-28s %9d", name, t.n[name])
+		if i%3 == 2 || i == len(names)-1 {
+			b.WriteByte('\n')
+		}
 	}
-	return strings.Join(list, ", ")
+	return b.String()
 }

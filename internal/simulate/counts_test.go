@@ -1,0 +1,114 @@
+package simulate
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// counts is what histories consisted of. Those of a worker are sent as JSON.
+type counts struct {
+	begun, told time.Time
+	stopped     func() bool // nil: never
+
+	Histories, Requests, Attempts, Broken int
+	Twice, Differ                         int // run twice, and with another journal
+	Faults, Clients, Filters, Options     Tally
+}
+
+// over reports whether no further history is to be run.
+func (c *counts) over() bool {
+	return c.Broken > 0 && !*keep || c.stopped != nil && c.stopped()
+}
+
+// add counts a history, and reports whether it is the first one with a broken rule.
+func (c *counts) add(p *Plan, j *Journal) (first bool) {
+	first = c.Broken == 0 && len(j.broken) > 0
+	c.Histories++
+	c.Requests += len(j.outcomes)
+	for _, s := range j.sights {
+		c.Attempts += len(s)
+	}
+	c.Broken += len(j.broken)
+	c.Faults.AddAll(&j.faults)
+	for i := range p.Clients {
+		c.Clients.Add(p.Clients[i].Kind.String(), len(p.Clients[i].Requests))
+	}
+	for _, kind := range p.Gateway.Filters {
+		c.Filters.Add(filterKinds[kind].name, 1)
+	}
+	c.Options.AddFields(p.Gateway)
+	return first
+}
+
+// sum adds another's counts.
+func (c *counts) sum(o *counts) {
+	c.Histories += o.Histories
+	c.Requests += o.Requests
+	c.Attempts += o.Attempts
+	c.Broken += o.Broken
+	c.Twice += o.Twice
+	c.Differ += o.Differ
+	c.Faults.AddAll(&o.Faults)
+	c.Clients.AddAll(&o.Clients)
+	c.Filters.AddAll(&o.Filters)
+	c.Options.AddAll(&o.Options)
+}
+
+// compare compares the journals of one seed's history that was run twice.
+func (c *counts) compare(seed uint64, a, b *Journal) {
+	c.Twice++
+	x, y := strings.Split(a.Timeline(), "\n"), strings.Split(b.Timeline(), "\n")
+	for i := 0; i < min(len(x), len(y)); i++ {
+		if x[i] != y[i] {
+			c.Differ++
+			if testing.Verbose() {
+				fmt.Printf("seed %d differs:\n%s\n%s\n", seed, x[i], y[i])
+			}
+			return
+		}
+	}
+	if len(x) != len(y) {
+		c.Differ++
+	}
+}
+
+// progressEvery is how often a long run tells how far it is.
+const progressEvery = 10 * time.Second
+
+// progress tells how far a long run is, now and then.
+func (c *counts) progress() {
+	if *worker {
+		c.send(time.Second)
+		return
+	}
+	if !testing.Verbose() || time.Since(c.begun) < progressEvery || time.Since(c.told) < progressEvery {
+		return
+	}
+	c.told = time.Now()
+	fmt.Fprintf(os.Stderr, "%6.0fs  %s\n", time.Since(c.begun).Seconds(), c.line())
+}
+
+// line is the last line of a run.
+func (c *counts) line() string {
+	s := fmt.Sprintf("%d histories, %d requests, %d attempts, %d faults, %d broken rules",
+		c.Histories, c.Requests, c.Attempts, c.Faults.Sum(), c.Broken)
+	if c.Twice > 0 {
+		s += fmt.Sprintf(", %d of %d journals differ", c.Differ, c.Twice)
+	}
+	return s
+}
+
+// String is a table of what there was, and the last line.
+func (c *counts) String() string {
+	var b strings.Builder
+	for _, part := range []struct {
+		title string
+		tally *Tally
+	}{{"requests by client", &c.Clients}, {"faults", &c.Faults}, {"histories with the filter", &c.Filters}, {"histories with the option", &c.Options}} {
+		fmt.Fprintf(&b, "%s\n%s", part.title, part.tally.Table())
+	}
+	return b.String() + c.line() + "\n"
+}
