@@ -15,10 +15,10 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// choices are the decisions that make an object and its edits. Past their end they are all 0.
-type choices struct{ p []byte }
+// fuzzChoices are the decisions that make an object and its edits. Past their end they are all 0.
+type fuzzChoices struct{ p []byte }
 
-func (c *choices) below(n int) int {
+func (c *fuzzChoices) below(n int) int {
 	if len(c.p) == 0 {
 		return 0
 	}
@@ -27,14 +27,14 @@ func (c *choices) below(n int) int {
 	return int(b) % n
 }
 
-func (c *choices) of(words []string) string { return words[c.below(len(words))] }
+func (c *fuzzChoices) of(words []string) string { return words[c.below(len(words))] }
 
 var (
 	editKeys   = []string{"a", "app", "example.org/key", "k8s-app", "zone", "topologyKeys"}
 	editValues = []string{"", "v", "web", `a "b"`, "<&>", "\u00e9\u2028", string(bytes.Repeat([]byte("long "), 60))}
 )
 
-func (c *choices) stringMap() map[string]string {
+func (c *fuzzChoices) stringMap() map[string]string {
 	var m map[string]string
 	for range c.below(4) {
 		if m == nil {
@@ -46,7 +46,7 @@ func (c *choices) stringMap() map[string]string {
 }
 
 // object has nothing in it that an encoder would leave out in one format only.
-func (c *choices) object() *metav1.PartialObjectMetadata {
+func (c *fuzzChoices) object() *metav1.PartialObjectMetadata {
 	o := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
 	o.Name, o.Namespace, o.UID, o.ResourceVersion = "n"+c.of(editKeys), "ns", types.UID("u"), fmt.Sprint(1+c.below(200))
 	o.Labels, o.Annotations = c.stringMap(), c.stringMap()
@@ -72,7 +72,7 @@ var (
 )
 
 // edit returns an edit and the same change of a decoded object.
-func (c *choices) edit() (e watchcodec.Edit, same func(*metav1.PartialObjectMetadata)) {
+func (c *fuzzChoices) edit() (e watchcodec.Edit, same func(*metav1.PartialObjectMetadata)) {
 	key, value, parity := c.of(editKeys), c.of(editValues), c.below(3)
 	keeps := func(text string) bool { return parity == 2 || len(text)%2 == parity }
 	set := func(m map[string]string) map[string]string {
@@ -158,12 +158,12 @@ func FuzzEdits(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, p []byte) {
 		for _, format := range []watchcodec.Format{watchcodec.JSON, watchcodec.Protobuf} {
-			runEdits(t, format, choices{p})
+			runEdits(t, format, fuzzChoices{p})
 		}
 	})
 }
 
-func runEdits(t *testing.T, format watchcodec.Format, c choices) {
+func runEdits(t *testing.T, format watchcodec.Format, c fuzzChoices) {
 	t.Helper()
 	want := c.object()
 	raw := encodeTyped(t, format, want)

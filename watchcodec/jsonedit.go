@@ -265,15 +265,10 @@ type place struct {
 	byName   int // before the first key that follows by its name
 	last     int // the number of the key before
 	sorted   bool
-	name     string // with its quotes
 }
 
 func newPlace(e *Edit, path Path) place {
-	p := place{e: e, path: path, byNumber: -1, byName: -1}
-	if e.kind == sets {
-		p.name = quoted(path[0].Name)
-	}
-	return p
+	return place{e: e, path: path, byNumber: -1, byName: -1}
 }
 
 // see is told a key and where its member begins.
@@ -281,7 +276,7 @@ func (p *place) see(key []byte, start int) {
 	if p.e.kind != sets {
 		return
 	}
-	if p.byName < 0 && string(key) > p.name {
+	if p.byName < 0 && keyFollows(key, p.path[0].Name) {
 		p.byName = start
 	}
 	number := objectMetaNumber(key)

@@ -189,3 +189,13 @@ func sameKey(quoted []byte, name string) bool {
 	text, err := unquote(quoted)
 	return err == nil && string(text) == name
 }
+
+// keyFollows reports whether a key with its quotes stands behind the name in a map, where keys are in
+// the order of their texts, however they are escaped.
+func keyFollows(quoted []byte, name string) bool {
+	if inner := quoted[1 : len(quoted)-1]; bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner) > name
+	}
+	text, err := unquote(quoted)
+	return err == nil && string(text) > name
+}

@@ -1,0 +1,36 @@
+package watchcodec_test
+
+import (
+	"encoding/json"
+	"maps"
+	"testing"
+
+	"github.com/culvert-go/culvert/watchcodec"
+)
+
+// TestSetKeepsTheOrderOfKeys: a key that is set in a map stands where encoders have it, by its text and
+// not by how the text is written in JSON: with its quote behind it "a" would follow "a!", and an escape "<x" behind "A".
+func TestSetKeepsTheOrderOfKeys(t *testing.T) {
+	keys := []string{"", "!", "A", "A!", "A B", "<", "<x", "\\", `a"b`, "a", "a!", "\u00e9", "\u2028", "\U0001f41f", "\x01"}
+	for _, first := range keys {
+		for _, second := range keys {
+			want := map[string]string{first: "1"}
+			text, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": want}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var o watchcodec.Object
+			if err := o.Parse(watchcodec.JSON, "v1", "Pod", text); err != nil {
+				t.Fatal(err)
+			}
+			want = maps.Clone(want)
+			want[second] = "2"
+			if text, err = json.Marshal(map[string]any{"metadata": map[string]any{"annotations": want}}); err != nil {
+				t.Fatal(err)
+			}
+			if err := o.Edit(watchcodec.Set("2", watchcodec.Annotation(second)...)); err != nil || string(o.Value().Raw()) != string(text) {
+				t.Errorf("%q beside %q: %s, want %s: %v", second, first, o.Value().Raw(), text, err)
+			}
+		}
+	}
+}
