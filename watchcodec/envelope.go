@@ -69,18 +69,18 @@ func (o *Object) open(p []byte) error {
 		}
 		i = f.whole.end
 	}
+	if e.seen&(1<<unknownRaw) == 0 {
+		return fmt.Errorf("%w: an envelope without an object", errProtobuf)
+	}
 	o.kind, o.apiVersion, o.sealed = e.kind, e.apiVersion, e.rawField
 	return o.parseProtobuf(e.raw.of(p))
 }
 
 // seal appends the envelope that the object came in, with the object in its place.
-func (o *Object) seal(dst, envelope []byte) ([]byte, error) {
-	if o.sealed.end == 0 {
-		return dst, fmt.Errorf("%w: an envelope without an object", errProtobuf)
-	}
+func (o *Object) seal(dst, envelope []byte) []byte {
 	dst = append(dst, envelope[:o.sealed.start]...)
 	dst = binary.AppendUvarint(append(dst, unknownRaw<<3|wireBytes), uint64(len(o.raw)))
-	return append(append(dst, o.raw...), envelope[o.sealed.end:]...), nil
+	return append(append(dst, o.raw...), envelope[o.sealed.end:]...)
 }
 
 // appendSealed appends an object in an envelope of its own.

@@ -203,7 +203,7 @@ func (e *Event) appendProtobuf(dst []byte) ([]byte, error) {
 	dst = appendBytesField(dst, eventType, []byte(e.Type))
 	return appendNested(dst, eventObject, len(e.envelope), func(b []byte) ([]byte, error) {
 		return appendNested(b, extensionRaw, len(e.envelope), func(b []byte) ([]byte, error) {
-			return e.Object.seal(b, e.envelope)
+			return e.Object.seal(b, e.envelope), nil
 		})
 	})
 }

@@ -93,8 +93,7 @@ func (a *answer) object(h http.Header, content []byte) (rewritten []byte, visibl
 	case !o.edited:
 		return content, true, nil
 	case a.format == Protobuf:
-		rewritten, err = o.seal(nil, content)
-		return rewritten, true, err
+		return o.seal(nil, content), true, nil
 	}
 	return append(append(append([]byte(nil), before...), o.raw...), after...), true, nil
 }
