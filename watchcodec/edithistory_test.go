@@ -16,7 +16,7 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-var histories = choices.NewFlags(3000)
+var histories = choices.NewFlags(1500)
 
 const carpKind = "Carp"
 

@@ -19,6 +19,7 @@ type row struct {
 	at     span // of the object in raw
 	object Object
 	bare   bool // the client has asked for no objects
+	hidden bool // raw is what the client is to see, and not what came
 }
 
 // parse reads a row.
@@ -27,7 +28,7 @@ func (r *row) parse(raw []byte) (err error) {
 	if !ok || raw[at.start] != '{' {
 		return errRow
 	}
-	r.raw, r.at = raw, at
+	r.raw, r.at, r.hidden = raw, at, false
 	r.object.reset(JSON)
 	end, err := r.object.parseText(raw, at.start)
 	if err == nil && end != at.end {
@@ -38,7 +39,7 @@ func (r *row) parse(raw []byte) (err error) {
 
 // append appends the row as the client is to see it.
 func (r *row) append(dst []byte) []byte {
-	if !r.bare && !r.object.edited {
+	if r.hidden || !r.bare && !r.object.edited {
 		return append(dst, r.raw...)
 	}
 	dst = append(dst, r.raw[:r.at.start]...)
@@ -60,7 +61,7 @@ func (r *row) hide() {
 		object = "null"
 	}
 	text := `{"cells":[` + name + `],"object":` + object + `}`
-	r.raw, r.at, r.object.edited, r.bare = []byte(text), span{}, false, false
+	r.raw, r.hidden = []byte(text), true
 }
 
 // rewriteRows lets a Rewriter see each row of a Table. visible says whether one is left, or

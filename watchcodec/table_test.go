@@ -118,3 +118,16 @@ func TestTableWithoutObjects(t *testing.T) {
 		}
 	}
 }
+
+// TestTableWatchWithoutObjects: a watcher that wants no objects in its rows gets none, behind the row of an
+// object that has gone out of its sight, too.
+func TestTableWatchWithoutObjects(t *testing.T) {
+	s := withTables(t, seen, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, tableOf("ADDED", "null", "a", "yes")+tableOf("MODIFIED", "null", "a", "no")+tableOf("ADDED", "null", "b", "yes"))
+	})
+	_, got := get(t, s.URL+"/api/v1/pods?watch=1&includeObject=None", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	if n := strings.Count(string(got), `"object":null`); n != 3 || strings.Contains(string(got), "uid") {
+		t.Errorf("the client is told\n%s", got)
+	}
+}
