@@ -59,7 +59,7 @@ func RefuseAmbiguous(what Ambiguity) Filter {
 			}
 			if pathAmbiguity(path)&what != 0 || queryAmbiguity(r.URL.RawQuery, what) ||
 				what&UnderscoreNames != 0 && head.HasUnderscored(r.Header) {
-				http.Error(w, http.StatusText(http.StatusBadRequest), http.StatusBadRequest)
+				refuse(w, r, http.StatusBadRequest)
 				return
 			}
 			next.ServeHTTP(w, r)

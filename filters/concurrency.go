@@ -38,7 +38,7 @@ func Concurrency(o ConcurrencyOptions) (Filter, error) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !enter(r, present, running, o.QueueTimeout) {
 				w.Header().Set("Retry-After", retryAfter)
-				http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
+				refuse(w, r, http.StatusServiceUnavailable)
 				return
 			}
 			defer func() { <-running; <-present }()

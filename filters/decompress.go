@@ -41,7 +41,7 @@ func Decompress(o DecompressOptions) (Filter, error) {
 				decoded, ok := decodeRequest(r)
 				if !ok {
 					w.Header().Set("Accept-Encoding", "gzip, zstd") // RFC 9110 section 15.5.16
-					http.Error(w, http.StatusText(http.StatusUnsupportedMediaType), http.StatusUnsupportedMediaType)
+					refuse(w, r, http.StatusUnsupportedMediaType)
 					return
 				}
 				if decoded != nil {

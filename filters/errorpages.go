@@ -10,8 +10,8 @@ import (
 // ErrorPages returns a filter that serves pages of its own in place of answers
 // whose status pages has a handler for; nil leaves the answer as it is. The page's
 // fields replace those that describe the content it stands for, its status is not
-// used: the answer's stays. The page's handler gets the request as a GET, so that a
-// file server will do.
+// used: the answer's stays. Successes and a 304 are left as they are. The page's handler
+// gets the request as a GET, so that a file server will do.
 //
 // It sees the final head alone: an answer that a handler has begun is not undone.
 // ErrorPages panics if pages is nil.

@@ -35,7 +35,7 @@ func Recover(l *slog.Logger) Filter {
 					panic(http.ErrAbortHandler)
 				}
 				clear(w.Header()) // it was for another answer
-				http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
+				refuse(w, r, http.StatusInternalServerError)
 			}()
 			response.Serve(next, w, r, &response.Hooks{Head: func(*http.Request, int, http.Header) { headSent = true }})
 		})

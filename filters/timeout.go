@@ -69,5 +69,5 @@ func (t *timing) respond(w http.ResponseWriter, r *http.Request) {
 	if t.body.Awaited() {
 		status = http.StatusRequestTimeout
 	}
-	http.Error(w, http.StatusText(status), status)
+	refuse(w, r, status)
 }

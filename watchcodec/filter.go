@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/response"
 )
@@ -95,13 +96,13 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 	accept, ok := negotiate(r.Header["Accept"], o.Tables)
 	switch {
 	case !o.AllowWrites && (req.Verb == "update" || req.Verb == "patch"):
-		WriteStatus(w, NewFailure(http.StatusForbidden, metav1.StatusReasonForbidden, "this gateway shows "+req.Resource+" changed or in part; writing them back through it would destroy what it does not show"))
+		refuse(w, r, NewFailure(http.StatusForbidden, metav1.StatusReasonForbidden, "this gateway shows "+req.Resource+" changed or in part; writing them back through it would destroy what it does not show"))
 		return
 	case r.Header.Get("Upgrade") != "" && !(req.Verb == "watch" && websocket.IsWebSocketUpgrade(r)):
-		WriteStatus(w, NewFailure(http.StatusBadRequest, metav1.StatusReasonBadRequest, "this gateway upgrades nothing here but watches, to WebSockets"))
+		refuse(w, r, NewFailure(http.StatusBadRequest, metav1.StatusReasonBadRequest, "this gateway upgrades nothing here but watches, to WebSockets"))
 		return
 	case !ok:
-		WriteStatus(w, NewFailure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "this gateway can answer in application/json and "+protobufType+" only"))
+		refuse(w, r, NewFailure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "this gateway can answer in application/json and "+protobufType+" only"))
 		return
 	}
 	out := head.CloneRequest(r.Context(), r)
@@ -135,6 +136,13 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 	default:
 		a.single(next, w, out)
 	}
+}
+
+// refuse responds to r with s in place of the next handler. A client that does not send the request's body
+// can't hold the response up.
+func refuse(w http.ResponseWriter, r *http.Request, s *metav1.Status) {
+	clientbody.LeaveUnread(w, r)
+	WriteStatus(w, s)
 }
 
 // answer is the answer to one request.
