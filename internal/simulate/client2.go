@@ -79,7 +79,7 @@ func (c *client) request2(ctx context.Context, e *ExchangePlan, o *Outcome) (*ht
 	var body io.Reader
 	var paced *pacedBody
 	if e.hasBody() {
-		paced = &pacedBody{world: c.world, plan: e, ctx: ctx}
+		paced = &pacedBody{world: c.world, plan: e, ctx: ctx, wire: e.requestWire()}
 		body = paced
 	} else {
 		o.SentWhole = true
@@ -92,11 +92,14 @@ func (c *client) request2(ctx context.Context, e *ExchangePlan, o *Outcome) (*ht
 	for _, f := range e.Header {
 		req.Header[http.CanonicalHeaderKey(f[0])] = append(req.Header[http.CanonicalHeaderKey(f[0])], f[1])
 	}
+	for _, f := range e.requestFields() {
+		req.Header[http.CanonicalHeaderKey(f[0])] = []string{f[1]}
+	}
 	if e.Key {
 		req.Header.Set("Idempotency-Key", "k")
 	}
 	if body != nil {
-		req.ContentLength = e.Body.Length
+		req.ContentLength = paced.wire.Size()
 		if e.Body.Chunked || e.Body.Length == 0 {
 			req.ContentLength = -1
 		}
@@ -114,6 +117,7 @@ func (c *client) request2(ctx context.Context, e *ExchangePlan, o *Outcome) (*ht
 type pacedBody struct {
 	world *world
 	plan  *ExchangePlan
+	wire  body
 	ctx   context.Context
 	at    int64
 	mu    sync.Mutex
@@ -123,7 +127,7 @@ type pacedBody struct {
 // Read returns the next piece after its pause.
 func (b *pacedBody) Read(p []byte) (int, error) {
 	plan := &b.plan.Body
-	if b.at >= plan.Length {
+	if b.at >= b.wire.Size() {
 		b.mu.Lock()
 		b.whole = true
 		b.mu.Unlock()
@@ -139,14 +143,14 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	if plan.Pause > 0 && b.at > 0 {
 		_ = sleep(b.ctx, plan.Pause)
 	}
-	n := min(int64(len(p)), plan.Length-b.at)
+	n := min(int64(len(p)), b.wire.Size()-b.at)
 	if plan.Piece > 0 {
 		n = min(n, int64(plan.Piece))
 	}
 	if plan.Cut {
 		n = min(n, max(1, plan.CutAt-b.at))
 	}
-	b.plan.requestBody().fill(p[:n], b.at)
+	copy(p, b.wire.Bytes(b.at, b.at+n))
 	b.at += n
 	return int(n), nil
 }

@@ -16,6 +16,7 @@ type counts struct {
 	Histories, Requests, Attempts, Broken int
 	Twice, Differ                         int // run twice, and with another journal
 	Faults, Clients, Filters, Options     Tally
+	Effects                               Tally // what filters have done
 }
 
 // over reports whether no further history is to be run.
@@ -36,8 +37,9 @@ func (c *counts) add(p *Plan, j *Journal) (first bool) {
 	for i := range p.Clients {
 		c.Clients.Add(p.Clients[i].Kind.String(), len(p.Clients[i].Requests))
 	}
-	for _, kind := range p.Gateway.Filters {
-		c.Filters.Add(filterKinds[kind].name, 1)
+	c.Effects.AddAll(&j.effects)
+	for _, f := range p.Gateway.Filters {
+		c.Filters.Add(filterKinds[f.Kind].name, 1)
 	}
 	c.Options.AddFields(p.Gateway)
 	return first
@@ -55,6 +57,7 @@ func (c *counts) sum(o *counts) {
 	c.Clients.AddAll(&o.Clients)
 	c.Filters.AddAll(&o.Filters)
 	c.Options.AddAll(&o.Options)
+	c.Effects.AddAll(&o.Effects)
 }
 
 // compare compares the journals of one seed's history that was run twice.
@@ -107,7 +110,7 @@ func (c *counts) String() string {
 	for _, part := range []struct {
 		title string
 		tally *Tally
-	}{{"requests by client", &c.Clients}, {"faults", &c.Faults}, {"histories with the filter", &c.Filters}, {"histories with the option", &c.Options}} {
+	}{{"requests by client", &c.Clients}, {"faults", &c.Faults}, {"histories with the filter", &c.Filters}, {"what filters have done", &c.Effects}, {"histories with the option", &c.Options}} {
 		fmt.Fprintf(&b, "%s\n%s", part.title, part.tally.Table())
 	}
 	return b.String() + c.line() + "\n"

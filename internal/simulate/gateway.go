@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/culvert-go/culvert/filters"
@@ -32,6 +33,7 @@ type gateway struct {
 	served   chan struct{}
 	errors   serverLog
 	closers  []func()
+	ids      atomic.Int64
 }
 
 // balances is how many there are.
@@ -172,8 +174,8 @@ func buffer(kind int) *proxy.Buffer {
 // chain returns the proxy behind the plan's filters.
 func (g *gateway) chain() (http.Handler, error) {
 	var list []filters.Filter
-	for _, kind := range g.plan.Gateway.Filters {
-		f, err := filterKinds[kind].make(g)
+	for _, p := range g.plan.Gateway.Filters {
+		f, err := filterKinds[p.Kind].make(g, p)
 		if err != nil {
 			return nil, err
 		}

@@ -31,7 +31,7 @@ type GatewayPlan struct {
 	RequestBuffer, ResponseBuffer                   int // 0: none; 1: in memory; 2: on disk
 	FlushInterval                                   time.Duration
 	Detach                                          bool
-	Filters                                         []int
+	Filters                                         []FilterPlan
 }
 
 // seconds returns a duration.
@@ -73,8 +73,6 @@ func newGatewayPlan(c *Choices) GatewayPlan {
 		Detach:          c.Bool(3),
 		CheckEvery:      Pick(c, 10*time.Second, 2*time.Second, 30*time.Second),
 	}
-	for range c.Int(4) {
-		g.Filters = append(g.Filters, c.Int(len(filterKinds)))
-	}
+	g.Filters = newFilterPlans(c)
 	return g
 }

@@ -96,7 +96,7 @@ func newExchangePlan(c *Choices, kind ClientKind, token uint32) ExchangePlan {
 		Token:  token,
 		Wait:   time.Duration(c.Int(20)) * time.Duration(c.Int(60)) * time.Millisecond,
 		Path:   Pick(c, "", "/a", "//b%2Fc", "/%7euser/../x", "/a;v=1/", "/%E2%82%AC"),
-		Query:  Pick(c, "", "a=1&b=2", "a;b&c=%zz", "=&&%20+"),
+		Query:  Pick(c, "", "a=1&b=2", "a;b&c=%zz", "=&&%20+", "a=1&b=2&%61=3"),
 		Key:    c.Bool(8),
 		Header: newFields(c, "X-Sent"),
 	}
@@ -122,6 +122,9 @@ func newExchangePlan(c *Choices, kind ClientKind, token uint32) ExchangePlan {
 		if e.Body.Chunked || kind == HTTP2 && e.Body.Length > 0 {
 			e.Trailer = newFields(c, "X-Trailing")
 		}
+	}
+	if c.Bool(2) {
+		e.newRequestFields(c)
 	}
 	return e
 }
@@ -178,6 +181,9 @@ func newResponsePlan(c *Choices, kind ClientKind) ResponsePlan {
 		if r.Framing != ByClose {
 			r.Behind = 1 + c.Int(40)
 		}
+	}
+	if c.Bool(2) {
+		r.newRepresentation(c)
 	}
 	return r
 }

@@ -19,7 +19,8 @@ type Journal struct {
 	outcomes map[uint32]*Outcome
 	broken   []Broken
 
-	faults Tally // that happened, by kind
+	faults  Tally // that happened, by kind
+	effects Tally // what filters have done, by kind
 }
 
 type line struct {
@@ -74,6 +75,8 @@ type Outcome struct {
 	Interim   int
 	LeftAlone bool // the client gave up
 	Responses int
+	Raw       []byte // the content as it came, where filters change it
+	Collected bool   // Raw is all that came
 	Tunnel    *Checker
 	TunnelEnd error
 }

@@ -91,6 +91,9 @@ type ExchangePlan struct {
 	Expect  bool // 100-continue
 	Key     bool // Idempotency-Key
 	Trailer [][2]string
+	Accept  string // Accept-Encoding, "" for none
+	Coding  string // Content-Encoding of the body
+	Under   bool   // a field has an underscore in its name
 	// GiveUp is how long the client waits for the end; 0: for ever (an hour).
 	GiveUp time.Duration
 	// ReadPause is how long the client waits before each read of the response's body
@@ -138,6 +141,9 @@ type ResponsePlan struct {
 	Behind  int  // bytes behind the response that belong to none
 	Garbage bool // what comes is no response
 	Never   bool // nothing comes
+	Media   int
+	Coding  string // Content-Encoding
+	Cache   string // Cache-Control
 }
 
 // response returns the plan of the nth attempt.
@@ -183,7 +189,8 @@ const (
 // streams of contents that belong to an exchange.
 func (e *ExchangePlan) requestBody() Content { return Content{e.Token << 4, e.Body.Length} }
 func (e *ExchangePlan) responseBody(attempt int) Content {
-	return Content{e.Token<<4 + 1 + uint32(min(attempt, 5)), e.response(attempt).Body.Length}
+	return Content{e.stream(attempt), e.response(attempt).Body.Length}
 }
-func (e *ExchangePlan) up() Content   { return Content{e.Token<<4 + 8, e.Tunnel.Up.Length} }
-func (e *ExchangePlan) down() Content { return Content{e.Token<<4 + 9, e.Tunnel.Down.Length} }
+func (e *ExchangePlan) stream(attempt int) uint32 { return e.Token<<4 + 1 + uint32(min(attempt, 5)) }
+func (e *ExchangePlan) up() Content               { return Content{e.Token<<4 + 8, e.Tunnel.Up.Length} }
+func (e *ExchangePlan) down() Content             { return Content{e.Token<<4 + 9, e.Tunnel.Down.Length} }

@@ -56,4 +56,5 @@ func (r *ruler) check() {
 	r.fields()
 	r.tunnel()
 	r.served()
+	r.passage()
 }

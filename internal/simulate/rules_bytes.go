@@ -65,7 +65,7 @@ func (r *ruler) responseTrailers() {
 	}
 	for _, f := range plan.Trailer {
 		want := []string{f[1]}
-		if plan.Forget {
+		if plan.Forget || r.w.passage(r.e, r.client.Kind).response(r.o.Attempt).noTrail {
 			want = nil
 		}
 		if got := r.o.Trailer.Values(f[0]); !slices.Equal(got, want) {

@@ -27,15 +27,12 @@ func (r *ruler) belongs() {
 		r.fail("belongs", "a response of attempt %d, of which no target knows", o.Attempt)
 		return
 	}
-	if want := r.e.response(o.Attempt).Status; o.Tunnel == nil && r.client.Kind != WebSocket && o.Status != want {
-		r.fail("belongs", "status %d, the target sent %d", o.Status, want)
-	}
 }
 
 // own: what the gateway itself responds is an error, of a kind that a gateway gives.
 func (r *ruler) own() {
 	switch s := r.o.Status; s {
-	case 400, 408, 413, 500, 502, 503, 504:
+	case 400, 408, 413, 415, 500, 502, 503, 504:
 	case 101:
 	default:
 		r.fail("belongs", "status %d without a target's token", s)
@@ -48,7 +45,7 @@ func (r *ruler) own() {
 // complete: a response that looks whole is whole.
 func (r *ruler) complete() {
 	o := r.o
-	if !o.Whole || o.Attempt < 0 || o.Tunnel != nil || r.client.Kind == WebSocket {
+	if !o.Whole || o.Attempt < 0 || o.Tunnel != nil || o.Collected || r.client.Kind == WebSocket {
 		return
 	}
 	plan := r.e.response(o.Attempt)
@@ -94,7 +91,7 @@ func (r *ruler) served() {
 	}
 	for i := range r.e.Responses {
 		a := &r.e.Responses[i]
-		if a.Never || a.Garbage || a.Behind > 0 || a.Body.Cut || a.Body.Pause > 0 {
+		if a.Never || a.Garbage || a.Behind > 0 || a.Body.Cut || a.Body.Pause > 0 || r.w.passage(r.e, r.client.Kind).response(i).cut {
 			return
 		}
 	}

@@ -146,7 +146,7 @@ type onlyReader struct{ io.Reader }
 // readBody reads and checks the body, and reports whether its end has come.
 func (t *target) readBody(req *http.Request, plan *ExchangePlan, s *Sight) bool {
 	check := &Checker{Content: plan.requestBody()}
-	n, err := io.Copy(check, req.Body)
+	n, err := plan.readRequest(check, req)
 	s.Got, s.Bad, s.Whole, s.Trailer = check.Got, check.Err(), err == nil, req.Trailer
 	t.note(plan.Token, "read %d bytes of the body, %v", n, err)
 	return err == nil
@@ -198,9 +198,12 @@ func (t *target) writeResponse(c *Conn, req *http.Request, plan *ExchangePlan, r
 // responseHeader returns the header section of a final response.
 func responseHeader(plan *ExchangePlan, r *ResponsePlan, attempt int, bodyless bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\nContent-Type: application/x-simulated\r\nX-Token: %d\r\nX-Attempt: %d\r\n", r.Status, http.StatusText(r.Status), plan.Token, attempt)
+	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\nX-Token: %d\r\nX-Attempt: %d\r\n", r.Status, http.StatusText(r.Status), plan.Token, attempt)
 	for i, f := range plan.Header {
 		fmt.Fprintf(&b, "X-Back-%d: %s\r\n", i, f[1])
+	}
+	for _, f := range r.fields() {
+		fmt.Fprintf(&b, "%s: %s\r\n", f[0], f[1])
 	}
 	switch {
 	case r.Status == 204:
@@ -210,7 +213,7 @@ func responseHeader(plan *ExchangePlan, r *ResponsePlan, attempt int, bodyless b
 			fmt.Fprintf(&b, "Trailer: %s\r\n", f[0])
 		}
 	case r.Framing == ByLength:
-		fmt.Fprintf(&b, "Content-Length: %d\r\n", r.Body.Length)
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", r.wire(plan, attempt).Size())
 	}
 	if r.Close || r.Framing == ByClose && !bodyless {
 		b.WriteString("Connection: close\r\n")
@@ -225,7 +228,7 @@ var errCut = errors.New("cut, as planned")
 
 // writeBody writes a response's body to its end.
 func (t *target) writeBody(c *Conn, plan *ExchangePlan, r *ResponsePlan, s *Sight) error {
-	content := plan.responseBody(s.Attempt)
+	content := r.wire(plan, s.Attempt)
 	if err := t.world.sendBody(c, &r.Body, content, r.Framing == Chunked); err != nil {
 		return err
 	}
@@ -250,9 +253,9 @@ func lastChunk(trailer [][2]string, forget bool) string {
 }
 
 // sendBody writes a body as its plan says, without what ends a chunked one.
-func (w *world) sendBody(c *Conn, plan *BodyPlan, content Content, chunked bool) error {
-	for at := int64(0); at < content.Length; {
-		n := content.Length - at
+func (w *world) sendBody(c *Conn, plan *BodyPlan, content body, chunked bool) error {
+	for at, size := int64(0), content.Size(); at < size; {
+		n := size - at
 		if plan.Piece > 0 {
 			n = min(n, int64(plan.Piece))
 		}

@@ -96,7 +96,9 @@ func (t *target) writeStream(w http.ResponseWriter, req *http.Request, plan *Exc
 		panic(http.ErrAbortHandler)
 	}
 	h := w.Header()
-	h.Set("Content-Type", "application/x-simulated")
+	for _, f := range r.fields() {
+		h.Set(f[0], f[1])
+	}
 	h.Set("X-Token", strconv.Itoa(int(plan.Token)))
 	h.Set("X-Attempt", strconv.Itoa(s.Attempt))
 	for i, f := range plan.Header {
@@ -109,7 +111,7 @@ func (t *target) writeStream(w http.ResponseWriter, req *http.Request, plan *Exc
 		}
 	}
 	if r.Framing == ByLength && r.Status != 204 {
-		h.Set("Content-Length", strconv.FormatInt(r.Body.Length, 10))
+		h.Set("Content-Length", strconv.FormatInt(r.wire(plan, s.Attempt).Size(), 10))
 	}
 	w.WriteHeader(r.Status)
 	if !bodyless {
@@ -126,9 +128,9 @@ func (t *target) writeStream(w http.ResponseWriter, req *http.Request, plan *Exc
 
 // writeStreamBody writes a body in pieces, and panics where it breaks off.
 func (t *target) writeStreamBody(w http.ResponseWriter, plan *ExchangePlan, r *ResponsePlan, s *Sight) {
-	content := plan.responseBody(s.Attempt)
-	for at := int64(0); at < content.Length; {
-		n := min(content.Length-at, 32<<10)
+	content := r.wire(plan, s.Attempt)
+	for at, size := int64(0), content.Size(); at < size; {
+		n := min(size-at, 32<<10)
 		if r.Body.Piece > 0 {
 			n = min(n, int64(r.Body.Piece))
 		}

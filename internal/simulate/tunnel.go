@@ -33,6 +33,9 @@ func (c *client) tunnel(e *ExchangePlan) {
 	for _, f := range e.Header {
 		header += f[0] + ": " + f[1] + "\r\n"
 	}
+	for _, f := range e.requestFields() {
+		header += f[0] + ": " + f[1] + "\r\n"
+	}
 	up := frames(websocket.BinaryMessage, e.up(), true)
 	first := header + "\r\n"
 	if e.Tunnel.Early {

@@ -1,0 +1,115 @@
+package simulate
+
+import "github.com/culvert-go/culvert/filters"
+
+// FilterPlan is one filter of the gateway's chain and its options, of which each kind
+// makes what it likes.
+type FilterPlan struct {
+	Kind int
+	A, B int // below filterOptions
+}
+
+// filterOptions is how many alternatives A and B have.
+const filterOptions = 6
+
+// newFilterPlans chooses the chain, the outermost first.
+func newFilterPlans(c *Choices) (list []FilterPlan) {
+	for range c.Int(6) {
+		list = append(list, FilterPlan{Kind: c.Int(len(filterKinds)), A: c.Int(filterOptions), B: c.Int(filterOptions)})
+	}
+	return list
+}
+
+// filterKind is a filter that may stand in front of the proxy, and in one place what it is
+// documented to do. A nil function changes nothing.
+type filterKind struct {
+	name string
+	make func(g *gateway, p FilterPlan) (filters.Filter, error)
+	// request says what the filter makes of a request.
+	request func(p FilterPlan, q *hop)
+	// response says what it makes of a target's response to the request that it met as q.
+	response func(p FilterPlan, q *hop, m *message)
+}
+
+// hop is a request as the filters outside of a place in the chain have left it.
+type hop struct {
+	e       *ExchangePlan
+	upgrade bool
+	accept  string // Accept-Encoding, "" for none
+	coding  string // Content-Encoding of the body
+	length  int64  // of the body's content as it is encoded here, or as a Content-Length says
+	sized   bool   // by a Content-Length
+	under   bool   // a field with an underscore in its name is there
+	over    bool   // the body is longer than a filter lets it be read
+	refused bool   // a filter outside must have responded itself
+	may     []int  // the statuses with which filters outside may respond
+}
+
+// refuse says that the filter responds with status, and hands the request to none.
+func (q *hop) refuse(status int) {
+	q.refused = true
+	q.may = append(q.may, status)
+}
+
+// message is a target's response on its way to the client.
+type message struct {
+	status   int
+	media    string // Content-Type
+	coding   string // Content-Encoding
+	length   int64  // Content-Length, -1 for none
+	body     func() []byte
+	header   map[string]string // fields that the client must see, "" for none
+	changed  bool              // the content is not the target's, byte by byte
+	edited   bool              // record by record
+	replaced bool              // by a content of the filter's own
+	cut      bool              // the client must see it broken off
+	noTrail  bool              // the target's trailers do not belong to it any more
+	names    []string          // the filters that changed it
+}
+
+// bodyless reports whether the response has no content, whatever its header says.
+func (m *message) bodyless(q *hop) bool {
+	return q.e.Method == "HEAD" || m.status == 204 || m.status == 304
+}
+
+// passage is what the chain is documented to make of an exchange.
+type passage struct {
+	plans []FilterPlan
+	hops  []hop // as each filter meets the request
+	last  hop   // as the proxy does
+}
+
+// passage returns that of an exchange.
+func (w *world) passage(e *ExchangePlan, kind ClientKind) *passage {
+	p := &passage{plans: w.plan.Gateway.Filters}
+	q := hop{e: e, upgrade: kind == WebSocket, accept: e.Accept, coding: e.Coding, under: e.Under}
+	if kind != WebSocket {
+		q.length = e.requestWire().Size()
+		q.sized = e.hasBody() && !e.Body.Chunked
+	}
+	for _, f := range p.plans {
+		p.hops = append(p.hops, q)
+		if change := filterKinds[f.Kind].request; change != nil && !q.refused {
+			change(f, &q)
+		}
+	}
+	p.last = q
+	return p
+}
+
+// response returns what the client is to see of the nth attempt's response.
+func (p *passage) response(attempt int) *message {
+	e := p.last.e
+	m := e.response(attempt).message(e, attempt)
+	for i := len(p.plans) - 1; i >= 0; i-- {
+		kind := &filterKinds[p.plans[i].Kind]
+		if kind.response == nil {
+			continue
+		}
+		kind.response(p.plans[i], &p.hops[i], m)
+	}
+	return m
+}
+
+// acts notes that a filter has changed the message.
+func (m *message) acts(name string) { m.names = append(m.names, name) }

@@ -1,0 +1,163 @@
+package simulate
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// passage: the filters have made of the request and its response what they are documented to, and nothing else.
+func (r *ruler) passage() {
+	p := r.w.passage(r.e, r.client.Kind)
+	r.passedIn(p)
+	if r.o.Header == nil || r.o.Tunnel != nil {
+		return
+	}
+	if r.o.Attempt < 0 {
+		r.refused(p)
+	} else if r.o.Attempt < len(r.sights) && r.client.Kind != WebSocket {
+		r.passedOut(p, p.response(r.o.Attempt))
+	}
+}
+
+// passedIn looks at requests as the targets saw them.
+func (r *ruler) passedIn(p *passage) {
+	for _, s := range r.sights {
+		if p.last.refused {
+			r.fail("refused", "%s saw a request that a filter refuses with %v", s.Target, p.last.may)
+		}
+		if p.last.over && s.Whole {
+			r.fail("refused", "%s saw the whole of a body that is too long", s.Target)
+		}
+		if got, want := s.Header.Get("Content-Encoding"), p.last.coding; r.e.hasBody() && got != want {
+			r.fail("passage", "%s saw Content-Encoding %q, want %q", s.Target, got, want)
+		}
+		if got, want := s.Header.Get("Accept-Encoding"), p.last.accept; got != want {
+			r.fail("passage", "%s saw Accept-Encoding %q, want %q", s.Target, got, want)
+		}
+		if got := s.Header.Get("X_Under") != ""; got != p.last.under {
+			r.fail("passage", "%s saw a field with an underscore: %v, want %v", s.Target, got, p.last.under)
+		}
+	}
+	r.requestID(p)
+}
+
+// requestID: the id is that of one request, on both sides.
+func (r *ruler) requestID(p *passage) {
+	if p.count("RequestID") != 1 {
+		return
+	}
+	var ids []string
+	for _, s := range r.sights {
+		ids = append(ids, s.Header.Get("X-Request-Id"))
+	}
+	if r.o.Attempt >= 0 && r.o.Header != nil {
+		ids = append(ids, r.o.Header.Get("X-Request-Id"))
+	}
+	for _, id := range ids {
+		if id != ids[0] || !strings.HasPrefix(id, "id-") {
+			r.fail("passage", "the ids are %q", ids)
+			return
+		}
+	}
+}
+
+// count returns how many filters of a kind there are.
+func (p *passage) count(name string) (n int) {
+	for _, f := range p.plans {
+		if filterKinds[f.Kind].name == name {
+			n++
+		}
+	}
+	return n
+}
+
+// refused looks at a response that is no target's.
+func (r *ruler) refused(p *passage) {
+	status := r.o.Status
+	switch status {
+	case http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
+		if !slices.Contains(p.last.may, status) {
+			r.fail("refused", "status %d, where no filter refuses", status)
+		}
+	}
+	if slices.Contains(p.last.may, status) {
+		r.w.journal.effects.Add(fmt.Sprint("refused with ", status), 1)
+	}
+}
+
+// passedOut looks at a response as its client saw it.
+func (r *ruler) passedOut(p *passage, m *message) {
+	o := r.o
+	for _, name := range m.names {
+		r.w.journal.effects.Add(name, 1)
+	}
+	if o.Status != m.status {
+		r.fail("passage", "status %d, want %d", o.Status, m.status)
+	}
+	if got := o.Header.Get("Content-Encoding"); got != m.coding {
+		r.fail("passage", "the client saw Content-Encoding %q, want %q", got, m.coding)
+	}
+	if got := o.Header.Get("Content-Type"); got != m.media && !(m.status == 304 && got == "") { // net/http drops it there
+		r.fail("passage", "the client saw Content-Type %q, want %q", got, m.media)
+	}
+	for name, want := range m.header {
+		if got := strings.Join(o.Header.Values(name), ", "); got != want {
+			r.fail("passage", "the client saw %s: %q, want %q", name, got, want)
+		}
+	}
+	if length := o.Header.Get("Content-Length"); r.e.Method == http.MethodHead && m.body != nil && length != "" && length != fmt.Sprint(m.headLength()) {
+		r.fail("passage", "a HEAD saw Content-Length %s, a GET would have %d", length, m.headLength())
+	}
+	if m.cut && o.Whole && !o.ByClose && !r.unknownEnd(m) && !m.bodyless(&p.last) {
+		r.fail("whole", "the response looks whole, though a filter has cut it")
+	}
+	if o.Collected && m.body != nil {
+		r.collected(p, m)
+	}
+}
+
+// headLength returns the Content-Length that a GET would have, -1 if that is not known before its end.
+func (m *message) headLength() int64 {
+	if m.length < 0 && m.coding == "" && m.body != nil {
+		return int64(len(m.body()))
+	}
+	return m.length
+}
+
+// collected compares a content that filters have changed.
+func (r *ruler) collected(p *passage, m *message) {
+	o := r.o
+	plain, ended := decoded(m.coding, o.Raw)
+	want := m.body()
+	if m.bodyless(&p.last) {
+		plain, want = o.Raw, nil
+	}
+	unknown := r.unknownEnd(m)
+	if unknown && m.edited && len(plain) < len(want) {
+		return // half a record was edited as a whole one
+	}
+	if !bytes.HasPrefix(want, plain) {
+		at := 0
+		for at < len(plain) && at < len(want) && plain[at] == want[at] {
+			at++
+		}
+		r.fail("passage", "the client read %d bytes, want %d, and byte %d differs: %.40q, want %.40q", len(plain), len(want), at, plain[at:], want[at:])
+	}
+	if !o.Whole || m.bodyless(&p.last) {
+		return
+	}
+	if passed := unknown && m.coding == r.e.response(o.Attempt).Coding; !ended && !o.ByClose && !passed {
+		r.fail("whole", "the response looks whole, but %d bytes of %s are not", len(o.Raw), m.coding)
+	}
+	if len(plain) < len(want) && !o.ByClose && !unknown {
+		r.fail("whole", "the response looks whole with %d bytes of %d", len(plain), len(want))
+	}
+}
+
+// unknownEnd reports whether the gateway can't know that the target's content is short.
+func (r *ruler) unknownEnd(m *message) bool {
+	return r.e.response(r.o.Attempt).Framing == ByClose && !r.w.plan.Gateway.H2Targets && !m.replaced
+}
