@@ -205,8 +205,11 @@ func (c *compressor) choose(accept []string) *encoding {
 
 // body returns the encoder.
 func (a *compressing) body(r *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
-	if a.chosen == nil || r.Method == http.MethodHead {
+	switch {
+	case a.chosen == nil:
 		return nil
+	case r.Method == http.MethodHead:
+		return response.Discard
 	}
 	e := a.chosen.pool.Get().(encoder)
 	e.Reset(w)

@@ -132,8 +132,11 @@ func (d *decoding) decide(_ *http.Request, status int, h http.Header) {
 }
 
 func (d *decoding) body(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
-	if d.encoding == "" || d.head {
+	switch {
+	case d.encoding == "":
 		return nil
+	case d.head:
+		return response.Discard
 	}
 	d.w = newDecodedBody(d.encoding, w)
 	return d.w

@@ -200,8 +200,10 @@ func (a *answer) status(_ *http.Request, status int, h http.Header) int {
 // body returns what takes the answer.
 func (a *answer) body(_ *http.Request, _ int, h http.Header, w io.Writer) io.WriteCloser {
 	switch {
-	case a.as || a.head:
+	case a.as:
 		return nil
+	case a.head:
+		return response.Discard
 	case a.refusal != nil:
 		return &refused{w, a.refusal}
 	}
