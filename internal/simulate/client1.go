@@ -81,6 +81,9 @@ func (c *client) pipeline(conn *Conn, r *bufio.Reader, list []ExchangePlan) int 
 
 // expectNothing finds bytes behind a response that belong to nothing.
 func (c *client) expectNothing(r *bufio.Reader, e *ExchangePlan, o *Outcome) {
+	if o.Err != nil && !o.Whole {
+		return // what came is a part of it
+	}
 	if e.Method == http.MethodHead && o.Status == http.StatusBadRequest {
 		return // net/http refuses before it knows the method, with a text
 	}

@@ -30,6 +30,10 @@ var compressKind = filterKind{
 		if m.status == 204 || m.status == 304 || m.coding != "" || !compresses(p, m) {
 			return
 		}
+		if m.length < 0 && !m.bodyless(q) && len(m.body()) == 0 {
+			m.loose = true // whether there is content may be known by the header, or not
+			return
+		}
 		if at := m.header["Vary"]; !strings.Contains(at, "Accept-Encoding") {
 			m.header["Vary"] = "Accept-Encoding"
 		}

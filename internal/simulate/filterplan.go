@@ -64,6 +64,7 @@ type message struct {
 	replaced bool              // by a content of the filter's own
 	cut      bool              // the client must see it broken off
 	noTrail  bool              // the target's trailers do not belong to it any more
+	loose    bool              // the header may be one of two
 	names    []string          // the filters that changed it
 }
 

@@ -34,6 +34,7 @@ type gateway struct {
 	errors   serverLog
 	closers  []func()
 	ids      atomic.Int64
+	dir      string // of temporary files
 }
 
 // balances is how many there are.
@@ -60,8 +61,8 @@ func balance(n int) upstream.Balance {
 }
 
 // newGateway makes the gateway of a plan and starts it.
-func newGateway(plan *Plan, n *Network, j *Journal) (*gateway, error) {
-	g := &gateway{plan: plan, journal: j, network: n, served: make(chan struct{})}
+func newGateway(plan *Plan, n *Network, j *Journal, dir string) (*gateway, error) {
+	g := &gateway{plan: plan, journal: j, network: n, dir: dir, served: make(chan struct{})}
 	g.errors.journal = j
 	p := &plan.Gateway
 	o := upstream.Options{
@@ -136,7 +137,7 @@ func (g *gateway) makeProxy() (err error) {
 	o := proxy.Options{
 		Upstream: g.group, Upgrades: upgrades, DetachTunnels: p.Detach,
 		Timeout: p.Timeout, BodyTimeout: p.BodyTimeout, ReadTimeout: p.ReadTimeout, WriteTimeout: p.WriteTimeout,
-		RequestBuffer: buffer(p.RequestBuffer), ResponseBuffer: buffer(p.ResponseBuffer), FlushInterval: p.FlushInterval,
+		RequestBuffer: p.buffer(p.RequestBuffer, g.dir), ResponseBuffer: p.buffer(p.ResponseBuffer, g.dir), FlushInterval: p.FlushInterval,
 		Retry: proxy.Retry{Tries: p.Tries, Errors: p.RetryErrors, Timeouts: p.RetryTimeouts, NonIdempotent: p.NonIdempotent},
 		OnError: func(r *http.Request, e *proxy.Error) {
 			g.journal.Note("gateway", "%s: %v", r.URL.Path, e)
@@ -161,12 +162,12 @@ func (g *gateway) makeProxy() (err error) {
 }
 
 // buffer returns the buffer of a kind.
-func buffer(kind int) *proxy.Buffer {
+func (g *GatewayPlan) buffer(kind int, dir string) *proxy.Buffer {
 	switch kind {
 	case 1:
-		return &proxy.Buffer{Memory: 400 << 10}
+		return &proxy.Buffer{Memory: g.BufferSize}
 	case 2:
-		return &proxy.Buffer{Memory: 1 << 10, Disk: 400 << 10}
+		return &proxy.Buffer{Memory: 1 << 10, Disk: g.BufferSize, Dir: dir}
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ type GatewayPlan struct {
 
 	Timeout, BodyTimeout, ReadTimeout, WriteTimeout time.Duration
 	RequestBuffer, ResponseBuffer                   int // 0: none; 1: in memory; 2: on disk
+	BufferSize                                      int64
 	FlushInterval                                   time.Duration
 	Detach                                          bool
 	Filters                                         []FilterPlan
@@ -74,5 +75,6 @@ func newGatewayPlan(c *Choices) GatewayPlan {
 		CheckEvery:      Pick(c, 10*time.Second, 2*time.Second, 30*time.Second),
 	}
 	g.Filters = newFilterPlans(c)
+	g.BufferSize = Pick[int64](c, 400<<10, 400<<10, 20<<10, 2<<10)
 	return g
 }

@@ -12,6 +12,7 @@ import (
 func (r *ruler) passage() {
 	p := r.w.passage(r.e, r.client.Kind)
 	r.passedIn(p)
+	r.buffers(p)
 	if r.o.Header == nil || r.o.Tunnel != nil {
 		return
 	}
@@ -79,7 +80,8 @@ func (r *ruler) refused(p *passage) {
 	status := r.o.Status
 	switch status {
 	case http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
-		if !slices.Contains(p.last.may, status) {
+		full := r.w.plan.Gateway.RequestBuffer > 0 && p.last.length > r.w.plan.Gateway.bufferSize(r.w.plan.Gateway.RequestBuffer)
+		if !slices.Contains(p.last.may, status) && !full {
 			r.fail("refused", "status %d, where no filter refuses", status)
 		}
 	}
@@ -93,6 +95,9 @@ func (r *ruler) passedOut(p *passage, m *message) {
 	o := r.o
 	for _, name := range m.names {
 		r.w.journal.effects.Add(name, 1)
+	}
+	if m.loose {
+		return
 	}
 	if o.Status != m.status {
 		r.fail("passage", "status %d, want %d", o.Status, m.status)
@@ -136,8 +141,8 @@ func (r *ruler) collected(p *passage, m *message) {
 		plain, want = o.Raw, nil
 	}
 	unknown := r.unknownEnd(m)
-	if unknown && m.edited && len(plain) < len(want) {
-		return // half a record was edited as a whole one
+	if unknown && (m.edited || m.cut) && len(plain) != len(want) {
+		return // half a record was taken for a whole one
 	}
 	if !bytes.HasPrefix(want, plain) {
 		at := 0

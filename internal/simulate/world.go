@@ -13,6 +13,7 @@ type world struct {
 	network   *Network
 	journal   *Journal
 	gateway   *gateway
+	files     tempFiles
 	targets   []*target
 	exchanges map[uint32]*ExchangePlan
 	ended     chan struct{} // closed when the clients have ended: silent parties give up
@@ -35,8 +36,11 @@ func Run(plan *Plan, j *Journal) {
 	for i := range plan.Targets {
 		w.targets = append(w.targets, startTarget(w, &plan.Targets[i]))
 	}
-	var err error
-	if w.gateway, err = newGateway(plan, w.network, w.journal); err != nil {
+	err := w.makeTempFiles()
+	if err == nil {
+		w.gateway, err = newGateway(plan, w.network, w.journal, w.files.dir)
+	}
+	if err != nil {
 		w.journal.Break("configuration", "%v", err)
 		w.stop()
 		return
@@ -50,6 +54,7 @@ func Run(plan *Plan, j *Journal) {
 	w.probe()
 	w.gateway.close()
 	w.stop()
+	w.checkTempFiles()
 	w.check()
 }
 

@@ -1,0 +1,31 @@
+package simulate
+
+import "net/http"
+
+// buffers: a request that is buffered is sent when it has come as a whole, or refused where it does not fit.
+func (r *ruler) buffers(p *passage) {
+	g := &r.w.plan.Gateway
+	if g.RequestBuffer == 0 || !r.e.hasBody() || r.client.Kind == WebSocket {
+		return
+	}
+	for _, s := range r.sights {
+		if !r.o.SentWhole && r.e.Body.Cut && r.e.Body.CutAt < r.e.requestWire().Size() {
+			r.fail("buffer", "%s saw a request of which a part was sent", s.Target)
+		}
+		if g.RequestBuffer > 0 && p.bodyLength() > g.bufferSize(g.RequestBuffer) {
+			r.fail("buffer", "%s saw a request with a body of %d bytes, which the buffer has no room for", s.Target, p.bodyLength())
+		}
+	}
+	if r.o.Status == http.StatusRequestEntityTooLarge && p.bodyLength() > g.bufferSize(g.RequestBuffer) {
+		r.w.journal.effects.Add("too large for the buffer", 1)
+	}
+}
+
+// bodyLength returns the length of the body as the proxy reads it.
+func (p *passage) bodyLength() int64 { return p.last.length }
+
+// bufferSize returns how many bytes a buffer holds.
+func (g *GatewayPlan) bufferSize(kind int) int64 {
+	b := g.buffer(kind, "")
+	return b.Memory + b.Disk
+}
