@@ -68,4 +68,3 @@ func TestHeadHasNoOtherLength(t *testing.T) {
 		})
 	}
 }
-
