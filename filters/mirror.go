@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/culvert-go/culvert/internal/client"
 	"github.com/culvert-go/culvert/internal/gate"
+	"github.com/culvert-go/culvert/internal/random"
 )
 
 // MirrorOptions configures a Mirror.
@@ -89,7 +89,7 @@ func (m *Mirror) Close(ctx context.Context) error {
 // Filter is the Filter that copies.
 func (m *Mirror) Filter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header["Upgrade"] != nil || m.o.Share < 1 && rand.Float64() >= m.o.Share {
+		if r.Header["Upgrade"] != nil || m.o.Share < 1 && random.Float64() >= m.o.Share {
 			next.ServeHTTP(w, r)
 			return
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/http1"
+	"github.com/culvert-go/culvert/internal/random"
 )
 
 // Check asks a target at intervals how it is, over the group's transport.
@@ -187,9 +187,9 @@ func (g *Group) check(ctx context.Context, addr string, s *state) {
 func (g *Group) pause(first bool) time.Duration {
 	c := g.o.Check
 	if first {
-		return time.Duration(rand.Float64() * c.Jitter * float64(c.Interval))
+		return time.Duration(random.Float64() * c.Jitter * float64(c.Interval))
 	}
-	return time.Duration(float64(c.Interval) * (1 + c.Jitter*(2*rand.Float64()-1)))
+	return time.Duration(float64(c.Interval) * (1 + c.Jitter*(2*random.Float64()-1)))
 }
 
 func (g *Group) bringBack(addr string, s *state) {

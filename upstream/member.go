@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"math/rand/v2"
 	"slices"
 	"sort"
 	"sync"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/http1"
+	"github.com/culvert-go/culvert/internal/random"
 )
 
 // member is a target in one set, with the state of its address.
@@ -87,7 +87,7 @@ func (m *member) warm() bool {
 		m.back.CompareAndSwap(back, 0)
 		return true
 	}
-	return rand.Int64N(int64(m.slowStart)) < passed
+	return random.Int64N(int64(m.slowStart)) < passed
 }
 
 // claim takes a place at m, if m is usable still. It lets one request through to

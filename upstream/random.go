@@ -1,6 +1,6 @@
 package upstream
 
-import "math/rand/v2"
+import "github.com/culvert-go/culvert/internal/random"
 
 // RandomTwo takes two targets at random, by weight, and asks the one with fewer
 // requests in flight for its weight. Many gateways in front of the same targets
@@ -35,7 +35,7 @@ func (d *dice) pick(q query) *member {
 	}
 	// Most targets can't be asked: look at each of them.
 	n := len(d.members)
-	start := rand.IntN(n)
+	start := random.IntN(n)
 	for i := range n {
 		if m := d.members[(start+i)%n]; q.claim(m) {
 			return m
@@ -44,7 +44,7 @@ func (d *dice) pick(q query) *member {
 	return nil
 }
 
-func (d *dice) throw() *member { return d.faces[rand.IntN(len(d.faces))] }
+func (d *dice) throw() *member { return d.faces[random.IntN(len(d.faces))] }
 
 // lighter compares requests in flight for the weight, one more included, so that
 // weights count when nothing runs.

@@ -51,7 +51,7 @@ func (c *client) note(e *ExchangePlan, format string, args ...any) {
 // patience returns how long the client waits for the end.
 func (e *ExchangePlan) patience() time.Duration {
 	if e.GiveUp > 0 {
-		return e.GiveUp
+		return e.GiveUp + offGrid
 	}
 	return longest
 }

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing/synctest"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/random"
 )
 
 // world is one history while it runs.
@@ -25,6 +27,7 @@ const longest = 15 * time.Minute
 // Run runs a plan in the caller's testing/synctest bubble and writes what is seen into j.
 func Run(plan *Plan, j *Journal) {
 	j.start = time.Now()
+	defer random.Seed(plan.Targets[0].Links.Seed)()
 	w := &world{plan: plan, network: NewNetwork(&j.faults), journal: j, exchanges: map[uint32]*ExchangePlan{}, ended: make(chan struct{})}
 	w.network.Links = w.links
 	for i := range plan.Clients {
@@ -74,9 +77,9 @@ func (w *world) runClients() {
 		wg.Go(func() { w.runClient(i) })
 	}
 	done := make(chan struct{})
-	for _, c := range w.plan.Changes {
+	for i, c := range w.plan.Changes {
 		wg.Go(func() {
-			w.sleep(c.At)
+			w.sleep(c.At + time.Duration(i)*time.Microsecond)
 			w.gateway.change(c)
 		})
 	}
@@ -148,13 +151,17 @@ func (w *world) sleep(d time.Duration) {
 	if d <= 0 {
 		return
 	}
-	timer := time.NewTimer(d)
+	timer := time.NewTimer(d + offGrid)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-w.ended:
 	}
 }
+
+// offGrid is what a party sleeps beyond its pause: it wakes up when nothing arrives, and the gateway's own times,
+// which are round, don't end either.
+const offGrid = instant/2 + 3*time.Nanosecond
 
 // host returns the IP address of an address.
 func host(addr string) string {
