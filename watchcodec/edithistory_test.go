@@ -65,7 +65,7 @@ func newCarp(c *choices.Choices) *carpv1.Carp {
 		m.Finalizers = append(m.Finalizers, text(c))
 	}
 	for range c.Int(3) {
-		m.ManagedFields = append(m.ManagedFields, metav1.ManagedFieldsEntry{Manager: text(c), Operation: "Apply", Time: some(c, at), FieldsV1: some(c, metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:a":{}}}`)})})
+		m.ManagedFields = append(m.ManagedFields, metav1.ManagedFieldsEntry{Manager: text(c), Operation: "Apply", Time: some(c, at), FieldsV1: choices.Pick(c, nil, metav1.NewFieldsV1(`{"f:spec":{"f:a":{}}}`))})
 	}
 	o.Spec = carpv1.CarpSpec{
 		RestartPolicy: carpv1.RestartPolicy(text(c)), ActiveDeadlineSeconds: some(c, int64(0), -5, 1<<62),

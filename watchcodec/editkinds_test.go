@@ -30,7 +30,6 @@ var (
 	toGrace      = watchcodec.Field{Name: "deletionGracePeriodSeconds", Number: 10}
 	toUID        = watchcodec.Field{Name: "uid", Number: 5}
 	toNamespace  = watchcodec.Field{Name: "namespace", Number: 3}
-	toLabels     = watchcodec.Field{Name: "labels", Number: 11, OmitEmpty: true}
 )
 
 // edit chooses an edit, and changes the reference as it is to change the object.
