@@ -2,6 +2,7 @@ package cachectl
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,13 +12,13 @@ import (
 // place max-age stands then. What says nothing stays so.
 func capAt(h http.Header, most time.Duration, now time.Time) {
 	limit := "max-age=" + strconv.FormatInt(int64(most/time.Second), 10)
-	aged := false
+	aged := false // by a max-age that every browser reads
 	for i, line := range h["Cache-Control"] {
-		directives := strings.Split(line, ",")
+		directives := slices.Collect(elements(line))
 		for j, d := range directives {
 			name, value, _ := strings.Cut(strings.TrimSpace(d), "=")
 			name = strings.ToLower(name)
-			aged = aged || name == "max-age"
+			aged = aged || name == "max-age" && isNumber(value)
 			if (name == "max-age" || name == "s-maxage") && over(value, most) {
 				directives[j] = " " + strings.Replace(limit, "max-age", name, 1)
 			}

@@ -66,6 +66,7 @@ type said struct {
 	noStore, noCache     bool
 	private, mustAsk     bool // must-revalidate
 	pragma               bool
+	pragmaHas            bool // no-cache is anywhere in Pragma
 	varyAll              bool
 	cookie               bool
 	maxAge, sharedMaxAge *time.Duration
@@ -85,10 +86,11 @@ func read(r *Response) *said {
 		a.authorized = r.Request.Header.Get("Authorization") != ""
 	}
 	for _, line := range h["Cache-Control"] {
-		for directive := range strings.SplitSeq(line, ",") {
+		for directive := range elements(line) {
 			a.directive(strings.TrimSpace(directive))
 		}
 	}
+	a.pragmaHas = strings.Contains(strings.ToLower(strings.Join(h["Pragma"], ",")), "no-cache")
 	if at, err := http.ParseTime(h.Get("Date")); err == nil {
 		a.date = at
 	}
@@ -115,7 +117,7 @@ func (a *said) directive(d string) {
 		a.private = a.private || !hasValue
 	case "public":
 		a.public = true
-	case "must-revalidate", "proxy-revalidate":
+	case "must-revalidate":
 		a.mustAsk = true
 	case "max-age":
 		a.maxAge = firstAge(a.maxAge, value)
@@ -138,9 +140,14 @@ func firstAge(before *time.Duration, value string) *time.Duration {
 }
 
 func hasDirective(lines []string, want string) bool {
-	return slices.ContainsFunc(lines, func(line string) bool {
-		return slices.ContainsFunc(strings.Split(line, ","), func(d string) bool { return strings.EqualFold(strings.TrimSpace(d), want) })
-	})
+	for _, line := range lines {
+		for d := range elements(line) {
+			if strings.EqualFold(strings.TrimSpace(d), want) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func no(cache, because string) Verdict { return Verdict{Cache: cache, Because: because} }
@@ -247,6 +254,9 @@ func safari(a *said) Verdict {
 	const name = "Safari"
 	if v, ok := a.asks(name); ok {
 		return v
+	}
+	if a.pragmaHas {
+		return no(name, "Pragma: no-cache")
 	}
 	if v, ok := a.explicit(name); ok {
 		return v
@@ -356,6 +366,8 @@ func sharedCache(a *said) Verdict {
 		return no(name, "an Expires that is no date is one in the past (RFC 9111 section 5.3)")
 	case slices.Contains(heuristicallyCacheable, a.status):
 		return Verdict{name, true, Forever, fmt.Sprintf("a %d may be kept as long as the cache sees fit (RFC 9111 section 4.2.2)", a.status)}
+	case a.public:
+		return Verdict{name, true, Forever, fmt.Sprintf("a %d that is public may be kept as long as the cache sees fit (RFC 9111 section 4.2.2)", a.status)}
 	}
-	return no(name, fmt.Sprintf("a %d is kept only where something says for how long", a.status))
+	return no(name, fmt.Sprintf("a %d is kept only where something says for how long, or that it is public", a.status))
 }

@@ -56,7 +56,7 @@ func TestExplain(t *testing.T) {
 		{answer("/", 301, now, old), "Chromium Firefox Safari Varnish other shared caches"},
 		{answer("/", 302, now, old), "Safari"},
 		{answer("/", 307, now, old), "Safari"},
-		{answer("/", 307, now, old, "Cache-Control: public"), "Firefox Safari"},
+		{answer("/", 307, now, old, "Cache-Control: public"), "Firefox Safari other shared caches"},
 		{answer("/", 303, now, old), "Safari"},
 		{answer("/", 303, "Cache-Control: max-age=60"), "Chromium Firefox Safari nginx proxy_cache other shared caches"},
 		{answer("/", 302, "Cache-Control: max-age=60"), "Chromium Firefox Safari Varnish nginx proxy_cache other shared caches"},

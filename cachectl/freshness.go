@@ -20,7 +20,7 @@ func ExplicitFreshness() Match { return explicitFreshness }
 func explicitFreshness(r *Response) bool {
 	control := r.Header["Cache-Control"]
 	for _, line := range control {
-		for directive := range strings.SplitSeq(line, ",") {
+		for directive := range elements(line) {
 			if settlesReuse(strings.TrimSpace(directive)) {
 				return true
 			}
