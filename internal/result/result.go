@@ -58,7 +58,7 @@ func Arrived(r *Result, status int) {
 		return
 	}
 	r.running.arrived = true
-	r.Tries = append(r.Tries, Try{Target: r.running.target, Status: status, Connect: r.running.connect, Header: time.Since(r.running.start)})
+	r.Tries = append(r.Tries, Try{Target: r.running.target, Start: r.running.start, Status: status, Connect: r.running.connect, Header: time.Since(r.running.start)})
 }
 
 // TimeToHeader returns how long the header of the running attempt's response took; 0 if it has not
@@ -70,13 +70,13 @@ func TimeToHeader(r *Result) time.Duration {
 	return r.Tries[len(r.Tries)-1].Header
 }
 
-// Finish records the end of the attempt that runs. If Arrived was called, the time to the header
-// is that.
+// Finish records the end of the attempt that runs, whose start is that of Begin. If Arrived was called, the
+// time to the header is that.
 func Finish(r *Result, t Try) {
 	if r == nil {
 		return
 	}
-	t.Connect = r.running.connect
+	t.Start, t.Connect = r.running.start, r.running.connect
 	if n := len(r.Tries) - 1; r.running.arrived {
 		t.Header = r.Tries[n].Header
 		r.Tries[n] = t
@@ -90,6 +90,9 @@ func Finish(r *Result, t Try) {
 type Try struct {
 	// Target is the address that was asked.
 	Target string
+	// Start is when the attempt began, behind the wait in the group's queue. The
+	// attempt ended Total later.
+	Start time.Time
 	// Status is the status of its answer, 0 if it gave none.
 	Status int
 	// Connect is the time from the start of the attempt to its connection, TLS included; next to

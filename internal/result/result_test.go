@@ -32,7 +32,8 @@ func TestAttempt(t *testing.T) {
 	}
 	result.Begin(&r, "a", time.Now())
 	result.Finish(&r, result.Try{Target: "a"})
-	result.Begin(&r, "b", time.Now().Add(-time.Second))
+	start := time.Now().Add(-time.Second)
+	result.Begin(&r, "b", start)
 	if d := result.TimeToHeader(&r); d != 0 {
 		t.Errorf("before the header: %v", d)
 	}
@@ -44,11 +45,11 @@ func TestAttempt(t *testing.T) {
 		t.Errorf("connected after %v", connect)
 	}
 	d := result.TimeToHeader(&r)
-	if len(r.Tries) != 2 || r.Tries[1] != (result.Try{Target: "b", Status: 200, Connect: connect, Header: d}) || d < time.Second {
+	if len(r.Tries) != 2 || r.Tries[1] != (result.Try{Target: "b", Start: start, Status: 200, Connect: connect, Header: d}) || d < time.Second {
 		t.Errorf("at the header: %+v", r.Tries)
 	}
 	result.Finish(&r, result.Try{Target: "b", Status: 200, Header: time.Hour, Received: 2})
-	if len(r.Tries) != 2 || r.Tries[1] != (result.Try{Target: "b", Status: 200, Connect: connect, Header: d, Received: 2}) {
+	if len(r.Tries) != 2 || r.Tries[1] != (result.Try{Target: "b", Start: start, Status: 200, Connect: connect, Header: d, Received: 2}) {
 		t.Errorf("at the end: %+v", r.Tries)
 	}
 	result.Begin(nil, "", time.Now())
