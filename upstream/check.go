@@ -40,7 +40,8 @@ type Check struct {
 	Jitter float64
 	// Timeout bounds one check; 0 means 2 seconds.
 	Timeout time.Duration
-	// Rise is how many good checks in a row bring a target back; 0 means 2.
+	// Rise is how many good checks in a row bring a target back, its failures (Target.MaxFails)
+	// forgotten; 0 means 2.
 	Rise int
 	// Fall is how many bad checks in a row take a target out; 0 means 3.
 	Fall int

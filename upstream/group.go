@@ -90,8 +90,8 @@ func (g *Group) HeaderBounds() (timeout time.Duration, size int64) {
 // TLSConfig returns Options.TLSConfig.
 func (g *Group) TLSConfig() *tls.Config { return g.o.TLSConfig }
 
-// Set replaces the targets. Requests in flight go on with theirs; what is known
-// of an address that stays, or comes again soon, is kept. On an error, which
+// Set replaces the targets. Requests in flight continue with theirs, and count for an address by its options of
+// now; what is known of an address that stays, or comes again within ten minutes, is kept. On an error, which
 // names the group and the target, nothing changes.
 func (g *Group) Set(list ...Target) error {
 	fail := func(err error) error { return fmt.Errorf("upstream %q: %w", g.o.Name, err) }
@@ -120,10 +120,10 @@ func (g *Group) Set(list ...Target) error {
 // install makes list the set. The caller holds g.mu.
 func (g *Group) install(list []Target) {
 	s := newTargets(list, g.o, g.set.Load(), g.state)
-	g.set.Store(s)
 	for _, m := range s.members {
-		m.current.Store(m)
+		m.current.Store(m) // before a request can have m
 	}
+	g.set.Store(s)
 	g.forget(s)
 	g.checkAll(s)
 	select {
@@ -148,11 +148,19 @@ func (g *Group) state(addr string) *state {
 const memory = 10 * time.Minute
 
 // forget drops the states of addresses that are gone, unless something runs there
-// still or the address might come back sick.
+// still or the address might soon come back sick.
 func (g *Group) forget(s *targets) {
+	at := now()
 	for addr, st := range g.states {
-		worthKeeping := st.inFlight.Load() > 0 || st.failedWithin(memory)
-		if !worthKeeping && !s.has(st) {
+		switch {
+		case s.has(st):
+			st.left = 0
+			continue
+		case st.left == 0:
+			st.left = at
+		}
+		remembered := at-st.left < int64(memory) && st.notable()
+		if st.inFlight.Load() == 0 && !remembered {
 			delete(g.states, addr)
 		}
 	}

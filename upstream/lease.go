@@ -87,24 +87,22 @@ type Outcome struct {
 	Err error
 }
 
-// Done gives the target back and counts the outcome for its health.
+// Done gives the target back and counts the outcome for its health, by its options of now: they may have changed
+// since Pick (Group.Set).
 func (l Lease) Done(o Outcome) {
+	m := l.m.current.Load()
 	switch {
 	case l.g.failure(o):
-		l.m.failed()
-		if m := l.m.current.Load(); m != nil {
-			if p, ok := m.picker.(failureCounter); ok {
-				p.targetFailed(m)
-			}
+		m.failed()
+		if p, ok := m.picker.(failureCounter); ok {
+			p.targetFailed(m)
 		}
 	case o.Err == nil:
-		l.m.succeeded()
+		m.succeeded()
 	}
-	l.m.inFlight.Add(-1)
-	if m := l.m.current.Load(); m != nil {
-		if p, ok := m.picker.(releaser); ok {
-			p.released(m)
-		}
+	m.inFlight.Add(-1)
+	if p, ok := m.picker.(releaser); ok {
+		p.released(m)
 	}
 	l.g.gate.Leave()
 	l.g.wakeQueue()

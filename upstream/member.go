@@ -33,6 +33,8 @@ type state struct {
 	out      atomic.Bool  // taken out by failures: MaxFails came within FailTimeout, and no request has succeeded since
 	checked  atomic.Int64 // the last failure, or the last request that was let through after it
 
+	left int64 // when the address left the set; 0 if it is in it. Group.mu guards it
+
 	mu       sync.Mutex
 	accessed int64   // the last failure
 	failures []int64 // the times of the last ones, the oldest first, no more than can count
@@ -182,12 +184,11 @@ func (s *state) forgive() {
 	s.out.Store(false)
 }
 
-// failedWithin reports whether the last failure, passive or of a check, counts and is not older
-// than d.
-func (s *state) failedWithin(d time.Duration) bool {
+// notable reports whether something is known against the address.
+func (s *state) notable() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return (s.out.Load() || len(s.failures) > 0 || s.sick.Load()) && now()-s.checked.Load() < int64(d)
+	return s.out.Load() || len(s.failures) > 0 || s.sick.Load()
 }
 
 // recover begins the slow start.

@@ -55,7 +55,8 @@ type Options struct {
 	// bound. More are refused (503).
 	MaxInFlight int
 	// Queue is how many requests may wait when every target has its MaxConns; 0
-	// means none: they are refused (503).
+	// means none: they are refused (503). They are served in the order of arrival, but
+	// for one that has tried the target that is free.
 	Queue int
 	// QueueTimeout bounds the wait; 0 means 10 seconds.
 	QueueTimeout time.Duration

@@ -17,10 +17,10 @@ type Target struct {
 	// MaxFails is how many failures within FailTimeout take the target out. A
 	// failure counts for FailTimeout, whatever succeeds in the meantime. A target
 	// that is out gets no request until FailTimeout has passed since its last
-	// failure, then one request: if that succeeds, the target is back and its
-	// failures are forgotten; if it fails, the target is out for as long again; if
-	// it tells nothing, since its client has gone for one, the next request is let
-	// through after FailTimeout.
+	// failure, then one request: if that succeeds, or one that it still had, the
+	// target is back and its failures are forgotten; if it fails, the target is
+	// out for as long again; if it tells nothing, since its client has gone for
+	// one, the next request is let through after FailTimeout.
 	//
 	// These are the states of nginx's max_fails, which with 1 takes a target out
 	// at the same requests. With more, nginx also counts failures together that
