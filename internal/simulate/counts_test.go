@@ -34,6 +34,9 @@ func (c *counts) add(p *Plan, j *Journal) (first bool) {
 		c.Attempts += len(s)
 	}
 	c.Broken += len(j.broken)
+	if j.unclear {
+		c.Options.Add("the model of the group was lost", 1)
+	}
 	c.Faults.AddAll(&j.faults)
 	for i := range p.Clients {
 		c.Clients.Add(p.Clients[i].Kind.String(), len(p.Clients[i].Requests))
@@ -43,6 +46,7 @@ func (c *counts) add(p *Plan, j *Journal) (first bool) {
 		c.Filters.Add(filterKinds[f.Kind].name, 1)
 	}
 	c.Options.AddFields(p.Gateway)
+	c.Options.AddFields(p.Upstream)
 	return first
 }
 

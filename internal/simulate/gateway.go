@@ -35,6 +35,7 @@ type gateway struct {
 	closers  []func()
 	ids      atomic.Int64
 	dir      string // of temporary files
+	setting  sync.Mutex
 }
 
 // balances is how many there are.
@@ -85,12 +86,15 @@ func newGateway(plan *Plan, n *Network, j *Journal, dir string) (*gateway, error
 		o.FailStatuses = []int{500, 503}
 	}
 	if p.Check {
-		o.Check = &upstream.Check{Path: "/0", Interval: p.CheckEvery, Timeout: time.Second}
+		o.Check = &upstream.Check{Path: "/0", Interval: p.CheckEvery}
 	}
+	plan.Upstream.options(g, &o)
+	list := g.targets(-1)
 	var err error
-	if g.group, err = upstream.New(o, g.targets(-1)...); err != nil {
+	if g.group, err = upstream.New(o, list...); err != nil {
 		return nil, err
 	}
+	j.noteGroup(groupEvent{kind: groupSet, targets: list})
 	if err := g.makeProxy(); err != nil {
 		return nil, err
 	}
@@ -113,24 +117,13 @@ func newGateway(plan *Plan, n *Network, j *Journal, dir string) (*gateway, error
 	return g, nil
 }
 
-// targets are those of the plan, but for one.
-func (g *gateway) targets(without int) (list []upstream.Target) {
-	for i, t := range g.plan.Targets {
-		if i != without || len(g.plan.Targets) == 1 {
-			p := &g.plan.Gateway
-			list = append(list, upstream.Target{Addr: t.Addr, MaxConns: p.MaxConns, MaxFails: p.MaxFails, FailTimeout: p.FailTimeout})
-		}
-	}
-	return list
-}
-
 // makeProxy makes the proxy of the plan.
 func (g *gateway) makeProxy() (err error) {
 	p := &g.plan.Gateway
 	if g.registry, err = wsupgrade.NewRegistry(wsupgrade.RegistryOptions{}); err != nil {
 		return err
 	}
-	upgrades, err := wsupgrade.New(wsupgrade.Options{Dial: g.group.Dial, Registry: g.registry, Portable: true, IdleTimeout: time.Minute})
+	upgrades, err := wsupgrade.New(wsupgrade.Options{Dial: g.dialTunnel, Registry: g.registry, Portable: true, IdleTimeout: time.Minute})
 	if err != nil {
 		return err
 	}
@@ -138,10 +131,8 @@ func (g *gateway) makeProxy() (err error) {
 		Upstream: g.group, Upgrades: upgrades, DetachTunnels: p.Detach,
 		Timeout: p.Timeout, BodyTimeout: p.BodyTimeout, ReadTimeout: p.ReadTimeout, WriteTimeout: p.WriteTimeout,
 		RequestBuffer: p.buffer(p.RequestBuffer, g.dir), ResponseBuffer: p.buffer(p.ResponseBuffer, g.dir), FlushInterval: p.FlushInterval,
-		Retry: proxy.Retry{Tries: p.Tries, Errors: p.RetryErrors, Timeouts: p.RetryTimeouts, NonIdempotent: p.NonIdempotent},
-		OnError: func(r *http.Request, e *proxy.Error) {
-			g.journal.Note("gateway", "%s: %v", r.URL.Path, e)
-		},
+		Retry:   proxy.Retry{Tries: p.Tries, Errors: p.RetryErrors, Timeouts: p.RetryTimeouts, NonIdempotent: p.NonIdempotent},
+		Rewrite: g.picking, OnError: g.failed,
 	}
 	if p.RetryStatus {
 		o.Retry.Statuses = []int{503}
@@ -150,7 +141,7 @@ func (g *gateway) makeProxy() (err error) {
 		o.Retry.KeepBody = -1
 	}
 	if p.Budget {
-		if o.Retry.Budget, err = proxy.NewRetryBudget(0.2, 1); err != nil {
+		if o.Retry.Budget, err = proxy.NewRetryBudget(budgetRatio, budgetPerSecond); err != nil {
 			return err
 		}
 	}
@@ -182,19 +173,22 @@ func (g *gateway) chain() (http.Handler, error) {
 		}
 		list = append(list, f)
 	}
-	return filters.NewChain(list...).Then(g.proxy), nil
+	return g.enter(filters.NewChain(list...).Then(g.observe(g.proxy))), nil
 }
 
 // change does what the plan says.
 func (g *gateway) change(c ChangePlan) {
 	without := -1
-	if c.Kind == SetTargets {
+	switch c.Kind {
+	case DrainGroup:
+		g.journal.Note("gateway", "drain")
+		g.drainGroup()
+		return
+	case SetTargets:
 		without = c.Arg % len(g.plan.Targets)
 	}
 	g.journal.Note("gateway", "targets without %d", without)
-	if err := g.group.Set(g.targets(without)...); err != nil {
-		g.journal.Break("set", "%v", err)
-	}
+	g.set(without)
 }
 
 // close ends the gateway, as a program does that has drained.

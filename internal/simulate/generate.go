@@ -20,6 +20,7 @@ func NewPlan(c *Choices) *Plan {
 	for range c.Int(3) {
 		p.Changes = append(p.Changes, ChangePlan{At: someTime(c), Kind: ChangeKind(c.Int(2)), Arg: c.Int(3)})
 	}
+	p.chooseUpstream(c)
 	return p
 }
 

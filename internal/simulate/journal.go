@@ -18,6 +18,10 @@ type Journal struct {
 	sights   map[uint32][]*Sight
 	outcomes map[uint32]*Outcome
 	broken   []Broken
+	passages []*Passage
+	events   []groupEvent
+	samples  []sample
+	unclear  bool // the model of the group could not follow
 
 	faults  Tally // that happened, by kind
 	effects Tally // what filters have done, by kind
@@ -100,6 +104,13 @@ func (j *Journal) Break(rule, format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
 	j.broken = append(j.broken, Broken{rule, what})
 	j.lines = append(j.lines, line{time.Since(j.start), "RULE", rule + ": " + what})
+}
+
+// breakAt notes a broken rule of a moment. The caller holds j.mu.
+func (j *Journal) breakAt(at time.Duration, rule, format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	j.broken = append(j.broken, Broken{rule, what})
+	j.lines = append(j.lines, line{at, "RULE", rule + ": " + what})
 }
 
 // sight adds what a target sees of a request, and numbers the attempt.

@@ -7,10 +7,11 @@ import (
 
 // Plan is a whole history before it runs.
 type Plan struct {
-	Gateway GatewayPlan
-	Targets []TargetPlan
-	Clients []ClientPlan
-	Changes []ChangePlan
+	Gateway  GatewayPlan
+	Targets  []TargetPlan
+	Clients  []ClientPlan
+	Changes  []ChangePlan
+	Upstream UpstreamPlan
 }
 
 // TargetPlan is a server behind the gateway.
@@ -184,6 +185,8 @@ const (
 	SetTargets ChangeKind = iota
 	// SetAll replaces them by all.
 	SetAll
+	// DrainGroup drains the group.
+	DrainGroup
 )
 
 // streams of contents that belong to an exchange.

@@ -24,6 +24,7 @@ func (w *world) watchCounts() (stop func()) {
 
 // checkCounts checks the counts of one instant.
 func (w *world) checkCounts() {
+	w.sampleGroup()
 	p := &w.plan.Gateway
 	free := ""
 	for s := range w.gateway.group.Targets() {

@@ -20,6 +20,12 @@ func (w *world) probe() {
 		}
 		status, err := c.probe(conn)
 		conn.Close()
+		if want := http.StatusServiceUnavailable; w.plan.drains() {
+			if status != want {
+				w.journal.Break("serves", "a probe sees %d of a group that was drained", status)
+			}
+			continue
+		}
 		if status != http.StatusOK && !w.hasTargetFaults() {
 			w.journal.Break("serves", "a probe sees %d, %v", status, err)
 		}

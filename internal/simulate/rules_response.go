@@ -64,7 +64,7 @@ func (r *ruler) complete() {
 
 // faulty reports whether a link had a fault.
 func (r *ruler) faulty() bool {
-	f := len(r.client.Links.There)+len(r.client.Links.Back) > 0
+	f := len(r.client.Links.There)+len(r.client.Links.Back) > 0 || r.w.plan.Upstream.resets()
 	for _, t := range r.w.plan.Targets {
 		f = f || len(t.Links.There)+len(t.Links.Back) > 0
 	}

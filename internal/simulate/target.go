@@ -18,13 +18,15 @@ import (
 type target struct {
 	world *world
 	plan  *TargetPlan
+	index int
 	ln    *Listener
 	wg    sync.WaitGroup
 }
 
 // startTarget listens and serves.
-func startTarget(w *world, plan *TargetPlan) *target {
-	t := &target{world: w, plan: plan, ln: w.network.Listen(plan.Addr, 2)}
+func startTarget(w *world, i int) *target {
+	plan := &w.plan.Targets[i]
+	t := &target{world: w, plan: plan, index: i, ln: w.network.Listen(plan.Addr, 2)}
 	t.wg.Go(func() {
 		for {
 			c, err := t.ln.Accept()
@@ -85,8 +87,7 @@ func (t *target) exchange(c *Conn, in *endNoter, r *bufio.Reader, kept bool) boo
 	}
 	if token == 0 { // a check, or the probe at the end
 		_, _ = io.Copy(io.Discard, req.Body)
-		_, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-		return err == nil
+		return t.respondToCheck(c, req)
 	}
 	plan := t.world.exchanges[token]
 	if plan == nil {
@@ -101,6 +102,38 @@ func (t *target) exchange(c *Conn, in *endNoter, r *bufio.Reader, kept bool) boo
 		return t.upgrade(c, r, req, plan, s)
 	}
 	return t.respond(c, req, plan, s)
+}
+
+// respondToCheck responds to a check, or to the probe at the end.
+func (t *target) respondToCheck(c *Conn, req *http.Request) bool {
+	if req.Header.Get(checkField) != "" && t.silent(c.closed) {
+		return false
+	}
+	_, err := fmt.Fprintf(c, "HTTP/1.1 %d Checked\r\nContent-Length: 0\r\n\r\n", t.checkStatus(req))
+	return err == nil
+}
+
+// silent waits for the end of an illness in which checks get no response, and reports whether there is one.
+func (t *target) silent(gone <-chan struct{}) bool {
+	if !t.world.ill(t.index, IllSilent) {
+		return false
+	}
+	select {
+	case <-t.world.ended:
+	case <-gone:
+	}
+	return true
+}
+
+// checkStatus is that of the response to a check, 200 to the probe.
+func (t *target) checkStatus(req *http.Request) int {
+	switch {
+	case req.Header.Get(checkField) == "":
+		return http.StatusOK
+	case t.world.ill(t.index, IllStatus):
+		return checkBad + t.index
+	}
+	return checkGood + t.index
 }
 
 // note adds a line about an exchange to the timeline.

@@ -56,6 +56,9 @@ func (t *target) serveStream(w http.ResponseWriter, req *http.Request) {
 	plan := t.world.exchanges[token]
 	switch {
 	case ok && token == 0:
+		if req.Header.Get(checkField) == "" || !t.silent(req.Context().Done()) {
+			w.WriteHeader(t.checkStatus(req))
+		}
 		return
 	case plan == nil:
 		t.world.journal.Break("request", "%s was asked for %q", t.plan.Addr, req.RequestURI)

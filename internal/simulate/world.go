@@ -37,7 +37,7 @@ func Run(plan *Plan, j *Journal) {
 		}
 	}
 	for i := range plan.Targets {
-		w.targets = append(w.targets, startTarget(w, &plan.Targets[i]))
+		w.targets = append(w.targets, startTarget(w, i))
 	}
 	err := w.makeTempFiles()
 	if err == nil {
@@ -48,8 +48,9 @@ func Run(plan *Plan, j *Journal) {
 		w.stop()
 		return
 	}
-	stopWatching := w.watchCounts()
+	stopWatching, stopIllness := w.watchCounts(), w.fallIll()
 	w.runClients()
+	stopIllness()
 	stopWatching()
 	synctest.Wait()
 	close(w.ended)
@@ -132,6 +133,9 @@ func (w *world) links(to string, n int) (Dialling, Link, Link) {
 		t := &w.plan.Targets[i]
 		if t.Addr != to {
 			continue
+		}
+		if w.ill(i, IllDown) {
+			return Dialling{Refuse: true}, Link{}, Link{}
 		}
 		var d Dialling
 		if n < len(t.Dials) {

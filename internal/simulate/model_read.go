@@ -1,0 +1,113 @@
+package simulate
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/culvert-go/culvert/proxy"
+)
+
+// read makes events of a passage: picks, and what targets had.
+func (m *model) read(p *Passage) {
+	if p.Picking == 0 {
+		return // refused before
+	}
+	m.events = append(m.events, modelEvent{at: p.Picking, earn: true})
+	var tried []string
+	began := p.Picking
+	for i := range p.Attempts {
+		a := &p.Attempts[i]
+		l := &lease{p: p, attempt: i, target: a.Target, from: a.Began, to: a.Ended, outcome: m.outcome(p, i)}
+		detached := m.w.plan.Gateway.Detach && a.Status == 101 && a.Err == nil
+		switch {
+		case detached && p.TunnelEnd == 0, a.Began == 0 || a.Ended < a.Began:
+			m.unclear = true // not seen to its end
+			return
+		case detached:
+			l.to = p.TunnelEnd
+		}
+		if i > 0 && m.dropped(&p.Attempts[i-1]) {
+			l.from = p.Attempts[i-1].Began + p.Attempts[i-1].Header // it was leased when the header had come
+			began = l.from
+		}
+		m.addPick(&wait{p: p, attempt: i, from: began, to: l.from, tried: slices.Clone(tried), got: a.Target})
+		m.events = append(m.events, modelEvent{at: l.from, begin: l}, modelEvent{at: l.to, end: l})
+		tried = append(tried, a.Target)
+		began = a.Ended
+	}
+	m.readFailure(p, began, tried)
+}
+
+// readFailure adds the pick that has got no target, if there was one.
+func (m *model) readFailure(p *Passage, began time.Duration, tried []string) {
+	switch {
+	case p.FailedAt == 0:
+	case len(p.Attempts) == 0 && p.FailedAt == p.Picking && !noPlace(p.Failure):
+		// refused, or its client has gone
+	case len(p.Attempts) == 0, p.FailedAt > began:
+		// Behind an attempt the end of the body's reading may have been waited for, too.
+		maybe := len(p.Attempts) > 0 && p.Body
+		m.addPick(&wait{p: p, attempt: len(p.Attempts), from: began, to: p.FailedAt, tried: slices.Clone(tried), maybe: maybe})
+	}
+}
+
+// addPick adds a pick's events.
+func (m *model) addPick(w *wait) {
+	m.events = append(m.events, modelEvent{at: w.from, start: w}, modelEvent{at: w.to, done: w})
+}
+
+// noPlace reports whether a failure is that of a group without a free target.
+func noPlace(e *proxy.Error) bool {
+	return e != nil && (e.Kind == proxy.Busy || e.Kind == proxy.NoTarget)
+}
+
+// dropped reports whether an attempt's response was dropped for that of another target.
+func (m *model) dropped(a *Attempt) bool {
+	var e *proxy.Error
+	return a.Err != nil && !errors.As(a.Err, &e) && m.w.plan.Gateway.RetryStatus && a.Status == 503
+}
+
+// outcome is what an attempt says of its target's health (upstream.Target.MaxFails, Options.FailStatuses,
+// Options.FailLatency, proxy.Options.Timeout).
+func (m *model) outcome(p *Passage, i int) step {
+	a, g, u := &p.Attempts[i], &m.w.plan.Gateway, &m.w.plan.Upstream
+	var e *proxy.Error
+	switch {
+	case a.Err == nil, m.dropped(a):
+		late := u.FailLatency > 0 && a.Header >= u.FailLatency
+		switch {
+		case g.FailStatus && (a.Status == 500 || a.Status == 503):
+			return stepFail
+		case late && p.Body: // but for the time in which the client was sending
+			return stepUnclear
+		case late:
+			return stepFail
+		}
+		return stepSucceed
+	case !errors.As(a.Err, &e):
+		return stepFail
+	case e.ClientSide(), e.Kind == proxy.Internal:
+		return stepNothing
+	case e.Kind == proxy.Timeout && m.wholeTime(p, a):
+		return m.blame(p, a)
+	}
+	return stepFail
+}
+
+// wholeTime reports whether an attempt has ended with the time of the whole exchange.
+func (m *model) wholeTime(p *Passage, a *Attempt) bool {
+	whole := m.w.plan.Gateway.Timeout
+	return p.TimedOut || whole > 0 && a.Ended-p.Proxied >= whole
+}
+
+// blame: a target that had less than half of the time that ran out is not to blame.
+func (m *model) blame(p *Passage, a *Attempt) step {
+	switch had := a.Ended - a.Began; {
+	case p.Body || p.Upgrade:
+		return stepUnclear
+	case 2*had < a.Ended-p.Proxied:
+		return stepNothing
+	}
+	return stepFail
+}

@@ -1,0 +1,136 @@
+package simulate
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/proxy"
+)
+
+// Passage is a request's way through the gateway, as a program sees it that uses the library: the hooks of
+// package proxy, the record of package filters, the connections that are dialled. All moments are counted from
+// the history's beginning; 0 is never.
+type Passage struct {
+	Token   uint32
+	Method  string
+	Upgrade bool
+	Body    bool // the request may have a body
+
+	Entered   time.Duration // the outermost filter was called
+	Proxied   time.Duration // the proxy was called
+	Picking   time.Duration // Options.Rewrite was called: a target is picked next
+	Attempts  []Attempt
+	FailedAt  time.Duration // Options.OnError was called
+	Failure   *proxy.Error
+	Returned  time.Duration // the proxy returned
+	Left      time.Duration // the outermost filter returned
+	TimedOut  bool          // the context's time had ended when the proxy returned
+	TunnelEnd time.Duration // the gateway closed the connection of a tunnel to its target
+	tunnel    *tunnelConn   // the last one
+}
+
+// Attempt is a filters.Try whose moments are counted from the history's beginning.
+type Attempt struct {
+	filters.Try
+	Began, Ended time.Duration
+}
+
+// passageKey is the context key of a *Passage.
+type passageKey struct{}
+
+// passageOf returns the passage of a request, nil for those of others.
+func passageOf(ctx context.Context) *Passage {
+	p, _ := ctx.Value(passageKey{}).(*Passage)
+	return p
+}
+
+// now is the time since the history's beginning.
+func (j *Journal) now() time.Duration { return time.Since(j.start) }
+
+// enter stands in front of all filters.
+func (g *gateway) enter(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token, _ := tokenOf(r.URL.Path)
+		p := &Passage{Token: token, Method: r.Method, Upgrade: r.Header.Get("Upgrade") != "", Body: r.ContentLength != 0, Entered: g.journal.now()}
+		g.journal.mu.Lock()
+		g.journal.passages = append(g.journal.passages, p)
+		g.journal.mu.Unlock()
+		defer func() { p.Left = g.journal.now() }()
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passageKey{}, p)))
+	})
+}
+
+// observe stands between the filters and the proxy.
+func (g *gateway) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := passageOf(r.Context())
+		if p == nil || p.Proxied != 0 { // of a copy, or a second time
+			next.ServeHTTP(w, r)
+			return
+		}
+		p.Proxied = g.journal.now()
+		ctx, record := filters.WithResult(r.Context())
+		defer func() {
+			p.Returned = g.journal.now()
+			p.TimedOut = context.Cause(ctx) == context.DeadlineExceeded || ctx.Err() == context.DeadlineExceeded
+			for _, t := range record.Tries {
+				began := t.Start.Sub(g.journal.start)
+				p.Attempts = append(p.Attempts, Attempt{Try: t, Began: began, Ended: began + t.Total})
+			}
+		}()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// picking is the proxy's Rewrite: a target is picked behind it.
+func (g *gateway) picking(o *proxy.Outbound) {
+	if p := passageOf(o.In.Context()); p != nil {
+		p.Picking = g.journal.now()
+	}
+	o.SetXForwarded()
+}
+
+// failed is the proxy's OnError.
+func (g *gateway) failed(r *http.Request, e *proxy.Error) {
+	g.journal.Note("gateway", "%s: %v", r.URL.Path, e)
+	if p := passageOf(r.Context()); p != nil {
+		p.FailedAt, p.Failure = g.journal.now(), e
+	}
+}
+
+// dialTunnel dials a target for an upgrade, and notes when the gateway closes the connection.
+func (g *gateway) dialTunnel(ctx context.Context, network, addr string) (net.Conn, error) {
+	c, err := g.group.Dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	t := &tunnelConn{Conn: c.(*Conn), journal: g.journal, passage: passageOf(ctx)}
+	if p := t.passage; p != nil {
+		g.journal.mu.Lock()
+		p.tunnel, p.TunnelEnd = t, 0 // a target that was asked before has opened none
+		g.journal.mu.Unlock()
+	}
+	return t, nil
+}
+
+// tunnelConn is the gateway's end of a tunnel's connection to its target.
+type tunnelConn struct {
+	*Conn
+	journal *Journal
+	passage *Passage // nil: of a request that is not observed
+}
+
+// Close notes the first call's moment.
+func (c *tunnelConn) Close() error {
+	if p := c.passage; p != nil {
+		c.journal.mu.Lock()
+		if p.tunnel == c && p.TunnelEnd == 0 {
+			p.TunnelEnd = c.journal.now()
+		}
+		c.journal.mu.Unlock()
+	}
+	return c.Conn.Close()
+}
