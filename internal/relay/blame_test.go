@@ -3,7 +3,11 @@ package relay
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
@@ -18,15 +22,63 @@ func TestBlameAtTheEndOfTheTime(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		taken time.Time
+		used  time.Duration // of a second
 		kind  fault.Kind
 	}{
-		{"the client has just accepted a piece", end.Add(-leastWait / 2), fault.ClientGone},
-		{"the client was served long ago", end.Add(-2 * leastWait), fault.Timeout},
-		{"nothing was written to the client", time.Time{}, fault.Timeout},
+		{"the client has just accepted a piece", end.Add(-leastWait / 2), 0, fault.ClientGone},
+		{"the client was served long ago", end.Add(-2 * leastWait), 499 * time.Millisecond, fault.Timeout},
+		{"the client used half of the time", end.Add(-2 * leastWait), time.Second / 2, fault.ClientGone},
+		{"nothing was written to the client", time.Time{}, 0, fault.Timeout},
 	} {
-		c := client{end: end, taken: test.taken}
+		c := client{end: end, begun: end.Add(-time.Second), taken: test.taken, used: test.used}
 		if e := fault.As(c.readFailed(ctx, errors.New("read"))); e.Kind != test.kind {
 			t.Errorf("%s: %v, want %v", test.name, e.Kind, test.kind)
 		}
 	}
+}
+
+// The target has each piece ready, but for the last, which is some 50 ms late. The client takes most of the time.
+func TestBlameOfASlowReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, test := range []struct {
+			name string
+			slow time.Duration // the client, for a piece
+			kind fault.Kind
+		}{
+			{"slow reader", 95 * time.Millisecond, fault.ClientGone},
+			{"quick reader", time.Millisecond, fault.Timeout},
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			resp := &http.Response{ProtoMajor: 1, ContentLength: 1 << 20, Body: io.NopCloser(&lateAtTheEnd{ctx: ctx, pieces: 10})}
+			_, err := Options{}.copyBody(slowWriter{httptest.NewRecorder(), test.slow}, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil), resp)
+			cancel()
+			if e := fault.As(err); e.Kind != test.kind {
+				t.Errorf("%s: %v, want %v", test.name, e.Kind, test.kind)
+			}
+		}
+	})
+}
+
+// lateAtTheEnd has pieces, and then waits until the time has run out.
+type lateAtTheEnd struct {
+	ctx    context.Context
+	pieces int
+}
+
+func (l *lateAtTheEnd) Read(p []byte) (int, error) {
+	if l.pieces--; l.pieces < 0 {
+		<-l.ctx.Done()
+		return 0, l.ctx.Err()
+	}
+	return len(p), nil
+}
+
+type slowWriter struct {
+	*httptest.ResponseRecorder
+	each time.Duration
+}
+
+func (w slowWriter) Write(p []byte) (int, error) {
+	time.Sleep(w.each)
+	return len(p), nil
 }

@@ -41,6 +41,7 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 	for sent := int64(0); ; {
 		n, readErr := src.Read(buf)
 		if n > 0 {
+			out.to().offer()
 			if err := out.write(buf[:n]); err != nil {
 				return sent, clientGone(err)
 			}
@@ -83,7 +84,11 @@ func (o Options) move(w http.ResponseWriter, r *http.Request, body Mover) (int64
 	var c client
 	c.start(w, r, o.WriteTimeout)
 	defer c.writes.Stop()
-	n, read, write := body.Move(w.(io.ReaderFrom), c.writes.Begin, c.accepted)
+	offer := func() {
+		c.offer()
+		c.writes.Begin()
+	}
+	n, read, write := body.Move(w.(io.ReaderFrom), offer, c.accepted)
 	switch {
 	case write != nil:
 		return n, clientGone(write)
