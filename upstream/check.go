@@ -141,10 +141,10 @@ func (g *Group) checkAll(s *targets) {
 			delete(g.checks.stop, addr)
 		}
 	}
-	for addr, m := range wanted {
-		if g.checks.stop[addr] == nil {
+	for _, m := range s.members { // in their order, so that a simulated history repeats
+		if wanted[m.Addr] == m && g.checks.stop[m.Addr] == nil {
 			ctx, cancel := context.WithCancel(g.ctx)
-			g.checks.stop[addr] = cancel
+			g.checks.stop[m.Addr] = cancel
 			g.running.Go(func() { g.check(ctx, m.Addr, m.state) })
 		}
 	}
