@@ -83,27 +83,6 @@ func (r *ResponsePlan) wire(e *ExchangePlan, attempt int) body {
 // requestWire returns what the client sends.
 func (e *ExchangePlan) requestWire() body { return encoded(e.Coding, e.requestBody()) }
 
-// encoded encodes a content; "br" stands for what no filter knows, and is left as it is.
-func encoded(coding string, plain body) body {
-	var b bytes.Buffer
-	var w io.WriteCloser
-	switch coding {
-	case "gzip":
-		w = gzip.NewWriter(&b)
-	case "zstd":
-		z, err := zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-		if err != nil {
-			panic(err)
-		}
-		w = z
-	default:
-		return plain
-	}
-	_, _ = w.Write(plain.Bytes(0, plain.Size()))
-	_ = w.Close()
-	return rawBody(b.Bytes())
-}
-
 // decoded decodes what was received as far as it goes, and reports whether it is whole.
 func decoded(coding string, wire []byte) (plain []byte, whole bool) {
 	var r io.Reader
