@@ -63,10 +63,12 @@ func TestRequestBufferBounds(t *testing.T) {
 	p := newProxy(t, proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 8, Disk: 8}, Upstream: groupAt(t, upstream.Options{}, target)})
 	addr := wiretest.Serve(t, p)
 	client := wiretest.Dial(t, addr)
-	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 17\r\n\r\n0123456789abcdefg")
+	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 18\r\n\r\n0123456789abcdefg")
 	client.Status(413)
 	client.Ended()
 	client = wiretest.Dial(t, addr)
+	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 17\r\n\r\n0123456789abcdefg") // all of it: the connection is kept
+	client.Status(413)
 	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n" + chunk("0123456789abcdef") + "0\r\nX-Sum: 7\r\n\r\n")
 	client.Status(200)
 	got := wiretest.Await(t, requests, "request")
@@ -89,7 +91,7 @@ func TestRequestBufferOnABrokenDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
-	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
+	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nhello")
 	client.Status(500)
 	client.Ended()
 	if e := failed.only(t); e.Kind != proxy.Internal || e.Target != "" || !errors.Is(e, os.ErrNotExist) {

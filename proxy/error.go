@@ -35,17 +35,20 @@ const (
 	Internal        = fault.Internal        // 500
 )
 
-// fail tells the failure and ends the answer.
-func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err *Error) {
+// fail reports the failure and ends the response. unread reports whether the client may have more of its request to
+// send.
+func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, unread bool, err *Error) {
 	if p.o.OnError != nil {
 		p.o.OnError(r, err)
 	}
 	if err.HeadSent || err.Kind == ClientGone {
 		panic(http.ErrAbortHandler)
 	}
-	if !err.TargetSide() && r.ContentLength != 0 {
+	if unread && !err.TargetSide() {
 		// Behind a broken body it is unknown where the next request begins. And
-		// net/http would wait for the rest of it, which may never come.
+		// net/http would wait for the rest of it, which may never come. Behind a whole one
+		// net/http reads to notice a client that leaves: were that read to fail, the
+		// request would be cancelled.
 		if r.ProtoMajor == 1 { // for HTTP/2 it would end all streams of the connection
 			w.Header().Set("Connection", "close")
 		}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/result"
 	"github.com/culvert-go/culvert/upstream"
@@ -63,13 +64,26 @@ func (f *forwarding) free() {
 	forwardings.Put(f)
 }
 
-// forward asks one target after the other until one has given the answer.
-func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *result.Result) *fault.Error {
+// forward requests one target after the other until one has given the response. Behind a failure, unread reports
+// whether the client may have more of its request to send.
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *result.Result) (unread bool, err *fault.Error) {
 	f := forwardings.Get().(*forwarding)
 	f.p, f.w, f.exchange, f.record = p, w, p.exchange, record
-	err := f.forward(r)
+	err = f.forward(r)
+	unread = err != nil && f.unread(r)
 	f.free() // not where a hook panics
-	return err
+	return unread, err
+}
+
+// unread reports whether the client may have more of r to send.
+func (f *forwarding) unread(r *http.Request) bool {
+	switch {
+	case f.body.body != nil:
+		return !f.body.client.Ended()
+	case f.out != nil: // an upgrade, whose body may have been read
+		return clientbody.Remains(f.out.In)
+	}
+	return clientbody.Remains(r)
 }
 
 func (f *forwarding) forward(r *http.Request) *fault.Error {

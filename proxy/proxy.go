@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/gate"
 	"github.com/culvert-go/culvert/internal/result"
@@ -65,17 +66,18 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if record != nil {
 		record.Upstream = p.upstream.Name()
 	}
-	if err := p.serve(w, r, record); err != nil {
+	if unread, err := p.serve(w, r, record); err != nil {
 		if record != nil {
 			record.Err = err
 		}
-		p.fail(w, r, err)
+		p.fail(w, r, unread, err)
 	}
 }
 
-func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, record *result.Result) *fault.Error {
+// serve forwards r. Behind a failure, unread reports whether the client may have more of its request to send.
+func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, record *result.Result) (unread bool, err *fault.Error) {
 	if _, open := p.running.Enter(); !open {
-		return &fault.Error{Kind: fault.Busy, Target: p.upstream.Name(), Err: errDraining}
+		return clientbody.Remains(r), &fault.Error{Kind: fault.Busy, Target: p.upstream.Name(), Err: errDraining}
 	}
 	defer p.running.Leave()
 	return p.forward(w, r, record)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/fault"
 )
 
@@ -28,7 +29,7 @@ func hasBody(in *http.Request) bool {
 // sends the response.
 func (f *Forwarder) limitClient(w http.ResponseWriter, in *http.Request) {
 	deadline := time.Time{}
-	if _, kept := in.Body.(keptBody); hasBody(in) && !kept {
+	if hasBody(in) && clientbody.Remains(in) {
 		deadline = time.Now().Add(f.timeout)
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(deadline)
@@ -42,8 +43,8 @@ func (f *Forwarder) readBody(w http.ResponseWriter, in *http.Request) ([]byte, e
 	if !hasBody(in) {
 		return nil, nil
 	}
-	if kept, ok := in.Body.(keptBody); ok {
-		return kept.whole, nil
+	if whole, ok := in.Body.(clientbody.Whole); ok {
+		return whole.Content, nil
 	}
 	f.limitClient(w, in)
 	body, err := io.ReadAll(io.LimitReader(in.Body, maxBody+1))
@@ -55,19 +56,10 @@ func (f *Forwarder) readBody(w http.ResponseWriter, in *http.Request) ([]byte, e
 	case in.ContentLength >= 0 && int64(len(body)) != in.ContentLength:
 		return nil, bodyError(in, fmt.Errorf("a body of %d bytes, with Content-Length %d", len(body), in.ContentLength))
 	}
-	in.Body = keptBody{bytes.NewReader(body), body}
+	in.Body = clientbody.Whole{Reader: bytes.NewReader(body), Content: body}
 	f.limitClient(w, in)
 	return body, nil
 }
-
-// keptBody is a client's body that was read to its end.
-type keptBody struct {
-	io.Reader
-	whole []byte
-}
-
-// Close does nothing: the server ends the body that it has made.
-func (keptBody) Close() error { return nil }
 
 // bodyError gives the failure of reading the client's body its kind.
 func bodyError(in *http.Request, err error) error {

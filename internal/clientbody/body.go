@@ -153,6 +153,13 @@ func (b *Body) Unwatched() bool {
 	return b.duplex && b.err == nil
 }
 
+// Ended reports whether the body was read to its end.
+func (b *Body) Ended() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err == io.EOF
+}
+
 // Unbound gives later reads all the time there is: the client need not send what the target does not want.
 func (b *Body) Unbound() {
 	b.mu.Lock()

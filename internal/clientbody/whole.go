@@ -1,0 +1,21 @@
+package clientbody
+
+import (
+	"io"
+	"net/http"
+)
+
+// Whole is a request's body that was read to its end, in the place of the client's.
+type Whole struct {
+	io.Reader        // of Content
+	Content   []byte // is not changed
+}
+
+// Close does nothing: the server ends the body that it has made.
+func (Whole) Close() error { return nil }
+
+// Remains reports whether r has a body that is not known to have been read to its end.
+func Remains(r *http.Request) bool {
+	_, whole := r.Body.(Whole)
+	return r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody && !whole
+}
