@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
@@ -156,21 +157,62 @@ func TestForbiddenAnnouncements(t *testing.T) {
 	}
 }
 
-// A process without a descriptor can reach no target, and no target is to blame for it.
-func TestNoDescriptorLeft(t *testing.T) {
+// A process without a descriptor, or a host without a local port, can reach no target, and no target is to blame for it.
+func TestNothingToDialWith(t *testing.T) {
 	leaktest.Check(t)
-	var failed failures
-	full := &net.Dialer{Control: func(string, string, syscall.RawConn) error { return os.NewSyscallError("socket", syscall.EMFILE) }}
-	g := groupAt(t, upstream.Options{Dialer: full}, "127.0.0.1:1", "127.0.0.1:2")
-	client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: g, OnError: failed.add})))
-	for range 3 { // were a target taken out, the third would be 503
-		client.Send(getShop)
-		client.Status(500)
+	fails := func(call string, errno syscall.Errno) *net.Dialer {
+		return &net.Dialer{Control: func(string, string, syscall.RawConn) error { return os.NewSyscallError(call, errno) }}
 	}
-	for _, e := range failed.all {
-		if e.Kind != proxy.Internal {
-			t.Errorf("failure %v", e)
+	for name, test := range map[string]struct {
+		dialer *net.Dialer
+		kind   proxy.Kind
+	}{
+		"no descriptor":      {fails("socket", syscall.EMFILE), proxy.Internal},
+		"no local port":      {fails("connect", syscall.EADDRNOTAVAIL), proxy.Internal},
+		"none that is bound": {fails("bind", syscall.EADDRINUSE), proxy.Internal},
+	} {
+		for _, request := range []string{getShop, handshakeOfA} {
+			t.Run(name+", "+request[:8], func(t *testing.T) {
+				var failed failures
+				g := groupAt(t, upstream.Options{Dialer: test.dialer}, "127.0.0.1:1", "127.0.0.1:2")
+				client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: g, OnError: failed.add})))
+				for range 3 { // were a target taken out, the third would be 503
+					client.Send(request)
+					client.Status(500)
+				}
+				for _, e := range failed.all {
+					if e.Kind != test.kind || e.Wrote {
+						t.Errorf("failure %v", e)
+					}
+				}
+			})
 		}
+	}
+}
+
+const handshakeOfA = "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+
+// Local ports are counted for each address that is dialled: where those for one target are used up, another is requested.
+func TestNoPortForOneTarget(t *testing.T) {
+	leaktest.Check(t)
+	used := wiretest.Unused(t)
+	free, _ := recording(t, ok)
+	dialer := &net.Dialer{Control: func(_, addr string, _ syscall.RawConn) error {
+		if addr == used {
+			return os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)
+		}
+		return nil
+	}}
+	var failed failures
+	g := groupOf(t, upstream.Options{Dialer: dialer, Balance: upstream.First()}, upstream.Target{Addr: used, FailTimeout: time.Hour}, upstream.Target{Addr: free})
+	addr := wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: g, OnError: failed.add}))
+	for range 2 {
+		client := wiretest.Dial(t, addr)
+		client.Send(getShop)
+		client.Status(200)
+	}
+	if n := failsOf(g); n != 0 || len(failed.all) != 0 {
+		t.Errorf("%d failures of the target, %v", n, failed.all)
 	}
 }
 

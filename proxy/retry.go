@@ -72,6 +72,8 @@ func (r Retry) withDefaults() (Retry, error) {
 // again says whether the failure allows another target.
 func (r Retry) again(in *http.Request, err *fault.Error) bool {
 	switch {
+	case err.Kind == fault.Internal && !err.Wrote && fault.NoPort(err.Err):
+		return true // another target's address may have ports left
 	case err.HeadSent || !err.TargetSide():
 		return false
 	case !err.Wrote:

@@ -13,13 +13,15 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/random"
 )
 
 // Check asks a target at intervals how it is, over the group's transport.
-// Targets count as well until they have failed Fall times.
+// Targets count as well until they have failed Fall times. A check that could not be made since this
+// host has no descriptor, memory or local port left counts neither way.
 type Check struct {
 	// Path is the path, with a query if need be, that is requested by GET, in
 	// origin form (RFC 9112 section 3.2.1). "" means that a connection which can be
@@ -165,9 +167,10 @@ func (g *Group) check(ctx context.Context, addr string, s *state) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err == nil {
+		switch {
+		case err == nil:
 			good, bad = good+1, 0
-		} else {
+		case !fault.Local(err):
 			good, bad = 0, bad+1
 		}
 		switch {

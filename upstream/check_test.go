@@ -1,15 +1,18 @@
 package upstream_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,6 +82,35 @@ func TestCheck(t *testing.T) {
 			t.Errorf("told %v, want %s", changes, want)
 		}
 	})
+}
+
+// A check that this host lacks the means for says nothing of a target, nor does an attempt.
+func TestNothingToCheckWith(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.EADDRNOTAVAIL} {
+		for _, path := range []string{"", "/"} {
+			synctest.Test(t, func(t *testing.T) {
+				lacking := &upstream.DialError{Err: &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", errno)}}
+				p := over(t, upstream.Options{
+					Check:       &upstream.Check{Path: path, Jitter: -1, Fall: 2},
+					DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, lacking },
+				}, addrs("a b")...)
+				time.Sleep(time.Minute)
+				p.want("a b a b")
+				for range 3 {
+					lease, err := p.g.Pick(t.Context(), request())
+					if err != nil {
+						t.Fatal(err)
+					}
+					lease.Done(upstream.Outcome{Err: lacking})
+				}
+				for s := range p.g.Targets() {
+					if s.Fails != 0 {
+						t.Errorf("%v: %d failures", errno, s.Fails)
+					}
+				}
+			})
+		}
+	}
 }
 
 // Checks follow the set and end with the group.

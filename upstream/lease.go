@@ -82,8 +82,9 @@ type Outcome struct {
 	Status int
 	// Header is the time to the answer's head.
 	Header time.Duration
-	// Err says why the exchange failed. A *fault.Error that is the client's fault
-	// says nothing about the target.
+	// Err says why the exchange failed. A *fault.Error that is the client's fault or
+	// Internal says nothing about the target, nor does an error of a connection that could
+	// not be made since this host has no descriptor, memory or local port left.
 	Err error
 }
 
@@ -111,7 +112,7 @@ func (l Lease) Done(o Outcome) {
 func (g *Group) failure(o Outcome) bool {
 	if o.Err != nil {
 		e := fault.As(o.Err)
-		return e == nil || e.TargetSide()
+		return e == nil && !fault.Local(o.Err) || e != nil && e.TargetSide()
 	}
 	return slices.Contains(g.o.FailStatuses, o.Status) || g.o.FailLatency > 0 && o.Header >= g.o.FailLatency
 }

@@ -6,10 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"os"
-	"syscall"
 	"time"
 )
 
@@ -52,7 +49,7 @@ const (
 	Body
 	// Internal: the gateway itself has failed, the disk that holds a body for
 	// instance, a hook or filter that made a request of which no valid one can be
-	// written, or the system, which has no descriptor left. It says nothing about the
+	// written, or the system, which has no descriptor or local port left. It says nothing about the
 	// target's health and is not retried on another.
 	Internal
 )
@@ -152,19 +149,6 @@ func Ended(ctx context.Context) Kind {
 		return Timeout
 	}
 	return ClientGone
-}
-
-// DialKind is the kind of a connection that could not be made: Internal where this process or
-// this host has run out of what any connection needs, which says nothing about the target.
-func DialKind(err error) Kind {
-	var netErr net.Error
-	switch {
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM):
-		return Internal
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
-		return Timeout
-	}
-	return Dial
 }
 
 // As returns the first *Error in err's chain, or nil.
