@@ -17,6 +17,8 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 	switch {
 	case r.Method == http.MethodHead, resp.Body == http.NoBody:
 		return 0, nil
+	case resp.StatusCode == http.StatusNoContent, resp.StatusCode == http.StatusNotModified:
+		return 0, o.awaitTrailers(w, r, resp)
 	case left == 0 && resp.ProtoMajor == 1:
 		return 0, nil
 	case left == 0:
@@ -62,6 +64,24 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 			out.to().accepted()
 		}
 	}
+}
+
+// awaitTrailers waits for the trailers that an HTTP/2 target has announced of a response without content. One that has
+// announced none is not waited for: the client's response ends with its header. Nor is the body's failure one of the response:
+// net/http takes the Content-Length of a 304 for that of its body, though it is the length of what a 200 would have
+// (RFC 9110 section 8.6).
+func (o Options) awaitTrailers(w http.ResponseWriter, r *http.Request, resp *http.Response) error {
+	if len(resp.Trailer) == 0 {
+		return nil
+	}
+	out := o.newOutput(w, r)
+	defer out.close()
+	if err := out.flush(); err != nil {
+		return clientGone(err)
+	}
+	_, _ = resp.Body.Read(make([]byte, 1)) // the trailers come with its end
+	out.finish()
+	return nil
 }
 
 // Mover is a body that the kernel can move to a socket; see http1.Body.

@@ -83,9 +83,6 @@ func (r *ruler) served() {
 	if r.client.Kind == HTTP2 && slices.ContainsFunc(r.client.Requests, func(e ExchangePlan) bool { return len(e.Trailer) > 0 }) {
 		return // net/http ends a connection on which trailers come behind the response to their request
 	}
-	if r.client.Kind == HTTP2 && o.Status == http.StatusNotModified {
-		return // x/net takes the Content-Length of a 304 for that of its body where the header does not end the stream
-	}
 	if r.behindEarly() {
 		return
 	}
