@@ -54,6 +54,12 @@ type FilterOptions struct {
 // credentials, and tells the client of the object only if it was seen then. If that list
 // can't be had, the watch ends with 410, Expired, and the client lists again.
 //
+// A list in pages keeps the server's continue token, also behind a page of which nothing is seen. A token of
+// kube-apiserver is not encrypted: base64 of JSON whose "start" is the key of the page's last object, namespace and
+// name, be it hidden or not. A client that pages through a list (limit) can so learn the namespaces and names of hidden
+// objects, one a page, and nothing else of them. Where names are secret, drop limit and continue from list requests in
+// front of this filter: the list is whole then, and has no token.
+//
 // Subresources that are no
 // objects (log, exec, attach, portforward, proxy) pass: whoever must not reach a hidden
 // object's needs an authorizer.
