@@ -33,7 +33,8 @@ import (
 // Forward blocks until both sides have ended or in's context is done; it closes
 // both connections. The 101's fields stand in w.Header() before the
 // connection is taken, so that wrappers of w see its head like any other. Any
-// other answer is written to w.
+// other response is written to w, but for a 2xx to an extended CONNECT: it would open
+// the client's tunnel, and is an error of kind Unsupported (501).
 //
 // While the handshake runs, net/http takes the client's end of stream for its
 // leaving and cancels in's context; half-close is kept from the 101 on.
@@ -128,6 +129,10 @@ func (f *Forwarder) open(w http.ResponseWriter, in, out *http.Request) (status i
 		}
 	}()
 	result.Arrived(result.From(in.Context()), resp.StatusCode)
+	if _, stream := extended(in); stream && resp.StatusCode >= 200 && resp.StatusCode <= 299 {
+		// It would open the client's tunnel (RFC 9110 section 9.3.6). A page does not make its target a bad one.
+		return resp.StatusCode, nil, early, &fault.Error{Kind: fault.Unsupported, Wrote: true, Err: errNotSwitched}
+	}
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		return resp.StatusCode, nil, early, passOn(w, in, conn, resp)
 	}
@@ -140,6 +145,8 @@ func (f *Forwarder) open(w http.ResponseWriter, in, out *http.Request) (status i
 	}
 	return resp.StatusCode, t, early, err
 }
+
+var errNotSwitched = errors.New("the target responds to the upgrade without switching")
 
 // passOn relays an answer that does not switch. The client's connection stays
 // with its server, which takes early bytes for the next request, as they are.

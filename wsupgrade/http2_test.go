@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -322,6 +323,42 @@ func TestExtendedConnectAnswered(t *testing.T) {
 	}
 	if got := c.data(id, 2); got != "no" {
 		t.Errorf("body %q", got)
+	}
+}
+
+// A 2xx would open the client's tunnel (RFC 9110 section 9.3.6), though the target has not switched: the client would
+// take a page for frames. The target did nothing wrong.
+func TestExtendedConnectWhereNothingSwitches(t *testing.T) {
+	leaktest.Check(t)
+	for _, response := range []string{
+		"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>",
+		"HTTP/1.1 204 No Content\r\n\r\n",
+	} {
+		target := wiretest.Replying(t, response)
+		failed := make(chan *wsupgrade.Error, 1)
+		c := dialH2(t, serveH2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			f, err := wsupgrade.New(wsupgrade.Options{Registry: registry(t, wsupgrade.RegistryOptions{})})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			out := r.Clone(r.Context())
+			out.URL.Scheme, out.URL.Host = "http", target
+			_, err = f.Forward(w, r, out)
+			var e *wsupgrade.Error
+			errors.As(err, &e)
+			failed <- e
+			if e != nil {
+				wsupgrade.Refuse(w, e)
+			}
+		})))
+		id := c.open(false, extendedConnect("/")...)
+		if status, fields := c.status(id); status != "501" {
+			t.Errorf("the client got %s %v", status, fields)
+		}
+		if e := wiretest.Await(t, failed, "error"); e == nil || e.TargetSide() || e.HeadSent || !e.Wrote {
+			t.Errorf("error %#v", e)
+		}
 	}
 }
 
