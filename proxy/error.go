@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
@@ -54,7 +55,10 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, unread bool, err *E
 		}
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 	}
+	var writes deadline.Deadline
+	writes.StartWrites(w, r, p.o.WriteTimeout)
 	p.o.ErrorHandler(w, r, err)
+	writes.Leave() // the server writes what it holds when the handler has returned
 }
 
 // writeError is the default ErrorHandler.

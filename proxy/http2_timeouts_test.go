@@ -120,7 +120,14 @@ func TestHTTP2SlowClients(t *testing.T) {
 // it is given up all the same.
 func TestHTTP2ClientThatAcceptsNothing(t *testing.T) {
 	leaktest.Check(t)
-	s := h2Server(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, wiretest.Replying(t, ok)), WriteTimeout: soon}))
+	t.Run("of a target", func(t *testing.T) { acceptNothing(t, wiretest.Replying(t, ok)) })
+	t.Run("of an error", func(t *testing.T) { acceptNothing(t, wiretest.Replying(t, "nonsense\r\n\r\n")) })
+}
+
+// acceptNothing requests a response of a target and leaves the window of its stream closed.
+func acceptNothing(t *testing.T, target string) {
+	t.Helper()
+	s := h2Server(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), WriteTimeout: soon}))
 	conn, err := tls.Dial("tcp", s.Listener.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
 	if err != nil {
 		t.Fatal(err)

@@ -134,7 +134,7 @@ func (f *Forwarder) open(w http.ResponseWriter, in, out *http.Request) (status i
 		return resp.StatusCode, nil, early, &fault.Error{Kind: fault.Unsupported, Wrote: true, Err: errNotSwitched}
 	}
 	if resp.StatusCode != http.StatusSwitchingProtocols {
-		return resp.StatusCode, nil, early, passOn(w, in, conn, resp)
+		return resp.StatusCode, nil, early, f.passOn(w, in, conn, resp)
 	}
 	if err := validate(resp, out.Header, protocol); err != nil {
 		return resp.StatusCode, nil, early, &fault.Error{Kind: fault.Handshake, Wrote: true, Err: err}
@@ -150,12 +150,12 @@ var errNotSwitched = errors.New("the target responds to the upgrade without swit
 
 // passOn relays an answer that does not switch. The client's connection stays
 // with its server, which takes early bytes for the next request, as they are.
-func passOn(w http.ResponseWriter, in *http.Request, conn *upstreamConn, resp *http.Response) error {
+func (f *Forwarder) passOn(w http.ResponseWriter, in *http.Request, conn *upstreamConn, resp *http.Response) error {
 	defer context.AfterFunc(in.Context(), func() { conn.SetDeadline(past) })()
 	resp.Body = struct {
 		io.Reader
 		io.Closer
 	}{resp.Body, conn} // closing net/http's own body would read it to its end first
-	_, err := relay.Response(w, in, resp, relay.Options{})
+	_, err := relay.Response(w, in, resp, relay.Options{WriteTimeout: f.timeout})
 	return err
 }

@@ -362,6 +362,29 @@ func TestExtendedConnectWhereNothingSwitches(t *testing.T) {
 	}
 }
 
+// A client that does not accept the response of a target that refuses is given up: otherwise it would hold its
+// exchange with the target for ever.
+func TestRefusalIsNotAccepted(t *testing.T) {
+	leaktest.Check(t)
+	refusing := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		for _, err := p.Conn.Write([]byte("HTTP/1.1 401 Unauthorized\r\nContent-Length: 1000000000\r\n\r\n")); err == nil; {
+			_, err = p.Conn.Write(make([]byte, 1<<16))
+		}
+	})
+	ended := make(chan struct{}, 2)
+	h := toTarget(t, wsupgrade.Options{HandshakeTimeout: time.Second}, refusing)
+	addr := serveH2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() { ended <- struct{}{} }()
+		h.ServeHTTP(w, r)
+	}))
+	dialH2(t, addr).open(false, extendedConnect("/")...)
+	wiretest.Await(t, ended, "end of the exchange over HTTP/2")
+	client := wiretest.Dial(t, addr)
+	client.Send(with(handshake))
+	wiretest.Await(t, ended, "end of the exchange over HTTP/1.1")
+}
+
 // A tunnel that is not read does not hold up another of the same connection, where
 // the server's buffers are set as the documentation says; nor do the server's
 // timeouts end one.

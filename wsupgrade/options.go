@@ -33,7 +33,8 @@ type Options struct {
 	// certificate against the system's roots and the target's host.
 	TLSConfig *tls.Config
 	// HandshakeTimeout bounds dialling, the TLS handshake and the head of the
-	// target's answer together. 0 means 10 seconds.
+	// target's answer together, and each write of a response that does not switch to the
+	// client, to a quarter. 0 means 10 seconds.
 	HandshakeTimeout time.Duration
 	// HeaderTimeout bounds the time from the dialled connection to the head of the
 	// target's answer, within HandshakeTimeout. 0 means no bound of its own.
