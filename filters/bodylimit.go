@@ -9,6 +9,7 @@ import (
 // BodyLimit returns a filter that bounds the body of each request to max bytes. One
 // that announces more is answered with 413 at once; one that turns out to be longer
 // fails to be read with an *http.MaxBytesError, which package proxy answers with 413.
+// What is sent behind a CONNECT is a tunnel's, and is not bounded.
 func BodyLimit(max int64) (Filter, error) {
 	if max < 0 {
 		return nil, errors.New("filters: BodyLimit is negative")
@@ -24,7 +25,7 @@ func BodyLimit(max int64) (Filter, error) {
 				http.Error(w, http.StatusText(http.StatusRequestEntityTooLarge), http.StatusRequestEntityTooLarge)
 				return
 			}
-			if r.ContentLength < 0 && r.Body != nil {
+			if r.ContentLength < 0 && r.Body != nil && r.Method != http.MethodConnect {
 				limited := *r
 				limited.Body = http.MaxBytesReader(w, r.Body, max)
 				r = &limited

@@ -49,7 +49,7 @@ var standardTypes = []string{"text/*", "application/json", "application/javascri
 // compressed.
 //
 // It leaves alone what is encoded already, ranges, answers to Range requests,
-// no-transform, upgrades, and answers without content. A strong ETag becomes a
+// no-transform, upgrades and CONNECT, and answers without content. A strong ETag becomes a
 // weak one, Content-Length and Accept-Ranges go, and Vary says Accept-Encoding
 // wherever another client would have been given another encoding.
 //
@@ -62,6 +62,10 @@ func Compress(o CompressOptions) (Filter, error) {
 	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodConnect { // the bytes are a tunnel's
+				next.ServeHTTP(w, r)
+				return
+			}
 			a := &compressing{c: c}
 			response.Serve(next, w, r, &response.Hooks{Head: a.head, Body: a.body})
 		})

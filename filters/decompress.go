@@ -37,6 +37,10 @@ func Decompress(o DecompressOptions) (Filter, error) {
 	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodConnect { // the bytes are a tunnel's
+				next.ServeHTTP(w, r)
+				return
+			}
 			if o.Requests {
 				decoded, ok := decodeRequest(r)
 				if !ok {

@@ -89,7 +89,7 @@ func (m *Mirror) Close(ctx context.Context) error {
 // Filter is the Filter that copies.
 func (m *Mirror) Filter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header["Upgrade"] != nil || m.o.Share < 1 && random.Float64() >= m.o.Share {
+		if r.Header["Upgrade"] != nil || r.Method == http.MethodConnect || m.o.Share < 1 && random.Float64() >= m.o.Share {
 			next.ServeHTTP(w, r)
 			return
 		}
