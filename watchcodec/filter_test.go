@@ -324,6 +324,8 @@ func TestRefusals(t *testing.T) {
 		{"PATCH", "/api/v1/namespaces/n/pods/a/status", nil, 403},
 		{"GET", "/api/v1/pods", []string{"Connection", "Upgrade", "Upgrade", "websocket"}, 400},
 		{"GET", "/api/v1/pods?watch=1", []string{"Connection", "Upgrade", "Upgrade", "SPDY/3.1"}, 400},
+		{"CONNECT", "/api/v1/pods?watch=1", nil, 400}, // an extended CONNECT over HTTP/2 would become an upgrade
+		{"CONNECT", "/api/v1/watch/pods", nil, 400},
 	} {
 		r, _ := http.NewRequest(test.method, s.URL+test.path, nil)
 		for i := 0; i < len(test.fields); i += 2 {
