@@ -49,9 +49,9 @@ func (c *client) note(e *ExchangePlan, format string, args ...any) {
 }
 
 // patience returns how long the client waits for the end.
-func (e *ExchangePlan) patience() time.Duration {
+func (c *client) patience(e *ExchangePlan) time.Duration {
 	if e.GiveUp > 0 {
 		return e.GiveUp + offGrid
 	}
-	return longest
+	return c.world.longest
 }

@@ -75,6 +75,9 @@ func (c *client) pipeline(conn *Conn, r *bufio.Reader, list []ExchangePlan) int 
 			return len(list) // what was sent behind it is not sent again
 		}
 	}
+	if last := &list[len(list)-1].Body; last.Cut && last.How == FaultSilence {
+		conn.Close() // ends the sending of a body whose response came early
+	}
 	<-sent
 	return len(list)
 }
@@ -96,7 +99,7 @@ func (c *client) expectNothing(r *bufio.Reader, e *ExchangePlan, o *Outcome) {
 // send writes a request and reports whether all of it was written.
 func (c *client) send(conn *Conn, e *ExchangePlan, o *Outcome) bool {
 	o.Sent = time.Now()
-	_ = conn.SetWriteDeadline(o.Sent.Add(longest)) // a link may be silent
+	_ = conn.SetWriteDeadline(o.Sent.Add(c.world.longest)) // a link may be silent
 	chunked := e.Body.Chunked
 	if _, err := io.WriteString(conn, requestHeader(e, c.plan.Kind)); err != nil {
 		c.note(e, "header: %v", err)
@@ -166,7 +169,7 @@ func (c *client) receive(conn *Conn, r *bufio.Reader, e *ExchangePlan, o *Outcom
 		o.Ended = time.Now()
 		c.note(e, "saw %d of attempt %d, %d bytes, whole %v, %v", o.Status, o.Attempt, o.Got, o.Whole, o.Err)
 	}()
-	_ = conn.SetReadDeadline(time.Now().Add(e.patience()))
+	_ = conn.SetReadDeadline(time.Now().Add(c.patience(e)))
 	defer conn.SetReadDeadline(time.Time{})
 	for {
 		resp, err := http.ReadResponse(r, &http.Request{Method: e.Method})

@@ -39,7 +39,7 @@ func (c *client) runHTTP2() {
 // stream runs one exchange.
 func (c *client) stream(cc *http.ClientConn, e *ExchangePlan) {
 	o := c.world.journal.outcome(e.Token)
-	ctx, cancel := context.WithTimeout(context.Background(), e.patience())
+	ctx, cancel := context.WithTimeout(context.Background(), c.patience(e))
 	defer cancel()
 	req, body := c.request2(ctx, e, o)
 	c.note(e, "%s %s, body of %d bytes", e.Method, e.target(), e.Body.Length)

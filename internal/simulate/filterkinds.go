@@ -31,7 +31,9 @@ func init() { // not in the declaration: kinds refer to passage, which refers to
 		{name: "Concurrency", make: func(*gateway, FilterPlan) (filters.Filter, error) {
 			return filters.Concurrency(filters.ConcurrencyOptions{Max: 3, Queue: 3})
 		}},
-		{name: "Timeout", make: func(*gateway, FilterPlan) (filters.Filter, error) { return filters.Timeout(20 * time.Second) }},
+		{name: "Timeout", make: func(g *gateway, _ FilterPlan) (filters.Filter, error) {
+			return filters.Timeout(g.plan.takes(20 * time.Second))
+		}},
 		{name: "Recover", make: func(*gateway, FilterPlan) (filters.Filter, error) {
 			return filters.Recover(slog.New(slog.NewTextHandler(io.Discard, nil))), nil
 		}},

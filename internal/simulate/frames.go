@@ -14,12 +14,16 @@ func acceptOf(key string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// frames returns a content as messages of up to 10,000 bytes, masked with a key of zeros
-// where a client sends them.
+// frames returns a content as messages of up to 10,000 bytes, or of up to 60,000 for every
+// other exchange, masked with a key of zeros where a client sends them.
 func frames(opcode byte, c Content, masked bool) []byte {
 	var out []byte
+	most := int64(10_000)
+	if c.Stream>>4%2 == 1 {
+		most = 60_000 // which a gateway may move in other ways
+	}
 	for at := int64(0); at < c.Length; {
-		n := min(10_000, c.Length-at)
+		n := min(most, c.Length-at)
 		out = append(out, 0x80|opcode)
 		mask := byte(0)
 		if masked {

@@ -25,7 +25,7 @@ const gatewayAddr = "192.0.2.1:80"
 type gateway struct {
 	plan     *Plan
 	journal  *Journal
-	network  *Network
+	network  surroundings
 	group    *upstream.Group
 	proxy    *proxy.Proxy
 	registry *wsupgrade.Registry
@@ -61,8 +61,16 @@ func balance(n int) upstream.Balance {
 	return upstream.RoundRobin()
 }
 
+// surroundings are where the gateway has its connections from.
+type surroundings interface {
+	dialTarget(ctx context.Context, addr string) (net.Conn, error)
+	listenGateway() net.Listener
+	plain() bool    // handlers get net/http's own writers
+	portable() bool // the engine of tunnels is the one that every system has
+}
+
 // newGateway makes the gateway of a plan and starts it.
-func newGateway(plan *Plan, n *Network, j *Journal, dir string) (*gateway, error) {
+func newGateway(plan *Plan, n surroundings, j *Journal, dir string) (*gateway, error) {
 	g := &gateway{plan: plan, journal: j, network: n, dir: dir, served: make(chan struct{})}
 	g.errors.journal = j
 	p := &plan.Gateway
@@ -70,11 +78,7 @@ func newGateway(plan *Plan, n *Network, j *Journal, dir string) (*gateway, error
 		Name: "group", Balance: balance(p.Balance),
 		Queue: p.Queue, MaxInFlight: p.MaxInFlight,
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
-			c, err := n.Dial(ctx, "192.0.2.2", addr)
-			if err != nil {
-				return nil, err
-			}
-			return c, nil
+			return n.dialTarget(ctx, addr)
 		},
 		DialTimeout: p.DialTimeout, HeaderTimeout: p.HeaderTimeout, WriteTimeout: p.TargetWrite,
 		MaxIdleConns: p.MaxIdle, IdleTimeout: p.IdleTimeout, MaxConnRequests: p.MaxConnRequests,
@@ -105,11 +109,11 @@ func newGateway(plan *Plan, n *Network, j *Journal, dir string) (*gateway, error
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
-	g.server = &http.Server{Handler: guard(j, handler), Protocols: &protocols, ErrorLog: log.New(&g.errors, "", 0), IdleTimeout: time.Minute, ReadHeaderTimeout: 30 * time.Second,
+	g.server = &http.Server{Handler: guard(j, handler, n.plain()), Protocols: &protocols, ErrorLog: log.New(&g.errors, "", 0), IdleTimeout: time.Minute, ReadHeaderTimeout: plan.takes(30 * time.Second),
 		// Without it a write to an HTTP/2 connection whose client reads no more lasts for ever: the deadline of a stream
 		// only queues a frame behind that write.
 		HTTP2: &http.HTTP2Config{WriteByteTimeout: time.Minute}}
-	listener := n.Listen(gatewayAddr, 4)
+	listener := n.listenGateway()
 	go func() {
 		defer close(g.served)
 		_ = g.server.Serve(listener)
@@ -123,7 +127,7 @@ func (g *gateway) makeProxy() (err error) {
 	if g.registry, err = wsupgrade.NewRegistry(wsupgrade.RegistryOptions{}); err != nil {
 		return err
 	}
-	upgrades, err := wsupgrade.New(wsupgrade.Options{Dial: g.dialTunnel, Registry: g.registry, Portable: true, IdleTimeout: time.Minute})
+	upgrades, err := wsupgrade.New(wsupgrade.Options{Dial: g.dialTunnel, Registry: g.registry, Portable: g.network.portable(), IdleTimeout: g.plan.takes(time.Minute)})
 	if err != nil {
 		return err
 	}
@@ -193,7 +197,7 @@ func (g *gateway) change(c ChangePlan) {
 
 // close ends the gateway, as a program does that has drained.
 func (g *gateway) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), max(g.plan.takes(10*time.Minute), patience))
 	defer cancel()
 	_ = g.registry.Drain(ctx, wsupgrade.GoingAway)
 	if err := g.server.Shutdown(ctx); err != nil {

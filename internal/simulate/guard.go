@@ -11,14 +11,18 @@ import (
 )
 
 // guard hands out writers and bodies that notice a use after the handler has
-// returned, and two who read a body at once.
-func guard(j *Journal, next http.Handler) http.Handler {
+// returned, and two who read a body at once. If plain, writers are net/http's own.
+func guard(j *Journal, next http.Handler, plain bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g := &guarded{j: j, w: w, path: r.URL.Path}
 		if r.Body != nil && r.Body != http.NoBody {
 			r.Body = &guardedBody{guarded: g, body: r.Body}
 		}
 		defer g.end()
+		if plain {
+			next.ServeHTTP(w, r)
+			return
+		}
 		next.ServeHTTP(g, r)
 	})
 }

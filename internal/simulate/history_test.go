@@ -43,6 +43,10 @@ func TestMain(m *testing.M) {
 
 // TestHistories runs random histories, and shrinks the first one in which a rule breaks.
 func TestHistories(t *testing.T) {
+	if *realSockets {
+		testReal(t, *histories)
+		return
+	}
 	if *repeat != "" {
 		j := runPlan(t, NewPlan(Repeat(parse(t, *repeat))))
 		t.Errorf("%v\n%s", j.broken, j.Timeline())

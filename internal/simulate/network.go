@@ -11,7 +11,7 @@ import (
 )
 
 // Network joins listeners and those who dial them. It must be used in one
-// testing/synctest bubble.
+// testing/synctest bubble, or outside of all.
 type Network struct {
 	// Links says how the two directions of the nth connection to an address behave, and
 	// what becomes of the dial.
@@ -178,6 +178,31 @@ func sleep(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	}
 }
+
+// listener returns the listener of an address, nil if there is none.
+func (n *Network) listener(addr string) *Listener {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.listeners[addr]
+}
+
+// dialTarget connects the gateway to a target.
+func (n *Network) dialTarget(ctx context.Context, addr string) (net.Conn, error) {
+	c, err := n.Dial(ctx, "192.0.2.2", addr)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// plain reports false: handlers get writers that notice a use after their end.
+func (n *Network) plain() bool { return false }
+
+// portable reports true: the other engine needs descriptors.
+func (n *Network) portable() bool { return true }
+
+// listenGateway returns what the gateway accepts connections from.
+func (n *Network) listenGateway() net.Listener { return n.Listen(gatewayAddr, 4) }
 
 // resetAll ends all connections.
 func (n *Network) resetAll() {

@@ -107,7 +107,11 @@ func (g *gateway) dialTunnel(ctx context.Context, network, addr string) (net.Con
 	if err != nil {
 		return nil, err
 	}
-	t := &tunnelConn{Conn: c.(*Conn), journal: g.journal, passage: passageOf(ctx)}
+	inner, ok := c.(*Conn)
+	if !ok {
+		return c, nil // a real one has to stay what it is
+	}
+	t := &tunnelConn{Conn: inner, journal: g.journal, passage: passageOf(ctx)}
 	if p := t.passage; p != nil {
 		g.journal.mu.Lock()
 		p.tunnel, p.TunnelEnd = t, 0 // a target that was asked before has opened none

@@ -12,6 +12,9 @@ type Plan struct {
 	Clients  []ClientPlan
 	Changes  []ChangePlan
 	Upstream UpstreamPlan
+	// Pace is by how much the durations are divided, of those that the gateway has besides
+	// its plan, too; 0 is 1.
+	Pace int
 }
 
 // TargetPlan is a server behind the gateway.

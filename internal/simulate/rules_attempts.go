@@ -10,8 +10,8 @@ func (r *ruler) attempts() {
 	if most := r.mostAttempts(); len(r.sights) > most {
 		r.fail("attempts", "targets saw the request %d times, at most %d are allowed", len(r.sights), most)
 	}
-	if r.faulty() {
-		return // what a link holds back may arrive behind the next attempt
+	if r.faulty() || r.slow() {
+		return // what a link or a busy machine holds back may arrive behind the next attempt
 	}
 	for k := 1; k < len(r.sights); k++ {
 		before, again := r.sights[k-1], r.sights[k]

@@ -22,7 +22,8 @@ func (w *world) watchCounts() (stop func()) {
 	return func() { close(end); <-ended }
 }
 
-// checkCounts checks the counts of one instant.
+// checkCounts checks the counts of one instant. In real time the next request may be on its way from the queue to the
+// free target.
 func (w *world) checkCounts() {
 	w.sampleGroup()
 	p := &w.plan.Gateway
@@ -43,7 +44,7 @@ func (w *world) checkCounts() {
 	for i := range w.plan.Targets { // a target that can't be dialled is followed by another one, too
 		retries = retries || len(w.plan.Targets[i].Dials) > 0
 	}
-	if waiting > 0 && free != "" && !retries && !p.Check && len(w.plan.Changes) == 0 {
+	if waiting > 0 && free != "" && !retries && w.sockets == nil && !p.Check && len(w.plan.Changes) == 0 {
 		w.journal.Break("counts", "%d requests wait while %s is free", waiting, free)
 	}
 	if n := w.gateway.group.InFlight(); p.MaxInFlight > 0 && n > p.MaxInFlight {

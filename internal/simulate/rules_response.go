@@ -95,6 +95,9 @@ func (r *ruler) served() {
 	if r.e.ReadPause > 0 && (p.WriteTimeout < time.Minute || p.Timeout > 0) || p.Timeout > 0 {
 		return
 	}
+	if r.slow() {
+		return
+	}
 	r.fail("served", "the client sees no whole response: %v", o.Err)
 }
 

@@ -16,11 +16,12 @@ import (
 // target is a server of HTTP/1.1 behind the gateway, which does what the plans of the
 // exchanges say.
 type target struct {
-	world *world
-	plan  *TargetPlan
-	index int
-	ln    *Listener
-	wg    sync.WaitGroup
+	world   *world
+	plan    *TargetPlan
+	index   int
+	ln      *Listener
+	wg      sync.WaitGroup
+	streams sync.WaitGroup // handlers of streams, and readers of bodies that outlast them
 }
 
 // startTarget listens and serves.
@@ -46,6 +47,7 @@ func (t *target) close() {
 		c.Reset()
 	}
 	t.wg.Wait()
+	t.streams.Wait()
 }
 
 // serve serves the requests of one connection.

@@ -52,6 +52,8 @@ func (s *single) Addr() net.Addr { return s.addr }
 
 // serveStream serves one request over HTTP/2.
 func (t *target) serveStream(w http.ResponseWriter, req *http.Request) {
+	t.streams.Add(1)
+	defer t.streams.Done()
 	token, ok := tokenOf(req.RequestURI)
 	plan := t.world.exchanges[token]
 	switch {
@@ -69,26 +71,22 @@ func (t *target) serveStream(w http.ResponseWriter, req *http.Request) {
 	t.note(token, "attempt %d: %s", s.Attempt, s.Line)
 	defer func() { s.Ended = time.Now() }()
 	r := plan.response(s.Attempt)
-	read := make(chan struct{})
 	if r.Early {
-		go func() { defer close(read); t.readBody(req, plan, s) }()
+		t.streams.Go(func() { t.readBody(req, plan, s) }) // until the handler's end, which ends the body
 	} else {
 		t.readBody(req, plan, s)
-		close(read)
 	}
 	t.writeStream(w, req, plan, r, s)
-	if r.Early {
-		// The handler's end ends the body.
-		go func() { <-read }()
-	}
 }
 
 // writeStream is writeResponse over HTTP/2.
 func (t *target) writeStream(w http.ResponseWriter, req *http.Request, plan *ExchangePlan, r *ResponsePlan, s *Sight) {
 	for range r.Interim {
 		w.Header().Set("Link", "</"+strconv.Itoa(int(plan.Token))+">")
+		w.Header().Set("Content-Length", "0") // has net/http copy the map, of which a frame may be made when the stream has ended
 		w.WriteHeader(http.StatusEarlyHints)
 		w.Header().Del("Link")
+		w.Header().Del("Content-Length")
 	}
 	t.world.sleep(r.Delay)
 	if r.Never {

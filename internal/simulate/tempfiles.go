@@ -32,6 +32,11 @@ func (w *world) checkTempFiles() {
 	}
 }
 
+// gone reports whether nothing is left.
+func (f *tempFiles) gone() bool {
+	return f.dir == "" || len(f.names())+len(f.descriptors()) == 0
+}
+
 // names are the files in the directory.
 func (f *tempFiles) names() (list []string) {
 	entries, err := os.ReadDir(f.dir)

@@ -42,7 +42,7 @@ func (c *client) tunnel(e *ExchangePlan) {
 		first += string(up[:len(up)/2])
 		up = up[len(up)/2:]
 	}
-	_ = conn.SetDeadline(time.Now().Add(e.patience()))
+	_ = conn.SetDeadline(time.Now().Add(c.patience(e)))
 	if _, err := io.WriteString(conn, first); err != nil {
 		o.Err = err
 		return

@@ -13,6 +13,8 @@ import (
 type world struct {
 	plan      *Plan
 	network   *Network
+	sockets   *sockets      // nil: the gateway is in the network, too, and time is virtual
+	longest   time.Duration // that a client waits
 	journal   *Journal
 	gateway   *gateway
 	files     tempFiles
@@ -28,8 +30,21 @@ const longest = 15 * time.Minute
 func Run(plan *Plan, j *Journal) {
 	j.start = time.Now()
 	defer random.Seed(plan.Targets[0].Links.Seed)()
-	w := &world{plan: plan, network: NewNetwork(&j.faults), journal: j, exchanges: map[uint32]*ExchangePlan{}, ended: make(chan struct{})}
+	w := newWorld(plan, j)
+	w.run(w.network)
+	w.check()
+}
+
+// newWorld returns the world of a plan, in which nothing happens yet.
+func newWorld(plan *Plan, j *Journal) *world {
+	w := &world{plan: plan, network: NewNetwork(&j.faults), journal: j, longest: longest, exchanges: map[uint32]*ExchangePlan{}, ended: make(chan struct{})}
 	w.network.Links = w.links
+	return w
+}
+
+// run runs the history, with a gateway that has its connections from s.
+func (w *world) run(s surroundings) {
+	plan := w.plan
 	for i := range plan.Clients {
 		for k := range plan.Clients[i].Requests {
 			e := &plan.Clients[i].Requests[k]
@@ -41,7 +56,7 @@ func Run(plan *Plan, j *Journal) {
 	}
 	err := w.makeTempFiles()
 	if err == nil {
-		w.gateway, err = newGateway(plan, w.network, w.journal, w.files.dir)
+		w.gateway, err = newGateway(plan, s, w.journal, w.files.dir)
 	}
 	if err != nil {
 		w.journal.Break("configuration", "%v", err)
@@ -52,23 +67,37 @@ func Run(plan *Plan, j *Journal) {
 	w.runClients()
 	stopIllness()
 	stopWatching()
-	synctest.Wait()
+	w.settle(0, nil)
 	close(w.ended)
 	w.quiesce()
 	w.probe()
 	w.gateway.close()
 	w.stop()
+	w.settle(0, w.files.gone)
 	w.checkTempFiles()
-	w.check()
+}
+
+// settle lets d pass, and waits until what follows from that has happened. In real time,
+// which does not pass at once, it waits until done reports true instead, if that
+// is not nil; the rules find what did not come.
+func (w *world) settle(d time.Duration, done func() bool) {
+	if w.sockets == nil {
+		time.Sleep(d)
+		synctest.Wait()
+	} else if done != nil {
+		poll(done)
+	}
 }
 
 // stop ends the targets.
 func (w *world) stop() {
+	if w.sockets != nil {
+		w.sockets.stop()
+	}
 	for _, t := range w.targets {
 		t.close()
 	}
-	time.Sleep(time.Minute) // for what looks again before it ends
-	synctest.Wait()
+	w.settle(time.Minute, nil) // for what looks again before it ends
 }
 
 // runClients runs all clients, and the changes of the gateway, to their end.
@@ -87,17 +116,24 @@ func (w *world) runClients() {
 	go func() { wg.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(8 * longest):
-		w.journal.Break("held", "clients wait still after %v; goroutines:\n%s", 8*longest, others())
+	case <-time.After(8 * w.longest):
+		w.journal.Break("held", "clients wait still after %v; goroutines:\n%s", 8*w.longest, w.stacks())
 		w.network.resetAll()
 		<-done
 	}
 }
 
+// stacks returns the goroutines of the world, and in real time those of all.
+func (w *world) stacks() string {
+	if w.sockets != nil {
+		return everything()
+	}
+	return others()
+}
+
 // quiesce waits until every bound of the gateway is over, and looks at what is left.
 func (w *world) quiesce() {
-	time.Sleep(w.quiet(10 * time.Minute))
-	synctest.Wait()
+	w.settle(w.quiet(10*time.Minute), w.idle)
 	if n := w.gateway.group.InFlight(); n != 0 {
 		w.journal.Break("counts", "%d requests are in flight when all have ended", n)
 	}
@@ -117,6 +153,16 @@ func (w *world) quiet(d time.Duration) time.Duration {
 		return min(d, 2*time.Minute) // twice the longest bound of newGatewayPlan
 	}
 	return d
+}
+
+// idle reports whether the group has no requests.
+func (w *world) idle() bool {
+	for s := range w.gateway.group.Targets() {
+		if s.InFlight != 0 {
+			return false
+		}
+	}
+	return w.gateway.group.InFlight() == 0 && w.gateway.group.Waiting() == 0
 }
 
 // endless is the window of a direction whose writer holds a mutex while it writes, as
@@ -142,7 +188,7 @@ func (w *world) links(to string, n int) (Dialling, Link, Link) {
 			d = t.Dials[n]
 		}
 		there, back := t.Links.link(n)
-		if w.plan.Gateway.H2Targets {
+		if w.plan.Gateway.H2Targets && w.sockets == nil {
 			there.Window = endless
 		}
 		return d, there, back

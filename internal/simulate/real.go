@@ -1,0 +1,84 @@
+package simulate
+
+import (
+	"reflect"
+	"time"
+)
+
+// realPace is by how much shorter than planned everything takes in real time: a second
+// becomes 25 ms.
+const realPace = 40
+
+// RunReal runs a plan in real time, with a gateway that has real sockets, and writes what
+// is seen into j. The same plan does not happen the same way each time.
+func RunReal(plan *Plan, j *Journal) {
+	j.start = time.Now()
+	plan = plan.forSockets()
+	w := newWorld(plan.atPace(realPace), j)
+	w.longest = 3 * time.Second // every bound of a gateway is shorter at that pace
+	var err error
+	if w.sockets, err = newSockets(w.plan, w.network, j); err != nil {
+		j.Break("configuration", "%v", err)
+		return
+	}
+	w.sockets.start()
+	w.run(w.sockets)
+	w.plan = plan // as it was: the rules compare times of it
+	w.check()
+}
+
+// dice returns a number that decides what there are no choices for, since only real
+// sockets know it: they would change the plans of all seeds. It seeds something else.
+func (p *Plan) dice() uint64 { return p.Targets[0].Links.Seed }
+
+// moves reports whether the kernel may move the bodies of responses to the client
+// (splice(2)). They are not buffered then, and written by net/http's own writer.
+func (p *Plan) moves() bool { return p.dice()/6%2 == 0 }
+
+// forSockets returns a copy of p in which bodies of responses are long where the kernel
+// may move them: it does so with long ones alone.
+func (p *Plan) forSockets() *Plan {
+	p = p.atPace(1)
+	p.Gateway.CheckEvery *= 10 // each check is a connection: many at once are all that a machine does
+	if !p.moves() {
+		return p
+	}
+	p.Gateway.ResponseBuffer, p.Gateway.FlushInterval = 0, 0
+	for i := range p.Clients {
+		for k := range p.Clients[i].Requests {
+			list := p.Clients[i].Requests[k].Responses
+			for n := range list {
+				if r := &list[n]; r.Framing == ByLength && r.Media == MediaOpaque && r.Coding == "" && r.Body.Length > 10 {
+					r.Body.Length += 64 << 10
+				}
+			}
+		}
+	}
+	return p
+}
+
+// slow reports whether the exchange has taken so long, in real time, that a bound of the
+// gateway's may have ended it which is far away in the plan.
+func (r *ruler) slow() bool {
+	if r.w.sockets == nil {
+		return false
+	}
+	took := r.o.Ended.Sub(r.o.Sent)
+	return took >= shortest(&r.w.plan.Gateway)/realPace || r.o.Ended.Sub(r.w.journal.start) >= 30*time.Second/realPace
+}
+
+// shortest returns the shortest bound that an exchange has in the gateway.
+func shortest(g *GatewayPlan) time.Duration {
+	least := 20 * time.Second // the filter Timeout
+	v := reflect.ValueOf(*g)
+	for i := range v.NumField() {
+		switch v.Type().Field(i).Name {
+		case "FlushInterval", "FailTimeout", "IdleTimeout":
+			continue
+		}
+		if d, ok := v.Field(i).Interface().(time.Duration); ok && d > 0 {
+			least = min(least, d)
+		}
+	}
+	return least
+}
