@@ -3,9 +3,10 @@ package wsupgrade
 import (
 	"io"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/iolock"
 )
 
 // direction is one half of a tunnel: what becomes of the bytes of src. An engine reads
@@ -18,10 +19,10 @@ type direction struct {
 	last      atomic.Int64  // nanoseconds from the tunnel's start to the last read
 	asked     time.Duration // from the start to our last ping to src; for the watcher alone
 
-	mu    sync.Mutex // held while something is written to dst
-	codec codec      // nil: bytes, not frames
-	shut  bool       // our Close frame was written: nothing of src goes on
-	pings pings      // that src was sent
+	mu    iolock.Lock // held while something is written to dst
+	codec codec       // nil: bytes, not frames
+	shut  bool        // our Close frame was written: nothing of src goes on
+	pings pings       // that src was sent
 
 	endDst atomic.Bool // dst has said its last, and is ended once it has our Close frame
 }

@@ -24,6 +24,17 @@ func (l *Lock) Lock() {
 	l.held = true
 }
 
+// TryLock takes the lock if that is free, and reports whether it was.
+func (l *Lock) TryLock() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held {
+		return false
+	}
+	l.held = true
+	return true
+}
+
 // Unlock frees the lock.
 func (l *Lock) Unlock() {
 	l.mu.Lock()

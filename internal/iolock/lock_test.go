@@ -41,3 +41,15 @@ func TestTimePassesMeanwhile(t *testing.T) {
 		l.Lock()
 	})
 }
+
+// TestTryLock: a lock that is held is not waited for.
+func TestTryLock(t *testing.T) {
+	var l iolock.Lock
+	if !l.TryLock() || l.TryLock() {
+		t.Error("a free lock was not taken, or one that is held was")
+	}
+	l.Unlock()
+	if !l.TryLock() {
+		t.Error("a lock that is free again was not taken")
+	}
+}
