@@ -15,17 +15,12 @@ const drainers = 64
 // ends of each WebSocket goes a Close frame with the code, GoingAway or
 // ServiceRestart, behind the frame that is under way, and both may answer. Tunnels
 // of other protocols know no such word and may end by themselves. When ctx ends,
-// what is left is cut. Drain returns when no tunnel is left, with ctx's error if it
-// had to cut.
+// what is left is cut, handshakes that are under way too (503). Drain returns when no
+// tunnel is left, with ctx's error if it had to cut.
 func (r *Registry) Drain(ctx context.Context, code int) error {
 	r.refuse(code)
 	settled := r.settled()
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
-		tellAll(r.list(), code)
-	}()
-	defer func() { <-told }()
+	defer tellAll(r.list(), code)()
 	select {
 	case <-settled:
 		return nil
@@ -52,7 +47,7 @@ func (r *Registry) DrainOnShutdown(grace time.Duration) func() {
 // let in as before: for a target or a user that goes.
 func (r *Registry) CloseWhere(ctx context.Context, code int, match func(*Tunnel) bool) error {
 	matching := slices.DeleteFunc(r.list(), func(t *Tunnel) bool { return !match(t) })
-	tellAll(matching, code)
+	defer tellAll(matching, code)()
 	for _, t := range matching {
 		select {
 		case <-t.Done():
@@ -69,15 +64,19 @@ func (r *Registry) CloseWhere(ctx context.Context, code int, match func(*Tunnel)
 	return nil
 }
 
-func tellAll(tunnels []*Tunnel, code int) {
+// tellAll closes the tunnels, and does not wait for those that take nothing: wait does. Cutting the tunnels
+// ends it at once.
+func tellAll(tunnels []*Tunnel, code int) (wait func()) {
 	var running sync.WaitGroup
-	places := make(chan struct{}, drainers)
-	for _, t := range tunnels {
-		places <- struct{}{}
-		running.Go(func() {
-			t.shut(code, "")
-			<-places
-		})
-	}
-	running.Wait()
+	running.Go(func() {
+		places := make(chan struct{}, drainers)
+		for _, t := range tunnels {
+			places <- struct{}{}
+			running.Go(func() {
+				t.shut(code, "")
+				<-places
+			})
+		}
+	})
+	return running.Wait
 }

@@ -91,7 +91,10 @@ func (f *Forwarder) begin(w http.ResponseWriter, in, out *http.Request, run func
 			place.leave()
 		}
 	}()
-	status, t, early, err := f.open(w, in, out)
+	bounded, done := place.handshake(in)
+	status, t, early, err := f.open(w, bounded, out)
+	err = place.refusal(bounded, err)
+	done()
 	if e := fault.As(err); e != nil && e.Target == "" && !e.ClientSide() {
 		e.Target = out.URL.Host
 	}

@@ -1,6 +1,7 @@
 package wsupgrade
 
 import (
+	"context"
 	"errors"
 	"iter"
 	"net/http"
@@ -42,7 +43,9 @@ type Registry struct {
 	keys     map[string]int // the same for each key; empty without MaxPerKey
 	tunnels  map[uint64]*Tunnel
 	last     uint64
-	idle     chan struct{} // closed when nothing is entered any more; nil: nobody waits
+	cutting  context.Context    // ends when cut is set
+	endAll   context.CancelFunc // ends it
+	idle     chan struct{}      // closed when nothing is entered any more; nil: nobody waits
 }
 
 // NewRegistry checks the options and returns the registry.
@@ -56,7 +59,9 @@ func NewRegistry(o RegistryOptions) (*Registry, error) {
 	if o.RetryAfter == 0 {
 		o.RetryAfter = time.Second
 	}
-	return &Registry{o: o, keys: map[string]int{}, tunnels: map[uint64]*Tunnel{}}, nil
+	r := &Registry{o: o, keys: map[string]int{}, tunnels: map[uint64]*Tunnel{}}
+	r.cutting, r.endAll = context.WithCancel(context.Background())
+	return r, nil
 }
 
 // All returns the tunnels that are live when the loop begins, in the order of their
@@ -117,11 +122,11 @@ func (r *Registry) enter(in *http.Request) (*place, error) {
 	defer r.mu.Unlock()
 	switch {
 	case r.draining:
-		return nil, r.busy("tunnels are drained")
+		return nil, r.busy(errDrained)
 	case r.o.Max > 0 && r.entered >= r.o.Max:
-		return nil, r.busy("too many tunnels")
+		return nil, r.busy(errors.New("too many tunnels"))
 	case r.o.MaxPerKey > 0 && r.keys[key] >= r.o.MaxPerKey:
-		return nil, r.busy("too many tunnels of one client")
+		return nil, r.busy(errors.New("too many tunnels of one client"))
 	}
 	r.entered++
 	if r.o.MaxPerKey > 0 {
@@ -130,8 +135,34 @@ func (r *Registry) enter(in *http.Request) (*place, error) {
 	return &place{r: r, key: key}, nil
 }
 
-func (r *Registry) busy(cause string) error {
-	return &fault.Error{Kind: fault.Busy, Target: "tunnels", RetryAfter: r.o.RetryAfter, Err: errors.New(cause)}
+func (r *Registry) busy(cause error) error {
+	return &fault.Error{Kind: fault.Busy, Target: "tunnels", RetryAfter: r.o.RetryAfter, Err: cause}
+}
+
+// errDrained is the cause of the end of a handshake that a drain has cut.
+var errDrained = errors.New("tunnels are drained")
+
+// handshake returns in with a context that also ends when a drain cuts what is left. done must be called when
+// the handshake is over.
+func (p *place) handshake(in *http.Request) (bounded *http.Request, done func()) {
+	if p == nil {
+		return in, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(in.Context())
+	stop := context.AfterFunc(p.r.cutting, func() { cancel(errDrained) })
+	return in.WithContext(ctx), func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// refusal returns the error of a handshake, which is that of a registry that drains if a drain has cut it.
+func (p *place) refusal(in *http.Request, err error) error {
+	e := fault.As(err)
+	if p == nil || e == nil || e.HeadSent || context.Cause(in.Context()) != errDrained {
+		return err
+	}
+	return &fault.Error{Kind: fault.Busy, Target: "tunnels", RetryAfter: p.r.o.RetryAfter, Wrote: e.Wrote, Err: errDrained}
 }
 
 // open lists the tunnel, of which the 101 is out. One whose handshake was under way
@@ -202,11 +233,12 @@ func (r *Registry) refuse(code int) {
 	r.draining, r.code = true, code
 }
 
-// abort cuts whatever is there and whatever opens still.
+// abort cuts the tunnels and the handshakes that are under way.
 func (r *Registry) abort() {
 	r.mu.Lock()
 	r.cut = true
 	r.mu.Unlock()
+	r.endAll()
 	for t := range r.All() {
 		t.Abort()
 	}

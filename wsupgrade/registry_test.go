@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
@@ -328,4 +331,69 @@ func TestBadRegistryOptions(t *testing.T) {
 	if f, err := wsupgrade.New(wsupgrade.Options{PingInterval: -1}); f != nil || err == nil {
 		t.Errorf("a negative PingInterval: %v", err)
 	}
+}
+
+// TestDrainCutsHandshakes: a target that does not respond to its handshake holds no drain up whose time is over.
+func TestDrainCutsHandshakes(t *testing.T) {
+	leaktest.Check(t)
+	r := registry(t, wsupgrade.RegistryOptions{RetryAfter: 7 * time.Second})
+	asked := make(chan struct{}, 1)
+	silent := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		asked <- struct{}{}
+		p.Ended()
+	})
+	client := wiretest.Dial(t, gateway(t, wsupgrade.Options{Registry: r}, silent))
+	client.Send(handshake)
+	wiretest.Await(t, asked, "handshake")
+	if err := r.Drain(canceled(), wsupgrade.GoingAway); err != context.Canceled {
+		t.Errorf("drain: %v", err)
+	}
+	if resp, _ := client.Answer("GET"); resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "7" {
+		t.Errorf("response %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
+	}
+}
+
+// TestCloseWhereDoesNotWaitToTell: peers that read nothing hold no call up whose context has ended.
+func TestCloseWhereDoesNotWaitToTell(t *testing.T) {
+	overTunnel(t, wsupgrade.Options{}, func(t *testing.T, r *wsupgrade.Registry, _, _ *duplex, done <-chan error) {
+		begun := time.Now()
+		err := r.CloseWhere(canceled(), wsupgrade.GoingAway, func(*wsupgrade.Tunnel) bool { return true })
+		if took := time.Since(begun); err != context.Canceled || took > 0 {
+			t.Errorf("%v after %v", err, took)
+		}
+		isDone(t, done, "at once")
+	})
+}
+
+// TestDrainCutsWhatIsTold: a tunnel that opens while a drain runs, and whose ends read nothing, is cut when the
+// drain's time is over, though its Close frames are being written then.
+func TestDrainCutsWhatIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := registry(t, wsupgrade.RegistryOptions{})
+		client, clientSide := newDuplex()
+		target, targetSide := newDuplex()
+		f := forwarder(t, wsupgrade.Options{Registry: r, Dial: func(context.Context, string, string) (net.Conn, error) { return targetSide, nil }})
+		done := make(chan error, 1)
+		go func() {
+			in := request(t, handshake)
+			_, err := f.Forward(&hijackable{ResponseRecorder: httptest.NewRecorder(), conn: clientSide}, in, outboundTo(in, "target:80"))
+			done <- err
+		}()
+		newQuietPeer(t, target).Head()
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		drained := make(chan error, 1)
+		go func() { drained <- r.Drain(ctx, wsupgrade.GoingAway) }()
+		time.Sleep(10 * time.Millisecond)
+		_, _ = io.WriteString(target, switching)
+		newQuietPeer(t, client).Head()
+		if err := <-drained; err != context.DeadlineExceeded || time.Since(begun) > time.Second {
+			t.Errorf("drain: %v after %v", err, time.Since(begun))
+		}
+		isDone(t, done, "with the drain")
+		client.Close()
+		target.Close()
+	})
 }

@@ -2,6 +2,7 @@ package wsupgrade
 
 import (
 	"fmt"
+	"net"
 	"time"
 )
 
@@ -95,8 +96,18 @@ func (d *direction) shutHere() {
 	}
 	c := d.t.closing.Load()
 	// A dst that takes nothing must not hold up who closes many tunnels.
-	_ = d.dst().SetWriteDeadline(time.Now().Add(time.Second))
+	d.t.boundWrite(d.dst(), time.Now().Add(time.Second))
 	_, _ = d.Write(appendFrame(nil, finBit|opClose, d.toTarget, closePayload(c.code, c.reason)))
 	// Nothing more is written, and an HTTP/2 stream is reset when its time is over.
-	_ = d.dst().SetWriteDeadline(time.Time{})
+	d.t.boundWrite(d.dst(), time.Time{})
+}
+
+// boundWrite bounds the writes to dst, zero for no bound. It does not undo an Abort.
+func (t *Tunnel) boundWrite(dst net.Conn, deadline time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.fixed && t.deadline.Equal(past) {
+		deadline = past
+	}
+	_ = dst.SetWriteDeadline(deadline)
 }

@@ -175,9 +175,9 @@ func (t *Tunnel) fix(deadline time.Time) {
 // exchange puts other connections to the same ends in the place of those that the tunnel
 // has had. Somebody may be closing it already.
 func (t *Tunnel) exchange(client, target net.Conn) {
-	t.mu.Lock()
-	t.up.mu.Lock()
+	t.up.mu.Lock() // before t.mu, as where a direction bounds its writes
 	t.down.mu.Lock()
+	t.mu.Lock()
 	t.client, t.target = client, target
 	if t.fixed {
 		_ = client.SetDeadline(t.deadline)
