@@ -31,7 +31,8 @@ const (
 func Delete(path ...Field) Edit { return Edit{path: path, kind: deletes} }
 
 // Set makes the value at the path a string. Where there is none it is added: in protobuf
-// and in maps at its place, in a JSON object at the end.
+// and in maps at its place, in a JSON object at the end. A list on the way of the path must be
+// there: without it nothing tells that it is one.
 func Set(text string, path ...Field) Edit {
 	return Edit{path: path, kind: sets, text: quoted(text), wire: text}
 }

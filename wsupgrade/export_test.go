@@ -1,6 +1,9 @@
 package wsupgrade
 
-import "bytes"
+import (
+	"bytes"
+	"net"
+)
 
 // AcceptFor is for tests' servers.
 var AcceptFor = acceptFor
@@ -33,4 +36,11 @@ func ExpectPong(pieces [][]byte, payload []byte) []byte {
 	}
 	_ = c.end(&b)
 	return b.Bytes()
+}
+
+// IsBetween reports whether the tunnel joins the two connections.
+func IsBetween(t *Tunnel, client, target net.Conn) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.client == client && t.target == target
 }
