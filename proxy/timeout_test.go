@@ -1,12 +1,15 @@
 package proxy_test
 
 import (
+	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
@@ -53,22 +56,48 @@ func TestTimeouts(t *testing.T) {
 		{"request body, buffered", proxy.Options{ReadTimeout: soon, RequestBuffer: &proxy.Buffer{}}, upstream.Options{}, silent, post, "HTTP/1.1 408 ", proxy.BodyTooSlow},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var failed failures
-			test.o.OnError = failed.add
-			target := wiretest.Target(t, test.script)
-			test.o.Upstream = groupAt(t, test.u, target)
-			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, test.o)))
-			client.Send(test.request)
-			got := answerOf(client)
-			if !strings.HasPrefix(got, test.answer) {
-				t.Errorf("the client got %q, want %q", got, test.answer)
-			}
-			failed.await(t)
-			if e := failed.only(t); e.Kind != test.kind || e.HeadSent != strings.Contains(test.answer, "200") || e.ClientSide() == (e.Target == target) {
-				t.Errorf("failure %#v", e)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				const target = "192.0.2.1:80"
+				var failed failures
+				test.o.OnError = failed.add
+				test.u.DialContext = func(context.Context, string, string) (net.Conn, error) {
+					near, far := net.Pipe()
+					go func() {
+						defer far.Close()
+						test.script(wiretest.NewPeer(t, far))
+					}()
+					return near, nil
+				}
+				test.o.Upstream = groupAt(t, test.u, target)
+				client := dialInMemory(t, newProxy(t, test.o), test.o.Upstream)
+				client.Send(test.request)
+				got := answerOf(client)
+				if !strings.HasPrefix(got, test.answer) {
+					t.Errorf("the client got %q, want %q", got, test.answer)
+				}
+				failed.await(t)
+				if e := failed.only(t); e.Kind != test.kind || e.HeadSent != strings.Contains(test.answer, "200") || e.ClientSide() == (e.Target == target) {
+					t.Errorf("failure %#v", e)
+				}
+			})
 		})
 	}
+}
+
+// dialInMemory returns a client of a proxy, in memory: for a bubble. The test's end closes both, and the group.
+func dialInMemory(t *testing.T, p *proxy.Proxy, group *upstream.Group) *wiretest.Peer {
+	t.Helper()
+	client, far := net.Pipe()
+	s := &http.Server{Handler: p, ErrorLog: wiretest.Quiet()}
+	go func() { _ = s.Serve(&oneConn{conn: far, closed: make(chan struct{})}) }()
+	t.Cleanup(func() {
+		client.Close()
+		_ = s.Close()
+		_ = p.Drain(context.Background())
+		_ = group.Close()
+		time.Sleep(time.Second) // of the bubble: net/http lets a connection linger for half of one
+	})
+	return wiretest.NewPeer(t, client)
 }
 
 // A target that does not read its request is given up.
