@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"time"
 )
@@ -14,6 +15,13 @@ func (w *world) runClient(i int) {
 	switch p.Kind {
 	case HTTP2:
 		c.runHTTP2()
+	case Frames, WebSocket2:
+		c.runFrames()
+	case Malformed:
+		for k := range p.Requests {
+			w.sleep(p.Requests[k].Wait)
+			c.malformed(&p.Requests[k])
+		}
 	case WebSocket:
 		for k := range p.Requests {
 			w.sleep(p.Requests[k].Wait)
@@ -33,14 +41,46 @@ type client struct {
 	dials int
 }
 
-// dial connects to the gateway.
-func (c *client) dial() (*Conn, error) {
+// dial connects to the gateway. It returns nil if there is no connection: a link may break a TLS handshake off.
+func (c *client) dial() duplex {
 	there, back := c.plan.Links.link(c.dials)
 	c.dials++
-	if c.plan.Kind == HTTP2 {
+	if c.plan.Kind.overHTTP2() {
 		there.Window = endless
 	}
-	return c.world.network.connect(context.Background(), c.addr, gatewayAddr, Dialling{}, there, back)
+	addr := gatewayAddr
+	if c.plan.TLS {
+		addr = secureAddr
+	}
+	conn, err := c.world.network.connect(context.Background(), c.addr, addr, Dialling{}, there, back)
+	switch {
+	case err != nil:
+		c.world.journal.Break("dial", "%s: %v", c.name, err)
+		return nil
+	case c.plan.TLS:
+		return c.secure(conn)
+	}
+	return conn
+}
+
+// secure shakes hands over conn.
+func (c *client) secure(conn *Conn) duplex {
+	protocol := "http/1.1"
+	if c.plan.Kind.overHTTP2() {
+		protocol = "h2"
+	}
+	over := tls.Client(conn, clientTLS(protocol))
+	_ = conn.SetDeadline(time.Now().Add(c.world.longest))
+	if err := over.Handshake(); err != nil {
+		conn.Close()
+		c.world.journal.Note(c.name, "handshake: %v", err)
+		return nil
+	}
+	_ = conn.SetDeadline(time.Time{})
+	if got := over.ConnectionState().NegotiatedProtocol; got != protocol {
+		c.world.journal.Break("handshake", "%s: the gateway chooses %q, %q was offered", c.name, got, protocol)
+	}
+	return secured{over, conn}
 }
 
 // note adds a line about an exchange to the timeline.

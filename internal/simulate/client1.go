@@ -16,9 +16,8 @@ import (
 func (c *client) runHTTP1() {
 	rest := c.plan.Requests
 	for len(rest) > 0 {
-		conn, err := c.dial()
-		if err != nil {
-			c.world.journal.Break("dial", "%s: %v", c.name, err)
+		conn := c.dial()
+		if conn == nil {
 			return
 		}
 		n := c.converse(conn, rest)
@@ -28,7 +27,7 @@ func (c *client) runHTTP1() {
 }
 
 // converse sends requests over conn until it ends, and returns how many.
-func (c *client) converse(conn *Conn, list []ExchangePlan) int {
+func (c *client) converse(conn duplex, list []ExchangePlan) int {
 	r := bufio.NewReader(conn)
 	if c.plan.Pipelined {
 		return c.pipeline(conn, r, list)
@@ -38,13 +37,20 @@ func (c *client) converse(conn *Conn, list []ExchangePlan) int {
 		c.world.sleep(e.Wait)
 		o := c.world.journal.outcome(e.Token)
 		sent := make(chan bool, 1)
-		go func() { sent <- c.send(conn, e, o) }()
+		go func() {
+			whole := c.send(conn, e, o)
+			if whole && e.HalfClose {
+				c.world.journal.manners.Add("half close", 1)
+				_ = conn.CloseWrite()
+			}
+			sent <- whole
+		}()
 		kept := c.receive(conn, r, e, o)
 		if !kept || e.Body.Cut && e.Body.How == FaultSilence {
 			conn.Close() // ends the sending
 		}
 		o.SentWhole = <-sent
-		if !kept || !o.SentWhole || c.plan.Kind == HTTP10 {
+		if !kept || !o.SentWhole || e.HalfClose || c.plan.Kind == HTTP10 {
 			c.expectNothing(r, e, o)
 			return i + 1
 		}
@@ -53,7 +59,7 @@ func (c *client) converse(conn *Conn, list []ExchangePlan) int {
 }
 
 // pipeline sends the requests one behind the other, and reads the responses meanwhile.
-func (c *client) pipeline(conn *Conn, r *bufio.Reader, list []ExchangePlan) int {
+func (c *client) pipeline(conn duplex, r *bufio.Reader, list []ExchangePlan) int {
 	outcomes := make([]*Outcome, len(list))
 	for i := range list {
 		outcomes[i] = c.world.journal.outcome(list[i].Token)
@@ -97,7 +103,7 @@ func (c *client) expectNothing(r *bufio.Reader, e *ExchangePlan, o *Outcome) {
 }
 
 // send writes a request and reports whether all of it was written.
-func (c *client) send(conn *Conn, e *ExchangePlan, o *Outcome) bool {
+func (c *client) send(conn duplex, e *ExchangePlan, o *Outcome) bool {
 	o.Sent = time.Now()
 	_ = conn.SetWriteDeadline(o.Sent.Add(c.world.longest)) // a link may be silent
 	chunked := e.Body.Chunked
@@ -109,8 +115,8 @@ func (c *client) send(conn *Conn, e *ExchangePlan, o *Outcome) bool {
 	if !e.hasBody() {
 		return true
 	}
-	if e.Expect {
-		c.world.sleep(e.Body.Pause + 5*time.Millisecond) // a client that does not wait long
+	if !c.world.waitToSend(e, o.asking, conn.Closed()) {
+		return false
 	}
 	if err := c.world.sendBody(conn, &e.Body, e.requestWire(), chunked); err != nil {
 		c.note(e, "body: %v", err)
@@ -164,13 +170,14 @@ func requestHeader(e *ExchangePlan, kind ClientKind) string {
 }
 
 // receive reads the response, and reports whether the connection is kept.
-func (c *client) receive(conn *Conn, r *bufio.Reader, e *ExchangePlan, o *Outcome) bool {
+func (c *client) receive(conn duplex, r *bufio.Reader, e *ExchangePlan, o *Outcome) bool {
 	defer func() {
 		o.Ended = time.Now()
 		c.note(e, "saw %d of attempt %d, %d bytes, whole %v, %v", o.Status, o.Attempt, o.Got, o.Whole, o.Err)
 	}()
 	_ = conn.SetReadDeadline(time.Now().Add(c.patience(e)))
 	defer conn.SetReadDeadline(time.Time{})
+	defer see(o.asking.responded)
 	for {
 		resp, err := http.ReadResponse(r, &http.Request{Method: e.Method})
 		if err != nil {
@@ -180,9 +187,14 @@ func (c *client) receive(conn *Conn, r *bufio.Reader, e *ExchangePlan, o *Outcom
 		if resp.StatusCode >= 100 && resp.StatusCode < 200 {
 			o.Interim++
 			c.checkInterim(resp, e)
+			if resp.StatusCode == http.StatusContinue {
+				o.Asked = true
+				see(o.asking.asked)
+			}
 			continue
 		}
 		o.noteHeader(resp)
+		see(o.asking.responded)
 		if !c.readBody(resp, e, o) {
 			return false
 		}
@@ -252,7 +264,7 @@ func (c *client) readBody(resp *http.Response, e *ExchangePlan, o *Outcome) bool
 }
 
 // probe asks for what every target serves.
-func (c *client) probe(conn *Conn) (int, error) {
+func (c *client) probe(conn duplex) (int, error) {
 	if _, err := io.WriteString(conn, "GET /0 HTTP/1.1\r\nHost: gateway.test\r\nConnection: close\r\n\r\n"); err != nil {
 		return 0, err
 	}

@@ -12,17 +12,20 @@ import (
 
 // runHTTP2 sends the requests over one connection, several at a time.
 func (c *client) runHTTP2() {
-	conn, err := c.dial()
-	if err != nil {
-		c.world.journal.Break("dial", "%s: %v", c.name, err)
+	conn := c.dial()
+	if conn == nil {
 		return
 	}
 	defer conn.Close()
 	var protocols http.Protocols
-	protocols.SetUnencryptedHTTP2(true)
-	transport := &http.Transport{DisableCompression: true, Protocols: &protocols,
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}
-	cc, err := transport.NewClientConn(context.Background(), "http", "gateway.test:80")
+	protocols.SetUnencryptedHTTP2(!c.plan.TLS)
+	protocols.SetHTTP2(c.plan.TLS)
+	transport := &http.Transport{DisableCompression: true, Protocols: &protocols}
+	transport.DialContext = func(context.Context, string, string) (net.Conn, error) { return conn, nil }
+	if over, ok := conn.(secured); ok {
+		transport.DialTLSContext = func(context.Context, string, string) (net.Conn, error) { return over.Conn, nil }
+	}
+	cc, err := transport.NewClientConn(context.Background(), scheme(c.plan), "gateway.test:80")
 	if err != nil {
 		return // its link has a fault
 	}
@@ -88,7 +91,7 @@ func (c *client) request2(ctx context.Context, e *ExchangePlan, o *Outcome) (*ht
 	} else {
 		o.SentWhole = true
 	}
-	req, err := http.NewRequestWithContext(ctx, e.Method, "http://gateway.test/", body)
+	req, err := http.NewRequestWithContext(ctx, e.Method, scheme(c.plan)+"://gateway.test/", body)
 	if err != nil {
 		panic(err)
 	}
@@ -161,3 +164,11 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 
 // Close does nothing.
 func (b *pacedBody) Close() error { return nil }
+
+// scheme returns that of a client's requests.
+func scheme(p *ClientPlan) string {
+	if p.TLS {
+		return "https"
+	}
+	return "http"
+}

@@ -18,6 +18,7 @@ type counts struct {
 	Twice, Differ                         int // run twice, and with another journal
 	Faults, Clients, Filters, Options     Tally
 	Effects                               Tally // what filters have done
+	Manners                               Tally // of clients and targets, by kind
 }
 
 // over reports whether no further history is to be run.
@@ -38,8 +39,12 @@ func (c *counts) add(p *Plan, j *Journal) (first bool) {
 		c.Options.Add("the model of the group was lost", 1)
 	}
 	c.Faults.AddAll(&j.faults)
+	c.Manners.AddAll(&j.manners)
 	for i := range p.Clients {
 		c.Clients.Add(p.Clients[i].Kind.String(), len(p.Clients[i].Requests))
+		if p.Clients[i].TLS {
+			c.Clients.Add("over TLS", len(p.Clients[i].Requests))
+		}
 	}
 	c.Effects.AddAll(&j.effects)
 	for _, f := range p.Gateway.Filters {
@@ -59,6 +64,7 @@ func (c *counts) sum(o *counts) {
 	c.Twice += o.Twice
 	c.Differ += o.Differ
 	c.Faults.AddAll(&o.Faults)
+	c.Manners.AddAll(&o.Manners)
 	c.Clients.AddAll(&o.Clients)
 	c.Filters.AddAll(&o.Filters)
 	c.Options.AddAll(&o.Options)
@@ -116,7 +122,7 @@ func (c *counts) String() string {
 	for _, part := range []struct {
 		title string
 		tally *Tally
-	}{{"requests by client", &c.Clients}, {"faults", &c.Faults}, {"histories with the filter", &c.Filters}, {"what filters have done", &c.Effects}, {"histories with the option", &c.Options}} {
+	}{{"requests by client", &c.Clients}, {"manners of clients and targets", &c.Manners}, {"faults", &c.Faults}, {"histories with the filter", &c.Filters}, {"what filters have done", &c.Effects}, {"histories with the option", &c.Options}} {
 		fmt.Fprintf(&b, "%s\n%s", part.title, part.tally.Table())
 	}
 	return b.String() + c.line() + "\n"

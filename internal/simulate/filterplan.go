@@ -83,8 +83,8 @@ type passage struct {
 // passage returns that of an exchange.
 func (w *world) passage(e *ExchangePlan, kind ClientKind) *passage {
 	p := &passage{plans: w.plan.Gateway.Filters}
-	q := hop{e: e, upgrade: kind == WebSocket, accept: e.Accept, coding: e.Coding, under: e.Under}
-	if kind != WebSocket {
+	q := hop{e: e, upgrade: kind.upgrades(), accept: e.Accept, coding: e.Coding, under: e.Under}
+	if !kind.upgrades() {
 		q.length = e.requestWire().Size()
 		q.sized = e.hasBody() && !e.Body.Chunked
 	}

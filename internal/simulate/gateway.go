@@ -30,7 +30,7 @@ type gateway struct {
 	proxy    *proxy.Proxy
 	registry *wsupgrade.Registry
 	server   *http.Server
-	served   chan struct{}
+	served   sync.WaitGroup
 	errors   serverLog
 	closers  []func()
 	ids      atomic.Int64
@@ -65,13 +65,14 @@ func balance(n int) upstream.Balance {
 type surroundings interface {
 	dialTarget(ctx context.Context, addr string) (net.Conn, error)
 	listenGateway() net.Listener
-	plain() bool    // handlers get net/http's own writers
-	portable() bool // the engine of tunnels is the one that every system has
+	listenSecure() net.Listener // for TLS, nil for none
+	plain() bool                // handlers get net/http's own writers
+	portable() bool             // the engine of tunnels is the one that every system has
 }
 
 // newGateway makes the gateway of a plan and starts it.
 func newGateway(plan *Plan, n surroundings, j *Journal, dir string) (*gateway, error) {
-	g := &gateway{plan: plan, journal: j, network: n, dir: dir, served: make(chan struct{})}
+	g := &gateway{plan: plan, journal: j, network: n, dir: dir}
 	g.errors.journal = j
 	p := &plan.Gateway
 	o := upstream.Options{
@@ -109,15 +110,17 @@ func newGateway(plan *Plan, n surroundings, j *Journal, dir string) (*gateway, e
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
+	protocols.SetHTTP2(true)
 	g.server = &http.Server{Handler: guard(j, handler, n.plain()), Protocols: &protocols, ErrorLog: log.New(&g.errors, "", 0), IdleTimeout: time.Minute, ReadHeaderTimeout: plan.takes(30 * time.Second),
+		MaxHeaderBytes: 64 << 10, TLSConfig: serverTLS(),
 		// Without it a write to an HTTP/2 connection whose client reads no more lasts for ever: the deadline of a stream
 		// only queues a frame behind that write.
 		HTTP2: &http.HTTP2Config{WriteByteTimeout: time.Minute}}
 	listener := n.listenGateway()
-	go func() {
-		defer close(g.served)
-		_ = g.server.Serve(listener)
-	}()
+	g.served.Go(func() { _ = g.server.Serve(listener) })
+	if secure := n.listenSecure(); secure != nil {
+		g.served.Go(func() { _ = g.server.ServeTLS(secure, "", "") })
+	}
 	return g, nil
 }
 
@@ -204,7 +207,7 @@ func (g *gateway) close() {
 		g.journal.Break("drain", "the server does not end: %v", err)
 		_ = g.server.Close()
 	}
-	<-g.served
+	g.served.Wait()
 	if err := g.proxy.Drain(ctx); err != nil {
 		g.journal.Break("drain", "exchanges are left: %v", err)
 	}

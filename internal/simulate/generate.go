@@ -24,12 +24,12 @@ func NewPlan(c *Choices) *Plan {
 	return p
 }
 
-// boundPipelines gives a gateway with a pipelining client times for its targets: net/http
+// boundPipelines gives a gateway with a client that sends a request behind another one times for its targets: net/http
 // does not notice that a client has gone while another request of it waits to be read, so
 // that an exchange with a silent target would last for ever.
 func (p *Plan) boundPipelines() {
 	for i := range p.Clients {
-		if p.Clients[i].Pipelined {
+		if p.Clients[i].Pipelined || p.Clients[i].Kind == Malformed {
 			p.Gateway.BodyTimeout = max(p.Gateway.BodyTimeout, 5*time.Second)
 			p.Gateway.HeaderTimeout = max(p.Gateway.HeaderTimeout, 5*time.Second)
 		}
@@ -82,9 +82,17 @@ func newFaults(c *Choices) []Fault {
 
 // newClientPlan chooses a client. The first of its requests has the token.
 func newClientPlan(c *Choices, token *uint32) ClientPlan {
-	p := ClientPlan{Kind: ClientKind(c.Int(4)), Start: time.Duration(c.Int(50)) * time.Duration(c.Int(30)) * time.Millisecond, Links: newLinksPlan(c)}
+	p := ClientPlan{Kind: ClientKind(c.Int(int(kinds))), Start: time.Duration(c.Int(50)) * time.Duration(c.Int(30)) * time.Millisecond, Links: newLinksPlan(c)}
 	p.Pipelined = p.Kind == HTTP1 && c.Bool(6)
-	for range 1 + c.Int(5) {
+	p.TLS = p.Kind != HTTP10 && c.Bool(8)
+	requests := 1 + c.Int(5)
+	if p.Kind == Frames || p.Kind == WebSocket2 {
+		p.Frames = newFramesPlan(c)
+		if p.Kind == Frames && c.Bool(12) {
+			requests += c.Int(40)
+		}
+	}
+	for range requests {
 		p.Requests = append(p.Requests, newExchangePlan(c, p.Kind, *token))
 		*token++
 	}
@@ -110,9 +118,13 @@ func newExchangePlan(c *Choices, kind ClientKind, token uint32) ExchangePlan {
 	if c.Bool(10) {
 		e.ReadPause = time.Duration(c.Int(100)) * time.Millisecond * 20
 	}
-	if kind == WebSocket {
+	if kind.upgrades() {
 		e.Method = "GET"
 		e.Tunnel = newTunnelPlan(c)
+		return e
+	}
+	if kind == Malformed {
+		newMalformation(c, &e)
 		return e
 	}
 	e.Method = Pick(c, "GET", "POST", "PUT", "HEAD", "DELETE", "OPTIONS")
@@ -120,13 +132,17 @@ func newExchangePlan(c *Choices, kind ClientKind, token uint32) ExchangePlan {
 		e.Body = newBodyPlan(c)
 		e.Body.Chunked = e.Body.Chunked && kind != HTTP10
 		e.Expect = kind != HTTP10 && e.Body.Length > 0 && c.Bool(5)
-		if e.Body.Chunked || kind == HTTP2 && e.Body.Length > 0 {
+		if e.Expect {
+			newExpectManner(c, &e)
+		}
+		if e.Body.Chunked || kind.overHTTP2() && e.Body.Length > 0 {
 			e.Trailer = newFields(c, "X-Trailing")
 		}
 	}
 	if c.Bool(2) {
 		e.newRequestFields(c)
 	}
+	e.HalfClose = (kind == HTTP1 || kind == HTTP10) && c.Bool(12)
 	return e
 }
 
@@ -185,6 +201,10 @@ func newResponsePlan(c *Choices, kind ClientKind) ResponsePlan {
 	}
 	if c.Bool(2) {
 		r.newRepresentation(c)
+	}
+	if c.Bool(10) {
+		r.Odd = 1 + c.Int(len(oddities))
+		r.Media, r.Coding, r.Cache = 0, "", ""
 	}
 	return r
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/bufpool"
+	_ "github.com/culvert-go/culvert/wsupgrade/extendedconnect"
 )
 
 var (

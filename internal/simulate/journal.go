@@ -25,6 +25,7 @@ type Journal struct {
 
 	faults  Tally // that happened, by kind
 	effects Tally // what filters have done, by kind
+	manners Tally // of clients and targets that were met, by kind
 }
 
 type line struct {
@@ -60,6 +61,7 @@ type Sight struct {
 	Wrote     bool // the target has written a byte, of an interim response perhaps
 	Upgrade   bool
 	Tunnel    *Checker
+	Odd       *oddity // how the response is no ordinary one
 }
 
 // Outcome is a request as its client saw it.
@@ -81,6 +83,9 @@ type Outcome struct {
 	Responses int
 	Raw       []byte // the content as it came, where filters change it
 	Collected bool   // Raw is all that came
+	Asked     bool   // for its body, by a 100
+
+	asking    *asking
 	Tunnel    *Checker
 	TunnelEnd error
 }
@@ -125,7 +130,7 @@ func (j *Journal) sight(token uint32, s *Sight) {
 func (j *Journal) outcome(token uint32) *Outcome {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	o := &Outcome{Attempt: -1, Sent: time.Now()}
+	o := &Outcome{Attempt: -1, Sent: time.Now(), asking: newAsking()}
 	j.outcomes[token] = o
 	return o
 }

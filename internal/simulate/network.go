@@ -204,6 +204,9 @@ func (n *Network) portable() bool { return true }
 // listenGateway returns what the gateway accepts connections from.
 func (n *Network) listenGateway() net.Listener { return n.Listen(gatewayAddr, 4) }
 
+// listenSecure returns what it accepts connections over TLS from.
+func (n *Network) listenSecure() net.Listener { return n.Listen(secureAddr, 4) }
+
 // resetAll ends all connections.
 func (n *Network) resetAll() {
 	n.mu.Lock()

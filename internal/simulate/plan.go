@@ -67,12 +67,25 @@ const (
 	HTTP2
 	// WebSocket opens a tunnel for each of its requests.
 	WebSocket
+	// Malformed sends malformed requests over HTTP/1.1, each on a connection of its own.
+	Malformed
+	// Frames speaks HTTP/2 by frames: with closed windows, padding, resets, settings in between.
+	Frames
+	// WebSocket2 opens its tunnels on the streams of one HTTP/2 connection (RFC 8441).
+	WebSocket2
+	kinds // how many there are
 )
 
 // String returns the protocol.
 func (k ClientKind) String() string {
-	return [...]string{"HTTP/1.1", "HTTP/1.0", "HTTP/2", "WebSocket"}[k]
+	return [...]string{"HTTP/1.1", "HTTP/1.0", "HTTP/2", "WebSocket", "malformed", "HTTP/2 frames", "WebSocket over HTTP/2"}[k]
 }
+
+// overHTTP2 reports whether the kind speaks HTTP/2.
+func (k ClientKind) overHTTP2() bool { return k == HTTP2 || k == Frames || k == WebSocket2 }
+
+// upgrades reports whether it opens tunnels.
+func (k ClientKind) upgrades() bool { return k == WebSocket || k == WebSocket2 }
 
 // ClientPlan is one client.
 type ClientPlan struct {
@@ -80,6 +93,8 @@ type ClientPlan struct {
 	Start     time.Duration
 	Links     LinksPlan
 	Pipelined bool
+	TLS       bool
+	Frames    FramesPlan
 	Requests  []ExchangePlan
 }
 
@@ -105,6 +120,10 @@ type ExchangePlan struct {
 	ReadPause time.Duration
 	Responses []ResponsePlan // of the nth attempt; the last one's holds for further ones
 	Tunnel    TunnelPlan
+	Malformed int // which of the malformations
+	Manner    ExpectManner
+	HalfClose bool // a FIN behind the request, and the response is still read
+	After     bool // a malformed request stands behind a good one
 }
 
 // BodyPlan is a body and how it is sent.
@@ -148,6 +167,7 @@ type ResponsePlan struct {
 	Media   int
 	Coding  string // Content-Encoding
 	Cache   string // Cache-Control
+	Odd     int    // which of the oddities, from 1; 0: none
 }
 
 // response returns the plan of the nth attempt.

@@ -39,6 +39,9 @@ func (p *Plan) moves() bool { return p.dice()/6%2 == 0 }
 // may move them: it does so with long ones alone.
 func (p *Plan) forSockets() *Plan {
 	p = p.atPace(1)
+	for i := range p.Clients {
+		p.Clients[i].TLS = false
+	}
 	p.Gateway.CheckEvery *= 10 // each check is a connection: many at once are all that a machine does
 	if !p.moves() {
 		return p

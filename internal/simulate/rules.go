@@ -29,7 +29,7 @@ func (w *world) check() {
 		w.checkModel()
 	}
 	for _, c := range w.network.Unclosed() {
-		if c.local.String() == gatewayAddr || host(c.local.String()) == "192.0.2.2" {
+		if host(c.local.String()) == host(gatewayAddr) || host(c.local.String()) == "192.0.2.2" {
 			j.broken = append(j.broken, Broken{"left", fmt.Sprintf("the gateway has not closed %v to %v", c.local, c.remote)})
 		}
 	}
@@ -58,6 +58,9 @@ func (r *ruler) check() {
 	r.attempts()
 	r.fields()
 	r.tunnel()
+	r.malformed()
+	r.oddly()
+	r.askedFor()
 	r.served()
 	r.passage()
 }

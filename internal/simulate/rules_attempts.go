@@ -69,7 +69,7 @@ func (r *ruler) retried(before *Sight) bool {
 
 // safe reports whether net/http and culvert send the request again over another connection.
 func (r *ruler) safe() bool {
-	if r.e.hasBody() && r.client.Kind != WebSocket {
+	if r.e.hasBody() && !r.client.Kind.upgrades() {
 		return false
 	}
 	return r.e.Key || slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE"}, r.e.Method)

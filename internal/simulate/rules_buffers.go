@@ -5,7 +5,7 @@ import "net/http"
 // buffers: a request that is buffered is sent when it has come as a whole, or refused where it does not fit.
 func (r *ruler) buffers(p *passage) {
 	g := &r.w.plan.Gateway
-	if g.RequestBuffer == 0 || !r.e.hasBody() || r.client.Kind == WebSocket {
+	if g.RequestBuffer == 0 || !r.e.hasBody() || r.client.Kind.upgrades() {
 		return
 	}
 	for _, s := range r.sights {

@@ -59,8 +59,11 @@ func (r *ruler) fields() {
 // responseTrailers: trailers arrive as the target sent them, where the client can get any.
 func (r *ruler) responseTrailers() {
 	plan := r.e.response(r.o.Attempt)
+	if r.o.Attempt < len(r.sights) && r.sights[r.o.Attempt].Odd != nil {
+		return // it has none of the plan's
+	}
 	bodyless := r.e.Method == http.MethodHead || plan.Status == 204 || plan.Status == 304
-	if !r.o.Whole || bodyless || plan.Framing != Chunked && !r.w.plan.Gateway.H2Targets || r.client.Kind == HTTP10 || r.client.Kind == WebSocket {
+	if !r.o.Whole || bodyless || plan.Framing != Chunked && !r.w.plan.Gateway.H2Targets || r.client.Kind == HTTP10 || r.client.Kind.upgrades() {
 		return
 	}
 	for _, f := range plan.Trailer {

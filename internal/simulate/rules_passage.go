@@ -10,6 +10,9 @@ import (
 
 // passage: the filters have made of the request and its response what they are documented to, and nothing else.
 func (r *ruler) passage() {
+	if r.client.Kind == Malformed {
+		return
+	}
 	p := r.w.passage(r.e, r.client.Kind)
 	r.passedIn(p)
 	r.buffers(p)
@@ -18,7 +21,7 @@ func (r *ruler) passage() {
 	}
 	if r.o.Attempt < 0 {
 		r.refused(p)
-	} else if r.o.Attempt < len(r.sights) && r.client.Kind != WebSocket {
+	} else if r.o.Attempt < len(r.sights) && !r.client.Kind.upgrades() && r.sights[r.o.Attempt].Odd == nil {
 		r.passedOut(p, p.response(r.o.Attempt))
 	}
 }

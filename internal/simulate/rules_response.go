@@ -31,6 +31,15 @@ func (r *ruler) belongs() {
 
 // own: what the gateway itself responds is an error, of a kind that a gateway gives.
 func (r *ruler) own() {
+	if r.client.Kind == Malformed && slices.Contains(refusals, r.o.Status) {
+		return
+	}
+	if r.o.Tunnel != nil && r.client.Kind == WebSocket2 {
+		return // 200, as RFC 8441 has it
+	}
+	if r.client.Kind == WebSocket2 && r.o.Status == http.StatusNotImplemented && r.e.Tunnel.TargetRefuse == http.StatusOK {
+		return // wsupgrade.Forwarder.Forward: a 2xx would open the tunnel
+	}
 	switch s := r.o.Status; s {
 	case 400, 408, 413, 415, 500, 502, 503, 504:
 	case 101:
@@ -45,7 +54,7 @@ func (r *ruler) own() {
 // complete: a response that looks whole is whole.
 func (r *ruler) complete() {
 	o := r.o
-	if !o.Whole || o.Attempt < 0 || o.Tunnel != nil || o.Collected || r.client.Kind == WebSocket {
+	if !o.Whole || o.Attempt < 0 || o.Tunnel != nil || o.Collected || r.client.Kind.upgrades() {
 		return
 	}
 	plan := r.e.response(o.Attempt)
@@ -77,10 +86,16 @@ func (r *ruler) served() {
 	if r.client.Kind == HTTP10 && o.Interim > 0 {
 		r.fail("interim", "a client of HTTP/1.0 saw %d interim responses", o.Interim)
 	}
-	if o.Whole || o.Tunnel != nil || r.client.Kind == WebSocket || r.client.Pipelined || r.faulty() || r.e.GiveUp > 0 || r.e.hasBody() {
+	if o.Whole || o.Tunnel != nil || r.client.Kind.upgrades() || r.client.Kind == Malformed || r.client.Pipelined || r.faulty() || r.e.GiveUp > 0 || r.e.hasBody() {
 		return
 	}
-	if r.client.Kind == HTTP2 && slices.ContainsFunc(r.client.Requests, func(e ExchangePlan) bool { return len(e.Trailer) > 0 }) {
+	if r.e.HalfClose {
+		return // net/http takes a FIN for the client's leaving
+	}
+	if r.client.Frames.Late > 0 {
+		return // the time for a write may end
+	}
+	if r.client.Kind.overHTTP2() && slices.ContainsFunc(r.client.Requests, func(e ExchangePlan) bool { return len(e.Trailer) > 0 }) {
 		return // net/http ends a connection on which trailers come behind the response to their request
 	}
 	if r.behindEarly() {
@@ -88,7 +103,7 @@ func (r *ruler) served() {
 	}
 	for i := range r.e.Responses {
 		a := &r.e.Responses[i]
-		if a.Never || a.Garbage || a.Behind > 0 || a.Body.Cut || a.Body.Pause > 0 || r.w.passage(r.e, r.client.Kind).response(i).cut {
+		if a.Never || a.Garbage || a.Odd > 0 || a.Behind > 0 || a.Body.Cut || a.Body.Pause > 0 || r.w.passage(r.e, r.client.Kind).response(i).cut {
 			return
 		}
 	}

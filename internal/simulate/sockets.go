@@ -148,6 +148,9 @@ func refusedDial(ctx context.Context) error {
 // listenGateway returns what the gateway accepts connections from.
 func (s *sockets) listenGateway() net.Listener { return holding{s.gateway, s} }
 
+// listenSecure returns nil: plans for sockets have no client over TLS.
+func (s *sockets) listenSecure() net.Listener { return nil }
+
 // holding is a listener of which sockets know the connections.
 type holding struct {
 	*net.TCPListener

@@ -209,6 +209,9 @@ func (t *target) writeResponse(c *Conn, req *http.Request, plan *ExchangePlan, r
 	}
 	bodyless := req.Method == http.MethodHead || r.Status == 204 || r.Status == 304
 	s.Wrote = true
+	if r.Odd > 0 && !bodyless {
+		return t.respondOddly(c, plan, r, s)
+	}
 	if _, err := io.WriteString(c, responseHeader(plan, r, s.Attempt, bodyless)); err != nil {
 		t.note(plan.Token, "header: %v", err)
 		return false
@@ -288,7 +291,7 @@ func lastChunk(trailer [][2]string, forget bool) string {
 }
 
 // sendBody writes a body as its plan says, without what ends a chunked one.
-func (w *world) sendBody(c *Conn, plan *BodyPlan, content body, chunked bool) error {
+func (w *world) sendBody(c duplex, plan *BodyPlan, content body, chunked bool) error {
 	for at, size := int64(0), content.Size(); at < size; {
 		n := size - at
 		if plan.Piece > 0 {
@@ -315,7 +318,7 @@ func (w *world) sendBody(c *Conn, plan *BodyPlan, content body, chunked bool) er
 }
 
 // cut ends a body that is not whole.
-func (w *world) cut(c *Conn, how FaultKind) error {
+func (w *world) cut(c duplex, how FaultKind) error {
 	w.journal.faults.Add("body cut by "+how.String(), 1)
 	switch how {
 	case FaultReset:
@@ -323,7 +326,7 @@ func (w *world) cut(c *Conn, how FaultKind) error {
 	case FaultSilence:
 		select {
 		case <-w.ended:
-		case <-c.closed:
+		case <-c.Closed():
 		}
 		c.Reset()
 	default:

@@ -23,9 +23,8 @@ func (c *client) tunnel(e *ExchangePlan) {
 		o.Ended = time.Now()
 		c.note(e, "tunnel: %d, %v", o.Status, o.Err)
 	}()
-	conn, err := c.dial()
-	if err != nil {
-		c.world.journal.Break("dial", "%s: %v", c.name, err)
+	conn := c.dial()
+	if conn == nil {
 		return
 	}
 	defer conn.Close()
@@ -94,7 +93,7 @@ func (t *target) upgrade(c *Conn, r *bufio.Reader, req *http.Request, plan *Exch
 // exchangeFrames sends out and reads frames at once, until both ends have sent a Close
 // frame or the connection has ended. closeFirst is the end that closes when its own
 // message is out; the other one replies.
-func (w *world) exchangeFrames(c *Conn, r *bufio.Reader, pace *BodyPlan, out []byte, check *Checker, masked, closeFirst bool) error {
+func (w *world) exchangeFrames(c duplex, r *bufio.Reader, pace *BodyPlan, out []byte, check *Checker, masked, closeFirst bool) error {
 	var mu sync.Mutex // of the Close frame
 	closed := false
 	sendClose := func() {
@@ -134,7 +133,7 @@ func (w *world) exchangeFrames(c *Conn, r *bufio.Reader, pace *BodyPlan, out []b
 }
 
 // sendRaw writes the bytes of a tunnel at the pace of a plan.
-func (w *world) sendRaw(c *Conn, pace *BodyPlan, out []byte) error {
+func (w *world) sendRaw(c duplex, pace *BodyPlan, out []byte) error {
 	piece := pace.Piece
 	if piece == 0 {
 		piece = len(out)

@@ -1,0 +1,170 @@
+package simulate
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// fate says what may become of a malformed request.
+type fate int
+
+const (
+	// refused: no target sees anything of it, and the connection ends behind the response.
+	refused fate = iota
+	// declined: no target sees anything of it, but the connection may be kept, since it is clear where the request ends.
+	declined
+	// broken: its header is well-formed and its body is not. A target may see the request, but no end of its body.
+	broken
+	// tolerated: net/http's server documents or is known to accept it. Targets see the one request that it stands for.
+	tolerated
+)
+
+// malformation is a manner in which a request is malformed, or looks like it.
+type malformation struct {
+	name string
+	fate fate
+	// text returns the request, for which e.Method and e.Body are set.
+	text func(e *ExchangePlan) string
+}
+
+// forbidden is a request behind, or inside of, a malformed one. A target that sees it breaks a rule, since no client
+// has sent one with this token.
+func forbidden(e *ExchangePlan) string {
+	return fmt.Sprintf("GET /%d HTTP/1.1\r\nHost: gateway.test\r\n\r\n", 900_000_000+e.Token)
+}
+
+// next is a request behind one after which the connection may be kept.
+const next = "GET /0 HTTP/1.1\r\nHost: gateway.test\r\nConnection: close\r\n\r\n"
+
+// lines is a request with the given header lines behind Host, and the body.
+func lines(e *ExchangePlan, body string, header ...string) string {
+	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: gateway.test\r\n%s\r\n\r\n%s", e.Method, e.target(), strings.Join(header, "\r\n"), body)
+}
+
+// with returns the text of requests without a body that have the given header lines.
+func with(header ...string) func(*ExchangePlan) string {
+	return func(e *ExchangePlan) string { return lines(e, "", header...) }
+}
+
+// begins returns the text of requests with another request line; %s is the request target.
+func begins(line string) func(*ExchangePlan) string {
+	return func(e *ExchangePlan) string {
+		return strings.Replace(line, "%s", e.target(), 1) + "\r\nHost: gateway.test\r\n\r\n"
+	}
+}
+
+// hosted returns the text of requests with other lines in place of Host.
+func hosted(header string) func(*ExchangePlan) string {
+	return func(e *ExchangePlan) string {
+		return fmt.Sprintf("%s %s HTTP/1.1\r\n%s\r\n", e.Method, e.target(), header)
+	}
+}
+
+// sized returns the text of requests whose body has the given header lines; %d is its length.
+func sized(header ...string) func(*ExchangePlan) string {
+	return func(e *ExchangePlan) string {
+		text := strings.ReplaceAll(strings.Join(header, "\r\n"), "%d", fmt.Sprint(e.Body.Length))
+		return lines(e, string(e.requestBody().Bytes(0, e.Body.Length)), text)
+	}
+}
+
+// chunks returns the text of chunked requests; in body, %x is the length of the content, and %s the content.
+func chunks(body string, header ...string) func(*ExchangePlan) string {
+	return func(e *ExchangePlan) string {
+		content := string(e.requestBody().Bytes(0, e.Body.Length))
+		text := strings.ReplaceAll(strings.ReplaceAll(body, "%x", fmt.Sprintf("%x", e.Body.Length)), "%s", content)
+		return lines(e, text, append([]string{"Transfer-Encoding: chunked"}, header...)...)
+	}
+}
+
+// upgrade returns the text of requests for an upgrade with other lines than those of a WebSocket.
+func upgrade(header ...string) func(*ExchangePlan) string {
+	return with(append([]string{"Connection: Upgrade", "Upgrade: websocket"}, header...)...)
+}
+
+// malformed runs one malformed exchange on a connection of its own, perhaps behind a good one, and with another
+// request behind it.
+func (c *client) malformed(e *ExchangePlan) {
+	m := &malformations[e.Malformed]
+	o := c.world.journal.outcome(e.Token)
+	c.world.journal.manners.Add("malformed: "+m.name, 1)
+	defer func() {
+		o.Ended = time.Now()
+		c.note(e, "%s: saw %d of attempt %d, %d bytes, whole %v, %v", m.name, o.Status, o.Attempt, o.Got, o.Whole, o.Err)
+	}()
+	conn := c.dial()
+	if conn == nil {
+		return
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(c.patience(e)))
+	r := bufio.NewReader(conn)
+	if e.After && !c.goodBefore(conn, r) {
+		return
+	}
+	text := m.text(e)
+	if m.fate == refused || m.fate == broken {
+		text += forbidden(e)
+	} else {
+		text += next
+	}
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		if _, err := io.WriteString(conn, text); err != nil {
+			c.note(e, "malformed: %v", err)
+		}
+	}()
+	if c.receive(conn, r, e, o) {
+		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+		c.readNext(r, e, m)
+	}
+	conn.Close()
+	<-sent
+}
+
+// goodBefore exchanges a well-formed request first, and reports whether the connection is kept.
+func (c *client) goodBefore(conn duplex, r *bufio.Reader) bool {
+	if _, err := io.WriteString(conn, "GET /0 HTTP/1.1\r\nHost: gateway.test\r\n\r\n"); err != nil {
+		return false
+	}
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		return false
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err == nil && !resp.Close
+}
+
+// readNext reads what comes behind the response to a malformed request.
+func (c *client) readNext(r *bufio.Reader, e *ExchangePlan, m *malformation) {
+	resp, err := http.ReadResponse(r, nil)
+	if err == nil && (m.fate == refused || m.fate == broken) {
+		c.world.journal.Break("malformed", "%s #%d, %s: the connection goes on with %d", c.name, e.Token, m.name, resp.StatusCode)
+	}
+}
+
+// newMalformation chooses how the request is malformed.
+func newMalformation(c *Choices, e *ExchangePlan) {
+	e.Malformed, e.After = c.Int(len(malformations)), c.Bool(3)
+	e.Method, e.Header, e.Key = "GET", nil, false
+	if withContent()[e.Malformed] {
+		e.Method = "POST"
+		e.Body.Length = int64(Pick(c, 100, 10, 5000))
+	}
+}
+
+// withContent says of each malformation whether it has a body.
+var withContent = sync.OnceValue(func() (list []bool) {
+	e := ExchangePlan{Token: 1, Body: BodyPlan{Length: 100}}
+	content := string(e.requestBody().Bytes(0, 100))
+	for i := range malformations {
+		list = append(list, strings.Contains(malformations[i].text(&e), content))
+	}
+	return list
+})
