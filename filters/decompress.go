@@ -66,7 +66,22 @@ func Decompress(o DecompressOptions) (Filter, error) {
 // newDecoder returns the reader of an encoding. The reader is made with the first
 // Read: it reads a head first.
 func newDecoder(encoding string, src io.Reader) io.ReadCloser {
-	return &decoder{encoding: encoding, src: src}
+	return &decoder{encoding: encoding, src: failing{Reader: src}}
+}
+
+// failing is a decoder's source that remembers its failure: package zstd takes io.ErrUnexpectedEOF for the end where
+// a frame may begin, and half a body would be a whole one.
+type failing struct {
+	io.Reader
+	err error // but io.EOF
+}
+
+func (f *failing) Read(p []byte) (int, error) {
+	n, err := f.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		f.err = err
+	}
+	return n, err
 }
 
 func known(encoding string) bool {
@@ -79,7 +94,7 @@ func known(encoding string) bool {
 
 type decoder struct {
 	encoding string
-	src      io.Reader
+	src      failing
 	r        io.Reader
 	zstd     *zstd.Decoder
 }
@@ -87,20 +102,29 @@ type decoder struct {
 func (d *decoder) Read(p []byte) (int, error) {
 	if d.r == nil {
 		if err := d.open(); err != nil {
-			return 0, err
+			return 0, d.cause(err)
 		}
 	}
-	return d.r.Read(p)
+	n, err := d.r.Read(p)
+	return n, d.cause(err)
+}
+
+// cause returns the failure of the source where it ends the decoder.
+func (d *decoder) cause(err error) error {
+	if err != nil && d.src.err != nil {
+		return d.src.err
+	}
+	return err
 }
 
 func (d *decoder) open() (err error) {
 	if strings.EqualFold(d.encoding, "zstd") {
 		// One goroutine, and no more memory than a browser would give it (RFC 9659).
-		d.zstd, err = zstd.NewReader(d.src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
+		d.zstd, err = zstd.NewReader(&d.src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
 		d.r = d.zstd
 		return err
 	}
-	d.r, err = gzip.NewReader(d.src)
+	d.r, err = gzip.NewReader(&d.src)
 	if err != nil {
 		d.r = nil
 	}
