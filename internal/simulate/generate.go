@@ -213,6 +213,8 @@ func newResponsePlan(c *Choices, kind ClientKind) ResponsePlan {
 func newTunnelPlan(c *Choices) TunnelPlan {
 	t := TunnelPlan{Up: newBodyPlan(c), Down: newBodyPlan(c), Early: c.Bool(3), ClientFirst: c.Bool(2)}
 	switch c.Int(10) {
+	case 7:
+		t.BadSwitch = 1 + c.Int(len(badSwitches))
 	case 8:
 		t.TargetRefuse = Pick(c, 404, 426, 200, 503)
 	case 9:

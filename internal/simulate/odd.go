@@ -149,6 +149,12 @@ func (t *target) respondOddly(c *Conn, plan *ExchangePlan, r *ResponsePlan, s *S
 	return false
 }
 
+// recoded reports whether Compress may have encoded an odd response: it knows no length where the plan has one.
+func (r *ruler) recoded() bool {
+	o := r.o
+	return o.Attempt >= 0 && o.Attempt < len(r.sights) && r.sights[o.Attempt].Odd != nil && o.Header.Get("Content-Encoding") != ""
+}
+
 // oddly: a response that is not well-formed is never a whole one for the client.
 func (r *ruler) oddly() {
 	o := r.o

@@ -190,6 +190,7 @@ type TunnelPlan struct {
 	Early        bool // the client sends before the 101
 	TargetRefuse int  // a status in place of the 101
 	BadAccept    bool
+	BadSwitch    int  // which of the badSwitches, from 1; 0: none
 	ClientFirst  bool // the client ends first
 }
 

@@ -16,7 +16,7 @@ func (r *ruler) belongs() {
 	if got := o.Header.Get("X-Token"); got != "" && got != fmt.Sprint(r.e.Token) {
 		r.fail("belongs", "the response is that of #%s", got)
 	}
-	if o.Bad != nil {
+	if o.Bad != nil && !r.recoded() {
 		r.fail("bytes", "the response's body: %v", o.Bad)
 	}
 	if o.Attempt < 0 {
@@ -54,7 +54,7 @@ func (r *ruler) own() {
 // complete: a response that looks whole is whole.
 func (r *ruler) complete() {
 	o := r.o
-	if !o.Whole || o.Attempt < 0 || o.Tunnel != nil || o.Collected || r.client.Kind.upgrades() {
+	if !o.Whole || o.Attempt < 0 || o.Tunnel != nil || o.Collected || r.recoded() || r.client.Kind.upgrades() {
 		return
 	}
 	plan := r.e.response(o.Attempt)

@@ -79,6 +79,11 @@ func (t *target) upgrade(c *Conn, r *bufio.Reader, req *http.Request, plan *Exch
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: wrong\r\n\r\n")
 		return false
 	}
+	if bad := plan.Tunnel.BadSwitch; bad > 0 {
+		t.world.journal.manners.Add("target: a 101 with "+badSwitches[bad-1].name, 1)
+		_, _ = io.WriteString(c, badSwitches[bad-1].text(acceptOf(req.Header.Get("Sec-WebSocket-Key"))))
+		return false
+	}
 	head := "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + acceptOf(req.Header.Get("Sec-WebSocket-Key")) + "\r\n\r\n"
 	if _, err := io.WriteString(c, head); err != nil {
 		return false
