@@ -31,7 +31,7 @@ var compressKind = filterKind{
 			return
 		}
 		if m.length < 0 && !m.bodyless(q) && len(m.body()) == 0 {
-			m.loose = true // whether there is content may be known by the header, or not
+			m.loose, m.changed = true, true // whether there is content may be known by the header, or not
 			return
 		}
 		if at := m.header["Vary"]; !strings.Contains(at, "Accept-Encoding") {
