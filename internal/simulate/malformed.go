@@ -121,7 +121,7 @@ func (c *client) malformed(e *ExchangePlan) {
 		}
 	}()
 	if c.receive(conn, r, e, o) {
-		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+		_ = conn.SetReadDeadline(time.Now().Add(min(time.Minute, c.world.longest)))
 		c.readNext(r, e, m)
 	}
 	conn.Close()
