@@ -30,8 +30,8 @@ var compressKind = filterKind{
 		if m.status == 204 || m.status == 304 || m.coding != "" || !compresses(p, m) {
 			return
 		}
-		if m.length < 0 && !m.bodyless(q) && len(m.body()) == 0 {
-			m.loose, m.changed = true, true // whether there is content may be known by the header, or not
+		if m.length < 0 && !m.bodyless(q) && (m.body == nil || len(m.body()) == 0) {
+			m.loose, m.changed = true, true // whether there is content, and how much of a refusal, may be known by the header, or not
 			return
 		}
 		if at := m.header["Vary"]; !strings.Contains(at, "Accept-Encoding") {
