@@ -290,7 +290,13 @@ func poll(done func() bool) bool {
 }
 
 // stop finds what the gateway has not closed when it is closed itself, and ends the rest.
+// A connection of net/http's HTTP/2 transport may stay open until its peer's end: its idle
+// timer does not start again where it ran out while a request was about to begin that its
+// context ended then, and neither does CloseIdleConnections close it.
 func (s *sockets) stop() {
+	if s.plan.Gateway.H2Targets {
+		s.close()
+	}
 	if !poll(func() bool { return len(s.open()) == 0 }) {
 		for _, c := range s.open() {
 			s.journal.Break("left", "the gateway has not closed %v to %v", c.LocalAddr(), c.RemoteAddr())
