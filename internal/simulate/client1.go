@@ -232,13 +232,14 @@ func (o *Outcome) noteHeader(resp *http.Response) {
 func (c *client) readBody(resp *http.Response, e *ExchangePlan, o *Outcome) bool {
 	var check *Checker
 	var to io.Writer = io.Discard
-	switch {
-	case o.Attempt >= 0 && c.world.passage(e, c.plan.Kind).response(o.Attempt).changed:
-		o.Collected = true
-		to = collector{o}
-	case o.Attempt >= 0:
-		check = &Checker{Content: e.responseBody(o.Attempt)}
-		to = check
+	if o.Attempt >= 0 {
+		if m := c.world.passage(e, c.plan.Kind).response(o.Attempt); m.changed || m.loose {
+			o.Collected = true
+			to = collector{o}
+		} else {
+			check = &Checker{Content: e.responseBody(o.Attempt)}
+			to = check
+		}
 	}
 	var err error
 	buf := make([]byte, 4<<10)

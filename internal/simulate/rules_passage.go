@@ -100,6 +100,10 @@ func (r *ruler) passedOut(p *passage, m *message) {
 		r.w.journal.effects.Add(name, 1)
 	}
 	if m.loose {
+		if o.Collected && m.body != nil {
+			m.coding = o.Header.Get("Content-Encoding")
+			r.collected(p, m)
+		}
 		return
 	}
 	if o.Status != m.status {
