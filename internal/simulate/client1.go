@@ -263,17 +263,3 @@ func (c *client) readBody(resp *http.Response, e *ExchangePlan, o *Outcome) bool
 	o.Whole = true
 	return true
 }
-
-// probe asks for what every target serves.
-func (c *client) probe(conn duplex) (int, error) {
-	if _, err := io.WriteString(conn, "GET /0 HTTP/1.1\r\nHost: gateway.test\r\nConnection: close\r\n\r\n"); err != nil {
-		return 0, err
-	}
-	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		return 0, err
-	}
-	_, err = io.Copy(io.Discard, resp.Body)
-	return resp.StatusCode, err
-}

@@ -38,18 +38,24 @@ type gateway struct {
 	setting  sync.Mutex
 }
 
-// balances is how many there are.
-const balances = 7
+// balances is how many there are. Some have names.
+const (
+	balances = 7
+
+	balanceLeast  = 1
+	balanceRandom = 2
+	balanceFirst  = 3
+)
 
 // balance returns the nth way to balance.
 func balance(n int) upstream.Balance {
 	byPath := func(r *http.Request) string { return r.URL.Path }
 	switch n {
-	case 1:
+	case balanceLeast:
 		return upstream.LeastConn()
-	case 2:
+	case balanceRandom:
 		return upstream.RandomTwo()
-	case 3:
+	case balanceFirst:
 		return upstream.First()
 	case 4:
 		return upstream.Hash(byPath)

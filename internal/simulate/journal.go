@@ -21,7 +21,8 @@ type Journal struct {
 	passages []*Passage
 	events   []groupEvent
 	samples  []sample
-	unclear  bool // the model of the group could not follow
+	probes   map[string]bool // targets that have seen a probe at the end
+	unclear  bool            // the model of the group could not follow
 
 	faults  Tally // that happened, by kind
 	effects Tally // what filters have done, by kind

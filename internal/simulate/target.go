@@ -131,6 +131,7 @@ func (t *target) silent(gone <-chan struct{}) bool {
 func (t *target) checkStatus(req *http.Request) int {
 	switch {
 	case req.Header.Get(checkField) == "":
+		t.world.journal.noteProbe(t.plan.Addr)
 		return http.StatusOK
 	case t.world.ill(t.index, IllStatus):
 		return checkBad + t.index

@@ -193,10 +193,8 @@ func (g *gateway) drainGroup() {
 
 // ill reports whether the ith target fails in a way now. Nothing fails once the clients have ended.
 func (w *world) ill(i int, how IllnessKind) bool {
-	select {
-	case <-w.ended:
+	if w.healed() {
 		return false
-	default:
 	}
 	now := w.journal.now()
 	return slices.ContainsFunc(w.plan.Upstream.Targets[i].Ill, func(n Illness) bool { return n.How == how && n.From <= now && now < n.To })

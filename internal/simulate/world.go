@@ -188,12 +188,25 @@ func (w *world) links(to string, n int) (Dialling, Link, Link) {
 			d = t.Dials[n]
 		}
 		there, back := t.Links.link(n)
+		if w.healed() && w.sockets == nil {
+			d, there.Fault, back.Fault = Dialling{}, Fault{}, Fault{}
+		}
 		if w.plan.Gateway.H2Targets && w.sockets == nil {
 			there.Window = endless
 		}
 		return d, there, back
 	}
 	return Dialling{Refuse: true}, Link{}, Link{}
+}
+
+// healed reports whether the time of faults is over.
+func (w *world) healed() bool {
+	select {
+	case <-w.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // sleep sleeps; a silent or slow party is woken when the clients have ended.
