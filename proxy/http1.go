@@ -196,6 +196,10 @@ func (x *ownExchange) watch() {
 // rest ends watch. It is false if the client has gone: the connection can't be used again then.
 func (x *ownExchange) rest() bool { return x.unwatch == nil || x.unwatch() }
 
+// atOnce is how many bytes of a request a connection takes without a wait for the target: nothing else is on its way
+// over a connection that is fresh or idle, and no system gives a socket less room.
+const atOnce = 4 << 10
+
 // send sends the head, and begins to send the body. wrote says whether anything went out.
 func (x *ownExchange) send() (wrote bool, err error) {
 	if x.apart {
@@ -203,6 +207,9 @@ func (x *ownExchange) send() (wrote bool, err error) {
 		x.f.held = true // by the upload
 		x.upload = startUpload(x)
 		return true, nil
+	}
+	if _, bounded := x.out.Context().Deadline(); bounded && len(x.head) > atOnce {
+		x.watch()
 	}
 	n, err := x.conn.Write(x.head)
 	return n > 0, err
