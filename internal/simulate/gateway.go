@@ -18,6 +18,9 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
+// writeByteTimeout is that of the gateway's server.
+const writeByteTimeout = time.Minute
+
 // gatewayAddr is where clients find the gateway.
 const gatewayAddr = "192.0.2.1:80"
 
@@ -121,7 +124,7 @@ func newGateway(plan *Plan, n surroundings, j *Journal, dir string) (*gateway, e
 		MaxHeaderBytes: 64 << 10, TLSConfig: serverTLS(),
 		// Without it a write to an HTTP/2 connection whose client reads no more lasts for ever: the deadline of a stream
 		// only queues a frame behind that write.
-		HTTP2: &http.HTTP2Config{WriteByteTimeout: plan.takes(time.Minute)}}
+		HTTP2: &http.HTTP2Config{WriteByteTimeout: plan.takes(writeByteTimeout)}}
 	listener := n.listenGateway()
 	g.served.Go(func() { _ = g.server.Serve(listener) })
 	if secure := n.listenSecure(); secure != nil {

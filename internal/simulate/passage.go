@@ -54,7 +54,7 @@ func (j *Journal) now() time.Duration { return time.Since(j.start) }
 func (g *gateway) enter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, _ := tokenOf(r.URL.Path)
-		p := &Passage{Token: token, Method: r.Method, Upgrade: r.Header.Get("Upgrade") != "", Body: r.ContentLength != 0, Entered: g.journal.now()}
+		p := &Passage{Token: token, Method: r.Method, Upgrade: r.Header.Get("Upgrade") != "" || r.Method == http.MethodConnect, Body: r.ContentLength != 0, Entered: g.journal.now()}
 		g.journal.mu.Lock()
 		g.journal.passages = append(g.journal.passages, p)
 		g.journal.mu.Unlock()

@@ -25,8 +25,9 @@ func (w *world) check() {
 			}
 		}
 	}
-	if w.sockets == nil { // the model knows moments
+	if w.sockets == nil { // they know moments
 		w.checkModel()
+		w.checkTimes()
 	}
 	for _, c := range w.network.Unclosed() {
 		if host(c.local.String()) == host(gatewayAddr) || host(c.local.String()) == "192.0.2.2" {

@@ -25,6 +25,7 @@ func (w *world) probe() {
 		w.probeOnce(http.StatusServiceUnavailable, 0)
 		return
 	}
+	time.Sleep(w.plan.recovery()) // what came again may be ill still, as far as is known
 	due := w.dueTargets()
 	for n := range 100 {
 		if !w.probeOnce(http.StatusOK, n) {

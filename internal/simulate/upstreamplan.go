@@ -107,6 +107,15 @@ func (p *Plan) checkBounds() (least, most time.Duration) {
 	return p.Gateway.CheckEvery - p.checkJitter(), p.Gateway.CheckEvery + p.checkJitter() + checkTimeout
 }
 
+// recovery is how long checks take to bring a target back.
+func (p *Plan) recovery() time.Duration {
+	if !p.Gateway.Check {
+		return 0
+	}
+	_, most := p.checkBounds()
+	return time.Duration(p.Upstream.rise()+1) * most
+}
+
 // options adds the plan's options to the group's.
 func (u *UpstreamPlan) options(g *gateway, o *upstream.Options) {
 	o.QueueTimeout, o.FailLatency, o.SlowStart = u.QueueTimeout, u.FailLatency, u.SlowStart

@@ -1,0 +1,248 @@
+package simulate
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/culvert-go/culvert/proxy"
+)
+
+// checkTimes: an exchange ends within the sum of its documented bounds, and no bound is met too soon. The caller of
+// check holds the journal's mutex.
+func (w *world) checkTimes() {
+	for _, p := range w.journal.passages {
+		t := times{w: w, g: &w.plan.Gateway, p: p, e: w.exchanges[p.Token]}
+		if t.e == nil || p.Proxied == 0 {
+			continue // the probe, or refused by a filter
+		}
+		t.whole()
+		t.left()
+		t.bodyTooSlow()
+		for i := range p.Attempts {
+			t.attempt(&p.Attempts[i])
+		}
+		t.body()
+	}
+}
+
+// times looks at the times of one passage.
+type times struct {
+	w *world
+	g *GatewayPlan
+	p *Passage
+	e *ExchangePlan
+}
+
+// slack is what goes beside the bounds: the network's delays.
+const slack = 2 * time.Second
+
+// late is a bound that is kept to a quarter.
+func late(d time.Duration) time.Duration { return d + d/4 }
+
+func (t *times) fail(at time.Duration, format string, args ...any) {
+	t.w.journal.breakAt(at, "time", "#%d: "+format, append([]any{t.p.Token}, args...)...)
+}
+
+// whole: Timeout bounds an exchange that is no upgrade.
+func (t *times) whole() {
+	whole := t.g.Timeout
+	if whole > 0 && !t.p.Upgrade && t.p.Returned-t.p.Proxied > whole+t.heldByWrites()+slack {
+		t.fail(t.p.Returned, "it took %v, Timeout is %v", t.p.Returned-t.p.Proxied, whole)
+	}
+}
+
+// heldByWrites is how long a client that reads nothing may hold an exchange beyond its bounds: WriteTimeout for what is
+// written to it, an error response for one. Over HTTP/2 WriteByteTimeout ends the connection, which has written a part
+// meanwhile (proxy.Options.WriteTimeout).
+func (t *times) heldByWrites() time.Duration {
+	if c := t.w.clientOf(t.p.Token); len(c.Links.There)+len(c.Links.Back) > 0 {
+		return late(t.g.WriteTimeout) + 2*writeByteTimeout
+	}
+	return 0
+}
+
+// left: an exchange ends soon when its client has gone. net/http's server notices that while no body is to be read, on
+// a connection that is not pipelined.
+func (t *times) left() {
+	o := t.w.journal.outcomes[t.p.Token]
+	c := t.w.clientOf(t.p.Token)
+	if o == nil || !o.LeftAlone || t.p.Upgrade || t.p.Body || c.Pipelined || len(c.Links.There)+len(c.Links.Back) > 0 {
+		return
+	}
+	gone := o.Ended.Sub(t.w.journal.start)
+	if t.p.Returned > gone+slack {
+		t.fail(t.p.Returned, "it ends %v after its client has gone", t.p.Returned-gone)
+	}
+}
+
+// clientOf returns the plan of the client that sends a request.
+func (w *world) clientOf(token uint32) *ClientPlan {
+	for i := range w.plan.Clients {
+		for k := range w.plan.Clients[i].Requests {
+			if w.plan.Clients[i].Requests[k].Token == token {
+				return &w.plan.Clients[i]
+			}
+		}
+	}
+	return nil
+}
+
+// bodyTooSlow: the client has ReadTimeout for each piece of its body.
+func (t *times) bodyTooSlow() {
+	f := t.p.Failure
+	if f == nil || f.Kind != proxy.BodyTooSlow || t.wholeEnded(t.p.FailedAt) {
+		return
+	}
+	if took := t.p.FailedAt - t.p.Entered; took < t.g.ReadTimeout {
+		t.fail(t.p.FailedAt, "its body is too slow after %v, ReadTimeout is %v", took, t.g.ReadTimeout)
+	}
+}
+
+// wholeEnded reports whether the time of the whole exchange had ended at a moment.
+func (t *times) wholeEnded(at time.Duration) bool {
+	return t.p.TimedOut || t.g.Timeout > 0 && at-t.p.Proxied >= t.g.Timeout
+}
+
+// attempt looks at one attempt.
+func (t *times) attempt(a *Attempt) {
+	t.early(a)
+	switch {
+	case t.p.Upgrade:
+		t.handshake(a)
+	case !t.p.Body:
+		t.connect(a)
+		t.header(a)
+	}
+}
+
+// early: a target's time is not over before one of the bounds that it has.
+func (t *times) early(a *Attempt) {
+	var e *proxy.Error
+	if !errors.As(a.Err, &e) || e.Kind != proxy.Timeout || t.wholeEnded(a.Ended) {
+		return
+	}
+	had, least := a.Total, bounds(t.g.DialTimeout)
+	switch {
+	case t.p.Upgrade:
+		least = bounds(t.g.DialTimeout, handshakeTimeout)
+	case !e.Wrote: // a dial, behind a connection that was kept too long perhaps
+	case a.Header > 0:
+		had, least = a.Total-a.Header, bounds(t.g.BodyTimeout, t.g.TargetWrite, t.ping())
+	case a.Connect > 0:
+		had, least = a.Total-a.Connect, bounds(t.g.HeaderTimeout, t.g.TargetWrite, t.ping())
+	}
+	if had < least-tick { // a connection that was kept takes a nanosecond (filters.Try)
+		t.fail(a.Ended, "%s has timed out after %v, it has %v: %v", a.Target, had, least, e)
+	}
+}
+
+// bounds returns the shortest of the bounds that there are.
+func bounds(list ...time.Duration) time.Duration {
+	least := longest
+	for _, d := range list {
+		if d > 0 {
+			least = min(least, d)
+		}
+	}
+	return least
+}
+
+// ping is PingInterval's default, for targets that speak HTTP/2.
+func (t *times) ping() time.Duration {
+	if t.g.H2Targets {
+		return 15 * time.Second
+	}
+	return 0
+}
+
+// handshakeTimeout is wsupgrade.Options.HandshakeTimeout's default.
+const handshakeTimeout = 10 * time.Second
+
+// handshake: HandshakeTimeout bounds dialling and the header together.
+func (t *times) handshake(a *Attempt) {
+	took := a.Header
+	if a.Err != nil && took == 0 {
+		took = a.Total
+	}
+	if took > handshakeTimeout+slack {
+		t.fail(a.Ended, "%s took %v for a handshake", a.Target, took)
+	}
+}
+
+// connections is over how many connections one attempt may go: those that the target may have closed meanwhile are
+// followed by another one.
+func (t *times) connections() time.Duration {
+	if t.g.Transport {
+		return time.Duration(len(t.w.exchanges) + 1)
+	}
+	return 2
+}
+
+// connect: DialTimeout bounds the time to a connection, HeaderTimeout that on one that was kept too long.
+func (t *times) connect(a *Attempt) {
+	took, bound := a.Connect, t.g.DialTimeout
+	if a.Connect == 0 {
+		took = a.Total
+	}
+	if a.Connect == 0 && a.Err == nil || took <= bound+slack {
+		return
+	}
+	if t.g.HeaderTimeout <= 0 || took <= bound+(t.connections()-1)*(bound+late(t.g.HeaderTimeout))+slack {
+		return
+	}
+	t.fail(a.Ended, "%s took %v for a connection, DialTimeout is %v", a.Target, took, bound)
+}
+
+// header: HeaderTimeout bounds the time to the header of the response.
+func (t *times) header(a *Attempt) {
+	if a.Connect == 0 || t.g.HeaderTimeout <= 0 {
+		return
+	}
+	took := a.Header - a.Connect
+	if a.Header == 0 {
+		took = a.Total - a.Connect
+	}
+	if bound := late(t.g.HeaderTimeout); took > bound+t.heldByWrites()+slack { // interim responses are written meanwhile
+		t.fail(a.Ended, "%s took %v for its header, HeaderTimeout is %v", a.Target, took, t.g.HeaderTimeout)
+	}
+}
+
+// body: a response's body takes the target's own time and that of the network, and BodyTimeout where the target falls
+// silent. It is looked at where nothing else takes time.
+func (t *times) body() {
+	n := len(t.p.Attempts) - 1
+	if n < 0 || t.p.Upgrade || t.p.Body || len(t.w.journal.sights[t.p.Token]) != n+1 || !t.w.smooth(t.p.Token) {
+		return
+	}
+	a, plan := &t.p.Attempts[n], &t.e.response(n).Body
+	bound := transfer
+	if plan.Piece > 0 {
+		bound += time.Duration(1+plan.Length/int64(plan.Piece)) * plan.Pause
+	}
+	if plan.Piece == 0 {
+		bound += time.Duration(1+plan.Length/(32<<10)) * plan.Pause
+	}
+	if plan.Cut && plan.How == FaultSilence {
+		if t.g.BodyTimeout == 0 {
+			return
+		}
+		bound += late(t.g.BodyTimeout)
+	}
+	if took := a.Total - a.Header; a.Header > 0 && took > bound {
+		t.fail(a.Ended, "the body of %s took %v, its bounds %v", a.Target, took, bound)
+	}
+}
+
+// transfer is more than the longest body needs over the slowest network.
+const transfer = 10 * time.Second
+
+// smooth reports whether nothing but a target takes time: no link fails, and no client that shares the connection pauses.
+func (w *world) smooth(token uint32) bool {
+	c := w.clientOf(token)
+	fails := len(c.Links.There)+len(c.Links.Back) > 0 || w.plan.Upstream.resets()
+	for i := range w.plan.Targets {
+		fails = fails || len(w.plan.Targets[i].Links.There)+len(w.plan.Targets[i].Links.Back) > 0
+	}
+	return !fails && !slices.ContainsFunc(c.Requests, func(e ExchangePlan) bool { return e.ReadPause > 0 || e.GiveUp > 0 })
+}
