@@ -56,10 +56,11 @@ type Sight struct {
 	Bad       error // its first difference
 	Whole     bool  // the body's end was read
 	Trailer   http.Header
-	Responded bool // the whole response was written
-	BrokeOff  bool // the target broke its response off
-	Kept      bool // the connection had carried a request before
-	Wrote     bool // the target has written a byte, of an interim response perhaps
+	Responded bool      // the whole response was written
+	BrokeOff  bool      // the target broke its response off
+	Opened    time.Time // the connection, at the target
+	Kept      bool      // the connection had carried a request before
+	Wrote     bool      // the target has written a byte, of an interim response perhaps
 	Upgrade   bool
 	Tunnel    *Checker
 	Odd       *oddity // how the response is no ordinary one

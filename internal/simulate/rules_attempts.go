@@ -15,7 +15,7 @@ func (r *ruler) attempts() {
 	}
 	for k := 1; k < len(r.sights); k++ {
 		before, again := r.sights[k-1], r.sights[k]
-		if !r.stale(before, again) && !r.retried(before) {
+		if !r.stale(before, again, r.wasIdle(k-1)) && !r.retried(before) {
 			r.fail("attempts", "%s saw the request again, which %s had on a connection kept %v, with a response begun %v", again.Target, before.Target, before.Kept, before.Wrote)
 		}
 	}
@@ -46,11 +46,22 @@ func (r *ruler) mostAttempts() int {
 // stale reports whether another attempt may follow before since a target may close a connection that was kept: it
 // has written nothing, and the request is safe or has a key, and no body (RFC 9112 section 9.3.1). If the target
 // can't be dialled then, it is another one's turn.
-func (r *ruler) stale(before, again *Sight) bool {
+func (r *ruler) stale(before, again *Sight, idle bool) bool {
 	sameTarget := before.Target == again.Target
 	body := r.e.response(before.Attempt).Body
 	lost := body.Cut && body.How == FaultReset // which what was written does not survive
-	return r.safe() && before.Kept && (!before.Wrote || lost) && (r.w.plan.Gateway.Transport || !again.Kept || !sameTarget)
+	return r.safe() && idle && (!before.Wrote || lost) && (r.w.plan.Gateway.Transport || !again.Kept || !sameTarget)
+}
+
+// wasIdle reports whether attempt k was sent over a connection that had stood idle. net/http's transport keeps those, too,
+// that it dialled for a request which went over another one meanwhile: they are older than the request's turn.
+func (r *ruler) wasIdle(k int) bool {
+	turn := r.o.Sent
+	if k > 0 {
+		turn = r.sights[k-1].At
+	}
+	s := r.sights[k]
+	return s.Kept || r.w.plan.Gateway.Transport && s.Opened.Before(turn)
 }
 
 // retried reports whether proxy.Retry lets another attempt follow before.

@@ -59,6 +59,7 @@ func (t *target) serve(c *Conn) {
 	}
 	in := &endNoter{Reader: c}
 	r := bufio.NewReader(in)
+	opened := time.Now()
 	for kept := false; ; kept = true {
 		if d := t.plan.IdleClose; d > 0 {
 			_ = c.SetReadDeadline(time.Now().Add(d))
@@ -67,14 +68,14 @@ func (t *target) serve(c *Conn) {
 			return
 		}
 		_ = c.SetReadDeadline(time.Time{})
-		if !t.exchange(c, in, r, kept) {
+		if !t.exchange(c, in, r, Sight{Opened: opened, Kept: kept}) {
 			return
 		}
 	}
 }
 
-// exchange serves one request and reports whether the connection is kept.
-func (t *target) exchange(c *Conn, in *endNoter, r *bufio.Reader, kept bool) bool {
+// exchange serves one request, of whose connection seen tells, and reports whether the connection is kept.
+func (t *target) exchange(c *Conn, in *endNoter, r *bufio.Reader, seen Sight) bool {
 	req, err := http.ReadRequest(r)
 	if err != nil {
 		if in.err == nil {
@@ -96,7 +97,8 @@ func (t *target) exchange(c *Conn, in *endNoter, r *bufio.Reader, kept bool) boo
 		t.world.journal.Break("request", "%s got a request with the unknown token %d", t.plan.Addr, token)
 		return false
 	}
-	s := &Sight{Target: t.plan.Addr, At: time.Now(), Line: req.Method + " " + req.RequestURI, Header: req.Header, Kept: kept}
+	s := &seen
+	s.Target, s.At, s.Line, s.Header = t.plan.Addr, time.Now(), req.Method+" "+req.RequestURI, req.Header
 	t.world.journal.sight(token, s)
 	t.note(token, "attempt %d: %s", s.Attempt, s.Line)
 	defer func() { s.Ended = time.Now() }()
