@@ -42,7 +42,9 @@ func (p *Plan) forSockets() *Plan {
 	for i := range p.Clients {
 		p.Clients[i].TLS = false
 	}
-	p.Gateway.CheckEvery *= 10 // each check is a connection: many at once are all that a machine does
+	// Each check is a connection: many at once are all that a machine does. Few are good Rise times in a row while the
+	// gateway is waited for.
+	p.Gateway.CheckEvery = max(p.Gateway.CheckEvery, 10*time.Second)
 	if !p.moves() {
 		return p
 	}
