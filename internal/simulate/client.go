@@ -10,7 +10,7 @@ import (
 // runClient does what the plan of the ith client says.
 func (w *world) runClient(i int) {
 	p := &w.plan.Clients[i]
-	c := &client{world: w, plan: p, name: fmt.Sprintf("client%d", i), addr: fmt.Sprintf("198.51.100.%d", i+1)}
+	c := &client{world: w, plan: p, name: fmt.Sprintf("client%d", i), addr: clientAddr(i)}
 	time.Sleep(p.Start + time.Duration(i)*100*time.Nanosecond)
 	switch p.Kind {
 	case HTTP2:

@@ -2,11 +2,8 @@ package simulate
 
 import (
 	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
 	"net/netip"
-	"time"
 
 	"github.com/culvert-go/culvert/filters"
 )
@@ -16,35 +13,25 @@ var filterKinds []filterKind
 
 func init() { // not in the declaration: kinds refer to passage, which refers to them
 	filterKinds = []filterKind{
-		{name: "AccessLog", make: func(*gateway, FilterPlan) (filters.Filter, error) {
-			return filters.AccessLog(slog.New(slog.NewTextHandler(io.Discard, nil))), nil
-		}},
-		{name: "CombinedLog", make: func(*gateway, FilterPlan) (filters.Filter, error) { return filters.CombinedLog(io.Discard), nil }},
+		accessLogKind,
+		combinedLogKind,
 		requestIDKind,
-		{name: "RealIP", make: func(*gateway, FilterPlan) (filters.Filter, error) {
-			return filters.RealIP(filters.RealIPOptions{Trusted: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}})
-		}},
+		realIPKind,
 		headersKind,
 		compressKind,
 		decompressKind,
 		bodyLimitKind,
-		{name: "Concurrency", make: func(*gateway, FilterPlan) (filters.Filter, error) {
-			return filters.Concurrency(filters.ConcurrencyOptions{Max: 3, Queue: 3})
-		}},
-		{name: "Timeout", make: func(g *gateway, _ FilterPlan) (filters.Filter, error) {
-			return filters.Timeout(g.plan.takes(20 * time.Second))
-		}},
-		{name: "Recover", make: func(*gateway, FilterPlan) (filters.Filter, error) {
-			return filters.Recover(slog.New(slog.NewTextHandler(io.Discard, nil))), nil
-		}},
+		concurrencyKind,
+		timeoutKind,
+		recoverKind,
 		cachectlKind,
 		recordsKind,
-		{name: "OnResponse", make: func(*gateway, FilterPlan) (filters.Filter, error) {
-			return filters.OnResponse(filters.ResponseHooks{}), nil
-		}},
+		onResponseKind,
 		errorPagesKind,
 		ambiguityKind,
 		underscoreKind,
+		mirrorKind,
+		observeKind,
 	}
 }
 
@@ -97,3 +84,16 @@ var requestIDKind = filterKind{
 
 // newID returns another id each time.
 func (g *gateway) newID() string { return fmt.Sprint("id-", g.ids.Add(1)) }
+
+// realIPKind finds the client behind proxies that are trusted: the clients of even options are such proxies.
+var realIPKind = filterKind{
+	name: "RealIP",
+	make: func(_ *gateway, p FilterPlan) (filters.Filter, error) {
+		trusted := "203.0.113.0/24"
+		if p.A%2 == 1 {
+			trusted = "198.51.100.0/24"
+		}
+		return filters.RealIP(filters.RealIPOptions{Trusted: []netip.Prefix{netip.MustParsePrefix(trusted)}})
+	},
+	request: func(p FilterPlan, q *hop) { q.trusted = p.A%2 == 1 },
+}

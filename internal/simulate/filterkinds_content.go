@@ -143,7 +143,7 @@ var errorPagesKind = filterKind{
 		}
 		m.acts("ErrorPages")
 		page := p.page(m.status)
-		m.media, m.coding, m.length, m.changed, m.cut, m.noTrail, m.replaced = "text/html", "", -1, true, false, true, true
+		m.media, m.coding, m.length, m.changed, m.noTrail, m.replaced = "text/html", "", -1, true, true, true
 		m.body = func() []byte { return page }
 	},
 }

@@ -42,6 +42,7 @@ type hop struct {
 	under   bool   // a field with an underscore in its name is there
 	over    bool   // the body is longer than a filter lets it be read
 	refused bool   // a filter outside must have responded itself
+	trusted bool   // the peer is a proxy that a RealIP trusts
 	may     []int  // the statuses with which filters outside may respond
 }
 
@@ -65,6 +66,8 @@ type message struct {
 	cut      bool              // the client must see it broken off
 	noTrail  bool              // the target's trailers do not belong to it any more
 	loose    bool              // the header may be one of two
+	never    bool              // the client must not see it
+	aborted  bool              // by a filter that knows nothing of the content
 	names    []string          // the filters that changed it
 }
 

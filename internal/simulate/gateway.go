@@ -39,6 +39,8 @@ type gateway struct {
 	ids      atomic.Int64
 	dir      string // of temporary files
 	setting  sync.Mutex
+	checks   []func() // at instants at which nothing else happens
+	books    []*book
 }
 
 // balances is how many there are. Some have names.

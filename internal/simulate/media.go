@@ -128,6 +128,9 @@ func (e *ExchangePlan) requestFields() (fields [][2]string) {
 	if e.Coding != "" && e.hasBody() {
 		fields = append(fields, [2]string{"Content-Encoding", e.Coding})
 	}
+	if e.Forwarded {
+		fields = append(fields, [2]string{"X-Forwarded-For", forwardedFor})
+	}
 	if e.Under {
 		fields = append(fields, [2]string{"X_Under", "u"})
 	}
@@ -138,6 +141,7 @@ func (e *ExchangePlan) requestFields() (fields [][2]string) {
 func (e *ExchangePlan) newRequestFields(c *Choices) {
 	e.Accept = Pick(c, "", "gzip", "zstd, gzip;q=0.5", "gzip;q=0, *", "br", "identity, gzip;q=0.5", "gzip")
 	e.Under = c.Bool(8)
+	e.Forwarded = c.Bool(2)
 	if e.Body.Length > 0 && e.Body.Length <= longestInMemory && c.Bool(4) {
 		e.Coding = Pick(c, "gzip", "zstd", "br")
 	}

@@ -100,19 +100,20 @@ type ClientPlan struct {
 
 // ExchangePlan is a request and how targets respond to it.
 type ExchangePlan struct {
-	Token   uint32
-	Wait    time.Duration // before it is sent
-	Method  string
-	Path    string
-	Query   string
-	Header  [][2]string
-	Body    BodyPlan
-	Expect  bool // 100-continue
-	Key     bool // Idempotency-Key
-	Trailer [][2]string
-	Accept  string // Accept-Encoding, "" for none
-	Coding  string // Content-Encoding of the body
-	Under   bool   // a field has an underscore in its name
+	Token     uint32
+	Wait      time.Duration // before it is sent
+	Method    string
+	Path      string
+	Query     string
+	Header    [][2]string
+	Body      BodyPlan
+	Expect    bool // 100-continue
+	Key       bool // Idempotency-Key
+	Trailer   [][2]string
+	Accept    string // Accept-Encoding, "" for none
+	Coding    string // Content-Encoding of the body
+	Forwarded bool   // X-Forwarded-For is there
+	Under     bool   // a field has an underscore in its name
 	// GiveUp is how long the client waits for the end; 0: for ever (an hour).
 	GiveUp time.Duration
 	// ReadPause is how long the client waits before each read of the response's body

@@ -26,6 +26,9 @@ func (w *world) watchCounts() (stop func()) {
 // free target.
 func (w *world) checkCounts() {
 	w.sampleGroup()
+	for _, check := range w.gateway.checks {
+		check()
+	}
 	p := &w.plan.Gateway
 	free := ""
 	for s := range w.gateway.group.Targets() {

@@ -46,6 +46,7 @@ func (r *ruler) passedIn(p *passage) {
 		}
 	}
 	r.requestID(p)
+	r.forwarded(p)
 }
 
 // requestID: the id is that of one request, on both sides.
@@ -99,6 +100,10 @@ func (r *ruler) passedOut(p *passage, m *message) {
 	for _, name := range m.names {
 		r.w.journal.effects.Add(name, 1)
 	}
+	if m.never {
+		r.fail("passage", "the client saw a header at which a filter panicked")
+	}
+	r.logged(m)
 	if m.loose {
 		if o.Collected && m.body != nil {
 			m.coding = o.Header.Get("Content-Encoding")
@@ -173,3 +178,50 @@ func (r *ruler) collected(p *passage, m *message) {
 func (r *ruler) unknownEnd(m *message) bool {
 	return r.e.response(r.o.Attempt).Framing == ByClose && !r.w.plan.Gateway.H2Targets && !m.replaced
 }
+
+// broken reports whether the client need not see it whole.
+func (m *message) broken() bool { return m.cut || m.aborted || m.never }
+
+// logged: logs have the status that the client saw.
+func (r *ruler) logged(m *message) {
+	if !r.o.Whole || m.status != r.e.response(r.o.Attempt).Status {
+		return
+	}
+	for _, b := range r.w.gateway.books {
+		if list := b.statuses[r.e.Token]; len(list) > 0 && list[0] != 0 && list[0] != m.status {
+			r.fail("log", "%s has status %d, the client saw %d", b.name, list[0], m.status)
+		}
+	}
+}
+
+// forwarded: targets see which client a request came from, and none that it has made up.
+func (r *ruler) forwarded(p *passage) {
+	if p.count("RealIP") > 1 {
+		return
+	}
+	want := r.address()
+	if p.last.trusted && r.e.Forwarded {
+		want = forwardedFor + ", " + want
+	}
+	for _, s := range r.sights {
+		if got := s.Header.Get("X-Forwarded-For"); got != want {
+			r.fail("passage", "%s saw X-Forwarded-For %q, want %q", s.Target, got, want)
+		}
+	}
+}
+
+// address returns the client's.
+func (r *ruler) address() string {
+	for i := range r.w.plan.Clients {
+		if &r.w.plan.Clients[i] == r.client {
+			return clientAddr(i)
+		}
+	}
+	return ""
+}
+
+// clientAddr returns the address of the ith client.
+func clientAddr(i int) string { return fmt.Sprintf("198.51.100.%d", i+1) }
+
+// forwardedFor is what some clients say in X-Forwarded-For: a client, and a proxy beside them.
+const forwardedFor = "192.0.2.77, 198.51.100.50"

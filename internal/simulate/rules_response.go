@@ -46,7 +46,7 @@ func (r *ruler) own() {
 	default:
 		r.fail("belongs", "status %d without a target's token", s)
 	}
-	if r.o.Status == 500 {
+	if r.o.Status == 500 && !slices.Contains(r.w.passage(r.e, r.client.Kind).last.may, 500) {
 		r.fail("own errors", "the gateway responded 500")
 	}
 }
@@ -103,7 +103,7 @@ func (r *ruler) served() {
 	}
 	for i := range r.e.Responses {
 		a := &r.e.Responses[i]
-		if a.Never || a.Garbage || a.Odd > 0 || a.Behind > 0 || a.Body.Cut || a.Body.Pause > 0 || r.w.passage(r.e, r.client.Kind).response(i).cut {
+		if a.Never || a.Garbage || a.Odd > 0 || a.Behind > 0 || a.Body.Cut || a.Body.Pause > 0 || r.w.passage(r.e, r.client.Kind).response(i).broken() {
 			return
 		}
 	}

@@ -1,0 +1,146 @@
+package simulate
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/culvert-go/culvert/filters"
+)
+
+// concurrencyKind bounds how many requests run at a time.
+var concurrencyKind = filterKind{
+	name: "Concurrency",
+	make: func(g *gateway, p FilterPlan) (filters.Filter, error) {
+		l := &limited{g: g, max: [filterOptions]int{3, 1, 2, 1, 5, 2}[p.A], queue: [filterOptions]int{3, 0, 1, 10, 0, 1}[p.B], timeout: 10 * time.Second}
+		o := filters.ConcurrencyOptions{Max: l.max, Queue: l.queue}
+		if p.A == 3 {
+			o.QueueTimeout, l.timeout = time.Second, time.Second
+		}
+		f, err := filters.Concurrency(o)
+		if err != nil {
+			return nil, err
+		}
+		g.checks = append(g.checks, l.check)
+		return func(next http.Handler) http.Handler { return l.outside(f(l.inside(next))) }, nil
+	},
+}
+
+// limited counts what runs and what waits in a Concurrency.
+type limited struct {
+	g          *gateway
+	max, queue int
+	timeout    time.Duration
+
+	mu               sync.Mutex
+	present, running int
+}
+
+type enteredKey struct{}
+
+// outside counts requests that have come.
+func (l *limited) outside(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun, entered := time.Now(), false
+		l.mu.Lock()
+		l.present++
+		present := l.present
+		l.mu.Unlock()
+		defer func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.present--
+			if entered {
+				return
+			}
+			waited := time.Since(begun)
+			l.g.journal.effects.Add("Concurrency refuses", 1)
+			if present <= l.max+l.queue && waited < l.timeout && r.Context().Err() == nil || waited > l.timeout || w.Header().Get("Retry-After") != "1" {
+				l.g.journal.Break("limit", "%s is refused after %v, with %d present of %d and %d", r.URL.Path, waited, present, l.max, l.queue)
+			}
+		}()
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), enteredKey{}, entry{l, begun, &entered, r.Context()})))
+	})
+}
+
+// entry is a request on its way through a Concurrency.
+type entry struct {
+	l       *limited
+	begun   time.Time
+	entered *bool
+	outer   context.Context
+}
+
+// inside counts those that run.
+func (l *limited) inside(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		e, _ := r.Context().Value(enteredKey{}).(entry)
+		*e.entered = true
+		l.mu.Lock()
+		if l.running++; l.running > l.max {
+			l.g.journal.Break("limit", "%d requests run, at most %d are allowed", l.running, l.max)
+		}
+		l.mu.Unlock()
+		if waited := time.Since(e.begun); waited > l.timeout {
+			l.g.journal.Break("limit", "%s waited %v, of %v", r.URL.Path, waited, l.timeout)
+		}
+		defer func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.running--
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// check is called at instants at which nothing else happens.
+func (l *limited) check() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if waiting := l.present - l.running; waiting > 0 && l.running < l.max || waiting > l.queue {
+		l.g.journal.Break("limit", "%d requests wait while %d run of %d", waiting, l.running, l.max)
+	}
+}
+
+// timeoutKind bounds the time to the header.
+var timeoutKind = filterKind{
+	name: "Timeout",
+	make: func(g *gateway, p FilterPlan) (filters.Filter, error) {
+		most := seconds([filterOptions]int{20, 5, 1, 60, 2, 120}[p.A])
+		f, err := filters.Timeout(most)
+		if err != nil {
+			return nil, err
+		}
+		timed := func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				begun := time.Now()
+				filters.OnResponse(filters.ResponseHooks{Head: func(r *http.Request, status int, _ http.Header) {
+					took := time.Since(begun)
+					if took >= most {
+						g.journal.effects.Add("Timeout", 1)
+					}
+					if took > most+g.interims(r) {
+						g.journal.Break("time", "%s: the header took %v, of %v", r.URL.Path, took, most)
+					}
+				}})(next).ServeHTTP(w, r)
+			})
+		}
+		return func(next http.Handler) http.Handler { return timed(f(next)) }, nil
+	},
+}
+
+// interims returns how long the client may hold interim responses up, which nothing but the WriteTimeout ends.
+func (g *gateway) interims(r *http.Request) time.Duration {
+	token, _ := tokenOf(r.URL.EscapedPath())
+	e := g.exchange(token)
+	if e == nil {
+		return 0
+	}
+	for i := range e.Responses {
+		if e.Responses[i].Interim > 0 {
+			return g.plan.Gateway.WriteTimeout * 5 / 4
+		}
+	}
+	return 0
+}
