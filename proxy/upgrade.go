@@ -61,12 +61,16 @@ func checkUpgrade(out *http.Request) error {
 func (f *forwarding) startTunnel(w http.ResponseWriter, in, out *http.Request) (int, error) {
 	lease, running, started := f.lease, &f.p.running, f.started
 	running.Split()
+	opened := false
+	defer func() {
+		if !opened { // also where a hook has panicked at the header
+			running.Leave()
+		}
+	}()
 	status, err := f.p.upgrades.Start(w, in, out, func(t *wsupgrade.Tunnel) {
 		lease.Done(upstream.Outcome{Status: http.StatusSwitchingProtocols, Header: t.Start.Sub(started)})
 		running.Leave()
 	})
-	if err != nil || status != http.StatusSwitchingProtocols {
-		running.Leave()
-	}
+	opened = err == nil && status == http.StatusSwitchingProtocols
 	return status, err
 }
