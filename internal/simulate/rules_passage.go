@@ -184,7 +184,7 @@ func (m *message) broken() bool { return m.cut || m.aborted || m.never }
 
 // logged: logs have the status that the client saw.
 func (r *ruler) logged(m *message) {
-	if !r.o.Whole || m.status != r.e.response(r.o.Attempt).Status {
+	if !r.o.Whole || r.o.ByClose || m.status != r.e.response(r.o.Attempt).Status {
 		return
 	}
 	for _, b := range r.w.gateway.books {

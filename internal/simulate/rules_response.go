@@ -95,6 +95,9 @@ func (r *ruler) served() {
 	if r.client.Frames.Late > 0 {
 		return // the time for a write may end
 	}
+	if slices.ContainsFunc(r.client.Requests, func(e ExchangePlan) bool { return r.w.passage(&e, r.client.Kind).last.over }) {
+		return // behind a body that is too long the connection closes, perhaps without a word: the response had begun
+	}
 	if r.client.Kind.overHTTP2() && slices.ContainsFunc(r.client.Requests, func(e ExchangePlan) bool { return len(e.Trailer) > 0 }) {
 		return // net/http ends a connection on which trailers come behind the response to their request
 	}
