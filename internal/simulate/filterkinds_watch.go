@@ -213,6 +213,8 @@ var recoverKind = filterKind{
 			q.refuse(http.StatusInternalServerError)
 		case panicAtHeader:
 			q.may = append(q.may, http.StatusInternalServerError)
+		case panicAtWrite:
+			q.panics = true
 		}
 	},
 	response: func(p FilterPlan, q *hop, m *message) {

@@ -43,6 +43,7 @@ type hop struct {
 	over    bool   // the body is longer than a filter lets it be read
 	refused bool   // a filter outside must have responded itself
 	trusted bool   // the peer is a proxy that a RealIP trusts
+	panics  bool   // a handler may panic where something is written
 	may     []int  // the statuses with which filters outside may respond
 }
 

@@ -144,6 +144,7 @@ func (e *ExchangePlan) newRequestFields(c *Choices) {
 	e.Forwarded = c.Bool(2)
 	if e.Body.Length > 0 && e.Body.Length <= longestInMemory && c.Bool(4) {
 		e.Coding = Pick(c, "gzip", "zstd", "br")
+		e.Body.CutAt %= e.requestWire().Size()
 	}
 }
 

@@ -95,6 +95,9 @@ func (r *ruler) served() {
 	if r.client.Frames.Late > 0 {
 		return // the time for a write may end
 	}
+	if r.w.passage(r.e, r.client.Kind).last.panics {
+		return // the gateway's own response, perhaps
+	}
 	if slices.ContainsFunc(r.client.Requests, func(e ExchangePlan) bool { return r.w.passage(&e, r.client.Kind).last.over }) {
 		return // behind a body that is too long the connection closes, perhaps without a word: the response had begun
 	}
