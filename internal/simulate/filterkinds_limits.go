@@ -13,16 +13,18 @@ import (
 var concurrencyKind = filterKind{
 	name: "Concurrency",
 	make: func(g *gateway, p FilterPlan) (filters.Filter, error) {
-		l := &limited{g: g, max: [filterOptions]int{3, 1, 2, 1, 5, 2}[p.A], queue: [filterOptions]int{3, 0, 1, 10, 0, 1}[p.B], timeout: 10 * time.Second}
-		o := filters.ConcurrencyOptions{Max: l.max, Queue: l.queue}
+		l := &limited{g: g, max: [filterOptions]int{3, 1, 2, 1, 5, 2}[p.A], queue: [filterOptions]int{3, 0, 1, 10, 0, 1}[p.B], timeout: g.plan.takes(10 * time.Second)}
 		if p.A == 3 {
-			o.QueueTimeout, l.timeout = time.Second, time.Second
+			l.timeout = g.plan.takes(time.Second)
 		}
+		o := filters.ConcurrencyOptions{Max: l.max, Queue: l.queue, QueueTimeout: l.timeout}
 		f, err := filters.Concurrency(o)
 		if err != nil {
 			return nil, err
 		}
-		g.checks = append(g.checks, l.check)
+		if g.plan.exact() {
+			g.checks = append(g.checks, l.check)
+		}
 		return func(next http.Handler) http.Handler { return l.outside(f(l.inside(next))) }, nil
 	},
 }
@@ -56,7 +58,7 @@ func (l *limited) outside(next http.Handler) http.Handler {
 			}
 			waited := time.Since(begun)
 			l.g.journal.effects.Add("Concurrency refuses", 1)
-			if present <= l.max+l.queue && waited < l.timeout && r.Context().Err() == nil || waited > l.timeout || w.Header().Get("Retry-After") != "1" {
+			if present <= l.max+l.queue && waited < l.timeout && r.Context().Err() == nil || waited > l.timeout && l.g.plan.exact() || w.Header().Get("Retry-After") != "1" {
 				l.g.journal.Break("limit", "%s is refused after %v, with %d present of %d and %d", r.URL.Path, waited, present, l.max, l.queue)
 			}
 		}()
@@ -82,7 +84,7 @@ func (l *limited) inside(next http.Handler) http.Handler {
 			l.g.journal.Break("limit", "%d requests run, at most %d are allowed", l.running, l.max)
 		}
 		l.mu.Unlock()
-		if waited := time.Since(e.begun); waited > l.timeout {
+		if waited := time.Since(e.begun); waited > l.timeout && l.g.plan.exact() {
 			l.g.journal.Break("limit", "%s waited %v, of %v", r.URL.Path, waited, l.timeout)
 		}
 		defer func() {
@@ -107,7 +109,7 @@ func (l *limited) check() {
 var timeoutKind = filterKind{
 	name: "Timeout",
 	make: func(g *gateway, p FilterPlan) (filters.Filter, error) {
-		most := seconds([filterOptions]int{20, 5, 1, 60, 2, 120}[p.A])
+		most := g.plan.takes(seconds([filterOptions]int{20, 5, 1, 60, 2, 120}[p.A]))
 		f, err := filters.Timeout(most)
 		if err != nil {
 			return nil, err
@@ -120,7 +122,7 @@ var timeoutKind = filterKind{
 					if took >= most {
 						g.journal.effects.Add("Timeout", 1)
 					}
-					if took > most+g.interims(r) {
+					if took > most+g.interims(r) && g.plan.exact() {
 						g.journal.Break("time", "%s: the header took %v, of %v", r.URL.Path, took, most)
 					}
 				}})(next).ServeHTTP(w, r)

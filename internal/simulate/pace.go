@@ -18,6 +18,9 @@ func (p *Plan) atPace(pace int) *Plan {
 // takes returns how long what is planned to take d takes at the plan's pace.
 func (p *Plan) takes(d time.Duration) time.Duration { return d / time.Duration(max(1, p.Pace)) }
 
+// exact reports whether times are exact: it is virtual time that passes.
+func (p *Plan) exact() bool { return p.Pace == 0 }
+
 // hasten divides all durations in v, and gives it slices of its own. Negative ones mean
 // that there is no bound.
 func hasten(v reflect.Value, by time.Duration) {
