@@ -280,3 +280,13 @@ func tokenIn(r *http.Request) uint32 {
 	token, _ := tokenOf(r.URL.EscapedPath())
 	return token
 }
+
+// hooksPanic reports whether hooks of filters panic in the proxy's handler.
+func (g *GatewayPlan) hooksPanic() bool {
+	for _, f := range g.Filters {
+		if filterKinds[f.Kind].name == "Recover" && f.B > panicBefore {
+			return true
+		}
+	}
+	return false
+}

@@ -197,7 +197,7 @@ func (r *ruler) logged(m *message) {
 
 // forwarded: targets see which client a request came from, and none that it has made up.
 func (r *ruler) forwarded(p *passage) {
-	if p.count("RealIP") > 1 {
+	if p.count("RealIP") > 1 || !r.w.plan.exact() { // all clients have one address in real time
 		return
 	}
 	want := r.address()
