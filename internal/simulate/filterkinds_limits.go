@@ -132,17 +132,22 @@ var timeoutKind = filterKind{
 	},
 }
 
-// interims returns how long the client may hold interim responses up, which nothing but the WriteTimeout ends.
+// interims returns how long the client may hold interim responses up, which nothing but the WriteTimeout ends, and the
+// target a small body, which is written in one piece with its header.
 func (g *gateway) interims(r *http.Request) time.Duration {
 	token, _ := tokenOf(r.URL.EscapedPath())
 	e := g.exchange(token)
 	if e == nil {
 		return 0
 	}
+	most := time.Duration(0)
 	for i := range e.Responses {
 		if e.Responses[i].Interim > 0 {
-			return g.plan.Gateway.WriteTimeout * 5 / 4
+			most = g.plan.Gateway.WriteTimeout * 5 / 4
 		}
 	}
-	return 0
+	if e.hasBody() {
+		most += g.plan.Gateway.TargetWrite * 5 / 4 * time.Duration(len(g.plan.Targets)+len(g.plan.Changes))
+	}
+	return most
 }
