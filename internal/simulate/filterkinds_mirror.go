@@ -33,7 +33,7 @@ var mirrorKind = filterKind{
 		return func(next http.Handler) http.Handler {
 			mirrored := m.Filter(next)
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Header.Get("Upgrade") == "" {
+				if !opensTunnel(r) {
 					c.passed()
 				}
 				mirrored.ServeHTTP(w, r)

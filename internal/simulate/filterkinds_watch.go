@@ -38,8 +38,8 @@ var onResponseKind = filterKind{
 		b := g.newBook("OnResponse")
 		hooks := filters.ResponseHooks{End: func(r *http.Request, s filters.ResponseStats) { b.note(r.URL.EscapedPath(), 0) }}
 		if p.A%2 == 1 {
-			hooks.Body = func(_ *http.Request, _ int, h http.Header, w io.Writer) io.WriteCloser {
-				if h.Get("Content-Encoding") != "" {
+			hooks.Body = func(r *http.Request, _ int, h http.Header, w io.Writer) io.WriteCloser {
+				if h.Get("Content-Encoding") != "" || opensTunnel(r) {
 					return nil
 				}
 				return &flipped{w}
@@ -253,7 +253,7 @@ var errPlanned = errors.New("panic, as planned")
 func (p FilterPlan) panics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next, token := next, tokenIn(r)
-		switch p.panicOf(token, r.Header.Get("Upgrade") != "") {
+		switch p.panicOf(token, opensTunnel(r)) {
 		case panicBefore:
 			panic(errPlanned)
 		case panicBehind:
@@ -289,4 +289,9 @@ func (g *GatewayPlan) hooksPanic() bool {
 		}
 	}
 	return false
+}
+
+// opensTunnel reports whether a request asks for a tunnel.
+func opensTunnel(r *http.Request) bool {
+	return r.Method == http.MethodConnect || r.Header.Get("Upgrade") != ""
 }
