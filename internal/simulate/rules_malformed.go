@@ -27,7 +27,8 @@ func (r *ruler) malformed() {
 			r.fail("malformed", "%s saw fields that must not be forwarded: %v", s.Target, s.Header)
 		}
 	}
-	if (m.fate == refused || m.fate == declined) && r.o.Status != 0 && !slices.Contains(refusals, r.o.Status) {
+	may := r.w.passage(r.e, r.client.Kind).last.may // a filter was first
+	if (m.fate == refused || m.fate == declined) && r.o.Status != 0 && !slices.Contains(refusals, r.o.Status) && !slices.Contains(may, r.o.Status) {
 		r.fail("malformed", "the client of a request that has %s saw %d %s", m.name, r.o.Status, http.StatusText(r.o.Status))
 	}
 }
