@@ -13,8 +13,8 @@ import (
 func (w *world) checkTimes() {
 	for _, p := range w.journal.passages {
 		t := times{w: w, g: &w.plan.Gateway, p: p, e: w.exchanges[p.Token]}
-		if t.e == nil || p.Proxied == 0 {
-			continue // the probe, or refused by a filter
+		if t.e == nil || p.Proxied == 0 || w.clientOf(p.Token).Kind == Malformed {
+			continue // the probe, refused by a filter, or not what its plan says: an upgrade that is none
 		}
 		t.whole()
 		t.left()
@@ -240,7 +240,7 @@ const transfer = 10 * time.Second
 // smooth reports whether nothing but a target takes time: no link fails, and no client that shares the connection pauses.
 func (w *world) smooth(token uint32) bool {
 	c := w.clientOf(token)
-	fails := len(c.Links.There)+len(c.Links.Back) > 0 || w.plan.Upstream.resets()
+	fails := c.Kind == Frames || len(c.Links.There)+len(c.Links.Back) > 0 || w.plan.Upstream.resets() // frames open their windows late
 	for i := range w.plan.Targets {
 		fails = fails || len(w.plan.Targets[i].Links.There)+len(w.plan.Targets[i].Links.Back) > 0
 	}
