@@ -45,6 +45,7 @@ type bodySource struct {
 	failure atomic.Pointer[error]
 
 	lastRead atomic.Int64 // when the last read of the client returned; 0 before
+	interims interimTime  // of the last attempt
 }
 
 // open begins with in's body. With a request buffer it reads all of it.
@@ -145,10 +146,11 @@ func (s *bodySource) readAt(p []byte, at int64, by *requestBody) (int, error) {
 }
 
 // waited is how much of the time to a response's header, of an attempt that started then, the
-// target is to blame for: none while the client was still sending. A target that responds while the
+// target is to blame for: none while the client was still sending, or accepting an interim response. A target that responds while the
 // client is waited for has not been waited for, nor has one that had no body yet since it was given
 // time to refuse it. It is called when the header has been received, or the attempt has failed.
 func (s *bodySource) waited(started time.Time, toHeader time.Duration) time.Duration {
+	toHeader = max(0, toHeader-s.interims.spent())
 	if s.body == nil || toHeader == 0 {
 		return toHeader
 	}

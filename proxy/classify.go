@@ -25,7 +25,7 @@ func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 	own := fault.As(err) // of an embedder's transport
 	switch failure, cause := body.source.failed(), context.Cause(ctx); {
 	case errors.Is(cause, context.DeadlineExceeded):
-		e.Kind, e.Err = kindOfTimeout(body.source), cause
+		e.Kind, e.Err = kindOfTimeout(ctx, body.source), cause
 	case failure != nil:
 		e = bodyFault(body.source.in, failure)
 		e.Wrote = true
@@ -42,9 +42,12 @@ func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 }
 
 // kindOfTimeout is the kind of a failure of an exchange whose time ran out: who was waited for?
-func kindOfTimeout(body *bodySource) fault.Kind {
+func kindOfTimeout(ctx context.Context, body *bodySource) fault.Kind {
 	if body.client.Awaited() {
 		return fault.BodyTooSlow
+	}
+	if end, ok := ctx.Deadline(); ok && body.interims.covers(end) {
+		return fault.ClientGone
 	}
 	return fault.Timeout
 }

@@ -241,8 +241,12 @@ func (x *ownExchange) receive() error {
 		if x.upload.runs() {
 			x.headUntil = time.Time{} // the final header may come behind the whole body
 		}
+		begun := time.Now()
 		if err := x.call.gotInterim(x.answer.Status, textproto.MIMEHeader(fields)); err != nil {
 			return err
+		}
+		if !x.headUntil.IsZero() { // the time of the client is not the target's
+			x.headUntil = x.headUntil.Add(time.Since(begun))
 		}
 	}
 	if x.answer.Status < 200 || x.answer.Status > 999 {

@@ -21,6 +21,7 @@ type interimRelay struct {
 	in      *http.Request
 	client  *clientbody.Body // of in, which may have to be sent a 100 at the same time
 	timeout time.Duration    // of a write, 0 for none
+	slow    *interimTime     // of the attempt
 	lock    iolock.Lock      // guards what follows; held while a write waits for the client
 	done    bool
 	room    int64 // left for the headers of interim responses, where the transport bounds each alone; 0: it bounds them all
@@ -37,6 +38,7 @@ func (i *interimRelay) relay(status int, fields textproto.MIMEHeader) error {
 		return http1.ErrHeadTooLarge
 	}
 	if !i.done && i.wanted(status) {
+		defer i.slow.add(time.Now()) // before the lock is given back, which finish waits for
 		i.client.WriteInterim(func() { i.write(status, fields) })
 	}
 	return nil

@@ -40,7 +40,7 @@ func refine(ctx context.Context, e *fault.Error, body *bodySource) *fault.Error 
 	case errors.Is(cause, errBodyStalled): // whatever the client still has to send
 		e.Kind, e.Err = fault.Timeout, cause
 	case errors.Is(cause, context.DeadlineExceeded):
-		e.Kind, e.Err = kindOfTimeout(body), cause
+		e.Kind, e.Err = kindOfTimeout(ctx, body), cause
 	}
 	return e
 }

@@ -1,0 +1,36 @@
+package proxy
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// interimTime is the time that an attempt's client takes to accept interim responses: the target's final response is not
+// waited for meanwhile. It is safe for concurrent use.
+type interimTime struct {
+	whole    atomic.Int64 // nanoseconds
+	from, to atomic.Int64 // the last write's, Unix time in nanoseconds
+}
+
+// clear begins another attempt.
+func (t *interimTime) clear() {
+	t.whole.Store(0)
+	t.from.Store(0)
+	t.to.Store(0)
+}
+
+// add counts a write that began at from and ends now.
+func (t *interimTime) add(from time.Time) {
+	now := time.Now()
+	t.whole.Add(int64(now.Sub(from)))
+	t.from.Store(from.UnixNano())
+	t.to.Store(now.UnixNano())
+}
+
+// spent returns how long the writes took.
+func (t *interimTime) spent() time.Duration { return time.Duration(t.whole.Load()) }
+
+// covers reports whether the last write was under way at a time.
+func (t *interimTime) covers(at time.Time) bool {
+	return t.from.Load() <= at.UnixNano() && at.UnixNano() <= t.to.Load()
+}
