@@ -254,9 +254,13 @@ func (f *forwarding) arrived(status int) answered {
 // blame returns the failure as it counts for the target's health. A target that had less than half of the time that ran
 // out is not to blame: the client, the queue or another target have used it.
 func (f *forwarding) blame(err *fault.Error) *fault.Error {
+	attempt := time.Since(f.started)
 	whole := errors.Is(context.Cause(f.out.In.Context()), context.DeadlineExceeded)
-	// net/http's transport bounds the wait for a header also while the client accepts an interim response.
-	if err.Kind == fault.Timeout && (whole || f.body.interims.spent() > 0) && 2*f.body.waited(f.started, time.Since(f.started)) < time.Since(f.start) {
+	switch {
+	case err.Kind != fault.Timeout:
+	case whole && 2*f.body.waited(f.started, attempt) < time.Since(f.start),
+		// net/http's transport bounds the wait for a header also while the client accepts an interim response.
+		2*f.body.interims.spent() > attempt:
 		return &fault.Error{Kind: fault.ClientGone, Err: err}
 	}
 	return err

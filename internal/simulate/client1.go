@@ -123,7 +123,7 @@ func (c *client) send(conn duplex, e *ExchangePlan, o *Outcome) bool {
 		return false
 	}
 	if chunked {
-		if _, err := io.WriteString(conn, lastChunk(e.Trailer, false)); err != nil {
+		if _, err := io.WriteString(conn, lastChunk(withForbidden(e.Trailer, e.Forbidden), false)); err != nil {
 			return false
 		}
 	}
@@ -181,6 +181,7 @@ func (c *client) receive(conn duplex, r *bufio.Reader, e *ExchangePlan, o *Outco
 	for {
 		resp, err := http.ReadResponse(r, &http.Request{Method: e.Method})
 		if err != nil {
+			c.checkMalformed(conn, e, err)
 			c.fail(o, err)
 			return false
 		}

@@ -41,6 +41,7 @@ func (c Content) Bytes(off, end int64) []byte {
 
 // Checker reads a body and compares it with a content.
 type Checker struct {
+	Closed bool // a Close frame came, in a tunnel
 	Content
 	Got int64
 	bad error

@@ -90,7 +90,11 @@ func newGateway(plan *Plan, n surroundings, j *Journal, dir string) (*gateway, e
 		Name: "group", Balance: balance(p.Balance),
 		Queue: p.Queue, MaxInFlight: p.MaxInFlight,
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
-			return n.dialTarget(ctx, addr)
+			c, err := n.dialTarget(ctx, addr)
+			if conn, ok := c.(*Conn); ok {
+				return &socket{Conn: conn, gateway: g}, nil
+			}
+			return c, err
 		},
 		DialTimeout: p.DialTimeout, HeaderTimeout: p.HeaderTimeout, WriteTimeout: p.TargetWrite,
 		MaxIdleConns: p.MaxIdle, IdleTimeout: p.IdleTimeout, MaxConnRequests: p.MaxConnRequests,
@@ -122,7 +126,7 @@ func newGateway(plan *Plan, n surroundings, j *Journal, dir string) (*gateway, e
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
 	protocols.SetHTTP2(true)
-	g.server = &http.Server{Handler: guard(j, handler, n.plain()), Protocols: &protocols, ErrorLog: log.New(&g.errors, "", 0), IdleTimeout: plan.takes(time.Minute), ReadHeaderTimeout: plan.takes(30 * time.Second),
+	g.server = &http.Server{Handler: guard(j, p, handler, n.plain()), Protocols: &protocols, ErrorLog: log.New(&g.errors, "", 0), IdleTimeout: plan.takes(time.Minute), ReadHeaderTimeout: plan.takes(30 * time.Second),
 		MaxHeaderBytes: 64 << 10, TLSConfig: serverTLS(),
 		// Without it a write to an HTTP/2 connection whose client reads no more lasts for ever: the deadline of a stream
 		// only queues a frame behind that write.
@@ -196,6 +200,10 @@ func (g *gateway) chain() (http.Handler, error) {
 
 // change does what the plan says.
 func (g *gateway) change(c ChangePlan) {
+	if c.Kind == CloseTunnels {
+		g.closeTunnels()
+		return
+	}
 	without := -1
 	switch c.Kind {
 	case DrainGroup:
@@ -207,6 +215,14 @@ func (g *gateway) change(c ChangePlan) {
 	}
 	g.journal.Note("gateway", "targets without %d", without)
 	g.set(without)
+}
+
+// closeTunnels closes all tunnels, as a program may that takes a service away.
+func (g *gateway) closeTunnels() {
+	for t := range g.registry.All() {
+		g.journal.Note("gateway", "closes a tunnel")
+		t.Close(wsupgrade.ServiceRestart, "closed by the gateway")
+	}
 }
 
 // close ends the gateway, as a program does that has drained.

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -16,20 +17,22 @@ func NewPlan(c *Choices) *Plan {
 	for range 1 + c.Int(4) {
 		p.Clients = append(p.Clients, newClientPlan(c, &token))
 	}
-	p.boundPipelines()
+	p.boundTargets()
 	for range c.Int(3) {
 		p.Changes = append(p.Changes, ChangePlan{At: someTime(c), Kind: ChangeKind(c.Int(2)), Arg: c.Int(3)})
 	}
 	p.chooseUpstream(c)
+	p.addManners(c)
 	return p
 }
 
-// boundPipelines gives a gateway with a client that sends a request behind another one times for its targets: net/http
-// does not notice that a client has gone while another request of it waits to be read, so
-// that an exchange with a silent target would last for ever.
-func (p *Plan) boundPipelines() {
+// boundTargets gives a gateway times for its targets where it may not notice that a client has
+// gone, so that an exchange with a silent target would last for ever: net/http does not while
+// another request of the client waits to be read, and none does of whom nothing arrives.
+func (p *Plan) boundTargets() {
 	for i := range p.Clients {
-		if p.Clients[i].Pipelined || p.Clients[i].Kind == Malformed {
+		c := &p.Clients[i]
+		if c.Pipelined || c.Kind == Malformed || slices.ContainsFunc(c.Links.There, func(f Fault) bool { return f.Kind == FaultSilence }) {
 			p.Gateway.BodyTimeout = max(p.Gateway.BodyTimeout, 5*time.Second)
 			p.Gateway.HeaderTimeout = max(p.Gateway.HeaderTimeout, 5*time.Second)
 		}

@@ -12,9 +12,9 @@ import (
 
 // guard hands out writers and bodies that notice a use after the handler has
 // returned, and two who read a body at once. If plain, writers are net/http's own.
-func guard(j *Journal, next http.Handler, plain bool) http.Handler {
+func guard(j *Journal, plan *GatewayPlan, next http.Handler, plain bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g := &guarded{j: j, w: w, path: r.URL.Path}
+		g := &guarded{j: j, plan: plan, w: w, r: r, path: r.URL.Path, start: time.Now(), timed: !plain && r.Method != http.MethodConnect}
 		if r.Body != nil && r.Body != http.NoBody {
 			r.Body = &guardedBody{guarded: g, body: r.Body}
 		}
@@ -30,17 +30,24 @@ func guard(j *Journal, next http.Handler, plain bool) http.Handler {
 // guarded is a ResponseWriter of net/http's that knows when its handler has returned.
 type guarded struct {
 	j    *Journal
+	plan *GatewayPlan
 	w    http.ResponseWriter
+	r    *http.Request
 	path string
+
+	start time.Time
+	timed bool // in virtual time, in which nothing is late, and no tunnel
 
 	mu      sync.Mutex
 	ended   bool
 	taken   bool // hijacked
 	reading bool
+	writing bool
 }
 
 // end is called when the handler returns or panics.
 func (g *guarded) end() {
+	g.checkWhole()
 	g.mu.Lock()
 	g.ended = true
 	reading := g.reading
@@ -75,18 +82,21 @@ func (g *guarded) Header() http.Header {
 // WriteHeader implements http.ResponseWriter.
 func (g *guarded) WriteHeader(status int) {
 	g.check("WriteHeader")
+	defer g.write("WriteHeader")()
 	g.w.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
 func (g *guarded) Write(p []byte) (int, error) {
 	g.check("Write")
+	defer g.write("Write")()
 	return g.w.Write(p)
 }
 
 // ReadFrom implements io.ReaderFrom.
 func (g *guarded) ReadFrom(r io.Reader) (int64, error) {
 	g.check("ReadFrom")
+	defer g.write("ReadFrom")()
 	if to, ok := g.w.(io.ReaderFrom); ok {
 		return to.ReadFrom(r)
 	}
@@ -96,6 +106,7 @@ func (g *guarded) ReadFrom(r io.Reader) (int64, error) {
 // FlushError is what http.ResponseController calls.
 func (g *guarded) FlushError() error {
 	g.check("Flush")
+	defer g.write("Flush")()
 	return http.NewResponseController(g.w).Flush()
 }
 
@@ -151,7 +162,9 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 	if twice {
 		b.j.Break("use after end", "%s: two readers of one body\n%s", b.path, debug.Stack())
 	}
+	start := time.Now()
 	n, err := b.body.Read(p)
+	b.checkRead(start)
 	b.mu.Lock()
 	b.reading = false
 	b.mu.Unlock()

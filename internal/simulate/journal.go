@@ -11,7 +11,8 @@ import (
 
 // Journal is what the parties of a history saw, in the order of virtual time.
 type Journal struct {
-	start time.Time
+	start     time.Time
+	exchanges map[uint32]*ExchangePlan // by token; never changed
 
 	mu       sync.Mutex
 	lines    []line
@@ -24,9 +25,10 @@ type Journal struct {
 	probes   map[string]bool // targets that have seen a probe at the end
 	unclear  bool            // the model of the group could not follow
 
-	faults  Tally // that happened, by kind
-	effects Tally // what filters have done, by kind
-	manners Tally // of clients and targets that were met, by kind
+	errors  map[uint32]int // how often OnError was called, by token
+	faults  Tally          // that happened, by kind
+	effects Tally          // what filters have done, by kind
+	manners Tally          // of clients and targets that were met, by kind
 }
 
 type line struct {
@@ -64,6 +66,7 @@ type Sight struct {
 	Upgrade   bool
 	Tunnel    *Checker
 	Odd       *oddity // how the response is no ordinary one
+	TunnelEnd error
 }
 
 // Outcome is a request as its client saw it.
@@ -94,7 +97,7 @@ type Outcome struct {
 
 // NewJournal returns an empty journal.
 func NewJournal() *Journal {
-	return &Journal{sights: map[uint32][]*Sight{}, outcomes: map[uint32]*Outcome{}}
+	return &Journal{sights: map[uint32][]*Sight{}, outcomes: map[uint32]*Outcome{}, errors: map[uint32]int{}}
 }
 
 // Note adds a line to the timeline.
@@ -118,6 +121,14 @@ func (j *Journal) breakAt(at time.Duration, rule, format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
 	j.broken = append(j.broken, Broken{rule, what})
 	j.lines = append(j.lines, line{at, "RULE", rule + ": " + what})
+}
+
+// told notes a call of OnError.
+func (j *Journal) told(path string) {
+	token, _ := tokenOf(path)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.errors[token]++
 }
 
 // sight adds what a target sees of a request, and numbers the attempt.

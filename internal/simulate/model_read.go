@@ -83,7 +83,7 @@ func (m *model) outcome(p *Passage, i int) step {
 		switch {
 		case g.FailStatus && (a.Status == 500 || a.Status == 503):
 			return stepFail
-		case late && p.Body: // but for the time in which the client was sending
+		case late && m.ofTheClient(p): // but for the time in which the client was sending, or accepting an interim response
 			return stepUnclear
 		case late:
 			return stepFail
@@ -95,8 +95,16 @@ func (m *model) outcome(p *Passage, i int) step {
 		return stepNothing
 	case e.Kind == proxy.Timeout && m.wholeTime(p, a):
 		return m.blame(p, a)
+	case e.Kind == proxy.Timeout && g.Transport && m.ofTheClient(p): // net/http's bounds the header meanwhile
+		return stepUnclear
 	}
 	return stepFail
+}
+
+// ofTheClient reports whether the client may have used a part of an attempt's time.
+func (m *model) ofTheClient(p *Passage) bool {
+	e := m.w.exchanges[p.Token]
+	return p.Body || e != nil && slices.ContainsFunc(e.Responses, func(r ResponsePlan) bool { return r.Interim > 0 })
 }
 
 // wholeTime reports whether an attempt has ended with the time of the whole exchange.
@@ -108,7 +116,7 @@ func (m *model) wholeTime(p *Passage, a *Attempt) bool {
 // blame: a target that had less than half of the time that ran out is not to blame.
 func (m *model) blame(p *Passage, a *Attempt) step {
 	switch had := a.Ended - a.Began; {
-	case p.Body || p.Upgrade:
+	case m.ofTheClient(p) || p.Upgrade:
 		return stepUnclear
 	case 2*had < a.Ended-p.Proxied:
 		return stepNothing

@@ -96,6 +96,7 @@ func (g *gateway) picking(o *proxy.Outbound) {
 // failed is the proxy's OnError.
 func (g *gateway) failed(r *http.Request, e *proxy.Error) {
 	g.journal.Note("gateway", "%s: %v", r.URL.Path, e)
+	g.journal.told(r.URL.Path)
 	if p := passageOf(r.Context()); p != nil {
 		p.FailedAt, p.Failure = g.journal.now(), e
 	}
@@ -107,11 +108,11 @@ func (g *gateway) dialTunnel(ctx context.Context, network, addr string) (net.Con
 	if err != nil {
 		return nil, err
 	}
-	inner, ok := c.(*Conn)
+	inner, ok := c.(*socket)
 	if !ok {
 		return c, nil // a real one has to stay what it is
 	}
-	t := &tunnelConn{Conn: inner, journal: g.journal, passage: passageOf(ctx)}
+	t := &tunnelConn{Conn: inner.Conn, journal: g.journal, passage: passageOf(ctx)}
 	if p := t.passage; p != nil {
 		g.journal.mu.Lock()
 		p.tunnel, p.TunnelEnd = t, 0 // a target that was asked before has opened none

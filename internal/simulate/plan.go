@@ -119,6 +119,7 @@ type ExchangePlan struct {
 	// ReadPause is how long the client waits before each read of the response's body
 	// beyond the first 4 KiB.
 	ReadPause time.Duration
+	Forbidden string         // a field that is sent as a trailer and must not be; "": none
 	Responses []ResponsePlan // of the nth attempt; the last one's holds for further ones
 	Tunnel    TunnelPlan
 	Malformed int // which of the malformations
@@ -169,6 +170,12 @@ type ResponsePlan struct {
 	Coding  string // Content-Encoding
 	Cache   string // Cache-Control
 	Odd     int    // which of the oddities, from 1; 0: none
+
+	Padding     int           // bytes in each interim response
+	HeaderPause time.Duration // between the header and the body
+	Drip        time.Duration // between pieces of the header section
+	Linger      time.Duration // of a connection that the response says is closed
+	Forbidden   string        // a field that is sent as a trailer and must not be; "": none
 }
 
 // response returns the plan of the nth attempt.
@@ -193,6 +200,7 @@ type TunnelPlan struct {
 	BadAccept    bool
 	BadSwitch    int  // which of the badSwitches, from 1; 0: none
 	ClientFirst  bool // the client ends first
+	Joined       bool // the target's first frames come with its 101
 }
 
 // ChangePlan is something that happens to the gateway at a moment.
@@ -212,6 +220,8 @@ const (
 	SetAll
 	// DrainGroup drains the group.
 	DrainGroup
+	// CloseTunnels closes all tunnels there are.
+	CloseTunnels
 )
 
 // streams of contents that belong to an exchange.

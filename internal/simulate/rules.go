@@ -64,4 +64,6 @@ func (r *ruler) check() {
 	r.askedFor()
 	r.served()
 	r.passage()
+	r.told()
+	r.forbidden()
 }

@@ -13,10 +13,22 @@ func (r *ruler) attempts() {
 	if r.faulty() || r.slow() {
 		return // what a link or a busy machine holds back may arrive behind the next attempt
 	}
+	r.onceEach()
 	for k := 1; k < len(r.sights); k++ {
 		before, again := r.sights[k-1], r.sights[k]
 		if !r.stale(before, again, r.wasIdle(k-1)) && !r.retried(before) {
 			r.fail("attempts", "%s saw the request again, which %s had on a connection kept %v, with a response begun %v", again.Target, before.Target, before.Kept, before.Wrote)
+		}
+	}
+}
+
+// onceEach: each target is asked at most once, but for one that broke a kept connection off.
+func (r *ruler) onceEach() {
+	for k, again := range r.sights {
+		for _, before := range r.sights[:k] {
+			if before.Target == again.Target && !before.Kept && !r.w.plan.Gateway.H2Targets {
+				r.fail("attempts", "%s was asked again, which had the request on a fresh connection", again.Target)
+			}
 		}
 	}
 }

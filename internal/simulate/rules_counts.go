@@ -39,6 +39,7 @@ func (w *world) checkCounts() {
 			free = s.Target.Addr
 		}
 	}
+	w.checkBlame()
 	waiting := w.gateway.group.Waiting()
 	if waiting > p.Queue {
 		w.journal.Break("counts", "%d requests wait, the queue has room for %d", waiting, p.Queue)

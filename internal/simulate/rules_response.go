@@ -49,6 +49,7 @@ func (r *ruler) own() {
 	if r.o.Status == 500 && !slices.Contains(r.w.passage(r.e, r.client.Kind).last.may, 500) {
 		r.fail("own errors", "the gateway responded 500")
 	}
+	r.caused()
 }
 
 // complete: a response that looks whole is whole.
@@ -109,7 +110,7 @@ func (r *ruler) served() {
 	}
 	for i := range r.e.Responses {
 		a := &r.e.Responses[i]
-		if a.Never || a.Garbage || a.Odd > 0 || a.Behind > 0 || a.Body.Cut || a.Body.Pause > 0 || r.w.passage(r.e, r.client.Kind).response(i).broken() {
+		if a.Never || a.Garbage || a.Odd > 0 || a.Behind > 0 || a.Body.Cut || a.Body.Pause > 0 || p.BodyTimeout > 0 && a.HeaderPause >= p.BodyTimeout || r.w.passage(r.e, r.client.Kind).response(i).broken() {
 			return
 		}
 	}

@@ -1,5 +1,7 @@
 package simulate
 
+import "slices"
+
 // tunnel: bytes of a tunnel arrive in their order, and all of them if nothing was cut.
 func (r *ruler) tunnel() {
 	o := r.o
@@ -23,7 +25,16 @@ func (r *ruler) tunnel() {
 	if r.client.Frames.Late > 0 {
 		return // no byte may come from either side for the tunnel's IdleTimeout, while the client takes what has come
 	}
-	if !o.Tunnel.Whole() && !r.e.Tunnel.ClientFirst && !r.slow() {
+	closes := slices.ContainsFunc(r.w.plan.Changes, func(c ChangePlan) bool { return c.Kind == CloseTunnels })
+	if !r.slow() && (!closes || r.e.Tunnel.Up.Pause+r.e.Tunnel.Down.Pause == 0) { // the gateway waits for the end of a frame, but not for long
+		if !o.Tunnel.Closed {
+			r.fail("close frame", "the client saw the end without a Close frame: %v", o.TunnelEnd)
+		}
+		if !s.Tunnel.Closed {
+			r.fail("close frame", "%s saw the end without a Close frame: %v", s.Target, s.TunnelEnd)
+		}
+	}
+	if !o.Tunnel.Whole() && !r.e.Tunnel.ClientFirst && !closes && !r.slow() {
 		r.fail("tunnel", "the client read %d bytes of %d: %v", o.Tunnel.Got, o.Tunnel.Length, o.TunnelEnd)
 	}
 }

@@ -105,7 +105,7 @@ func (t *target) exchange(c *Conn, in *endNoter, r *bufio.Reader, seen Sight) bo
 	if req.Header.Get("Upgrade") != "" {
 		return t.upgrade(c, r, req, plan, s)
 	}
-	return t.respond(c, req, plan, s)
+	return t.respond(c, r, req, plan, s)
 }
 
 // respondToCheck responds to a check, or to the probe at the end.
@@ -148,7 +148,7 @@ func (t *target) note(token uint32, format string, args ...any) {
 
 // respond reads the body and writes the response: one after the other, or at once where
 // the plan says so.
-func (t *target) respond(c *Conn, req *http.Request, plan *ExchangePlan, s *Sight) bool {
+func (t *target) respond(c *Conn, in *bufio.Reader, req *http.Request, plan *ExchangePlan, s *Sight) bool {
 	response := plan.response(s.Attempt)
 	read := make(chan bool, 1)
 	readBody := func() {
@@ -171,6 +171,7 @@ func (t *target) respond(c *Conn, req *http.Request, plan *ExchangePlan, s *Sigh
 	if !response.Close && response.Framing != ByClose {
 		return <-read
 	}
+	t.linger(c, response, in)
 	// Read what still comes for a moment, so that the end is no reset.
 	_ = c.CloseWrite()
 	_ = c.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
@@ -194,7 +195,7 @@ func (t *target) readBody(req *http.Request, plan *ExchangePlan, s *Sight) bool 
 func (t *target) writeResponse(c *Conn, req *http.Request, plan *ExchangePlan, r *ResponsePlan, s *Sight) bool {
 	for range r.Interim {
 		s.Wrote = true
-		if _, err := fmt.Fprintf(c, "HTTP/1.1 103 Early Hints\r\nLink: </%d>\r\n\r\n", plan.Token); err != nil {
+		if _, err := io.WriteString(c, r.interim(plan.Token)); err != nil {
 			return false
 		}
 	}
@@ -215,7 +216,7 @@ func (t *target) writeResponse(c *Conn, req *http.Request, plan *ExchangePlan, r
 	if r.Odd > 0 && !bodyless {
 		return t.respondOddly(c, plan, r, s)
 	}
-	if _, err := io.WriteString(c, responseHeader(plan, r, s.Attempt, bodyless)); err != nil {
+	if err := t.drip(c, responseHeader(plan, r, s.Attempt, bodyless), r); err != nil {
 		t.note(plan.Token, "header: %v", err)
 		return false
 	}
@@ -276,7 +277,7 @@ func (t *target) writeBody(c *Conn, plan *ExchangePlan, r *ResponsePlan, s *Sigh
 	if r.Framing != Chunked {
 		return nil
 	}
-	_, err := io.WriteString(c, lastChunk(r.Trailer, r.Forget))
+	_, err := io.WriteString(c, lastChunk(withForbidden(r.Trailer, r.Forbidden), r.Forget))
 	return err
 }
 

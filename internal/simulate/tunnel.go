@@ -85,11 +85,18 @@ func (t *target) upgrade(c *Conn, r *bufio.Reader, req *http.Request, plan *Exch
 		return false
 	}
 	head := "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + acceptOf(req.Header.Get("Sec-WebSocket-Key")) + "\r\n\r\n"
+	down := frames(websocket.BinaryMessage, plan.down(), false)
+	if plan.Tunnel.Joined {
+		early := min(len(down), 1000)
+		head += string(down[:early])
+		down = down[early:]
+	}
 	if _, err := io.WriteString(c, head); err != nil {
 		return false
 	}
 	s.Tunnel = &Checker{Content: plan.up()}
-	err := t.world.exchangeFrames(c, r, &plan.Tunnel.Down, frames(websocket.BinaryMessage, plan.down(), false), s.Tunnel, false, !plan.Tunnel.ClientFirst)
+	err := t.world.exchangeFrames(c, r, &plan.Tunnel.Down, down, s.Tunnel, false, !plan.Tunnel.ClientFirst)
+	s.TunnelEnd = err
 	t.note(plan.Token, "tunnel ended with %d bytes: %v", s.Tunnel.Got, err)
 	s.Responded = true
 	return false
@@ -118,7 +125,7 @@ func (w *world) exchangeFrames(c duplex, r *bufio.Reader, pace *BodyPlan, out []
 		sent <- err
 	}()
 	err := readFrames(r, check)
-	if err == nil { // a Close frame
+	if check.Closed = err == nil; check.Closed { // by a Close frame
 		if pace.Cut && pace.How == FaultSilence {
 			c.Close() // ends the sending
 		}

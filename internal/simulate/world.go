@@ -39,6 +39,7 @@ func Run(plan *Plan, j *Journal) {
 func newWorld(plan *Plan, j *Journal) *world {
 	w := &world{plan: plan, network: NewNetwork(&j.faults), journal: j, longest: longest, exchanges: map[uint32]*ExchangePlan{}, ended: make(chan struct{})}
 	w.network.Links = w.links
+	j.exchanges = w.exchanges
 	return w
 }
 

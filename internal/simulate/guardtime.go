@@ -1,0 +1,83 @@
+package simulate
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// write begins a write to the client, and notices a second one at the same time. The function that it returns ends
+// it, and checks that it ended within WriteTimeout.
+func (g *guarded) write(what string) (end func()) {
+	start := time.Now()
+	g.mu.Lock()
+	twice := g.writing
+	g.writing = true
+	g.mu.Unlock()
+	if twice {
+		g.j.Break("two writers", "%s: %s while another write lasts", g.path, what)
+	}
+	return func() {
+		g.mu.Lock()
+		g.writing = false
+		g.mu.Unlock()
+		bound := within(g.plan.WriteTimeout)
+		if g.r.ProtoMajor == 2 {
+			bound += 2 * time.Minute // the server's WriteByteTimeout, for the write of another stream's and for this one
+		}
+		if what == "ReadFrom" || !g.timed {
+			return // it lasts as long as the body
+		}
+		if took := time.Since(start); took > bound {
+			g.j.Break("time", "%s: %s lasted %v, WriteTimeout is %v", g.path, what, took, g.plan.WriteTimeout)
+		}
+	}
+}
+
+// checkRead checks that a read of the body that began at start has ended within ReadTimeout. A target that responds
+// before the body's end may want no more of it, and it need not come then.
+func (b *guardedBody) checkRead(start time.Time) {
+	took := time.Since(start)
+	if took <= within(b.plan.ReadTimeout) || !b.timed {
+		return
+	}
+	token, _ := tokenOf(b.path)
+	if e := b.j.exchanges[token]; e != nil && !e.early() {
+		b.j.Break("time", "%s: a read of the body lasted %v, ReadTimeout is %v", b.path, took, b.plan.ReadTimeout)
+	}
+}
+
+// checkWhole checks that the exchange has ended within Timeout.
+func (g *guarded) checkWhole() {
+	queued := slices.ContainsFunc(g.plan.Filters, func(f FilterPlan) bool { return filterKinds[f.Kind].name == "Concurrency" })
+	if !g.timed || g.plan.Timeout == 0 || g.r.ProtoMajor == 2 || g.taken || queued || g.r.Header.Get("Upgrade") != "" {
+		return
+	}
+	if took := time.Since(g.start); took > g.plan.Timeout+tolerance {
+		g.j.Break("time", "%s: the exchange lasted %v, Timeout is %v", g.path, took, g.plan.Timeout)
+	}
+}
+
+// early reports whether a response may come before the request's end.
+func (e *ExchangePlan) early() bool {
+	for i := range e.Responses {
+		if e.Responses[i].Early || e.Responses[i].Odd > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// checkMalformed checks that what a client reads over a connection that lasts is no nonsense. textproto says of a header
+// that breaks off, too, that it is malformed.
+func (c *client) checkMalformed(conn duplex, e *ExchangePlan, err error) {
+	if !strings.Contains(err.Error(), "malformed") || e.GiveUp > 0 || len(c.plan.Links.There)+len(c.plan.Links.Back) > 0 {
+		return
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(time.Millisecond))
+	if _, next := conn.Read(make([]byte, 1)); next == nil || errors.Is(next, os.ErrDeadlineExceeded) {
+		c.world.journal.Break("malformed", "%s #%d: %v", c.name, e.Token, err)
+	}
+}

@@ -1,0 +1,153 @@
+package simulate
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// caused: an error of the gateway's own has a cause in the plan.
+func (r *ruler) caused() {
+	if r.w.sockets != nil || r.w.passage(r.e, r.client.Kind).last.refused {
+		return // in real time anything may be late; or by a filter
+	}
+	switch s := r.o.Status; s {
+	case 400:
+		if !r.clientBreaks() {
+			r.fail("causes", "400 to a request that is well formed")
+		}
+	case 408:
+		if !r.clientBreaks() && r.e.Body.Pause == 0 && !r.timed() {
+			r.fail("causes", "408 to a client that sends its body at once")
+		}
+	case 413:
+		if r.e.Body.Length <= r.mostBody() {
+			r.fail("causes", "413 to a body of %d bytes, at most %d are allowed", r.e.Body.Length, r.mostBody())
+		}
+	case 502, 503, 504:
+		if r.client.Kind != WebSocket && !r.troubled(s) {
+			r.fail("causes", "%d, and no target, bound or limit explains it", s)
+		}
+	}
+}
+
+// clientBreaks reports whether the gateway may see less of the request than its client has planned.
+func (r *ruler) clientBreaks() bool {
+	return r.e.Body.Cut || r.client.Pipelined || r.client.Kind == Malformed || len(r.client.Links.There)+len(r.client.Links.Back) > 0 || r.e.GiveUp > 0
+}
+
+// timed reports whether the time of the whole exchange is bounded.
+func (r *ruler) timed() bool {
+	return r.w.plan.Gateway.Timeout > 0 || r.w.plan.has("Timeout")
+}
+
+// has reports whether a filter is in the chain.
+func (p *Plan) has(name string) bool {
+	return slices.ContainsFunc(p.Gateway.Filters, func(f FilterPlan) bool { return filterKinds[f.Kind].name == name })
+}
+
+// mostBody returns the length of a body that the gateway takes.
+func (r *ruler) mostBody() int64 {
+	switch {
+	case len(r.w.plan.Gateway.Filters) > 0: // passage knows what they take
+		return -1
+	case r.w.plan.Gateway.RequestBuffer != 0:
+		return r.w.plan.Gateway.BufferSize
+	}
+	return math.MaxInt64
+}
+
+// troubled reports whether the gateway may have been unable to get a response.
+func (r *ruler) troubled(status int) bool {
+	p := &r.w.plan.Gateway
+	if status == 503 && (p.MaxConns > 0 || p.MaxInFlight > 0 || r.w.plan.has("Concurrency")) {
+		return true
+	}
+	if status == 504 && r.timed() {
+		return true
+	}
+	return !r.w.plan.blameless()
+}
+
+// blameless reports whether no target may fail: what is sent to them is responded to in good time. A target is to blame
+// for a time that ran out only if it had half of it.
+func (p *Plan) blameless() bool {
+	g := &p.Gateway
+	if g.Check || g.H2Targets || p.Upstream.FailLatency > 0 || p.drains() {
+		return false
+	}
+	for i := range p.Upstream.Targets {
+		if t := &p.Upstream.Targets[i]; t.Down || len(t.Ill) > 0 {
+			return false
+		}
+	}
+	for i := range p.Targets {
+		t := &p.Targets[i]
+		if len(t.Links.There)+len(t.Links.Back)+len(t.Dials) > 0 || t.IdleClose > 0 {
+			return false
+		}
+	}
+	for i := range p.Clients {
+		c := &p.Clients[i]
+		for k := range c.Requests {
+			if e := &c.Requests[k]; !e.blameless(g, c.Kind) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// blameless reports whether no target may fail with the request.
+func (e *ExchangePlan) blameless(g *GatewayPlan, kind ClientKind) bool {
+	if kind == WebSocket && (e.Tunnel.BadAccept || e.Tunnel.TargetRefuse != 0) {
+		return false
+	}
+	for i := range e.Responses {
+		r := &e.Responses[i]
+		switch {
+		case r.Never, r.Garbage, r.Odd > 0, r.Behind > 0, r.Body.Cut:
+			return false
+		case r.Early && e.hasBody(): // the target may close while it is sent
+			return false
+		case g.FailStatus && (r.Status == 500 || r.Status == 503):
+			return false
+		case 2*r.lasts() >= g.shortest():
+			return false
+		}
+	}
+	return true
+}
+
+// lasts returns how long a target takes for a response, if its client takes none.
+func (r *ResponsePlan) lasts() time.Duration {
+	pieces := int64(1)
+	if r.Body.Piece > 0 {
+		pieces += r.Body.Length / int64(r.Body.Piece)
+	}
+	pieces += r.Body.Length / (64 << 10)
+	return r.Delay + r.HeaderPause + 30*r.Drip + time.Duration(pieces)*r.Body.Pause + time.Second
+}
+
+// shortest returns the shortest time that a target may have.
+func (g *GatewayPlan) shortest() time.Duration {
+	least := 20 * time.Second // of the filter
+	for _, d := range []time.Duration{g.HeaderTimeout, g.TargetWrite, g.Timeout, g.BodyTimeout} {
+		if d > 0 {
+			least = min(least, d)
+		}
+	}
+	return least
+}
+
+// checkBlame checks that no failure is counted for a target that can't have failed.
+func (w *world) checkBlame() {
+	if w.sockets != nil || !w.plan.blameless() {
+		return
+	}
+	for s := range w.gateway.group.Targets() {
+		if !s.Healthy || s.Fails > 0 {
+			w.journal.Break("blame", "%s is healthy: %v, with %d failures, and has not failed", s.Target.Addr, s.Healthy, s.Fails)
+		}
+	}
+}

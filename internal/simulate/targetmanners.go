@@ -1,0 +1,58 @@
+package simulate
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// interim returns an interim response.
+func (r *ResponsePlan) interim(token uint32) string {
+	padding := ""
+	if r.Padding > 0 {
+		padding = "X-Padding: " + strings.Repeat("p", r.Padding) + "\r\n"
+	}
+	return fmt.Sprintf("HTTP/1.1 103 Early Hints\r\nLink: </%d>\r\n%s\r\n", token, padding)
+}
+
+// drip writes a header section as the plan says, and pauses behind it.
+func (t *target) drip(c *Conn, header string, r *ResponsePlan) error {
+	for r.Drip > 0 && len(header) > drop {
+		if _, err := io.WriteString(c, header[:drop]); err != nil {
+			return err
+		}
+		header = header[drop:]
+		t.world.sleep(r.Drip)
+	}
+	_, err := io.WriteString(c, header)
+	t.world.sleep(r.HeaderPause)
+	return err
+}
+
+// drop is a piece of a header section that comes slowly.
+const drop = 25
+
+// linger leaves a connection open for a while that the response has said is closed: "a client that receives a close
+// option MUST cease sending requests on that connection" (RFC 9112 section 9.6).
+func (t *target) linger(c *Conn, r *ResponsePlan, in *bufio.Reader) {
+	if !r.Close || r.Early || r.Linger == 0 {
+		return
+	}
+	_ = c.SetReadDeadline(time.Now().Add(r.Linger))
+	if p, _ := in.Peek(1); len(p) > 0 {
+		t.world.journal.Break("close", "%s got more on a connection whose last response said close", t.plan.Addr)
+	}
+}
+
+// withForbidden returns trailers with one that must not be sent.
+func withForbidden(trailer [][2]string, name string) [][2]string {
+	if name == "" {
+		return trailer
+	}
+	return append(trailer[:len(trailer):len(trailer)], [2]string{name, forbiddenValue})
+}
+
+// forbiddenValue is a field's that must not arrive.
+const forbiddenValue = "smuggled"
