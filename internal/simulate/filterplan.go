@@ -90,7 +90,7 @@ func (w *world) passage(e *ExchangePlan, kind ClientKind) *passage {
 	q := hop{e: e, upgrade: kind.upgrades(), accept: e.Accept, coding: e.Coding, under: e.Under}
 	if !kind.upgrades() {
 		q.length = e.requestWire().Size()
-		q.sized = e.hasBody() && !e.Body.Chunked
+		q.sized = e.hasBody() && !e.Body.Chunked && kind != Malformed // some of which are framed in another way
 	}
 	for _, f := range p.plans {
 		p.hops = append(p.hops, q)
