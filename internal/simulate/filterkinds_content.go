@@ -91,7 +91,7 @@ var decompressKind = filterKind{
 	response: func(p FilterPlan, _ *hop, m *message) {
 		if p.A != 2 && (m.coding == "gzip" || m.coding == "zstd") {
 			m.acts("Decompress")
-			m.coding, m.length, m.changed = "", -1, true
+			m.coding, m.length, m.changed, m.ends = "", -1, true, true
 		}
 	},
 }

@@ -176,7 +176,7 @@ func (r *ruler) collected(p *passage, m *message) {
 
 // unknownEnd reports whether the gateway can't know that the target's content is short.
 func (r *ruler) unknownEnd(m *message) bool {
-	return r.e.response(r.o.Attempt).Framing == ByClose && !r.w.plan.Gateway.H2Targets && !m.replaced
+	return r.e.response(r.o.Attempt).Framing == ByClose && !r.w.plan.Gateway.H2Targets && !m.replaced && !m.ends
 }
 
 // broken reports whether the client need not see it whole.
