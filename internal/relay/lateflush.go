@@ -16,6 +16,7 @@ type lateFlush struct {
 	due      bool
 	stopped  bool
 	err      error // of a flush that nobody waited for
+	panicked any   // what a hook's panic in such a flush was called with
 }
 
 func newLateFlush(interval time.Duration) *lateFlush {
@@ -25,6 +26,7 @@ func newLateFlush(interval time.Duration) *lateFlush {
 func (l *lateFlush) write(p []byte) error {
 	l.lock.Lock()
 	defer l.lock.Unlock()
+	l.panicAgain()
 	if l.err != nil {
 		return l.err
 	}
@@ -47,18 +49,29 @@ func (l *lateFlush) passed() {
 	defer l.lock.Unlock()
 	if l.due && !l.stopped {
 		l.due = false
+		defer func() { l.panicked = recover() }()
 		l.err = l.client.flush()
+	}
+}
+
+// panicAgain panics on the handler's goroutine where a hook has panicked on the timer's: net/http and filters.Recover
+// bear it there, and it would end the process here. It is called with the lock held.
+func (l *lateFlush) panicAgain() {
+	if v := l.panicked; v != nil {
+		l.panicked = nil
+		panic(v)
 	}
 }
 
 func (l *lateFlush) flush() error {
 	l.lock.Lock()
 	defer l.lock.Unlock()
+	l.panicAgain()
 	l.due = false
 	return l.client.flush()
 }
 
-// stop ends the timer; the writer is not touched afterwards.
+// stop ends the timer; the writer is not touched afterwards. It panics where the last flush did.
 func (l *lateFlush) stop() {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -66,4 +79,5 @@ func (l *lateFlush) stop() {
 	if l.timer != nil {
 		l.timer.Stop()
 	}
+	l.panicAgain()
 }
