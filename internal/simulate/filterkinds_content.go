@@ -88,10 +88,11 @@ var decompressKind = filterKind{
 			q.tooLong()
 		}
 	},
-	response: func(p FilterPlan, _ *hop, m *message) {
+	response: func(p FilterPlan, q *hop, m *message) {
 		if p.A != 2 && (m.coding == "gzip" || m.coding == "zstd") {
 			m.acts("Decompress")
 			m.coding, m.length, m.changed, m.ends = "", -1, true, true
+			m.cut = m.half && !m.bodyless(q)
 		}
 	},
 }

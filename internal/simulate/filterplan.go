@@ -67,6 +67,7 @@ type message struct {
 	cut      bool              // the client must see it broken off
 	noTrail  bool              // the target's trailers do not belong to it any more
 	loose    bool              // the header may be one of two
+	half     bool              // the encoded content that the target sends ends early
 	ends     bool              // the content was encoded, and tells its own end
 	never    bool              // the client must not see it
 	aborted  bool              // by a filter that knows nothing of the content

@@ -48,6 +48,7 @@ func (r *ResponsePlan) newRepresentation(c *Choices) {
 	r.Coding = Pick(c, "", "", "gzip", "zstd", "br")
 	r.Cache = Pick(c, "", "max-age=60", "no-store", "private", "public, s-maxage=9", "no-cache")
 	r.Body.Length = min(r.Body.Length, longestInMemory)
+	r.Half = (r.Coding == "gzip" || r.Coding == "zstd") && c.Bool(4)
 }
 
 // plain returns the content before it is encoded.
@@ -77,7 +78,11 @@ func records(c Content, format string) []byte {
 
 // wire returns what the target sends.
 func (r *ResponsePlan) wire(e *ExchangePlan, attempt int) body {
-	return encoded(r.Coding, r.plain(e, attempt))
+	wire := encoded(r.Coding, r.plain(e, attempt))
+	if r.Half {
+		return rawBody(wire.Bytes(0, wire.Size()/2))
+	}
+	return wire
 }
 
 // requestWire returns what the client sends.
@@ -109,6 +114,7 @@ func decoded(coding string, wire []byte) (plain []byte, whole bool) {
 // message is the response as the target sends it.
 func (r *ResponsePlan) message(e *ExchangePlan, attempt int) *message {
 	m := &message{status: r.Status, media: mediaTypes[r.Media], coding: r.Coding, length: -1, header: map[string]string{}}
+	m.half = r.Half
 	wire := r.wire(e, attempt)
 	if r.Framing == ByLength && r.Status != 204 {
 		m.length = wire.Size()

@@ -168,6 +168,7 @@ type ResponsePlan struct {
 	Never   bool // nothing comes
 	Media   int
 	Coding  string // Content-Encoding
+	Half    bool   // what is encoded ends early, in a body that is whole
 	Cache   string // Cache-Control
 	Odd     int    // which of the oddities, from 1; 0: none
 

@@ -8,6 +8,9 @@ func (r *ruler) told() {
 	if k < 0 || k >= len(r.sights) || o.Tunnel != nil || r.client.Kind == WebSocket || o.LeftAlone || r.faulty() {
 		return
 	}
+	if r.w.plan.Gateway.hooksPanic() {
+		return // in the handler's own goroutine, perhaps before
+	}
 	plan := r.e.response(k)
 	if plan.Framing == ByClose && plan.Body.How == FaultFIN || plan.Body.How == FaultSilence || r.e.Method == http.MethodHead {
 		return
