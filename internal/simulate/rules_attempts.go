@@ -16,7 +16,7 @@ func (r *ruler) attempts() {
 	r.onceEach()
 	for k := 1; k < len(r.sights); k++ {
 		before, again := r.sights[k-1], r.sights[k]
-		if !r.stale(before, again, r.wasIdle(k-1)) && !r.retried(before) {
+		if !r.stale(before, again, r.wasIdle(k-1)) && !r.retried(before, again) {
 			r.fail("attempts", "%s saw the request again, which %s had on a connection kept %v, with a response begun %v", again.Target, before.Target, before.Kept, before.Wrote)
 		}
 	}
@@ -77,7 +77,7 @@ func (r *ruler) wasIdle(k int) bool {
 }
 
 // retried reports whether proxy.Retry lets another attempt follow before.
-func (r *ruler) retried(before *Sight) bool {
+func (r *ruler) retried(before, again *Sight) bool {
 	p := &r.w.plan.Gateway
 	plan := r.e.response(before.Attempt)
 	switch {
@@ -86,8 +86,9 @@ func (r *ruler) retried(before *Sight) bool {
 	case p.RetryStatus && plan.Status == http.StatusServiceUnavailable:
 		return true
 	}
-	// What the target had written may have been no response, or none in time.
-	return (p.RetryErrors || p.RetryTimeouts) && r.o.Attempt != before.Attempt
+	// What the target had written may have been no response, or none in time. And an attempt whose time is over may reach
+	// a target that is slow to accept it behind the next one.
+	return (p.RetryErrors || p.RetryTimeouts) && r.o.Attempt != before.Attempt || p.RetryTimeouts && r.o.Attempt != again.Attempt
 }
 
 // safe reports whether net/http and culvert send the request again over another connection.

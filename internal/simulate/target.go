@@ -222,7 +222,7 @@ func (t *target) writeResponse(c *Conn, req *http.Request, plan *ExchangePlan, r
 	}
 	if !bodyless {
 		if err := t.writeBody(c, plan, r, s); err != nil {
-			s.BrokeOff = true
+			s.BrokeOff = errors.Is(err, errCut) // not because the gateway wants no more
 			t.note(plan.Token, "body broke off: %v", err)
 			return false
 		}
