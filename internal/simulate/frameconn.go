@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// frameConn is a client's connection of HTTP/2 that is spoken by frames, so that windows, resets and settings are
+// frameConn is a connection of HTTP/2, of a client or a target, that is spoken by frames, so that windows, resets and settings are
 // the plan's. Its writes never wait: its link has an endless window.
 type frameConn struct {
 	world *world
@@ -39,10 +39,41 @@ type frameConn struct {
 	err     error // the connection has ended
 	refused bool  // by a GOAWAY: no further streams
 	read    chan struct{}
+
+	accept func(*frameStream, *http2.MetaHeadersFrame) // takes a request; nil: this is a client
+	newest uint32                                      // the last stream that was accepted
+	last   uint32                                      // the last one that is accepted, if refused
 }
 
-// newFrameConn begins HTTP/2 on conn.
+// takeRequest takes the header section of a request, or its trailers. The caller holds f.mu.
+func (f *frameConn) takeRequest(s *frameStream, frame *http2.MetaHeadersFrame) {
+	if s != nil {
+		s.trailer = http.Header{}
+		for _, field := range frame.RegularFields() {
+			s.trailer.Add(field.Name, field.Value)
+		}
+		s.ended = s.ended || frame.StreamEnded()
+		return
+	}
+	if f.refused && frame.StreamID > f.last {
+		return
+	}
+	s = f.newStream(frame.StreamID)
+	s.ended = frame.StreamEnded()
+	f.newest = s.id
+	f.accept(s, frame)
+}
+
+// newFrameConn begins HTTP/2 on conn, as a client.
 func newFrameConn(w *world, name string, plan *FramesPlan, conn duplex) *frameConn {
+	f := makeFrameConn(w, name, plan, conn)
+	_, _ = io.WriteString(conn, http2.ClientPreface)
+	f.start(http2.Setting{ID: http2.SettingHeaderTableSize, Val: plan.Table}, http2.Setting{ID: http2.SettingEnablePush, Val: 0})
+	return f
+}
+
+// makeFrameConn returns a connection on which nothing was sent.
+func makeFrameConn(w *world, name string, plan *FramesPlan, conn duplex) *frameConn {
 	f := &frameConn{world: w, name: name, plan: plan, conn: conn, streams: map[uint32]*frameStream{}, next: 1,
 		window: 65535, granted: 65535, room: 65535, initial: 65535, read: make(chan struct{})}
 	f.changed.L = &f.mu
@@ -51,12 +82,15 @@ func newFrameConn(w *world, name string, plan *FramesPlan, conn duplex) *frameCo
 	f.framer.MaxHeaderListSize = 1 << 20
 	f.encoder = hpack.NewEncoder(&f.block)
 	_ = conn.SetReadDeadline(time.Now().Add(2 * w.longest)) // a link may be silent
+	return f
+}
+
+// start sends the first settings, and reads from then on.
+func (f *frameConn) start(settings ...http2.Setting) {
 	f.mu.Lock()
-	_, _ = io.WriteString(conn, http2.ClientPreface)
-	f.settings(plan.Window, http2.Setting{ID: http2.SettingHeaderTableSize, Val: plan.Table}, http2.Setting{ID: http2.SettingEnablePush, Val: 0})
+	f.settings(f.plan.Window, settings...)
 	f.mu.Unlock()
 	go f.readFrames()
-	return f
 }
 
 // settings sends the size of the streams' windows, and more. The caller holds f.mu.
@@ -105,7 +139,7 @@ func (f *frameConn) readFrames() {
 		var stream http2.StreamError
 		switch {
 		case errors.As(err, &stream):
-			f.world.journal.Break("frames", "%s cannot read a response: %v", f.name, err)
+			f.world.journal.Break("frames", "%s cannot read a header: %v", f.name, err)
 		case err != nil:
 			f.fail(err)
 			f.mu.Unlock()
@@ -160,7 +194,9 @@ func (f *frameConn) handle(frame http2.Frame) {
 			s.fail(http2.StreamError{StreamID: frame.StreamID, Code: frame.ErrCode})
 		}
 	case *http2.MetaHeadersFrame:
-		if s != nil {
+		if f.accept != nil {
+			f.takeRequest(s, frame)
+		} else if s != nil {
 			s.takeHeader(frame)
 		}
 	case *http2.DataFrame:
@@ -239,13 +275,20 @@ func (f *frameConn) open(fields []hpack.HeaderField, end bool) *frameStream {
 	if f.err != nil || f.refused {
 		return nil
 	}
-	s := &frameStream{conn: f, id: f.next, window: f.granted, room: f.initial, sentEnd: end, closed: make(chan struct{}), asking: newAsking(), header: http.Header{}}
-	for _, delta := range f.pending { // a window that shrinks may not be known to the server yet
-		s.window -= delta
-	}
-	f.streams[s.id] = s
+	s := f.newStream(f.next)
+	s.sentEnd = end
 	f.next += 2
 	f.writeHeader(s.id, fields, end)
+	return s
+}
+
+// newStream adds a stream. The caller holds f.mu.
+func (f *frameConn) newStream(id uint32) *frameStream {
+	s := &frameStream{conn: f, id: id, window: f.granted, room: f.initial, closed: make(chan struct{}), asking: newAsking(), header: http.Header{}}
+	for _, delta := range f.pending { // a window that shrinks may not be known to the other side yet
+		s.window -= delta
+	}
+	f.streams[id] = s
 	return s
 }
 

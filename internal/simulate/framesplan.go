@@ -2,7 +2,7 @@ package simulate
 
 import "time"
 
-// FramesPlan is how a client that speaks HTTP/2 by frames treats its connection.
+// FramesPlan is how a client, or a target, that speaks HTTP/2 by frames treats its connections.
 type FramesPlan struct {
 	Window  uint32        // of a stream at its beginning
 	Step    uint32        // by which a closed window opens
@@ -13,8 +13,10 @@ type FramesPlan struct {
 	Padding uint8         // of each frame of DATA
 	Pings   int
 	Changes []SettingsChange
-	// GoAway ends the connection from the client's side behind so many requests; 0: never.
+	// GoAway ends the connection from this side behind so many requests; 0: never.
 	GoAway int
+	// Streams is how many streams a target lets be open at a time; 0: any number.
+	Streams uint32
 }
 
 // SettingsChange is a change of the windows of all streams at a moment.
@@ -50,4 +52,58 @@ func newFramesPlan(c *Choices) FramesPlan {
 		p.GoAway = 1 + c.Int(5)
 	}
 	return p
+}
+
+// addFrames chooses which targets speak by frames, and how they respond then.
+func (p *Plan) addFrames(c *Choices) {
+	if !p.Gateway.H2Targets && c.Bool(16) {
+		p.Gateway.H2Targets = true
+	}
+	if !p.Gateway.H2Targets {
+		return
+	}
+	for i := range p.Targets {
+		t := &p.Targets[i]
+		if t.ByFrames = c.Int(4) > 0; t.ByFrames {
+			t.Frames = newFramesPlan(c)
+			t.Frames.Streams = Pick[uint32](c, 0, 100, 250, 1000)
+		}
+	}
+	odd := c.Int(4) > 1 // or the connections' manners alone
+	for i := range p.Clients {
+		for k := range p.Clients[i].Requests {
+			for n := range p.Clients[i].Requests[k].Responses {
+				if c.Bool(3) && odd {
+					p.Clients[i].Requests[k].Responses[n].beOddFrames(1 + c.Int(len(frameOddities)))
+				}
+			}
+		}
+	}
+}
+
+// beOddFrames gives a response over frames an oddity.
+func (r *ResponsePlan) beOddFrames(n int) {
+	odd := &frameOddities[n-1]
+	r.OddFrames, r.Media, r.Coding, r.Cache, r.Trailer, r.Body.Cut = n, 0, "", "", nil, false
+	r.Body.Length = min(r.Body.Length, 3000)
+	if odd.empty {
+		r.Body.Length = 0
+	}
+	if odd.status != 0 {
+		r.Status = odd.status
+	}
+}
+
+// oddConnections reports whether a target may end a connection that others use.
+func (p *Plan) oddConnections() bool {
+	for i := range p.Clients {
+		for k := range p.Clients[i].Requests {
+			for _, r := range p.Clients[i].Requests[k].Responses {
+				if r.OddFrames > 0 && frameOddities[r.OddFrames-1].connection {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }

@@ -23,6 +23,7 @@ func NewPlan(c *Choices) *Plan {
 	}
 	p.chooseUpstream(c)
 	p.addManners(c)
+	p.addFrames(c)
 	return p
 }
 

@@ -66,7 +66,10 @@ type Sight struct {
 	Upgrade   bool
 	Tunnel    *Checker
 	Odd       *oddity // how the response is no ordinary one
-	TunnelEnd error
+	// Unprocessed: the target has said that it did nothing with the request (RFC 9113 section 8.7).
+	Unprocessed bool
+	NoError     bool // RST_STREAM with NO_ERROR stood behind the response, for the rest of the request
+	TunnelEnd   error
 }
 
 // Outcome is a request as its client saw it.

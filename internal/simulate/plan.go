@@ -25,6 +25,8 @@ type TargetPlan struct {
 	Dials []Dialling
 	// IdleClose is how long the target keeps an idle connection; 0: until the end.
 	IdleClose time.Duration
+	ByFrames  bool // over HTTP/2, by Frames
+	Frames    FramesPlan
 }
 
 // LinksPlan makes the links of connections: each has the same manners, and the first few
@@ -171,6 +173,8 @@ type ResponsePlan struct {
 	Half    bool   // what is encoded ends early, in a body that is whole
 	Cache   string // Cache-Control
 	Odd     int    // which of the oddities, from 1; 0: none
+	// OddFrames is which of the frameOddities, where the target speaks by frames; 0: none.
+	OddFrames int
 
 	Padding     int           // bytes in each interim response
 	HeaderPause time.Duration // between the header and the body

@@ -64,6 +64,7 @@ func (r *ruler) check() {
 	r.askedFor()
 	r.served()
 	r.passage()
+	r.early()
 	r.told()
 	r.forbidden()
 }

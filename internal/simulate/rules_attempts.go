@@ -7,7 +7,7 @@ import (
 
 // attempts: a request is sent again only where a documented rule permits it.
 func (r *ruler) attempts() {
-	if most := r.mostAttempts(); len(r.sights) > most {
+	if most := r.mostAttempts() + r.unprocessed(); len(r.sights) > most {
 		r.fail("attempts", "targets saw the request %d times, at most %d are allowed", len(r.sights), most)
 	}
 	if r.faulty() || r.slow() {
@@ -16,7 +16,7 @@ func (r *ruler) attempts() {
 	r.onceEach()
 	for k := 1; k < len(r.sights); k++ {
 		before, again := r.sights[k-1], r.sights[k]
-		if !r.stale(before, again, r.wasIdle(k-1)) && !r.retried(before, again) {
+		if !before.Unprocessed && !r.stale(before, again, r.wasIdle(k-1)) && !r.retried(before, again) {
 			r.fail("attempts", "%s saw the request again, which %s had on a connection kept %v, with a response begun %v", again.Target, before.Target, before.Kept, before.Wrote)
 		}
 	}

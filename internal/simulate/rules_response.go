@@ -108,8 +108,14 @@ func (r *ruler) served() {
 	if r.behindEarly() {
 		return
 	}
+	if r.w.plan.oddConnections() {
+		return
+	}
 	for i := range r.e.Responses {
 		a := &r.e.Responses[i]
+		if a.OddFrames > 0 && !frameOddities[a.OddFrames-1].owed {
+			return
+		}
 		if a.Never || a.Garbage || a.Odd > 0 || a.Behind > 0 || a.Body.Cut || a.Body.Pause > 0 || p.BodyTimeout > 0 && a.HeaderPause >= p.BodyTimeout || r.w.passage(r.e, r.client.Kind).response(i).broken() {
 			return
 		}

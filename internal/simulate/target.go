@@ -53,6 +53,10 @@ func (t *target) close() {
 // serve serves the requests of one connection.
 func (t *target) serve(c *Conn) {
 	defer c.Close()
+	if t.plan.ByFrames {
+		t.serveFrames(c)
+		return
+	}
 	if t.world.plan.Gateway.H2Targets {
 		t.serveHTTP2(c)
 		return
@@ -216,7 +220,7 @@ func (t *target) writeResponse(c *Conn, req *http.Request, plan *ExchangePlan, r
 	if r.Odd > 0 && !bodyless {
 		return t.respondOddly(c, plan, r, s)
 	}
-	if err := t.drip(c, responseHeader(plan, r, s.Attempt, bodyless), r); err != nil {
+	if err := t.drip(c, responseHeader(plan, r, s.Attempt, bodyless), r, bodyless); err != nil {
 		t.note(plan.Token, "header: %v", err)
 		return false
 	}

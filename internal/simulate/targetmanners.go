@@ -18,7 +18,7 @@ func (r *ResponsePlan) interim(token uint32) string {
 }
 
 // drip writes a header section as the plan says, and pauses behind it.
-func (t *target) drip(c *Conn, header string, r *ResponsePlan) error {
+func (t *target) drip(c *Conn, header string, r *ResponsePlan, bodyless bool) error {
 	for r.Drip > 0 && len(header) > drop {
 		if _, err := io.WriteString(c, header[:drop]); err != nil {
 			return err
@@ -27,7 +27,9 @@ func (t *target) drip(c *Conn, header string, r *ResponsePlan) error {
 		t.world.sleep(r.Drip)
 	}
 	_, err := io.WriteString(c, header)
-	t.world.sleep(r.HeaderPause)
+	if !bodyless && r.Body.Length > 0 { // or the connection may have its next request
+		t.world.sleep(r.HeaderPause)
+	}
 	return err
 }
 

@@ -194,6 +194,9 @@ func (w *world) links(to string, n int) (Dialling, Link, Link) {
 		}
 		if w.plan.Gateway.H2Targets && w.sockets == nil {
 			there.Window = endless
+			if t.ByFrames {
+				back.Window = endless
+			}
 		}
 		return d, there, back
 	}

@@ -1,0 +1,33 @@
+package simulate
+
+// unprocessed is how often targets have said that they did nothing with the request.
+func (r *ruler) unprocessed() (n int) {
+	for _, s := range r.sights {
+		if s.Unprocessed {
+			n++
+		}
+	}
+	return n
+}
+
+// early: a whole response is a whole one if its target wants no more of the request (RFC 9113 section 8.1). It is looked at
+// where the client can get it while it sends: over HTTP/2.
+func (r *ruler) early() {
+	n := len(r.sights) - 1
+	if n < 0 || !r.sights[n].NoError || !r.sights[n].Responded || r.client.Kind != Frames && r.client.Kind != HTTP2 {
+		return
+	}
+	p := &r.w.plan.Gateway
+	if r.o.Whole || r.faulty() || r.slow() || r.timed() || r.e.GiveUp > 0 || r.e.ReadPause > 0 || r.client.Frames.Late > 0 || len(p.Filters) > 0 || r.w.plan.oddConnections() {
+		return
+	}
+	for i := range r.client.Requests { // see served
+		if len(r.client.Requests[i].Trailer) > 0 {
+			return
+		}
+	}
+	if a := r.e.response(n); a.Body.Pause > 0 || a.Body.Cut || r.e.Body.Cut || r.e.Body.Pause > 0 || r.e.Forbidden != "" {
+		return
+	}
+	r.fail("early", "%s has responded before the end of the request, and the client sees %d of attempt %d, %v", r.sights[n].Target, r.o.Status, r.o.Attempt, r.o.Err)
+}
