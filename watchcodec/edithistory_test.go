@@ -55,7 +55,7 @@ func newCarp(c *choices.Choices) *carpv1.Carp {
 	at := metav1.NewTime(time.Unix(1700000000, 0))
 	m := &o.ObjectMeta
 	m.Name, m.Namespace, m.GenerateName = "n"+text(c), choices.Pick(c, "ns", ""), choices.Pick(c, "", "g-")
-	m.UID, m.ResourceVersion, m.Generation = types.UID(choices.Pick(c, "", "u")), choices.Pick(c, "1", "", "200"), int64(choices.Pick(c, 0, 1, -1, 1<<40))
+	m.UID, m.ResourceVersion, m.Generation = types.UID(choices.Pick(c, "", "u")), choices.Pick(c, "1", "", "200"), choices.Pick[int64](c, 0, 1, -1, 1<<40)
 	m.Labels, m.Annotations = oddMap(c), oddMap(c)
 	m.CreationTimestamp, m.DeletionTimestamp, m.DeletionGracePeriodSeconds = choices.Pick(c, metav1.Time{}, at), some(c, at), some(c, int64(0), 30)
 	for range c.Int(4) {
