@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/wsupgrade"
@@ -45,7 +46,9 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, unread bool, err *E
 	if err.HeadSent || err.Kind == ClientGone {
 		panic(http.ErrAbortHandler)
 	}
-	if unread && !err.TargetSide() {
+	if unread && err.TargetSide() {
+		clientbody.LeaveUnread(w, r) // a small rest is read, so that the connection is kept
+	} else if unread {
 		// Behind a broken body it is unknown where the next request begins. And
 		// net/http would wait for the rest of it, which may never come. Behind a whole one
 		// net/http reads to notice a client that leaves: were that read to fail, the

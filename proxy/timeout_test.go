@@ -69,7 +69,8 @@ func TestTimeouts(t *testing.T) {
 					return near, nil
 				}
 				test.o.Upstream = groupAt(t, test.u, target)
-				client := dialInMemory(t, newProxy(t, test.o), test.o.Upstream)
+				p := newProxy(t, test.o)
+				client := dialInMemory(t, p, p, test.o.Upstream)
 				client.Send(test.request)
 				got := answerOf(client)
 				if !strings.HasPrefix(got, test.answer) {
@@ -84,11 +85,11 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// dialInMemory returns a client of a proxy, in memory: for a bubble. The test's end closes both, and the group.
-func dialInMemory(t *testing.T, p *proxy.Proxy, group *upstream.Group) *wiretest.Peer {
+// dialInMemory returns a client of a handler in front of a proxy, in memory: for a bubble. The test's end closes both, and the group.
+func dialInMemory(t *testing.T, h http.Handler, p *proxy.Proxy, group *upstream.Group) *wiretest.Peer {
 	t.Helper()
 	client, far := net.Pipe()
-	s := &http.Server{Handler: p, ErrorLog: wiretest.Quiet()}
+	s := &http.Server{Handler: h, ErrorLog: wiretest.Quiet()}
 	go func() { _ = s.Serve(&oneConn{conn: far, closed: make(chan struct{})}) }()
 	t.Cleanup(func() {
 		client.Close()
