@@ -75,8 +75,11 @@ func (w *world) waitToSend(e *ExchangePlan, a *asking, closed <-chan struct{}) b
 }
 
 // askedFor: a client that expects to be asked for its body, and waits for that, is asked or sees a response.
+//
+// Over real sockets the guard's body hides from net/http that the client waits: it looks for the body before it sends a refusal,
+// for the 5 seconds of clientbody.LeaveUnread, which are not scaled.
 func (r *ruler) askedFor() {
-	if !r.e.Expect || r.e.Manner != ExpectForEver || r.client.Kind == HTTP2 || r.client.Pipelined || !r.o.LeftAlone || r.e.GiveUp > 0 || r.o.SentWhole || r.faulty() {
+	if r.w.sockets != nil || !r.e.Expect || r.e.Manner != ExpectForEver || r.client.Kind == HTTP2 || r.client.Pipelined || !r.o.LeftAlone || r.e.GiveUp > 0 || r.o.SentWhole || r.faulty() {
 		return
 	}
 	for i := range r.e.Responses {
