@@ -12,6 +12,8 @@ import (
 func TestWarningsAtStartAndReload(t *testing.T) {
 	p := startProcess(t, "server { listen ADDRESS; error_log server.log crit; ssi on; location / { return 200 ok; } }")
 	warning := `"ssi" is not followed: SSI's comments are sent as they are in ` + filepath.Join(p.dir, "nginx.conf") + ":5"
+	// The process may serve before it has written into its log.
+	p.eventually("warned", func() bool { return strings.Contains(p.file("error.log"), warning) })
 	if got := strings.Count(p.file("error.log"), "[warn] "); got != 1 || !strings.Contains(p.file("error.log"), ": "+warning+"\n") {
 		t.Errorf("the error log has\n%s", p.file("error.log"))
 	}
