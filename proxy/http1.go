@@ -428,7 +428,7 @@ func (x *ownExchange) failure(err error) *fault.Error {
 
 // refineOwn tells the timeouts of a body from other failures of it.
 func refineOwn(ctx context.Context, e *fault.Error, body *bodySource) *fault.Error {
-	if e != nil && e.Kind == fault.Body && isTimeout(e.Err) && ctx.Err() == nil {
+	if e != nil && e.Kind == fault.Body && isTimeout(e.Err) && ctx.Err() == nil && body.failed() == nil {
 		e.Kind, e.Err = fault.Timeout, errBodyStalled
 	}
 	return refine(ctx, e, body)

@@ -31,16 +31,20 @@ func (s *stallWatch) Read(p []byte) (int, error) {
 	return s.ReadCloser.Read(p)
 }
 
-// refine tells the timeouts of a response's body from other failures of it.
+// refine tells the timeouts of a response's body, and the failures of the request's, which end the exchange with the
+// target, from other failures of it.
 func refine(ctx context.Context, e *fault.Error, body *bodySource) *fault.Error {
 	if e == nil || e.Kind != fault.Body && e.Kind != fault.Timeout {
 		return e
 	}
-	switch cause := context.Cause(ctx); {
+	switch cause, failure := context.Cause(ctx), body.failed(); {
 	case errors.Is(cause, errBodyStalled): // whatever the client still has to send
 		e.Kind, e.Err = fault.Timeout, cause
 	case errors.Is(cause, context.DeadlineExceeded):
 		e.Kind, e.Err = kindOfTimeout(ctx, body), cause
+	case failure != nil:
+		ours := bodyFault(body.in, failure)
+		e.Kind, e.Err = ours.Kind, ours.Err
 	}
 	return e
 }
