@@ -19,6 +19,7 @@ import (
 type conn struct {
 	net.Conn
 	writeTimeout time.Duration // 0: no bound
+	shared       bool          // HTTP/2: its writers wait for one another
 	born         time.Time
 	requests     atomic.Int64
 	deadline     time.Time     // of writes; there is one writer
@@ -35,7 +36,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lastWords is how long an answer may take to be read once nothing more can be
+// lastWords is how long a response may take to be read once nothing more can be
 // written.
 const lastWords = 200 * time.Millisecond
 
@@ -51,19 +52,23 @@ func (c *conn) Write(p []byte) (int, error) {
 		}
 	}
 	n, err := c.Conn.Write(p)
-	if err != nil {
-		c.waitForAnswer(err)
+	switch {
+	case !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET):
+		return n, err
+	case c.shared:
+		return len(p), nil
 	}
+	c.waitForResponse()
 	return n, err
 }
 
-// waitForAnswer holds a write's failure back: a target that answers early and
-// closes makes writes fail while its answer is there to be read, and http.Transport
-// would take the failure for the answer (golang/go#51109).
-func (c *conn) waitForAnswer(err error) {
-	if !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
-		return
-	}
+// waitForResponse holds a write's failure back: a target that responds early and closes makes writes fail while its
+// response is there to be read, and http.Transport would take the failure for the response (golang/go#51109).
+//
+// A connection of HTTP/2 does not wait, since the transport writes with a mutex held that its other streams need, its
+// reader of PING and SETTINGS among them. There the failure is left to the reader, which is always reading: it finds
+// the end behind what the target has sent, and ends the streams that the target has not.
+func (c *conn) waitForResponse() {
 	timer := time.NewTimer(lastWords)
 	defer timer.Stop()
 	select {
@@ -86,14 +91,14 @@ func (e *DialError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *DialError) Unwrap() error { return e.Err }
 
-// dialConn makes the transport's connections of dial's.
-func dialConn(dial dialer, writeTimeout time.Duration) dialer {
+// dialConn makes the transport's connections of dial's. They are shared by streams where that is known before a handshake.
+func dialConn(dial dialer, writeTimeout time.Duration, shared bool) dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
 		if err != nil {
 			return nil, &DialError{err}
 		}
-		return &conn{Conn: c, writeTimeout: writeTimeout, born: time.Now(), ended: make(chan struct{})}, nil
+		return &conn{Conn: c, writeTimeout: writeTimeout, shared: shared, born: time.Now(), ended: make(chan struct{})}, nil
 	}
 }
 
@@ -115,6 +120,9 @@ func dialTLS(dial dialer, config *tls.Config, timeout time.Duration) dialer {
 		if err := c.HandshakeContext(ctx); err != nil {
 			raw.Close()
 			return nil, &DialError{err}
+		}
+		if own, ok := raw.(*conn); ok && c.ConnectionState().NegotiatedProtocol == "h2" {
+			own.shared = true
 		}
 		return c, nil
 	}

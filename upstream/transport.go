@@ -78,7 +78,7 @@ func newTransport(o Options) *Transport {
 	protocols.SetHTTP1(o.Protocol != H2C)
 	protocols.SetHTTP2(o.Protocol == HTTP2)
 	protocols.SetUnencryptedHTTP2(o.Protocol == H2C)
-	own := dialConn(o.dial, max(0, o.WriteTimeout))
+	own := dialConn(o.dial, max(0, o.WriteTimeout), o.Protocol == H2C)
 	t := &http.Transport{
 		DialContext:            own,
 		DialTLSContext:         dialTLS(own, tlsConfig(o), o.DialTimeout),
