@@ -24,6 +24,7 @@ func NewPlan(c *Choices) *Plan {
 	p.chooseUpstream(c)
 	p.addManners(c)
 	p.addFrames(c)
+	p.addStale(c)
 	return p
 }
 

@@ -181,6 +181,9 @@ type ResponsePlan struct {
 	Drip        time.Duration // between pieces of the header section
 	Linger      time.Duration // of a connection that the response says is closed
 	Forbidden   string        // a field that is sent as a trailer and must not be; "": none
+	Stale       StaleKind     // what becomes of the request where it comes over a kept connection
+	// Unasked is how long behind the response a 408 comes that no request has led to, if the connection is idle; 0: none.
+	Unasked time.Duration
 }
 
 // response returns the plan of the nth attempt.

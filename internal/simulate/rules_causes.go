@@ -25,7 +25,7 @@ func (r *ruler) caused() {
 			r.fail("causes", "413 to a body of %d bytes, at most %d are allowed", r.e.Body.Length, r.mostBody())
 		}
 	case 502, 503, 504:
-		if r.client.Kind != WebSocket && !r.troubled(s) {
+		if !r.client.Kind.upgrades() && !r.troubled(s) {
 			r.fail("causes", "%d, and no target, bound or limit explains it", s)
 		}
 	}
@@ -66,7 +66,22 @@ func (r *ruler) troubled(status int) bool {
 	if status == 504 && r.timed() {
 		return true
 	}
+	if status == 504 {
+		return r.late()
+	}
 	return !r.w.plan.blameless()
+}
+
+// late reports whether a target may be late: by its link, or as the exchange's own plan has it. Over HTTP/2 others share
+// its connection.
+func (r *ruler) late() bool {
+	g := &r.w.plan.Gateway
+	if g.H2Targets || !r.e.blameless(g, r.client.Kind) {
+		return true
+	}
+	return slices.ContainsFunc(r.w.plan.Targets, func(t TargetPlan) bool {
+		return len(t.Links.There)+len(t.Links.Back)+len(t.Dials) > 0
+	})
 }
 
 // blameless reports whether no target may fail: what is sent to them is responded to in good time. A target is to blame
@@ -100,13 +115,13 @@ func (p *Plan) blameless() bool {
 
 // blameless reports whether no target may fail with the request.
 func (e *ExchangePlan) blameless(g *GatewayPlan, kind ClientKind) bool {
-	if kind == WebSocket && (e.Tunnel.BadAccept || e.Tunnel.TargetRefuse != 0) {
+	if kind.upgrades() && (e.Tunnel.BadAccept || e.Tunnel.TargetRefuse != 0 || e.Tunnel.BadSwitch > 0) {
 		return false
 	}
 	for i := range e.Responses {
 		r := &e.Responses[i]
 		switch {
-		case r.Never, r.Garbage, r.Odd > 0, r.Behind > 0, r.Body.Cut:
+		case r.Never, r.Garbage, r.Odd > 0, r.Behind > 0, r.Body.Cut, r.Stale != NotStale, r.Unasked > 0:
 			return false
 		case r.Early && e.hasBody(): // the target may close while it is sent
 			return false

@@ -87,7 +87,7 @@ func (r *ruler) served() {
 	if r.client.Kind == HTTP10 && o.Interim > 0 {
 		r.fail("interim", "a client of HTTP/1.0 saw %d interim responses", o.Interim)
 	}
-	if o.Whole || o.Tunnel != nil || r.client.Kind.upgrades() || r.client.Kind == Malformed || r.client.Pipelined || r.faulty() || r.e.GiveUp > 0 || r.e.hasBody() {
+	if o.Whole || o.Tunnel != nil || r.client.Kind.upgrades() || r.client.Kind == Malformed || r.client.Pipelined || r.faulty() || r.e.GiveUp > 0 || r.e.hasBody() && !r.calm() {
 		return
 	}
 	if r.e.HalfClose {
@@ -127,6 +127,13 @@ func (r *ruler) served() {
 		return
 	}
 	r.fail("served", "the client sees no whole response: %v", o.Err)
+}
+
+// calm reports whether a request's body is small, comes at once and has reached a target, and no response comes before its
+// end: the client sees the response then. Where the gateway has refused the body the connection may end with it.
+func (r *ruler) calm() bool {
+	b, n := &r.e.Body, len(r.sights)
+	return n > 0 && r.sights[n-1].Whole && !b.Cut && b.Pause == 0 && b.Length <= 3000 && !r.e.Expect && !slices.ContainsFunc(r.e.Responses, func(a ResponsePlan) bool { return a.Early })
 }
 
 // behindEarly reports whether the request before, on the same connection perhaps, had its response before its body

@@ -154,6 +154,10 @@ func (t *target) note(token uint32, format string, args ...any) {
 // the plan says so.
 func (t *target) respond(c *Conn, in *bufio.Reader, req *http.Request, plan *ExchangePlan, s *Sight) bool {
 	response := plan.response(s.Attempt)
+	if s.Kept && response.Stale != NotStale {
+		t.goStale(c, response, s)
+		return false
+	}
 	read := make(chan bool, 1)
 	readBody := func() {
 		if req.Header.Get("Expect") != "" && !response.Early {
@@ -173,7 +177,11 @@ func (t *target) respond(c *Conn, in *bufio.Reader, req *http.Request, plan *Exc
 		return false
 	}
 	if !response.Close && response.Framing != ByClose {
-		return <-read
+		whole := <-read
+		if !response.Early {
+			t.noneWaits(c, in, response, s)
+		}
+		return whole && (response.Unasked == 0 || t.unasked(c, in, response))
 	}
 	t.linger(c, response, in)
 	// Read what still comes for a moment, so that the end is no reset.

@@ -1,0 +1,108 @@
+package simulate
+
+import (
+	"bufio"
+	"io"
+	"time"
+)
+
+// StaleKind is how a target ends a connection that it has kept when a request comes over it: to the gateway this looks as
+// if the connection had been idle for too long, and ended while the request was on its way.
+type StaleKind int
+
+const (
+	// NotStale serves the request.
+	NotStale StaleKind = iota
+	// StaleClosed closes the connection without a response.
+	StaleClosed
+	// StaleReset resets it.
+	StaleReset
+	// StaleBegun closes it within the header of the response.
+	StaleBegun
+)
+
+// String returns what the target does.
+func (k StaleKind) String() string {
+	return [...]string{"serves", "closes", "resets", "begins and closes"}[k]
+}
+
+// addStale chooses targets that end kept connections, and ones that are slow to accept the next ones.
+func (p *Plan) addStale(c *Choices) {
+	if !c.Bool(5) {
+		return
+	}
+	slow := c.Bool(2)
+	for i := range p.Targets {
+		for range 8 {
+			if slow {
+				p.Targets[i].Dials = append(p.Targets[i].Dials, Dialling{Delay: time.Duration(c.Int(50)) * 5 * time.Millisecond})
+			}
+		}
+	}
+	for i := range p.Clients {
+		for k := range p.Clients[i].Requests {
+			for n := range p.Clients[i].Requests[k].Responses {
+				r := &p.Clients[i].Requests[k].Responses[n]
+				r.Stale = StaleKind(max(0, c.Int(8)-4))
+				if c.Bool(3) && !r.Close && r.Framing != ByClose {
+					r.Unasked = time.Duration(1+c.Int(100)) * 2 * time.Millisecond
+				}
+			}
+		}
+	}
+}
+
+// goStale ends a kept connection on which a request has come.
+func (t *target) goStale(c *Conn, r *ResponsePlan, s *Sight) {
+	t.world.journal.faults.Add("a target "+r.Stale.String()+" on a kept connection", 1)
+	switch r.Stale {
+	case StaleReset:
+		c.Reset()
+	case StaleBegun:
+		s.Wrote = true
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nX-To")
+		_ = c.CloseWrite()
+	default:
+		_ = c.CloseWrite() // or what the request has beside its header would end the connection by a reset
+	}
+	_ = c.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
+	_, _ = io.Copy(io.Discard, onlyReader{c})
+}
+
+// alone is after how long a request can't have been on its way any more.
+const alone = time.Second
+
+// unasked sends a 408 on an idle connection, as some servers do before they close it, and looks whether a request comes
+// all the same: "a client that does not expect a response" closes the connection (RFC 9112 section 9.2). It reports
+// whether the connection is kept.
+func (t *target) unasked(c *Conn, in *bufio.Reader, r *ResponsePlan) bool {
+	_ = c.SetReadDeadline(time.Now().Add(r.Unasked))
+	if _, err := in.Peek(1); err == nil {
+		return true
+	}
+	t.world.journal.faults.Add("a response to no request", 1)
+	if _, err := io.WriteString(c, "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"); err != nil {
+		return false
+	}
+	_ = c.SetReadDeadline(time.Now().Add(alone))
+	if p, _ := in.Peek(1); len(p) > 0 {
+		return false
+	}
+	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
+	if p, _ := in.Peek(1); len(p) > 0 {
+		t.world.journal.Break("unasked", "%s got a request on a connection on which a response to none had come", t.plan.Addr)
+	}
+	return false
+}
+
+// noneWaits checks that no request has come before the response to the one before was sent: a gateway does not pipeline.
+func (t *target) noneWaits(c *Conn, in *bufio.Reader, r *ResponsePlan, s *Sight) {
+	if !s.Whole || t.world.sockets != nil || r.Body.Pause > 0 && r.Framing == ByLength {
+		return // or it has paused behind the last byte
+	}
+	_ = c.SetReadDeadline(time.Now().Add(1))
+	if p, _ := in.Peek(1); len(p) > 0 {
+		t.world.journal.Break("next", "%s got more on a connection before it had responded", t.plan.Addr)
+	}
+	_ = c.SetReadDeadline(time.Time{})
+}
