@@ -70,7 +70,8 @@ type Options struct {
 	// seconds, a negative value no bound. A client that reads nothing at all from an
 	// HTTP/2 connection holds its exchanges all the same, unless the server's
 	// http.HTTP2Config has a WriteByteTimeout: net/http ends a stream behind the
-	// write that is under way.
+	// write that is under way. Over HTTP/1.1 with TLS net/http's server holds the exchange
+	// for up to 5 seconds more, which crypto/tls gives the alert that closes the connection.
 	WriteTimeout time.Duration
 
 	// RequestBuffer holds a request's body until it has come as a whole, before a

@@ -122,7 +122,7 @@ var timeoutKind = filterKind{
 					if took >= most {
 						g.journal.effects.Add("Timeout", 1)
 					}
-					if took > most+g.interims(r) && g.plan.exact() {
+					if took > most+g.unwatched()+g.interims(r) && g.plan.exact() {
 						g.journal.Break("time", "%s: the header took %v, of %v", r.URL.Path, took, most)
 					}
 				}})(next).ServeHTTP(w, r)
@@ -132,8 +132,17 @@ var timeoutKind = filterKind{
 	},
 }
 
-// interims returns how long the client may hold interim responses up, which nothing but the WriteTimeout ends, and the
-// target a small body, which is written in one piece with its header.
+// unwatched is how much later the proxy's own exchange may notice the end of the time (filters.Timeout).
+func (g *gateway) unwatched() time.Duration {
+	if g.plan.Gateway.Transport || g.plan.Gateway.H2Targets {
+		return 0
+	}
+	return 10 * time.Millisecond
+}
+
+// interims returns how long the client may hold interim responses up, which nothing but the WriteTimeout ends, or over
+// HTTP/2 the server's WriteByteTimeout behind another stream's write (proxy.Options.WriteTimeout), and the target a small
+// body, which is written in one piece with its header.
 func (g *gateway) interims(r *http.Request) time.Duration {
 	token, _ := tokenOf(r.URL.EscapedPath())
 	e := g.exchange(token)
@@ -144,6 +153,9 @@ func (g *gateway) interims(r *http.Request) time.Duration {
 	for i := range e.Responses {
 		if e.Responses[i].Interim > 0 {
 			most = g.plan.Gateway.WriteTimeout * 5 / 4
+			if r.ProtoMajor == 2 {
+				most += 2 * writeByteTimeout
+			}
 		}
 	}
 	if e.hasBody() {

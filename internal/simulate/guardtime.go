@@ -27,6 +27,7 @@ func (g *guarded) write(what string) (end func()) {
 		if g.r.ProtoMajor == 2 {
 			bound += 2 * time.Minute // the server's WriteByteTimeout, for the write of another stream's and for this one
 		}
+		bound += g.closing()
 		if what == "ReadFrom" || !g.timed {
 			return // it lasts as long as the body
 		}
@@ -34,6 +35,15 @@ func (g *guarded) write(what string) (end func()) {
 			g.j.Break("time", "%s: %s lasted %v, WriteTimeout is %v", g.path, what, took, g.plan.WriteTimeout)
 		}
 	}
+}
+
+// closing is how long net/http's server may take over TLS to close a connection on which a write has failed, within that
+// write: crypto/tls gives the alert that ends it five seconds (proxy.Options.WriteTimeout).
+func (g *guarded) closing() time.Duration {
+	if g.r.TLS != nil && g.r.ProtoMajor == 1 {
+		return 5 * time.Second
+	}
+	return 0
 }
 
 // checkRead checks that a read of the body that began at start has ended within ReadTimeout. A target that responds
@@ -55,7 +65,7 @@ func (g *guarded) checkWhole() {
 	if !g.timed || g.plan.Timeout == 0 || g.r.ProtoMajor == 2 || g.taken || queued || g.r.Header.Get("Upgrade") != "" {
 		return
 	}
-	if took := time.Since(g.start); took > g.plan.Timeout+tolerance {
+	if took := time.Since(g.start); took > g.plan.Timeout+g.closing()+tolerance {
 		g.j.Break("time", "%s: the exchange lasted %v, Timeout is %v", g.path, took, g.plan.Timeout)
 	}
 }

@@ -1,6 +1,9 @@
 package simulate
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // watchCounts looks at the group now and then, at instants at which nothing else happens: no target has more
 // requests than its MaxConns, and none waits while a target is free.
@@ -46,7 +49,7 @@ func (w *world) checkCounts() {
 	}
 	retries := p.RetryErrors || p.RetryTimeouts || p.RetryStatus
 	for i := range w.plan.Targets { // a target that can't be dialled is followed by another one, too
-		retries = retries || len(w.plan.Targets[i].Dials) > 0
+		retries = retries || len(w.plan.Targets[i].Dials) > 0 || w.refusedDials(i)
 	}
 	if waiting > 0 && free != "" && !retries && w.sockets == nil && !p.Check && len(w.plan.Changes) == 0 {
 		w.journal.Break("counts", "%d requests wait while %s is free", waiting, free)
@@ -54,4 +57,10 @@ func (w *world) checkCounts() {
 	if n := w.gateway.group.InFlight(); p.MaxInFlight > 0 && n > p.MaxInFlight {
 		w.journal.Break("counts", "%d requests are in flight, MaxInFlight is %d", n, p.MaxInFlight)
 	}
+}
+
+// refusedDials reports whether the ith target has refused dials: a request that it refused waits for another one.
+func (w *world) refusedDials(i int) bool {
+	now := w.journal.now()
+	return slices.ContainsFunc(w.plan.Upstream.Targets[i].Ill, func(n Illness) bool { return n.How == IllDown && n.From <= now })
 }

@@ -194,7 +194,8 @@ func (t *times) connect(a *Attempt) {
 	t.fail(a.Ended, "%s took %v for a connection, DialTimeout is %v", a.Target, took, bound)
 }
 
-// header: HeaderTimeout bounds the time to the header of the response.
+// header: HeaderTimeout bounds the time to the header of the response, DialTimeout that to another connection where the
+// first one, which had been kept, was closed meanwhile.
 func (t *times) header(a *Attempt) {
 	if a.Connect == 0 || t.g.HeaderTimeout <= 0 {
 		return
@@ -203,7 +204,11 @@ func (t *times) header(a *Attempt) {
 	if a.Header == 0 {
 		took = a.Total - a.Connect
 	}
-	if bound := late(t.g.HeaderTimeout); took > bound+t.heldByWrites()+slack { // interim responses are written meanwhile
+	bound := late(t.g.HeaderTimeout)
+	if e := (*proxy.Error)(nil); errors.As(a.Err, &e) && !e.Wrote { // no connection took the request: the last dial failed
+		bound = (t.connections() - 1) * (bound + t.g.DialTimeout)
+	}
+	if took > bound+t.heldByWrites()+slack { // interim responses are written meanwhile
 		t.fail(a.Ended, "%s took %v for its header, HeaderTimeout is %v", a.Target, took, t.g.HeaderTimeout)
 	}
 }
