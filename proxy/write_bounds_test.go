@@ -1,9 +1,12 @@
 package proxy_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"io"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -56,5 +59,62 @@ func TestTargetThatAcceptsNoRequest(t *testing.T) {
 				synctest.Wait()
 			})
 		})
+	}
+}
+
+// A response without content is written by the server when the handler has returned: a client that does not accept it
+// holds its connection no longer than WriteTimeout.
+func TestClientThatAcceptsNoHeader(t *testing.T) {
+	for name, test := range map[string]struct{ method, response string }{
+		"of a 204":           {"GET", "HTTP/1.1 204 No Content\r\n\r\n"},
+		"of a 304":           {"GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"},
+		"of no length":       {"GET", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"},
+		"of a HEAD":          {"HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"},
+		"of a body":          {"GET", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"},
+		"behind an interim":  {"GET", "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"},
+		"of a bad response":  {"GET", "nonsense\r\n\r\n"},
+		"of refused upgrade": {"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: a\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				group := groupAt(t, upstream.Options{Protocol: upstream.HTTP1, DialContext: func(context.Context, string, string) (net.Conn, error) {
+					near, far := net.Pipe()
+					go respondOnce(far, test.response)
+					return near, nil
+				}}, "192.0.2.1:80")
+				p := newProxy(t, proxy.Options{Upstream: group, WriteTimeout: time.Second})
+				near, far := net.Pipe()
+				s := &http.Server{Handler: p}
+				go func() { _ = s.Serve(&oneConn{conn: far, closed: make(chan struct{})}) }()
+				request := test.method
+				if !strings.Contains(request, "\n") {
+					request += " / HTTP/1.1\r\nHost: a\r\n\r\n"
+				}
+				if _, err := io.WriteString(near, request); err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(test.response, " 103 ") {
+					_, _ = io.ReadFull(near, make([]byte, len("HTTP/1.1 103 Early Hints\r\n\r\n")))
+				}
+				time.Sleep(time.Hour)
+				_ = near.SetReadDeadline(time.Now().Add(time.Second))
+				if got, err := io.ReadAll(near); err != nil || len(got) > 0 {
+					t.Errorf("the connection is still there: %q, %v", got, err)
+				}
+				near.Close()
+				_ = s.Close()
+				_ = p.Drain(context.Background())
+				_ = group.Close()
+				time.Sleep(10 * time.Minute) // the target ends
+			})
+		})
+	}
+}
+
+// respondOnce reads a request and writes a response.
+func respondOnce(c net.Conn, response string) {
+	defer c.Close()
+	if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+		_, _ = io.WriteString(c, response)
 	}
 }

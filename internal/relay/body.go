@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/culvert-go/culvert/internal/bufpool"
+	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/response"
 )
 
@@ -16,10 +17,12 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 	stream := left < 0
 	switch {
 	case r.Method == http.MethodHead, resp.Body == http.NoBody:
+		o.leave(w, r)
 		return 0, nil
 	case resp.StatusCode == http.StatusNoContent, resp.StatusCode == http.StatusNotModified:
 		return 0, o.awaitTrailers(w, r, resp)
 	case left == 0 && resp.ProtoMajor == 1:
+		o.leave(w, r)
 		return 0, nil
 	case left == 0:
 		// An HTTP/2 target may send trailers behind a body of no bytes. Where it has ended its stream with
@@ -66,12 +69,21 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 	}
 }
 
+// leave bounds the time that the client may take for a response of which nothing is written here: the server writes the
+// header when the handler has returned.
+func (o Options) leave(w http.ResponseWriter, r *http.Request) {
+	var writes deadline.Deadline
+	writes.StartWrites(w, r, o.WriteTimeout)
+	writes.Leave()
+}
+
 // awaitTrailers waits for the trailers that an HTTP/2 target has announced of a response without content. One that has
 // announced none is not waited for: the client's response ends with its header. Nor is the body's failure one of the response:
 // net/http takes the Content-Length of a 304 for that of its body, though it is the length of what a 200 would have
 // (RFC 9110 section 8.6).
 func (o Options) awaitTrailers(w http.ResponseWriter, r *http.Request, resp *http.Response) error {
 	if len(resp.Trailer) == 0 {
+		o.leave(w, r)
 		return nil
 	}
 	out := o.newOutput(w, r)
