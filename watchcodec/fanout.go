@@ -177,7 +177,7 @@ func (f *Fanout) Follow(w http.ResponseWriter, r *http.Request, o Following) {
 	w.Header().Set("Content-Type", f.o.Format.WatchContentType())
 	c := &fanoutClient{w: w}
 	c.writes.StartWrites(w, r, f.o.WriteTimeout) // where the server can't, its own timeout must do
-	defer c.writes.Stop()
+	defer c.writes.Leave()                       // for the end of the stream, perhaps behind a long pause
 	if o.Before != nil && o.Before(c) != nil || !c.send() {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -153,13 +154,53 @@ func TestFanoutPausesOverHTTP2(t *testing.T) {
 			f.Send(fmt.Appendf(nil, "event %d\n", i))
 			time.Sleep(10 * time.Minute)
 		}
+		deadlines := c.deadlines
 		f.Close()
 		running.Wait()
-		if got := c.Body.String(); got != numbered(2) || c.deadlines != 0 {
-			t.Errorf("sent %q, %d deadlines", got, c.deadlines)
+		if got := c.Body.String(); got != numbered(2) || deadlines != 0 {
+			t.Errorf("sent %q, %d deadlines", got, deadlines)
 		}
 	})
 }
+
+// TestFanoutEndsBehindAPause: a stream that Close ends is whole, however long nothing was sent before.
+func TestFanoutEndsBehindAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := fanout(t, watchcodec.FanoutOptions{})
+		near, far := net.Pipe()
+		defer near.Close()
+		s := &http.Server{Handler: f}
+		l := &onceListener{conn: far}
+		_ = s.Serve(l) // the connection is served on
+		if _, err := io.WriteString(near, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(near), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Second, func() { f.Send([]byte("event 0\n")) })
+		time.AfterFunc(10*time.Minute, f.Close)
+		if got, err := io.ReadAll(resp.Body); err != nil || string(got) != numbered(1) {
+			t.Errorf("read %q, %v", got, err)
+		}
+		_ = s.Close()
+	})
+}
+
+// onceListener accepts one connection.
+type onceListener struct{ conn net.Conn }
+
+func (l *onceListener) Accept() (net.Conn, error) {
+	c := l.conn
+	if l.conn = nil; c == nil {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func (l *onceListener) Close() error   { return nil }
+func (l *onceListener) Addr() net.Addr { return &net.TCPAddr{} }
 
 // idle counts what it is sent.
 type idle struct {
