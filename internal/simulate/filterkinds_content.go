@@ -219,11 +219,12 @@ func (p FilterPlan) records(q *hop, m *message) {
 		return
 	}
 	var out []byte
+	var cut bool // here, and not by a filter that stands inside
 	for _, record := range splitRecords(m.body(), events) {
 		content := bytes.TrimRight(record, "\n")
 		switch {
 		case (p.A == 2 || p.A == 3) && len(content) > longestRecord, p.edits() && bytes.Contains(content, refusedRecord):
-			m.cut = true
+			cut = true
 		case p.edits() && len(content) > 0:
 			m.edited = true
 			if edited := editRecord(content); edited != nil {
@@ -232,11 +233,11 @@ func (p FilterPlan) records(q *hop, m *message) {
 		default:
 			out = append(out, record...)
 		}
-		if m.cut {
+		if cut {
 			break
 		}
 	}
-	m.changed = true
+	m.changed, m.cut = true, m.cut || cut
 	m.body = func() []byte { return out }
 }
 

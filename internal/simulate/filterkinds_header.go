@@ -35,7 +35,7 @@ var cachectlKind = filterKind{
 		case p.A == 2 && cache == "max-age=60":
 			m.acts("cachectl")
 			m.header["Cache-Control"] = "max-age=30"
-		case p.A == 1 || !explicit[cache]:
+		case p.A == 1 || !explicit[cache] && m.header["Expires"] == "": // a date that another one has set is explicit, too
 			m.acts("cachectl")
 			m.header["Cache-Control"], m.header["Expires"] = "private, no-cache", "Thu, 01 Jan 1970 00:00:01 GMT"
 		}

@@ -25,7 +25,7 @@ func (r *ruler) caused() {
 			r.fail("causes", "413 to a body of %d bytes, at most %d are allowed", r.e.Body.Length, r.mostBody())
 		}
 	case 502, 503, 504:
-		if !r.client.Kind.upgrades() && !r.troubled(s) {
+		if !r.troubled(s) {
 			r.fail("causes", "%d, and no target, bound or limit explains it", s)
 		}
 	}
@@ -115,7 +115,7 @@ func (p *Plan) blameless() bool {
 
 // blameless reports whether no target may fail with the request.
 func (e *ExchangePlan) blameless(g *GatewayPlan, kind ClientKind) bool {
-	if kind.upgrades() && (e.Tunnel.BadAccept || e.Tunnel.TargetRefuse != 0 || e.Tunnel.BadSwitch > 0) {
+	if t := &e.Tunnel; kind.upgrades() && (t.BadAccept || t.BadSwitch > 0 || t.TargetRefuse == 503 && g.FailStatus) {
 		return false
 	}
 	for i := range e.Responses {
