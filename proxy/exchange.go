@@ -53,7 +53,7 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 
 	resp, err := e.o.Transport.RoundTrip(out)
 	c.interim.finish()
-	f.reused = c.reused.Load()
+	f.stale = err != nil && c.reused.Load() && !c.began.Load()
 	if at := c.connected.Load(); at != nil {
 		result.Connected(f.record, *at)
 	}
@@ -115,6 +115,7 @@ type call struct {
 	body    requestBody
 	trace   httptrace.ClientTrace // for a transport
 	reused  atomic.Bool           // the transport's connection had been kept
+	began   atomic.Bool           // the first byte of a response has been received over it
 
 	connected atomic.Pointer[time.Time] // when the transport had a connection; nil: not yet
 }
@@ -126,8 +127,11 @@ func (c *call) begin(f *forwarding, in *http.Request) {
 	c.body.begin(&f.body)
 }
 
-// firstByte is called when the target begins to answer.
-func (c *call) firstByte() { c.body.expect.firstByte() }
+// firstByte is called when the target begins its response.
+func (c *call) firstByte() {
+	c.began.Store(true)
+	c.body.expect.firstByte()
+}
 
 // gotInterim takes an interim answer.
 func (c *call) gotInterim(status int, fields textproto.MIMEHeader) error {
@@ -138,6 +142,7 @@ func (c *call) gotInterim(status int, fields textproto.MIMEHeader) error {
 // gotConn may be called on any goroutine, and again where the transport tries again.
 func (c *call) gotConn(info httptrace.GotConnInfo) {
 	c.reused.Store(info.Reused)
+	c.began.Store(false)
 	now := time.Now()
 	c.connected.Store(&now)
 }
@@ -162,11 +167,13 @@ func (f *forwarding) tracedCall() (*call, *http.Request) {
 	_, c.interim.room = f.p.bounds.HeaderBounds()
 	if e := c.body.expect; e != nil {
 		e.timeout, _ = f.p.bounds.HeaderBounds()
-		c.trace.GotFirstResponseByte = c.firstByte
 		c.trace.Wait100Continue = e.withhold
 	}
 	if f.p.o.Retry.Errors || f.record != nil {
 		c.trace.GotConn = c.gotConn
+	}
+	if f.p.o.Retry.Errors || c.body.expect != nil {
+		c.trace.GotFirstResponseByte = c.firstByte
 	}
 	return c, out.WithContext(httptrace.WithClientTrace(out.Context(), &c.trace))
 }

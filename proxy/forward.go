@@ -35,9 +35,10 @@ type forwarding struct {
 	started  time.Time // of this try
 	lease    upstream.Lease
 	tried    []upstream.Lease
-	repeated bool // the same target was asked again
-	reused   bool // the last try's connection had been kept
-	first    call // of the first try
+	failed   []upstream.Lease // those of tried that may not get the request once more
+	repeated bool             // a target has got the request once more
+	stale    bool             // the last attempt's connection had been kept, and ended before a response began
+	first    call             // of the first try
 	own      ownExchange
 	held     bool // somebody may use it when the handler has returned
 
@@ -162,11 +163,20 @@ func (f *forwarding) next(failure *fault.Error) bool {
 		return false
 	}
 	f.tried = append(f.tried, f.lease)
+	if !f.brokeOff(failure) {
+		f.failed = append(f.failed, f.lease)
+	}
 	ctx := f.out.In.Context()
 	if failure == nil {
 		ctx = noWait
 	}
 	return f.pick(ctx) == nil || f.repeat(failure)
+}
+
+// brokeOff reports whether the last attempt, which failed with failure, has ended with a kept connection that its target
+// has broken off.
+func (f *forwarding) brokeOff(failure *fault.Error) bool {
+	return f.stale && failure != nil && failure.Kind == fault.Head
 }
 
 // noWait has ended: a request whose response is to be dropped has its target until then, and must not wait for another.
@@ -177,15 +187,15 @@ var noWait = func() context.Context {
 	return ctx
 }()
 
-// repeat leases a target again that has broken off, where nobody else is left: what
-// it closed may have been no more than a connection that was kept too long
-// (golang/go#22158). A request is repeated once.
+// repeat leases a target again that has broken a kept connection off, the last one or one before it, where no other
+// target is left: what it closed may have been no more than a connection that was kept too long (golang/go#22158). A
+// request is repeated once.
 func (f *forwarding) repeat(failure *fault.Error) bool {
-	if f.repeated || failure == nil || failure.Kind != fault.Head || !f.reused {
+	if f.repeated || !f.brokeOff(failure) {
 		return false
 	}
 	f.repeated = true
-	lease, err := f.p.upstream.Pick(f.out.In.Context(), f.out.In)
+	lease, err := f.p.upstream.Pick(f.out.In.Context(), f.out.In, f.failed...)
 	if err != nil {
 		return false
 	}
@@ -215,6 +225,7 @@ func (f *forwarding) try() (answered, *fault.Error) {
 		f.out.Out = f.out.Out.WithContext(lease.Context(f.out.Out.Context()))
 	}
 	f.started = time.Now() // behind the queue, and what was read of the client's body before
+	f.stale = false
 	result.Begin(f.record, lease.Addr(), f.started)
 	returned := false
 	defer func() {

@@ -134,7 +134,7 @@ func (x *ownExchange) over(fresh bool) (a answered, failure *fault.Error, again 
 	if x.f.record != nil {
 		result.Connected(x.f.record, time.Now())
 	}
-	x.conn, x.f.reused, x.unwatch = conn, conn.Reused, nil
+	x.conn, x.unwatch = conn, nil
 	kept := false
 	defer func() {
 		if !kept { // a hook may have panicked
@@ -159,6 +159,7 @@ func (x *ownExchange) over(fresh bool) (a answered, failure *fault.Error, again 
 		if x.mayGoAgain(err, wrote) {
 			return a, nil, true
 		}
+		x.f.stale = conn.Reused && !x.began
 		return answered{sent: x.call.body.sent()}, x.failure(err), false
 	}
 	a = x.f.arrived(x.answer.Status)

@@ -52,44 +52,92 @@ func TestBytesBehindAnAnswer(t *testing.T) {
 	}
 }
 
-// The only target is asked once more if it breaks a connection off that was kept, and only then.
+// The only target gets a request once more if it breaks a connection off that was kept, and only then: one that has
+// begun a response has had the request.
 func TestOnlyTargetBreaksOff(t *testing.T) {
 	leaktest.Check(t)
 	for name, test := range map[string]struct {
-		first string // what it answers to the first request of each connection, "" for nothing
-		asked int32
+		first    string // what it responds to the first request of each connection, "" for nothing
+		second   string // before it resets the connection
+		requests int32
 	}{
-		"a fresh connection": {"", 1},
-		"a kept connection":  {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 3}, // the first, the one that is lost, and again
+		"a fresh connection":                          {"", "", 1},
+		"a kept connection":                           {ok, "", 3}, // the first, the one that is lost, and again
+		"a kept connection with a malformed response": {ok, "I am no HTTP server\r\n\r\n", 2},
+		"a kept connection with half a response":      {ok, "HTTP/1.1 200 OK\r\n", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var asked atomic.Int32
+			var requests atomic.Int32
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
 				p.Head()
-				asked.Add(1)
+				requests.Add(1)
 				if test.first == "" {
 					return
 				}
 				p.Send(test.first)
-				if _, err := p.R.Peek(1); err == nil {
-					asked.Add(1)
-					p.Reset()
+				if _, err := p.R.Peek(1); err != nil {
+					return
 				}
+				requests.Add(1)
+				if test.second == "" {
+					p.Reset()
+					return
+				}
+				p.Head()
+				p.Send(test.second)
+				p.End()
 			})
 			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Retry: proxy.Retry{Errors: true}})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 			if resp, _ := client.Answer("GET"); test.first == "" && resp.StatusCode != 502 {
-				t.Errorf("answer %s", resp.Status)
+				t.Errorf("response %s", resp.Status)
 			}
 			if test.first != "" {
 				client.Send("DELETE / HTTP/1.1\r\nHost: a\r\n\r\n") // net/http's transport does not repeat it by itself
-				client.Status(200)
+				want := 200
+				if test.second != "" {
+					want = 502
+				}
+				client.Status(want)
 			}
-			if n := asked.Load(); n != test.asked {
-				t.Errorf("asked %d times, want %d", n, test.asked)
+			if n := requests.Load(); n != test.requests {
+				t.Errorf("%d requests, want %d", n, test.requests)
 			}
 		})
+	}
+}
+
+// Of several targets, the one that has broken a kept connection off gets the request once more, and none that has
+// broken a fresh one off.
+func TestOneOfSeveralBreaksOff(t *testing.T) {
+	leaktest.Check(t)
+	var fresh, kept atomic.Int32 // requests
+	first := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		fresh.Add(1)
+		p.Reset()
+	})
+	second := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		kept.Add(1)
+		p.Send(ok)
+		if _, err := p.R.Peek(1); err == nil {
+			kept.Add(1)
+			p.Reset()
+		}
+	})
+	u := groupAt(t, upstream.Options{Balance: upstream.First()}, first, second)
+	if err := u.Set(upstream.Target{Addr: first, MaxFails: -1}, upstream.Target{Addr: second, MaxFails: -1}); err != nil {
+		t.Fatal(err)
+	}
+	client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: u, Retry: proxy.Retry{Errors: true}})))
+	for range 2 {
+		client.Send("DELETE / HTTP/1.1\r\nHost: a\r\n\r\n")
+		client.Status(200)
+	}
+	if f, k := fresh.Load(), kept.Load(); f != 2 || k != 3 {
+		t.Errorf("the target that breaks fresh connections off got %d requests, the other one %d, want 2 and 3", f, k)
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 	"github.com/culvert-go/culvert/internal/fault"
 )
 
-// Retry says when a request goes to another target. Each target is asked at most
-// once; where nobody else is left, one that broke a kept connection off may be asked once
-// more, since it may have closed one that was kept too long. Nobody else is
-// asked once a head was sent to the client.
+// Retry says when a request is retried on another target. Each target gets it at most
+// once; where no other target is left, one that broke a kept connection off before it began
+// a response may get it once more, since it may have closed one that was kept too long.
+// Nothing is retried once a header was sent to the client.
 //
 // A request that has surely not reached its target (it could not be dialled) may
 // always go to another one. The others may only if they are idempotent (RFC 9110

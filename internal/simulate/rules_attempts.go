@@ -22,15 +22,30 @@ func (r *ruler) attempts() {
 	}
 }
 
-// onceEach: each target is asked at most once, but for one that broke a kept connection off.
+// onceEach: each target gets the request at most once, but for one that broke a kept connection off before it began a
+// response.
 func (r *ruler) onceEach() {
+	if r.w.plan.Gateway.H2Targets {
+		return
+	}
 	for k, again := range r.sights {
-		for _, before := range r.sights[:k] {
-			if before.Target == again.Target && !before.Kept && !r.w.plan.Gateway.H2Targets {
-				r.fail("attempts", "%s was asked again, which had the request on a fresh connection", again.Target)
+		for n, before := range r.sights[:k] {
+			switch {
+			case before.Target != again.Target:
+			case !r.wasIdle(n):
+				r.fail("attempts", "%s got the request again, which had it on a fresh connection", again.Target)
+			case !r.unbegun(before):
+				r.fail("attempts", "%s got the request again, to which it had begun a response", again.Target)
 			}
 		}
 	}
+}
+
+// unbegun reports whether the gateway may have seen nothing of a target's response: it has written none, or has reset the
+// connection, which what was written does not survive.
+func (r *ruler) unbegun(s *Sight) bool {
+	body := r.e.response(s.Attempt).Body
+	return !s.Wrote || body.Cut && body.How == FaultReset
 }
 
 // mostAttempts returns how often targets may see the request. A target that is asked may see it twice, once over
@@ -60,9 +75,7 @@ func (r *ruler) mostAttempts() int {
 // can't be dialled then, it is another one's turn.
 func (r *ruler) stale(before, again *Sight, idle bool) bool {
 	sameTarget := before.Target == again.Target
-	body := r.e.response(before.Attempt).Body
-	lost := body.Cut && body.How == FaultReset // which what was written does not survive
-	return r.safe() && idle && (!before.Wrote || lost) && (r.w.plan.Gateway.Transport || !again.Kept || !sameTarget)
+	return r.safe() && idle && r.unbegun(before) && (r.w.plan.Gateway.Transport || !again.Kept || !sameTarget)
 }
 
 // wasIdle reports whether attempt k was sent over a connection that had stood idle. net/http's transport keeps those, too,
