@@ -105,11 +105,19 @@ func (l *limited) check() {
 	}
 }
 
+// timeoutName is that of timeoutKind.
+const timeoutName = "Timeout"
+
+// timeout is that of a filter of timeoutKind.
+func (p FilterPlan) timeout() time.Duration {
+	return seconds([filterOptions]int{20, 5, 1, 60, 2, 120}[p.A])
+}
+
 // timeoutKind bounds the time to the header.
 var timeoutKind = filterKind{
-	name: "Timeout",
+	name: timeoutName,
 	make: func(g *gateway, p FilterPlan) (filters.Filter, error) {
-		most := g.plan.takes(seconds([filterOptions]int{20, 5, 1, 60, 2, 120}[p.A]))
+		most := g.plan.takes(p.timeout())
 		f, err := filters.Timeout(most)
 		if err != nil {
 			return nil, err
@@ -120,7 +128,7 @@ var timeoutKind = filterKind{
 				filters.OnResponse(filters.ResponseHooks{Head: func(r *http.Request, status int, _ http.Header) {
 					took := time.Since(begun)
 					if took >= most {
-						g.journal.effects.Add("Timeout", 1)
+						g.journal.effects.Add(timeoutName, 1)
 					}
 					if took > most+g.unwatched()+g.interims(r) && g.plan.exact() {
 						g.journal.Break("time", "%s: the header took %v, of %v", r.URL.Path, took, most)

@@ -38,7 +38,7 @@ func (r *ruler) clientBreaks() bool {
 
 // timed reports whether the time of the whole exchange is bounded.
 func (r *ruler) timed() bool {
-	return r.w.plan.Gateway.Timeout > 0 || r.w.plan.has("Timeout")
+	return r.w.plan.Gateway.Timeout > 0 || r.w.plan.has(timeoutName)
 }
 
 // has reports whether a filter is in the chain.
@@ -127,7 +127,7 @@ func (e *ExchangePlan) blameless(g *GatewayPlan, kind ClientKind) bool {
 			return false
 		case g.FailStatus && (r.Status == 500 || r.Status == 503):
 			return false
-		case 2*r.lasts() >= g.shortest():
+		case 2*r.lasts() >= g.shortest(): // a target that had half of the time is blamed
 			return false
 		}
 	}
@@ -146,10 +146,15 @@ func (r *ResponsePlan) lasts() time.Duration {
 
 // shortest returns the shortest time that a target may have.
 func (g *GatewayPlan) shortest() time.Duration {
-	least := 20 * time.Second // of the filter
+	least := 20 * time.Second
 	for _, d := range []time.Duration{g.HeaderTimeout, g.TargetWrite, g.Timeout, g.BodyTimeout} {
 		if d > 0 {
 			least = min(least, d)
+		}
+	}
+	for _, f := range g.Filters {
+		if filterKinds[f.Kind].name == timeoutName {
+			least = min(least, f.timeout())
 		}
 	}
 	return least
