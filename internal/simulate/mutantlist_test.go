@@ -39,6 +39,8 @@ var mutants = []mutant{
 	{"a status is dropped for a POST", "proxy/forward.go", "!retry.dropped(status) || !retry.repeatable(f.out.In)", "!retry.dropped(status)"},
 	{"one attempt more than Tries", "proxy/forward.go", "tries >= retry.Tries", "tries > retry.Tries"},
 	{"targets that were tried are asked again", "proxy/forward.go", "	f.tried = append(f.tried, f.lease)\n", ""},
+	{"a target that broke a fresh connection off gets the request again", "proxy/forward.go", "f.out.In, f.failed...)", "f.out.In)"},
+	{"a target that began a malformed response gets the request again", "proxy/http1.go", "conn.Reused && !x.began\n", "conn.Reused\n"},
 	{"half a body is sent again as a whole", "proxy/forward.go", "		!f.body.replayable(), // where it was read, if not sent\n", ""},
 	{"a retry behind the header", "proxy/retry.go", "	case err.HeadSent || !err.TargetSide():", "	case !err.TargetSide():"},
 	{"any Sec-WebSocket-Accept is accepted", "wsupgrade/validate.go", "len(got) != 1 || got[0] != acceptFor(asked.Get(\"Sec-WebSocket-Key\"))", "len(got) != 1 || got[0] == acceptFor(\"\")"},
