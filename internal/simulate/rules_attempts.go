@@ -42,10 +42,11 @@ func (r *ruler) onceEach() {
 }
 
 // unbegun reports whether the gateway may have seen nothing of a target's response: it has written none, or has reset the
-// connection, which what was written does not survive.
+// connection, which what was written does not survive. The end of a connection on which a part of the body has not been
+// read is a reset, too.
 func (r *ruler) unbegun(s *Sight) bool {
 	body := r.e.response(s.Attempt).Body
-	return !s.Wrote || body.Cut && body.How == FaultReset
+	return !s.Wrote || body.Cut && body.How == FaultReset || r.e.hasBody() && !s.Whole
 }
 
 // mostAttempts returns how often targets may see the request. A target that is asked may see it twice, once over
