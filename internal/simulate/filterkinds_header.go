@@ -62,6 +62,9 @@ var ambiguityKind = filterKind{
 			"a=1&b=2&%61=3": filters.RepeatedParameters,
 		}
 		found := of[q.e.Path] | of[q.e.Query]
+		if q.e.Slashes {
+			found |= filters.EmptySegments
+		}
 		if q.under {
 			found |= filters.UnderscoreNames
 		}

@@ -32,12 +32,13 @@ type frameConn struct {
 	window  int64 // that the server may still fill, of the connection
 	granted int64 // that of a new stream
 	pending []int64
-	room    int64 // that the client may still fill, of the connection
-	initial int64 // of a new stream
-	connect bool  // the server takes extended CONNECT requests
-	ready   bool  // its settings have come
-	err     error // the connection has ended
-	refused bool  // by a GOAWAY: no further streams
+	room    int64     // that the client may still fill, of the connection
+	initial int64     // of a new stream
+	connect bool      // the server takes extended CONNECT requests
+	ready   bool      // its settings have come
+	err     error     // the connection has ended
+	refused bool      // by a GOAWAY: no further streams
+	heard   time.Time // when the last frame came
 	read    chan struct{}
 
 	accept func(*frameStream, *http2.MetaHeadersFrame) // takes a request; nil: this is a client
@@ -146,6 +147,7 @@ func (f *frameConn) readFrames() {
 			return
 		default:
 			f.handle(frame)
+			f.heard = time.Now()
 		}
 		f.changed.Broadcast()
 		f.mu.Unlock()
@@ -176,6 +178,7 @@ func (f *frameConn) handle(frame http2.Frame) {
 		}
 	case *http2.GoAwayFrame:
 		f.refused = true
+		f.unasked(frame)
 		f.world.journal.Note(f.name, "GOAWAY %v behind stream %d", frame.ErrCode, frame.LastStreamID)
 		for id, s := range f.streams {
 			if id > frame.LastStreamID {

@@ -25,6 +25,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addManners(c)
 	p.addFrames(c)
 	p.addStale(c)
+	p.addEnds(c)
 	return p
 }
 

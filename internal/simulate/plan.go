@@ -128,6 +128,7 @@ type ExchangePlan struct {
 	Manner    ExpectManner
 	HalfClose bool // a FIN behind the request, and the response is still read
 	After     bool // a malformed request stands behind a good one
+	Slashes   bool // the path begins with two
 }
 
 // BodyPlan is a body and how it is sent.
@@ -184,6 +185,7 @@ type ResponsePlan struct {
 	Stale       StaleKind     // what becomes of the request where it comes over a kept connection
 	// Unasked is how long behind the response a 408 comes that no request has led to, if the connection is idle; 0: none.
 	Unasked time.Duration
+	Apart   bool // over frames, the end of a response without a body is a frame of its own
 }
 
 // response returns the plan of the nth attempt.
@@ -194,6 +196,9 @@ func (e *ExchangePlan) response(n int) *ResponsePlan {
 // target is the request target: path and query.
 func (e *ExchangePlan) target() string {
 	t := fmt.Sprintf("/%d%s", e.Token, e.Path)
+	if e.Slashes {
+		t = "/" + t
+	}
 	if e.Query != "" {
 		t += "?" + e.Query
 	}

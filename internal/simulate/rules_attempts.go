@@ -16,6 +16,7 @@ func (r *ruler) attempts() {
 	r.onceEach()
 	for k := 1; k < len(r.sights); k++ {
 		before, again := r.sights[k-1], r.sights[k]
+		r.lost(before)
 		if !before.Unprocessed && !r.stale(before, again, r.wasIdle(k-1)) && !r.retried(before, again) {
 			r.fail("attempts", "%s saw the request again, which %s had on a connection kept %v, with a response begun %v", again.Target, before.Target, before.Kept, before.Wrote)
 		}

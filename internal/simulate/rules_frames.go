@@ -1,5 +1,11 @@
 package simulate
 
+import (
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
 // unprocessed is how often targets have said that they did nothing with the request.
 func (r *ruler) unprocessed() (n int) {
 	for _, s := range r.sights {
@@ -30,4 +36,12 @@ func (r *ruler) early() {
 		return
 	}
 	r.fail("early", "%s has responded before the end of the request, and the client sees %d of attempt %d, %v", r.sights[n].Target, r.o.Status, r.o.Attempt, r.o.Err)
+}
+
+// unasked: a client's connection is not ended from the gateway's side, where nothing is wrong with it and which is not idle
+// for the server's IdleTimeout.
+func (f *frameConn) unasked(frame *http2.GoAwayFrame) {
+	if f.accept == nil && f.plan.GoAway == 0 && frame.ErrCode == http2.ErrCodeNo && time.Since(f.heard) < idleTimeout-slack && f.world.sockets == nil {
+		f.world.journal.Break("goaway", "%s: the connection ends behind stream %d, and no party has asked for that", f.name, frame.LastStreamID)
+	}
 }

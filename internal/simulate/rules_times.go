@@ -23,6 +23,8 @@ func (w *world) checkTimes() {
 			t.attempt(&p.Attempts[i])
 		}
 		t.body()
+		t.broke()
+		t.seen()
 	}
 }
 
@@ -67,11 +69,15 @@ func (t *times) heldByWrites() time.Duration {
 func (t *times) left() {
 	o := t.w.journal.outcomes[t.p.Token]
 	c := t.w.clientOf(t.p.Token)
-	if o == nil || !o.LeftAlone || t.p.Upgrade || t.p.Body || c.Pipelined || len(c.Links.There)+len(c.Links.Back) > 0 {
+	if o == nil || !o.LeftAlone || t.p.Upgrade || c.Pipelined || len(c.Links.There)+len(c.Links.Back) > 0 {
 		return
 	}
 	gone := o.Ended.Sub(t.w.journal.start)
-	if t.p.Returned > gone+slack {
+	bound := slack
+	if t.p.Body { // a target may be slow to take what has come
+		bound += late(t.g.TargetWrite)
+	}
+	if t.p.Returned > gone+bound {
 		t.fail(t.p.Returned, "it ends %v after its client has gone", t.p.Returned-gone)
 	}
 }

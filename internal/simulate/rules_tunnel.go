@@ -1,6 +1,9 @@
 package simulate
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // tunnel: bytes of a tunnel arrive in their order, and all of them if nothing was cut.
 func (r *ruler) tunnel() {
@@ -26,7 +29,7 @@ func (r *ruler) tunnel() {
 		return // no byte may come from either side for the tunnel's IdleTimeout, while the client takes what has come
 	}
 	closes := slices.ContainsFunc(r.w.plan.Changes, func(c ChangePlan) bool { return c.Kind == CloseTunnels })
-	if !r.slow() && (!closes || r.e.Tunnel.Up.Pause+r.e.Tunnel.Down.Pause == 0) { // the gateway waits for the end of a frame, but not for long
+	if !r.slow() && (!closes || r.e.Tunnel.Up.frameTime()+r.e.Tunnel.Down.frameTime() < 4*time.Second) { // the gateway waits for the end of a frame, but not for long
 		if !o.Tunnel.Closed {
 			r.fail("close frame", "the client saw the end without a Close frame: %v", o.TunnelEnd)
 		}
@@ -37,6 +40,16 @@ func (r *ruler) tunnel() {
 	if !o.Tunnel.Whole() && !r.e.Tunnel.ClientFirst && !closes && !r.slow() {
 		r.fail("tunnel", "the client read %d bytes of %d: %v", o.Tunnel.Got, o.Tunnel.Length, o.TunnelEnd)
 	}
+}
+
+// frameTime is how long a frame takes, with what comes before and behind it in a piece. The gateway waits five seconds for
+// its end.
+func (b *BodyPlan) frameTime() time.Duration {
+	pieces := int64(1)
+	if b.Piece > 0 {
+		pieces += min(b.Length, 60_014) / int64(b.Piece)
+	}
+	return time.Duration(pieces+1) * b.Pause
 }
 
 // Attempt0 is the attempt of a tunnel's handshake, of which there is one.

@@ -353,7 +353,7 @@ func (w *world) cut(c duplex, how FaultKind) error {
 
 // tokenOf returns the token that a request target begins with.
 func tokenOf(uri string) (uint32, bool) {
-	digits := strings.TrimPrefix(uri, "/")
+	digits := strings.TrimLeft(uri, "/")
 	if i := strings.IndexAny(digits, "/?"); i >= 0 {
 		digits = digits[:i]
 	}

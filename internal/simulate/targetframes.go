@@ -160,7 +160,10 @@ func (t *target) respondFrames(o *oddStream, bodyless bool) {
 	}
 	content := r.wire(o.plan, o.sight.Attempt)
 	end := bodyless || content.Size() == 0 && len(r.Trailer) == 0
-	s.sendHeader(o.fields(bodyless), end)
+	s.sendHeader(o.fields(bodyless), end && !r.Apart)
+	if end && r.Apart && s.end(nil) != nil {
+		return
+	}
 	if !end {
 		how := r.Body
 		if how.How == FaultFIN && r.Framing != ByLength {

@@ -1,0 +1,78 @@
+package simulate
+
+import "slices"
+
+// addEnds chooses how requests begin and responses end that few do so.
+func (p *Plan) addEnds(c *Choices) {
+	for i := range p.Clients {
+		client := &p.Clients[i]
+		for k := range client.Requests {
+			e := &client.Requests[k]
+			e.Slashes = c.Bool(12) && client.Kind != Malformed
+			if !p.Gateway.H2Targets {
+				continue
+			}
+			for n := range e.Responses {
+				r := &e.Responses[n]
+				r.Apart = c.Bool(3)
+				if r.OddFrames > 0 || !c.Bool(4) {
+					continue
+				}
+				r.Trailer = newFields(c, "X-Trailing") // beside a length, or behind an empty body
+				if c.Bool(2) {
+					r.Body.Length, r.Body.Cut = 0, false
+				}
+			}
+		}
+	}
+}
+
+// keepBody returns how many bytes of a request's body the proxy keeps for another target (proxy.Retry.KeepBody), and
+// whether there is such a bound.
+func (g *GatewayPlan) keepBody() (most int64, bounded bool) {
+	switch {
+	case g.RequestBuffer > 0:
+		return 0, false
+	case g.NoKeepBody, !g.RetryErrors && !g.RetryTimeouts && !g.RetryStatus:
+		return 0, true
+	}
+	return 64 << 10, true
+}
+
+// lost: of a request no more than a part is sent again. What a target has read of its body and the proxy does not keep
+// can't be sent to the next one.
+func (r *ruler) lost(before *Sight) {
+	most, bounded := r.w.plan.Gateway.keepBody()
+	plain := r.e.Coding == "" && !slices.ContainsFunc(r.w.plan.Gateway.Filters, func(f FilterPlan) bool { return filterKinds[f.Kind].name == "Decompress" })
+	if bounded && plain && before.Got > most && !r.client.Kind.upgrades() {
+		r.fail("attempts", "targets saw the request again, though %s had read %d bytes of its body, of which %d are kept", before.Target, before.Got, most)
+	}
+}
+
+// broke: a target that reads a body which its client breaks off is not to blame for that.
+func (t *times) broke() {
+	sights := t.w.journal.sights[t.p.Token]
+	o := t.w.journal.outcomes[t.p.Token]
+	if o == nil || o.SentWhole || !t.e.Body.Cut || len(sights) != 1 || len(t.p.Attempts) != 1 || !t.w.smooth(t.p.Token) {
+		return
+	}
+	s, e := sights[0], t.p.Failure
+	if s.Wrote || s.Whole || s.Kept && t.e.response(0).Stale != NotStale || e == nil {
+		return
+	}
+	if e.TargetSide() {
+		t.fail(t.p.FailedAt, "%s is to blame for a body that the client has broken off: %v", s.Target, e)
+	}
+}
+
+// seen: the client sees the end soon when the handler has returned. What is left of its body is waited for within
+// ReadTimeout.
+func (t *times) seen() {
+	o, c := t.w.journal.outcomes[t.p.Token], t.w.clientOf(t.p.Token)
+	if o == nil || o.Ended.IsZero() || t.p.Left == 0 || t.p.Upgrade || c.Pipelined || c.Kind != HTTP1 && c.Kind != HTTP10 || !t.w.smooth(t.p.Token) {
+		return
+	}
+	if took := o.Ended.Sub(t.w.journal.start) - t.p.Left; took > late(t.g.ReadTimeout)+slack {
+		t.fail(t.p.Left+took, "the client sees the end %v after the handler has returned, ReadTimeout is %v", took, t.g.ReadTimeout)
+	}
+}
