@@ -167,6 +167,7 @@ func (f *forwarding) tracedCall() (*call, *http.Request) {
 	_, c.interim.room = f.p.bounds.HeaderBounds()
 	if e := c.body.expect; e != nil {
 		e.timeout, _ = f.p.bounds.HeaderBounds()
+		e.endless = e.timeout == 0
 		c.trace.Wait100Continue = e.withhold
 	}
 	if f.p.o.Retry.Errors || f.record != nil {

@@ -24,6 +24,7 @@ var (
 // the connection to the target ends with the exchange (RFC 9110 section 10.1.1).
 type expectation struct {
 	timeout time.Duration // of the response's header, from its first byte to its last; 0 for none
+	endless bool          // nothing bounds that header
 
 	mu       sync.Mutex // guards what follows
 	state    expectState
@@ -120,6 +121,9 @@ func (e *expectation) ask() (refused bool) {
 // wait waits until the body is wanted, which is nil. It fails at the end of the exchange, or of its context, and when the
 // target does not end the header that it has begun: net/http's transport waits for the read before it returns. An
 // error before that would take the response with it.
+//
+// Where nothing bounds that header the client is asked when the target has had its time to think about Expect: over
+// HTTP/1 nothing but a read notices a client that leaves.
 func (e *expectation) wait(ctx context.Context) error {
 	late, stop := e.late()
 	defer stop()
@@ -133,6 +137,10 @@ func (e *expectation) wait(ctx context.Context) error {
 		case <-received:
 			late, received = nil, nil
 		case <-late:
+			if e.endless {
+				e.settle(expectAsked)
+				return e.verdict()
+			}
 			return errHeaderStalled
 		}
 	}
@@ -140,12 +148,16 @@ func (e *expectation) wait(ctx context.Context) error {
 
 // late returns a channel that is ready when the time of the response's header is over, and what stops its timer.
 func (e *expectation) late() (<-chan time.Time, func() bool) {
-	if e.timeout == 0 {
+	timeout := e.timeout
+	if e.endless {
+		timeout = expectTimeout
+	}
+	if timeout == 0 {
 		return nil, func() bool { return true }
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	timer := time.NewTimer(time.Until(e.begun.Add(e.timeout)))
+	timer := time.NewTimer(time.Until(e.begun.Add(timeout)))
 	return timer.C, timer.Stop
 }
 

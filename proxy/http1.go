@@ -29,6 +29,9 @@ type http1Exchange struct {
 func (e *http1Exchange) exchange(f *forwarding) (answered, *fault.Error) {
 	c, out := f.ownCall()
 	c.body.attach(out, e.o.RequestTrailer)
+	if expect := c.body.expect; expect != nil {
+		expect.endless = e.pool.HeaderTimeout() == 0
+	}
 	x := &f.own
 	*x = ownExchange{e: e, f: f, call: c, out: out, framing: http1.FramingOf(out), buf: bufpool.Get()}
 	defer x.free()
@@ -253,6 +256,7 @@ func (x *ownExchange) receive() error {
 	if x.answer.Status < 200 || x.answer.Status > 999 {
 		return fmt.Errorf("status %03d", x.answer.Status)
 	}
+	x.call.body.expect.headerReceived()
 	return x.frame()
 }
 
