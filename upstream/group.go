@@ -21,6 +21,7 @@ type Group struct {
 	o         Options
 	transport http.RoundTripper
 	owned     *Transport // nil if the caller brought its own
+	closed    atomic.Bool
 
 	set   atomic.Pointer[targets]
 	gate  gate.Gate // the requests and tunnels in flight, those that wait included
@@ -171,14 +172,16 @@ func (g *Group) forget(s *targets) {
 func (g *Group) Drain(ctx context.Context) error { return g.gate.Drain(ctx) }
 
 // Close ends the checks and the source and closes idle connections. Exchanges
-// that run are not touched; Drain waits for them.
+// that run are not touched, and their connections are closed behind them; Drain waits for them. A transport that the
+// caller brought is left alone.
 func (g *Group) Close() error {
 	g.mu.Lock()
 	g.end() // no checker starts afterwards
 	g.mu.Unlock()
 	g.running.Wait()
 	if g.owned != nil {
-		g.owned.CloseIdleConnections()
+		g.closed.Store(true)
+		g.owned.closer.start()
 	}
 	return nil
 }

@@ -107,6 +107,9 @@ func (l Lease) Done(o Outcome) {
 	}
 	l.g.gate.Leave()
 	l.g.wakeQueue()
+	if l.g.closed.Load() {
+		l.g.owned.closer.start()
+	}
 }
 
 func (g *Group) failure(o Outcome) bool {

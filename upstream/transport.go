@@ -19,6 +19,8 @@ type Transport struct {
 	http *http.Transport
 	run  http.RoundTripper
 	pool *http1.Pool // nil where the targets may speak something else
+
+	closer idleCloser
 }
 
 // NewTransport returns a Transport. Of the options Scheme, Protocol, TLSConfig,
@@ -96,6 +98,7 @@ func newTransport(o Options) *Transport {
 		HTTP2: &http.HTTP2Config{SendPingTimeout: max(0, o.PingInterval), PingTimeout: max(0, o.PingInterval), WriteByteTimeout: max(0, o.WriteTimeout)},
 	}
 	made := &Transport{o: o, http: t, run: limitConns(t, o)}
+	made.closer.close = made.CloseIdleConnections
 	if o.Protocol == HTTP1 {
 		made.pool = newPool(o)
 	}
