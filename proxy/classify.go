@@ -26,6 +26,8 @@ func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 	switch failure, cause := body.source.failed(), context.Cause(ctx); {
 	case errors.Is(cause, context.DeadlineExceeded):
 		e.Kind, e.Err = kindOfTimeout(ctx, body.source), cause
+	case errors.Is(cause, errRefused):
+		e.Wrote, e.Err = false, cause
 	case failure != nil:
 		e = bodyFault(body.source.in, failure)
 		e.Wrote = true
@@ -33,6 +35,8 @@ func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 		e.Kind = fault.ClientGone
 	case own != nil:
 		e.Kind, e.Wrote, e.RetryAfter = own.Kind, own.Wrote, own.RetryAfter
+	case refused(err):
+		e.Wrote = false
 	case dialFailed(err):
 		e.Kind, e.Wrote = fault.DialKind(err), false
 	case isTimeout(err):

@@ -38,14 +38,10 @@ type transportExchange struct{ o *Options }
 func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	c, out := f.tracedCall()
 	defer c.body.end()
-	ctx := out.Context()
-	var cancel context.CancelCauseFunc
-	if e.o.BodyTimeout > 0 {
-		ctx, cancel = context.WithCancelCause(ctx)
-		defer cancel(nil)
-		out = out.WithContext(ctx)
-	}
 	c.body.attach(out, e.o.RequestTrailer)
+	ctx, cancel := context.WithCancelCause(out.Context())
+	defer cancel(nil)
+	out = out.WithContext(c.traced(ctx, out.Body == nil, cancel))
 	if err := forTransport(f.out.In, out); err != nil {
 		return answered{}, err
 	}
@@ -118,6 +114,7 @@ type call struct {
 	began   atomic.Bool           // the first byte of a response has been received over it
 
 	connected atomic.Pointer[time.Time] // when the transport had a connection; nil: not yet
+	resends   resends                   // of a transport, and a request without a body
 }
 
 // begin prepares the call of a try.
@@ -141,6 +138,9 @@ func (c *call) gotInterim(status int, fields textproto.MIMEHeader) error {
 
 // gotConn may be called on any goroutine, and again where the transport tries again.
 func (c *call) gotConn(info httptrace.GotConnInfo) {
+	if c.resends.cancel != nil && !c.resends.gotConn(info) {
+		return
+	}
 	c.reused.Store(info.Reused)
 	c.began.Store(false)
 	now := time.Now()
@@ -158,8 +158,7 @@ func (f *forwarding) ownCall() (*call, *http.Request) {
 	return c, &again
 }
 
-// tracedCall is ownCall for a transport, which is told by the context what to tell, and may
-// hold the request when the try has ended.
+// tracedCall is ownCall for a transport, which may hold the request when the try has ended.
 func (f *forwarding) tracedCall() (*call, *http.Request) {
 	f.held = true
 	c, out := f.ownCall()
@@ -176,5 +175,14 @@ func (f *forwarding) tracedCall() (*call, *http.Request) {
 	if f.p.o.Retry.Errors || c.body.expect != nil {
 		c.trace.GotFirstResponseByte = c.firstByte
 	}
-	return c, out.WithContext(httptrace.WithClientTrace(out.Context(), &c.trace))
+	return c, out
+}
+
+// traced returns a context that tells the transport what to call. cancel ends the attempt.
+func (c *call) traced(ctx context.Context, bodyless bool, cancel context.CancelCauseFunc) context.Context {
+	if bodyless {
+		c.resends.cancel = cancel
+		c.trace.GotConn, c.trace.WroteHeaders = c.gotConn, c.resends.wroteHeaders
+	}
+	return httptrace.WithClientTrace(ctx, &c.trace)
 }

@@ -174,9 +174,9 @@ func (f *forwarding) next(failure *fault.Error) bool {
 }
 
 // brokeOff reports whether the last attempt, which failed with failure, has ended with a kept connection that its target
-// has broken off.
+// has broken off, or that has refused the request unprocessed.
 func (f *forwarding) brokeOff(failure *fault.Error) bool {
-	return f.stale && failure != nil && failure.Kind == fault.Head
+	return failure != nil && failure.Kind == fault.Head && (f.stale || !failure.Wrote)
 }
 
 // noWait has ended: a request whose response is to be dropped has its target until then, and must not wait for another.
@@ -187,9 +187,9 @@ var noWait = func() context.Context {
 	return ctx
 }()
 
-// repeat leases a target again that has broken a kept connection off, the last one or one before it, where no other
-// target is left: what it closed may have been no more than a connection that was kept too long (golang/go#22158). A
-// request is repeated once.
+// repeat leases a target again that has broken a kept connection off, or refused the request unprocessed, in the last
+// attempt or one before it, where no other target is left: what it closed may have been no more than a connection that
+// was kept too long (golang/go#22158), and what it refused one stream too many. A request is repeated once.
 func (f *forwarding) repeat(failure *fault.Error) bool {
 	if f.repeated || !f.brokeOff(failure) {
 		return false

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"io"
-	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -71,32 +71,43 @@ func framesOf(t *testing.T, addr, method string) string {
 
 // http2Script is a target that speaks HTTP/2 without TLS, and sends frames in response to each request.
 func http2Script(t *testing.T, respond func(f *http2.Framer, stream uint32) error) string {
+	return wiretest.Target(t, func(p *wiretest.Peer) { followScript(p, p.R, respond) })
+}
+
+// http2TLSScript is http2Script over TLS.
+func http2TLSScript(t *testing.T, respond func(f *http2.Framer, stream uint32) error) string {
+	certificates := h2Server(t, http.NotFoundHandler()).TLS.Certificates
 	return wiretest.Target(t, func(p *wiretest.Peer) {
-		if _, err := io.ReadFull(p.R, make([]byte, len(http2.ClientPreface))); err != nil {
-			return
-		}
-		framer := http2.NewFramer(net.Conn(p), p.R)
-		if framer.WriteSettings() != nil {
-			return
-		}
-		for {
-			f, err := framer.ReadFrame()
-			if err != nil {
-				return
-			}
-			switch f := f.(type) {
-			case *http2.SettingsFrame:
-				if !f.IsAck() {
-					err = framer.WriteSettingsAck()
-				}
-			case *http2.HeadersFrame:
-				err = respond(framer, f.StreamID)
-			}
-			if err != nil {
-				return
-			}
-		}
+		conn := tls.Server(p.Conn, &tls.Config{Certificates: certificates, NextProtos: []string{"h2"}})
+		followScript(conn, conn, respond)
 	})
+}
+
+func followScript(w io.Writer, r io.Reader, respond func(f *http2.Framer, stream uint32) error) {
+	if _, err := io.ReadFull(r, make([]byte, len(http2.ClientPreface))); err != nil {
+		return
+	}
+	framer := http2.NewFramer(w, r)
+	if framer.WriteSettings() != nil {
+		return
+	}
+	for {
+		f, err := framer.ReadFrame()
+		if err != nil {
+			return
+		}
+		switch f := f.(type) {
+		case *http2.SettingsFrame:
+			if !f.IsAck() {
+				err = framer.WriteSettingsAck()
+			}
+		case *http2.HeadersFrame:
+			err = respond(framer, f.StreamID)
+		}
+		if err != nil {
+			return
+		}
+	}
 }
 
 // A response without content is one frame to a client that speaks HTTP/2, but for its trailers, however the target

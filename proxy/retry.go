@@ -13,15 +13,16 @@ import (
 
 // Retry says when a request is retried on another target. Each target gets it at most
 // once; where no other target is left, one that broke a kept connection off before it began
-// a response may get it once more, since it may have closed one that was kept too long.
+// a response may get it once more, since it may have closed one that was kept too long, and
+// so may one that has refused it unprocessed over HTTP/2 (RFC 9113 section 8.7).
 // Nothing is retried once a header was sent to the client.
 //
-// A request that has surely not reached its target (it could not be dialled) may
-// always go to another one. The others may only if they are idempotent (RFC 9110
+// A request that its target has surely not processed (it could not be dialled, or has refused it) may
+// always be sent to another one. The others may only if they are idempotent (RFC 9110
 // section 9.2.2), carry an Idempotency-Key, or NonIdempotent is set, and if their
 // body can be sent again. The zero value retries what was not sent, nothing else.
 type Retry struct {
-	// Tries bounds how many targets are asked for a request; 0 means all.
+	// Tries bounds the attempts of a request; 0 means one for each target, and one more where no other is left.
 	Tries int
 	// Timeout is the time after which no further target is asked; 0 means none.
 	Timeout time.Duration
@@ -77,7 +78,7 @@ func (r Retry) again(in *http.Request, err *fault.Error) bool {
 	case err.HeadSent || !err.TargetSide():
 		return false
 	case !err.Wrote:
-		return err.Kind == fault.Dial || err.Kind == fault.Timeout
+		return err.Kind == fault.Dial || err.Kind == fault.Timeout || err.Kind == fault.Head
 	case err.Kind == fault.Timeout:
 		return r.Timeouts && r.repeatable(in)
 	}

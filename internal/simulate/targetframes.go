@@ -95,8 +95,7 @@ func (t *target) serveFrameStream(s *frameStream, req *http.Request, seen Sight)
 	r := plan.response(sight.Attempt)
 	bodyless := req.Method == http.MethodHead || r.Status == 204 || r.Status == 304
 	o := &oddStream{t: t, s: s, plan: plan, r: r, sight: sight}
-	odd := r.OddFrames > 0 && !(frameOddities[r.OddFrames-1].unprocessed && sight.Attempt >= mostRefusals)
-	if odd && (!bodyless || frameOddities[r.OddFrames-1].always) {
+	if r.OddFrames > 0 && (!bodyless || frameOddities[r.OddFrames-1].always) {
 		o.odd = &frameOddities[r.OddFrames-1]
 		sight.Odd = &o.odd.oddity
 		t.world.journal.manners.Add("target: "+o.odd.name, 1)
@@ -127,10 +126,6 @@ func (t *target) serveFrameStream(s *frameStream, req *http.Request, seen Sight)
 	}
 	<-body
 }
-
-// mostRefusals is how often a request is not processed before it is: net/http's transport sends it again at once, as long
-// as its context lasts, to a target that leaves it out of each connection by GOAWAY.
-const mostRefusals = 3
 
 // respondFrames is writeResponse over frames.
 func (t *target) respondFrames(o *oddStream, bodyless bool) {

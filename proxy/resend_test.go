@@ -1,0 +1,135 @@
+package proxy_test
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// refusals are the manners of a target of HTTP/2 to leave a request unprocessed.
+var refusals = map[string]func(f *http2.Framer, stream uint32) error{
+	"GOAWAY": func(f *http2.Framer, stream uint32) error {
+		return f.WriteGoAway(max(2, stream)-2, http2.ErrCodeNo, nil)
+	},
+	"GOAWAY, with error": func(f *http2.Framer, stream uint32) error {
+		return f.WriteGoAway(max(2, stream)-2, http2.ErrCodeEnhanceYourCalm, nil)
+	},
+	"REFUSED_STREAM": func(f *http2.Framer, stream uint32) error {
+		return f.WriteRSTStream(stream, http2.ErrCodeRefusedStream)
+	},
+}
+
+// http2Over is HTTP/2 with TLS or without.
+type http2Over struct {
+	name    string
+	options upstream.Options
+	script  func(t *testing.T, respond func(f *http2.Framer, stream uint32) error) string
+}
+
+var http2Overs = []http2Over{
+	{"h2c", upstream.Options{Protocol: upstream.H2C, Balance: upstream.First()}, http2Script},
+	{"h2", upstream.Options{Protocol: upstream.HTTP2, Balance: upstream.First(), Scheme: "https", TLSConfig: &tls.Config{InsecureSkipVerify: true}}, http2TLSScript},
+}
+
+// refusingTarget returns a target that refuses the first n requests, and how many it was sent.
+func refusingTarget(t *testing.T, over http2Over, n int64, refuse func(f *http2.Framer, stream uint32) error) (addr string, sent *atomic.Int64) {
+	sent = new(atomic.Int64)
+	return over.script(t, func(f *http2.Framer, stream uint32) error {
+		if sent.Add(1) <= n {
+			return refuse(f, stream)
+		}
+		return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: headerBlock(":status: 200\n"), EndStream: true, EndHeaders: true})
+	}), sent
+}
+
+// A request that a target of HTTP/2 refuses unprocessed is sent once an attempt, and again by the proxy's own rules,
+// whatever its method (RFC 9113 section 8.7): to another target, or once more to the only one.
+func TestRefusedUnprocessed(t *testing.T) {
+	const always = 1 << 40
+	for kind, refuse := range refusals {
+		for name, test := range map[string]struct {
+			method, body string
+			refused      []int64 // how often, by each target
+			tries        int
+			status       int
+			attempts     int
+		}{
+			"for ever":               {"GET", "", []int64{always}, 0, 502, 2},
+			"for ever, body":         {"POST", "abc", []int64{always}, 0, 502, 2},
+			"for ever, no body":      {"POST", "", []int64{always}, 0, 502, 2},
+			"for ever, one try":      {"GET", "", []int64{always}, 1, 502, 1},
+			"by each target":         {"GET", "", []int64{always, always, always}, 0, 502, 3},
+			"by each target, tries":  {"GET", "", []int64{always, always, always}, 2, 502, 2},
+			"once":                   {"GET", "", []int64{1}, 0, 200, 2},
+			"once, body":             {"POST", "abc", []int64{1}, 0, 200, 2},
+			"by one target":          {"GET", "", []int64{always, 0}, 0, 200, 2},
+			"by one target, body":    {"POST", "abc", []int64{always, 0}, 2, 200, 2},
+			"by one target, no body": {"POST", "", []int64{always, 0}, 0, 200, 2},
+		} {
+			for _, over := range http2Overs {
+				t.Run(over.name+" "+kind+" "+name, func(t *testing.T) {
+					leaktest.Check(t)
+					var addrs []string
+					var counts []*atomic.Int64
+					for _, n := range test.refused {
+						addr, sent := refusingTarget(t, over, n, refuse)
+						addrs, counts = append(addrs, addr), append(counts, sent)
+					}
+					p := newProxy(t, proxy.Options{Upstream: groupAt(t, over.options, addrs...), RequestBuffer: &proxy.Buffer{}, Retry: proxy.Retry{Tries: test.tries}})
+					status, record := recorded(t, p, test.method, test.body)
+					sent := 0
+					for _, n := range counts {
+						sent += int(n.Load())
+					}
+					// One that the transport has dialled for the attempt before counts as a kept connection.
+					if status != test.status || len(record.Tries) != test.attempts || sent < test.attempts || sent > 2*test.attempts {
+						t.Errorf("status %d, sent %d times in %d attempts, want %d, %d: %v", status, sent, len(record.Tries), test.status, test.attempts, record.Err)
+					}
+				})
+			}
+		}
+	}
+}
+
+// recorded sends a request through p.
+func recorded(t *testing.T, p *proxy.Proxy, method, body string) (status int, record *filters.Result) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	ctx, record = filters.WithResult(ctx)
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, httptest.NewRequestWithContext(ctx, method, "/", strings.NewReader(body)))
+	return w.Code, record
+}
+
+// What a kept connection refuses is sent over another one in the same attempt: a target that ends its connections refuses none.
+func TestRefusedOnAKeptConnection(t *testing.T) {
+	for _, over := range http2Overs {
+		t.Run(over.name, func(t *testing.T) {
+			leaktest.Check(t)
+			addr := over.script(t, func(f *http2.Framer, stream uint32) error {
+				if stream > 1 {
+					return f.WriteGoAway(stream-2, http2.ErrCodeNo, nil)
+				}
+				return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: headerBlock(":status: 200\n"), EndStream: true, EndHeaders: true})
+			})
+			p := newProxy(t, proxy.Options{Upstream: groupAt(t, over.options, addr), Retry: proxy.Retry{Tries: 1}})
+			for range 4 {
+				if status, record := recorded(t, p, "GET", ""); status != http.StatusOK || len(record.Tries) != 1 {
+					t.Errorf("status %d in %d attempts: %v", status, len(record.Tries), record.Err)
+				}
+			}
+		})
+	}
+}
