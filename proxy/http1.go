@@ -150,8 +150,12 @@ func (x *ownExchange) over(fresh bool) (a answered, failure *fault.Error, again 
 			return a, unsendable(x.f.out.In, err), false
 		}
 	}
+	taken := x.taken
 	if err := x.takeBody(); err != nil {
 		return answered{sent: x.call.body.sent()}, classify(ctx, err, &x.call.body), false
+	}
+	if x.taken > taken && !conn.Quiet() { // the target did not wait for the client
+		return a, nil, true
 	}
 	wrote, err := x.send()
 	if err == nil {

@@ -105,11 +105,10 @@ func (u *upload) send() error {
 	if u.framing.Chunked {
 		return u.sendChunks(u.buf)
 	}
-	if len(u.head) > 0 && &u.head[0] != &u.buf[0] { // one that has outgrown its memory
+	if len(u.head) > 0 { // at once: the target need not wait for a request of which it has seen nothing
 		if _, err := u.conn.Write(u.head); err != nil {
 			return err
 		}
-		u.head = nil
 	}
 	return u.sendLength()
 }
@@ -151,24 +150,17 @@ func (u *upload) answered(status int) {
 
 var errLength = errors.New("the body is not as long as it was said to be")
 
-// sendLength sends the pieces of the body as they come, the first one with the head.
+// sendLength sends the pieces of the body as they come.
 func (u *upload) sendLength() error {
-	n := len(u.head)
-	if n == len(u.buf) { // there is no room beside it
-		if _, err := u.conn.Write(u.head); err != nil {
-			return err
-		}
-		n = 0
-	}
-	for left := u.framing.Length; left > 0; n = 0 {
-		m, err := u.body.Read(u.buf[n:min(int64(len(u.buf)), int64(n)+left)])
-		if left -= int64(m); err != nil && err != io.EOF {
+	for left := u.framing.Length; left > 0; {
+		n, err := u.body.Read(u.buf[:min(int64(len(u.buf)), left)])
+		if left -= int64(n); err != nil && err != io.EOF {
 			return err
 		}
 		if left == 0 {
 			u.startLast()
 		}
-		if _, err := u.conn.Write(u.buf[:n+m]); err != nil {
+		if _, err := u.conn.Write(u.buf[:n]); err != nil {
 			return err
 		}
 		if err == io.EOF && left > 0 {

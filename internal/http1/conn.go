@@ -171,6 +171,11 @@ func (c *Conn) Clean() bool {
 	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
 }
 
+// Quiet reports whether the target has neither sent anything since the exchange got the connection nor closed it: where
+// nothing was written, what it sends responds to no request (RFC 9112 section 9.2). Of a fresh TLS connection, on which
+// session tickets arrive, and on other systems than Linux it is not known, and true.
+func (c *Conn) Quiet() bool { return c.secure && !c.Reused || c.peek.quiet() }
+
 // Raw is the connection below R, where the kernel can move its bytes: nil over TLS.
 func (c *Conn) Raw() *net.TCPConn {
 	t, _ := c.net.(*net.TCPConn)
