@@ -41,7 +41,7 @@ type run struct {
 
 const (
 	// patience is how long a client waits before it takes an exchange for one that is held for ever.
-	patience = 30 * time.Second
+	patience = 2 * time.Minute
 	// enough is how many of the lines about one broken promise are printed.
 	enough = 5
 )

@@ -7,12 +7,16 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"sync"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 )
+
+// pings is how many pings a new connection has behind its settings.
+const pings = 16
 
 // session is a connection of HTTP/2 that shows each frame, which net/http's client would hide.
 type session struct {
@@ -29,6 +33,7 @@ type session struct {
 	streams map[uint32]*stream
 	last    uint32
 	credit  int64 // how much may be sent
+	greeted int   // how many frames of greet the gateway has acknowledged
 	goAway  bool  // the gateway accepts no further stream
 	unread  bool  // no more of a response is accepted than the first window
 	err     error // why the connection has ended
@@ -47,11 +52,32 @@ type stream struct {
 }
 
 // session opens a connection whose streams have a window; nil where that fails.
+//
+// net/http's server ends a connection whose SETTINGS its loop has not seen after 2 seconds, which
+// is not long on a machine with much else to do. Thus a connection counts as open once the
+// server has acknowledged them, and is made anew where it ends before.
 func (c *client) session(g *gateway, p protocol, window uint32) *session {
-	conn := c.dial(g, p)
-	if conn == nil {
-		return nil
+	for range 10 {
+		conn := c.dial(g, p)
+		if conn == nil {
+			return nil
+		}
+		s := newSession(conn, p)
+		err := s.greet(window)
+		if err == nil {
+			return s
+		}
+		_ = s.Close()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			c.broke("a gateway accepts connections", "%s, %v: %v", g.name, p, err)
+			return nil
+		}
 	}
+	c.broke("a gateway accepts connections", "%s, %v: none of ten", g.name, p)
+	return nil
+}
+
+func newSession(conn net.Conn, p protocol) *session {
 	s := &session{conn: conn, scheme: "http", ended: make(chan struct{}), framer: http2.NewFramer(conn, conn), streams: map[uint32]*stream{}, credit: 65535}
 	if p == h2 {
 		s.scheme = "https"
@@ -60,17 +86,31 @@ func (c *client) session(g *gateway, p protocol, window uint32) *session {
 	s.encoder = hpack.NewEncoder(&s.block)
 	s.framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	s.framer.MaxHeaderListSize = 1 << 20
-	_, err := io.WriteString(conn, http2.ClientPreface)
+	return s
+}
+
+// greet sends the preface and waits until the server has acknowledged the settings, and some
+// pings: the end of the 2 seconds may wait in its loop beside the settings, which takes either
+// first. It starts the reading of frames.
+func (s *session) greet(window uint32) error {
+	_, err := io.WriteString(s.conn, http2.ClientPreface)
 	if err == nil {
 		err = s.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: window}, http2.Setting{ID: http2.SettingEnablePush})
 	}
-	if err != nil {
-		c.broke("a gateway accepts connections", "%s, %v: %v", g.name, p, err)
-		conn.Close()
-		return nil
+	for range pings {
+		if err == nil {
+			err = s.framer.WritePing(false, [8]byte{})
+		}
 	}
 	go s.read()
-	return s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for err == nil && s.greeted < 1+pings {
+		if err = s.err; err == nil {
+			s.changed.Wait()
+		}
+	}
+	return err
 }
 
 // Close closes the connection and waits until nothing reads from it.
@@ -110,15 +150,13 @@ func (s *session) write(f func() error) error {
 func (s *session) take(frame http2.Frame) error {
 	switch f := frame.(type) {
 	case *http2.SettingsFrame:
-		if f.IsAck() {
-			return nil
+		if !f.IsAck() {
+			return s.write(s.framer.WriteSettingsAck)
 		}
-		return s.write(s.framer.WriteSettingsAck)
 	case *http2.PingFrame:
-		if f.IsAck() {
-			return nil
+		if !f.IsAck() {
+			return s.write(func() error { return s.framer.WritePing(true, f.Data) })
 		}
-		return s.write(func() error { return s.framer.WritePing(true, f.Data) })
 	case *http2.GoAwayFrame:
 		if f.ErrCode != http2.ErrCodeNo {
 			return fmt.Errorf("GOAWAY %v %q", f.ErrCode, f.DebugData())
@@ -153,6 +191,10 @@ func (s *session) note(frame http2.Frame) {
 	id := frame.Header().StreamID
 	st := s.streams[id]
 	switch f := frame.(type) {
+	case *http2.SettingsFrame:
+		s.greeted++
+	case *http2.PingFrame:
+		s.greeted++
 	case *http2.GoAwayFrame:
 		s.goAway = true
 	case *http2.WindowUpdateFrame:
