@@ -21,6 +21,7 @@ func TestStreaming(t *testing.T) {
 	}{
 		{"chunked", "Transfer-Encoding: chunked\r\n", func(s string) string { return "3\r\n" + s + "\r\n" }, "0\r\n\r\n"},
 		{"with a length", "Content-Length: 9\r\n", func(s string) string { return s }, ""},
+		{"with a length that the kernel moves", "Content-Length: 100009\r\n", func(s string) string { return s }, strings.Repeat("x", 100000)},
 		{"until the connection ends", "Connection: close\r\n", func(s string) string { return s }, ""},
 	}
 	for _, test := range tests {
@@ -48,6 +49,8 @@ func TestStreaming(t *testing.T) {
 			}
 			if chunked {
 				client.Receive("0\r\n\r\n")
+			} else {
+				client.Receive(test.end)
 			}
 			if rest := client.Rest(); rest != "" {
 				t.Errorf("and then %q", rest)

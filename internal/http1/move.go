@@ -16,10 +16,11 @@ func (b *Body) Movable() bool {
 }
 
 // Move moves the body to w, the writer of an answer over a plain socket, where it does not have to be
-// seen (splice(2), by net.TCPConn.ReadFrom). before is called before each piece that is written, after when w has accepted it.
+// seen (splice(2), by net.TCPConn.ReadFrom). before is called before each piece that is written, after when w has accepted
+// one of so many bytes; its error is one of w's.
 // read is the failure of this side, write that of w's: since no more is moved than has come, the one
 // is never taken for the other, and nothing is left between the two.
-func (b *Body) Move(w io.ReaderFrom, before, after func()) (n int64, read, write error) {
+func (b *Body) Move(w io.ReaderFrom, before func(), after func(n int64) error) (n int64, read, write error) {
 	if held := int64(b.conn.R.Buffered()); held > 0 {
 		before()
 		m, err := w.ReadFrom(io.LimitReader(b.conn.R, min(held, b.left)))
@@ -27,7 +28,9 @@ func (b *Body) Move(w io.ReaderFrom, before, after func()) (n int64, read, write
 			return n, nil, err
 		}
 		b.Took(m)
-		after()
+		if err := after(m); err != nil {
+			return n, nil, err
+		}
 	}
 	piece := io.LimitedReader{R: b.conn.Raw()}
 	for b.left > 0 {
@@ -45,7 +48,9 @@ func (b *Body) Move(w io.ReaderFrom, before, after func()) (n int64, read, write
 		if b.Took(m); err != nil {
 			return n, nil, err
 		}
-		after()
+		if err := after(m); err != nil {
+			return n, nil, err
+		}
 	}
 	return n, nil, nil
 }

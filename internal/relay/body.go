@@ -99,7 +99,7 @@ func (o Options) awaitTrailers(w http.ResponseWriter, r *http.Request, resp *htt
 // Mover is a body that the kernel can move to a socket; see http1.Body.
 type Mover interface {
 	Movable() bool
-	Move(w io.ReaderFrom, before, after func()) (n int64, read, write error)
+	Move(w io.ReaderFrom, before func(), after func(n int64) error) (n int64, read, write error)
 }
 
 // movable is the body if nobody has to see it on its way: it goes from one plain socket to
@@ -112,6 +112,10 @@ func (o Options) movable(w http.ResponseWriter, r *http.Request, resp *http.Resp
 	return body
 }
 
+// heldBack is how long a piece of a moved body may be that the client's writer keeps for more: net/http's holds the
+// header and what came with it, up to 512 bytes, and lets what follows the header through.
+const heldBack = 4 << 10
+
 func (o Options) move(w http.ResponseWriter, r *http.Request, body Mover) (int64, error) {
 	var c client
 	c.start(w, r, o.WriteTimeout)
@@ -120,7 +124,14 @@ func (o Options) move(w http.ResponseWriter, r *http.Request, body Mover) (int64
 		c.offer()
 		c.writes.Begin()
 	}
-	n, read, write := body.Move(w.(io.ReaderFrom), offer, c.accepted)
+	accepted := func(piece int64) (err error) {
+		if piece < heldBack {
+			err = c.flush()
+		}
+		c.accepted()
+		return err
+	}
+	n, read, write := body.Move(w.(io.ReaderFrom), offer, accepted)
 	switch {
 	case write != nil:
 		return n, clientGone(write)
