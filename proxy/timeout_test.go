@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -19,6 +20,33 @@ import (
 )
 
 const soon = 50 * time.Millisecond
+
+// The longest times that there are bound nothing: a response comes, and nobody is to blame.
+func TestLongestTimeouts(t *testing.T) {
+	leaktest.Check(t)
+	const longest = time.Duration(math.MaxInt64)
+	target := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Receive("5\r\nhello\r\n0\r\n\r\n")
+		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n")
+		p.Send("ok")
+	})
+	group := groupAt(t, upstream.Options{QueueTimeout: longest, DialTimeout: longest, WriteTimeout: longest, HeaderTimeout: longest,
+		IdleTimeout: longest, MaxConnAge: longest}, target)
+	client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: group, Timeout: longest, BodyTimeout: longest,
+		ReadTimeout: longest, WriteTimeout: longest, FlushInterval: longest, Retry: proxy.Retry{Timeout: longest}})))
+	client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhello\r\n")
+	client.Send("0\r\n\r\n")
+	if head := client.Head(); !strings.HasPrefix(head, "HTTP/1.1 200 ") {
+		t.Errorf("response %q", head)
+	}
+	client.Receive("ok")
+	for s := range group.Targets() {
+		if s.Fails > 0 {
+			t.Errorf("%d failures of the target", s.Fails)
+		}
+	}
+}
 
 // Each step of an exchange has its own bound, and each failure its kind.
 func TestTimeouts(t *testing.T) {

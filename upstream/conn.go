@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 // conn is a connection that gives each write its time, and knows its age and its
@@ -45,7 +47,7 @@ const lastWords = 200 * time.Millisecond
 func (c *conn) Write(p []byte) (int, error) {
 	if c.writeTimeout > 0 {
 		if now := time.Now(); c.deadline.Sub(now) < c.writeTimeout {
-			c.deadline = now.Add(c.writeTimeout + c.writeTimeout/4)
+			c.deadline = deadline.After(now, c.writeTimeout)
 			if err := c.SetWriteDeadline(c.deadline); err != nil {
 				return 0, err
 			}

@@ -55,10 +55,10 @@ func (t *Tunnel) look() time.Duration {
 	next := alarm{now: now}
 	up, down := t.up.lastRead(), t.down.lastRead()
 	switch l := t.limits; {
-	case l.lifetime > 0 && !next.at(l.lifetime):
+	case l.lifetime > 0 && !next.at(0, l.lifetime):
 		t.Close(GoingAway, "maximum lifetime")
 		return 0
-	case l.idle > 0 && !next.at(max(up, down)+l.idle):
+	case l.idle > 0 && !next.at(max(up, down), l.idle):
 		t.Close(GoingAway, "idle")
 		return 0
 	case l.ping > 0 && t.up.codec != nil && !(t.alive(&t.up, &next) && t.alive(&t.down, &next)):
@@ -71,12 +71,13 @@ func (t *Tunnel) look() time.Duration {
 // alarm is the earliest of some times.
 type alarm struct{ now, in time.Duration }
 
-// at sets the alarm to at, and returns false if that is over.
-func (a *alarm) at(at time.Duration) bool {
-	if at <= a.now {
+// at sets the alarm to a time after from, and returns false if that is over. The longest time there is does not overflow.
+func (a *alarm) at(from, after time.Duration) bool {
+	in := after - (a.now - from)
+	if in <= 0 {
 		return false
 	}
-	if in := at - a.now; a.in == 0 || in < a.in {
+	if a.in == 0 || in < a.in {
 		a.in = in
 	}
 	return true

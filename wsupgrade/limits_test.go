@@ -2,6 +2,7 @@ package wsupgrade_test
 
 import (
 	"io"
+	"math"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -26,6 +27,22 @@ func TestIdleTimeout(t *testing.T) {
 		discard(t, client, target)
 		time.Sleep(6 * time.Second)
 		isDone(t, done, "after a minute")
+	})
+}
+
+// The longest times that there are end nothing, beside one that has them looked at.
+func TestLongestTimes(t *testing.T) {
+	o := wsupgrade.Options{IdleTimeout: math.MaxInt64, MaxLifetime: math.MaxInt64, PingInterval: time.Minute}
+	overTunnel(t, o, func(t *testing.T, _ *wsupgrade.Registry, client, target *duplex, done <-chan error) {
+		for range 6 {
+			time.Sleep(20 * time.Second)
+			for _, pair := range [][2]*duplex{{client, target}, {target, client}} {
+				sent := masked(text, "x")
+				_, _ = io.WriteString(pair[0], sent)
+				_, _ = io.ReadFull(pair[1], make([]byte, len(sent)))
+			}
+			stillOpen(t, done, "while both ends send")
+		}
 	})
 }
 

@@ -12,15 +12,15 @@ import (
 func (t *Tunnel) alive(d *direction, next *alarm) bool {
 	interval, last := t.limits.ping, d.lastRead()
 	if d.asked > last {
-		return next.at(d.asked + interval)
+		return next.at(d.asked, interval)
 	}
-	if next.at(last + interval) {
+	if next.at(last, interval) {
 		return true
 	}
 	if t.ask(d) {
 		d.asked = next.now
 	}
-	next.at(next.now + interval) // where a frame was under way: then
+	next.at(next.now, interval) // where a frame was under way: then
 	return true
 }
 

@@ -29,7 +29,7 @@ func Refuse(w http.ResponseWriter, e *Error) {
 		}
 	}
 	if e.RetryAfter > 0 {
-		seconds := (e.RetryAfter + time.Second - 1) / time.Second
+		seconds := (e.RetryAfter-1)/time.Second + 1
 		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
 	}
 	http.Error(w, http.StatusText(status), status)

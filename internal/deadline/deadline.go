@@ -44,6 +44,10 @@ func (d *Deadline) start(w http.ResponseWriter, writes bool, r *http.Request, ti
 	}
 }
 
+// After returns when what begins now and may take timeout, to a quarter, must have ended. The longest timeout there is
+// does not overflow.
+func After(now time.Time, timeout time.Duration) time.Time { return now.Add(timeout).Add(timeout / 4) }
+
 func set(w http.ResponseWriter, writes bool, t time.Time) error {
 	rc := http.NewResponseController(w)
 	if writes {
@@ -81,7 +85,7 @@ func (d *Deadline) next() time.Time {
 	if d.until.Sub(now) >= d.timeout {
 		return d.until
 	}
-	until := now.Add(d.timeout + d.timeout/4)
+	until := After(now, d.timeout)
 	if !d.end.IsZero() && d.end.Before(until) {
 		return d.end
 	}

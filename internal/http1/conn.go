@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 // readBuffer is that of a kept connection: a small answer fits, head and body.
@@ -94,7 +96,7 @@ func (c *Conn) extendRead() {
 		if c.readFor == c.readTimeout && c.readUntil.Sub(now) >= c.readTimeout {
 			return
 		}
-		c.readUntil = now.Add(c.readTimeout + c.readTimeout/4)
+		c.readUntil = deadline.After(now, c.readTimeout)
 	}
 	c.readFor = c.readTimeout
 	_ = c.net.SetReadDeadline(c.readUntil)
@@ -128,7 +130,7 @@ func (c *Conn) extendWrite(d time.Duration) {
 	if c.writeUntil.Sub(now) >= d {
 		return
 	}
-	c.writeUntil = now.Add(d + d/4)
+	c.writeUntil = deadline.After(now, d)
 	_ = c.net.SetWriteDeadline(c.writeUntil)
 	c.stayInterrupted()
 }
