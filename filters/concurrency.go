@@ -2,6 +2,7 @@ package filters
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -32,8 +33,8 @@ func Concurrency(o ConcurrencyOptions) (Filter, error) {
 		o.RetryAfter = time.Second
 	}
 	running := make(chan struct{}, o.Max)
-	present := make(chan struct{}, o.Max+o.Queue) // running or waiting
-	retryAfter := strconv.FormatInt(int64((o.RetryAfter+time.Second-1)/time.Second), 10)
+	present := make(chan struct{}, o.Max+min(o.Queue, math.MaxInt-o.Max)) // running or waiting
+	retryAfter := strconv.FormatInt(int64((o.RetryAfter-1)/time.Second+1), 10)
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !enter(r, present, running, o.QueueTimeout) {

@@ -2,6 +2,7 @@ package filters_test
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -21,6 +22,28 @@ func TestReservedFields(t *testing.T) {
 	}
 	bad(t, `filters: Headers: invalid field name "a b"`)(filters.Headers(filters.HeaderRule{Remove: []string{"a b"}}))
 	bad(t, `filters: Headers: content type "a;b" matches no response`)(filters.Headers(filters.HeaderRule{ContentTypes: []string{"a;b"}}))
+}
+
+// The largest bounds that there are bound nothing.
+func TestLargestConcurrency(t *testing.T) {
+	for _, o := range []filters.ConcurrencyOptions{
+		{Max: 1, Queue: math.MaxInt, QueueTimeout: math.MaxInt64, RetryAfter: math.MaxInt64}, {Max: math.MaxInt, Queue: math.MaxInt},
+	} {
+		w := httptest.NewRecorder()
+		f := good(t)(filters.Concurrency(o))
+		f(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		if w.Code != http.StatusNoContent {
+			t.Errorf("%+v: status %d", o, w.Code)
+		}
+	}
+	f := good(t)(filters.Concurrency(filters.ConcurrencyOptions{Max: 1, RetryAfter: math.MaxInt64}))
+	inner := httptest.NewRecorder()
+	h := f(http.HandlerFunc(nil))
+	h = f(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { h.ServeHTTP(inner, httptest.NewRequest("GET", "/", nil)) }))
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	if got := inner.Header().Get("Retry-After"); inner.Code != http.StatusServiceUnavailable || got != "9223372037" {
+		t.Errorf("status %d, Retry-After %q", inner.Code, got)
+	}
 }
 
 // Content types are compared without case.
