@@ -50,7 +50,7 @@ var standardTypes = []string{"text/*", "application/json", "application/javascri
 //
 // It leaves alone what is encoded already, ranges, answers to Range requests,
 // no-transform, upgrades and CONNECT, and answers without content. A strong ETag becomes a
-// weak one, Content-Length and Accept-Ranges go, and Vary says Accept-Encoding
+// weak one, Content-Length, Accept-Ranges and checksums of the content (RFC 9530) go, and Vary says Accept-Encoding
 // wherever another client would have been given another encoding.
 //
 // Compressing secrets together with what an attacker chooses tells him the secrets
@@ -171,6 +171,7 @@ func (a *compressing) head(r *http.Request, status int, h http.Header) {
 	h["Content-Encoding"] = []string{a.chosen.name}
 	delete(h, "Content-Length")
 	delete(h, "Accept-Ranges")
+	deleteDigests(h)
 	if tag := h["Etag"]; len(tag) > 0 && !strings.HasPrefix(tag[0], "W/") {
 		h["Etag"] = []string{"W/" + tag[0]} // RFC 9110 section 8.8.1: it is the same meaning, not the same bytes
 	}

@@ -27,7 +27,8 @@ type DecompressOptions struct {
 // stands inside of it sees requests decoded, what stands outside of it sees
 // answers decoded. It knows gzip and zstd; a request in another encoding is
 // answered with 415, an answer in another one stays as it is. Streams stay
-// streams. Put Compress outside of it for clients that want answers compressed.
+// streams. Checksums of the encoded content (RFC 9530) go with the encoding. Put Compress
+// outside of it for clients that want answers compressed.
 func Decompress(o DecompressOptions) (Filter, error) {
 	if o.MaxRequest < 0 || !o.Requests && !o.Responses {
 		return nil, fmt.Errorf("filters: Decompress of nothing, or a negative MaxRequest")
@@ -154,6 +155,7 @@ func (d *decoding) decide(_ *http.Request, status int, h http.Header) {
 	delete(h, "Content-Encoding")
 	delete(h, "Content-Length")
 	delete(h, "Accept-Ranges")
+	deleteDigests(h)
 	if tag := h["Etag"]; len(tag) > 0 && !strings.HasPrefix(tag[0], "W/") {
 		h["Etag"] = []string{"W/" + tag[0]}
 	}

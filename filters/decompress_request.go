@@ -47,6 +47,7 @@ func (d *decodedRequest) request(w http.ResponseWriter, r *http.Request, max int
 	out.Header = r.Header.Clone()
 	delete(out.Header, "Content-Encoding")
 	delete(out.Header, "Content-Length")
+	deleteDigests(out.Header)
 	return &out
 }
 

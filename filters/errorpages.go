@@ -55,6 +55,7 @@ func (p *errorPage) head(answered *http.Request, status int, h http.Header) {
 	for _, name := range contentFields {
 		delete(h, name)
 	}
+	deleteDigests(h)
 	for name, values := range p.page.header {
 		h[name] = values
 	}
