@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,6 +38,37 @@ func TestBlameAtTheEndOfTheTime(t *testing.T) {
 		}
 	}
 }
+
+// A writer between that accepts less than it is given, or has announced another length, has cut the response: that is
+// neither the client's doing nor taken for a whole one.
+func TestBlameOfAWriterBetween(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		w    refusingWriter
+		err  error
+		kind fault.Kind
+	}{
+		{"accepts less", refusingWriter{n: 1}, io.ErrShortWrite, fault.Internal},
+		{"has announced less", refusingWriter{err: http.ErrContentLength}, http.ErrContentLength, fault.Internal},
+		{"has lost its client", refusingWriter{err: net.ErrClosed}, net.ErrClosed, fault.ClientGone},
+	} {
+		test.w.ResponseWriter = httptest.NewRecorder()
+		resp := &http.Response{ProtoMajor: 1, ContentLength: 4, Body: io.NopCloser(strings.NewReader("body"))}
+		_, err := Options{}.copyBody(test.w, httptest.NewRequest(http.MethodGet, "/", nil), resp)
+		if e := fault.As(err); e == nil || e.Kind != test.kind || !errors.Is(e, test.err) {
+			t.Errorf("%s: %v, want %v of the kind %v", test.name, err, test.err, test.kind)
+		}
+	}
+}
+
+// refusingWriter accepts n bytes of each write.
+type refusingWriter struct {
+	http.ResponseWriter
+	n   int
+	err error
+}
+
+func (w refusingWriter) Write([]byte) (int, error) { return w.n, w.err }
 
 // The target has each piece ready, but for the last, which is some 50 ms late. The client takes most of the time.
 func TestBlameOfASlowReader(t *testing.T) {

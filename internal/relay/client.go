@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"time"
 
@@ -32,7 +33,10 @@ func (c *client) start(w http.ResponseWriter, r *http.Request, timeout time.Dura
 func (c *client) write(p []byte) error {
 	c.writes.Begin()
 	defer c.writes.End()
-	_, err := c.w.Write(p)
+	n, err := c.w.Write(p)
+	if err == nil && n < len(p) { // a wrapper that breaks io.Writer's contract
+		err = io.ErrShortWrite
+	}
 	return err
 }
 

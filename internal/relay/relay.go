@@ -5,6 +5,7 @@ package relay
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"time"
@@ -151,10 +152,11 @@ func flush(w http.ResponseWriter) error {
 	return nil
 }
 
-// clientGone is the failure of a write: the client's, unless a filter's transform has failed.
+// clientGone is the failure of a write: the client's, unless a filter's transform has failed, or what stands between has
+// announced another length or accepted less than it was given.
 func clientGone(err error) error {
 	e := &fault.Error{Kind: fault.ClientGone, Wrote: true, HeadSent: true, Err: err}
-	if failed := (*response.TransformError)(nil); errors.As(err, &failed) {
+	if failed := (*response.TransformError)(nil); errors.As(err, &failed) || errors.Is(err, http.ErrContentLength) || errors.Is(err, io.ErrShortWrite) {
 		e.Kind = fault.Internal
 	}
 	return e
