@@ -48,7 +48,8 @@ type Check struct {
 	// Fall is how many bad checks in a row take a target out; 0 means 3.
 	Fall int
 	// OnChange is told when a target is taken out (healthy is false, err the
-	// last failure) or brought back. nil means nobody is.
+	// last failure) or brought back. nil means nobody is. Group.Close waits for it, so it
+	// must not call that; Group.Set is possible.
 	OnChange func(addr string, healthy bool, err error)
 }
 

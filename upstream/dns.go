@@ -28,7 +28,8 @@ type DNSOptions struct {
 	// PreferGo decides whether TTLs can be seen.
 	Resolver *net.Resolver
 	// OnError is told of failed lookups, and of answers that the group refused;
-	// the group keeps its targets then. nil means nobody is.
+	// the group keeps its targets then. nil means nobody is. It must not call Group.Close,
+	// which waits for it.
 	OnError func(error)
 }
 

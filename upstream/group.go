@@ -171,7 +171,7 @@ func (g *Group) forget(s *targets) {
 // included, have ended, or with ctx's error when that ends before.
 func (g *Group) Drain(ctx context.Context) error { return g.gate.Drain(ctx) }
 
-// Close ends the checks and the source and closes idle connections. Exchanges
+// Close ends the checks and the source, waits for them, and closes idle connections. Exchanges
 // that run are not touched, and their connections are closed behind them; Drain waits for them. A transport that the
 // caller brought is left alone.
 func (g *Group) Close() error {

@@ -88,7 +88,7 @@ type Outcome struct {
 	Err error
 }
 
-// Done gives the target back and counts the outcome for its health, by its options of now: they may have changed
+// Done gives the target back, once, and counts the outcome for its health, by its options of now: they may have changed
 // since Pick (Group.Set).
 func (l Lease) Done(o Outcome) {
 	m := l.m.current.Load()
