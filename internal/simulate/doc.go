@@ -11,6 +11,15 @@
 // see into a journal; the rules (rules*.go) read it when the history has ended, and know
 // nothing of how the gateway works.
 //
+// # Where time stands still
+//
+// Time does not pass in a bubble while a goroutine waits for a mutex, so none may be held while its holder waits for a
+// peer. The product's locks are internal/iolock. net/http's are not: its HTTP/2 client writes with a mutex held, so the
+// direction that it writes to has no bound but the windows of HTTP/2 (world.go, endless), and a writer who waits for
+// room there is met over real sockets alone. Its server asks a client for a body with one held, and closes idle
+// connections with another one, so the shortest writes have room beyond each window (half.go, reserve). A history that
+// stands still all the same, or that has no end, breaks a rule after a minute, and the run continues without it.
+//
 // # What repeats
 //
 // Everything that a party does follows from the plan, and so does what the gateway draws

@@ -11,12 +11,16 @@ import (
 )
 
 // guard hands out writers and bodies that notice a use after the handler has
-// returned, and two who read a body at once. If plain, writers are net/http's own.
-func guard(j *Journal, plan *GatewayPlan, next http.Handler, plain bool) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g := &guarded{j: j, plan: plan, w: w, r: r, path: r.URL.Path, start: time.Now(), timed: !plain && r.Method != http.MethodConnect}
+// returned, and two who read a body at once. If plain, writers are net/http's own. Times are compared if exact.
+//
+// The request is a copy: net/http's server looks at the type of its own's body when it writes a header, and ends a
+// connection behind a body that Expect announced and that was not read.
+func guard(j *Journal, plan *GatewayPlan, next http.Handler, plain, exact bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, own *http.Request) {
+		r := own.WithContext(own.Context())
+		g := &guarded{j: j, plan: plan, w: w, r: r, path: r.URL.Path, start: time.Now(), timed: exact && !plain && r.Method != http.MethodConnect}
 		if r.Body != nil && r.Body != http.NoBody {
-			r.Body = &guardedBody{guarded: g, body: r.Body}
+			r.Body = &guardedBody{guarded: g, own: own, body: own.Body}
 		}
 		defer g.end()
 		if plain {
@@ -149,6 +153,7 @@ func (g *guarded) Unwrap() http.ResponseWriter { return g.w }
 // guardedBody is a request's body.
 type guardedBody struct {
 	*guarded
+	own  *http.Request // the server's
 	body io.ReadCloser
 }
 
@@ -165,6 +170,9 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 	start := time.Now()
 	n, err := b.body.Read(p)
 	b.checkRead(start)
+	if err == io.EOF {
+		b.r.Trailer = b.own.Trailer // those that were not announced, too
+	}
 	b.mu.Lock()
 	b.reading = false
 	b.mu.Unlock()

@@ -116,6 +116,9 @@ func (h *half) write(p []byte) (n int, err error) {
 	defer h.mu.Unlock()
 	for {
 		room := h.link.Window - h.sent.len() - h.void
+		if len(p) <= smallWrite {
+			room += reserve
+		}
 		switch {
 		case h.ended:
 			return n, net.ErrClosed
@@ -134,6 +137,14 @@ func (h *half) write(p []byte) (n int, err error) {
 		}
 	}
 }
+
+// smallWrite is the longest of the writes that have a reserve beyond the window: net/http's server writes a 100
+// (Continue), and crypto/tls an alert while net/http's server closes idle connections, with a mutex held that others
+// wait for, and time does not pass in a bubble meanwhile. A socket's buffer is no more exact than that.
+const (
+	smallWrite = 32
+	reserve    = 8 * smallWrite
+)
 
 // send puts p on its way, in segments. The caller holds h.mu.
 func (h *half) send(p []byte) {

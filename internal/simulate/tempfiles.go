@@ -1,10 +1,37 @@
 package simulate
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 )
+
+// tempPrefix begins the name of each directory of temporary files. The number of the process that made it follows.
+const tempPrefix = "culvert-simulate-"
+
+// removeLeft removes the directories in dir of processes that have ended without doing so.
+func removeLeft(dir string) {
+	list, err := filepath.Glob(filepath.Join(dir, tempPrefix+"*-*"))
+	if err != nil {
+		return
+	}
+	for _, name := range list {
+		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(name), tempPrefix), "-")
+		if pid, err := strconv.Atoi(number); err == nil && gone(pid) {
+			_ = os.RemoveAll(name)
+		}
+	}
+}
+
+// gone reports whether a process has ended, false where the system does not tell.
+func gone(pid int) bool {
+	p, err := os.FindProcess(pid)
+	return err == nil && errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
+}
 
 // tempFiles is the directory of a history's temporary files.
 type tempFiles struct{ dir string }
@@ -12,7 +39,7 @@ type tempFiles struct{ dir string }
 // makeTempFiles makes the directory where the gateway holds bodies on disk.
 func (w *world) makeTempFiles() (err error) {
 	if g := &w.plan.Gateway; g.RequestBuffer == 2 || g.ResponseBuffer == 2 {
-		w.files.dir, err = os.MkdirTemp("", "culvert-simulate-*")
+		w.files.dir, err = os.MkdirTemp("", fmt.Sprintf("%s%d-*", tempPrefix, os.Getpid()))
 	}
 	return err
 }

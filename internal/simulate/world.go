@@ -62,6 +62,7 @@ func (w *world) run(s surroundings) {
 	if err != nil {
 		w.journal.Break("configuration", "%v", err)
 		w.stop()
+		w.checkTempFiles()
 		return
 	}
 	stopWatching, stopIllness := w.watchCounts(), w.fallIll()
