@@ -45,6 +45,11 @@ func (p *Plan) forSockets() *Plan {
 	// Each check is a connection: many at once are all that a machine does. Few are good Rise times in a row while the
 	// gateway is waited for.
 	p.Gateway.CheckEvery = max(p.Gateway.CheckEvery, 10*time.Second)
+	// What a busy machine takes for a dial and for a header is no fault of a target that would be one.
+	p.Gateway.DialTimeout = max(p.Gateway.DialTimeout, 20*time.Second)
+	if p.Gateway.HeaderTimeout > 0 {
+		p.Gateway.HeaderTimeout = max(p.Gateway.HeaderTimeout, 20*time.Second)
+	}
 	if !p.moves() {
 		return p
 	}
