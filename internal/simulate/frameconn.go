@@ -101,6 +101,7 @@ func (f *frameConn) settings(window uint32, more ...http2.Setting) {
 	f.granted = int64(window)
 	if delta < 0 { // the server may use the larger window until it has seen this
 		f.pending = append(f.pending, delta)
+		f.changed.Broadcast()
 		return
 	}
 	f.pending = append(f.pending, 0)

@@ -123,17 +123,17 @@ func (s *frameStream) Read(p []byte) (int, error) {
 	f := s.conn
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for len(s.data) == 0 && !s.ended && s.err == nil && s.window <= 0 && !s.over && !s.gone {
+	for len(s.data) == 0 && !s.ended && s.err == nil && s.sure() <= 0 && !s.over && !s.gone {
 		f.mu.Unlock()
 		f.world.sleep(f.plan.Late)
 		f.mu.Lock()
-		if s.window <= 0 && !s.ended && s.err == nil && !s.gone {
-			n := int64(f.plan.Step) - s.window
+		if s.sure() <= 0 && !s.ended && s.err == nil && !s.gone {
+			n := int64(f.plan.Step) - s.sure()
 			s.window += n
 			_ = f.framer.WriteWindowUpdate(s.id, uint32(n))
 		}
 	}
-	if err := s.await(func() bool { return len(s.data) > 0 || s.ended || s.window <= 0 && s.err == nil && !s.over }); err != nil {
+	if err := s.await(func() bool { return len(s.data) > 0 || s.ended || s.sure() <= 0 && s.err == nil && !s.over }); err != nil {
 		return 0, err
 	}
 	if len(s.data) == 0 && s.ended {
@@ -142,6 +142,16 @@ func (s *frameStream) Read(p []byte) (int, error) {
 	n := copy(p, s.data)
 	s.data = s.data[n:]
 	return n, nil
+}
+
+// sure is as much of the window as the other side has for certain: it may still use what SETTINGS have taken away until
+// it has acknowledged them, or not. net/http acknowledges two that arrive at once with one frame. The caller holds conn.mu.
+func (s *frameStream) sure() int64 {
+	sure := s.window
+	for _, delta := range s.conn.pending {
+		sure += delta
+	}
+	return sure
 }
 
 // Write sends p as far as the windows permit, and waits for the rest.
