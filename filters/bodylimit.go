@@ -22,7 +22,7 @@ func BodyLimit(max int64) (Filter, error) {
 					w.Header().Set("Connection", "close")
 				}
 				_ = http.NewResponseController(w).SetReadDeadline(time.Now())
-				http.Error(w, http.StatusText(http.StatusRequestEntityTooLarge), http.StatusRequestEntityTooLarge)
+				writeRefusal(w, r, http.StatusRequestEntityTooLarge)
 				return
 			}
 			if r.ContentLength < 0 && r.Body != nil && r.Method != http.MethodConnect {

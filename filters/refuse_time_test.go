@@ -1,0 +1,97 @@
+package filters_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/culvert-go/culvert/filters"
+)
+
+// A client that does not accept a refusal holds its connection for a limited time, also where the server has no
+// WriteTimeout. A server's own is left as it is.
+func TestRefusalThatIsNotAccepted(t *testing.T) {
+	limit, err := filters.BodyLimit(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		filter  filters.Filter
+		request string
+	}{
+		"RefuseAmbiguous": {filters.RefuseAmbiguous(filters.EmptySegments), "GET /a//b HTTP/1.1\r\nHost: a\r\n\r\n"},
+		"BodyLimit":       {limit, "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				near, far := net.Pipe()
+				defer near.Close()
+				s := &http.Server{Handler: test.filter(http.NotFoundHandler())}
+				_ = s.Serve(&onceListener{conn: far}) // the connection is served on
+				if _, err := io.WriteString(near, test.request); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Hour)
+				_ = near.SetReadDeadline(time.Now().Add(time.Second))
+				if got, err := io.ReadAll(near); err != nil || len(got) > 0 {
+					t.Errorf("the connection is still there: %q, %v", got, err)
+				}
+				_ = s.Close()
+			})
+		})
+	}
+	for name, test := range map[string]struct {
+		timeout time.Duration
+		want    int
+	}{"the server has none": {0, 1}, "the server's own": {time.Second, 0}} {
+		t.Run("over HTTP/2, "+name, func(t *testing.T) {
+			s := httptest.NewUnstartedServer(nil)
+			w := &deadlineWriter{ResponseRecorder: httptest.NewRecorder()}
+			s.Config.Handler = http.HandlerFunc(func(under http.ResponseWriter, r *http.Request) {
+				r.ContentLength = 4
+				limit(http.NotFoundHandler()).ServeHTTP(w, r)
+			})
+			s.Config.WriteTimeout = test.timeout
+			s.EnableHTTP2 = true
+			s.StartTLS()
+			defer s.Close()
+			if resp, err := s.Client().Get(s.URL); err != nil {
+				t.Error(err)
+			} else {
+				resp.Body.Close()
+			}
+			if len(w.set) != test.want || test.want > 0 && time.Until(w.set[0]) > 2*time.Minute {
+				t.Errorf("deadlines %v, want %d", w.set, test.want)
+			}
+		})
+	}
+}
+
+// deadlineWriter notes the deadlines of writes.
+type deadlineWriter struct {
+	*httptest.ResponseRecorder
+	set []time.Time
+}
+
+func (w *deadlineWriter) SetWriteDeadline(t time.Time) error {
+	w.set = append(w.set, t)
+	return nil
+}
+
+// onceListener accepts one connection.
+type onceListener struct{ conn net.Conn }
+
+func (l *onceListener) Accept() (net.Conn, error) {
+	c := l.conn
+	if l.conn = nil; c == nil {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func (l *onceListener) Close() error   { return nil }
+func (l *onceListener) Addr() net.Addr { return &net.TCPAddr{} }
