@@ -41,7 +41,19 @@ func (r *ruler) early() {
 // unasked: a client's connection is not ended from the gateway's side, where nothing is wrong with it and which is not idle
 // for the server's IdleTimeout.
 func (f *frameConn) unasked(frame *http2.GoAwayFrame) {
-	if f.accept == nil && f.plan.GoAway == 0 && frame.ErrCode == http2.ErrCodeNo && time.Since(f.heard) < idleTimeout-slack && f.world.sockets == nil {
+	if f.accept == nil && f.plan.GoAway == 0 && frame.ErrCode == http2.ErrCodeNo && time.Since(f.heard) < idleTimeout-slack-f.paused() && f.world.sockets == nil {
 		f.world.journal.Break("goaway", "%s: the connection ends behind stream %d, and no party has asked for that", f.name, frame.LastStreamID)
 	}
+}
+
+// paused is how much later than it was sent the client may have heard a frame.
+func (f *frameConn) paused() (longest time.Duration) {
+	for i := range f.world.plan.Clients {
+		if c := &f.world.plan.Clients[i]; &c.Frames == f.plan {
+			for _, fault := range c.Links.Back {
+				longest = max(longest, fault.Pause)
+			}
+		}
+	}
+	return longest
 }
