@@ -49,6 +49,7 @@ func startUpload(x *ownExchange) *upload {
 		u.proceed = make(chan bool, 1)
 	}
 	u.conn.SetReadTimeout(0)
+	x.call.body.source.client.Claim()
 	go u.run()
 	return u
 }

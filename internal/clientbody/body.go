@@ -44,6 +44,7 @@ const (
 	idle                  // no Read is under way
 	reading               // one is
 	expired               // none is, and the next one fails: the request's time is over
+	draining              // Finish reads what is left
 	finished              // the handler has ended
 )
 
@@ -71,6 +72,16 @@ func (b *Body) FullDuplex() {
 	}
 }
 
+// Claim is called before the body is given to a reader of which it is not known when it reads: Finish leaves the
+// body alone then.
+func (b *Body) Claim() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state == fresh {
+		b.state = idle
+	}
+}
+
 // Read reads from the body. A client that takes too long is os.ErrDeadlineExceeded.
 func (b *Body) Read(p []byte) (n int, err error) {
 	if err := b.enter(); err != nil {
@@ -86,7 +97,7 @@ func (b *Body) enter() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case b.state == finished:
+	case b.state == draining || b.state == finished:
 		return ErrFinished
 	case b.state == expired && b.err == nil:
 		b.err = errTooSlow
@@ -196,30 +207,43 @@ const (
 	drainTime = 50 * time.Millisecond
 )
 
-// drain reads a small body of which nothing was read, since no target could be reached: its connection can be used
+// drain reads a small body that no target was to get, since none could be reached: its connection can be used
 // again then.
 func (b *Body) drain() {
-	if !b.unused() {
+	if !b.beginDrain() {
 		return
 	}
+	var err error
+	defer func() { b.endDrain(err) }() // also where a filter's body panics
 	buf := make([]byte, 4<<10)
-	for left := drainMost; left > 0; {
-		n, err := b.Read(buf)
-		if left -= n; err != nil {
-			return
-		}
+	for left := drainMost; left > 0 && err == nil; {
+		var n int
+		n, err = b.body.Read(buf)
+		left -= n
 	}
 }
 
-// unused reports whether the body is to be drained, and bounds the time of that.
-func (b *Body) unused() bool {
+// beginDrain reports whether the body is to be drained, and bounds the time of that. Later reads fail.
+func (b *Body) beginDrain() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state != fresh || !b.duplex || !b.small {
 		return false
 	}
+	b.state = draining
 	b.reads.Change(0, time.Now().Add(drainTime))
+	b.reads.Begin()
 	return true
+}
+
+func (b *Body) endDrain(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.err = err
+	b.reads.End()
+	if err == io.EOF {
+		b.reads.Clear()
+	}
 }
 
 // stop takes the body from its reader, and reports whether the connection can't be used behind it.

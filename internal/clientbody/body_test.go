@@ -153,6 +153,55 @@ func TestFinishEndsARead(t *testing.T) {
 	}
 }
 
+// full is a writer of HTTP/1 whose response may begin before the request has ended.
+type full struct{ *client }
+
+func (full) EnableFullDuplex() error { return nil }
+
+// What begins to read while Finish reads a small rest must not read beside it.
+func TestNothingReadsBesideADrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient()
+		b := new(clientbody.Body)
+		b.Start(full{c}, (&http.Request{Body: c, ProtoMajor: 1, ContentLength: 5}).WithContext(t.Context()), time.Minute)
+		b.FullDuplex()
+		begun := time.Now()
+		finished := make(chan struct{})
+		go func() {
+			b.Finish()
+			close(finished)
+		}()
+		synctest.Wait()
+		if _, err := b.Read(make([]byte, 8)); err != clientbody.ErrFinished {
+			t.Errorf("a read beside Finish: %v", err)
+		}
+		if <-finished; time.Since(begun) == 0 {
+			t.Error("nothing was drained")
+		}
+		c.over()
+		c.check(t)
+	})
+}
+
+// A body that was given to a reader is not drained, though nothing was read yet.
+func TestNoDrainOfAClaimedBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient()
+		b := new(clientbody.Body)
+		b.Start(full{c}, (&http.Request{Body: c, ProtoMajor: 1, ContentLength: 5}).WithContext(t.Context()), time.Minute)
+		b.FullDuplex()
+		b.Claim()
+		begun := time.Now()
+		b.Finish()
+		if took := time.Since(begun); took > 0 {
+			t.Errorf("Finish took %v", took)
+		}
+		if _, err := b.Read(make([]byte, 8)); err != clientbody.ErrFinished {
+			t.Errorf("a read behind Finish: %v", err)
+		}
+	})
+}
+
 // Whatever happens at the same time, nothing is used behind Finish.
 func TestFinishBesideTheRest(t *testing.T) {
 	for range 2000 {
