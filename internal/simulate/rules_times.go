@@ -74,8 +74,9 @@ func (t *times) left() {
 	}
 	gone := o.Ended.Sub(t.w.journal.start)
 	bound := slack
-	if t.p.Body { // a target may be slow to take what has come
-		bound += late(t.g.TargetWrite)
+	if t.p.Body { // it is not read as long as the request waits for a target, or a target takes none of it
+		tries := time.Duration(len(t.p.Attempts) + 1)
+		bound += tries * (t.w.plan.Upstream.queueTimeout() + t.g.DialTimeout + late(t.g.TargetWrite))
 	}
 	if t.p.Returned > gone+bound {
 		t.fail(t.p.Returned, "it ends %v after its client has gone", t.p.Returned-gone)
