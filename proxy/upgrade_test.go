@@ -212,12 +212,23 @@ func TestUpgradeWithABody(t *testing.T) {
 // A body that the first target has taken and not responded to is sent to the next one as a whole.
 func TestUpgradeBodyIsSentAgain(t *testing.T) {
 	leaktest.Check(t)
+	registry, err := wsupgrade.NewRegistry(wsupgrade.RegistryOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*wsupgrade.Registry{nil, registry} {
+		testUpgradeBodyIsSentAgain(t, r)
+	}
+}
+
+func testUpgradeBodyIsSentAgain(t *testing.T, registry *wsupgrade.Registry) {
+	t.Helper()
 	const body = `{"Detach":false,"Tty":true}`
 	for _, framed := range []string{
 		fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body),
 		fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
 	} {
-		upgrades, err := wsupgrade.New(wsupgrade.Options{Protocols: []string{"tcp"}})
+		upgrades, err := wsupgrade.New(wsupgrade.Options{Protocols: []string{"tcp"}, Registry: registry})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -93,6 +93,7 @@ func (f *Forwarder) begin(w http.ResponseWriter, in, out *http.Request, run func
 	}()
 	bounded, done := place.handshake(in)
 	status, t, early, err := f.open(w, bounded, out)
+	in.Body = bounded.Body // what was read of it is kept there, for another attempt
 	err = place.refusal(bounded, err)
 	done()
 	if e := fault.As(err); e != nil && e.Target == "" && !e.ClientSide() {
