@@ -1,6 +1,10 @@
 package simulate
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/culvert-go/culvert/proxy"
+)
 
 // addEnds chooses how requests begin and responses end that few do so.
 func (p *Plan) addEnds(c *Choices) {
@@ -9,6 +13,10 @@ func (p *Plan) addEnds(c *Choices) {
 		for k := range client.Requests {
 			e := &client.Requests[k]
 			e.Slashes = c.Bool(12) && client.Kind != Malformed
+			e.Broken = c.Bool(40) && client.Kind != Malformed
+			if client.Kind == WebSocket && c.Bool(4) {
+				e.Method, e.Tunnel.Posted = Pick(c, "POST", "PUT"), 1+c.Int(10)
+			}
 			if !p.Gateway.H2Targets {
 				continue
 			}
@@ -75,4 +83,25 @@ func (t *times) seen() {
 	if took := o.Ended.Sub(t.w.journal.start) - t.p.Left; took > late(t.g.ReadTimeout)+slack {
 		t.fail(t.p.Left+took, "the client sees the end %v after the handler has returned, ReadTimeout is %v", took, t.g.ReadTimeout)
 	}
+}
+
+// gone: a client that is there has not gone.
+func (t *times) gone() {
+	f, c := t.p.Failure, t.w.clientOf(t.p.Token)
+	if f == nil || f.Kind != proxy.ClientGone || c.Kind != HTTP1 && c.Kind != HTTP10 || c.Pipelined || t.p.Upgrade || t.wholeEnded(t.p.FailedAt) || !t.w.smooth(t.p.Token) {
+		return
+	}
+	o := t.w.journal.outcomes[t.p.Token]
+	if o == nil || o.LeftAlone || o.Ended.Sub(t.w.journal.start) <= t.p.FailedAt {
+		return
+	}
+	for i := range c.Requests {
+		if e := &c.Requests[i]; e.HalfClose || e.Body.Cut {
+			return
+		}
+	}
+	if t.w.plan.has("Timeout") || t.w.plan.hasPanics() {
+		return // which end the request's context, and the response
+	}
+	t.fail(t.p.FailedAt, "the client is said to have gone: %v", f)
 }

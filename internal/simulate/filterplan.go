@@ -90,7 +90,10 @@ type passage struct {
 func (w *world) passage(e *ExchangePlan, kind ClientKind) *passage {
 	p := &passage{plans: w.plan.Gateway.Filters}
 	q := hop{e: e, upgrade: kind.upgrades(), accept: e.Accept, coding: e.Coding, under: e.Under}
-	if !kind.upgrades() {
+	if kind.upgrades() {
+		q.length = int64(e.Tunnel.Posted)
+		q.sized = q.length > 0
+	} else {
 		q.length = e.requestWire().Size()
 		q.sized = e.hasBody() && !e.Body.Chunked && kind != Malformed // some of which are framed in another way
 	}

@@ -148,7 +148,7 @@ func (g *gateway) makeProxy() (err error) {
 	if g.registry, err = wsupgrade.NewRegistry(wsupgrade.RegistryOptions{}); err != nil {
 		return err
 	}
-	upgrades, err := wsupgrade.New(wsupgrade.Options{Dial: g.dialTunnel, Registry: g.registry, Portable: g.network.portable(), IdleTimeout: g.plan.takes(time.Minute)})
+	upgrades, err := wsupgrade.New(wsupgrade.Options{Protocols: []string{"websocket", otherProtocol}, Dial: g.dialTunnel, Registry: g.registry, Portable: g.network.portable(), IdleTimeout: g.plan.takes(time.Minute)})
 	if err != nil {
 		return err
 	}

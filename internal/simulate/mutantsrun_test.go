@@ -93,7 +93,11 @@ func (v *verdict) run(ctx context.Context, clean, dir string, limit int) {
 		return
 	}
 	binary := filepath.Join(dir, "mutant.test")
-	if v.err = build(ctx, "-overlay", overlay, "-o", binary); v.err != nil {
+	flags := []string{"-overlay", overlay, "-o", binary}
+	if raced[v.name] {
+		flags = append(flags, "-race")
+	}
+	if v.err = build(ctx, flags...); v.err != nil {
 		return
 	}
 	for v.Ran < limit && ctx.Err() == nil {

@@ -27,6 +27,7 @@ type Passage struct {
 	Failure   *proxy.Error
 	Returned  time.Duration // the proxy returned
 	Left      time.Duration // the outermost filter returned
+	Silent    bool          // the outermost filter panicked, and there is no record of a failure
 	TimedOut  bool          // the context's time had ended when the proxy returned
 	TunnelEnd time.Duration // the gateway closed the connection of a tunnel to its target
 	tunnel    *tunnelConn   // the last one
@@ -58,8 +59,13 @@ func (g *gateway) enter(next http.Handler) http.Handler {
 		g.journal.mu.Lock()
 		g.journal.passages = append(g.journal.passages, p)
 		g.journal.mu.Unlock()
-		defer func() { p.Left = g.journal.now() }()
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passageKey{}, p)))
+		ctx, record := filters.WithResult(context.WithValue(r.Context(), passageKey{}, p))
+		returned := false
+		defer func() {
+			p.Left, p.Silent = g.journal.now(), !returned && record.Err == nil
+		}()
+		next.ServeHTTP(w, r.WithContext(ctx))
+		returned = true
 	})
 }
 
@@ -91,6 +97,10 @@ func (g *gateway) picking(o *proxy.Outbound) {
 		p.Picking = g.journal.now()
 	}
 	o.SetXForwarded()
+	token, _ := tokenOf(o.In.URL.Path)
+	if e := g.journal.exchanges[token]; e != nil && e.Broken {
+		o.Out.Header["X-Broken"] = []string{"a\r\nX-Sent: b"}
+	}
 }
 
 // failed is the proxy's OnError.

@@ -129,6 +129,7 @@ type ExchangePlan struct {
 	HalfClose bool // a FIN behind the request, and the response is still read
 	After     bool // a malformed request stands behind a good one
 	Slashes   bool // the path begins with two
+	Broken    bool // the gateway's Rewrite makes a request of it that can't be written
 }
 
 // BodyPlan is a body and how it is sent.
@@ -214,6 +215,7 @@ type TunnelPlan struct {
 	BadSwitch    int  // which of the badSwitches, from 1; 0: none
 	ClientFirst  bool // the client ends first
 	Joined       bool // the target's first frames come with its 101
+	Posted       int  // the length of the body of an upgrade to another protocol than websocket, 0: it is one to that
 }
 
 // ChangePlan is something that happens to the gateway at a moment.

@@ -10,6 +10,9 @@ import (
 // request: targets see the request as it was sent, and no half one as a whole.
 func (r *ruler) request() {
 	for _, s := range r.sights {
+		if r.e.Broken {
+			r.fail("bytes", "%s saw a request that can't be written", s.Target)
+		}
 		if want := r.e.Method + " " + r.e.target(); s.Line != want {
 			r.fail("bytes", "%s saw %q, want %q", s.Target, s.Line, want)
 		}

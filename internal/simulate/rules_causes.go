@@ -59,6 +59,11 @@ func (p *Plan) has(name string) bool {
 	return slices.ContainsFunc(p.Gateway.Filters, func(f FilterPlan) bool { return filterKinds[f.Kind].name == name })
 }
 
+// hasPanics reports whether a handler may panic by itself.
+func (p *Plan) hasPanics() bool {
+	return p.has("Recover") || p.Gateway.hooksPanic()
+}
+
 // mostBody returns the length of a body that the gateway takes.
 func (r *ruler) mostBody() int64 {
 	switch {

@@ -46,7 +46,10 @@ func (r *ruler) own() {
 	default:
 		r.fail("belongs", "status %d without a target's token", s)
 	}
-	if r.o.Status == 500 && !slices.Contains(r.w.passage(r.e, r.client.Kind).last.may, 500) {
+	switch s := r.o.Status; {
+	case r.e.Broken && s == 502:
+		r.fail("own errors", "the gateway responded 502, and has sent no target anything")
+	case s == 500 && !r.e.Broken && !slices.Contains(r.w.passage(r.e, r.client.Kind).last.may, 500):
 		r.fail("own errors", "the gateway responded 500")
 	}
 	r.caused()

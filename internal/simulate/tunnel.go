@@ -28,7 +28,7 @@ func (c *client) tunnel(e *ExchangePlan) {
 		return
 	}
 	defer conn.Close()
-	header := "GET " + e.target() + " HTTP/1.1\r\nHost: gateway.test\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + wsKey + "\r\n"
+	header := upgradeHeader(e)
 	for _, f := range e.Header {
 		header += f[0] + ": " + f[1] + "\r\n"
 	}
@@ -36,7 +36,7 @@ func (c *client) tunnel(e *ExchangePlan) {
 		header += f[0] + ": " + f[1] + "\r\n"
 	}
 	up := frames(websocket.BinaryMessage, e.up(), true)
-	first := header + "\r\n"
+	first := header + "\r\n" + e.Tunnel.posted()
 	if e.Tunnel.Early {
 		first += string(up[:len(up)/2])
 		up = up[len(up)/2:]
@@ -69,6 +69,9 @@ func (c *client) tunnel(e *ExchangePlan) {
 // upgrade is the target's side.
 func (t *target) upgrade(c *Conn, r *bufio.Reader, req *http.Request, plan *ExchangePlan, s *Sight) bool {
 	s.Upgrade = true
+	if body, err := io.ReadAll(req.Body); string(body) != plan.Tunnel.posted() {
+		t.world.journal.Break("bytes", "%s read the body %q of an upgrade, want %q, %v", t.plan.Addr, body, plan.Tunnel.posted(), err)
+	}
 	switch {
 	case plan.Tunnel.TargetRefuse != 0:
 		refusal := ResponsePlan{Status: plan.Tunnel.TargetRefuse, Body: BodyPlan{Length: 0}}
@@ -85,6 +88,9 @@ func (t *target) upgrade(c *Conn, r *bufio.Reader, req *http.Request, plan *Exch
 		return false
 	}
 	head := "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + acceptOf(req.Header.Get("Sec-WebSocket-Key")) + "\r\n\r\n"
+	if plan.Tunnel.Posted > 0 {
+		head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: " + otherProtocol + "\r\nConnection: Upgrade\r\n\r\n"
+	}
 	down := frames(websocket.BinaryMessage, plan.down(), false)
 	if plan.Tunnel.Joined {
 		early := min(len(down), 1000)

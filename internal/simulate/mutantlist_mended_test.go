@@ -1,0 +1,25 @@
+package simulate
+
+func init() { mutants = append(mutants, mutantsOfMended...) }
+
+// mutantsOfMended are faults that were mended when the gateway was used from outside.
+var mutantsOfMended = []mutant{
+	{"a retried upgrade has lost its body", "wsupgrade/body.go", "	in.Body = clientbody.Whole{", "	_ = clientbody.Whole{"},
+	{"a registered upgrade's body is kept for no other attempt", "wsupgrade/forward.go", "	in.Body = bounded.Body // what", "	// what"},
+	{"a target is blamed for a request that can't be written", "proxy/sendable.go", "	return &fault.Error{Kind: fault.Internal, Err: err}\n", "	return &fault.Error{Kind: fault.Head, Wrote: true, Err: err}\n"},
+	{"a tunnel's life is the time to its header", "proxy/forward.go", "	if !answer.detached {\n", "	if answer.status == http.StatusSwitchingProtocols {\n		outcome.Header = time.Since(f.started)\n	}\n	if !answer.detached {\n"},
+	{"a detached tunnel is late", "proxy/upgrade.go", "Header: t.Start.Sub(started)}", "Header: t.Start.Sub(started) + 1<<40}"},
+	{"a transform that fails at its end is not recorded", "internal/response/writer.go", "			w.record(err)\n", ""},
+	{"a transform's failure is the client's", "internal/relay/relay.go", "		e.Kind = fault.Internal\n", "		e.Kind = fault.ClientGone\n"},
+	{"attempts share the map of trailers", "proxy/trailers.go", "	out.Trailer = make(http.Header)\n", "	out.Trailer = b.source.in.Trailer\n"},
+	{"the map of an interim response is shared", "proxy/interim.go", "		h[\"Content-Length\"] = noLength\n", "		_ = noLength\n"},
+	{"an attempt writes into the header of the one before", "proxy/sendable.go", "		if out.Header[name] != nil { // or another attempt may still read the map\n", "		if true {\n"},
+}
+
+// raced are the mutants that are built with -race, since nothing else shows them on one processor.
+var raced = map[string]bool{
+	"the map of an interim response is shared":            true,
+	"an attempt writes into the header of the one before": true,
+	"attempts share a header map":                         true,
+	"a 100 beside an interim response":                    true,
+}
