@@ -26,6 +26,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addFrames(c)
 	p.addStale(c)
 	p.addEnds(c)
+	p.addContents(c)
 	return p
 }
 

@@ -189,3 +189,42 @@ func (c collector) Write(p []byte) (int, error) {
 	c.o.Raw = append(c.o.Raw, p...)
 	return len(p), nil
 }
+
+// addContents chooses contents that the filters of the chain look into: without it few of them meet what they change.
+func (p *Plan) addContents(c *Choices) {
+	for _, name := range []string{"Compress", "Decompress", "Records"} {
+		if !p.has(name) {
+			continue
+		}
+		for i := range p.Clients {
+			if kind := p.Clients[i].Kind; kind.upgrades() || kind == Malformed {
+				continue
+			}
+			for k := range p.Clients[i].Requests {
+				p.Clients[i].Requests[k].fit(c, name)
+			}
+		}
+	}
+}
+
+// fit chooses contents for a filter.
+func (e *ExchangePlan) fit(c *Choices, filter string) {
+	if filter == "Compress" && c.Bool(3) {
+		e.Accept = Pick(c, "gzip", "zstd, gzip;q=0.5")
+	}
+	for i := range e.Responses {
+		r := &e.Responses[i]
+		if r.Odd > 0 || r.OddFrames > 0 || !c.Bool(3) {
+			continue
+		}
+		r.Status, r.Body.Length, r.Half = 200, int64(1200+c.Int(4000)), false
+		switch filter {
+		case "Compress":
+			r.Media, r.Coding = MediaText, ""
+		case "Decompress":
+			r.Coding, r.Half = Pick(c, "gzip", "zstd"), c.Bool(4)
+		case "Records":
+			r.Media, r.Coding = Pick(c, MediaLines, MediaEvents), ""
+		}
+	}
+}

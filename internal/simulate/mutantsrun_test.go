@@ -111,15 +111,15 @@ func (v *verdict) run(ctx context.Context, clean, dir string, limit int) {
 			return
 		}
 		v.Ran += n
-		if s := *seed + uint64(v.Ran) - 1; holds(ctx, clean, s) {
+		if s := *seed + uint64(v.Ran) - 1; !holds(ctx, binary, s) && holds(ctx, clean, s) {
 			v.Found, v.Rule, v.Seed = v.Ran, rule, s
 			return
 		}
 	}
 }
 
-// proofs is how often a history that finds a fault must break no rule without the fault: some of what it does is
-// the runtime's choice (doc.go).
+// proofs is how often a history that finds a fault must break no rule without the fault, each time as the first one of a
+// process, and may be run to break one with it: some of what it does is the runtime's choice (doc.go).
 const proofs = 3
 
 // holds reports whether a seed's history breaks no rule without a fault.
