@@ -189,9 +189,9 @@ func (x *ownExchange) over(fresh bool) (a answered, failure *fault.Error, again 
 	return a, nil, false
 }
 
-// patience is how long an exchange waits for the answer before it looks whether the client is
-// still there. Most answers come sooner, and to be told of a client that leaves costs more than
-// such an answer.
+// patience is how long an exchange waits for the target to accept its request, and for the response, before it looks
+// whether the client is still there. Most come sooner, and to be called when a client leaves costs more than
+// such an exchange.
 const patience = 10 * time.Millisecond
 
 // watch makes reads and writes fail when the client has gone.
@@ -216,11 +216,15 @@ func (x *ownExchange) send() (wrote bool, err error) {
 		x.upload = startUpload(x)
 		return true, nil
 	}
-	if _, bounded := x.out.Context().Deadline(); bounded && len(x.head) > atOnce {
+	n := 0
+	if len(x.head) > atOnce {
+		if n, err = x.conn.WriteWithin(x.head, patience); err != nil || n == len(x.head) {
+			return n > 0, err
+		}
 		x.watch()
 	}
-	n, err := x.conn.Write(x.head)
-	return n > 0, err
+	m, err := x.conn.Write(x.head[n:])
+	return n+m > 0, err
 }
 
 // receive reads the answer's head, behind interim ones.

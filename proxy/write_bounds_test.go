@@ -18,7 +18,7 @@ import (
 )
 
 // A target that does not accept a request, of which the body is sent in one piece with the header, holds the exchange
-// no longer than Timeout. While that lasts a client that leaves is noticed, too.
+// no longer than Timeout. A client that leaves meanwhile is noticed, whether there is a Timeout or not.
 func TestTargetThatAcceptsNoRequest(t *testing.T) {
 	for name, test := range map[string]struct {
 		timeout, leaves time.Duration // 0: it stays
@@ -26,6 +26,7 @@ func TestTargetThatAcceptsNoRequest(t *testing.T) {
 	}{
 		"Timeout":           {5 * time.Second, 0, proxy.Timeout},
 		"the client leaves": {time.Minute, 5 * time.Second, proxy.ClientGone},
+		"without Timeout":   {0, 5 * time.Second, proxy.ClientGone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -123,6 +123,34 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return c.net.Write(p)
 }
 
+// WriteWithin writes as much of p as a socket takes within d, or nothing where it can't be told how much of p has been
+// written in time: over TLS, or a connection of the embedder's. A Write of the rest may follow.
+func (c *Conn) WriteWithin(p []byte, d time.Duration) (n int, err error) {
+	switch c.net.(type) {
+	case *net.TCPConn, *net.UnixConn:
+	default:
+		return 0, nil
+	}
+	c.limitWrite(time.Now().Add(d))
+	n, err = c.net.Write(p)
+	if c.pool.o.WriteTimeout <= 0 {
+		c.limitWrite(time.Time{})
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) && !c.interrupted.Load() {
+		err = nil
+	}
+	return n, err
+}
+
+// limitWrite sets the deadline of writes; the zero time is none.
+func (c *Conn) limitWrite(until time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writeUntil = until
+	_ = c.net.SetWriteDeadline(until)
+	c.stayInterrupted()
+}
+
 func (c *Conn) extendWrite(d time.Duration) {
 	now := time.Now()
 	c.mu.Lock()

@@ -149,8 +149,7 @@ func (g *gateway) unwatched() time.Duration {
 }
 
 // interims returns how long the client may hold interim responses up, which nothing but the WriteTimeout ends, or over
-// HTTP/2 the server's WriteByteTimeout behind another stream's write (proxy.Options.WriteTimeout), and the target a small
-// body, which is written in one piece with its header.
+// HTTP/2 the server's WriteByteTimeout behind another stream's write (proxy.Options.WriteTimeout).
 func (g *gateway) interims(r *http.Request) time.Duration {
 	token, _ := tokenOf(r.URL.EscapedPath())
 	e := g.exchange(token)
@@ -165,9 +164,6 @@ func (g *gateway) interims(r *http.Request) time.Duration {
 				most += 2 * writeByteTimeout
 			}
 		}
-	}
-	if e.hasBody() {
-		most += g.plan.Gateway.TargetWrite * 5 / 4 * time.Duration(len(g.plan.Targets)+len(g.plan.Changes))
 	}
 	return most
 }
