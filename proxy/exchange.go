@@ -154,6 +154,7 @@ func (f *forwarding) ownCall() (*call, *http.Request) {
 	}
 	c := new(call)
 	c.begin(f, f.out.In)
+	f.call = c
 	again := *f.out.Out
 	return c, &again
 }

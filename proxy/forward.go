@@ -39,6 +39,7 @@ type forwarding struct {
 	repeated bool             // a target has got the request once more
 	stale    bool             // the last attempt's connection had been kept, and ended before a response began
 	first    call             // of the first try
+	call     *call            // of the last one
 	own      ownExchange
 	held     bool // somebody may use it when the handler has returned
 
@@ -114,6 +115,7 @@ func (f *forwarding) forward(r *http.Request) *fault.Error {
 		defer f.body.close()
 	}
 	f.first.begin(f, r)
+	f.call = &f.first
 	f.out = f.newOutbound(r, protocol, p.upstream.Scheme())
 	p.o.Rewrite(f.out)
 	if err := f.out.settle(p.upstream.Scheme(), p.exchange); err != nil {
@@ -231,6 +233,7 @@ func (f *forwarding) try() (answered, *fault.Error) {
 	defer func() {
 		if !returned { // a hook panicked, which says nothing about the target
 			lease.Done(upstream.Outcome{Err: &fault.Error{Kind: fault.ClientGone}})
+			result.Abandon(f.record, f.call.body.sent(), &fault.Error{Kind: fault.Internal, Wrote: true, Err: errPanicked})
 		}
 	}()
 	answer, err := f.exchange.exchange(f)
@@ -276,6 +279,9 @@ func (f *forwarding) blame(err *fault.Error) *fault.Error {
 	}
 	return err
 }
+
+// errPanicked is recorded of an attempt in which a hook has panicked.
+var errPanicked = errors.New("a hook panicked")
 
 // errStatusDropped is recorded of an attempt whose response was dropped.
 var errStatusDropped = errors.New("answer dropped for that of another target")

@@ -86,6 +86,20 @@ func Finish(r *Result, t Try) {
 	r.running = attempt{}
 }
 
+// Abandon records the end of the attempt that runs, if one does, by err: a hook has panicked. It is the failure of the
+// exchange, too. What of the response had been received is not recorded.
+func Abandon(r *Result, sent int64, err error) {
+	if r == nil || r.running.start.IsZero() {
+		return
+	}
+	t := Try{Target: r.running.target, Total: time.Since(r.running.start), Sent: sent, Err: err}
+	if r.running.arrived {
+		t.Status = r.Tries[len(r.Tries)-1].Status
+	}
+	Finish(r, t)
+	r.Err = err
+}
+
 // Try is one attempt against one target.
 type Try struct {
 	// Target is the address that was asked.
