@@ -16,6 +16,54 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
+// A connection on which the end of a response is in doubt is not used again (RFC 9112 sections 6.1 and 6.3), though nothing
+// is behind it.
+func TestDoubtfulFraming(t *testing.T) {
+	leaktest.Check(t)
+	if onStandardPath {
+		t.Log("net/http keeps such connections")
+		return
+	}
+	const chunks = "\r\n2\r\nok\r\n0\r\n\r\n"
+	for name, test := range map[string]struct {
+		method, response string
+		status, conns    int
+	}{
+		"chunks":                 {"GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" + chunks, 200, 1},
+		"chunks beside a length": {"GET", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n" + chunks, 200, 2},
+		"a length beside chunks": {"GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 12\r\n" + chunks, 200, 2},
+		"both, for HEAD":         {"HEAD", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n", 200, 2},
+		"both, of a 304":         {"GET", "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n", 304, 2},
+		"a coding in HTTP/1.0":   {"GET", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\nok", 200, 2},
+		"a length in HTTP/1.0":   {"GET", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok", 200, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var conns atomic.Int32
+			target := wiretest.Target(t, func(p *wiretest.Peer) {
+				conns.Add(1)
+				for {
+					if _, err := p.R.Peek(1); err != nil {
+						return
+					}
+					p.Head()
+					p.Send(test.response)
+				}
+			})
+			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
+			for range 2 {
+				w := httptest.NewRecorder()
+				p.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), test.method, "/", nil))
+				if w.Code != test.status || test.method == "GET" && test.status == 200 && w.Body.String() != "ok" {
+					t.Errorf("%d %q", w.Code, w.Body)
+				}
+			}
+			if n := int(conns.Load()); n != test.conns {
+				t.Errorf("%d connections, want %d", n, test.conns)
+			}
+		})
+	}
+}
+
 // What a target sends behind its answer, in one piece with it, is nobody's answer: its connection
 // is not used again. net/http's transport offers it before it has looked (transport.go, readLoop), and
 // now and then gives the next request what was no answer to it.

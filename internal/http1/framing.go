@@ -25,6 +25,7 @@ type AnswerFraming struct {
 // say so out, as http.ReadResponse does.
 func (h *Head) Frame(method string) (f AnswerFraming, err error) {
 	f.Length = untilClose
+	_, coded := h.Fields["Transfer-Encoding"]
 	if f.Chunked, err = h.chunked(); err != nil {
 		return f, err
 	}
@@ -45,7 +46,10 @@ func (h *Head) Frame(method string) (f AnswerFraming, err error) {
 		delete(h.Fields, "Content-Length")
 		f.Length = untilClose
 	}
-	f.Close = h.closes() || !f.NoBody && !f.Chunked && f.Length == untilClose
+	// A coding beside a length, or in HTTP/1.0, may have been a mistake: somewhere before us the response may have ended
+	// elsewhere (RFC 9112 sections 6.1 and 6.3).
+	doubtful := coded && (len(lengths) > 0 || h.Minor == 0)
+	f.Close = doubtful || h.closes() || !f.NoBody && !f.Chunked && f.Length == untilClose
 	return f, nil
 }
 
