@@ -2,10 +2,13 @@ package filters_test
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +16,55 @@ import (
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/watchcodec"
+	"github.com/culvert-go/culvert/watchcodec/view"
+	"github.com/culvert-go/culvert/wsupgrade"
 )
+
+// webSocket is the beginning of a watch over WebSocket.
+const webSocket = "GET /api/v1/pods?watch=1 HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+
+// ahead returns f around a handler of responses of no bytes.
+func ahead(f filters.Filter) filters.Filter {
+	return func(http.Handler) http.Handler {
+		return f(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	}
+}
+
+// views returns a filter that shows something in the place of all objects.
+func views(t *testing.T) filters.Filter {
+	v, err := view.New(view.Options{Renderer: func(*http.Request, watchcodec.Request) view.Renderer { return nothing{} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(v.Close)
+	return v.Filter
+}
+
+// nothing is a view.Renderer that is not used.
+type nothing struct{ view.Renderer }
+
+// connect returns a filter that is a handler of CONNECT.
+func connect(t *testing.T) filters.Filter {
+	f, err := wsupgrade.New(wsupgrade.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := f.Connect(func(*http.Request) (string, error) { return "", errors.New("no") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(http.Handler) http.Handler { return h }
+}
+
+// handler returns a filter that is a handler of upgrades to a target that can't be dialled.
+func handler(t *testing.T) filters.Filter {
+	f, err := wsupgrade.New(wsupgrade.Options{Protocols: []string{"a"}, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := f.Handler(&url.URL{Scheme: "http", Host: "target.test"})
+	return func(http.Handler) http.Handler { return h }
+}
 
 // A filter that responds itself does so also where the client never sends the body that it has announced.
 func TestRefusalsDoNotWaitForBodies(t *testing.T) {
@@ -40,6 +91,13 @@ func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 		{"Timeout", one(filters.Timeout(time.Second)), "POST /silent HTTP/1.1\r\n", 504},
 		{"watchcodec write", one(watchcodec.NewFilter(watchcodec.FilterOptions{Rewriter: edits})), "PUT /api/v1/namespaces/a/pods/b HTTP/1.1\r\n", 403},
 		{"watchcodec accept", one(watchcodec.NewFilter(watchcodec.FilterOptions{Rewriter: edits})), "GET /api/v1/pods HTTP/1.1\r\nAccept: text/html\r\n", 406},
+		{"watchcodec WebSocket token", watchcodec.WebSocketWatch, webSocket + "Sec-WebSocket-Protocol: base64url.bearer.authorization.k8s.io.dG9rZW4\r\n", 401},
+		{"watchcodec WebSocket origin", ahead(watchcodec.WebSocketWatch), webSocket + "Origin: http://other.test\r\n", 403},
+		{"view accept", views(t), "GET /api/v1/pods HTTP/1.1\r\nAccept: text/html\r\n", 406},
+		{"Handler, no upgrade", handler(t), "POST / HTTP/1.1\r\n", 426},
+		{"Handler, no target", handler(t), "POST / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: a\r\n", 502},
+		{"Connect, forbidden", connect(t), "CONNECT a:1 HTTP/1.1\r\n", 403},
+		{"Connect method", connect(t), "POST / HTTP/1.1\r\n", 405},
 		{"watchcodec upgrade", one(watchcodec.NewFilter(watchcodec.FilterOptions{Rewriter: edits})), "GET /api/v1/pods HTTP/1.1\r\nUpgrade: a\r\nConnection: Upgrade\r\n", 400},
 	} {
 		t.Run(c.name, func(t *testing.T) {

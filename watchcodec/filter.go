@@ -105,7 +105,7 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 		refuse(w, r, NewFailure(http.StatusForbidden, metav1.StatusReasonForbidden, "this gateway shows "+req.Resource+" changed or in part; writing them back through it would destroy what it does not show"))
 		return
 	case r.Method == http.MethodConnect: // an extended one over HTTP/2 (RFC 8441) is forwarded as an upgrade
-		WriteStatus(w, NewFailure(http.StatusBadRequest, metav1.StatusReasonBadRequest, "this gateway opens no tunnels here"))
+		refuse(w, r, NewFailure(http.StatusBadRequest, metav1.StatusReasonBadRequest, "this gateway opens no tunnels here"))
 		return
 	case r.Header.Get("Upgrade") != "" && !(req.Verb == "watch" && websocket.IsWebSocketUpgrade(r)):
 		refuse(w, r, NewFailure(http.StatusBadRequest, metav1.StatusReasonBadRequest, "this gateway upgrades nothing here but watches, to WebSockets"))

@@ -9,6 +9,8 @@ import (
 	"github.com/gorilla/websocket"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/culvert-go/culvert/internal/clientbody"
 )
 
 // wsWatch answers a watch over WebSocket, as k8s.io/apiserver's
@@ -59,7 +61,7 @@ func serveWebSocket(next func(http.ResponseWriter, *http.Request), w http.Respon
 	}
 	_, protocols, err := webSocketToken(r)
 	if err != nil {
-		WriteStatus(w, NewFailure(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, err.Error()))
+		refuse(w, r, NewFailure(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, err.Error()))
 		return
 	}
 	ws := &wsWatch{w: w, r: r, cancel: cancel, header: http.Header{}, feed: new(feed)}
@@ -91,6 +93,7 @@ func (ws *wsWatch) WriteHeader(status int) {
 	if ws.protocol != "" {
 		u.Subprotocols = []string{ws.protocol}
 	}
+	clientbody.LeaveUnread(ws.w, ws.r) // where the upgrader refuses; a WebSocket has no deadline
 	if ws.conn, ws.err = u.Upgrade(ws.w, ws.r, nil); ws.err != nil {
 		ws.cancel() // the upgrader has answered
 		return

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
+
+	"github.com/culvert-go/culvert/internal/clientbody"
 )
 
 // Connect returns a handler of CONNECT requests (RFC 9110 section 9.3.6), HTTP/1.1 and
@@ -26,6 +28,7 @@ func (f *Forwarder) Connect(allow func(*http.Request) (addr string, err error)) 
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodConnect || r.Header[protocolField] != nil {
+			clientbody.LeaveUnread(w, r)
 			w.Header().Set("Allow", http.MethodConnect)
 			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
 			return
@@ -35,6 +38,7 @@ func (f *Forwarder) Connect(allow func(*http.Request) (addr string, err error)) 
 		case e.HeadSent || e.Kind == fault.ClientGone:
 			panic(http.ErrAbortHandler)
 		default:
+			clientbody.LeaveUnread(w, r)
 			Refuse(w, e)
 		}
 	}), nil

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/head"
 )
@@ -39,6 +40,7 @@ func (f *Forwarder) Handler(target *url.URL) http.Handler {
 		case e.HeadSent || e.Kind == fault.ClientGone:
 			panic(http.ErrAbortHandler)
 		default:
+			clientbody.LeaveUnread(w, r)
 			Refuse(w, e)
 		}
 	})
@@ -47,6 +49,7 @@ func (f *Forwarder) Handler(target *url.URL) http.Handler {
 // refusePlain refuses a request that asks for none of the protocols. HTTP/2 has
 // no upgrade to be asked for.
 func (f *Forwarder) refusePlain(w http.ResponseWriter, r *http.Request) {
+	clientbody.LeaveUnread(w, r)
 	if r.ProtoMajor != 1 {
 		Refuse(w, &fault.Error{Kind: fault.BadRequest})
 		return

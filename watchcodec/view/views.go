@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/culvert-go/culvert/internal/client"
+	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/watchcodec"
 	"github.com/culvert-go/culvert/watchcodec/source"
 )
@@ -88,11 +89,13 @@ func (vs *Views) rewriter(r *http.Request, req watchcodec.Request) watchcodec.Re
 func (vs *Views) serve(next, pass http.Handler, w http.ResponseWriter, r *http.Request, req watchcodec.Request, renderer Renderer) {
 	accept, ok := watchcodec.Negotiate(r.Header["Accept"])
 	if !ok {
+		clientbody.LeaveUnread(w, r)
 		watchcodec.WriteStatus(w, watchcodec.NewFailure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "this gateway can answer in application/json and application/vnd.kubernetes.protobuf only"))
 		return
 	}
 	v, status := vs.use(next, collection(r, req, accept), renderer)
 	if status != nil {
+		clientbody.LeaveUnread(w, r)
 		fail(w, status)
 		return
 	}
@@ -104,8 +107,12 @@ func (vs *Views) serve(next, pass http.Handler, w http.ResponseWriter, r *http.R
 		pass.ServeHTTP(w, r)
 		return
 	default:
+		clientbody.LeaveUnread(w, r)
 		refuse(w, err)
 		return
+	}
+	if clientbody.LeaveUnread(w, r); r.ContentLength != 0 && req.Verb == "watch" {
+		w = &unreadWatch{ResponseWriter: w}
 	}
 	v.warn(w.Header())
 	switch req.Verb {
