@@ -106,9 +106,10 @@ func (r *ruler) retried(before, again *Sight) bool {
 	return (p.RetryErrors || p.RetryTimeouts) && r.o.Attempt != before.Attempt || p.RetryTimeouts && r.o.Attempt != again.Attempt
 }
 
-// safe reports whether net/http and culvert send the request again over another connection.
+// safe reports whether net/http and culvert send the request again over another connection. Of a body whose length is
+// said to be 0 there is nothing that could not be sent again.
 func (r *ruler) safe() bool {
-	if r.e.hasBody() && !r.client.Kind.upgrades() {
+	if (r.e.Body.Length > 0 || r.e.Body.Chunked) && !r.client.Kind.upgrades() {
 		return false
 	}
 	return r.e.Key || slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE"}, r.e.Method)
