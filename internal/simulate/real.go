@@ -79,7 +79,12 @@ func (r *ruler) slow() bool {
 
 // shortest returns the shortest bound that an exchange has in the gateway.
 func shortest(g *GatewayPlan) time.Duration {
-	least := 20 * time.Second // the filter Timeout
+	least := 20 * time.Second
+	for _, f := range g.Filters {
+		if filterKinds[f.Kind].name == timeoutName {
+			least = min(least, f.timeout())
+		}
+	}
 	v := reflect.ValueOf(*g)
 	for i := range v.NumField() {
 		switch v.Type().Field(i).Name {
