@@ -41,10 +41,13 @@ func (g *guarded) write(what string) (end func()) {
 // write: crypto/tls gives the alert that ends it five seconds (proxy.Options.WriteTimeout).
 func (g *guarded) closing() time.Duration {
 	if g.r.TLS != nil && g.r.ProtoMajor == 1 {
-		return 5 * time.Second
+		return closeNotify
 	}
 	return 0
 }
+
+// closeNotify is the time of that alert.
+const closeNotify = 5 * time.Second
 
 // checkRead checks that a read of the body that began at start has ended within ReadTimeout. A target that responds
 // before the body's end may want no more of it, and it need not come then.

@@ -24,6 +24,7 @@ type Journal struct {
 	samples  []sample
 	probes   map[string]bool // targets that have seen a probe at the end
 	unclear  bool            // the model of the group could not follow
+	crossed  map[uint32]bool // requests that were on their way to a target when it sent a response to none, by token
 
 	errors  map[uint32]int // how often OnError was called, by token
 	faults  Tally          // that happened, by kind
@@ -100,7 +101,7 @@ type Outcome struct {
 
 // NewJournal returns an empty journal.
 func NewJournal() *Journal {
-	return &Journal{sights: map[uint32][]*Sight{}, outcomes: map[uint32]*Outcome{}, errors: map[uint32]int{}}
+	return &Journal{sights: map[uint32][]*Sight{}, outcomes: map[uint32]*Outcome{}, errors: map[uint32]int{}, crossed: map[uint32]bool{}}
 }
 
 // Note adds a line to the timeline.

@@ -17,7 +17,7 @@ func (r *ruler) caused() {
 			r.fail("causes", "400 to a request that is well formed")
 		}
 	case 408:
-		if !r.clientBreaks() && r.e.Body.Pause == 0 && !r.timed() && !r.w.plan.unasked() {
+		if !r.clientBreaks() && r.e.Body.Pause == 0 && !r.timed() && !r.w.journal.crossed[r.e.Token] {
 			r.fail("causes", "408 to a client that sends its body at once")
 		}
 	case 413:
@@ -34,19 +34,6 @@ func (r *ruler) caused() {
 // clientBreaks reports whether the gateway may see less of the request than its client has planned.
 func (r *ruler) clientBreaks() bool {
 	return r.e.Body.Cut || r.client.Pipelined || r.client.Kind == Malformed || len(r.client.Links.There)+len(r.client.Links.Back) > 0 || r.e.GiveUp > 0
-}
-
-// unasked reports whether a target may send a 408 on an idle connection, which the request that meets it there takes for
-// its response.
-func (p *Plan) unasked() bool {
-	for i := range p.Clients {
-		for k := range p.Clients[i].Requests {
-			if slices.ContainsFunc(p.Clients[i].Requests[k].Responses, func(r ResponsePlan) bool { return r.Unasked > 0 }) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // timed reports whether the time of the whole exchange is bounded.

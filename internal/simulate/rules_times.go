@@ -53,8 +53,11 @@ func (t *times) fail(at time.Duration, format string, args ...any) {
 // whole: Timeout bounds an exchange that is no upgrade.
 func (t *times) whole() {
 	whole := t.g.Timeout
-	if whole > 0 && !t.p.Upgrade && t.p.Returned-t.p.Proxied > whole+t.heldByWrites()+slack {
-		t.fail(t.p.Returned, "it took %v, Timeout is %v", t.p.Returned-t.p.Proxied, whole)
+	if c := t.w.clientOf(t.p.Token); c.TLS && !c.Kind.overHTTP2() {
+		whole += closeNotify
+	}
+	if t.g.Timeout > 0 && !t.p.Upgrade && t.p.Returned-t.p.Proxied > whole+t.heldByWrites()+slack {
+		t.fail(t.p.Returned, "it took %v, Timeout is %v", t.p.Returned-t.p.Proxied, t.g.Timeout)
 	}
 }
 

@@ -3,6 +3,7 @@ package simulate
 import (
 	"bufio"
 	"io"
+	"net/http"
 	"time"
 )
 
@@ -86,6 +87,7 @@ func (t *target) unasked(c *Conn, in *bufio.Reader, r *ResponsePlan) bool {
 	}
 	_ = c.SetReadDeadline(time.Now().Add(alone))
 	if p, _ := in.Peek(1); len(p) > 0 {
+		t.world.journal.noteCrossed(in)
 		return false
 	}
 	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
@@ -93,6 +95,19 @@ func (t *target) unasked(c *Conn, in *bufio.Reader, r *ResponsePlan) bool {
 		t.world.journal.Break("unasked", "%s got a request on a connection on which a response to none had come", t.plan.Addr)
 	}
 	return false
+}
+
+// noteCrossed notes the request that begins in, for which the gateway may take the response to none: each of the two was
+// sent before the other one arrived.
+func (j *Journal) noteCrossed(in *bufio.Reader) {
+	r, err := http.ReadRequest(in)
+	if err != nil {
+		return
+	}
+	token, _ := tokenOf(r.URL.EscapedPath())
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.crossed[token] = true
 }
 
 // noneWaits checks that no request has come before the response to the one before was sent: a gateway does not pipeline.
