@@ -33,9 +33,9 @@ func GetFor(n int64) []byte {
 var Poison bool
 
 // Put gives b back, in the length that it came in. The caller must not touch it
-// afterwards.
+// afterwards. A nil b is ignored.
 func Put(b []byte) {
-	if Poison {
+	if Poison && b != nil {
 		b[0] = 0xdb
 		for n := 1; n < len(b); n *= 2 {
 			copy(b[n:], b[:n])
