@@ -60,6 +60,9 @@ type FilterOptions struct {
 // objects, one a page, and nothing else of them. Where names are secret, drop limit and continue from list requests in
 // front of this filter: the list is whole then, and has no token.
 //
+// A HEAD for one object is forwarded as a GET, since only the object tells whether its client sees it, and for how
+// many bytes.
+//
 // Subresources that are no
 // objects (log, exec, attach, portforward, proxy) pass: whoever must not reach a hidden
 // object's needs an authorizer.
@@ -211,7 +214,8 @@ func (a *answer) body(_ *http.Request, _ int, h http.Header, w io.Writer) io.Wri
 	switch {
 	case a.as:
 		return nil
-	case a.head:
+	case a.head: // of what a GET would have
+		h.Del("Content-Encoding")
 		return response.Discard
 	case a.refusal != nil:
 		return &refused{w, a.refusal}

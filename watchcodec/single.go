@@ -12,10 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// single answers with one object, or as if there were none. The answer is held: whether
-// the client sees the object decides its status.
+// single responds with one object, or as if there were none. The response is held: whether
+// the client sees the object decides its status. That of a HEAD is the header of a GET, for which the object
+// has to be looked at, too.
 func (a *answer) single(next http.Handler, w http.ResponseWriter, r *http.Request) {
-	held := &heldAnswer{header: w.Header(), max: a.o.MaxObject}
+	held := &heldAnswer{client: w, header: w.Header(), max: a.o.MaxObject}
+	if a.head {
+		r.Method = http.MethodGet
+	}
 	next.ServeHTTP(held, r)
 	if held.status == 0 {
 		held.status = http.StatusOK
@@ -41,9 +45,11 @@ func (a *answer) single(next http.Handler, w http.ResponseWriter, r *http.Reques
 		}
 		content = rewritten
 	}
-	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+	if status != http.StatusNoContent && status != http.StatusNotModified {
+		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+	}
 	w.WriteHeader(status)
-	if r.Method != http.MethodHead {
+	if !a.head {
 		_, _ = w.Write(content)
 	}
 }
@@ -112,6 +118,7 @@ func gunzip(p []byte, most int) ([]byte, error) {
 
 // heldAnswer keeps an answer. Interim ones are dropped.
 type heldAnswer struct {
+	client  http.ResponseWriter
 	header  http.Header
 	status  int
 	content bytes.Buffer
@@ -134,6 +141,9 @@ func (h *heldAnswer) Write(p []byte) (int, error) {
 	}
 	return h.content.Write(p)
 }
+
+// Unwrap serves http.ResponseController: a handler has to be able to bound the reads of the request's body.
+func (h *heldAnswer) Unwrap() http.ResponseWriter { return h.client }
 
 // Flush serves handlers that assert http.Flusher. Nothing is sent before the whole object is
 // there.
