@@ -48,6 +48,9 @@ func (w *watchWriter) Write(p []byte) (int, error) {
 		}
 	}
 	if failed != nil {
+		if f, ok := w.w.(interface{ FlushError() error }); ok { // or the handler's abort drops the ERROR event
+			_ = f.FlushError()
+		}
 		return 0, failed
 	}
 	return len(p), nil

@@ -22,7 +22,8 @@ type Hooks struct {
 	// writer that takes the handler's body and writes what is to be sent to w,
 	// or nil to leave the body alone. The result is closed when the handler
 	// has returned; if it has a method Flush() error, that is called whenever
-	// the handler flushes.
+	// the handler flushes. w has a method FlushError() error, for what it has
+	// written before it fails.
 	Body func(r *http.Request, status int, h http.Header, w io.Writer) io.WriteCloser
 	// End is called once when the handler is done, also when it panicked.
 	End func(r *http.Request, s Stats)

@@ -170,6 +170,9 @@ type sink writer
 
 func (s *sink) Write(p []byte) (int, error) { return (*writer)(s).send(p) }
 
+// FlushError lets a transform send what it has written before it fails.
+func (s *sink) FlushError() error { return http.NewResponseController(s.inner).Flush() }
+
 // Flush serves code that asserts http.Flusher.
 func (w *writer) Flush() { _ = w.FlushError() }
 
