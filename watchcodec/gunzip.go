@@ -17,6 +17,7 @@ type gunzipWriter struct {
 	idle    chan error // nil: what was written is used up; else how it ended
 	started bool
 	err     error // how it ended
+	panic   any   // of the body, in the goroutine
 }
 
 func newGunzipWriter(body io.WriteCloser) *gunzipWriter {
@@ -31,15 +32,34 @@ func (g *gunzipWriter) Write(p []byte) (int, error) {
 		return 0, nil
 	case !g.started:
 		g.started, g.pending = true, p
-		go func() { g.idle <- g.inflate() }()
+		go g.run()
 	default:
 		g.in <- p
 	}
-	if g.err = <-g.idle; g.err != nil {
+	if g.wait(); g.err != nil {
 		return 0, g.err
 	}
 	return len(p), nil
 }
+
+// run inflates in a goroutine of its own. A panic there would end the program: it is that of the handler, which waits.
+func (g *gunzipWriter) run() {
+	err := errBodyPanicked
+	defer func() {
+		g.panic = recover()
+		g.idle <- err
+	}()
+	err = g.inflate()
+}
+
+// wait waits until the goroutine needs more, or has ended.
+func (g *gunzipWriter) wait() {
+	if g.err = <-g.idle; g.err == errBodyPanicked {
+		panic(g.panic)
+	}
+}
+
+var errBodyPanicked = errors.New("watchcodec: what takes the response panicked")
 
 // Close ends the stream, which must not be in the middle of a member.
 func (g *gunzipWriter) Close() error {
@@ -53,7 +73,7 @@ func (g *gunzipWriter) Close() error {
 func (g *gunzipWriter) stop() {
 	if g.started && g.err == nil {
 		close(g.in)
-		g.err = <-g.idle
+		g.wait()
 	}
 }
 
