@@ -8,8 +8,11 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// filterKinds are all filters. A new one goes to the end.
+// filterKinds are all filters. A new one goes to the end of the plain ones, or of all.
 var filterKinds []filterKind
+
+// plainKinds is how many of them, the first, stand in any chain. The others are chosen with what they are for.
+const plainKinds = 19
 
 func init() { // not in the declaration: kinds refer to passage, which refers to them
 	filterKinds = []filterKind{
@@ -32,6 +35,7 @@ func init() { // not in the declaration: kinds refer to passage, which refers to
 		underscoreKind,
 		mirrorKind,
 		observeKind,
+		kubeKind,
 	}
 }
 

@@ -50,8 +50,11 @@ func compresses(p FilterPlan, m *message) bool {
 	if p.A == 2 {
 		least = 1
 	}
-	text := strings.HasPrefix(m.media, "text/")
-	return (m.length < 0 || m.length >= least) && text == (p.A != 3)
+	fits := strings.HasPrefix(m.media, "text/") || m.media == kubeJSON
+	if p.A == 3 {
+		fits = strings.HasPrefix(m.media, "application/")
+	}
+	return (m.length < 0 || m.length >= least) && fits
 }
 
 // liked returns the encoding that a client likes best, by RFC 9110 section 12.5.3.

@@ -96,7 +96,7 @@ func (c *copies) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if e := c.g.exchange(token); e != nil {
 		check := &Checker{Content: e.requestBody()}
 		n, err := e.readRequest(check, r)
-		if err != nil || check.Err() != nil || check.Got != e.Body.Length || n != r.ContentLength || r.Method != e.Method {
+		if err != nil || check.Err() != nil || check.Got != e.Body.Length || n != r.ContentLength || r.Method != e.Method && !(e.Kube == KubeObject && e.Method == http.MethodHead) {
 			c.g.journal.Break("mirror", "#%d: %s with %d bytes of %d is no whole copy: %v, %v", token, r.Method, check.Got, e.Body.Length, err, check.Err())
 		}
 	}

@@ -64,7 +64,10 @@ var onResponseKind = filterKind{
 
 // flip is what becomes of a content each byte of which is flipped.
 func (m *message) flip() {
-	m.changed = true
+	m.changed, m.kube = true, nil
+	if before := m.matches; before != nil {
+		m.matches = func(plain []byte, whole bool) error { return before(flip(plain), whole) }
+	}
 	if before := m.body; before != nil {
 		m.body = func() []byte { return flip(before()) }
 	}
@@ -224,7 +227,7 @@ var recoverKind = filterKind{
 		case at == panicBehind:
 			m.acts("Recover aborts")
 			m.aborted = true // all of the content may be sent by then
-		case at == panicAtWrite && (m.replaced || !m.bodyless(q) && len(m.body()) > 0):
+		case at == panicAtWrite && (m.replaced || !m.bodyless(q) && (m.matches != nil || len(m.body()) > 0)):
 			m.acts("Recover aborts")
 			m.cut = true
 		}

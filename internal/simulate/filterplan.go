@@ -15,7 +15,7 @@ const filterOptions = 6
 // newFilterPlans chooses the chain, the outermost first.
 func newFilterPlans(c *Choices) (list []FilterPlan) {
 	for range c.Int(6) {
-		list = append(list, FilterPlan{Kind: c.Int(len(filterKinds)), A: c.Int(filterOptions), B: c.Int(filterOptions)})
+		list = append(list, FilterPlan{Kind: c.Int(plainKinds), A: c.Int(filterOptions), B: c.Int(filterOptions)})
 	}
 	return list
 }
@@ -36,6 +36,8 @@ type hop struct {
 	e       *ExchangePlan
 	upgrade bool
 	accept  string // Accept-Encoding, "" for none
+	wants   string // Accept, "" for none
+	method  string
 	coding  string // Content-Encoding of the body
 	length  int64  // of the body's content as it is encoded here, or as a Content-Length says
 	sized   bool   // by a Content-Length
@@ -59,24 +61,29 @@ type message struct {
 	media    string // Content-Type
 	coding   string // Content-Encoding
 	length   int64  // Content-Length, -1 for none
+	wire     int64  // what the target sends
 	body     func() []byte
-	header   map[string]string // fields that the client must see, "" for none
-	changed  bool              // the content is not the target's, byte by byte
-	edited   bool              // record by record
-	replaced bool              // by a content of the filter's own
-	cut      bool              // the client must see it broken off
-	noTrail  bool              // the target's trailers do not belong to it any more
-	loose    bool              // the header may be one of two
-	half     bool              // the encoded content that the target sends ends early
-	ends     bool              // the content was encoded, and tells its own end
-	never    bool              // the client must not see it
-	aborted  bool              // by a filter that knows nothing of the content
-	names    []string          // the filters that changed it
+	header   map[string]string                    // fields that the client must see, "" for none
+	changed  bool                                 // the content is not the target's, byte by byte
+	edited   bool                                 // record by record
+	replaced bool                                 // by a content of the filter's own
+	cut      bool                                 // the client must see it broken off
+	noTrail  bool                                 // the target's trailers do not belong to it any more
+	loose    bool                                 // the header may be one of two
+	half     bool                                 // the encoded content that the target sends ends early
+	ends     bool                                 // the content was encoded, and tells its own end
+	never    bool                                 // the client must not see it
+	aborted  bool                                 // by a filter that knows nothing of the content
+	names    []string                             // the filters that changed it
+	instead  int                                  // the status of a response that a filter may give in its place, of which no target's token tells
+	kube     *kubeContent                         // what it is made of, nil where it is no list, watch or object or can't be read as one
+	told     bool                                 // the end of a watch is an ERROR event, behind which the response may break off
+	matches  func(plain []byte, whole bool) error // in place of body: compares what the client read
 }
 
 // bodyless reports whether the response has no content, whatever its header says.
 func (m *message) bodyless(q *hop) bool {
-	return q.e.Method == "HEAD" || m.status == 204 || m.status == 304
+	return q.method == "HEAD" || m.status == 204 || m.status == 304
 }
 
 // passage is what the chain is documented to make of an exchange.
@@ -89,7 +96,7 @@ type passage struct {
 // passage returns that of an exchange.
 func (w *world) passage(e *ExchangePlan, kind ClientKind) *passage {
 	p := &passage{plans: w.plan.Gateway.Filters}
-	q := hop{e: e, upgrade: kind.upgrades(), accept: e.Accept, coding: e.Coding, under: e.Under}
+	q := hop{e: e, upgrade: kind.upgrades(), accept: e.Accept, wants: e.Wants, method: e.Method, coding: e.Coding, under: e.Under}
 	if kind.upgrades() {
 		q.length = int64(e.Tunnel.Posted)
 		q.sized = q.length > 0

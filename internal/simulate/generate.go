@@ -27,6 +27,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addStale(c)
 	p.addEnds(c)
 	p.addContents(c)
+	p.addKube(c)
 	return p
 }
 

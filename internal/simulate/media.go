@@ -13,13 +13,16 @@ import (
 
 // Media are the kinds of content that targets send.
 const (
-	MediaOpaque = iota // which no filter looks into
-	MediaText          // which Compress compresses
-	MediaLines         // records, a line each
-	MediaEvents        // records of text/event-stream
+	MediaOpaque   = iota // which no filter looks into
+	MediaText            // which Compress compresses
+	MediaLines           // records, a line each
+	MediaEvents          // records of text/event-stream
+	MediaKubeJSON        // of Kubernetes
+	MediaKubeProto
+	MediaKubeStream // a watch in protobuf
 )
 
-var mediaTypes = [...]string{"application/x-simulated", "text/plain", "application/x-ndjson", "text/event-stream"}
+var mediaTypes = [...]string{"application/x-simulated", "text/plain", "application/x-ndjson", "text/event-stream", kubeJSON, kubeProto, kubeProto + ";stream=watch"}
 
 // body is what is sent of a content.
 type body interface {
@@ -54,6 +57,9 @@ func (r *ResponsePlan) newRepresentation(c *Choices) {
 // plain returns the content before it is encoded.
 func (r *ResponsePlan) plain(e *ExchangePlan, attempt int) body {
 	c := Content{e.stream(attempt), r.Body.Length}
+	if r.Kube != nil {
+		return rawBody(r.Kube.content(c.Stream).bytes()[:c.Length])
+	}
 	switch r.Media {
 	case MediaLines:
 		return rawBody(records(c, "line %d of %d %s\n"))
@@ -116,6 +122,7 @@ func (r *ResponsePlan) message(e *ExchangePlan, attempt int) *message {
 	m := &message{status: r.Status, media: mediaTypes[r.Media], coding: r.Coding, length: -1, header: map[string]string{}}
 	m.half = r.Half
 	wire := r.wire(e, attempt)
+	m.wire = wire.Size()
 	if r.Framing == ByLength && r.Status != 204 {
 		m.length = wire.Size()
 	}
@@ -123,6 +130,9 @@ func (r *ResponsePlan) message(e *ExchangePlan, attempt int) *message {
 	plain := r.plain(e, attempt)
 	m.body = func() []byte { return plain.Bytes(0, plain.Size()) }
 	_, m.changed = wire.(rawBody)
+	if r.Kube != nil {
+		m.kube = r.Kube.content(e.stream(attempt)).until(r.Body.Length)
+	}
 	return m
 }
 
@@ -130,6 +140,9 @@ func (r *ResponsePlan) message(e *ExchangePlan, attempt int) *message {
 func (e *ExchangePlan) requestFields() (fields [][2]string) {
 	if e.Accept != "" {
 		fields = append(fields, [2]string{"Accept-Encoding", e.Accept})
+	}
+	if e.Wants != "" {
+		fields = append(fields, [2]string{"Accept", e.Wants})
 	}
 	if e.Coding != "" && e.hasBody() {
 		fields = append(fields, [2]string{"Content-Encoding", e.Coding})

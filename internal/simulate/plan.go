@@ -116,6 +116,8 @@ type ExchangePlan struct {
 	Coding    string // Content-Encoding of the body
 	Forwarded bool   // X-Forwarded-For is there
 	Under     bool   // a field has an underscore in its name
+	Kube      KubeVerb
+	Wants     string // Accept, "" for none
 	// GiveUp is how long the client waits for the end; 0: for ever (an hour).
 	GiveUp time.Duration
 	// ReadPause is how long the client waits before each read of the response's body
@@ -182,6 +184,7 @@ type ResponsePlan struct {
 	HeaderPause time.Duration // between the header and the body
 	Drip        time.Duration // between pieces of the header section
 	Linger      time.Duration // of a connection that the response says is closed
+	Kube        *KubeContent  // nil: none
 	Forbidden   string        // a field that is sent as a trailer and must not be; "": none
 	Stale       StaleKind     // what becomes of the request where it comes over a kept connection
 	// Unasked is how long behind the response a 408 comes that no request has led to, if the connection is idle; 0: none.
@@ -196,6 +199,9 @@ func (e *ExchangePlan) response(n int) *ResponsePlan {
 
 // target is the request target: path and query.
 func (e *ExchangePlan) target() string {
+	if e.Kube != KubeNothing {
+		return e.kubeTarget()
+	}
 	t := fmt.Sprintf("/%d%s", e.Token, e.Path)
 	if e.Slashes {
 		t = "/" + t

@@ -13,7 +13,7 @@ func (r *ruler) request() {
 		if r.e.Broken {
 			r.fail("bytes", "%s saw a request that can't be written", s.Target)
 		}
-		if want := r.e.Method + " " + r.e.target(); s.Line != want {
+		if want := r.w.passage(r.e, r.client.Kind).last.method + " " + r.e.target(); s.Line != want {
 			r.fail("bytes", "%s saw %q, want %q", s.Target, s.Line, want)
 		}
 		if s.Bad != nil {

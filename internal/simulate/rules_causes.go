@@ -25,7 +25,7 @@ func (r *ruler) caused() {
 			r.fail("causes", "413 to a body of %d bytes, at most %d are allowed", r.e.Body.Length, r.mostBody())
 		}
 	case 502, 503, 504:
-		if !r.troubled(s) {
+		if !r.troubled(s) && !r.byFilter(s) {
 			r.fail("causes", "%d, and no target, bound or limit explains it", s)
 		}
 	}

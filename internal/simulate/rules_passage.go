@@ -41,6 +41,9 @@ func (r *ruler) passedIn(p *passage) {
 		if got, want := s.Header.Get("Accept-Encoding"), p.last.accept; got != want {
 			r.fail("passage", "%s saw Accept-Encoding %q, want %q", s.Target, got, want)
 		}
+		if got, want := s.Header.Get("Accept"), p.last.wants; got != want {
+			r.fail("passage", "%s saw Accept %q, want %q", s.Target, got, want)
+		}
 		if got := s.Header.Get("X_Under") != ""; got != p.last.under {
 			r.fail("passage", "%s saw a field with an underscore: %v, want %v", s.Target, got, p.last.under)
 		}
@@ -101,10 +104,15 @@ func (r *ruler) passedOut(p *passage, m *message) {
 		r.w.journal.effects.Add(name, 1)
 	}
 	if m.never {
-		r.fail("passage", "the client saw a header at which a filter panicked")
+		r.fail("passage", "the client saw a header at which a filter panicked, or of a response that a filter takes away")
 	}
-	r.logged(m)
+	if o.Status != m.instead {
+		r.logged(m)
+	}
 	if m.loose {
+		if m.cut && m.kube != nil && o.Whole && !o.ByClose && !r.bodyless(m) {
+			r.fail("whole", "the response looks whole, though a filter can't read all of it")
+		}
 		if o.Collected && m.body != nil {
 			m.coding = o.Header.Get("Content-Encoding")
 			r.collected(p, m)
@@ -128,12 +136,17 @@ func (r *ruler) passedOut(p *passage, m *message) {
 	if length := o.Header.Get("Content-Length"); r.e.Method == http.MethodHead && m.body != nil && length != "" && length != fmt.Sprint(m.headLength()) {
 		r.fail("passage", "a HEAD saw Content-Length %s, a GET would have %d", length, m.headLength())
 	}
-	if m.cut && o.Whole && !o.ByClose && !r.unknownEnd(m) && !m.bodyless(&p.last) {
+	if m.cut && o.Whole && !o.ByClose && !r.unknownEnd(m) && !r.bodyless(m) {
 		r.fail("whole", "the response looks whole, though a filter has cut it")
 	}
 	if o.Collected && m.body != nil {
 		r.collected(p, m)
 	}
+}
+
+// bodyless reports whether the client gets no content.
+func (r *ruler) bodyless(m *message) bool {
+	return m.bodyless(&hop{e: r.e, method: r.e.Method})
 }
 
 // headLength returns the Content-Length that a GET would have, -1 if that is not known before its end.
@@ -149,10 +162,16 @@ func (r *ruler) collected(p *passage, m *message) {
 	o := r.o
 	plain, ended := decoded(m.coding, o.Raw)
 	want := m.body()
-	if m.bodyless(&p.last) {
+	if r.bodyless(m) {
 		plain, want = o.Raw, nil
 	}
 	unknown := r.unknownEnd(m)
+	if m.matches != nil && !r.bodyless(m) {
+		if err := m.matches(plain, o.Whole && ended && !o.ByClose && !m.cut && !unknown); err != nil {
+			r.fail("passage", "the client read %v", err)
+		}
+		return
+	}
 	if unknown && (m.edited || m.cut) && len(plain) != len(want) {
 		return // half a record was taken for a whole one
 	}
@@ -163,7 +182,7 @@ func (r *ruler) collected(p *passage, m *message) {
 		}
 		r.fail("passage", "the client read %d bytes, want %d, and byte %d differs: %.40q, want %.40q", len(plain), len(want), at, plain[at:], want[at:])
 	}
-	if !o.Whole || m.bodyless(&p.last) {
+	if !o.Whole || r.bodyless(m) {
 		return
 	}
 	if passed := (unknown || m.half) && m.coding == r.e.response(o.Attempt).Coding; !ended && !o.ByClose && !passed {

@@ -44,7 +44,9 @@ func (r *ruler) own() {
 	case 400, 408, 413, 415, 500, 502, 503, 504:
 	case 101:
 	default:
-		r.fail("belongs", "status %d without a target's token", s)
+		if !r.byFilter(s) {
+			r.fail("belongs", "status %d without a target's token", s)
+		}
 	}
 	switch s := r.o.Status; {
 	case r.e.Broken && s == 502:
@@ -53,6 +55,17 @@ func (r *ruler) own() {
 		r.fail("own errors", "the gateway responded 500")
 	}
 	r.caused()
+}
+
+// byFilter reports whether a filter responds with a status in place of the targets.
+func (r *ruler) byFilter(status int) bool {
+	p := r.w.passage(r.e, r.client.Kind)
+	for i := range r.sights {
+		if p.response(i).instead == status {
+			return true
+		}
+	}
+	return slices.Contains(p.last.may, status)
 }
 
 // complete: a response that looks whole is whole.
@@ -129,6 +142,9 @@ func (r *ruler) served() {
 	if r.slow() {
 		return
 	}
+	if r.endTold() || r.heldTooLong() {
+		return
+	}
 	r.fail("served", "the client sees no whole response: %v", o.Err)
 }
 
@@ -137,6 +153,27 @@ func (r *ruler) served() {
 func (r *ruler) calm() bool {
 	b, n := &r.e.Body, len(r.sights)
 	return n > 0 && r.sights[n-1].Whole && !b.Cut && b.Pause == 0 && b.Length <= 3000 && !r.e.Expect && !slices.ContainsFunc(r.e.Responses, func(a ResponsePlan) bool { return a.Early })
+}
+
+// endTold reports whether the client saw all of a watch that a filter has ended, and the ERROR event that tells so.
+func (r *ruler) endTold() bool {
+	if r.o.Attempt < 0 || !r.o.Collected {
+		return false
+	}
+	m := r.w.passage(r.e, r.client.Kind).response(r.o.Attempt)
+	plain, _ := decoded(r.o.Header.Get("Content-Encoding"), r.o.Raw)
+	return m.told && m.matches != nil && m.matches(plain, true) == nil
+}
+
+// heldTooLong reports whether the time to the header may have ended behind that of the target's: the header of a list is
+// sent with its first item, that of an object when it is whole. The response is broken off then.
+func (r *ruler) heldTooLong() bool {
+	if r.e.Kube != KubeList && r.e.Kube != KubeObject {
+		return false
+	}
+	return slices.ContainsFunc(r.w.plan.Gateway.Filters, func(f FilterPlan) bool {
+		return filterKinds[f.Kind].name == timeoutName && r.o.Ended.Sub(r.o.Sent) >= f.timeout()
+	})
 }
 
 // behindEarly reports whether the request before, on the same connection perhaps, had its response before its body

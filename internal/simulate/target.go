@@ -353,7 +353,8 @@ func (w *world) cut(c duplex, how FaultKind) error {
 
 // tokenOf returns the token that a request target begins with.
 func tokenOf(uri string) (uint32, bool) {
-	digits := strings.TrimLeft(uri, "/")
+	digits := strings.TrimPrefix(uri, kubePath)
+	digits = strings.TrimLeft(digits, "/")
 	if i := strings.IndexAny(digits, "/?"); i >= 0 {
 		digits = digits[:i]
 	}

@@ -1,0 +1,237 @@
+package simulate
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/watchcodec"
+)
+
+// kubeKind rewrites lists, watches and objects of Kubernetes.
+var kubeKind = filterKind{
+	name: "watchcodec",
+	make: func(_ *gateway, p FilterPlan) (filters.Filter, error) {
+		return watchcodec.NewFilter(watchcodec.FilterOptions{AllowWrites: p.allowsWrites(), Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter {
+			if p.passes() {
+				return nil
+			}
+			return p.rewrite
+		}})
+	},
+	request: func(p FilterPlan, q *hop) {
+		switch accept := kubeAccepts[q.wants]; {
+		case q.e.Kube == KubeNothing || p.passes():
+		case q.e.Method == http.MethodPut && !p.allowsWrites():
+			q.refuse(http.StatusForbidden)
+		case accept == "":
+			q.refuse(http.StatusNotAcceptable)
+		default:
+			q.wants, q.accept = accept, ""
+			if q.e.Kube == KubeObject && q.method == http.MethodHead {
+				q.method = http.MethodGet
+			}
+		}
+	},
+	response: func(p FilterPlan, q *hop, m *message) {
+		switch {
+		case q.e.Kube == KubeNothing || p.passes():
+		case m.status >= 200 && m.status <= 299 && m.status != http.StatusNoContent:
+			p.kube(q, m)
+		case q.e.Kube == KubeObject:
+			m.hold()
+		}
+	},
+}
+
+// What options mean: 0 hides and edits.
+func (p FilterPlan) hides() bool        { return p.A != 2 }
+func (p FilterPlan) rewrites() bool     { return p.A != 1 }
+func (p FilterPlan) passes() bool       { return p.A == 3 }
+func (p FilterPlan) failsAt() string    { return []string{"", "", "", "", "n2-", ""}[p.A] }
+func (p FilterPlan) allowsWrites() bool { return p.A == 5 }
+
+var errRewriter = errors.New("refused, as planned")
+
+// rewrite is a watchcodec.Rewriter.
+func (p FilterPlan) rewrite(o *watchcodec.Object) (visible bool, err error) {
+	shown, whole := o.Label(shownLabel)
+	switch {
+	case p.failsAt() != "" && bytes.HasPrefix(o.Name(), []byte(p.failsAt())):
+		return false, errRewriter
+	case p.hides() && string(shown) != "true":
+		return false, nil
+	case !p.rewrites() || !whole:
+		return true, nil
+	}
+	switch p.B % 3 {
+	case 1:
+		return true, o.Edit(watchcodec.Delete(watchcodec.ManagedFields()...))
+	case 2:
+		return true, o.Edit(watchcodec.Set("edited", watchcodec.Annotation("note")...))
+	}
+	return true, o.Edit(watchcodec.Set("nowhere", watchcodec.Field{Name: "spec", Number: 2}, watchcodec.Field{Name: "nodeName", Number: 10}))
+}
+
+// rewritten is what rewrite makes of an object.
+func (p FilterPlan) rewritten(e kubeEvent) (_ kubeEvent, visible, failed bool) {
+	switch {
+	case p.failsAt() != "" && e.name == 2:
+		return e, false, true
+	case p.hides() && (!e.shown || e.bare):
+		return e, false, false
+	case !p.rewrites() || e.bare:
+		return e, true, false
+	}
+	switch p.B % 3 {
+	case 1:
+		e.managed = false
+	case 2:
+		e.note = "edited"
+	default:
+		e.node = "nowhere"
+	}
+	return e, true, false
+}
+
+// kube is what becomes of a response.
+func (p FilterPlan) kube(q *hop, m *message) {
+	m.acts("watchcodec")
+	m.length = -1
+	if m.coding != "" && m.coding != "gzip" {
+		m.status, m.media, m.coding, m.changed, m.noTrail, m.replaced = http.StatusBadGateway, kubeJSON, "", true, true, true
+		m.body, m.kube = nil, nil
+		return
+	}
+	m.coding, m.changed = "", true
+	if m.bodyless(q) && q.e.Kube != KubeObject {
+		return
+	}
+	switch q.e.Kube {
+	case KubeList:
+		p.kubeList(m)
+	case KubeWatch:
+		p.kubeWatch(m)
+	case KubeObject:
+		p.kubeObject(m)
+	}
+}
+
+// takeAway says that the client gets a Status of the filter's, and of the target's response nothing.
+func (m *message) takeAway(status int) {
+	m.acts("watchcodec takes away")
+	m.never, m.instead, m.status, m.media, m.replaced = true, status, status, kubeJSON, true
+	m.body, m.kube = nil, nil
+}
+
+// hold gives a response that is held until it is whole its length.
+func (m *message) hold() {
+	switch {
+	case m.status == http.StatusNoContent || m.status == http.StatusNotModified || m.body == nil:
+	case m.coding != "":
+		m.length = m.wire
+	default:
+		m.length = int64(len(m.body()))
+	}
+}
+
+// kubeList is what becomes of a list. One that can't be read is broken off where something of it was sent.
+func (p FilterPlan) kubeList(m *message) {
+	if m.kube == nil || m.kube.cut && m.kube.proto {
+		m.takeAway(http.StatusBadGateway)
+		return
+	}
+	list := *m.kube
+	list.events = nil
+	for _, e := range m.kube.events {
+		e, visible, failed := p.rewritten(e)
+		if failed && list.proto {
+			m.takeAway(http.StatusBadGateway)
+			return
+		}
+		if failed {
+			list.cut = true
+			break
+		}
+		if visible {
+			list.events = append(list.events, e)
+		}
+	}
+	m.kube = &list
+	content := list.bytes()
+	if list.cut {
+		m.acts("watchcodec breaks a list off")
+		m.loose, m.cut, m.instead = true, true, http.StatusBadGateway
+		content = bytes.TrimSuffix(content, []byte(listEnd))
+	}
+	m.body = func() []byte { return content }
+}
+
+// kubeObject is what becomes of an object, whose response is held until it is whole.
+func (p FilterPlan) kubeObject(m *message) {
+	switch {
+	case m.cut || m.aborted || m.never:
+		m.never = true
+		return
+	case m.kube == nil || m.kube.cut:
+		m.takeAway(http.StatusBadGateway)
+		return
+	}
+	object := *m.kube
+	e, visible, failed := p.rewritten(object.events[0])
+	switch {
+	case failed:
+		m.takeAway(http.StatusBadGateway)
+		return
+	case !visible:
+		m.takeAway(http.StatusNotFound)
+		return
+	}
+	object.events = []kubeEvent{e}
+	content := object.bytes()
+	m.kube, m.length = &object, int64(len(content))
+	m.body = func() []byte { return content }
+}
+
+// kubeWatch is what becomes of a watch: it is as if there were no objects but those that the client sees
+// (watchcodec.Visible). One that can't be read ends with an ERROR event.
+func (p FilterPlan) kubeWatch(m *message) {
+	watch := kubeContent{verb: KubeWatch, failed: true}
+	if came := m.kube; came != nil {
+		watch = *came
+		watch.events, watch.cut, watch.failed = nil, false, came.cut || came.failed
+		has := map[int]bool{}
+		for _, e := range came.events {
+			if e.kind == "BOOKMARK" {
+				watch.events = append(watch.events, e)
+				continue
+			}
+			e, visible, failed := p.rewritten(e)
+			if failed {
+				watch.failed = true
+				break
+			}
+			had := has[e.name]
+			has[e.name] = visible && e.kind != "DELETED"
+			switch {
+			case visible && !had && e.kind == "DELETED", !visible && !had:
+				continue
+			case visible && !had:
+				e.kind = "ADDED"
+			case !visible:
+				m.acts("watchcodec hides an object")
+				e = kubeEvent{kind: "DELETED", name: e.name, version: e.version, bare: true}
+			}
+			watch.events = append(watch.events, e)
+		}
+	} else {
+		watch.proto = m.media != kubeJSON
+	}
+	if watch.failed {
+		m.acts("watchcodec ends a watch")
+	}
+	m.kube, m.edited, m.told = &watch, true, watch.failed
+	m.matches = watch.match
+	m.body = func() []byte { return watch.bytes() }
+}
