@@ -118,9 +118,9 @@ func (p FilterPlan) kube(q *hop, m *message) {
 	}
 }
 
-// takeAway says that the client gets a Status of the filter's, and of the target's response nothing.
+// takeAway says that the client gets a response of the gateway's, and of the target's nothing.
 func (m *message) takeAway(status int) {
-	m.acts("watchcodec takes away")
+	m.acts("a response is taken away")
 	m.never, m.instead, m.status, m.media, m.replaced = true, status, status, kubeJSON, true
 	m.body, m.kube = nil, nil
 }

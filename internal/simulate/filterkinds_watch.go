@@ -64,7 +64,9 @@ var onResponseKind = filterKind{
 
 // flip is what becomes of a content each byte of which is flipped.
 func (m *message) flip() {
-	m.changed, m.kube = true, nil
+	if m.changed = true; m.told || m.body == nil || len(m.body()) > 0 {
+		m.kube = nil // it can't be read
+	}
 	if before := m.matches; before != nil {
 		m.matches = func(plain []byte, whole bool) error { return before(flip(plain), whole) }
 	}

@@ -91,11 +91,12 @@ type passage struct {
 	plans []FilterPlan
 	hops  []hop // as each filter meets the request
 	last  hop   // as the proxy does
+	proxy *HooksPlan
 }
 
 // passage returns that of an exchange.
 func (w *world) passage(e *ExchangePlan, kind ClientKind) *passage {
-	p := &passage{plans: w.plan.Gateway.Filters}
+	p := &passage{plans: w.plan.Gateway.Filters, proxy: &w.plan.Gateway.Hooks}
 	q := hop{e: e, upgrade: kind.upgrades(), accept: e.Accept, wants: e.Wants, method: e.Method, coding: e.Coding, under: e.Under}
 	if kind.upgrades() {
 		q.length = int64(e.Tunnel.Posted)
@@ -118,6 +119,7 @@ func (w *world) passage(e *ExchangePlan, kind ClientKind) *passage {
 func (p *passage) response(attempt int) *message {
 	e := p.last.e
 	m := e.response(attempt).message(e, attempt)
+	p.proxy.answered(m)
 	for i := len(p.plans) - 1; i >= 0; i-- {
 		kind := &filterKinds[p.plans[i].Kind]
 		if kind.response == nil {

@@ -159,6 +159,7 @@ func (g *gateway) makeProxy() (err error) {
 		Retry:   proxy.Retry{Tries: p.Tries, Errors: p.RetryErrors, Timeouts: p.RetryTimeouts, NonIdempotent: p.NonIdempotent},
 		Rewrite: g.picking, OnError: g.failed,
 	}
+	p.Hooks.options(&o)
 	if p.RetryStatus {
 		o.Retry.Statuses = []int{503}
 	}
@@ -191,6 +192,13 @@ func (g *GatewayPlan) buffer(kind int, dir string) *proxy.Buffer {
 // chain returns the proxy behind the plan's filters.
 func (g *gateway) chain() (http.Handler, error) {
 	var list []filters.Filter
+	if g.plan.Gateway.Hooks.Warn {
+		f, err := g.warn()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, f)
+	}
 	for _, p := range g.plan.Gateway.Filters {
 		f, err := filterKinds[p.Kind].make(g, p)
 		if err != nil {

@@ -33,6 +33,7 @@ type GatewayPlan struct {
 	FlushInterval                                   time.Duration
 	Detach                                          bool
 	Filters                                         []FilterPlan
+	Hooks                                           HooksPlan
 }
 
 // seconds returns a duration.

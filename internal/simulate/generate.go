@@ -28,6 +28,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addEnds(c)
 	p.addContents(c)
 	p.addKube(c)
+	p.addHooks(c)
 	return p
 }
 

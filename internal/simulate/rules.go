@@ -67,4 +67,5 @@ func (r *ruler) check() {
 	r.early()
 	r.told()
 	r.forbidden()
+	r.hooks()
 }

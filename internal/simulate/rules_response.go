@@ -65,7 +65,8 @@ func (r *ruler) byFilter(status int) bool {
 			return true
 		}
 	}
-	return slices.Contains(p.last.may, status)
+	replaced := r.client.Kind.upgrades() && status == http.StatusNotFound && r.w.plan.Gateway.Hooks.Answer == AnswerReplaces
+	return replaced || slices.Contains(p.last.may, status)
 }
 
 // complete: a response that looks whole is whole.

@@ -1,0 +1,193 @@
+package simulate
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/culvert-go/culvert/cachectl"
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/proxy"
+)
+
+// HooksPlan is what a program does in the proxy's hooks.
+type HooksPlan struct {
+	Rewrite         bool // Options.Rewrite sets a field, and deletes another one
+	Answer          AnswerHook
+	ErrorHandler    bool
+	RequestTrailer  TrailerPolicy
+	ResponseTrailer TrailerPolicy
+	Warn            bool // cachectl.Warn is the outermost filter
+}
+
+// AnswerHook is what Options.RewriteAnswer does.
+type AnswerHook int
+
+const (
+	// AnswerAsIs changes nothing.
+	AnswerAsIs AnswerHook = iota
+	// AnswerEdits sets a field, and hides another one.
+	AnswerEdits
+	// AnswerReplaces serves a page in place of a 404.
+	AnswerReplaces
+)
+
+// TrailerPolicy says which trailers are forwarded.
+type TrailerPolicy int
+
+const (
+	// TrailersAll forwards all.
+	TrailersAll TrailerPolicy = iota
+	// TrailersNone forwards none.
+	TrailersNone
+	// TrailersFirst forwards X-Trailing-0.
+	TrailersFirst
+)
+
+// policy returns that of the proxy.
+func (t TrailerPolicy) policy() func(string) bool {
+	return [](func(string) bool){nil, proxy.NoTrailers, proxy.OnlyTrailers("x-trailing-0")}[t]
+}
+
+// want returns what is left of a trailer.
+func (t TrailerPolicy) want(f [2]string) []string {
+	if t == TrailersNone || t == TrailersFirst && f[0] != "X-Trailing-0" {
+		return nil
+	}
+	return []string{f[1]}
+}
+
+// addHooks chooses histories with hooks.
+func (p *Plan) addHooks(c *Choices) {
+	if !c.Bool(5) {
+		return
+	}
+	p.Gateway.Hooks = HooksPlan{Rewrite: c.Bool(2), Answer: AnswerHook(c.Int(3)), ErrorHandler: c.Bool(2), RequestTrailer: TrailerPolicy(c.Int(3)), ResponseTrailer: TrailerPolicy(c.Int(3)), Warn: c.Bool(2)}
+}
+
+// Fields that hooks set.
+const (
+	rewrittenField = "X-Rewritten"
+	answeredField  = "X-Answered"
+	failedField    = "X-Failed"
+)
+
+// deletedField is the one that Rewrite deletes.
+const deletedField = "X-Sent-1"
+
+// options adds the hooks to the proxy's.
+func (h *HooksPlan) options(o *proxy.Options) {
+	o.RequestTrailer, o.ResponseTrailer = h.RequestTrailer.policy(), h.ResponseTrailer.policy()
+	if h.Rewrite {
+		before := o.Rewrite
+		o.Rewrite = func(out *proxy.Outbound) {
+			before(out)
+			out.Out.Header.Set(rewrittenField, "1")
+			out.Out.Header.Del(deletedField)
+		}
+	}
+	switch h.Answer {
+	case AnswerEdits:
+		o.RewriteAnswer = func(a *proxy.Answer) {
+			a.Header.Set(answeredField, "1")
+			a.Hide("Cache-Control")
+		}
+	case AnswerReplaces:
+		o.RewriteAnswer = func(a *proxy.Answer) {
+			if a.Status == http.StatusNotFound {
+				a.Replace(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set(answeredField, "1")
+					w.WriteHeader(http.StatusNotFound)
+					_, _ = io.WriteString(w, "a page of the gateway's own")
+				}))
+			}
+		}
+	}
+	if h.ErrorHandler {
+		o.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, e *proxy.Error) {
+			w.Header().Set(failedField, "1")
+			http.Error(w, "a page for "+e.Kind.String(), e.Status())
+		}
+	}
+}
+
+// answered is what Options.RewriteAnswer makes of a response.
+func (h *HooksPlan) answered(m *message) {
+	switch {
+	case h.Answer == AnswerEdits:
+		m.acts("RewriteAnswer edits")
+		m.header[answeredField], m.header["Cache-Control"] = "1", ""
+	case h.Answer == AnswerReplaces && m.status == http.StatusNotFound:
+		m.takeAway(http.StatusNotFound)
+		m.media = "text/plain; charset=utf-8"
+	}
+}
+
+// hooks: what the program's hooks do is done, once and for all requests.
+func (r *ruler) hooks() {
+	h := &r.w.plan.Gateway.Hooks
+	for _, s := range r.sights {
+		if got := s.Header.Values(rewrittenField); h.Rewrite != (len(got) > 0) || len(got) > 1 {
+			r.fail("hooks", "%s saw %s: %q, Rewrite sets it: %v", s.Target, rewrittenField, got, h.Rewrite)
+		}
+		if got := s.Header.Values(deletedField); h.Rewrite && len(got) > 0 {
+			r.fail("hooks", "%s saw %s, which Rewrite deletes", s.Target, deletedField)
+		}
+	}
+	if len(r.w.plan.Gateway.Filters) > 0 || r.o.Header == nil || r.client.Kind.upgrades() || r.client.Kind == Malformed {
+		return
+	}
+	failed := r.o.Header.Values(failedField)
+	told := r.w.journal.errors[r.e.Token] > 0
+	replaced := h.Answer == AnswerReplaces && r.o.Status == http.StatusNotFound
+	if told && r.o.Attempt < 0 && !replaced && h.ErrorHandler != (len(failed) == 1) {
+		r.fail("hooks", "%d of the gateway's own with %s: %q, ErrorHandler sets it: %v", r.o.Status, failedField, failed, h.ErrorHandler)
+	}
+	if (r.o.Attempt >= 0 || !told || !h.ErrorHandler) && len(failed) > 0 {
+		r.fail("hooks", "the client saw %s: %q, of attempt %d, told: %v", failedField, failed, r.o.Attempt, told)
+	}
+}
+
+// warnings are those of a cachectl.Warn: each route and status is told once.
+type warnings struct {
+	g    *gateway
+	mu   sync.Mutex
+	told map[string]int
+}
+
+// warn returns the filter.
+func (g *gateway) warn() (filters.Filter, error) {
+	return cachectl.Warn(slog.New(&warnings{g: g, told: map[string]int{}}))
+}
+
+// Enabled implements slog.Handler.
+func (w *warnings) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements slog.Handler.
+func (w *warnings) Handle(_ context.Context, record slog.Record) error {
+	key := ""
+	record.Attrs(func(a slog.Attr) bool {
+		if slices.Contains([]string{"route", "status"}, a.Key) {
+			key += " " + a.Value.String()
+		}
+		return true
+	})
+	w.mu.Lock()
+	w.told[key]++
+	n := w.told[key]
+	w.mu.Unlock()
+	w.g.journal.effects.Add("cachectl.Warn warns", 1)
+	if n > 1 {
+		w.g.journal.Break("warn", "told %d times of%s", n, key)
+	}
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (w *warnings) WithAttrs([]slog.Attr) slog.Handler { return w }
+
+// WithGroup implements slog.Handler.
+func (w *warnings) WithGroup(string) slog.Handler { return w }
