@@ -183,7 +183,7 @@ func (t *target) respond(c *Conn, in *bufio.Reader, req *http.Request, plan *Exc
 		}
 		return whole && (response.Unasked == 0 || t.unasked(c, in, response))
 	}
-	t.linger(c, response, in)
+	t.linger(c, response, s, in)
 	// Read what still comes for a moment, so that the end is no reset.
 	_ = c.CloseWrite()
 	_ = c.SetReadDeadline(time.Now().Add(500 * time.Millisecond))

@@ -38,9 +38,9 @@ const drop = 25
 
 // linger leaves a connection open for a while that the response has said is closed: "a client that receives a close
 // option MUST cease sending requests on that connection" (RFC 9112 section 9.6).
-func (t *target) linger(c *Conn, r *ResponsePlan, in *bufio.Reader) {
-	if !r.Close || r.Early || r.Linger == 0 {
-		return
+func (t *target) linger(c *Conn, r *ResponsePlan, s *Sight, in *bufio.Reader) {
+	if !r.Close || r.Early || !s.Whole || r.Linger == 0 {
+		return // or what is there may be the rest of a request that has broken off
 	}
 	_ = c.SetReadDeadline(time.Now().Add(r.Linger))
 	if p, _ := in.Peek(1); len(p) > 0 {
