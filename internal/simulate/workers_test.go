@@ -144,7 +144,9 @@ func (p *process) follow(t *testing.T, broken func()) {
 	}
 	if err := p.cmd.Wait(); err != nil {
 		t.Errorf("a worker: %v", err)
-		broken()
+		if !*keep {
+			broken()
+		}
 	}
 }
 
