@@ -1,6 +1,10 @@
 package simulate
 
-import "github.com/culvert-go/culvert/filters"
+import (
+	"slices"
+
+	"github.com/culvert-go/culvert/filters"
+)
 
 // FilterPlan is one filter of the gateway's chain and its options, of which each kind
 // makes what it likes.
@@ -88,15 +92,16 @@ func (m *message) bodyless(q *hop) bool {
 
 // passage is what the chain is documented to make of an exchange.
 type passage struct {
-	plans []FilterPlan
-	hops  []hop // as each filter meets the request
-	last  hop   // as the proxy does
-	proxy *HooksPlan
+	plans  []FilterPlan
+	hops   []hop // as each filter meets the request
+	last   hop   // as the proxy does
+	proxy  *HooksPlan
+	chunks bool // a response over HTTP/2 that announces trailers loses its Content-Length: over HTTP/1.1 they need chunks
 }
 
 // passage returns that of an exchange.
 func (w *world) passage(e *ExchangePlan, kind ClientKind) *passage {
-	p := &passage{plans: w.plan.Gateway.Filters, proxy: &w.plan.Gateway.Hooks}
+	p := &passage{plans: w.plan.Gateway.Filters, proxy: &w.plan.Gateway.Hooks, chunks: kind == HTTP1 && w.plan.Gateway.H2Targets}
 	q := hop{e: e, upgrade: kind.upgrades(), accept: e.Accept, wants: e.Wants, method: e.Method, coding: e.Coding, under: e.Under}
 	if kind.upgrades() {
 		q.length = int64(e.Tunnel.Posted)
@@ -119,6 +124,10 @@ func (w *world) passage(e *ExchangePlan, kind ClientKind) *passage {
 func (p *passage) response(attempt int) *message {
 	e := p.last.e
 	m := e.response(attempt).message(e, attempt)
+	relayed := func(f [2]string) bool { return p.proxy.ResponseTrailer.want(f) != nil }
+	if p.chunks && slices.ContainsFunc(e.response(attempt).Trailer, relayed) && !m.bodyless(&p.last) {
+		m.length = -1
+	}
 	p.proxy.answered(m)
 	for i := len(p.plans) - 1; i >= 0; i-- {
 		kind := &filterKinds[p.plans[i].Kind]
