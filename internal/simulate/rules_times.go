@@ -162,10 +162,14 @@ func bounds(list ...time.Duration) time.Duration {
 	return least
 }
 
-// ping is PingInterval's default, for targets that speak HTTP/2.
+// pingInterval is upstream.Options.PingInterval's default: how long a connection may be silent before a PING, and how
+// long that may have no response.
+const pingInterval = 15 * time.Second
+
+// ping is PingInterval, for targets that speak HTTP/2.
 func (t *times) ping() time.Duration {
 	if t.g.H2Targets {
-		return 15 * time.Second
+		return pingInterval
 	}
 	return 0
 }

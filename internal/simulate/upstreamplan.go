@@ -113,7 +113,19 @@ func (p *Plan) recovery() time.Duration {
 		return 0
 	}
 	_, most := p.checkBounds()
-	return time.Duration(p.Upstream.rise()+1) * most
+	return p.deadConnection() + time.Duration(p.Upstream.rise()+1)*most
+}
+
+// deadConnection is how long checks may go over a connection that a link has silenced: one of HTTP/2, which they share,
+// is used until a PING has had no response (upstream.Options.PingInterval).
+func (p *Plan) deadConnection() time.Duration {
+	silences := func(f Fault) bool { return f.Kind == FaultSilence || f.Kind == FaultPause }
+	if p.Gateway.H2Targets && slices.ContainsFunc(p.Targets, func(t TargetPlan) bool {
+		return slices.ContainsFunc(t.Links.There, silences) || slices.ContainsFunc(t.Links.Back, silences)
+	}) {
+		return 2 * pingInterval
+	}
+	return 0
 }
 
 // options adds the plan's options to the group's.
