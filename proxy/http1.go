@@ -191,8 +191,8 @@ func (x *ownExchange) over(fresh bool) (a answered, failure *fault.Error, again 
 
 // patience is how long an exchange waits for the target to accept its request, and for the response, before it looks
 // whether the client is still there. Most come sooner, and to be called when a client leaves costs more than
-// such an exchange.
-const patience = 10 * time.Millisecond
+// such an exchange. Since times of reads are kept to a quarter it is ten milliseconds at most (filters.Timeout).
+const patience = 8 * time.Millisecond
 
 // watch makes reads and writes fail when the client has gone.
 func (x *ownExchange) watch() {

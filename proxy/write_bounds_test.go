@@ -63,6 +63,32 @@ func TestTargetThatAcceptsNoRequest(t *testing.T) {
 	}
 }
 
+// A context that ends while a target is silent ends the exchange within ten milliseconds (filters.Timeout), though it is
+// watched only when the target has been silent for a moment.
+func TestContextThatEndsSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		group := groupAt(t, upstream.Options{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			near, far := net.Pipe()
+			go func() { _, _ = io.Copy(io.Discard, far) }()
+			return near, nil
+		}}, "192.0.2.1:80")
+		p := newProxy(t, proxy.Options{Upstream: group})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		time.AfterFunc(time.Nanosecond, cancel)
+		start := time.Now()
+		func() {
+			defer func() { _ = recover() }() // nothing is sent to a client that has left
+			p.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/", nil))
+		}()
+		if took := time.Since(start); took > 10*time.Millisecond {
+			t.Errorf("it took %v", took)
+		}
+		_ = group.Close()
+		synctest.Wait()
+	})
+}
+
 // A response without content is written by the server when the handler has returned: a client that does not accept it
 // holds its connection no longer than WriteTimeout.
 func TestClientThatAcceptsNoHeader(t *testing.T) {
