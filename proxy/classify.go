@@ -28,6 +28,8 @@ func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 		e.Kind, e.Err = kindOfTimeout(ctx, body.source), cause
 	case errors.Is(cause, errRefused):
 		e.Wrote, e.Err = false, cause
+	case errors.Is(cause, errUnclear):
+		e.Err = cause
 	case failure != nil:
 		e = bodyFault(body.source.in, failure)
 		e.Wrote = true

@@ -41,7 +41,11 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	c.body.attach(out, e.o.RequestTrailer)
 	ctx, cancel := context.WithCancelCause(out.Context())
 	defer cancel(nil)
-	out = out.WithContext(c.traced(ctx, out.Body == nil, cancel))
+	if out.Body == nil {
+		c.trace.GotConn, c.trace.GotFirstResponseByte = c.gotConn, c.firstByte
+		c.resends.watch(&c.trace, e.o.Retry.repeatable(f.out.In), cancel)
+	}
+	out = out.WithContext(httptrace.WithClientTrace(ctx, &c.trace))
 	if err := forTransport(f.out.In, out); err != nil {
 		return answered{}, err
 	}
@@ -54,7 +58,9 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 		result.Connected(f.record, *at)
 	}
 	if err != nil {
-		return answered{sent: c.body.sent()}, classify(ctx, err, &c.body)
+		failure := classify(ctx, err, &c.body)
+		failure.Wrote = failure.Wrote || dialFailed(err) && c.resends.unclear()
+		return answered{sent: c.body.sent()}, failure
 	}
 	c.body.expect.headerReceived()
 	answer := f.arrived(resp.StatusCode)
@@ -127,12 +133,14 @@ func (c *call) begin(f *forwarding, in *http.Request) {
 // firstByte is called when the target begins its response.
 func (c *call) firstByte() {
 	c.began.Store(true)
+	c.resends.responded(true)
 	c.body.expect.firstByte()
 }
 
 // gotInterim takes an interim answer.
 func (c *call) gotInterim(status int, fields textproto.MIMEHeader) error {
 	c.body.expect.settle(expectAsked)
+	c.resends.responded(false)
 	return c.interim.relay(status, fields)
 }
 
@@ -177,13 +185,4 @@ func (f *forwarding) tracedCall() (*call, *http.Request) {
 		c.trace.GotFirstResponseByte = c.firstByte
 	}
 	return c, out
-}
-
-// traced returns a context that tells the transport what to call. cancel ends the attempt.
-func (c *call) traced(ctx context.Context, bodyless bool, cancel context.CancelCauseFunc) context.Context {
-	if bodyless {
-		c.resends.cancel = cancel
-		c.trace.GotConn, c.trace.WroteHeaders = c.gotConn, c.resends.wroteHeaders
-	}
-	return httptrace.WithClientTrace(ctx, &c.trace)
 }

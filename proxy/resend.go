@@ -13,35 +13,98 @@ import (
 // errRefused is the error of an attempt whose target did not process the request, and said so (RFC 9113 section 8.7).
 var errRefused = errors.New("the target refused the request unprocessed")
 
+// errUnclear is the error of an attempt whose transport would send a request again that is not idempotent, and that its
+// target has perhaps processed.
+var errUnclear = errors.New("the target ended the request without a response, and has perhaps processed it")
+
 // resends ends an attempt whose transport would send a request without a body again and again: net/http's does, over one
 // connection after the other and without a bound but the request's context, where a target of HTTP/2 refuses each (GOAWAY,
 // REFUSED_STREAM). What a kept connection refuses may be sent over another one, as where a target of HTTP/1.1 has closed
 // one that was kept too long. Further refusals are the proxy's to retry.
+//
+// The transport sends again what was reset with PROTOCOL_ERROR, too, whatever its method (golang/go#47635), though the
+// target may have processed it. That and GOAWAY are not told apart: both take the connection out of use. REFUSED_STREAM
+// does not.
+//
+// An embedder's transport that sends a request again behind a response is left to its own rules.
 type resends struct {
-	cancel context.CancelCauseFunc
+	cancel     context.CancelCauseFunc // nil: the request has a body
+	repeatable bool                    // the target may get the request twice
 
 	mu     sync.Mutex // the transport writes on a goroutine of its own
 	sent   bool       // over the last of conns
+	begun  bool       // so is the final response, as far as is known
 	reused bool       // so was that one
+	http2  bool       // that one speaks it; not known of a request that is repeatable
 	conns  []net.Conn
+}
+
+// watch has trace call s for a request of an attempt that cancel ends.
+func (s *resends) watch(trace *httptrace.ClientTrace, repeatable bool, cancel context.CancelCauseFunc) {
+	s.cancel, s.repeatable = cancel, repeatable
+	trace.WroteHeaders = s.wroteHeaders
+	if !repeatable {
+		trace.WroteHeaderField = s.wroteField
+	}
 }
 
 // gotConn is called before each time that the request is sent, on the goroutine of RoundTrip. It reports whether it may be.
 func (s *resends) gotConn(info httptrace.GotConnInfo) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sent && (!s.reused || slices.Contains(s.conns, info.Conn)) {
-		s.cancel(errRefused) // the transport looks before it writes
+	if err := s.refusal(info.Conn); err != nil {
+		s.cancel(err) // the transport looks before it writes
 		return false
 	}
-	s.conns, s.reused, s.sent = append(s.conns, info.Conn), info.Reused, false
+	s.conns, s.reused, s.sent, s.begun, s.http2 = append(s.conns, info.Conn), info.Reused, false, false, false
 	return true
+}
+
+// refusal returns why the request may not be sent over next, or nil.
+func (s *resends) refusal(next net.Conn) error {
+	switch {
+	case !s.sent || s.begun:
+		return nil
+	case next == s.conns[len(s.conns)-1]:
+		return errRefused
+	case s.http2 && !s.repeatable:
+		return errUnclear
+	case !s.reused || slices.Contains(s.conns, next):
+		return errRefused
+	}
+	return nil
+}
+
+func (s *resends) wroteField(name string, _ []string) {
+	if strings.HasPrefix(name, ":") {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.http2 = true
+	}
 }
 
 func (s *resends) wroteHeaders() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sent = true
+	s.sent = len(s.conns) > 0
+}
+
+// responded notes whether the target has begun what may be the final response, which is not behind an interim one. The
+// transport may call before wroteHeaders.
+func (s *resends) responded(yes bool) {
+	if s.cancel != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.begun = yes
+	}
+}
+
+// unclear reports whether the target has perhaps processed the request, though the transport has looked for another
+// connection since.
+func (s *resends) unclear() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent && !s.begun && s.http2 && !s.repeatable
 }
 
 // refused reports whether err is of a transport that does not send a refused request again: its body can't be had again, or

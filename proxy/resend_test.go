@@ -3,6 +3,8 @@ package proxy_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -55,7 +57,8 @@ func refusingTarget(t *testing.T, over http2Over, n int64, refuse func(f *http2.
 }
 
 // A request that a target of HTTP/2 refuses unprocessed is sent once an attempt, and again by the proxy's own rules,
-// whatever its method (RFC 9113 section 8.7): to another target, or once more to the only one.
+// whatever its method (RFC 9113 section 8.7): to another target, or once more to the only one. Only of a POST without a body
+// net/http's transport does not tell a graceful GOAWAY from a reset behind which it may have been processed.
 func TestRefusedUnprocessed(t *testing.T) {
 	const always = 1 << 40
 	for kind, refuse := range refusals {
@@ -88,6 +91,9 @@ func TestRefusedUnprocessed(t *testing.T) {
 						addrs, counts = append(addrs, addr), append(counts, sent)
 					}
 					p := newProxy(t, proxy.Options{Upstream: groupAt(t, over.options, addrs...), RequestBuffer: &proxy.Buffer{}, Retry: proxy.Retry{Tries: test.tries}})
+					if kind == "GOAWAY" && test.method == "POST" && test.body == "" {
+						test.status, test.attempts = http.StatusBadGateway, 1
+					}
 					status, record := recorded(t, p, test.method, test.body)
 					sent := 0
 					for _, n := range counts {
@@ -131,5 +137,87 @@ func TestRefusedOnAKeptConnection(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A target that resets a request's stream with an error has perhaps processed it: what is not idempotent is sent once, whether
+// the transport would send it again over another connection, or can't have one.
+func TestResetIsNoRefusal(t *testing.T) {
+	for name, test := range map[string]struct {
+		kept bool // the connection
+		dead bool // no other connection can be had to the target
+	}{
+		"fresh":                      {},
+		"kept":                       {kept: true},
+		"fresh, no other connection": {dead: true},
+		"kept, no other connection":  {kept: true, dead: true},
+	} {
+		for _, over := range http2Overs {
+			t.Run(over.name+" "+name, func(t *testing.T) {
+				leaktest.Check(t)
+				var posts, dials atomic.Int64
+				ok := http2.HeadersFrameParam{BlockFragment: headerBlock(":status: 200\n"), EndStream: true, EndHeaders: true}
+				warm := test.kept
+				resetting := over.script(t, func(f *http2.Framer, stream uint32) error {
+					if warm {
+						warm, ok.StreamID = false, stream
+						return f.WriteHeaders(ok)
+					}
+					posts.Add(1)
+					return f.WriteRSTStream(stream, http2.ErrCodeProtocol)
+				})
+				other, others := refusingTarget(t, over, 0, nil)
+				o := over.options
+				if test.dead {
+					o.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+						if addr == resetting && dials.Add(1) > 1 {
+							return nil, errors.New("no more")
+						}
+						return new(net.Dialer).DialContext(ctx, network, addr)
+					}
+				}
+				p := newProxy(t, proxy.Options{Upstream: groupAt(t, o, resetting, other), Retry: proxy.Retry{Errors: true}})
+				if test.kept {
+					if status, record := recorded(t, p, "GET", ""); status != http.StatusOK {
+						t.Fatalf("status %d: %v", status, record.Err)
+					}
+				}
+				status, record := recorded(t, p, "POST", "")
+				if status != http.StatusBadGateway || posts.Load() != 1 || others.Load() != 0 {
+					t.Errorf("status %d, sent %d times to the first target and %d to the other one: %v", status, posts.Load(), others.Load(), record.Err)
+				}
+			})
+		}
+	}
+}
+
+// repeating is an embedder's transport that sends a request again with what the first response has asked for.
+type repeating struct{ http.RoundTripper }
+
+func (r repeating) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := r.RoundTripper.RoundTrip(req)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+		return resp, err
+	}
+	resp.Body.Close()
+	req = req.Clone(req.Context())
+	req.Header.Set("Authorization", "x")
+	return r.RoundTripper.RoundTrip(req)
+}
+
+// A transport that sends a request again by its own rules is left to them.
+func TestRepeatingTransport(t *testing.T) {
+	leaktest.Check(t)
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	defer target.Close()
+	inner := new(http.Transport)
+	defer inner.CloseIdleConnections()
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target.Listener.Addr().String()), Transport: repeating{inner}})
+	if status, record := recorded(t, p, "GET", ""); status != http.StatusOK {
+		t.Errorf("status %d: %v", status, record.Err)
 	}
 }

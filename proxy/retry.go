@@ -18,7 +18,8 @@ import (
 // Nothing is retried once a header was sent to the client.
 //
 // A request that its target has surely not processed (it could not be dialled, or has refused it) may
-// always be sent to another one. The others may only if they are idempotent (RFC 9110
+// always be sent to another one. Of a request without a body over HTTP/2 a graceful GOAWAY does not
+// tell that: net/http hides whether it was that, or a reset with PROTOCOL_ERROR. The others may only if they are idempotent (RFC 9110
 // section 9.2.2), carry an Idempotency-Key, or NonIdempotent is set, and if their
 // body can be sent again. The zero value retries what was not sent, nothing else.
 type Retry struct {
