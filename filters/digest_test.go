@@ -86,3 +86,43 @@ func wantDigests(t *testing.T, what string, h http.Header, want bool) {
 		}
 	}
 }
+
+// Nor does one that comes as a trailer. Other trailers stay.
+func TestDigestTrailers(t *testing.T) {
+	for _, encoding := range []string{"identity", "gzip"} {
+		t.Run(encoding, func(t *testing.T) {
+			h := good(t)(filters.Compress(filters.CompressOptions{}))(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/plain")
+				w.Header().Set("Trailer", "Content-Digest, X-End")
+				w.Header().Add("Trailer", "repr-digest")
+				_, _ = io.WriteString(w, strings.Repeat("content ", 500))
+				setDigests(w.Header())
+				w.Header().Set("X-End", "1")
+			}))
+			server := httptest.NewServer(h)
+			defer server.Close()
+			r, err := http.NewRequestWithContext(t.Context(), "GET", server.URL, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Accept-Encoding", encoding)
+			resp, err := server.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+				t.Fatal(err)
+			}
+			stays := encoding == "identity"
+			for _, name := range []string{"Content-Digest", "Repr-Digest"} {
+				if got := resp.Trailer.Get(name); (got != "") != stays {
+					t.Errorf("%s is %q", name, got)
+				}
+			}
+			if resp.Trailer.Get("X-End") != "1" {
+				t.Errorf("trailers %v", resp.Trailer)
+			}
+		})
+	}
+}
