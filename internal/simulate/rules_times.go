@@ -108,8 +108,12 @@ func (t *times) bodyTooSlow() {
 	if f == nil || f.Kind != proxy.BodyTooSlow || t.wholeEnded(t.p.FailedAt) {
 		return
 	}
-	if took := t.p.FailedAt - t.p.Entered; took < t.g.ReadTimeout {
-		t.fail(t.p.FailedAt, "its body is too slow after %v, ReadTimeout is %v", took, t.g.ReadTimeout)
+	bound := t.g.ReadTimeout
+	if t.p.Upgrade {
+		bound = bounds(bound, handshakeTimeout)
+	}
+	if took := t.p.FailedAt - t.p.Entered; took < bound {
+		t.fail(t.p.FailedAt, "its body is too slow after %v, it has %v", took, bound)
 	}
 }
 
