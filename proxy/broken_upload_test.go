@@ -81,14 +81,16 @@ func shortOverHTTP2(t *testing.T, h http.Handler, begun <-chan struct{}) {
 	_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block, EndHeaders: true})
 	_ = framer.WriteData(1, false, []byte("body"))
 	wiretest.Await(t, begun, "response")
-	_ = framer.WriteData(1, true, []byte("more"))
 	for {
 		f, err := framer.ReadFrame()
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		if _, reset := f.(*http2.RSTStreamFrame); reset {
+		switch f.(type) {
+		case *http2.HeadersFrame: // the response's
+			_ = framer.WriteData(1, true, []byte("more"))
+		case *http2.RSTStreamFrame:
 			return
 		}
 	}

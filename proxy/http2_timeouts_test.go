@@ -84,7 +84,7 @@ func TestHTTP2SlowClients(t *testing.T) {
 	t.Run("download", func(t *testing.T) {
 		var failed failures
 		target := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, zeros{}) }))
-		s := h2Server(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), WriteTimeout: soon, OnError: failed.add}))
+		s := h2Server(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), WriteTimeout: 20 * soon, OnError: failed.add}))
 		client := s.Client()
 		t.Cleanup(client.CloseIdleConnections)
 		resp, err := client.Get(s.URL)
