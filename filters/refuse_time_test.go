@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
 // A client that does not accept a refusal holds its connection for a limited time, also where the server has no
@@ -31,7 +32,7 @@ func TestRefusalThatIsNotAccepted(t *testing.T) {
 				near, far := net.Pipe()
 				defer near.Close()
 				s := &http.Server{Handler: test.filter(http.NotFoundHandler())}
-				_ = s.Serve(&onceListener{conn: far}) // the connection is served on
+				_ = s.Serve(wiretest.OneConn(far)) // the connection is served on
 				if _, err := io.WriteString(near, test.request); err != nil {
 					t.Fatal(err)
 				}
@@ -81,17 +82,3 @@ func (w *deadlineWriter) SetWriteDeadline(t time.Time) error {
 	w.set = append(w.set, t)
 	return nil
 }
-
-// onceListener accepts one connection.
-type onceListener struct{ conn net.Conn }
-
-func (l *onceListener) Accept() (net.Conn, error) {
-	c := l.conn
-	if l.conn = nil; c == nil {
-		return nil, net.ErrClosed
-	}
-	return c, nil
-}
-
-func (l *onceListener) Close() error   { return nil }
-func (l *onceListener) Addr() net.Addr { return &net.TCPAddr{} }

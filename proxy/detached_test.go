@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -39,7 +40,7 @@ func TestOutcomeOfATunnel(t *testing.T) {
 						p := newProxy(t, proxy.Options{Upstream: group, DetachTunnels: detach})
 						client, far := net.Pipe()
 						s := &http.Server{Handler: p}
-						go func() { _ = s.Serve(&oneConn{conn: far, closed: make(chan struct{})}) }()
+						go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 						defer func() {
 							client.Close()
 							_ = s.Close()

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -57,7 +58,7 @@ func TestEarlyResponseAtOnce(t *testing.T) {
 					protocols.SetUnencryptedHTTP2(test.http2)
 					near, far := net.Pipe()
 					s := &http.Server{Handler: p, Protocols: &protocols}
-					go func() { _ = s.Serve(&oneConn{conn: far, closed: make(chan struct{})}) }()
+					go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 					defer func() {
 						near.Close()
 						_ = s.Close()

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -31,7 +32,7 @@ func TestContinueBesideAnInterimResponse(t *testing.T) {
 			w.Header().Set("X-Filter", "set")
 			p.ServeHTTP(w, r)
 		})}
-		go func() { _ = s.Serve(&oneConn{conn: guarded, closed: make(chan struct{})}) }()
+		go func() { _ = s.Serve(wiretest.OneConn(guarded)) }()
 		if _, err := io.WriteString(near, "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello"); err != nil {
 			t.Fatal(err)
 		}

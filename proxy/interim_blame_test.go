@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -40,7 +41,7 @@ func TestBlameForAnInterimResponse(t *testing.T) {
 				p := newProxy(t, o)
 				near, far := net.Pipe()
 				s := &http.Server{Handler: p}
-				go func() { _ = s.Serve(&oneConn{conn: far, closed: make(chan struct{})}) }()
+				go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 				if _, err := io.WriteString(near, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
 					t.Fatal(err)
 				}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -32,7 +33,7 @@ func TestTimeOfAnInterimResponse(t *testing.T) {
 				}}, "192.0.2.1:80")
 				p := newProxy(t, proxy.Options{Upstream: group, WriteTimeout: time.Second})
 				near, far := net.Pipe()
-				l := &oneConn{conn: far, closed: make(chan struct{})}
+				l := wiretest.OneConn(far)
 				s := &http.Server{Handler: p}
 				go func() { _ = s.Serve(l) }()
 				if _, err := near.Write([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n")); err != nil {
@@ -76,29 +77,3 @@ func hintLate(c net.Conn) {
 	time.Sleep(5 * time.Minute)
 	_, _ = c.Write([]byte("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"))
 }
-
-// oneConn is a listener that accepts one connection.
-type oneConn struct {
-	conn   net.Conn
-	closed chan struct{}
-}
-
-func (l *oneConn) Accept() (net.Conn, error) {
-	if c := l.conn; c != nil {
-		l.conn = nil
-		return c, nil
-	}
-	<-l.closed
-	return nil, net.ErrClosed
-}
-
-func (l *oneConn) Close() error {
-	select {
-	case <-l.closed:
-	default:
-		close(l.closed)
-	}
-	return nil
-}
-
-func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
@@ -73,7 +74,7 @@ func TestRefusalBehindABody(t *testing.T) {
 					}
 					p.ServeHTTP(w, r)
 				})}
-				go func() { _ = s.Serve(&oneConn{conn: far, closed: make(chan struct{})}) }()
+				go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 				defer func() {
 					client.Close()
 					_ = s.Close()

@@ -118,7 +118,7 @@ func dialInMemory(t *testing.T, h http.Handler, p *proxy.Proxy, group *upstream.
 	t.Helper()
 	client, far := net.Pipe()
 	s := &http.Server{Handler: h, ErrorLog: wiretest.Quiet()}
-	go func() { _ = s.Serve(&oneConn{conn: far, closed: make(chan struct{})}) }()
+	go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 	t.Cleanup(func() {
 		client.Close()
 		_ = s.Close()

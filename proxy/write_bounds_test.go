@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -112,7 +113,7 @@ func TestClientThatAcceptsNoHeader(t *testing.T) {
 				p := newProxy(t, proxy.Options{Upstream: group, WriteTimeout: time.Second})
 				near, far := net.Pipe()
 				s := &http.Server{Handler: p}
-				go func() { _ = s.Serve(&oneConn{conn: far, closed: make(chan struct{})}) }()
+				go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 				request := test.method
 				if !strings.Contains(request, "\n") {
 					request += " / HTTP/1.1\r\nHost: a\r\n\r\n"

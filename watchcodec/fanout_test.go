@@ -170,7 +170,7 @@ func TestFanoutEndsBehindAPause(t *testing.T) {
 		near, far := net.Pipe()
 		defer near.Close()
 		s := &http.Server{Handler: f}
-		l := &onceListener{conn: far}
+		l := wiretest.OneConn(far)
 		_ = s.Serve(l) // the connection is served on
 		if _, err := io.WriteString(near, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
 			t.Fatal(err)
@@ -187,20 +187,6 @@ func TestFanoutEndsBehindAPause(t *testing.T) {
 		_ = s.Close()
 	})
 }
-
-// onceListener accepts one connection.
-type onceListener struct{ conn net.Conn }
-
-func (l *onceListener) Accept() (net.Conn, error) {
-	c := l.conn
-	if l.conn = nil; c == nil {
-		return nil, net.ErrClosed
-	}
-	return c, nil
-}
-
-func (l *onceListener) Close() error   { return nil }
-func (l *onceListener) Addr() net.Addr { return &net.TCPAddr{} }
 
 // idle counts what it is sent.
 type idle struct {

@@ -8,9 +8,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
-
 	"github.com/culvert-go/culvert/internal/clientbody"
+	"github.com/culvert-go/culvert/internal/fault"
 )
 
 // Connect returns a handler of CONNECT requests (RFC 9110 section 9.3.6), HTTP/1.1 and

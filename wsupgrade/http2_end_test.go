@@ -20,15 +20,12 @@ func inMemoryH2(t *testing.T, handler func(*wsupgrade.Forwarder) http.Handler, s
 		clientConn, serverConn := wstest.Pipe()
 		targetConn, targetSide := wstest.Pipe()
 		f := forwarder(t, wsupgrade.Options{Dial: func(context.Context, string, string) (net.Conn, error) { return targetSide, nil }})
-		l := oneConn{make(chan net.Conn, 1), make(chan struct{})}
-		l.conns <- serverConn
 		s := &http.Server{Handler: handler(f), Protocols: new(http.Protocols), ErrorLog: wiretest.Quiet()}
 		s.Protocols.SetUnencryptedHTTP2(true)
-		go func() { _ = s.Serve(l) }()
+		go func() { _ = s.Serve(wiretest.OneConn(serverConn)) }()
 		script(t, newH2Client(t, clientConn), targetConn)
 		clientConn.Close()
 		targetConn.Close()
-		close(l.closed)
 		_ = s.Close()
 		synctest.Wait()
 	})

@@ -427,23 +427,6 @@ func TestExtendedConnectStalls(t *testing.T) {
 	close(release)
 }
 
-// oneConn is a listener that accepts one connection in memory.
-type oneConn struct {
-	conns  chan net.Conn
-	closed chan struct{}
-}
-
-func (l oneConn) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-func (l oneConn) Close() error   { return nil }
-func (l oneConn) Addr() net.Addr { return &net.TCPAddr{} }
-
 // A browser that is far away, or busy, may take its time to answer a Close frame: the
 // stream is not reset under it.
 func TestExtendedConnectAnswersLate(t *testing.T) {
@@ -452,11 +435,9 @@ func TestExtendedConnectAnswersLate(t *testing.T) {
 		targetConn, targetSide := wstest.Pipe()
 		r := registry(t, wsupgrade.RegistryOptions{})
 		o := wsupgrade.Options{Registry: r, Dial: func(context.Context, string, string) (net.Conn, error) { return targetSide, nil }}
-		l := oneConn{make(chan net.Conn, 1), make(chan struct{})}
-		l.conns <- serverConn
 		s := &http.Server{Handler: toTarget(t, o, "target.test"), Protocols: new(http.Protocols), ErrorLog: wiretest.Quiet()}
 		s.Protocols.SetUnencryptedHTTP2(true)
-		go func() { _ = s.Serve(l) }()
+		go func() { _ = s.Serve(wiretest.OneConn(serverConn)) }()
 		go func() {
 			p := wiretest.NewPeer(t, targetConn)
 			answerHandshake(p)
@@ -476,7 +457,6 @@ func TestExtendedConnectAnswersLate(t *testing.T) {
 		c.ended(id)
 		clientConn.Close()
 		targetConn.Close()
-		close(l.closed)
 		_ = s.Close()
 		synctest.Wait()
 	})

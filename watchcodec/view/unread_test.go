@@ -15,24 +15,6 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/view"
 )
 
-// onePipe is a listener of one connection.
-type onePipe struct {
-	net.Conn
-	closed chan struct{}
-	taken  bool
-}
-
-func (l *onePipe) Accept() (net.Conn, error) {
-	if !l.taken {
-		l.taken = true
-		return l.Conn, nil
-	}
-	<-l.closed
-	return nil, net.ErrClosed
-}
-func (l *onePipe) Close() error   { close(l.closed); return nil }
-func (l *onePipe) Addr() net.Addr { return &net.TCPAddr{} }
-
 // What announces a body gets its response though the body does not come, and a watch whose body does come lasts.
 func TestRequestsWithBodies(t *testing.T) {
 	for name, test := range map[string]struct{ path, body string }{
@@ -49,7 +31,7 @@ func TestRequestsWithBodies(t *testing.T) {
 				defer views.Close()
 				client, near := net.Pipe()
 				s := &http.Server{Handler: views.Filter(server), ErrorLog: wiretest.Quiet()}
-				go func() { _ = s.Serve(&onePipe{Conn: near, closed: make(chan struct{})}) }()
+				go func() { _ = s.Serve(wiretest.OneConn(near)) }()
 				defer s.Close()
 				defer client.Close()
 				_ = client.SetDeadline(time.Now().Add(time.Hour))

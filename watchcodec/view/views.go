@@ -111,9 +111,7 @@ func (vs *Views) serve(next, pass http.Handler, w http.ResponseWriter, r *http.R
 		refuse(w, err)
 		return
 	}
-	if clientbody.LeaveUnread(w, r); r.ContentLength != 0 && req.Verb == "watch" {
-		w = &unreadWatch{ResponseWriter: w}
-	}
+	clientbody.LeaveUnread(w, r) // net/http takes that time back when it has read the body, and waits for a client that leaves
 	v.warn(w.Header())
 	switch req.Verb {
 	case "get":
