@@ -245,5 +245,5 @@ func (c *client) tunnel2(s *frameStream, e *ExchangePlan, o *Outcome) {
 		return
 	}
 	o.Tunnel = &Checker{Content: e.down()}
-	o.TunnelEnd = c.world.exchangeFrames(s, r, &e.Tunnel.Up, up[early:], o.Tunnel, true, e.Tunnel.ClientFirst)
+	o.TunnelEnd = c.world.exchangeFrames(s, r, e.Tunnel.clientEnd(), up[early:], o.Tunnel)
 }

@@ -29,6 +29,8 @@ func NewPlan(c *Choices) *Plan {
 	p.addContents(c)
 	p.addKube(c)
 	p.addHooks(c)
+	p.addResent(c)
+	p.addMute(c)
 	return p
 }
 

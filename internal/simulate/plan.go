@@ -218,10 +218,12 @@ type TunnelPlan struct {
 	Early        bool // the client sends before the 101
 	TargetRefuse int  // a status in place of the 101
 	BadAccept    bool
-	BadSwitch    int  // which of the badSwitches, from 1; 0: none
-	ClientFirst  bool // the client ends first
-	Joined       bool // the target's first frames come with its 101
-	Posted       int  // the length of the body of an upgrade to another protocol than websocket, 0: it is one to that
+	BadSwitch    int           // which of the badSwitches, from 1; 0: none
+	ClientFirst  bool          // the client ends first
+	Joined       bool          // the target's first frames come with its 101
+	Posted       int           // the length of the body of an upgrade to another protocol than websocket, 0: it is one to that
+	Mute         bool          // the end that would close first sends no Close frame
+	Nap          time.Duration // before the other end reads
 }
 
 // ChangePlan is something that happens to the gateway at a moment.

@@ -64,7 +64,7 @@ func (c *client) tunnel(e *ExchangePlan) {
 		return
 	}
 	o.Tunnel = &Checker{Content: e.down()}
-	o.TunnelEnd = c.world.exchangeFrames(conn, r, &e.Tunnel.Up, up, o.Tunnel, true, e.Tunnel.ClientFirst)
+	o.TunnelEnd = c.world.exchangeFrames(conn, r, e.Tunnel.clientEnd(), up, o.Tunnel)
 }
 
 // upgrade is the target's side.
@@ -106,7 +106,7 @@ func (t *target) upgrade(c *Conn, r *bufio.Reader, req *http.Request, plan *Exch
 		return false
 	}
 	s.Tunnel = &Checker{Content: plan.up()}
-	err = t.world.exchangeFrames(c, r, &plan.Tunnel.Down, down, s.Tunnel, false, !plan.Tunnel.ClientFirst)
+	err = t.world.exchangeFrames(c, r, plan.Tunnel.targetEnd(), down, s.Tunnel)
 	s.TunnelEnd = err
 	t.note(plan.Token, "tunnel ended with %d bytes: %v", s.Tunnel.Got, err)
 	s.Responded = true
@@ -114,30 +114,33 @@ func (t *target) upgrade(c *Conn, r *bufio.Reader, req *http.Request, plan *Exch
 }
 
 // exchangeFrames sends out and reads frames at once, until both ends have sent a Close
-// frame or the connection has ended. closeFirst is the end that closes when its own
-// message is out; the other one replies.
-func (w *world) exchangeFrames(c duplex, r *bufio.Reader, pace *BodyPlan, out []byte, check *Checker, masked, closeFirst bool) error {
+// frame or the connection has ended.
+func (w *world) exchangeFrames(c duplex, r *bufio.Reader, end tunnelEnd, out []byte, check *Checker) error {
 	var mu sync.Mutex // of the Close frame
 	closed := false
 	sendClose := func() {
 		mu.Lock()
 		defer mu.Unlock()
-		if !closed {
+		if !closed && !end.mute {
 			closed = true
-			_, _ = c.Write(closeFrame(masked))
+			_, _ = c.Write(closeFrame(end.masked))
 		}
 	}
 	sent := make(chan error, 1)
 	go func() {
-		err := w.sendRaw(c, pace, out)
-		if err == nil && closeFirst {
+		err := w.sendRaw(c, end.pace, out)
+		if err == nil && end.first {
 			sendClose()
 		}
 		sent <- err
 	}()
+	w.sleep(end.nap)
 	err := readFrames(r, check)
 	if check.Closed = err == nil; check.Closed { // by a Close frame
-		if pace.Cut && pace.How == FaultSilence {
+		if end.mute {
+			_, _ = io.Copy(io.Discard, onlyReader{r})
+		}
+		if end.pace.Cut && end.pace.How == FaultSilence {
 			c.Close() // ends the sending
 		}
 		if sendErr := <-sent; sendErr == nil {
