@@ -31,6 +31,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addHooks(c)
 	p.addResent(c)
 	p.addMute(c)
+	p.addSeldom(c)
 	return p
 }
 

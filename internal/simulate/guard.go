@@ -87,6 +87,7 @@ func (g *guarded) Header() http.Header {
 func (g *guarded) WriteHeader(status int) {
 	g.check("WriteHeader")
 	defer g.write("WriteHeader")()
+	defer g.interim(status)()
 	g.w.WriteHeader(status)
 }
 

@@ -143,7 +143,7 @@ var (
 func runUntilBroken(ctx context.Context, binary string, seed uint64, most int) (n int, rule string, err error) {
 	cmd := exec.CommandContext(ctx, binary, "-test.run", "^TestHistories$", "-test.cpu", "1", "-test.timeout", "0",
 		"-first", "-seed", fmt.Sprint(seed), "-histories", fmt.Sprint(most))
-	cmd.Env = append(os.Environ(), "GOGC=400")
+	cmd.Env = append(os.Environ(), "GOGC=400", "GORACE=halt_on_error=1") // in the history that it shows in
 	cmd.Dir = filepath.Dir(binary)
 	out, err := cmd.CombinedOutput()
 	if at := foundBy.FindSubmatch(out); at != nil {

@@ -68,4 +68,5 @@ func (r *ruler) check() {
 	r.told()
 	r.forbidden()
 	r.hooks()
+	r.closes()
 }

@@ -29,6 +29,7 @@ func (w *world) checkTimes() {
 		t.broke()
 		t.gone()
 		t.seen()
+		t.vain()
 	}
 }
 
@@ -243,7 +244,7 @@ func (t *times) body() {
 		return
 	}
 	a, plan := &t.p.Attempts[n], &t.e.response(n).Body
-	bound := transfer
+	bound := transfer + t.e.response(n).HeaderPause
 	if plan.Piece > 0 {
 		bound += time.Duration(1+plan.Length/int64(plan.Piece)) * plan.Pause
 	}

@@ -1,0 +1,23 @@
+package simulate
+
+// closes: a request says "Connection: close" where it is the last one of its connection (upstream.Options.MaxConnRequests),
+// and not since another attempt was.
+func (r *ruler) closes() {
+	most := r.w.plan.Gateway.MaxConnRequests
+	for _, s := range r.sights {
+		if said := s.Header.Get("Connection") == "close"; said && (most == 0 || most > 1 && !s.Kept) {
+			r.fail("close", "%s saw close in a request on a connection kept %v, MaxConnRequests is %d", s.Target, s.Kept, most)
+		}
+	}
+}
+
+// vain: a target is not to blame for a response that it has ended and that its client has seen whole.
+func (t *times) vain() {
+	o, sights := t.w.journal.outcomes[t.p.Token], t.w.journal.sights[t.p.Token]
+	if o == nil || !o.Whole || o.ByClose || t.p.Failure == nil || t.p.Upgrade || t.p.Body || len(sights) != 1 || len(t.p.Attempts) != 1 {
+		return
+	}
+	if s := sights[0]; o.Attempt == 0 && s.Responded && s.Odd == nil && t.p.Failure.TargetSide() {
+		t.fail(t.p.FailedAt, "%s is to blame for a response that its client has seen whole: %v", s.Target, t.p.Failure)
+	}
+}
