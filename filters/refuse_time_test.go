@@ -1,8 +1,6 @@
 package filters_test
 
 import (
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -29,19 +27,7 @@ func TestRefusalThatIsNotAccepted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				near, far := net.Pipe()
-				defer near.Close()
-				s := &http.Server{Handler: test.filter(http.NotFoundHandler())}
-				_ = s.Serve(wiretest.OneConn(far)) // the connection is served on
-				if _, err := io.WriteString(near, test.request); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(time.Hour)
-				_ = near.SetReadDeadline(time.Now().Add(time.Second))
-				if got, err := io.ReadAll(near); err != nil || len(got) > 0 {
-					t.Errorf("the connection is still there: %q, %v", got, err)
-				}
-				_ = s.Close()
+				wiretest.NotAccepted(t, test.filter(http.NotFoundHandler()), test.request)
 			})
 		})
 	}

@@ -3,12 +3,12 @@ package wsupgrade
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/clientbody"
+	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/fault"
 )
 
@@ -27,9 +27,7 @@ func (f *Forwarder) Connect(allow func(*http.Request) (addr string, err error)) 
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodConnect || r.Header[protocolField] != nil {
-			clientbody.LeaveUnread(w, r)
-			w.Header().Set("Allow", http.MethodConnect)
-			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+			refuseMethod(w, r)
 			return
 		}
 		switch e := fault.As(f.connectTo(w, r, allow)); {
@@ -37,10 +35,18 @@ func (f *Forwarder) Connect(allow func(*http.Request) (addr string, err error)) 
 		case e.HeadSent || e.Kind == fault.ClientGone:
 			panic(http.ErrAbortHandler)
 		default:
-			clientbody.LeaveUnread(w, r)
-			Refuse(w, e)
+			refuse(w, r, e)
 		}
 	}), nil
+}
+
+// refuseMethod refuses what is no CONNECT.
+func refuseMethod(w http.ResponseWriter, r *http.Request) {
+	clientbody.LeaveUnread(w, r)
+	w.Header().Set("Allow", http.MethodConnect)
+	bounded := deadline.BoundOwn(w, r)
+	http.Error(bounded, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+	bounded.Leave()
 }
 
 func (f *Forwarder) connectTo(w http.ResponseWriter, r *http.Request, allow func(*http.Request) (string, error)) error {
@@ -105,7 +111,7 @@ func (f *Forwarder) established(w http.ResponseWriter, r *http.Request) (net.Con
 	}
 	_ = conn.SetDeadline(time.Time{})
 	early, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
-	if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection Established\r\n\r\n"); err != nil {
+	if err := f.sendFirst(conn, []byte("HTTP/1.1 200 Connection Established\r\n\r\n")); err != nil {
 		conn.Close()
 		return nil, nil, &fault.Error{Kind: fault.ClientGone, HeadSent: true, Err: err}
 	}

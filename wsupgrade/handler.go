@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/head"
 )
@@ -40,8 +39,7 @@ func (f *Forwarder) Handler(target *url.URL) http.Handler {
 		case e.HeadSent || e.Kind == fault.ClientGone:
 			panic(http.ErrAbortHandler)
 		default:
-			clientbody.LeaveUnread(w, r)
-			Refuse(w, e)
+			refuse(w, r, e)
 		}
 	})
 }
@@ -49,15 +47,14 @@ func (f *Forwarder) Handler(target *url.URL) http.Handler {
 // refusePlain refuses a request that asks for none of the protocols. HTTP/2 has
 // no upgrade to be asked for.
 func (f *Forwarder) refusePlain(w http.ResponseWriter, r *http.Request) {
-	clientbody.LeaveUnread(w, r)
 	if r.ProtoMajor != 1 {
-		Refuse(w, &fault.Error{Kind: fault.BadRequest})
+		refuse(w, r, &fault.Error{Kind: fault.BadRequest})
 		return
 	}
 	if len(f.protocols) > 0 {
 		w.Header().Set("Upgrade", f.protocols[0])
 	}
-	Refuse(w, &fault.Error{Kind: fault.UpgradeRequired})
+	refuse(w, r, &fault.Error{Kind: fault.UpgradeRequired})
 }
 
 // outbound is the request for the target.

@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/clientbody"
+	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 // Refuse writes a response with the status of e and its text, never with the cause,
@@ -11,7 +14,8 @@ import (
 // already holds, else websocket, in version 13 (RFC 6455 section 4.4); over HTTP/2,
 // which forbids Upgrade, the version alone. A RetryAfter goes into the field of that
 // name, in whole seconds. It must not be called when e.HeadSent is set or when the
-// client is gone.
+// client is gone. How long the client may take to accept the response is the caller's to bound,
+// by http.Server.WriteTimeout for instance.
 func Refuse(w http.ResponseWriter, e *Error) {
 	status := e.Status()
 	if status == http.StatusUpgradeRequired {
@@ -33,6 +37,15 @@ func Refuse(w http.ResponseWriter, e *Error) {
 		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
 	}
 	http.Error(w, http.StatusText(status), status)
+}
+
+// refuse is Refuse for a client that may neither send the rest of its request nor accept the response: it holds the
+// connection for a limited time.
+func refuse(w http.ResponseWriter, r *http.Request, e *Error) {
+	clientbody.LeaveUnread(w, r)
+	bounded := deadline.BoundOwn(w, r)
+	Refuse(bounded, e)
+	bounded.Leave()
 }
 
 // overHTTP2 reports whether w is, or wraps, net/http's writer for HTTP/2, which can push. What stands

@@ -18,7 +18,7 @@ type earlyBytes struct{ fromClient, fromTarget []byte }
 
 // takeOver hands the 101 to the client and returns the tunnel.
 func (f *Forwarder) takeOver(w http.ResponseWriter, in *http.Request, target *upstreamConn, resp *http.Response, protocol string, observer *Observer) (*Tunnel, earlyBytes, error) {
-	conn, fromClient, err := clientConn(w, in, resp, protocol)
+	conn, fromClient, err := f.clientConn(w, in, resp, protocol)
 	if err != nil {
 		return nil, earlyBytes{}, err
 	}
@@ -46,7 +46,7 @@ func codecs(o *Observer, answer http.Header) (up, down codec) {
 
 // clientConn sends the client the head that opens the tunnel, and returns its side
 // with what it sent behind its handshake.
-func clientConn(w http.ResponseWriter, in *http.Request, resp *http.Response, protocol string) (net.Conn, []byte, error) {
+func (f *Forwarder) clientConn(w http.ResponseWriter, in *http.Request, resp *http.Response, protocol string) (net.Conn, []byte, error) {
 	if in.ProtoMajor == 2 {
 		conn, err := openStream(w, in, resp, protocol)
 		if err != nil {
@@ -59,11 +59,20 @@ func clientConn(w http.ResponseWriter, in *http.Request, resp *http.Response, pr
 		return nil, nil, err
 	}
 	first := switchingHead(w.Header(), protocol)
-	if _, err := conn.Write(first.Bytes()); err != nil {
+	if err := f.sendFirst(conn, first.Bytes()); err != nil {
 		conn.Close()
 		return nil, nil, &fault.Error{Kind: fault.ClientGone, Wrote: true, HeadSent: true, Err: err}
 	}
 	return conn, early, nil
+}
+
+// sendFirst sends the client of a connection that was taken over the header that opens its tunnel, within the time of a
+// handshake: the connection may still be full of earlier responses, and no context ends a write.
+func (f *Forwarder) sendFirst(conn net.Conn, header []byte) error {
+	_ = conn.SetWriteDeadline(time.Now().Add(f.timeout))
+	_, err := conn.Write(header)
+	_ = conn.SetWriteDeadline(time.Time{})
+	return err
 }
 
 // clientOf is the address of in's client.

@@ -14,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/watchcodec"
 	"github.com/culvert-go/culvert/watchcodec/source"
 )
@@ -136,12 +137,14 @@ func (v *view) checkList(req watchcodec.Request, now uint64) *metav1.Status {
 func (v *view) watch(w http.ResponseWriter, r *http.Request, req watchcodec.Request) {
 	asked, status := parse(req.Options.ResourceVersion)
 	if status != nil {
-		fail(w, status)
+		v.o.respond(w, r, func(w http.ResponseWriter) { fail(w, status) })
 		return
 	}
 	initial := req.Options.SendInitialEvents != nil && *req.Options.SendInitialEvents
 	if initial && req.Options.ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan {
-		fail(w, watchcodec.NewFailure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+		v.o.respond(w, r, func(w http.ResponseWriter) {
+			fail(w, watchcodec.NewFailure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+		})
 		return
 	}
 	w.Header().Set("Cache-Control", "no-cache, private")
@@ -154,24 +157,27 @@ func (v *view) watch(w http.ResponseWriter, r *http.Request, req watchcodec.Requ
 	}
 	switch {
 	case asked > version && (initial || v.own(asked)):
-		v.end(w, c, tooLarge())
+		v.end(w, r, c, tooLarge())
 		return
 	case initial || asked == 0:
 		follow.After = version
 		follow.Before = func(w io.Writer) error { return begin(w, c, out, version, initial) }
 	case !v.own(asked) || !v.fanout.Kept(asked):
-		v.end(w, c, tooOld(req.Options.ResourceVersion))
+		v.end(w, r, c, tooOld(req.Options.ResourceVersion))
 		return
 	}
+	clientbody.LeaveUnread(w, r) // as respond does
 	v.fanout.Follow(w, r.WithContext(ctx), follow)
 }
 
 func (v *view) own(version uint64) bool { return v.store.clock.own(version) }
 
 // end is a watch of nothing but an ERROR.
-func (v *view) end(w http.ResponseWriter, c source.Collection, s *metav1.Status) {
-	w.Header().Set("Content-Type", c.Format.WatchContentType())
-	_, _ = w.Write(watchcodec.AppendError(nil, c.Format, s))
+func (v *view) end(w http.ResponseWriter, r *http.Request, c source.Collection, s *metav1.Status) {
+	v.o.respond(w, r, func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", c.Format.WatchContentType())
+		_, _ = w.Write(watchcodec.AppendError(nil, c.Format, s))
+	})
 }
 
 // duration is how long a watch lasts, if the client does not say it as long as the API

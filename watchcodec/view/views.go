@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/culvert-go/culvert/internal/client"
 	"github.com/culvert-go/culvert/internal/clientbody"
+	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/watchcodec"
 	"github.com/culvert-go/culvert/watchcodec/source"
 )
@@ -89,14 +91,14 @@ func (vs *Views) rewriter(r *http.Request, req watchcodec.Request) watchcodec.Re
 func (vs *Views) serve(next, pass http.Handler, w http.ResponseWriter, r *http.Request, req watchcodec.Request, renderer Renderer) {
 	accept, ok := watchcodec.Negotiate(r.Header["Accept"])
 	if !ok {
-		clientbody.LeaveUnread(w, r)
-		watchcodec.WriteStatus(w, watchcodec.NewFailure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "this gateway can answer in application/json and application/vnd.kubernetes.protobuf only"))
+		vs.o.respond(w, r, func(w http.ResponseWriter) {
+			watchcodec.WriteStatus(w, watchcodec.NewFailure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "this gateway can answer in application/json and application/vnd.kubernetes.protobuf only"))
+		})
 		return
 	}
 	v, status := vs.use(next, collection(r, req, accept), renderer)
 	if status != nil {
-		clientbody.LeaveUnread(w, r)
-		fail(w, status)
+		vs.o.respond(w, r, func(w http.ResponseWriter) { fail(w, status) })
 		return
 	}
 	defer v.release()
@@ -107,20 +109,31 @@ func (vs *Views) serve(next, pass http.Handler, w http.ResponseWriter, r *http.R
 		pass.ServeHTTP(w, r)
 		return
 	default:
-		clientbody.LeaveUnread(w, r)
-		refuse(w, err)
+		vs.o.respond(w, r, func(w http.ResponseWriter) { refuse(w, err) })
 		return
 	}
-	clientbody.LeaveUnread(w, r) // net/http takes that time back when it has read the body, and waits for a client that leaves
 	v.warn(w.Header())
-	switch req.Verb {
-	case "get":
-		v.get(w, req)
-	case "list":
-		v.list(w, r, req)
-	default:
+	if req.Verb == "watch" {
 		v.watch(w, r, req)
+		return
 	}
+	vs.o.respond(w, r, func(w http.ResponseWriter) {
+		if req.Verb == "get" {
+			v.get(w, req)
+		} else {
+			v.list(w, r, req)
+		}
+	})
+}
+
+// respond calls write with a writer for the response to r, which is no watch. A client that does not send its request's
+// body, or does not accept the response, can't hold it for ever. net/http takes the time for the body back when it has
+// read that, and waits for a client that leaves.
+func (o *Options) respond(w http.ResponseWriter, r *http.Request, write func(http.ResponseWriter)) {
+	clientbody.LeaveUnread(w, r)
+	bounded := deadline.Bound(w, r, cmp.Or(o.WriteTimeout, deadline.OwnTimeout))
+	write(bounded)
+	bounded.Leave()
 }
 
 func forbidden(err error) bool {
