@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/culvert-go/culvert/internal/clientbody"
+	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/response"
 )
@@ -143,18 +144,47 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 		watch(w, out)
 	case "list", "deletecollection":
 		a.late = &lateHead{ResponseWriter: w}
-		response.Serve(next, a.late, out, &response.Hooks{Status: a.status, Body: a.body, End: a.end})
-		a.late.send()
+		a.list(next, out)
 	default:
 		a.single(next, w, out)
 	}
 }
 
+// list responds with a list, as it comes where its form allows that.
+func (a *answer) list(next http.Handler, r *http.Request) {
+	if brokenOff(r, func() {
+		response.Serve(next, a.late, r, &response.Hooks{Status: a.status, Body: a.body, End: a.end})
+	}) && (a.late.status == 0 || !a.late.fail(a, io.ErrUnexpectedEOF)) {
+		panic(http.ErrAbortHandler)
+	}
+	a.late.finish(r)
+	a.late.send()
+	a.late.leave()
+}
+
+// brokenOff calls serve, and reports whether that has aborted the response to r since the server broke off. Where the
+// client has left, the abort is passed on.
+func brokenOff(r *http.Request, serve func()) (broken bool) {
+	defer func() {
+		switch p := recover(); {
+		case p == nil:
+		case p == http.ErrAbortHandler && r.Context().Err() == nil:
+			broken = true
+		default:
+			panic(p)
+		}
+	}()
+	serve()
+	return false
+}
+
 // refuse responds to r with s in place of the next handler. A client that does not send the request's body
-// can't hold the response up.
+// can't hold the response up, nor can one that does not accept it.
 func refuse(w http.ResponseWriter, r *http.Request, s *metav1.Status) {
 	clientbody.LeaveUnread(w, r)
-	WriteStatus(w, s)
+	bounded := deadline.BoundOwn(w, r)
+	WriteStatus(bounded, s)
+	bounded.Leave()
 }
 
 // answer is the answer to one request.
@@ -210,7 +240,7 @@ func (a *answer) status(_ *http.Request, status int, h http.Header) int {
 }
 
 // body returns what takes the answer.
-func (a *answer) body(_ *http.Request, _ int, h http.Header, w io.Writer) io.WriteCloser {
+func (a *answer) body(r *http.Request, _ int, h http.Header, w io.Writer) io.WriteCloser {
 	switch {
 	case a.as:
 		return nil
@@ -225,9 +255,9 @@ func (a *answer) body(_ *http.Request, _ int, h http.Header, w io.Writer) io.Wri
 	case a.req.Verb == "watch":
 		body = newWatchWriter(w, a)
 	case a.format == JSON:
-		body = &listBody{a, newJSONListWriter(w, a), false}
+		body = &listBody{a, r, newJSONListWriter(w, a), false}
 	default:
-		body = &listBody{a, newProtobufListWriter(w, a), false}
+		body = &listBody{a, r, newProtobufListWriter(w, a), false}
 	}
 	if h.Get("Content-Encoding") == "gzip" {
 		h.Del("Content-Encoding")
@@ -241,6 +271,7 @@ func (a *answer) body(_ *http.Request, _ int, h http.Header, w io.Writer) io.Wri
 // nothing of it was sent; afterwards the answer is cut.
 type listBody struct {
 	a       *answer
+	r       *http.Request
 	list    io.WriteCloser
 	refused bool
 }
@@ -261,6 +292,7 @@ func (b *listBody) Close() error {
 	if b.refused {
 		return nil
 	}
+	b.a.late.finish(b.r)
 	return b.check(b.list.Close())
 }
 

@@ -1,6 +1,10 @@
 package watchcodec
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/culvert-go/culvert/internal/deadline"
+)
 
 // lateHead sends a list's head with its first bytes, so that a list that turns out to be
 // none can still be answered with a Status.
@@ -8,6 +12,7 @@ type lateHead struct {
 	http.ResponseWriter
 	status int // of the head that waits, 0 for none
 	sent   bool
+	bounds *deadline.Bounded // of what is written behind the handler, nil before
 }
 
 // Unwrap serves http.ResponseController.
@@ -47,6 +52,17 @@ func (l *lateHead) send() {
 		l.ResponseWriter.WriteHeader(l.status)
 	}
 }
+
+// finish is called when the handler behind has returned: what it has not sent is sent now, and bounded here.
+func (l *lateHead) finish(r *http.Request) {
+	if l.bounds == nil {
+		l.bounds = deadline.BoundHeld(l.ResponseWriter, r)
+		l.ResponseWriter = l.bounds
+	}
+}
+
+// leave ends finish.
+func (l *lateHead) leave() { l.bounds.Leave() }
 
 // fail answers with a Status, if nothing was sent yet.
 func (l *lateHead) fail(a *answer, err error) bool {

@@ -10,6 +10,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 // single responds with one object, or as if there were none. The response is held: whether
@@ -20,7 +22,17 @@ func (a *answer) single(next http.Handler, w http.ResponseWriter, r *http.Reques
 	if a.head {
 		r.Method = http.MethodGet
 	}
-	next.ServeHTTP(held, r)
+	broken := brokenOff(r, func() { next.ServeHTTP(held, r) })
+	if broken && held.status == 0 {
+		panic(http.ErrAbortHandler)
+	}
+	bounded := deadline.BoundHeld(w, r)
+	a.sendObject(bounded, r, held, broken)
+	bounded.Leave()
+}
+
+// sendObject sends what the client sees of an object that was held, or of one whose server has broken off.
+func (a *answer) sendObject(w http.ResponseWriter, r *http.Request, held *heldAnswer, broken bool) {
 	if held.status == 0 {
 		held.status = http.StatusOK
 	}
@@ -29,6 +41,9 @@ func (a *answer) single(next http.Handler, w http.ResponseWriter, r *http.Reques
 	switch {
 	case held.over:
 		a.fail(w, errTooLarge)
+		return
+	case broken:
+		a.fail(w, io.ErrUnexpectedEOF)
 		return
 	case a.refusal != nil:
 		content = a.refusal

@@ -39,7 +39,7 @@ func encodeStatus(f Format, s *metav1.Status) []byte {
 }
 
 // WriteStatus answers a request with a Status, in JSON: every client of Kubernetes reads
-// it.
+// it. How long the client may take to accept it is the caller's to bound, by http.Server.WriteTimeout for instance.
 func WriteStatus(w http.ResponseWriter, s *metav1.Status) {
 	body := encodeStatus(JSON, s)
 	h := w.Header()

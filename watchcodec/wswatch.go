@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/culvert-go/culvert/internal/clientbody"
+	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 // wsWatch answers a watch over WebSocket, as k8s.io/apiserver's
@@ -18,16 +19,17 @@ import (
 // protobuf a binary one without the length before it. The server behind is watched over
 // HTTP; the WebSocket ends here.
 type wsWatch struct {
-	w      http.ResponseWriter
-	r      *http.Request
-	cancel context.CancelFunc // ends the watch when the client goes
-	header http.Header
-	status int
-	conn   *websocket.Conn // nil: the answer is no watch
-	feed   *feed
-	frames interface{ Next() ([]byte, error) }
-	kind   int
-	err    error
+	w       http.ResponseWriter
+	r       *http.Request
+	cancel  context.CancelFunc // ends the watch when the client goes
+	header  http.Header
+	status  int
+	conn    *websocket.Conn   // nil: the answer is no watch
+	refusal *deadline.Bounded // ws.w, of a response that is no watch; nil: there is none
+	feed    *feed
+	frames  interface{ Next() ([]byte, error) }
+	kind    int
+	err     error
 
 	protocol string // the subprotocol, "" for none
 }
@@ -86,16 +88,18 @@ func (ws *wsWatch) WriteHeader(status int) {
 		for name, values := range ws.header {
 			ws.w.Header()[name] = values
 		}
-		ws.w.WriteHeader(status)
+		ws.refusal = deadline.BoundOwn(ws.w, ws.r) // next can't bound it
+		ws.refusal.WriteHeader(status)
 		return
 	}
-	var u websocket.Upgrader
+	u := websocket.Upgrader{HandshakeTimeout: deadline.OwnTimeout}
 	if ws.protocol != "" {
 		u.Subprotocols = []string{ws.protocol}
 	}
 	clientbody.LeaveUnread(ws.w, ws.r) // where the upgrader refuses; a WebSocket has no deadline
 	if ws.conn, ws.err = u.Upgrade(ws.w, ws.r, nil); ws.err != nil {
-		ws.cancel() // the upgrader has answered
+		ws.refusal = deadline.BoundOwn(ws.w, ws.r) // the upgrader has answered
+		ws.cancel()
 		return
 	}
 	ws.kind = websocket.TextMessage
@@ -127,7 +131,7 @@ func (ws *wsWatch) Write(p []byte) (int, error) {
 		return 0, ws.err
 	}
 	if ws.conn == nil {
-		return ws.w.Write(p)
+		return ws.refusal.Write(p)
 	}
 	ws.feed.p = p
 	for {
@@ -158,6 +162,9 @@ func (ws *wsWatch) FlushError() error {
 
 // end closes the WebSocket: with 1000, as a server does whose watch has had its time.
 func (ws *wsWatch) end() {
+	if ws.refusal != nil {
+		ws.refusal.Leave()
+	}
 	if ws.conn == nil {
 		return
 	}
