@@ -37,18 +37,40 @@ const (
 	Internal        = fault.Internal        // 500
 )
 
-// fail reports the failure and ends the response. unread reports whether the client may have more of its request to
-// send.
-func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, unread bool, err *Error) {
+// unread is what the client may have left to send of its request, behind a failure.
+type unread int
+
+const (
+	nothingUnread unread = iota // the body has ended
+	restUnread                  // what is left of it can be read
+	brokenUnread                // a read of it has failed
+)
+
+// unreadOf returns what is left of a body that no attempt has read.
+func unreadOf(r *http.Request) unread {
+	if clientbody.Remains(r) {
+		return restUnread
+	}
+	return nothingUnread
+}
+
+// fail reports the failure and ends the response.
+func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, left unread, err *Error) {
 	if p.o.OnError != nil {
 		p.o.OnError(r, err)
 	}
 	if err.HeadSent || err.Kind == ClientGone {
 		panic(http.ErrAbortHandler)
 	}
-	if unread && err.TargetSide() {
-		clientbody.LeaveUnread(w, r) // a small rest is read, so that the connection is kept
-	} else if unread {
+	if err.Kind == BodyTooSlow { // also where wsupgrade has read it
+		left = max(left, brokenUnread)
+	}
+	switch {
+	case left == restUnread, left == brokenUnread && err.TargetSide():
+		// A small rest is read: the connection is kept, and not reset under the response, as one is with bytes that
+		// were not read.
+		clientbody.LeaveUnread(w, r)
+	case left == brokenUnread:
 		// Behind a broken body it is unknown where the next request begins. And
 		// net/http would wait for the rest of it, which may never come. Behind a whole one
 		// net/http reads to notice a client that leaves: were that read to fail, the
@@ -58,10 +80,9 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, unread bool, err *E
 		}
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 	}
-	var writes deadline.Deadline
-	writes.StartWrites(w, r, p.o.WriteTimeout)
-	p.o.ErrorHandler(w, r, err)
-	writes.Leave() // the server writes what it holds when the handler has returned
+	bounded := deadline.Bound(w, r, p.o.WriteTimeout)
+	p.o.ErrorHandler(bounded, r, err)
+	bounded.Leave()
 }
 
 // writeError is the default ErrorHandler.

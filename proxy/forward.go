@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/result"
 	"github.com/culvert-go/culvert/upstream"
@@ -66,26 +65,31 @@ func (f *forwarding) free() {
 	forwardings.Put(f)
 }
 
-// forward requests one target after the other until one has given the response. Behind a failure, unread reports
-// whether the client may have more of its request to send.
-func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *result.Result) (unread bool, err *fault.Error) {
+// forward requests one target after the other until one has given the response. left counts behind a failure.
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *result.Result) (left unread, err *fault.Error) {
 	f := forwardings.Get().(*forwarding)
 	f.p, f.w, f.exchange, f.record = p, w, p.exchange, record
 	err = f.forward(r)
-	unread = err != nil && f.unread(r)
+	if err != nil {
+		left = f.unread(r)
+	}
 	f.free() // not where a hook panics
-	return unread, err
+	return left, err
 }
 
-// unread reports whether the client may have more of r to send.
-func (f *forwarding) unread(r *http.Request) bool {
+// unread returns what the client may have left to send of r.
+func (f *forwarding) unread(r *http.Request) unread {
 	switch {
-	case f.body.body != nil:
-		return !f.body.client.Ended()
-	case f.out != nil: // an upgrade, whose body may have been read
-		return clientbody.Remains(f.out.In)
+	case f.body.body == nil && f.out != nil: // an upgrade, whose body may have been read
+		return unreadOf(f.out.In)
+	case f.body.body == nil:
+		return unreadOf(r)
+	case f.body.client.Ended():
+		return nothingUnread
+	case f.body.failed() != nil || f.body.client.Failed():
+		return brokenUnread
 	}
-	return clientbody.Remains(r)
+	return restUnread
 }
 
 func (f *forwarding) forward(r *http.Request) *fault.Error {

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/gate"
 	"github.com/culvert-go/culvert/internal/result"
@@ -66,18 +65,18 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if record != nil {
 		record.Upstream = p.upstream.Name()
 	}
-	if unread, err := p.serve(w, r, record); err != nil {
+	if left, err := p.serve(w, r, record); err != nil {
 		if record != nil {
 			record.Err = err
 		}
-		p.fail(w, r, unread, err)
+		p.fail(w, r, left, err)
 	}
 }
 
-// serve forwards r. Behind a failure, unread reports whether the client may have more of its request to send.
-func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, record *result.Result) (unread bool, err *fault.Error) {
+// serve forwards r. left counts behind a failure.
+func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, record *result.Result) (left unread, err *fault.Error) {
 	if _, open := p.running.Enter(); !open {
-		return clientbody.Remains(r), &fault.Error{Kind: fault.Busy, Target: p.upstream.Name(), Err: errDraining}
+		return unreadOf(r), &fault.Error{Kind: fault.Busy, Target: p.upstream.Name(), Err: errDraining}
 	}
 	defer p.running.Leave()
 	return p.forward(w, r, record)

@@ -171,6 +171,13 @@ func (b *Body) Ended() bool {
 	return b.err == io.EOF
 }
 
+// Failed reports whether a read of the body has failed, so that it is not known where it ends.
+func (b *Body) Failed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err != nil && b.err != io.EOF
+}
+
 // Unbound gives later reads all the time there is: the client need not send what the target does not want.
 func (b *Body) Unbound() {
 	b.mu.Lock()
