@@ -43,7 +43,7 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	defer cancel(nil)
 	if out.Body == nil {
 		c.trace.GotConn, c.trace.GotFirstResponseByte = c.gotConn, c.firstByte
-		c.resends.watch(&c.trace, e.o.Retry.repeatable(f.out.In), cancel)
+		c.resends.watch(&c.trace, e.o.Retry.repeatable(f.out.Out), cancel)
 	}
 	out = out.WithContext(httptrace.WithClientTrace(ctx, &c.trace))
 	if err := forTransport(f.out.In, out); err != nil {

@@ -139,7 +139,7 @@ func (f *forwarding) run() *fault.Error {
 		case err == nil && !answer.dropped:
 			return nil
 		case err == nil: // next has a lease
-		case !f.p.o.Retry.again(f.out.In, err) || !f.next(err):
+		case !f.p.o.Retry.again(f.out.Out, err) || !f.next(err):
 			return err
 		}
 	}
@@ -213,7 +213,7 @@ func (f *forwarding) repeat(failure *fault.Error) bool {
 // that of another target. body is the try's: it gets no more of the client's then.
 func (f *forwarding) drop(status int, body *requestBody) bool {
 	retry := &f.p.o.Retry
-	if !retry.dropped(status) || !retry.repeatable(f.out.In) {
+	if !retry.dropped(status) || !retry.repeatable(f.out.Out) {
 		return false
 	}
 	another := false

@@ -21,7 +21,7 @@ import (
 // always be sent to another one. Of a request without a body over HTTP/2 a graceful GOAWAY does not
 // tell that: net/http hides whether it was that, or a reset with PROTOCOL_ERROR. The others may only if they are idempotent (RFC 9110
 // section 9.2.2), carry an Idempotency-Key, or NonIdempotent is set, and if their
-// body can be sent again. The zero value retries what was not sent, nothing else.
+// body can be sent again. What Options.Rewrite has made of method and key counts, not what the client sent. The zero value retries what was not sent, nothing else.
 type Retry struct {
 	// Tries bounds the attempts of a request; 0 means one for each target, and one more where no other is left.
 	Tries int
@@ -71,8 +71,8 @@ func (r Retry) withDefaults() (Retry, error) {
 	return r, nil
 }
 
-// again says whether the failure allows another target.
-func (r Retry) again(in *http.Request, err *fault.Error) bool {
+// again reports whether the failure allows that another target gets out, the request as it is sent.
+func (r Retry) again(out *http.Request, err *fault.Error) bool {
 	switch {
 	case err.Kind == fault.Internal && !err.Wrote && fault.NoPort(err.Err):
 		return true // another target's address may have ports left
@@ -81,18 +81,18 @@ func (r Retry) again(in *http.Request, err *fault.Error) bool {
 	case !err.Wrote:
 		return err.Kind == fault.Dial || err.Kind == fault.Timeout || err.Kind == fault.Head
 	case err.Kind == fault.Timeout:
-		return r.Timeouts && r.repeatable(in)
+		return r.Timeouts && r.repeatable(out)
 	}
-	return r.Errors && r.repeatable(in)
+	return r.Errors && r.repeatable(out)
 }
 
-// repeatable says whether the request may reach two targets.
-func (r Retry) repeatable(in *http.Request) bool {
-	switch in.Method {
+// repeatable reports whether out, the request as it is sent, may reach two targets.
+func (r Retry) repeatable(out *http.Request) bool {
+	switch out.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
 		return true
 	}
-	return r.NonIdempotent || in.Header["Idempotency-Key"] != nil || in.Header["X-Idempotency-Key"] != nil
+	return r.NonIdempotent || out.Header["Idempotency-Key"] != nil || out.Header["X-Idempotency-Key"] != nil
 }
 
 func (r Retry) dropped(status int) bool { return slices.Contains(r.Statuses, status) }
