@@ -28,7 +28,8 @@ type CompressOptions struct {
 	// fonts that are not compressed by themselves.
 	ContentTypes []string
 	// MinSize is the length from which on an answer is compressed; one of unknown
-	// length always is. 0 means 1024 bytes.
+	// length always is, since it may be a stream: without a Content-Length of its handler, as a response is that its
+	// target has sent with Transfer-Encoding: chunked, or whose content a filter behind this one changes. 0 means 1024 bytes.
 	MinSize int64
 	// GzipLevel is from 1 (fastest) to 9 (smallest); 0 means 6.
 	GzipLevel int
