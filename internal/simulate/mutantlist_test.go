@@ -27,7 +27,7 @@ var mutants = []mutant{
 	{"a chunked request has no end", "proxy/upload.go", "			return u.sendTrailers(buf)\n", "			return nil\n"},
 	{"the end of a handler does not wait for its body's reader", "internal/clientbody/body.go", "		<-b.left\n", ""},
 	{"the end of a handler leaves the body's reader alone", "proxy/forward.go", "		defer f.body.close()\n", ""},
-	{"a body's deadline stays", "internal/clientbody/body.go", "	if b.err == io.EOF {\n		b.reads.Clear()\n	}\n", ""},
+	{"a body's deadline is set behind its end", "internal/clientbody/body.go", "	if b.err == io.EOF {\n		b.reads.Clear()\n	}\n", "	if b.err == io.EOF {\n		b.reads.Clear()\n		b.reads.Begin()\n	}\n"},
 	{"one request more than MaxConns", "upstream/targets.go", "slowStart: o.SlowStart}\n", "slowStart: o.SlowStart}\n		if m.MaxConns > 0 {\n			m.MaxConns++\n		}\n"},
 	{"the queue is not served when a target is free", "upstream/lease.go", "	l.g.gate.Leave()\n	l.g.wakeQueue()\n", "	l.g.gate.Leave()\n"},
 	{"in flight is not counted down", "upstream/lease.go", "	l.g.gate.Leave()\n	l.g.wakeQueue()\n", "	l.g.wakeQueue()\n"},
