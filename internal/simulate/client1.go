@@ -28,7 +28,8 @@ func (c *client) runHTTP1() {
 
 // converse sends requests over conn until it ends, and returns how many.
 func (c *client) converse(conn duplex, list []ExchangePlan) int {
-	r := bufio.NewReader(conn)
+	in := &byteCounter{Reader: conn}
+	r := bufio.NewReader(in)
 	if c.plan.Pipelined {
 		return c.pipeline(conn, r, list)
 	}
@@ -45,7 +46,10 @@ func (c *client) converse(conn duplex, list []ExchangePlan) int {
 			}
 			sent <- whole
 		}()
+		before := in.n - r.Buffered()
+		c.holdOff(e, o)
 		kept := c.receive(conn, r, e, o)
+		o.Read = in.n - r.Buffered() - before
 		if !kept || e.Body.Cut && e.Body.How == FaultSilence {
 			conn.Close() // ends the sending
 		}
@@ -151,6 +155,9 @@ func requestHeader(e *ExchangePlan, kind ClientKind) string {
 	}
 	if e.Key {
 		b.WriteString("Idempotency-Key: k\r\n")
+	}
+	if e.Large > 0 {
+		b.WriteString("X-Large: " + strings.Repeat("l", e.Large) + "\r\n")
 	}
 	if e.hasBody() {
 		if e.Expect {

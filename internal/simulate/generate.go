@@ -32,6 +32,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addResent(c)
 	p.addMute(c)
 	p.addSeldom(c)
+	p.addScene(c)
 	return p
 }
 

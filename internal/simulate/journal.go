@@ -90,9 +90,11 @@ type Outcome struct {
 	Interim   int
 	LeftAlone bool // the client gave up
 	Responses int
-	Raw       []byte // the content as it came, where filters change it
-	Collected bool   // Raw is all that came
-	Asked     bool   // for its body, by a 100
+	Raw       []byte    // the content as it came, where filters change it
+	Collected bool      // Raw is all that came
+	Asked     bool      // for its body, by a 100
+	ReadFrom  time.Time // when the client began to read, where it waited before
+	Read      int       // bytes of the response, as they came, interim ones included; of a client that does not pipeline
 
 	asking    *asking
 	Tunnel    *Checker

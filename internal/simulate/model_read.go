@@ -83,6 +83,8 @@ func (m *model) outcome(p *Passage, i int) step {
 		switch {
 		case g.FailStatus && (a.Status == 500 || a.Status == 503):
 			return stepFail
+		case late && m.prompt(p, i, u.FailLatency):
+			return stepSucceed
 		case late && m.ofTheClient(p): // but for the time in which the client was sending, or accepting an interim response
 			return stepUnclear
 		case late:

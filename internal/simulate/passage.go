@@ -93,12 +93,16 @@ func (g *gateway) observe(next http.Handler) http.Handler {
 
 // picking is the proxy's Rewrite: a target is picked behind it.
 func (g *gateway) picking(o *proxy.Outbound) {
+	token, _ := tokenOf(o.In.URL.Path)
+	e := g.journal.exchanges[token]
+	if e != nil && e.Panics {
+		panic(http.ErrAbortHandler)
+	}
 	if p := passageOf(o.In.Context()); p != nil {
 		p.Picking = g.journal.now()
 	}
 	o.SetXForwarded()
-	token, _ := tokenOf(o.In.URL.Path)
-	if e := g.journal.exchanges[token]; e != nil && e.Broken {
+	if e != nil && e.Broken {
 		o.Out.Header["X-Broken"] = []string{"a\r\nX-Sent: b"}
 	}
 }

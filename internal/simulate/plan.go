@@ -132,6 +132,10 @@ type ExchangePlan struct {
 	After     bool // a malformed request stands behind a good one
 	Slashes   bool // the path begins with two
 	Broken    bool // the gateway's Rewrite makes a request of it that can't be written
+	// ReadAfter is how long the client accepts nothing behind its header; 0: it reads at once.
+	ReadAfter time.Duration
+	Large     int  // the length of a header field, 0: there is none
+	Panics    bool // the gateway's Rewrite panics
 }
 
 // BodyPlan is a body and how it is sent.

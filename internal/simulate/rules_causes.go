@@ -123,6 +123,9 @@ func (e *ExchangePlan) blameless(g *GatewayPlan, kind ClientKind) bool {
 	if t := &e.Tunnel; kind.upgrades() && (t.BadAccept || t.BadSwitch > 0 || t.TargetRefuse == 503 && g.FailStatus) {
 		return false
 	}
+	if e.holds() {
+		return false // net/http's transport bounds the header meanwhile
+	}
 	for i := range e.Responses {
 		r := &e.Responses[i]
 		switch {

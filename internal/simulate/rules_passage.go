@@ -198,8 +198,8 @@ func (r *ruler) unknownEnd(m *message) bool {
 	return r.e.response(r.o.Attempt).Framing == ByClose && !r.w.plan.Gateway.H2Targets && !m.replaced && !m.ends
 }
 
-// broken reports whether the client need not see it whole.
-func (m *message) broken() bool { return m.cut || m.aborted || m.never }
+// broken reports whether the client need not see it whole, nor what the gateway responds in its place.
+func (m *message) broken() bool { return m.cut || m.aborted || m.never && m.instead == 0 }
 
 // logged: logs have the status that the client saw.
 func (r *ruler) logged(m *message) {

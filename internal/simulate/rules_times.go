@@ -13,10 +13,11 @@ import (
 func (w *world) checkTimes() {
 	for _, p := range w.journal.passages {
 		t := times{w: w, g: &w.plan.Gateway, p: p, e: w.exchanges[p.Token]}
+		t.refusedSoon()
 		if t.e == nil || p.Proxied == 0 || w.clientOf(p.Token).Kind == Malformed {
 			continue // the probe, refused by a filter, or not what its plan says: an upgrade that is none
 		}
-		if p.Silent && !w.plan.hasPanics() {
+		if p.Silent && !w.plan.hasPanics() && !t.e.Panics {
 			w.journal.breakAt(p.Left, "told", "#%d: the response is broken off, and the record tells no failure", p.Token)
 		}
 		t.whole()
@@ -30,6 +31,7 @@ func (w *world) checkTimes() {
 		t.gone()
 		t.seen()
 		t.vain()
+		t.accepted()
 	}
 }
 
@@ -66,7 +68,7 @@ func (t *times) whole() {
 // written to it, an error response for one. Over HTTP/2 WriteByteTimeout ends the connection, which has written a part
 // meanwhile (proxy.Options.WriteTimeout).
 func (t *times) heldByWrites() time.Duration {
-	if c := t.w.clientOf(t.p.Token); len(c.Links.There)+len(c.Links.Back) > 0 {
+	if c := t.w.clientOf(t.p.Token); len(c.Links.There)+len(c.Links.Back) > 0 || t.e.ReadAfter > 0 {
 		return late(t.g.WriteTimeout) + 2*writeByteTimeout
 	}
 	return 0
@@ -82,13 +84,19 @@ func (t *times) left() {
 	}
 	gone := o.Ended.Sub(t.w.journal.start)
 	bound := slack
-	if t.p.Body { // it is not read as long as the request waits for a target, or a target takes none of it
+	if t.p.Body && !t.unasked(o) { // it is not read as long as the request waits for a target, or a target takes none of it
 		tries := time.Duration(len(t.p.Attempts) + 1)
 		bound += tries * (t.w.plan.Upstream.queueTimeout() + t.g.DialTimeout + late(t.g.TargetWrite))
 	}
 	if t.p.Returned > gone+bound {
 		t.fail(t.p.Returned, "it ends %v after its client has gone", t.p.Returned-gone)
 	}
+}
+
+// unasked reports whether the client has got the header of a response in place of being asked for its body, and sends none:
+// no target is to take any of it.
+func (t *times) unasked(o *Outcome) bool {
+	return t.e.Expect && t.e.Manner == ExpectForEver && !o.Asked && o.Header != nil
 }
 
 // clientOf returns the plan of the client that sends a request.
@@ -272,5 +280,5 @@ func (w *world) smooth(token uint32) bool {
 	for i := range w.plan.Targets {
 		fails = fails || len(w.plan.Targets[i].Links.There)+len(w.plan.Targets[i].Links.Back) > 0
 	}
-	return !fails && !slices.ContainsFunc(c.Requests, func(e ExchangePlan) bool { return e.ReadPause > 0 || e.GiveUp > 0 })
+	return !fails && !slices.ContainsFunc(c.Requests, func(e ExchangePlan) bool { return e.ReadPause > 0 || e.GiveUp > 0 || e.ReadAfter > 0 })
 }
