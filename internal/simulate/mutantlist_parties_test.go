@@ -5,7 +5,7 @@ func init() { mutants = append(mutants, mutantsOfParties...) }
 // mutantsOfParties are faults that malformed requests, clients of HTTP/2 by frames and odd targets find.
 var mutantsOfParties = []mutant{
 	{"a 2xx opens a tunnel that no target has opened", "wsupgrade/forward.go", "stream && resp.StatusCode >= 200 &&", "stream && resp.StatusCode >= 900 &&"},
-	{"an error response has no deadline", "proxy/error.go", "	writes.Leave() // the server writes what it holds when the handler has returned\n", "	writes.Stop()\n"},
+	{"an error response has no deadline", "proxy/error.go", "deadline.Bound(w, r, p.o.WriteTimeout)", "deadline.Bound(w, r, 0)"},
 	{"the bound of a body is that of a tunnel", "filters/bodylimit.go", " && r.Method != http.MethodConnect", ""},
 	{"a 101 that was not requested is passed on", "proxy/http1.go", "	if x.answer.Status < 200 || x.answer.Status > 999 {", "	if x.answer.Status < 100 || x.answer.Status > 999 {"},
 	{"half a body in zstd is a whole one", "filters/decompress.go", "	return n, d.cause(err)\n", "	return n, err\n"},
