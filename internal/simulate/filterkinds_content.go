@@ -30,7 +30,8 @@ var compressKind = filterKind{
 		if m.status == 204 || m.status == 304 || m.coding != "" || !compresses(p, m) {
 			return
 		}
-		if m.length < 0 && !m.bodyless(q) && (m.body == nil || len(m.body()) == 0) {
+		refusal := m.replaced && m.body == nil // of HEAD, too: the header may tell its length
+		if m.length < 0 && (refusal || !m.bodyless(q) && (m.body == nil || len(m.body()) == 0)) {
 			m.loose, m.changed = true, true // whether there is content, and how much of a refusal, may be known by the header, or not
 			return
 		}
