@@ -65,6 +65,9 @@ func (t *times) broke() {
 		return
 	}
 	s, e := sights[0], t.p.Failure
+	if s.Unprocessed {
+		return // the target has ended the stream or the connection itself, before the client broke off perhaps
+	}
 	if s.Wrote || s.Whole || s.Kept && t.e.response(0).Stale != NotStale || e == nil {
 		return
 	}
