@@ -26,6 +26,8 @@ type Journal struct {
 	unclear  bool            // the model of the group could not follow
 	crossed  map[uint32]bool // requests that were on their way to a target when it sent a response to none, by token
 
+	taken map[uint32][]takenConn // by net/http's transport, by token
+
 	errors  map[uint32]int // how often OnError was called, by token
 	faults  Tally          // that happened, by kind
 	effects Tally          // what filters have done, by kind
@@ -62,6 +64,7 @@ type Sight struct {
 	Responded bool      // the whole response was written
 	BrokeOff  bool      // the target broke its response off
 	Opened    time.Time // the connection, at the target
+	From      string    // the gateway's address of the connection
 	Kept      bool      // the connection had carried a request before
 	Wrote     bool      // the target has written a byte, of an interim response perhaps
 	Upgrade   bool
@@ -103,7 +106,7 @@ type Outcome struct {
 
 // NewJournal returns an empty journal.
 func NewJournal() *Journal {
-	return &Journal{sights: map[uint32][]*Sight{}, outcomes: map[uint32]*Outcome{}, errors: map[uint32]int{}, crossed: map[uint32]bool{}}
+	return &Journal{sights: map[uint32][]*Sight{}, outcomes: map[uint32]*Outcome{}, errors: map[uint32]int{}, crossed: map[uint32]bool{}, taken: map[uint32][]takenConn{}}
 }
 
 // Note adds a line to the timeline.

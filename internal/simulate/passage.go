@@ -78,7 +78,7 @@ func (g *gateway) observe(next http.Handler) http.Handler {
 			return
 		}
 		p.Proxied = g.journal.now()
-		ctx, record := filters.WithResult(r.Context())
+		ctx, record := filters.WithResult(g.traced(r.Context(), p.Token))
 		defer func() {
 			p.Returned = g.journal.now()
 			p.TimedOut = context.Cause(ctx) == context.DeadlineExceeded || ctx.Err() == context.DeadlineExceeded

@@ -81,8 +81,12 @@ func (r *ruler) stale(before, again *Sight, idle bool) bool {
 }
 
 // wasIdle reports whether attempt k was sent over a connection that had stood idle. net/http's transport keeps those, too,
-// that it dialled for a request which went over another one meanwhile: they are older than the request's turn.
+// that it dialled for a request which went over another one meanwhile: they are older than the request's turn, or were
+// dialled for the same request, which another connection has lost.
 func (r *ruler) wasIdle(k int) bool {
+	if r.w.plan.Gateway.Transport && !r.w.plan.Gateway.H2Targets {
+		return r.tookIdle(r.sights[k])
+	}
 	turn := r.o.Sent
 	if k > 0 {
 		turn = r.sights[k-1].At
