@@ -27,7 +27,8 @@ type DecompressOptions struct {
 // stands inside of it sees requests decoded, what stands outside of it sees
 // answers decoded. It knows gzip and zstd; a request in another encoding is
 // answered with 415, an answer in another one stays as it is. Streams stay
-// streams. Checksums of the encoded content (RFC 9530) go with the encoding. Put Compress
+// streams. An empty body is one of no content, whatever its encoding; any other one that ends
+// within its encoding breaks off. Checksums of the encoded content (RFC 9530) go with the encoding. Put Compress
 // outside of it for clients that want answers compressed.
 func Decompress(o DecompressOptions) (Filter, error) {
 	if o.MaxRequest < 0 || !o.Requests && !o.Responses {

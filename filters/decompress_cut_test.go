@@ -18,19 +18,9 @@ import (
 // A body that breaks off before an encoding's first byte, or between two of its frames, is no whole one: decoders
 // take io.ErrUnexpectedEOF for the end there.
 func TestDecompressBodyThatBreaksOff(t *testing.T) {
-	var zipped, z bytes.Buffer
-	g := gzip.NewWriter(&zipped)
-	_, _ = io.WriteString(g, "half")
-	_ = g.Close()
-	e, err := zstd.NewWriter(&z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _ = io.WriteString(e, "half")
-	_ = e.Close()
 	f := good(t)(filters.Decompress(filters.DecompressOptions{Requests: true}))
 	for _, cause := range []error{io.ErrUnexpectedEOF, errors.New("the client is gone")} {
-		for encoding, whole := range map[string][]byte{"gzip": zipped.Bytes(), "zstd": z.Bytes()} {
+		for encoding, whole := range map[string][]byte{"gzip": zipped(t, "half"), "zstd": framed(t, "half")} {
 			for _, sent := range [][]byte{nil, whole[:3], whole} {
 				r := httptest.NewRequest("POST", "/", io.MultiReader(bytes.NewReader(sent), iotest.ErrReader(cause)))
 				r.Header.Set("Content-Encoding", encoding)
@@ -42,4 +32,62 @@ func TestDecompressBodyThatBreaksOff(t *testing.T) {
 			}
 		}
 	}
+}
+
+// An empty body is a whole one of no content: many servers name an encoding there. One that ends at any other byte than
+// that of its last frame is none.
+func TestDecompressBodyThatEndsEarly(t *testing.T) {
+	f := good(t)(filters.Decompress(filters.DecompressOptions{Requests: true, Responses: true}))
+	for encoding, whole := range map[string][]byte{"gzip": zipped(t, "half"), "zstd": framed(t, "half")} {
+		for n := range len(whole) + 1 {
+			ends := n == 0 || n == len(whole)
+			r := httptest.NewRequest("POST", "/", bytes.NewReader(whole[:n]))
+			r.Header.Set("Content-Encoding", encoding)
+			through(f, func(_ http.ResponseWriter, r *http.Request) {
+				if got, err := io.ReadAll(r.Body); (err == nil) != ends {
+					t.Errorf("a request of %d bytes of %d in %s: %q, %v", n, len(whole), encoding, got, err)
+				}
+			}, r)
+			served := func() (served bool) {
+				defer func() { served = recover() == nil }()
+				through(f, func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Encoding", encoding)
+					_, _ = w.Write(whole[:n])
+				}, httptest.NewRequest("GET", "/", nil))
+				return true
+			}()
+			if served != ends {
+				t.Errorf("a response of %d bytes of %d in %s looks whole: %v", n, len(whole), encoding, served)
+			}
+		}
+	}
+}
+
+// zipped returns content in gzip.
+func zipped(t *testing.T, content string) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := io.WriteString(w, content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// framed returns content in zstd.
+func framed(t *testing.T, content string) []byte {
+	var b bytes.Buffer
+	w, err := zstd.NewWriter(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }

@@ -193,9 +193,12 @@ func (r *ruler) collected(p *passage, m *message) {
 	}
 }
 
-// unknownEnd reports whether the gateway can't know that the target's content is short.
+// unknownEnd reports whether the gateway can't know that the target's content is short. One that is decoded tells its end,
+// if there is a byte of it (filters.Decompress).
 func (r *ruler) unknownEnd(m *message) bool {
-	return r.e.response(r.o.Attempt).Framing == ByClose && !r.w.plan.Gateway.H2Targets && !m.replaced && !m.ends
+	plan := r.e.response(r.o.Attempt)
+	ends := m.ends && !(plan.Body.Cut && plan.Body.CutAt == 0)
+	return plan.Framing == ByClose && !r.w.plan.Gateway.H2Targets && !m.replaced && !ends
 }
 
 // broken reports whether the client need not see it whole, nor what the gateway responds in its place.
