@@ -14,11 +14,12 @@ func (r *ruler) tunnel() {
 	if err := o.Tunnel.Err(); err != nil {
 		r.fail("tunnel", "the client read %v", err)
 	}
-	if len(r.sights) == 0 || r.sights[o.Attempt0()].Tunnel == nil {
+	n := len(r.sights) - 1 // those before have failed
+	if n < 0 || r.sights[n].Tunnel == nil {
 		r.fail("tunnel", "a 101 that no target sent")
 		return
 	}
-	s := r.sights[o.Attempt0()]
+	s := r.sights[n]
 	if err := s.Tunnel.Err(); err != nil {
 		r.fail("tunnel", "%s read %v", s.Target, err)
 	}
@@ -53,6 +54,3 @@ func (b *BodyPlan) frameTime() time.Duration {
 	}
 	return time.Duration(pieces+1) * b.Pause
 }
-
-// Attempt0 is the attempt of a tunnel's handshake, of which there is one.
-func (o *Outcome) Attempt0() int { return max(0, o.Attempt) }
