@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -24,8 +25,14 @@ type sockets struct {
 
 	mu      sync.Mutex
 	dials   map[string]int
-	ends    []*net.TCPConn // of the gateway
+	ends    []gatewayEnd
 	bridges sync.WaitGroup
+}
+
+// gatewayEnd is a connection of the gateway.
+type gatewayEnd struct {
+	*net.TCPConn
+	what string // it is for
 }
 
 // newSockets listens in the place of the gateway and of each target.
@@ -125,9 +132,21 @@ func (s *sockets) dialTarget(ctx context.Context, addr string) (net.Conn, error)
 		if err != nil {
 			return nil, err
 		}
-		s.hold(c.(*net.TCPConn))
+		s.hold(c.(*net.TCPConn), dialledFor(ctx))
 		return c, nil
 	}
+}
+
+// dialledFor says what the gateway dials a target for. net/http's transport may take a connection for another request.
+func dialledFor(ctx context.Context) string {
+	p := passageOf(ctx)
+	switch {
+	case p == nil:
+		return "a check or a copy"
+	case p.Upgrade:
+		return fmt.Sprintf("the upgrade of #%d", p.Token)
+	}
+	return fmt.Sprintf("#%d", p.Token)
 }
 
 // refusedDial returns the error of a dial that the system refuses.
@@ -163,17 +182,17 @@ func (h holding) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.sockets.hold(c)
+	h.sockets.hold(c, "a client")
 	return c, nil
 }
 
 // hold remembers a connection of the gateway's. Every other history gives them small
 // buffers, so that writes come to wait for readers.
-func (s *sockets) hold(c *net.TCPConn) {
+func (s *sockets) hold(c *net.TCPConn, what string) {
 	s.narrow(c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ends = append(s.ends, c)
+	s.ends = append(s.ends, gatewayEnd{c, what})
 }
 
 // narrow gives a connection small buffers, in every other history.
@@ -191,7 +210,7 @@ func (s *sockets) portable() bool { return s.plan.dice()/2%3 == 2 }
 func (s *sockets) plain() bool { return s.plan.moves() }
 
 // open returns the connections that the gateway has not closed.
-func (s *sockets) open() (list []*net.TCPConn) {
+func (s *sockets) open() (list []gatewayEnd) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.ends {
@@ -299,7 +318,7 @@ func (s *sockets) stop() {
 	}
 	if !poll(func() bool { return len(s.open()) == 0 }) {
 		for _, c := range s.open() {
-			s.journal.Break("left", "the gateway has not closed %v to %v", c.LocalAddr(), c.RemoteAddr())
+			s.journal.Break("left", "the gateway has not closed %v to %v, for %s; goroutines:\n%s", c.LocalAddr(), c.RemoteAddr(), c.what, everything())
 		}
 	}
 	s.close()
