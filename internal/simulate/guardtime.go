@@ -49,16 +49,20 @@ func (g *guarded) closing() time.Duration {
 // closeNotify is the time of that alert.
 const closeNotify = 5 * time.Second
 
-// checkRead checks that a read of the body that began at start has ended within ReadTimeout. A target that responds
-// before the body's end may want no more of it, and it need not come then.
+// checkRead checks that a read of the body that began at start has ended within ReadTimeout, and that of an upgrade within
+// HandshakeTimeout (wsupgrade.Forwarder.Forward). A target that responds before the body's end may want no more of it, and
+// it need not come then.
 func (b *guardedBody) checkRead(start time.Time) {
-	took := time.Since(start)
-	if took <= within(b.plan.ReadTimeout) || !b.timed {
+	took, bound := time.Since(start), b.plan.ReadTimeout
+	if opensTunnel(b.r) {
+		bound = handshakeTimeout
+	}
+	if took <= within(bound) || !b.timed {
 		return
 	}
 	token, _ := tokenOf(b.path)
 	if e := b.j.exchanges[token]; e != nil && !e.early() {
-		b.j.Break("time", "%s: a read of the body lasted %v, ReadTimeout is %v", b.path, took, b.plan.ReadTimeout)
+		b.j.Break("time", "%s: a read of the body lasted %v, it has %v", b.path, took, bound)
 	}
 }
 
