@@ -229,7 +229,7 @@ var recoverKind = filterKind{
 		case at == panicBehind:
 			m.acts("Recover aborts")
 			m.aborted = true // all of the content may be sent by then
-		case at == panicAtWrite && (m.replaced || !m.bodyless(q) && (m.matches != nil || len(m.body()) > 0)):
+		case at == panicAtWrite && (m.replaced || !m.bodyless(q) && (m.told || len(m.body()) > 0)):
 			m.acts("Recover aborts")
 			m.cut = true
 		}
