@@ -91,14 +91,15 @@ func (c *checkCount) back(m *model, addr string) step {
 func (c *checkCount) out(m *model, addr string) step {
 	u := &m.w.plan.Upstream
 	n := c.unseen(m.w.plan, m.at)
-	if c.last == m.at {
+	seen := c.last == m.at && !c.fresh // the check that has taken it out; the first one of a target may end when it comes
+	if seen {
 		n = span{}
 	}
 	if fall := u.fall(); c.bad.least+n.least > fall || c.bad.most+n.most < fall || c.sick && !c.unsure || c.goodAt == m.at {
 		m.fail("checks", "%s was taken out after %d to %d bad checks, Fall is %d", addr, c.bad.least+n.least, c.bad.most+n.most, fall)
 	}
 	c.sick, c.unsure = true, false
-	if c.last != m.at { // a check that was not seen
+	if !seen {
 		c.good, c.bad = span{}, span{c.bad.least + n.least, c.bad.most + n.most}
 		c.last, c.fresh = m.at, false
 	}
