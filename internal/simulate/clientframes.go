@@ -37,6 +37,7 @@ func (c *client) runFrames() {
 	for i := range c.plan.Requests {
 		e := &c.plan.Requests[i]
 		c.world.sleep(e.Wait / 4)
+		f.openBad(i, scheme(c.plan))
 		s := f.openFor(e, c.plan)
 		if s == nil {
 			break
@@ -56,6 +57,7 @@ func (c *client) runFrames() {
 		}
 	}
 	streams.Wait()
+	f.checkBad()
 	close(stop)
 	wg.Wait()
 }

@@ -44,6 +44,7 @@ type frameConn struct {
 	accept func(*frameStream, *http2.MetaHeadersFrame) // takes a request; nil: this is a client
 	newest uint32                                      // the last stream that was accepted
 	last   uint32                                      // the last one that is accepted, if refused
+	bad    []*frameStream                              // of a client's malformed requests
 }
 
 // takeRequest takes the header section of a request, or its trailers. The caller holds f.mu.

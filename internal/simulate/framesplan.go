@@ -17,6 +17,7 @@ type FramesPlan struct {
 	GoAway int
 	// Streams is how many streams a target lets be open at a time; 0: any number.
 	Streams uint32
+	Bad     []BadStream // of a client
 }
 
 // SettingsChange is a change of the windows of all streams at a moment.

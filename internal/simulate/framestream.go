@@ -37,6 +37,7 @@ type frameStream struct {
 	timer   *time.Timer
 	closed  chan struct{}
 	asking  *asking
+	name    string // of how its request is malformed, "": it is not
 }
 
 // fail ends the stream. The caller holds conn.mu.

@@ -33,6 +33,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addMute(c)
 	p.addSeldom(c)
 	p.addScene(c)
+	p.addBad(c)
 	return p
 }
 

@@ -93,7 +93,7 @@ func (t *target) exchange(c *Conn, in *endNoter, r *bufio.Reader, seen Sight) bo
 		return false
 	}
 	if token == 0 { // a check, or the probe at the end
-		_, _ = io.Copy(io.Discard, req.Body)
+		t.noteHalf(req)
 		return t.respondToCheck(c, req)
 	}
 	plan := t.world.exchanges[token]

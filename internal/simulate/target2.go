@@ -58,6 +58,7 @@ func (t *target) serveStream(w http.ResponseWriter, req *http.Request) {
 	plan := t.world.exchanges[token]
 	switch {
 	case ok && token == 0:
+		t.noteHalf(req)
 		if req.Header.Get(checkField) == "" || !t.silent(req.Context().Done()) {
 			w.WriteHeader(t.checkStatus(req))
 		}

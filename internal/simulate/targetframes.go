@@ -79,6 +79,7 @@ func (t *target) serveFrameStream(s *frameStream, req *http.Request, seen Sight)
 	plan := t.world.exchanges[token]
 	switch {
 	case ok && token == 0:
+		t.noteHalf(req)
 		if req.Header.Get(checkField) == "" || !t.silent(s.closed) {
 			s.sendHeader([]hpack.HeaderField{{Name: ":status", Value: strconv.Itoa(t.checkStatus(req))}}, true)
 		}

@@ -1,0 +1,171 @@
+package simulate
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// BadStream is a stream that a client by frames opens beside those of its requests.
+type BadStream struct {
+	Before int // which of the requests
+	Kind   int // of the badStreams
+	Resets int // so many well-formed requests are sent and reset at once, in place of it
+}
+
+// badStream is a request that is malformed in the terms of HTTP/2 (RFC 9113 sections 8.1.1 to 8.3). Those with a body may
+// reach a target, but not as whole ones; the others reach none.
+type badStream struct {
+	name   string
+	change func(list []hpack.HeaderField) []hpack.HeaderField
+	body   bool   // the request is one for /0 that says so by halfField
+	data   string // "": the stream ends with its header
+}
+
+// halfField is a field of requests of which no target must see a whole one.
+const halfField = "X-Half"
+
+// withField adds a field.
+func withField(name, value string) func([]hpack.HeaderField) []hpack.HeaderField {
+	return func(list []hpack.HeaderField) []hpack.HeaderField {
+		return append(list, hpack.HeaderField{Name: name, Value: value})
+	}
+}
+
+// withFirst puts a field in front of all.
+func withFirst(name, value string) func([]hpack.HeaderField) []hpack.HeaderField {
+	return func(list []hpack.HeaderField) []hpack.HeaderField {
+		return append([]hpack.HeaderField{{Name: name, Value: value}}, list...)
+	}
+}
+
+// without takes a field out.
+func without(name string) func([]hpack.HeaderField) []hpack.HeaderField {
+	return func(list []hpack.HeaderField) []hpack.HeaderField {
+		return slices.DeleteFunc(list, func(f hpack.HeaderField) bool { return f.Name == name })
+	}
+}
+
+// withValue gives a field another value.
+func withValue(name, value string) func([]hpack.HeaderField) []hpack.HeaderField {
+	return func(list []hpack.HeaderField) []hpack.HeaderField {
+		return append([]hpack.HeaderField{{Name: name, Value: value}}, without(name)(list)...)
+	}
+}
+
+// badStreams are the malformed requests. New ones stand at the end.
+var badStreams = []badStream{
+	{name: "an upper-case name", change: withField("X-Upper", "a")},
+	{name: "a connection field", change: withField("connection", "keep-alive")},
+	{name: "keep-alive", change: withField("keep-alive", "timeout=5")},
+	{name: "proxy-connection", change: withField("proxy-connection", "keep-alive")},
+	{name: "a transfer coding", change: withField("transfer-encoding", "chunked")},
+	{name: "an upgrade", change: withField("upgrade", "websocket")},
+	{name: "te other than trailers", change: withField("te", "gzip")},
+	{name: "no :method", change: without(":method")},
+	{name: "no :scheme", change: without(":scheme")},
+	{name: "no :path", change: without(":path")},
+	{name: "an empty :path", change: withValue(":path", "")},
+	{name: "a :path without a slash", change: withValue(":path", fmt.Sprint(unknownToken))},
+	{name: "two :method", change: withFirst(":method", "GET")},
+	{name: "two :path", change: withFirst(":path", fmt.Sprint("/", unknownToken+1))},
+	{name: "two :authority", change: withFirst(":authority", "other.test")},
+	{name: "a pseudo field behind a field", change: func(list []hpack.HeaderField) []hpack.HeaderField {
+		return append([]hpack.HeaderField{{Name: "x-sent", Value: "a"}}, list...)
+	}},
+	{name: "an unknown pseudo field", change: withFirst(":token", "a")},
+	{name: "a pseudo field of responses", change: withFirst(":status", "200")},
+	{name: "NUL in a value", change: withField("x-sent", "a\x00b")},
+	{name: "CR LF in a value", change: withField("x-sent", "a\r\nx-other: b")},
+	{name: "a blank in a name", change: withField("x sent", "a")},
+	{name: "an empty name", change: withField("", "a")},
+	{name: "DATA shorter than content-length", body: true, change: withField("content-length", "10"), data: "12345"},
+	{name: "DATA longer than content-length", body: true, change: withField("content-length", "5"), data: "1234567890"},
+}
+
+// unknownToken is one that no request has: a target that sees it breaks a rule.
+const unknownToken = 800_000_000
+
+// addBad chooses clients by frames that open bad streams.
+func (p *Plan) addBad(c *Choices) {
+	for i := range p.Clients {
+		client := &p.Clients[i]
+		if client.Kind != Frames || !c.Bool(3) {
+			continue
+		}
+		for range 1 + c.Int(4) {
+			bad := BadStream{Before: c.Int(len(client.Requests)), Kind: c.Int(len(badStreams))}
+			if c.Bool(5) {
+				bad.Resets = 1 + c.Int(150)
+			}
+			client.Frames.Bad = append(client.Frames.Bad, bad)
+		}
+	}
+}
+
+// openBad opens the streams that stand in front of the nth request.
+func (f *frameConn) openBad(n int, scheme string) {
+	for _, b := range f.plan.Bad {
+		switch {
+		case b.Before != n:
+		case b.Resets > 0:
+			f.world.journal.manners.Add("frames: RST_STREAM at once", b.Resets)
+			for range b.Resets {
+				if s := f.open(badFields(scheme, "GET", "/0"), true); s != nil {
+					s.resetWith(http2.ErrCodeCancel)
+				}
+			}
+		default:
+			f.world.journal.manners.Add("frames: "+badStreams[b.Kind].name, 1)
+			f.openMalformed(&badStreams[b.Kind], scheme)
+		}
+	}
+}
+
+// badFields returns the header section of a request that belongs to none of the plan's.
+func badFields(scheme, method, path string) []hpack.HeaderField {
+	return []hpack.HeaderField{{Name: ":method", Value: method}, {Name: ":scheme", Value: scheme}, {Name: ":authority", Value: "gateway.test"}, {Name: ":path", Value: path}}
+}
+
+// openMalformed sends a malformed request, of which the response is looked at when the connection ends.
+func (f *frameConn) openMalformed(b *badStream, scheme string) {
+	fields := badFields(scheme, "GET", fmt.Sprint("/", unknownToken))
+	if b.body {
+		fields = append(badFields(scheme, "POST", "/0"), hpack.HeaderField{Name: strings.ToLower(halfField), Value: "1"})
+	}
+	s := f.open(b.change(fields), b.data == "")
+	if s == nil {
+		return
+	}
+	f.bad = append(f.bad, s)
+	s.name = b.name
+	if b.data != "" {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		_ = f.framer.WriteData(s.id, true, []byte(b.data)) // within any window that a server of net/http's opens with
+		s.sentEnd, s.room, f.room = true, s.room-int64(len(b.data)), f.room-int64(len(b.data))
+	}
+}
+
+// checkBad checks that no malformed request has had a response that is not a refusal.
+func (f *frameConn) checkBad() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.bad {
+		if s.status != 0 && !slices.Contains(refusals, s.status) && !slices.Contains([]int{http.StatusBadGateway}, s.status) {
+			f.world.journal.Break("malformed", "%s: a request with %s has the response %d", f.name, s.name, s.status)
+		}
+	}
+}
+
+// noteHalf reads the body of a request that belongs to none of the plan's, and breaks a rule if it looks whole and is not.
+func (t *target) noteHalf(req *http.Request) {
+	if _, err := io.Copy(io.Discard, req.Body); err == nil && req.Header.Get(halfField) != "" {
+		t.world.journal.Break("malformed", "%s saw a malformed request of HTTP/2 as a whole one", t.plan.Addr)
+	}
+}
