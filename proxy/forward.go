@@ -103,6 +103,9 @@ func (f *forwarding) forward(r *http.Request) *fault.Error {
 	if r.URL.Opaque != "" && !strings.HasPrefix(r.URL.Opaque, "/") { // "GET foo:bar"
 		return &fault.Error{Kind: fault.BadRequest, Err: errNoPath}
 	}
+	if err := checkLength(r); err != nil {
+		return err
+	}
 	shareTrailers(r)
 	if protocol != "" {
 		r, f.record = result.Record(r) // it says when the header of the response was there

@@ -86,6 +86,11 @@ var badStreams = []badStream{
 	{name: "an empty name", change: withField("", "a")},
 	{name: "DATA shorter than content-length", body: true, change: withField("content-length", "10"), data: "12345"},
 	{name: "DATA longer than content-length", body: true, change: withField("content-length", "5"), data: "1234567890"},
+	{name: "a content-length without DATA", body: true, change: withField("content-length", "5")},
+	{name: "a content-length that is no number", body: true, change: withField("content-length", "3x"), data: "123"},
+	{name: "two content-lengths that differ", body: true, change: func(list []hpack.HeaderField) []hpack.HeaderField {
+		return append(list, hpack.HeaderField{Name: "content-length", Value: "3"}, hpack.HeaderField{Name: "content-length", Value: "5"})
+	}, data: "123"},
 }
 
 // unknownToken is one that no request has: a target that sees it breaks a rule.

@@ -1,0 +1,114 @@
+package proxy_test
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// A request over HTTP/2 whose Content-Length is not that of its content is malformed, and must not be forwarded
+// (RFC 9113 section 8.1.1). net/http takes a field that is no number for 0, looks at the first of several, and at none
+// where the stream ends with the header: the target would get an empty request as a whole one.
+func TestHTTP2LengthIsNotThatOfTheContent(t *testing.T) {
+	leaktest.Check(t)
+	for _, test := range []struct {
+		name    string
+		lengths []string
+		data    string // "": the stream ends with the header
+		want    string // the status
+	}{
+		{"no content", []string{"5"}, "", "400"},
+		{"no number", []string{"3x"}, "abc", "400"},
+		{"negative", []string{"-3"}, "abc", "400"},
+		{"two that differ", []string{"3", "5"}, "abc", "400"},
+		{"a list that differs", []string{"3, 5"}, "abc", "400"},
+		{"two that are equal", []string{"3", "3"}, "abc", "200"},
+		{"none", nil, "abc", "200"},
+		{"nothing", []string{"0"}, "", "200"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var asked atomic.Int32
+			target := wiretest.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				asked.Add(1)
+				_, _ = io.Copy(io.Discard, r.Body)
+			}))
+			var failed failures
+			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
+			status := postFrames(t, p, test.lengths, test.data)
+			reset := test.want == "400" && test.data != "" && status == "protocol_error" // net/http's server met the DATA first
+			if status != test.want && !reset {
+				t.Errorf("the client got %q, want %s", status, test.want)
+			}
+			if test.want == "200" {
+				return
+			}
+			failed.await(t)
+			if n := asked.Load(); n > 0 {
+				t.Errorf("the target got %d requests", n)
+			}
+			if e := failed.only(t); e.Kind != proxy.BadRequest || e.Target != "" {
+				t.Errorf("failure %v, %#v", e, e)
+			}
+		})
+	}
+}
+
+// postFrames sends a POST with the given Content-Length fields by frames, and returns the response's status.
+func postFrames(t *testing.T, h http.Handler, lengths []string, data string) string {
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: h, Protocols: &protocols, ErrorLog: wiretest.Quiet()}
+	served := make(chan struct{})
+	go func() { defer close(served); _ = server.Serve(listener) }()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { conn.Close(); server.Close(); <-served }()
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	_, _ = io.WriteString(conn, http2.ClientPreface)
+	framer := http2.NewFramer(conn, conn)
+	framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	_ = framer.WriteSettings()
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	for _, f := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":authority", "a"}, {":path", "/"}} {
+		_ = encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]})
+	}
+	for _, length := range lengths {
+		_ = encoder.WriteField(hpack.HeaderField{Name: "content-length", Value: length})
+	}
+	_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true, EndStream: data == ""})
+	if data != "" {
+		_ = framer.WriteData(1, true, []byte(data))
+	}
+	for {
+		frame, err := framer.ReadFrame()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch frame := frame.(type) {
+		case *http2.MetaHeadersFrame:
+			return frame.PseudoValue("status")
+		case *http2.RSTStreamFrame:
+			return strings.ToLower(frame.ErrCode.String())
+		}
+	}
+}

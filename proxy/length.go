@@ -1,0 +1,35 @@
+package proxy
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/culvert-go/culvert/internal/fault"
+)
+
+var errContentLength = errors.New("a Content-Length that is not that of the content")
+
+// checkLength refuses a request over HTTP/2 whose Content-Length can't be that of its content: it is malformed, and must not
+// be forwarded (RFC 9113 section 8.1.1). net/http's server of HTTP/1 refuses such a request. That of HTTP/2 takes a field
+// that is no number for 0, looks at the first one alone, and at none where the stream ends with the header: the target would
+// get an empty request, or one of another length, as a whole one.
+//
+// A filter that takes a body away leaves http.NoBody, perhaps beside the client's field.
+func checkLength(in *http.Request) *fault.Error {
+	if in.ProtoMajor < 2 {
+		return nil
+	}
+	length := uint64(0)
+	for i, line := range in.Header["Content-Length"] {
+		n, err := strconv.ParseUint(line, 10, 63)
+		if err != nil || i > 0 && n != length {
+			return &fault.Error{Kind: fault.BadRequest, Err: errContentLength}
+		}
+		length = n
+	}
+	if length > 0 && in.ContentLength == 0 && in.Body != nil && in.Body != http.NoBody {
+		return &fault.Error{Kind: fault.BadRequest, Err: errContentLength}
+	}
+	return nil
+}
