@@ -73,6 +73,17 @@ func (p *Plan) pauseInside(c *Choices) {
 		return // whose targets don't
 	}
 	p.Gateway.WriteTimeout, p.Gateway.BodyTimeout = seconds(5), 6*p.Gateway.BodyTimeout
+	for i := range p.Clients {
+		client := &p.Clients[i]
+		if client.Kind == HTTP10 {
+			client.Kind = HTTP2
+		}
+		client.Frames.Late = 0
+		for k := range client.Requests {
+			e := &client.Requests[k]
+			e.Trailer, e.HalfClose = nil, false
+		}
+	}
 	p.ordinary(c, func(_ ClientKind, e *ExchangePlan) {
 		for i := range e.Responses {
 			r := &e.Responses[i]
