@@ -22,6 +22,7 @@ type direction struct {
 	mu    iolock.Lock // held while something is written to dst
 	codec codec       // nil: bytes, not frames
 	shut  bool        // our Close frame was written: nothing of src goes on
+	torn  bool        // a write has failed: where dst stands is not known to the codec
 	pings pings       // that src was sent
 
 	endDst atomic.Bool // dst has said its last, and is ended once it has our Close frame
@@ -134,6 +135,7 @@ func (d *direction) unlock() {
 // Write writes to dst and counts. It is for codecs, which run with mu held.
 func (d *direction) Write(p []byte) (int, error) {
 	n, err := d.dst().Write(p)
+	d.torn = d.torn || err != nil
 	d.delivered.Add(int64(n))
 	return n, err
 }

@@ -58,7 +58,7 @@ func (t *Tunnel) ask(d *direction) bool {
 		return false
 	}
 	defer to.unlock()
-	if to.shut || !to.codec.here() || to.codec.toldClose() || !d.mu.TryLock() {
+	if to.shut || to.torn || !to.codec.here() || to.codec.toldClose() || !d.mu.TryLock() {
 		return false
 	}
 	payload := d.pings.next()

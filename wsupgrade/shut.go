@@ -85,13 +85,13 @@ func (d *direction) tryShut() {
 }
 
 // shutHere sends the Close frame if dst stands at a boundary, and has not been sent
-// one by src. The caller holds d.mu.
+// one by src. A dst that took a part of a frame gets none: it would be a part of that frame. The caller holds d.mu.
 func (d *direction) shutHere() {
-	if d.shut || d.codec == nil || !d.codec.here() {
+	if d.shut || d.codec == nil || !d.torn && !d.codec.here() {
 		return
 	}
 	d.shut = true
-	if d.codec.toldClose() {
+	if d.torn || d.codec.toldClose() {
 		return
 	}
 	c := d.t.closing.Load()

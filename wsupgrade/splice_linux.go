@@ -76,7 +76,9 @@ func (h *pollHalf) splice(l *loop, atMost int) (n int, moved bool, err error) {
 	d.last.Store(int64(time.Since(d.t.Start)))
 	c.left -= uint64(n)
 	d.delivered.Add(int64(n))
-	return n, true, h.dst().fromPipe(l, n)
+	err = h.dst().fromPipe(l, n)
+	d.torn = d.torn || err != nil
+	return n, true, err
 }
 
 // foresee looks at the head of a frame that follows a large one. If it is large as well,
