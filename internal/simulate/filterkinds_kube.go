@@ -98,7 +98,7 @@ func (p FilterPlan) rewritten(e kubeEvent) (_ kubeEvent, visible, failed bool) {
 // kube is what becomes of a response.
 func (p FilterPlan) kube(q *hop, m *message) {
 	m.acts("watchcodec")
-	m.length = -1
+	m.length, m.flipped = -1, nil
 	if m.coding != "" && m.coding != "gzip" {
 		m.status, m.media, m.coding, m.changed, m.noTrail, m.replaced = http.StatusBadGateway, kubeJSON, "", true, true, true
 		m.body, m.kube = nil, nil

@@ -65,7 +65,7 @@ var onResponseKind = filterKind{
 // flip is what becomes of a content each byte of which is flipped.
 func (m *message) flip() {
 	if m.changed = true; m.told || m.body == nil || len(m.body()) > 0 {
-		m.kube = nil // it can't be read
+		m.kube, m.flipped = m.flipped, m.kube // it can't be read, until it is flipped back
 	}
 	if before := m.matches; before != nil {
 		m.matches = func(plain []byte, whole bool) error { return before(flip(plain), whole) }
