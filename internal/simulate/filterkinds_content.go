@@ -96,7 +96,7 @@ var decompressKind = filterKind{
 		if p.A != 2 && (m.coding == "gzip" || m.coding == "zstd") {
 			m.acts("Decompress")
 			m.coding, m.length, m.changed, m.ends = "", -1, true, true
-			m.cut = m.half && !m.bodyless(q)
+			m.cut = m.half && !m.replaced && !m.bodyless(q) // what ends early is the target's content
 		}
 	},
 }
