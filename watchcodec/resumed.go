@@ -50,9 +50,7 @@ func (r *Request) CollectionPath() string {
 // listAt lists what the watch that r requests is about, as it was at a version, with the client's
 // credentials and in the form of the watch.
 func (a *answer) listAt(next http.Handler, r *http.Request, version string, take func(*Object) error) error {
-	// The record is that of the watch, which another goroutine may be writing.
-	ctx, _ := result.WithNew(r.Context())
-	ctx, cancel := context.WithTimeout(ctx, listingTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), listingTimeout)
 	defer cancel()
 	query := url.Values{"limit": {listingPage}, "resourceVersion": {version}, "resourceVersionMatch": {"Exact"}}
 	watched := r.URL.Query()
@@ -65,7 +63,9 @@ func (a *answer) listAt(next http.Handler, r *http.Request, version string, take
 		query.Set("fieldSelector", "metadata.name="+a.req.Name)
 	}
 	for {
-		page := r.Clone(ctx)
+		// The record of r is that of the watch, which another goroutine may be writing.
+		own, _ := result.WithNew(ctx)
+		page := r.Clone(own)
 		page.Method, page.Body, page.ContentLength, page.RequestURI = http.MethodGet, http.NoBody, 0, ""
 		page.URL = &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: a.req.CollectionPath(), RawQuery: query.Encode()}
 		page.Header.Set("Accept", strings.ReplaceAll(page.Header.Get("Accept"), "as=PartialObjectMetadata;", "as=PartialObjectMetadataList;"))

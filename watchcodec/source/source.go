@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/result"
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
@@ -180,8 +181,10 @@ func wrapSink(err error) error {
 	return &sinkError{err}
 }
 
-// request is the next one for the collection.
+// request returns the next request for the collection. It has a record of its own: one for all would grow as long as the
+// Source runs.
 func (s *Source) request(ctx context.Context, query url.Values) *http.Request {
+	ctx, _ = result.WithNew(ctx)
 	r := s.o.Request.Clone(ctx)
 	r.Method, r.Body, r.ContentLength, r.RequestURI = http.MethodGet, http.NoBody, 0, ""
 	r.TransferEncoding, r.Trailer = nil, nil
