@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/watchcodec"
@@ -200,31 +201,8 @@ func (p FilterPlan) kubeWatch(m *message) {
 	watch := kubeContent{verb: KubeWatch, failed: true}
 	if came := m.kube; came != nil {
 		watch = *came
-		watch.events, watch.cut, watch.failed = nil, false, came.cut || came.failed
-		has := map[int]bool{}
-		for _, e := range came.events {
-			if e.kind == "BOOKMARK" {
-				watch.events = append(watch.events, e)
-				continue
-			}
-			e, visible, failed := p.rewritten(e)
-			if failed {
-				watch.failed = true
-				break
-			}
-			had := has[e.name]
-			has[e.name] = visible && e.kind != "DELETED"
-			switch {
-			case visible && !had && e.kind == "DELETED", !visible && !had:
-				continue
-			case visible && !had:
-				e.kind = "ADDED"
-			case !visible:
-				m.acts("watchcodec hides an object")
-				e = kubeEvent{kind: "DELETED", name: e.name, version: e.version, bare: true}
-			}
-			watch.events = append(watch.events, e)
-		}
+		watch.events, watch.before, watch.cut, watch.failed = nil, nil, false, came.cut || came.failed
+		p.watched(came, &watch, m)
 	} else {
 		watch.proto = m.media != kubeJSON
 	}
@@ -233,5 +211,60 @@ func (p FilterPlan) kubeWatch(m *message) {
 	}
 	m.kube, m.edited, m.told = &watch, true, watch.failed
 	m.matches = watch.match
+	if expired := watch.expired; expired != nil {
+		m.settled, m.told = &watch, true
+		m.matches = func(plain []byte, whole bool) error {
+			err := watch.match(plain, whole)
+			if err != nil && expired.match(plain, whole) == nil {
+				return nil
+			}
+			return err
+		}
+	}
 	m.body = func() []byte { return watch.bytes() }
+}
+
+// watched makes of the events that came those that the client sees. A watch that continues may have to know what its client
+// has seen before: if the list that tells it can't be had, it ends with 410 instead (watchcodec.NewFilter).
+func (p FilterPlan) watched(came, watch *kubeContent, m *message) {
+	has, known := map[int]bool{}, map[int]bool{}
+	listable := true
+	for _, e := range came.before {
+		e, visible, failed := p.rewritten(e)
+		has[e.name] = visible
+		listable = listable && !failed
+	}
+	for _, e := range came.events {
+		if e.kind == "BOOKMARK" || e.kind == "ERROR" {
+			watch.events = append(watch.events, e)
+			continue
+		}
+		e, visible, failed := p.rewritten(e)
+		if failed {
+			watch.failed = true
+			break
+		}
+		unknown := came.resumed && watch.expired == nil && !known[e.name]
+		if unknown && !visible && e.kind == "MODIFIED" {
+			expired := *watch
+			expired.events, expired.failed, expired.gone = slices.Clone(watch.events), true, true
+			if watch.expired = &expired; !listable {
+				*watch = expired
+				return
+			}
+		}
+		had := has[e.name]
+		has[e.name], known[e.name] = visible && e.kind != "DELETED", true
+		switch {
+		case visible && !had && e.kind == "DELETED", !visible && !had:
+			continue
+		case visible && !had:
+			e.either = unknown && e.kind == "MODIFIED"
+			e.kind = "ADDED"
+		case !visible:
+			m.acts("watchcodec hides an object")
+			e = kubeEvent{kind: "DELETED", name: e.name, version: e.version, bare: true}
+		}
+		watch.events = append(watch.events, e)
+	}
 }

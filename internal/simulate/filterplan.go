@@ -82,6 +82,7 @@ type message struct {
 	instead  int                                  // the status of a response that a filter may give in its place, of which no target's token tells
 	kube     *kubeContent                         // what it is made of, nil where it is no list, watch or object or can't be read as one
 	flipped  *kubeContent                         // what kube was before the bytes were flipped
+	settled  *kubeContent                         // a watch as it is where the list that it needs was had; nil: it needs none
 	told     bool                                 // the end of a watch is an ERROR event, behind which the response may break off
 	matches  func(plain []byte, whole bool) error // in place of body: compares what the client read
 }

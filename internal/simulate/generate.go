@@ -34,6 +34,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addSeldom(c)
 	p.addScene(c)
 	p.addBad(c)
+	p.addResumed(c)
 	return p
 }
 

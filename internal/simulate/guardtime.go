@@ -72,7 +72,11 @@ func (g *guarded) checkWhole() {
 	if !g.timed || g.plan.Timeout == 0 || g.r.ProtoMajor == 2 || g.taken || queued || g.r.Header.Get("Upgrade") != "" {
 		return
 	}
-	if took := time.Since(g.start); took > g.plan.Timeout+g.closing()+tolerance {
+	bound := g.plan.Timeout + g.closing() + tolerance
+	if strings.HasPrefix(g.path, resumedPath) {
+		bound += listingTime
+	}
+	if took := time.Since(g.start); took > bound {
 		g.j.Break("time", "%s: the exchange lasted %v, Timeout is %v", g.path, took, g.plan.Timeout)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	carpv1 "k8s.io/apimachinery/pkg/apis/testapigroup/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	protobufserializer "k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 )
@@ -20,6 +21,12 @@ type kubeContent struct {
 	events []kubeEvent // of a list or an object: ADDED
 	cut    bool        // behind these events half a one stands
 	failed bool        // behind them an ERROR event of the gateway's stands
+	before []kubeEvent // the objects that a watch which continues does not tell of
+	more   string      // asks for the rest of a list
+
+	resumed bool         // it is a watch that continues
+	expired *kubeContent // what the client may see instead: up to a 410
+	gone    bool         // the ERROR event of the gateway's is a 410
 }
 
 // kubeEvent is an event of a watch, or an object.
@@ -32,12 +39,16 @@ type kubeEvent struct {
 	note    string // an annotation
 	managed bool   // managedFields are there
 	bare    bool   // nothing is left but which object it is
+	either  bool   // it may be MODIFIED: nothing tells the gateway that its client does not have the object
 }
 
 // content returns what a plan's response has, with the contents of a stream.
 func (k *KubeContent) content(stream uint32) *kubeContent {
-	content := &kubeContent{verb: k.Verb, proto: k.Proto, stream: stream}
-	exists := map[int]bool{}
+	content := &kubeContent{verb: k.Verb, proto: k.Proto, stream: stream, before: k.begin(), resumed: k.Resumed}
+	exists, last := map[int]bool{}, map[int]bool{}
+	for _, e := range content.before {
+		exists[e.name], last[e.name] = true, e.shown
+	}
 	for i, code := range k.Events {
 		e := kubeEvent{kind: "ADDED", name: code % 3, version: i + 10, shown: code/3%2 == 1, node: "somewhere", note: "kept", managed: code%5 == 0}
 		switch {
@@ -50,10 +61,16 @@ func (k *KubeContent) content(stream uint32) *kubeContent {
 		case exists[e.name]:
 			e.kind = "MODIFIED"
 		}
+		if k.Resumed && e.kind == "DELETED" {
+			e.shown = last[e.name] // what was deleted is as it was
+		}
 		if e.kind != "BOOKMARK" {
-			exists[e.name] = e.kind != "DELETED"
+			exists[e.name], last[e.name] = e.kind != "DELETED", e.shown
 		}
 		content.events = append(content.events, e)
+	}
+	if k.Gone && k.Verb == KubeWatch {
+		content.events = append(content.events, kubeEvent{kind: "ERROR", version: len(k.Events) + 10})
 	}
 	if k.Verb == KubeObject {
 		content.events = append(content.events, kubeEvent{kind: "ADDED", name: 1, version: 10, shown: len(k.Events)%3 > 0, node: "somewhere", note: "kept", managed: true})
@@ -109,7 +126,7 @@ func (k *kubeContent) bytes() (b []byte) {
 	switch k.verb {
 	case KubeList:
 		list := &carpv1.CarpList{TypeMeta: metav1.TypeMeta{Kind: "CarpList", APIVersion: carpVersion}, Items: []carpv1.Carp{}}
-		list.ResourceVersion = "9"
+		list.ResourceVersion, list.Continue = "9", k.more
 		for i := range k.events {
 			item := k.carp(&k.events[i])
 			item.TypeMeta = metav1.TypeMeta{}
@@ -127,7 +144,7 @@ func (k *kubeContent) bytes() (b []byte) {
 
 // frame encodes an event of a watch.
 func (k *kubeContent) frame(e *kubeEvent) []byte {
-	object := k.encode(k.carp(e))
+	object := k.encode(k.object(e))
 	if !k.proto {
 		return fmt.Appendf(nil, `{"type":%q,"object":%s}`+"\n", e.kind, bytes.TrimSuffix(object, []byte("\n")))
 	}
@@ -137,6 +154,14 @@ func (k *kubeContent) frame(e *kubeEvent) []byte {
 		panic(err)
 	}
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(raw))), raw...)
+}
+
+// object returns that of an event.
+func (k *kubeContent) object(e *kubeEvent) runtime.Object {
+	if e.kind == "ERROR" {
+		return tooOld.DeepCopy()
+	}
+	return k.carp(e)
 }
 
 const shownLabel = "shown"
@@ -169,6 +194,7 @@ var kubeScheme = func() *runtime.Scheme {
 	if err := carpv1.AddToScheme(s); err != nil {
 		panic(err)
 	}
+	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"}) // of a Status
 	return s
 }()
 

@@ -18,6 +18,11 @@ func (k *kubeContent) match(got []byte, whole bool) error {
 		e := &k.events[i]
 		want := k.frame(e)
 		frame, rest, ok := k.cutFrame(got)
+		if modified := *e; e.either {
+			if modified.kind = "MODIFIED"; !bytes.HasPrefix(want, got) && !bytes.Equal(frame, want) {
+				want = k.frame(&modified)
+			}
+		}
 		switch {
 		case !ok && whole:
 			return fmt.Errorf("%d events of %d, and %.60q", i, len(k.events), got)
@@ -40,6 +45,9 @@ func (k *kubeContent) match(got []byte, whole bool) error {
 			return nil
 		}
 		if kind, _ := k.open(frame); ok && kind == "ERROR" {
+			if k.gone && !bytes.Contains(frame, []byte(tooOld.Reason)) {
+				return fmt.Errorf("%q behind event %d, want 410", frame, len(k.events))
+			}
 			got = rest
 		}
 	}

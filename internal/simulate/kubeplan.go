@@ -26,6 +26,8 @@ const kubePath = "/apis/testapigroup.apimachinery.k8s.io/v1/namespaces/"
 func (e *ExchangePlan) kubeTarget() string {
 	path := fmt.Sprintf("%s%d/carps", kubePath, e.Token)
 	switch {
+	case e.Resumed:
+		return e.resumedTarget()
 	case e.Kube == KubeWatch:
 		return path + "?watch=1"
 	case e.Kube == KubeObject && e.Method != "POST":
@@ -61,6 +63,11 @@ type KubeContent struct {
 	Verb   KubeVerb
 	Proto  bool
 	Events []int // what each is made of
+	Gone   bool  // the server ends the watch with an ERROR event
+
+	Resumed bool           // the watch continues from resumedVersion
+	Before  [kubeNames]int // the objects there are then: none, hidden, shown
+	Listing ListingKind    // the response to the list of them
 }
 
 // addKube chooses histories with clients of Kubernetes, and filters of their lists and watches in the chain.

@@ -72,6 +72,7 @@ func (g *gateway) enter(next http.Handler) http.Handler {
 // observe stands between the filters and the proxy.
 func (g *gateway) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = g.listing(r)
 		p := passageOf(r.Context())
 		if p == nil || p.Proxied != 0 { // of a copy, or a second time
 			next.ServeHTTP(w, r)

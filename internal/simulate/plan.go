@@ -117,6 +117,7 @@ type ExchangePlan struct {
 	Forwarded bool   // X-Forwarded-For is there
 	Under     bool   // a field has an underscore in its name
 	Kube      KubeVerb
+	Resumed   bool   // a watch that continues from resumedVersion
 	Wants     string // Accept, "" for none
 	// GiveUp is how long the client waits for the end; 0: for ever (an hour).
 	GiveUp time.Duration

@@ -69,4 +69,5 @@ func (r *ruler) check() {
 	r.forbidden()
 	r.hooks()
 	r.closes()
+	r.expired()
 }

@@ -152,7 +152,7 @@ func (r *ruler) served() {
 	if r.slow() {
 		return
 	}
-	if r.endTold() || r.heldTooLong() {
+	if r.endTold() || r.heldTooLong() || r.heldByList() {
 		return
 	}
 	r.fail("served", "the client sees no whole response: %v", o.Err)

@@ -59,6 +59,9 @@ func (t *times) whole() {
 	if c := t.w.clientOf(t.p.Token); c.TLS && !c.Kind.overHTTP2() {
 		whole += closeNotify
 	}
+	if t.e.Resumed {
+		whole += listingTime
+	}
 	if t.g.Timeout > 0 && !t.p.Upgrade && t.p.Returned-t.p.Proxied > whole+t.heldByWrites()+slack {
 		t.fail(t.p.Returned, "it took %v, Timeout is %v", t.p.Returned-t.p.Proxied, t.g.Timeout)
 	}
@@ -264,6 +267,9 @@ func (t *times) body() {
 			return
 		}
 		bound += late(t.g.BodyTimeout)
+	}
+	if t.e.Resumed {
+		bound += listingTime
 	}
 	if took := a.Total - a.Header; a.Header > 0 && took > bound {
 		t.fail(a.Ended, "the body of %s took %v, its bounds %v", a.Target, took, bound)

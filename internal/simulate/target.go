@@ -92,6 +92,9 @@ func (t *target) exchange(c *Conn, in *endNoter, r *bufio.Reader, seen Sight) bo
 		t.world.journal.Break("request", "%s was asked for %q", t.plan.Addr, req.RequestURI)
 		return false
 	}
+	if watch := listedFor(req.URL.Path); watch > 0 {
+		return t.respondToListing(c, r, req, watch)
+	}
 	if token == 0 { // a check, or the probe at the end
 		t.noteHalf(req)
 		return t.respondToCheck(c, req)
@@ -353,7 +356,10 @@ func (w *world) cut(c duplex, how FaultKind) error {
 
 // tokenOf returns the token that a request target begins with.
 func tokenOf(uri string) (uint32, bool) {
-	digits := strings.TrimPrefix(uri, kubePath)
+	if listedFor(uri) > 0 {
+		return 0, true // no request of a client's
+	}
+	digits := strings.TrimPrefix(strings.TrimPrefix(uri, kubePath), resumedPath)
 	digits = strings.TrimLeft(digits, "/")
 	if i := strings.IndexAny(digits, "/?"); i >= 0 {
 		digits = digits[:i]

@@ -1,0 +1,11 @@
+package simulate
+
+func init() { mutants = append(mutants, mutantsOfKube...) }
+
+// mutantsOfKube are faults that watches of Kubernetes find which continue from a resourceVersion.
+var mutantsOfKube = []mutant{
+	{"what the client has seen before is not asked for", "watchcodec/visible.go", "	if !visible && e.Type == Modified {\n", "	if false {\n"},
+	{"what the client has seen before is one page", "watchcodec/resumed.go", "		if more == \"\" {\n", "		if true {\n"},
+	{"a client that may have missed something is told no 410", "watchcodec/watchwriter.go", "		if errors.Is(failed, ErrUnknownState) {\n", "		if failed == nil {\n"},
+	{"a list for a watch is recorded as an attempt of the watch", "watchcodec/resumed.go", "		own, _ := result.WithNew(ctx)\n", "		own := ctx\n		_ = result.WithNew\n"},
+}
