@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -14,10 +15,10 @@ func NotAccepted(t testing.TB, h http.Handler, requests string) {
 	t.Helper()
 	near, far := net.Pipe()
 	defer near.Close()
-	entered, left := 0, make(chan struct{}, 100)
+	var entered, left atomic.Int32
 	s := &http.Server{ErrorLog: Quiet(), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		entered++
-		defer func() { left <- struct{}{} }()
+		entered.Add(1)
+		defer left.Add(1)
 		h.ServeHTTP(w, r)
 	})}
 	defer s.Close()
@@ -26,7 +27,7 @@ func NotAccepted(t testing.TB, h http.Handler, requests string) {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Hour)
-	if len(left) != entered {
+	if left.Load() != entered.Load() {
 		t.Error("the handler is still running")
 	}
 	_ = near.SetReadDeadline(time.Now().Add(time.Second))
