@@ -236,9 +236,10 @@ func (g *gateway) closeTunnels() {
 	}
 }
 
-// close ends the gateway, as a program does that has drained.
+// close ends the gateway, as a program does that has drained. A client that accepts nothing may hold the refusal of a filter,
+// the time of which is the same at any pace, for a minute (internal/deadline, OwnTimeout).
 func (g *gateway) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), max(g.plan.takes(10*time.Minute), patience))
+	ctx, cancel := context.WithTimeout(context.Background(), max(g.plan.takes(10*time.Minute), patience+time.Minute))
 	defer cancel()
 	_ = g.registry.Drain(ctx, wsupgrade.GoingAway)
 	if err := g.server.Shutdown(ctx); err != nil {
