@@ -41,8 +41,9 @@ type bodySource struct {
 	turn sync.Mutex // held while it is settled whose a piece is; guards rest
 	rest rest
 
-	lost    atomic.Bool // kept is not all
-	failure atomic.Pointer[error]
+	lost     atomic.Bool // kept is not all
+	failure  atomic.Pointer[error]
+	panicked atomic.Pointer[any] // what a read has panicked with
 
 	lastRead atomic.Int64 // when the last read of the client returned; 0 before
 	interims interimTime  // of the last attempt
@@ -87,10 +88,25 @@ func (s *bodySource) readWhole(b Buffer) *fault.Error {
 	return bodyFault(s.in, err)
 }
 
+// close ends the body. A panic of a filter's body, or of the trailers' function, on another goroutine than the handler's is
+// the handler's here.
 func (s *bodySource) close() {
 	s.client.Finish()
 	if s.whole != nil {
 		s.whole.Close()
+	}
+	if v := s.panicked.Swap(nil); v != nil {
+		panic(*v)
+	}
+}
+
+// catch is deferred by what reads the body on a goroutine on which a panic would end the program. The read fails.
+func (s *bodySource) catch(err *error) {
+	if v := recover(); v != nil {
+		s.panicked.CompareAndSwap(nil, &v)
+		*err = errPanicked
+		failure := error(errPanicked)
+		s.failure.CompareAndSwap(nil, &failure)
 	}
 }
 
@@ -218,7 +234,7 @@ func bodyFault(in *http.Request, err error) *fault.Error {
 	var tooLarge *http.MaxBytesError
 	var disk *spool.DiskError
 	switch {
-	case errors.As(err, &disk):
+	case errors.As(err, &disk), err == errPanicked:
 		e.Kind = fault.Internal
 	case errors.As(err, &tooLarge):
 		e.Kind = fault.BodyTooLarge
@@ -283,7 +299,8 @@ func (b *requestBody) attachWhole(out *http.Request) {
 	}
 }
 
-func (b *requestBody) Read(p []byte) (int, error) {
+func (b *requestBody) Read(p []byte) (n int, err error) {
+	defer b.source.catch(&err)
 	if b.ended.Load() {
 		return 0, errTryEnded
 	}
@@ -294,7 +311,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 		}
 		b.want()
 	}
-	n, err := b.next(p)
+	n, err = b.next(p)
 	b.at.Add(int64(n))
 	if err == io.EOF {
 		b.copyTrailers()

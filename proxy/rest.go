@@ -59,8 +59,10 @@ func (s *bodySource) watchClient() {
 	s.lock.Lock() // an attempt that has ended may still wait for the client
 	defer s.lock.Unlock()
 	s.client.Unbound()
+	var err error
+	defer s.catch(&err)
 	for buf := make([]byte, 1<<10); ; {
-		if _, err := s.client.Read(buf); err != nil {
+		if _, err = s.client.Read(buf); err != nil {
 			return
 		}
 	}

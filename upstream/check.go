@@ -164,14 +164,14 @@ func (g *Group) check(ctx context.Context, addr string, s *state) {
 		case <-ctx.Done():
 			return
 		}
-		err := g.probe(ctx, addr)
+		err := g.probeSafely(ctx, addr)
 		if ctx.Err() != nil {
 			return
 		}
 		switch {
 		case err == nil:
 			good, bad = good+1, 0
-		case !fault.Local(err):
+		case !fault.Local(err) && !errors.As(err, new(*panicError)):
 			good, bad = 0, bad+1
 		}
 		switch {
@@ -219,6 +219,17 @@ func (g *Group) tellChange(addr string, healthy bool, err error) {
 const maxProbeBody = 64 << 10
 
 // probe asks once.
+// probeSafely is probe of which a panic, of a function that the user has given, is an error. It says nothing about the
+// target, and no request is there that it could end.
+func (g *Group) probeSafely(ctx context.Context, addr string) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicError{v}
+		}
+	}()
+	return g.probe(ctx, addr)
+}
+
 func (g *Group) probe(ctx context.Context, addr string) error {
 	c := g.o.Check
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)

@@ -44,7 +44,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, &DialError{errNoSocket}
 		}
 	}
-	return t.run.RoundTrip(r)
+	return arrived(t.run.RoundTrip(r))
 }
 
 // CloseIdleConnections closes the connections that no exchange runs over.
@@ -82,8 +82,8 @@ func newTransport(o Options) *Transport {
 	protocols.SetUnencryptedHTTP2(o.Protocol == H2C)
 	own := dialConn(o.dial, max(0, o.WriteTimeout), o.Protocol == H2C)
 	t := &http.Transport{
-		DialContext:            own,
-		DialTLSContext:         dialTLS(own, tlsConfig(o), o.DialTimeout),
+		DialContext:            carried(own),
+		DialTLSContext:         carried(dialTLS(own, tlsConfig(o), o.DialTimeout)),
 		DisableCompression:     true,
 		MaxIdleConnsPerHost:    o.MaxIdleConns,
 		IdleConnTimeout:        o.IdleTimeout,

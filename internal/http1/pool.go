@@ -18,7 +18,7 @@ type Addr struct {
 // Options configures a Pool.
 type Options struct {
 	// Dial makes a connection to a target, TLS included. Its errors are returned as they
-	// are.
+	// are, and a panic of it is one of Get.
 	Dial func(ctx context.Context, addr Addr) (net.Conn, error)
 	// MaxIdle bounds the connections at rest for each target.
 	MaxIdle int
@@ -220,7 +220,13 @@ func (p *Pool) dial(ctx context.Context, addr Addr, fresh bool) (*Conn, error) {
 	p.mu.Unlock()
 	// A dial outlives a request that is cancelled: somebody else may want its connection.
 	dialling := context.WithoutCancel(ctx)
+	panicked := make(chan any, 1)
 	go func() {
+		defer func() {
+			if v := recover(); v != nil { // here it would end the program
+				panicked <- v
+			}
+		}()
 		c, err := p.o.Dial(dialling, addr)
 		if err != nil {
 			failed <- err
@@ -236,6 +242,11 @@ func (p *Pool) dial(ctx context.Context, addr Addr, fresh bool) (*Conn, error) {
 			return c, nil
 		}
 		return nil, err
+	case v := <-panicked:
+		if c := p.leave(addr, w); c != nil {
+			c.Keep()
+		}
+		panic(v)
 	case <-ctx.Done():
 		if c := p.leave(addr, w); c != nil {
 			c.Keep()

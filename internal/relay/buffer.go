@@ -19,6 +19,8 @@ type buffer struct {
 	spool *spool.Spool
 	rest  []byte // read, and too much for the spool
 	done  chan struct{}
+
+	panicked any // of body, by the time that spool has ended
 }
 
 func startBuffer(body io.ReadCloser, o spool.Options) *buffer {
@@ -29,6 +31,11 @@ func startBuffer(body io.ReadCloser, o spool.Options) *buffer {
 
 func (b *buffer) fill() {
 	defer close(b.done)
+	defer func() { // a transport's body may panic, which would end the program here
+		if b.panicked = recover(); b.panicked != nil {
+			b.spool.End(errPanicked)
+		}
+	}()
 	buf := bufpool.Get()
 	defer bufpool.Put(buf)
 	for {
@@ -50,6 +57,8 @@ func (b *buffer) fill() {
 		}
 	}
 }
+
+var errPanicked = errors.New("the response's body panicked")
 
 // afterRest is a body's end that came with the rest.
 type afterRest struct{ error }
@@ -73,6 +82,8 @@ func (r *bufferReader) Read(p []byte) (int, error) {
 	n, err := r.src.Read(p)
 	var late *afterRest
 	switch {
+	case err == errPanicked:
+		panic(r.b.panicked)
 	case err == errHandOver:
 		r.src = io.MultiReader(bytes.NewReader(r.b.rest), r.b.body)
 		return r.src.Read(p)
