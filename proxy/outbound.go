@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -42,7 +44,8 @@ type Outbound struct {
 	// it decodes to Path, is sent byte for byte; Out.URL.Opaque, if the hook sets
 	// it, is sent in the path's place, as it is. Out.URL.Host is overwritten by the
 	// target's address. Out.Host is the Host field; "" sends the target's address.
-	// Body, ContentLength and TransferEncoding are In's; a filter can change them.
+	// ContentLength and TransferEncoding are In's, whatever the hook sets, and so is Body: another one is an
+	// Error of Kind Internal (500). A filter can change them.
 	//
 	// A scheme that is not possible, or a method, field, host or target that can't be written, such as a value with a
 	// line feed, is an Error of Kind Internal (500): nothing is sent, no other target
@@ -106,6 +109,9 @@ func (o *Outbound) settle(scheme string, e exchanger) *fault.Error {
 	if err := checkScheme(out.URL.Scheme, scheme, e); err != nil {
 		return &fault.Error{Kind: fault.Internal, Err: err}
 	}
+	if !sameBody(o.In.Body, out.Body) {
+		return &fault.Error{Kind: fault.Internal, Err: errOwnBody}
+	}
 	head.RemoveMisspelt(out.Header)
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header["User-Agent"] = noUserAgent
@@ -116,6 +122,17 @@ func (o *Outbound) settle(scheme string, e exchanger) *fault.Error {
 		out.URL.Opaque = rawPath(out.URL) // net/http would encode some paths anew
 	}
 	return nil
+}
+
+var errOwnBody = errors.New("another Outbound.Out.Body than the client's: only a filter can change a body")
+
+// sameBody reports whether Rewrite has left the body as it was.
+func sameBody(in, out io.ReadCloser) (same bool) {
+	if in == nil || in == http.NoBody || out == nil || out == http.NoBody {
+		return (in == nil || in == http.NoBody) == (out == nil || out == http.NoBody)
+	}
+	defer func() { same = same || recover() != nil }() // a filter's body may be of a type that can't be compared
+	return in == out
 }
 
 // checkScheme allows the group's scheme. A transport may be given the other one as well.
