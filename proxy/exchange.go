@@ -125,7 +125,7 @@ type call struct {
 
 // begin prepares the call of a try.
 func (c *call) begin(f *forwarding, in *http.Request) {
-	c.interim = interimRelay{w: f.w, in: in, client: &f.body.client, timeout: f.p.o.WriteTimeout, slow: &f.body.interims}
+	c.interim = interimRelay{w: f.w, in: in, client: &f.body.client, timeout: f.p.o.WriteTimeout, began: f.start, slow: &f.body.interims}
 	f.body.interims.clear()
 	c.body.begin(&f.body)
 }

@@ -21,6 +21,7 @@ type interimRelay struct {
 	in      *http.Request
 	client  *clientbody.Body // of in, which may have to be sent a 100 at the same time
 	timeout time.Duration    // of a write, 0 for none
+	began   time.Time        // of the forwarding
 	slow    *interimTime     // of the attempt
 	lock    iolock.Lock      // guards what follows; held while a write waits for the client
 	done    bool
@@ -81,7 +82,7 @@ func (i *interimRelay) write(status int, fields textproto.MIMEHeader) {
 	writes.Begin()
 	i.w.WriteHeader(status)
 	writes.End()
-	writes.Clear() // or the final response would meet it
+	writes.Restore(i.began) // or the final response would meet it
 	writes.Stop()
 	clear(h)
 	maps.Copy(h, kept)

@@ -16,6 +16,7 @@ import (
 type continuation struct {
 	r       *http.Request // nil: the client expects nothing
 	timeout time.Duration // of the write, 0 for none
+	began   time.Time     // when ExpectContinue was called
 
 	lock iolock.Lock // guards due; held while an interim response is written
 	due  bool        // the next read sends the 100
@@ -25,7 +26,7 @@ type continuation struct {
 // means no bound. It is the handler's, before any read, WriteInterim or StartResponse.
 func (b *Body) ExpectContinue(r *http.Request, timeout time.Duration) {
 	if r.ProtoMajor == 1 && r.ProtoAtLeast(1, 1) {
-		b.early.r, b.early.timeout, b.early.due = r, timeout, true
+		b.early.r, b.early.timeout, b.early.began, b.early.due = r, timeout, time.Now(), true
 	}
 }
 
@@ -76,7 +77,7 @@ func (b *Body) sendContinue() {
 	writes.Begin()
 	w.WriteHeader(http.StatusContinue)
 	writes.End()
-	writes.Clear() // or the final response would meet it
+	writes.Restore(e.began) // or the final response would meet it
 	writes.Stop()
 	maps.Copy(h, kept)
 }

@@ -21,6 +21,7 @@ type Deadline struct {
 	end     time.Time           // of all of them, zero for none
 	until   time.Time           // of the last operation; over HTTP/1 the deadline that is set
 	stream  *stream             // nil over HTTP/1
+	server  time.Duration       // the server's WriteTimeout; 0 for none, and for reads
 }
 
 var past = time.Unix(1, 0)
@@ -39,6 +40,9 @@ func (d *Deadline) StartWrites(w http.ResponseWriter, r *http.Request, timeout t
 func (d *Deadline) start(w http.ResponseWriter, writes bool, r *http.Request, timeout time.Duration) {
 	d.w, d.writes, d.timeout = w, writes, max(timeout, 0)
 	d.end, _ = r.Context().Deadline()
+	if writes {
+		d.server = serverTimeout(r)
+	}
 	if r.ProtoMajor != 1 {
 		d.stream = &stream{expire: func() { _ = set(w, writes, past) }}
 	}
@@ -114,6 +118,17 @@ func (d *Deadline) Clear() {
 		d.until = time.Time{}
 		_ = set(d.w, d.writes, d.until)
 	}
+}
+
+// Restore is Clear of writes before the final response, which the server has given its WriteTimeout: that begins when the
+// request's header has been read. since is when its handler began, or later.
+func (d *Deadline) Restore(since time.Time) {
+	if d.stream == nil && !d.until.IsZero() && d.server > 0 {
+		d.until = time.Time{}
+		_ = set(d.w, d.writes, since.Add(d.server))
+		return
+	}
+	d.Clear()
 }
 
 // Leave ends the use of d where more is left to be written than what was: what the server holds in its buffer is
