@@ -252,6 +252,7 @@ type requestBody struct {
 	source  *bodySource
 	expect  *expectation // nil: the client waits for nothing
 	whole   io.Reader    // nil: the body is streamed
+	watch   *uploadWatch // nil: nothing watches how long a piece is not accepted
 	trailer func(name string) bool
 	out     http.Header // the trailers of this try
 	at      atomic.Int64
@@ -301,6 +302,7 @@ func (b *requestBody) attachWhole(out *http.Request) {
 
 func (b *requestBody) Read(p []byte) (n int, err error) {
 	defer b.source.catch(&err)
+	b.watch.accepted()
 	if b.ended.Load() {
 		return 0, errTryEnded
 	}
@@ -313,6 +315,9 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 	}
 	n, err = b.next(p)
 	b.at.Add(int64(n))
+	if n > 0 {
+		b.watch.given()
+	}
 	if err == io.EOF {
 		b.copyTrailers()
 	}
@@ -372,6 +377,7 @@ func (b *requestBody) waitTurn() bool {
 
 // Close is called by a transport that reads no more. The client's body ends with the handler.
 func (b *requestBody) Close() error {
+	b.watch.accepted()
 	b.abandon()
 	return nil
 }

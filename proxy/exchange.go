@@ -13,6 +13,7 @@ import (
 	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/relay"
 	"github.com/culvert-go/culvert/internal/result"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // exchanger runs one exchange with the leased target and writes the answer into
@@ -50,8 +51,13 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 		return answered{}, err
 	}
 	fullDuplex(f)
+	if t, ok := e.o.Transport.(*upstream.Transport); ok && out.Body != nil {
+		c.body.watch = newUploadWatch(t.WriteBound(), cancel)
+		defer c.body.watch.settle()
+	}
 
 	resp, err := e.o.Transport.RoundTrip(out)
+	c.body.watch.settle()
 	c.interim.finish()
 	f.stale = err != nil && c.reused.Load() && !c.began.Load()
 	if at := c.connected.Load(); at != nil {

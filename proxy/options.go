@@ -27,6 +27,11 @@ type Options struct {
 	// fails by itself, before it asks the target, returns an *Error, or one that wraps it:
 	// its Kind, Wrote and RetryAfter are used. With Kind Internal (500) no other target is
 	// asked, and none is blamed.
+	//
+	// What is known of an attempt's connection comes from the net/http/httptrace of the request's context. In one RoundTrip
+	// of a request without a body, a second connection before the first has responded is taken for net/http's endless
+	// retries of a request that a target of HTTP/2 refuses, and ends the attempt. A transport that sends a request
+	// twice at once (hedging) lets one of them alone have the trace: the other's context must not give out its values.
 	Transport http.RoundTripper
 	// Rewrite changes the outbound request before it is sent, once for each
 	// request, before a target is picked. nil means Outbound.SetXForwarded and

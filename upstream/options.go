@@ -85,7 +85,8 @@ type Options struct {
 	// handshake; 0 means 10 seconds.
 	DialTimeout time.Duration
 	// WriteTimeout bounds the time that the target may take to accept a piece of
-	// a request, to a quarter. 0 means 60 seconds, a negative value no bound.
+	// a request, to a quarter. 0 means 60 seconds, a negative value no bound. Over HTTP/2 that is also the wait
+	// for a window, as long as the response has not begun, where package proxy uses a Transport of this package.
 	WriteTimeout time.Duration
 	// HeaderTimeout bounds the time that the target may take for the whole header of its
 	// response, interim responses included, counted from the last byte of the request, to a

@@ -65,6 +65,10 @@ func (t *Transport) HeaderBounds() (timeout time.Duration, size int64) {
 	return max(0, t.o.HeaderTimeout), t.o.MaxHeaderBytes
 }
 
+// WriteBound returns Options.WriteTimeout, 0 for none: package proxy bounds by it the wait for a window of HTTP/2, which
+// net/http's transport does not bound.
+func (t *Transport) WriteBound() time.Duration { return max(0, t.o.WriteTimeout) }
+
 // Dial dials a target: addr is the Host of a Lease, with a port where that has
 // none, and ctx that of Lease.Context. Options.DialTimeout bounds it.
 func (t *Transport) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
