@@ -19,7 +19,7 @@ var mutants = []mutant{
 	{"trailers of a request are not sent", "proxy/upload.go", "	for name, values := range u.trailer {\n", "	for name, values := range map[string][]string{} {\n"},
 	{"what is left of a body is waited for", "internal/clientbody/body.go", "	case b.http1:\n", "	case false:\n"},
 	{"an interim response has no deadline", "proxy/interim.go", "	writes.Begin()\n", ""},
-	{"the deadline of an interim response stays", "proxy/interim.go", "	writes.Clear() // or the final response would meet it\n", ""},
+	{"the deadline of an interim response stays", "proxy/interim.go", "	writes.Restore(i.began) // or the final response would meet it\n", ""},
 	{"interim responses for HTTP/1.0", "proxy/interim.go", "return i.in.ProtoAtLeast(1, 1) && status", "return status"},
 	{"the fields of an interim response stay", "proxy/interim.go", "	clear(h)\n	maps.Copy(h, kept)\n", "	_ = kept\n"},
 	{"a response that breaks off looks whole", "internal/relay/body.go", "			return sent, out.to().readFailed(r.Context(), readErr)\n", "			return sent, nil\n"},
