@@ -103,7 +103,8 @@ func (s *bodySource) close() {
 // catch is deferred by what reads the body on a goroutine on which a panic would end the program. The read fails.
 func (s *bodySource) catch(err *error) {
 	if v := recover(); v != nil {
-		s.panicked.CompareAndSwap(nil, &v)
+		value := v // or each call would allocate
+		s.panicked.CompareAndSwap(nil, &value)
 		*err = errPanicked
 		failure := error(errPanicked)
 		s.failure.CompareAndSwap(nil, &failure)

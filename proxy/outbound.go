@@ -51,6 +51,8 @@ type Outbound struct {
 	// line feed, is an Error of Kind Internal (500): nothing is sent, no other target
 	// is tried, and it does not count as the target's failure.
 	Out *http.Request
+
+	body io.ReadCloser // Out's, before the hook
 }
 
 // newOutbound copies in for one exchange. protocol is what in is upgraded to.
@@ -75,7 +77,7 @@ func (f *forwarding) newOutbound(in *http.Request, protocol, scheme string) *Out
 	head.RemoveClaims(out.Header, client.From(in.Context()) != nil)
 	out.Close = false
 	out.RequestURI = ""
-	f.outbound = Outbound{In: in, Out: out}
+	f.outbound = Outbound{In: in, Out: out, body: out.Body}
 	return &f.outbound
 }
 
@@ -109,7 +111,7 @@ func (o *Outbound) settle(scheme string, e exchanger) *fault.Error {
 	if err := checkScheme(out.URL.Scheme, scheme, e); err != nil {
 		return &fault.Error{Kind: fault.Internal, Err: err}
 	}
-	if !sameBody(o.In.Body, out.Body) {
+	if !sameBody(o.body, out.Body) {
 		return &fault.Error{Kind: fault.Internal, Err: errOwnBody}
 	}
 	head.RemoveMisspelt(out.Header)
@@ -127,12 +129,12 @@ func (o *Outbound) settle(scheme string, e exchanger) *fault.Error {
 var errOwnBody = errors.New("another Outbound.Out.Body than the client's: only a filter can change a body")
 
 // sameBody reports whether Rewrite has left the body as it was.
-func sameBody(in, out io.ReadCloser) (same bool) {
-	if in == nil || in == http.NoBody || out == nil || out == http.NoBody {
-		return (in == nil || in == http.NoBody) == (out == nil || out == http.NoBody)
+func sameBody(before, out io.ReadCloser) (same bool) {
+	if before == nil || before == http.NoBody || out == nil || out == http.NoBody {
+		return (before == nil || before == http.NoBody) == (out == nil || out == http.NoBody)
 	}
 	defer func() { same = same || recover() != nil }() // a filter's body may be of a type that can't be compared
-	return in == out
+	return before == out
 }
 
 // checkScheme allows the group's scheme. A transport may be given the other one as well.
