@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -20,8 +21,9 @@ import (
 func TestClosedWindow(t *testing.T) {
 	const bound = 100 * time.Millisecond
 	responds := func(f *http2.Framer, stream uint32) error {
-		time.AfterFunc(3*bound, func() { _ = f.WriteData(stream, true, []byte("page")) }) // nothing else is written by then
-		return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: headerBlock(":status: 200\n"), EndHeaders: true})
+		err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: headerBlock(":status: 200\n"), EndHeaders: true})
+		time.Sleep(3 * bound) // a shorter one would only hide a fault
+		return errors.Join(err, f.WriteData(stream, true, []byte("page")))
 	}
 	for name, test := range map[string]struct {
 		script func(*http2.Framer, uint32) error
