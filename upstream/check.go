@@ -218,7 +218,6 @@ func (g *Group) tellChange(addr string, healthy bool, err error) {
 // maxProbeBody bounds what is read of a check's answer, to keep its connection.
 const maxProbeBody = 64 << 10
 
-// probe asks once.
 // probeSafely is probe of which a panic, of a function that the user has given, is an error. It says nothing about the
 // target, and no request is there that it could end.
 func (g *Group) probeSafely(ctx context.Context, addr string) (err error) {
@@ -230,6 +229,7 @@ func (g *Group) probeSafely(ctx context.Context, addr string) (err error) {
 	return g.probe(ctx, addr)
 }
 
+// probe asks once.
 func (g *Group) probe(ctx context.Context, addr string) error {
 	c := g.o.Check
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
