@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // respondToListing responds to the list that a filter requests for a watch, and reports whether the connection is kept.
@@ -43,7 +42,7 @@ func (t *target) respondToListing(c *Conn, in *bufio.Reader, req *http.Request, 
 			list.events = list.events[half:]
 		}
 	case ListingSlow:
-		t.world.sleep(7 * time.Second)
+		t.world.sleep(listingPause)
 	case ListingGone:
 		status = http.StatusGone
 	case ListingNever:

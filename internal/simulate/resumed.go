@@ -22,6 +22,9 @@ const (
 // listingTime is how long a filter waits for such a list, within which the watch stands still.
 const listingTime = 30 * time.Second
 
+// listingPause is how long a target takes for a list that is late.
+const listingPause = 7 * time.Second
+
 // resumedVersion is the resourceVersion that clients continue from.
 const resumedVersion = 9
 
@@ -246,4 +249,18 @@ func (r *ruler) expired() {
 // filter waits for it within that write (proxy.Options.WriteTimeout).
 func (r *ruler) heldByList() bool {
 	return r.e.Resumed && r.w.plan.Gateway.WriteTimeout < listingTime
+}
+
+// listingMayFail reports whether the target may fail with a list that a filter requests for the watch: it is counted for the
+// target's health, while the watch itself has its response.
+func (e *ExchangePlan) listingMayFail(g *GatewayPlan) bool {
+	for i := range e.Responses {
+		k := e.Responses[i].Kube
+		switch {
+		case !e.Resumed || k == nil:
+		case k.Listing == ListingNever, k.Listing == ListingShort, k.Listing == ListingSlow && 2*listingPause >= g.shortest():
+			return true
+		}
+	}
+	return false
 }

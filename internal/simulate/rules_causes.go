@@ -110,7 +110,7 @@ func (p *Plan) blameless() bool {
 	for i := range p.Clients {
 		c := &p.Clients[i]
 		for k := range c.Requests {
-			if e := &c.Requests[k]; !e.blameless(g, c.Kind) {
+			if e := &c.Requests[k]; !e.blameless(g, c.Kind) || e.listingMayFail(g) {
 				return false
 			}
 		}
