@@ -59,6 +59,7 @@ func (b *batch) follow() {
 	for _, w := range b.dones {
 		b.checkPick(w)
 	}
+	b.waitAnew()
 	b.checkOrder()
 	b.checkDrain()
 	if len(b.begins)+len(b.ends)+len(b.starts)+len(b.dones)+len(b.group) == 0 {
@@ -271,6 +272,18 @@ func (b *batch) checkNoTarget(w *wait) {
 	for _, t := range m.targets {
 		if !b.touched(t.Addr) && m.surelyHealthy(t, m.at-tick) {
 			m.fail("no target", "#%d gets none though %s is healthy", w.p.Token, t.Addr)
+		}
+	}
+}
+
+// waitAnew begins the waits again of requests to which no target is left that they have not tried: a request that was
+// refused unprocessed is then repeated on the target that has refused it, and waits behind the others for that.
+func (b *batch) waitAnew() {
+	m := b.m
+	for _, w := range m.waits {
+		untried := func(t upstream.Target) bool { return !slices.Contains(w.tried, t.Addr) && m.surelyHealthy(t, m.at) }
+		if len(w.tried) > 0 && !slices.ContainsFunc(m.targets, untried) {
+			w.from = m.at
 		}
 	}
 }

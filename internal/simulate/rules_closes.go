@@ -1,5 +1,10 @@
 package simulate
 
+import (
+	"errors"
+	"syscall"
+)
+
 // closes: a request says "Connection: close" where it is the last one of its connection (upstream.Options.MaxConnRequests),
 // and not since another attempt was.
 func (r *ruler) closes() {
@@ -16,6 +21,9 @@ func (t *times) vain() {
 	o, sights := t.w.journal.outcomes[t.p.Token], t.w.journal.sights[t.p.Token]
 	if o == nil || !o.Whole || o.ByClose || t.p.Failure == nil || t.p.Upgrade || t.p.Body || len(sights) != 1 || len(t.p.Attempts) != 1 {
 		return
+	}
+	if errors.Is(t.p.Failure, syscall.ECONNRESET) {
+		return // the end of its stream was lost with the connection
 	}
 	if s := sights[0]; o.Attempt == 0 && s.Responded && s.Odd == nil && t.p.Failure.TargetSide() {
 		t.fail(t.p.FailedAt, "%s is to blame for a response that its client has seen whole: %v", s.Target, t.p.Failure)
