@@ -40,7 +40,7 @@ var compressKind = filterKind{
 		}
 		if m.coding = liked(q.accept, p.A == 1); m.coding != "" {
 			m.acts("Compress")
-			m.length, m.changed = -1, true
+			m.length, m.changed, m.encoded = -1, true, true
 		}
 	},
 }
@@ -95,8 +95,9 @@ var decompressKind = filterKind{
 	response: func(p FilterPlan, q *hop, m *message) {
 		if p.A != 2 && (m.coding == "gzip" || m.coding == "zstd") {
 			m.acts("Decompress")
-			m.coding, m.length, m.changed, m.ends = "", -1, true, true
-			m.cut = m.half && !m.replaced && !m.bodyless(q) // what ends early is the target's content
+			m.coding, m.length, m.changed = "", -1, true
+			m.ends, m.encoded = m.ends || !m.encoded, false
+			m.cut = m.cut || m.half && !m.replaced && !m.bodyless(q) // what ends early is the target's content
 		}
 	},
 }

@@ -75,7 +75,8 @@ type message struct {
 	noTrail  bool                                 // the target's trailers do not belong to it any more
 	loose    bool                                 // the header may be one of two
 	half     bool                                 // the encoded content that the target sends ends early
-	ends     bool                                 // the content was encoded, and tells its own end
+	encoded  bool                                 // the coding is a filter's, which may not know either that the content ends early
+	ends     bool                                 // the content was encoded by its target, and tells its own end
 	never    bool                                 // the client must not see it
 	aborted  bool                                 // by a filter that knows nothing of the content
 	names    []string                             // the filters that changed it
