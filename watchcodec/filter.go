@@ -42,8 +42,12 @@ type FilterOptions struct {
 
 // NewFilter checks the options and returns a filter over any handler that answers as a
 // Kubernetes API server does, a proxy to one for instance. What it can't read it does not
-// pass on: a client that accepts no format that can be edited gets a 406, an answer in
+// pass on: a client that accepts no format that can be edited gets a 406, a response in
 // another format becomes a 502, and a malformed stream ends with an ERROR event.
+//
+// The response to a request for one object is held until the next handler has returned, and so is a list in protobuf; the
+// header of a list in JSON is held until its first byte. If the next handler aborts a response that is held
+// (http.ErrAbortHandler), whatever its status, the client gets a 502.
 //
 // The server is asked for an uncompressed answer; filters.Compress in front of this filter
 // compresses it again. A watch over WebSocket ends here, with the server watched over

@@ -30,6 +30,7 @@ var kubeKind = filterKind{
 			q.refuse(http.StatusNotAcceptable)
 		default:
 			q.wants, q.accept = accept, ""
+			q.holds, q.delays = q.e.Kube == KubeObject, q.e.Kube == KubeList
 			if q.e.Kube == KubeObject && q.method == http.MethodHead {
 				q.method = http.MethodGet
 			}

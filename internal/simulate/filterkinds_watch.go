@@ -220,6 +220,9 @@ var recoverKind = filterKind{
 			q.may = append(q.may, http.StatusInternalServerError)
 		case panicAtWrite:
 			q.panics = true
+			q.breaksOff(q.holds || q.delays)
+		case panicBehind:
+			q.breaksOff(q.holds)
 		}
 	},
 	response: func(p FilterPlan, q *hop, m *message) {
@@ -234,6 +237,14 @@ var recoverKind = filterKind{
 			m.cut = true
 		}
 	},
+}
+
+// breaksOff says that a handler may break off a response, an error of the gateway's, too, in whose place a filter that
+// holds it responds with 502.
+func (q *hop) breaksOff(held bool) {
+	if held {
+		q.may = append(q.may, http.StatusBadGateway)
+	}
 }
 
 // Where the handler inside of a Recover panics.

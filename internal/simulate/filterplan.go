@@ -50,6 +50,8 @@ type hop struct {
 	refused bool   // a filter outside must have responded itself
 	trusted bool   // the peer is a proxy that a RealIP trusts
 	panics  bool   // a handler may panic where something is written
+	holds   bool   // a filter outside holds a response until its handler has returned, and responds with 502 if that breaks it off
+	delays  bool   // a filter outside does so with the header, until the first byte
 	may     []int  // the statuses with which filters outside may respond
 }
 

@@ -48,19 +48,14 @@ func (r *ruler) own() {
 			r.fail("belongs", "status %d without a target's token", s)
 		}
 	}
+	may := r.w.passage(r.e, r.client.Kind).last.may
 	switch s := r.o.Status; {
-	case r.e.Broken && s == 502 && !r.heldAndBroken():
+	case r.e.Broken && s == 502 && !slices.Contains(may, s):
 		r.fail("own errors", "the gateway responded 502, and has sent no target anything")
-	case s == 500 && !r.e.Broken && !slices.Contains(r.w.passage(r.e, r.client.Kind).last.may, 500):
+	case s == 500 && !r.e.Broken && !slices.Contains(may, s):
 		r.fail("own errors", "the gateway responded 500")
 	}
 	r.caused()
-}
-
-// heldAndBroken reports whether a handler may break off an error response of the gateway's that a filter outside of it
-// holds, which responds with 502 in its place (watchcodec.NewFilter).
-func (r *ruler) heldAndBroken() bool {
-	return r.w.passage(r.e, r.client.Kind).last.panics && r.e.Kube != KubeNothing
 }
 
 // byFilter reports whether a filter responds with a status in place of the targets.
