@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 )
@@ -155,6 +156,33 @@ func (f *frameConn) openMalformed(b *badStream, scheme string) {
 		_ = f.framer.WriteData(s.id, true, []byte(b.data)) // within any window that a server of net/http's opens with
 		s.sentEnd, s.room, f.room = true, s.room-int64(len(b.data)), f.room-int64(len(b.data))
 	}
+}
+
+// badField is where the first field of a header section ends that is malformed by itself, or where it stands.
+type badField struct {
+	regular bool // one stood before
+	end     int  // in the block; 0: there is none
+}
+
+// look looks at the next field, which ends there.
+func (b *badField) look(f hpack.HeaderField, end int) {
+	pseudo := strings.HasPrefix(f.Name, ":")
+	name := pseudo && !b.regular || !pseudo && httpguts.ValidHeaderFieldName(f.Name) && f.Name == strings.ToLower(f.Name)
+	if b.end == 0 && !(name && httpguts.ValidHeaderFieldValue(f.Value)) {
+		b.end = end
+	}
+	b.regular = b.regular || !pseudo
+}
+
+// continued reports whether a CONTINUATION comes behind the whole field, where the block is sent in pieces of size. It ends
+// the connection (net/http's framer, which stops counting the section's bytes behind such a field); else the stream ends.
+func (b *badField) continued(block, size int) bool { return b.end > 0 && b.end <= (block-1)/size*size }
+
+// hasSpoilt reports whether such a section was sent.
+func (f *frameConn) hasSpoilt() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.spoilt
 }
 
 // checkBad checks that no malformed request has had a response that is not a refusal.

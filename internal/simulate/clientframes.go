@@ -112,7 +112,7 @@ func (c *client) frames(s *frameStream, e *ExchangePlan, o *Outcome) {
 	go func() { sent <- c.sendFrames(s, e) }()
 	defer func() {
 		s.Close()
-		o.SentWhole = <-sent
+		o.SentWhole, o.Spoilt = <-sent, s.conn.hasSpoilt()
 		o.Ended = time.Now()
 		c.note(e, "saw %d of attempt %d, %d bytes, whole %v, %v", o.Status, o.Attempt, o.Got, o.Whole, o.Err)
 	}()

@@ -39,6 +39,7 @@ type frameConn struct {
 	err     error     // the connection has ended
 	refused bool      // by a GOAWAY: no further streams
 	heard   time.Time // when the last frame came
+	spoilt  bool      // the server ends the connection for a header section of the client's
 	read    chan struct{}
 
 	accept func(*frameStream, *http2.MetaHeadersFrame) // takes a request; nil: this is a client
@@ -300,14 +301,17 @@ func (f *frameConn) newStream(id uint32) *frameStream {
 // writeHeader writes a header section, in frames as the plan splits it. The caller holds f.mu.
 func (f *frameConn) writeHeader(id uint32, fields []hpack.HeaderField, end bool) {
 	f.block.Reset()
+	bad := badField{}
 	for _, field := range fields {
 		_ = f.encoder.WriteField(field)
+		bad.look(field, f.block.Len())
 	}
 	block := f.block.Bytes()
 	size := f.plan.Split
 	if size == 0 {
 		size = 16 << 10
 	}
+	f.spoilt = f.spoilt || bad.continued(len(block), size)
 	first := block[:min(size, len(block))]
 	block = block[len(first):]
 	_ = f.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: first, EndStream: end, EndHeaders: len(block) == 0})

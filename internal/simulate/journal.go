@@ -100,6 +100,8 @@ type Outcome struct {
 	ReadFrom  time.Time // when the client began to read, where it waited before
 	Read      int       // bytes of the response, as they came, interim ones included; of a client that does not pipeline
 
+	Spoilt bool // the connection had carried what net/http's server ends it for (badField)
+
 	asking    *asking
 	Tunnel    *Checker
 	TunnelEnd error

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"slices"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -24,7 +25,7 @@ func (r *ruler) early() {
 		return
 	}
 	p := &r.w.plan.Gateway
-	if r.o.Whole || r.faulty() || r.slow() || r.timed() || r.e.GiveUp > 0 || r.e.ReadPause > 0 || r.client.Frames.Late > 0 || len(p.Filters) > 0 || r.w.plan.oddConnections() {
+	if r.o.Whole || r.o.Spoilt || r.faulty() || r.slow() || r.timed() || r.e.GiveUp > 0 || r.e.ReadPause > 0 || r.client.Frames.Late > 0 || len(p.Filters) > 0 || r.w.plan.oddConnections() {
 		return
 	}
 	for i := range r.client.Requests { // see served
@@ -41,9 +42,23 @@ func (r *ruler) early() {
 // unasked: a client's connection is not ended from the gateway's side, where nothing is wrong with it and which is not idle
 // for the server's IdleTimeout.
 func (f *frameConn) unasked(frame *http2.GoAwayFrame) {
+	if f.accept == nil && frame.ErrCode == http2.ErrCodeProtocol && !f.spoilt && !f.trailers() {
+		f.world.journal.Break("goaway", "%s: the connection ends behind stream %d for a header section without a fault", f.name, frame.LastStreamID)
+	}
 	if f.accept == nil && f.plan.GoAway == 0 && frame.ErrCode == http2.ErrCodeNo && time.Since(f.heard) < idleTimeout-slack-f.paused() && f.world.sockets == nil {
 		f.world.journal.Break("goaway", "%s: the connection ends behind stream %d, and no party has asked for that", f.name, frame.LastStreamID)
 	}
+}
+
+// trailers reports whether the client sends some: net/http ends a connection on which they come behind the response to
+// their request.
+func (f *frameConn) trailers() bool {
+	for i := range f.world.plan.Clients {
+		if c := &f.world.plan.Clients[i]; &c.Frames == f.plan {
+			return slices.ContainsFunc(c.Requests, func(e ExchangePlan) bool { return len(e.Trailer) > 0 })
+		}
+	}
+	return false
 }
 
 // paused is how much later than it was sent the client may have heard a frame.

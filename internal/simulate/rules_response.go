@@ -105,7 +105,7 @@ func (r *ruler) served() {
 	if r.client.Kind == HTTP10 && o.Interim > 0 {
 		r.fail("interim", "a client of HTTP/1.0 saw %d interim responses", o.Interim)
 	}
-	if o.Whole || o.Tunnel != nil || r.client.Kind.upgrades() || r.client.Kind == Malformed || r.client.Pipelined || r.faulty() || r.e.GiveUp > 0 || r.e.hasBody() && !r.calm() {
+	if o.Whole || o.Spoilt || o.Tunnel != nil || r.client.Kind.upgrades() || r.client.Kind == Malformed || r.client.Pipelined || r.faulty() || r.e.GiveUp > 0 || r.e.hasBody() && !r.calm() {
 		return
 	}
 	if r.e.Panics || r.e.ReadAfter > 0 || r.behindLate() {
