@@ -38,7 +38,7 @@ type frameConn struct {
 	ready   bool      // its settings have come
 	err     error     // the connection has ended
 	refused bool      // by a GOAWAY: no further streams
-	heard   time.Time // when the last frame came
+	heard   time.Time // when the last frame came of what lasts
 	spoilt  bool      // the server ends the connection for a header section of the client's
 	read    chan struct{}
 
@@ -150,7 +150,9 @@ func (f *frameConn) readFrames() {
 			return
 		default:
 			f.handle(frame)
-			f.heard = time.Now()
+			if !f.belated(frame) {
+				f.heard = time.Now()
+			}
 		}
 		f.changed.Broadcast()
 		f.mu.Unlock()

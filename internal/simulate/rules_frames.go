@@ -50,6 +50,14 @@ func (f *frameConn) unasked(frame *http2.GoAwayFrame) {
 	}
 }
 
+// belated reports whether a frame says nothing of what the server is doing: net/http's sends a RST_STREAM when the time for
+// a write is over that a handler has set for a stream which had ended before, by the client's own.
+func (f *frameConn) belated(frame http2.Frame) bool {
+	reset, ok := frame.(*http2.RSTStreamFrame)
+	s := f.streams[frame.Header().StreamID]
+	return ok && s != nil && s.gone && reset.ErrCode == http2.ErrCodeInternal
+}
+
 // trailers reports whether the client sends some: net/http ends a connection on which they come behind the response to
 // their request.
 func (f *frameConn) trailers() bool {
