@@ -33,10 +33,12 @@ func (c *client) converse(conn duplex, list []ExchangePlan) int {
 	if c.plan.Pipelined {
 		return c.pipeline(conn, r, list)
 	}
+	var before *Outcome
 	for i := range list {
 		e := &list[i]
 		c.world.sleep(e.Wait)
 		o := c.world.journal.outcome(e.Token)
+		o.Behind, before = before, o
 		sent := make(chan bool, 1)
 		go func() {
 			whole := c.send(conn, e, o)
@@ -46,10 +48,10 @@ func (c *client) converse(conn duplex, list []ExchangePlan) int {
 			}
 			sent <- whole
 		}()
-		before := in.n - r.Buffered()
+		start := in.n - r.Buffered()
 		c.holdOff(e, o)
 		kept := c.receive(conn, r, e, o)
-		o.Read = in.n - r.Buffered() - before
+		o.Read = in.n - r.Buffered() - start
 		if !kept || e.Body.Cut && e.Body.How == FaultSilence {
 			conn.Close() // ends the sending
 		}

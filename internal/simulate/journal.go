@@ -99,6 +99,7 @@ type Outcome struct {
 	Asked     bool      // for its body, by a 100
 	ReadFrom  time.Time // when the client began to read, where it waited before
 	Read      int       // bytes of the response, as they came, interim ones included; of a client that does not pipeline
+	Behind    *Outcome  // of the request before on the same connection, of a client of HTTP/1 that does not pipeline
 
 	Spoilt bool // the connection had carried what net/http's server ends it for (badField)
 

@@ -126,7 +126,7 @@ func (r *ruler) served() {
 	if r.client.Kind.overHTTP2() && slices.ContainsFunc(r.client.Requests, func(e ExchangePlan) bool { return len(e.Trailer) > 0 }) {
 		return // net/http ends a connection on which trailers come behind the response to their request
 	}
-	if r.behindEarly() {
+	if r.behindEarly() || r.behindBroken() {
 		return
 	}
 	if r.w.plan.oddConnections() {
@@ -179,16 +179,4 @@ func (r *ruler) heldTooLong() bool {
 	return slices.ContainsFunc(r.w.plan.Gateway.Filters, func(f FilterPlan) bool {
 		return filterKinds[f.Kind].name == timeoutName && r.o.Ended.Sub(r.o.Sent) >= f.timeout()
 	})
-}
-
-// behindEarly reports whether the request before, on the same connection perhaps, had its response before its body
-// had ended: the gateway closes the connection then (RFC 9112 section 9.3), and a request that is on its way meets that.
-func (r *ruler) behindEarly() bool {
-	i := slices.IndexFunc(r.client.Requests, func(e ExchangePlan) bool { return e.Token == r.e.Token })
-	if i < 1 || r.client.Kind != HTTP1 {
-		return false
-	}
-	before := &r.client.Requests[i-1]
-	o := r.w.journal.outcomes[before.Token]
-	return before.hasBody() && o != nil && (o.Attempt < 0 || before.response(o.Attempt).Early)
 }

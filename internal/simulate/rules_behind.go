@@ -1,0 +1,40 @@
+package simulate
+
+// before returns the request before r's on the same connection of HTTP/1.1, and its outcome; nil if there is none.
+func (r *ruler) before() (*ExchangePlan, *Outcome) {
+	if r.client.Kind != HTTP1 || r.o.Behind == nil {
+		return nil, nil
+	}
+	for i := range r.client.Requests {
+		if e := &r.client.Requests[i]; r.w.journal.outcomes[e.Token] == r.o.Behind {
+			return e, r.o.Behind
+		}
+	}
+	return nil, nil
+}
+
+// behindEarly reports whether the request before, on the same connection, had its response before its body
+// had ended: the gateway closes the connection then (RFC 9112 section 9.3), and a request that is on its way meets that.
+func (r *ruler) behindEarly() bool {
+	e, o := r.before()
+	return e != nil && e.hasBody() && (o.Attempt < 0 || e.response(o.Attempt).Early)
+}
+
+// behindBroken reports whether the gateway may have broken off the response before, on the same connection, when its
+// client had all of it: a handler panicked behind it, or the response was malformed behind the length that it had
+// (RFC 9113 section 8.1.1). The gateway closes the connection then, and a request that meets that has gone nowhere: no
+// target has seen it, and not a byte has come back.
+func (r *ruler) behindBroken() bool {
+	e, o := r.before()
+	if e == nil || !o.Whole || len(r.sights) > 0 || r.o.Read > 0 {
+		return false
+	}
+	if r.w.passage(e, r.client.Kind).response(max(0, o.Attempt)).aborted {
+		return true
+	}
+	if o.Attempt < 0 {
+		return false
+	}
+	n := e.response(o.Attempt).OddFrames
+	return n > 0 && !frameOddities[n-1].owed
+}
