@@ -30,6 +30,7 @@ type half struct {
 	segments []segment // those of sent that are on their way
 	slots    []segment // room of segments
 	arrived  int       // bytes of sent that are not
+	since    time.Time // when the first byte was written behind what had all been read
 	last     time.Time // when the latest segment arrives
 	written  int64     // since the beginning
 	cuts     int       // segments so far, where the link cuts
@@ -199,6 +200,9 @@ func (h *half) deliver(p []byte) {
 		h.at(h.last, h.meetClosed)
 	case !h.finAt.IsZero(): // lost behind a FIN of the link
 	default:
+		if h.sent.len() == 0 {
+			h.since = time.Now()
+		}
 		h.sent.push(p)
 		if h.segments = append(h.segments, segment{h.last, len(p)}); cap(h.segments) > cap(h.slots) {
 			h.slots = h.segments

@@ -70,12 +70,12 @@ func (t *target) goStale(c *Conn, r *ResponsePlan, s *Sight) {
 	_, _ = io.Copy(io.Discard, onlyReader{c})
 }
 
-// alone is after how long a request can't have been on its way any more.
+// alone is how much longer than the network says a request may be on its way over real sockets.
 const alone = time.Second
 
-// unasked sends a 408 on an idle connection, as some servers do before they close it, and looks whether a request comes
-// all the same: "a client that does not expect a response" closes the connection (RFC 9112 section 9.2). It reports
-// whether the connection is kept.
+// unasked sends a 408 on an idle connection, as some servers do before they close it, and looks whether a request is sent
+// all the same when that has arrived: "a client that does not expect a response" closes the connection (RFC 9112
+// section 9.2). It reports whether the connection is kept.
 func (t *target) unasked(c *Conn, in *bufio.Reader, r *ResponsePlan) bool {
 	_ = c.SetReadDeadline(time.Now().Add(r.Unasked))
 	if _, err := in.Peek(1); err == nil {
@@ -85,13 +85,17 @@ func (t *target) unasked(c *Conn, in *bufio.Reader, r *ResponsePlan) bool {
 	if _, err := io.WriteString(c, "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"); err != nil {
 		return false
 	}
-	_ = c.SetReadDeadline(time.Now().Add(alone))
-	if p, _ := in.Peek(1); len(p) > 0 {
-		t.world.journal.noteCrossed(in)
+	told, arrives := c.out.arrival()
+	if t.world.sockets != nil {
+		told = told.Add(alone)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(31 * time.Second))
+	if p, _ := in.Peek(1); len(p) == 0 {
 		return false
 	}
-	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
-	if p, _ := in.Peek(1); len(p) > 0 {
+	if sent := c.in.sendingSince(); !arrives || !sent.After(told) {
+		t.world.journal.noteCrossed(in)
+	} else {
 		t.world.journal.Break("unasked", "%s got a request on a connection on which a response to none had come", t.plan.Addr)
 	}
 	return false
