@@ -81,8 +81,8 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, left unread, err *E
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 	}
 	bounded := deadline.Bound(w, r, p.o.WriteTimeout)
-	p.o.ErrorHandler(bounded, r, err)
-	bounded.Leave()
+	p.o.ErrorHandler(bounded.Writer(), r, err)
+	bounded.LeaveWritten()
 }
 
 // writeError is the default ErrorHandler.

@@ -95,8 +95,10 @@ type Options struct {
 	// means all. See NoTrailers and OnlyTrailers.
 	RequestTrailer, ResponseTrailer func(name string) bool
 
-	// ErrorHandler answers a request that failed before a head was sent. It
-	// must write an answer; Error.Status is the status to use. nil writes the
+	// ErrorHandler responds to a request that failed before a header was sent. It
+	// must write a response, or a handler around the Proxy must; Error.Status is the status to use. Each
+	// write has the time of WriteTimeout, unless ErrorHandler sets a write deadline itself
+	// (http.ResponseController). nil writes the
 	// status and its text. It is not called where the client has gone.
 	ErrorHandler func(http.ResponseWriter, *http.Request, *Error)
 	// OnError is told every failure first, before ErrorHandler or the abort of an

@@ -16,6 +16,8 @@ type writer struct {
 	http.ResponseWriter
 	start         time.Time
 	reads, writes []setting
+	takes         time.Duration // a Write
+	short         bool          // nothing is accepted
 }
 
 type setting struct{ at, to time.Duration }
