@@ -20,8 +20,10 @@ type Answer struct {
 // Replace drops the answer, head and body, and lets h answer In in its place:
 // with a page of the gateway's own, or with the file that the target names in
 // nginx's X-Accel-Redirect. Where h writes nothing ServeHTTP returns with nothing
-// written, so that the handler around can answer. The target counts as one that
-// has answered.
+// written, so that the handler around can respond. Where the server has no WriteTimeout, each
+// write of h has the time of Options.WriteTimeout, unless h sets a write deadline itself
+// (http.ResponseController).
+// The target counts as one that has responded.
 func (a *Answer) Replace(h http.Handler) { a.instead = h }
 
 // Hide removes fields that are not for clients.

@@ -37,14 +37,17 @@ func Bound(w http.ResponseWriter, r *http.Request, timeout time.Duration) *Bound
 	return b
 }
 
-// BoundOwn is Bound with OwnTimeout for where no option says how long a client may take: the server's WriteTimeout, which
-// is one for the whole response, stays where there is one.
-func BoundOwn(w http.ResponseWriter, r *http.Request) *Bounded {
+// BoundUnbounded is Bound where the server has no WriteTimeout. Where it has one, which is one for the whole response,
+// that stays.
+func BoundUnbounded(w http.ResponseWriter, r *http.Request, timeout time.Duration) *Bounded {
 	if serverTimeout(r) > 0 {
 		return &Bounded{ResponseWriter: w}
 	}
-	return Bound(w, r, OwnTimeout)
+	return Bound(w, r, timeout)
 }
+
+// BoundOwn is BoundUnbounded with OwnTimeout, for where no option says how long a client may take.
+func BoundOwn(w http.ResponseWriter, r *http.Request) *Bounded { return BoundUnbounded(w, r, OwnTimeout) }
 
 // BoundHeld is BoundOwn for a response that was held while another handler made it. A deadline that this one has left
 // for what the server still had to write is not that of the response.

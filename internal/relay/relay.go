@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/response"
@@ -19,7 +20,8 @@ import (
 // Options say how an answer is relayed. The zero value streams it.
 type Options struct {
 	// Head is called when the head of resp has been sanitised; nil for nobody. It
-	// may change resp.Header. A handler that it returns answers in resp's place.
+	// may change resp.Header. A handler that it returns responds in resp's place, or leaves that to
+	// a handler around.
 	Head func() http.Handler
 	// Begun, if not nil, is called when the writer has resp's header, before its body is relayed.
 	Begun func()
@@ -54,7 +56,7 @@ func Response(w http.ResponseWriter, r *http.Request, resp *http.Response, o Opt
 	if o.Head != nil {
 		if instead := o.Head(); instead != nil {
 			resp.Body.Close() // before: the handler may take its time
-			instead.ServeHTTP(w, r)
+			o.serve(instead, w, r)
 			return 0, nil
 		}
 	}
@@ -71,6 +73,13 @@ func Response(w http.ResponseWriter, r *http.Request, resp *http.Response, o Opt
 		return n, err
 	}
 	return n, o.copyTrailers(w, resp, announced)
+}
+
+// serve has h respond to r, each write in its time where the server has none for the whole response.
+func (o Options) serve(h http.Handler, w http.ResponseWriter, r *http.Request) {
+	bounded := deadline.BoundUnbounded(w, r, o.WriteTimeout)
+	h.ServeHTTP(bounded.Writer(), r)
+	bounded.LeaveWritten()
 }
 
 // copyHead adds resp's fields and the announcement of its trailers to dst, and
