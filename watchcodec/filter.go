@@ -158,7 +158,7 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 func (a *answer) list(next http.Handler, r *http.Request) {
 	if brokenOff(r, func() {
 		response.Serve(next, a.late, r, &response.Hooks{Status: a.status, Body: a.body, End: a.end})
-	}) && (a.late.status == 0 || !a.late.fail(a, io.ErrUnexpectedEOF)) {
+	}) && !a.late.failed && (a.late.status == 0 || !a.late.fail(a, io.ErrUnexpectedEOF)) {
 		panic(http.ErrAbortHandler)
 	}
 	a.late.finish(r)

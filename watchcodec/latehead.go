@@ -12,6 +12,7 @@ type lateHead struct {
 	http.ResponseWriter
 	status int // of the head that waits, 0 for none
 	sent   bool
+	failed bool              // a Status was sent, as a whole
 	bounds *deadline.Bounded // of what is written behind the handler, nil before
 }
 
@@ -69,7 +70,7 @@ func (l *lateHead) fail(a *answer, err error) bool {
 	if l.sent {
 		return false
 	}
-	l.sent = true
+	l.sent, l.failed = true, true
 	a.fail(l.ResponseWriter, err)
 	return true
 }

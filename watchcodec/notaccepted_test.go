@@ -66,6 +66,7 @@ func TestHeldResponseThatBreaksOff(t *testing.T) {
 		want       int
 	}{
 		"a list in protobuf":             {carpsPath, "k8s\x00\x0a\x10", false, http.StatusBadGateway},
+		"what is no list":                {carpsPath, "no list", false, http.StatusBadGateway},
 		"a list without a byte":          {carpsPath, "", false, http.StatusBadGateway},
 		"an object":                      {carpsPath + "/n1", carp[:20], false, http.StatusBadGateway},
 		"an object, as a whole":          {carpsPath + "/n1", carp, false, http.StatusBadGateway},
