@@ -47,12 +47,15 @@ func BoundUnbounded(w http.ResponseWriter, r *http.Request, timeout time.Duratio
 }
 
 // BoundOwn is BoundUnbounded with OwnTimeout, for where no option says how long a client may take.
-func BoundOwn(w http.ResponseWriter, r *http.Request) *Bounded { return BoundUnbounded(w, r, OwnTimeout) }
+func BoundOwn(w http.ResponseWriter, r *http.Request) *Bounded {
+	return BoundUnbounded(w, r, OwnTimeout)
+}
 
-// BoundHeld is BoundOwn for a response that was held while another handler made it. A deadline that this one has left
-// for what the server still had to write is not that of the response.
+// BoundHeld is Bound with OwnTimeout for a response that was held while another handler made it. A deadline that this one
+// has left for what the server still had to write is not that of the response. Package proxy leaves one in the place of the
+// server's WriteTimeout, which is gone by then.
 func BoundHeld(w http.ResponseWriter, r *http.Request) *Bounded {
-	b := BoundOwn(w, r)
+	b := Bound(w, r, OwnTimeout)
 	if b.writes.stream != nil {
 		_ = set(w, true, time.Time{})
 	}

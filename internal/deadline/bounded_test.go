@@ -99,3 +99,25 @@ func TestBoundedHijacker(t *testing.T) {
 		t.Error("a Hijacker")
 	}
 }
+
+// A response that was held has its own time, whatever the handler that made it has left of the server's.
+func TestBoundedHeld(t *testing.T) {
+	const s = time.Second
+	for major, want := range map[int][]setting{
+		1: {{10 * s, 85 * s}, {60 * s, 135 * s}, {110 * s, 185 * s}},
+		2: {{10 * s, cleared}, {110 * s, 185 * s}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &writer{start: time.Now(), takes: 50 * s}
+			ctx := context.WithValue(t.Context(), http.ServerContextKey, &http.Server{WriteTimeout: time.Hour})
+			time.Sleep(10 * s)
+			b := deadline.BoundHeld(w, (&http.Request{ProtoMajor: major}).WithContext(ctx))
+			_, _ = b.Write(make([]byte, 100<<10))
+			b.Leave()
+			time.Sleep(time.Hour)
+			if !slices.Equal(w.writes, want) {
+				t.Errorf("HTTP/%d: deadlines %v, want %v", major, w.writes, want)
+			}
+		})
+	}
+}
