@@ -47,8 +47,9 @@ type wait struct {
 	attempt  int // the one that follows it
 	from, to time.Duration
 	tried    []string
-	got      string // the target, "" for none
-	maybe    bool   // the time may have passed elsewhere
+	got      string        // the target, "" for none
+	maybe    bool          // the time may have passed elsewhere
+	anew     time.Duration // when it may have begun again, behind the others; 0 for never
 }
 
 // modelEvent is something that has happened.

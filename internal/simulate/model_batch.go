@@ -276,14 +276,14 @@ func (b *batch) checkNoTarget(w *wait) {
 	}
 }
 
-// waitAnew begins the waits again of requests to which no target is left that they have not tried: a request that was
+// waitAnew notes the waits that may have begun again, of requests to which no target is left that they have not tried: a request that was
 // refused unprocessed is then repeated on the target that has refused it, and waits behind the others for that.
 func (b *batch) waitAnew() {
 	m := b.m
 	for _, w := range m.waits {
 		untried := func(t upstream.Target) bool { return !slices.Contains(w.tried, t.Addr) && m.surelyHealthy(t, m.at) }
 		if len(w.tried) > 0 && !slices.ContainsFunc(m.targets, untried) {
-			w.from = m.at
+			w.anew = m.at
 		}
 	}
 }
@@ -296,7 +296,7 @@ func (b *batch) checkOrder() {
 	}
 	for _, waiting := range m.surelyWaiting() {
 		for _, w := range b.dones {
-			if w.got != "" && w.from > waiting.from && !slices.Contains(waiting.tried, w.got) {
+			if w.got != "" && w.from > max(waiting.from, waiting.anew) && !slices.Contains(waiting.tried, w.got) {
 				m.fail("order", "#%d gets %s before #%d, which waits since %v", w.p.Token, w.got, waiting.p.Token, waiting.from)
 			}
 		}
