@@ -26,6 +26,7 @@ type badStream struct {
 	change func(list []hpack.HeaderField) []hpack.HeaderField
 	body   bool   // the request is one for /0 that says so by halfField
 	data   string // "": the stream ends with its header
+	server bool   // net/http's server responds to it by itself, with a page
 }
 
 // halfField is a field of requests of which no target must see a whole one.
@@ -62,12 +63,12 @@ func withValue(name, value string) func([]hpack.HeaderField) []hpack.HeaderField
 // badStreams are the malformed requests. New ones stand at the end.
 var badStreams = []badStream{
 	{name: "an upper-case name", change: withField("X-Upper", "a")},
-	{name: "a connection field", change: withField("connection", "keep-alive")},
-	{name: "keep-alive", change: withField("keep-alive", "timeout=5")},
-	{name: "proxy-connection", change: withField("proxy-connection", "keep-alive")},
-	{name: "a transfer coding", change: withField("transfer-encoding", "chunked")},
-	{name: "an upgrade", change: withField("upgrade", "websocket")},
-	{name: "te other than trailers", change: withField("te", "gzip")},
+	{name: "a connection field", server: true, change: withField("connection", "keep-alive")},
+	{name: "keep-alive", server: true, change: withField("keep-alive", "timeout=5")},
+	{name: "proxy-connection", server: true, change: withField("proxy-connection", "keep-alive")},
+	{name: "a transfer coding", server: true, change: withField("transfer-encoding", "chunked")},
+	{name: "an upgrade", server: true, change: withField("upgrade", "websocket")},
+	{name: "te other than trailers", server: true, change: withField("te", "gzip")},
 	{name: "no :method", change: without(":method")},
 	{name: "no :scheme", change: without(":scheme")},
 	{name: "no :path", change: without(":path")},

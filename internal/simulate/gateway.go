@@ -133,7 +133,7 @@ func newGateway(plan *Plan, n surroundings, j *Journal, dir string) (*gateway, e
 		MaxHeaderBytes: 64 << 10, TLSConfig: serverTLS(),
 		// Without it a write to an HTTP/2 connection whose client reads no more lasts for ever: the deadline of a stream
 		// only queues a frame behind that write.
-		HTTP2: &http.HTTP2Config{WriteByteTimeout: plan.takes(writeByteTimeout)}}
+		HTTP2: &http.HTTP2Config{WriteByteTimeout: plan.takes(writeByteTimeout), SendPingTimeout: plan.pingAfter()}}
 	listener := n.listenGateway()
 	g.served.Go(func() { _ = g.server.Serve(listener) })
 	if secure := n.listenSecure(); secure != nil {
