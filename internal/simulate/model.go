@@ -47,9 +47,11 @@ type wait struct {
 	attempt  int // the one that follows it
 	from, to time.Duration
 	tried    []string
-	got      string        // the target, "" for none
-	maybe    bool          // the time may have passed elsewhere
-	anew     time.Duration // when it may have begun again, behind the others; 0 for never
+	got      string // the target, "" for none
+	maybe    bool   // the time may have passed elsewhere
+
+	anew    time.Duration // the last moment at which it may have begun again, 0 for none
+	settled bool          // it begins again no more
 }
 
 // modelEvent is something that has happened.

@@ -276,18 +276,6 @@ func (b *batch) checkNoTarget(w *wait) {
 	}
 }
 
-// waitAnew notes the waits that may have begun again, of requests to which no target is left that they have not tried: a request that was
-// refused unprocessed is then repeated on the target that has refused it, and waits behind the others for that.
-func (b *batch) waitAnew() {
-	m := b.m
-	for _, w := range m.waits {
-		untried := func(t upstream.Target) bool { return !slices.Contains(w.tried, t.Addr) && m.surelyHealthy(t, m.at) }
-		if len(w.tried) > 0 && !slices.ContainsFunc(m.targets, untried) {
-			w.anew = m.at
-		}
-	}
-}
-
 // checkOrder: none overtakes one that waits.
 func (b *batch) checkOrder() {
 	m := b.m
@@ -296,8 +284,8 @@ func (b *batch) checkOrder() {
 	}
 	for _, waiting := range m.surelyWaiting() {
 		for _, w := range b.dones {
-			if w.got != "" && w.from > max(waiting.from, waiting.anew) && !slices.Contains(waiting.tried, w.got) {
-				m.fail("order", "#%d gets %s before #%d, which waits since %v", w.p.Token, w.got, waiting.p.Token, waiting.from)
+			if w.got != "" && w.from > waiting.last() && !slices.Contains(waiting.tried, w.got) {
+				m.fail("order", "#%d gets %s before #%d, which waits since %v", w.p.Token, w.got, waiting.p.Token, waiting.last())
 			}
 		}
 	}

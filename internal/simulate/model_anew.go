@@ -1,0 +1,38 @@
+package simulate
+
+import (
+	"slices"
+	"time"
+
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// waitAnew notes which waits may have begun again. To a request for which no target is left that it has not tried, and
+// that was refused unprocessed, the target that has refused it is given once more (proxy.Retry): it waits behind the
+// others for that, once.
+func (b *batch) waitAnew() {
+	m := b.m
+	for _, w := range m.waits {
+		if len(w.tried) == 0 || w.settled {
+			continue
+		}
+		left := func(healthy func(upstream.Target, time.Duration) bool) bool {
+			return slices.ContainsFunc(m.targets, func(t upstream.Target) bool {
+				return !slices.Contains(w.tried, t.Addr) && healthy(t, m.at)
+			})
+		}
+		if !left(m.surelyHealthy) {
+			w.anew = m.at
+		}
+		w.settled = !left(m.maybeHealthy)
+	}
+}
+
+// maybeHealthy reports whether t may be healthy at a moment, by one of the orders of what has happened at one instant.
+func (m *model) maybeHealthy(t upstream.Target, at time.Duration) bool {
+	r := healthRules(t, len(m.targets))
+	return !t.Down && slices.ContainsFunc(m.states[t.Addr].health, func(h health) bool { return h.healthy(r, at) })
+}
+
+// last returns the last moment at which the wait may have begun.
+func (w *wait) last() time.Duration { return max(w.from, w.anew) }

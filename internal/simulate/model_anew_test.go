@@ -1,0 +1,42 @@
+package simulate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// A wait begins again when no target is left that its request has not tried, and not with each instant that follows. When it
+// began at first remains known.
+func TestWaitThatBeginsAgain(t *testing.T) {
+	a, b := upstream.Target{Addr: "a", MaxConns: 1}, upstream.Target{Addr: "b", MaxConns: 1}
+	out := health{out: true, since: 3 * time.Second}
+	m := &model{targets: []upstream.Target{a, b}, states: map[string]*modelTarget{"a": {health: healths{{}}}, "b": {health: healths{{}}}}}
+	w := &wait{from: time.Second, tried: []string{"a"}}
+	fresh := &wait{from: time.Second}
+	m.waits = []*wait{w, fresh}
+	for _, step := range []struct {
+		at   time.Duration
+		b    healths
+		gone bool
+		want time.Duration
+	}{
+		{at: 2 * time.Second, b: healths{{}}, want: time.Second},          // b is left
+		{at: 3 * time.Second, b: healths{{}, out}, want: 3 * time.Second}, // perhaps
+		{at: 4 * time.Second, b: healths{{}}, want: 3 * time.Second},
+		{at: 5 * time.Second, gone: true, want: 5 * time.Second},
+		{at: 6 * time.Second, gone: true, want: 5 * time.Second},
+		{at: 7 * time.Second, b: healths{{}}, want: 5 * time.Second},
+		{at: 8 * time.Second, gone: true, want: 5 * time.Second},
+	} {
+		m.at, m.states["b"].health, m.targets = step.at, step.b, []upstream.Target{a, b}
+		if step.gone {
+			m.targets = m.targets[:1]
+		}
+		(&batch{m: m}).waitAnew()
+		if w.last() != step.want || w.from != time.Second || fresh.last() != time.Second {
+			t.Errorf("at %v: the waits began at %v (at first at %v) and %v, want %v", step.at, w.last(), w.from, fresh.last(), step.want)
+		}
+	}
+}
