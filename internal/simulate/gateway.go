@@ -93,6 +93,7 @@ func newGateway(plan *Plan, n surroundings, j *Journal, dir string) (*gateway, e
 		Name: "group", Balance: balance(p.Balance),
 		Queue: p.Queue, MaxInFlight: p.MaxInFlight,
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+			j.dialPanics(ctx)
 			c, err := n.dialTarget(ctx, addr)
 			if conn, ok := c.(*Conn); ok {
 				return &socket{Conn: conn, gateway: g}, nil

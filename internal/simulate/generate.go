@@ -35,6 +35,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addScene(c)
 	p.addBad(c)
 	p.addResumed(c)
+	p.addDialPanics(c)
 	return p
 }
 

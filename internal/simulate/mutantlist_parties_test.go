@@ -11,4 +11,8 @@ var mutantsOfParties = []mutant{
 	{"half a body in zstd is a whole one", "filters/decompress.go", "	return n, d.cause(err)\n", "	return n, err\n"},
 	{"a length over HTTP/2 is not compared with the content", "proxy/length.go", "	if in.ProtoMajor < 2 {\n", "	if in.ProtoMajor < 20 {\n"},
 	{"lengths that differ are accepted", "internal/http1/framing.go", "		if textproto.TrimString(lines[i]) != textproto.TrimString(lines[0]) {", "		if lines[i] == \"\" {"},
+	{"a panic of DialContext is a refused dial", "internal/http1/pool.go", "		panic(v)\n", "		_ = v\n		return nil, net.ErrClosed\n"},
+	{"a panic of DialContext is an error of http.Transport's", "upstream/panicked.go", "			panic(p.value)\n", "			return resp, err\n"},
+	{"a target is blamed for a panic of DialContext", "proxy/forward.go", "Err: &fault.Error{Kind: fault.ClientGone}})\n			result", "Err: &fault.Error{Kind: fault.Dial}})\n			result"},
+	{"a panic of DialContext keeps its lease", "proxy/forward.go", "			lease.Done(upstream.Outcome{Err: &fault.Error{Kind: fault.ClientGone}})\n", ""},
 }

@@ -31,6 +31,10 @@ type Passage struct {
 	TimedOut  bool          // the context's time had ended when the proxy returned
 	TunnelEnd time.Duration // the gateway closed the connection of a tunnel to its target
 	tunnel    *tunnelConn   // the last one
+
+	Lists        uint32 // the watch that a filter's own request is for
+	DialPanicked bool   // DialContext has panicked for the request
+	dials        int    // how often it was called
 }
 
 // Attempt is a filters.Try whose moments are counted from the history's beginning.

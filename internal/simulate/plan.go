@@ -137,6 +137,8 @@ type ExchangePlan struct {
 	ReadAfter time.Duration
 	Large     int  // the length of a header field, 0: there is none
 	Panics    bool // the gateway's Rewrite panics
+	// DialPanics is which dial for the request is one that the gateway's DialContext panics for; 0: none.
+	DialPanics int
 }
 
 // BodyPlan is a body and how it is sent.

@@ -210,7 +210,7 @@ func (g *gateway) listing(r *http.Request) *http.Request {
 	if listedFor(r.URL.Path) == 0 {
 		return r
 	}
-	p := &Passage{Method: r.Method, Entered: g.journal.now()}
+	p := &Passage{Method: r.Method, Lists: listedFor(r.URL.Path), Entered: g.journal.now()}
 	g.journal.mu.Lock()
 	defer g.journal.mu.Unlock()
 	g.journal.passages = append(g.journal.passages, p)

@@ -108,7 +108,7 @@ func (r *ruler) served() {
 	if o.Whole || o.Spoilt || o.Tunnel != nil || r.client.Kind.upgrades() || r.client.Kind == Malformed || r.client.Pipelined || r.faulty() || r.e.GiveUp > 0 || r.e.hasBody() && !r.calm() {
 		return
 	}
-	if r.e.Panics || r.e.ReadAfter > 0 || r.behindLate() {
+	if r.e.Panics || r.dialPanicked() || r.e.ReadAfter > 0 || r.behindLate() {
 		return // the time for a write may end
 	}
 	if r.e.HalfClose {
