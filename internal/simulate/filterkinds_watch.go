@@ -68,7 +68,14 @@ func (m *message) flip() {
 		m.kube, m.flipped = m.flipped, m.kube // it can't be read, until it is flipped back
 	}
 	if before := m.matches; before != nil {
-		m.matches = func(plain []byte, whole bool) error { return before(flip(plain), whole) }
+		perhaps := m.loose // a Compress inside may have encoded it, and the hook not seen it then
+		m.matches = func(plain []byte, whole bool) error {
+			err := before(flip(plain), whole)
+			if err != nil && perhaps && m.coding != "" && before(plain, whole) == nil {
+				return nil
+			}
+			return err
+		}
 	}
 	if before := m.body; before != nil {
 		m.body = func() []byte { return flip(before()) }

@@ -166,6 +166,9 @@ func (r *ruler) endTold() bool {
 		return false
 	}
 	m := r.w.passage(r.e, r.client.Kind).response(r.o.Attempt)
+	if m.loose {
+		m.coding = r.o.Header.Get("Content-Encoding")
+	}
 	plain, _ := decoded(r.o.Header.Get("Content-Encoding"), r.o.Raw)
 	return m.told && m.matches != nil && m.matches(plain, true) == nil
 }
