@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -119,8 +120,13 @@ func (s *bodySource) failed() error {
 	if err := s.failure.Load(); err != nil {
 		return *err
 	}
+	if s.body != nil && s.client.Overdue() { // net/http's server cancels the request before that read returns
+		return errReadOver
+	}
 	return nil
 }
+
+var errReadOver = fmt.Errorf("a read of the body took too long: %w", os.ErrDeadlineExceeded)
 
 var (
 	errBodyLost = errors.New("the body's beginning was not kept")

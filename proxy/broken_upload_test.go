@@ -37,7 +37,7 @@ func TestBodyBreaksBesideTheResponse(t *testing.T) {
 	atOnce(t, []test{
 		{"no chunk", chunked(func(p *wiretest.Peer) { p.Send("no chunk\r\n"); p.Ended() }), proxy.BadRequest},
 		{"half close", chunked(func(p *wiretest.Peer) { p.End(); p.Ended() }), proxy.ClientGone},
-		{"halt", chunked(func(p *wiretest.Peer) { p.Ended() }), proxy.ClientGone},
+		{"halt", chunked(func(p *wiretest.Peer) { p.Ended() }), proxy.BodyTooSlow},
 		{"too short, HTTP/2", shortOverHTTP2, proxy.BadRequest},
 	}, func(c test) string { return c.name }, func(t *testing.T, test test) {
 		begun := make(chan struct{})

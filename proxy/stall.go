@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
@@ -34,10 +35,18 @@ func (s *stallWatch) Read(p []byte) (int, error) {
 // refine tells the timeouts of a response's body, and the failures of the request's, which end the exchange with the
 // target, from other failures of it.
 func refine(ctx context.Context, e *fault.Error, body *bodySource) *fault.Error {
-	if e == nil || e.Kind != fault.Body && e.Kind != fault.Timeout {
+	if e == nil {
+		return nil
+	}
+	cause, failure := context.Cause(ctx), body.failed()
+	switch {
+	case e.Kind == fault.Body, e.Kind == fault.Timeout:
+	case e.Kind == fault.ClientGone && cause == context.Canceled && errors.Is(failure, os.ErrDeadlineExceeded):
+		// net/http's server cancels a request of whose body it can't read more, for whatever reason.
+	default:
 		return e
 	}
-	switch cause, failure := context.Cause(ctx), body.failed(); {
+	switch {
 	case errors.Is(cause, errBodyStalled): // whatever the client still has to send
 		e.Kind, e.Err = fault.Timeout, cause
 	case errors.Is(cause, context.DeadlineExceeded):

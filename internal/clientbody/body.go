@@ -157,6 +157,13 @@ func (b *Body) Awaited() bool {
 	return b.state == reading && !b.unwanted || errors.Is(b.err, os.ErrDeadlineExceeded)
 }
 
+// Overdue reports whether the client has taken too long for a read, which has failed or is about to.
+func (b *Body) Overdue() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state == reading && b.reads.Passed() || errors.Is(b.err, os.ErrDeadlineExceeded)
+}
+
 // Unwatched reports whether only a read notices a client that leaves: over HTTP/1, before the body's end.
 func (b *Body) Unwatched() bool {
 	b.mu.Lock()

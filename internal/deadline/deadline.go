@@ -96,6 +96,9 @@ func (d *Deadline) next() time.Time {
 	return until
 }
 
+// Passed reports whether the time is over of the operation that is under way.
+func (d *Deadline) Passed() bool { return !d.until.IsZero() && !time.Now().Before(d.until) }
+
 // End ends an operation.
 func (d *Deadline) End() {
 	if d.stream != nil {
