@@ -131,6 +131,8 @@ func (e *ExchangePlan) blameless(g *GatewayPlan, kind ClientKind) bool {
 		switch {
 		case r.Never, r.Garbage, r.Odd > 0, r.Behind > 0, r.Body.Cut, r.Stale != NotStale, r.Unasked > 0:
 			return false
+		case r.tooLong(e.Token): // the gateway takes no more than it has room for
+			return false
 		case r.Early && e.hasBody(): // the target may close while it is sent
 			return false
 		case g.FailStatus && (r.Status == 500 || r.Status == 503):

@@ -17,6 +17,12 @@ func (r *ResponsePlan) interim(token uint32) string {
 	return fmt.Sprintf("HTTP/1.1 103 Early Hints\r\nLink: </%d>\r\n%s\r\n", token, padding)
 }
 
+// tooLong reports whether the headers of a response, interim ones included, may be longer than upstream.Options.MaxHeaderBytes,
+// of which that of the final response needs less than 1 KiB.
+func (r *ResponsePlan) tooLong(token uint32) bool {
+	return r.Interim*len(r.interim(token)) > 63<<10
+}
+
 // drip writes a header section as the plan says, and pauses behind it.
 func (t *target) drip(c *Conn, header string, r *ResponsePlan, bodyless bool) error {
 	for r.Drip > 0 && len(header) > drop {
