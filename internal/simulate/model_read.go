@@ -13,10 +13,6 @@ func (m *model) read(p *Passage) {
 	if p.Picking == 0 {
 		return // refused before
 	}
-	if m.w.plan.Gateway.hooksPanic() {
-		m.unclear = true // the record of an attempt in which a hook panics has no end
-		return
-	}
 	m.events = append(m.events, modelEvent{at: p.Picking, earn: true})
 	var tried []string
 	began := p.Picking
