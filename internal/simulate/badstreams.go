@@ -197,16 +197,6 @@ func (f *frameConn) checkBad() {
 	}
 }
 
-// holdsServer reports whether a client has no room for the 400 with which net/http's server responds by itself to a
-// malformed stream, and may be silent from there on: that write has no bound but Server.WriteTimeout, which the
-// gateway's server does not have, and lasts as long as the connection.
-func (p *Plan) holdsServer() bool {
-	return slices.ContainsFunc(p.Clients, func(c ClientPlan) bool {
-		silent := slices.ContainsFunc(c.Links.There, func(f Fault) bool { return f.Kind == FaultSilence })
-		return c.Kind == Frames && silent && slices.ContainsFunc(c.Frames.Bad, func(b BadStream) bool { return b.Resets == 0 })
-	})
-}
-
 // noteHalf reads the body of a request that belongs to none of the plan's, and breaks a rule if it looks whole and is not.
 func (t *target) noteHalf(req *http.Request) {
 	if _, err := io.Copy(io.Discard, req.Body); err == nil && req.Header.Get(halfField) != "" {

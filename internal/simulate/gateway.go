@@ -244,9 +244,7 @@ func (g *gateway) close() {
 	defer cancel()
 	_ = g.registry.Drain(ctx, wsupgrade.GoingAway)
 	if err := g.server.Shutdown(ctx); err != nil {
-		if !g.plan.holdsServer() {
-			g.journal.Break("drain", "the server does not end: %v; goroutines:\n%s", err, everything())
-		}
+		g.journal.Break("drain", "the server does not end: %v; goroutines:\n%s", err, everything())
 		_ = g.server.Close()
 	}
 	g.served.Wait()
