@@ -156,6 +156,7 @@ func TestResetIsNoRefusal(t *testing.T) {
 			t.Run(over.name+" "+name, func(t *testing.T) {
 				leaktest.Check(t)
 				var posts, dials atomic.Int64
+				sent := make(chan struct{}) // the POST, for the first time
 				ok := http2.HeadersFrameParam{BlockFragment: headerBlock(":status: 200\n"), EndStream: true, EndHeaders: true}
 				warm := test.kept
 				resetting := over.script(t, func(f *http2.Framer, stream uint32) error {
@@ -163,7 +164,9 @@ func TestResetIsNoRefusal(t *testing.T) {
 						warm, ok.StreamID = false, stream
 						return f.WriteHeaders(ok)
 					}
-					posts.Add(1)
+					if posts.Add(1) == 1 {
+						close(sent)
+					}
 					return f.WriteRSTStream(stream, http2.ErrCodeProtocol)
 				})
 				other, others := refusingTarget(t, over, 0, nil)
@@ -171,6 +174,10 @@ func TestResetIsNoRefusal(t *testing.T) {
 				if test.dead {
 					o.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 						if addr == resetting && dials.Add(1) > 1 {
+							select { // net/http may dial behind a response before it has put the connection of that among the idle ones
+							case <-sent:
+							case <-ctx.Done():
+							}
 							return nil, errors.New("no more")
 						}
 						return new(net.Dialer).DialContext(ctx, network, addr)
