@@ -53,6 +53,9 @@ type bodySource struct {
 // open begins with in's body. With a request buffer it reads all of it.
 func (s *bodySource) open(w http.ResponseWriter, in *http.Request, o *Options) *fault.Error {
 	s.in = in
+	if declaresNone(in) {
+		return s.awaitNone(w, o.ReadTimeout)
+	}
 	if in.ContentLength == 0 || in.Body == nil || in.Body == http.NoBody {
 		return nil
 	}

@@ -2,8 +2,10 @@ package proxy
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
 )
@@ -32,4 +34,26 @@ func checkLength(in *http.Request) *fault.Error {
 		return &fault.Error{Kind: fault.BadRequest, Err: errContentLength}
 	}
 	return nil
+}
+
+// declaresNone reports whether a request over HTTP/2 has declared that its content is empty, which its stream may still
+// disprove: net/http's server passes it on before.
+func declaresNone(in *http.Request) bool {
+	return in.ProtoMajor >= 2 && in.ContentLength == 0 && len(in.Header["Content-Length"]) > 0 && in.Body != nil && in.Body != http.NoBody
+}
+
+// awaitNone reads to the end of a body that was declared as empty, before a target gets the request: one with content is
+// malformed (RFC 9113 section 8.1.1), and would look whole.
+func (s *bodySource) awaitNone(w http.ResponseWriter, timeout time.Duration) *fault.Error {
+	s.client.Start(w, s.in, timeout)
+	var one [1]byte
+	_, err := io.ReadFull(&s.client, one[:])
+	if err == io.EOF {
+		return nil
+	}
+	s.close()
+	if err == nil {
+		err = errContentLength
+	}
+	return bodyFault(s.in, err)
 }

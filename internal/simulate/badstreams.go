@@ -93,6 +93,7 @@ var badStreams = []badStream{
 	{name: "two content-lengths that differ", body: true, change: func(list []hpack.HeaderField) []hpack.HeaderField {
 		return append(list, hpack.HeaderField{Name: "content-length", Value: "3"}, hpack.HeaderField{Name: "content-length", Value: "5"})
 	}, data: "123"},
+	{name: "DATA behind a content-length of 0", body: true, change: withField("content-length", "0"), data: "12345"},
 }
 
 // unknownToken is one that no request has: a target that sees it breaks a rule.

@@ -15,4 +15,5 @@ var mutantsOfParties = []mutant{
 	{"a panic of DialContext is an error of http.Transport's", "upstream/panicked.go", "			panic(p.value)\n", "			return resp, err\n"},
 	{"a target is blamed for a panic of DialContext", "proxy/forward.go", "Err: &fault.Error{Kind: fault.ClientGone}})\n			result", "Err: &fault.Error{Kind: fault.Dial}})\n			result"},
 	{"a panic of DialContext keeps its lease", "proxy/forward.go", "			lease.Done(upstream.Outcome{Err: &fault.Error{Kind: fault.ClientGone}})\n", ""},
+	{"content behind a length of 0 over HTTP/2 is not awaited", "proxy/length.go", "	return in.ProtoMajor >= 2 && in.ContentLength == 0", "	return in.ProtoMajor >= 20 && in.ContentLength == 0"},
 }
