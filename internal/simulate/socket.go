@@ -1,7 +1,9 @@
 package simulate
 
 import (
+	"bufio"
 	"bytes"
+	"net/http"
 	"sync"
 	"time"
 )
@@ -35,9 +37,19 @@ func (s *socket) Write(p []byte) (int, error) {
 	if took := time.Since(start); !s.upgrade && took > within(plan.TargetWrite) {
 		s.gateway.journal.Break("time", "a write to %v lasted %v, the group's WriteTimeout is %v", s.remote, took, plan.TargetWrite)
 	}
-	s.bounded = !s.upgrade && !plan.Transport && !plan.H2Targets && bytes.HasSuffix(p, []byte("\r\n\r\n")) && bytes.HasPrefix(p, []byte("GET "))
+	s.bounded = !s.upgrade && !plan.Transport && !plan.H2Targets && isBodyless(p)
 	s.since = time.Now()
 	return n, err
+}
+
+// isBodyless reports whether p is a whole request that has no body. The time of the response to one that has a body begins
+// behind that, which the client may take long to send (upstream.Options.HeaderTimeout).
+func isBodyless(p []byte) bool {
+	if !bytes.HasSuffix(p, []byte("\r\n\r\n")) {
+		return false
+	}
+	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(p)))
+	return err == nil && r.ContentLength == 0
 }
 
 // Read measures that the first header section, of an interim response perhaps, is there within HeaderTimeout.
