@@ -60,7 +60,8 @@ type Options struct {
 	// means no bound. A time that runs out while the client is waited for, to send
 	// its body or to accept the response, is the client's failure (BodyTooSlow, 408;
 	// ClientGone) and says nothing about the target. Nor does one of which the target
-	// had less than half, since the client was slow before, or a queue or another target. How long a target may take to be
+	// had less than half, since the client was slow before, or a queue or another target. What a filter around the Proxy, or
+	// the server, still holds of the response when the Proxy returns has the time of one more write (WriteTimeout). How long a target may take to be
 	// dialled, to accept the request and to begin its response is the upstream's matter.
 	Timeout time.Duration
 	// BodyTimeout bounds the time that the target may take for the next bytes of

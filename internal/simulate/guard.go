@@ -42,6 +42,8 @@ type guarded struct {
 	start time.Time
 	timed bool // in virtual time, in which nothing is late, and no tunnel
 
+	passage *Passage // nil before the first filter
+
 	mu      sync.Mutex
 	ended   bool
 	taken   bool // hijacked

@@ -66,7 +66,8 @@ func (b *guardedBody) checkRead(start time.Time) {
 	}
 }
 
-// checkWhole checks that the exchange has ended within Timeout.
+// checkWhole checks that the exchange has ended within Timeout, but for what the filters had still to write when the proxy
+// had returned.
 func (g *guarded) checkWhole() {
 	queued := slices.ContainsFunc(g.plan.Filters, func(f FilterPlan) bool { return filterKinds[f.Kind].name == "Concurrency" })
 	if !g.timed || g.plan.Timeout == 0 || g.r.ProtoMajor == 2 || g.taken || queued || g.r.Header.Get("Upgrade") != "" {
@@ -76,10 +77,30 @@ func (g *guarded) checkWhole() {
 	if strings.HasPrefix(g.path, resumedPath) {
 		bound += listingTime
 	}
-	if took := time.Since(g.start); took > bound {
+	if took := time.Since(g.start); took > bound && !g.returnedWithin(bound) {
 		g.j.Break("time", "%s: the exchange lasted %v, Timeout is %v", g.path, took, g.plan.Timeout)
 	}
 }
+
+// returnedWithin reports whether the proxy has returned within bound, and the filters had written the rest of their
+// response within the time of one write: WriteTimeout, or that of a filter that holds the response of another handler.
+func (g *guarded) returnedWithin(bound time.Duration) bool {
+	p := g.passage
+	if p == nil || p.Returned == 0 || p.Returned-p.Entered > bound {
+		return false
+	}
+	last := g.plan.WriteTimeout
+	if slices.ContainsFunc(g.plan.Filters, func(f FilterPlan) bool { return slices.Contains(holders, filterKinds[f.Kind].name) }) {
+		last = max(last, ownTimeout)
+	}
+	return g.j.now()-p.Returned <= within(last)+g.closing()
+}
+
+// holders are the filters that give a response that they have held a time of its own, ownTimeout for each write.
+var holders = []string{"Records", "watchcodec"}
+
+// ownTimeout is that time, which no option changes.
+const ownTimeout = time.Minute
 
 // early reports whether a response may come before the request's end.
 func (e *ExchangePlan) early() bool {

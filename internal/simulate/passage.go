@@ -63,6 +63,9 @@ func (g *gateway) enter(next http.Handler) http.Handler {
 		g.journal.mu.Lock()
 		g.journal.passages = append(g.journal.passages, p)
 		g.journal.mu.Unlock()
+		if own, ok := w.(*guarded); ok {
+			own.passage = p
+		}
 		ctx, record := filters.WithResult(context.WithValue(r.Context(), passageKey{}, p))
 		returned := false
 		defer func() {
