@@ -260,9 +260,10 @@ func bodyFault(in *http.Request, err error) *fault.Error {
 // client's body, since the next target may still need it.
 type requestBody struct {
 	source  *bodySource
-	expect  *expectation // nil: the client waits for nothing
-	whole   io.Reader    // nil: the body is streamed
-	watch   *uploadWatch // nil: nothing watches how long a piece is not accepted
+	ctx     context.Context // the attempt's, by which its failure is classified
+	expect  *expectation    // nil: the client waits for nothing
+	whole   io.Reader       // nil: the body is streamed
+	watch   *uploadWatch    // nil: nothing watches how long a piece is not accepted
 	trailer func(name string) bool
 	out     http.Header // the trailers of this try
 	at      atomic.Int64
@@ -284,15 +285,15 @@ func (b *requestBody) begin(s *bodySource) {
 	s.expect = b.expect
 }
 
-// attach makes b the body of out.
-func (b *requestBody) attach(out *http.Request, trailer func(name string) bool) {
+// attach makes b the body of out. ctx is the attempt's.
+func (b *requestBody) attach(ctx context.Context, out *http.Request, trailer func(name string) bool) {
 	out.GetBody = nil
 	if b.source.body == nil {
 		out.Body = nil
 		return
 	}
 	out.Body = b
-	b.trailer = trailer
+	b.ctx, b.trailer = ctx, trailer
 	b.attachTrailers(out)
 	if b.whole != nil {
 		b.attachWhole(out)
@@ -318,7 +319,7 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 	}
 	if b.expect.ask() {
 		b.abandon()
-		if err := b.expect.wait(b.source.in.Context()); err != nil {
+		if err := b.expect.wait(b.ctx); err != nil {
 			return 0, err
 		}
 		b.want()

@@ -39,9 +39,9 @@ type transportExchange struct{ o *Options }
 func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	c, out := f.tracedCall()
 	defer c.body.end()
-	c.body.attach(out, e.o.RequestTrailer)
 	ctx, cancel := context.WithCancelCause(out.Context())
 	defer cancel(nil)
+	c.body.attach(ctx, out, e.o.RequestTrailer)
 	if out.Body == nil {
 		c.trace.GotConn, c.trace.GotFirstResponseByte = c.gotConn, c.firstByte
 		c.resends.watch(&c.trace, e.o.Retry.repeatable(f.out.Out), cancel)

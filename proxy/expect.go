@@ -120,7 +120,8 @@ func (e *expectation) ask() (refused bool) {
 
 // wait waits until the body is wanted, which is nil. It fails at the end of the exchange, or of its context, and when the
 // target does not end the header that it has begun: net/http's transport waits for the read before it returns. An
-// error before that would take the response with it.
+// error before that would take the response with it. ctx is the attempt's own: the request's ends a moment before those made
+// of it, and a failure in between would look like the target's.
 //
 // Where nothing bounds that header the client is asked when the target has had its time to think about Expect: over
 // HTTP/1 nothing but a read notices a client that leaves.

@@ -1,8 +1,14 @@
 package proxy_test
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/culvert-go/culvert/filters"
@@ -110,4 +116,78 @@ func TestBlameForWithholdingTheBody(t *testing.T) {
 			t.Errorf("%d failures of the target", n)
 		}
 	})
+}
+
+// The end of a request's time is told to the contexts made of its own one after the other. A transport that fails since a
+// read of the body has noticed it first has met that end as well: the target was too slow, and has sent no wrong response.
+func TestTimeNoticedByTheBodyFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := &slowContext{Context: t.Context(), done: make(chan struct{})}
+		transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+			httptrace.ContextClientTrace(r.Context()).GotFirstResponseByte()
+			ctx.end()
+			_, err := r.Body.Read(make([]byte, 8)) // as net/http's transport does when it has waited for a 100
+			return nil, err
+		})
+		var failed failures
+		group := groupAt(t, upstream.Options{}, "192.0.2.1:80")
+		p := newProxy(t, proxy.Options{Upstream: group, Transport: transport, OnError: failed.add})
+		defer group.Close()
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader("hello"))
+		r.Header.Set("Expect", "100-continue")
+		w := httptest.NewRecorder()
+		served := make(chan struct{})
+		go func() { defer close(served); p.ServeHTTP(w, r) }()
+		synctest.Wait()
+		ctx.tell()
+		<-served
+		if e := failed.only(t); w.Code != http.StatusGatewayTimeout || e.Kind != proxy.Timeout {
+			t.Errorf("status %d, failure %#v", w.Code, e)
+		}
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// slowContext tells those that are made of it later than those that wait for it that its time is over.
+type slowContext struct {
+	context.Context
+	done chan struct{}
+
+	mu    sync.Mutex
+	err   error
+	after []func()
+}
+
+func (c *slowContext) Done() <-chan struct{} { return c.done }
+
+func (c *slowContext) Value(any) any { return nil }
+
+func (c *slowContext) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// AfterFunc is called by package context.
+func (c *slowContext) AfterFunc(f func()) (stop func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.after = append(c.after, f)
+	return func() bool { return false }
+}
+
+func (c *slowContext) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = context.DeadlineExceeded
+	close(c.done)
+}
+
+func (c *slowContext) tell() {
+	for _, f := range c.after {
+		f()
+	}
 }

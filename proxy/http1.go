@@ -28,7 +28,7 @@ type http1Exchange struct {
 
 func (e *http1Exchange) exchange(f *forwarding) (answered, *fault.Error) {
 	c, out := f.ownCall()
-	c.body.attach(out, e.o.RequestTrailer)
+	c.body.attach(out.Context(), out, e.o.RequestTrailer)
 	if expect := c.body.expect; expect != nil {
 		expect.endless = e.pool.HeaderTimeout() == 0
 	}
