@@ -120,8 +120,8 @@ func (p *Plan) blameless() bool {
 
 // blameless reports whether no target may fail with the request.
 func (e *ExchangePlan) blameless(g *GatewayPlan, kind ClientKind) bool {
-	if t := &e.Tunnel; kind.upgrades() && (t.BadAccept || t.BadSwitch > 0 || t.TargetRefuse == 503 && g.FailStatus) {
-		return false
+	if t := &e.Tunnel; kind.upgrades() && (t.BadAccept || t.BadSwitch > 0 || t.TargetRefuse == 503 && g.FailStatus || t.Down.resets()) {
+		return false // a reset may take the 101 along
 	}
 	if e.holds() {
 		return false // net/http's transport bounds the header meanwhile
@@ -143,6 +143,9 @@ func (e *ExchangePlan) blameless(g *GatewayPlan, kind ClientKind) bool {
 	}
 	return true
 }
+
+// resets reports whether the body is broken off by a reset, which may take along what came before it.
+func (b *BodyPlan) resets() bool { return b.Cut && b.How == FaultReset }
 
 // lasts returns how long a target takes for a response, if its client takes none.
 func (r *ResponsePlan) lasts() time.Duration {

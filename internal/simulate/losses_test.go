@@ -1,0 +1,37 @@
+package simulate
+
+import (
+	"testing"
+	"time"
+)
+
+// simplest returns the plan of one client with one request to one target, in which nothing fails.
+func simplest() *Plan { return NewPlan(Repeat([]uint32{0})) }
+
+// unbroken runs a plan, and expects that it breaks no rule.
+func unbroken(t *testing.T, plan *Plan) *Journal {
+	t.Helper()
+	j := runPlan(t, plan)
+	for _, b := range j.broken {
+		t.Error(b)
+	}
+	if t.Failed() {
+		t.Log(j.Timeline())
+	}
+	return j
+}
+
+// A target that resets a tunnel at once takes the 101 along, which its gateway has not read: a failure, and a 502.
+func TestResetBehindTheSwitch(t *testing.T) {
+	plan := simplest()
+	plan.Clients[0].Kind = WebSocket
+	again := plan.Clients[0].Requests[0] // looks at the group behind the failure
+	again.Token++
+	reset := &plan.Clients[0].Requests[0].Tunnel.Down
+	reset.Length, reset.Cut, reset.How = 3, true, FaultReset
+	again.Tunnel.Up = BodyPlan{Length: 1, Pause: 10 * time.Millisecond}
+	plan.Clients[0].Requests = append(plan.Clients[0].Requests, again)
+	if o := unbroken(t, plan).outcomes[1]; o.Status != 502 {
+		t.Errorf("the client saw %d, want the 502 of a lost 101", o.Status)
+	}
+}
