@@ -17,6 +17,26 @@ func (h *half) arrival() (at time.Time, arrives bool) {
 	return at, !h.silent
 }
 
+// begunAt is where a response begins in what an end of a connection writes.
+type begunAt struct {
+	out  *half // nil: not known
+	from int64
+}
+
+// nextResponse returns where the response to a request begins of which nothing has been written.
+func (c *Conn) nextResponse() begunAt {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	return begunAt{c.out, c.out.written}
+}
+
+// seen reports whether the other end has read a byte of the response.
+func (b begunAt) seen() bool {
+	b.out.mu.Lock()
+	defer b.out.mu.Unlock()
+	return b.out.taken > b.from
+}
+
 // sendingSince returns when the writer sent the first byte behind those that had all been read.
 func (h *half) sendingSince() time.Time {
 	h.mu.Lock()

@@ -33,6 +33,7 @@ type half struct {
 	since    time.Time // when the first byte was written behind what had all been read
 	last     time.Time // when the latest segment arrives
 	written  int64     // since the beginning
+	taken    int64     // by the reader, since the beginning
 	cuts     int       // segments so far, where the link cuts
 	silent   bool      // what is written does not arrive any more
 	ended    bool      // by the writer
@@ -95,6 +96,7 @@ func (h *half) arrive(now time.Time) {
 func (h *half) take(p []byte) int {
 	n := h.sent.take(p, h.arrived)
 	h.arrived -= n
+	h.taken += int64(n)
 	h.writer.wake()
 	return n
 }

@@ -68,6 +68,7 @@ type Sight struct {
 	From      string    // the gateway's address of the connection
 	Kept      bool      // the connection had carried a request before
 	Wrote     bool      // the target has written a byte, of an interim response perhaps
+	Response  begunAt   // where its bytes begin, of a connection that carries no other ones meanwhile
 	Upgrade   bool
 	Tunnel    *Checker
 	Odd       *oddity // how the response is no ordinary one

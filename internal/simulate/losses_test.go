@@ -35,3 +35,21 @@ func TestResetBehindTheSwitch(t *testing.T) {
 		t.Errorf("the client saw %d, want the 502 of a lost 101", o.Status)
 	}
 }
+
+// A target that has fallen silent within its response ends when the clients have: by a reset, which takes a header along that
+// is on its way. The gateway may send the request again then.
+func TestResetBehindTheHeader(t *testing.T) {
+	plan := simplest()
+	plan.Clients[0].Links.Manners.Delay = time.Second // the gateway does not see its client go before it has sent the request again
+	plan.Targets[0].Links.Manners.Delay = 100 * time.Millisecond
+	first := plan.Clients[0].Requests[0]
+	second := first
+	second.Token++
+	second.GiveUp = 1150 * time.Millisecond // within the 100 ms of the header
+	second.Responses = []ResponsePlan{first.Responses[0]}
+	second.Responses[0].Body = BodyPlan{Length: 1, Cut: true, How: FaultSilence}
+	plan.Clients[0].Requests = []ExchangePlan{first, second}
+	if sights := unbroken(t, plan).sights[2]; len(sights) != 2 || !sights[0].Wrote {
+		t.Errorf("targets saw the request %d times, want 2, and a response before that", len(sights))
+	}
+}

@@ -42,12 +42,15 @@ func (r *ruler) onceEach() {
 	}
 }
 
-// unbegun reports whether the gateway may have seen nothing of a target's response: it has written none, or has reset the
-// connection, which what was written does not survive. The end of a connection on which a part of the body has not been
-// read is a reset, too.
+// unbegun reports whether the gateway has seen nothing of a target's response: it has written none, or a reset has taken along
+// what it had written. The end of a connection on which a part of the body has not been read is a reset, too, as is that of a
+// target which has fallen silent. Over HTTP/2, and over real sockets, where a bridge reads what the gateway may not have, the
+// plan says what may have been lost.
 func (r *ruler) unbegun(s *Sight) bool {
-	body := r.e.response(s.Attempt).Body
-	return !s.Wrote || body.Cut && body.How == FaultReset || r.e.hasBody() && !s.Whole
+	if s.Wrote && s.Response.out != nil && r.w.sockets == nil {
+		return !s.Response.seen()
+	}
+	return !s.Wrote || r.e.response(s.Attempt).Body.resets() || r.e.hasBody() && !s.Whole
 }
 
 // mostAttempts returns how often targets may see the request. A target that is asked may see it twice, once over

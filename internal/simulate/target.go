@@ -72,7 +72,7 @@ func (t *target) serve(c *Conn) {
 			return
 		}
 		_ = c.SetReadDeadline(time.Time{})
-		if !t.exchange(c, in, r, Sight{Opened: opened, Kept: kept, From: c.RemoteAddr().String()}) {
+		if !t.exchange(c, in, r, Sight{Opened: opened, Kept: kept, From: c.RemoteAddr().String(), Response: c.nextResponse()}) {
 			return
 		}
 	}
