@@ -158,7 +158,7 @@ func (g *gateway) interims(r *http.Request) time.Duration {
 	}
 	most := time.Duration(0)
 	for i := range e.Responses {
-		if e.Responses[i].Interim > 0 {
+		if e.Responses[i].hasInterim() {
 			most = g.plan.Gateway.WriteTimeout * 5 / 4
 			if r.ProtoMajor == 2 {
 				most += 2 * writeByteTimeout

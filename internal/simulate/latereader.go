@@ -83,7 +83,7 @@ func (e *ExchangePlan) holds() bool {
 		return false
 	}
 	for i := range e.Responses {
-		if e.Responses[i].Interim > 0 {
+		if e.Responses[i].hasInterim() {
 			return true
 		}
 	}

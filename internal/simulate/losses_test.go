@@ -53,3 +53,43 @@ func TestResetBehindTheHeader(t *testing.T) {
 		t.Errorf("targets saw the request %d times, want 2, and a response before that", len(sights))
 	}
 }
+
+// The time in which a client accepts interim responses is its own, whichever they are.
+func TestTimeOfInterimResponses(t *testing.T) {
+	interim := func(list []oddity, name string) int {
+		for i := range list {
+			if list[i].name == name {
+				return i + 1
+			}
+		}
+		t.Fatalf("no oddity is called %q", name)
+		return 0
+	}
+	var frames []oddity
+	for i := range frameOddities {
+		frames = append(frames, frameOddities[i].oddity)
+	}
+	for _, c := range []struct {
+		name     string
+		response ResponsePlan
+		want     step
+	}{
+		{"none", ResponsePlan{}, stepFail},
+		{"another oddity", ResponsePlan{Odd: interim(oddities, "no reason")}, stepFail},
+		{"planned", ResponsePlan{Interim: 1}, stepUnclear},
+		{"odd", ResponsePlan{Odd: interim(oddities, "several kinds of interim responses")}, stepUnclear},
+		{"large", ResponsePlan{Odd: interim(oddities, "interim responses that are too large")}, stepUnclear},
+		{"by frames", ResponsePlan{OddFrames: interim(frames, "interim responses of HTTP/2")}, stepUnclear},
+	} {
+		plan := simplest()
+		plan.Upstream.FailLatency = time.Second
+		e := &plan.Clients[0].Requests[0]
+		e.Responses = []ResponsePlan{c.response}
+		m := &model{w: &world{plan: plan, journal: NewJournal(), exchanges: map[uint32]*ExchangePlan{1: e}}}
+		p := &Passage{Token: 1, Attempts: make([]Attempt, 1)}
+		p.Attempts[0].Status, p.Attempts[0].Header = 200, 2*time.Second
+		if got := m.outcome(p, 0); got != c.want {
+			t.Errorf("%s: a late header is %v to the target's health, want %v", c.name, got, c.want)
+		}
+	}
+}

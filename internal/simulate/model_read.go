@@ -102,7 +102,7 @@ func (m *model) outcome(p *Passage, i int) step {
 // ofTheClient reports whether the client may have used a part of an attempt's time.
 func (m *model) ofTheClient(p *Passage) bool {
 	e := m.w.exchanges[p.Token]
-	return p.Body || e != nil && slices.ContainsFunc(e.Responses, func(r ResponsePlan) bool { return r.Interim > 0 })
+	return p.Body || e != nil && slices.ContainsFunc(e.Responses, func(r ResponsePlan) bool { return r.hasInterim() })
 }
 
 // wholeTime reports whether an attempt has ended with the time of the whole exchange.

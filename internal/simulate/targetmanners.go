@@ -17,6 +17,14 @@ func (r *ResponsePlan) interim(token uint32) string {
 	return fmt.Sprintf("HTTP/1.1 103 Early Hints\r\nLink: </%d>\r\n%s\r\n", token, padding)
 }
 
+// hasInterim reports whether interim responses come before the response, those of oddities included.
+func (r *ResponsePlan) hasInterim() bool {
+	return r.Interim > 0 || r.Odd > 0 && oddities[r.Odd-1].isInterim() || r.OddFrames > 0 && frameOddities[r.OddFrames-1].isInterim()
+}
+
+// isInterim reports whether the oddity is one of interim responses.
+func (o *oddity) isInterim() bool { return strings.Contains(o.name, "interim response") }
+
 // tooLong reports whether the headers of a response, interim ones included, may be longer than upstream.Options.MaxHeaderBytes,
 // of which that of the final response needs less than 1 KiB.
 func (r *ResponsePlan) tooLong(token uint32) bool {
