@@ -7,13 +7,17 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// waitAnew notes which waits may have begun again. To a request for which no target is left that it has not tried, and
-// that was refused unprocessed, the target that has refused it is given once more (proxy.Retry): it waits behind the
-// others for that, once.
+// waitAnew notes which waits may have begun again. To a request for which no target is left that it has not tried, or none
+// became free within the QueueTimeout, and that was refused unprocessed, the target that has refused it is given once more
+// (proxy.Retry): it waits behind the others for that, once.
 func (b *batch) waitAnew() {
 	m := b.m
 	for _, w := range m.waits {
 		if len(w.tried) == 0 || w.settled {
+			continue
+		}
+		if over := w.from + m.w.plan.Upstream.queueTimeout(); m.at >= over {
+			w.anew, w.settled = over, true
 			continue
 		}
 		left := func(healthy func(upstream.Target, time.Duration) bool) bool {
