@@ -3,6 +3,7 @@ package wsupgrade
 import (
 	"bytes"
 	"net"
+	"net/http"
 )
 
 // AcceptFor is for tests' servers.
@@ -44,3 +45,6 @@ func IsBetween(t *Tunnel, client, target net.Conn) bool {
 	defer t.mu.Unlock()
 	return t.client == client && t.target == target
 }
+
+// NewStream returns an HTTP/2 stream as a connection.
+func NewStream(w http.ResponseWriter, in *http.Request) net.Conn { return newStreamConn(w, in) }

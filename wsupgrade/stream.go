@@ -23,14 +23,18 @@ type streamConn struct {
 	until  time.Time     // of endWithin
 	silent time.Duration // the same
 
-	mu     sync.RWMutex // held to write while w is used
-	closed bool         // the handler returns: w must not be touched any more
+	mu      sync.Mutex // guards what follows; it is not held while w is used, which may take long
+	writing int        // calls of Write that use w
+	setting int        // calls that set a deadline of w
+	unused  sync.Cond  // there is one less of them
+	closed  bool       // the handler returns: w must not be touched any more
 }
 
 // newStreamConn takes the server's deadlines off the stream: they are not the
 // tunnel's.
 func newStreamConn(w http.ResponseWriter, in *http.Request) *streamConn {
 	c := &streamConn{w: w, rc: http.NewResponseController(w), in: in}
+	c.unused.L = &c.mu
 	_ = c.SetDeadline(time.Time{})
 	return c
 }
@@ -50,11 +54,10 @@ func (c *streamConn) Read(p []byte) (int, error) {
 
 // Write sends p at once.
 func (c *streamConn) Write(p []byte) (int, error) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	if c.closed {
+	if !c.enter(&c.writing) {
 		return 0, net.ErrClosed
 	}
+	defer c.leave(&c.writing)
 	n, err := c.w.Write(p)
 	if err == nil {
 		err = c.flush()
@@ -87,24 +90,49 @@ func (c *streamConn) setLast() {
 	_ = c.deadline(c.rc.SetReadDeadline, last)
 }
 
-// Close ends what is written. The stream ends with the handler, which must not return
-// before.
-func (c *streamConn) Close() error {
-	if !c.mu.TryLock() {
-		_ = c.SetWriteDeadline(past) // for a write that waits; it resets the stream
-		c.mu.Lock()
-	}
+// enter counts a call that uses w, and reports whether w may still be used.
+func (c *streamConn) enter(calls *int) bool {
+	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	*calls++
+	return true
+}
+
+// leave ends what enter has begun.
+func (c *streamConn) leave(calls *int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*calls--
+	c.unused.Broadcast()
+}
+
+// Close ends what is written. The stream ends with the handler, which must not return
+// before. A write that waits is ended with a reset of the stream, which net/http can't send
+// before the frame that its connection is sending: nothing else bounds Close. Other calls fail meanwhile.
+func (c *streamConn) Close() error {
+	c.mu.Lock()
 	c.closed = true
+	writing := c.writing > 0
+	c.mu.Unlock()
+	if writing {
+		_ = c.rc.SetWriteDeadline(past)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.writing+c.setting > 0 {
+		c.unused.Wait()
+	}
 	return nil
 }
 
 func (c *streamConn) deadline(set func(time.Time) error, t time.Time) error {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	if c.closed {
+	if !c.enter(&c.setting) {
 		return net.ErrClosed
 	}
+	defer c.leave(&c.setting)
 	return set(t)
 }
 
