@@ -63,7 +63,7 @@ func (f *Forwarder) Forward(w http.ResponseWriter, in, out *http.Request) (statu
 // not called.
 func (f *Forwarder) Start(w http.ResponseWriter, in, out *http.Request, ended func(*Tunnel)) (status int, err error) {
 	return f.begin(w, in, out, func(t *Tunnel, early earlyBytes) {
-		if _, stream := t.client.(*streamConn); !stream {
+		if !t.stream {
 			t.start(early, ended)
 			return
 		}

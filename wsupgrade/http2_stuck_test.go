@@ -61,6 +61,35 @@ func overStuckH2(t *testing.T, script func(t *testing.T, tunnel *wsupgrade.Tunne
 	})
 }
 
+// TestCloseOfAStuckStream: a client whose connection accepts no frame holds Close up no longer than any other client,
+// and its target receives the Close frame at once.
+func TestCloseOfAStuckStream(t *testing.T) {
+	overStuckH2(t, func(t *testing.T, tunnel *wsupgrade.Tunnel, target net.Conn) {
+		begun := time.Now()
+		told := make(chan time.Duration, 1)
+		go func() {
+			wantClose(t, target, wsupgrade.ServiceRestart, "", true)
+			told <- time.Since(begun)
+		}()
+		closed := make(chan time.Duration, 1)
+		go func() {
+			tunnel.Close(wsupgrade.ServiceRestart, "")
+			closed <- time.Since(begun)
+		}()
+		time.Sleep(time.Minute)
+		for what, done := range map[string]chan time.Duration{"Close": closed, "Close frame": told} {
+			select {
+			case took := <-done:
+				if took > time.Second {
+					t.Errorf("%s after %v", what, took)
+				}
+			default:
+				t.Errorf("no %s within a minute", what)
+			}
+		}
+	})
+}
+
 // TestTunnelEndsDuringAWrite: the wait for the end of a write to a stream is one during which time passes in a bubble
 // (internal/iolock), and holds no other call up.
 func TestTunnelEndsDuringAWrite(t *testing.T) {

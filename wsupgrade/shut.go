@@ -25,6 +25,9 @@ const (
 // closeGrace is how long the ends of a WebSocket have to answer a Close frame.
 const closeGrace = 5 * time.Second
 
+// frameTimeout is how long an end may take to accept one of our frames while a caller waits.
+const frameTimeout = time.Second
+
 // CloseError says why a WebSocket is closed, to both its ends.
 type CloseError struct {
 	// Code is the status code of the Close frame.
@@ -45,7 +48,7 @@ type closing struct {
 // Close ends the tunnel. A WebSocket's ends are sent a Close frame each, behind the
 // frame that is under way, and have five seconds to answer; other protocols know no
 // such word, and both connections are closed at once. The first call counts. It does
-// not wait; see Done.
+// not wait for the end, see Done, and at most two seconds for ends that accept no frame.
 func (t *Tunnel) Close(code int, reason string) {
 	if !t.shut(code, reason) {
 		return
@@ -63,9 +66,28 @@ func (t *Tunnel) shut(code int, reason string) bool {
 	if !t.closing.CompareAndSwap(nil, &closing{code, reason}) {
 		return false
 	}
-	t.down.tryShut()
+	if t.stream { // whose writes may last longer than their deadline, see streamConn.Close
+		defer begin(t.down.tryShut)()
+	} else {
+		t.down.tryShut()
+	}
 	t.up.tryShut()
 	return true
+}
+
+// begin runs a function that writes a frame. It returns one that waits for its end, but not for an end that accepts nothing.
+func begin(write func()) (wait func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		write()
+	}()
+	return func() {
+		select {
+		case <-done:
+		case <-time.After(frameTimeout):
+		}
+	}
 }
 
 // tryShut sends the Close frame if the direction is idle, and ends dst if it waits for nothing
@@ -96,7 +118,7 @@ func (d *direction) shutHere() {
 	}
 	c := d.t.closing.Load()
 	// A dst that takes nothing must not hold up who closes many tunnels.
-	d.t.boundWrite(d.dst(), time.Now().Add(time.Second))
+	d.t.boundWrite(d.dst(), time.Now().Add(frameTimeout))
 	_, _ = d.Write(appendFrame(nil, finBit|opClose, d.toTarget, closePayload(c.code, c.reason)))
 	// Nothing more is written, and an HTTP/2 stream is reset when its time is over.
 	d.t.boundWrite(d.dst(), time.Time{})

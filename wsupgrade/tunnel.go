@@ -40,6 +40,7 @@ type Tunnel struct {
 	Start time.Time
 
 	client, target net.Conn
+	stream         bool      // the client is an HTTP/2 stream
 	up, down       direction // to the target, to the client
 	limits         *limits
 	place          *place
@@ -57,6 +58,7 @@ type Tunnel struct {
 // newTunnel joins two connections.
 func newTunnel(client, target net.Conn, l *limits) *Tunnel {
 	t := &Tunnel{Start: time.Now(), client: client, target: target, limits: l}
+	_, t.stream = client.(*streamConn)
 	t.up.t, t.up.toTarget = t, true
 	t.down.t = t
 	return t

@@ -229,11 +229,16 @@ func (g *gateway) change(c ChangePlan) {
 	g.set(without)
 }
 
-// closeTunnels closes all tunnels, as a program may that takes a service away.
+// closeTunnels closes all tunnels, as a program may that takes a service away. None of them holds up the next one
+// for more than a second for each of its ends (wsupgrade.Tunnel.Close).
 func (g *gateway) closeTunnels() {
 	for t := range g.registry.All() {
 		g.journal.Note("gateway", "closes a tunnel")
+		begun := time.Now()
 		t.Close(wsupgrade.ServiceRestart, "closed by the gateway")
+		if took := time.Since(begun); took > 2*time.Second && g.plan.exact() {
+			g.journal.Break("held", "Close of a tunnel took %v", took)
+		}
 	}
 }
 
