@@ -175,3 +175,41 @@ func TestLatePong(t *testing.T) {
 		})
 	}
 }
+
+// TestPingThatIsNotAccepted: an end that reads nothing, not even our ping, has no more time than one that does not answer,
+// and a tunnel whose ping is not accepted ends with its lifetime.
+func TestPingThatIsNotAccepted(t *testing.T) {
+	overTunnel(t, wsupgrade.Options{PingInterval: time.Minute}, func(t *testing.T, _ *wsupgrade.Registry, _, target *duplex, done <-chan error) {
+		go answerPings(target)
+		time.Sleep(119 * time.Second)
+		stillOpen(t, done, "within the time")
+		time.Sleep(10 * time.Second)
+		isDone(t, done, "after two intervals")
+	})
+	overTunnel(t, wsupgrade.Options{PingInterval: time.Minute, MaxLifetime: 3 * time.Minute}, func(t *testing.T, _ *wsupgrade.Registry, client, target *duplex, done <-chan error) {
+		go func() {
+			for {
+				h := make([]byte, 6)
+				if _, err := io.ReadFull(target, h); err != nil {
+					return
+				}
+				payload := make([]byte, h[1]&0x7F)
+				_, _ = io.ReadFull(target, payload)
+				if h[0] == 0x89 {
+					for i := range payload {
+						payload[i] ^= h[2+i&3]
+					}
+					_, _ = io.WriteString(target, frame(pong, string(payload)))
+				}
+			}
+		}()
+		time.Sleep(61 * time.Second)
+		for range 4 { // the client sends, and reads nothing
+			_, _ = io.WriteString(client, "\x81\x80\x00\x00\x00\x00")
+			time.Sleep(29 * time.Second)
+		}
+		stillOpen(t, done, "within the time")
+		time.Sleep(9 * time.Second)
+		isDone(t, done, "after its lifetime")
+	})
+}

@@ -51,20 +51,24 @@ func answers(payload, ping []byte) (one, latest bool) {
 }
 
 // ask sends a ping to the side that d reads from. It returns false if the side is in
-// the middle of a frame or is ending.
+// the middle of a frame or is ending. A side that accepts nothing does not hold up the caller, who has the
+// tunnel's other times to look at.
 func (t *Tunnel) ask(d *direction) bool {
 	to := d.back()
 	if !to.mu.TryLock() {
 		return false
 	}
-	defer to.unlock()
 	if to.shut || to.torn || !to.codec.here() || to.codec.toldClose() || !d.mu.TryLock() {
+		to.unlock()
 		return false
 	}
 	payload := d.pings.next()
 	d.codec.expect(payload)
 	d.unlock()
-	_, _ = to.Write(appendFrame(nil, finBit|opPing, to.toTarget, payload))
+	begin(func() {
+		defer to.unlock()
+		_, _ = to.Write(appendFrame(nil, finBit|opPing, to.toTarget, payload))
+	})()
 	return true
 }
 
