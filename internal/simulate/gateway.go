@@ -131,7 +131,7 @@ func newGateway(plan *Plan, n surroundings, j *Journal, dir string) (*gateway, e
 	protocols.SetUnencryptedHTTP2(true)
 	protocols.SetHTTP2(true)
 	g.server = &http.Server{Handler: guard(j, p, handler, n.plain(), plan.exact()), Protocols: &protocols, ErrorLog: log.New(&g.errors, "", 0), IdleTimeout: plan.takes(idleTimeout), ReadHeaderTimeout: plan.takes(30 * time.Second),
-		MaxHeaderBytes: 64 << 10, TLSConfig: serverTLS(),
+		WriteTimeout: plan.Gateway.ServerWrite, MaxHeaderBytes: 64 << 10, TLSConfig: serverTLS(),
 		// Without it a write to an HTTP/2 connection whose client reads no more lasts for ever: the deadline of a stream
 		// only queues a frame behind that write.
 		HTTP2: &http.HTTP2Config{WriteByteTimeout: plan.takes(writeByteTimeout), SendPingTimeout: plan.pingAfter()}}

@@ -31,6 +31,7 @@ type GatewayPlan struct {
 	RequestBuffer, ResponseBuffer                   int // 0: none; 1: in memory; 2: on disk
 	BufferSize                                      int64
 	FlushInterval                                   time.Duration
+	ServerWrite                                     time.Duration // http.Server.WriteTimeout, 0: none
 	Detach                                          bool
 	Filters                                         []FilterPlan
 	Hooks                                           HooksPlan

@@ -228,12 +228,16 @@ func (p *Plan) sceneSlowTarget(c *Choices) {
 }
 
 // sceneInstead: a program's page takes the place of a response, when the time of the interim response before it is long
-// over.
+// over. Behind a server with a WriteTimeout that alone bounds the page, which no interim response may change; it is longer
+// than what histories last.
 func (p *Plan) sceneInstead(c *Choices) {
 	g := &p.Gateway
 	g.WriteTimeout, g.HeaderTimeout, g.Timeout = seconds(5), seconds(60), 0
 	if c.Bool(2) {
 		g.Filters = nil
+	}
+	if c.Bool(2) {
+		g.ServerWrite = 9 * time.Minute
 	}
 	g.Hooks.Answer = AnswerReplaces
 	p.wellTargets()
