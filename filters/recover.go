@@ -9,24 +9,25 @@ import (
 	"github.com/culvert-go/culvert/internal/response"
 )
 
-// Recover returns a filter that answers 500 where a handler panics before the head
-// of its answer, and aborts the answer where it panics later: half a page must not
-// look whole. The panic goes to l with its stack; nil means slog.Default().
+// Recover returns a filter that responds with 500 where a handler panics before the header of its response, and aborts the
+// response where it panics later: half a page must not look whole. The panic is logged to l with its stack; nil means
+// slog.Default().
 //
-// http.ErrAbortHandler passes as it is: it is how a proxy aborts an answer.
+// http.ErrAbortHandler is passed on as it is: a proxy aborts a response with it. So is the panic of a filter or another
+// writer around this one, met by the handler in a write: it is for a Recover around that filter to respond.
 func Recover(l *slog.Logger) Filter {
 	if l == nil {
 		l = slog.Default()
 	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			headSent := false
+			headSent, around := false, false
 			defer func() {
 				v := recover()
 				if v == nil {
 					return
 				}
-				if v == http.ErrAbortHandler {
+				if v == http.ErrAbortHandler || around {
 					panic(v)
 				}
 				l.LogAttrs(r.Context(), slog.LevelError, "panic", slog.String("panic", fmt.Sprint(v)),
@@ -34,10 +35,13 @@ func Recover(l *slog.Logger) Filter {
 				if headSent {
 					panic(http.ErrAbortHandler)
 				}
-				clear(w.Header()) // it was for another answer
+				clear(w.Header()) // it was for another response
 				refuse(w, r, http.StatusInternalServerError)
 			}()
-			response.Serve(next, w, r, &response.Hooks{Head: func(*http.Request, int, http.Header) { headSent = true }})
+			response.Serve(next, w, r, &response.Hooks{
+				Head:   func(*http.Request, int, http.Header) { headSent = true },
+				Around: func(*http.Request) { around = true },
+			})
 		})
 	}
 }

@@ -25,6 +25,10 @@ type Hooks struct {
 	// the handler flushes. w has a method FlushError() error, for what it has
 	// written before it fails.
 	Body func(r *http.Request, status int, h http.Header, w io.Writer) io.WriteCloser
+	// Around is called before End where the panic that has ended the handler is one of the writer around, of a filter
+	// outside of this one for instance, and not the handler's own. One in ReadFrom counts as the handler's: it may be
+	// that of the source.
+	Around func(r *http.Request)
 	// End is called once when the handler is done, also when it panicked.
 	End func(r *http.Request, s Stats)
 }

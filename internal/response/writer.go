@@ -7,6 +7,7 @@ package response
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -40,6 +41,7 @@ type writer struct {
 	headOnly bool      // the request was HEAD, whatever somebody makes of it
 	hijacked bool
 	aborted  bool
+	outward  bool  // a call of inner is under way, or has panicked
 	unsent   error // of a write of the transform's
 	nested   *nested
 }
@@ -71,9 +73,13 @@ func (w *writer) Unwrap() http.ResponseWriter { return w.inner }
 
 func (w *writer) Header() http.Header { return w.inner.Header() }
 
-// WriteHeader passes interim answers on and runs the head hook before a final
-// one. A second final head is passed on too, so that net/http reports it.
+// WriteHeader passes interim responses on and runs the head hook before a final
+// one. A second final head is passed on too, so that net/http reports it. A status that there is not
+// is a bug of the handler's: it panics as it would in net/http, and before any hook runs.
 func (w *writer) WriteHeader(status int) {
+	if status < 100 || status > 999 {
+		panic(fmt.Sprintf("invalid WriteHeader code %v", status))
+	}
 	interim := status >= 100 && status <= 199 && status != http.StatusSwitchingProtocols
 	if !interim && !w.hijacked && w.status == 0 {
 		if w.hooks.Status != nil {
@@ -81,7 +87,9 @@ func (w *writer) WriteHeader(status int) {
 		}
 		w.head(status)
 	}
+	w.outward = true
 	w.inner.WriteHeader(status)
+	w.outward = false
 }
 
 // head settles the status and runs the hooks on the final head, once.
@@ -117,7 +125,9 @@ func (w *writer) Write(p []byte) (int, error) {
 func (w *writer) WriteString(s string) (int, error) {
 	w.implicitHead()
 	if sw, ok := w.inner.(io.StringWriter); ok && w.body == nil && !w.headOnly {
+		w.outward = true
 		n, err := sw.WriteString(s)
+		w.outward = false
 		w.count(int64(n))
 		return n, err
 	}
@@ -146,7 +156,9 @@ func (w *writer) implicitHead() {
 
 // send writes to the inner writer and counts.
 func (w *writer) send(p []byte) (int, error) {
+	w.outward = true
 	n, err := w.inner.Write(p)
+	w.outward = false
 	if w.headOnly {
 		// Nothing of it is sent. Over HTTP/2 net/http's writer ends the stream with the header, and calls that an
 		// error where the piece is long.
@@ -171,7 +183,7 @@ type sink writer
 func (s *sink) Write(p []byte) (int, error) { return (*writer)(s).send(p) }
 
 // FlushError lets a transform send what it has written before it fails.
-func (s *sink) FlushError() error { return http.NewResponseController(s.inner).Flush() }
+func (s *sink) FlushError() error { return (*writer)(s).flush() }
 
 // Flush serves code that asserts http.Flusher.
 func (w *writer) Flush() { _ = w.FlushError() }
@@ -184,7 +196,15 @@ func (w *writer) FlushError() error {
 			return w.transformed(err)
 		}
 	}
-	return http.NewResponseController(w.inner).Flush()
+	return w.flush()
+}
+
+// flush flushes the inner writer.
+func (w *writer) flush() error {
+	w.outward = true
+	err := http.NewResponseController(w.inner).Flush()
+	w.outward = false
+	return err
 }
 
 // Hijack runs the head hook with status 101 on whatever Header holds, then
@@ -196,7 +216,9 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, errNoHijack
 	}
 	w.head(http.StatusSwitchingProtocols)
+	w.outward = true
 	conn, buffered, err := http.NewResponseController(w.inner).Hijack()
+	w.outward = false
 	w.hijacked = w.hijacked || err == nil
 	return conn, buffered, err
 }
@@ -238,6 +260,9 @@ func (w *writer) finish() {
 }
 
 func (w *writer) end() {
+	if w.aborted && w.outward && w.hooks.Around != nil {
+		w.hooks.Around(w.r)
+	}
 	if w.hooks.End != nil {
 		w.hooks.End(w.r, Stats{Status: w.status, Bytes: w.bytes, Start: w.start, Duration: time.Since(w.start), Hijacked: w.hijacked, Aborted: w.aborted})
 	}
