@@ -298,6 +298,11 @@ func (b *requestBody) attach(ctx context.Context, out *http.Request, trailer fun
 	if b.whole != nil {
 		b.attachWhole(out)
 	}
+	if out.ContentLength < 0 {
+		// Of a method that seldom has a body net/http's transport would hold the header back for 200 ms, to see a first
+		// byte. The connection that it has taken may end meanwhile, or get a response that belongs to no request.
+		out.TransferEncoding = chunked
+	}
 }
 
 // attachWhole tells the target of a body that is there as a whole: its length is

@@ -235,7 +235,7 @@ var recoverKind = filterKind{
 	response: func(p FilterPlan, q *hop, m *message) {
 		switch at := p.panicOf(q.e.Token, q.upgrade); {
 		case at == panicAtHeader:
-			m.never = true
+			m.never, m.instead = true, http.StatusInternalServerError
 		case at == panicBehind:
 			m.acts("Recover aborts")
 			m.aborted = true // all of the content may be sent by then
