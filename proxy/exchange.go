@@ -59,7 +59,7 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	resp, err := e.o.Transport.RoundTrip(out)
 	c.body.watch.settle()
 	c.interim.finish()
-	f.stale = err != nil && c.reused.Load() && !c.began.Load()
+	f.stale = err != nil && c.reused.Load() && !c.began.Load() && !streamReset(err)
 	if at := c.connected.Load(); at != nil {
 		result.Connected(f.record, *at)
 	}

@@ -107,17 +107,21 @@ func (s *resends) unclear() bool {
 	return s.sent && !s.begun && s.http2 && !s.repeatable
 }
 
+// streamReset reports whether err is that of one stream of HTTP/2: its connection is not broken off.
+func streamReset(err error) bool {
+	return strings.HasPrefix(strings.TrimPrefix(err.Error(), cannotRetry), "stream error: ")
+}
+
+// cannotRetry begins the error of net/http's transport for what it would send again if it had the body still.
+const cannotRetry = "http2: Transport: cannot retry err ["
+
 // refused reports whether err is of a transport that does not send a refused request again: its body can't be had again, or
 // it was the first of its connection, and the GOAWAY has an error. Only the text of these errors tells.
 func refused(err error) bool {
-	const prefix = "http2: Transport"
-	text, ok := strings.CutPrefix(err.Error(), prefix)
-	if !ok {
-		return false
+	text, again := strings.CutPrefix(err.Error(), cannotRetry)
+	if !again {
+		return strings.HasPrefix(text, "http2: Transport received GOAWAY from server")
 	}
-	if text, ok = strings.CutPrefix(text, ": cannot retry err ["); !ok {
-		return strings.HasPrefix(text, " received GOAWAY from server")
-	}
-	return strings.HasPrefix(text, prefix+" received Server's graceful shutdown GOAWAY]") ||
+	return strings.HasPrefix(text, "http2: Transport received Server's graceful shutdown GOAWAY]") ||
 		strings.HasPrefix(text, "stream error: ") && strings.Contains(text, "; REFUSED_STREAM")
 }

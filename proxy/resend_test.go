@@ -198,6 +198,60 @@ func TestResetIsNoRefusal(t *testing.T) {
 	}
 }
 
+// A kept connection over which a target of HTTP/2 resets a stream is not broken off: the target has got the request, and gets
+// it once, where no other one is left, too. One that it ends may be one that was kept too long. (What has no body and is reset
+// with PROTOCOL_ERROR, net/http's transport sends again itself.)
+func TestResetOnAKeptConnection(t *testing.T) {
+	reset := func(code http2.ErrCode) func(f *http2.Framer, stream uint32) error {
+		return func(f *http2.Framer, stream uint32) error { return f.WriteRSTStream(stream, code) }
+	}
+	for _, test := range []struct {
+		name, method, body string
+		end                func(f *http2.Framer, stream uint32) error
+		repeat             bool
+	}{
+		{"INTERNAL_ERROR", "GET", "", reset(http2.ErrCodeInternal), false},
+		{"INTERNAL_ERROR, body", "PUT", "abc", reset(http2.ErrCodeInternal), false},
+		{"CANCEL", "GET", "", reset(http2.ErrCodeCancel), false},
+		{"NO_ERROR", "GET", "", reset(http2.ErrCodeNo), false},
+		{"PROTOCOL_ERROR, body", "PUT", "abc", reset(http2.ErrCodeProtocol), false},
+		{"end of the connection", "GET", "", func(*http2.Framer, uint32) error { return net.ErrClosed }, true},
+		{"end of the connection, body", "PUT", "abc", func(*http2.Framer, uint32) error { return net.ErrClosed }, true},
+	} {
+		for _, over := range http2Overs {
+			t.Run(over.name+" "+test.name, func(t *testing.T) {
+				leaktest.Check(t)
+				var ends atomic.Int64 // of streams, or of the connection
+				addr := over.script(t, func(f *http2.Framer, stream uint32) error {
+					if stream > 1 {
+						ends.Add(1)
+						return test.end(f, stream)
+					}
+					return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: headerBlock(":status: 200\n"), EndStream: true, EndHeaders: true})
+				})
+				p := newProxy(t, proxy.Options{Upstream: groupAt(t, over.options, addr), Retry: proxy.Retry{Errors: true}})
+				for n := 0; ends.Load() == 0 && n < 1000; n++ { // net/http may dial behind a response before it has put the connection of that among the idle ones
+					status, record := recorded(t, p, test.method, test.body)
+					want, attempts := http.StatusOK, 1
+					switch {
+					case ends.Load() == 0:
+					case test.repeat:
+						attempts = 2
+					default:
+						want = http.StatusBadGateway
+					}
+					if status != want || len(record.Tries) != attempts || ends.Load() > 1 {
+						t.Fatalf("status %d in %d attempts, ended %d times, want %d in %d: %v", status, len(record.Tries), ends.Load(), want, attempts, record.Err)
+					}
+				}
+				if ends.Load() == 0 {
+					t.Error("no connection was used twice")
+				}
+			})
+		}
+	}
+}
+
 // repeating is an embedder's transport that sends a request again with what the first response has asked for.
 type repeating struct{ http.RoundTripper }
 

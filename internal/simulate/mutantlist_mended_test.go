@@ -14,6 +14,7 @@ var mutantsOfMended = []mutant{
 	{"attempts share the map of trailers", "proxy/trailers.go", "	out.Trailer = make(http.Header)\n", "	out.Trailer = b.source.in.Trailer\n"},
 	{"the map of an interim response is shared", "proxy/interim.go", "		h[\"Content-Length\"] = noLength\n", "		_ = noLength\n"},
 	{"a client that reads nothing holds Close up", "wsupgrade/shut.go", "	if t.stream { //", "	if false { //"},
+	{"a target gets a request again whose stream it has reset", "proxy/exchange.go", " && !c.began.Load() && !streamReset(err)\n", " && !c.began.Load()\n"},
 	{"an attempt writes into the header of the one before", "proxy/sendable.go", "		if out.Header[name] != nil { // or another attempt may still read the map\n", "		if true {\n"},
 }
 

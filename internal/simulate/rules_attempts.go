@@ -24,15 +24,16 @@ func (r *ruler) attempts() {
 }
 
 // onceEach: each target gets the request at most once, but for one that broke a kept connection off before it began a
-// response.
+// response. Over HTTP/2 that is known of one that has reset the request's stream alone.
 func (r *ruler) onceEach() {
-	if r.w.plan.Gateway.H2Targets {
-		return
-	}
 	for k, again := range r.sights {
 		for n, before := range r.sights[:k] {
 			switch {
 			case before.Target != again.Target:
+			case r.w.plan.Gateway.H2Targets:
+				if before.Reset {
+					r.fail("attempts", "%s got the request again, whose stream it had reset", again.Target)
+				}
 			case !r.wasIdle(n):
 				r.fail("attempts", "%s got the request again, which had it on a fresh connection", again.Target)
 			case !r.unbegun(before):

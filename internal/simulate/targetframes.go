@@ -144,6 +144,7 @@ func (t *target) respondFrames(o *oddStream, bodyless bool) {
 	}
 	if r.Never || r.Garbage {
 		t.world.journal.faults.Add("no response", 1)
+		o.sight.Reset = r.Garbage
 		s.resetWith(http2.ErrCodeInternal)
 		return
 	}
