@@ -331,7 +331,7 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 	}
 	n, err = b.next(p)
 	b.at.Add(int64(n))
-	if n > 0 {
+	if n > 0 || err == io.EOF {
 		b.watch.given()
 	}
 	if err == io.EOF {

@@ -45,16 +45,15 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	if out.Body == nil {
 		c.trace.GotConn, c.trace.GotFirstResponseByte = c.gotConn, c.firstByte
 		c.resends.watch(&c.trace, e.o.Retry.repeatable(f.out.Out), cancel)
+	} else if t, ok := e.o.Transport.(*upstream.Transport); ok {
+		c.body.watch = newUploadWatch(t.WriteBound(), &c.trace, cancel)
+		defer c.body.watch.settle()
 	}
 	out = out.WithContext(httptrace.WithClientTrace(ctx, &c.trace))
 	if err := forTransport(f.out.In, out); err != nil {
 		return answered{}, err
 	}
 	fullDuplex(f)
-	if t, ok := e.o.Transport.(*upstream.Transport); ok && out.Body != nil {
-		c.body.watch = newUploadWatch(t.WriteBound(), cancel)
-		defer c.body.watch.settle()
-	}
 
 	resp, err := e.o.Transport.RoundTrip(out)
 	c.body.watch.settle()
