@@ -142,11 +142,17 @@ func (c *call) firstByte() {
 	c.body.expect.firstByte()
 }
 
-// gotInterim takes an interim answer.
+// gotInterim takes an interim response.
 func (c *call) gotInterim(status int, fields textproto.MIMEHeader) error {
 	c.body.expect.settle(expectAsked)
-	c.resends.responded(false)
 	return c.interim.relay(status, fields)
+}
+
+// gotInterimAside is gotInterim on a goroutine of a transport.
+func (c *call) gotInterimAside(status int, fields textproto.MIMEHeader) (err error) {
+	c.resends.responded(false)
+	defer c.interim.catch(&err)
+	return c.gotInterim(status, fields)
 }
 
 // gotConn may be called on any goroutine, and again where the transport tries again.
@@ -176,7 +182,7 @@ func (f *forwarding) ownCall() (*call, *http.Request) {
 func (f *forwarding) tracedCall() (*call, *http.Request) {
 	f.held = true
 	c, out := f.ownCall()
-	c.trace.Got1xxResponse = c.gotInterim
+	c.trace.Got1xxResponse = c.gotInterimAside
 	_, c.interim.room = f.p.bounds.HeaderBounds()
 	if e := c.body.expect; e != nil {
 		e.timeout, _ = f.p.bounds.HeaderBounds()

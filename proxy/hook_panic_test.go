@@ -135,9 +135,14 @@ func drained(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "page")
 }
 
-// echoTarget is a target that reads its requests to their ends.
-func echoTarget(t *testing.T, protocol upstream.Protocol) string {
-	s := httptest.NewUnstartedServer(http.HandlerFunc(drained))
+// echoTarget is a target that reads its requests to their ends, and sends interim responses before.
+func echoTarget(t *testing.T, protocol upstream.Protocol, interim ...int) string {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, status := range interim {
+			w.WriteHeader(status)
+		}
+		drained(w, r)
+	}))
 	s.Config.Protocols = new(http.Protocols)
 	s.Config.Protocols.SetHTTP1(protocol == upstream.HTTP1)
 	s.Config.Protocols.SetUnencryptedHTTP2(protocol == upstream.H2C)

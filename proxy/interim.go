@@ -27,6 +27,8 @@ type interimRelay struct {
 	done    bool
 	room    int64 // left for the headers of interim responses, where the transport bounds each alone; 0: it bounds them all
 	full    bool  // room was exceeded
+
+	panicked any // what catch has caught
 }
 
 // relay sends one interim answer with the target's fields only: what filters
@@ -43,6 +45,16 @@ func (i *interimRelay) relay(status int, fields textproto.MIMEHeader) error {
 		i.client.WriteInterim(func() { i.write(status, fields) })
 	}
 	return nil
+}
+
+// catch is deferred by what relays on a goroutine of the transport, where a panic of a filter's writer would end the
+// program. It is finish's then.
+func (i *interimRelay) catch(err *error) {
+	if v := recover(); v != nil {
+		i.lock.Lock()
+		defer i.lock.Unlock()
+		i.panicked, *err = v, errPanicked
+	}
 }
 
 // take takes what an interim response is long from room, and reports whether there is so much.
@@ -79,13 +91,15 @@ func (i *interimRelay) write(status int, fields textproto.MIMEHeader) {
 	}
 	var writes deadline.Deadline
 	writes.StartWrites(i.w, i.in, i.timeout)
+	defer func() { // also where a filter's writer panics
+		writes.End()
+		writes.Restore(i.began) // or the final response would meet it
+		writes.Stop()
+		clear(h)
+		maps.Copy(h, kept)
+	}()
 	writes.Begin()
 	i.w.WriteHeader(status)
-	writes.End()
-	writes.Restore(i.began) // or the final response would meet it
-	writes.Stop()
-	clear(h)
-	maps.Copy(h, kept)
 }
 
 // noLength is never written to.
@@ -98,8 +112,13 @@ func (i *interimRelay) wanted(status int) bool {
 	return i.in.ProtoAtLeast(1, 1) && status != http.StatusContinue
 }
 
+// finish ends the relaying, on the handler's goroutine. It panics with what catch has caught.
 func (i *interimRelay) finish() {
 	i.lock.Lock()
 	defer i.lock.Unlock()
 	i.done = true
+	if v := i.panicked; v != nil {
+		i.panicked = nil
+		panic(v)
+	}
 }
