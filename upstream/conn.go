@@ -107,11 +107,16 @@ func dialConn(dial dialer, writeTimeout time.Duration, shared bool) dialer {
 // dialTLS speaks TLS over dial's connections. The transport would do it as well, and
 // not tell a handshake that failed from a request that did.
 func dialTLS(dial dialer, config *tls.Config, timeout time.Duration) dialer {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (made net.Conn, err error) {
 		raw, err := dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
+		defer func() {
+			if made == nil { // also where a function of config panics
+				raw.Close()
+			}
+		}()
 		own := config.Clone()
 		if own.ServerName == "" {
 			own.ServerName, _, _ = net.SplitHostPort(addr)
@@ -120,7 +125,6 @@ func dialTLS(dial dialer, config *tls.Config, timeout time.Duration) dialer {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		if err := c.HandshakeContext(ctx); err != nil {
-			raw.Close()
 			return nil, &DialError{err}
 		}
 		if own, ok := raw.(*conn); ok && c.ConnectionState().NegotiatedProtocol == "h2" {

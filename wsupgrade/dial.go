@@ -22,16 +22,20 @@ type upstreamConn struct {
 
 // connect dials the target that u names, and speaks TLS with it where the
 // scheme says so. On failure nothing stays open.
-func (f *Forwarder) connect(ctx context.Context, u *url.URL) (*upstreamConn, error) {
+func (f *Forwarder) connect(ctx context.Context, u *url.URL) (made *upstreamConn, err error) {
 	secure := isSecure(u)
 	conn, err := f.dial(ctx, "tcp", address(u, secure))
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if made == nil { // also where a function of the TLS configuration panics
+			conn.Close()
+		}
+	}()
 	if secure {
 		client := tls.Client(conn, f.clientTLS(u.Hostname()))
 		if err := client.HandshakeContext(ctx); err != nil {
-			conn.Close()
 			return nil, err
 		}
 		conn = client

@@ -91,11 +91,7 @@ func (f *Forwarder) begin(w http.ResponseWriter, in, out *http.Request, run func
 			place.leave()
 		}
 	}()
-	bounded, done := place.handshake(in)
-	status, t, early, err := f.open(w, bounded, out)
-	in.Body = bounded.Body // what was read of it is kept there, for another attempt
-	err = place.refusal(bounded, err)
-	done()
+	status, t, early, err := f.openWithin(place, w, in, out)
 	if e := fault.As(err); e != nil && e.Target == "" && !e.ClientSide() {
 		e.Target = out.URL.Host
 	}
@@ -106,6 +102,15 @@ func (f *Forwarder) begin(w http.ResponseWriter, in, out *http.Request, run func
 		run(t, early)
 	}
 	return status, err
+}
+
+// openWithin is open in the time that the place's registry allows.
+func (f *Forwarder) openWithin(place *place, w http.ResponseWriter, in, out *http.Request) (status int, t *Tunnel, early earlyBytes, err error) {
+	bounded, done := place.handshake(in)
+	defer done() // also where a hook panics
+	status, t, early, err = f.open(w, bounded, out)
+	in.Body = bounded.Body // what was read of it is kept there, for another attempt
+	return status, t, early, place.refusal(bounded, err)
 }
 
 // open runs the handshake. The tunnel is nil if the target has not switched.

@@ -16,7 +16,7 @@ import (
 // answer dials the target, sends the handshake and reads the head of the response, all within
 // the handshake timeout, which does not run while the client's body is read: that is none of the
 // target's time. On failure nothing stays open.
-func (f *Forwarder) answer(w http.ResponseWriter, in, out *http.Request, protocol string) (*upstreamConn, *http.Response, error) {
+func (f *Forwarder) answer(w http.ResponseWriter, in, out *http.Request, protocol string) (_ *upstreamConn, resp *http.Response, err error) {
 	request, err := requestHead(out, protocol, nil)
 	if err != nil {
 		return nil, nil, refusal(fault.BadRequest, err)
@@ -26,25 +26,27 @@ func (f *Forwarder) answer(w http.ResponseWriter, in, out *http.Request, protoco
 	if err != nil {
 		return nil, nil, handshakeError(in.Context(), nil, err)
 	}
+	defer func() {
+		if resp == nil { // also where a filter's body panics
+			conn.Close()
+		}
+	}()
 	result.Connected(result.From(in.Context()), time.Now())
 	left := f.timeout - time.Since(begun)
 	if hasBody(in) {
 		body, err := f.readBody(w, in)
 		if err != nil {
-			conn.Close()
 			return nil, nil, err
 		}
 		if request, err = requestHead(out, protocol, body); err != nil {
-			conn.Close()
 			return nil, nil, refusal(fault.BadRequest, err)
 		}
 	}
 	if f.headTimeout > 0 {
 		left = min(left, f.headTimeout)
 	}
-	resp, err := conn.exchangeWithin(in.Context(), left, request, out)
+	resp, err = conn.exchangeWithin(in.Context(), left, request, out)
 	if err != nil {
-		conn.Close()
 		return nil, nil, handshakeError(in.Context(), conn, err)
 	}
 	return conn, resp, nil

@@ -1,0 +1,105 @@
+package wsupgrade_test
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+// countedConn is a connection of which it is known whether it was closed.
+type countedConn struct {
+	net.Conn
+	open *atomic.Int64
+}
+
+func (c countedConn) Close() error {
+	c.open.Add(-1)
+	return c.Conn.Close()
+}
+
+type panickyReader struct{}
+
+func (panickyReader) Read([]byte) (int, error) { panic("a bug") }
+
+// A user's function that panics during a handshake leaves neither a connection nor the request behind.
+func TestPanicInAHandshake(t *testing.T) {
+	for name, test := range map[string]struct {
+		scheme string
+		body   io.Reader
+		dial   func()
+	}{
+		"Dial":                    {"http", nil, func() { panic("a bug") }},
+		"a function of TLSConfig": {"https", nil, func() {}},
+		"the body is a filter's":  {"http", panickyReader{}, func() {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			leaktest.Check(t)
+			s := httptest.NewUnstartedServer(http.NotFoundHandler())
+			s.Config.ErrorLog = wiretest.Quiet()
+			if test.scheme == "https" {
+				s.StartTLS()
+			} else {
+				s.Start()
+			}
+			defer s.Close()
+			var open atomic.Int64
+			f, err := wsupgrade.New(wsupgrade.Options{
+				Protocols: []string{"tcp"},
+				Registry:  registry(t, wsupgrade.RegistryOptions{}),
+				TLSConfig: &tls.Config{InsecureSkipVerify: true, VerifyConnection: func(tls.ConnectionState) error { panic("a bug") }},
+				Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+					test.dial()
+					c, err := new(net.Dialer).DialContext(ctx, network, addr)
+					open.Add(1)
+					return countedConn{c, &open}, err
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			held := panics(t, f, test.scheme+"://"+s.Listener.Addr().String(), test.body)
+			if n := open.Load(); n != 0 {
+				t.Errorf("%d connections are open", n)
+			}
+			for end := time.Now().Add(20 * time.Second); held.Value() != nil; runtime.GC() {
+				if time.Now().After(end) {
+					t.Fatal("the request is still held")
+				}
+			}
+			runtime.KeepAlive(f)
+		})
+	}
+}
+
+// panics forwards an upgrade that panics, and returns a pointer to what its context holds.
+func panics(t *testing.T, f *wsupgrade.Forwarder, target string, body io.Reader) (held weak.Pointer[[100]byte]) {
+	t.Helper()
+	type key struct{}
+	value := new([100]byte)
+	held = weak.Make(value)
+	in := httptest.NewRequest(http.MethodPost, "/", body).WithContext(context.WithValue(context.Background(), key{}, value))
+	in.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"tcp"}}
+	out := in.Clone(in.Context())
+	out.URL.Scheme, out.URL.Host, _ = strings.Cut(target, "://")
+	defer func() {
+		if v := recover(); v != "a bug" {
+			t.Errorf("a panic with %v", v)
+		}
+	}()
+	_, err := f.Forward(httptest.NewRecorder(), in, out)
+	t.Error(err)
+	return held
+}
