@@ -61,11 +61,17 @@ func (f *Forwarder) connectTo(w http.ResponseWriter, r *http.Request, allow func
 	if err != nil {
 		return err
 	}
-	t, early, err := f.openTo(w, r, addr)
+	opened := false
+	defer func() {
+		if !opened { // also where Dial or a hook panics
+			place.leave()
+		}
+	}()
+	t, early, err := f.openTo(place, w, r, addr)
 	if err != nil {
-		place.leave()
 		return err
 	}
+	opened = true
 	t.place = place
 	place.open(t)
 	defer context.AfterFunc(r.Context(), t.Abort)()
@@ -73,25 +79,31 @@ func (f *Forwarder) connectTo(w http.ResponseWriter, r *http.Request, allow func
 	return nil
 }
 
-// openTo dials addr and tells the client that it is there.
-func (f *Forwarder) openTo(w http.ResponseWriter, r *http.Request, addr string) (*Tunnel, earlyBytes, error) {
+// openTo dials addr and tells the client that it is there, in the time that the place's registry allows.
+func (f *Forwarder) openTo(place *place, w http.ResponseWriter, r *http.Request, addr string) (t *Tunnel, early earlyBytes, err error) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // see Forward
+	r, done := place.handshake(r)
+	defer done()
 	ctx, cancel := context.WithTimeout(r.Context(), f.timeout)
 	defer cancel()
 	target, err := f.dial(ctx, "tcp", addr)
 	if err != nil {
 		e := fault.As(handshakeError(r.Context(), nil, err))
 		e.Target = addr
-		return nil, earlyBytes{}, e
+		return nil, early, place.refusal(r, e)
 	}
-	client, early, err := f.established(w, r)
+	defer func() {
+		if t == nil {
+			target.Close()
+		}
+	}()
+	client, fromClient, err := f.established(w, r)
 	if err != nil {
-		target.Close()
-		return nil, earlyBytes{}, err
+		return nil, early, place.refusal(r, err)
 	}
-	t := newTunnel(client, target, &f.limits)
+	t = newTunnel(client, target, &f.limits)
 	t.Protocol, t.Target, t.Client, t.loops = "connect", addr, clientOf(r), f.loops
-	return t, earlyBytes{fromClient: early}, nil
+	return t, earlyBytes{fromClient: fromClient}, nil
 }
 
 // established answers the client and returns its side of the tunnel. A 2xx to CONNECT

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 	"weak"
 
@@ -102,4 +103,57 @@ func panics(t *testing.T, f *wsupgrade.Forwarder, target string, body io.Reader)
 	_, err := f.Forward(httptest.NewRecorder(), in, out)
 	t.Error(err)
 	return held
+}
+
+// A Dial that panics for a CONNECT gives its place in the registry back: a drain would wait for it without end.
+func TestPanicInAConnect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := registry(t, wsupgrade.RegistryOptions{Max: 1})
+		h := connecting(t, "192.0.2.1:1", wsupgrade.Options{Registry: r, Dial: func(context.Context, string, string) (net.Conn, error) { panic("a bug") }})
+		for range 2 {
+			func() {
+				defer func() {
+					if v := recover(); v != "a bug" {
+						t.Errorf("a panic with %v", v)
+					}
+				}()
+				h.ServeHTTP(httptest.NewRecorder(), connectRequest())
+			}()
+		}
+		if err := r.Drain(context.Background(), wsupgrade.GoingAway); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A drain cuts a CONNECT whose target is being dialled, as it cuts other handshakes.
+func TestDrainCutsAConnect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := registry(t, wsupgrade.RegistryOptions{})
+		h := connecting(t, "192.0.2.1:1", wsupgrade.Options{Registry: r, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}})
+		w := httptest.NewRecorder()
+		go h.ServeHTTP(w, connectRequest())
+		synctest.Wait()
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := r.Drain(ctx, wsupgrade.GoingAway); err != context.DeadlineExceeded {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("the drain took %v", took)
+		}
+		if synctest.Wait(); w.Code != http.StatusServiceUnavailable {
+			t.Errorf("status %d", w.Code)
+		}
+	})
+}
+
+func connectRequest() *http.Request {
+	r := httptest.NewRequest(http.MethodConnect, "/", nil)
+	r.Host, r.ContentLength = "db:5432", 0
+	return r
 }
