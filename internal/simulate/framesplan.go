@@ -17,6 +17,7 @@ type FramesPlan struct {
 	GoAway int
 	// Streams is how many streams a target lets be open at a time; 0: any number.
 	Streams uint32
+	Refuses bool        // those beyond that
 	Bad     []BadStream // of a client
 }
 

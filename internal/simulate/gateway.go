@@ -175,6 +175,9 @@ func (g *gateway) makeProxy() (err error) {
 	if p.Transport {
 		o.Transport = struct{ http.RoundTripper }{g.group.Transport()}
 	}
+	if p.Strict {
+		o.Transport = g.strict()
+	}
 	g.proxy, err = proxy.New(o)
 	return err
 }
@@ -226,7 +229,7 @@ func (g *gateway) change(c ChangePlan) {
 		without = c.Arg % len(g.plan.Targets)
 	}
 	g.journal.Note("gateway", "targets without %d", without)
-	g.set(without)
+	g.set(without, c)
 }
 
 // closeTunnels closes all tunnels, as a program may that takes a service away. None of them holds up the next one

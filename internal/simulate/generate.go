@@ -36,6 +36,8 @@ func NewPlan(c *Choices) *Plan {
 	p.addBad(c)
 	p.addResumed(c)
 	p.addDialPanics(c)
+	p.addFewStreams(c)
+	p.addPlaces(c)
 	return p
 }
 

@@ -64,6 +64,8 @@ type modelEvent struct {
 	done  *wait
 	look  *sample
 	earn  bool // a request
+	sure  bool // which has earned a share of a retry, or it may have
+	cost  *Passage
 }
 
 // groupEvent is something that happened to the group.
@@ -144,7 +146,8 @@ func (m *model) instant(events []modelEvent) {
 	m.at = events[0].at
 	m.between()
 	before := slices.Clone(m.waits)
-	b := batch{m: m, before: before, targets: m.targets, free: m.freeBefore()}
+	m.budget.pass(m.at)
+	b := batch{m: m, before: before, targets: m.targets, free: m.freeBefore(), saved: m.budget.least}
 	for _, e := range events {
 		b.add(e)
 	}

@@ -15,11 +15,13 @@ type batch struct {
 	targets []upstream.Target // before
 	free    map[string]bool   // surely, right before
 	running int               // before
+	saved   float64           // retries that the budget has for certain, before
 
 	begins, ends  []*lease
 	starts, dones []*wait
 	group         []*groupEvent
 	looks         []*sample
+	costs         []*Passage // that have perhaps spent a retry for which there was no target
 }
 
 // add adds an event.
@@ -38,7 +40,9 @@ func (b *batch) add(e modelEvent) {
 	case e.look != nil:
 		b.looks = append(b.looks, e.look)
 	case e.earn:
-		b.m.budget.earn(e.at)
+		b.m.budget.earn(e.at, e.sure)
+	case e.cost != nil:
+		b.costs = append(b.costs, e.cost)
 	}
 }
 
@@ -53,6 +57,9 @@ func (b *batch) follow() {
 			m.budget.spend(m, w)
 		}
 	}
+	for range b.costs {
+		m.budget.cost()
+	}
 	b.set()
 	b.followHealth()
 	b.checkPlaces()
@@ -62,6 +69,7 @@ func (b *batch) follow() {
 	b.waitAnew()
 	b.checkOrder()
 	b.checkDrain()
+	b.checkDue()
 	if len(b.begins)+len(b.ends)+len(b.starts)+len(b.dones)+len(b.group) == 0 {
 		for _, s := range b.looks {
 			m.compare(s)
@@ -198,8 +206,8 @@ func (m *model) configured(addr string) upstream.Target {
 func (b *batch) checkPlaces() {
 	m := b.m
 	for _, t := range m.targets {
-		if n := m.states[t.Addr].inFlight; t.MaxConns > 0 && n > t.MaxConns {
-			m.fail("places", "%s has %d requests, MaxConns is %d", t.Addr, n, t.MaxConns)
+		if n, most := m.states[t.Addr].inFlight, b.most(t.Addr); most > 0 && n > most && b.began(t.Addr) {
+			m.fail("places", "%s gets a request and has %d, MaxConns is %d", t.Addr, n, most)
 		}
 	}
 	for _, w := range b.dones {

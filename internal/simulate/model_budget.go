@@ -6,7 +6,8 @@ import "time"
 // seconds.
 type modelBudget struct {
 	on     bool
-	tokens float64
+	tokens float64 // it has no more
+	least  float64 // and no less: a retry for which there was no target costs the budget as well
 	last   time.Duration
 }
 
@@ -17,29 +18,39 @@ const (
 )
 
 func newModelBudget(g *GatewayPlan) *modelBudget {
-	return &modelBudget{on: g.Budget, tokens: budgetPerSecond}
+	return &modelBudget{on: g.Budget, tokens: budgetPerSecond, least: budgetPerSecond}
 }
 
 // pass adds what time brings.
 func (b *modelBudget) pass(at time.Duration) {
-	if most := 10. * budgetPerSecond; b.tokens < most {
-		b.tokens = min(b.tokens+(at-b.last).Seconds()*budgetPerSecond, most)
+	brought := (at - b.last).Seconds() * budgetPerSecond
+	for _, n := range []*float64{&b.tokens, &b.least} {
+		if most := 10. * budgetPerSecond; *n < most {
+			*n = min(*n+brought, most)
+		}
 	}
 	b.last = at
 }
 
-// earn is called for each request, once its target is picked.
-func (b *modelBudget) earn(at time.Duration) {
+// earn is called for each request, once its target is picked. Where it is not sure that it was, the budget may have less.
+func (b *modelBudget) earn(at time.Duration, sure bool) {
 	b.pass(at)
-	b.tokens = min(b.tokens+budgetRatio, 10*100*budgetRatio)
+	const most = 10 * 100 * budgetRatio
+	b.tokens = min(b.tokens+budgetRatio, most)
+	if sure {
+		b.least = min(b.least+budgetRatio, most)
+	}
 }
 
-// spend is called for each attempt but the first. A retry for which there was no target costs the budget as well, so
-// that it may have less than b.
+// spend is called for each attempt but the first.
 func (b *modelBudget) spend(m *model, w *wait) {
 	b.pass(m.at)
+	b.cost()
 	if b.tokens--; b.on && b.tokens < -1e-6 {
 		m.fail("budget", "#%d is retried, and the budget has %.3f retries", w.p.Token, b.tokens+1)
 		b.tokens = 0
 	}
 }
+
+// cost is called for what may have spent a retry.
+func (b *modelBudget) cost() { b.least = max(0, b.least-1) }

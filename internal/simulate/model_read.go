@@ -13,7 +13,7 @@ func (m *model) read(p *Passage) {
 	if p.Picking == 0 {
 		return // refused before
 	}
-	m.events = append(m.events, modelEvent{at: p.Picking, earn: true})
+	m.events = append(m.events, modelEvent{at: p.Picking, earn: true, sure: len(p.Attempts) > 0 || noPlace(p.Failure)})
 	var tried []string
 	began := p.Picking
 	for i := range p.Attempts {
@@ -37,6 +37,7 @@ func (m *model) read(p *Passage) {
 		began = a.Ended
 	}
 	m.readFailure(p, began, tried)
+	m.readCosts(p)
 }
 
 // readFailure adds the pick that has got no target, if there was one.

@@ -139,6 +139,8 @@ type ExchangePlan struct {
 	Panics    bool // the gateway's Rewrite panics
 	// DialPanics is which dial for the request is one that the gateway's DialContext panics for; 0: none.
 	DialPanics int
+	// TracePause is what the program's trace takes when net/http's transport has a connection for the request.
+	TracePause time.Duration
 }
 
 // BodyPlan is a body and how it is sent.
@@ -238,6 +240,8 @@ type ChangePlan struct {
 	At   time.Duration
 	Kind ChangeKind
 	Arg  int
+	// Places are those that a target gets.
+	Places int
 }
 
 // ChangeKind is a kind of change.
@@ -252,6 +256,8 @@ const (
 	DrainGroup
 	// CloseTunnels closes all tunnels there are.
 	CloseTunnels
+	// SetPlaces replaces the targets by all, of which one has other places.
+	SetPlaces
 )
 
 // streams of contents that belong to an exchange.

@@ -70,4 +70,5 @@ func (r *ruler) check() {
 	r.hooks()
 	r.closes()
 	r.expired()
+	r.countWaits()
 }

@@ -65,7 +65,7 @@ func (r *ruler) mostBody() int64 {
 // troubled reports whether the gateway may have been unable to get a response.
 func (r *ruler) troubled(status int) bool {
 	p := &r.w.plan.Gateway
-	if status == 503 && (p.MaxConns > 0 || p.MaxInFlight > 0 || r.w.plan.has("Concurrency")) {
+	if status == 503 && (r.w.plan.bounded() || p.MaxInFlight > 0 || r.w.plan.has("Concurrency")) {
 		return true
 	}
 	if status == 504 && r.timed() {

@@ -35,10 +35,11 @@ func (w *world) checkCounts() {
 	p := &w.plan.Gateway
 	free := ""
 	for s := range w.gateway.group.Targets() {
-		if p.MaxConns > 0 && s.InFlight > p.MaxConns {
-			w.journal.Break("counts", "%s has %d requests, MaxConns is %d", s.Target.Addr, s.InFlight, p.MaxConns)
+		most := s.Target.MaxConns
+		if most > 0 && s.InFlight > most && !w.plan.setsPlaces() {
+			w.journal.Break("counts", "%s has %d requests, MaxConns is %d", s.Target.Addr, s.InFlight, most)
 		}
-		if s.Healthy && (p.MaxConns == 0 || s.InFlight < p.MaxConns) {
+		if s.Healthy && (most == 0 || s.InFlight < most) {
 			free = s.Target.Addr
 		}
 	}

@@ -20,6 +20,9 @@ func (w *world) probe() {
 		return
 	}
 	w.network.heal()
+	if w.plan.Gateway.Strict {
+		return // whether a connection on which requests have waited takes more is the matter of the program's transport
+	}
 	w.gateway.change(ChangePlan{Kind: SetAll})
 	if w.plan.drains() {
 		w.probeOnce(http.StatusServiceUnavailable, 0)

@@ -232,7 +232,7 @@ func (t *times) connect(a *Attempt) {
 // header: HeaderTimeout bounds the time to the header of the response, DialTimeout that to another connection where the
 // first one, which had been kept, was closed meanwhile.
 func (t *times) header(a *Attempt) {
-	if a.Connect == 0 || t.g.HeaderTimeout <= 0 {
+	if a.Connect == 0 || t.g.HeaderTimeout <= 0 || t.g.Strict { // which waits for a stream before
 		return
 	}
 	took := a.Header - a.Connect

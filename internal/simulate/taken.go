@@ -14,6 +14,7 @@ type takenConn struct {
 
 // traced returns ctx with a trace that notes the connections which net/http's transport takes for a request.
 func (g *gateway) traced(ctx context.Context, token uint32) context.Context {
+	ctx = g.pausing(ctx, token)
 	if !g.plan.Gateway.Transport {
 		return ctx
 	}

@@ -23,8 +23,8 @@ func (t *target) serveFrames(c *Conn) {
 	opened := time.Now()
 	f.accept = func(s *frameStream, frame *http2.MetaHeadersFrame) {
 		seen := Sight{Opened: opened, Kept: s.id > 1}
-		req := s.request(frame)
-		t.streams.Go(func() { t.serveFrameStream(s, req, seen) })
+		req, beyond := s.request(frame), f.beyond()
+		t.streams.Go(func() { t.serveFrameStream(s, req, seen, beyond) })
 		if p.GoAway > 0 && s.id == uint32(2*p.GoAway-1) {
 			t.world.journal.manners.Add("target: GOAWAY behind a request", 1)
 			f.goAwayBehind(s.id, http2.ErrCodeNo)
@@ -74,7 +74,7 @@ func (f *frameConn) closeWhenDone() {
 }
 
 // serveFrameStream serves one request.
-func (t *target) serveFrameStream(s *frameStream, req *http.Request, seen Sight) {
+func (t *target) serveFrameStream(s *frameStream, req *http.Request, seen Sight, beyond bool) {
 	token, ok := tokenOf(req.RequestURI)
 	plan := t.world.exchanges[token]
 	switch {
@@ -93,6 +93,9 @@ func (t *target) serveFrameStream(s *frameStream, req *http.Request, seen Sight)
 	t.world.journal.sight(token, sight)
 	t.note(token, "attempt %d on stream %d: %s", sight.Attempt, s.id, sight.Line)
 	defer func() { sight.Ended = time.Now() }()
+	if t.refuseBeyond(s, req, sight, beyond) {
+		return
+	}
 	r := plan.response(sight.Attempt)
 	bodyless := req.Method == http.MethodHead || r.Status == 204 || r.Status == 304
 	o := &oddStream{t: t, s: s, plan: plan, r: r, sight: sight}

@@ -24,6 +24,7 @@ type UpstreamTarget struct {
 	Weight       int
 	Backup, Down bool
 	Ill          []Illness
+	Places       int // MaxConns; 0: that of the gateway's plan, noBound: none
 }
 
 // Illness is a time in which a target fails.
@@ -171,7 +172,7 @@ func (g *gateway) checked(status int) bool {
 // target returns the ith target as the group gets it.
 func (p *Plan) target(i int) upstream.Target {
 	g, u := &p.Gateway, &p.Upstream.Targets[i]
-	return upstream.Target{Addr: p.Targets[i].Addr, MaxConns: g.MaxConns, MaxFails: g.MaxFails, FailTimeout: g.FailTimeout,
+	return upstream.Target{Addr: p.Targets[i].Addr, MaxConns: g.maxConns(u.Places), MaxFails: g.MaxFails, FailTimeout: g.FailTimeout,
 		Weight: u.Weight, Backup: u.Backup, Down: u.Down}
 }
 
@@ -189,10 +190,10 @@ func (g *gateway) targets(without int) (list []upstream.Target) {
 }
 
 // set replaces the group's targets.
-func (g *gateway) set(without int) {
+func (g *gateway) set(without int, change ChangePlan) {
 	g.setting.Lock() // or the order of two calls at one instant would not be known
 	defer g.setting.Unlock()
-	list := g.targets(without)
+	list := g.placed(g.targets(without), change)
 	if err := g.group.Set(list...); err != nil {
 		g.journal.Break("set", "%v", err)
 		return
