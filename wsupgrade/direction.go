@@ -147,13 +147,18 @@ func (d *direction) said() bool {
 	return d.shut && d.codec.closed()
 }
 
-// broken closes the tunnel if src has broken the protocol, or said what is refused.
+// broken closes the tunnel if src has broken the protocol, said what is refused, or met a bug of the Observer's.
 func (d *direction) broken(err error) bool {
-	end, ok := err.(*CloseError)
-	if ok {
+	switch end := err.(type) {
+	case *CloseError:
 		d.t.Close(end.Code, end.Reason)
+	case *panicError:
+		d.t.panicked.CompareAndSwap(nil, end)
+		d.t.Close(InternalError, "")
+	default:
+		return false
 	}
-	return ok
+	return true
 }
 
 // fail is called when dst takes nothing more. What src sent before has a last while to

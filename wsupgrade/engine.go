@@ -24,6 +24,7 @@ func (t *Tunnel) start(early earlyBytes, ended func(*Tunnel)) {
 	}
 	go func() {
 		t.copy(early)
+		t.logPanic()
 		if ended != nil {
 			ended(t)
 		}

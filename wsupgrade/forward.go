@@ -42,7 +42,8 @@ import (
 // An error is an *Error. If its HeadSent is false, nothing was written and the
 // caller answers, with Refuse for instance; if its Wrote is false as well, the
 // target has seen nothing and another may be tried. How a tunnel ends is no
-// error.
+// error. A panic of the Observer ends the WebSocket with InternalError at both ends, and is one of
+// Forward then.
 func (f *Forwarder) Forward(w http.ResponseWriter, in, out *http.Request) (status int, err error) {
 	return f.begin(w, in, out, func(t *Tunnel, early earlyBytes) {
 		defer context.AfterFunc(in.Context(), t.Abort)()
@@ -50,6 +51,7 @@ func (f *Forwarder) Forward(w http.ResponseWriter, in, out *http.Request) (statu
 		if record := result.From(in.Context()); record != nil {
 			record.BytesIn, record.BytesOut = t.Bytes()
 		}
+		t.panicAgain()
 	})
 }
 
@@ -60,15 +62,17 @@ func (f *Forwarder) Forward(w http.ResponseWriter, in, out *http.Request) (statu
 // around the handler see the request end early; ended, which may be nil, is called
 // when the tunnel has. An HTTP/2 stream ends with its handler, so there Start blocks
 // until then. If Start returns an error, or another status than 101, it is
-// not called.
+// not called. A panic of ended, or of the Observer, whose WebSocket ends with InternalError, is logged
+// with slog.Default().
 func (f *Forwarder) Start(w http.ResponseWriter, in, out *http.Request, ended func(*Tunnel)) (status int, err error) {
 	return f.begin(w, in, out, func(t *Tunnel, early earlyBytes) {
 		if !t.stream {
-			t.start(early, ended)
+			t.start(early, contained(ended))
 			return
 		}
 		defer context.AfterFunc(in.Context(), t.Abort)()
 		t.run(early)
+		t.logPanic()
 		if ended != nil {
 			ended(t)
 		}

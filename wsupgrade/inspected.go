@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"runtime/debug"
 	"unicode/utf8"
 )
 
@@ -36,7 +37,8 @@ func (c *inspected) discard(p []byte)                      { c.source.follow(p) 
 func (c *inspected) finish([]byte, io.Writer) (int, error) { return 0, nil }
 func (c *inspected) end(io.Writer) error                   { return nil }
 
-func (c *inspected) pass(p []byte, w io.Writer) error {
+func (c *inspected) pass(p []byte, w io.Writer) (err error) {
+	defer c.catch(&err)
 	c.source.follow(p)
 	for len(p) > 0 || c.in && uint64(len(c.data)) == c.head.length {
 		if !c.in {
@@ -57,6 +59,14 @@ func (c *inspected) pass(p []byte, w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// catch makes an error of a panic of the Observer's: one of the directions runs on a goroutine on which a panic would end
+// the program.
+func (c *inspected) catch(err *error) {
+	if v := recover(); v != nil {
+		*err = &panicError{v, debug.Stack()}
+	}
 }
 
 // takeHead collects a head, and checks it when it is complete.

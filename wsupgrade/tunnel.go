@@ -44,8 +44,9 @@ type Tunnel struct {
 	up, down       direction // to the target, to the client
 	limits         *limits
 	place          *place
-	loops          *loops                  // nil: the portable engine moves the bytes
-	closing        atomic.Pointer[closing] // nil: nobody has asked for the end
+	loops          *loops                     // nil: the portable engine moves the bytes
+	closing        atomic.Pointer[closing]    // nil: nobody has asked for the end
+	panicked       atomic.Pointer[panicError] // nil: its Observer has not
 
 	mu       sync.Mutex
 	done     chan struct{} // nil: nobody has asked for it
