@@ -12,13 +12,14 @@ import (
 
 	"github.com/culvert-go/culvert/internal/client"
 	"github.com/culvert-go/culvert/internal/gate"
+	"github.com/culvert-go/culvert/internal/panics"
 	"github.com/culvert-go/culvert/internal/random"
 )
 
 // MirrorOptions configures a Mirror.
 type MirrorOptions struct {
 	// To gets the copies, a proxy to another group for instance. What it answers
-	// is thrown away. Required.
+	// is thrown away, and a panic of it is logged with slog.Default(). Required.
 	To http.Handler
 	// Context gives a copy's context what To needs to know of the original, whose own
 	// context ends with it; nil gives it the client's address alone. It is called
@@ -138,7 +139,7 @@ func (m *Mirror) send(r *http.Request, body []byte) {
 	}
 	go func() {
 		defer m.running.Leave()
-		defer func() { _ = recover() }() // an aborted answer is nobody's loss
+		defer panics.Contain(nil, "filters.MirrorOptions.To") // the original's handler may have returned
 		ctx, cancel := context.WithTimeout(r.Context(), m.o.Timeout)
 		defer cancel()
 		r = r.WithContext(ctx)

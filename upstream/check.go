@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -16,12 +17,14 @@ import (
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/http1"
+	"github.com/culvert-go/culvert/internal/panics"
 	"github.com/culvert-go/culvert/internal/random"
 )
 
 // Check asks a target at intervals how it is, over the group's transport.
 // Targets count as well until they have failed Fall times. A check that could not be made since this
-// host has no descriptor, memory or local port left counts neither way.
+// host has no descriptor, memory or local port left counts neither way, and neither does one in which Healthy, or a function of
+// the group's Options, panics: that is logged with slog.Default().
 type Check struct {
 	// Path is the path, with a query if need be, that is requested by GET, in
 	// origin form (RFC 9112 section 3.2.1). "" means that a connection which can be
@@ -49,7 +52,7 @@ type Check struct {
 	Fall int
 	// OnChange is told when a target is taken out (healthy is false, err the
 	// last failure) or brought back. nil means nobody is. Group.Close waits for it, so it
-	// must not call that; Group.Set is possible.
+	// must not call that; Group.Set is possible. A panic of it is logged with slog.Default().
 	OnChange func(addr string, healthy bool, err error)
 }
 
@@ -211,6 +214,7 @@ func (g *Group) bringBack(addr string, s *state) {
 
 func (g *Group) tellChange(addr string, healthy bool, err error) {
 	if f := g.o.Check.OnChange; f != nil {
+		defer panics.Contain(nil, "upstream.Check.OnChange")
 		f(addr, healthy, err)
 	}
 }
@@ -224,6 +228,7 @@ func (g *Group) probeSafely(ctx context.Context, addr string) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &panicError{v}
+			panics.Log(nil, "upstream.Check", v, debug.Stack())
 		}
 	}()
 	return g.probe(ctx, addr)

@@ -29,7 +29,7 @@ type DNSOptions struct {
 	Resolver *net.Resolver
 	// OnError is told of failed lookups, and of answers that the group refused;
 	// the group keeps its targets then. nil means nobody is. It must not call Group.Close,
-	// which waits for it.
+	// which waits for it. For a panic of it see Source.
 	OnError func(error)
 }
 

@@ -1,0 +1,109 @@
+package upstream_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// lines counts what is logged to slog.Default.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, string(p))
+	return len(p), nil
+}
+
+func (l *lines) with(text string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.all {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
+}
+
+func logs(t *testing.T) *lines {
+	l, before := new(lines), slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(l, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	return l
+}
+
+// A function of a check that panics is logged, and the checks continue.
+func TestPanicInACheck(t *testing.T) {
+	log := logs(t)
+	synctest.Test(t, func(t *testing.T) {
+		probes := &probed{status: map[string]int{"a": 500, "b": 200}}
+		changes := 0
+		p := over(t, upstream.Options{Transport: probes, Check: &upstream.Check{
+			Path: "/", Jitter: -1, Interval: time.Second, Fall: 1, Rise: 1,
+			Healthy: func(status int) bool {
+				if status == 418 {
+					panic("a bug of Healthy")
+				}
+				return status == 200
+			},
+			OnChange: func(string, bool, error) { changes++; panic("a bug of OnChange") },
+		}}, addrs("a b")...)
+		time.Sleep(500 * time.Millisecond)
+		p.want("b b b b")
+		probes.set("a", 200)
+		time.Sleep(time.Second)
+		p.want("a b a b")
+		probes.set("a", 418)
+		time.Sleep(time.Second)
+		p.want("a b a b") // that says nothing about the target
+		synctest.Wait()
+		if changes != 2 || log.with("a bug of OnChange") != 2 || log.with("a bug of Healthy") != 1 {
+			t.Errorf("%d changes, logged: %q", changes, log.all)
+		}
+	})
+}
+
+// panickySource is a Source whose first calls panic, once before and once behind a first list.
+type panickySource struct{ calls int }
+
+func (s *panickySource) Watch(ctx context.Context, set func(...upstream.Target) error) {
+	s.calls++
+	switch s.calls {
+	case 1:
+		panic("a bug")
+	case 2:
+		_ = set(addrs("a")...)
+		panic("a bug")
+	}
+	_ = set(addrs("b")...)
+	<-ctx.Done()
+}
+
+// A Source that panics is watched anew; the group keeps its targets meanwhile.
+func TestPanicOfASource(t *testing.T) {
+	log := logs(t)
+	synctest.Test(t, func(t *testing.T) {
+		source := new(panickySource)
+		p := over(t, upstream.Options{Source: source, DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, http.ErrServerClosed }})
+		p.want("a a")
+		time.Sleep(time.Minute)
+		p.want("b b")
+		synctest.Wait()
+		if source.calls != 3 || log.with("a bug") != 2 {
+			t.Errorf("%d calls, logged: %q", source.calls, log.all)
+		}
+	})
+}
