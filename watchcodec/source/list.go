@@ -17,10 +17,13 @@ const pageSize = "500"
 
 // List lists a collection once, page by page, and calls take with each object, which is valid
 // until take returns. r asks for the collection as Options.Request does, in ctx. It returns
-// the version of the list.
+// the version of the list. A panic of take is one of List.
 func List(ctx context.Context, h http.Handler, r *http.Request, take func(*watchcodec.Object) error) (c Collection, version string, err error) {
 	s := &Source{o: Options{Handler: h, Request: r}}
-	return s.pages(ctx, func() {}, take)
+	return s.pages(ctx, func() {}, func(o *watchcodec.Object) error {
+		defer s.guard()
+		return take(o)
+	})
 }
 
 // list sets all objects.

@@ -44,7 +44,7 @@ type Collection struct {
 // Options configures a Source.
 type Options struct {
 	// Handler answers lists and watches as an API server does, a proxy to one for
-	// instance. Required.
+	// instance. A panic of it is a response that was cut, which Sink.Lost is called with. Required.
 	Handler http.Handler
 	// Request is for the collection: its path, labelSelector and fieldSelector, and the
 	// header with the credentials and with an Accept of which the answers can be read
@@ -73,6 +73,8 @@ type Source struct {
 	version string    // up to which all is known, "" if it is to be listed
 	plain   bool      // the server can't send all objects as events
 	inStep  time.Time // since when the watch has told all that happens; zero if it does not yet
+
+	panicked *any // what the sink has panicked with
 }
 
 // New checks the options.
@@ -85,7 +87,9 @@ func New(o Options) (*Source, error) {
 	}
 	o.InitialTimeout = cmp.Or(o.InitialTimeout, 10*time.Second)
 	o.MaxWait = cmp.Or(o.MaxWait, 30*time.Second)
-	return &Source{o: o}, nil
+	s := &Source{o: o}
+	s.o.Sink = guarded{o.Sink, s}
+	return s, nil
 }
 
 // minWait is between the first two attempts.
@@ -96,7 +100,7 @@ const minWait = 100 * time.Millisecond
 const goodService = time.Second
 
 // Run lists and watches until the context ends, the sink fails, or the server refuses:
-// then the error is a *RefusedError. It must be called once.
+// then the error is a *RefusedError. It must be called once. A panic of the Sink is one of Run.
 func (s *Source) Run(ctx context.Context) error {
 	wait := minWait
 	for {
@@ -205,10 +209,14 @@ func (s *Source) request(ctx context.Context, query url.Values) *http.Request {
 	return r
 }
 
-// serve lets the handler answer, and returns the error of its panic.
+// serve lets the handler answer, and returns the error of its panic. It panics where the sink has.
 func (s *Source) serve(w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
+		p := recover()
+		if s.panicked != nil { // the handler may have recovered from it
+			panic(*s.panicked)
+		}
+		if p != nil {
 			if p != http.ErrAbortHandler {
 				err = fmt.Errorf("source: the handler panics: %v", p)
 				return

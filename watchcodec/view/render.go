@@ -11,6 +11,10 @@ import (
 // render renders a group and tells of what has changed.
 func (s *store) render(g *group) {
 	s.forget(g)
+	if first := g.entries[0]; first.refused { // it has the group for itself
+		s.gone(first)
+		return
+	}
 	s.items = s.items[:0]
 	for len(s.objects) < len(g.entries) {
 		s.objects = append(s.objects, watchcodec.Object{})
@@ -23,7 +27,7 @@ func (s *store) render(g *group) {
 		err := o.Parse(s.collection.Format, s.collection.APIVersion, s.collection.Kind, raw)
 		s.items = append(s.items, Item{Object: o, Hidden: err != nil}) // it was parsed when it came
 	}
-	if err := s.renderer.Render(s.items, func(name string) { s.depend(g, name) }); err != nil {
+	if err := s.renderer.render(s.items, func(name string) { s.depend(g, name) }); err != nil {
 		s.log.Error("view: objects are hidden that can't be rendered", "kind", s.collection.Kind, "first", g.entries[0].key, "error", err)
 		for i := range s.items {
 			s.items[i].Hidden = true

@@ -12,6 +12,9 @@ type Item struct {
 
 // Renderer makes of objects what clients see. It may depend on anything that Subscribe
 // tells the changes of. It is called by several goroutines at the same time.
+//
+// A panic on a goroutine of a View's own, where it would end the program, is logged to Options.Log: one of Synced is false, one
+// of Group hides the object, and one of Render is an error of it.
 type Renderer interface {
 	// Synced says whether all that rendering depends on is known. Until then clients are
 	// told to come again (429).

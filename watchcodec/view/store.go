@@ -20,6 +20,7 @@ type entry struct {
 	uid     string // of out
 	group   *group
 	seen    uint64 // the round in which it was set last
+	refused bool   // the Renderer names no group for it: it is hidden
 }
 
 // group is rendered together.
@@ -37,7 +38,7 @@ type dependency struct {
 
 // store holds the objects and renders them. It is not safe for concurrent use.
 type store struct {
-	renderer   Renderer
+	renderer   contained
 	log        *slog.Logger
 	emit       func(version uint64, frame []byte) // nil: nobody follows yet
 	clock      clock
@@ -73,8 +74,8 @@ func (s *store) set(o *watchcodec.Object) (changed [2]*group, err error) {
 	raw := exact(s.scratch)
 	s.account(e, raw, e.out)
 	e.raw, e.packed, e.seen = raw, false, s.round
-	name := s.renderer.Group(o)
-	if name == "" {
+	name, ok := s.renderer.group(o)
+	if e.refused = !ok; name == "" {
 		name = "\x00" + key // no group's
 	}
 	if e.group != nil && e.group.name != name {

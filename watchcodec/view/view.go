@@ -18,15 +18,16 @@ import (
 
 // view is one resource, in one format, as one caller may see it.
 type view struct {
-	o      *Options
-	ready  chan struct{} // closed when there is something to serve
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	source *source.Source
-	wake   chan struct{} // a dependency has changed
-	from   netip.Prefix  // the client that it was made for
-	number uint64        // Views are numbered as they are made
-	filled atomic.Bool   // it has had something to serve
+	o           *Options
+	ready       chan struct{} // closed when there is something to serve
+	ctx         context.Context
+	cancel      context.CancelCauseFunc
+	source      *source.Source
+	wake        chan struct{} // a dependency has changed
+	from        netip.Prefix  // the client that it was made for
+	unsubscribe func()
+	number      uint64      // Views are numbered as they are made
+	filled      atomic.Bool // it has had something to serve
 
 	mu      sync.Mutex
 	store   store
@@ -48,7 +49,7 @@ func newView(o *Options, upstream http.Handler, r *http.Request, renderer Render
 	v := &view{
 		o: o, from: networkOf(client.Addr(r)), ready: make(chan struct{}), ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), changes: map[string]struct{}{},
 		store: store{
-			renderer: renderer, log: o.Log, clock: newClock(), max: o.MaxBytes,
+			renderer: contained{renderer, o.Log}, log: o.Log, clock: newClock(), max: o.MaxBytes,
 			entries: map[string]*entry{}, groups: map[string]*group{}, dependents: map[string]*dependency{},
 		},
 	}
@@ -58,13 +59,14 @@ func newView(o *Options, upstream http.Handler, r *http.Request, renderer Render
 	v.source, err = source.New(source.Options{Handler: upstream, Request: r, Sink: v, MaxObject: o.MaxObject, InitialTimeout: o.InitialTimeout, MaxWatch: o.Reauthorize})
 	if err != nil {
 		cancel(err)
+		return nil, err
 	}
-	return v, err
+	v.unsubscribe = v.store.renderer.subscribe(v.changed) // which may panic: nobody has the View yet
+	return v, nil
 }
 
 // start begins to follow; over is called when that has ended.
 func (v *view) start(over func()) {
-	unsubscribe := v.store.renderer.Subscribe(v.changed)
 	var reducing sync.WaitGroup
 	reducing.Go(v.reduce)
 	go func() {
@@ -74,7 +76,7 @@ func (v *view) start(over func()) {
 		}
 		v.finish(err)
 		v.cancel(nil)
-		unsubscribe()
+		v.unsubscribe()
 		reducing.Wait()
 		over()
 	}()
@@ -149,7 +151,7 @@ func (v *view) renderDependents(changes map[string]struct{}) {
 
 // begin renders everything when all is known, and lets clients in.
 func (v *view) begin() {
-	if !v.synced || v.isReady() || !v.store.renderer.Synced() {
+	if !v.synced || v.isReady() || !v.store.renderer.synced() {
 		return
 	}
 	for _, g := range v.store.groups {
