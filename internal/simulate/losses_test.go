@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -91,5 +92,22 @@ func TestTimeOfInterimResponses(t *testing.T) {
 		if got := m.outcome(p, 0); got != c.want {
 			t.Errorf("%s: a late header is %v to the target's health, want %v", c.name, got, c.want)
 		}
+	}
+}
+
+// The end of a response over HTTP/2 is a frame of its own, which may come too late: the target is to blame for that, though the
+// client, which has seen as many bytes as were announced, takes the response for a whole one.
+func TestPauseBeforeTheEndOfAStream(t *testing.T) {
+	late := false
+	for at := int64(100); at < 250 && !late && !t.Failed(); at++ { // somewhere there
+		plan := simplest()
+		plan.Gateway.H2Targets, plan.Gateway.BodyTimeout = true, 5*time.Second
+		plan.Clients[0].Requests[0].Responses[0].Body.Length = 16
+		plan.Targets[0].Links.Back = []Fault{{Kind: FaultPause, At: at, Pause: 10 * time.Second}}
+		j := unbroken(t, plan)
+		late = j.outcomes[1].Whole && slices.ContainsFunc(j.passages, func(p *Passage) bool { return p.Token == 1 && p.Failure != nil })
+	}
+	if !late {
+		t.Error("no pause was between the content and the end of the stream")
 	}
 }

@@ -33,7 +33,8 @@ func (t *times) vain() {
 }
 
 // mayLoseEnd reports whether a link may have ended between a response's content and its end, which is a frame of its own
-// over HTTP/2: the response is not whole then (RFC 9113 section 8.1), though its client may count as many bytes as it has.
+// over HTTP/2, or paused there for longer than the gateway waits: the response is not whole then (RFC 9113 section 8.1),
+// though its client may count as many bytes as it has.
 func (t *times) mayLoseEnd(s *Sight) bool {
 	if !t.g.H2Targets {
 		return false
@@ -44,7 +45,9 @@ func (t *times) mayLoseEnd(s *Sight) bool {
 	for i := range t.w.plan.Targets {
 		target := &t.w.plan.Targets[i]
 		resets := func(f Fault) bool { return f.Kind == FaultReset } // both directions
-		ends := func(f Fault) bool { return f.Kind == FaultFIN || f.Kind == FaultSilence || resets(f) }
+		ends := func(f Fault) bool {
+			return f.Kind == FaultFIN || f.Kind == FaultSilence || f.Kind == FaultPause && f.Pause >= t.g.shortest() || resets(f)
+		}
 		if target.Addr == s.Target && (slices.ContainsFunc(target.Links.Back, ends) || slices.ContainsFunc(target.Links.There, resets)) {
 			return true
 		}
