@@ -17,6 +17,8 @@ var scenes = []func(*Plan, *Choices){
 	(*Plan).scenePanic,
 	(*Plan).sceneSlowTarget,
 	(*Plan).sceneInstead,
+	(*Plan).sceneAround,
+	(*Plan).sceneFirstByte,
 }
 
 // addScene chooses histories with a scene.
