@@ -91,8 +91,8 @@ type Options struct {
 	// HeaderTimeout bounds the time that the target may take for the whole header of its
 	// response, interim responses included, counted from the last byte of the request, to a
 	// quarter. A header section that has begun before that byte was sent has the same time, from
-	// its first byte on, where package proxy uses connections of its own. 0 means 60 seconds,
-	// a negative value no bound.
+	// its first byte on, where package proxy uses connections of its own. The stream of a HEAD over
+	// HTTP/2 has to end within it, too. 0 means 60 seconds, a negative value no bound.
 	HeaderTimeout time.Duration
 	// PingInterval is how long an HTTP/2 connection may be silent before it is asked
 	// whether anybody is there, and as long again the answer may take; then it is
