@@ -39,8 +39,10 @@ type transportExchange struct{ o *Options }
 func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	c, out := f.tracedCall()
 	defer c.body.end()
+	defer c.interim.later.finish(false) // also where a function of the user's panics
 	ctx, cancel := context.WithCancelCause(out.Context())
 	defer cancel(nil)
+	c.interim.later.cancel = cancel
 	c.body.attach(ctx, out, e.o.RequestTrailer)
 	if out.Body == nil {
 		c.trace.GotConn, c.trace.GotFirstResponseByte = c.gotConn, c.firstByte
@@ -57,7 +59,12 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 
 	resp, err := e.o.Transport.RoundTrip(out)
 	c.body.watch.settle()
-	c.interim.finish()
+	var answer answered
+	if err == nil {
+		c.body.expect.headerReceived()
+		answer = f.arrived(resp.StatusCode) // the target does not wait for the client
+	}
+	c.interim.later.finish(err == nil)
 	f.stale = err != nil && c.reused.Load() && !c.began.Load() && !streamReset(err)
 	if at := c.connected.Load(); at != nil {
 		result.Connected(f.record, *at)
@@ -67,8 +74,6 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 		failure.Wrote = failure.Wrote || dialFailed(err) && c.resends.unclear()
 		return answered{sent: c.body.sent()}, failure
 	}
-	c.body.expect.headerReceived()
-	answer := f.arrived(resp.StatusCode)
 	answer.sent = c.body.sent()
 	if resp.StatusCode < 200 || resp.StatusCode > 999 {
 		resp.Body.Close()
@@ -142,17 +147,11 @@ func (c *call) firstByte() {
 	c.body.expect.firstByte()
 }
 
-// gotInterim takes an interim response.
+// gotInterim takes an interim response of a transport's.
 func (c *call) gotInterim(status int, fields textproto.MIMEHeader) error {
 	c.body.expect.settle(expectAsked)
-	return c.interim.relay(status, fields)
-}
-
-// gotInterimAside is gotInterim on a goroutine of a transport.
-func (c *call) gotInterimAside(status int, fields textproto.MIMEHeader) (err error) {
 	c.resends.responded(false)
-	defer c.interim.catch(&err)
-	return c.gotInterim(status, fields)
+	return c.interim.queue(status, fields)
 }
 
 // gotConn may be called on any goroutine, and again where the transport tries again.
@@ -182,7 +181,7 @@ func (f *forwarding) ownCall() (*call, *http.Request) {
 func (f *forwarding) tracedCall() (*call, *http.Request) {
 	f.held = true
 	c, out := f.ownCall()
-	c.trace.Got1xxResponse = c.gotInterimAside
+	c.trace.Got1xxResponse = c.gotInterim
 	_, c.interim.room = f.p.bounds.HeaderBounds()
 	if e := c.body.expect; e != nil {
 		e.timeout, _ = f.p.bounds.HeaderBounds()

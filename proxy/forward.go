@@ -277,11 +277,7 @@ func (f *forwarding) arrived(status int) answered {
 func (f *forwarding) blame(err *fault.Error) *fault.Error {
 	attempt := time.Since(f.started)
 	whole := errors.Is(context.Cause(f.out.In.Context()), context.DeadlineExceeded)
-	switch {
-	case err.Kind != fault.Timeout:
-	case whole && 2*f.body.waited(f.started, attempt) < time.Since(f.start),
-		// net/http's transport bounds the wait for a header also while the client accepts an interim response.
-		2*f.body.interims.spent() > attempt:
+	if err.Kind == fault.Timeout && whole && 2*f.body.waited(f.started, attempt) < time.Since(f.start) {
 		return &fault.Error{Kind: fault.ClientGone, Err: err}
 	}
 	return err

@@ -254,9 +254,8 @@ func (x *ownExchange) receive() error {
 			x.headUntil = time.Time{} // the final header may come behind the whole body
 		}
 		begun := time.Now()
-		if err := x.call.gotInterim(x.answer.Status, textproto.MIMEHeader(fields)); err != nil {
-			return err
-		}
+		x.call.body.expect.settle(expectAsked)
+		x.call.interim.relay(x.answer.Status, textproto.MIMEHeader(fields))
 		if !x.headUntil.IsZero() { // the time of the client is not the target's
 			x.headUntil = x.headUntil.Add(time.Since(begun))
 		}

@@ -9,13 +9,10 @@ import (
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/head"
-	"github.com/culvert-go/culvert/internal/http1"
-	"github.com/culvert-go/culvert/internal/iolock"
 )
 
-// interimRelay passes interim answers on as they come. net/http calls it on
-// a goroutine of the transport, which may outlive RoundTrip: after finish it
-// touches the writer no more.
+// interimRelay passes interim responses on as they come. The proxy's own exchange relays them itself, and a transport's
+// calls queue (interimqueue.go).
 type interimRelay struct {
 	w       http.ResponseWriter
 	in      *http.Request
@@ -23,38 +20,25 @@ type interimRelay struct {
 	timeout time.Duration    // of a write, 0 for none
 	began   time.Time        // of the forwarding
 	slow    *interimTime     // of the attempt
-	lock    iolock.Lock      // guards what follows; held while a write waits for the client
-	done    bool
-	room    int64 // left for the headers of interim responses, where the transport bounds each alone; 0: it bounds them all
-	full    bool  // room was exceeded
-
-	panicked any // what catch has caught
+	room    int64            // left for the headers of interim responses, where the transport bounds each alone; 0: it bounds them all
+	full    bool             // room was exceeded
+	later   interimQueue
 }
 
-// relay sends one interim answer with the target's fields only: what filters
-// have put into Header is meant for the final answer, and must neither go out
-// early nor be lost (golang/go#81207, #81319).
-func (i *interimRelay) relay(status int, fields textproto.MIMEHeader) error {
-	i.lock.Lock()
-	defer i.lock.Unlock()
-	if !i.take(status, fields) {
-		return http1.ErrHeadTooLarge
+// relay sends one interim response, on the handler's goroutine.
+func (i *interimRelay) relay(status int, fields textproto.MIMEHeader) {
+	if i.wanted(status) {
+		begun := time.Now()
+		i.send(status, interimFields(status, fields))
+		i.slow.add(begun)
 	}
-	if !i.done && i.wanted(status) {
-		defer i.slow.add(time.Now()) // before the lock is given back, which finish waits for
-		i.client.WriteInterim(func() { i.write(status, fields) })
-	}
-	return nil
 }
 
-// catch is deferred by what relays on a goroutine of the transport, where a panic of a filter's writer would end the
-// program. It is finish's then.
-func (i *interimRelay) catch(err *error) {
-	if v := recover(); v != nil {
-		i.lock.Lock()
-		defer i.lock.Unlock()
-		i.panicked, *err = v, errPanicked
-	}
+// interimFields returns a copy of what of fields is for the client.
+func interimFields(status int, fields textproto.MIMEHeader) http.Header {
+	h := http.Header(fields).Clone()
+	head.SanitizeResponse(status, h, "")
+	return h
 }
 
 // take takes what an interim response is long from room, and reports whether there is so much.
@@ -75,14 +59,19 @@ func (i *interimRelay) take(status int, fields textproto.MIMEHeader) bool {
 	return true
 }
 
-// write writes an interim response.
-func (i *interimRelay) write(status int, fields textproto.MIMEHeader) {
-	interim := http.Header(fields).Clone()
-	head.SanitizeResponse(status, interim, "")
+// send writes an interim response.
+func (i *interimRelay) send(status int, fields http.Header) {
+	i.client.WriteInterim(func() { i.write(status, fields) })
+}
+
+// write writes an interim response with the target's fields only: what filters
+// have put into Header is meant for the final response, and must neither go out
+// early nor be lost (golang/go#81207, #81319).
+func (i *interimRelay) write(status int, fields http.Header) {
 	h := i.w.Header()
 	kept := maps.Clone(h)
 	clear(h)
-	maps.Copy(h, interim)
+	maps.Copy(h, fields)
 	if i.in.ProtoMajor == 2 {
 		// Where the client resets its stream, WriteHeader returns while net/http still
 		// reads the map, on another goroutine. With this field in it, net/http copies the
@@ -110,15 +99,4 @@ var noLength = []string{"0"}
 // the first read sends the gateway's own.
 func (i *interimRelay) wanted(status int) bool {
 	return i.in.ProtoAtLeast(1, 1) && status != http.StatusContinue
-}
-
-// finish ends the relaying, on the handler's goroutine. It panics with what catch has caught.
-func (i *interimRelay) finish() {
-	i.lock.Lock()
-	defer i.lock.Unlock()
-	i.done = true
-	if v := i.panicked; v != nil {
-		i.panicked = nil
-		panic(v)
-	}
 }

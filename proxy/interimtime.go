@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// interimTime is the time that an attempt's client takes to accept interim responses: the target's final response is not
-// waited for meanwhile. It is safe for concurrent use.
+// interimTime is the time that an attempt's client takes to accept interim responses. It is safe for concurrent use.
 type interimTime struct {
-	whole    atomic.Int64 // nanoseconds
+	whole    atomic.Int64 // nanoseconds in which the target's final response was not waited for
 	from, to atomic.Int64 // the last write's, Unix time in nanoseconds
 }
 
@@ -19,15 +18,19 @@ func (t *interimTime) clear() {
 	t.to.Store(0)
 }
 
-// add counts a write that began at from and ends now.
+// add counts a write that began at from and ends now, and that the target's final response has waited for.
 func (t *interimTime) add(from time.Time) {
-	now := time.Now()
-	t.whole.Add(int64(now.Sub(from)))
-	t.from.Store(from.UnixNano())
-	t.to.Store(now.UnixNano())
+	t.whole.Add(int64(time.Since(from)))
+	t.note(from)
 }
 
-// spent returns how long the writes took.
+// note notes a write that began at from and ends now, while the target's final response was waited for.
+func (t *interimTime) note(from time.Time) {
+	t.from.Store(from.UnixNano())
+	t.to.Store(time.Now().UnixNano())
+}
+
+// spent returns how long the writes took that add has counted.
 func (t *interimTime) spent() time.Duration { return time.Duration(t.whole.Load()) }
 
 // covers reports whether the last write was under way at a time.

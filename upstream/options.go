@@ -90,7 +90,8 @@ type Options struct {
 	WriteTimeout time.Duration
 	// HeaderTimeout bounds the time that the target may take for the whole header of its
 	// response, interim responses included, counted from the last byte of the request, to a
-	// quarter. A header section that has begun before that byte was sent has the same time, from
+	// quarter. The time in which the client accepts those is not the target's, where package proxy relays
+	// them. A header section that has begun before that byte was sent has the same time, from
 	// its first byte on, where package proxy uses connections of its own. The stream of a HEAD over
 	// HTTP/2 has to end within it, too. 0 means 60 seconds, a negative value no bound.
 	HeaderTimeout time.Duration

@@ -103,7 +103,7 @@ var mutants = []mutant{
 	{"Drain returns while requests are in flight", "internal/gate/gate.go", "	if g.running.Load() == 0 {\n", "	if true {\n"},
 	{"a status of FailStatuses is a success", "upstream/lease.go", "slices.Contains(g.o.FailStatuses, o.Status) ||", "slices.Contains(g.o.FailStatuses, 0) ||"},
 	{"a late response is a success", "upstream/lease.go", "o.Header >= g.o.FailLatency", "o.Header >= 2*g.o.FailLatency"},
-	{"a target that had little time is to blame", "proxy/forward.go", "	case whole && 2*f", "	case whole && 0*f"},
+	{"a target that had little time is to blame", "proxy/forward.go", "whole && 2*f", "whole && 0*f"},
 	{"a target has too long for its header", "upstream/transport.go", "		HeaderTimeout: max(0, o.HeaderTimeout),", "		HeaderTimeout: max(0, 2*o.HeaderTimeout),"},
 	{"a target has too little time for its header", "upstream/transport.go", "		HeaderTimeout: max(0, o.HeaderTimeout),", "		HeaderTimeout: max(0, o.HeaderTimeout/2),"},
 	{"a dial takes too long", "upstream/dial.go", "context.WithTimeout(ctx, o.DialTimeout)", "context.WithTimeout(ctx, 3*o.DialTimeout)"},

@@ -71,4 +71,5 @@ func (r *ruler) check() {
 	r.closes()
 	r.expired()
 	r.countWaits()
+	r.interims()
 }

@@ -102,9 +102,6 @@ func (r *ruler) faulty() bool {
 // served: where nothing fails and no time ends, the client gets a whole response.
 func (r *ruler) served() {
 	o, p := r.o, &r.w.plan.Gateway
-	if r.client.Kind == HTTP10 && o.Interim > 0 {
-		r.fail("interim", "a client of HTTP/1.0 saw %d interim responses", o.Interim)
-	}
 	if o.Whole || o.Spoilt || o.Tunnel != nil || r.client.Kind.upgrades() || r.client.Kind == Malformed || r.client.Pipelined || r.faulty() || r.e.GiveUp > 0 || r.e.hasBody() && !r.calm() {
 		return
 	}

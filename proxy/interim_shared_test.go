@@ -1,0 +1,82 @@
+package proxy_test
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// slowWriter is a response's writer whose client accepts an interim response when it is let, and not before.
+type slowWriter struct {
+	*httptest.ResponseRecorder
+	interim, let chan struct{}
+}
+
+func (w slowWriter) WriteHeader(status int) {
+	if status == http.StatusEarlyHints {
+		close(w.interim)
+		<-w.let
+		return
+	}
+	w.ResponseRecorder.WriteHeader(status)
+}
+
+// hintingTarget is a target that speaks HTTP/2, and responds to /hint with an interim response first. It counts connections.
+func hintingTarget(t *testing.T, conns *atomic.Int32) (addr string) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hint" {
+			w.WriteHeader(http.StatusEarlyHints)
+		}
+		_, _ = w.Write([]byte("page"))
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			conns.Add(1)
+		}
+	}
+	s.Config.Protocols = new(http.Protocols)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	s.Start()
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
+}
+
+// A client that does not accept an interim response holds its own exchange, and not the others of the connection to a target
+// that speaks HTTP/2.
+func TestInterimResponseOfASharedConnection(t *testing.T) {
+	leaktest.Check(t)
+	var conns atomic.Int32
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Protocol: upstream.H2C}, hintingTarget(t, &conns))})
+	slow := slowWriter{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	let := sync.OnceFunc(func() { close(slow.let) })
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.ServeHTTP(slow, httptest.NewRequest(http.MethodGet, "/hint", nil))
+	}()
+	defer func() {
+		let()
+		<-ended
+	}()
+	wiretest.Await(t, slow.interim, "the interim response")
+
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	client.Status(http.StatusOK)
+	let()
+	wiretest.Await(t, ended, "the end of the exchange with the slow client")
+	if conns.Load() != 1 {
+		t.Errorf("%d connections", conns.Load())
+	}
+	if slow.Code != http.StatusOK || slow.Body.String() != "page" {
+		t.Errorf("the slow client got %d, %q", slow.Code, slow.Body)
+	}
+}
