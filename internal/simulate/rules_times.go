@@ -72,10 +72,15 @@ func (t *times) whole() {
 // written to it, an error response for one. Over HTTP/2 WriteByteTimeout ends the connection, which has written a part
 // meanwhile (proxy.Options.WriteTimeout).
 func (t *times) heldByWrites() time.Duration {
-	if c := t.w.clientOf(t.p.Token); len(c.Links.There)+len(c.Links.Back) > 0 || t.e.ReadAfter > 0 {
+	if c := t.w.clientOf(t.p.Token); len(c.Links.There)+len(c.Links.Back) > 0 || t.e.ReadAfter > 0 || c.readsSlowly() {
 		return late(t.g.WriteTimeout) + 2*writeByteTimeout
 	}
 	return 0
+}
+
+// readsSlowly reports whether the client may still read another response of the same connection, at its own pace.
+func (c *ClientPlan) readsSlowly() bool {
+	return (c.Pipelined || c.Kind.overHTTP2()) && slices.ContainsFunc(c.Requests, func(e ExchangePlan) bool { return e.ReadPause > 0 || e.ReadAfter > 0 })
 }
 
 // left: an exchange ends soon when its client has gone. net/http's server notices that while no body is to be read, on
