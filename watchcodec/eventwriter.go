@@ -9,10 +9,16 @@ import (
 var errMore = errors.New("watchcodec: more is to come")
 
 // feed is the stream of a reader that is given its bytes piece by piece.
-type feed struct{ p []byte }
+type feed struct {
+	p     []byte
+	ended bool // no more is to come
+}
 
 func (f *feed) Read(b []byte) (int, error) {
 	if len(f.p) == 0 {
+		if f.ended {
+			return 0, io.EOF
+		}
 		return 0, errMore
 	}
 	n := copy(b, f.p)

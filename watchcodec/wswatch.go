@@ -2,6 +2,7 @@ package watchcodec
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -32,6 +33,7 @@ type wsWatch struct {
 	err     error
 
 	protocol string // the subprotocol, "" for none
+	returned bool   // next has, and not panicked
 }
 
 // WebSocketWatch lets clients watch over WebSocket what next answers over HTTP. Other
@@ -40,6 +42,10 @@ type wsWatch struct {
 // A bearer token that a client gives as a subprotocol, as browsers have to, is in the
 // Authorization field of the request that next receives, unless there is one already; the first
 // other subprotocol is chosen.
+//
+// The WebSocket ends with the code 1000, as that of kube-apiserver does, when next has returned behind the end of an event: the
+// watch has had its time. A watch that was broken off ends with 1011 (RFC 6455 section 7.4.1): next has panicked, with
+// http.ErrAbortHandler for instance as package proxy does, or what it has written ends within an event, or is none.
 func WebSocketWatch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if req, ok := Classify(r); ok && req.Verb == "watch" && websocket.IsWebSocketUpgrade(r) {
@@ -73,6 +79,7 @@ func serveWebSocket(next func(http.ResponseWriter, *http.Request), w http.Respon
 	defer ws.end()
 	next(ws, plain)
 	ws.WriteHeader(http.StatusOK)
+	ws.returned = true
 }
 
 func (ws *wsWatch) Header() http.Header { return ws.header }
@@ -160,7 +167,18 @@ func (ws *wsWatch) FlushError() error {
 	return ws.err
 }
 
-// end closes the WebSocket: with 1000, as a server does whose watch has had its time.
+// code returns the status code of the end: that of a server whose watch has had its time, or that of one that was broken off.
+func (ws *wsWatch) code() int {
+	if ws.returned && ws.err == nil {
+		ws.feed.p, ws.feed.ended = nil, true
+		if _, err := ws.frames.Next(); err == io.EOF {
+			return websocket.CloseNormalClosure
+		}
+	}
+	return websocket.CloseInternalServerErr
+}
+
+// end closes the WebSocket.
 func (ws *wsWatch) end() {
 	if ws.refusal != nil {
 		ws.refusal.Leave()
@@ -168,7 +186,7 @@ func (ws *wsWatch) end() {
 	if ws.conn == nil {
 		return
 	}
-	message := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+	message := websocket.FormatCloseMessage(ws.code(), "")
 	_ = ws.conn.WriteControl(websocket.CloseMessage, message, time.Now().Add(time.Second))
 	_ = ws.conn.Close() // listen ends with it
 }
