@@ -6,13 +6,16 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/nested"
 )
 
 // ConcurrencyOptions configures Concurrency.
 type ConcurrencyOptions struct {
 	// Max is how many requests and tunnels may run at a time. Required.
 	Max int
-	// Queue is how many more may wait; 0 means none.
+	// Queue is how many more may wait; 0 means none. A request that is a part of another one does not wait: see
+	// upstream.Options.Queue.
 	Queue int
 	// QueueTimeout bounds the wait; 0 means 10 seconds.
 	QueueTimeout time.Duration
@@ -59,6 +62,10 @@ func enter(r *http.Request, present, running chan struct{}, timeout time.Duratio
 	case running <- struct{}{}:
 		return true
 	default:
+	}
+	if nested.Is(r.Context()) { // the place that it would wait for may be that of the request that it is a part of
+		<-present
+		return false
 	}
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()

@@ -56,7 +56,8 @@ type Options struct {
 	MaxInFlight int
 	// Queue is how many requests may wait when every target has its MaxConns; 0
 	// means none: they are refused (503). They are served in the order of arrival, but
-	// for one that has tried the target that is free.
+	// for one that has tried the target that is free. A request that is a part of another one, which holds a target already,
+	// does not wait: the list that watchcodec's filter needs for a resumed watch.
 	Queue int
 	// QueueTimeout bounds the wait; 0 means 10 seconds.
 	QueueTimeout time.Duration

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/nested"
 )
 
 // queue holds the requests that wait for a target, in FIFO order. Whenever its lock is free, none
@@ -48,6 +49,8 @@ func (g *Group) wait(ctx context.Context, q query) (*member, error) {
 	}
 	select {
 	case <-w.served:
+	case <-atOnce(ctx):
+		err = g.fault(fault.Busy, "no target is free for a request that must not wait")
 	case <-timer.C:
 		err = g.fault(fault.Busy, "no target became free in time")
 	case <-ctx.Done():
@@ -61,6 +64,21 @@ func (g *Group) wait(ctx context.Context, q query) (*member, error) {
 	}
 	return w.m, w.err
 }
+
+// atOnce returns a channel that is ready where a request must not wait for a target, nil where it may. Another request, which
+// it is a part of, holds one.
+func atOnce(ctx context.Context) <-chan struct{} {
+	if nested.Is(ctx) {
+		return ready
+	}
+	return nil
+}
+
+var ready = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
 
 // waitForTargets waits for a source's first set.
 func (g *Group) waitForTargets(ctx context.Context, timer *time.Timer) error {

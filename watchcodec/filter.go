@@ -57,7 +57,8 @@ type FilterOptions struct {
 // So when an object that is not seen is modified, the filter lists what the watch is about as it
 // was before (resourceVersionMatch=Exact, in pages of 500), once a watch at most and with the client's
 // credentials, and tells the client of the object only if it was seen then. If that list
-// can't be had, the watch ends with 410, Expired, and the client lists again.
+// can't be had, the watch ends with 410, Expired, and the client lists again. The watch holds its place meanwhile
+// (upstream.Target.MaxConns, filters.Concurrency): where no other one is free the list does not wait for one, and can't be had.
 //
 // A list in pages keeps the server's continue token, also behind a page of which nothing is seen. A token of
 // kube-apiserver is not encrypted: base64 of JSON whose "start" is the key of the page's last object, namespace and

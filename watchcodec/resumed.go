@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/nested"
 	"github.com/culvert-go/culvert/internal/result"
 )
 
@@ -50,7 +51,7 @@ func (r *Request) CollectionPath() string {
 // listAt lists what the watch that r requests is about, as it was at a version, with the client's
 // credentials and in the form of the watch.
 func (a *answer) listAt(next http.Handler, r *http.Request, version string, take func(*Object) error) error {
-	ctx, cancel := context.WithTimeout(r.Context(), listingTimeout)
+	ctx, cancel := context.WithTimeout(nested.With(r.Context()), listingTimeout)
 	defer cancel()
 	query := url.Values{"limit": {listingPage}, "resourceVersion": {version}, "resourceVersionMatch": {"Exact"}}
 	watched := r.URL.Query()

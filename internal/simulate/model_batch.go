@@ -237,6 +237,9 @@ func (b *batch) checkPick(w *wait) {
 	if took > most {
 		m.fail("queue timeout", "#%d has waited for %v, QueueTimeout is %v", w.p.Token, took, bound)
 	}
+	if w.p.Lists != 0 && took > 0 {
+		m.fail("queue", "#%d has waited for %v, and is the list of a watch that holds its place", w.p.Token, took)
+	}
 	if w.attempt > 0 {
 		return
 	}
@@ -257,14 +260,14 @@ func (b *batch) checkPick(w *wait) {
 }
 
 // checkRefusal: a request is refused where the group drains, has its MaxInFlight, or has no place free and none
-// in its queue.
+// in its queue. The list of a resumed watch does not wait.
 func (b *batch) checkRefusal(w *wait) {
 	m, g := b.m, &b.m.w.plan.Gateway
 	others := b.running + len(b.starts) - 1
 	switch {
 	case m.drained, g.MaxInFlight > 0 && others >= g.MaxInFlight:
 		return
-	case len(b.before)+len(b.starts)-1 < g.Queue:
+	case w.p.Lists == 0 && len(b.before)+len(b.starts)-1 < g.Queue:
 		m.fail("refused", "#%d was refused while %d wait, the queue has room for %d", w.p.Token, len(b.before), g.Queue)
 	}
 	for addr, free := range b.free {

@@ -16,6 +16,7 @@ var mutantsOfParties = []mutant{
 	{"a target is blamed for a panic of DialContext", "proxy/forward.go", "Err: &fault.Error{Kind: fault.ClientGone}})\n			result", "Err: &fault.Error{Kind: fault.Dial}})\n			result"},
 	{"a panic of DialContext keeps its lease", "proxy/forward.go", "			lease.Done(upstream.Outcome{Err: &fault.Error{Kind: fault.ClientGone}})\n", ""},
 	{"content behind a length of 0 over HTTP/2 is not awaited", "proxy/length.go", "	return in.ProtoMajor >= 2 && in.ContentLength == 0", "	return in.ProtoMajor >= 20 && in.ContentLength == 0"},
+	{"the list of a resumed watch waits for a place", "upstream/queue.go", "		return ready\n", "		return nil\n"},
 	{"requests wait for a stream of the connection that there is", "upstream/transport.go", "HTTP2: &http.HTTP2Config{SendPingTimeout", "HTTP2: &http.HTTP2Config{StrictMaxConcurrentRequests: true, SendPingTimeout"},
 	{"Group.Set leaves the places as they were", "upstream/targets.go", "		s.members = append(s.members, m)\n", "		if old := m.current.Load(); old != nil && old.MaxConns > 0 {\n			m.MaxConns = old.MaxConns\n		}\n		s.members = append(s.members, m)\n"},
 	{"the places of the first target are those of all", "upstream/targets.go", "		addr := addrOf(t.Addr)\n", "		addr := addrOf(t.Addr)\n		t.MaxConns = list[0].MaxConns\n"},
