@@ -17,8 +17,8 @@ import (
 // waits for the client fails with os.ErrDeadlineExceeded, and what the handler does then
 // is its response (package proxy: 504, or 408 where the client was waited for); a handler
 // that returns without one gets that status from here. A handler that does not look at
-// its context and does not read is not stopped. Package proxy relays a response whose header
-// is received within 10 ms of the end.
+// its context and does not read is not stopped. Package proxy may relay a response all of
+// which is received within 10 ms of the end.
 func Timeout(d time.Duration) (Filter, error) {
 	if d <= 0 {
 		return nil, errors.New("filters: Timeout needs a time")

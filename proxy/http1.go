@@ -161,6 +161,9 @@ func (x *ownExchange) over(fresh bool) (a answered, failure *fault.Error, again 
 	if err == nil {
 		err = x.receive()
 	}
+	if err == nil && !x.body.Buffered() {
+		err = ctx.Err() // nothing has watched that yet, maybe: what follows the header would be cut
+	}
 	if err != nil {
 		x.forget()
 		if x.mayGoAgain(err, wrote) {
