@@ -156,7 +156,9 @@ func (s *bodySource) readAt(p []byte, at int64, by *requestBody) (int, error) {
 	case s.end != nil:
 		return 0, s.end
 	}
+	s.end = errPanicked // of a read that does not return: what follows is not the body's continuation
 	n, err := s.body.Read(p)
+	s.end = nil
 	if length := s.in.ContentLength; err == io.EOF && length > 0 && s.read+int64(n) < length {
 		err = errBodyConsumed
 	}
