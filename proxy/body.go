@@ -50,7 +50,7 @@ type bodySource struct {
 	interims interimTime  // of the last attempt
 }
 
-// open begins with in's body. With a request buffer it reads all of it.
+// open begins with in's body. With a request buffer it reads all of it. close ends it, also behind a failure or a panic.
 func (s *bodySource) open(w http.ResponseWriter, in *http.Request, o *Options) *fault.Error {
 	s.in = in
 	if declaresNone(in) {
@@ -88,7 +88,6 @@ func (s *bodySource) readWhole(b Buffer) *fault.Error {
 	case errors.Is(err, spool.ErrFull):
 		err = &http.MaxBytesError{Limit: b.Memory + b.Disk}
 	}
-	s.close()
 	return bodyFault(s.in, err)
 }
 

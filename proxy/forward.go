@@ -116,10 +116,10 @@ func (f *forwarding) forward(r *http.Request) *fault.Error {
 		r = r.WithContext(ctx)
 	}
 	if protocol == "" {
+		defer f.body.close()
 		if err := f.body.open(w, r, &p.o); err != nil {
 			return err
 		}
-		defer f.body.close()
 	}
 	f.first.begin(f, r)
 	f.call = &f.first

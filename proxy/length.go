@@ -51,7 +51,6 @@ func (s *bodySource) awaitNone(w http.ResponseWriter, timeout time.Duration) *fa
 	if err == io.EOF {
 		return nil
 	}
-	s.close()
 	if err == nil {
 		err = errContentLength
 	}
