@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/culvert-go/culvert/internal/deadline"
+	"github.com/culvert-go/culvert/internal/response"
 )
 
 // single responds with one object, or as if there were none. The response is held: whether
@@ -152,7 +153,7 @@ func (h *heldAnswer) WriteHeader(status int) {
 func (h *heldAnswer) Write(p []byte) (int, error) {
 	if h.WriteHeader(http.StatusOK); h.content.Len()+len(p) > h.max {
 		h.over = true
-		return 0, errTooLarge
+		return 0, &response.TransformError{Err: errTooLarge} // not the client's failure
 	}
 	return h.content.Write(p)
 }

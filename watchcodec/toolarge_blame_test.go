@@ -1,0 +1,42 @@
+package watchcodec_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+	"github.com/culvert-go/culvert/watchcodec"
+)
+
+// An object that is too large for the filter is not the client's failure: it has not gone.
+func TestTooLargeIsNotTheClients(t *testing.T) {
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"kind":"Carp","apiVersion":"v1","metadata":{"name":"` + strings.Repeat("x", 1000) + `"}}`))
+	}))
+	defer target.Close()
+	group, err := upstream.New(upstream.Options{}, upstream.Target{Addr: target.Listener.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer group.Close()
+	var kind proxy.Kind
+	p, err := proxy.New(proxy.Options{Upstream: group, OnError: func(_ *http.Request, e *proxy.Error) { kind = e.Kind }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	filter, err := watchcodec.NewFilter(watchcodec.FilterOptions{MaxObject: 100, Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter {
+		return func(*watchcodec.Object) (bool, error) { return true, nil }
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	filter(p).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/namespaces/a/pods/b", nil))
+	if w.Code != http.StatusBadGateway || kind != proxy.Internal {
+		t.Errorf("status %d, kind %v", w.Code, kind)
+	}
+}
