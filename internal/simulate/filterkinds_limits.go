@@ -130,7 +130,7 @@ var timeoutKind = filterKind{
 					if took >= most {
 						g.journal.effects.Add(timeoutName, 1)
 					}
-					if took > most+g.unwatched()+g.interims(r) && g.plan.exact() {
+					if took > most+g.unwatched()+g.interims(r)+g.traces(r) && g.plan.exact() {
 						g.journal.Break("time", "%s: the header took %v, of %v", r.URL.Path, took, most)
 					}
 				}})(next).ServeHTTP(w, r)
@@ -166,4 +166,14 @@ func (g *gateway) interims(r *http.Request) time.Duration {
 		}
 	}
 	return most
+}
+
+// traces returns how long the program's trace of a connection may take, which the transport calls before it looks whether
+// the time is over.
+func (g *gateway) traces(r *http.Request) time.Duration {
+	token, _ := tokenOf(r.URL.EscapedPath())
+	if e := g.exchange(token); e != nil {
+		return e.TracePause
+	}
+	return 0
 }

@@ -111,3 +111,16 @@ func TestPauseBeforeTheEndOfAStream(t *testing.T) {
 		t.Error("no pause was between the content and the end of the stream")
 	}
 }
+
+// What a program's trace takes when net/http's transport has a connection is the program's own time, also where the time to
+// the header ends meanwhile.
+func TestTraceAtTheEndOfTheTime(t *testing.T) {
+	plan := simplest()
+	plan.Gateway.Transport = true
+	plan.Gateway.Filters = []FilterPlan{{Kind: kindOf(timeoutName), A: 1}}
+	plan.Targets[0].Dials = []Dialling{{Delay: 5*time.Second - 20*time.Millisecond}}
+	plan.Clients[0].Requests[0].TracePause = 40 * time.Millisecond
+	if o := unbroken(t, plan).outcomes[1]; o.Status != 504 {
+		t.Errorf("the client saw %d, want 504", o.Status)
+	}
+}
