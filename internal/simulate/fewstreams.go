@@ -55,7 +55,8 @@ func (g *gateway) strict() http.RoundTripper {
 	protocols.SetUnencryptedHTTP2(true)
 	t := &http.Transport{
 		DialContext: g.group.Dial, Protocols: &protocols, DisableCompression: true, ResponseHeaderTimeout: max(0, p.HeaderTimeout), IdleConnTimeout: p.IdleTimeout,
-		HTTP2: &http.HTTP2Config{StrictMaxConcurrentRequests: true, SendPingTimeout: pingInterval, PingTimeout: pingInterval, WriteByteTimeout: p.TargetWrite},
+		MaxResponseHeaderBytes: 64 << 10, // upstream.Options.MaxHeaderBytes, by default
+		HTTP2:                  &http.HTTP2Config{StrictMaxConcurrentRequests: true, SendPingTimeout: pingInterval, PingTimeout: pingInterval, WriteByteTimeout: p.TargetWrite},
 	}
 	g.closers = append(g.closers, t.CloseIdleConnections)
 	return t

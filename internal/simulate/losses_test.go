@@ -124,3 +124,15 @@ func TestTraceAtTheEndOfTheTime(t *testing.T) {
 		t.Errorf("the client saw %d, want 504", o.Status)
 	}
 }
+
+// The program's own transport bounds the header of a response as the group's does.
+func TestStrictTransportBoundsTheHeader(t *testing.T) {
+	plan := simplest()
+	plan.Gateway.H2Targets, plan.Gateway.Timeout = true, 5*time.Second
+	plan.waitForStreams()
+	plan.Targets[0].ByFrames, plan.Targets[0].Frames = true, FramesPlan{Window: 65535, Step: 65535, Table: 4096}
+	plan.Clients[0].Requests[0].Responses[0].OddFrames = 1 + slices.IndexFunc(frameOddities, func(o frameOddity) bool { return o.name == "a header list that is too large" })
+	if o := unbroken(t, plan).outcomes[1]; o.Status != 502 {
+		t.Errorf("the client saw %d, want 502", o.Status)
+	}
+}
