@@ -142,5 +142,5 @@ func (g *gateway) pausing(ctx context.Context, token uint32) context.Context {
 	if e == nil || e.TracePause == 0 {
 		return ctx
 	}
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { time.Sleep(e.TracePause) }})
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { _ = sleep(ctx, e.TracePause) }})
 }

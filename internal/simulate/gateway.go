@@ -40,7 +40,9 @@ type gateway struct {
 	errors   serverLog
 	closers  []func()
 	ids      atomic.Int64
-	dir      string // of temporary files
+	healthy  [8]atomic.Int64 // calls of Check.Healthy, by target
+	changes  atomic.Int64    // those of Check.OnChange
+	dir      string          // of temporary files
 	setting  sync.Mutex
 	checks   []func() // at instants at which nothing else happens
 	books    []*book
@@ -161,6 +163,7 @@ func (g *gateway) makeProxy() (err error) {
 		Rewrite: g.picking, OnError: g.failed,
 	}
 	p.Hooks.options(&o)
+	g.raising(&o)
 	if p.RetryStatus {
 		o.Retry.Statuses = []int{503}
 	}
@@ -277,7 +280,7 @@ func (l *serverLog) Write(p []byte) (int, error) {
 	defer l.mu.Unlock()
 	text := string(bytes.TrimSpace(p))
 	switch {
-	case strings.Contains(text, "panic serving"):
+	case strings.Contains(text, "panic serving") && !planned(text):
 		l.journal.Break("panic", "%s", text)
 	case strings.Contains(text, "superfluous"):
 		l.journal.Break("superfluous", "%s", text)

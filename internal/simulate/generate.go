@@ -38,6 +38,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addDialPanics(c)
 	p.addFewStreams(c)
 	p.addPlaces(c)
+	p.addRaised(c)
 	return p
 }
 

@@ -62,6 +62,9 @@ func (g *guarded) end() {
 		g.j.Break("use after end", "%s: the body is still being read when the handler returns", g.path)
 	}
 	if v := recover(); v != nil {
+		if v == errPlanned {
+			panic(v)
+		}
 		if v != http.ErrAbortHandler {
 			g.j.Break("panic", "%s: %v\n%s", g.path, v, debug.Stack())
 		}

@@ -85,6 +85,7 @@ const (
 	groupDrained
 	groupChecked // Check.Healthy was called
 	groupChanged // Check.OnChange was called
+	groupRaised  // Check.Healthy was called, and has panicked
 )
 
 // sample is what the group says of itself at a moment.

@@ -41,7 +41,7 @@ func (c *checkCount) unseen(p *Plan, at time.Duration) span {
 func (c *checkCount) follow(m *model, addr string, events []*groupEvent) (steps []step) {
 	u := &m.w.plan.Upstream
 	for _, e := range events {
-		if e.addr != addr || e.kind != groupChecked {
+		if e.addr != addr || e.kind != groupChecked && e.kind != groupRaised {
 			continue
 		}
 		n := c.unseen(m.w.plan, m.at) // this one included
@@ -55,9 +55,11 @@ func (c *checkCount) follow(m *model, addr string, events []*groupEvent) (steps 
 		if !c.sick && !c.unsure && c.bad.least >= u.fall() {
 			m.fail("checks", "%s has failed %d to %d checks in a row and was not taken out", addr, c.bad.least, c.bad.most)
 		}
-		if e.good {
+		switch {
+		case e.kind == groupRaised: // which counts neither way
+		case e.good:
 			c.good, c.bad, c.goodAt = span{c.good.least + 1, c.good.most + 1}, span{}, m.at
-		} else {
+		default:
 			c.good, c.bad = span{}, span{c.bad.least + 1, c.bad.most + 1}
 		}
 		c.last, c.fresh = m.at, false

@@ -23,4 +23,7 @@ var mutantsOfParties = []mutant{
 	{"a budget earns nothing by requests", "proxy/retry.go", "b.tokens+b.ratio, max(", "b.tokens, max("},
 	{"a budget earns nothing by time", "proxy/retry.go", "b.tokens = min(b.tokens+brought, most)", "_ = brought"},
 	{"what could not be dialled is not retried", "proxy/retry.go", "return err.Kind == fault.Dial || ", "return "},
+	{"a panic of Check.Healthy is a bad check", "upstream/check.go", "!fault.Local(err) && !errors.As(err, new(*panicError))", "!fault.Local(err)"},
+	{"a panic of RewriteAnswer is ignored", "proxy/exchange.go", "			po.RewriteAnswer(&a)\n", "			func() {\n				defer func() { _ = recover() }()\n				po.RewriteAnswer(&a)\n			}()\n"},
+	{"a panic is an abort to Recover", "filters/recover.go", "if v == http.ErrAbortHandler || around {", "if v != nil || around {"},
 }

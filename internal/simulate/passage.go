@@ -34,6 +34,7 @@ type Passage struct {
 
 	Lists        uint32 // the watch that a filter's own request is for
 	DialPanicked bool   // DialContext has panicked for the request
+	Raised       bool   // a hook has panicked with a value of its own
 	dials        int    // how often it was called
 }
 
@@ -103,6 +104,7 @@ func (g *gateway) observe(next http.Handler) http.Handler {
 func (g *gateway) picking(o *proxy.Outbound) {
 	token, _ := tokenOf(o.In.URL.Path)
 	e := g.journal.exchanges[token]
+	g.raise(o.In, RaiseRewrite)
 	if e != nil && e.Panics {
 		panic(http.ErrAbortHandler)
 	}
@@ -122,6 +124,7 @@ func (g *gateway) failed(r *http.Request, e *proxy.Error) {
 	if p := passageOf(r.Context()); p != nil {
 		p.FailedAt, p.Failure = g.journal.now(), e
 	}
+	g.raise(r, RaiseError)
 }
 
 // dialTunnel dials a target for an upgrade, and notes when the gateway closes the connection.

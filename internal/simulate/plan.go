@@ -141,6 +141,7 @@ type ExchangePlan struct {
 	DialPanics int
 	// TracePause is what the program's trace takes when net/http's transport has a connection for the request.
 	TracePause time.Duration
+	Raises     Raise
 }
 
 // BodyPlan is a body and how it is sent.

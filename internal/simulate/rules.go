@@ -72,4 +72,5 @@ func (r *ruler) check() {
 	r.expired()
 	r.countWaits()
 	r.interims()
+	r.brokenByPanic()
 }

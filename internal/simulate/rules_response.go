@@ -52,7 +52,7 @@ func (r *ruler) own() {
 	switch s := r.o.Status; {
 	case r.e.Broken && s == 502 && !slices.Contains(may, s):
 		r.fail("own errors", "the gateway responded 502, and has sent no target anything")
-	case s == 500 && !r.e.Broken && !slices.Contains(may, s):
+	case s == 500 && !r.e.Broken && !r.raised() && !slices.Contains(may, s):
 		r.fail("own errors", "the gateway responded 500")
 	}
 	r.caused()
@@ -105,7 +105,7 @@ func (r *ruler) served() {
 	if o.Whole || o.Spoilt || o.Tunnel != nil || r.client.Kind.upgrades() || r.client.Kind == Malformed || r.client.Pipelined || r.faulty() || r.e.GiveUp > 0 || r.e.hasBody() && !r.calm() {
 		return
 	}
-	if r.e.Panics || r.dialPanicked() || r.e.ReadAfter > 0 || r.behindLate() {
+	if r.e.Panics || r.raised() || r.dialPanicked() || r.e.ReadAfter > 0 || r.behindLate() {
 		return // the time for a write may end
 	}
 	if r.e.HalfClose {

@@ -17,7 +17,7 @@ func (w *world) checkTimes() {
 		if t.e == nil || p.Proxied == 0 || w.clientOf(p.Token).Kind == Malformed {
 			continue // the probe, refused by a filter, or not what its plan says: an upgrade that is none
 		}
-		if p.Silent && !w.plan.hasPanics() && !t.e.Panics && !p.DialPanicked {
+		if p.Silent && !w.plan.hasPanics() && !t.e.Panics && !p.DialPanicked && !p.Raised {
 			w.journal.breakAt(p.Left, "told", "#%d: the response is broken off, and the record tells no failure", p.Token)
 		}
 		t.whole()

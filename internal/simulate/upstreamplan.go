@@ -17,6 +17,7 @@ type UpstreamPlan struct {
 	Fall, Rise   int  // 0: 3 and 2
 	CheckExact   bool // checks come at exact intervals
 	Targets      []UpstreamTarget
+	CheckPanics  int // which of the calls of Check.Healthy panic: every so manieth; 0: none
 }
 
 // UpstreamTarget is what the group's model follows of a target.
@@ -114,7 +115,11 @@ func (p *Plan) recovery() time.Duration {
 		return 0
 	}
 	_, most := p.checkBounds()
-	return p.deadConnection() + time.Duration(p.Upstream.rise()+1)*most
+	checks := time.Duration(p.Upstream.rise() + 1)
+	if p.Upstream.CheckPanics > 0 { // every other one counts
+		checks *= 2
+	}
+	return p.deadConnection() + checks*most
 }
 
 // deadConnection is how long checks may go over a connection that a link has silenced: one of HTTP/2, which they share,
@@ -144,6 +149,7 @@ func (u *UpstreamPlan) options(g *gateway, o *upstream.Options) {
 	o.Check.OnChange = func(addr string, healthy bool, err error) {
 		g.journal.Note("gateway", "checks: %s healthy %v: %v", addr, healthy, err)
 		g.journal.noteGroup(groupEvent{kind: groupChanged, addr: addr, good: healthy})
+		g.raiseInChange()
 	}
 }
 
@@ -165,6 +171,7 @@ func (g *gateway) checked(status int) bool {
 	if n < 0 || n >= len(g.plan.Targets) {
 		return false
 	}
+	g.raiseInCheck(n)
 	g.journal.noteGroup(groupEvent{kind: groupChecked, addr: g.plan.Targets[n].Addr, good: good})
 	return good
 }
