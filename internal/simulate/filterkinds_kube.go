@@ -14,7 +14,7 @@ import (
 var kubeKind = filterKind{
 	name: "watchcodec",
 	make: func(_ *gateway, p FilterPlan) (filters.Filter, error) {
-		return watchcodec.NewFilter(watchcodec.FilterOptions{AllowWrites: p.allowsWrites(), Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter {
+		return watchcodec.NewFilter(watchcodec.FilterOptions{AllowWrites: p.allowsWrites(), Tables: p.tables(), Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter {
 			if p.passes() {
 				return nil
 			}
@@ -22,7 +22,7 @@ var kubeKind = filterKind{
 		}})
 	},
 	request: func(p FilterPlan, q *hop) {
-		switch accept := kubeAccepts[q.wants]; {
+		switch accept := p.accepts(q.wants); {
 		case q.e.Kube == KubeNothing || p.passes():
 		case q.e.Method == http.MethodPut && !p.allowsWrites():
 			q.refuse(http.StatusForbidden)
@@ -109,6 +109,9 @@ func (p FilterPlan) kube(q *hop, m *message) {
 	m.coding, m.changed = "", true
 	if m.bodyless(q) && q.e.Kube != KubeObject {
 		return
+	}
+	if m.kube != nil && m.kube.table {
+		m.acts("watchcodec reads a Table")
 	}
 	switch q.e.Kube {
 	case KubeList:
@@ -230,13 +233,18 @@ func (p FilterPlan) kubeWatch(m *message) {
 func (p FilterPlan) watched(came, watch *kubeContent, m *message) {
 	has, known := map[int]bool{}, map[int]bool{}
 	listable := true
+	var columns tableColumns
 	for _, e := range came.before {
 		e, visible, failed := p.rewritten(e)
 		has[e.name] = visible
 		listable = listable && !failed
 	}
 	for _, e := range came.events {
+		columns.take(&e)
 		if e.kind == "BOOKMARK" || e.kind == "ERROR" {
+			if e.kind == "BOOKMARK" {
+				columns.give(&e)
+			}
 			watch.events = append(watch.events, e)
 			continue
 		}
@@ -266,6 +274,7 @@ func (p FilterPlan) watched(came, watch *kubeContent, m *message) {
 			m.acts("watchcodec hides an object")
 			e = kubeEvent{kind: "DELETED", name: e.name, version: e.version, bare: true}
 		}
+		columns.give(&e)
 		watch.events = append(watch.events, e)
 	}
 }

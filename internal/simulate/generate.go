@@ -39,6 +39,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addFewStreams(c)
 	p.addPlaces(c)
 	p.addRaised(c)
+	p.addTables(c)
 	return p
 }
 

@@ -17,6 +17,7 @@ import (
 type kubeContent struct {
 	verb   KubeVerb
 	proto  bool
+	table  bool
 	stream uint32
 	events []kubeEvent // of a list or an object: ADDED
 	cut    bool        // behind these events half a one stands
@@ -39,12 +40,13 @@ type kubeEvent struct {
 	note    string // an annotation
 	managed bool   // managedFields are there
 	bare    bool   // nothing is left but which object it is
+	columns bool   // of a Table are told with it
 	either  bool   // it may be MODIFIED: nothing tells the gateway that its client does not have the object
 }
 
 // content returns what a plan's response has, with the contents of a stream.
 func (k *KubeContent) content(stream uint32) *kubeContent {
-	content := &kubeContent{verb: k.Verb, proto: k.Proto, stream: stream, before: k.begin(), resumed: k.Resumed}
+	content := &kubeContent{verb: k.Verb, proto: k.Proto, table: k.Table, stream: stream, before: k.begin(), resumed: k.Resumed}
 	exists, last := map[int]bool{}, map[int]bool{}
 	for _, e := range content.before {
 		exists[e.name], last[e.name] = true, e.shown
@@ -75,6 +77,9 @@ func (k *KubeContent) content(stream uint32) *kubeContent {
 	if k.Verb == KubeObject {
 		content.events = append(content.events, kubeEvent{kind: "ADDED", name: 1, version: 10, shown: len(k.Events)%3 > 0, node: "somewhere", note: "kept", managed: true})
 		content.events = content.events[len(k.Events):]
+	}
+	if k.Table && len(content.events) > 0 && content.events[0].kind != "ERROR" {
+		content.events[0].columns = true
 	}
 	return content
 }
@@ -125,6 +130,9 @@ const listEnd = "]}\n"
 func (k *kubeContent) bytes() (b []byte) {
 	switch k.verb {
 	case KubeList:
+		if k.table {
+			return k.encodeTable(k.events, true)
+		}
 		list := &carpv1.CarpList{TypeMeta: metav1.TypeMeta{Kind: "CarpList", APIVersion: carpVersion}, Items: []carpv1.Carp{}}
 		list.ResourceVersion, list.Continue = "9", k.more
 		for i := range k.events {
@@ -145,6 +153,9 @@ func (k *kubeContent) bytes() (b []byte) {
 // frame encodes an event of a watch.
 func (k *kubeContent) frame(e *kubeEvent) []byte {
 	object := k.encode(k.object(e))
+	if k.table && e.kind != "ERROR" {
+		object = k.encodeTable([]kubeEvent{*e}, e.columns)
+	}
 	if !k.proto {
 		return fmt.Appendf(nil, `{"type":%q,"object":%s}`+"\n", e.kind, bytes.TrimSuffix(object, []byte("\n")))
 	}

@@ -86,9 +86,16 @@ func (k *kubeContent) open(frame []byte) (kind string, o *carpv1.Carp) {
 	if !k.proto {
 		event := struct {
 			Type   string
-			Object *carpv1.Carp
-		}{Object: o}
-		if json.Unmarshal(frame, &event) != nil && event.Type != "ERROR" {
+			Object json.RawMessage
+		}{}
+		err := json.Unmarshal(frame, &event)
+		switch {
+		case err == nil && k.table && event.Type != "ERROR":
+			return event.Type, openTable(event.Object)
+		case err == nil:
+			err = json.Unmarshal(event.Object, o)
+		}
+		if err != nil && event.Type != "ERROR" {
 			return "", o
 		}
 		return event.Type, o

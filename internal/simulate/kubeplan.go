@@ -63,6 +63,7 @@ type KubeContent struct {
 	Verb   KubeVerb
 	Proto  bool
 	Events []int // what each is made of
+	Table  bool  // it is a Table, or one an event
 	Gone   bool  // the server ends the watch with an ERROR event
 
 	Resumed bool           // the watch continues from resumedVersion
