@@ -66,9 +66,12 @@ type Options struct {
 
 	// Transport runs the exchanges. nil means a Transport of the group's
 	// own, which adds nothing to a request (no compression) and takes no proxy
-	// from the environment; what follows is for that one.
+	// from the environment; what follows is for that one. One of the program's own that waits for
+	// a stream of an HTTP/2 connection (http.HTTP2Config.StrictMaxConcurrentRequests) does so within
+	// proxy.Options.Timeout alone: its ResponseHeaderTimeout begins behind the request.
 	Transport http.RoundTripper
-	// Protocol is what the targets speak.
+	// Protocol is what the targets speak. Where all streams that an HTTP/2 target allows on a connection are in use
+	// (SETTINGS_MAX_CONCURRENT_STREAMS), a request is sent over another connection, and waits for none of them.
 	Protocol Protocol
 	// TLSConfig is for https targets: client certificates, server name, roots.
 	// nil verifies the target's certificate against the system's roots and the
