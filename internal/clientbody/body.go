@@ -31,6 +31,7 @@ type Body struct {
 	mu       sync.Mutex
 	state    state
 	reads    deadline.Deadline
+	begun    bool          // a read has
 	unwanted bool          // Unbound was called
 	err      error         // what reads fail with from now on, io.EOF where the body has ended
 	left     chan struct{} // not nil: closed by the read that Finish waits for
@@ -105,7 +106,7 @@ func (b *Body) enter() error {
 	case b.err != nil:
 		return b.err
 	}
-	b.state = reading
+	b.state, b.begun = reading, true
 	b.reads.Begin()
 	return nil
 }
@@ -185,11 +186,15 @@ func (b *Body) Failed() bool {
 	return b.err != nil && b.err != io.EOF
 }
 
-// Unbound gives later reads all the time there is: the client need not send what the target does not want.
+// Unbound gives later reads, and one that is under way, all the time there is: the client need not send what the target does
+// not want.
 func (b *Body) Unbound() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reads.Change(0, time.Time{})
+	if b.state == reading {
+		b.reads.Begin()
+	}
 	b.unwanted = true
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"sync"
 	"testing"
@@ -349,3 +350,52 @@ func TestPanicOfABody(t *testing.T) {
 type panicking struct{ io.ReadCloser }
 
 func (panicking) Read([]byte) (int, error) { panic("no") }
+
+// A client that expects a 100, and is responded to before any read, is not asked for its body, nor waited for. One that a read
+// has asked is.
+func TestAwaitedBehindAResponse(t *testing.T) {
+	for name, test := range map[string]struct {
+		duplex, asked bool
+	}{"": {true, false}, "asked": {true, true}, "below wrappers": {false, false}, "below wrappers, asked": {false, true}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newClient()
+				c.ResponseWriter = httptest.NewRecorder()
+				var w http.ResponseWriter = c
+				if test.duplex {
+					w = full{c}
+				}
+				r := (&http.Request{Body: c, ProtoMajor: 1, ProtoMinor: 1}).WithContext(t.Context())
+				b := new(clientbody.Body)
+				b.Start(w, r, time.Minute)
+				b.FullDuplex()
+				b.ExpectContinue(r, 0)
+				var ended <-chan error
+				if test.asked {
+					ended = readAll(b)
+					synctest.Wait()
+				}
+				b.StartResponse()
+				if !test.asked {
+					ended = readAll(b)
+				}
+				time.Sleep(time.Second)
+				if b.Awaited() != test.asked {
+					t.Errorf("awaited: %v", b.Awaited())
+				}
+				time.Sleep(time.Hour)
+				select {
+				case err := <-ended:
+					if !test.asked {
+						t.Errorf("the read has ended with %v", err)
+					}
+				default:
+					if test.asked {
+						t.Error("the read has not ended")
+					}
+				}
+				b.Finish()
+			})
+		})
+	}
+}

@@ -45,14 +45,19 @@ func (b *Body) WriteInterim(write func()) {
 }
 
 // StartResponse is called before the handler uses the writer or its Header for the final response. No read sends a 100
-// behind it, but for net/http's, which the final response waits for.
+// behind it, but for net/http's, which the final response waits for. A client that has not been asked for its body by then
+// is not any more: it is not waited for, as behind Unbound.
 func (b *Body) StartResponse() {
 	if b.early.r == nil {
 		return
 	}
 	b.early.lock.Lock()
 	defer b.early.lock.Unlock()
+	unasked := !b.hasBegun() || b.early.due && b.isDuplex()
 	b.early.due = false
+	if unasked {
+		b.Unbound()
+	}
 }
 
 // sendContinue sends the 100 if it is due, by net/http's own writer: wrappers need not know of interim responses. What
@@ -80,6 +85,13 @@ func (b *Body) sendContinue() {
 	writes.Restore(e.began) // or the final response would meet it
 	writes.Stop()
 	maps.Copy(h, kept)
+}
+
+// hasBegun reports whether a read has: where wrappers hide the writer, net/http sends the 100 in the first.
+func (b *Body) hasBegun() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.begun
 }
 
 func (b *Body) isDuplex() bool {
