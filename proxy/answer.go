@@ -23,7 +23,8 @@ type Answer struct {
 // written, so that the handler around can respond. Where the server has no WriteTimeout, each
 // write of h has the time of Options.WriteTimeout, unless h sets a write deadline itself
 // (http.ResponseController).
-// The target counts as one that has responded.
+// The target counts as one that has responded, and keeps its place (upstream.Target.MaxConns) until h has returned: an h that
+// forwards to the same group needs another one, and may wait for it (upstream.Options.QueueTimeout).
 func (a *Answer) Replace(h http.Handler) { a.instead = h }
 
 // Hide removes fields that are not for clients.

@@ -78,6 +78,10 @@ type Options struct {
 	// http.HTTP2Config has a WriteByteTimeout: net/http ends a stream behind the
 	// write that is under way. Over HTTP/1.1 with TLS net/http's server holds the exchange
 	// for up to 5 seconds more, which crypto/tls gives the alert that closes the connection.
+	//
+	// No handler is called for a malformed request over HTTP/2: net/http's server responds with a page of its own (400, or 431),
+	// which a client that opens no window for it holds until its connection ends. Of the server's timeouts only
+	// http.Server.WriteTimeout bounds that, which ends every longer response as well.
 	WriteTimeout time.Duration
 
 	// RequestBuffer holds a request's body until it has come as a whole, before a
