@@ -136,3 +136,16 @@ func TestStrictTransportBoundsTheHeader(t *testing.T) {
 		t.Errorf("the client saw %d, want 502", o.Status)
 	}
 }
+
+// No scene takes away the bounds without which an exchange with a silent target would last for ever.
+func TestScenesKeepBounds(t *testing.T) {
+	for i := range scenes {
+		plan := simplest()
+		plan.Clients[0].Pipelined = true
+		plan.boundTargets()
+		plan.addScene(Repeat([]uint32{uint32(i + 1)}))
+		if g := &plan.Gateway; g.BodyTimeout == 0 || g.HeaderTimeout == 0 {
+			t.Errorf("scene %d: BodyTimeout is %v, HeaderTimeout %v", i+1, g.BodyTimeout, g.HeaderTimeout)
+		}
+	}
+}

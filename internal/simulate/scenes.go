@@ -25,6 +25,7 @@ var scenes = []func(*Plan, *Choices){
 func (p *Plan) addScene(c *Choices) {
 	if n := c.Int(40); n > 0 && n <= len(scenes) && !p.Gateway.H2Targets {
 		scenes[n-1](p, c)
+		p.boundTargets() // again: the scene has set times
 	}
 }
 
