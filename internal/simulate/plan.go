@@ -198,8 +198,9 @@ type ResponsePlan struct {
 	Forbidden   string        // a field that is sent as a trailer and must not be; "": none
 	Stale       StaleKind     // what becomes of the request where it comes over a kept connection
 	// Unasked is how long behind the response a 408 comes that no request has led to, if the connection is idle; 0: none.
-	Unasked time.Duration
-	Apart   bool // over frames, the end of a response without a body is a frame of its own
+	Unasked  time.Duration
+	Apart    bool          // over frames, the end of a response without a body is a frame of its own
+	EndPause time.Duration // before that frame
 }
 
 // response returns the plan of the nth attempt.

@@ -154,7 +154,7 @@ func (r *ResponsePlan) lasts() time.Duration {
 		pieces += r.Body.Length / int64(r.Body.Piece)
 	}
 	pieces += r.Body.Length / (64 << 10)
-	return r.Delay + r.HeaderPause + 30*r.Drip + time.Duration(pieces)*r.Body.Pause + time.Second
+	return r.Delay + r.HeaderPause + r.EndPause + 30*r.Drip + time.Duration(pieces)*r.Body.Pause + time.Second
 }
 
 // shortest returns the shortest time that a target may have.

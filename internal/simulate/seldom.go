@@ -10,7 +10,7 @@ const seldom = 60
 
 // addSeldom chooses combinations of decisions that hardly ever come together by themselves.
 func (p *Plan) addSeldom(c *Choices) {
-	list := []func(*Choices){p.notModified, p.trailersAlone, p.pauseInside, p.compressPages, p.breakOffEncoded, p.refuseStreams, p.leaveInterim}
+	list := []func(*Choices){p.notModified, p.trailersAlone, p.pauseInside, p.compressPages, p.breakOffEncoded, p.refuseStreams, p.leaveInterim, p.leaveOpen}
 	if n := c.Int(seldom) - (seldom - len(list)); n >= 0 {
 		p.behave(7)
 		p.Gateway.Timeout = 0

@@ -161,8 +161,14 @@ func (t *target) respondFrames(o *oddStream, bodyless bool) {
 	content := r.wire(o.plan, o.sight.Attempt)
 	end := bodyless || content.Size() == 0 && len(r.Trailer) == 0
 	s.sendHeader(o.fields(bodyless), end && !r.Apart)
-	if end && r.Apart && s.end(nil) != nil {
-		return
+	if end && r.Apart {
+		if r.EndPause > 0 {
+			t.world.journal.faults.Add("a late end of a stream", 1)
+			t.world.sleep(r.EndPause)
+		}
+		if s.end(nil) != nil {
+			return
+		}
 	}
 	if !end {
 		how := r.Body
