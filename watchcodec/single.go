@@ -34,21 +34,19 @@ func (a *answer) single(next http.Handler, w http.ResponseWriter, r *http.Reques
 
 // sendObject sends what the client sees of an object that was held, or of one whose server has broken off.
 func (a *answer) sendObject(w http.ResponseWriter, r *http.Request, held *heldAnswer, broken bool) {
-	if held.status == 0 {
-		held.status = http.StatusOK
-	}
+	held.WriteHeader(http.StatusOK) // unless the handler has
 	status := a.status(r, held.status, w.Header())
 	content := held.content.Bytes()
 	switch {
 	case held.over:
 		a.fail(w, errTooLarge)
 		return
-	case broken:
+	case broken || held.short():
 		a.fail(w, io.ErrUnexpectedEOF)
 		return
 	case a.refusal != nil:
 		content = a.refusal
-	case !a.as && len(content) > 0:
+	case !a.as:
 		rewritten, visible, err := a.object(w.Header(), content)
 		switch {
 		case err != nil:
@@ -138,6 +136,7 @@ type heldAnswer struct {
 	header  http.Header
 	status  int
 	content bytes.Buffer
+	length  int64 // that the header has announced, -1 for none
 	max     int
 	over    bool
 }
@@ -145,10 +144,18 @@ type heldAnswer struct {
 func (h *heldAnswer) Header() http.Header { return h.header }
 
 func (h *heldAnswer) WriteHeader(status int) {
-	if status >= 200 && h.status == 0 {
-		h.status = status
+	if status < 200 || h.status != 0 {
+		return
+	}
+	h.status, h.length = status, -1
+	if length, err := strconv.ParseInt(h.header.Get("Content-Length"), 10, 64); err == nil && status != http.StatusNoContent && status != http.StatusNotModified {
+		h.length = length
 	}
 }
+
+// short reports whether the handler has returned before it had written all that it has announced. net/http breaks such a
+// response off; here it would get the length that it has.
+func (h *heldAnswer) short() bool { return int64(h.content.Len()) < h.length }
 
 func (h *heldAnswer) Write(p []byte) (int, error) {
 	if h.WriteHeader(http.StatusOK); h.content.Len()+len(p) > h.max {
