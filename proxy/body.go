@@ -50,12 +50,20 @@ type bodySource struct {
 	interims interimTime  // of the last attempt
 }
 
+// begin begins with in's body, and returns the request that is to be forwarded.
+func (s *bodySource) begin(w http.ResponseWriter, in *http.Request, o *Options) (*http.Request, *fault.Error) {
+	if declaresNone(in) {
+		var err *fault.Error
+		if in, err = s.awaitNone(w, in, o.ReadTimeout); err != nil {
+			return in, err
+		}
+	}
+	return in, s.open(w, in, o)
+}
+
 // open begins with in's body. With a request buffer it reads all of it. close ends it, also behind a failure or a panic.
 func (s *bodySource) open(w http.ResponseWriter, in *http.Request, o *Options) *fault.Error {
 	s.in = in
-	if declaresNone(in) {
-		return s.awaitNone(w, o.ReadTimeout)
-	}
 	if in.ContentLength == 0 || in.Body == nil || in.Body == http.NoBody {
 		return nil
 	}

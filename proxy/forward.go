@@ -117,7 +117,8 @@ func (f *forwarding) forward(r *http.Request) *fault.Error {
 	}
 	if protocol == "" {
 		defer f.body.close()
-		if err := f.body.open(w, r, &p.o); err != nil {
+		var err *fault.Error
+		if r, err = f.body.begin(w, r, &p.o); err != nil {
 			return err
 		}
 	}

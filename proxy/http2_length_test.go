@@ -89,6 +89,27 @@ func TestHTTP2NoContentThatDoesNotEnd(t *testing.T) {
 // postFrames sends a POST with the given Content-Length fields and DATA frames, and returns the response's status. The last
 // frame ends the stream, where data is nil the header.
 func postFrames(t *testing.T, h http.Handler, lengths, data []string) string {
+	conn := framesTo(t, h)
+	var fields []hpack.HeaderField
+	for _, length := range lengths {
+		fields = append(fields, hpack.HeaderField{Name: "content-length", Value: length})
+	}
+	conn.header(data == nil, fields...)
+	for i, piece := range data {
+		_ = conn.framer.WriteData(1, i == len(data)-1, []byte(piece))
+	}
+	return conn.status(t)
+}
+
+// frames is a client's connection of HTTP/2 that sends one request, frame by frame.
+type frames struct {
+	framer  *http2.Framer
+	block   bytes.Buffer
+	encoder *hpack.Encoder
+}
+
+// framesTo connects to a server of its own with the given handler.
+func framesTo(t *testing.T, h http.Handler) *frames {
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -102,26 +123,37 @@ func postFrames(t *testing.T, h http.Handler, lengths, data []string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { conn.Close(); server.Close(); <-served }()
+	t.Cleanup(func() { conn.Close(); server.Close(); <-served })
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	_, _ = io.WriteString(conn, http2.ClientPreface)
-	framer := http2.NewFramer(conn, conn)
-	framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-	_ = framer.WriteSettings()
-	var block bytes.Buffer
-	encoder := hpack.NewEncoder(&block)
-	for _, f := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":authority", "a"}, {":path", "/"}} {
-		_ = encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]})
+	f := &frames{framer: http2.NewFramer(conn, conn)}
+	f.encoder = hpack.NewEncoder(&f.block)
+	f.framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	_ = f.framer.WriteSettings()
+	return f
+}
+
+// header sends the header section of a POST.
+func (f *frames) header(end bool, fields ...hpack.HeaderField) {
+	pseudo := []hpack.HeaderField{{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":authority", Value: "a"}, {Name: ":path", Value: "/"}}
+	f.fields(end, append(pseudo, fields...))
+}
+
+// trailers ends the stream.
+func (f *frames) trailers(fields ...hpack.HeaderField) { f.fields(true, fields) }
+
+func (f *frames) fields(end bool, fields []hpack.HeaderField) {
+	f.block.Reset()
+	for _, field := range fields {
+		_ = f.encoder.WriteField(field)
 	}
-	for _, length := range lengths {
-		_ = encoder.WriteField(hpack.HeaderField{Name: "content-length", Value: length})
-	}
-	_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true, EndStream: data == nil})
-	for i, piece := range data {
-		_ = framer.WriteData(1, i == len(data)-1, []byte(piece))
-	}
+	_ = f.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: f.block.Bytes(), EndHeaders: true, EndStream: end})
+}
+
+// status returns the response's, or why the stream was reset.
+func (f *frames) status(t *testing.T) string {
 	for {
-		frame, err := framer.ReadFrame()
+		frame, err := f.framer.ReadFrame()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,6 +162,33 @@ func postFrames(t *testing.T, h http.Handler, lengths, data []string) string {
 			return frame.PseudoValue("status")
 		case *http2.RSTStreamFrame:
 			return strings.ToLower(frame.ErrCode.String())
+		}
+	}
+}
+
+// Trailers behind a body that was declared as empty are forwarded, behind a chunked one.
+func TestHTTP2TrailersBehindNoContent(t *testing.T) {
+	leaktest.Check(t)
+	type seen struct {
+		length   int64
+		body     string
+		trailers http.Header
+	}
+	got := make(chan seen, 1)
+	target := wiretest.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got <- seen{r.ContentLength, string(body), r.Trailer}
+	}))
+	for name, o := range map[string]proxy.Options{"streamed": {}, "buffered": {RequestBuffer: &proxy.Buffer{Memory: 10}}} {
+		o.Upstream = groupAt(t, upstream.Options{}, target)
+		conn := framesTo(t, newProxy(t, o))
+		conn.header(false, hpack.HeaderField{Name: "content-length", Value: "0"}, hpack.HeaderField{Name: "trailer", Value: "x-sum"})
+		conn.trailers(hpack.HeaderField{Name: "x-sum", Value: "42"})
+		if status := conn.status(t); status != "200" {
+			t.Fatalf("%s: the client got %q", name, status)
+		}
+		if s := <-got; s.length != -1 || s.body != "" || s.trailers.Get("X-Sum") != "42" {
+			t.Errorf("%s: the target got %+v", name, s)
 		}
 	}
 }

@@ -43,16 +43,24 @@ func declaresNone(in *http.Request) bool {
 }
 
 // awaitNone reads to the end of a body that was declared as empty, before a target gets the request: one with content is
-// malformed (RFC 9113 section 8.1.1), and would look whole.
-func (s *bodySource) awaitNone(w http.ResponseWriter, timeout time.Duration) *fault.Error {
-	s.client.Start(w, s.in, timeout)
+// malformed (RFC 9113 section 8.1.1), and would look whole. It returns the request that is to be forwarded: where trailers
+// stand behind the body, that is one without a length, since HTTP/1.1 has trailers behind chunks alone (RFC 9112 section 7.1.2).
+func (s *bodySource) awaitNone(w http.ResponseWriter, in *http.Request, timeout time.Duration) (*http.Request, *fault.Error) {
+	s.client.Start(w, in, timeout)
 	var one [1]byte
 	_, err := io.ReadFull(&s.client, one[:])
-	if err == io.EOF {
-		return nil
-	}
 	if err == nil {
 		err = errContentLength
 	}
-	return bodyFault(s.in, err)
+	if err != io.EOF {
+		return in, bodyFault(in, err)
+	}
+	for _, values := range in.Trailer {
+		if values != nil {
+			in = in.WithContext(in.Context())
+			in.ContentLength = -1
+			break
+		}
+	}
+	return in, nil
 }
