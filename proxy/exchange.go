@@ -63,8 +63,9 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	if err == nil {
 		c.body.expect.headerReceived()
 		answer = f.arrived(resp.StatusCode) // the target does not wait for the client
+		answer.dropped = f.drop(resp.StatusCode, &c.body)
 	}
-	c.interim.later.finish(err == nil)
+	c.interim.later.finish(err == nil && !answer.dropped)
 	f.stale = err != nil && c.reused.Load() && !c.began.Load() && !streamReset(err)
 	if at := c.connected.Load(); at != nil {
 		result.Connected(f.record, *at)
@@ -79,9 +80,8 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 		resp.Body.Close()
 		return answered{}, &fault.Error{Kind: fault.Head, Wrote: true, Err: fmt.Errorf("status %03d", resp.StatusCode)}
 	}
-	if f.drop(resp.StatusCode, &c.body) {
+	if answer.dropped {
 		resp.Body.Close()
-		answer.dropped = true
 		return answer, nil
 	}
 	answer.received, err = e.relay(f, c, resp, cancel)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -34,6 +35,10 @@ func hintingTarget(t *testing.T, conns *atomic.Int32) (addr string) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/hint" {
 			w.WriteHeader(http.StatusEarlyHints)
+		}
+		if r.URL.Path == "/hint" && r.URL.RawQuery == "busy" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
 		}
 		_, _ = w.Write([]byte("page"))
 	}))
@@ -79,4 +84,48 @@ func TestInterimResponseOfASharedConnection(t *testing.T) {
 	if slow.Code != http.StatusOK || slow.Body.String() != "page" {
 		t.Errorf("the slow client got %d, %q", slow.Code, slow.Body)
 	}
+}
+
+// The client of a response that is dropped for another target's holds no more than the interim response that is under way: the
+// other target is leased meanwhile.
+func TestInterimResponseOfADroppedOne(t *testing.T) {
+	leaktest.Check(t)
+	var conns atomic.Int32
+	group := groupAt(t, upstream.Options{Protocol: upstream.H2C}, hintingTarget(t, &conns), hintingTarget(t, &conns))
+	p := newProxy(t, proxy.Options{Upstream: group, Retry: proxy.Retry{Statuses: []int{http.StatusServiceUnavailable}}})
+	slow := slowWriter{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	interims := 0
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.ServeHTTP(onceSlow{slow, &interims}, httptest.NewRequest(http.MethodGet, "/hint?busy", nil))
+	}()
+	wiretest.Await(t, slow.interim, "the interim response")
+	deadline := time.Now().Add(20 * time.Second)
+	for group.InFlight() < 2 && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	if n := group.InFlight(); n != 2 {
+		t.Errorf("%d targets are leased", n)
+	}
+	close(slow.let)
+	wiretest.Await(t, ended, "the end of the exchange")
+	if slow.Code != http.StatusServiceUnavailable || interims != 2 {
+		t.Errorf("status %d behind %d interim responses", slow.Code, interims)
+	}
+}
+
+// onceSlow is slow at its first interim response.
+type onceSlow struct {
+	slowWriter
+	interims *int
+}
+
+func (w onceSlow) WriteHeader(status int) {
+	if status == http.StatusEarlyHints {
+		if *w.interims++; *w.interims > 1 {
+			return
+		}
+	}
+	w.slowWriter.WriteHeader(status)
 }

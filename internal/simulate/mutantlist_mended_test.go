@@ -16,7 +16,7 @@ var mutantsOfMended = []mutant{
 	{"a client that reads nothing holds Close up", "wsupgrade/shut.go", "	if t.stream { //", "	if false { //"},
 	{"a target gets a request again whose stream it has reset", "proxy/exchange.go", " && !c.began.Load() && !streamReset(err)\n", " && !c.began.Load()\n"},
 	{"a response does not wait for interim ones", "proxy/interimqueue.go", "	if running != nil {\n		<-running\n	}\n", "	_ = running\n"},
-	{"interim responses that wait are lost", "proxy/exchange.go", "finish(err == nil)", "finish(false)"},
+	{"interim responses that wait are lost", "proxy/exchange.go", "finish(err == nil && !answer.dropped)", "finish(false)"},
 	{"a HEAD over HTTP/2 waits for the end of its stream for ever", "upstream/transport.go", "run: boundHead(limitConns(t, o), o)", "run: limitConns(t, o)"},
 	{"an attempt writes into the header of the one before", "proxy/sendable.go", "		if out.Header[name] != nil { // or another attempt may still read the map\n", "		if true {\n"},
 	{"an inner Recover takes the panic of a filter around for its handler's", "filters/recover.go", "{ around = true }", "{ _ = around }"},
