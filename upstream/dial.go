@@ -100,12 +100,19 @@ func (o *Options) dialAddr(ctx context.Context, addr http1.Addr) (net.Conn, erro
 	return o.dialOne(ctx, "tcp", addr.Name)
 }
 
+// errNilConn is the error of a DialContext that gives neither a connection nor an error.
+var errNilConn = errors.New("upstream: Options.DialContext returned (nil, nil)")
+
 // dialOne makes a connection, over DialContext where that is set.
 func (o *Options) dialOne(ctx context.Context, network, addr string) (net.Conn, error) {
 	if o.DialContext != nil {
 		ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
 		defer cancel()
-		return o.DialContext(ctx, network, addr)
+		c, err := o.DialContext(ctx, network, addr)
+		if c == nil && err == nil {
+			return nil, errNilConn
+		}
+		return c, err
 	}
 	d := net.Dialer{KeepAlive: 30 * time.Second}
 	if o.Dialer != nil {

@@ -2,9 +2,11 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/culvert-go/culvert/internal/panics"
 )
 
 // DNSOptions configures DNS and SRV.
@@ -25,7 +29,8 @@ type DNSOptions struct {
 	// next one comes after MinInterval.
 	MinInterval, MaxInterval time.Duration
 	// Resolver looks names up; nil means one like net.DefaultResolver. Its
-	// PreferGo decides whether TTLs can be seen.
+	// PreferGo decides whether TTLs can be seen. A lookup in which its Dial panics, or returns neither a connection nor an
+	// error, has failed; the panic is logged with slog.Default().
 	Resolver *net.Resolver
 	// OnError is told of failed lookups, and of answers that the group refused;
 	// the group keeps its targets then. nil means nobody is. It must not call Group.Close,
@@ -163,7 +168,7 @@ func (t *leastTTL) resolver(r *net.Resolver) *net.Resolver {
 		}
 	}
 	watched.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
+		conn, err := dialServer(ctx, dial, network, addr)
 		if err != nil {
 			return nil, err
 		}
@@ -173,6 +178,21 @@ func (t *leastTTL) resolver(r *net.Resolver) *net.Resolver {
 		return &watchedConn{conn, t}, nil
 	}
 	return watched
+}
+
+// dialServer calls dial, of the user's Resolver, on a goroutine of package net's, where a panic would end the program, and
+// so would what is no connection.
+func dialServer(ctx context.Context, dial dialer, network, addr string) (conn net.Conn, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			conn, err = nil, &panicError{v}
+			panics.Log(nil, "upstream.DNSOptions.Resolver.Dial", v, debug.Stack())
+		}
+	}()
+	if conn, err = dial(ctx, network, addr); conn == nil && err == nil {
+		return nil, errors.New("upstream: DNSOptions.Resolver.Dial returned (nil, nil)")
+	}
+	return conn, err
 }
 
 func (t *leastTTL) get() time.Duration {

@@ -86,7 +86,7 @@ func (f *Forwarder) openTo(place *place, w http.ResponseWriter, r *http.Request,
 	defer done()
 	ctx, cancel := context.WithTimeout(r.Context(), f.timeout)
 	defer cancel()
-	target, err := f.dial(ctx, "tcp", addr)
+	target, err := f.dialOne(ctx, addr)
 	if err != nil {
 		e := fault.As(handshakeError(r.Context(), nil, err))
 		e.Target = addr

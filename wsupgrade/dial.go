@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/url"
@@ -24,7 +25,7 @@ type upstreamConn struct {
 // scheme says so. On failure nothing stays open.
 func (f *Forwarder) connect(ctx context.Context, u *url.URL) (made *upstreamConn, err error) {
 	secure := isSecure(u)
-	conn, err := f.dial(ctx, "tcp", address(u, secure))
+	conn, err := f.dialOne(ctx, address(u, secure))
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +45,18 @@ func (f *Forwarder) connect(ctx context.Context, u *url.URL) (made *upstreamConn
 	reader := readers.Get().(*bufio.Reader)
 	reader.Reset(limit)
 	return &upstreamConn{Conn: conn, limit: limit, reader: reader}, nil
+}
+
+// errNilConn is the error of a Dial that gives neither a connection nor an error.
+var errNilConn = errors.New("wsupgrade: Options.Dial returned (nil, nil)")
+
+// dialOne makes a connection.
+func (f *Forwarder) dialOne(ctx context.Context, addr string) (net.Conn, error) {
+	conn, err := f.dial(ctx, "tcp", addr)
+	if conn == nil && err == nil {
+		return nil, errNilConn
+	}
+	return conn, err
 }
 
 // readers are lent for handshakes.

@@ -27,7 +27,7 @@ type Options struct {
 	// them would pass every filter unseen.
 	Protocols []string
 	// Dial makes the connection to the target; nil means a net.Dialer. Its context has
-	// the values of the outbound request's.
+	// the values of the outbound request's. Neither a connection nor an error is a dial error.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// TLSConfig is for targets whose URL says https or wss; nil verifies the
 	// certificate against the system's roots and the target's host.
