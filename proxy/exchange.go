@@ -57,7 +57,7 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	}
 	fullDuplex(f)
 
-	resp, err := e.o.Transport.RoundTrip(out)
+	resp, err := roundTrip(e.o.Transport, out)
 	c.body.watch.settle()
 	var answer answered
 	if err == nil {
@@ -87,6 +87,21 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	answer.received, err = e.relay(f, c, resp, cancel)
 	answer.sent = c.body.sent()
 	return answer, refine(ctx, fault.As(err), &f.body)
+}
+
+// roundTrip runs one exchange. A transport that gives neither a response nor an error is at fault, not its target; a
+// response without a Body has an empty one, as for http.Client.
+func roundTrip(t http.RoundTripper, out *http.Request) (*http.Response, error) {
+	resp, err := t.RoundTrip(out)
+	switch {
+	case err != nil:
+		return nil, err
+	case resp == nil:
+		return nil, &fault.Error{Kind: fault.Internal, Wrote: true, Err: fmt.Errorf("proxy: Options.Transport (%T) returned (nil, nil)", t)}
+	case resp.Body == nil:
+		resp.Body = http.NoBody
+	}
+	return resp, nil
 }
 
 // relay writes the answer to the client.

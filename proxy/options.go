@@ -26,7 +26,7 @@ type Options struct {
 	// of the request was sent: nothing tells what a transport of your own has done. One that
 	// fails by itself, before it asks the target, returns an *Error, or one that wraps it:
 	// its Kind, Wrote and RetryAfter are used. With Kind Internal (500) no other target is
-	// asked, and none is blamed.
+	// asked, and none is blamed. So it is where a transport returns neither a response nor an error.
 	//
 	// What is known of an attempt's connection comes from the net/http/httptrace of the request's context. In one RoundTrip
 	// of a request without a body, a second connection before the first has responded is taken for net/http's endless
