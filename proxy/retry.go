@@ -17,11 +17,18 @@ import (
 // so may one that has refused it unprocessed over HTTP/2 (RFC 9113 section 8.7).
 // Nothing is retried once a header was sent to the client.
 //
+// A kept connection that ends as a request is sent over it, before a response has begun, says nothing about its target (RFC 9112
+// section 9.3.1): a GET, HEAD, OPTIONS or TRACE, or a request with an Idempotency-Key, that has no body is sent once more, over a fresh connection to the
+// same target, even if that may have received it, and so is one of which nothing was written. That is a part of the attempt, in which
+// neither another target is asked nor a failure counted, whatever Retry says. net/http's transport, which runs the
+// exchanges over HTTP/2 and where Options.Transport is one, tries its other kept connections to the target before a fresh one.
+//
 // A request that its target has surely not processed (it could not be dialled, or has refused it) may
 // always be sent to another one. Of a request without a body over HTTP/2 a graceful GOAWAY does not
 // tell that: net/http hides whether it was that, or a reset with PROTOCOL_ERROR. The others may only if they are idempotent (RFC 9110
 // section 9.2.2), carry an Idempotency-Key, or NonIdempotent is set, and if their
-// body can be sent again. What Options.Rewrite has made of method and key counts, not what the client sent. The zero value retries what was not sent, nothing else.
+// body can be sent again. What Options.Rewrite has made of method and key counts, not what the client sent. The zero value retries on
+// another target what was not sent, nothing else.
 type Retry struct {
 	// Tries bounds the attempts of a request; 0 means one for each target, and one more where no other is left.
 	Tries int
