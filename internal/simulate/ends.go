@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"slices"
+	"time"
 
 	"github.com/culvert-go/culvert/proxy"
 )
@@ -65,7 +66,7 @@ func (t *times) broke() {
 		return
 	}
 	s, e := sights[0], t.p.Failure
-	if s.Unprocessed {
+	if s.Unprocessed || s.brokeOffBefore(t.w.journal.start.Add(t.p.FailedAt)) {
 		return // the target has ended the stream or the connection itself, before the client broke off perhaps
 	}
 	if s.Wrote || s.Whole || s.Kept && t.e.response(0).Stale != NotStale || e == nil {
@@ -74,6 +75,11 @@ func (t *times) broke() {
 	if e.TargetSide() {
 		t.fail(t.p.FailedAt, "%s is to blame for a body that the client has broken off: %v", s.Target, e)
 	}
+}
+
+// brokeOffBefore reports whether the target had ended its stream itself by then, with the header still unsent perhaps.
+func (s *Sight) brokeOffBefore(end time.Time) bool {
+	return (s.Reset || s.BrokeOff) && !s.Ended.IsZero() && !s.Ended.After(end)
 }
 
 // seen: the client sees the end soon when the handler has returned. What is left of its body is waited for within

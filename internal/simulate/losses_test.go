@@ -149,3 +149,21 @@ func TestScenesKeepBounds(t *testing.T) {
 		}
 	}
 }
+
+// A target of HTTP/2 that resets its stream before the client has broken off its body is to blame for that itself, also where the
+// header of its response has not left it.
+func TestResetBeforeABodyIsBrokenOff(t *testing.T) {
+	for _, broken := range []ResponsePlan{
+		{Status: 200, Early: true, Body: BodyPlan{Length: 100, Cut: true}},
+		{Status: 200, Early: true, Garbage: true},
+	} {
+		plan := simplest()
+		plan.Gateway.H2Targets, plan.Gateway.Transport = true, true
+		e := &plan.Clients[0].Requests[0]
+		e.Method, e.Expect, e.Body = "POST", true, BodyPlan{Length: 10, Chunked: true, Cut: true, How: FaultSilence}
+		e.Responses = []ResponsePlan{broken}
+		if o := unbroken(t, plan).outcomes[1]; o.Status != 502 {
+			t.Errorf("%+v: the client saw %d, want 502", broken, o.Status)
+		}
+	}
+}
