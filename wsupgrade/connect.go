@@ -76,6 +76,7 @@ func (f *Forwarder) connectTo(w http.ResponseWriter, r *http.Request, allow func
 	place.open(t)
 	defer context.AfterFunc(r.Context(), t.Abort)()
 	t.run(early)
+	t.panicAgain()
 	return nil
 }
 

@@ -134,10 +134,15 @@ func (d *direction) unlock() {
 
 // Write writes to dst and counts. It is for codecs, which run with mu held.
 func (d *direction) Write(p []byte) (int, error) {
-	n, err := d.dst().Write(p)
+	n, err := d.write(p)
 	d.torn = d.torn || err != nil
 	d.delivered.Add(int64(n))
 	return n, err
+}
+
+func (d *direction) write(p []byte) (n int, err error) {
+	defer d.t.catch(&err)
+	return d.dst().Write(p)
 }
 
 // said says whether src has said its last, and dst has our Close frame.
@@ -147,7 +152,7 @@ func (d *direction) said() bool {
 	return d.shut && d.codec.closed()
 }
 
-// broken closes the tunnel if src has broken the protocol, said what is refused, or met a bug of the Observer's.
+// broken closes the tunnel if src has broken the protocol, said what is refused, or met a bug of a user's.
 func (d *direction) broken(err error) bool {
 	switch end := err.(type) {
 	case *CloseError:
@@ -178,6 +183,9 @@ func (d *direction) answered() {
 // end passes the end of src on. Only a clean one can be: after an error nothing
 // that dst says can reach anyone.
 func (d *direction) end(err error) {
+	if d.broken(err) {
+		return
+	}
 	if err != io.EOF {
 		d.t.Abort()
 		return

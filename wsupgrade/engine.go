@@ -55,7 +55,7 @@ func (d *direction) copy(early []byte) {
 	src := d.src()
 	for r := newReader(src); ; {
 		d.t.renew(src)
-		p, err := r.read()
+		p, err := d.read(r)
 		on := len(p) == 0 || d.goOn(d.step(p))
 		r.release()
 		switch {
@@ -82,8 +82,15 @@ func (d *direction) goOn(s step) bool {
 	return true
 }
 
+func (d *direction) read(r reader) (p []byte, err error) {
+	defer d.t.catch(&err)
+	return r.read()
+}
+
 // drain reads what src sends still, and drops it.
 func (d *direction) drain() {
+	var err error
+	defer d.t.catch(&err)
 	buf := bufpool.Get()
 	defer bufpool.Put(buf)
 	_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{d.src()}, buf)

@@ -43,7 +43,8 @@ import (
 // caller answers, with Refuse for instance; if its Wrote is false as well, the
 // target has seen nothing and another may be tried. How a tunnel ends is no
 // error. A panic of the Observer ends the WebSocket with InternalError at both ends, and is one of
-// Forward then.
+// Forward then. So is one of w or of in's body over HTTP/2, or of a connection that is a user's, on whatever goroutine it
+// happens; the other end of a WebSocket is sent InternalError, other protocols are cut.
 func (f *Forwarder) Forward(w http.ResponseWriter, in, out *http.Request) (status int, err error) {
 	return f.begin(w, in, out, func(t *Tunnel, early earlyBytes) {
 		defer context.AfterFunc(in.Context(), t.Abort)()
@@ -62,7 +63,7 @@ func (f *Forwarder) Forward(w http.ResponseWriter, in, out *http.Request) (statu
 // around the handler see the request end early; ended, which may be nil, is called
 // when the tunnel has. An HTTP/2 stream ends with its handler, so there Start blocks
 // until then. If Start returns an error, or another status than 101, it is
-// not called. A panic of ended, or of the Observer, whose WebSocket ends with InternalError, is logged
+// not called. A panic of ended, or of one of those whose panics are Forward's, is logged
 // with slog.Default().
 func (f *Forwarder) Start(w http.ResponseWriter, in, out *http.Request, ended func(*Tunnel)) (status int, err error) {
 	return f.begin(w, in, out, func(t *Tunnel, early earlyBytes) {

@@ -66,8 +66,9 @@ func (t *Tunnel) ask(d *direction) bool {
 	d.codec.expect(payload)
 	d.unlock()
 	begin(func() {
-		defer to.unlock()
-		_, _ = to.Write(appendFrame(nil, finBit|opPing, to.toTarget, payload))
+		_, err := to.Write(appendFrame(nil, finBit|opPing, to.toTarget, payload))
+		to.unlock()
+		to.broken(err)
 	})()
 	return true
 }

@@ -18,7 +18,7 @@ const (
 	PolicyViolation = 1008
 	// TooBig is for a message over the limit.
 	TooBig = 1009
-	// InternalError is for an Observer that has panicked.
+	// InternalError is for an Observer, or one of the connections, that has panicked.
 	InternalError = 1011
 	// ServiceRestart is for a server that comes back: a client may connect again.
 	ServiceRestart = 1012

@@ -17,6 +17,7 @@ type streamConn struct {
 	w      http.ResponseWriter
 	rc     *http.ResponseController
 	in     *http.Request
+	t      *Tunnel // that takes the panics of w's deadlines, nil before there is one
 	ending atomic.Bool
 
 	lastMu sync.Mutex    // held while the last deadlines are set
@@ -118,7 +119,7 @@ func (c *streamConn) Close() error {
 	writing := c.writing > 0
 	c.mu.Unlock()
 	if writing {
-		_ = c.rc.SetWriteDeadline(past)
+		_ = c.set(c.rc.SetWriteDeadline, past)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,7 +134,13 @@ func (c *streamConn) deadline(set func(time.Time) error, t time.Time) error {
 		return net.ErrClosed
 	}
 	defer c.leave(&c.setting)
-	return set(t)
+	return c.set(set, t)
+}
+
+// set calls a method of w, or of a filter's around it, which may be on a timer's goroutine.
+func (c *streamConn) set(deadline func(time.Time) error, at time.Time) (err error) {
+	defer c.t.catch(&err)
+	return deadline(at)
 }
 
 func (c *streamConn) SetDeadline(t time.Time) error {

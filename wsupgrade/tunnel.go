@@ -46,7 +46,7 @@ type Tunnel struct {
 	place          *place
 	loops          *loops                     // nil: the portable engine moves the bytes
 	closing        atomic.Pointer[closing]    // nil: nobody has asked for the end
-	panicked       atomic.Pointer[panicError] // nil: its Observer has not
+	panicked       atomic.Pointer[panicError] // nil: neither its Observer nor a connection has
 
 	mu       sync.Mutex
 	done     chan struct{} // nil: nobody has asked for it
@@ -59,7 +59,9 @@ type Tunnel struct {
 // newTunnel joins two connections.
 func newTunnel(client, target net.Conn, l *limits) *Tunnel {
 	t := &Tunnel{Start: time.Now(), client: client, target: target, limits: l}
-	_, t.stream = client.(*streamConn)
+	if c, ok := client.(*streamConn); ok {
+		t.stream, c.t = true, t
+	}
 	t.up.t, t.up.toTarget = t, true
 	t.down.t = t
 	return t
