@@ -279,7 +279,7 @@ func checkClose(p []byte) error {
 // refusal is the end that an observer's error asks for.
 func (c *inspected) refusal(err error) error {
 	var end *CloseError
-	if errors.As(err, &end) {
+	if errors.As(err, &end) && end != nil {
 		return end
 	}
 	return &CloseError{PolicyViolation, ""}

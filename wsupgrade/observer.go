@@ -71,7 +71,7 @@ var ErrDrop = errors.New("wsupgrade: dropped")
 // what the client sends, and one after the other for what the target sends, but for
 // both at the same time; nothing else goes on in that direction meanwhile. What they
 // return decides: nil passes it on, changed or not, ErrDrop does not, a *CloseError
-// closes both ends with its code, and any other error does with PolicyViolation.
+// closes both ends with its code, and any other error does with PolicyViolation, as does a nil *CloseError.
 //
 // With an Observer frames are held until they are complete, and broken ones end the
 // WebSocket as RFC 6455 says: ProtocolError, InvalidData for a text that is not UTF-8,
