@@ -30,7 +30,7 @@ type Group struct {
 	mu     sync.Mutex // guards what follows, and changes of the set
 	states map[string]*state
 	checks checks
-	filled chan struct{} // closed when the first set has come
+	first  firstList
 
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
@@ -49,7 +49,7 @@ func New(o Options, list ...Target) (*Group, error) {
 	if o.Source != nil && len(list) > 0 {
 		return fail(errors.New("targets are given beside Options.Source"))
 	}
-	g := &Group{o: o, states: map[string]*state{}, filled: make(chan struct{})}
+	g := &Group{o: o, states: map[string]*state{}, first: newFirstList()}
 	g.queue.max = o.Queue
 	g.ctx, g.end = context.WithCancel(context.Background())
 	g.checks.stop = map[string]context.CancelFunc{}
@@ -127,11 +127,7 @@ func (g *Group) install(list []Target) {
 	g.set.Store(s)
 	g.forget(s)
 	g.checkAll(s)
-	select {
-	case <-g.filled:
-	default:
-		close(g.filled)
-	}
+	g.first.deliver()
 	g.wakeQueue()
 }
 
@@ -167,14 +163,18 @@ func (g *Group) forget(s *targets) {
 	}
 }
 
-// Drain refuses further requests (503) and returns when those in flight, tunnels
+// Drain refuses further requests, and those that wait for the first list of Options.Source (503), and returns when those in flight, tunnels
 // included, have ended, or with ctx's error when that ends before.
-func (g *Group) Drain(ctx context.Context) error { return g.gate.Drain(ctx) }
+func (g *Group) Drain(ctx context.Context) error {
+	g.first.giveUp(errDraining)
+	return g.gate.Drain(ctx)
+}
 
 // Close ends the checks and the source, waits for them, and closes idle connections. Exchanges
-// that run are not touched, and their connections are closed behind them; Drain waits for them. A transport that the
-// caller brought is left alone.
+// that run are not touched, and their connections are closed behind them; Drain waits for them. Requests that wait for the first
+// list of Options.Source are refused (503). A transport that the caller brought is left alone.
 func (g *Group) Close() error {
+	g.first.giveUp(errClosed)
 	g.mu.Lock()
 	g.end() // no checker starts afterwards
 	g.mu.Unlock()

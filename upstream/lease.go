@@ -19,7 +19,7 @@ type Lease struct {
 
 // Pick picks a target for r that is not among tried, the leases that r had
 // before. It waits in the queue, if there is one, where all targets have their
-// MaxConns. ctx bounds that.
+// MaxConns, and before that for the first list of Options.Source. ctx bounds both.
 //
 // An error is a *fault.Error, which package proxy offers as Error: NoTarget if
 // nobody can be asked, Busy if nobody may be for now.

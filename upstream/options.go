@@ -35,7 +35,9 @@ type Options struct {
 	Balance Balance
 	// Source delivers the targets, at the beginning and whenever they change, in
 	// place of those given to New. nil means that they change with Group.Set
-	// alone.
+	// alone. Requests that come before the first list wait for it, for QueueTimeout at most: 100 of them, or Queue where
+	// that is more. Others are refused at once (503), and so are those that wait when the group is closed or drained, or the
+	// Source has returned.
 	Source Source
 
 	// FailStatuses are statuses that count as failures of the target, as errors
@@ -59,7 +61,7 @@ type Options struct {
 	// for one that has tried the target that is free. A request that is a part of another one, which holds a target already,
 	// does not wait: the list that watchcodec's filter needs for a resumed watch.
 	Queue int
-	// QueueTimeout bounds the wait; 0 means 10 seconds.
+	// QueueTimeout bounds the wait, that for the first list of Source included; 0 means 10 seconds.
 	QueueTimeout time.Duration
 	// RetryAfter is what a refused client is told; 0 means one second.
 	RetryAfter time.Duration

@@ -80,23 +80,6 @@ var ready = func() chan struct{} {
 	return c
 }()
 
-// waitForTargets waits for a source's first set.
-func (g *Group) waitForTargets(ctx context.Context, timer *time.Timer) error {
-	select {
-	case <-g.filled:
-		return nil
-	default:
-	}
-	select {
-	case <-g.filled:
-		return nil
-	case <-timer.C:
-		return g.fault(fault.NoTarget, "no targets are known yet")
-	case <-ctx.Done():
-		return g.contextFault(ctx)
-	}
-}
-
 func (g *Group) contextFault(ctx context.Context) error {
 	return &fault.Error{Kind: fault.Ended(ctx), Target: g.o.Name, Err: ctx.Err()}
 }

@@ -29,9 +29,9 @@ func (g *Group) Targets() iter.Seq[Status] {
 // that wait included.
 func (g *Group) InFlight() int { return g.gate.Running() }
 
-// Waiting returns how many requests wait for a target.
+// Waiting returns how many requests wait for a target, or for the first list of Options.Source.
 func (g *Group) Waiting() int {
 	g.queue.mu.Lock()
 	defer g.queue.mu.Unlock()
-	return g.queue.waiting.Len()
+	return g.queue.waiting.Len() + int(g.first.waiting.Load())
 }

@@ -1,0 +1,73 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/fault"
+)
+
+// firstList is a Source's first list of targets, for which requests wait.
+type firstList struct {
+	delivered chan struct{}           // closed when there is one
+	none      context.Context         // ended when the wait for it has
+	giveUp    context.CancelCauseFunc // ends none; the first cause counts
+	waiting   atomic.Int32
+}
+
+// atStart is how many requests may wait for the first list whatever Options.Queue is.
+const atStart = 100
+
+var (
+	errClosed      = errors.New("the group is closed")
+	errDraining    = errors.New("draining")
+	errSourceEnded = errors.New("the source has ended without a list of targets")
+)
+
+func newFirstList() firstList {
+	none, giveUp := context.WithCancelCause(context.Background())
+	return firstList{delivered: make(chan struct{}), none: none, giveUp: giveUp}
+}
+
+// deliver ends the wait. The caller holds Group.mu.
+func (l *firstList) deliver() {
+	if !l.isDelivered() {
+		close(l.delivered)
+	}
+}
+
+func (l *firstList) isDelivered() bool {
+	select {
+	case <-l.delivered:
+		return true
+	default:
+		return false
+	}
+}
+
+// waitForTargets waits for the first list of the group's Source.
+func (g *Group) waitForTargets(ctx context.Context, timer *time.Timer) error {
+	l := &g.first
+	if l.isDelivered() {
+		return nil
+	}
+	defer l.waiting.Add(-1)
+	if n := l.waiting.Add(1); int(n) > max(atStart, g.o.Queue) {
+		return g.fault(fault.Busy, "too many requests wait for the first list of targets")
+	}
+	select {
+	case <-l.delivered:
+		return nil
+	case <-l.none.Done():
+		if cause := context.Cause(l.none); cause != errDraining {
+			return g.fault(fault.NoTarget, cause.Error())
+		}
+		return g.fault(fault.Busy, errDraining.Error())
+	case <-timer.C:
+		return g.fault(fault.NoTarget, "no targets are known yet")
+	case <-ctx.Done():
+		return g.contextFault(ctx)
+	}
+}
