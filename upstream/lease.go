@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
@@ -11,10 +13,33 @@ import (
 )
 
 // Lease is a target that was picked for a request. Its holder must call Done when
-// the exchange, or its tunnel, has ended.
+// the exchange, or its tunnel, has ended. The zero Lease, which Pick returns with an error, has no target: its Done does
+// nothing, and its other methods panic.
 type Lease struct {
-	g *Group
-	m *member
+	g     *Group
+	m     *member
+	grant *grant
+	n     uint64 // grant's number when this lease was made
+}
+
+// grant tells a lease that is held from one that was given back, at no memory for each: it serves one lease after the
+// other, and has another number for each.
+type grant struct{ n atomic.Uint64 }
+
+var grants = sync.Pool{New: func() any { return new(grant) }}
+
+func newLease(g *Group, m *member) Lease {
+	grant := grants.Get().(*grant)
+	return Lease{g, m, grant, grant.n.Load()}
+}
+
+// end reports whether l was held until now.
+func (l Lease) end() bool {
+	if l.grant == nil || !l.grant.n.CompareAndSwap(l.n, l.n+1) {
+		return false
+	}
+	grants.Put(l.grant)
+	return true
 }
 
 // Pick picks a target for r that is not among tried, the leases that r had
@@ -48,7 +73,7 @@ func (g *Group) Pick(ctx context.Context, r *http.Request, tried ...Lease) (Leas
 			return Lease{}, err
 		}
 	}
-	return Lease{g, m}, nil
+	return newLease(g, m), nil
 }
 
 // Addr returns the target's address, as its Target has it.
@@ -88,9 +113,12 @@ type Outcome struct {
 	Err error
 }
 
-// Done gives the target back, once, and counts the outcome for its health, by its options of now: they may have changed
-// since Pick (Group.Set).
+// Done gives the target back and counts the outcome for its health, by its options of now: they may have changed
+// since Pick (Group.Set). The first call counts, of all copies of l; further ones do nothing.
 func (l Lease) Done(o Outcome) {
+	if !l.end() {
+		return
+	}
 	m := l.m.current.Load()
 	switch {
 	case l.g.failure(o):
