@@ -18,8 +18,9 @@ type Options struct {
 	// Transport runs the plain exchanges; nil means the upstream's. An
 	// *upstream.Transport for HTTP/1.1 is taken for its connections: the proxy writes
 	// and reads them itself, at less than half the cost. Upgrades are
-	// always dialled by Upgrades. After a dial error of another transport than a
-	// group's a second target is asked only if it is a *net.OpError or an
+	// always dialled by Upgrades. Any other transport has the bounds that it was made with, and no timeouts in
+	// an http.Transport{}: DialTimeout, WriteTimeout, HeaderTimeout and MaxHeaderBytes of the upstream are not its own (see
+	// Group.HeaderBounds). After a dial error of another transport than a group's a second target is asked only if it is a *net.OpError or an
 	// *upstream.DialError.
 	//
 	// An error of a transport is the target's failure (502) and may have come after a part
@@ -62,7 +63,8 @@ type Options struct {
 	// ClientGone) and says nothing about the target. Nor does one of which the target
 	// had less than half, since the client was slow before, or a queue or another target. What a filter around the Proxy, or
 	// the server, still holds of the response when the Proxy returns has the time of one more write (WriteTimeout). How long a target may take to be
-	// dialled, to accept the request and to begin its response is the upstream's matter.
+	// dialled, to accept the request and to begin its response is the transport's matter: options of
+	// the upstream say it to a group's own, HeaderTimeout for instance.
 	Timeout time.Duration
 	// BodyTimeout bounds the time that the target may take for the next bytes of
 	// its answer's body, to a quarter. 0 means no bound: a watch may be silent for hours.

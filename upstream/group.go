@@ -82,8 +82,11 @@ func (g *Group) Scheme() string { return g.o.Scheme }
 // Transport returns what runs exchanges with the targets.
 func (g *Group) Transport() http.RoundTripper { return g.transport }
 
-// HeaderBounds returns Options.HeaderTimeout, 0 for none, and Options.MaxHeaderBytes: package proxy bounds by them what
-// a transport of another kind than the group's own does not.
+// HeaderBounds returns Options.HeaderTimeout, 0 for none, and Options.MaxHeaderBytes. The group's own transport bounds the header of a
+// response by them. Where proxy.Options.Transport is another one, without such a method, package proxy bounds by them what
+// net/http's does not: the headers of all interim responses together, and, for a client that expects a 100 Continue, the
+// time of a header that has begun. When the header has to begin and how long it may be is that transport's matter, by
+// ResponseHeaderTimeout and MaxResponseHeaderBytes of an http.Transport.
 func (g *Group) HeaderBounds() (timeout time.Duration, size int64) {
 	return max(0, g.o.HeaderTimeout), g.o.MaxHeaderBytes
 }
