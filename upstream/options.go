@@ -85,7 +85,9 @@ type Options struct {
 	// DialContext makes the connections in place of Dialer: through a tunnel, or in
 	// memory. It is called with "tcp" and a host and port, or with "unix" and a path,
 	// and may be called by several goroutines at once. The deadline of its context is
-	// DialTimeout. Neither a connection nor an error is a dial error. nil means Dialer.
+	// DialTimeout. Neither a connection nor an error is a dial error. Over HTTP/1.1 a dial continues, for other requests,
+	// when the one that it is for has left. A panic is one of that request, or is logged with slog.Default() behind it.
+	// nil means Dialer.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 	// DialTimeout bounds the dialling of one target, and as long again its TLS
 	// handshake; 0 means 10 seconds.

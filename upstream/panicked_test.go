@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -104,6 +105,40 @@ func TestPanicOfASource(t *testing.T) {
 		synctest.Wait()
 		if source.calls != 3 || log.with("a bug") != 2 {
 			t.Errorf("%d calls, logged: %q", source.calls, log.all)
+		}
+	})
+}
+
+// A DialContext that panics when its request has left is logged: nothing else shows it. One that panics before is a panic of the request.
+func TestPanicOfALateDial(t *testing.T) {
+	log := logs(t)
+	synctest.Test(t, func(t *testing.T) {
+		transport, err := upstream.NewTransport(upstream.Options{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			time.Sleep(time.Second)
+			panic("a bug")
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		get := func(timeout time.Duration) (panicked any) {
+			defer func() { panicked = recover() }()
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
+			defer cancel()
+			if _, err := transport.Pool().Get(ctx, http1.Addr{Name: "a:1"}, false); err == nil {
+				t.Error("a connection")
+			}
+			return nil
+		}
+		if v := get(time.Minute); v != "a bug" || log.with("a bug") != 0 {
+			t.Errorf("a request that waits: panic %v, logged: %q", v, log.all)
+		}
+		if v := get(time.Millisecond); v != nil {
+			t.Errorf("a request that has left: panic %v", v)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if log.with("a bug") != 1 || log.with("upstream.Options.DialContext") != 1 {
+			t.Errorf("logged: %q", log.all)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/http1"
+	"github.com/culvert-go/culvert/internal/panics"
 )
 
 // Transport runs exchanges with targets over connections that it keeps: what a
@@ -34,7 +35,7 @@ func NewTransport(o Options) (*Transport, error) {
 }
 
 // RoundTrip runs an exchange. The URL's host is a Lease's Host, and the request's context that of
-// Lease.Context.
+// Lease.Context. It panics with what Options.DialContext, or a function of Options.TLSConfig, has panicked with for r.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if standsForSocket(r.URL.Host) { // there may be a kept connection to it, of a lease
 		if _, ok := socketOf(r.Context(), r.URL.Host); !ok {
@@ -115,6 +116,9 @@ func newPool(o Options) *http1.Pool {
 	return http1.NewPool(http1.Options{
 		Dial: func(ctx context.Context, addr http1.Addr) (net.Conn, error) {
 			return o.dialTarget(ctx, addr, config)
+		},
+		Panicked: func(v any, stack []byte) {
+			panics.Log(nil, "upstream.Options.DialContext or TLSConfig", v, stack)
 		},
 		MaxIdle:       o.MaxIdleConns,
 		IdleTimeout:   o.IdleTimeout,

@@ -3,8 +3,10 @@ package http1
 import (
 	"context"
 	"net"
+	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,6 +22,9 @@ type Options struct {
 	// Dial makes a connection to a target, TLS included. Its errors are returned as they
 	// are, and a panic of it is one of Get.
 	Dial func(ctx context.Context, addr Addr) (net.Conn, error)
+	// Panicked is called with a panic of Dial, and the stack, where the Get that dialled has returned; nil means that
+	// nothing is.
+	Panicked func(value any, stack []byte)
 	// MaxIdle bounds the connections at rest for each target.
 	MaxIdle int
 	// IdleTimeout is how long they rest.
@@ -53,6 +58,15 @@ type Pool struct {
 type waiter struct {
 	got   chan *Conn // with room for one
 	fresh bool       // only the one that is dialled for it will do
+
+	panicked chan dialPanic // with room for one
+	over     atomic.Bool    // there is a panic, or nothing waits for one any more: the first of both counts
+}
+
+// dialPanic is a panic of Options.Dial.
+type dialPanic struct {
+	value any
+	stack []byte
 }
 
 // NewPool returns a Pool.
@@ -213,18 +227,17 @@ func (p *Pool) sweepIdle() {
 // dial makes a connection, and takes one that becomes idle meanwhile if that is sooner and the caller
 // needs no fresh one. The other one is kept then.
 func (p *Pool) dial(ctx context.Context, addr Addr, fresh bool) (*Conn, error) {
-	w := &waiter{got: make(chan *Conn, 1), fresh: fresh}
+	w := &waiter{got: make(chan *Conn, 1), fresh: fresh, panicked: make(chan dialPanic, 1)}
 	failed := make(chan error, 1)
 	p.mu.Lock()
 	p.waiting[addr] = append(p.waiting[addr], w)
 	p.mu.Unlock()
 	// A dial outlives a request that is cancelled: somebody else may want its connection.
 	dialling := context.WithoutCancel(ctx)
-	panicked := make(chan any, 1)
 	go func() {
 		defer func() {
 			if v := recover(); v != nil { // here it would end the program
-				panicked <- v
+				p.dialPanicked(w, dialPanic{v, debug.Stack()})
 			}
 		}()
 		c, err := p.o.Dial(dialling, addr)
@@ -236,22 +249,45 @@ func (p *Pool) dial(ctx context.Context, addr Addr, fresh bool) (*Conn, error) {
 	}()
 	select {
 	case c := <-w.got:
+		p.waitNoMore(w)
 		return c, nil
 	case err := <-failed:
 		if c := p.leave(addr, w); c != nil {
 			return c, nil
 		}
 		return nil, err
-	case v := <-panicked:
+	case dialled := <-w.panicked:
 		if c := p.leave(addr, w); c != nil {
 			c.Keep()
 		}
+		v := dialled.value
 		panic(v)
 	case <-ctx.Done():
+		p.waitNoMore(w)
 		if c := p.leave(addr, w); c != nil {
 			c.Keep()
 		}
 		return nil, ctx.Err()
+	}
+}
+
+// dialPanicked hands the panic of w's dial to w, if that still waits.
+func (p *Pool) dialPanicked(w *waiter, v dialPanic) {
+	switch {
+	case w.over.CompareAndSwap(false, true):
+		w.panicked <- v
+	case p.o.Panicked != nil:
+		p.o.Panicked(v.value, v.stack)
+	}
+}
+
+// waitNoMore ends the wait for a panic of w's dial, which w has a connection or an end of its own without.
+func (p *Pool) waitNoMore(w *waiter) {
+	if w.over.CompareAndSwap(false, true) {
+		return
+	}
+	if v := <-w.panicked; p.o.Panicked != nil {
+		p.o.Panicked(v.value, v.stack)
 	}
 }
 
