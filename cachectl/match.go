@@ -1,6 +1,7 @@
 package cachectl
 
 import (
+	"fmt"
 	"net/http"
 	"path"
 	"slices"
@@ -93,8 +94,9 @@ func Has(field string) Match {
 	return func(r *Response) bool { return len(r.Header[key]) > 0 }
 }
 
-// And matches if all matches do; with none, always.
+// And matches if all matches do; with none, always. It panics if one of them is nil, as Or and Not do.
 func And(matches ...Match) Match {
+	checkMatches("And", matches...)
 	return func(r *Response) bool {
 		for _, m := range matches {
 			if !m(r) {
@@ -107,6 +109,7 @@ func And(matches ...Match) Match {
 
 // Or matches if one of the matches does; with none, never.
 func Or(matches ...Match) Match {
+	checkMatches("Or", matches...)
 	return func(r *Response) bool {
 		for _, m := range matches {
 			if m(r) {
@@ -118,7 +121,19 @@ func Or(matches ...Match) Match {
 }
 
 // Not matches if m does not.
-func Not(m Match) Match { return func(r *Response) bool { return !m(r) } }
+func Not(m Match) Match {
+	checkMatches("Not", m)
+	return func(r *Response) bool { return !m(r) }
+}
+
+// checkMatches panics where the mistake is made, not at the first response.
+func checkMatches(function string, matches ...Match) {
+	for i, m := range matches {
+		if m == nil {
+			panic(fmt.Sprintf("cachectl: %s: match %d is nil", function, i))
+		}
+	}
+}
 
 func requestPath(r *Response) string {
 	if r.Request == nil || r.Request.URL == nil {

@@ -60,3 +60,21 @@ func TestMatchesWithoutRequest(t *testing.T) {
 		t.Error("a nil Request is not treated as a GET of /")
 	}
 }
+
+// A Match that is nil panics where the mistake is made.
+func TestNilMatch(t *testing.T) {
+	for want, make := range map[string]func(){
+		"cachectl: Not: match 0 is nil": func() { cachectl.Not(nil) },
+		"cachectl: And: match 1 is nil": func() { cachectl.And(cachectl.Any(), nil) },
+		"cachectl: Or: match 0 is nil":  func() { cachectl.Or(nil) },
+	} {
+		func() {
+			defer func() {
+				if v := recover(); v != want {
+					t.Errorf("a panic with %v, want %s", v, want)
+				}
+			}()
+			make()
+		}()
+	}
+}

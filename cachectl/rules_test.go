@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/culvert-go/culvert/cachectl"
 	"github.com/culvert-go/culvert/filters/filtertest"
@@ -164,5 +165,14 @@ func BenchmarkErrorPages(b *testing.B) {
 				h.ServeHTTP(w, r)
 			}
 		})
+	}
+}
+
+// Rules make the header of a response that has none.
+func TestRulesWithoutAHeader(t *testing.T) {
+	r := &cachectl.Response{Status: 404}
+	cachectl.CapErrors(time.Minute).Apply(r)
+	if r.Header.Get("Cache-Control") == "" {
+		t.Errorf("header %v", r.Header)
 	}
 }

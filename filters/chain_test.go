@@ -123,3 +123,20 @@ func ExampleOnResponse() {
 	fmt.Println(w.Code, w.Header().Get("Retry-After"))
 	// Output: 503 5
 }
+
+// A request that no server has made may have no header: filters can set fields all the same.
+func TestChainWithoutAHeader(t *testing.T) {
+	set := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Set("X-User", "ann")
+			next.ServeHTTP(w, r)
+		})
+	}
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header = nil
+	filters.NewChain(set).ThenFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-User") != "ann" {
+			t.Errorf("header %v", r.Header)
+		}
+	}).ServeHTTP(httptest.NewRecorder(), r)
+}

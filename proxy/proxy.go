@@ -22,6 +22,10 @@ import (
 // A failure after the answer's head was sent panics with http.ErrAbortHandler,
 // so that a half-sent body never looks complete; the cause goes to
 // Options.OnError and to the filters' Result first.
+//
+// The ResponseWriter must pass interim responses (1xx) on as such, as those of net/http's servers do. An httptest.ResponseRecorder
+// takes the first for the final response, of which it refuses the body, and the exchange is aborted as if the client had
+// gone: a test whose target sends one needs an httptest.Server.
 type Proxy struct {
 	o        Options
 	upstream *upstream.Group

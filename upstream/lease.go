@@ -44,7 +44,8 @@ func (l Lease) end() bool {
 
 // Pick picks a target for r that is not among tried, the leases that r had
 // before. It waits in the queue, if there is one, where all targets have their
-// MaxConns, and before that for the first list of Options.Source. ctx bounds both.
+// MaxConns, and before that for the first list of Options.Source. ctx bounds both. r must not be nil where Options.Balance
+// looks at it, as Hash, HashModulo, IPHash and Sticky do.
 //
 // An error is a *fault.Error, which package proxy offers as Error: NoTarget if
 // nobody can be asked, Busy if nobody may be for now.

@@ -18,8 +18,11 @@ import (
 //
 // Every other request is refused with 426, so the Handler can be mounted on any
 // mux beside those that answer plain requests. For a target chosen per
-// request, or other fields, use Forward or package proxy.
+// request, or other fields, use Forward or package proxy. It panics if target is nil.
 func (f *Forwarder) Handler(target *url.URL) http.Handler {
+	if target == nil {
+		panic("wsupgrade: Handler: nil target")
+	}
 	scheme := target.Scheme
 	switch scheme {
 	case "ws":

@@ -157,3 +157,20 @@ func connectRequest() *http.Request {
 	r.Host, r.ContentLength = "db:5432", 0
 	return r
 }
+
+// What is nil and must not be panics with a text that says so.
+func TestNilArguments(t *testing.T) {
+	for want, call := range map[string]func(){
+		"wsupgrade: Handler: nil target": func() { forwarder(t, wsupgrade.Options{}).Handler(nil) },
+		"wsupgrade: Refuse: nil Error":   func() { wsupgrade.Refuse(httptest.NewRecorder(), nil) },
+	} {
+		func() {
+			defer func() {
+				if v := recover(); v != want {
+					t.Errorf("a panic with %v, want %s", v, want)
+				}
+			}()
+			call()
+		}()
+	}
+}

@@ -14,9 +14,12 @@ import (
 // already holds, else websocket, in version 13 (RFC 6455 section 4.4); over HTTP/2,
 // which forbids Upgrade, the version alone. A RetryAfter goes into the field of that
 // name, in whole seconds. It must not be called when e.HeadSent is set or when the
-// client is gone. How long the client may take to accept the response is the caller's to bound,
+// client is gone, and panics if e is nil. How long the client may take to accept the response is the caller's to bound,
 // by http.Server.WriteTimeout for instance.
 func Refuse(w http.ResponseWriter, e *Error) {
+	if e == nil {
+		panic("wsupgrade: Refuse: nil Error")
+	}
 	status := e.Status()
 	if status == http.StatusUpgradeRequired {
 		h := w.Header()

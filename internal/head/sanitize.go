@@ -16,6 +16,9 @@ import "net/http"
 // well-formed offer. h2c, HTTP and TLS are never chosen: an upgrade to them
 // would hide the requests that follow from every filter.
 func SanitizeRequest(r *http.Request, protocols []string) (protocol string) {
+	if r.Header == nil { // a request that no server has made
+		r.Header = http.Header{}
+	}
 	h := r.Header
 	protocol = RequestedProtocol(r, protocols)
 	r.Body = TrailerGuard(r, r.Body)
