@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"bufio"
 	"io"
 	"net"
 	"net/http"
@@ -70,7 +71,9 @@ func TestPanicAtAnInterimResponse(t *testing.T) {
 func TestWriterBehindAPanicAtAnInterimResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		group := groupAt(t, upstream.Options{DialContext: pipeTo(func(c net.Conn) {
-			go func() { _, _ = io.Copy(io.Discard, c) }()
+			if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+				return
+			}
 			_, _ = io.WriteString(c, "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 			time.Sleep(time.Minute)
 		})}, "192.0.2.1:80")
