@@ -164,8 +164,11 @@ func (c *call) firstByte() {
 
 // gotInterim takes an interim response of a transport's.
 func (c *call) gotInterim(status int, fields textproto.MIMEHeader) error {
-	c.body.expect.settle(expectAsked)
 	c.resends.responded(false)
+	if err := checkInterim(status); err != nil {
+		return err
+	}
+	c.body.expect.settle(expectAsked)
 	return c.interim.queue(status, fields)
 }
 

@@ -26,4 +26,5 @@ var mutantsOfParties = []mutant{
 	{"a panic of Check.Healthy is a bad check", "upstream/check.go", "!fault.Local(err) && !errors.As(err, new(*panicError))", "!fault.Local(err)"},
 	{"a panic of RewriteAnswer is ignored", "proxy/exchange.go", "			po.RewriteAnswer(&a)\n", "			func() {\n				defer func() { _ = recover() }()\n				po.RewriteAnswer(&a)\n			}()\n"},
 	{"a panic is an abort to Recover", "filters/recover.go", "if v == http.ErrAbortHandler || around {", "if v != nil || around {"},
+	{"a 101 over HTTP/2 is an interim response", "proxy/transportresponse.go", "	if status == http.StatusSwitchingProtocols {", "	if status == http.StatusSwitchingProtocols && status == 0 {"},
 }

@@ -230,4 +230,8 @@ var frameOddities = []frameOddity{
 	{oddity: oddity{name: "DATA on stream 0"}, connection: true, act: brokenBy(func(f *http2.Framer, _ uint32) {
 		_ = f.WriteRawFrame(http2.FrameData, 0, 0, []byte("x"))
 	})},
+	{oddity: oddity{name: "101 of HTTP/2"}, always: true, act: func(o *oddStream) {
+		o.s.sendHeader([]hpack.HeaderField{{Name: ":status", Value: "101"}, {Name: "x-sent", Value: "a"}}, false)
+		extra()(o)
+	}},
 }
