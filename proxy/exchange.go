@@ -76,21 +76,27 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 		return answered{sent: c.body.sent()}, failure
 	}
 	answer.sent = c.body.sent()
-	if resp.StatusCode < 200 || resp.StatusCode > 999 {
-		resp.Body.Close()
-		return answered{}, &fault.Error{Kind: fault.Head, Wrote: true, Err: fmt.Errorf("status %03d", resp.StatusCode)}
-	}
 	if answer.dropped {
 		resp.Body.Close()
 		return answer, nil
 	}
-	answer.received, err = e.relay(f, c, resp, cancel)
+	if e.o.BodyTimeout > 0 {
+		resp.Body = newStallWatch(resp.Body, e.o.BodyTimeout, cancel)
+	}
+	if err := awaitEmpty(resp, out.Method); err != nil {
+		resp.Body.Close()
+		return answered{sent: c.body.sent()}, classify(ctx, err, &c.body)
+	}
+	if resp.ContentLength > 0 && !withoutContent(resp, out.Method) {
+		resp.Body = &exactBody{ReadCloser: resp.Body, left: resp.ContentLength}
+	}
+	answer.received, err = f.relay(c, resp, false)
 	answer.sent = c.body.sent()
 	return answer, refine(ctx, fault.As(err), &f.body)
 }
 
 // roundTrip runs one exchange. A transport that gives neither a response nor an error is at fault, not its target; a
-// response without a Body has an empty one, as for http.Client.
+// response without a Body has an empty one, as for http.Client. One that checkFinal refuses is an error.
 func roundTrip(t http.RoundTripper, out *http.Request) (*http.Response, error) {
 	resp, err := t.RoundTrip(out)
 	switch {
@@ -101,15 +107,11 @@ func roundTrip(t http.RoundTripper, out *http.Request) (*http.Response, error) {
 	case resp.Body == nil:
 		resp.Body = http.NoBody
 	}
-	return resp, nil
-}
-
-// relay writes the answer to the client.
-func (e *transportExchange) relay(f *forwarding, c *call, resp *http.Response, cancel context.CancelCauseFunc) (int64, error) {
-	if e.o.BodyTimeout > 0 {
-		resp.Body = newStallWatch(resp.Body, e.o.BodyTimeout, cancel)
+	if err := checkFinal(resp, out.Method); err != nil {
+		resp.Body.Close()
+		return nil, err
 	}
-	return f.relay(c, resp, false)
+	return resp, nil
 }
 
 // relay writes a target's answer to the client. inPlace says that the fields are the client's
@@ -165,7 +167,7 @@ func (c *call) firstByte() {
 // gotInterim takes an interim response of a transport's.
 func (c *call) gotInterim(status int, fields textproto.MIMEHeader) error {
 	c.resends.responded(false)
-	if err := checkInterim(status); err != nil {
+	if err := checkInterim(status, fields); err != nil {
 		return err
 	}
 	c.body.expect.settle(expectAsked)

@@ -18,6 +18,7 @@ import (
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // clientGot is what a client has received of a response, interim responses included.
@@ -153,6 +154,152 @@ func TestHTTP2SwitchingProtocols(t *testing.T) {
 					}
 					checkFailure(t, &failed, proxy.HeadInvalid, target)
 				})
+			}
+		}
+	}
+}
+
+// A response whose Content-Length is none, or is not that of its content, is malformed (RFC 9110 section 8.6, RFC 9113
+// section 8.1.1). net/http's transport leaves that to its caller over HTTP/2. It must not reach a client whole: the next hop
+// might find its end elsewhere.
+func TestHTTP2ResponseLength(t *testing.T) {
+	const malformed, broken = proxy.HeadInvalid, proxy.BodyBroken
+	const whole = proxy.Kind(-1)
+	for _, test := range []struct {
+		name    string
+		method  string
+		frames  []string
+		want    proxy.Kind
+		lengths []string // if whole
+		body    string   // if whole
+	}{
+		{"two that differ", "GET", []string{":status: 200\ncontent-length: 2\ncontent-length: 30\n", "data: ok"}, malformed, nil, ""},
+		{"a sign", "GET", []string{":status: 200\ncontent-length: +2\n", "data: ok"}, malformed, nil, ""},
+		{"no number", "GET", []string{":status: 200\ncontent-length: abc\n", "data: ok"}, malformed, nil, ""},
+		{"negative", "GET", []string{":status: 200\ncontent-length: -1\n", "data: ok"}, malformed, nil, ""},
+		{"nothing", "GET", []string{":status: 200\ncontent-length: \n", "data: ok"}, malformed, nil, ""},
+		{"too large", "GET", []string{":status: 200\ncontent-length: 9223372036854775808\n", "data: ok"}, malformed, nil, ""},
+		{"a list", "GET", []string{":status: 200\ncontent-length: 5, 5\n", "data: hello"}, malformed, nil, ""},
+		{"no number, HEAD", "HEAD", []string{":status: 200\ncontent-length: abc\n"}, malformed, nil, ""},
+		{"two that differ, HEAD", "HEAD", []string{":status: 200\ncontent-length: 2\ncontent-length: 30\n"}, malformed, nil, ""},
+		{"two that differ, 304", "GET", []string{":status: 304\ncontent-length: 2\ncontent-length: 30\n"}, malformed, nil, ""},
+		{"no number, 304", "GET", []string{":status: 304\ncontent-length: abc\n"}, malformed, nil, ""},
+		{"no number, 204", "GET", []string{":status: 204\ncontent-length: abc\n"}, malformed, nil, ""},
+		{"no number, interim", "GET", []string{":status: 103\ncontent-length: abc\n", ":status: 200\n", "data: ok"}, malformed, nil, ""},
+		{"nothing, and content", "GET", []string{":status: 200\ncontent-length: 0\n", "data: ok"}, malformed, nil, ""},
+		{"nothing, and content behind an empty frame", "GET", []string{":status: 200\ncontent-length: 0\ncontent-length: 0\n", "data: ", "data: ok"}, malformed, nil, ""},
+
+		{"too short", "GET", []string{":status: 200\ncontent-length: 5\n", "data: ok"}, broken, nil, ""},
+		{"two that are equal, no DATA", "GET", []string{":status: 200\ncontent-length: 5\ncontent-length: 5\n"}, broken, nil, ""},
+		{"too short, no DATA", "GET", []string{":status: 200\ncontent-length: 5\n"}, broken, nil, ""},
+		{"two that are equal, too short", "GET", []string{":status: 200\ncontent-length: 5\ncontent-length: 5\n", "data: ok"}, broken, nil, ""},
+		{"two that are equal, too long", "GET", []string{":status: 200\ncontent-length: 2\ncontent-length: 2\n", "data: hello"}, broken, nil, ""},
+		{"too long", "GET", []string{":status: 200\ncontent-length: 1\n", "data: ok"}, broken, nil, ""},
+		{"too long, in two frames", "GET", []string{":status: 200\ncontent-length: 2\n", "data: ok", "data: more"}, broken, nil, ""},
+		{"too long, behind a flush", "GET", []string{":status: 200\ncontent-length: 5\n", "data: h", "data: ello", "data: more"}, broken, nil, ""},
+
+		{"two that are equal", "GET", []string{":status: 200\ncontent-length: 2\ncontent-length: 2\n", "data: ok"}, whole, []string{"2"}, "ok"},
+		{"two that are equal, HEAD", "HEAD", []string{":status: 200\ncontent-length: 2\ncontent-length: 2\n"}, whole, []string{"2"}, ""},
+		{"one", "GET", []string{":status: 200\ncontent-length: 5\n", "data: he", "data: llo", "data: "}, whole, []string{"5"}, "hello"},
+		{"nothing is there", "GET", []string{":status: 200\ncontent-length: 0\n", "data: "}, whole, []string{"0"}, ""},
+		{"nothing is there, in the header", "GET", []string{":status: 200\ncontent-length: 0\n"}, whole, []string{"0"}, ""},
+		{"trailers", "GET", []string{":status: 200\ncontent-length: 2\n", "data: ok", "x-sum: 1\n"}, whole, []string{"2"}, "ok"},
+	} {
+		for _, client := range receivers {
+			t.Run(test.name+", "+client.name, func(t *testing.T) {
+				leaktest.Check(t)
+				target := http2Script(t, framesScript(test.frames...))
+				var failed failures
+				p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Protocol: upstream.H2C}, target), OnError: failed.add})
+				got := client.receive(t, client.serve(t, p), test.method)
+				if test.want != whole {
+					if want := test.want == malformed; got.whole != want || want && !slices.Equal(got.statuses, []int{502}) {
+						t.Errorf("the client got %v, want %v", got, test.want)
+					}
+					checkFailure(t, &failed, test.want, target)
+					return
+				}
+				if !got.whole || got.body != test.body || !slices.Equal(got.lengths, test.lengths) {
+					t.Errorf("the client got %v, want %q %q", got, test.lengths, test.body)
+				}
+				if len(failed.all) > 0 {
+					t.Errorf("failures %v", failed.all)
+				}
+			})
+		}
+	}
+}
+
+// The length of a transport's response is said twice, and must be one.
+func TestResponseLengthOfATransport(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		header http.Header
+		length int64
+		body   io.Reader
+		status int // 0: the response is broken off
+	}{
+		{"no field", http.Header{}, 2, strings.NewReader("ok"), 200},
+		{"no length", http.Header{"Content-Length": {"2"}}, -1, strings.NewReader("ok"), 200},
+		{"both", http.Header{"Content-Length": {"2"}}, 2, strings.NewReader("ok"), 200},
+		{"they differ", http.Header{"Content-Length": {"2"}}, 3, strings.NewReader("ok"), 502},
+		{"the field is no number", http.Header{"Content-Length": {"2x"}}, 2, strings.NewReader("ok"), 502},
+		{"there is no body", http.Header{"Content-Length": {"2"}}, 2, nil, 502},
+		{"no length, and a shorter body", http.Header{"Content-Length": {"3"}}, -1, strings.NewReader("ok"), 0},
+		{"no field, and a shorter body", http.Header{}, 3, strings.NewReader("ok"), 0},
+		{"no field, and a longer body", http.Header{}, 1, strings.NewReader("ok"), 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			leaktest.Check(t)
+			transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+				resp := &http.Response{StatusCode: 200, ProtoMajor: 2, Header: test.header, ContentLength: test.length, Body: http.NoBody, Request: r}
+				if test.body != nil {
+					resp.Body = io.NopCloser(test.body)
+				}
+				return resp, nil
+			})
+			var failed failures
+			target := wiretest.Unused(t)
+			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Transport: transport, OnError: failed.add})
+			got := http1Received(t, wiretest.Serve(t, p), "GET")
+			switch test.status {
+			case 200:
+				if !got.whole || got.body != "ok" || len(failed.all) > 0 {
+					t.Errorf("the client got %v, failures %v", got, failed.all)
+				}
+			case 502:
+				if !slices.Equal(got.statuses, []int{502}) {
+					t.Errorf("the client got %v", got)
+				}
+				checkFailure(t, &failed, proxy.HeadInvalid, target)
+			default:
+				if got.whole {
+					t.Errorf("the client got %v", got)
+				}
+				checkFailure(t, &failed, proxy.BodyBroken, target)
+			}
+		})
+	}
+}
+
+// A malformed response is a failure: its status does not lease another target.
+func TestMalformedResponseOfAStatusToDrop(t *testing.T) {
+	leaktest.Check(t)
+	bad := http2Script(t, framesScript(":status: 503\ncontent-length: abc\n"))
+	good := http2Script(t, framesScript(":status: 200\n"))
+	for _, errors := range []bool{false, true} {
+		group := groupAt(t, upstream.Options{Protocol: upstream.H2C, Balance: upstream.First()}, bad, good)
+		p := newProxy(t, proxy.Options{Upstream: group, Retry: proxy.Retry{Statuses: []int{503}, Errors: errors}})
+		want := http.StatusBadGateway
+		if errors {
+			want = http.StatusOK
+		}
+		if status, record := recorded(t, p, "GET", ""); status != want {
+			t.Errorf("retries of errors %v: status %d, want %d: %v", errors, status, want, record.Err)
+		}
+		for status := range group.Targets() {
+			if status.InFlight != 0 {
+				t.Errorf("%s has %d requests in flight", status.Target.Addr, status.InFlight)
 			}
 		}
 	}

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/http1"
 )
 
 var errContentLength = errors.New("a Content-Length that is not that of the content")
@@ -22,13 +22,9 @@ func checkLength(in *http.Request) *fault.Error {
 	if in.ProtoMajor < 2 {
 		return nil
 	}
-	length := uint64(0)
-	for i, line := range in.Header["Content-Length"] {
-		n, err := strconv.ParseUint(line, 10, 63)
-		if err != nil || i > 0 && n != length {
-			return &fault.Error{Kind: fault.BadRequest, Err: errContentLength}
-		}
-		length = n
+	length, err := http1.ContentLength(in.Header["Content-Length"])
+	if err != nil {
+		return &fault.Error{Kind: fault.BadRequest, Err: err}
 	}
 	if length > 0 && in.ContentLength == 0 && in.Body != nil && in.Body != http.NoBody {
 		return &fault.Error{Kind: fault.BadRequest, Err: errContentLength}

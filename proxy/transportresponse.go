@@ -2,14 +2,109 @@ package proxy
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"net/textproto"
+
+	"github.com/culvert-go/culvert/internal/http1"
 )
 
 // checkInterim refuses what is no interim response of a transport. HTTP/2 knows no 101 (RFC 9113 section 8.6), which net/http's
 // transport takes for an interim response there.
-func checkInterim(status int) error {
+func checkInterim(status int, fields textproto.MIMEHeader) error {
 	if status == http.StatusSwitchingProtocols {
 		return errors.New("status 101 as an interim response")
 	}
+	_, err := http1.ContentLength(fields["Content-Length"])
+	return err
+}
+
+// checkFinal refuses a transport's response that is no final one, or whose Content-Length is none, or contradicts what is
+// known of its content (RFC 9110 section 8.6, RFC 9113 section 8.1.1). net/http's transport leaves that to its caller over
+// HTTP/2: a field that is no number, or is there twice, is no length there. Several fields that are equal become one, as over
+// HTTP/1.1.
+func checkFinal(resp *http.Response, method string) error {
+	if resp.StatusCode < 200 || resp.StatusCode > 999 {
+		return fmt.Errorf("status %03d", resp.StatusCode)
+	}
+	lines := resp.Header["Content-Length"]
+	length, err := http1.ContentLength(lines)
+	if err != nil {
+		return err
+	}
+	if len(lines) > 1 {
+		resp.Header["Content-Length"] = lines[:1]
+	}
+	if withoutContent(resp, method) {
+		return nil // the length is what the content would have
+	}
+	if resp.ContentLength < 0 {
+		resp.ContentLength = length
+	}
+	switch {
+	case length >= 0 && length != resp.ContentLength:
+		return fmt.Errorf("a Content-Length of %d, and %d bytes of content", length, resp.ContentLength)
+	case resp.ContentLength > 0 && resp.Body == http.NoBody:
+		return io.ErrUnexpectedEOF
+	}
 	return nil
+}
+
+// withoutContent reports whether resp has no content, whatever its header says.
+func withoutContent(resp *http.Response, method string) bool {
+	return method == http.MethodHead || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified
+}
+
+var errTooLong = errors.New("more content than its Content-Length")
+
+// awaitEmpty reads to the end of a body over HTTP/2 that was declared as empty, before the client gets the header: with content
+// the response is malformed, and would look whole.
+func awaitEmpty(resp *http.Response, method string) error {
+	if resp.ProtoMajor < 2 || resp.Header["Content-Length"] == nil || resp.ContentLength != 0 || withoutContent(resp, method) {
+		return nil
+	}
+	return awaitEnd(resp.Body)
+}
+
+// awaitEnd returns nil at a body's end.
+func awaitEnd(body io.Reader) error {
+	var one [1]byte
+	switch _, err := io.ReadFull(body, one[:]); err {
+	case nil:
+		return errTooLong
+	case io.EOF:
+		return nil
+	default:
+		return err
+	}
+}
+
+// exactBody is a body of a declared length. It gives the last byte when the body has ended: a response that has more content
+// than it declares, or does not come to its end, must not look whole to the client.
+type exactBody struct {
+	io.ReadCloser
+	left int64
+	err  error // behind what was read
+}
+
+// Read implements io.Reader.
+func (b *exactBody) Read(p []byte) (n int, err error) {
+	if b.err != nil || len(p) == 0 {
+		return 0, b.err
+	}
+	n, b.err = b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	switch {
+	case b.left > 0 && b.err == io.EOF:
+		b.err = io.ErrUnexpectedEOF
+	case b.left == 0 && b.err == nil:
+		if b.err = awaitEnd(b.ReadCloser); b.err == nil {
+			b.err = io.EOF
+		}
+	}
+	if b.left == 0 && b.err != io.EOF {
+		n = max(0, n-1)
+	}
+	return n, b.err
 }

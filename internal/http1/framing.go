@@ -24,22 +24,19 @@ type AnswerFraming struct {
 // Frame finds out how the answer to a request of a method ends, and takes the fields that
 // say so out, as http.ReadResponse does.
 func (h *Head) Frame(method string) (f AnswerFraming, err error) {
-	f.Length = untilClose
 	_, coded := h.Fields["Transfer-Encoding"]
 	if f.Chunked, err = h.chunked(); err != nil {
 		return f, err
 	}
 	lengths := h.Fields["Content-Length"]
-	if err := same(lengths); err != nil {
+	for i, line := range lengths {
+		lengths[i] = textproto.TrimString(line) // a folded one may end with a blank
+	}
+	if f.Length, err = ContentLength(lengths); err != nil {
 		return f, err
 	}
 	if len(lengths) > 1 {
 		h.Fields["Content-Length"] = lengths[:1]
-	}
-	if len(lengths) > 0 {
-		if f.Length, err = length(lengths[0]); err != nil {
-			return f, err
-		}
 	}
 	f.NoBody = method == http.MethodHead || h.Status < 200 || h.Status == http.StatusNoContent || h.Status == http.StatusNotModified
 	if f.Chunked && !f.NoBody {
@@ -69,20 +66,20 @@ func (h *Head) chunked() (bool, error) {
 	return true, nil
 }
 
-// same refuses lengths that are not all the same.
-func same(lines []string) error {
-	for i := 1; i < len(lines); i++ {
-		if textproto.TrimString(lines[i]) != textproto.TrimString(lines[0]) {
-			return fmt.Errorf("http1: different lengths %q", lines)
+// ContentLength returns the length that the Content-Length fields of a message of any version of HTTP declare, -1 where there
+// is none. Several that are equal count as one; a list in one field does not (RFC 9110 section 8.6).
+func ContentLength(lines []string) (int64, error) {
+	if len(lines) == 0 {
+		return untilClose, nil
+	}
+	for _, line := range lines[1:] {
+		if line != lines[0] {
+			return 0, fmt.Errorf("http1: different lengths %q", lines)
 		}
 	}
-	return nil
-}
-
-func length(line string) (int64, error) {
-	n, err := strconv.ParseUint(textproto.TrimString(line), 10, 63)
+	n, err := strconv.ParseUint(lines[0], 10, 63)
 	if err != nil {
-		return 0, fmt.Errorf("http1: bad Content-Length %q", line)
+		return 0, fmt.Errorf("http1: bad Content-Length %q", lines[0])
 	}
 	return int64(n), nil
 }

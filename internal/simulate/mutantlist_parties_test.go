@@ -10,7 +10,7 @@ var mutantsOfParties = []mutant{
 	{"a 101 that was not requested is passed on", "proxy/http1.go", "	if x.answer.Status < 200 || x.answer.Status > 999 {", "	if x.answer.Status < 100 || x.answer.Status > 999 {"},
 	{"half a body in zstd is a whole one", "filters/decompress.go", "	return n, d.cause(err)\n", "	return n, err\n"},
 	{"a length over HTTP/2 is not compared with the content", "proxy/length.go", "	if in.ProtoMajor < 2 {\n", "	if in.ProtoMajor < 20 {\n"},
-	{"lengths that differ are accepted", "internal/http1/framing.go", "		if textproto.TrimString(lines[i]) != textproto.TrimString(lines[0]) {", "		if lines[i] == \"\" {"},
+	{"lengths that differ are accepted", "internal/http1/framing.go", "		if line != lines[0] {", "		if line == \"\" {"},
 	{"a panic of DialContext is a refused dial", "internal/http1/pool.go", "		panic(v)\n", "		_ = v\n		return nil, net.ErrClosed\n"},
 	{"a panic of DialContext is an error of http.Transport's", "upstream/panicked.go", "			panic(p.value)\n", "			return resp, err\n"},
 	{"a target is blamed for a panic of DialContext", "proxy/forward.go", "Err: &fault.Error{Kind: fault.ClientGone}})\n			result", "Err: &fault.Error{Kind: fault.Dial}})\n			result"},
@@ -27,4 +27,5 @@ var mutantsOfParties = []mutant{
 	{"a panic of RewriteAnswer is ignored", "proxy/exchange.go", "			po.RewriteAnswer(&a)\n", "			func() {\n				defer func() { _ = recover() }()\n				po.RewriteAnswer(&a)\n			}()\n"},
 	{"a panic is an abort to Recover", "filters/recover.go", "if v == http.ErrAbortHandler || around {", "if v != nil || around {"},
 	{"a 101 over HTTP/2 is an interim response", "proxy/transportresponse.go", "	if status == http.StatusSwitchingProtocols {", "	if status == http.StatusSwitchingProtocols && status == 0 {"},
+	{"a response over HTTP/2 that is longer than its length looks whole", "proxy/transportresponse.go", "	if b.left == 0 && b.err != io.EOF {", "	if b.left < 0 {"},
 }

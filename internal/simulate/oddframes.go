@@ -157,17 +157,17 @@ var frameOddities = []frameOddity{
 		_, _ = o.s.Write([]byte("x")) // the body may be empty
 		extra()(o)
 	}},
-	{oddity: oddity{name: "DATA longer than its length", fate: tolerated}, act: func(o *oddStream) {
+	{oddity: oddity{name: "DATA longer than its length"}, act: func(o *oddStream) {
 		o.header(false, o.length(0)...)
 		o.body()
 		_, _ = o.s.Write([]byte("x"))
 		o.end()
 	}},
 	{oddity: oddity{name: "DATA shorter than its length"}, act: func(o *oddStream) { extra(o.length(1)...)(o) }},
-	{oddity: oddity{name: "lengths of HTTP/2 that differ", fate: tolerated}, act: func(o *oddStream) {
+	{oddity: oddity{name: "lengths of HTTP/2 that differ"}, act: func(o *oddStream) {
 		extra(append(o.length(1), o.length(0)...)...)(o)
 	}},
-	{oddity: oddity{name: "a length of HTTP/2 that is no number", fate: tolerated}, act: extra("content-length", "3x")},
+	{oddity: oddity{name: "a length of HTTP/2 that is no number"}, act: extra("content-length", "3x")},
 	{oddity: oddity{name: "no :status"}, act: replaced(":status")},
 	{oddity: oddity{name: "two :status"}, act: replaced(":status", ":status", "200", ":status", "404")},
 	{oddity: oddity{name: "a :status that is no number"}, act: replaced(":status", ":status", "2xx")},

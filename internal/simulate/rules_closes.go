@@ -1,7 +1,5 @@
 package simulate
 
-import "slices"
-
 import (
 	"errors"
 	"syscall"
@@ -27,30 +25,7 @@ func (t *times) vain() {
 	if errors.Is(t.p.Failure, syscall.ECONNRESET) {
 		return // the end of its stream was lost with the connection
 	}
-	if s := sights[0]; o.Attempt == 0 && s.Responded && s.Odd == nil && t.p.Failure.TargetSide() && !t.mayLoseEnd(s) {
+	if s := sights[0]; o.Attempt == 0 && s.Responded && s.Odd == nil && t.p.Failure.TargetSide() {
 		t.fail(t.p.FailedAt, "%s is to blame for a response that its client has seen whole: %v", s.Target, t.p.Failure)
 	}
-}
-
-// mayLoseEnd reports whether a link may have ended between a response's content and its end, which is a frame of its own
-// over HTTP/2, or paused there for longer than the gateway waits: the response is not whole then (RFC 9113 section 8.1),
-// though its client may count as many bytes as it has.
-func (t *times) mayLoseEnd(s *Sight) bool {
-	if !t.g.H2Targets {
-		return false
-	}
-	if t.w.plan.Upstream.resets() {
-		return true
-	}
-	for i := range t.w.plan.Targets {
-		target := &t.w.plan.Targets[i]
-		resets := func(f Fault) bool { return f.Kind == FaultReset } // both directions
-		ends := func(f Fault) bool {
-			return f.Kind == FaultFIN || f.Kind == FaultSilence || f.Kind == FaultPause && f.Pause >= t.g.shortest() || resets(f)
-		}
-		if target.Addr == s.Target && (slices.ContainsFunc(target.Links.Back, ends) || slices.ContainsFunc(target.Links.There, resets)) {
-			return true
-		}
-	}
-	return false
 }
