@@ -75,13 +75,17 @@ func newFrameConn(w *world, name string, plan *FramesPlan, conn duplex) *frameCo
 	return f
 }
 
+// initialTable is the size of the header compression's table before the other end has accepted another one.
+const initialTable = 4096
+
 // makeFrameConn returns a connection on which nothing was sent.
 func makeFrameConn(w *world, name string, plan *FramesPlan, conn duplex) *frameConn {
 	f := &frameConn{world: w, name: name, plan: plan, conn: conn, streams: map[uint32]*frameStream{}, next: 1,
 		window: 65535, granted: 65535, room: 65535, initial: 65535, read: make(chan struct{})}
 	f.changed.L = &f.mu
 	f.framer = http2.NewFramer(conn, conn)
-	f.framer.ReadMetaHeaders = hpack.NewDecoder(plan.Table, nil)
+	f.framer.ReadMetaHeaders = hpack.NewDecoder(initialTable, nil)
+	f.framer.ReadMetaHeaders.SetAllowedMaxDynamicTableSize(max(initialTable, plan.Table))
 	f.framer.MaxHeaderListSize = 1 << 20
 	f.encoder = hpack.NewEncoder(&f.block)
 	_ = conn.SetReadDeadline(time.Now().Add(2 * w.longest)) // a link may be silent
@@ -215,6 +219,7 @@ func (f *frameConn) handle(frame http2.Frame) {
 // handleSettings takes the server's settings, or that it has seen the client's. The caller holds f.mu.
 func (f *frameConn) handleSettings(frame *http2.SettingsFrame) {
 	if frame.IsAck() {
+		f.framer.ReadMetaHeaders.SetAllowedMaxDynamicTableSize(f.plan.Table) // it is in the first settings
 		if len(f.pending) > 0 {
 			f.widen(f.pending[0])
 			f.pending = f.pending[1:]
