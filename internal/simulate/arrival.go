@@ -37,6 +37,29 @@ func (b begunAt) seen() bool {
 	return b.out.taken > b.from
 }
 
+// lastWord is what was written last by then.
+type lastWord struct {
+	out *half // nil: not known
+	at  time.Time
+}
+
+// lastWord returns when what has been written last arrives.
+func (c *Conn) lastWord() lastWord {
+	c.out.mu.Lock()
+	defer c.out.mu.Unlock()
+	return lastWord{c.out, c.out.last}
+}
+
+// missed reports whether the other end had closed the connection by the time that it arrived.
+func (l lastWord) missed() bool {
+	if l.out == nil {
+		return false
+	}
+	l.out.mu.Lock()
+	defer l.out.mu.Unlock()
+	return l.out.closed && !l.out.closedAt.After(l.at)
+}
+
 // sendingSince returns when the writer sent the first byte behind those that had all been read.
 func (h *half) sendingSince() time.Time {
 	h.mu.Lock()

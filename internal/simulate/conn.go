@@ -77,7 +77,7 @@ func (c *Conn) Reset() {
 	c.once.Do(func() { close(c.closed) })
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
-	c.out.ended, c.in.closed = true, true
+	c.out.ended, c.in.closed, c.in.closedAt = true, true, time.Now()
 	c.out.breakOff()
 }
 

@@ -57,7 +57,7 @@ func (h *half) close() {
 	if h.closed {
 		return
 	}
-	h.closed = true
+	h.closed, h.closedAt = true, time.Now()
 	h.reader.wake()
 	h.arrive(time.Now())
 	switch {

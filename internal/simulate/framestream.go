@@ -218,8 +218,8 @@ func (s *frameStream) Close() error {
 // Reset resets it.
 func (s *frameStream) Reset() { s.resetWith(http2.ErrCodeCancel) }
 
-// resetWith resets the stream if it has not ended.
-func (s *frameStream) resetWith(code http2.ErrCode) {
+// resetWith resets the stream if it has not ended, and reports whether that was sent.
+func (s *frameStream) resetWith(code http2.ErrCode) (sent bool) {
 	f := s.conn
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -227,10 +227,11 @@ func (s *frameStream) resetWith(code http2.ErrCode) {
 		s.timer.Stop()
 	}
 	if !s.gone && s.err == nil && !(s.ended && s.sentEnd) {
-		_ = f.framer.WriteRSTStream(s.id, code)
+		sent = f.framer.WriteRSTStream(s.id, code) == nil
 	}
 	s.gone = true
 	s.finish()
+	return sent
 }
 
 // Closed is closed when the stream has ended, by either side.

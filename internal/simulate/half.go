@@ -39,6 +39,7 @@ type half struct {
 	ended    bool      // by the writer
 	finAt    time.Time // when the writer's end arrives; zero: never
 	closed   bool      // by the reader
+	closedAt time.Time
 	reset    bool
 	reader   party
 	writer   party

@@ -75,6 +75,7 @@ type Sight struct {
 	// Unprocessed: the target has said that it did nothing with the request (RFC 9113 section 8.7).
 	Unprocessed bool
 	Reset       bool // the target has reset the stream alone, perhaps behind what it did, and has begun no response
+	reset       lastWord
 	NoError     bool // RST_STREAM with NO_ERROR stood behind the response, for the rest of the request
 	TunnelEnd   error
 }

@@ -13,11 +13,12 @@ func (r *ruler) attempts() {
 	if r.faulty() || r.slow() {
 		return // what a link or a busy machine holds back may arrive behind the next attempt
 	}
-	r.onceEach()
-	for k := 1; k < len(r.sights); k++ {
-		before, again := r.sights[k-1], r.sights[k]
+	sights := r.asSent()
+	r.onceEach(sights)
+	for k := 1; k < len(sights); k++ {
+		before, again := sights[k-1], sights[k]
 		r.lost(before)
-		if !before.Unprocessed && !r.stale(before, again, r.wasIdle(k-1)) && !r.retried(before, again) {
+		if !before.Unprocessed && !r.stale(before, again, r.wasIdle(sights, k-1)) && !r.retried(before, again) {
 			r.fail("attempts", "%s saw the request again, which %s had on a connection kept %v, with a response begun %v", again.Target, before.Target, before.Kept, before.Wrote)
 		}
 	}
@@ -25,16 +26,16 @@ func (r *ruler) attempts() {
 
 // onceEach: each target gets the request at most once, but for one that broke a kept connection off before it began a
 // response. Over HTTP/2 that is known of one that has reset the request's stream alone.
-func (r *ruler) onceEach() {
-	for k, again := range r.sights {
-		for n, before := range r.sights[:k] {
+func (r *ruler) onceEach(sights []*Sight) {
+	for k, again := range sights {
+		for n, before := range sights[:k] {
 			switch {
 			case before.Target != again.Target:
 			case r.w.plan.Gateway.H2Targets:
-				if before.Reset {
+				if before.Reset && !before.reset.missed() {
 					r.fail("attempts", "%s got the request again, whose stream it had reset", again.Target)
 				}
-			case !r.wasIdle(n):
+			case !r.wasIdle(sights, n):
 				r.fail("attempts", "%s got the request again, which had it on a fresh connection", again.Target)
 			case !r.unbegun(before):
 				r.fail("attempts", "%s got the request again, to which it had begun a response", again.Target)
@@ -87,15 +88,15 @@ func (r *ruler) stale(before, again *Sight, idle bool) bool {
 // wasIdle reports whether attempt k was sent over a connection that had stood idle. net/http's transport keeps those, too,
 // that it dialled for a request which went over another one meanwhile: they are older than the request's turn, or were
 // dialled for the same request, which another connection has lost.
-func (r *ruler) wasIdle(k int) bool {
+func (r *ruler) wasIdle(sights []*Sight, k int) bool {
+	s := sights[k]
 	if r.w.plan.Gateway.Transport && !r.w.plan.Gateway.H2Targets {
-		return r.tookIdle(r.sights[k])
+		return r.tookIdle(s)
 	}
 	turn := r.o.Sent
 	if k > 0 {
-		turn = r.sights[k-1].At
+		turn = sights[k-1].At
 	}
-	s := r.sights[k]
 	return s.Kept || r.w.plan.Gateway.Transport && s.Opened.Before(turn)
 }
 

@@ -95,7 +95,7 @@ func (t *target) writeStream(w http.ResponseWriter, req *http.Request, plan *Exc
 	}
 	if r.Never || r.Garbage {
 		t.world.journal.faults.Add("no response", 1)
-		s.Reset = r.Garbage
+		s.Reset = r.Garbage && req.Context().Err() == nil // or the gateway has ended the stream, or the connection
 		panic(http.ErrAbortHandler)
 	}
 	h := w.Header()

@@ -147,8 +147,9 @@ func (t *target) respondFrames(o *oddStream, bodyless bool) {
 	}
 	if r.Never || r.Garbage {
 		t.world.journal.faults.Add("no response", 1)
-		o.sight.Reset = r.Garbage
-		s.resetWith(http2.ErrCodeInternal)
+		if o.sight.Reset = s.resetWith(http2.ErrCodeInternal) && r.Garbage; o.sight.Reset {
+			o.sight.reset = s.conn.conn.(*Conn).lastWord()
+		}
 		return
 	}
 	o.sight.Wrote = true

@@ -1,0 +1,38 @@
+package simulate
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/culvert-go/culvert/filters"
+)
+
+// What is sent to a target that is far away may arrive behind the next attempt, at another one: the order is the gateway's.
+func TestOrderOfAttempts(t *testing.T) {
+	for _, c := range []struct {
+		name                string
+		asked, seen, sorted []string
+	}{
+		{"as they came", []string{"a", "b"}, []string{"a", "b"}, []string{"a", "b"}},
+		{"the far one is late", []string{"a", "b"}, []string{"b", "a"}, []string{"a", "b"}},
+		{"twice in one attempt", []string{"a", "b"}, []string{"b", "a", "a"}, []string{"a", "a", "b"}},
+		{"two attempts", []string{"a", "b", "a"}, []string{"b", "a", "a"}, []string{"b", "a", "a"}},
+		{"not known", nil, []string{"b", "a"}, []string{"b", "a"}},
+	} {
+		p, r := &Passage{Token: 1}, ruler{w: &world{journal: NewJournal()}, e: &ExchangePlan{Token: 1}}
+		for _, target := range c.asked {
+			p.Attempts = append(p.Attempts, Attempt{Try: filters.Try{Target: target}})
+		}
+		r.w.journal.passages = []*Passage{p}
+		for _, target := range c.seen {
+			r.sights = append(r.sights, &Sight{Target: target})
+		}
+		var got []string
+		for _, s := range r.asSent() {
+			got = append(got, s.Target)
+		}
+		if !slices.Equal(got, c.sorted) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.sorted)
+		}
+	}
+}
