@@ -240,7 +240,11 @@ func (f *forwarding) try() (answered, *fault.Error) {
 	returned := false
 	defer func() {
 		if !returned { // a hook panicked, which says nothing about the target
-			lease.Done(upstream.Outcome{Err: &fault.Error{Kind: fault.ClientGone}})
+			nothing := upstream.Outcome{Err: &fault.Error{Kind: fault.ClientGone}}
+			lease.Done(nothing)
+			if f.lease != lease { // of the attempt behind a dropped response
+				f.lease.Done(nothing)
+			}
 			result.Abandon(f.record, f.call.body.sent(), &fault.Error{Kind: fault.Internal, Wrote: true, Err: errPanicked})
 		}
 	}()
