@@ -67,6 +67,9 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	}
 	c.interim.later.finish(err == nil && !answer.dropped)
 	f.stale = err != nil && c.reused.Load() && !c.began.Load() && !streamReset(err)
+	if err == nil && !answer.dropped {
+		err = cutShort(ctx, resp)
+	}
 	if at := c.connected.Load(); at != nil {
 		result.Connected(f.record, *at)
 	}
@@ -112,6 +115,16 @@ func roundTrip(t http.RoundTripper, out *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return resp, nil
+}
+
+// cutShort returns the error of a response whose body could not be relayed, since ctx has ended: it is not begun. The client
+// may have taken until then to accept interim responses.
+func cutShort(ctx context.Context, resp *http.Response) error {
+	if resp.Body == http.NoBody || resp.ContentLength == 0 || ctx.Err() == nil {
+		return nil
+	}
+	resp.Body.Close()
+	return ctx.Err()
 }
 
 // relay writes a target's answer to the client. inPlace says that the fields are the client's

@@ -54,6 +54,39 @@ func hintAnd(final string, hints int) func(net.Conn) {
 	}
 }
 
+// TestTimeOverAtAnInterimResponse: where the time of a request ends while its client accepts interim responses, no response is
+// begun whose body is cut, and the target, which has responded at once, is not to blame. A response without a body is
+// relayed.
+func TestTimeOverAtAnInterimResponse(t *testing.T) {
+	for name, test := range map[string]struct {
+		hints int
+		takes time.Duration
+		final string
+		whole int // its status, if it is relayed
+	}{
+		"one":            {1, 10 * time.Second, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", 0},
+		"three":          {3, 3 * time.Second, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", 0},
+		"without a body": {3, 3 * time.Second, "HTTP/1.1 204 No Content\r\n\r\n", http.StatusNoContent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				group := groupOf(t, upstream.Options{DialContext: pipeTo(hintAnd(test.final, test.hints))}, upstream.Target{Addr: "192.0.2.1:80", FailTimeout: time.Hour})
+				p := newProxy(t, proxy.Options{Upstream: group, Timeout: 5 * time.Second})
+				if status, _ := serveLate(p, test.takes, nil); status != test.whole && status != http.StatusGatewayTimeout {
+					t.Errorf("a response %d is begun", status)
+				}
+				for target := range group.Targets() {
+					if target.Fails > 0 || !target.Healthy {
+						t.Errorf("%d failures are counted against the target", target.Fails)
+					}
+				}
+				_ = group.Close()
+				time.Sleep(2 * time.Minute)
+			})
+		})
+	}
+}
+
 // TestPanicAtAnInterimResponseOfADroppedOne: where a filter's writer panics at an interim response before one that is dropped for
 // another target's, that target is given back, too.
 func TestPanicAtAnInterimResponseOfADroppedOne(t *testing.T) {

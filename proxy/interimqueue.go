@@ -56,8 +56,8 @@ func (i *interimRelay) sendQueued() {
 			q.panic(v)
 		}
 	}()
+	begun := time.Now() // for the client one write follows the other
 	for next, ok := q.next(); ok; next, ok = q.next() {
-		begun := time.Now()
 		i.send(next.status, next.fields)
 		i.slow.note(begun)
 	}

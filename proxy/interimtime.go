@@ -8,7 +8,7 @@ import (
 // interimTime is the time that an attempt's client takes to accept interim responses. It is safe for concurrent use.
 type interimTime struct {
 	whole    atomic.Int64 // nanoseconds in which the target's final response was not waited for
-	from, to atomic.Int64 // the last write's, Unix time in nanoseconds
+	from, to atomic.Int64 // the last write's, or that of all that were queued up to it; Unix time in nanoseconds
 }
 
 // clear begins another attempt.
@@ -24,7 +24,7 @@ func (t *interimTime) add(from time.Time) {
 	t.note(from)
 }
 
-// note notes a write that began at from and ends now, while the target's final response was waited for.
+// note notes writes that began at from, the last of which ends now, while the target's final response was waited for.
 func (t *interimTime) note(from time.Time) {
 	t.from.Store(from.UnixNano())
 	t.to.Store(time.Now().UnixNano())
