@@ -278,6 +278,7 @@ type requestBody struct {
 	at      atomic.Int64
 	ended   atomic.Bool
 	paused  chan struct{} // closed when the try may go on, or has ended; nil: it may
+	leavable
 }
 
 func (b *requestBody) begin(s *bodySource) {
@@ -328,7 +329,8 @@ func (b *requestBody) attachWhole(out *http.Request) {
 func (b *requestBody) Read(p []byte) (n int, err error) {
 	defer b.source.catch(&err)
 	b.watch.accepted()
-	if b.ended.Load() {
+	defer b.reading.Store(false)
+	if b.beginRead() || b.ended.Load() {
 		return 0, errTryEnded
 	}
 	if b.expect.ask() {
@@ -404,6 +406,7 @@ func (b *requestBody) waitTurn() bool {
 func (b *requestBody) Close() error {
 	b.watch.accepted()
 	b.abandon()
+	b.leaveUnread()
 	return nil
 }
 

@@ -51,13 +51,18 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 		c.body.watch = newUploadWatch(t.WriteBound(), &c.trace, cancel)
 		defer c.body.watch.settle()
 	}
-	out = out.WithContext(httptrace.WithClientTrace(ctx, &c.trace))
+	sending := c.body.leavableContext(ctx)
+	defer c.body.leave()
+	if c.body.leaving != nil {
+		c.trace.GotFirstResponseByte = c.firstByte
+	}
+	out = out.WithContext(httptrace.WithClientTrace(sending, &c.trace))
 	if err := forTransport(f.out.In, out); err != nil {
 		return answered{}, err
 	}
 	fullDuplex(f)
 
-	resp, err := roundTrip(e.o.Transport, out)
+	resp, err := c.roundTrip(e.o.Transport, out)
 	c.body.watch.settle()
 	var answer answered
 	if err == nil {
@@ -100,7 +105,7 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 
 // roundTrip runs one exchange. A transport that gives neither a response nor an error is at fault, not its target; a
 // response without a Body has an empty one, as for http.Client. One that checkFinal refuses is an error.
-func roundTrip(t http.RoundTripper, out *http.Request) (*http.Response, error) {
+func (c *call) roundTrip(t http.RoundTripper, out *http.Request) (*http.Response, error) {
 	resp, err := t.RoundTrip(out)
 	switch {
 	case err != nil:
@@ -110,6 +115,7 @@ func roundTrip(t http.RoundTripper, out *http.Request) (*http.Response, error) {
 	case resp.Body == nil:
 		resp.Body = http.NoBody
 	}
+	resp.Body = c.body.besides(resp.Body)
 	if err := checkFinal(resp, out.Method); err != nil {
 		resp.Body.Close()
 		return nil, err
@@ -173,6 +179,7 @@ func (c *call) begin(f *forwarding, in *http.Request) {
 // firstByte is called when the target begins its response.
 func (c *call) firstByte() {
 	c.began.Store(true)
+	c.body.responded.Store(true)
 	c.resends.responded(true)
 	c.body.expect.firstByte()
 }

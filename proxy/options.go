@@ -36,6 +36,10 @@ type Options struct {
 	// of a request without a body, a second connection before the first has responded is taken for net/http's endless
 	// retries of a request that a target of HTTP/2 refuses, and ends the attempt. A transport that sends a request
 	// twice at once (hedging) lets one of them alone have the trace: the other's context must not give out its values.
+	//
+	// The context of a request whose body comes from the client ends where its response is closed before that body's end, and
+	// where the transport closes the body that it reads and nothing of a response has been received. An *http.Transport for
+	// HTTP/1.1 notices a target that breaks off meanwhile no sooner than the client's next bytes come, or ReadTimeout is over.
 	Transport http.RoundTripper
 	// Rewrite changes the outbound request before it is sent, once for each
 	// request, before a target is picked. nil means Outbound.SetXForwarded and
@@ -70,7 +74,10 @@ type Options struct {
 	// the upstream say it to a group's own, HeaderTimeout for instance.
 	Timeout time.Duration
 	// BodyTimeout bounds the time that the target may take for the next bytes of
-	// its answer's body, to a quarter. 0 means no bound: a watch may be silent for hours.
+	// its response's body, to a quarter. 0 means no bound: a watch may be silent for hours. A client that leaves
+	// meanwhile ends the exchange, but for one of HTTP/1.1 that has sent a further request behind this one: net/http reads
+	// no more of its connection then, and such a client is not noticed to have gone before something is written to it. With
+	// no bound here and none in Timeout its request, and upstream.Group.Drain, may wait for a silent target for ever.
 	BodyTimeout time.Duration
 	// ReadTimeout bounds the time that the client may take for the next bytes of
 	// its request's body (408), to a quarter. 0 means 60 seconds, a negative value

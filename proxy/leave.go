@@ -1,0 +1,71 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync/atomic"
+)
+
+// leavable ends an attempt over a transport without its read of the client's body. Over HTTP/2 net/http's transport waits
+// for that read, and so for the client's next bytes, where the stream has broken off before its response, and where the body
+// of a response is closed; unless the context of the request has ended, which is one of its own here, so that what the
+// attempt has failed with remains known. An attempt whose body is there as a whole has none.
+type leavable struct {
+	leaving   context.CancelFunc // nil: the attempt need not be left
+	reading   atomic.Bool        // the transport reads
+	closed    atomic.Bool        // and will read no more
+	responded atomic.Bool        // the first byte of a response has been received
+}
+
+// leavableContext returns the context of the request that the transport sends. ctx is the attempt's.
+func (b *requestBody) leavableContext(ctx context.Context) context.Context {
+	if b.source.body == nil || b.whole != nil {
+		return ctx
+	}
+	ctx, b.leaving = context.WithCancel(ctx)
+	return ctx
+}
+
+// leave ends the transport's wait for the body.
+func (b *requestBody) leave() {
+	if b.leaving != nil {
+		b.leaving()
+	}
+}
+
+// beginRead is called when the transport reads, and reports whether it has closed the body.
+func (b *requestBody) beginRead() (closed bool) {
+	b.reading.Store(true)
+	return b.leaving != nil && b.closed.Load()
+}
+
+// leaveUnread is called when the transport closes the body. With a read under way, and no response, the stream has broken
+// off. Behind an interim response it can't be told from a final one with which the target refuses the rest.
+func (b *requestBody) leaveUnread() {
+	b.closed.Store(true)
+	if b.reading.Load() && !b.responded.Load() {
+		b.leave()
+	}
+}
+
+// besides returns the body of a response beside which the request is still sent, perhaps.
+func (b *requestBody) besides(body io.ReadCloser) io.ReadCloser {
+	if b.leaving == nil || body == http.NoBody {
+		return body
+	}
+	return &besideUpload{body, b}
+}
+
+// besideUpload is the body of a response whose request may still be read.
+type besideUpload struct {
+	io.ReadCloser
+	upload *requestBody
+}
+
+func (b *besideUpload) Close() error {
+	if !b.upload.source.client.Ended() {
+		b.upload.leave()
+	}
+	return b.ReadCloser.Close()
+}

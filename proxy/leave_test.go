@@ -1,0 +1,125 @@
+package proxy_test
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// halfSent is a request with five bytes of its body. The proxy's own exchange would send a small body at once, with the
+// header, and net/http's server would read one to its end before it closes a connection.
+const (
+	rest     = 1_000_000
+	halfSent = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000005\r\n\r\naaaaa"
+)
+
+// inAnUpload runs test against targets of each protocol, for the group's options and an address for each of the handlers. A
+// handler is called when five bytes of the body were read.
+func inAnUpload(t *testing.T, handlers []http.HandlerFunc, test func(*testing.T, *upstream.Group)) {
+	for name, protocol := range map[string]upstream.Protocol{"HTTP/1.1": upstream.HTTP1, "HTTP/2": upstream.HTTP2} {
+		t.Run(name, func(t *testing.T) {
+			leaktest.Check(t)
+			o := upstream.Options{Balance: upstream.First(), Scheme: "https", Protocol: protocol, TLSConfig: &tls.Config{InsecureSkipVerify: true}}
+			var addrs []string
+			for _, h := range handlers {
+				s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					_ = http.NewResponseController(w).EnableFullDuplex()
+					if _, err := io.ReadFull(r.Body, make([]byte, 5)); err != nil {
+						t.Error(err)
+					}
+					h(w, r)
+				}))
+				s.Config.ErrorLog = wiretest.Quiet()
+				s.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
+				s.EnableHTTP2 = true
+				s.StartTLS()
+				t.Cleanup(s.Close)
+				addrs = append(addrs, s.Listener.Addr().String())
+			}
+			test(t, groupAt(t, o, addrs...))
+		})
+	}
+}
+
+// connKey is the context key of a server's connection.
+type connKey struct{}
+
+// A request whose response is dropped while its client is still sending goes to the next target at once, and not with the
+// client's next bytes.
+func TestRetryBesideAHalfSentBody(t *testing.T) {
+	replayed, sent, whole := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	inAnUpload(t, []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_ = http.NewResponseController(w).Flush()
+		<-sent // or net/http would reset the stream
+	}, func(w http.ResponseWriter, r *http.Request) {
+		replayed <- struct{}{}
+		if b, err := io.ReadAll(r.Body); err != nil || string(b) != strings.Repeat("b", rest) {
+			t.Errorf("%d bytes (%v)", len(b), err)
+		}
+		whole <- struct{}{}
+	}}, func(t *testing.T, u *upstream.Group) {
+		p := newProxy(t, proxy.Options{Upstream: u, Retry: proxy.Retry{Statuses: []int{503}, NonIdempotent: true}})
+		client := wiretest.Dial(t, wiretest.Serve(t, p))
+		client.Send(halfSent)
+		wiretest.Await(t, replayed, "beginning at the second target")
+		sent <- struct{}{}
+		client.Send(strings.Repeat("b", rest))
+		wiretest.Await(t, whole, "rest at the second target")
+		client.Status(200)
+	})
+}
+
+// A response that ends while its client is still sending ends for the client, too, and so does one in place of it.
+func TestResponseEndsBesideAHalfSentBody(t *testing.T) {
+	early := []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		_, _ = io.WriteString(w, "x")
+	}}
+	inAnUpload(t, early, func(t *testing.T, u *upstream.Group) {
+		client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: u})))
+		client.Send(halfSent)
+		client.Head()
+		client.Receive("1\r\nx\r\n0\r\n\r\n")
+	})
+	inAnUpload(t, early, func(t *testing.T, u *upstream.Group) {
+		client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: u, RewriteAnswer: func(a *proxy.Answer) {
+			a.Replace(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+		}})))
+		client.Send(halfSent)
+		client.Status(http.StatusTeapot)
+	})
+}
+
+// A target that breaks off while its client's next bytes are waited for is noticed at once, and to blame.
+func TestTargetBreaksOffBesideAHalfSentBody(t *testing.T) {
+	for name, breaks := range map[string]http.HandlerFunc{
+		"stream":     func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"connection": func(_ http.ResponseWriter, r *http.Request) { _ = r.Context().Value(connKey{}).(net.Conn).Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inAnUpload(t, []http.HandlerFunc{breaks}, func(t *testing.T, u *upstream.Group) {
+				if onStandardPath && strings.HasSuffix(t.Name(), "HTTP/1.1") {
+					return // there net/http's transport waits for its read of the body, whatever the proxy does
+				}
+				var failed failures
+				client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: u, OnError: failed.add})))
+				client.Send(halfSent)
+				client.Status(http.StatusBadGateway)
+				if e := failed.only(t); e.Kind != proxy.HeadInvalid || !e.Wrote {
+					t.Errorf("failure %v, %#v", e, e)
+				}
+			})
+		})
+	}
+}
