@@ -164,14 +164,8 @@ func (s *bodySource) readAt(p []byte, at int64, by *requestBody) (int, error) {
 		return 0, s.end
 	}
 	s.end = errPanicked // of a read that does not return: what follows is not the body's continuation
-	n, err := s.body.Read(p)
+	n, err := s.readDeclared(p)
 	s.end = nil
-	if length := s.in.ContentLength; err == io.EOF && length > 0 && s.read+int64(n) < length {
-		err = errBodyConsumed
-	}
-	if length := s.in.ContentLength; length > 0 && s.read+int64(n) > length {
-		err = errLength // net/http's reader never gives more; a filter's may
-	}
 	s.lastRead.Store(time.Now().UnixNano())
 	s.noteEnd(err)
 	if n, turn := s.settle(p[:n], nil, by); turn != nil {

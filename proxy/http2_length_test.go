@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -83,6 +84,51 @@ func TestHTTP2NoContentThatDoesNotEnd(t *testing.T) {
 	}
 	if n := asked.Load(); n > 0 {
 		t.Errorf("the target got %d requests", n)
+	}
+}
+
+// A client may send the content that it has declared, and more behind it: the target must not have got a whole request by then.
+func TestHTTP2MoreContentThanItsLength(t *testing.T) {
+	leaktest.Check(t)
+	large := []string{strings.Repeat("a", 16<<10), strings.Repeat("b", 16<<10), strings.Repeat("c", 16<<10)} // sent as it comes
+	for _, test := range []struct {
+		name   string
+		length int
+		data   []string
+		whole  bool
+	}{
+		{"small", 3, []string{"abc", "de"}, false},
+		{"small, without an end", 3, []string{"abc", "de", "f"}, false},
+		{"large", 48 << 10, append(large[:3:3], "de"), false},
+		{"small, the end in a frame of its own", 3, []string{"abc", ""}, true},
+		{"large, the end in a frame of its own", 48 << 10, append(large[:3:3], ""), true},
+	} {
+		for range 10 { // where the first read has what was declared, and nothing more, it is a matter of time
+			t.Run(test.name, func(t *testing.T) {
+				var whole atomic.Int32
+				target := wiretest.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+					if n, err := io.Copy(io.Discard, r.Body); err == nil && n == int64(test.length) {
+						whole.Add(1)
+					}
+				}))
+				var failed failures
+				p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
+				status := postFrames(t, p, []string{strconv.Itoa(test.length)}, test.data)
+				if test.whole {
+					if status != "200" || whole.Load() != 1 {
+						t.Errorf("the client got %q, the target %d whole requests", status, whole.Load())
+					}
+					return
+				}
+				failed.await(t)
+				if e := failed.only(t); status == "200" || e.TargetSide() {
+					t.Errorf("the client got %q, failure %v", status, e)
+				}
+				if whole.Load() != 0 {
+					t.Error("the target got a whole request")
+				}
+			})
+		}
 	}
 }
 

@@ -60,3 +60,23 @@ func (s *bodySource) awaitNone(w http.ResponseWriter, in *http.Request, timeout 
 	}
 	return in, nil
 }
+
+// readDeclared reads the next bytes of a body that may have a declared length. Over HTTP/2 it gives the last one of them when
+// the stream has ended: with more content behind it the request is malformed (RFC 9113 section 8.1.1), and would look whole.
+func (s *bodySource) readDeclared(p []byte) (int, error) {
+	n, err := s.body.Read(p)
+	length, read := s.in.ContentLength, s.read+int64(n)
+	switch {
+	case length <= 0:
+	case read < length && err == io.EOF:
+		err = errBodyConsumed
+	case read > length:
+		err = errLength // net/http's reader never gives more; a filter's may
+	case read == length && err == nil && s.in.ProtoMajor >= 2:
+		if err = awaitEnd(s.body); err == nil {
+			return n, io.EOF
+		}
+		n = max(0, n-1)
+	}
+	return n, err
+}
