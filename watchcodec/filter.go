@@ -43,7 +43,8 @@ type FilterOptions struct {
 // NewFilter checks the options and returns a filter over any handler that answers as a
 // Kubernetes API server does, a proxy to one for instance. What it can't read it does not
 // pass on: a client that accepts no format that can be edited gets a 406, a response in
-// another format becomes a 502, and a malformed stream ends with an ERROR event.
+// another format becomes a 502, and a malformed stream ends with an ERROR event,
+// as does one that ends in the middle of an event or of its compression.
 //
 // The response to a request for one object is held until the next handler has returned, and so is a list in protobuf; the
 // header of a list in JSON is held until its first byte. If the next handler aborts a response that is held
@@ -256,7 +257,7 @@ func (a *answer) body(r *http.Request, _ int, h http.Header, w io.Writer) io.Wri
 	case a.refusal != nil:
 		return &refused{w, a.refusal}
 	}
-	var body io.WriteCloser
+	var body inflated
 	switch {
 	case a.req.Verb == "watch":
 		body = newWatchWriter(w, a)
@@ -300,6 +301,14 @@ func (b *listBody) Close() error {
 	}
 	b.a.late.finish(b.r)
 	return b.check(b.list.Close())
+}
+
+// unreadable serves the gunzipWriter.
+func (b *listBody) unreadable(err error, ended bool) error {
+	if ended {
+		b.a.late.finish(b.r)
+	}
+	return b.check(err)
 }
 
 func (b *listBody) check(err error) error {

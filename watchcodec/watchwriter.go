@@ -33,27 +33,42 @@ func (w *watchWriter) Write(p []byte) (int, error) {
 		return 0, w.events.events.err
 	}
 	w.out = w.out[:0]
-	_, failed := w.events.Write(p)
-	if failed != nil {
-		failed = fmt.Errorf("watchcodec: the watch was ended: %w", failed)
-		if errors.Is(failed, ErrUnknownState) {
-			w.fail(http.StatusGone, metav1.StatusReasonExpired, "this gateway can't tell any more what you have seen: list again")
-		} else {
-			w.fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the gateway could not read the server's watch: "+w.events.events.err.Error())
-		}
+	if _, err := w.events.Write(p); err != nil {
+		return 0, w.end(err)
 	}
 	if len(w.out) > 0 {
 		if _, err := w.w.Write(w.out); err != nil {
 			return 0, err
 		}
 	}
-	if failed != nil {
-		if f, ok := w.w.(interface{ FlushError() error }); ok { // or the handler's abort drops the ERROR event
-			_ = f.FlushError()
-		}
-		return 0, failed
-	}
 	return len(p), nil
+}
+
+// end sends what is in w.out, and an ERROR event for err. It returns the error of Write.
+func (w *watchWriter) end(err error) error {
+	failed := fmt.Errorf("watchcodec: the watch was ended: %w", err)
+	if errors.Is(err, ErrUnknownState) {
+		w.fail(http.StatusGone, metav1.StatusReasonExpired, "this gateway can't tell any more what you have seen: list again")
+	} else {
+		w.fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the gateway could not read the server's watch: "+err.Error())
+	}
+	if _, err := w.w.Write(w.out); err != nil {
+		return err
+	}
+	if f, ok := w.w.(interface{ FlushError() error }); ok { // or the handler's abort drops the ERROR event
+		_ = f.FlushError()
+	}
+	return failed
+}
+
+// unreadable serves the gunzipWriter: the client of a watch whose compression breaks is told what that of another one is.
+func (w *watchWriter) unreadable(err error, ended bool) error {
+	w.out = w.out[:0]
+	w.events.events.err = err
+	if failed := w.end(err); !ended || !errors.Is(failed, err) {
+		return failed
+	}
+	return nil
 }
 
 func (w *watchWriter) fail(code int, reason metav1.StatusReason, message string) {
