@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/nested"
+	"github.com/culvert-go/culvert/internal/response"
 	"github.com/culvert-go/culvert/internal/result"
 )
 
@@ -91,7 +92,14 @@ type listing struct {
 	open   func(Format) *ListReader
 	list   *ListReader
 	err    error
+
+	refused bool // the server's response is no list
+	page    int  // bytes of that
 }
+
+// maxRefusal is how much of a response with another status than 200 is accepted, and dropped. The server has not failed where
+// it refuses: 410, Expired, is usual.
+const maxRefusal = 64 << 10
 
 // serve reads one page.
 func (l *listing) serve(next http.Handler, r *http.Request) (err error) {
@@ -120,6 +128,7 @@ func (l *listing) WriteHeader(status int) {
 	encoding := l.header.Get("Content-Encoding")
 	switch {
 	case status != http.StatusOK:
+		l.refused = true
 		l.err = fmt.Errorf("watchcodec: the server responds to the list with status %d", status)
 	case !ok || encoding != "" && encoding != "identity":
 		l.err = errors.New("watchcodec: the server's list is in a form that can't be read")
@@ -133,9 +142,12 @@ func (l *listing) Write(p []byte) (int, error) {
 	if l.err == nil {
 		_, l.err = l.list.Write(p)
 	}
-	if l.err != nil {
+	switch {
+	case l.refused && l.page+len(p) <= maxRefusal:
+		l.page += len(p)
+	case l.err != nil:
 		l.cancel()
-		return 0, l.err
+		return 0, &response.TransformError{Err: l.err} // not the client's failure
 	}
 	return len(p), nil
 }

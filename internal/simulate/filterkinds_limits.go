@@ -58,7 +58,11 @@ func (l *limited) outside(next http.Handler) http.Handler {
 			}
 			waited := time.Since(begun)
 			l.g.journal.effects.Add("Concurrency refuses", 1)
-			if present <= l.max+l.queue && waited < l.timeout && r.Context().Err() == nil || waited > l.timeout && l.g.plan.exact() || w.Header().Get("Retry-After") != "1" {
+			room := l.max + l.queue
+			if query := r.URL.Query(); query.Get("limit") == "500" && (query.Get("resourceVersionMatch") == "Exact" || query.Has("continue")) {
+				room = l.max // a list of watchcodec.NewFilter's, which waits for no place
+			}
+			if present <= room && waited < l.timeout && r.Context().Err() == nil || waited > l.timeout && l.g.plan.exact() || w.Header().Get("Retry-After") != "1" {
 				l.g.journal.Break("limit", "%s is refused after %v, with %d present of %d and %d", r.URL.Path, waited, present, l.max, l.queue)
 			}
 		}()

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/response"
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
@@ -77,7 +78,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	switch {
 	case a.err != nil:
-		return 0, a.err
+		return 0, &response.TransformError{Err: a.err}
 	case a.refused != nil:
 		a.refused.Body = append(a.refused.Body, p[:min(len(p), maxBody-len(a.refused.Body))]...)
 		return len(p), nil
@@ -86,6 +87,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	if err != nil {
 		a.err = err
 		a.cancel()
+		err = &response.TransformError{Err: err} // no client has gone
 	}
 	return n, err
 }
