@@ -107,6 +107,7 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 // response without a Body has an empty one, as for http.Client. One that checkFinal refuses is an error.
 func (c *call) roundTrip(t http.RoundTripper, out *http.Request) (*http.Response, error) {
 	resp, err := t.RoundTrip(out)
+	c.body.returned.Store(true)
 	switch {
 	case err != nil:
 		return nil, err

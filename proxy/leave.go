@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"sync/atomic"
+	"time"
 )
 
 // leavable ends an attempt over a transport without its read of the client's body. Over HTTP/2 net/http's transport waits
@@ -15,8 +16,12 @@ type leavable struct {
 	leaving   context.CancelFunc // nil: the attempt need not be left
 	reading   atomic.Bool        // the transport reads
 	closed    atomic.Bool        // and will read no more
-	responded atomic.Bool        // the first byte of a response has been received
+	responded atomic.Bool        // the first byte of a response has been received, of an interim one perhaps
+	returned  atomic.Bool        // RoundTrip has returned
 }
+
+// returnTime is more than RoundTrip needs to return, once the header of a final response has been received.
+const returnTime = time.Second
 
 // leavableContext returns the context of the request that the transport sends. ctx is the attempt's.
 func (b *requestBody) leavableContext(ctx context.Context) context.Context {
@@ -40,12 +45,20 @@ func (b *requestBody) beginRead() (closed bool) {
 	return b.leaving != nil && b.closed.Load()
 }
 
-// leaveUnread is called when the transport closes the body. With a read under way, and no response, the stream has broken
-// off. Behind an interim response it can't be told from a final one with which the target refuses the rest.
+// leaveUnread is called when the transport closes the body. With a read under way the stream has broken off, or a final
+// response refuses the rest: behind that RoundTrip returns at once.
 func (b *requestBody) leaveUnread() {
 	b.closed.Store(true)
-	if b.reading.Load() && !b.responded.Load() {
+	switch {
+	case b.leaving == nil || !b.reading.Load():
+	case !b.responded.Load():
 		b.leave()
+	default:
+		time.AfterFunc(returnTime, func() {
+			if !b.returned.Load() {
+				b.leave()
+			}
+		})
 	}
 }
 

@@ -103,18 +103,29 @@ func TestResponseEndsBesideAHalfSentBody(t *testing.T) {
 
 // A target that breaks off while its client's next bytes are waited for is noticed at once, and to blame.
 func TestTargetBreaksOffBesideAHalfSentBody(t *testing.T) {
-	for name, breaks := range map[string]http.HandlerFunc{
-		"stream":     func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"connection": func(_ http.ResponseWriter, r *http.Request) { _ = r.Context().Value(connKey{}).(net.Conn).Close() },
+	for _, test := range []struct {
+		name    string
+		interim int // responses before
+		breaks  http.HandlerFunc
+	}{
+		{"stream", 0, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
+		{"stream, behind an interim response", 1, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusEarlyHints)
+			panic(http.ErrAbortHandler)
+		}},
+		{"connection", 0, func(_ http.ResponseWriter, r *http.Request) { _ = r.Context().Value(connKey{}).(net.Conn).Close() }},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inAnUpload(t, []http.HandlerFunc{breaks}, func(t *testing.T, u *upstream.Group) {
+		t.Run(test.name, func(t *testing.T) {
+			inAnUpload(t, []http.HandlerFunc{test.breaks}, func(t *testing.T, u *upstream.Group) {
 				if onStandardPath && strings.HasSuffix(t.Name(), "HTTP/1.1") {
 					return // there net/http's transport waits for its read of the body, whatever the proxy does
 				}
 				var failed failures
 				client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: u, OnError: failed.add})))
 				client.Send(halfSent)
+				for range test.interim {
+					client.Status(http.StatusEarlyHints)
+				}
 				client.Status(http.StatusBadGateway)
 				if e := failed.only(t); e.Kind != proxy.HeadInvalid || !e.Wrote {
 					t.Errorf("failure %v, %#v", e, e)

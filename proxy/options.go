@@ -38,7 +38,7 @@ type Options struct {
 	// twice at once (hedging) lets one of them alone have the trace: the other's context must not give out its values.
 	//
 	// The context of a request whose body comes from the client ends where its response is closed before that body's end, and
-	// where the transport closes the body that it reads and nothing of a response has been received. An *http.Transport for
+	// where the transport closes the body that it reads and has, one second later, returned no response. An *http.Transport for
 	// HTTP/1.1 notices a target that breaks off meanwhile no sooner than the client's next bytes come, or ReadTimeout is over.
 	Transport http.RoundTripper
 	// Rewrite changes the outbound request before it is sent, once for each
