@@ -241,6 +241,8 @@ func TestResponseLengthOfATransport(t *testing.T) {
 	}{
 		{"no field", http.Header{}, 2, strings.NewReader("ok"), 200},
 		{"no length", http.Header{"Content-Length": {"2"}}, -1, strings.NewReader("ok"), 200},
+		{"a length that was left out", http.Header{"Content-Length": {"2"}}, 0, strings.NewReader("ok"), 200},
+		{"a length that was left out, and a shorter body", http.Header{"Content-Length": {"3"}}, 0, strings.NewReader("ok"), 0},
 		{"both", http.Header{"Content-Length": {"2"}}, 2, strings.NewReader("ok"), 200},
 		{"they differ", http.Header{"Content-Length": {"2"}}, 3, strings.NewReader("ok"), 502},
 		{"the field is no number", http.Header{"Content-Length": {"2x"}}, 2, strings.NewReader("ok"), 502},

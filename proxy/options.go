@@ -29,8 +29,8 @@ type Options struct {
 	// its Kind, Wrote and RetryAfter are used. With Kind Internal (500) no other target is
 	// asked, and none is blamed. So it is where a transport returns neither a response nor an error. A response whose
 	// Content-Length is no number, or differs from another one or from http.Response.ContentLength, is the target's failure
-	// (502; RFC 9110 section 8.6), and so is a body of another length (BodyBroken). The last bytes of a body of known length
-	// are relayed when it has ended.
+	// (502; RFC 9110 section 8.6), and so is a body of another length (BodyBroken). A ContentLength of 0 beside a Body is
+	// taken for one that was left out. The last bytes of a body of known length are relayed when it has ended.
 	//
 	// What is known of an attempt's connection comes from the net/http/httptrace of the request's context. In one RoundTrip
 	// of a request without a body, a second connection before the first has responded is taken for net/http's endless

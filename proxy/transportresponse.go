@@ -23,7 +23,7 @@ func checkInterim(status int, fields textproto.MIMEHeader) error {
 // checkFinal refuses a transport's response that is no final one, or whose Content-Length is none, or contradicts what is
 // known of its content (RFC 9110 section 8.6, RFC 9113 section 8.1.1). net/http's transport leaves that to its caller over
 // HTTP/2: a field that is no number, or is there twice, is no length there. Several fields that are equal become one, as over
-// HTTP/1.1.
+// HTTP/1.1. A ContentLength of 0 beside a Body is not known, as for http.Response.Write.
 func checkFinal(resp *http.Response, method string) error {
 	if resp.StatusCode < 200 || resp.StatusCode > 999 {
 		return fmt.Errorf("status %03d", resp.StatusCode)
@@ -39,8 +39,8 @@ func checkFinal(resp *http.Response, method string) error {
 	if withoutContent(resp, method) {
 		return nil // the length is what the content would have
 	}
-	if resp.ContentLength < 0 {
-		resp.ContentLength = length
+	if resp.ContentLength < 0 || resp.ContentLength == 0 && resp.Body != http.NoBody && length > 0 {
+		resp.ContentLength = length // of a transport of the program's own, which has left it out
 	}
 	switch {
 	case length >= 0 && length != resp.ContentLength:
