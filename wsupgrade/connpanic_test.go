@@ -80,6 +80,31 @@ func (c buggyConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
+func (c buggyConn) CloseWrite() error {
+	c.call("target CloseWrite")
+	return c.Conn.(interface{ CloseWrite() error }).CloseWrite()
+}
+
+func (c buggyConn) SetDeadline(t time.Time) error {
+	c.call("target SetDeadline")
+	return c.Conn.SetDeadline(t)
+}
+
+func (c buggyConn) SetReadDeadline(t time.Time) error {
+	c.call("target SetReadDeadline")
+	return c.Conn.SetReadDeadline(t)
+}
+
+func (c buggyConn) SetWriteDeadline(t time.Time) error {
+	c.call("target SetWriteDeadline")
+	return c.Conn.SetWriteDeadline(t)
+}
+
+func (c buggyConn) Close() error {
+	defer c.call("target Close")
+	return c.Conn.Close()
+}
+
 // overBuggyStream runs script with a tunnel over HTTP/2 that meets the bug, and returns what the handler has panicked with.
 func overBuggyStream(t *testing.T, b *bug, o wsupgrade.Options, handler func(*wsupgrade.Forwarder) http.HandlerFunc, script func(t *testing.T, c *h2Client, id uint32, tunnel *wsupgrade.Tunnel, target *wiretest.Peer), request ...string) (panicked any) {
 	clientConn, serverConn := wstest.Pipe()
@@ -173,6 +198,24 @@ func TestPanicOfAConnection(t *testing.T) {
 			target.Send(frame(text, "hello"))
 			wantClose(t, strings.NewReader(c.data(id, 4)), wsupgrade.InternalError, "", false)
 			c.check(c.WriteData(id, true, []byte(masked(closing, "\x03\xf3"))))
+		}},
+		"the end of the client": {"target CloseWrite", func(t *testing.T, c *h2Client, id uint32, _ *wsupgrade.Tunnel, target *wiretest.Peer) {
+			c.check(c.WriteData(id, true, nil))
+			closes(t, target, wsupgrade.InternalError)
+		}},
+		"the time of the target's Close frame": {"target SetWriteDeadline", func(t *testing.T, _ *h2Client, _ uint32, tunnel *wsupgrade.Tunnel, target *wiretest.Peer) {
+			tunnel.Close(wsupgrade.ServiceRestart, "")
+			closes(t, target, wsupgrade.ServiceRestart)
+		}},
+		"the time of the target's rest": {"target SetReadDeadline", func(t *testing.T, c *h2Client, id uint32, _ *wsupgrade.Tunnel, target *wiretest.Peer) {
+			c.check(c.WriteData(id, true, nil))
+			target.Send(frame(text, "hello"))
+		}},
+		"the end of all": {"target SetDeadline", func(t *testing.T, _ *h2Client, _ uint32, tunnel *wsupgrade.Tunnel, _ *wiretest.Peer) {
+			tunnel.Abort()
+		}},
+		"a connection that closes": {"target Close", func(t *testing.T, _ *h2Client, _ uint32, tunnel *wsupgrade.Tunnel, _ *wiretest.Peer) {
+			tunnel.Abort()
 		}},
 	} {
 		for _, observe := range []bool{false, true} {

@@ -42,8 +42,8 @@ func (t *Tunnel) copy(early earlyBytes) {
 	t.down.copy(early.fromTarget)
 	<-up
 	stop()
-	_ = t.client.Close()
-	_ = t.target.Close()
+	_ = t.contain(t.client.Close)
+	_ = t.contain(t.target.Close)
 	t.finish()
 }
 

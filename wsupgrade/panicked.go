@@ -30,6 +30,12 @@ func (t *Tunnel) catch(err *error) {
 	}
 }
 
+// contain calls a method of a connection, and makes an error of a panic.
+func (t *Tunnel) contain(method func() error) (err error) {
+	defer t.catch(&err)
+	return method()
+}
+
 // panicAgain panics on the handler's goroutine, behind the tunnel's end, where a user's function has: net/http and
 // filters.Recover meet it there.
 func (t *Tunnel) panicAgain() {

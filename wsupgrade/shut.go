@@ -133,5 +133,5 @@ func (t *Tunnel) boundWrite(dst net.Conn, deadline time.Time) {
 	if t.fixed && t.deadline.Equal(past) {
 		deadline = past
 	}
-	_ = dst.SetWriteDeadline(deadline)
+	_ = t.contain(func() error { return dst.SetWriteDeadline(deadline) })
 }

@@ -110,7 +110,9 @@ func (t *Tunnel) Abort() { t.fix(past) }
 func (t *Tunnel) end(dst net.Conn) {
 	switch dst := dst.(type) {
 	case interface{ CloseWrite() error }:
-		_ = dst.CloseWrite()
+		if t.up.broken(t.contain(dst.CloseWrite)) {
+			return
+		}
 	case *streamConn:
 		dst.endWithin(t.lastWords())
 	}
@@ -161,7 +163,7 @@ func (t *Tunnel) renew(src net.Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.fixed && t.up.codec != nil {
-		_ = src.SetReadDeadline(time.Now().Add(linger))
+		_ = t.contain(func() error { return src.SetReadDeadline(time.Now().Add(linger)) })
 	}
 }
 
@@ -173,8 +175,17 @@ func (t *Tunnel) fix(deadline time.Time) {
 		return
 	}
 	t.fixed, t.deadline = true, deadline
-	_ = t.client.SetDeadline(deadline)
-	_ = t.target.SetDeadline(deadline)
+	t.setDeadline(t.client)
+	t.setDeadline(t.target)
+}
+
+// setDeadline gives c the tunnel's last deadline. A connection that panics then has none, so that it is closed. The caller
+// holds t.mu.
+func (t *Tunnel) setDeadline(c net.Conn) {
+	err := t.contain(func() error { return c.SetDeadline(t.deadline) })
+	if _, panicked := err.(*panicError); panicked {
+		_ = t.contain(c.Close)
+	}
 }
 
 // exchange puts other connections to the same ends in the place of those that the tunnel
