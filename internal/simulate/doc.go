@@ -16,8 +16,10 @@
 // Time does not pass in a bubble while a goroutine waits for a mutex, so none may be held while its holder waits for a
 // peer. The product's locks are internal/iolock. net/http's are not: its HTTP/2 client writes with a mutex held, so the
 // direction that it writes to has no bound but the windows of HTTP/2 (world.go, endless), and a writer who waits for
-// room there is met over real sockets alone. Its server asks a client for a body with one held, and closes idle
-// connections with another one, so the shortest writes have room beyond each window (half.go, reserve). A history that
+// room there is met over real sockets alone. Its transport reads the end of a response with one held while the request
+// is still being written, so such a body is closed when that is over (unheld.go). Its server asks a client for a body
+// with one held, and closes idle connections with another one, so the shortest writes have room beyond each window
+// (half.go, reserve). A history that
 // stands still all the same, or that has no end, breaks a rule after a minute, and the run continues without it.
 //
 // # What repeats

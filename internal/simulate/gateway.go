@@ -177,6 +177,9 @@ func (g *gateway) makeProxy() (err error) {
 	}
 	if p.Transport {
 		o.Transport = struct{ http.RoundTripper }{g.group.Transport()}
+		if !p.H2Targets {
+			o.Transport = unheld{g.group.Transport()}
+		}
 	}
 	if p.Strict {
 		o.Transport = g.strict()
