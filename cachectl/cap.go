@@ -9,9 +9,10 @@ import (
 )
 
 // capAt limits what h says to a time: max-age and s-maxage, and a date in Expires, in whose
-// place max-age stands then. What says nothing stays so.
+// place max-age stands then. What says nothing stays so. Expires is as far away as a cache may take it to be: from Date, where that
+// is in the past, as RFC 9111 section 4.2.1 has it. It is over all the same where it is over by this clock, as nginx has it.
 func capAt(h http.Header, most time.Duration, now time.Time) {
-	limit := "max-age=" + strconv.FormatInt(int64(most/time.Second), 10)
+	limit := maxAge(most)
 	aged := false // by a max-age that every browser reads
 	for i, line := range h["Cache-Control"] {
 		directives := slices.Collect(elements(line))
@@ -25,12 +26,26 @@ func capAt(h http.Header, most time.Duration, now time.Time) {
 		}
 		h["Cache-Control"][i] = strings.TrimSpace(strings.Join(directives, ","))
 	}
-	if at, err := http.ParseTime(h.Get("Expires")); err == nil && at.Sub(now) > most {
-		delete(h, "Expires")
-		if !aged {
-			h["Cache-Control"] = append(h["Cache-Control"], limit)
-		}
+	at, err := http.ParseTime(h.Get("Expires"))
+	if err != nil {
+		return
 	}
+	from := now
+	if date, err := http.ParseTime(h.Get("Date")); err == nil && date.Before(now) {
+		from = date
+	}
+	if at.Sub(from) <= most {
+		return
+	}
+	delete(h, "Expires")
+	if !aged {
+		h["Cache-Control"] = append(h["Cache-Control"], maxAge(max(0, min(most, at.Sub(now)))))
+	}
+}
+
+// maxAge is the directive.
+func maxAge(d time.Duration) string {
+	return "max-age=" + strconv.FormatInt(int64(d/time.Second), 10)
 }
 
 func over(seconds string, most time.Duration) bool {

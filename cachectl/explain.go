@@ -1,6 +1,7 @@
 package cachectl
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/http"
@@ -35,6 +36,9 @@ const Forever time.Duration = math.MaxInt64
 //   - Varnish 7 with its built-in VCL (bin/varnishd/cache/cache_rfc2616.c);
 //   - nginx's proxy_cache without proxy_cache_valid (ngx_http_upstream.c);
 //   - any other shared cache as far as RFC 9111 lets it.
+//
+// The time that an answer has been under way by its Date and its Age is over for browsers and by RFC 9111 (section 4.2.3), that by
+// its Age for Varnish, and none for nginx; both take Expires by their own clocks, Varnish where Date does not contradict that.
 //
 // What answers to other methods than GET and HEAD say is for no cache: there are no
 // Verdicts then.
@@ -72,8 +76,11 @@ type said struct {
 	maxAge, sharedMaxAge *time.Duration
 	expires              string
 	hasExpires           bool
-	date                 time.Time
-	expiresAt            *time.Time // where it is a date
+	now, date            time.Time     // date is now where the answer has none
+	told                 time.Duration // by Age
+	negativeAge          bool
+	age                  time.Duration // since date, or told (RFC 9111 section 4.2.3)
+	expiresAt            *time.Time    // where it is a date
 	modified             *time.Time
 	authorized           bool // the request has credentials
 	public               bool
@@ -81,7 +88,7 @@ type said struct {
 
 func read(r *Response) *said {
 	h := r.Header
-	a := &said{status: r.Status, varyAll: variesOnAll(h["Vary"]), cookie: len(h["Set-Cookie"]) > 0, date: time.Now(), pragma: hasDirective(h["Pragma"], "no-cache")}
+	a := &said{status: r.Status, varyAll: variesOnAll(h["Vary"]), cookie: len(h["Set-Cookie"]) > 0, now: time.Now().Truncate(time.Second), pragma: hasDirective(h["Pragma"], "no-cache")}
 	if r.Request != nil {
 		a.authorized = r.Request.Header.Get("Authorization") != ""
 	}
@@ -91,9 +98,15 @@ func read(r *Response) *said {
 		}
 	}
 	a.pragmaHas = strings.Contains(strings.ToLower(strings.Join(h["Pragma"], ",")), "no-cache")
+	a.date = a.now
 	if at, err := http.ParseTime(h.Get("Date")); err == nil {
 		a.date = at
 	}
+	if lines := h["Age"]; len(lines) > 0 {
+		a.negativeAge = strings.HasPrefix(strings.TrimSpace(lines[0]), "-")
+		a.told = *cmp.Or(firstAge(nil, strings.TrimSpace(lines[0])), new(time.Duration))
+	}
+	a.age = max(a.told, a.now.Sub(a.date))
 	if lines := h["Expires"]; len(lines) > 0 {
 		a.expires, a.hasExpires = strings.TrimSpace(lines[0]), true
 		if at, err := http.ParseTime(a.expires); err == nil {
@@ -152,21 +165,30 @@ func hasDirective(lines []string, want string) bool {
 
 func no(cache, because string) Verdict { return Verdict{Cache: cache, Because: because} }
 
-// fresh is a Verdict by a lifetime.
-func fresh(cache string, d time.Duration, because string) Verdict {
-	if d <= 0 {
+// fresh is a Verdict by a lifetime, of which the age is over.
+func fresh(cache string, d, age time.Duration, because string) Verdict {
+	switch {
+	case d <= 0:
 		return no(cache, because)
+	case d <= age:
+		return no(cache, fmt.Sprintf("%s, and it is %v old", because, age))
 	}
-	return Verdict{cache, true, d, because}
+	return Verdict{cache, true, d - age, because}
 }
 
 // explicit is what max-age or a date in Expires say, if either is there.
 func (a *said) explicit(cache string) (v Verdict, ok bool) {
+	return a.explicitOf(cache, a.maxAge, "max-age", a.date, a.age)
+}
+
+// explicitOf is what a directive of the name says, if it is there, or a date in Expires as it is from a time on, in a cache
+// for which the age is over.
+func (a *said) explicitOf(cache string, seconds *time.Duration, name string, from time.Time, age time.Duration) (v Verdict, ok bool) {
 	switch {
-	case a.maxAge != nil:
-		return fresh(cache, *a.maxAge, fmt.Sprintf("max-age=%d", *a.maxAge/time.Second)), true
+	case seconds != nil:
+		return fresh(cache, *seconds, age, fmt.Sprintf("%s=%d", name, *seconds/time.Second)), true
 	case a.expiresAt != nil:
-		return fresh(cache, a.expiresAt.Sub(a.date), "Expires: "+a.expires), true
+		return fresh(cache, a.expiresAt.Sub(from), age, "Expires: "+a.expires), true
 	}
 	return v, false
 }
@@ -180,7 +202,7 @@ func (a *said) heuristic(cache string, most time.Duration) Verdict {
 	if most > 0 {
 		d = min(d, most)
 	}
-	return fresh(cache, d, "a tenth of its age, by Last-Modified")
+	return fresh(cache, d, a.age, "a tenth of its age, by Last-Modified")
 }
 
 // asks are what makes every browser ask again.
@@ -238,10 +260,13 @@ func firefox(a *said) Verdict {
 	if a.maxAge == nil && a.hasExpires && a.expiresAt == nil {
 		return no(name, "an Expires that is no date is one in the past")
 	}
+	if a.negativeAge {
+		return no(name, "a negative Age is a very large one")
+	}
 	if v, ok := a.explicit(name); ok {
 		return v
 	}
-	if a.status == 410 && a.modified == nil {
+	if a.status == 410 { // also with Last-Modified
 		return Verdict{name, true, Forever, "a 410 is taken for permanent, and nothing says otherwise"}
 	}
 	if temporary := a.status == 302 || a.status == 303 || a.status == 307; temporary && !a.public {
@@ -265,13 +290,16 @@ func safari(a *said) Verdict {
 	case a.hasExpires:
 		return no(name, "an Expires that is no date is one in the past")
 	case a.status == 301 || a.status == 410:
-		return Verdict{name, true, 365 * 24 * time.Hour, fmt.Sprintf("a %d is taken for permanent, and nothing says otherwise", a.status)}
+		return fresh(name, 365*24*time.Hour, a.age, fmt.Sprintf("a %d is taken for permanent, and nothing says otherwise", a.status))
 	}
 	return a.heuristic(name, 0)
 }
 
 // varnishTTL is Varnish's default_ttl.
 const varnishTTL = 2 * time.Minute
+
+// varnishSkew is Varnish's clock_skew: a Date that is less away is taken for now.
+const varnishSkew = 10 * time.Second
 
 func varnish(a *said) Verdict {
 	const name = "Varnish"
@@ -291,15 +319,19 @@ func varnish(a *said) Verdict {
 	case a.authorized:
 		return no(name, "the request has an Authorization")
 	case a.sharedMaxAge == nil && a.maxAge == nil && a.expiresAt != nil && a.expiresAt.Unix() == 0:
-		return fresh(name, varnishTTL, "its default; Expires at the epoch's second 0 is none for it")
+		return fresh(name, varnishTTL, a.told, "its default; Expires at the epoch's second 0 is none for it")
 	}
-	if v, ok := a.sharedExplicit(name); ok {
+	from := a.date
+	if a.now.Sub(from).Abs() < varnishSkew && a.expiresAt != nil && !a.expiresAt.Before(from) {
+		from = a.now
+	}
+	if v, ok := a.sharedExplicit(name, from, a.told); ok {
 		return v
 	}
 	if explicitOnly {
 		return no(name, fmt.Sprintf("nothing says for how long a %d may be kept", a.status))
 	}
-	return fresh(name, varnishTTL, "its default, since nothing says otherwise")
+	return fresh(name, varnishTTL, a.told, "its default, since nothing says otherwise")
 }
 
 // forbidden is what keeps every shared cache off.
@@ -313,12 +345,12 @@ func (a *said) forbidden(cache string) (v Verdict, ok bool) {
 	return v, false
 }
 
-// sharedExplicit is what s-maxage says, and then what max-age or Expires do.
-func (a *said) sharedExplicit(cache string) (v Verdict, ok bool) {
+// sharedExplicit is what s-maxage says, and then what max-age or Expires do: see explicitOf.
+func (a *said) sharedExplicit(cache string, from time.Time, age time.Duration) (v Verdict, ok bool) {
 	if a.sharedMaxAge != nil {
-		return fresh(cache, *a.sharedMaxAge, fmt.Sprintf("s-maxage=%d", *a.sharedMaxAge/time.Second)), true
+		return a.explicitOf(cache, a.sharedMaxAge, "s-maxage", from, age)
 	}
-	return a.explicit(cache)
+	return a.explicitOf(cache, a.maxAge, "max-age", from, age)
 }
 
 // forbids names the directive that keeps shared caches off.
@@ -340,7 +372,7 @@ func nginxCache(a *said) Verdict {
 	if v, ok := a.forbidden(name); ok {
 		return v
 	}
-	if v, ok := a.sharedExplicit(name); ok {
+	if v, ok := a.sharedExplicit(name, a.now, 0); ok {
 		return v
 	}
 	return no(name, "nothing says for how long, and it has no default without proxy_cache_valid")
@@ -358,7 +390,7 @@ func sharedCache(a *said) Verdict {
 	if a.authorized && !a.public && a.sharedMaxAge == nil && !a.mustAsk {
 		return no(name, "the request has an Authorization")
 	}
-	if v, ok := a.sharedExplicit(name); ok {
+	if v, ok := a.sharedExplicit(name, a.date, a.age); ok {
 		return v
 	}
 	switch {

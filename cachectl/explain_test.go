@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/culvert-go/culvert/cachectl"
@@ -27,10 +28,8 @@ func answer(path string, status int, lines ...string) *cachectl.Response {
 // TestExplain: who reuses what, of the caches that no browser test can ask. What Chromium and
 // Firefox do is measured in internal/e2e.
 func TestExplain(t *testing.T) {
-	const (
-		old = "Last-Modified: Thu, 01 Jan 2015 00:00:00 GMT"
-		now = "Date: Thu, 01 Jan 2026 00:00:00 GMT"
-	)
+	const old = "Last-Modified: Thu, 01 Jan 2015 00:00:00 GMT"
+	now := "Date: " + httpDate(time.Now())
 	for _, c := range []struct {
 		answer *cachectl.Response
 		reuse  string // the caches that do
@@ -83,7 +82,11 @@ func TestExplain(t *testing.T) {
 
 // TestHowLong: lifetimes are those that the answer says.
 func TestHowLong(t *testing.T) {
-	date, later := "Date: Thu, 01 Jan 2026 00:00:00 GMT", "Expires: Thu, 01 Jan 2026 01:00:00 GMT"
+	synctest.Test(t, testHowLong) // where time stands still
+}
+
+func testHowLong(t *testing.T) {
+	date, later := "Date: "+httpDate(time.Now()), "Expires: "+httpDate(time.Now().Add(time.Hour))
 	for _, c := range []struct {
 		answer *cachectl.Response
 		want   time.Duration // in Chromium
@@ -92,7 +95,7 @@ func TestHowLong(t *testing.T) {
 		{answer("/", 200, date, later), time.Hour},
 		{answer("/", 200, date, later, "Cache-Control: max-age=60"), time.Minute},
 		{answer("/", 200, "Cache-Control: max-age=99999999999999999999"), cachectl.Forever / time.Second * time.Second},
-		{answer("/", 200, date, "Last-Modified: Wed, 31 Dec 2025 00:00:00 GMT"), 24 * time.Hour / 10},
+		{answer("/", 200, date, "Last-Modified: "+httpDate(time.Now().Add(-24*time.Hour))), 24 * time.Hour / 10},
 		{answer("/", 410), cachectl.Forever},
 	} {
 		if v := cachectl.Explain(c.answer)[0]; v.For != c.want {

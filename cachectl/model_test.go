@@ -20,6 +20,7 @@ type reading struct {
 	expires    *time.Time // the first one's date
 	hasExpires bool
 	date       time.Time
+	age        time.Duration // section 4.2.3
 	modified   *time.Time
 }
 
@@ -67,6 +68,12 @@ func readResponse(h http.Header) *reading {
 	}
 	if at, err := http.ParseTime(h.Get("Date")); err == nil {
 		r.date = at
+	}
+	r.age = max(0, time.Since(r.date))
+	if lines := h["Age"]; len(lines) > 0 && lines[0] != "" && strings.Trim(lines[0], "0123456789") == "" {
+		if n, err := strconv.ParseInt(lines[0], 10, 64); err == nil {
+			r.age = max(r.age, time.Duration(n)*time.Second)
+		}
 	}
 	if lines := h["Expires"]; len(lines) > 0 {
 		r.hasExpires = true
@@ -128,10 +135,10 @@ func (r *reading) shared(status int, authorized bool) time.Duration {
 		return 0
 	}
 	if d, ok := r.seconds("s-maxage", true); ok { // section 4.2.1
-		return d
+		return max(0, d-r.age)
 	}
 	if d, ok := r.lifetime(); ok {
-		return d
+		return max(0, d-r.age) // section 4.2
 	}
 	// Section 4.2.2, with RFC 9110 section 15.1.
 	if slices.Contains([]int{200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501}, status) || r.names("public") {

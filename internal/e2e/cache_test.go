@@ -105,6 +105,18 @@ func cells() (all []cell) {
 			}
 		}
 	}
+	// Responses that have been under way for a while, or say so.
+	old := "Date: " + date(-48*time.Hour)
+	for _, status := range []int{200, 301, 404, 410} {
+		for _, lines := range [][]string{
+			{old}, {old, "Cache-Control: max-age=600"}, {old, "Cache-Control: max-age=259200"}, {old, modified},
+			{old, "Expires: " + date(-24*time.Hour)}, {old, "Expires: " + date(time.Hour)}, {"Date: " + date(time.Hour), "Expires: " + date(time.Minute)},
+			{"Age: 7200"}, {"Age: 7200", "Cache-Control: max-age=600"}, {"Age: 60", "Cache-Control: max-age=600"}, {"Age: -1", "Cache-Control: max-age=600"},
+			{"Age: 60", "Age: 7200", "Cache-Control: max-age=600"}, {"Age: 864000", modified},
+		} {
+			all = append(all, cell{status, header(lines...)})
+		}
+	}
 	return all
 }
 
