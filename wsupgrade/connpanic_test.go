@@ -280,3 +280,24 @@ func TestPanicOfAConnectionOfConnect(t *testing.T) {
 		})
 	}
 }
+
+// What Start calls behind a tunnel over HTTP/2 is called by the handler's goroutine, and contained as elsewhere.
+func TestPanicBehindAStream(t *testing.T) {
+	log := logs(t)
+	synctest.Test(t, func(t *testing.T) {
+		handler := func(f *wsupgrade.Forwarder) http.HandlerFunc {
+			return func(w http.ResponseWriter, r *http.Request) {
+				_, _ = f.Start(w, r, outboundTo(r, "target.test"), func(*wsupgrade.Tunnel) { panic("a bug") })
+			}
+		}
+		got := overBuggyStream(t, new(bug), wsupgrade.Options{}, handler, func(_ *testing.T, _ *h2Client, _ uint32, tunnel *wsupgrade.Tunnel, _ *wiretest.Peer) {
+			tunnel.Abort()
+		}, extendedConnect("/")...)
+		if got != nil {
+			t.Errorf("the handler panicked with %v", got)
+		}
+	})
+	if got := strings.Count(log.String(), "a bug"); got != 1 {
+		t.Errorf("logged %d times: %s", got, log)
+	}
+}

@@ -66,9 +66,10 @@ func (f *Forwarder) Forward(w http.ResponseWriter, in, out *http.Request) (statu
 // not called. A panic of ended, or of one of those whose panics are Forward's, is logged
 // with slog.Default().
 func (f *Forwarder) Start(w http.ResponseWriter, in, out *http.Request, ended func(*Tunnel)) (status int, err error) {
+	ended = contained(ended)
 	return f.begin(w, in, out, func(t *Tunnel, early earlyBytes) {
 		if !t.stream {
-			t.start(early, contained(ended))
+			t.start(early, ended)
 			return
 		}
 		defer context.AfterFunc(in.Context(), t.Abort)()
