@@ -37,6 +37,9 @@ func (c contained) render(items []Item, depends func(name string)) (err error) {
 // subscribe is Subscribe, which the handler of a request calls, with a cancel that does not panic.
 func (c contained) subscribe(changed func(name string)) (cancel func()) {
 	unsubscribe := c.renderer.Subscribe(changed)
+	if unsubscribe == nil {
+		return func() {}
+	}
 	return func() {
 		defer panics.Contain(c.log, "view.Renderer.Subscribe's cancel")
 		unsubscribe()

@@ -120,3 +120,31 @@ func TestPanicOfARenderer(t *testing.T) {
 		})
 	}
 }
+
+// keeper is a Renderer whose subscriptions have no end.
+type keeper struct{ *paint }
+
+func (k keeper) Subscribe(changed func(string)) func() {
+	k.paint.Subscribe(changed)
+	return nil
+}
+
+// A nil cancel is not called.
+func TestSubscriptionWithoutAnEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		renderer := keeper{newPaint()}
+		renderer.set("sky", "blue")
+		server := newServer(t, false)
+		server.Set(thing("a", [3]string{"sky", "", "0"}))
+		views, err := view.New(view.Options{Renderer: func(*http.Request, watchcodec.Request) view.Renderer { return renderer }, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, ask(t, views.Filter(server), "GET", collectionPath), "ThingList a: blue of 1")
+		views.Close()
+		if log.Len() > 0 {
+			t.Errorf("logged: %s", log.String())
+		}
+	})
+}

@@ -29,6 +29,6 @@ type Renderer interface {
 	Render(items []Item, depends func(name string)) error
 	// Subscribe has changed called after what Render depends on has changed, with the
 	// name, and after Synced has become true, until cancel is called. changed does not
-	// call back.
+	// call back. A nil cancel is none to call.
 	Subscribe(changed func(name string)) (cancel func())
 }
