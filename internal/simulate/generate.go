@@ -40,6 +40,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addPlaces(c)
 	p.addRaised(c)
 	p.addTables(c)
+	p.addHalted(c)
 	return p
 }
 

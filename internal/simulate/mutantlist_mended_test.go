@@ -20,6 +20,7 @@ var mutantsOfMended = []mutant{
 	{"a HEAD over HTTP/2 waits for the end of its stream for ever", "upstream/transport.go", "run: boundHead(limitConns(t, o), o)", "run: limitConns(t, o)"},
 	{"an attempt writes into the header of the one before", "proxy/sendable.go", "		if out.Header[name] != nil { // or another attempt may still read the map\n", "		if true {\n"},
 	{"an inner Recover takes the panic of a filter around for its handler's", "filters/recover.go", "{ around = true }", "{ _ = around }"},
+	{"a dropped response's attempt waits for its client's next bytes", "proxy/leave.go", "	if !b.upload.source.client.Ended() {\n", "	if false {\n"},
 	{"net/http's transport waits for the first byte of a body", "proxy/body.go", "	if out.ContentLength < 0 {\n", "	if false {\n"},
 }
 

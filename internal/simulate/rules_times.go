@@ -31,6 +31,7 @@ func (w *world) checkTimes() {
 		t.gone()
 		t.seen()
 		t.vain()
+		t.dropped()
 		t.accepted()
 		t.dialPanicked()
 	}
