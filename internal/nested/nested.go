@@ -10,5 +10,13 @@ type key struct{}
 // With returns a context for such a request.
 func With(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, true) }
 
+// Without returns a context of what is begun in the course of such a request, and outlives it: it may wait.
+func Without(ctx context.Context) context.Context {
+	if !Is(ctx) {
+		return ctx
+	}
+	return context.WithValue(ctx, key{}, false)
+}
+
 // Is reports whether ctx is that of such a request.
-func Is(ctx context.Context) bool { return ctx.Value(key{}) != nil }
+func Is(ctx context.Context) bool { return ctx.Value(key{}) == true }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/client"
+	"github.com/culvert-go/culvert/internal/nested"
 	"github.com/culvert-go/culvert/watchcodec"
 	"github.com/culvert-go/culvert/watchcodec/source"
 )
@@ -45,7 +46,7 @@ type view struct {
 
 // newView makes what follows r's collection with r's credentials.
 func newView(o *Options, upstream http.Handler, r *http.Request, renderer Renderer) (*view, error) {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context())) // it outlives the request
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(nested.Without(r.Context()))) // it outlives the request
 	v := &view{
 		o: o, from: networkOf(client.Addr(r)), ready: make(chan struct{}), ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), changes: map[string]struct{}{},
 		store: store{
