@@ -24,6 +24,8 @@ func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 	e := &fault.Error{Kind: fault.Head, Wrote: true, Err: err}
 	own := fault.As(err) // of an embedder's transport
 	switch failure, cause := body.source.failed(), context.Cause(ctx); {
+	case errors.Is(cause, errUploadStalled): // a reader that another attempt has left may await the client
+		e.Kind, e.Err = fault.Timeout, cause
 	case errors.Is(cause, context.DeadlineExceeded):
 		e.Kind, e.Err = kindOfTimeout(ctx, body.source), cause
 	case errors.Is(cause, errRefused):
