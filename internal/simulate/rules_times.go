@@ -96,11 +96,22 @@ func (t *times) left() {
 	bound := slack
 	if t.p.Body && !t.unasked(o) { // it is not read as long as the request waits for a target, or a target takes none of it
 		tries := time.Duration(len(t.p.Attempts) + 1)
-		bound += tries * (t.w.plan.Upstream.queueTimeout() + t.g.DialTimeout + late(t.g.TargetWrite))
+		bound += tries * (t.w.plan.Upstream.queueTimeout() + t.g.DialTimeout + late(t.g.TargetWrite) + t.windows())
 	}
 	if t.p.Returned > gone+bound {
 		t.fail(t.p.Returned, "it ends %v after its client has gone", t.p.Returned-gone)
 	}
+}
+
+// windows is how long a target may take to open its windows for the whole of the request's body. None of its pieces takes
+// too long, and what the client has sent before it left is read first.
+func (t *times) windows() (most time.Duration) {
+	for _, target := range t.w.plan.Targets {
+		if f := target.Frames; target.ByFrames && f.Late > 0 {
+			most = max(most, time.Duration(t.e.Body.Length/int64(max(1, f.Step))+1)*f.Late)
+		}
+	}
+	return most
 }
 
 // unasked reports whether the client has got the header of a response in place of being asked for its body, and sends none:
