@@ -54,7 +54,7 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	sending := c.body.leavableContext(ctx)
 	defer c.body.leave()
 	if c.body.leaving != nil {
-		c.trace.GotFirstResponseByte = c.firstByte
+		c.trace.GotConn, c.trace.GotFirstResponseByte = c.gotConn, c.firstByte
 	}
 	out = out.WithContext(httptrace.WithClientTrace(sending, &c.trace))
 	if err := forTransport(f.out.In, out); err != nil {
@@ -200,6 +200,7 @@ func (c *call) gotConn(info httptrace.GotConnInfo) {
 	if c.resends.cancel != nil && !c.resends.gotConn(info) {
 		return
 	}
+	c.body.connected()
 	c.reused.Store(info.Reused)
 	c.began.Store(false)
 	now := time.Now()

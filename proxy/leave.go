@@ -15,7 +15,7 @@ import (
 type leavable struct {
 	leaving   context.CancelFunc // nil: the attempt need not be left
 	reading   atomic.Bool        // the transport reads
-	closed    atomic.Bool        // and will read no more
+	closed    atomic.Bool        // it will read no more over the last of them
 	responded atomic.Bool        // the first byte of a response has been received, of an interim one perhaps
 	returned  atomic.Bool        // RoundTrip has returned
 }
@@ -43,6 +43,12 @@ func (b *requestBody) leave() {
 func (b *requestBody) beginRead() (closed bool) {
 	b.reading.Store(true)
 	return b.leaving != nil && b.closed.Load()
+}
+
+// connected is called when the transport has a connection. Over HTTP/2 it may have closed the body then, unread, where it has found
+// that it could not use the one before.
+func (b *requestBody) connected() {
+	b.closed.Store(false)
 }
 
 // leaveUnread is called when the transport closes the body. With a read under way the stream has broken off, or a final

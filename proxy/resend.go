@@ -116,11 +116,12 @@ func streamReset(err error) bool {
 const cannotRetry = "http2: Transport: cannot retry err ["
 
 // refused reports whether err is of a transport that does not send a refused request again: its body can't be had again, or
-// it was the first of its connection, and the GOAWAY has an error. Only the text of these errors tells.
+// it was the first of its connection, and the GOAWAY has an error; or one of which nothing was sent, since its connection
+// of HTTP/2 could not be used any more, and whose body was closed for that. Only the text of these errors tells.
 func refused(err error) bool {
 	text, again := strings.CutPrefix(err.Error(), cannotRetry)
 	if !again {
-		return strings.HasPrefix(text, "http2: Transport received GOAWAY from server")
+		return strings.HasPrefix(text, "http2: Transport received GOAWAY from server") || text == "net/http: cannot rewind body after connection loss"
 	}
 	return strings.HasPrefix(text, "http2: Transport received Server's graceful shutdown GOAWAY]") ||
 		strings.HasPrefix(text, "stream error: ") && strings.Contains(text, "; REFUSED_STREAM")
