@@ -15,6 +15,7 @@ import (
 type leavable struct {
 	leaving   context.CancelFunc // nil: the attempt need not be left
 	reading   atomic.Bool        // the transport reads
+	traced    atomic.Bool        // it tells of its connections, and so of the first byte of a response
 	closed    atomic.Bool        // it will read no more over the last of them
 	responded atomic.Bool        // the first byte of a response has been received, of an interim one perhaps
 	returned  atomic.Bool        // RoundTrip has returned
@@ -48,6 +49,7 @@ func (b *requestBody) beginRead() (closed bool) {
 // connected is called when the transport has a connection. Over HTTP/2 it may have closed the body then, unread, where it has found
 // that it could not use the one before.
 func (b *requestBody) connected() {
+	b.traced.Store(true)
 	b.closed.Store(false)
 }
 
@@ -57,7 +59,7 @@ func (b *requestBody) leaveUnread() {
 	b.closed.Store(true)
 	switch {
 	case b.leaving == nil || !b.reading.Load():
-	case !b.responded.Load():
+	case b.traced.Load() && !b.responded.Load():
 		b.leave()
 	default:
 		time.AfterFunc(returnTime, func() {
