@@ -236,51 +236,54 @@ func TestResponseLengthOfATransport(t *testing.T) {
 		name   string
 		header http.Header
 		length int64
-		body   io.Reader
+		body   string
 		status int // 0: the response is broken off
 	}{
-		{"no field", http.Header{}, 2, strings.NewReader("ok"), 200},
-		{"no length", http.Header{"Content-Length": {"2"}}, -1, strings.NewReader("ok"), 200},
-		{"a length that was left out", http.Header{"Content-Length": {"2"}}, 0, strings.NewReader("ok"), 200},
-		{"a length that was left out, and a shorter body", http.Header{"Content-Length": {"3"}}, 0, strings.NewReader("ok"), 0},
-		{"both", http.Header{"Content-Length": {"2"}}, 2, strings.NewReader("ok"), 200},
-		{"they differ", http.Header{"Content-Length": {"2"}}, 3, strings.NewReader("ok"), 502},
-		{"the field is no number", http.Header{"Content-Length": {"2x"}}, 2, strings.NewReader("ok"), 502},
-		{"there is no body", http.Header{"Content-Length": {"2"}}, 2, nil, 502},
-		{"no length, and a shorter body", http.Header{"Content-Length": {"3"}}, -1, strings.NewReader("ok"), 0},
-		{"no field, and a shorter body", http.Header{}, 3, strings.NewReader("ok"), 0},
-		{"no field, and a longer body", http.Header{}, 1, strings.NewReader("ok"), 0},
+		{"no field", http.Header{}, 2, "ok", 200},
+		{"neither", http.Header{}, 0, "ok", 200},
+		{"no length", http.Header{"Content-Length": {"2"}}, -1, "ok", 200},
+		{"a length that was left out", http.Header{"Content-Length": {"2"}}, 0, "ok", 200},
+		{"a length that was left out, and a shorter body", http.Header{"Content-Length": {"3"}}, 0, "ok", 0},
+		{"both", http.Header{"Content-Length": {"2"}}, 2, "ok", 200},
+		{"they differ", http.Header{"Content-Length": {"2"}}, 3, "ok", 502},
+		{"the field is no number", http.Header{"Content-Length": {"2x"}}, 2, "ok", 502},
+		{"there is no body", http.Header{"Content-Length": {"2"}}, 2, "", 502},
+		{"no length, and a shorter body", http.Header{"Content-Length": {"3"}}, -1, "ok", 0},
+		{"no field, and a shorter body", http.Header{}, 3, "ok", 0},
+		{"no field, and a longer body", http.Header{}, 1, "ok", 0},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			leaktest.Check(t)
-			transport := roundTripper(func(r *http.Request) (*http.Response, error) {
-				resp := &http.Response{StatusCode: 200, ProtoMajor: 2, Header: test.header, ContentLength: test.length, Body: http.NoBody, Request: r}
-				if test.body != nil {
-					resp.Body = io.NopCloser(test.body)
+		for _, version := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s, HTTP/%d", test.name, version), func(t *testing.T) {
+				leaktest.Check(t)
+				transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+					resp := &http.Response{StatusCode: 200, ProtoMajor: version, Header: test.header.Clone(), ContentLength: test.length, Body: http.NoBody, Request: r}
+					if test.body != "" {
+						resp.Body = io.NopCloser(strings.NewReader(test.body))
+					}
+					return resp, nil
+				})
+				var failed failures
+				target := wiretest.Unused(t)
+				p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Transport: transport, OnError: failed.add})
+				got := http1Received(t, wiretest.Serve(t, p), "GET")
+				switch test.status {
+				case 200:
+					if !got.whole || got.body != "ok" || len(failed.all) > 0 {
+						t.Errorf("the client got %v, failures %v", got, failed.all)
+					}
+				case 502:
+					if !slices.Equal(got.statuses, []int{502}) {
+						t.Errorf("the client got %v", got)
+					}
+					checkFailure(t, &failed, proxy.HeadInvalid, target)
+				default:
+					if got.whole {
+						t.Errorf("the client got %v", got)
+					}
+					checkFailure(t, &failed, proxy.BodyBroken, target)
 				}
-				return resp, nil
 			})
-			var failed failures
-			target := wiretest.Unused(t)
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Transport: transport, OnError: failed.add})
-			got := http1Received(t, wiretest.Serve(t, p), "GET")
-			switch test.status {
-			case 200:
-				if !got.whole || got.body != "ok" || len(failed.all) > 0 {
-					t.Errorf("the client got %v, failures %v", got, failed.all)
-				}
-			case 502:
-				if !slices.Equal(got.statuses, []int{502}) {
-					t.Errorf("the client got %v", got)
-				}
-				checkFailure(t, &failed, proxy.HeadInvalid, target)
-			default:
-				if got.whole {
-					t.Errorf("the client got %v", got)
-				}
-				checkFailure(t, &failed, proxy.BodyBroken, target)
-			}
-		})
+		}
 	}
 }
 

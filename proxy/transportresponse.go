@@ -39,7 +39,7 @@ func checkFinal(resp *http.Response, method string) error {
 	if withoutContent(resp, method) {
 		return nil // the length is what the content would have
 	}
-	if resp.ContentLength < 0 || resp.ContentLength == 0 && resp.Body != http.NoBody && length > 0 {
+	if resp.ContentLength < 0 || resp.ContentLength == 0 && resp.Body != http.NoBody && (length > 0 || resp.ProtoMajor < 2) {
 		resp.ContentLength = length // of a transport of the program's own, which has left it out
 	}
 	switch {
