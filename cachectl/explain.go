@@ -37,7 +37,7 @@ const Forever time.Duration = math.MaxInt64
 //   - nginx's proxy_cache without proxy_cache_valid (ngx_http_upstream.c);
 //   - any other shared cache as far as RFC 9111 lets it.
 //
-// The time that an answer has been under way by its Date and its Age is over for browsers and by RFC 9111 (section 4.2.3), that by
+// The time that a response has been under way by its Date and its Age is over for browsers and by RFC 9111 (section 4.2.3), that by
 // its Age for Varnish, and none for nginx; both take Expires by their own clocks, Varnish where Date does not contradict that.
 //
 // What answers to other methods than GET and HEAD say is for no cache: there are no
@@ -76,7 +76,7 @@ type said struct {
 	maxAge, sharedMaxAge *time.Duration
 	expires              string
 	hasExpires           bool
-	now, date            time.Time     // date is now where the answer has none
+	now, date            time.Time     // date is now where the response has none
 	told                 time.Duration // by Age
 	negativeAge          bool
 	age                  time.Duration // since date, or told (RFC 9111 section 4.2.3)

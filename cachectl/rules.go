@@ -15,7 +15,7 @@ type Rule struct {
 // Rules are tried in order; the first that matches is applied, alone.
 type Rules []Rule
 
-// Apply changes r.Header, which it makes if that is nil, by the first rule that matches. Interim answers and a
+// Apply changes r.Header, which it makes if that is nil, by the first rule that matches. Interim responses and a
 // 101 are never touched.
 func (rules Rules) Apply(r *Response) {
 	if r.Status < 200 {

@@ -50,8 +50,8 @@ type bodySource struct {
 	interims interimTime  // of the last attempt
 }
 
-// begin begins with in's body, and returns the request that is to be forwarded.
-func (s *bodySource) begin(w http.ResponseWriter, in *http.Request, o *Options) (*http.Request, *fault.Error) {
+// start begins with in's body, and returns the request that is to be forwarded.
+func (s *bodySource) start(w http.ResponseWriter, in *http.Request, o *Options) (*http.Request, *fault.Error) {
 	if declaresNone(in) {
 		var err *fault.Error
 		if in, err = s.awaitNone(w, in, o.ReadTimeout); err != nil {

@@ -118,7 +118,7 @@ func (f *forwarding) forward(r *http.Request) *fault.Error {
 	if protocol == "" {
 		defer f.body.close()
 		var err *fault.Error
-		if r, err = f.body.begin(w, r, &p.o); err != nil {
+		if r, err = f.body.start(w, r, &p.o); err != nil {
 			return err
 		}
 	}

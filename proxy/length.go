@@ -61,8 +61,8 @@ func (s *bodySource) awaitNone(w http.ResponseWriter, in *http.Request, timeout 
 	return in, nil
 }
 
-// readDeclared reads the next bytes of a body that may have a declared length. Over HTTP/2 it gives the last one of them when
-// the stream has ended: with more content behind it the request is malformed (RFC 9113 section 8.1.1), and would look whole.
+// readDeclared reads the next bytes of a body that may have a declared length. Over HTTP/2 what it has read together with
+// the last one is given when the stream has ended: with more content behind it the request is malformed (RFC 9113 section 8.1.1), and would look whole.
 func (s *bodySource) readDeclared(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	length, read := s.in.ContentLength, s.read+int64(n)

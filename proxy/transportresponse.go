@@ -51,7 +51,7 @@ func checkFinal(resp *http.Response, method string) error {
 	return nil
 }
 
-// withoutContent reports whether resp has no content, whatever its header says.
+// withoutContent reports whether resp has no content, although its header may declare some.
 func withoutContent(resp *http.Response, method string) bool {
 	return method == http.MethodHead || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified
 }
@@ -80,8 +80,8 @@ func awaitEnd(body io.Reader) error {
 	}
 }
 
-// exactBody is a body of a declared length. It gives the last byte when the body has ended: a response that has more content
-// than it declares, or does not come to its end, must not look whole to the client.
+// exactBody is a body of a declared length. What it has read together with the last byte is given when the body has ended: a
+// response that has more content than it declares, or does not come to its end, must not look whole to the client.
 type exactBody struct {
 	io.ReadCloser
 	left int64

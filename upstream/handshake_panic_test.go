@@ -15,17 +15,6 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// countedConn is a connection of which it is known whether it was closed.
-type countedConn struct {
-	net.Conn
-	open *atomic.Int64
-}
-
-func (c countedConn) Close() error {
-	c.open.Add(-1)
-	return c.Conn.Close()
-}
-
 // A function of TLSConfig that panics leaves no connection open.
 func TestPanicInAHandshake(t *testing.T) {
 	for name, run := range map[string]func(*upstream.Transport, string) error{
@@ -51,7 +40,7 @@ func TestPanicInAHandshake(t *testing.T) {
 				DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 					c, err := new(net.Dialer).DialContext(ctx, network, addr)
 					open.Add(1)
-					return countedConn{c, &open}, err
+					return wiretest.Counted(c, &open), err
 				},
 			})
 			if err != nil {

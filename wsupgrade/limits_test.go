@@ -176,7 +176,7 @@ func TestLatePong(t *testing.T) {
 	}
 }
 
-// TestPingThatIsNotAccepted: an end that reads nothing, not even our ping, has no more time than one that does not answer,
+// TestPingThatIsNotAccepted: an end that reads nothing, not even our ping, has no more time than one that does not respond,
 // and a tunnel whose ping is not accepted ends with its lifetime.
 func TestPingThatIsNotAccepted(t *testing.T) {
 	overTunnel(t, wsupgrade.Options{PingInterval: time.Minute}, func(t *testing.T, _ *wsupgrade.Registry, _, target *duplex, done <-chan error) {

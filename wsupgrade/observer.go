@@ -75,7 +75,7 @@ var ErrDrop = errors.New("wsupgrade: dropped")
 //
 // With an Observer frames are held until they are complete, and broken ones end the
 // WebSocket as RFC 6455 says: ProtocolError, InvalidData for a text that is not UTF-8,
-// TooBig. The answers to pings of the gateway's own are not shown. A panic of one of its functions
+// TooBig. The responses to pings of the gateway's own are not shown. A panic of one of its functions
 // ends this WebSocket alone, with InternalError: see Forwarder.Forward and Forwarder.Start.
 type Observer struct {
 	// Message is called with each message, control frames included. nil means that

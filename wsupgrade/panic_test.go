@@ -20,17 +20,6 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// countedConn is a connection of which it is known whether it was closed.
-type countedConn struct {
-	net.Conn
-	open *atomic.Int64
-}
-
-func (c countedConn) Close() error {
-	c.open.Add(-1)
-	return c.Conn.Close()
-}
-
 type panickyReader struct{}
 
 func (panickyReader) Read([]byte) (int, error) { panic("a bug") }
@@ -65,7 +54,7 @@ func TestPanicInAHandshake(t *testing.T) {
 					test.dial()
 					c, err := new(net.Dialer).DialContext(ctx, network, addr)
 					open.Add(1)
-					return countedConn{c, &open}, err
+					return wiretest.Counted(c, &open), err
 				},
 			})
 			if err != nil {

@@ -45,7 +45,7 @@ type Tunnel struct {
 	limits         *limits
 	place          *place
 	loops          *loops                     // nil: the portable engine moves the bytes
-	closing        atomic.Pointer[closing]    // nil: nobody has asked for the end
+	closing        atomic.Pointer[closing]    // nil: the end was not requested
 	panicked       atomic.Pointer[panicError] // nil: neither its Observer nor a connection has
 
 	mu       sync.Mutex

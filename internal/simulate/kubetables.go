@@ -55,7 +55,7 @@ const kubeTable = "application/json;as=Table;v=v1;g=meta.k8s.io"
 // tables reports whether the filter lets clients have Tables.
 func (p FilterPlan) tables() bool { return p.B >= 3 }
 
-// accepts returns what a server is asked for by the filter, "" for a refusal.
+// accepts returns what the filter requests of a server, "" for a refusal.
 func (p FilterPlan) accepts(wants string) string {
 	if p.tables() && (wants == kubeTable || wants == kubeTableOrJSON) {
 		return wants

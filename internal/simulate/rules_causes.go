@@ -131,7 +131,7 @@ func (e *ExchangePlan) blameless(g *GatewayPlan, kind ClientKind) bool {
 		switch {
 		case r.Never, r.Garbage, r.Odd > 0, r.Behind > 0, r.Body.Cut, r.Stale != NotStale, r.Unasked > 0:
 			return false
-		case r.tooLong(e.Token): // the gateway takes no more than it has room for
+		case r.tooLong(e.Token): // the gateway accepts what it has room for
 			return false
 		case r.Early && e.hasBody(): // the target may close while it is sent
 			return false

@@ -209,7 +209,7 @@ func (s *Source) request(ctx context.Context, query url.Values) *http.Request {
 	return r
 }
 
-// serve lets the handler answer, and returns the error of its panic. It panics where the sink has.
+// serve has the handler respond, and returns the error of its panic. It panics where the sink has.
 func (s *Source) serve(w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		p := recover()

@@ -62,7 +62,7 @@ func newView(o *Options, upstream http.Handler, r *http.Request, renderer Render
 		cancel(err)
 		return nil, err
 	}
-	v.unsubscribe = v.store.renderer.subscribe(v.changed) // which may panic: nobody has the View yet
+	v.unsubscribe = v.store.renderer.subscribe(v.changed) // which may panic: no caller has the View yet
 	return v, nil
 }
 
