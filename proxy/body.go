@@ -28,8 +28,6 @@ type bodySource struct {
 
 	client clientbody.Body
 
-	expect *expectation // of the last attempt; nil: the client waits for nothing
-
 	trailers []string // names that were known before the body was read
 
 	lock  iolock.Lock // guards what follows; held while a read waits for the client
@@ -38,6 +36,7 @@ type bodySource struct {
 	ahead []byte // what was read for a try that had ended by then: the next one's
 	read  int64
 	end   error // the body's end, io.EOF or a failure
+	last  int64 // when the last read of the client returned, Unix time in nanoseconds; 0 before
 
 	turn sync.Mutex // held while it is settled whose a piece is; guards rest
 	rest rest
@@ -46,8 +45,7 @@ type bodySource struct {
 	failure  atomic.Pointer[error]
 	panicked atomic.Pointer[any] // what a read has panicked with
 
-	lastRead atomic.Int64 // when the last read of the client returned; 0 before
-	interims interimTime  // of the last attempt
+	interims interimTime // of the last attempt
 }
 
 // start begins with in's body, and returns the request that is to be forwarded.
@@ -146,12 +144,20 @@ var (
 )
 
 // readAt reads on from at for a try: out of what was kept, else from the client.
-func (s *bodySource) readAt(p []byte, at int64, by *requestBody) (int, error) {
+func (s *bodySource) readAt(p []byte, at int64, by *requestBody) (n int, err error) {
 	if n := s.replay(p, at); n > 0 {
 		return n, nil // though a try that has ended may still wait for the client
 	}
+	by.awaits.Store(true)
+	defer func() { by.awaits.Store(errors.Is(err, os.ErrDeadlineExceeded)) }()
 	s.lock.Lock()
 	defer s.lock.Unlock()
+	defer func() { by.lastRead.Store(s.last) }()
+	return s.readOn(p, at, by)
+}
+
+// readOn is readAt behind what was kept. The caller holds s.lock.
+func (s *bodySource) readOn(p []byte, at int64, by *requestBody) (int, error) {
 	switch {
 	case at < int64(len(s.kept)):
 		return copy(p, s.kept[at:]), nil
@@ -166,32 +172,12 @@ func (s *bodySource) readAt(p []byte, at int64, by *requestBody) (int, error) {
 	s.end = errPanicked // of a read that does not return: what follows is not the body's continuation
 	n, err := s.readDeclared(p)
 	s.end = nil
-	s.lastRead.Store(time.Now().UnixNano())
+	s.last = time.Now().UnixNano()
 	s.noteEnd(err)
 	if n, turn := s.settle(p[:n], nil, by); turn != nil {
 		return n, turn
 	}
 	return n, err
-}
-
-// waited is how much of the time to a response's header, of an attempt that started then, the
-// target is to blame for: none while the client was still sending, or accepting an interim response. A target that responds while the
-// client is waited for has not been waited for, nor has one that had no body yet since it was given
-// time to refuse it. It is called when the header has been received, or the attempt has failed.
-func (s *bodySource) waited(started time.Time, toHeader time.Duration) time.Duration {
-	toHeader = max(0, toHeader-s.interims.spent())
-	if s.body == nil || toHeader == 0 {
-		return toHeader
-	}
-	if s.client.Awaited() || s.expect.wasWithheld() {
-		return 0
-	}
-	if last := s.lastRead.Load(); last != 0 {
-		if sent := time.Unix(0, last).Sub(started); sent > 0 {
-			return max(0, toHeader-sent)
-		}
-	}
-	return toHeader
 }
 
 // replay reads what was kept.
@@ -272,6 +258,7 @@ type requestBody struct {
 	at      atomic.Int64
 	ended   atomic.Bool
 	paused  chan struct{} // closed when the try may go on, or has ended; nil: it may
+	clientWait
 	leavable
 }
 
@@ -286,7 +273,6 @@ func (b *requestBody) begin(s *bodySource) {
 		return
 	}
 	b.expect = newExpectation(s.in)
-	s.expect = b.expect
 }
 
 // attach makes b the body of out. ctx is the attempt's.

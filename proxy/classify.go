@@ -23,11 +23,11 @@ func dialFailed(err error) bool {
 func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 	e := &fault.Error{Kind: fault.Head, Wrote: true, Err: err}
 	own := fault.As(err) // of an embedder's transport
-	switch failure, cause := body.source.failed(), context.Cause(ctx); {
+	switch failure, cause, over := body.source.failed(), context.Cause(ctx), body.timeOver(ctx); {
 	case errors.Is(cause, errUploadStalled): // a reader that another attempt has left may await the client
 		e.Kind, e.Err = fault.Timeout, cause
-	case errors.Is(cause, context.DeadlineExceeded):
-		e.Kind, e.Err = kindOfTimeout(ctx, body.source), cause
+	case over != nil:
+		e.Kind, e.Err = kindOfTimeout(ctx, body), over
 	case errors.Is(cause, errRefused):
 		e.Wrote, e.Err = false, cause
 	case errors.Is(cause, errUnclear):
@@ -47,17 +47,6 @@ func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 		e.Kind = fault.Timeout
 	}
 	return e
-}
-
-// kindOfTimeout is the kind of a failure of an exchange whose time ran out: who was waited for?
-func kindOfTimeout(ctx context.Context, body *bodySource) fault.Kind {
-	if body.client.Awaited() {
-		return fault.BodyTooSlow
-	}
-	if end, ok := ctx.Deadline(); ok && body.interims.covers(end) {
-		return fault.ClientGone
-	}
-	return fault.Timeout
 }
 
 func isTimeout(err error) bool {

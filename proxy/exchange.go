@@ -100,7 +100,7 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	}
 	answer.received, err = f.relay(c, resp, false)
 	answer.sent = c.body.sent()
-	return answer, refine(ctx, fault.As(err), &f.body)
+	return answer, refine(ctx, fault.As(err), &c.body)
 }
 
 // roundTrip runs one exchange. A transport that gives neither a response nor an error is at fault, not its target; a

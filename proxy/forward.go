@@ -274,15 +274,15 @@ func (f *forwarding) try() (answered, *fault.Error) {
 // arrived is what is known when the header of a response has been received.
 func (f *forwarding) arrived(status int) answered {
 	after := time.Since(f.started)
-	return answered{status: status, after: after, waited: f.body.waited(f.started, after)}
+	return answered{status: status, after: after, waited: f.call.body.waited(f.started, after)}
 }
 
 // blame returns the failure as it counts for the target's health. A target that had less than half of the time that ran
 // out is not to blame: the client, the queue or another target have used it.
 func (f *forwarding) blame(err *fault.Error) *fault.Error {
 	attempt := time.Since(f.started)
-	whole := errors.Is(context.Cause(f.out.In.Context()), context.DeadlineExceeded)
-	if err.Kind == fault.Timeout && whole && 2*f.body.waited(f.started, attempt) < time.Since(f.start) {
+	whole := errors.Is(context.Cause(f.out.In.Context()), context.DeadlineExceeded) || errors.Is(err, errTotalTimeout)
+	if err.Kind == fault.Timeout && whole && 2*f.call.body.waited(f.started, attempt) < time.Since(f.start) {
 		return &fault.Error{Kind: fault.ClientGone, Err: err}
 	}
 	return err

@@ -186,7 +186,7 @@ func (x *ownExchange) over(fresh bool) (a answered, failure *fault.Error, again 
 	a.received, err = x.f.relay(x.call, &x.resp, x.inPlace)
 	a.sent = x.call.body.sent()
 	if err != nil {
-		return a, refineOwn(ctx, fault.As(err), &x.f.body), false
+		return a, refineOwn(ctx, fault.As(err), &x.call.body), false
 	}
 	kept = x.keep()
 	return a, nil, false
@@ -442,8 +442,8 @@ func (x *ownExchange) failure(err error) *fault.Error {
 }
 
 // refineOwn tells the timeouts of a body from other failures of it.
-func refineOwn(ctx context.Context, e *fault.Error, body *bodySource) *fault.Error {
-	if e != nil && e.Kind == fault.Body && isTimeout(e.Err) && ctx.Err() == nil && body.failed() == nil {
+func refineOwn(ctx context.Context, e *fault.Error, body *requestBody) *fault.Error {
+	if e != nil && e.Kind == fault.Body && isTimeout(e.Err) && ctx.Err() == nil && body.source.failed() == nil {
 		e.Kind, e.Err = fault.Timeout, errBodyStalled
 	}
 	return refine(ctx, e, body)

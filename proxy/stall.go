@@ -34,11 +34,11 @@ func (s *stallWatch) Read(p []byte) (int, error) {
 
 // refine tells the timeouts of a response's body, and the failures of the request's, which end the exchange with the
 // target, from other failures of it.
-func refine(ctx context.Context, e *fault.Error, body *bodySource) *fault.Error {
+func refine(ctx context.Context, e *fault.Error, body *requestBody) *fault.Error {
 	if e == nil {
 		return nil
 	}
-	cause, failure := context.Cause(ctx), body.failed()
+	cause, failure, over := context.Cause(ctx), body.source.failed(), body.timeOver(ctx)
 	switch {
 	case e.Kind == fault.Body, e.Kind == fault.Timeout:
 	case e.Kind == fault.ClientGone && cause == context.Canceled && errors.Is(failure, os.ErrDeadlineExceeded):
@@ -49,10 +49,10 @@ func refine(ctx context.Context, e *fault.Error, body *bodySource) *fault.Error 
 	switch {
 	case errors.Is(cause, errBodyStalled): // whatever the client still has to send
 		e.Kind, e.Err = fault.Timeout, cause
-	case errors.Is(cause, context.DeadlineExceeded):
-		e.Kind, e.Err = kindOfTimeout(ctx, body), cause
+	case over != nil:
+		e.Kind, e.Err = kindOfTimeout(ctx, body), over
 	case failure != nil:
-		ours := bodyFault(body.in, failure)
+		ours := bodyFault(body.source.in, failure)
 		e.Kind, e.Err = ours.Kind, ours.Err
 	}
 	return e

@@ -23,13 +23,14 @@ func TestWaited(t *testing.T) {
 		"no response":             {true, time.Minute, 0, 0},
 	} {
 		var s bodySource
+		b := requestBody{source: &s}
 		if test.body {
 			s.body = strings.NewReader("")
 		}
 		if test.lastRead != 0 {
-			s.lastRead.Store(start.Add(test.lastRead).UnixNano())
+			b.lastRead.Store(start.Add(test.lastRead).UnixNano())
 		}
-		if got := s.waited(start, test.toHeader); got != test.want {
+		if got := b.waited(start, test.toHeader); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}

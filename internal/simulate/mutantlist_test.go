@@ -53,7 +53,7 @@ var mutants = []mutant{
 	{"forbidden trailers are sent to clients", "internal/relay/relay.go", "	return head.ForwardsTrailer(trailer) && (o", "	return (o"},
 	{"a target is blamed for a client's broken body", "proxy/classify.go", "		e = bodyFault(body.source.in, failure)\n", "		_ = bodyFault(body.source.in, failure)\n"},
 	{"a target is blamed for time that the client has used", "proxy/forward.go", "		outcome.Err, failure = f.blame(err), err\n", "		outcome.Err, failure = err, err\n"},
-	{"a target is blamed for time that an interim response took", "proxy/body.go", "	toHeader = max(0, toHeader-s.interims.spent())\n", ""},
+	{"a target is blamed for time that an interim response took", "proxy/clientwait.go", "	toHeader = max(0, toHeader-b.source.interims.spent())\n", ""},
 	{"a dropped status is a failure", "proxy/forward.go", "		failure = errStatusDropped\n", "		outcome.Err, failure = errStatusDropped, errStatusDropped\n"},
 	{"failures count for ever", "upstream/member.go", "return at-m.failures[i] <= int64(m.FailTimeout) })", "return at >= 0 })"},
 	{"a request that has tried the free target holds up the others", "upstream/queue.go", "			blocked = blocked || untried\n", "			blocked = true\n"},
