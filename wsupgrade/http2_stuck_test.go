@@ -41,6 +41,7 @@ func overStuckH2(t *testing.T, script func(t *testing.T, tunnel *wsupgrade.Tunne
 			ends = append(ends, target)
 			answerHandshake(wiretest.NewPeer(t, target))
 			c.status(id)
+			synctest.Wait() // the tunnel is in the registry, which numbers them in that order
 			c.check(c.WriteWindowUpdate(id, 1<<20))
 		}
 		go func() { _, _ = io.WriteString(ends[0], strings.Repeat(frame(text, strings.Repeat("x", 100)), 4000)) }()
