@@ -274,7 +274,13 @@ func (f *forwarding) try() (answered, *fault.Error) {
 // arrived is what is known when the header of a response has been received.
 func (f *forwarding) arrived(status int) answered {
 	after := time.Since(f.started)
-	return answered{status: status, after: after, waited: f.call.body.waited(f.started, after)}
+	return answered{status: status, after: after, waited: f.targetTime(after)}
+}
+
+// targetTime returns how much of the time of this try, to the header of its response or to its failure, the target is to blame
+// for. An upgrade knows what of it was the client's; its body is not the proxy's to read.
+func (f *forwarding) targetTime(took time.Duration) time.Duration {
+	return result.TargetTime(f.record, f.call.body.waited(f.started, took))
 }
 
 // blame returns the failure as it counts for the target's health. A target that had less than half of the time that ran
@@ -282,7 +288,7 @@ func (f *forwarding) arrived(status int) answered {
 func (f *forwarding) blame(err *fault.Error) *fault.Error {
 	attempt := time.Since(f.started)
 	whole := errors.Is(context.Cause(f.out.In.Context()), context.DeadlineExceeded) || errors.Is(err, errTotalTimeout)
-	if err.Kind == fault.Timeout && whole && 2*f.call.body.waited(f.started, attempt) < time.Since(f.start) {
+	if err.Kind == fault.Timeout && whole && 2*f.targetTime(attempt) < time.Since(f.start) {
 		return &fault.Error{Kind: fault.ClientGone, Err: err}
 	}
 	return err

@@ -3,6 +3,7 @@ package proxy
 import (
 	"maps"
 	"net/http"
+	"time"
 
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/http1"
@@ -40,7 +41,7 @@ func (e upgradeExchange) exchange(f *forwarding) (answered, *fault.Error) {
 		}
 	}
 	after := result.TimeToHeader(f.record)
-	return answered{status: status, after: after, waited: after, detached: e.detach && failure == nil && status == http.StatusSwitchingProtocols}, failure
+	return answered{status: status, after: after, waited: f.targetTime(after), detached: e.detach && failure == nil && status == http.StatusSwitchingProtocols}, failure
 }
 
 // checkUpgrade is http1.Check but for the pseudo-header of an extended CONNECT (RFC 8441), which wsupgrade
@@ -59,7 +60,8 @@ func checkUpgrade(out *http.Request) error {
 // startTunnel opens a tunnel that gives the target back at its end. It must not hold the
 // request.
 func (f *forwarding) startTunnel(w http.ResponseWriter, in, out *http.Request) (int, error) {
-	lease, running, started := f.lease, &f.p.running, f.started
+	lease, running, waited := f.lease, &f.p.running, new(time.Duration)
+	result.KeepWaited(f.record, waited)
 	running.Split()
 	opened := false
 	defer func() {
@@ -67,8 +69,8 @@ func (f *forwarding) startTunnel(w http.ResponseWriter, in, out *http.Request) (
 			running.Leave()
 		}
 	}()
-	status, err := f.p.upgrades.Start(w, in, out, func(t *wsupgrade.Tunnel) {
-		lease.Done(upstream.Outcome{Status: http.StatusSwitchingProtocols, Header: t.Start.Sub(started)})
+	status, err := f.p.upgrades.Start(w, in, out, func(*wsupgrade.Tunnel) {
+		lease.Done(upstream.Outcome{Status: http.StatusSwitchingProtocols, Header: *waited})
 		running.Leave()
 	})
 	opened = err == nil && status == http.StatusSwitchingProtocols

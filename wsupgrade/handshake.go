@@ -34,7 +34,9 @@ func (f *Forwarder) answer(w http.ResponseWriter, in, out *http.Request, protoco
 	result.Connected(result.From(in.Context()), time.Now())
 	left := f.timeout - time.Since(begun)
 	if hasBody(in) {
+		reads := time.Now()
 		body, err := f.readBody(w, in)
+		result.AwaitedClient(result.From(in.Context()), time.Since(reads))
 		if err != nil {
 			return nil, nil, err
 		}

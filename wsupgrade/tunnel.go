@@ -36,7 +36,7 @@ type Tunnel struct {
 	// Client is the address of the client: the one that filters.RealIP has found,
 	// else the connection's other end.
 	Client string
-	// Start is when the 101 was received.
+	// Start is when the tunnel was opened: the client has been sent the response that does so.
 	Start time.Time
 
 	client, target net.Conn

@@ -33,7 +33,9 @@ type attempt struct {
 	target  string
 	start   time.Time // zero: none runs
 	connect time.Duration
-	arrived bool // it is the last of Tries
+	client  time.Duration  // the client was waited for
+	waited  *time.Duration // see KeepWaited; nil: not needed
+	arrived bool           // it is the last of Tries
 }
 
 // Begin says that an attempt against target has begun. Like Arrived and Finish it does nothing
@@ -51,6 +53,27 @@ func Connected(r *Result, at time.Time) {
 	}
 }
 
+// AwaitedClient notes that the attempt that runs has waited for its client for d, and not for its target. Attempts that know the
+// client's body otherwise have none to note.
+func AwaitedClient(r *Result, d time.Duration) {
+	if r != nil {
+		r.running.client += d
+	}
+}
+
+// TargetTime returns how much of d, the time that the running attempt has taken so far, or to the header of its response, is
+// its target's.
+func TargetTime(r *Result, d time.Duration) time.Duration {
+	if r == nil {
+		return d
+	}
+	return max(0, d-r.running.client)
+}
+
+// KeepWaited has Arrived set to to the TargetTime of the header of the running attempt's response. It is for what remains
+// when the request has ended, and must not hold it.
+func KeepWaited(r *Result, to *time.Duration) { r.running.waited = to }
+
 // Arrived records the attempt that runs, if one does, with the header of its response. It is
 // called before anything of that response is handed on.
 func Arrived(r *Result, status int) {
@@ -58,7 +81,11 @@ func Arrived(r *Result, status int) {
 		return
 	}
 	r.running.arrived = true
-	r.Tries = append(r.Tries, Try{Target: r.running.target, Start: r.running.start, Status: status, Connect: r.running.connect, Header: time.Since(r.running.start)})
+	header := time.Since(r.running.start)
+	r.Tries = append(r.Tries, Try{Target: r.running.target, Start: r.running.start, Status: status, Connect: r.running.connect, Header: header})
+	if r.running.waited != nil {
+		*r.running.waited = TargetTime(r, header)
+	}
 }
 
 // TimeToHeader returns how long the header of the running attempt's response took; 0 if it has not

@@ -23,6 +23,34 @@ func TestWith(t *testing.T) {
 	}
 }
 
+// What an attempt has waited for its client is none of its target's time, and no other attempt's.
+func TestTargetTime(t *testing.T) {
+	if d := result.TargetTime(nil, time.Second); d != time.Second {
+		t.Errorf("without a record: %v", d)
+	}
+	result.AwaitedClient(nil, time.Second)
+	var r result.Result
+	var kept time.Duration
+	result.Begin(&r, "a", time.Now().Add(-time.Hour))
+	result.AwaitedClient(&r, 10*time.Minute)
+	result.AwaitedClient(&r, 10*time.Minute)
+	if d := result.TargetTime(&r, 15*time.Minute); d != 0 {
+		t.Errorf("of less than the client's time: %v", d)
+	}
+	result.KeepWaited(&r, &kept)
+	result.Arrived(&r, 101)
+	if want := result.TimeToHeader(&r) - 20*time.Minute; kept != want || result.TargetTime(&r, time.Hour) != 40*time.Minute {
+		t.Errorf("kept %v, want %v; of an hour %v", kept, want, result.TargetTime(&r, time.Hour))
+	}
+	result.Finish(&r, result.Try{Target: "a", Status: 101})
+	first := kept
+	result.Begin(&r, "b", time.Now())
+	result.Arrived(&r, 101)
+	if d := result.TargetTime(&r, time.Hour); d != time.Hour || kept != first {
+		t.Errorf("of the next attempt: %v, kept %v", d, kept)
+	}
+}
+
 // An attempt is one entry, from its header on.
 func TestAttempt(t *testing.T) {
 	var r result.Result
