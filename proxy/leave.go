@@ -47,10 +47,11 @@ func (b *requestBody) beginRead() (closed bool) {
 }
 
 // connected is called when the transport has a connection. Over HTTP/2 it may have closed the body then, unread, where it has found
-// that it could not use the one before.
+// that it could not use the one before: it reads the body over this one.
 func (b *requestBody) connected() {
 	b.traced.Store(true)
 	b.closed.Store(false)
+	b.wantAgain()
 }
 
 // leaveUnread is called when the transport closes the body. With a read under way the stream has broken off, or a final

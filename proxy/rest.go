@@ -33,6 +33,15 @@ func (b *requestBody) abandon() {
 	}
 }
 
+// wantAgain is called when the attempt may read behind abandon, before its response.
+func (b *requestBody) wantAgain() {
+	b.source.turn.Lock()
+	defer b.source.turn.Unlock()
+	if !b.ended.Load() && b.source.rest == restUnwanted {
+		b.source.rest = restWanted
+	}
+}
+
 // responseBegun is called when the response's header has been written: from then on net/http asks no client for its
 // body.
 func (b *requestBody) responseBegun() {

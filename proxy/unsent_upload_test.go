@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -71,60 +73,116 @@ func (s *scriptedConn) respond(stream uint32) {
 	}
 }
 
+// unsentUpload has a connection of HTTP/2 to a target go away while the request of upload, which sends its header and returns, waits for
+// its turn to be sent over it. Another connection is served by next; kept says that there is one by then. It returns the
+// count of connections.
+func unsentUpload(t *testing.T, kept bool, next func(net.Conn), upload func(*proxy.Proxy)) *atomic.Int32 {
+	first := newScriptedConn(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 1})
+	first.held, first.last, first.resume = 1, 3, make(chan struct{})
+	dials := new(atomic.Int32)
+	group := groupAt(t, upstream.Options{Protocol: upstream.H2C, DialContext: func(context.Context, string, string) (net.Conn, error) {
+		near, far := net.Pipe()
+		t.Cleanup(func() { near.Close() })
+		if dials.Add(1) == 1 {
+			go first.serve(far)
+		} else {
+			go next(far)
+		}
+		return near, nil
+	}}, "192.0.2.1:80")
+	p := newProxy(t, proxy.Options{Upstream: group})
+	request := func() <-chan int {
+		status := make(chan int, 1)
+		go func() {
+			w := httptest.NewRecorder()
+			p.ServeHTTP(w, httptest.NewRequest("GET", "http://gateway.test/", nil))
+			status <- w.Code
+		}()
+		synctest.Wait()
+		return status
+	}
+	held := request()
+	if kept {
+		<-request() // makes another connection
+	}
+	first.writes <- func(f *http2.Framer) error {
+		return f.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100})
+	}
+	synctest.Wait()
+	first.respond(1)
+	<-held
+	<-request()
+	halfWritten := request()
+	upload(p)
+	synctest.Wait()
+	first.writes <- func(f *http2.Framer) error { return f.WriteGoAway(5, http2.ErrCodeNo, nil) }
+	synctest.Wait()
+	close(first.resume)
+	if status := <-halfWritten; status != http.StatusOK {
+		t.Errorf("status %d before the upload", status)
+	}
+	return dials
+}
+
 // TestUnsentUploadBehindALostConnection: a request with a body that waits for its turn to be sent over a connection of HTTP/2 is sent
 // over another one where that connection can't be used any more.
 func TestUnsentUploadBehindALostConnection(t *testing.T) {
 	for name, kept := range map[string]bool{"kept": true, "new": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				first := newScriptedConn(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 1})
-				first.held, first.last, first.resume = 1, 3, make(chan struct{})
-				var dials atomic.Int32
-				conns := make(chan net.Conn, 10)
-				group := groupAt(t, upstream.Options{Protocol: upstream.H2C, DialContext: func(context.Context, string, string) (net.Conn, error) {
-					near, far := net.Pipe()
-					conns <- near
-					if dials.Add(1) == 1 {
-						go first.serve(far)
-					} else {
-						go newScriptedConn().serve(far)
-					}
-					return near, nil
-				}}, "192.0.2.1:80")
-				p := newProxy(t, proxy.Options{Upstream: group})
-				request := func(method, body string) <-chan int {
-					status := make(chan int, 1)
+				status := make(chan int, 1)
+				serve := func(c net.Conn) { newScriptedConn().serve(c) }
+				conns := unsentUpload(t, kept, serve, func(p *proxy.Proxy) {
 					go func() {
 						w := httptest.NewRecorder()
-						p.ServeHTTP(w, httptest.NewRequest(method, "http://gateway.test/", strings.NewReader(body)))
+						p.ServeHTTP(w, httptest.NewRequest("POST", "http://gateway.test/", strings.NewReader("hello")))
 						status <- w.Code
 					}()
-					synctest.Wait()
-					return status
+				})
+				if got := <-status; got != http.StatusOK || conns.Load() != 2 {
+					t.Errorf("status %d, over %d connections", got, conns.Load())
 				}
-				held := request("GET", "")
-				if kept {
-					<-request("GET", "") // makes another connection
+			})
+		})
+	}
+}
+
+// TestUnsentConversationBehindALostConnection: the target of a request that is sent over another connection gets all of the body, also
+// what the client sends behind the response's header.
+func TestUnsentConversationBehindALostConnection(t *testing.T) {
+	for name, kept := range map[string]bool{"kept": true, "new": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				target := &http.Server{Protocols: new(http.Protocols), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					b := make([]byte, 10)
+					for n, err := 0, error(nil); err == nil; n, err = r.Body.Read(b) {
+						_, _ = w.Write(b[:n])
+						_ = http.NewResponseController(w).Flush()
+					}
+				})}
+				target.Protocols.SetUnencryptedHTTP2(true)
+				t.Cleanup(func() { _ = target.Close() })
+				near, far := net.Pipe()
+				client := wiretest.NewPeer(t, near)
+				unsentUpload(t, kept, func(c net.Conn) { _ = target.Serve(wiretest.OneConn(c)) }, func(p *proxy.Proxy) {
+					gateway := &http.Server{Handler: p}
+					t.Cleanup(func() { _ = gateway.Close() })
+					go func() { _ = gateway.Serve(wiretest.OneConn(far)) }()
+					client.Send("POST / HTTP/1.1\r\nHost: gateway.test\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n")
+				})
+				resp, err := http.ReadResponse(client.R, nil)
+				if err != nil {
+					t.Fatal(err)
 				}
-				first.writes <- func(f *http2.Framer) error {
-					return f.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100})
-				}
-				synctest.Wait()
-				first.respond(1)
-				<-held
-				<-request("GET", "")
-				halfWritten := request("GET", "")
-				upload := request("POST", "hello")
-				first.writes <- func(f *http2.Framer) error { return f.WriteGoAway(5, http2.ErrCodeNo, nil) }
-				synctest.Wait()
-				close(first.resume)
-				if before, status := <-halfWritten, <-upload; before != 200 || status != 200 || dials.Load() != 2 {
-					t.Errorf("status %d behind %d, over %d connections", status, before, dials.Load())
-				}
-				_ = group.Close()
-				close(conns)
-				for conn := range conns {
-					conn.Close()
+				go func() {
+					for _, piece := range []string{"a", "b", "c", "d"} {
+						client.Send("1\r\n" + piece + "\r\n")
+						synctest.Wait()
+					}
+					client.Send("0\r\n\r\n")
+				}()
+				if got, err := io.ReadAll(resp.Body); string(got) != "abcd" || err != nil {
+					t.Errorf("the response is %q, %v", got, err)
 				}
 			})
 		})
