@@ -160,8 +160,8 @@ func (f *forwarding) pick(ctx context.Context) *fault.Error {
 }
 
 // next leases another target, if one more may be asked. failure is that of the one
-// before; nil means that its answer is to be dropped.
-func (f *forwarding) next(failure *fault.Error) bool {
+// before; nil means that its response is to be dropped.
+func (f *forwarding) next(failure *fault.Error) (leased bool) {
 	retry := &f.p.o.Retry
 	tries := len(f.tried) + 1
 	switch {
@@ -169,9 +169,10 @@ func (f *forwarding) next(failure *fault.Error) bool {
 		retry.Timeout > 0 && time.Since(f.start) >= retry.Timeout,
 		f.out.In.Context().Err() != nil,
 		!f.body.replayable(), // where it was read, if not sent
-		!retry.Budget.spend():
+		!retry.Budget.reserve():
 		return false
 	}
+	defer func() { retry.Budget.settle(leased) }() // also where a function of the group's panics
 	f.tried = append(f.tried, f.lease)
 	if !f.brokeOff(failure) {
 		f.failed = append(f.failed, f.lease)

@@ -104,12 +104,13 @@ func (r Retry) repeatable(out *http.Request) bool {
 
 func (r Retry) dropped(status int) bool { return slices.Contains(r.Statuses, status) }
 
-// RetryBudget bounds retries by a share of the requests. It is safe for
-// concurrent use.
+// RetryBudget bounds retries by a share of the requests. What is not retried since no
+// other target is left costs it nothing. It is safe for concurrent use.
 type RetryBudget struct {
 	ratio, perSecond float64
-	mu               sync.Mutex
+	mu               sync.Mutex // guards what follows
 	tokens           float64
+	reserved         float64 // of tokens: for retries whose target is being picked
 	last             time.Time
 }
 
@@ -139,8 +140,8 @@ func (b *RetryBudget) earn() {
 	b.tokens = min(b.tokens+b.ratio, max(b.perSecond, 100*b.ratio)*budgetSeconds)
 }
 
-// spend takes one retry, if there is one.
-func (b *RetryBudget) spend() bool {
+// reserve sets one retry aside, if there is one, until settle is called.
+func (b *RetryBudget) reserve() bool {
 	if b == nil {
 		return true
 	}
@@ -148,11 +149,24 @@ func (b *RetryBudget) spend() bool {
 	defer b.mu.Unlock()
 	b.refill()
 	const whole = 1 - 1e-6 // ten tenths make no one in floating point
-	if b.tokens < whole {
+	if b.tokens-b.reserved < whole {
 		return false
 	}
-	b.tokens--
+	b.reserved++
 	return true
+}
+
+// settle takes the retry that reserve has set aside, or gives it back.
+func (b *RetryBudget) settle(retried bool) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reserved--
+	if retried {
+		b.tokens--
+	}
 }
 
 // refill adds what time has brought.

@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -257,6 +258,7 @@ type asked struct {
 	order  []string
 	broken map[string]bool
 	took   time.Duration
+	status map[string]int // in the place of 204
 }
 
 func (a *asked) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -266,7 +268,7 @@ func (a *asked) RoundTrip(r *http.Request) (*http.Response, error) {
 	if a.broken[host] {
 		return nil, errors.New("broken")
 	}
-	return &http.Response{StatusCode: 204, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	return &http.Response{StatusCode: cmp.Or(a.status[host], 204), Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 }
 
 func (a *asked) get(p http.Handler) *httptest.ResponseRecorder {
@@ -283,38 +285,6 @@ func TestRetryTimeout(t *testing.T) {
 			Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, "a:1", "b:1", "c:1")})
 		if w := a.get(p); w.Code != 502 || fmt.Sprint(a.order) != "[a b]" {
 			t.Errorf("status %d after %v", w.Code, a.order)
-		}
-	})
-}
-
-// A budget bounds the retries of many requests, and fills again.
-func TestRetryBudget(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		budget, err := proxy.NewRetryBudget(0.1, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := &asked{broken: map[string]bool{"a": true}}
-		targets := []upstream.Target{{Addr: "a:1", MaxFails: -1}, {Addr: "b:1"}}
-		p := newProxy(t, proxy.Options{Transport: a, Retry: proxy.Retry{Errors: true, Budget: budget},
-			Upstream: groupOf(t, upstream.Options{Balance: upstream.First()}, targets...)})
-		retried := func(n int) (count int) {
-			a.order = nil
-			for range n {
-				a.get(p)
-			}
-			return len(a.order) - n
-		}
-		if got := retried(100); got != 12 { // two of the first second, one in ten
-			t.Errorf("%d of 100 were retried, want 12", got)
-		}
-		time.Sleep(3 * time.Second)
-		if got := retried(10); got != 7 { // three seconds of two, and one in ten
-			t.Errorf("%d of 10 were retried, want 7", got)
-		}
-		time.Sleep(time.Hour)
-		if got := retried(100); got != 30 { // what is saved up in ten seconds, and one in ten
-			t.Errorf("%d of 100 were retried after an hour, want 30", got)
 		}
 	})
 }

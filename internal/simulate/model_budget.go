@@ -7,7 +7,7 @@ import "time"
 type modelBudget struct {
 	on     bool
 	tokens float64 // it has no more
-	least  float64 // and no less: a retry for which there was no target costs the budget as well
+	least  float64 // and no less: what is not retried, since there was no target, has held one retry for a while
 	last   time.Duration
 }
 
@@ -52,5 +52,5 @@ func (b *modelBudget) spend(m *model, w *wait) {
 	}
 }
 
-// cost is called for what may have spent a retry.
+// cost is called for what may have taken or held a retry.
 func (b *modelBudget) cost() { b.least = max(0, b.least-1) }

@@ -7,7 +7,7 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-// readCosts makes an event of what a request has perhaps cost the budget behind its last attempt, where no retry is seen: no
+// readCosts makes an event of what a request has perhaps held of the budget behind its last attempt, where no retry is seen: no
 // target may have been free.
 func (m *model) readCosts(p *Passage) {
 	if len(p.Attempts) == 0 {

@@ -93,7 +93,7 @@ var mutants = []mutant{
 	{"bad checks need not be in a row", "upstream/check.go", "good, bad = good+1, 0", "good = good + 1"},
 	{"a check has more than its timeout", "upstream/check.go", "context.WithTimeout(ctx, c.Timeout)", "context.WithTimeout(ctx, 10*c.Timeout)"},
 	{"checks that bring a target back forget nothing", "upstream/check.go", "	s.forgive()\n", ""},
-	{"a retry budget may be overdrawn", "proxy/retry.go", "	if b.tokens < whole {\n", "	if b.tokens < -whole {\n"},
+	{"a retry budget may be overdrawn", "proxy/retry.go", "	if b.tokens-b.reserved < whole {\n", "	if b.tokens-b.reserved < -whole {\n"},
 	{"a backup is asked as the others", "upstream/targets.go", "		if t.Backup {\n", "		if false {\n"},
 	{"a client's failure is the target's", "upstream/lease.go", "e != nil && e.TargetSide()", "e != nil"},
 	{"the only target is taken out", "upstream/targets.go", "only: len(list) == 1", "only: false"},
