@@ -245,6 +245,8 @@ func TestResponseLengthOfATransport(t *testing.T) {
 		{"a length that was left out", http.Header{"Content-Length": {"2"}}, 0, "ok", 200},
 		{"a length that was left out, and a shorter body", http.Header{"Content-Length": {"3"}}, 0, "ok", 0},
 		{"both", http.Header{"Content-Length": {"2"}}, 2, "ok", 200},
+		{"the field is 0", http.Header{"Content-Length": {"0"}}, 0, "ok", 502},
+		{"the field is 0, and no length", http.Header{"Content-Length": {"0"}}, -1, "ok", 502},
 		{"they differ", http.Header{"Content-Length": {"2"}}, 3, "ok", 502},
 		{"the field is no number", http.Header{"Content-Length": {"2x"}}, 2, "ok", 502},
 		{"there is no body", http.Header{"Content-Length": {"2"}}, 2, "", 502},

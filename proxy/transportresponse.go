@@ -58,10 +58,11 @@ func withoutContent(resp *http.Response, method string) bool {
 
 var errTooLong = errors.New("more content than its Content-Length")
 
-// awaitEmpty reads to the end of a body over HTTP/2 that was declared as empty, before the client gets the header: with content
-// the response is malformed, and would look whole.
+// awaitEmpty reads to the end of a body that was declared as empty, before the client gets the header: with content the
+// response is malformed, and would look whole. Over HTTP/1.1 net/http's transport has http.NoBody there, but one of the
+// program's own may have content.
 func awaitEmpty(resp *http.Response, method string) error {
-	if resp.ProtoMajor < 2 || resp.Header["Content-Length"] == nil || resp.ContentLength != 0 || withoutContent(resp, method) {
+	if resp.Header["Content-Length"] == nil || resp.ContentLength != 0 || withoutContent(resp, method) {
 		return nil
 	}
 	return awaitEnd(resp.Body)
