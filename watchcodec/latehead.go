@@ -1,6 +1,7 @@
 package watchcodec
 
 import (
+	"maps"
 	"net/http"
 
 	"github.com/culvert-go/culvert/internal/deadline"
@@ -10,6 +11,7 @@ import (
 // none can still be answered with a Status.
 type lateHead struct {
 	http.ResponseWriter
+	header heldHeader
 	status int // of the head that waits, 0 for none
 	sent   bool
 	failed bool              // a Status was sent, as a whole
@@ -23,6 +25,7 @@ func (l *lateHead) WriteHeader(status int) {
 	switch {
 	case status >= 200 && l.status == 0 && !l.sent:
 		l.status = status
+		l.header.hold(l.Header())
 	case status < 200:
 		l.ResponseWriter.WriteHeader(status)
 	}
@@ -50,7 +53,9 @@ func (l *lateHead) send() {
 	}
 	l.sent = true
 	if l.status != 0 {
+		later := l.header.restore(l.Header())
 		l.ResponseWriter.WriteHeader(l.status)
+		maps.Copy(l.Header(), later) // trailers
 	}
 }
 

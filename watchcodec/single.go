@@ -35,6 +35,8 @@ func (a *answer) single(next http.Handler, w http.ResponseWriter, r *http.Reques
 // sendObject sends what the client sees of an object that was held, or of one whose server has broken off.
 func (a *answer) sendObject(w http.ResponseWriter, r *http.Request, held *heldAnswer, broken bool) {
 	held.WriteHeader(http.StatusOK) // unless the handler has
+	held.restore(w.Header())
+	w.Header().Del("Trailer") // there are none behind a Content-Length
 	status := a.status(r, held.status, w.Header())
 	content := held.content.Bytes()
 	switch {
@@ -130,8 +132,9 @@ func gunzip(p []byte, most int) ([]byte, error) {
 	return content, err
 }
 
-// heldAnswer keeps an answer. Interim ones are dropped.
+// heldAnswer keeps a response, without its trailers. Interim ones are dropped.
 type heldAnswer struct {
+	heldHeader
 	client  http.ResponseWriter
 	header  http.Header
 	status  int
@@ -147,6 +150,7 @@ func (h *heldAnswer) WriteHeader(status int) {
 	if status < 200 || h.status != 0 {
 		return
 	}
+	h.hold(h.header)
 	h.status, h.length = status, -1
 	if length, err := strconv.ParseInt(h.header.Get("Content-Length"), 10, 64); err == nil && status != http.StatusNoContent && status != http.StatusNotModified {
 		h.length = length
