@@ -4,13 +4,11 @@ go 1.26.0
 
 require (
 	github.com/culvert-go/culvert v0.0.0
+	github.com/culvert-go/culvert/nginx v0.0.0
 	github.com/go-chi/httprate v0.16.1
 	github.com/gorilla/websocket v1.5.3
-	github.com/nginxinc/nginx-go-crossplane v0.4.89
-	github.com/pires/go-proxyproto v0.8.1
 	github.com/prometheus/client_golang v1.25.0
 	github.com/rs/cors v1.11.1
-	github.com/tg123/go-htpasswd v1.2.5
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/metric v1.47.0
 	go.opentelemetry.io/otel/sdk/metric v1.47.0
@@ -34,9 +32,12 @@ require (
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/nginxinc/nginx-go-crossplane v0.4.89 // indirect
+	github.com/pires/go-proxyproto v0.8.1 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
+	github.com/tg123/go-htpasswd v1.2.5 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/zeebo/xxh3 v1.0.2 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
@@ -63,3 +64,5 @@ require (
 )
 
 replace github.com/culvert-go/culvert => ../
+
+replace github.com/culvert-go/culvert/nginx => ../nginx

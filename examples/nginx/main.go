@@ -3,22 +3,33 @@
 package main
 
 import (
+	"fmt"
 	"os"
-	"runtime"
 
-	"github.com/culvert-go/culvert/examples/nginx/command"
+	"github.com/culvert-go/culvert/examples/nginx/demo"
+	"github.com/culvert-go/culvert/nginx"
+	"github.com/culvert-go/culvert/nginx/command"
 )
 
-// spare is how much the collector takes for kept beside what is.
-const spare = 8 << 20
-
 func main() {
-	// Of a gateway's memory next to nothing is kept, and so the collector, which runs whenever the heap
-	// has doubled, would run every few hundred requests: a tenth of all work. This is never touched, so
-	// that it takes no memory, but lets as much garbage wait. What is kept may grow: unlike
-	// a higher GOGC, it stays the same then.
-	waiting := make([]byte, spare)
-	code := command.Run(os.Args[1:], os.Stdout, os.Stderr)
-	runtime.KeepAlive(waiting)
-	os.Exit(code)
+	if len(os.Args) > 1 {
+		os.Exit(command.Run(os.Args[1:], os.Stdout, os.Stderr))
+	}
+	os.Exit(demonstrate())
+}
+
+// demonstrate serves the demonstration until a signal ends it, and returns the exit status.
+func demonstrate() int {
+	d, err := demo.Start()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "nginx: [emerg] %v\n", err)
+		return 1
+	}
+	defer d.Close()
+	status := command.Serve(nginx.Options{Prefix: d.Dir, File: d.File}, func() { d.Announce(os.Stdout) })
+	if status != 0 {
+		fmt.Fprintf(os.Stderr, "The demonstration wants %s. If something else listens there, stop it, or choose another address:\n  %s=127.0.0.1:8081 go run ./examples/nginx\n",
+			d.Address, demo.AddressVariable)
+	}
+	return status
 }

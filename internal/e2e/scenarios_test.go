@@ -8,7 +8,7 @@ import (
 
 // source is the configuration from the source of this project, verbatim.
 func source(file string) string {
-	content, err := os.ReadFile("../../examples/nginx/testdata/" + file)
+	content, err := os.ReadFile("../../nginx/testdata/" + file)
 	if err != nil {
 		panic(err)
 	}

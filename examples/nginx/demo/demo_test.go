@@ -16,9 +16,9 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/culvert-go/culvert/examples/nginx/demo"
-	"github.com/culvert-go/culvert/examples/nginx/engine"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/nginx"
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
@@ -34,12 +34,12 @@ func start(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closeDemo(t, d) })
-	e, err := engine.Load(engine.LoadOptions{Prefix: d.Dir, File: d.File, Stderr: io.Discard})
+	server, err := nginx.New(nginx.Options{Prefix: d.Dir, File: d.File, Stderr: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = e.Close() })
-	listeners := e.Listeners()
+	t.Cleanup(func() { _ = server.Close() })
+	listeners := server.Listeners()
 	if len(listeners) != 1 || listeners[0].Address != d.Address {
 		t.Fatalf("listens on %v, want %s", listeners, d.Address)
 	}

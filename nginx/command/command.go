@@ -1,0 +1,91 @@
+// Package command is nginx's command line over package nginx: flags, the test of a
+// configuration, signals and the pid file.
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/culvert-go/culvert/nginx"
+	"github.com/culvert-go/culvert/nginx/internal/syserror"
+)
+
+// version is what -v says. The form is nginx's, so that tools which read it find
+// what they look for; the number is culvert's own.
+const version = "nginx version: culvert/0.1.0"
+
+// Run runs the command line, without the program's name, until the server has
+// ended, and returns the exit status. Call it once at a time: signals are the process's.
+func Run(args []string, stdout, stderr io.Writer) int {
+	o, err := parseOptions(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "nginx: %v\n", err)
+		return 1
+	}
+	if o.help || o.version || o.configure {
+		printVersion(o, stderr)
+		return 0
+	}
+	if err := touchErrorLog(o); err != nil {
+		fmt.Fprintf(stderr, "nginx: [alert] could not open error log file: %v\n", syserror.Open(err))
+	}
+	switch {
+	case o.signal != "":
+		return sendSignal(o, stderr)
+	case o.test:
+		return testConfiguration(o, stdout, stderr)
+	}
+	return Serve(o.load(stderr), nil)
+}
+
+// printVersion is -v, -V and -h, on standard error as nginx does.
+func printVersion(o options, stderr io.Writer) {
+	fmt.Fprintln(stderr, version)
+	if o.configure {
+		fmt.Fprintf(stderr, "built by %s\nTLS SNI support enabled\nconfigure arguments: --with-http_ssl_module --with-http_v2_module\n", runtime.Version())
+	}
+	if o.help {
+		fmt.Fprint(stderr, usage)
+	}
+}
+
+// touchErrorLog makes the file of -e exist before the configuration is read, so
+// that there is a place for what is wrong with it.
+func touchErrorLog(o options) error {
+	if o.errorLog == "" || o.errorLog == "stderr" {
+		return nil
+	}
+	name := o.errorLog
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(o.prefix, name)
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// testConfiguration is -t and -T.
+func testConfiguration(o options, stdout, stderr io.Writer) int {
+	file := o.configurationFile()
+	if !o.quiet {
+		printNotes(nginx.Notes(o.load(stderr)), stderr)
+	}
+	s, err := nginx.New(o.load(stderr))
+	if err != nil {
+		fmt.Fprintf(stderr, "nginx: [emerg] %v\nnginx: configuration file %s test failed\n", err, file)
+		return 1
+	}
+	defer s.Close()
+	if !o.quiet {
+		fmt.Fprintf(stderr, "nginx: the configuration file %s syntax is ok\nnginx: configuration file %s test is successful\n", file, file)
+	}
+	if o.dump {
+		s.Dump(stdout)
+	}
+	return 0
+}

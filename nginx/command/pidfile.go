@@ -1,0 +1,62 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/culvert-go/culvert/nginx"
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/syserror"
+)
+
+// writePIDFile writes this process's number; "" writes nothing.
+func writePIDFile(name string) error {
+	if name == "" {
+		return nil
+	}
+	if err := os.WriteFile(name, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o644); err != nil {
+		return syserror.Open(err)
+	}
+	return nil
+}
+
+func removePIDFile(name string) {
+	if name != "" {
+		_ = os.Remove(name) // it may be gone
+	}
+}
+
+// sendSignal is -s: it sends the signal to the process of the configuration's pid file.
+func sendSignal(o options, stderr io.Writer) int {
+	fail := func(format string, args ...any) int {
+		fmt.Fprintf(stderr, "nginx: [error] "+format+"\n", args...)
+		return 1
+	}
+	s, err := nginx.New(o.load(stderr))
+	if err != nil {
+		fmt.Fprintf(stderr, "nginx: [emerg] %v\n", err)
+		return 1
+	}
+	name := s.PIDFile()
+	s.Close()
+	if name == "" {
+		return fail("the configuration has no \"pid\" directive")
+	}
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return fail("%v", syserror.Open(err))
+	}
+	text := strings.TrimSpace(string(content))
+	pid, err := strconv.Atoi(text)
+	if err != nil || pid <= 0 {
+		return fail("invalid PID number %q in %q", text, name)
+	}
+	if err := kill(pid, o.signal); err != nil {
+		fmt.Fprintf(stderr, "nginx: [alert] kill(%d, %s) failed (%s)\n", pid, o.signal, conf.Errno(err))
+		return 1
+	}
+	return 0
+}

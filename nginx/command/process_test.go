@@ -1,0 +1,419 @@
+package command_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/nginx/command"
+)
+
+// asNginx makes this test binary the program itself: signals must reach a
+// process of its own.
+const asNginx = "CULVERT_TEST_AS_NGINX"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asNginx) != "" {
+		os.Exit(command.Run(os.Args[1:], os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// process is a running server of the configuration nginx.conf in dir.
+type process struct {
+	t       *testing.T
+	dir     string
+	address string
+	cmd     *exec.Cmd
+	output  bytes.Buffer // read it after the end only
+	done    chan error
+}
+
+// conf fills a configuration in: an events block, a pid file and http around the
+// servers, in which ADDRESS is the server's and DIR the folder.
+func (p *process) conf(http string) string {
+	return "pid nginx.pid;\nerror_log error.log notice;\nevents {}\nhttp { access_log access.log;\n" + http + "\n}\n"
+}
+
+// write writes a configuration around the servers.
+func (p *process) write(http string) { p.t.Helper(); p.writeFile(p.conf(http)) }
+
+// writeFile writes a whole configuration.
+func (p *process) writeFile(text string) {
+	p.t.Helper()
+	text = strings.NewReplacer("ADDRESS", p.address, "DIR", p.dir).Replace(text)
+	if err := os.WriteFile(filepath.Join(p.dir, "nginx.conf"), []byte(text), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// startProcess runs the program on a free port and waits until it accepts.
+func startProcess(t *testing.T, http string) *process {
+	t.Helper()
+	return startProcessOf(t, (*process)(nil).conf(http))
+}
+
+// startProcessOf is startProcess for a whole configuration.
+func startProcessOf(t *testing.T, text string) *process {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{t: t, dir: t.TempDir(), address: wiretest.Free(t), done: make(chan error, 1)}
+	p.writeFile(text)
+	p.cmd = exec.Command(exe, "-p", p.dir, "-c", "nginx.conf")
+	p.cmd.Env = append(os.Environ(), asNginx+"=1")
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.done <- p.cmd.Wait() }()
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	p.eventually("listens", func() bool {
+		conn, err := net.Dial("tcp", p.address)
+		return err == nil && conn.Close() == nil
+	})
+	return p
+}
+
+// eventually waits for something that another process does.
+func (p *process) eventually(what string, done func() bool) {
+	p.t.Helper()
+	for range 6000 {
+		if done() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	p.t.Fatalf("it never %s\n%s", what, p.file("error.log"))
+}
+
+func (p *process) signal(s os.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// ended waits for the end and checks the exit status, the pid file and that the
+// address is free again.
+func (p *process) ended() {
+	p.t.Helper()
+	if err := wiretest.Await(p.t, p.done, "end of the process"); err != nil {
+		p.t.Errorf("ended with %v\n%s", err, p.output.String())
+	}
+	if _, err := os.Stat(filepath.Join(p.dir, "nginx.pid")); !errors.Is(err, os.ErrNotExist) {
+		p.t.Errorf("the pid file: %v", err)
+	}
+	if conn, err := net.Dial("tcp", p.address); err == nil {
+		conn.Close()
+		p.t.Error("the address still accepts")
+	}
+}
+
+func (p *process) file(name string) string {
+	content, _ := os.ReadFile(filepath.Join(p.dir, name))
+	return string(content)
+}
+
+// get asks on a connection of its own.
+func (p *process) get(path string) string {
+	p.t.Helper()
+	client := wiretest.Dial(p.t, p.address)
+	client.Send("GET " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	_, body := client.Answer("GET")
+	client.Close()
+	return body
+}
+
+func TestStop(t *testing.T) {
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT} {
+		p := startProcess(t, "server { listen ADDRESS; location / { return 200 ok; } }")
+		if got := p.get("/"); got != "ok" {
+			t.Errorf("got %q", got)
+		}
+		if got, want := p.file("nginx.pid"), fmt.Sprintf("%d\n", p.cmd.Process.Pid); got != want {
+			t.Errorf("pid file %q, want %q", got, want)
+		}
+		p.signal(s)
+		p.ended()
+	}
+}
+
+// slow is a target that answers only when told so, and tells when it was asked.
+func slow(t *testing.T) (addr string, asked, release chan struct{}) {
+	asked, release = make(chan struct{}, 8), make(chan struct{})
+	return wiretest.Target(t, func(p *wiretest.Peer) {
+		for {
+			if _, err := p.R.Peek(1); err != nil {
+				return
+			}
+			p.Head()
+			asked <- struct{}{}
+			<-release
+			p.Send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nslow")
+		}
+	}), asked, release
+}
+
+// QUIT takes no new connection, and ends when what was begun has ended.
+func TestQuitFinishesRequests(t *testing.T) {
+	app, asked, release := slow(t)
+	p := startProcess(t, "server { listen ADDRESS; location / { proxy_pass http://"+app+"; } }")
+	client := wiretest.Dial(t, p.address)
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	wiretest.Await(t, asked, "request")
+	p.signal(syscall.SIGQUIT)
+	p.eventually("stopped listening", func() bool {
+		conn, err := net.Dial("tcp", p.address)
+		return err != nil || conn.Close() != nil
+	})
+	close(release)
+	if _, body := client.Answer("GET"); body != "slow" {
+		t.Errorf("the request that was in flight got %q", body)
+	}
+	p.ended()
+}
+
+// TERM waits for nobody, also after a QUIT that waits.
+func TestTermCutsRequests(t *testing.T) {
+	for _, first := range []os.Signal{syscall.SIGTERM, syscall.SIGQUIT} {
+		app, asked, release := slow(t)
+		p := startProcess(t, "server { listen ADDRESS; location / { proxy_pass http://"+app+"; } }")
+		client := wiretest.Dial(t, p.address)
+		client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		wiretest.Await(t, asked, "request")
+		p.signal(first)
+		if first == syscall.SIGQUIT {
+			p.eventually("said so", func() bool {
+				return strings.Contains(p.file("error.log"), "signal 3 (SIGQUIT) received, shutting down")
+			})
+			p.signal(syscall.SIGTERM)
+		}
+		if got := client.Ended(); strings.Contains(got, "slow") {
+			t.Errorf("the request was answered with %q", got)
+		}
+		p.ended()
+		close(release)
+	}
+}
+
+// HUP serves the new configuration on the sockets that are there; a request and
+// a tunnel that were begun go on under the old one.
+func TestReload(t *testing.T) {
+	app, asked, release := slow(t)
+	const upgraded = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
+	socket := wiretest.Target(t, func(p *wiretest.Peer) {
+		p.Head()
+		p.Send(upgraded)
+		p.Receive("after the reload")
+		p.Send("heard")
+		p.Ended()
+	})
+	old := "server { listen ADDRESS; location /version { return 200 old; } location /slow { proxy_pass http://" + app + "; }\n" +
+		"location /socket { proxy_pass http://" + socket + "; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; } }"
+	p := startProcess(t, old)
+
+	request := wiretest.Dial(t, p.address)
+	request.Send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+	wiretest.Await(t, asked, "request")
+	tunnel := wiretest.Dial(t, p.address)
+	tunnel.Send("GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+	tunnel.Receive("HTTP/1.1 101 ")
+	tunnel.Head()
+
+	p.write("server { listen ADDRESS; location /version { return 200 new; } }")
+	p.signal(syscall.SIGHUP)
+	p.eventually("served the new configuration", func() bool { return p.get("/version") == "new" })
+	close(release)
+	if _, body := request.Answer("GET"); body != "slow" {
+		t.Errorf("the request that was in flight got %q", body)
+	}
+	tunnel.Send("after the reload")
+	tunnel.Receive("heard")
+	tunnel.Close()
+	p.signal(syscall.SIGQUIT)
+	p.ended()
+}
+
+// No request is lost while configurations follow one another.
+func TestReloadsUnderLoad(t *testing.T) {
+	p := startProcess(t, "server { listen ADDRESS; return 200 generation; }")
+	stop := make(chan struct{})
+	var clients sync.WaitGroup
+	for range 4 {
+		clients.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if got := p.get("/"); got != "generation" {
+					t.Errorf("got %q", got)
+					return
+				}
+			}
+		})
+	}
+	for i := range 20 {
+		p.signal(syscall.SIGHUP)
+		p.eventually("took the signal", func() bool {
+			return strings.Count(p.file("error.log"), "signal 1 (SIGHUP) received, reconfiguring") == i+1
+		})
+	}
+	close(stop)
+	clients.Wait()
+	p.signal(syscall.SIGQUIT)
+	p.ended()
+}
+
+// A client that has connected but not asked yet gets its answer after a reload
+// too: http.Server.Shutdown alone would drop the request unanswered.
+func TestReloadBeforeFirstRequest(t *testing.T) {
+	p := startProcess(t, "server { listen ADDRESS; return 200 old; }")
+	client := wiretest.Dial(t, p.address)
+	if got := p.get("/"); got != "old" { // connected later, so the first one is accepted too
+		t.Errorf("got %q", got)
+	}
+	p.write("server { listen ADDRESS; return 200 new; }")
+	p.signal(syscall.SIGHUP)
+	p.eventually("served the new configuration", func() bool { return p.get("/") == "new" })
+	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	if _, body := client.Answer("GET"); body != "old" {
+		t.Errorf("got %q", body)
+	}
+	client.Ended()
+	p.signal(syscall.SIGQUIT)
+	p.ended()
+}
+
+// A configuration that can't be loaded, or bound, leaves the old one serving.
+func TestReloadOfBadConfiguration(t *testing.T) {
+	p := startProcess(t, "server { listen ADDRESS; return 200 old; }")
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for http, want := range map[string]string{
+		"server { listen ADDRESS; frobnicate on; }":                        `unknown directive "frobnicate" in ` + filepath.Join(p.dir, "nginx.conf") + ":5",
+		"server { listen ADDRESS; listen " + taken.Addr().String() + "; }": "bind() to " + taken.Addr().String() + " failed (98: Address already in use)",
+	} {
+		p.write(http)
+		p.signal(syscall.SIGHUP)
+		p.eventually("said what is wrong", func() bool {
+			return strings.Contains(p.file("error.log"), "#"+fmt.Sprint(p.cmd.Process.Pid)+": "+want+"\n") && strings.Contains(p.file("error.log"), "[emerg]")
+		})
+		if got := p.get("/"); got != "old" {
+			t.Errorf("got %q", got)
+		}
+	}
+	p.signal(syscall.SIGTERM)
+	p.ended()
+}
+
+// A listener that the new configuration has no more is closed, a new one is open.
+func TestReloadMovesListener(t *testing.T) {
+	p := startProcess(t, "server { listen ADDRESS; return 200 old; }")
+	before, after := p.address, wiretest.Free(t)
+	p.address = after
+	p.write("server { listen ADDRESS; return 200 new; }")
+	p.signal(syscall.SIGHUP)
+	p.eventually("moved", func() bool {
+		conn, err := net.Dial("tcp", before)
+		return err != nil || conn.Close() != nil
+	})
+	if got := p.get("/"); got != "new" {
+		t.Errorf("got %q", got)
+	}
+	p.signal(syscall.SIGTERM)
+	p.ended()
+}
+
+// USR1 opens the log files again, after somebody has moved them away.
+func TestReopen(t *testing.T) {
+	p := startProcess(t, "server { listen ADDRESS; return 200 ok; }")
+	p.get("/first")
+	log := filepath.Join(p.dir, "access.log")
+	p.eventually("logged", func() bool { return strings.Contains(p.file("access.log"), "GET /first ") })
+	if err := os.Rename(log, log+".1"); err != nil {
+		t.Fatal(err)
+	}
+	p.signal(syscall.SIGUSR1)
+	p.eventually("opened the log again", func() bool { _, err := os.Stat(log); return err == nil })
+	p.get("/second")
+	p.eventually("logged into the new file", func() bool { return strings.Contains(p.file("access.log"), "GET /second ") })
+	if strings.Contains(p.file("access.log.1"), "/second") {
+		t.Error("the old file got the second line as well")
+	}
+	p.signal(syscall.SIGTERM)
+	p.ended()
+}
+
+// -s speaks to the process of the pid file.
+func TestSignalOption(t *testing.T) {
+	p := startProcess(t, "server { listen ADDRESS; return 200 old; }")
+	p.write("server { listen ADDRESS; return 200 new; }")
+	send := func(name string) {
+		t.Helper()
+		if status, _, stderr := run("-p", p.dir, "-c", "nginx.conf", "-s", name); status != 0 || stderr != "" {
+			t.Errorf("-s %s: status %d, %s", name, status, stderr)
+		}
+	}
+	send("reload")
+	p.eventually("served the new configuration", func() bool { return p.get("/") == "new" })
+	send("reopen")
+	p.eventually("took the signal", func() bool {
+		return strings.Contains(p.file("error.log"), "signal 10 (SIGUSR1) received, reopening logs")
+	})
+	send("quit")
+	p.ended()
+}
+
+func TestSignalOptionFails(t *testing.T) {
+	const http = "events {}\nhttp { server { listen 127.0.0.1:1; } }\n"
+	dir := write(t, map[string]string{
+		"none.conf":    http,
+		"missing.conf": "pid missing.pid;\n" + http,
+		"text.conf":    "pid text.pid;\n" + http,
+		"text.pid":     "soon\n",
+		"bad.conf":     "frobnicate on;",
+	})
+	for file, want := range map[string]string{
+		"none.conf":    `nginx: [error] the configuration has no "pid" directive`,
+		"missing.conf": `nginx: [error] open() "` + filepath.Join(dir, "missing.pid") + `" failed (2: No such file or directory)`,
+		"text.conf":    `nginx: [error] invalid PID number "soon" in "` + filepath.Join(dir, "text.pid") + `"`,
+		"bad.conf":     `nginx: [emerg] unknown directive "frobnicate" in ` + filepath.Join(dir, "bad.conf") + `:1`,
+	} {
+		if status, _, stderr := run("-p", dir, "-c", file, "-s", "quit"); status != 1 || stderr != want+"\n" {
+			t.Errorf("%s: status %d, said %q, want %q", file, status, stderr, want)
+		}
+	}
+}
+
+func TestAddressInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	busy := l.Addr().String()
+	said := "nginx: [emerg] bind() to " + busy + " failed (98: Address already in use)\n"
+
+	dir := write(t, map[string]string{"nginx.conf": "events {}\nhttp { server { listen " + busy + "; } }\n"})
+	if status, stdout, stderr := run("-p", dir, "-c", "nginx.conf"); status != 1 || stdout != "" || stderr != said {
+		t.Errorf("status %d, said %q %q, want %q", status, stdout, stderr, said)
+	}
+}

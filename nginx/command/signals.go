@@ -1,0 +1,26 @@
+package command
+
+import (
+	"os"
+	"os/signal"
+
+	"github.com/culvert-go/culvert/nginx"
+)
+
+// order is what a signal has the server do.
+type order struct {
+	signal string // its name
+	doing  string // what nginx says that it does
+	do     func(s *nginx.Server, more <-chan os.Signal)
+	last   bool // the server has ended afterwards
+}
+
+// listenForSignals returns the signals that the server obeys, and what stops
+// that.
+func listenForSignals() (<-chan os.Signal, func()) {
+	signals := make(chan os.Signal, 8)
+	for s := range orders {
+		signal.Notify(signals, s)
+	}
+	return signals, func() { signal.Stop(signals) }
+}

@@ -1,0 +1,17 @@
+//go:build !unix
+
+package command
+
+import (
+	"errors"
+	"os"
+)
+
+// Other systems know Ctrl-C alone.
+var orders = map[os.Signal]order{
+	os.Interrupt: {"SIGINT", "exiting", stop, true},
+}
+
+func cuts(s os.Signal) bool { return s == os.Interrupt }
+
+func kill(int, string) error { return errors.ErrUnsupported }

@@ -1,0 +1,22 @@
+// Package nginx runs an nginx.conf inside any Go program: it parses the configuration, compiles it into handlers over
+// culvert's packages, binds its listeners, and reloads it without losing a request.
+//
+//	s, err := nginx.Load("/etc/nginx/nginx.conf")
+//	if err != nil {
+//		return err // a *conf.Error names the file, the line and the directive
+//	}
+//	if err := s.Start(); err != nil {
+//		return err
+//	}
+//	defer s.Close()
+//
+// A program with listeners of its own takes the handlers instead, which follow a Reload:
+//
+//	for _, l := range s.Listeners() {
+//		mux.Handle(hostOf(l.Address), l.Handler)
+//	}
+//
+// Package command is nginx's command line over it. Package conf reports of each directive whether culvert implements it,
+// can do without it, or refuses it; a configuration with a directive that is refused does not load, since ignoring it
+// would change what the configuration means.
+package nginx

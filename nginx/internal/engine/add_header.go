@@ -1,0 +1,60 @@
+package engine
+
+import (
+	"net/http"
+
+	"github.com/culvert-go/culvert/cachectl"
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+)
+
+// header is one add_header.
+type header struct {
+	name   string
+	value  vars.Value
+	always bool
+}
+
+// addHeader compiles "add_header name value [always]". One on an inner level
+// drops all of the levels around.
+func addHeader(c *compiler, l *level, d *conf.Directive) error {
+	if l.first("add_header") {
+		l.addHeaders = nil
+	}
+	h, err := c.header(d)
+	l.addHeaders = append(l.addHeaders, h)
+	return err
+}
+
+// header compiles "name value [always]".
+func (c *compiler) header(d *conf.Directive) (h header, err error) {
+	h.name = http.CanonicalHeaderKey(d.Args[0])
+	if len(d.Args) == 3 {
+		if d.Args[2] != "always" {
+			return h, d.Errorf("invalid parameter \"%s\"", d.Args[2])
+		}
+		h.always = true
+	}
+	h.value, err = c.value(d, d.Args[1])
+	return h, err
+}
+
+// applyHeaders adds the fields to a final head: those without "always" to
+// nginx's list of statuses alone. An empty value adds nothing. Last-Modified
+// and ETag replace what is there, others are added to it.
+func (l *level) applyHeaders(x *exchange, to http.Header) {
+	ok := cachectl.AddHeaderStatus(x.Status)
+	for _, h := range l.addHeaders {
+		if !ok && !h.always {
+			continue
+		}
+		value := h.value.String(&x.Request)
+		switch h.name {
+		case "Last-Modified", "Etag":
+			to.Del(h.name)
+		}
+		if value != "" {
+			to.Add(h.name, value)
+		}
+	}
+}

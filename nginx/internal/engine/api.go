@@ -1,0 +1,116 @@
+// Package engine turns a configuration into handlers: servers, locations,
+// variables, logs, static files and proxying, with nginx's semantics over
+// culvert's packages. Everything is compiled at load; nothing of the
+// configuration is parsed on the way of a request.
+//
+// A directive is found by its name: the file that implements add_header is
+// add_header.go, proxy_pass is in proxy_pass.go, and so on.
+package engine
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+// LoadOptions say what to load.
+type LoadOptions struct {
+	// Prefix is the directory that relative paths of the configuration are
+	// relative to (nginx -p); "" is the current directory.
+	Prefix string
+	// File is the configuration (nginx -c), relative to Prefix.
+	File string
+	// Globals are directives of the main context (nginx -g).
+	Globals string
+	// ErrorLog is where errors go if the configuration names no error_log
+	// (nginx -e): a path relative to Prefix, or "stderr". "" is "stderr".
+	ErrorLog string
+	// ReadFile reads the configuration and what it includes; nil is
+	// os.ReadFile. It gets absolute paths.
+	ReadFile func(name string) ([]byte, error)
+	// Stderr is where "error_log stderr" writes to; nil is os.Stderr.
+	Stderr io.Writer
+	// Tunnels lists the tunnels, of other configurations' too if they share it; nil
+	// for nobody.
+	Tunnels *wsupgrade.Registry
+	// Before is the engine that the new one replaces, which may still run: the zones of
+	// limit_req and limit_conn go on, and so do stub_status's counts. It is nil for none.
+	Before *Engine
+}
+
+// Listener is one socket of the configuration with what answers on it.
+type Listener struct {
+	// Network is "tcp4", "tcp6" or "unix", for net.Listen: "[::]:80" is IPv6 alone, so
+	// that it can stand beside "0.0.0.0:80" (nginx's ipv6only=on).
+	Network string
+	// Address is host:port as net.Listen takes it: "0.0.0.0:80" for every IPv4
+	// address, "[::]:80" for every IPv6 address; or a unix socket's path. Equal addresses
+	// of two engines mean the same socket.
+	Address string
+	// TLS is nil for cleartext. It picks the certificate by the client's
+	// server name.
+	TLS *tls.Config
+	// HTTP2 says whether to speak HTTP/2: by ALPN with TLS, by prior knowledge
+	// beside HTTP/1.1 on cleartext.
+	HTTP2 bool
+	// IdleTimeout is how long an idle client connection is kept
+	// (keepalive_timeout of the default server); 0 means close after each
+	// answer.
+	IdleTimeout time.Duration
+	// ReadHeaderTimeout bounds the reading of a request's head
+	// (client_header_timeout).
+	ReadHeaderTimeout time.Duration
+	// MaxHeaderBytes bounds a request's head (large_client_header_buffers).
+	MaxHeaderBytes int
+	// ProxyProtocol says that each connection begins with a header of the PROXY protocol,
+	// below TLS. Its net.Conn must have the method ProxyAddrs() (client, server net.Addr),
+	// which returns nil if there was no such header, and keep the addresses of the
+	// connection itself.
+	ProxyProtocol bool
+	// ConnState is to be the http.Server's: it counts for stub_status.
+	ConnState func(net.Conn, http.ConnState)
+	// ConnContext is to be the http.Server's: it numbers connections for
+	// $connection. It may be left out; the numbers are 0 then.
+	ConnContext func(ctx context.Context, c net.Conn) context.Context
+	// Handler answers.
+	Handler http.Handler
+}
+
+// Settings are the directives of the main context that concern the process.
+type Settings struct {
+	// PIDFile is the absolute path of the pid file; "" for none.
+	PIDFile string
+	// ErrorLog is the absolute path of the main error log, "stderr", or "" for
+	// none.
+	ErrorLog string
+	// ShutdownTimeout is how long a graceful end, or what a reload has replaced, may take;
+	// 0 is any time (worker_shutdown_timeout).
+	ShutdownTimeout time.Duration
+	// Notes tell what each directive of the configuration is to culvert.
+	Notes []Note
+}
+
+// Note tells what one directive is to culvert.
+type Note = conf.Note
+
+// Error is an error of the configuration. It prints as nginx prints it,
+// without the "nginx: [emerg] " in front.
+type Error = conf.Error
+
+// Listeners returns the sockets of the configuration, in the order in which
+// they are first named.
+func (e *Engine) Listeners() []Listener { return e.listeners }
+
+// Settings returns what the main context says about the process.
+func (e *Engine) Settings() Settings { return e.settings }
+
+// Logger returns the logger of the main error log. Its lines have nginx's
+// format and its levels are filtered by error_log.
+func (e *Engine) Logger() *slog.Logger { return e.logger }

@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/culvert-go/culvert/cachectl"
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+	"github.com/culvert-go/culvert/upstream"
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+// Engine is a loaded configuration. Its methods may be called at any time and
+// from any goroutine; Reopen and Close one after the other.
+type Engine struct {
+	prefix    string
+	tree      *conf.Tree
+	listeners []Listener
+	settings  Settings
+	logger    *slog.Logger
+	files     logFiles
+	syslogs   []*syslogServer
+	mainLog   *errorLogger
+	tunnels   *wsupgrade.Registry // nil: nobody lists them
+
+	mu         sync.Mutex // guards what proxy_pass with variables makes on the way
+	transports map[transportKey]*upstream.Transport
+	groups     map[string]*group // the configuration's
+	names      resolvedNames
+	mirrors    []*filters.Mirror
+	gunzip     filters.Filter
+	errorPages func(http.Handler) http.Handler
+	passwords  passwordFiles
+	lasting    lasting
+	readsBody  bool // the configuration has $request_body
+}
+
+// Load reads and compiles a configuration. Its error is an *Error wherever the
+// configuration is to blame, and prints as nginx's does. Log files are opened;
+// sockets are not.
+func Load(o LoadOptions) (*Engine, error) {
+	prefix, err := filepath.Abs(o.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	stderr := o.Stderr
+	if stderr == nil {
+		stderr = os.Stderr
+	}
+	file := absolute(prefix, o.File)
+	tree, err := conf.Parse(conf.Options{File: file, Globals: o.Globals, ReadFile: o.ReadFile})
+	if err != nil {
+		return nil, err
+	}
+	var before lasting
+	if o.Before != nil {
+		before = o.Before.lasting
+	}
+	e := &Engine{
+		prefix:   prefix,
+		tree:     tree,
+		settings: Settings{Notes: tree.Notes},
+		files:    logFiles{stderr: stderr},
+		tunnels:  o.Tunnels,
+		groups:   map[string]*group{},
+
+		transports: map[transportKey]*upstream.Transport{},
+		lasting:    lastingFrom(before),
+	}
+	if e.errorPages, err = cachectl.New(cachectl.ErrorPages()); err != nil {
+		return nil, err
+	}
+	if e.gunzip, err = filters.Decompress(filters.DecompressOptions{Responses: true}); err != nil {
+		return nil, err
+	}
+	c := &compiler{
+		engine:  e,
+		prefix:  prefix,
+		confDir: filepath.Dir(file),
+		scope:   vars.NewScope(),
+		groups:  e.groups,
+		run:     directives(),
+		before:  before,
+	}
+	errorLogName := o.ErrorLog
+	if errorLogName == "" {
+		errorLogName = logStderr
+	}
+	if err := c.mainContext(tree.Main, errorLogName); err != nil {
+		e.Close()
+		return nil, err
+	}
+	e.readsBody = c.scope.ReadsBody()
+	return e, nil
+}
+
+// Notes reads a configuration and tells what each of its directives is to culvert, up to
+// the first error, or to the end if directives are refused alone.
+func Notes(o LoadOptions) []Note {
+	prefix, err := filepath.Abs(o.Prefix)
+	if err != nil {
+		return nil
+	}
+	tree, _ := conf.Parse(conf.Options{File: absolute(prefix, o.File), Globals: o.Globals, ReadFile: o.ReadFile})
+	return tree.Notes
+}
+
+// setErrorLog makes log the main one.
+func (e *Engine) setErrorLog(log *errorLogger) {
+	e.mainLog = log
+	e.logger = slog.New(log)
+	e.settings.ErrorLog = log.file().name
+}
+
+// Reopen opens all log files again (signal USR1). A file that can't be opened
+// stays as it is, and the first such error is returned.
+func (e *Engine) Reopen() error { return e.files.reopen() }
+
+// Close closes logs and idle connections to upstreams. Call it when no
+// request is in flight any more.
+func (e *Engine) Close() error {
+	e.names.close()
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, m := range e.mirrors {
+		_ = m.Close(ended) // what runs is cancelled
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, g := range e.groups {
+		g.close()
+	}
+	for _, t := range e.transports {
+		t.CloseIdleConnections()
+	}
+	e.files.close()
+	for _, s := range e.syslogs {
+		s.close()
+	}
+	return nil
+}
+
+// Dump writes the configuration's files as nginx -T does.
+func (e *Engine) Dump(w io.Writer) {
+	for _, f := range e.tree.Files {
+		fmt.Fprintf(w, "# configuration file %s:\n%s\n", f.Name, f.Data)
+	}
+}

@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+)
+
+// keepStatus says that an error page is sent with the error's own status.
+const keepStatus = -1
+
+// errorPageRule is one error_page: codes, perhaps "=" or "=code", and a path,
+// a named location or a URL.
+type errorPageRule struct {
+	codes     []int
+	overwrite int // keepStatus, or 0 for the page's own, or the status
+	target    vars.Value
+}
+
+// errorPage compiles "error_page code ... [=[response]] uri".
+func errorPage(c *compiler, l *level, d *conf.Directive) error {
+	if l.first("error_page") {
+		l.errorPages = nil
+	}
+	last := len(d.Args) - 1
+	rule := errorPageRule{overwrite: keepStatus}
+	if strings.HasPrefix(d.Args[last], "=") {
+		return d.Errorf("invalid value \"%s\"", d.Args[last])
+	}
+	codes := d.Args[:last]
+	if n := len(codes) - 1; strings.HasPrefix(codes[n], "=") {
+		if n == 0 {
+			return d.Errorf("invalid value \"%s\"", codes[0])
+		}
+		text := codes[n][1:]
+		code, ok := conf.Number(text)
+		if text != "" && !ok {
+			return d.Errorf("invalid value \"%s\"", codes[n])
+		}
+		rule.overwrite, codes = code, codes[:n]
+	}
+	for _, text := range codes {
+		code, ok := conf.Number(text)
+		switch {
+		case !ok || code == 499:
+			return d.Errorf("invalid value \"%s\"", text)
+		case code < 300 || code > 599:
+			return d.Errorf("value \"%s\" must be between 300 and 599", text)
+		}
+		rule.codes = append(rule.codes, code)
+	}
+	var err error
+	if rule.target, err = c.value(d, d.Args[last]); err != nil {
+		return err
+	}
+	l.errorPages = append(l.errorPages, rule)
+	return nil
+}
+
+func recursiveErrorPages(_ *compiler, l *level, d *conf.Directive) error {
+	l.recursive = d.Flag()
+	return nil
+}
+
+// errorPageFor returns the first rule for the status.
+func (l *level) errorPageFor(status int) *errorPageRule {
+	for i := range l.errorPages {
+		for _, code := range l.errorPages[i].codes {
+			if code == status {
+				return &l.errorPages[i]
+			}
+		}
+	}
+	return nil
+}
+
+// serve answers with the page (ngx_http_send_error_page).
+func (e *errorPageRule) serve(x *exchange) int {
+	if e.overwrite != keepStatus {
+		x.errStatus, x.Status = e.overwrite, e.overwrite
+	}
+	target := e.target.String(&x.Request)
+	w := x.w
+	if x.errStatus != 0 {
+		w = &statusWriter{ResponseWriter: x.w, status: x.errStatus}
+	}
+	switch {
+	case strings.HasPrefix(target, "/"):
+		uri, args, _ := strings.Cut(target, "?")
+		if x.HTTP.Method != http.MethodHead {
+			x.becomeGET()
+		}
+		return x.redirect(w, uri, args)
+	case strings.HasPrefix(target, "@"):
+		return x.redirectNamed(w, target)
+	}
+	if !isRedirect(x.errStatus) {
+		x.errStatus = http.StatusFound
+	}
+	x.w.Header().Set("Location", target)
+	x.builtinPage(x.w, x.errStatus)
+	return 0
+}
+
+// becomeGET turns the request into a GET without content: its own was meant
+// for what failed.
+func (x *exchange) becomeGET() {
+	r := x.HTTP.Clone(x.HTTP.Context())
+	r.Method, r.Body, r.ContentLength, r.TransferEncoding = http.MethodGet, http.NoBody, 0, nil
+	r.Header.Del("Content-Length")
+	x.HTTP = r
+}
+
+func isRedirect(status int) bool {
+	switch status {
+	case 301, 302, 303, 307, 308:
+		return true
+	}
+	return false
+}
+
+// statusWriter sends an error page with the error's status. Interim answers
+// pass, and so does everything that http.ResponseController finds through
+// Unwrap.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+	wrote  bool
+}
+
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *statusWriter) WriteHeader(status int) {
+	if status >= 200 {
+		w.wrote = true
+		status = w.status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *statusWriter) Write(p []byte) (int, error) {
+	if !w.wrote {
+		w.WriteHeader(w.status)
+	}
+	return w.ResponseWriter.Write(p)
+}

@@ -1,0 +1,49 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/nginx/conf"
+)
+
+// gunzipDirective compiles "gunzip on|off": clients that take no gzip get what an
+// upstream has compressed as it was before (ngx_http_gunzip_filter_module.c).
+func gunzipDirective(_ *compiler, l *level, d *conf.Directive) error {
+	l.gunzip = d.Flag()
+	return nil
+}
+
+// gunzipFilter is nil where the client takes gzip.
+func (x *exchange) gunzipFilter() filters.Filter {
+	if !x.level.gunzip || x.takesGzip() {
+		return nil
+	}
+	return x.engine.gunzip
+}
+
+// takesGzip says whether the client takes answers in gzip, and none of gzip's directives
+// keeps them from it (ngx_http_gzip_ok).
+func (x *exchange) takesGzip() bool {
+	if !acceptsGzip(strings.Join(x.HTTP.Header["Accept-Encoding"], ",")) {
+		return false
+	}
+	return x.level.gzip.forClient(x.HTTP, x.w.Header())
+}
+
+// acceptsGzip looks for gzip with a weight above 0 (RFC 9110 section 12.5.3).
+func acceptsGzip(field string) bool {
+	accepted := false
+	for item := range strings.SplitSeq(strings.ToLower(field), ",") {
+		coding, weight, _ := strings.Cut(strings.TrimSpace(item), ";")
+		weight = strings.ReplaceAll(weight, " ", "")
+		refused := strings.HasPrefix(weight, "q=0") && strings.Trim(weight, "q=0.") == ""
+		switch strings.TrimSpace(coding) {
+		case "gzip":
+			return !refused
+		case "*":
+			accepted = !refused
+		}
+	}
+	return accepted
+}

@@ -1,0 +1,15 @@
+package engine
+
+import "github.com/culvert-go/culvert/nginx/conf"
+
+// largeClientHeaderBuffers compiles "large_client_header_buffers number size", which bounds
+// a request's head: of the default server, since others are not known before it is read.
+func largeClientHeaderBuffers(_ *compiler, l *level, d *conf.Directive) error {
+	n, ok := conf.Number(d.Args[0])
+	size, sizeOK := conf.Size(d.Args[1])
+	if !ok || !sizeOK || n == 0 || size == 0 || size > 1<<30/int64(n) {
+		return d.Invalid()
+	}
+	l.headBytes = n * int(size)
+	return nil
+}

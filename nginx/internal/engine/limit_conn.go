@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"log/slog"
+	"strings"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+)
+
+// connLimit is one limit_conn: how many requests of a key may run at a time.
+type connLimit struct {
+	zone *zone[*running]
+	max  int
+}
+
+// limitConnSettings are a level's limit_conn directives
+// (ngx_http_limit_conn_module.c).
+type limitConnSettings struct {
+	limits []connLimit
+	status int
+	level  slog.Level
+	dryRun bool
+}
+
+// declareConnZone compiles "limit_conn_zone key zone=name:size".
+func (c *compiler) declareConnZone(d *conf.Directive) error {
+	if !strings.HasPrefix(d.Args[1], "zone=") {
+		return d.Errorf("invalid parameter \"%s\"", d.Args[1])
+	}
+	z, err := newZone(c, d, d.Args[1], newRunning)
+	if err != nil {
+		return err
+	}
+	if err := z.alone(d, c.engine.lasting.connZones[z.name], c.engine.lasting.requestZones[z.name] != nil); err != nil {
+		return err
+	}
+	c.engine.lasting.connZones[z.name] = z
+	c.later = append(c.later, func() error { return z.goOn("limit_conn_zone", c.before.connZones[z.name]) })
+	return nil
+}
+
+// limitConn compiles "limit_conn zone number".
+func limitConn(c *compiler, l *level, d *conf.Directive) error {
+	if l.first("limit_conn") {
+		l.limitConn.limits = nil
+	}
+	z := c.engine.lasting.connZones[d.Args[0]]
+	if z == nil {
+		return errNoZone(d, d.Args[0], c.engine.lasting.requestZones[d.Args[0]] != nil)
+	}
+	n, ok := conf.Number(d.Args[1])
+	if !ok || n == 0 {
+		return d.Errorf("invalid number of connections \"%s\"", d.Args[1])
+	}
+	if n > 65535 {
+		return d.Errorf("connection limit must be less 65536")
+	}
+	for _, have := range l.limitConn.limits {
+		if have.zone == z {
+			return d.Errorf("\"limit_conn\" directive is duplicate")
+		}
+	}
+	l.limitConn.limits = append(l.limitConn.limits, connLimit{z, n})
+	return nil
+}
+
+func limitConnStatus(_ *compiler, l *level, d *conf.Directive) (err error) {
+	l.limitConn.status, err = limitStatus(d)
+	return err
+}
+
+func limitConnLogLevel(_ *compiler, l *level, d *conf.Directive) (err error) {
+	l.limitConn.level, err = limitLogLevel(d)
+	return err
+}
+
+func limitConnDryRun(_ *compiler, l *level, d *conf.Directive) error {
+	l.limitConn.dryRun = d.Flag()
+	return nil
+}
+
+// limitStatus reads the status of a refusal.
+func limitStatus(d *conf.Directive) (int, error) {
+	n, err := d.Number()
+	if err == nil && (n < 400 || n > 599) {
+		err = d.Errorf("value must be between 400 and 599")
+	}
+	return n, err
+}
+
+func limitLogLevel(d *conf.Directive) (slog.Level, error) {
+	levels := map[string]slog.Level{"info": levelInfo, "notice": LevelNotice, "warn": slog.LevelWarn, "error": levelError}
+	l, ok := levels[d.Args[0]]
+	if !ok {
+		return 0, d.Errorf("invalid value \"%s\"", d.Args[0])
+	}
+	return l, nil
+}
+
+func dryRunSuffix(dry bool) string {
+	if dry {
+		return "_DRY_RUN"
+	}
+	return ""
+}
+
+func dryRunText(dry bool) string {
+	if dry {
+		return ", dry run"
+	}
+	return ""
+}
+
+// limitConnections counts the request among those of its keys until it has ended.
+func (x *exchange) limitConnections() int {
+	if x.LimitConnStatus != "" {
+		return 0
+	}
+	var leave []func()
+	for _, limit := range x.level.limitConn.limits {
+		key := limit.zone.keyOf(x, 255)
+		if key == "" {
+			continue
+		}
+		x.LimitConnStatus = "PASSED"
+		in, known := limit.zone.memory.enter(key, limit.max)
+		if !in {
+			for _, f := range leave {
+				f() // what is refused counts nowhere
+			}
+			return x.refuseConnection(limit.zone.name, known)
+		}
+		memory := limit.zone.memory
+		leave = append(leave, func() { memory.leave(key) })
+	}
+	x.atEnd = append(x.atEnd, leave...)
+	return 0
+}
+
+// refuseConnection says why there is no place: known is false if a zone has no room for the key.
+func (x *exchange) refuseConnection(zone string, known bool) int {
+	s := &x.level.limitConn
+	if known {
+		dry := ""
+		if s.dryRun {
+			dry = ", dry run,"
+		}
+		x.logAt(s.level, "limiting connections"+dry+" by zone \""+zone+"\"", "")
+	} else {
+		x.logAt(levelCrit, "no memory in limit_conn_zone \""+zone+"\"", "")
+	}
+	x.LimitConnStatus = "REJECTED" + dryRunSuffix(s.dryRun)
+	if s.dryRun {
+		return 0
+	}
+	return s.status
+}

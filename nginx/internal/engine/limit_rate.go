@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+)
+
+// rateRule is limit_rate and limit_rate_after.
+type rateRule struct {
+	rate, after vars.Value // sizes
+}
+
+// limitRate compiles "limit_rate rate": bytes in a second, for each answer.
+func limitRate(c *compiler, l *level, d *conf.Directive) (err error) {
+	l.rate.rate, err = c.size(d)
+	return err
+}
+
+func limitRateAfter(c *compiler, l *level, d *conf.Directive) (err error) {
+	l.rate.after, err = c.size(d)
+	return err
+}
+
+// size compiles a size with variables; a constant one is checked.
+func (c *compiler) size(d *conf.Directive) (vars.Value, error) {
+	v, err := c.value(d, d.Args[0])
+	if err != nil {
+		return v, err
+	}
+	if text, constant := v.Literal(); constant {
+		if _, ok := conf.Size(text); !ok {
+			return v, d.Invalid()
+		}
+	}
+	return v, nil
+}
+
+// limitRate keeps what an upstream says in X-Accel-Limit-Rate.
+func (x *exchange) limitRate(field string) {
+	if field == "" || x.level.proxy.ignored["X-Accel-Limit-Rate"] {
+		return
+	}
+	if n, err := strconv.ParseInt(field, 10, 64); err == nil && n >= 0 {
+		x.LimitRate, x.rateSet = n, true
+	}
+}
+
+// setLimitRate is "set $limit_rate size" (ngx_http_variable_set_limit_rate).
+func (x *exchange) setLimitRate(size string) {
+	n, ok := conf.Size(size)
+	if !ok {
+		x.logError("invalid $limit_rate \"" + size + "\"")
+		return
+	}
+	x.LimitRate, x.rateSet = n, true
+}
+
+// limitedBody is the hook that slows an answer's body down; nil where nothing does.
+func limitedBody(r *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
+	x := exchangeOf(r.Context())
+	rule := &x.level.rate
+	if !x.rateSet {
+		x.LimitRate, _ = conf.Size(rule.rate.String(&x.Request))
+		x.rateSet = true
+	}
+	rate := x.LimitRate
+	if rate <= 0 {
+		return nil
+	}
+	after, _ := conf.Size(rule.after.String(&x.Request))
+	return &limitedWriter{w: w, r: r, rate: rate, after: after, start: time.Now()}
+}
+
+// limitedWriter lets rate bytes through in each second, after the first ones
+// (ngx_http_write_filter).
+type limitedWriter struct {
+	w           io.Writer
+	r           *http.Request
+	rate, after int64
+	start       time.Time
+	sent        int64
+}
+
+func (l *limitedWriter) Write(p []byte) (n int, err error) {
+	for n < len(p) {
+		allowed := l.after + int64(time.Since(l.start).Seconds()*float64(l.rate)) - l.sent
+		if l.sent == 0 {
+			allowed = max(allowed, min(l.rate, 1<<10)) // so that something begins
+		}
+		if allowed <= 0 {
+			if err := l.wait(min(l.rate, 16<<10) - allowed); err != nil {
+				return n, err
+			}
+			continue
+		}
+		m, err := l.w.Write(p[n:min(len(p), n+int(min(allowed, 1<<20)))])
+		n, l.sent = n+m, l.sent+int64(m)
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// wait waits until so many bytes may be sent.
+func (l *limitedWriter) wait(bytes int64) error {
+	timer := time.NewTimer(time.Duration(float64(bytes) / float64(l.rate) * float64(time.Second)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-l.r.Context().Done():
+		return l.r.Context().Err()
+	}
+}
+
+func (l *limitedWriter) Close() error { return nil }

@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+)
+
+// requestZone is a limit_req_zone.
+type requestZone struct {
+	*zone[*buckets]
+	rate int64 // thousandths of a request in a second
+}
+
+// plain is the zone alone, nil of nil.
+func (z *requestZone) plain() *zone[*buckets] {
+	if z == nil {
+		return nil
+	}
+	return z.zone
+}
+
+// requestLimit is one limit_req.
+type requestLimit struct {
+	zone  *requestZone
+	burst int64 // thousandths
+	delay int64 // from which excess on requests wait, in thousandths
+}
+
+// limitReqSettings are a level's limit_req directives.
+type limitReqSettings struct {
+	limits []requestLimit
+	status int
+	level  slog.Level
+	dryRun bool
+}
+
+// declareRequestZone compiles "limit_req_zone key zone=name:size rate=rate".
+func (c *compiler) declareRequestZone(d *conf.Directive) error {
+	z := &requestZone{rate: 1000}
+	named := ""
+	for _, arg := range d.Args[1:] {
+		key, value, _ := strings.Cut(arg, "=")
+		switch key {
+		case "zone":
+			named = arg
+		case "rate":
+			rate, ok := requestRate(value)
+			if !ok {
+				return d.Errorf("invalid rate \"%s\"", arg)
+			}
+			z.rate = rate
+		case "sync":
+		default:
+			return d.Errorf("invalid parameter \"%s\"", arg)
+		}
+	}
+	if named == "" {
+		return d.Errorf("\"limit_req_zone\" must have \"zone\" parameter")
+	}
+	var err error
+	if z.zone, err = newZone(c, d, named, newBuckets); err != nil {
+		return err
+	}
+	if err := z.alone(d, c.engine.lasting.requestZones[z.name].plain(), c.engine.lasting.connZones[z.name] != nil); err != nil {
+		return err
+	}
+	c.engine.lasting.requestZones[z.name] = z
+	c.later = append(c.later, func() error { return z.goOn("limit_req", c.before.requestZones[z.name].plain()) })
+	return nil
+}
+
+// requestRate reads "10r/s" or "30r/m".
+func requestRate(s string) (int64, bool) {
+	per := int64(1)
+	text, ok := strings.CutSuffix(s, "r/s")
+	if !ok {
+		if text, ok = strings.CutSuffix(s, "r/m"); !ok {
+			return 0, false
+		}
+		per = 60
+	}
+	n, ok := conf.Number(text)
+	return int64(n) * 1000 / per, ok && n > 0
+}
+
+// limitReq compiles "limit_req zone=name [burst=number] [nodelay|delay=number]".
+func limitReq(c *compiler, l *level, d *conf.Directive) error {
+	if l.first("limit_req") {
+		l.limitReq.limits = nil
+	}
+	var limit requestLimit
+	for _, arg := range d.Args {
+		key, value, _ := strings.Cut(arg, "=")
+		n, isNumber := conf.Number(value)
+		switch {
+		case key == "zone":
+			if limit.zone = c.engine.lasting.requestZones[value]; limit.zone == nil {
+				return errNoZone(d, value, c.engine.lasting.connZones[value] != nil)
+			}
+		case key == "burst" && isNumber && n > 0:
+			limit.burst = int64(n) * 1000
+		case key == "burst":
+			return d.Errorf("invalid burst value \"%s\"", arg)
+		case key == "delay" && isNumber && n > 0:
+			limit.delay = int64(n) * 1000
+		case key == "delay":
+			return d.Errorf("invalid delay value \"%s\"", arg)
+		case arg == "nodelay":
+			limit.delay = 1 << 60
+		default:
+			return d.Errorf("invalid parameter \"%s\"", arg)
+		}
+	}
+	if limit.zone == nil {
+		return d.Errorf("\"limit_req\" must have \"zone\" parameter")
+	}
+	for _, have := range l.limitReq.limits {
+		if have.zone == limit.zone {
+			return d.Errorf("\"limit_req\" directive is duplicate")
+		}
+	}
+	l.limitReq.limits = append(l.limitReq.limits, limit)
+	return nil
+}
+
+func limitReqStatus(_ *compiler, l *level, d *conf.Directive) (err error) {
+	l.limitReq.status, err = limitStatus(d)
+	return err
+}
+
+func limitReqLogLevel(_ *compiler, l *level, d *conf.Directive) (err error) {
+	l.limitReq.level, err = limitLogLevel(d)
+	return err
+}
+
+func limitReqDryRun(_ *compiler, l *level, d *conf.Directive) error {
+	l.limitReq.dryRun = d.Flag()
+	return nil
+}
+
+// limitRequests lets the request through, after a while perhaps, or ends it with a
+// status. A request is counted once, whatever redirects it.
+func (x *exchange) limitRequests() int {
+	s := &x.level.limitReq
+	if len(s.limits) == 0 || x.LimitReqStatus != "" {
+		return 0
+	}
+	v := s.count(x)
+	switch {
+	case v.by == nil:
+		return 0
+	case v.full:
+		x.LimitReqStatus = "REJECTED" + dryRunSuffix(s.dryRun)
+		x.logAt(s.level, fmt.Sprintf("limiting requests%s, excess: %s by zone \"%s\"", dryRunText(s.dryRun), v.excessText(), v.by.name), "")
+		if s.dryRun {
+			return 0
+		}
+		return s.status
+	case v.wait == 0:
+		x.LimitReqStatus = "PASSED"
+		return 0
+	}
+	x.LimitReqStatus = "DELAYED" + dryRunSuffix(s.dryRun)
+	x.logAt(max(s.level-2, levelInfo), fmt.Sprintf("delaying request%s, excess: %s, by zone \"%s\"", dryRunText(s.dryRun), v.excessText(), v.by.name), "")
+	if s.dryRun {
+		return 0
+	}
+	timer := time.NewTimer(v.wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-x.HTTP.Context().Done():
+	}
+	return 0
+}
+
+// requestVerdict is what the buckets say of a request.
+type requestVerdict struct {
+	by     *requestZone // whose bucket counts; nil if the request has no key
+	excess int64        // of by's bucket, in thousandths
+	full   bool
+	wait   time.Duration
+}
+
+func (v requestVerdict) excessText() string {
+	return fmt.Sprintf("%d.%03d", v.excess/1000, v.excess%1000)
+}
+
+// count puts the request into each bucket, or into none if one is full.
+func (s *limitReqSettings) count(x *exchange) (v requestVerdict) {
+	now := time.Now()
+	keys := make([]string, len(s.limits))
+	for i, limit := range s.limits {
+		if keys[i] = limit.zone.keyOf(x, 65535); keys[i] == "" {
+			continue
+		}
+		excess, ok := limit.zone.memory.take(keys[i], limit.zone.rate, limit.burst, now)
+		if !ok {
+			s.giveBack(keys[:i])
+			return requestVerdict{by: limit.zone, excess: excess, full: true}
+		}
+		wait := time.Duration(max(excess-limit.delay, 0)) * time.Second / time.Duration(limit.zone.rate)
+		if v.by == nil || wait > v.wait {
+			v = requestVerdict{by: limit.zone, excess: excess, wait: wait}
+		}
+	}
+	return v
+}
+
+// giveBack takes the request out of the first buckets.
+func (s *limitReqSettings) giveBack(keys []string) {
+	for i, key := range keys {
+		if key != "" {
+			s.limits[i].zone.memory.giveBack(key)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package engine
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+)
+
+// listenRule is one listen directive.
+type listenRule struct {
+	addr          listenAddr
+	defaultServer bool
+	ssl           bool
+	http2         bool
+	proxyProtocol bool
+	quic          bool
+	dual          bool // ipv6only=off: IPv4 too
+	tuned         bool // it has options of the socket, which one listen alone may have
+	at            *conf.Directive
+}
+
+// listen compiles "listen address[:port]|unix:path [parameters]".
+func listen(c *compiler, l *level, d *conf.Directive) error {
+	addrs, err := listenAddrs(d)
+	if err != nil {
+		return err
+	}
+	rule := listenRule{at: d}
+	for _, p := range d.Args[1:] {
+		if err := rule.parameter(p); err != nil {
+			return err
+		}
+	}
+	if rule.quic {
+		l.server.silent = true
+		return nil
+	}
+	if rule.dual && len(addrs) == 1 && addrs[0].Addr().Is6() {
+		addrs = append(addrs, listenAddr{AddrPort: netip.AddrPortFrom(netip.IPv4Unspecified(), addrs[0].Port())})
+	}
+	for _, addr := range addrs {
+		rule.addr = addr
+		for _, have := range l.server.listens {
+			if have.addr == addr && !rule.dual {
+				return d.Errorf("a duplicate listen %s", d.Args[0])
+			}
+		}
+		l.server.listens = append(l.server.listens, rule)
+	}
+	return nil
+}
+
+// parameter takes one parameter.
+func (r *listenRule) parameter(p string) error {
+	name, value, valued := strings.Cut(p, "=")
+	switch name {
+	case "default_server", "default":
+		r.defaultServer = true
+	case "ssl":
+		r.ssl = true
+	case "http2":
+		r.http2 = true
+	case "reuseport", "deferred", "bind", "so_keepalive", "setfib":
+		r.tuned = true
+	case "backlog", "rcvbuf", "sndbuf", "fastopen":
+		r.tuned = true
+		if !valued {
+			return r.at.Errorf("invalid parameter \"%s\"", p)
+		}
+		if !tuning(name, value) {
+			return r.at.Errorf("invalid %s \"%s\"", name, p)
+		}
+	case "ipv6only":
+		r.tuned, r.dual = true, value == "off"
+		if value != "on" && value != "off" {
+			return r.at.Errorf("invalid parameter \"%s\"", p)
+		}
+	case "proxy_protocol":
+		r.proxyProtocol = true
+	case "quic":
+		r.quic = true
+	case "multipath", "accept_filter":
+		return r.at.Errorf("parameter \"%s\" of \"listen\" is not supported by culvert yet", p)
+	default:
+		return r.at.Errorf("invalid parameter \"%s\"", p)
+	}
+	return nil
+}
+
+// tuning says whether the value of a parameter that tunes the socket is one. It has no effect.
+func tuning(name, value string) (ok bool) {
+	switch name {
+	case "backlog":
+		n, ok := conf.Number(value)
+		return ok && n > 0
+	case "fastopen":
+		_, ok = conf.Number(value)
+	default:
+		_, ok = conf.Size(value)
+	}
+	return ok
+}
+
+// listenAddrs reads the address: a port, an address, both, a host's name with all its
+// addresses, or the path of a unix socket.
+func listenAddrs(d *conf.Directive) ([]listenAddr, error) {
+	text := d.Args[0]
+	if isUnix(text) {
+		addr, err := unixAddr(d)
+		return []listenAddr{addr}, err
+	}
+	host, port := text, "80"
+	switch i := strings.LastIndexByte(text, ':'); {
+	case strings.Trim(text, "0123456789") == "":
+		host, port = "*", text
+	case i >= 0 && !strings.HasSuffix(text, "]"):
+		host, port = text[:i], text[i+1:]
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 {
+		return nil, d.Errorf("invalid port in \"%s\" of the \"listen\" directive", text)
+	}
+	ips, err := listenIPs(host)
+	if err != nil {
+		return nil, d.Errorf("host not found in \"%s\" of the \"listen\" directive", text)
+	}
+	var addrs []listenAddr
+	for _, ip := range ips {
+		addrs = append(addrs, listenAddr{AddrPort: netip.AddrPortFrom(ip, uint16(n))})
+	}
+	return addrs, nil
+}
+
+func listenIPs(host string) ([]netip.Addr, error) {
+	if host == "*" {
+		return []netip.Addr{netip.IPv4Unspecified()}, nil
+	}
+	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return []netip.Addr{ip.Unmap()}, nil
+	}
+	found, err := net.LookupIP(host)
+	if err != nil {
+		return nil, err
+	}
+	var ips []netip.Addr
+	for _, f := range found {
+		if ip, ok := netip.AddrFromSlice(f); ok {
+			ips = append(ips, ip.Unmap())
+		}
+	}
+	return ips, nil
+}

@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"regexp"
+	"strings"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/route"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+)
+
+// socket is one socket with the servers behind it. A wildcard address takes the
+// other addresses of its port in, since the system binds only one of them:
+// which one a connection is for is told by its local address then.
+type socket struct {
+	addr          listenAddr
+	ssl           bool
+	http2         bool
+	proxyProtocol bool
+	hosts         map[netip.Addr]*virtual // of a unix socket the zero Addr
+
+	servers []*server
+}
+
+// virtual chooses among the servers of one address.
+type virtual struct {
+	names    *route.Names[*server]
+	standard *server // default_server, or the first
+	explicit bool    // there is a default_server
+	tuned    bool    // a listen has options of the socket
+}
+
+// listeners groups the servers by sockets and makes the Listeners.
+func (c *compiler) listeners() error {
+	var sockets []*socket
+	for _, s := range c.servers {
+		for _, rule := range s.listens {
+			at := c.socketOf(&sockets, rule)
+			at.ssl = at.ssl || rule.ssl
+			at.proxyProtocol = at.proxyProtocol || rule.proxyProtocol
+			at.http2 = at.http2 || rule.http2 || s.level.http2
+			if err := c.attach(at, s, rule); err != nil {
+				return err
+			}
+		}
+	}
+	conns := new(vars.Conns)
+	for _, k := range sockets {
+		config, err := k.tlsConfig()
+		if err != nil {
+			return err
+		}
+		standard := k.host(k.addr.Addr()).standard.level
+		network, address := k.addr.forNet()
+		c.engine.listeners = append(c.engine.listeners, Listener{
+			Network:           network,
+			Address:           address,
+			TLS:               config,
+			HTTP2:             k.http2,
+			IdleTimeout:       standard.keepalive,
+			ReadHeaderTimeout: standard.headTimeout,
+			MaxHeaderBytes:    standard.headBytes,
+			ProxyProtocol:     k.proxyProtocol,
+			ConnState:         c.engine.lasting.counts.track,
+			ConnContext:       conns.Context,
+			Handler:           c.engine.handler(k),
+		})
+	}
+	return nil
+}
+
+// socketOf finds or makes the socket for a rule.
+func (c *compiler) socketOf(sockets *[]*socket, rule listenRule) *socket {
+	bind := rule.addr
+	for _, s := range c.servers {
+		for _, other := range s.listens {
+			if other.addr.Port() == bind.Port() && other.addr.Addr().IsUnspecified() &&
+				other.addr.Addr().Is4() == bind.Addr().Is4() {
+				bind = other.addr
+			}
+		}
+	}
+	for _, k := range *sockets {
+		if k.addr == bind {
+			return k
+		}
+	}
+	k := &socket{addr: bind, hosts: map[netip.Addr]*virtual{}}
+	*sockets = append(*sockets, k)
+	return k
+}
+
+// attach puts a server behind an address.
+func (c *compiler) attach(k *socket, s *server, rule listenRule) error {
+	k.servers = append(k.servers, s)
+	v := k.hosts[rule.addr.Addr()]
+	if v == nil {
+		v = &virtual{names: route.NewNames[*server](), standard: s}
+		k.hosts[rule.addr.Addr()] = v
+	}
+	if rule.tuned {
+		if v.tuned {
+			return rule.at.Errorf("duplicate listen options for %s", rule.addr)
+		}
+		v.tuned = true
+	}
+	if rule.defaultServer {
+		if v.explicit {
+			return rule.at.Errorf("a duplicate default server for %s", rule.addr)
+		}
+		v.standard, v.explicit = s, true
+	}
+	for _, n := range s.names {
+		if n.re != nil {
+			v.names.AddPattern(n.re, s)
+		} else if !v.names.Add(n.text, s) {
+			c.engine.logger.Warn("conflicting server name \"" + n.text + "\" on " + rule.addr.String() + ", ignored")
+		}
+	}
+	return nil
+}
+
+// host returns the servers of a local address.
+func (k *socket) host(local netip.Addr) *virtual {
+	if v, ok := k.hosts[local.Unmap()]; ok {
+		return v
+	}
+	if v, ok := k.hosts[k.addr.Addr()]; ok {
+		return v
+	}
+	for _, v := range k.hosts { // one address that was not bound as a wildcard
+		return v
+	}
+	return nil
+}
+
+// choose finds the server of a host name.
+func (v *virtual) choose(host string) (s *server, groups []string, re *regexp.Regexp) {
+	if s, groups, re, ok := v.names.Find(host); ok {
+		return s, groups, re
+	}
+	return v.standard, nil, nil
+}
+
+// localIP returns the address that r's client connected to.
+func localIP(r *http.Request) netip.Addr {
+	addr, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return addrIP(addr)
+}
+
+func addrIP(addr net.Addr) netip.Addr {
+	if tcp, ok := addr.(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr()
+	}
+	return netip.Addr{}
+}
+
+// hostName takes the port and the last dot off a Host field and lowers it
+// (ngx_http_validate_host).
+func hostName(field string) string {
+	host := field
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		host = host[:i]
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+func clientHeaderTimeout(_ *compiler, l *level, d *conf.Directive) (err error) {
+	l.headTimeout, err = d.Duration()
+	return err
+}
+
+func http2(_ *compiler, l *level, d *conf.Directive) error {
+	l.http2 = d.Flag()
+	return nil
+}

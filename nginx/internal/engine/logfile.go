@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+)
+
+// logFiles are the open log files of an engine, each opened once.
+type logFiles struct {
+	stderr io.Writer
+	files  []*logFile
+}
+
+// logFile is one log file, or a stream that is not ours to reopen.
+type logFile struct {
+	name string
+
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// lines are buffers of lines, used again.
+var lines = sync.Pool{New: func() any { return new([]byte) }}
+
+const logStderr = "stderr"
+
+// open opens the file of an absolute name, or "stderr".
+func (l *logFiles) open(name string) (*logFile, error) {
+	for _, f := range l.files {
+		if f.name == name {
+			return f, nil
+		}
+	}
+	f := &logFile{name: name, out: l.stderr}
+	if name != logStderr {
+		file, err := openLog(name)
+		if err != nil {
+			return nil, err
+		}
+		f.out = file
+	}
+	l.files = append(l.files, f)
+	return f, nil
+}
+
+func openLog(name string) (*os.File, error) {
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open() \"%s\" failed (%s)", name, conf.Errno(err))
+	}
+	return file, nil
+}
+
+// reopen opens every file anew; one that fails stays as it is.
+func (l *logFiles) reopen() error {
+	var first error
+	for _, f := range l.files {
+		if f.name == logStderr {
+			continue
+		}
+		next, err := openLog(f.name)
+		if err != nil {
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		f.replace(next)
+	}
+	return first
+}
+
+func (l *logFiles) close() {
+	for _, f := range l.files {
+		if f.name != logStderr {
+			f.replace(io.Discard)
+		}
+	}
+}
+
+// replace puts another writer in place and closes the one before.
+func (f *logFile) replace(next io.Writer) {
+	f.mu.Lock()
+	before := f.out
+	f.out = next
+	f.mu.Unlock()
+	if c, ok := before.(io.Closer); ok {
+		c.Close()
+	}
+}
+
+// log writes the line of an access log.
+func (f *logFile) log(x *exchange, line *logFormat) {
+	f.writeLine(func(b []byte) []byte { return line.Append(b, &x.Request) })
+}
+
+// writeLine writes a line with one call, so that lines of several processes
+// stay whole. There is nobody to tell that a log can't be written.
+func (f *logFile) writeLine(line func([]byte) []byte) {
+	compose(func(b []byte) []byte { return append(line(b), '\n') }, func(b []byte) {
+		f.mu.Lock()
+		_, _ = f.out.Write(b)
+		f.mu.Unlock()
+	})
+}
+
+// compose has a line made and written in memory that is used again.
+func compose(line func([]byte) []byte, write func([]byte)) {
+	buf := lines.Get().(*[]byte)
+	*buf = line((*buf)[:0])
+	write(*buf)
+	if cap(*buf) <= 4<<10 { // one huge line must not stay for ever
+		lines.Put(buf)
+	}
+}

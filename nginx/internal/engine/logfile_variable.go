@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+)
+
+// variableLog is an access log with variables in its name, opened for each line
+// (ngx_http_log_script_write).
+type variableLog struct {
+	name   vars.Value
+	folder string // what stands in front of the first variable, up to its last slash
+}
+
+// variableLog compiles the first argument of d.
+func (c *compiler) variableLog(d *conf.Directive) (*variableLog, error) {
+	text := absoluteText(c.prefix, d.Args[0])
+	name, err := c.value(d, text)
+	if err != nil {
+		return nil, err
+	}
+	literal := text[:strings.IndexByte(text, '$')]
+	return &variableLog{name, literal[:strings.LastIndexByte(literal, '/')+1]}, nil
+}
+
+// log writes the line of an access log, unless the folder that is served is missing: so somebody
+// who asks for hosts that are not there makes no files.
+func (v *variableLog) log(x *exchange, line *logFormat) {
+	if !x.rootExists() {
+		return
+	}
+	name := v.name.String(&x.Request)
+	if !v.holds(name) {
+		x.logAt(levelCrit, "access log \""+name+"\" is outside of \""+v.folder+"\" while logging request", "")
+		return
+	}
+	file, err := openLog(name)
+	if err != nil {
+		x.logAt(levelCrit, err.Error()+" while logging request", "")
+		return
+	}
+	defer file.Close()
+	(&logFile{out: file}).log(x, line)
+}
+
+// holds says whether a name is in the folder. nginx does not ask: with it, a variable that clients
+// choose can lead anywhere.
+func (v *variableLog) holds(name string) bool {
+	inside := strings.TrimLeft(name[len(v.folder):], "/")
+	return inside == "" || filepath.IsLocal(inside)
+}
+
+// rootExists says whether the root of x's location is a folder, and logs that it is not.
+func (x *exchange) rootExists() bool {
+	if x.rootTested {
+		return true
+	}
+	root := x.level.documentRoot(x)
+	info, err := os.Stat(root)
+	if err == nil && !info.IsDir() {
+		err = syscall.ENOTDIR
+	}
+	if err != nil {
+		x.logError("testing \"" + root + "\" existence failed (" + conf.Errno(err) + ") while logging request")
+	}
+	return err == nil
+}

@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"github.com/culvert-go/culvert/nginx/conf"
+)
+
+func pid(c *compiler, _ *level, d *conf.Directive) error {
+	c.engine.settings.PIDFile = c.path(d.Args[0])
+	return nil
+}
+
+func workerShutdownTimeout(c *compiler, _ *level, d *conf.Directive) (err error) {
+	c.engine.settings.ShutdownTimeout, err = d.Duration()
+	return err
+}
+
+// mainContext compiles the main context; http goes last, since it inherits the
+// error log.
+func (c *compiler) mainContext(list []*conf.Directive, errorLogName string) error {
+	var events bool
+	var late, early []*conf.Directive
+	for _, d := range list {
+		events = events || d.Name == "events"
+		if d.Name == "http" {
+			late = append(late, d)
+		} else {
+			early = append(early, d)
+		}
+	}
+	main := newLevel()
+	if err := c.block(main, early); err != nil {
+		return err
+	}
+	if main.errorLog == nil || main.errorLog.file() == nil { // nginx keeps a file beside syslog
+		d := &conf.Directive{Name: "error_log", Args: []string{errorLogName}}
+		if err := errorLog(c, main, d); err != nil {
+			return err
+		}
+	}
+	c.engine.setErrorLog(main.errorLog)
+	if err := c.block(main, late); err != nil {
+		return err
+	}
+	if !events {
+		return &conf.Error{What: "no \"events\" section in configuration"}
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package engine
+
+import (
+	"net"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+)
+
+// proxyBind compiles "proxy_bind address|off". A port is for the kernel to choose.
+func proxyBind(c *compiler, l *level, d *conf.Directive) (err error) {
+	if len(d.Args) == 2 && d.Args[1] != "transparent" {
+		return d.Errorf("invalid parameter \"%s\"", d.Args[1])
+	}
+	if len(d.Args) == 2 {
+		return d.Errorf("parameter \"%s\" of \"proxy_bind\" is not supported by culvert yet", d.Args[1])
+	}
+	if d.Args[0] == "off" {
+		d = &conf.Directive{Args: []string{""}, File: d.File, Line: d.Line}
+	}
+	l.proxy.bind, err = c.value(d, d.Args[0])
+	if text, constant := l.proxy.bind.Literal(); err == nil && constant && text != "" {
+		if _, ok := bindAddress(text); !ok {
+			return d.Errorf("invalid address \"%s\"", text)
+		}
+	}
+	return err
+}
+
+// bindAddress reads an address with or without a port.
+func bindAddress(text string) (net.Addr, bool) {
+	at, ok := vars.ParseAddr(text)
+	return net.TCPAddrFromAddrPort(at), ok
+}

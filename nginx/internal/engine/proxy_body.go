@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+)
+
+func proxyMethod(c *compiler, l *level, d *conf.Directive) (err error) {
+	l.proxy.method, err = c.value(d, d.Args[0])
+	return err
+}
+
+func proxySetBody(c *compiler, l *level, d *conf.Directive) error {
+	v, err := c.value(d, d.Args[0])
+	l.proxy.body = &v
+	return err
+}
+
+func proxyPassRequestBody(_ *compiler, l *level, d *conf.Directive) error {
+	l.proxy.withoutBody = !d.Flag()
+	return nil
+}
+
+func proxyPassRequestHeaders(_ *compiler, l *level, d *conf.Directive) error {
+	l.proxy.withoutFields = !d.Flag()
+	return nil
+}
+
+// reshape makes the request that the upstream is sent: with another method and
+// another body. r may be the client's own, which stays as it is.
+func (s *proxySettings) reshape(x *exchange, r *http.Request) *http.Request {
+	method := s.method.String(&x.Request)
+	if method == "" && s.body == nil && !s.withoutBody {
+		return r
+	}
+	changed := r.WithContext(r.Context())
+	if method != "" {
+		changed.Method = method
+	}
+	if s.body == nil && !s.withoutBody {
+		return changed
+	}
+	changed.Header = r.Header.Clone()
+	changed.Header.Del("Content-Length")
+	changed.TransferEncoding, changed.Trailer = nil, nil
+	changed.Body, changed.ContentLength = http.NoBody, 0
+	if s.body != nil {
+		text := s.body.String(&x.Request)
+		changed.Body, changed.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
+	}
+	return changed
+}

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"errors"
+	"os"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/proxy"
+)
+
+// buffers say what is held of bodies where the configuration says "on": culvert
+// streams unless it is told otherwise.
+type buffers struct {
+	request, response bool
+	streamed          bool   // "proxy_request_buffering off"
+	requestMemory     int64  // client_body_buffer_size
+	requestDir        string // client_body_temp_path
+	responseMemory    int64  // proxy_buffers
+	responseDisk      int64  // proxy_max_temp_file_size
+	responseDir       string // proxy_temp_path
+}
+
+func defaultBuffers() buffers {
+	return buffers{requestMemory: 16 << 10, responseMemory: 8 * 4 << 10, responseDisk: 1 << 30}
+}
+
+func proxyRequestBuffering(_ *compiler, l *level, d *conf.Directive) error {
+	l.proxy.buffers.request = d.Flag()
+	l.proxy.buffers.streamed = !d.Flag()
+	return nil
+}
+
+func proxyBuffering(_ *compiler, l *level, d *conf.Directive) error {
+	l.proxy.buffers.response = d.Flag()
+	return nil
+}
+
+func clientBodyBufferSize(_ *compiler, l *level, d *conf.Directive) (err error) {
+	l.proxy.buffers.requestMemory, err = d.Size()
+	return err
+}
+
+// clientBodyTempPath and proxyTempPath take the directory. What is in it has no name.
+func clientBodyTempPath(c *compiler, l *level, d *conf.Directive) error {
+	l.proxy.buffers.requestDir = c.path(d.Args[0])
+	return nil
+}
+
+func proxyTempPath(c *compiler, l *level, d *conf.Directive) error {
+	l.proxy.buffers.responseDir = c.path(d.Args[0])
+	return nil
+}
+
+// proxyBuffers compiles "proxy_buffers number size".
+func proxyBuffers(_ *compiler, l *level, d *conf.Directive) error {
+	n, ok := conf.Number(d.Args[0])
+	size, sizeOK := conf.Size(d.Args[1])
+	if !ok || !sizeOK || n == 0 || size == 0 {
+		return d.Invalid()
+	}
+	if n < 2 {
+		return d.Errorf("there must be at least 2 \"proxy_buffers\"")
+	}
+	l.proxy.buffers.responseMemory = int64(n) * size
+	return nil
+}
+
+func proxyMaxTempFileSize(_ *compiler, l *level, d *conf.Directive) (err error) {
+	l.proxy.buffers.responseDisk, err = d.Size()
+	return err
+}
+
+// requestBuffer is as large as client_max_body_size lets a body be.
+func (l *level) requestBuffer() (*proxy.Buffer, error) {
+	b := l.proxy.buffers
+	if !b.request {
+		return nil, nil
+	}
+	limit := l.bodyLimit
+	if limit == 0 {
+		limit = 1 << 62
+	}
+	memory := max(b.requestMemory, 1)
+	return bufferIn(b.requestDir, memory, max(limit-memory, 0))
+}
+
+func (l *level) responseBuffer() (*proxy.Buffer, error) {
+	b := l.proxy.buffers
+	if !b.response {
+		return nil, nil
+	}
+	return bufferIn(b.responseDir, b.responseMemory, b.responseDisk)
+}
+
+// bufferIn makes the directory, as nginx does; "" is the system's.
+func bufferIn(dir string, memory, disk int64) (*proxy.Buffer, error) {
+	if dir != "" {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, errors.New("mkdir() \"" + dir + "\" failed (" + conf.Errno(err) + ")")
+		}
+	}
+	if disk == 0 {
+		dir = "" // which proxy.New would refuse
+	}
+	return &proxy.Buffer{Memory: memory, Disk: disk, Dir: dir}, nil
+}

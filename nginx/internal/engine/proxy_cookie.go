@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+	"github.com/culvert-go/culvert/proxy"
+)
+
+// cookieRule replaces a cookie's Domain or Path.
+type cookieRule struct {
+	from vars.Value
+	re   *regexp.Regexp // instead of from
+	to   vars.Value
+}
+
+// flagRule is one proxy_cookie_flags.
+type flagRule struct {
+	name   vars.Value
+	re     *regexp.Regexp // instead of name
+	change proxy.CookieRewrite
+}
+
+func proxyCookieDomain(c *compiler, l *level, d *conf.Directive) error {
+	return c.cookieRule(l, d, &l.proxy.cookieDomains)
+}
+
+func proxyCookiePath(c *compiler, l *level, d *conf.Directive) error {
+	return c.cookieRule(l, d, &l.proxy.cookiePaths)
+}
+
+// cookieRule compiles "name off" and "name from to".
+func (c *compiler) cookieRule(l *level, d *conf.Directive, rules *[]cookieRule) (err error) {
+	if err := l.offAlone(d, len(d.Args) == 1 && d.Args[0] == "off"); err != nil {
+		return err
+	}
+	if l.first(d.Name) {
+		*rules = nil
+	}
+	if len(d.Args) == 1 {
+		if d.Args[0] != "off" {
+			return d.Errorf("invalid parameter \"%s\"", d.Args[0])
+		}
+		*rules = nil
+		return nil
+	}
+	var rule cookieRule
+	from := d.Args[0]
+	if d.Name == "proxy_cookie_domain" {
+		from = strings.TrimPrefix(from, ".")
+	}
+	if text, _, ok := namePattern(d.Args[0]); ok {
+		if rule.re, err = pattern(d, text, d.Name == "proxy_cookie_domain" || strings.HasPrefix(d.Args[0], "~*")); err != nil {
+			return err
+		}
+	} else if rule.from, err = c.value(d, from); err != nil {
+		return err
+	}
+	if rule.to, err = c.value(d, d.Args[1]); err != nil {
+		return err
+	}
+	*rules = append(*rules, rule)
+	return nil
+}
+
+// proxyCookieFlags compiles "proxy_cookie_flags off|cookie [flag ...]".
+func proxyCookieFlags(c *compiler, l *level, d *conf.Directive) (err error) {
+	if err := l.offAlone(d, len(d.Args) == 1 && d.Args[0] == "off"); err != nil {
+		return err
+	}
+	if l.first("proxy_cookie_flags") {
+		l.proxy.cookieFlags = nil
+	}
+	if len(d.Args) == 1 && d.Args[0] == "off" {
+		l.proxy.cookieFlags = nil
+		return nil
+	}
+	if len(d.Args) == 1 {
+		return d.Errorf("invalid parameter \"%s\"", d.Args[0])
+	}
+	var rule flagRule
+	if text, ok := strings.CutPrefix(d.Args[0], "~"); ok {
+		if rule.re, err = pattern(d, text, true); err != nil {
+			return err
+		}
+	} else if rule.name, err = c.value(d, d.Args[0]); err != nil {
+		return err
+	}
+	for _, flag := range d.Args[1:] {
+		if !rule.flag(flag) {
+			return d.Errorf("invalid parameter \"%s\"", flag)
+		}
+	}
+	l.proxy.cookieFlags = append(l.proxy.cookieFlags, rule)
+	return nil
+}
+
+func (rule *flagRule) flag(flag string) bool {
+	c := &rule.change
+	switch flag {
+	case "secure":
+		c.Secure = true
+	case "httponly":
+		c.HTTPOnly = true
+	case "samesite", "samesite=strict":
+		c.SameSite = "Strict"
+	case "samesite=lax":
+		c.SameSite = "Lax"
+	case "samesite=none":
+		c.SameSite = "None"
+	case "nosecure", "nohttponly", "nosamesite":
+		c.Remove = append(c.Remove, flag[len("no"):])
+	default:
+		return false
+	}
+	if c.SameSite != "" {
+		c.Remove = append(c.Remove, "samesite") // it replaces what is there
+	}
+	return true
+}
+
+// rewriteCookies applies the first rule that fits of each directive.
+func (l *level) rewriteCookies(x *exchange, a *proxy.Answer) {
+	s := &l.proxy
+	if a.Header["Set-Cookie"] == nil || len(s.cookieDomains)+len(s.cookiePaths)+len(s.cookieFlags) == 0 {
+		return
+	}
+	a.Header["Set-Cookie"] = slices.Clone(a.Header["Set-Cookie"]) // $upstream_http_set_cookie stays
+	a.RewriteCookies(proxy.CookieRewrite{
+		Domain: func(domain string) string { return x.cookieAttribute(s.cookieDomains, domain, sameDomain) },
+		Path:   func(path string) string { return x.cookieAttribute(s.cookiePaths, path, samePath) },
+	})
+	for i := range s.cookieFlags {
+		change := s.cookieFlags[i].change
+		change.Only = func(name string) bool {
+			fits := func(rule flagRule) bool { return rule.fits(x, name) }
+			return slices.IndexFunc(s.cookieFlags, fits) == i
+		}
+		a.RewriteCookies(change)
+	}
+}
+
+// sameDomain compares a whole domain; a leading dot stays in front.
+func sameDomain(domain, from string) (dot, rest string, ok bool) {
+	name := strings.TrimPrefix(domain, ".")
+	return domain[:len(domain)-len(name)], "", strings.EqualFold(name, from)
+}
+
+func samePath(path, from string) (before, rest string, ok bool) {
+	rest, ok = strings.CutPrefix(path, from)
+	return "", rest, ok
+}
+
+func (x *exchange) cookieAttribute(rules []cookieRule, value string, cut func(value, from string) (before, rest string, ok bool)) string {
+	for _, rule := range rules {
+		if rule.re != nil {
+			if groups := rule.re.FindStringSubmatch(value); groups != nil {
+				x.Capture(groups, rule.re.SubexpNames())
+				return rule.to.String(&x.Request)
+			}
+			continue
+		}
+		if before, rest, ok := cut(value, rule.from.String(&x.Request)); ok {
+			return before + rule.to.String(&x.Request) + rest
+		}
+	}
+	return value
+}
+
+func (rule *flagRule) fits(x *exchange, name string) bool {
+	if rule.re != nil {
+		return rule.re.MatchString(name)
+	}
+	return strings.EqualFold(rule.name.String(&x.Request), name)
+}

@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"net/http"
+	"sync"
+
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+)
+
+// maxDynamic bounds the upstreams that a proxy_pass with variables makes.
+const maxDynamic = 256
+
+// dynamicPass is a proxy_pass with variables: where it leads is known for each
+// request alone. Its URL must name an upstream block, an address, or a host that the
+// resolver knows.
+type dynamicPass struct {
+	url    *vars.Value // nil: variables are about the connection alone
+	pass   *passRule
+	engine *Engine
+	groups map[string]*group // the upstream blocks
+
+	mu      sync.Mutex
+	proxies map[passTo]dynamicProxy
+}
+
+type dynamicProxy struct {
+	handler http.Handler
+	group   *group
+}
+
+func (d *dynamicPass) init(c *compiler, p *passRule) {
+	d.pass, d.engine, d.groups = p, c.engine, c.groups
+	d.proxies = map[passTo]dynamicProxy{}
+}
+
+// choose evaluates the variables. A status says that they lead nowhere.
+func (d *dynamicPass) choose(x *exchange) (http.Handler, int) {
+	to := d.pass.to
+	if d.url != nil {
+		var err error
+		if to.scheme, to.address, x.proxyURI, err = cutURL(d.url.String(&x.Request)); err != nil {
+			x.logError(err.Error() + " in \"" + d.url.String(&x.Request) + "\"")
+			return nil, http.StatusInternalServerError
+		}
+		if to.address == "" {
+			x.logError("no host in upstream \"" + d.url.String(&x.Request) + "\"")
+			return nil, http.StatusInternalServerError
+		}
+		x.ProxyHost, x.ProxyPort = proxyHost(to.scheme, to.address)
+	}
+	to.sslName = d.pass.level.proxy.sslName.String(&x.Request)
+	to.bind = d.pass.level.proxy.bind.String(&x.Request)
+	found, err := d.proxyFor(x, to)
+	if err == nil {
+		err = found.group.known(x.HTTP.Context())
+	}
+	if err != nil {
+		x.logError(err.Error())
+		return nil, http.StatusBadGateway
+	}
+	return found.handler, 0
+}
+
+// proxyFor finds or makes the proxy.
+func (d *dynamicPass) proxyFor(x *exchange, to passTo) (dynamicProxy, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if found, ok := d.proxies[to]; ok && !found.group.lost() {
+		return found, nil
+	}
+	g, err := d.groupOf(x, to)
+	if err != nil {
+		return dynamicProxy{}, err
+	}
+	h, err := d.engine.newProxy(d.pass, g, to)
+	if err != nil {
+		return dynamicProxy{}, err
+	}
+	if len(d.proxies) >= maxDynamic {
+		clear(d.proxies)
+	}
+	d.proxies[to] = dynamicProxy{h, g}
+	return d.proxies[to], nil
+}
+
+// groupOf finds the upstream of an address.
+func (d *dynamicPass) groupOf(x *exchange, to passTo) (*group, error) {
+	if g, ok := d.groups[to.address]; ok {
+		return g, nil
+	}
+	if g, ok := d.groups[to.scheme+"://"+to.address]; ok {
+		return g, nil
+	}
+	return d.engine.names.group(x.level.resolver, to)
+}

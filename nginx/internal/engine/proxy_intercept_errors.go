@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/proxy"
+)
+
+// diversion is what answers in place of an upstream's answer.
+type diversion struct {
+	status int    // an error page's
+	uri    string // or where X-Accel-Redirect leads
+}
+
+// proxyInterceptErrors compiles "proxy_intercept_errors on|off": error_page is for
+// answers of upstreams too.
+func proxyInterceptErrors(_ *compiler, l *level, d *conf.Directive) error {
+	l.proxy.intercept = d.Flag()
+	return nil
+}
+
+// ignorable are the fields of proxy_ignore_headers. Those about a cache are there
+// for nothing.
+var ignorable = map[string]bool{"X-Accel-Redirect": true, "X-Accel-Expires": true, "X-Accel-Limit-Rate": true,
+	"X-Accel-Buffering": true, "X-Accel-Charset": true, "Expires": true, "Cache-Control": true, "Set-Cookie": true, "Vary": true}
+
+// proxyIgnoreHeaders compiles "proxy_ignore_headers field ...".
+func proxyIgnoreHeaders(_ *compiler, l *level, d *conf.Directive) error {
+	ignored := map[string]bool{}
+	for _, name := range d.Args {
+		canonical := http.CanonicalHeaderKey(name)
+		if !ignorable[canonical] {
+			return d.Errorf("invalid value \"%s\"", name)
+		}
+		ignored[canonical] = true
+	}
+	l.proxy.ignored = ignored
+	return nil
+}
+
+// answer looks at an upstream's answer before the client sees it.
+func (p *passRule) answer(a *proxy.Answer) {
+	x := exchangeOf(a.In.Context())
+	x.UpstreamHeader = a.Header
+	l := x.level
+	if l.proxy.ignored["X-Accel-Buffering"] {
+		a.Header.Del("X-Accel-Buffering")
+	}
+	if l.proxy.intercept && a.Status >= 300 && l.errorPageFor(a.Status) != nil { // before X-Accel-Redirect, as in nginx
+		x.divert(a, diversion{status: a.Status})
+		return
+	}
+	if uri := a.Header.Get("X-Accel-Redirect"); uri != "" && !l.proxy.ignored["X-Accel-Redirect"] {
+		x.divert(a, diversion{uri: uri})
+		return
+	}
+	if a.Header["Content-Type"] != nil {
+		x.w.Header().Del("Content-Type") // an X-Accel-Redirect that led here may have said one
+	}
+	x.limitRate(a.Header.Get("X-Accel-Limit-Rate"))
+	l.rewriteCookies(x, a)
+}
+
+// kept are the fields that an answer hands to what stands in its place
+// (ngx_http_upstream_headers_in).
+var kept = []string{"Content-Type", "Set-Cookie", "Content-Disposition", "Cache-Control", "Expires", "Accept-Ranges"}
+
+// divert drops the answer: what stands in its place is served when the proxy is done.
+func (x *exchange) divert(a *proxy.Answer, to diversion) {
+	x.diverted = &to
+	a.Replace(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if to.uri != "" {
+			for _, name := range kept {
+				if lines := a.Header[name]; lines != nil {
+					w.Header()[name] = lines
+				}
+			}
+		} else if lines := a.Header["Www-Authenticate"]; lines != nil && to.status == http.StatusUnauthorized {
+			w.Header()["Www-Authenticate"] = lines
+		}
+	}))
+}
+
+// serve goes on where the diversion leads.
+func (to *diversion) serve(x *exchange, w http.ResponseWriter) int {
+	if to.status != 0 {
+		return to.status
+	}
+	if x.HTTP.Method != http.MethodHead {
+		x.becomeGET()
+	}
+	if strings.HasPrefix(to.uri, "@") {
+		return x.redirectNamed(w, to.uri)
+	}
+	path, args, _ := strings.Cut(to.uri, "?")
+	uri, err := url.PathUnescape(path)
+	if err != nil || slices.Contains(strings.Split(uri, "/"), "..") { // ngx_http_parse_unsafe_uri
+		x.logError("upstream sent invalid \"X-Accel-Redirect\" field \"" + to.uri + "\"")
+		return http.StatusNotFound
+	}
+	return x.redirect(w, uri, args)
+}

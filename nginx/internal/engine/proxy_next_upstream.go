@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"strconv"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/proxy"
+)
+
+// defaultRetry is "proxy_next_upstream error timeout".
+func defaultRetry() proxy.Retry { return proxy.Retry{Errors: true, Timeouts: true} }
+
+// proxyNextUpstream compiles "proxy_next_upstream error|timeout|… ...". nginx tells a
+// broken connection from an answer that is none (invalid_header); culvert goes on
+// after both if "error" is given.
+func proxyNextUpstream(_ *compiler, l *level, d *conf.Directive) error {
+	if l.first("proxy_next_upstream") {
+		l.proxy.retry.Errors, l.proxy.retry.Timeouts, l.proxy.retry.NonIdempotent = false, false, false
+		l.proxy.retry.Statuses, l.proxy.retryOff = nil, false
+	}
+	r := &l.proxy.retry
+	for _, arg := range d.Args {
+		switch arg {
+		case "error", "invalid_header":
+			r.Errors = true
+		case "timeout":
+			r.Timeouts = true
+		case "non_idempotent":
+			r.NonIdempotent = true
+		case "http_500", "http_502", "http_503", "http_504", "http_403", "http_404", "http_429":
+			status, _ := strconv.Atoi(arg[len("http_"):])
+			r.Statuses = append(r.Statuses, status)
+		case "updating": // it is about a cache
+		case "off":
+			l.proxy.retryOff = true
+		default:
+			return d.Errorf("invalid value \"%s\"", arg)
+		}
+	}
+	return nil
+}
+
+func proxyNextUpstreamTries(_ *compiler, l *level, d *conf.Directive) (err error) {
+	l.proxy.retry.Tries, err = d.Number()
+	return err
+}
+
+func proxyNextUpstreamTimeout(_ *compiler, l *level, d *conf.Directive) (err error) {
+	l.proxy.retry.Timeout, err = d.Duration()
+	return err
+}
+
+// retryRule is what the directives come to.
+func (s *proxySettings) retryRule() proxy.Retry {
+	r := s.retry
+	if s.retryOff {
+		r.Tries = 1
+	}
+	return r
+}
+
+// failStatuses are those that count as failures of a server: of those that lead to
+// the next one nginx leaves out 403 and 404.
+func (s *proxySettings) failStatuses() []int {
+	var list []int
+	for _, status := range s.retry.Statuses {
+		if status != 403 && status != 404 {
+			list = append(list, status)
+		}
+	}
+	return list
+}

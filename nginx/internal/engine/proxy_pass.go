@@ -1,0 +1,259 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// passRule is a proxy_pass.
+type passRule struct {
+	at      *conf.Directive
+	level   *level
+	url     string // scheme://host[:port], "" with variables
+	to      passTo // where it leads without variables
+	hostOf  string // $proxy_host
+	portOf  string // $proxy_port
+	uri     string // what replaces the location's name
+	hasURI  bool
+	proxy   http.Handler // nil with variables
+	dynamic *dynamicPass // nil without variables
+	fields  []proxyField // what goes to the upstream, defaults included
+	wants   upgradeFields
+}
+
+// passTo is where a request goes, and what tells its connection from others to the
+// same place.
+type passTo struct{ scheme, address, sslName, bind string }
+
+// proxyPass compiles "proxy_pass URL". What it leads to is made when the whole
+// location is known, by finishPass.
+func proxyPass(c *compiler, l *level, d *conf.Directive) error {
+	p := &passRule{at: d, level: l}
+	v, err := c.value(d, d.Args[0])
+	if err != nil {
+		return err
+	}
+	l.pass = p
+	text, constant := v.Literal()
+	if !constant {
+		p.dynamic = &dynamicPass{url: &v}
+		return nil
+	}
+	scheme, address, uri, err := cutURL(text)
+	if err != nil {
+		return d.Errorf("%s", err)
+	}
+	p.uri, p.hasURI = uri, uri != ""
+	if p.hasURI && (l.isPattern() || l.kind == namedLocation || l.condition) {
+		return d.Errorf("\"proxy_pass\" cannot have URI part in location given by regular expression, " +
+			"or inside named location, or inside \"if\" statement, or inside \"limit_except\" block")
+	}
+	p.url = scheme + "://" + address
+	p.to.scheme, p.to.address = scheme, address
+	p.hostOf, p.portOf = proxyHost(scheme, address)
+	return nil
+}
+
+// cutURL cuts the URL of a proxy_pass.
+func cutURL(text string) (scheme, address, uri string, err error) {
+	rest, ok := "", false
+	for _, scheme = range []string{"http", "https"} {
+		if len(text) > len(scheme) && strings.EqualFold(text[:len(scheme)], scheme) {
+			if rest, ok = strings.CutPrefix(text[len(scheme):], "://"); ok {
+				break
+			}
+		}
+	}
+	if !ok {
+		return "", "", "", errors.New("invalid URL prefix")
+	}
+	if strings.HasPrefix(rest, unixPrefix) {
+		address, uri, _ = strings.Cut(rest[len(unixPrefix):], ":")
+		return scheme, unixPrefix + address, uri, nil
+	}
+	i := strings.IndexAny(rest, "/?#")
+	if i < 0 {
+		return scheme, rest, "", nil
+	}
+	if rest[i] != '/' {
+		return scheme, rest[:i], "/" + rest[i:], nil
+	}
+	return scheme, rest[:i], rest[i:], nil
+}
+
+// proxyHost returns $proxy_host and $proxy_port: a standard port is not part of
+// the host.
+func proxyHost(scheme, address string) (host, port string) {
+	if strings.HasPrefix(address, unixPrefix) {
+		return "localhost", ""
+	}
+	standard := map[string]string{"http": "80", "https": "443"}[scheme]
+	name, port := splitPort(address)
+	switch port {
+	case "":
+		return address, standard
+	case standard:
+		return name, port
+	}
+	return address, port
+}
+
+// finishPass makes what l's proxy_pass leads to.
+func (c *compiler) finishPass(l *level) error {
+	p := l.pass
+	if p == nil {
+		return nil
+	}
+	if err := l.finishRedirects(); err != nil {
+		return err
+	}
+	if err := p.finishFields(c); err != nil {
+		return err
+	}
+	if p.dynamic == nil && (!isConstant(l.proxy.sslName) || !isConstant(l.proxy.bind)) {
+		p.dynamic = &dynamicPass{}
+	}
+	if p.dynamic != nil {
+		p.dynamic.init(c, p)
+	}
+	if p.url == "" {
+		return nil
+	}
+	g, err := c.group(p.at, p.to.scheme, p.to.address)
+	if err != nil {
+		return err
+	}
+	g.failsAt(l.proxy.failStatuses())
+	if p.dynamic != nil {
+		return nil
+	}
+	c.later = append(c.later, func() (err error) {
+		to := p.to
+		to.sslName, _ = l.proxy.sslName.Literal()
+		to.bind, _ = l.proxy.bind.Literal()
+		p.proxy, err = c.engine.newProxy(p, g, to)
+		return err
+	})
+	return nil
+}
+
+func isConstant(v vars.Value) bool {
+	_, constant := v.Literal()
+	return constant
+}
+
+// group finds the upstream that address names, or makes one of its host.
+func (c *compiler) group(at *conf.Directive, scheme, address string) (*group, error) {
+	if g, ok := c.groups[address]; ok {
+		return g, nil
+	}
+	name := scheme + "://" + address // an upstream block can't have this name
+	if g, ok := c.groups[name]; ok {
+		return g, nil
+	}
+	standard := map[string]string{"http": "80", "https": "443"}[scheme]
+	targets, err := resolve(upstream.Target{}, at, address, standard)
+	if err != nil {
+		return nil, err
+	}
+	g := newGroup(address)
+	g.targets = targets
+	c.groups[name] = g
+	return g, nil
+}
+
+// serve asks the upstream.
+func (p *passRule) serve(x *exchange, w http.ResponseWriter) int {
+	handler := p.proxy
+	x.ProxyHost, x.ProxyPort = p.hostOf, p.portOf
+	if p.dynamic != nil {
+		var status int
+		if handler, status = p.dynamic.choose(x); status != 0 {
+			return status
+		}
+	}
+	x.readBody(w)
+	x.proxied, x.proxyFailure, x.diverted = true, nil, nil
+	handler.ServeHTTP(w, p.level.proxy.reshape(x, p.inbound(x)))
+	if to := x.diverted; to != nil {
+		x.proxied = false
+		return to.serve(x, w)
+	}
+	if x.proxyFailure == nil {
+		return 0
+	}
+	x.proxied = false
+	var e *proxy.Error
+	if !errors.As(x.proxyFailure, &e) || e.Kind == proxy.NoTarget || e.Kind == proxy.Busy {
+		return http.StatusBadGateway // nginx: no live upstreams
+	}
+	if e.Kind == proxy.UpgradeRequired {
+		x.requireUpgrade(w.Header())
+	}
+	return e.Status()
+}
+
+// requireUpgrade sets what a 426 says to ask for: a WebSocket in the one version that there is (RFC
+// 6455 section 4.4). HTTP/2 has no Upgrade.
+func (x *exchange) requireUpgrade(h http.Header) {
+	h.Set("Sec-WebSocket-Version", "13")
+	if x.HTTP.ProtoMajor == 1 {
+		h.Set("Upgrade", "websocket")
+		h.Set("Connection", "Upgrade")
+	}
+}
+
+// newProxy makes the handler of p for a group.
+func (e *Engine) newProxy(p *passRule, g *group, to passTo) (http.Handler, error) {
+	o, err := e.proxyOptions(p, g, to)
+	if err != nil {
+		return nil, p.at.Errorf("%s", err)
+	}
+	return proxy.New(o)
+}
+
+func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options, err error) {
+	s := &p.level.proxy
+	if o.Upstream, err = e.upstream(g, to.scheme); err != nil {
+		return o, err
+	}
+	transport, err := e.transport(transportKey{
+		scheme: to.scheme, connect: s.connectTimeout, send: s.sendTimeout, read: s.readTimeout, bind: to.bind,
+		keepalive: g.keepalive, tls: s.tls, name: cmp.Or(to.sslName, proxyName(to)),
+	})
+	if err != nil {
+		return o, err
+	}
+	if o.Upgrades, err = e.forwarder(*s, transport); err != nil {
+		return o, err
+	}
+	if o.RequestBuffer, err = p.level.requestBuffer(); err != nil {
+		return o, err
+	}
+	if o.ResponseBuffer, err = p.level.responseBuffer(); err != nil {
+		return o, err
+	}
+	o.Transport = transport
+	o.Retry = s.retryRule()
+	o.BodyTimeout = s.readTimeout
+	o.ReadTimeout, o.WriteTimeout = p.level.bodyTimeout, p.level.sendTimeout
+	o.Rewrite = func(o *proxy.Outbound) { p.rewrite(exchangeOf(o.In.Context()), o) }
+	o.RewriteAnswer = p.answer
+	o.ErrorHandler = func(_ http.ResponseWriter, r *http.Request, err *proxy.Error) {
+		exchangeOf(r.Context()).proxyFailure = err
+	}
+	o.OnError = func(r *http.Request, err *proxy.Error) { exchangeOf(r.Context()).logProxy(p, err) }
+	return o, nil
+}
+
+func proxyName(to passTo) string {
+	host, _ := proxyHost(to.scheme, to.address)
+	return host
+}

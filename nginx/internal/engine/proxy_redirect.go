@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+)
+
+// redirectRule replaces the beginning of an upstream's Location, or all of it
+// if re is set.
+type redirectRule struct {
+	from     vars.Value
+	re       *regexp.Regexp
+	to       vars.Value
+	standard bool // "default": from and to follow from proxy_pass
+}
+
+// proxyRedirect compiles "proxy_redirect default", "off" and "from to".
+func proxyRedirect(c *compiler, l *level, d *conf.Directive) error {
+	if err := l.offAlone(d, len(d.Args) == 1 && d.Args[0] == "off"); err != nil {
+		return err
+	}
+	if l.first("proxy_redirect") {
+		l.proxy.redirects = nil
+	}
+	l.proxy.redirectGiven = true
+	if len(d.Args) == 1 {
+		switch d.Args[0] {
+		case "off", "false":
+			l.proxy.redirects = nil
+			return nil
+		case "default":
+			l.proxy.redirects = append(l.proxy.redirects, redirectRule{standard: true})
+			return nil
+		}
+		return d.Errorf("invalid parameter \"%s\"", d.Args[0])
+	}
+	var rule redirectRule
+	var err error
+	if text, noCase, ok := namePattern(d.Args[0]); ok {
+		if rule.re, err = pattern(d, text, noCase); err != nil {
+			return err
+		}
+	} else if rule.from, err = c.value(d, d.Args[0]); err != nil {
+		return err
+	}
+	if rule.to, err = c.value(d, d.Args[1]); err != nil {
+		return err
+	}
+	l.proxy.redirects = append(l.proxy.redirects, rule)
+	return nil
+}
+
+// offAlone refuses an "off" beside others of its name: nginx calls the later one a duplicate.
+func (l *level) offAlone(d *conf.Directive, off bool) error {
+	if l.own[d.Name+" off"] || off && l.own[d.Name] {
+		return d.Errorf("\"%s\" directive is duplicate", d.Name)
+	}
+	if off {
+		l.first(d.Name + " off")
+	}
+	return nil
+}
+
+// finishRedirects fills in the default once proxy_pass is known: its URL
+// becomes the location's name.
+func (l *level) finishRedirects() error {
+	p := l.pass
+	if !l.proxy.redirectGiven && p.url != "" {
+		l.proxy.redirects = []redirectRule{{standard: true}}
+	}
+	rules := make([]redirectRule, 0, len(l.proxy.redirects))
+	for _, rule := range l.proxy.redirects {
+		if rule.standard {
+			if p.url == "" {
+				return p.at.Errorf("\"proxy_redirect default\" cannot be used with \"proxy_pass\" directive with variables")
+			}
+			rule = redirectRule{from: vars.Constant(p.url + "/"), to: vars.Constant("/")}
+			if p.hasURI {
+				rule = redirectRule{from: vars.Constant(p.url + p.uri), to: vars.Constant(l.name)}
+			}
+		}
+		rules = append(rules, rule)
+	}
+	l.proxy.redirects = rules
+	return nil
+}
+
+// rewriteRedirects applies the first rule that fits to Location and to the URL
+// of Refresh. A result that is a path becomes absolute, as the server's own
+// redirects do.
+func (l *level) rewriteRedirects(x *exchange, h http.Header) {
+	if location := h.Get("Location"); location != "" {
+		if to, ok := l.rewriteRedirect(x, location); ok {
+			h.Set("Location", x.absoluteURL(to))
+		}
+	}
+	if refresh := h.Get("Refresh"); refresh != "" {
+		if i := strings.Index(strings.ToLower(refresh), "url="); i >= 0 {
+			if to, ok := l.rewriteRedirect(x, refresh[i+4:]); ok {
+				h.Set("Refresh", refresh[:i+4]+to)
+			}
+		}
+	}
+}
+
+func (l *level) rewriteRedirect(x *exchange, location string) (string, bool) {
+	for _, rule := range l.proxy.redirects {
+		if rule.re != nil {
+			groups := rule.re.FindStringSubmatch(location)
+			if groups == nil {
+				continue
+			}
+			x.Capture(groups, rule.re.SubexpNames())
+			return rule.to.String(&x.Request), true
+		}
+		if rest, ok := strings.CutPrefix(location, rule.from.String(&x.Request)); ok {
+			return rule.to.String(&x.Request) + rest, true
+		}
+	}
+	return "", false
+}

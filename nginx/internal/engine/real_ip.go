@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"net/netip"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+)
+
+// realIPRule is who may say which client a request came from, and where
+// (ngx_http_realip_module.c).
+type realIPRule struct {
+	from      []netip.Prefix
+	fromUnix  bool
+	field     string
+	recursive bool
+}
+
+// setRealIPFrom compiles "set_real_ip_from address|CIDR|hostname|unix:".
+func setRealIPFrom(_ *compiler, l *level, d *conf.Directive) error {
+	if l.first("set_real_ip_from") {
+		l.realIP.from, l.realIP.fromUnix = nil, false
+	}
+	if d.Args[0] == "unix:" {
+		l.realIP.fromUnix = true
+		return nil
+	}
+	if p, ok := network(d.Args[0]); ok {
+		l.realIP.from = append(l.realIP.from, p)
+		return nil
+	}
+	addresses, err := lookup(d.Args[0])
+	if err != nil {
+		return d.Errorf("host not found in set_real_ip_from \"%s\"", d.Args[0])
+	}
+	for _, text := range addresses {
+		if p, ok := network(text); ok {
+			l.realIP.from = append(l.realIP.from, p)
+		}
+	}
+	return nil
+}
+
+// realIPHeader compiles "real_ip_header field".
+func realIPHeader(_ *compiler, l *level, d *conf.Directive) error {
+	l.realIP.field = d.Args[0]
+	return nil
+}
+
+func realIPRecursive(_ *compiler, l *level, d *conf.Directive) error {
+	l.realIP.recursive = d.Flag()
+	return nil
+}
+
+// setRealIP makes the client's address the one that a trusted proxy tells. As nginx's module it
+// runs when the server is known and again when the location is, ahead of limits, access rules
+// and content, and changes the address of a request once.
+func (x *exchange) setRealIP(rule *realIPRule) {
+	if x.PeerAddr != "" || len(rule.from) == 0 && !rule.fromUnix {
+		return
+	}
+	peer, err := netip.ParseAddrPort(x.HTTP.RemoteAddr) // that of a unix socket has none
+	if err != nil && !(rule.fromUnix && x.overUnix()) || err == nil && !vars.Trusts(rule.from, peer.Addr()) {
+		return
+	}
+	lines := x.HTTP.Header.Values(rule.field)
+	if rule.field == proxyProtocolField {
+		lines = x.proxyProtocolLines()
+	}
+	if at := vars.ForwardedTo(peer, lines, rule.from, rule.recursive); at != peer {
+		x.PeerAddr = x.HTTP.RemoteAddr
+		x.HTTP.RemoteAddr = at.String()
+	}
+}

@@ -1,0 +1,291 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// resolverRule is a resolver: the name servers for names that variables make, and
+// for servers with "resolve".
+type resolverRule struct {
+	servers []string // host:port, asked in turn
+	valid   time.Duration
+	timeout time.Duration
+	no4     bool
+	no6     bool
+}
+
+// resolver compiles "resolver address ... [valid=time] [ipv4=on|off] [ipv6=on|off]".
+func resolver(_ *compiler, l *level, d *conf.Directive) error {
+	r := &resolverRule{timeout: l.resolverTimeout()}
+	for _, arg := range d.Args {
+		key, value, ok := strings.Cut(arg, "=")
+		switch {
+		case ok && key == "valid":
+			if r.valid, ok = conf.Duration(value); !ok {
+				return d.Errorf("invalid parameter: %s", arg)
+			}
+		case (key == "ipv4" || key == "ipv6") && (value == "on" || value == "off"):
+			if key == "ipv4" {
+				r.no4 = value == "off"
+			} else {
+				r.no6 = value == "off"
+			}
+		case key == "ipv4", key == "ipv6":
+			return d.Errorf("invalid parameter: %s", arg)
+		case key == "status_zone": // it is about nginx's API
+		default:
+			if err := r.nameServer(d, arg); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case len(r.servers) == 0:
+		return d.Errorf("no name servers defined")
+	case r.no4 && r.no6:
+		return d.Errorf("\"ipv4\" and \"ipv6\" cannot both be \"off\"")
+	}
+	l.resolver = r
+	return nil
+}
+
+func (r *resolverRule) nameServer(d *conf.Directive, arg string) error {
+	host, port, err := hostPort(d, arg, "53")
+	if err != nil {
+		return err
+	}
+	ips, err := lookup(host)
+	if err != nil {
+		return d.Errorf("host not found in resolver \"%s\"", arg)
+	}
+	for _, ip := range ips {
+		r.servers = append(r.servers, net.JoinHostPort(ip, port))
+	}
+	return nil
+}
+
+func resolverTimeout(_ *compiler, l *level, d *conf.Directive) error {
+	t, err := d.Duration()
+	if err != nil {
+		return err
+	}
+	r := resolverRule{}
+	if l.resolver != nil {
+		r = *l.resolver
+	}
+	r.timeout, l.resolver = t, &r
+	return nil
+}
+
+func (l *level) resolverTimeout() time.Duration {
+	if l.resolver != nil {
+		return l.resolver.timeout
+	}
+	return 30 * time.Second
+}
+
+// source looks the address's host up, and calls failed where it can't.
+func (r *resolverRule) source(t upstream.Target, address, port string, failed func(error)) (upstream.Source, error) {
+	host, given := splitPort(address)
+	if given != "" {
+		port = given
+	}
+	var next atomic.Uint64
+	return upstream.DNS(net.JoinHostPort(host, port), upstream.DNSOptions{
+		Target:      t,
+		MinInterval: r.valid, // 0 is the answer's own time
+		MaxInterval: r.valid,
+		OnError:     failed,
+		Resolver: &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			server := r.servers[int(next.Add(1)-1)%len(r.servers)]
+			return new(net.Dialer).DialContext(ctx, network, server)
+		}},
+	})
+}
+
+// wanted leaves the addresses of the families that the resolver is to look for.
+func (r *resolverRule) wanted(list []upstream.Target) []upstream.Target {
+	return slices.DeleteFunc(list, func(t upstream.Target) bool {
+		at, err := netip.ParseAddrPort(t.Addr)
+		return err == nil && (r.no4 && at.Addr().Is4() || r.no6 && at.Addr().Is6())
+	})
+}
+
+// names is a Source of targets that are given and of names that are looked up.
+type names struct {
+	fixed    []upstream.Target
+	lookups  []upstream.Source
+	rule     *resolverRule
+	first    chan struct{} // closed when there are targets, or when there are none
+	once     sync.Once
+	mu       sync.Mutex
+	failure  error
+	answered bool
+}
+
+// Watch merges what the names have come to.
+func (n *names) Watch(ctx context.Context, set func(...upstream.Target) error) {
+	found := make([][]upstream.Target, len(n.lookups))
+	var running sync.WaitGroup
+	var merging sync.Mutex
+	if len(n.fixed) > 0 {
+		_ = set(n.fixed...)
+		n.settle(nil)
+	}
+	for i, lookup := range n.lookups {
+		running.Go(func() {
+			lookup.Watch(ctx, func(list ...upstream.Target) error {
+				merging.Lock()
+				defer merging.Unlock()
+				found[i] = n.rule.wanted(list)
+				all := slices.Concat(append([][]upstream.Target{n.fixed}, found...)...)
+				if len(all) == 0 {
+					return n.settle(errors.New("no address of the wanted family"))
+				}
+				err := set(all...)
+				n.settle(err)
+				return err
+			})
+		})
+	}
+	running.Wait()
+}
+
+// settle tells those who wait for the first answer.
+func (n *names) settle(err error) error {
+	n.mu.Lock()
+	n.answered, n.failure = n.answered || err == nil, err
+	n.mu.Unlock()
+	n.once.Do(func() { close(n.first) })
+	return err
+}
+
+// known waits for the first answer of the name servers.
+func (g *group) known(ctx context.Context) error {
+	if g.names == nil {
+		return nil
+	}
+	timer := time.NewTimer(g.names.rule.timeout)
+	defer timer.Stop()
+	select {
+	case <-g.names.first:
+	case <-timer.C:
+		return fmt.Errorf("%s could not be resolved (110: Operation timed out)", g.name)
+	case <-ctx.Done():
+		return nil // the proxy sees it too
+	}
+	if err := g.names.neverFound(); err != nil {
+		return fmt.Errorf("%s could not be resolved (%w)", g.name, err)
+	}
+	return nil
+}
+
+// lost says whether the name has never been found: it is asked for anew.
+func (g *group) lost() bool { return g.names != nil && g.names.neverFound() != nil }
+
+// neverFound returns why there has been no answer yet, nil if there has been one or
+// nobody has failed.
+func (n *names) neverFound() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.answered {
+		return nil
+	}
+	return n.failure
+}
+
+// resolvedNames are the upstreams of names that variables have made.
+type resolvedNames struct {
+	mu     sync.Mutex
+	groups map[string]*group
+}
+
+// group finds or makes the upstream of a name or an address.
+func (r *resolvedNames) group(rule *resolverRule, to passTo) (*group, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := fmt.Sprintf("%p %s://%s", rule, to.scheme, to.address)
+	if g, ok := r.groups[key]; ok && !g.lost() {
+		return g, nil
+	}
+	g, err := makeGroup(rule, to)
+	if err != nil {
+		return nil, err
+	}
+	if r.groups == nil {
+		r.groups = map[string]*group{}
+	}
+	if old := r.groups[key]; old != nil {
+		old.close()
+	}
+	if len(r.groups) >= maxDynamic {
+		r.drop()
+	}
+	r.groups[key] = g
+	return g, nil
+}
+
+// drop closes one that is there: requests under way keep its targets.
+func (r *resolvedNames) drop() {
+	for key, old := range r.groups {
+		old.close()
+		delete(r.groups, key)
+		return
+	}
+}
+
+func (r *resolvedNames) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, g := range r.groups {
+		g.close()
+	}
+}
+
+// makeGroup makes the upstream of an address, or of a name that rule knows.
+func makeGroup(rule *resolverRule, to passTo) (*group, error) {
+	g := newGroup(to.address)
+	_, standard := proxyHost(to.scheme, "x")
+	host, port, err := hostPort(&conf.Directive{}, to.address, standard)
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(host, unixPrefix) {
+		g.targets = []upstream.Target{{Addr: host}}
+		return g, nil
+	}
+	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		g.targets = []upstream.Target{{Addr: net.JoinHostPort(ip.String(), port)}}
+		return g, nil
+	}
+	if rule == nil || len(rule.servers) == 0 {
+		return nil, errors.New("no resolver defined to resolve " + host)
+	}
+	return g, g.lookUp(rule, upstream.Target{}, to.address, port)
+}
+
+// lookUp adds a name to the group.
+func (g *group) lookUp(rule *resolverRule, t upstream.Target, address, port string) error {
+	if g.names == nil {
+		g.names = &names{rule: rule, first: make(chan struct{})}
+	}
+	n := g.names
+	source, err := rule.source(t, address, port, func(err error) { n.settle(err) })
+	if err != nil {
+		return err
+	}
+	n.lookups = append(n.lookups, source)
+	return nil
+}

@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+)
+
+// returnRule is a return: a status with a text or a URL.
+type returnRule struct {
+	status int
+	text   vars.Value
+	given  bool // there is a text
+}
+
+// returnDirective compiles "return code", "return code text", "return code
+// URL" and "return URL".
+func returnDirective(c *compiler, l *level, d *conf.Directive) error {
+	rule := &returnRule{status: http.StatusFound}
+	text, hasText := d.Args[0], true
+	status, ok := conf.Number(text)
+	switch {
+	case ok && len(d.Args) == 2:
+		rule.status, text = status, d.Args[1]
+	case ok:
+		rule.status, hasText = status, false
+	case len(d.Args) == 2 || !isURL(text):
+		return d.Errorf("invalid return code \"%s\"", text)
+	}
+	if rule.status > 999 {
+		return d.Errorf("invalid return code \"%s\"", d.Args[0])
+	}
+	if hasText {
+		v, err := c.value(d, text)
+		if err != nil {
+			return err
+		}
+		rule.text, rule.given = v, true
+	}
+	l.script = append(l.script, func(_ *exchange, run *scriptRun) { run.over, run.returns = true, rule })
+	return nil
+}
+
+// isURL says whether a return without a code takes s.
+func isURL(s string) bool {
+	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "$scheme")
+}
+
+// serve answers. A status from 400 without a text is an error, for the error
+// pages; everything else is the answer itself (ngx_http_send_response).
+func (ret *returnRule) serve(x *exchange, w http.ResponseWriter) int {
+	switch {
+	case ret.status >= 400 && !ret.given, ret.status == 444:
+		return ret.status
+	case isRedirect(ret.status):
+		return x.redirectAs(w, ret.status, ret.text.String(&x.Request))
+	}
+	if ret.status < 200 || ret.status == http.StatusNoContent || ret.status == http.StatusNotModified {
+		w.WriteHeader(max(ret.status, http.StatusOK))
+		return 0
+	}
+	x.Status = cmp.Or(x.errStatus, ret.status) // the text may say so
+	text := ret.text.String(&x.Request)
+	x.setContentType(w.Header())
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(ret.status)
+	if x.HTTP.Method != http.MethodHead && text != "" {
+		_, _ = w.Write([]byte(text))
+	}
+	return 0
+}
+
+// redirectTo sends the client to a path of this server, with the query.
+func (x *exchange) redirectTo(w http.ResponseWriter, path string) int {
+	if x.Args != "" {
+		path += "?" + x.Args
+	}
+	return x.redirectAs(w, http.StatusMovedPermanently, path)
+}
+
+// redirectAs sets Location and leaves the page to the error pages.
+func (x *exchange) redirectAs(w http.ResponseWriter, status int, to string) int {
+	if to != "" {
+		w.Header().Set("Location", x.absoluteURL(to))
+	}
+	return status
+}
+
+// absoluteURL puts scheme, name and port in front of a path
+// (ngx_http_header_filter).
+func (x *exchange) absoluteURL(to string) string {
+	if !x.level.absoluteRedirect || !strings.HasPrefix(to, "/") {
+		return to
+	}
+	host := x.Host
+	if x.HTTP.Host == "" {
+		host = x.ServerAddr()
+	}
+	if x.level.serverNameFirst {
+		host = x.ServerName
+	}
+	port := x.ServerPort()
+	standard := "80"
+	if x.HTTPS {
+		standard = "443"
+	}
+	if port == standard || port == "" || !x.level.portInRedirect {
+		return x.Scheme() + "://" + host + to
+	}
+	return x.Scheme() + "://" + host + ":" + port + to
+}
+
+func absoluteRedirect(_ *compiler, l *level, d *conf.Directive) error {
+	l.absoluteRedirect = d.Flag()
+	return nil
+}
+
+func portInRedirect(_ *compiler, l *level, d *conf.Directive) error {
+	l.portInRedirect = d.Flag()
+	return nil
+}
+
+func serverNameInRedirect(_ *compiler, l *level, d *conf.Directive) error {
+	l.serverNameFirst = d.Flag()
+	return nil
+}

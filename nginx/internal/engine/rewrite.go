@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/route"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+)
+
+// rewriteRule is one rewrite.
+type rewriteRule struct {
+	re       *regexp.Regexp
+	path     vars.Value // the replacement up to its "?"
+	args     vars.Value // and behind
+	hasArgs  bool
+	keepArgs bool // the request's are added
+	status   int  // of a redirect, 0 for another path inside
+	last     bool
+	stay     bool // break: in this location
+}
+
+// rewrite compiles "rewrite regex replacement [last|break|redirect|permanent]".
+func rewrite(c *compiler, l *level, d *conf.Directive) error {
+	rule, err := c.rewriteRule(d)
+	if err != nil {
+		return err
+	}
+	l.script = append(l.script, rule.step)
+	return nil
+}
+
+func (c *compiler) rewriteRule(d *conf.Directive) (rule *rewriteRule, err error) {
+	rule = &rewriteRule{keepArgs: true}
+	if rule.re, err = pattern(d, d.Args[0], false); err != nil {
+		return nil, err
+	}
+	replacement := d.Args[1]
+	if isURL(replacement) {
+		rule.status = http.StatusFound
+	}
+	if len(d.Args) == 3 {
+		switch d.Args[2] {
+		case "last":
+			rule.last = true
+		case "break":
+			rule.stay = true
+		case "redirect":
+			rule.status = http.StatusFound
+		case "permanent":
+			rule.status = http.StatusMovedPermanently
+		default:
+			return nil, d.Errorf("invalid parameter \"%s\"", d.Args[2])
+		}
+	}
+	if trimmed, ok := strings.CutSuffix(replacement, "?"); ok {
+		replacement, rule.keepArgs = trimmed, false
+	}
+	path, args, hasArgs := strings.Cut(replacement, "?")
+	rule.hasArgs = hasArgs
+	if rule.path, err = c.value(d, path); err != nil {
+		return nil, err
+	}
+	rule.args, err = c.value(d, args)
+	return rule, err
+}
+
+// step runs the rule.
+func (rule *rewriteRule) step(x *exchange, run *scriptRun) {
+	groups := rule.re.FindStringSubmatch(x.URI)
+	if groups == nil {
+		x.Capture(nil, nil) // nginx forgets the groups of the last match then
+		return
+	}
+	x.Capture(groups, rule.re.SubexpNames())
+	path := x.rewritten(rule.path, groups, rule.status != 0)
+	args := x.Args
+	switch {
+	case rule.hasArgs && rule.keepArgs && x.Args != "":
+		args = escapedArgs(x.rewritten(rule.args, groups, true)) + "&" + x.Args
+	case rule.hasArgs:
+		args = escapedArgs(x.rewritten(rule.args, groups, true))
+	case !rule.keepArgs:
+		args = ""
+	}
+	if rule.status != 0 {
+		run.over, run.returns = true, &returnRule{status: rule.status, text: vars.Constant(escapedArgs(withArgs(unescapedURL(path), args))), given: true}
+		return
+	}
+	if path == "" {
+		x.logError("the rewritten URI has a zero length")
+		run.over, run.returns = true, &returnRule{status: http.StatusInternalServerError}
+		return
+	}
+	x.URI, x.Args, x.Internal, x.uriChanged = path, args, true, true
+	x.elsewhere = x.elsewhere || rule.stay
+	run.changed = !rule.stay
+	run.over = rule.last || rule.stay
+}
+
+// rewritten is the text of a rule's replacement. Where it is sent or is a query, the groups of
+// a path that came escaped are escaped again, and variables stay as they are
+// (ngx_http_script_copy_capture_code).
+func (x *exchange) rewritten(v vars.Value, groups []string, quote bool) string {
+	path, _ := route.Split(x.RequestURI)
+	if !quote || !strings.ContainsAny(path, "%+") {
+		return v.String(&x.Request)
+	}
+	quoted := make([]string, len(groups))
+	for i, group := range groups {
+		quoted[i] = route.EscapeArgs(group)
+	}
+	x.Capture(quoted, nil)
+	defer x.Capture(groups, nil)
+	return v.String(&x.Request)
+}
+
+// unescapedURL takes back, up to the query, escapes that a Location does not need
+// (NGX_UNESCAPE_REDIRECT of ngx_unescape_uri).
+func unescapedURL(to string) string {
+	var b strings.Builder
+	for i := 0; i < len(to); i++ {
+		c, width := to[i], 1
+		if c == '%' {
+			if n, err := strconv.ParseUint(to[i+1:min(i+3, len(to))], 16, 8); err == nil && i+2 < len(to) && n > '%' && n < 0x7f {
+				c, width = byte(n), 3
+			}
+		}
+		b.WriteByte(c)
+		if i += width - 1; c == '?' {
+			return b.String() + to[i+1:]
+		}
+	}
+	return b.String()
+}
+
+// escapedArgs leaves a query as it is but for what would end the request line.
+func escapedArgs(args string) string {
+	return strings.NewReplacer(" ", "%20", "\r", "%0D", "\n", "%0A").Replace(args)
+}

@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"net/http"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+)
+
+// script is what a level's set, rewrite, return, break and if come to: they run in the
+// order in which they stand (ngx_http_rewrite_module.c).
+type script []func(x *exchange, run *scriptRun)
+
+// scriptRun is a script on its way.
+type scriptRun struct {
+	over    bool
+	changed bool        // the path is another one: its location is to be looked for
+	returns *returnRule // what answers
+}
+
+// runScript runs a level's script. done is true if it has answered, or has ended with the
+// status of an error page.
+func (x *exchange) runScript(w http.ResponseWriter, s script) (status int, changed, done bool) {
+	if len(s) == 0 {
+		return 0, false, false
+	}
+	var run scriptRun
+	s.run(x, &run)
+	if run.returns == nil {
+		return 0, run.changed, false
+	}
+	return x.filtered(w, func(x *exchange, w http.ResponseWriter) int { return run.returns.serve(x, w) }), false, true
+}
+
+func (s script) run(x *exchange, run *scriptRun) {
+	for _, step := range s {
+		if step(x, run); run.over {
+			return
+		}
+	}
+}
+
+// breakDirective compiles "break": the rest of the script does not run, and the location
+// stays.
+func breakDirective(_ *compiler, l *level, _ *conf.Directive) error {
+	l.script = append(l.script, func(_ *exchange, run *scriptRun) { run.over, run.changed = true, false })
+	return nil
+}

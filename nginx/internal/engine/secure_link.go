@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"crypto/md5"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+)
+
+// secureLinkRule says what a valid link is (ngx_http_secure_link_module.c): one whose hash
+// is that of sum, or, with a secret, one whose path holds the hash. nil is not given.
+type secureLinkRule struct {
+	link, sum *vars.Value
+	secret    *string
+}
+
+// secureLink compiles "secure_link text" and "secure_link_md5 text". Both take the place of
+// a secret of the levels around.
+func secureLink(c *compiler, l *level, d *conf.Directive) error {
+	v, err := c.value(d, d.Args[0])
+	if err != nil {
+		return err
+	}
+	l.first("secure_link")
+	if l.own["secure_link_secret"] && l.server != nil {
+		return mixedSecureLink(d)
+	}
+	l.secureLink.secret = nil
+	if d.Name == "secure_link" {
+		l.secureLink.link = &v
+	} else {
+		l.secureLink.sum = &v
+	}
+	return nil
+}
+
+// secureLinkSecret compiles "secure_link_secret word". On http's level nginx takes both, and
+// hands down the others.
+func secureLinkSecret(_ *compiler, l *level, d *conf.Directive) error {
+	l.first("secure_link_secret")
+	switch {
+	case !l.own["secure_link"]:
+		l.secureLink = secureLinkRule{secret: &d.Args[0]}
+	case l.server != nil:
+		return mixedSecureLink(d)
+	}
+	return nil
+}
+
+func mixedSecureLink(d *conf.Directive) error {
+	return d.Errorf("\"secure_link_secret\" cannot be mixed with \"secure_link\" and \"secure_link_md5\"")
+}
+
+// SecureLink serves vars.Location.
+func (x *exchange) SecureLink() (link, expires string) { return x.level.secureLink.check(&x.Request) }
+
+// check returns what $secure_link is for a request, and until when the link is valid, as it
+// was sent.
+func (s secureLinkRule) check(r *vars.Request) (link, expires string) {
+	switch {
+	case s.secret != nil:
+		return secretLink(r.RequestURI, *s.secret), ""
+	case s.link == nil || s.sum == nil:
+		return "", ""
+	}
+	text, expires, limited := strings.Cut(s.link.String(r), ",")
+	until, ok := linkTime(expires)
+	if limited && !ok {
+		return "", ""
+	}
+	hash, ok := linkHash(text)
+	if sum := md5.Sum([]byte(s.sum.String(r))); !ok || subtle.ConstantTimeCompare(hash, sum[:]) == 0 {
+		return "", expires
+	}
+	if limited && until < time.Now().Unix() {
+		return "0", expires
+	}
+	return "1", expires
+}
+
+// linkTime reads digits alone, with no sign, of a second after 1970 began (ngx_atotm).
+func linkTime(text string) (int64, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil && n > 0 && text[0] != '+'
+}
+
+// linkHash reads a hash in base64url as nginx does: what follows a "=" is not looked at.
+func linkHash(text string) ([]byte, bool) {
+	if len(text) > 24 || strings.ContainsAny(text, "\r\n") { // which Go's decoder would skip
+		return nil, false
+	}
+	text, _, _ = strings.Cut(text, "=")
+	hash, err := base64.RawURLEncoding.DecodeString(text)
+	return hash, err == nil && len(hash) == md5.Size
+}
+
+// secretLink is the link in "/prefix/hash/link" if the hash is that of the link and the
+// secret.
+func secretLink(uri, secret string) string {
+	if uri == "" {
+		return ""
+	}
+	_, rest, _ := strings.Cut(uri[1:], "/")
+	text, link, _ := strings.Cut(rest, "/")
+	hash, err := hex.DecodeString(text)
+	sum := md5.Sum([]byte(link + secret))
+	if err != nil || subtle.ConstantTimeCompare(hash, sum[:]) == 0 {
+		return ""
+	}
+	return link
+}

@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"crypto/tls"
+	"errors"
+	"os"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+)
+
+// sslSettings are a level's ssl_ directives. The n-th key belongs to the n-th
+// certificate.
+type sslSettings struct {
+	certs, keys []sslFile
+	min, max    uint16 // 0 is Go's choice
+	client      clientCertRule
+	reject      bool // ssl_reject_handshake
+}
+
+type sslFile struct {
+	name string
+	at   *conf.Directive
+}
+
+func sslCertificate(c *compiler, l *level, d *conf.Directive) error {
+	if l.first("ssl_certificate") {
+		l.ssl.certs = nil
+	}
+	l.ssl.certs = append(l.ssl.certs, sslFile{absolute(c.confDir, d.Args[0]), d})
+	return nil
+}
+
+func sslCertificateKey(c *compiler, l *level, d *conf.Directive) error {
+	if l.first("ssl_certificate_key") {
+		l.ssl.keys = nil
+	}
+	l.ssl.keys = append(l.ssl.keys, sslFile{absolute(c.confDir, d.Args[0]), d})
+	return nil
+}
+
+func sslProtocols(_ *compiler, l *level, d *conf.Directive) (err error) {
+	l.ssl.min, l.ssl.max, err = tlsVersions(d)
+	return err
+}
+
+// tlsVersions reads the names of protocols; 0 is Go's choice.
+func tlsVersions(d *conf.Directive) (least, most uint16, err error) {
+	versions := map[string]uint16{
+		"SSLv2": 0, "SSLv3": 0, // older than anything that is spoken here
+		"TLSv1": tls.VersionTLS10, "TLSv1.1": tls.VersionTLS11, "TLSv1.2": tls.VersionTLS12, "TLSv1.3": tls.VersionTLS13,
+	}
+	for _, name := range d.Args {
+		v, ok := versions[name]
+		if !ok {
+			return 0, 0, d.Errorf("invalid value \"%s\"", name)
+		}
+		if v == 0 {
+			continue
+		}
+		if least == 0 || v < least {
+			least = v
+		}
+		most = max(most, v)
+	}
+	return least, most, nil
+}
+
+// tlsConfig loads the certificates of a server that listens with TLS.
+func (s *server) tlsConfig(http2 bool) (*tls.Config, error) {
+	settings := s.level.ssl
+	config := &tls.Config{MinVersion: settings.min, MaxVersion: settings.max, NextProtos: []string{"http/1.1"}}
+	if http2 {
+		config.NextProtos = []string{"h2", "http/1.1"}
+	}
+	if len(settings.keys) < len(settings.certs) {
+		cert := settings.certs[len(settings.keys)]
+		return nil, cert.at.Errorf("no \"ssl_certificate_key\" is defined for certificate \"%s\"", cert.at.Args[0])
+	}
+	for i, cert := range settings.certs {
+		pair, err := loadPair(cert, settings.keys[i])
+		if err != nil {
+			return nil, err
+		}
+		config.Certificates = append(config.Certificates, pair)
+	}
+	return config, s.askForCertificates(config)
+}
+
+// errRejected ends a handshake.
+var errRejected = errors.New("handshake rejected")
+
+// sslRejectHandshake compiles "ssl_reject_handshake on|off": a server that needs no
+// certificate, since nobody gets one.
+func sslRejectHandshake(_ *compiler, l *level, d *conf.Directive) error {
+	l.ssl.reject = d.Flag()
+	return nil
+}
+
+func loadPair(cert, key sslFile) (tls.Certificate, error) {
+	certPEM, err := os.ReadFile(cert.name)
+	if err != nil {
+		return tls.Certificate{}, cert.at.Errorf("cannot load certificate \"%s\": %s", cert.name, conf.Errno(err))
+	}
+	keyPEM, err := os.ReadFile(key.name)
+	if err != nil {
+		return tls.Certificate{}, key.at.Errorf("cannot load certificate key \"%s\": %s", key.name, conf.Errno(err))
+	}
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		return tls.Certificate{}, key.at.Errorf("cannot use certificate \"%s\" with key \"%s\": %s", cert.name, key.name, err)
+	}
+	return pair, nil
+}
+
+// tlsConfig makes the configuration of a socket: the client's server name picks
+// the server, whose certificates and protocols count. nil if the socket is
+// cleartext.
+func (k *socket) tlsConfig() (*tls.Config, error) {
+	if !k.ssl {
+		return nil, nil
+	}
+	configs := map[*server]*tls.Config{}
+	for _, s := range k.servers {
+		config, err := s.tlsConfig(k.http2)
+		if err != nil {
+			return nil, err
+		}
+		if len(config.Certificates) > 0 || s.level.ssl.reject {
+			configs[s] = config
+		}
+	}
+	standard := configs[k.host(k.addr.Addr()).standard]
+	if standard == nil {
+		standard = &tls.Config{NextProtos: []string{"http/1.1"}}
+	}
+	base := standard.Clone()
+	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		s, _, _ := k.host(addrIP(hello.Conn.LocalAddr())).choose(hostName(hello.ServerName))
+		if s.level.ssl.reject {
+			return nil, errRejected
+		}
+		return configs[s], nil // nil is base itself
+	}
+	return base, nil
+}

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/http"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+)
+
+// clientCertRule is what a server asks of its clients' certificates.
+type clientCertRule struct {
+	verify  string // "on", "optional", "optional_no_ca"; "" is off
+	depth   int
+	accept  string         // ssl_client_certificate: its names are told to clients
+	trusted string         // ssl_trusted_certificate: these are not
+	crl     sslFile        // ssl_crl
+	chains  *chainVerifier // of these files
+}
+
+// Statuses of nginx's own, which its error pages may name.
+const (
+	statusCertificateError = 495
+	statusNoCertificate    = 496
+)
+
+// sslVerifyClient compiles "ssl_verify_client on|off|optional|optional_no_ca".
+func sslVerifyClient(_ *compiler, l *level, d *conf.Directive) error {
+	switch d.Args[0] {
+	case "on", "optional", "optional_no_ca":
+		l.ssl.client.verify = d.Args[0]
+	case "off":
+		l.ssl.client.verify = ""
+	default:
+		return d.Errorf("invalid value \"%s\"", d.Args[0])
+	}
+	return nil
+}
+
+func sslVerifyDepth(_ *compiler, l *level, d *conf.Directive) (err error) {
+	l.ssl.client.depth, err = d.Number()
+	return err
+}
+
+func sslClientCertificate(c *compiler, l *level, d *conf.Directive) error {
+	l.ssl.client.accept = absolute(c.confDir, d.Args[0])
+	return nil
+}
+
+func sslTrustedCertificate(c *compiler, l *level, d *conf.Directive) error {
+	l.ssl.client.trusted = absolute(c.confDir, d.Args[0])
+	return nil
+}
+
+// sslCRL compiles "ssl_crl file".
+func sslCRL(c *compiler, l *level, d *conf.Directive) error {
+	l.ssl.client.crl = sslFile{c.listFile(d), d}
+	return nil
+}
+
+// askForCertificates lets a handshake ask for a certificate. It is verified when a request
+// has come, so that the client gets an error page and not a broken handshake.
+func (s *server) askForCertificates(config *tls.Config) error {
+	rule := &s.level.ssl.client
+	if rule.verify == "" {
+		_, err := rule.revocations(nil) // nginx reads the file even so
+		return err
+	}
+	if rule.accept == "" && rule.verify != "optional_no_ca" {
+		return &conf.Error{What: "no ssl_client_certificate for ssl_verify_client"}
+	}
+	config.ClientAuth = tls.RequestClientCert
+	rule.chains = &chainVerifier{roots: x509.NewCertPool(), depth: rule.depth, usage: x509.ExtKeyUsageClientAuth}
+	var trusted []byte
+	for _, name := range []string{rule.accept, rule.trusted} {
+		if name == "" {
+			continue
+		}
+		text, roots, err := readRoots(name)
+		if err != nil {
+			return &conf.Error{What: err.Error()}
+		}
+		rule.chains.roots.AppendCertsFromPEM(text)
+		trusted = append(append(trusted, text...), '\n')
+		if name == rule.accept {
+			config.ClientCAs = roots
+		}
+	}
+	lists, err := rule.revocations(trusted)
+	rule.chains.lists = lists
+	return err
+}
+
+// revocations reads the file of ssl_crl.
+func (r *clientCertRule) revocations(trusted []byte) (*revocations, error) {
+	lists, err := readRevocations(r.crl.name, trusted)
+	if err != nil {
+		return nil, r.crl.at.Errorf("%s", err)
+	}
+	return lists, nil
+}
+
+// verifyClient looks at the client's certificate: 0 lets the request in.
+func (x *exchange) verifyClient() int {
+	state := x.HTTP.TLS
+	rule := &x.server.level.ssl.client
+	if state == nil || rule.verify == "" {
+		return 0
+	}
+	if s := x.bySNI(); s != x.server {
+		x.logAt(levelInfo, "client attempted to request the server name different from the one that was negotiated", "")
+		if x.HTTP.ProtoMajor == 1 { // for HTTP/2 it would end all streams of the connection
+			x.w.Header().Set("Connection", "close")
+		}
+		return http.StatusMisdirectedRequest
+	}
+	err := x.Conn.VerifyClient(func() error {
+		return rule.chains.verify(state.PeerCertificates)
+	})
+	switch {
+	case len(state.PeerCertificates) == 0:
+		if rule.verify == "on" {
+			x.logAt(levelInfo, "client sent no required SSL certificate", "")
+			return statusNoCertificate
+		}
+	case err != nil && !(rule.verify == "optional_no_ca" && isUnknownAuthority(err)):
+		x.logAt(levelInfo, "client SSL certificate verify error: "+err.Error(), "")
+		return statusCertificateError
+	}
+	return 0
+}
+
+func isUnknownAuthority(err error) bool {
+	var unknown x509.UnknownAuthorityError
+	return errors.As(err, &unknown)
+}

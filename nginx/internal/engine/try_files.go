@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/static"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+)
+
+// tryRule is a try_files.
+type tryRule struct {
+	files []tryFile
+	last  vars.Value // a path or a named location
+	code  int        // of "=code", instead of last
+}
+
+// tryFile is a file, or a directory if dir is set.
+type tryFile struct {
+	uri vars.Value
+	dir bool
+}
+
+// tryFiles compiles "try_files file ... uri" and "try_files file ... =code".
+func tryFiles(c *compiler, l *level, d *conf.Directive) error {
+	rule, n := &tryRule{}, len(d.Args)-1
+	for _, arg := range d.Args[:n] {
+		name, dir := strings.CutSuffix(arg, "/")
+		v, err := c.value(d, name)
+		if err != nil {
+			return err
+		}
+		rule.files = append(rule.files, tryFile{v, dir})
+	}
+	if text, ok := strings.CutPrefix(d.Args[n], "="); ok {
+		code, ok := conf.Number(text)
+		if !ok || code > 999 {
+			return d.Errorf("invalid code \"=%s\"", text)
+		}
+		rule.code = code
+	}
+	var err error
+	if rule.last, err = c.value(d, d.Args[n]); err != nil {
+		return err
+	}
+	l.tries = rule
+	return nil
+}
+
+// serve looks for the files. done is false if one is there, and the location's
+// content goes on with it.
+func (t *tryRule) serve(x *exchange, w http.ResponseWriter) (status int, done bool) {
+	for _, f := range t.files {
+		uri := f.uri.String(&x.Request)
+		if x.level.root.alias && !x.level.root.whole && !strings.HasPrefix(uri, x.level.root.prefix) {
+			continue
+		}
+		if !static.Exists(x.filename(uri), f.dir) {
+			continue
+		}
+		x.URI = uri
+		return 0, false
+	}
+	if t.code != 0 {
+		return t.code, true
+	}
+	last := t.last.String(&x.Request)
+	if strings.HasPrefix(last, "@") {
+		return x.redirectNamed(w, last), true
+	}
+	uri, args, _ := strings.Cut(last, "?")
+	return x.redirect(w, uri, args), true
+}

@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// unixPrefix begins the address of a unix socket.
+const unixPrefix = "unix:"
+
+// resolvedServer is a "server name resolve".
+type resolvedServer struct {
+	at      *conf.Directive
+	target  upstream.Target
+	address string
+}
+
+// server compiles "server address [parameters]": one target for each address of the
+// name.
+func (g *group) server(d *conf.Directive) error {
+	var t upstream.Target
+	for _, p := range d.Args[1:] {
+		if err := targetParameter(&t, d, p); err != nil {
+			return err
+		}
+	}
+	if t.Backup && g.noBackup {
+		return d.Errorf("balancing method does not support parameter \"backup\"")
+	}
+	if slices.Contains(d.Args[1:], "resolve") && !isAddress(d.Args[0]) {
+		g.resolve = append(g.resolve, resolvedServer{d, t, d.Args[0]})
+		return nil
+	}
+	targets, err := resolve(t, d, d.Args[0], "80")
+	g.targets = append(g.targets, targets...)
+	return err
+}
+
+func isAddress(address string) bool {
+	host, _ := splitPort(address)
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil || strings.HasPrefix(address, unixPrefix)
+}
+
+func targetParameter(t *upstream.Target, d *conf.Directive, p string) error {
+	key, value, _ := strings.Cut(p, "=")
+	n, isNumber := conf.Number(value)
+	switch {
+	case p == "backup":
+		t.Backup = true
+	case p == "down":
+		t.Down = true
+	case key == "weight" && isNumber && n > 0:
+		t.Weight = n
+	case key == "max_fails" && isNumber:
+		t.MaxFails = n
+		if n == 0 {
+			t.MaxFails = -1
+		}
+	case key == "fail_timeout":
+		timeout, ok := conf.Duration(value)
+		if !ok {
+			return d.Errorf("invalid parameter \"%s\"", p)
+		}
+		t.FailTimeout = timeout
+	case key == "max_conns" && isNumber:
+		t.MaxConns = n
+	case p == "resolve":
+	case key == "service", key == "slow_start", key == "route", p == "drain":
+		return d.Errorf("parameter \"%s\" of \"server\" is not supported by culvert yet", p)
+	default:
+		return d.Errorf("invalid parameter \"%s\"", p)
+	}
+	return nil
+}
+
+// resolve makes a target like t for each address of a host, at load as nginx
+// does.
+func resolve(t upstream.Target, at *conf.Directive, address, standardPort string) ([]upstream.Target, error) {
+	host, port, err := hostPort(at, address, standardPort)
+	if err != nil {
+		return nil, err
+	}
+	if port == "" {
+		t.Addr = host
+		return []upstream.Target{t}, nil
+	}
+	ips, err := lookup(host)
+	if err != nil {
+		if at.Name == "proxy_pass" {
+			address = host
+		}
+		return nil, at.Errorf("host not found in upstream \"%s\"", address)
+	}
+	var targets []upstream.Target
+	for _, ip := range ips {
+		t.Addr = net.JoinHostPort(ip, port)
+		targets = append(targets, t)
+	}
+	return targets, nil
+}
+
+// hostPort cuts an address of an upstream.
+func hostPort(at *conf.Directive, address, standardPort string) (host, port string, err error) {
+	if strings.HasPrefix(address, unixPrefix) {
+		return address, "", nil
+	}
+	host, port = splitPort(address)
+	if port == "" {
+		port = standardPort
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || strings.HasSuffix(address, ":") {
+		return "", "", at.Errorf("invalid port in upstream \"%s\"", address)
+	}
+	if host == "" {
+		return "", "", at.Errorf("no host in upstream \"%s\"", address)
+	}
+	if strings.Contains(host, "/") {
+		return "", "", at.Errorf("invalid host in upstream \"%s\"", address)
+	}
+	return host, port, nil
+}
+
+// splitPort cuts the port off; "" if there is none.
+func splitPort(address string) (host, port string) {
+	i := strings.LastIndexByte(address, ':')
+	if i < 0 || strings.HasSuffix(address, "]") {
+		return address, ""
+	}
+	return address[:i], address[i+1:]
+}
+
+// lookup returns the addresses of a host: IPv4 first, as nginx has them.
+func lookup(host string) ([]string, error) {
+	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return []string{ip.String()}, nil
+	}
+	found, err := net.LookupIP(host)
+	if err != nil {
+		return nil, err
+	}
+	var v4, v6 []string
+	for _, ip := range found {
+		if ip.To4() != nil {
+			v4 = append(v4, ip.String())
+		} else {
+			v6 = append(v6, ip.String())
+		}
+	}
+	return append(v4, v6...), nil
+}

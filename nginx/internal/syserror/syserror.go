@@ -1,0 +1,35 @@
+// Package syserror words the errors of system calls as nginx does.
+package syserror
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+)
+
+// Open words an error of opening a file. Other errors are returned as they are.
+func Open(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return fmt.Errorf("open() \"%s\" failed (%s)", path.Path, conf.Errno(path.Err))
+	}
+	return err
+}
+
+// Bind words an error of net.Listen.
+func Bind(address string, err error) error {
+	call := "bind"
+	var op *os.SyscallError
+	if errors.As(err, &op) {
+		call = op.Syscall
+	}
+	var where *net.OpError
+	if errors.As(err, &where) {
+		err = where.Err
+	}
+	return fmt.Errorf("%s() to %s failed (%s)", call, address, conf.Errno(err))
+}

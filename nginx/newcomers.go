@@ -1,0 +1,109 @@
+package nginx
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// newcomerGrace is how long a connection may take to send its first request once
+// its configuration has been replaced, as http.Server.Shutdown grants it.
+const newcomerGrace = 5 * time.Second
+
+// newcomers are the connections of a generation on which a request may come or has
+// come, and no handler has it yet. Shutdown must wait for them: a request that
+// http.Server has read from its connection when it shuts down is dropped without an
+// answer (net/http/server.go, conn.serve, behind readRequest).
+type newcomers struct {
+	conns   sync.Map // of net.Conn to *newcomer, of all that are open
+	waiting atomic.Int64
+
+	mu   sync.Mutex
+	none chan struct{} // closed when none is waiting any more; nil if nobody wants to know
+}
+
+// newcomer is a connection, and whether it is one just now.
+type newcomer struct {
+	waiting atomic.Bool
+}
+
+// track is an http.Server.ConnState. A connection becomes active before its request
+// has come to the handler.
+func (n *newcomers) track(conn net.Conn, state http.ConnState) {
+	known, _ := n.conns.Load(conn)
+	c, ok := known.(*newcomer)
+	if !ok {
+		return
+	}
+	switch state {
+	case http.StateNew, http.StateActive:
+		n.come(c)
+	case http.StateIdle:
+		n.gone(c)
+	default:
+		n.conns.Delete(conn)
+		n.gone(c)
+	}
+}
+
+func (n *newcomers) come(c *newcomer) {
+	if c.waiting.CompareAndSwap(false, true) {
+		n.waiting.Add(1)
+	}
+}
+
+// gone is called when a request has come to its handler, or none will come.
+func (n *newcomers) gone(c *newcomer) {
+	if !c.waiting.CompareAndSwap(true, false) || n.waiting.Add(-1) > 0 {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.none != nil && n.waiting.Load() == 0 { // another may have come meanwhile: it will be here, too
+		close(n.none)
+		n.none = nil
+	}
+}
+
+// newcomerKey is the context's key of the connection that a request came on.
+type newcomerKey struct{}
+
+// connContext is an http.Server.ConnContext around another one. It is called before ConnState.
+func (n *newcomers) connContext(inner func(context.Context, net.Conn) context.Context) func(context.Context, net.Conn) context.Context {
+	return func(ctx context.Context, conn net.Conn) context.Context {
+		if inner != nil {
+			ctx = inner(ctx, conn)
+		}
+		c := &newcomer{}
+		n.conns.Store(conn, c)
+		return context.WithValue(ctx, newcomerKey{}, c)
+	}
+}
+
+// arrived is gone for the connection of a request.
+func (n *newcomers) arrived(r *http.Request) {
+	if c, ok := r.Context().Value(newcomerKey{}).(*newcomer); ok {
+		n.gone(c)
+	}
+}
+
+// wait returns when there are none, or after their grace, or at the end of ctx.
+// Nothing may accept any more when it is called.
+func (n *newcomers) wait(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, newcomerGrace)
+	defer cancel()
+	none := make(chan struct{})
+	n.mu.Lock()
+	n.none = none
+	n.mu.Unlock()
+	if n.waiting.Load() == 0 {
+		return
+	}
+	select {
+	case <-none:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,43 @@
+package nginx
+
+import (
+	"io"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine"
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+// Options are the options of New.
+type Options struct {
+	// File is the configuration (nginx -c), relative to Prefix. It must not be empty.
+	File string
+	// Prefix is the directory to which relative paths of the configuration are relative (nginx -p). If it is empty, the
+	// current directory is used.
+	Prefix string
+	// Globals are directives of the main context that stand in front of the file's (nginx -g). The default is none.
+	Globals string
+	// ErrorLog is where errors are logged if the configuration has no error_log (nginx -e): a path relative to Prefix,
+	// or "stderr", the default.
+	ErrorLog string
+	// ReadFile, if not nil, reads the configuration and the files that it includes, in place of os.ReadFile. It is
+	// called with absolute paths, during New and Reload.
+	ReadFile func(name string) ([]byte, error)
+	// Stderr is where "error_log stderr" writes to, and where the directives are listed that are not followed. If it is
+	// nil, os.Stderr is used. Writes are not serialised with those of the program.
+	Stderr io.Writer
+}
+
+// load returns the engine's options.
+func (o *Options) load(tunnels *wsupgrade.Registry, before *engine.Engine) engine.LoadOptions {
+	return engine.LoadOptions{
+		Prefix: o.Prefix, File: o.File, Globals: o.Globals, ErrorLog: o.ErrorLog, ReadFile: o.ReadFile, Stderr: o.Stderr,
+		Tunnels: tunnels, Before: before,
+	}
+}
+
+// Notes reads a configuration and returns what each of its directives is to culvert, in the order of the file: up to the
+// first error, or to the end if the only errors are directives that are refused. It opens no log and binds no address.
+func Notes(o Options) []conf.Note {
+	return engine.Notes(o.load(nil, nil))
+}

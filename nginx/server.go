@@ -1,0 +1,174 @@
+package nginx
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/culvert-go/culvert/nginx/internal/engine"
+	"github.com/culvert-go/culvert/wsupgrade"
+)
+
+// The levels of nginx's error log that slog lacks, for Logger.
+const (
+	LevelNotice = engine.LevelNotice
+	LevelEmerg  = engine.LevelEmerg
+)
+
+// ErrClosed is returned by Start and Reload behind Shutdown or Close.
+var ErrClosed = errors.New("nginx: server closed")
+
+// Server serves a configuration. Its methods are safe for concurrent use by multiple goroutines.
+type Server struct {
+	options Options
+	stderr  io.Writer
+	tunnels *wsupgrade.Registry // of all generations
+
+	current atomic.Pointer[generation]
+	old     sync.WaitGroup  // generations that finish behind a Reload
+	running context.Context // ends when everything is to be cut off
+	cut     context.CancelFunc
+	ended   chan struct{} // closed when Shutdown is complete
+
+	mu      sync.Mutex // held during Start, Reload and Reopen; guards what follows
+	sockets map[socketKey]*socket
+	started bool
+	closed  bool
+}
+
+// Load is New with a file alone. Paths in it are relative to the current directory.
+func Load(path string) (*Server, error) { return New(Options{File: path}) }
+
+// New reads and compiles a configuration, and opens its logs. It binds no address: Start does. An error of the
+// configuration is a *conf.Error, whose text is nginx's, with the file and the line. The directives that are not followed,
+// although what is served is right without them, are listed on Options.Stderr and in the error log. Close the Server, also
+// one that was never started.
+func New(o Options) (*Server, error) {
+	if o.File == "" {
+		return nil, errors.New("nginx: Options.File is empty")
+	}
+	if o.Stderr == nil {
+		o.Stderr = os.Stderr
+	}
+	tunnels, err := wsupgrade.NewRegistry(wsupgrade.RegistryOptions{})
+	if err != nil {
+		return nil, err
+	}
+	e, err := engine.Load(o.load(tunnels, nil))
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{options: o, stderr: o.Stderr, tunnels: tunnels, ended: make(chan struct{})}
+	s.running, s.cut = context.WithCancel(context.Background())
+	s.current.Store(newGeneration(e))
+	return s, nil
+}
+
+// Start binds the configuration's addresses and serves them in the background. If an address cannot be bound, nothing is
+// served, the error's text is nginx's, and Start may be called again. A second call behind a successful one is an error.
+func (s *Server) Start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return ErrClosed
+	case s.started:
+		return errors.New("nginx: server was started before")
+	}
+	g := s.current.Load()
+	sockets, err := s.bind(g.engine)
+	if err != nil {
+		closeAll(sockets)
+		return err
+	}
+	s.warn(g.engine)
+	s.started, s.sockets = true, sockets
+	g.serve(sockets)
+	return nil
+}
+
+// bind returns a socket for each listener of e: the one that is bound, or a new one. With an error, only the new ones
+// are returned, to be closed.
+func (s *Server) bind(e *engine.Engine) (map[socketKey]*socket, error) {
+	all, fresh := map[socketKey]*socket{}, map[socketKey]*socket{}
+	for _, l := range e.Listeners() {
+		key := keyOf(l)
+		if old, ok := s.sockets[key]; ok {
+			all[key] = old
+			continue
+		}
+		listener, err := listen(l)
+		if err != nil {
+			return fresh, err
+		}
+		fresh[key] = &socket{Listener: listener}
+		all[key] = fresh[key]
+	}
+	return all, nil
+}
+
+// Reload reads the configuration again and serves it. Addresses that both configurations have are served without a
+// gap: no connection is refused, and requests and tunnels that have begun are completed under the former configuration. The
+// counts and zones of limits are kept. If the configuration cannot be loaded or bound, the former one is served still.
+func (s *Server) Reload() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	former := s.current.Load()
+	e, err := engine.Load(s.options.load(s.tunnels, former.engine))
+	if err != nil {
+		return err
+	}
+	g := newGeneration(e)
+	sockets := s.sockets
+	if s.started {
+		if sockets, err = s.bind(e); err != nil {
+			closeAll(sockets)
+			e.Close()
+			return err
+		}
+		s.warn(e)
+		g.serve(sockets)
+	}
+	s.current.Store(g)
+	s.replace(sockets)
+	s.old.Go(func() { former.finish(s.running) })
+	return nil
+}
+
+// replace closes the sockets that the new configuration does not have. The caller holds s.mu.
+func (s *Server) replace(sockets map[socketKey]*socket) {
+	for key, socket := range s.sockets {
+		if sockets[key] != nil {
+			continue
+		}
+		if addr := socket.Addr(); addr.Network() == "unix" { // whose file is removed with it
+			s.Logger().Warn("deleting socket " + addr.String())
+		}
+		socket.Close()
+	}
+	s.sockets = sockets
+}
+
+// Reopen opens all log files again, for a program that rotates them: rename the file, then call Reopen. A file that cannot
+// be opened is kept as it is, and the first such error is returned.
+func (s *Server) Reopen() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current.Load().engine.Reopen()
+}
+
+// PIDFile returns the absolute path of the configuration's pid file, "" if it has none. Server does not write it.
+func (s *Server) PIDFile() string { return s.current.Load().engine.Settings().PIDFile }
+
+// Logger returns the logger of the main error log. Its lines have nginx's format, and error_log's level filters them.
+func (s *Server) Logger() *slog.Logger { return s.current.Load().engine.Logger() }
+
+// Dump writes the files of the configuration as nginx -T does.
+func (s *Server) Dump(w io.Writer) { s.current.Load().engine.Dump(w) }

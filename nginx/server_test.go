@@ -1,0 +1,317 @@
+package nginx_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/nginx"
+	"github.com/culvert-go/culvert/nginx/conf"
+)
+
+// site is a server of the configuration nginx.conf in a directory of its own.
+type site struct {
+	*nginx.Server
+	t      *testing.T
+	dir    string
+	stderr bytes.Buffer
+}
+
+// write writes a configuration with the lines in its http block.
+func (s *site) write(http string) {
+	s.t.Helper()
+	text := "error_log error.log;\nevents {}\nhttp {\naccess_log off; default_type text/plain;\n" + http + "\n}\n"
+	if err := os.WriteFile(filepath.Join(s.dir, "nginx.conf"), []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// load returns the server of a configuration, which is not started.
+func load(t *testing.T, http string) *site {
+	t.Helper()
+	leaktest.Check(t)
+	s := &site{t: t, dir: t.TempDir()}
+	s.write(http)
+	var err error
+	if s.Server, err = nginx.New(nginx.Options{Prefix: s.dir, File: "nginx.conf", Stderr: &s.stderr}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// get requests a path on a connection of its own.
+func get(t *testing.T, addr, path string) string {
+	t.Helper()
+	c := wiretest.Dial(t, addr)
+	defer c.Close()
+	c.Send("GET " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	_, body := c.Answer("GET")
+	return body
+}
+
+func TestStartReloadShutdown(t *testing.T) {
+	first, second := wiretest.Free(t), wiretest.Free(t)
+	s := load(t, "server { listen "+first+"; return 200 old; }")
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err == nil {
+		t.Error("started twice")
+	}
+	if got := get(t, first, "/"); got != "old" {
+		t.Errorf("got %q", got)
+	}
+	s.write("server { listen " + first + "; return 200 new; } server { listen " + second + "; return 200 second; }")
+	if err := s.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := get(t, first, "/"), get(t, second, "/"); a != "new" || b != "second" {
+		t.Errorf("got %q and %q", a, b)
+	}
+	s.write("frobnicate on;")
+	var wrong *conf.Error
+	if err := s.Reload(); !errors.As(err, &wrong) || wrong.Line != 5 || !strings.Contains(wrong.What, "frobnicate") {
+		t.Errorf("reloaded with %v", err)
+	}
+	if got := get(t, first, "/"); got != "new" {
+		t.Errorf("got %q behind a configuration that does not load", got)
+	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, addr := range []string{first, second} {
+		if c, err := net.Dial("tcp", addr); err == nil {
+			c.Close()
+			t.Errorf("%s accepts", addr)
+		}
+	}
+	if err := s.Reload(); err != nginx.ErrClosed {
+		t.Errorf("reloaded with %v", err)
+	}
+	if err := s.Start(); err != nginx.ErrClosed {
+		t.Errorf("started with %v", err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	leaktest.Check(t)
+	if _, err := nginx.Load(""); err == nil {
+		t.Error("loaded nothing")
+	}
+	file := filepath.Join(t.TempDir(), "nginx.conf")
+	if _, err := nginx.Load(file); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("loaded with %v", err)
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	free := wiretest.Free(t)
+	s := load(t, "server { listen "+free+"; listen "+taken.Addr().String()+"; return 200 a; }")
+	if err := s.Start(); err == nil || !strings.Contains(err.Error(), "bind() to "+taken.Addr().String()+" failed (98: Address already in use)") {
+		t.Errorf("started with %v", err)
+	}
+	l, err := net.Listen("tcp", free)
+	if err != nil {
+		t.Fatalf("the other address is bound still: %v", err)
+	}
+	l.Close()
+	taken.Close()
+	if err := s.Start(); err != nil { // a failed Start may be repeated
+		t.Error(err)
+	}
+	if got := get(t, free, "/"); got != "a" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// serveHandler serves the first listener's handler on a server of the program's own.
+func serveHandler(t *testing.T, s *site) (addr string) {
+	t.Helper()
+	listeners := s.Listeners()
+	if len(listeners) != 1 {
+		t.Fatalf("%d listeners", len(listeners))
+	}
+	return wiretest.Serve(t, listeners[0].Handler)
+}
+
+func TestHandlerFollowsReload(t *testing.T) {
+	s := load(t, "server { listen 127.0.0.1:1; location / { return 200 old; } location /tunnelled { return 200 $request_uri; } }")
+	if l := s.Listeners()[0]; l.Network != "tcp4" || l.Address != "127.0.0.1:1" || l.TLS != nil || l.HTTP2 || l.ProxyProtocol {
+		t.Errorf("listener %+v", l)
+	}
+	addr := serveHandler(t, s)
+	if got := get(t, addr, "/tunnelled/a%2Fb?q"); got != "/tunnelled/a%2Fb?q" {
+		t.Errorf("got %q", got)
+	}
+	s.write("server { listen 127.0.0.1:1; return 200 new; }")
+	if err := s.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, addr, "/"); got != "new" {
+		t.Errorf("got %q", got)
+	}
+	status := func() int {
+		c := wiretest.Dial(t, addr)
+		defer c.Close()
+		c.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+		resp, _ := c.Answer("GET")
+		return resp.StatusCode
+	}
+	s.write("server { listen 127.0.0.1:2; return 200 moved; }")
+	if err := s.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if got := status(); got != http.StatusServiceUnavailable {
+		t.Errorf("an address that is no longer configured: %d", got)
+	}
+	s.Close()
+	if got := status(); got != http.StatusServiceUnavailable {
+		t.Errorf("a closed server: %d", got)
+	}
+}
+
+// No request of a program's own server is lost or refused while configurations follow one another.
+func TestHandlerUnderReloads(t *testing.T) {
+	s := load(t, "server { listen 127.0.0.1:1; return 200 generation; }")
+	h := s.Listeners()[0].Handler
+	stop := make(chan struct{})
+	var clients sync.WaitGroup
+	for range 4 {
+		clients.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+				if w.Code != http.StatusOK || w.Body.String() != "generation" {
+					t.Errorf("status %d, %q", w.Code, w.Body)
+					return
+				}
+			}
+		})
+	}
+	for range 50 {
+		if err := s.Reload(); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	clients.Wait()
+}
+
+// held is a target that holds its responses until release is closed.
+func held(t *testing.T) (addr string, requested, release chan struct{}) {
+	requested, release = make(chan struct{}, 8), make(chan struct{})
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requested <- struct{}{}
+		select {
+		case <-release:
+			_, _ = io.WriteString(w, "held")
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(target.Close)
+	return target.Listener.Addr().String(), requested, release
+}
+
+// Shutdown waits for requests, also for those of the program's own server; the end of its context, and Close, cut them.
+func TestShutdownAndRunningRequests(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		own, cut bool // a server of the program's own; what runs is cut
+		end      func(s *site, cancel func())
+	}{
+		{"a request is waited for", false, false, nil},
+		{"a request of the program's server is waited for", true, false, nil},
+		{"the context ends", false, true, func(_ *site, cancel func()) { cancel() }},
+		{"the context ends, the program's server", true, true, func(_ *site, cancel func()) { cancel() }},
+		{"Close", false, true, func(s *site, _ func()) { s.Close() }},
+		{"Close, the program's server", true, true, func(s *site, _ func()) { s.Close() }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			target, requested, release := held(t)
+			addr := wiretest.Free(t)
+			s := load(t, "server { listen "+addr+"; location / { proxy_pass http://"+target+"; } }")
+			if test.own {
+				addr = serveHandler(t, s)
+			} else if err := s.Start(); err != nil {
+				t.Fatal(err)
+			}
+			client := wiretest.Dial(t, addr)
+			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			wiretest.Await(t, requested, "the request")
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() { ended <- s.Shutdown(ctx) }()
+			if test.end != nil {
+				test.end(s, cancel)
+			} else {
+				close(release)
+			}
+			err := wiretest.Await(t, ended, "the end of Shutdown")
+			if (err != nil) != (ctx.Err() != nil) {
+				t.Errorf("Shutdown returned %v", err)
+			}
+			if test.cut {
+				if got := client.Ended(); strings.Contains(got, "held") {
+					t.Errorf("the request got %q", got)
+				}
+				return
+			}
+			if _, body := client.Answer("GET"); body != "held" {
+				t.Errorf("the request got %q", body)
+			}
+		})
+	}
+}
+
+func TestReadFile(t *testing.T) {
+	leaktest.Check(t)
+	names := []string{}
+	s, err := nginx.New(nginx.Options{Prefix: "/conf", File: "main", Stderr: io.Discard, ReadFile: func(name string) ([]byte, error) {
+		names = append(names, name)
+		return []byte("events {} http { server { listen 127.0.0.1:1; ssi on; return 200 embedded; } }"), nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	w := httptest.NewRecorder()
+	s.Listeners()[0].Handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	if w.Body.String() != "embedded" || len(names) != 1 || names[0] != "/conf/main" {
+		t.Errorf("got %q of %q", w.Body, names)
+	}
+}
+
+func TestNotes(t *testing.T) {
+	notes := nginx.Notes(nginx.Options{Prefix: "/conf", File: "main", ReadFile: func(string) ([]byte, error) {
+		return []byte("events {}\nhttp {\n  ssi on;\n  frobnicate;\n}"), nil
+	}})
+	var lines []string
+	for _, n := range notes {
+		if n.Class == conf.Passed {
+			lines = append(lines, n.String())
+		}
+	}
+	if want := `"ssi" is not followed: SSI's comments are sent as they are in /conf/main:3`; len(lines) != 1 || lines[0] != want {
+		t.Errorf("notes %q", lines)
+	}
+}

@@ -1,0 +1,107 @@
+package nginx
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/culvert-go/culvert/nginx/internal/engine"
+)
+
+// acceptPause is the wait after an Accept that failed.
+const acceptPause = 50 * time.Millisecond
+
+// socketKey is a socket's network and address. Equal keys of two configurations are the same socket.
+type socketKey struct{ network, address string }
+
+func keyOf(l engine.Listener) socketKey { return socketKey{l.Network, l.Address} }
+
+// socket is a bound listener that outlives configurations: the generation that serves it at
+// the moment receives its connections, and handing it over loses none.
+type socket struct {
+	net.Listener
+	mu      sync.Mutex
+	current *view
+	closed  bool
+}
+
+// view is one generation's listener of a socket. Closing it leaves the socket
+// open.
+type view struct {
+	socket *socket
+	conns  chan net.Conn
+	done   chan struct{}
+	once   sync.Once
+}
+
+// view makes a new generation's listener and the one that gets the connections
+// from now on. The first call starts to accept. The view before must be closed
+// after that.
+func (s *socket) view() *view {
+	v := &view{socket: s, conns: make(chan net.Conn), done: make(chan struct{})}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == nil {
+		go s.accept()
+	}
+	s.current = v
+	return v
+}
+
+func (s *socket) accept() {
+	for {
+		conn, err := s.Listener.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			time.Sleep(acceptPause) // out of descriptors, most likely: others must end first
+			continue
+		}
+		s.deliver(conn)
+	}
+}
+
+// deliver gives conn to the view of the moment; one that has just been closed
+// passes it on to its successor.
+func (s *socket) deliver(conn net.Conn) {
+	for {
+		s.mu.Lock()
+		v, closed := s.current, s.closed
+		s.mu.Unlock()
+		if closed {
+			conn.Close()
+			return
+		}
+		select {
+		case v.conns <- conn:
+			return
+		case <-v.done:
+		}
+	}
+}
+
+// Close stops accepting for good.
+func (s *socket) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	return s.Listener.Close()
+}
+
+func (v *view) Accept() (net.Conn, error) {
+	select {
+	case conn := <-v.conns:
+		return conn, nil
+	case <-v.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (v *view) Close() error {
+	v.once.Do(func() { close(v.done) })
+	return nil
+}
+
+func (v *view) Addr() net.Addr { return v.socket.Addr() }
