@@ -116,7 +116,7 @@ func (c *call) roundTrip(t http.RoundTripper, out *http.Request) (*http.Response
 	case resp.Body == nil:
 		resp.Body = http.NoBody
 	}
-	resp.Body = c.body.besides(resp.Body)
+	resp.Body = c.body.besides(resp)
 	if err := checkFinal(resp, out.Method); err != nil {
 		resp.Body.Close()
 		return nil, err

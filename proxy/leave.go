@@ -72,20 +72,41 @@ func (b *requestBody) leaveUnread() {
 }
 
 // besides returns the body of a response beside which the request is still sent, perhaps.
-func (b *requestBody) besides(body io.ReadCloser) io.ReadCloser {
-	if b.leaving == nil || body == http.NoBody {
-		return body
+//
+// Over HTTP/2 net/http's transport looks at nothing but the request's body as long as it reads that: the end of the attempt's context
+// does not end the response's body then, which is closed for it.
+func (b *requestBody) besides(resp *http.Response) io.ReadCloser {
+	if b.leaving == nil || resp.Body == http.NoBody {
+		return resp.Body
 	}
-	return &besideUpload{body, b}
+	body := &besideUpload{ReadCloser: resp.Body, upload: b}
+	if resp.ProtoMajor >= 2 {
+		body.unwatch = context.AfterFunc(b.ctx, func() { _ = body.ReadCloser.Close() })
+	}
+	return body
 }
 
 // besideUpload is the body of a response whose request may still be read.
 type besideUpload struct {
 	io.ReadCloser
-	upload *requestBody
+	upload  *requestBody
+	unwatch func() bool // nil: the transport watches the context itself
 }
 
+// Read implements io.Reader. Where the attempt's context has ended its error is the body's, as it is net/http's.
+func (b *besideUpload) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if ended := b.upload.ctx.Err(); err != nil && err != io.EOF && ended != nil {
+		err = ended
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
 func (b *besideUpload) Close() error {
+	if b.unwatch != nil {
+		b.unwatch()
+	}
 	if !b.upload.source.client.Ended() {
 		b.upload.leave()
 	}
