@@ -69,7 +69,7 @@ type Options struct {
 	// its body or to accept the response, is the client's failure (BodyTooSlow, 408;
 	// ClientGone) and says nothing about the target. Nor does one of which the target
 	// had less than half, since the client was slow before, or a queue or another target. What a filter around the Proxy, or
-	// the server, still holds of the response when the Proxy returns has the time of one more write (WriteTimeout). How long a target may take to be
+	// the server, still holds of the response when the Proxy returns has WriteTimeout for each write. How long a target may take to be
 	// dialled, to accept the request and to begin its response is the transport's matter: options of
 	// the upstream say it to a group's own, HeaderTimeout for instance.
 	Timeout time.Duration
@@ -88,7 +88,8 @@ type Options struct {
 	// seconds, a negative value no bound. A client that reads nothing at all from an
 	// HTTP/2 connection holds its exchanges all the same, unless the server's
 	// http.HTTP2Config has a WriteByteTimeout: net/http ends a stream behind the
-	// write that is under way. Over HTTP/1.1 with TLS net/http's server holds the exchange
+	// write that is under way. Where filters around change the content it is what the outermost of them writes that has this time:
+	// what they do between, and what they wait for, does not count. Over HTTP/1.1 with TLS net/http's server holds the exchange
 	// for up to 5 seconds more, which crypto/tls gives the alert that closes the connection.
 	//
 	// No handler is called for a malformed request over HTTP/2: net/http's server responds with a page of its own (400, or 431),

@@ -181,6 +181,7 @@ func (f *Fanout) Follow(w http.ResponseWriter, r *http.Request, o Following) {
 	if o.Before != nil && o.Before(c) != nil || !c.send() {
 		return
 	}
+	c.writes.PassOn()
 	version := o.After
 	var buf [batch]versioned
 	for {

@@ -22,6 +22,8 @@ type Deadline struct {
 	until   time.Time           // of the last operation; over HTTP/1 the deadline that is set
 	stream  *stream             // nil over HTTP/1
 	server  time.Duration       // the server's WriteTimeout; 0 for none, and for reads
+	passed  *Deadline           // not nil: a filter bounds the writes in place of d
+	left    bool                // of one that was passed on: Leave was called
 }
 
 var past = time.Unix(1, 0)
@@ -65,7 +67,7 @@ func (d *Deadline) Change(timeout time.Duration, end time.Time) { d.timeout, d.e
 
 // Begin gives an operation its time.
 func (d *Deadline) Begin() {
-	if d.w == nil {
+	if d.w == nil || d.passed != nil {
 		return
 	}
 	until := d.next()
@@ -137,7 +139,11 @@ func (d *Deadline) Restore(since time.Time) {
 // Leave ends the use of d where more is left to be written than what was: what the server holds in its buffer is
 // written when the handler has returned, which is an operation like each other one, without the end of all.
 func (d *Deadline) Leave() {
-	if d.w == nil {
+	switch {
+	case d.w == nil:
+		return
+	case d.passed != nil:
+		d.leavePassed()
 		return
 	}
 	d.end = time.Time{}
@@ -150,7 +156,10 @@ func (d *Deadline) Leave() {
 // Stop ends the use of d: behind it nothing reaches the writer through d. The deadline of a connection stays, since
 // net/http's server sets its own before the next request.
 func (d *Deadline) Stop() {
-	d.w = nil
+	if d.passed != nil {
+		d.passed.Stop()
+	}
+	d.w, d.passed = nil, nil
 	if d.stream != nil {
 		d.stream.stop()
 	}

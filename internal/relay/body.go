@@ -74,6 +74,7 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 func (o Options) leave(w http.ResponseWriter, r *http.Request) {
 	var writes deadline.Deadline
 	writes.StartWrites(w, r, o.WriteTimeout)
+	writes.PassOn()
 	writes.Leave()
 }
 

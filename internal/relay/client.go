@@ -28,6 +28,7 @@ func (c *client) start(w http.ResponseWriter, r *http.Request, timeout time.Dura
 		c.end, c.begun = end, time.Now()
 		c.writes.Change(timeout, end.Add(lastWrite))
 	}
+	c.writes.PassOn()
 }
 
 func (c *client) write(p []byte) error {

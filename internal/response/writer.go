@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/bufpool"
+	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 // Serve calls next with w wrapped by hooks, which are not changed.
@@ -41,8 +42,9 @@ type writer struct {
 	headOnly bool      // the request was HEAD, whatever somebody makes of it
 	hijacked bool
 	aborted  bool
-	outward  bool  // a call of inner is under way, or has panicked
-	unsent   error // of a write of the transform's
+	outward  bool               // a call of inner is under way, or has panicked
+	unsent   error              // of a write of the transform's
+	output   *deadline.Deadline // of what the transform writes; nil: it is not bounded here
 	nested   *nested
 }
 
@@ -156,9 +158,9 @@ func (w *writer) implicitHead() {
 
 // send writes to the inner writer and counts.
 func (w *writer) send(p []byte) (int, error) {
-	w.outward = true
+	w.beginOutput()
 	n, err := w.inner.Write(p)
-	w.outward = false
+	w.endOutput()
 	if w.headOnly {
 		// Nothing of it is sent. Over HTTP/2 net/http's writer ends the stream with the header, and calls that an
 		// error where the piece is long.
@@ -201,9 +203,9 @@ func (w *writer) FlushError() error {
 
 // flush flushes the inner writer.
 func (w *writer) flush() error {
-	w.outward = true
+	w.beginOutput()
 	err := http.NewResponseController(w.inner).Flush()
-	w.outward = false
+	w.endOutput()
 	return err
 }
 
@@ -257,9 +259,15 @@ func (w *writer) finish() {
 			panic(http.ErrAbortHandler) // a transform's missing tail must not look like a complete body
 		}
 	}
+	if w.output != nil {
+		w.output.Finish()
+	}
 }
 
 func (w *writer) end() {
+	if w.output != nil {
+		w.output.Stop()
+	}
 	if w.aborted && w.outward && w.hooks.Around != nil {
 		w.hooks.Around(w.r)
 	}

@@ -245,12 +245,6 @@ func (r *ruler) expired() {
 	}
 }
 
-// heldByList reports whether the list that a watch needs may take longer than the client has for what is written to it: the
-// filter waits for it within that write (proxy.Options.WriteTimeout).
-func (r *ruler) heldByList() bool {
-	return r.e.Resumed && r.w.plan.Gateway.WriteTimeout < listingTime
-}
-
 // listingMayFail reports whether the target may fail with a list that a filter requests for the watch: it is counted for the
 // target's health, while the watch itself has its response.
 func (e *ExchangePlan) listingMayFail(g *GatewayPlan) bool {

@@ -144,7 +144,7 @@ func (r *ruler) served() {
 	if r.slow() {
 		return
 	}
-	if r.endTold() || r.heldTooLong() || r.heldByList() {
+	if r.endTold() || r.heldTooLong() {
 		return
 	}
 	r.fail("served", "the client sees no whole response: %v", o.Err)

@@ -1,0 +1,136 @@
+package proxy_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// pacedBody is a transform that takes its time: as long as wait before it writes, or before it writes what it has held at the end.
+type pacedBody struct {
+	w    io.Writer
+	wait time.Duration
+	held bool
+	kept []byte
+}
+
+func (b *pacedBody) Write(p []byte) (int, error) {
+	if b.held {
+		b.kept = append(b.kept, p...)
+		return len(p), nil
+	}
+	time.Sleep(b.wait)
+	return b.w.Write(p)
+}
+
+func (b *pacedBody) Close() error {
+	if !b.held {
+		return nil
+	}
+	time.Sleep(b.wait)
+	for len(b.kept) > 0 {
+		n, err := b.w.Write(b.kept[:min(len(b.kept), 64<<10)])
+		if b.kept = b.kept[n:]; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func paced(wait time.Duration, held bool) filters.Filter {
+	return filters.OnResponse(filters.ResponseHooks{Body: func(_ *http.Request, _ int, h http.Header, w io.Writer) io.WriteCloser {
+		h.Del("Content-Length")
+		return &pacedBody{w: w, wait: wait, held: held}
+	}})
+}
+
+// TestTimeOfATransform: what filters do with a response's content, and wait for, is not the time that the client has for a write. A
+// client that accepts nothing of what they write is given up.
+func TestTimeOfATransform(t *testing.T) {
+	const bound = 4 * time.Second
+	at := paced(0, false)
+	for name, chain := range map[string]filters.Filter{
+		"in a write":                    paced(10*time.Second, false),
+		"in a write, below another":     filters.NewChain(at, paced(10*time.Second, false)).Then,
+		"in a write, around another":    filters.NewChain(paced(10*time.Second, false), at).Then,
+		"at the end":                    paced(10*time.Second, true),
+		"at the end, below another":     filters.NewChain(at, paced(10*time.Second, true)).Then,
+		"at the end, around all others": filters.NewChain(filters.OnResponse(filters.ResponseHooks{}), paced(10*time.Second, true), at).Then,
+	} {
+		for _, flush := range []time.Duration{0, -1, 20 * time.Millisecond} {
+			for _, http2 := range []bool{false, true} {
+				for _, reads := range []bool{true, false} {
+					t.Run(fmt.Sprintf("%s, %v, HTTP/2 %v, reads %v", name, flush, http2, reads), func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) { testTransform(t, chain, bound, flush, http2, reads) })
+					})
+				}
+			}
+		}
+	}
+}
+
+func testTransform(t *testing.T, chain filters.Filter, bound, flush time.Duration, http2, reads bool) {
+	length := 100
+	if !reads {
+		length = 16 << 20 // more than what net/http's client has windows and buffers for
+	}
+	group := groupAt(t, upstream.Options{Protocol: upstream.HTTP1, DialContext: pipeTo(func(c net.Conn) {
+		if _, err := c.Read(make([]byte, 4<<10)); err == nil {
+			_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", length)
+			_, _ = io.CopyN(c, zeros{}, int64(length))
+		}
+	})}, "192.0.2.1:80")
+	var failed failures
+	p := newProxy(t, proxy.Options{Upstream: group, WriteTimeout: bound, FlushInterval: flush, OnError: failed.add})
+	ended := make(chan struct{})
+	var protocols http.Protocols
+	protocols.SetHTTP1(!http2)
+	protocols.SetUnencryptedHTTP2(http2)
+	s := &http.Server{Protocols: &protocols, ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		chain(p).ServeHTTP(w, r)
+	})}
+	near, far := net.Pipe()
+	go func() { _ = s.Serve(wiretest.OneConn(far)) }()
+	client := &http.Transport{Protocols: &protocols, DialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}
+	defer func() {
+		near.Close()
+		client.CloseIdleConnections()
+		_ = s.Close()
+		_ = p.Drain(context.Background())
+		_ = group.Close()
+		time.Sleep(time.Hour) // net/http's server lingers
+	}()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://gateway.test/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reads {
+		if got, err := io.ReadAll(resp.Body); len(got) != length || err != nil {
+			t.Errorf("the client got %d bytes, %v; failures %v", len(got), err, failed.all)
+		}
+	}
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Hour):
+		t.Error("the handler is held")
+	}
+	if reads && len(failed.all) > 0 {
+		t.Errorf("failures %v", failed.all)
+	}
+	resp.Body.Close()
+}
