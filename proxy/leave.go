@@ -73,10 +73,11 @@ func (b *requestBody) leaveUnread() {
 
 // besides returns the body of a response beside which the request is still sent, perhaps.
 //
-// Over HTTP/2 net/http's transport looks at nothing but the request's body as long as it reads that: the end of the attempt's context
-// does not end the response's body then, which is closed for it.
+// Over HTTP/2 net/http's transport looks at nothing but the request's body as long as it reads that, or waits for a window to send
+// it, as of a body that is there as a whole: the end of the attempt's context does not end the response's body then, which is closed
+// for it.
 func (b *requestBody) besides(resp *http.Response) io.ReadCloser {
-	if b.leaving == nil || resp.Body == http.NoBody {
+	if b.source.body == nil || resp.Body == http.NoBody {
 		return resp.Body
 	}
 	body := &besideUpload{ReadCloser: resp.Body, upload: b}
