@@ -17,7 +17,8 @@ type ResponseHooks struct {
 	// Body is called after Head if the status allows content. It returns a
 	// writer that takes the handler's body and writes what is to be sent to w,
 	// or nil to leave the body as it is. That writer is closed when the handler
-	// has returned; its method Flush() error, if it has one, is called when the
+	// has returned, unless that has written less than its Content-Length: the
+	// response is broken off then, as net/http's server does it. Its method Flush() error, if it has one, is called when the
 	// handler flushes. Whoever changes the length must delete Content-Length.
 	Body func(r *http.Request, status int, h http.Header, w io.Writer) io.WriteCloser
 	// End is called once when the handler is done, also if it panicked.

@@ -48,8 +48,8 @@ type FilterOptions struct {
 //
 // The response to a request for one object is held until the next handler has returned, and so is a list in protobuf; the
 // header of a list in JSON is held until its first byte. If the next handler aborts a response that is held
-// (http.ErrAbortHandler) or writes less of an object's than its Content-Length, whatever its status, the client gets a 502. So
-// it does where an object has no content at all.
+// (http.ErrAbortHandler) or writes less of it than its Content-Length, whatever its status, the client gets a 502. So
+// it does where an object has no content at all. A response that is not held is broken off then.
 //
 // The server is asked for an uncompressed answer; filters.Compress in front of this filter
 // compresses it again. A watch over WebSocket ends here, with the server watched over

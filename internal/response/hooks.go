@@ -21,7 +21,8 @@ type Hooks struct {
 	// Body is called after Head if the status allows content. It returns the
 	// writer that takes the handler's body and writes what is to be sent to w,
 	// or nil to leave the body alone. The result is closed when the handler
-	// has returned; if it has a method Flush() error, that is called whenever
+	// has returned, unless that has written less than the Content-Length that it
+	// has announced: the response is broken off then. If it has a method Flush() error, that is called whenever
 	// the handler flushes. w has a method FlushError() error, for what it has
 	// written before it fails.
 	Body func(r *http.Request, status int, h http.Header, w io.Writer) io.WriteCloser

@@ -37,8 +37,12 @@ func (w *writer) record(err error) {
 		return
 	}
 	e := &fault.Error{Kind: fault.ClientGone, Wrote: true, HeadSent: true, Err: err}
-	if failed := (*TransformError)(nil); errors.As(err, &failed) {
+	failed := (*TransformError)(nil)
+	switch ctx := w.r.Context(); {
+	case errors.As(err, &failed), err == errShort && ctx.Err() == nil:
 		e.Kind = fault.Internal
+	case err == errShort:
+		e.Kind = fault.Ended(ctx)
 	}
 	r.Err = e
 }

@@ -36,6 +36,7 @@ type writer struct {
 	r        *http.Request
 	hooks    *Hooks
 	body     io.WriteCloser // the transform, nil for none
+	length   length         // of what it is given
 	status   int            // of the final head, 0 before it
 	bytes    int64
 	start    time.Time // zero if nobody asks for it
@@ -84,6 +85,7 @@ func (w *writer) WriteHeader(status int) {
 	}
 	interim := status >= 100 && status <= 199 && status != http.StatusSwitchingProtocols
 	if !interim && !w.hijacked && w.status == 0 {
+		w.announce()
 		if w.hooks.Status != nil {
 			status = w.hooks.Status(w.r, status, w.inner.Header())
 		}
@@ -118,7 +120,12 @@ func (w *writer) Write(p []byte) (int, error) {
 	w.implicitHead()
 	if w.body != nil {
 		n, err := w.body.Write(p)
-		return n, w.transformed(err)
+		w.length.written += int64(len(p)) // whatever the transform makes of it
+		err = w.transformed(err)
+		if w.length.failed == nil {
+			w.length.failed = err
+		}
+		return n, err
 	}
 	return w.send(p)
 }
@@ -252,12 +259,20 @@ func (w *writer) finish() {
 	if w.hooks.Status != nil {
 		w.implicitHead()
 	}
-	w.head(http.StatusOK) // net/http sends the head itself
-	if w.body != nil {
-		if err := w.transformed(w.body.Close()); err != nil {
-			w.record(err)
-			panic(http.ErrAbortHandler) // a transform's missing tail must not look like a complete body
-		}
+	if w.status == 0 {
+		w.announce()
+		w.head(http.StatusOK) // net/http sends the head itself
+	}
+	if w.body == nil {
+		return
+	}
+	err := w.short()
+	if err == nil {
+		err = w.transformed(w.body.Close())
+	}
+	if err != nil {
+		w.record(err)
+		panic(http.ErrAbortHandler) // a transform's missing tail must not look like a complete body
 	}
 	if w.output != nil {
 		w.output.Finish()

@@ -1,0 +1,121 @@
+package response_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/response"
+	"github.com/culvert-go/culvert/internal/result"
+	"github.com/culvert-go/culvert/internal/wiretest"
+)
+
+// doubled writes each byte twice, and a mark at the end.
+type doubled struct{ w io.Writer }
+
+func (d doubled) Write(p []byte) (int, error) {
+	_, err := io.WriteString(d.w, string(p)+string(p))
+	return len(p), err
+}
+
+func (d doubled) Close() error {
+	_, err := io.WriteString(d.w, ".")
+	return err
+}
+
+// looksWhole reports whether a response looks whole to its client. Over HTTP/1.0 the mark alone tells that.
+func looksWhole(t *testing.T, s *httptest.Server, protocol, method string) bool {
+	if protocol == "HTTP/1.0" {
+		client := wiretest.Dial(t, s.Listener.Addr().String())
+		client.Send(method + " / HTTP/1.0\r\n\r\n")
+		received := client.Ended()
+		return strings.HasSuffix(received, ".") || method == "HEAD" && strings.HasSuffix(received, "\r\n\r\n")
+	}
+	r, err := http.NewRequest(method, s.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := s.Client().Do(r)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	_, err = io.ReadAll(resp.Body)
+	return err == nil
+}
+
+// A handler that returns before it has written all that its Content-Length announces has its response broken off by net/http's
+// server. So it has where a hook has taken that field away, and the response would look whole.
+func TestShorterThanAnnouncedBehindATransform(t *testing.T) {
+	for name, test := range map[string]struct {
+		length, sent string
+		flush        bool
+		whole        bool
+	}{
+		"all":                         {"4", "abcd", false, true},
+		"all, flushed":                {"4", "abcd", true, true},
+		"nothing announced":           {"", "abc", true, true},
+		"what is no number":           {"4x", "abc", false, true},
+		"none announced":              {"0", "", false, true},
+		"less":                        {"4", "abc", false, false},
+		"less, flushed":               {"4", "abc", true, false},
+		"nothing":                     {"4", "", false, false},
+		"nothing but the header":      {"4", "", true, false},
+		"less than a buffer, flushed": {"100000", strings.Repeat("a", 10000), true, false},
+	} {
+		for _, protocol := range []string{"HTTP/1.0", "HTTP/1.1", "HTTP/2"} {
+			for _, method := range []string{"GET", "HEAD"} {
+				t.Run(name+", "+protocol+", "+method, func(t *testing.T) {
+					failed := make(chan error, 1)
+					hooks := &response.Hooks{
+						Status: func(_ *http.Request, status int, h http.Header) int {
+							h.Del("Content-Length")
+							return status
+						},
+						Body: func(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser { return doubled{w} },
+					}
+					handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if test.length != "" {
+							w.Header().Set("Content-Length", test.length)
+						}
+						_, _ = io.WriteString(w, test.sent)
+						if test.flush {
+							_ = http.NewResponseController(w).Flush()
+						}
+					})
+					s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						ctx, record := result.WithNew(r.Context())
+						defer func() { failed <- record.Err }()
+						response.Serve(handler, w, r.WithContext(ctx), hooks)
+					}))
+					s.Config.ErrorLog = wiretest.Quiet()
+					if s.EnableHTTP2 = protocol == "HTTP/2"; s.EnableHTTP2 {
+						s.StartTLS()
+					} else {
+						s.Start()
+					}
+					defer s.Close()
+					whole := looksWhole(t, s, protocol, method)
+					err := <-failed
+					if method == "HEAD" {
+						if !whole || err != nil {
+							t.Errorf("whole %v, %v", whole, err)
+						}
+						return
+					}
+					if whole != test.whole {
+						t.Errorf("whole %v, want %v", whole, test.whole)
+					}
+					e := (*fault.Error)(nil)
+					if (err == nil) != test.whole || err != nil && (!errors.As(err, &e) || e.Kind != fault.Internal) {
+						t.Errorf("the failure is %v", err)
+					}
+				})
+			}
+		}
+	}
+}
