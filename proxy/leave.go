@@ -51,7 +51,7 @@ func (b *requestBody) beginRead() (closed bool) {
 func (b *requestBody) connected() {
 	b.traced.Store(true)
 	b.closed.Store(false)
-	b.wantAgain()
+	b.want()
 }
 
 // leaveUnread is called when the transport closes the body. With a read under way the stream has broken off, or a final

@@ -12,11 +12,13 @@ const (
 	restDropped              // the response is relayed, and watchClient reads
 )
 
-// want is called when an attempt begins to read, or goes on.
+// want is called when an attempt begins to read, or goes on, before its response.
 func (b *requestBody) want() {
 	b.source.turn.Lock()
 	defer b.source.turn.Unlock()
-	b.source.rest = restWanted
+	if !b.ended.Load() && b.source.rest == restUnwanted {
+		b.source.rest = restWanted
+	}
 }
 
 // abandon is called when the attempt's target reads no more of the body.
@@ -30,15 +32,6 @@ func (b *requestBody) abandon() {
 		s.rest = restUnwanted
 	case s.rest == restRelaying:
 		s.dropRest()
-	}
-}
-
-// wantAgain is called when the attempt may read behind abandon, before its response.
-func (b *requestBody) wantAgain() {
-	b.source.turn.Lock()
-	defer b.source.turn.Unlock()
-	if !b.ended.Load() && b.source.rest == restUnwanted {
-		b.source.rest = restWanted
 	}
 }
 
