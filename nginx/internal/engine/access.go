@@ -10,13 +10,13 @@ import (
 // accessRule is one allow or deny.
 type accessRule struct {
 	allow   bool
-	network netip.Prefix // of no bits: all
+	network netip.Prefix // with zero bits: every address
 	all     bool
 	unix    bool
 }
 
-// access compiles "allow|deny address|CIDR|unix:|all" (ngx_http_access_module.c). One on an inner
-// level drops all of the levels around.
+// access compiles "allow|deny address|CIDR|unix:|all" (ngx_http_access_module.c). Rules on an
+// inner level replace those of the outer levels.
 func access(_ *compiler, l *level, d *conf.Directive) error {
 	if l.first("access") {
 		l.access = nil
@@ -37,7 +37,7 @@ func access(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// network reads an address or a network.
+// network parses an address or a network.
 func network(s string) (netip.Prefix, bool) {
 	if addr, err := netip.ParseAddr(s); err == nil {
 		return netip.PrefixFrom(addr, addr.BitLen()), true
@@ -56,17 +56,18 @@ func satisfy(_ *compiler, l *level, d *conf.Directive) error {
 	return d.Errorf("invalid value \"%s\"", d.Args[0])
 }
 
-// verdict is what one of the access phase's checks says.
+// verdict is the result of one check of the access phase.
 type verdict int
 
 const (
-	declined verdict = iota // it has nothing to say
+	declined verdict = iota // the check does not apply
 	granted
 	refused
 )
 
-// mayEnter runs the access phase: 0 lets the request in (ngx_http_core_access_phase).
-func (x *exchange) mayEnter(w http.ResponseWriter) int {
+// accessPhase runs the access phase and returns 0 if the request is allowed
+// (ngx_http_core_access_phase).
+func (x *exchange) accessPhase(w http.ResponseWriter) int {
 	code := 0
 	for _, check := range []func(http.ResponseWriter) (verdict, int){x.byAddress, x.byPassword, x.bySubrequest} {
 		v, status := check(w)
@@ -84,7 +85,7 @@ func (x *exchange) mayEnter(w http.ResponseWriter) int {
 	return code
 }
 
-// byAddress looks at allow and deny.
+// byAddress applies allow and deny.
 func (x *exchange) byAddress(http.ResponseWriter) (verdict, int) {
 	if len(x.level.access) == 0 {
 		return declined, 0

@@ -14,14 +14,13 @@ type accessLogger struct {
 	condition *vars.Value // of if=, nil for none
 }
 
-// accessOutput takes the lines of an access log.
+// accessOutput receives the lines of an access log.
 type accessOutput interface {
 	log(x *exchange, line *logFormat)
 }
 
-// accessLog compiles "access_log path|syslog:... [format [parameters]]" and "access_log
-// off". Lines are written as they come: buffer, flush and gzip are taken and do
-// nothing.
+// accessLog compiles "access_log path|syslog:... [format [parameters]]" and "access_log off".
+// Lines are written at once: buffer, flush and gzip are accepted and have no effect.
 func accessLog(c *compiler, l *level, d *conf.Directive) error {
 	if l.first("access_log") {
 		l.accessLogs = nil
@@ -42,8 +41,8 @@ func accessLog(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// accessLogger compiles what is not "off". As in nginx a syslog server and variables are read
-// first, and a file, which has to be opened, last.
+// accessLogger compiles every access_log but "off". As in nginx, a syslog server and variables
+// are parsed first, and a file, which has to be opened, last.
 func (c *compiler) accessLogger(d *conf.Directive) (log accessLogger, err error) {
 	toSyslog, named := strings.HasPrefix(d.Args[0], syslogPrefix), strings.Contains(d.Args[0], "$")
 	switch {
@@ -78,7 +77,7 @@ func (c *compiler) accessLogger(d *conf.Directive) (log accessLogger, err error)
 	return log, nil
 }
 
-// accessFormat is the second argument, or "combined".
+// accessFormat returns the format that the second argument names, "combined" if there is none.
 func (c *compiler) accessFormat(d *conf.Directive) (logFormat, error) {
 	name := "combined"
 	if len(d.Args) > 1 {
@@ -91,7 +90,7 @@ func (c *compiler) accessFormat(d *conf.Directive) (logFormat, error) {
 	return line, nil
 }
 
-// accessParameters reads what stands behind the format.
+// accessParameters parses the parameters behind the format.
 func (c *compiler) accessParameters(d *conf.Directive) (condition *vars.Value, buffered bool, err error) {
 	flushed := false
 	for _, p := range d.Args[min(2, len(d.Args)):] {
@@ -128,7 +127,7 @@ func (c *compiler) accessParameters(d *conf.Directive) (condition *vars.Value, b
 	return condition, buffered, nil
 }
 
-// log writes x to the level's logs.
+// log writes a line about x to each of the level's access logs.
 func (l *level) log(x *exchange) {
 	for i := range l.accessLogs {
 		a := &l.accessLogs[i]

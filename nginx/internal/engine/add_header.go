@@ -15,8 +15,8 @@ type header struct {
 	always bool
 }
 
-// addHeader compiles "add_header name value [always]". One on an inner level
-// drops all of the levels around.
+// addHeader compiles "add_header name value [always]". Directives on an inner level replace those
+// of the outer levels.
 func addHeader(c *compiler, l *level, d *conf.Directive) error {
 	if l.first("add_header") {
 		l.addHeaders = nil
@@ -39,9 +39,9 @@ func (c *compiler) header(d *conf.Directive) (h header, err error) {
 	return h, err
 }
 
-// applyHeaders adds the fields to a final head: those without "always" to
-// nginx's list of statuses alone. An empty value adds nothing. Last-Modified
-// and ETag replace what is there, others are added to it.
+// applyHeaders adds the header fields to a final header. Those without "always" are added only
+// for nginx's list of statuses. An empty value adds nothing. Last-Modified and ETag replace an
+// existing field, others are added to it.
 func (l *level) applyHeaders(x *exchange, to http.Header) {
 	ok := cachectl.AddHeaderStatus(x.Status)
 	for _, h := range l.addHeaders {

@@ -17,7 +17,7 @@ func addTrailer(c *compiler, l *level, d *conf.Directive) error {
 	return err
 }
 
-// announceTrailers makes room for the trailers: they need an answer in chunks.
+// announceTrailers prepares the header for the trailers, which need a chunked response.
 func (l *level) announceTrailers(x *exchange, h http.Header) {
 	if len(l.addTrailers) == 0 || x.HTTP.Method == http.MethodHead || !x.HTTP.ProtoAtLeast(1, 1) {
 		return
@@ -31,14 +31,14 @@ func (l *level) announceTrailers(x *exchange, h http.Header) {
 	}
 }
 
-// sendTrailers fills them in when the content has been sent.
+// sendTrailers sets the trailers when the content has been sent.
 func (l *level) sendTrailers(x *exchange, h http.Header) {
 	for _, t := range l.addTrailers {
 		if _, announced := h[http.TrailerPrefix+t.name]; announced {
 			if value := t.value.String(&x.Request); value != "" {
 				h.Add(http.TrailerPrefix+t.name, value)
 			}
-			if len(h[http.TrailerPrefix+t.name]) == 0 { // of nothing, net/http makes an HTTP/2 stream that does not end
+			if len(h[http.TrailerPrefix+t.name]) == 0 { // without a value, net/http makes an HTTP/2 stream that does not end
 				delete(h, http.TrailerPrefix+t.name)
 			}
 		}

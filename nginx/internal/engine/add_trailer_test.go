@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A trailer without a value is left out, and the stream of an HTTP/2 client ends without it.
+// A trailer without a value is not sent, and the stream of an HTTP/2 client ends without it.
 func TestEmptyTrailerOverHTTP2(t *testing.T) {
 	cert, key := certificate(t, "a.test")
 	s := serve(t, with(server(`listen 443 ssl; http2 on; ssl_certificate a.crt; ssl_certificate_key a.key; add_trailer X-Empty $arg_none;

@@ -1,10 +1,9 @@
-// Package engine turns a configuration into handlers: servers, locations,
-// variables, logs, static files and proxying, with nginx's semantics over
-// culvert's packages. Everything is compiled at load; nothing of the
-// configuration is parsed on the way of a request.
+// Package engine turns a configuration into handlers: servers, locations, variables, logs, static
+// files and proxying, with nginx's semantics over culvert's packages. Everything is compiled at
+// load; nothing of the configuration is parsed while a request is served.
 //
-// A directive is found by its name: the file that implements add_header is
-// add_header.go, proxy_pass is in proxy_pass.go, and so on.
+// A directive is found by its name: the file that implements add_header is add_header.go,
+// proxy_pass is in proxy_pass.go, and so on.
 package engine
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// LoadOptions say what to load.
+// LoadOptions are the options of Load.
 type LoadOptions struct {
 	// Prefix is the directory that relative paths of the configuration are
 	// relative to (nginx -p); "" is the current directory.
@@ -37,15 +36,16 @@ type LoadOptions struct {
 	ReadFile func(name string) ([]byte, error)
 	// Stderr is where "error_log stderr" writes to; nil is os.Stderr.
 	Stderr io.Writer
-	// Tunnels lists the tunnels, of other configurations' too if they share it; nil
-	// for nobody.
+	// Tunnels lists the tunnels, including those of other configurations that share it. If nil,
+	// tunnels are not listed.
 	Tunnels *wsupgrade.Registry
-	// Before is the engine that the new one replaces, which may still run: the zones of
-	// limit_req and limit_conn go on, and so do stub_status's counts. It is nil for none.
+	// Before is the engine that the new one replaces, nil if there is none. It may still be
+	// running. The zones of limit_req and limit_conn and the counts of stub_status are taken over
+	// from it.
 	Before *Engine
 }
 
-// Listener is one socket of the configuration with what answers on it.
+// Listener is one socket of the configuration and the handler that serves it.
 type Listener struct {
 	// Network is "tcp4", "tcp6" or "unix", for net.Listen: "[::]:80" is IPv6 alone, so
 	// that it can stand beside "0.0.0.0:80" (nginx's ipv6only=on).
@@ -57,29 +57,26 @@ type Listener struct {
 	// TLS is nil for cleartext. It picks the certificate by the client's
 	// server name.
 	TLS *tls.Config
-	// HTTP2 says whether to speak HTTP/2: by ALPN with TLS, by prior knowledge
-	// beside HTTP/1.1 on cleartext.
+	// HTTP2 reports whether to serve HTTP/2: by ALPN with TLS, by prior knowledge beside HTTP/1.1
+	// on cleartext.
 	HTTP2 bool
-	// IdleTimeout is how long an idle client connection is kept
-	// (keepalive_timeout of the default server); 0 means close after each
-	// answer.
+	// IdleTimeout is how long an idle client connection is kept (keepalive_timeout of the default
+	// server); 0 closes the connection after each response.
 	IdleTimeout time.Duration
-	// ReadHeaderTimeout bounds the reading of a request's head
-	// (client_header_timeout).
+	// ReadHeaderTimeout bounds the reading of a request's header (client_header_timeout).
 	ReadHeaderTimeout time.Duration
-	// MaxHeaderBytes bounds a request's head (large_client_header_buffers).
+	// MaxHeaderBytes bounds a request's header (large_client_header_buffers).
 	MaxHeaderBytes int
-	// ProxyProtocol says that each connection begins with a header of the PROXY protocol,
-	// below TLS. Its net.Conn must have the method ProxyAddrs() (client, server net.Addr),
-	// which returns nil if there was no such header, and keep the addresses of the
-	// connection itself.
+	// ProxyProtocol reports whether each connection begins with a PROXY protocol header, below
+	// TLS. Its net.Conn must have the method ProxyAddrs() (client, server net.Addr), which
+	// returns nil if there was no such header, and keep the addresses of the connection itself.
 	ProxyProtocol bool
-	// ConnState is to be the http.Server's: it counts for stub_status.
+	// ConnState must be set as the http.Server's: it counts for stub_status.
 	ConnState func(net.Conn, http.ConnState)
-	// ConnContext is to be the http.Server's: it numbers connections for
-	// $connection. It may be left out; the numbers are 0 then.
+	// ConnContext should be set as the http.Server's: it numbers connections for $connection.
+	// Without it the numbers are 0.
 	ConnContext func(ctx context.Context, c net.Conn) context.Context
-	// Handler answers.
+	// Handler serves the requests.
 	Handler http.Handler
 }
 
@@ -93,11 +90,11 @@ type Settings struct {
 	// ShutdownTimeout is how long a graceful end, or what a reload has replaced, may take;
 	// 0 is any time (worker_shutdown_timeout).
 	ShutdownTimeout time.Duration
-	// Notes tell what each directive of the configuration is to culvert.
+	// Notes describe how culvert treats each directive of the configuration.
 	Notes []Note
 }
 
-// Note tells what one directive is to culvert.
+// Note describes how culvert treats one directive.
 type Note = conf.Note
 
 // Error is an error of the configuration. It prints as nginx prints it,

@@ -37,8 +37,8 @@ func authBasicUserFile(c *compiler, l *level, d *conf.Directive) (err error) {
 	return err
 }
 
-// byPassword looks at the user and the password. Where it refuses the status is 401, or that
-// of a file that can't be read.
+// byPassword checks the user and the password. If it refuses, the status is 401, or that of a
+// file that can't be read.
 func (x *exchange) byPassword(w http.ResponseWriter) (v verdict, status int) {
 	rule := &x.level.auth
 	if !rule.on || !rule.named {
@@ -74,7 +74,7 @@ func askForPassword(w http.ResponseWriter, realm string) (verdict, int) {
 	return refused, http.StatusUnauthorized
 }
 
-// passwordFiles are those that were read, until they change.
+// passwordFiles caches password files until they change.
 type passwordFiles struct {
 	mu    sync.Mutex
 	files map[string]passwordFile
@@ -86,13 +86,13 @@ type passwordFile struct {
 	size  int64
 }
 
-// maxPasswordFiles bounds those that are kept: a name may have variables.
+// maxPasswordFiles bounds the cached files: a name may have variables.
 const maxPasswordFiles = 100
 
-// schemes are those that nginx and crypt(3) know, but for DES of old.
+// schemes are the hashes that nginx and crypt(3) know, except traditional DES.
 var schemes = []htpasswd.PasswdParser{htpasswd.AcceptMd5, htpasswd.AcceptSha, htpasswd.AcceptSsha, htpasswd.AcceptBcrypt, htpasswd.AcceptCryptSha, acceptPlain}
 
-// acceptPlain takes "{PLAIN}password".
+// acceptPlain accepts "{PLAIN}password".
 func acceptPlain(s string) (htpasswd.EncodedPasswd, error) {
 	if plain, ok := strings.CutPrefix(s, "{PLAIN}"); ok {
 		return htpasswd.AcceptPlain(plain)
@@ -125,7 +125,7 @@ func (p *passwordFiles) read(name string) (*htpasswd.File, error) {
 	return users, nil
 }
 
-// withoutComments leaves of "user:password:comment" what counts.
+// withoutComments removes the comment of each "user:password:comment".
 func withoutComments(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

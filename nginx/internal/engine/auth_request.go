@@ -42,7 +42,7 @@ func authRequestSet(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// bySubrequest asks the location that auth_request names.
+// bySubrequest sends a subrequest to the location that auth_request names.
 func (x *exchange) bySubrequest(w http.ResponseWriter) (verdict, int) {
 	rule := &x.level.authRequest
 	if rule.uri == "" {

@@ -36,8 +36,8 @@ func autoindexLocaltime(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// listingTypes are the formats of autoindex_format, with what each is sent as. XML is in
-// UTF-8 whatever charset says.
+// listingTypes are the formats of autoindex_format with their content types. XML is in UTF-8
+// regardless of charset.
 var listingTypes = map[string]string{
 	"html":  "text/html",
 	"json":  "application/json",
@@ -54,12 +54,12 @@ func autoindexFormat(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// lists says whether a directory without an index is answered with its listing.
+// lists reports whether the response for a directory without an index is its listing.
 func (a autoindexRule) lists(method string) bool {
 	return a.on && (method == http.MethodGet || method == http.MethodHead)
 }
 
-// list answers with what is in a directory (ngx_http_autoindex_module.c).
+// list serves the listing of a directory (ngx_http_autoindex_module.c).
 func (x *exchange) list(w http.ResponseWriter, name string) int {
 	format, callback, ok := x.listingFormat()
 	if !ok {
@@ -84,8 +84,8 @@ func (x *exchange) list(w http.ResponseWriter, name string) int {
 	return status
 }
 
-// listingFormat is how a listing is written: a call of the function that the request names,
-// which is JSON where it names none. ok is false if no function can have the name.
+// listingFormat returns the format of the listing and, for JSONP, the function that the request
+// names; JSONP without a function is JSON. ok is false if no function can have the name.
 func (x *exchange) listingFormat() (format, callback string, ok bool) {
 	format = x.level.autoindex.format
 	if format != "jsonp" {
@@ -97,8 +97,8 @@ func (x *exchange) listingFormat() (format, callback string, ok bool) {
 	return format, callback, ok
 }
 
-// sendListing reads the directory as a whole, to sort it, and sends it line by line. The
-// head of a listing costs no reading.
+// sendListing reads the whole directory, to sort it, and sends it line by line. For HEAD it does
+// not read the directory.
 func (x *exchange) sendListing(w http.ResponseWriter, dir *os.File, format, callback string) int {
 	var entries []listing.Entry
 	if x.HTTP.Method != http.MethodHead {
@@ -115,9 +115,10 @@ func (x *exchange) sendListing(w http.ResponseWriter, dir *os.File, format, call
 		return 0
 	}
 	if err := writeListing(w, page, entries, format, callback); err != nil {
-		panic(http.ErrAbortHandler) // the client has gone
+		panic(http.ErrAbortHandler) // the client has disconnected
 	}
-	// It is sent in chunks, as nginx's: net/http counts what is short and not flushed.
+	// It is sent in chunks, as nginx's: net/http sets the length of a short body that is not
+	// flushed.
 	_ = http.NewResponseController(w).Flush()
 	return 0
 }

@@ -95,8 +95,8 @@ func TestAutoindex(t *testing.T) {
 	}
 }
 
-// A listing has no length, no time and no tag, as nginx's: it is sent in chunks, and what
-// asks for its time or tag fails.
+// A listing has no length, time or tag, as in nginx: it is sent in chunks, and a condition on its
+// time or tag fails.
 func TestAutoindexHead(t *testing.T) {
 	s := listed(t)
 	got := s.get("/d/")
@@ -115,8 +115,8 @@ func TestAutoindexHead(t *testing.T) {
 	equal(t, "no type without content", s.get("/d/", "If-None-Match: *").Header.Get("Content-Type"), "")
 }
 
-// Local times are those of the process's zone, which is chosen before it starts: the test
-// runs itself again.
+// Local times are those of the process's zone, which is chosen before the process starts: the
+// test runs itself again.
 func TestAutoindexLocaltime(t *testing.T) {
 	const zone = "TZ=Asia/Kolkata"
 	if !slices.Contains(os.Environ(), zone) {

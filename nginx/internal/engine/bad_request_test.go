@@ -12,7 +12,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// What a client can have wrong, and what comes of it.
+// Mistakes that a client can make, and their effects.
 func TestBadRequests(t *testing.T) {
 	s := serve(t, server(strings.ReplaceAll("location / { proxy_pass http://UP; }", "UP", echo(t))))
 	tests := []struct {
@@ -28,8 +28,8 @@ func TestBadRequests(t *testing.T) {
 		{"two different Content-Lengths", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400, ""},
 		{"unknown transfer coding", "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: x, chunked\r\n\r\n", 501, ""},
 		{"malformed escape", "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", 400, ""},
-		// net/http takes the chunks and drops the length (RFC 9112 section 6.3);
-		// the upstream sees the chunks alone, so nothing can be smuggled
+		// net/http uses the chunks and drops the length (RFC 9112 section 6.3); the upstream
+		// receives only the chunks, so nothing can be smuggled
 		{"both lengths", "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",
 			200, "POST / UP [] ab"},
 		{"X-Forwarded-For named away", "GET / HTTP/1.1\r\nHost: h\r\nConnection: close, X-Forwarded-For\r\nX-Forwarded-For: 1.2.3.4\r\n\r\n",
@@ -51,8 +51,8 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// A body that ends early never looks whole to the upstream, and is logged as
-// the client's leaving or as its fault, never as the upstream's.
+// A body that ends early never looks complete to the upstream. It is logged as the client's
+// disconnect or fault, never as the upstream's.
 func TestBodyEndsEarly(t *testing.T) {
 	got := make(chan error, 1)
 	up, err := net.Listen("tcp", "127.0.0.1:0")
@@ -104,7 +104,7 @@ func eventually(t *testing.T, get func() string) string {
 	return ""
 }
 
-// nginx looks at no Origin, and counts what went through the tunnel.
+// As in nginx Origin is not checked, and the bytes of the tunnel are counted.
 func TestUpgradeOfAForeignPage(t *testing.T) {
 	s := serve(t, map[string]string{"nginx.conf": strings.ReplaceAll(`events {} http {
 		log_format u "$status $body_bytes_sent $upstream_status"; access_log u.log u;
@@ -124,12 +124,12 @@ func TestUpgradeOfAForeignPage(t *testing.T) {
 		t.Fatal(string(got), err)
 	}
 	conn.Close()
-	// two bytes of frame head and the echoed text
+	// two bytes of frame header and the echoed text
 	equal(t, "logged", eventually(t, func() string { return s.file("u.log") }), "101 7 101\n")
 	equal(t, "a plain request", s.get("/serviceName/ws").StatusCode, http.StatusNotFound)
 }
 
-// A malformed handshake is refused, and the error pages answer.
+// A malformed handshake is refused, with the error pages.
 func TestUpgradeRefusals(t *testing.T) {
 	s := serve(t, server(strings.ReplaceAll(`location / { proxy_pass http://UP; proxy_set_header Upgrade $http_upgrade;
 		proxy_set_header Connection upgrade; error_page 426 /old; }
@@ -141,7 +141,7 @@ func TestUpgradeRefusals(t *testing.T) {
 	equal(t, "old version's page", old.body, "too old")
 }
 
-// A tunnel in which nothing moves ends after proxy_read_timeout.
+// A tunnel in which no data is sent ends after proxy_read_timeout.
 func TestIdleTunnelEnds(t *testing.T) {
 	s := serve(t, server(strings.ReplaceAll(`location / { proxy_pass http://UP; proxy_read_timeout 100ms;
 		proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }`, "UP", tomcat(t, nil))))
@@ -159,7 +159,7 @@ func TestIdleTunnelEnds(t *testing.T) {
 	}
 }
 
-// An upstream that accepts and never answers an upgrade is one that is too slow.
+// An upstream that accepts a connection and never responds to the upgrade times out.
 func TestStalledUpgrade(t *testing.T) {
 	s := serve(t, server(`location / { proxy_pass http://`+raw(t, "")+`; proxy_read_timeout 50ms;
 		proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }`))
@@ -170,8 +170,8 @@ func TestStalledUpgrade(t *testing.T) {
 	equal(t, "status", resp.StatusCode, http.StatusGatewayTimeout)
 }
 
-// A client that stops in the middle of its body is answered with 408, and its page
-// can be one of ours.
+// A client that stops in the middle of its body receives 408, for which the configuration may
+// have a page.
 func TestStalledRequestBody(t *testing.T) {
 	s := serve(t, server(`client_body_timeout 50ms; error_page 408 = /slow; location = /slow { return 408 "too slow"; }
 		location / { proxy_pass http://`+raw(t, "")+`; }`))

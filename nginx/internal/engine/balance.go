@@ -26,8 +26,8 @@ func (c *compiler) balance(g *group, d *conf.Directive) error {
 	return nil
 }
 
-// random compiles "random [two [least_conn]]". One of two is always the one with fewer
-// requests: that is the better choice, and "random" alone promises none.
+// random compiles "random [two [least_conn]]". It always picks the one of two with fewer
+// requests: that is the better choice, and "random" alone promises no other.
 func (g *group) random(d *conf.Directive) error {
 	if len(d.Args) > 0 && d.Args[0] != "two" || len(d.Args) > 1 && d.Args[1] != "least_conn" {
 		return d.Errorf("invalid parameter \"%s\"", d.Args[len(d.Args)-1])

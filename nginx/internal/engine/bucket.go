@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// bucket leaks (ngx_http_limit_req_module.c).
+// bucket is a leaky bucket (ngx_http_limit_req_module.c).
 type bucket struct {
 	key    string
 	last   time.Time
-	excess int64 // thousandths of a request; less than 0 where one was given back
+	excess int64 // thousandths of a request; negative if one was given back
 }
 
-// buckets are those of a limit_req_zone, one for each key: as many as there is room for, and
-// the longest unused goes first.
+// buckets are those of a limit_req_zone, one for each key. If there is no room for another, the
+// least recently used is removed.
 type buckets struct {
 	max int
 
 	mu   sync.Mutex
 	of   map[string]*list.Element // of *bucket
-	used *list.List               // the one that was used last is in front
+	used *list.List               // the most recently used first
 }
 
 func newBuckets(keys int) *buckets {
 	return &buckets{max: keys, of: map[string]*list.Element{}, used: list.New()}
 }
 
-// take puts one request into the key's bucket, unless that would hold more than most then, and
-// returns what it holds or would hold. A new bucket holds nothing with its first.
+// take adds one request to the key's bucket, unless the bucket would then hold more than most,
+// and returns what it holds or would hold. A new bucket holds nothing with its first request.
 func (s *buckets) take(key string, rate, most int64, now time.Time) (excess int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *buckets) take(key string, rate, most int64, now time.Time) (excess int6
 	return excess, true
 }
 
-// giveBack takes out a request that another zone has refused.
+// giveBack removes a request that another zone has refused.
 func (s *buckets) giveBack(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *buckets) giveBack(key string) {
 	}
 }
 
-// with is what the bucket would hold with one request more.
+// with returns what the bucket would hold with one more request.
 func (b *bucket) with(rate int64, now time.Time) int64 {
 	leaked := rate * max(now.Sub(b.last).Milliseconds(), 0) / 1000
 	return max(b.excess-leaked+1000, 0)

@@ -8,7 +8,7 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// charsetRule is charset and charset_types. Nothing is recoded: source_charset and
+// charsetRule is charset and charset_types. Content is not recoded: source_charset and
 // charset_map are refused.
 type charsetRule struct {
 	name  vars.Value // "" is off
@@ -33,17 +33,17 @@ func charsetTypes(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// applyCharset says the charset in a Content-Type that has none.
+// applyCharset adds the charset to a Content-Type that has none.
 func (l *level) applyCharset(x *exchange, h http.Header) {
 	if name := l.charsetOf(x, h); name != "" {
 		h.Set("Content-Type", h.Get("Content-Type")+"; charset="+name)
 	}
 }
 
-// charsetOf is what is to be said, "" for nothing.
+// charsetOf returns the charset to add, "" for none.
 func (l *level) charsetOf(x *exchange, h http.Header) string {
 	if x.Status == http.StatusMovedPermanently || x.Status == http.StatusFound {
-		return "" // nginx says none there, since browsers of long ago took it for the next page's
+		return "" // as in nginx none, since old browsers applied it to the next page
 	}
 	name := l.charset.name.String(&x.Request)
 	t := h.Get("Content-Type")

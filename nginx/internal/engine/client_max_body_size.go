@@ -16,8 +16,8 @@ func clientMaxBodySize(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// limitBody refuses a request whose announced content is too large, and bounds
-// what is read of a chunked one: the proxy answers 413 when it meets the bound.
+// limitBody refuses a request whose announced content is too large, and bounds what is read of a
+// chunked one: the proxy responds with 413 at the bound.
 func (x *exchange) limitBody(w http.ResponseWriter) int {
 	limit := x.level.bodyLimit
 	if limit == 0 || x.HTTP.Body == nil || x.HTTP.Body == http.NoBody {

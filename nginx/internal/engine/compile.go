@@ -7,7 +7,7 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// compiler turns directives into what requests run through.
+// compiler compiles directives into levels, servers and handlers.
 type compiler struct {
 	engine  *Engine
 	prefix  string // what paths are relative to
@@ -17,16 +17,16 @@ type compiler struct {
 	groups  map[string]*group
 	servers []*server
 
-	run    map[string]compileFunc
-	later  []func() error // what needs all of http to be known
-	before lasting        // of the configuration that this one replaces, empty if it is the first
+	run      map[string]compileFunc
+	deferred []func() error // called when all of http is compiled
+	before   shared         // of the configuration that is replaced, empty for the first
 }
 
 // compileFunc compiles one directive into the level that it stands on.
 type compileFunc func(c *compiler, l *level, d *conf.Directive) error
 
-// directives says which function compiles a directive. Each stands in the file
-// of its name, or of its family's.
+// directives maps each directive to the function that compiles it. The function is in the file of
+// the directive's name, or of its family's.
 func directives() map[string]compileFunc {
 	return map[string]compileFunc{
 		"absolute_redirect":             absoluteRedirect,
@@ -188,8 +188,8 @@ func directives() map[string]compileFunc {
 
 func nothing(*compiler, *level, *conf.Directive) error { return nil }
 
-// block compiles the directives that stand on one level. What is not in the
-// table is a no-op: the parser has refused everything else.
+// block compiles the directives of one level. A name that is not in the table is a no-op: the
+// parser has refused everything else.
 func (c *compiler) block(l *level, list []*conf.Directive) error {
 	for _, d := range list {
 		if compile, ok := c.run[d.Name]; ok {
@@ -210,7 +210,7 @@ func (c *compiler) value(d *conf.Directive, text string) (vars.Value, error) {
 	return v, nil
 }
 
-// warn logs what nginx accepts and warns of.
+// warn logs a warning about something that nginx accepts.
 func (c *compiler) warn(d *conf.Directive, text string) {
 	c.engine.logger.Warn(d.Errorf("%s", text).Error())
 }

@@ -9,31 +9,31 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// counts are of the process's connections and requests, whatever configuration serves them.
-// Every request changes them several times, so that nothing here waits for anybody else.
+// counts are the process's counts of connections and requests, over all of its configurations.
+// Every request changes them several times, so no operation here blocks.
 type counts struct {
 	conns                       sync.Map // of net.Conn to *countedConn
 	accepted, requests, writing atomic.Int64
 }
 
-// countedConn is a connection that is open, if only for a tunnel.
+// countedConn is an open connection, also one with nothing but a tunnel.
 type countedConn struct {
-	state atomic.Int32 // an http.ConnState
-	asked atomic.Bool  // since it is active, a request has come to its handler
+	state     atomic.Int32 // an http.ConnState
+	requested atomic.Bool  // a request has reached its handler since the connection became active
 }
 
 func (k *countedConn) current() http.ConnState { return http.ConnState(k.state.Load()) }
 
 func newCounts() *counts { return &counts{} }
 
-// known is the connection, nil if it is not open any more.
+// known returns an open connection, nil if it is closed.
 func (c *counts) known(conn net.Conn) *countedConn {
 	k, _ := c.conns.Load(conn)
 	known, _ := k.(*countedConn)
 	return known
 }
 
-// track is an http.Server's ConnState.
+// track is the ConnState of an http.Server.
 func (c *counts) track(conn net.Conn, state http.ConnState) {
 	if state == http.StateNew {
 		c.accepted.Add(1)
@@ -45,41 +45,41 @@ func (c *counts) track(conn net.Conn, state http.ConnState) {
 		return
 	}
 	if state == http.StateClosed {
-		if known.current() == http.StateActive && !known.asked.Load() {
-			c.requests.Add(1) // http.Server has refused it
+		if known.current() == http.StateActive && !known.requested.Load() {
+			c.requests.Add(1) // http.Server has refused the request itself
 		}
 		c.conns.Delete(conn)
 		return
 	}
 	if state == http.StateActive {
-		known.asked.Store(false)
+		known.requested.Store(false)
 	}
 	known.state.Store(int32(state))
 }
 
-// begin counts a request that has come to its handler.
-func (c *counts) begin(conn net.Conn) {
+// startRequest counts a request that has reached its handler.
+func (c *counts) startRequest(conn net.Conn) {
 	c.requests.Add(1)
 	c.writing.Add(1)
 	if known := c.known(conn); known != nil {
-		known.asked.Store(true)
+		known.requested.Store(true)
 	}
 }
 
-// end is called when the handler returns. That is a tunnel's end too, of which http.Server
-// tells nothing.
-func (c *counts) end(conn net.Conn) {
+// finishRequest is called when the handler returns. That is also the end of a tunnel, which
+// http.Server does not report.
+func (c *counts) finishRequest(conn net.Conn) {
 	c.writing.Add(-1)
 	if known := c.known(conn); known != nil && known.current() == http.StateHijacked {
 		c.conns.Delete(conn)
 	}
 }
 
-// Connections serves vars.Location.
-func (x *exchange) Connections() vars.Connections { return x.engine.lasting.counts.connections() }
+// Connections implements vars.Location.
+func (x *exchange) Connections() vars.Connections { return x.engine.shared.counts.connections() }
 
-// connections counts those that are open. http.Server does not tell when a head begins: as long
-// as it comes in its connection is still waiting.
+// connections counts the open connections. http.Server does not report when a header begins: a
+// connection counts as waiting until its header is complete.
 func (c *counts) connections() vars.Connections {
 	n := vars.Connections{Writing: int(c.writing.Load())}
 	for _, k := range c.conns.Range {
@@ -88,7 +88,7 @@ func (c *counts) connections() vars.Connections {
 		case http.StateNew, http.StateIdle:
 			n.Waiting++
 		case http.StateActive:
-			if !known.asked.Load() {
+			if !known.requested.Load() {
 				n.Reading++
 			}
 		}

@@ -12,21 +12,21 @@ import (
 )
 
 // revocations are the lists of a file of ssl_crl or proxy_ssl_crl, nil for none. With them every
-// certificate of a chain needs a list of its issuer, the root's own included
-// (X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL).
+// certificate of a chain, including the root, needs a list of its issuer (X509_V_FLAG_CRL_CHECK |
+// X509_V_FLAG_CRL_CHECK_ALL).
 type revocations struct {
 	lists   []*revocationList
-	anchors []*x509.Certificate // what is trusted
+	anchors []*x509.Certificate // trusted certificates
 }
 
-// revocationList is one list with its serial numbers, of which there may be many.
+// revocationList is one list with an index of its serial numbers, of which there may be many.
 type revocationList struct {
 	*x509.RevocationList
 	revoked  map[string]bool
-	critical bool // it has a critical extension, by which it is of some certificates alone
+	critical bool // it has a critical extension, which limits it to some certificates
 }
 
-// What OpenSSL says of a certificate.
+// Errors of a certificate, in OpenSSL's words.
 var (
 	errRevoked     = errors.New("certificate revoked")
 	errNoList      = errors.New("unable to get certificate CRL")
@@ -38,10 +38,10 @@ var (
 	errNoIssuer    = errors.New("unable to get issuer certificate")
 )
 
-// removedFromList is the reason of an entry that is taken back (RFC 5280 section 5.3.1).
+// removedFromList is the reason of a withdrawn entry (RFC 5280 section 5.3.1).
 const removedFromList = 8
 
-// listFile is the file that d names, "" for the name "", by which none is read.
+// listFile returns the path of the file that d names, "" for the name "", which names no file.
 func (c *compiler) listFile(d *conf.Directive) string {
 	if d.Args[0] == "" {
 		return ""
@@ -49,8 +49,8 @@ func (c *compiler) listFile(d *conf.Directive) string {
 	return absolute(c.confDir, d.Args[0])
 }
 
-// readRevocations reads a file of lists; nil for the name "". trusted are certificates in PEM.
-// nginx would trust certificates that stand in the file of lists, too.
+// readRevocations reads a file of lists, and returns nil for the name "". trusted are
+// certificates in PEM. Unlike nginx it does not trust certificates in the file of lists.
 func readRevocations(name string, trusted []byte) (*revocations, error) {
 	if name == "" {
 		return nil, nil
@@ -90,7 +90,7 @@ func newRevocationList(parsed *x509.RevocationList) *revocationList {
 	return l
 }
 
-// certificatesIn are the certificates of a PEM text, without those that can't be read.
+// certificatesIn returns the certificates of a PEM text, without those that can't be parsed.
 func certificatesIn(text []byte) (certs []*x509.Certificate) {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if c, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == "CERTIFICATE" {
@@ -100,8 +100,8 @@ func certificatesIn(text []byte) (certs []*x509.Certificate) {
 	return certs
 }
 
-// check checks a chain that is trusted. It goes on behind what is wrong and says what was last, as
-// nginx does, which lets OpenSSL look at everything.
+// check checks a trusted chain. It continues after an error and returns the last one, as nginx
+// does, which lets OpenSSL check everything.
 func (r *revocations) check(chain []*x509.Certificate) error {
 	if r == nil {
 		return nil
@@ -136,8 +136,8 @@ func (r *revocations) checkOne(c, issuer *x509.Certificate) error {
 	return list.fault(issuer, now)
 }
 
-// best is the list of an issuer that says most: one that can be understood, that is valid now, the
-// newest.
+// best returns the preferred list of an issuer: one that is understood, then one that is valid
+// now, then the newest.
 func (r *revocations) best(issuer *x509.Certificate, now time.Time) (best *revocationList) {
 	for _, l := range r.lists {
 		if l.isOf(issuer) && (best == nil || l.betterThan(best, now)) {
@@ -164,7 +164,7 @@ func (l *revocationList) betterThan(other *revocationList, now time.Time) bool {
 	return l.ThisUpdate.After(other.ThisUpdate)
 }
 
-// fault is why the list can't be believed. What OpenSSL finds last comes first.
+// fault returns why the list can't be used. Errors that OpenSSL finds last come first.
 func (l *revocationList) fault(issuer *x509.Certificate, now time.Time) error {
 	switch {
 	case l.critical:
@@ -189,8 +189,8 @@ func (l *revocationList) timeFault(now time.Time) error {
 	return nil
 }
 
-// upToRoot goes on with a chain that ends at a trusted certificate which is no root, as crypto/x509
-// has it and OpenSSL has not: that one may be revoked by its own issuer.
+// upToRoot extends a chain that ends at a trusted certificate which is not a root. crypto/x509
+// ends the chain there, OpenSSL does not: that certificate may be revoked by its own issuer.
 func (r *revocations) upToRoot(chain []*x509.Certificate) ([]*x509.Certificate, error) {
 	chain = chain[:len(chain):len(chain)]
 	for !selfIssued(chain[len(chain)-1]) {
@@ -206,8 +206,8 @@ func (r *revocations) upToRoot(chain []*x509.Certificate) ([]*x509.Certificate, 
 // maxChain bounds a chain of certificates that sign one another in a circle.
 const maxChain = 100
 
-// checkUnknown checks a chain that nobody trusts and optional_no_ca lets in: as in nginx only a
-// certificate of which the issuer is not known can do without a list. unknown is why it is not trusted.
+// checkUnknown checks an untrusted chain that optional_no_ca accepts. As in nginx, only a
+// certificate whose issuer is unknown needs no list. unknown is why the chain is not trusted.
 func (r *revocations) checkUnknown(sent []*x509.Certificate, unknown error) error {
 	if r == nil {
 		return unknown
@@ -231,7 +231,7 @@ func (r *revocations) checkUnknown(sent []*x509.Certificate, unknown error) erro
 
 func selfIssued(c *x509.Certificate) bool { return bytes.Equal(c.RawIssuer, c.RawSubject) }
 
-// issuerIn finds who has signed a certificate.
+// issuerIn returns the certificate among certs that has signed c, nil if there is none.
 func issuerIn(certs []*x509.Certificate, c *x509.Certificate) *x509.Certificate {
 	for _, issuer := range certs {
 		if bytes.Equal(issuer.RawSubject, c.RawIssuer) && c.CheckSignatureFrom(issuer) == nil {

@@ -25,12 +25,12 @@ type signer struct {
 	issuer *signer
 }
 
-// newSigner makes a root.
+// newSigner creates a root.
 func newSigner(t *testing.T, name string) *signer {
 	return (*signer)(nil).sign(t, name, 1, x509.KeyUsageCertSign|x509.KeyUsageCRLSign)
 }
 
-// sign makes a certificate; a usage of 0 is that of no authority.
+// sign creates a certificate; with a usage of 0 it is not that of an authority.
 func (s *signer) sign(t *testing.T, name string, serial int64, usage x509.KeyUsage) *signer {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -60,7 +60,7 @@ func (s *signer) pem() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.cert.Raw}))
 }
 
-// pair is the certificate with those between it and the root.
+// pair returns the certificate with those between it and the root.
 func (s *signer) pair() tls.Certificate {
 	pair := tls.Certificate{PrivateKey: s.key}
 	for c := s; c.issuer != nil; c = c.issuer {
@@ -72,7 +72,7 @@ func (s *signer) pair() tls.Certificate {
 	return pair
 }
 
-// list makes a list of what s has revoked; change, if not nil, makes it another one.
+// list creates a list of the certificates that s has revoked; change, if not nil, modifies it.
 func (s *signer) list(change func(*x509.RevocationList), serials ...int64) string {
 	s.t.Helper()
 	template := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: time.Now().Add(-time.Hour), NextUpdate: time.Now().Add(time.Hour)}
@@ -109,7 +109,7 @@ func takenBack(l *x509.RevocationList) {
 	}
 }
 
-// What is said of a client's certificate with a file of lists.
+// The verification of a client's certificate with a file of lists.
 func TestCRL(t *testing.T) {
 	const ca = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
 	root := newSigner(t, "root")
@@ -155,7 +155,7 @@ func TestCRL(t *testing.T) {
 		{"who may not sign lists", root.pem(), root.list(nil) + mute.list(nil), muted, "FAILED:key usage does not include CRL signing"},
 		{"a self-signed one", root.pem(), root.list(nil), stranger, "FAILED:unable to get certificate CRL"},
 		{"a self-signed one that revokes itself", root.pem(), root.list(nil) + stranger.list(nil, 1), stranger, "FAILED:certificate revoked"},
-		{"nobody's", root.pem(), root.list(nil), unknown, "let in"},
+		{"of an unknown issuer", root.pem(), root.list(nil), unknown, "let in"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.about, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestCRL(t *testing.T) {
 	}
 }
 
-// getWith sends a request with a certificate, whether it is asked for by this issuer or not.
+// getWith sends a request with a certificate, even if the server does not name its issuer.
 func (s *site) getWith(pair tls.Certificate, name string) (body string) {
 	s.t.Helper()
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{ServerName: name, InsecureSkipVerify: true,

@@ -18,8 +18,8 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// Engine is a loaded configuration. Its methods may be called at any time and
-// from any goroutine; Reopen and Close one after the other.
+// Engine is a loaded configuration. Its methods may be called at any time and from any goroutine,
+// but Reopen and Close not at the same time.
 type Engine struct {
 	prefix    string
 	tree      *conf.Tree
@@ -29,23 +29,22 @@ type Engine struct {
 	files     logFiles
 	syslogs   []*syslogServer
 	mainLog   *errorLogger
-	tunnels   *wsupgrade.Registry // nil: nobody lists them
+	tunnels   *wsupgrade.Registry // nil: they are not listed
 
-	mu         sync.Mutex // guards what proxy_pass with variables makes on the way
+	mu         sync.Mutex // guards what proxy_pass with variables creates at run time
 	transports map[transportKey]*upstream.Transport
-	groups     map[string]*group // the configuration's
+	groups     map[string]*group // of the configuration
 	names      resolvedNames
 	mirrors    []*filters.Mirror
 	gunzip     filters.Filter
 	errorPages func(http.Handler) http.Handler
 	passwords  passwordFiles
-	lasting    lasting
+	shared     shared
 	readsBody  bool // the configuration has $request_body
 }
 
-// Load reads and compiles a configuration. Its error is an *Error wherever the
-// configuration is to blame, and prints as nginx's does. Log files are opened;
-// sockets are not.
+// Load reads and compiles a configuration. If the configuration is at fault the error is an
+// *Error, which prints as nginx's does. Log files are opened; sockets are not.
 func Load(o LoadOptions) (*Engine, error) {
 	prefix, err := filepath.Abs(o.Prefix)
 	if err != nil {
@@ -60,9 +59,9 @@ func Load(o LoadOptions) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	var before lasting
+	var before shared
 	if o.Before != nil {
-		before = o.Before.lasting
+		before = o.Before.shared
 	}
 	e := &Engine{
 		prefix:   prefix,
@@ -73,7 +72,7 @@ func Load(o LoadOptions) (*Engine, error) {
 		groups:   map[string]*group{},
 
 		transports: map[transportKey]*upstream.Transport{},
-		lasting:    lastingFrom(before),
+		shared:     sharedFrom(before),
 	}
 	if e.errorPages, err = cachectl.New(cachectl.ErrorPages()); err != nil {
 		return nil, err
@@ -102,8 +101,8 @@ func Load(o LoadOptions) (*Engine, error) {
 	return e, nil
 }
 
-// Notes reads a configuration and tells what each of its directives is to culvert, up to
-// the first error, or to the end if directives are refused alone.
+// Notes reads a configuration and describes how culvert treats each of its directives. It stops
+// at the first error that is not a refused directive.
 func Notes(o LoadOptions) []Note {
 	prefix, err := filepath.Abs(o.Prefix)
 	if err != nil {
@@ -113,25 +112,25 @@ func Notes(o LoadOptions) []Note {
 	return tree.Notes
 }
 
-// setErrorLog makes log the main one.
+// setErrorLog makes log the main error log.
 func (e *Engine) setErrorLog(log *errorLogger) {
 	e.mainLog = log
 	e.logger = slog.New(log)
 	e.settings.ErrorLog = log.file().name
 }
 
-// Reopen opens all log files again (signal USR1). A file that can't be opened
-// stays as it is, and the first such error is returned.
+// Reopen reopens all log files (signal USR1). A file that can't be opened is kept as it is, and
+// the first such error is returned.
 func (e *Engine) Reopen() error { return e.files.reopen() }
 
-// Close closes logs and idle connections to upstreams. Call it when no
-// request is in flight any more.
+// Close closes logs and idle connections to upstreams. Call it when no request is in flight any
+// more.
 func (e *Engine) Close() error {
 	e.names.close()
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, m := range e.mirrors {
-		_ = m.Close(ended) // what runs is cancelled
+		_ = m.Close(ended) // running copies are cancelled
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -37,8 +37,7 @@ var levelNames = []struct {
 	{LevelEmerg, "emerg"},
 }
 
-// errorLogger is the error logs of a level: each has its own least level. It is
-// a slog.Handler.
+// errorLogger is the error logs of a level, each with its own least level. It is a slog.Handler.
 type errorLogger struct {
 	sinks  []errorSink
 	suffix string // attributes of With
@@ -69,8 +68,8 @@ func errorLog(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// errorSink opens what an error_log names: as in nginx a syslog server comes before the level, and
-// a file, which has to be opened, behind it.
+// errorSink opens the log that an error_log names. As in nginx, a syslog server is parsed before
+// the level, and a file, which has to be opened, after it.
 func (c *compiler) errorSink(d *conf.Directive) (s errorSink, err error) {
 	name := d.Args[0]
 	switch {
@@ -95,7 +94,7 @@ func (c *compiler) errorSink(d *conf.Directive) (s errorSink, err error) {
 	return s, nil
 }
 
-// leastLevel reads the level of an error_log.
+// leastLevel parses the level of an error_log.
 func leastLevel(d *conf.Directive) (slog.Level, error) {
 	if len(d.Args) == 1 {
 		return slog.LevelError, nil
@@ -108,7 +107,7 @@ func leastLevel(d *conf.Directive) (slog.Level, error) {
 	return 0, d.Errorf("invalid log level \"%s\"", d.Args[1])
 }
 
-// levelName is nginx's name of a level, or of the next one below.
+// levelName returns nginx's name of a level, or of the next one below.
 func levelName(level slog.Level) string {
 	name := "error"
 	for _, n := range levelNames {
@@ -119,7 +118,7 @@ func levelName(level slog.Level) string {
 	return name
 }
 
-// file is the first of the files, nil if there is none.
+// file returns the first of the files, nil if there is none.
 func (e *errorLogger) file() *logFile {
 	for _, s := range e.sinks {
 		if s.file != nil {
@@ -129,7 +128,7 @@ func (e *errorLogger) file() *logFile {
 	return nil
 }
 
-// Enabled serves slog.
+// Enabled implements slog.Handler.
 func (e *errorLogger) Enabled(_ context.Context, level slog.Level) bool {
 	for _, s := range e.sinks {
 		if level >= s.least {
@@ -139,15 +138,14 @@ func (e *errorLogger) Enabled(_ context.Context, level slog.Level) bool {
 	return false
 }
 
-// Handle writes a record as nginx does: "2026/11/21 04:02:00 [error] 7#7: text,
-// key: value".
+// Handle writes a record as nginx does: "2026/11/21 04:02:00 [error] 7#7: text, key: value".
 func (e *errorLogger) Handle(_ context.Context, r slog.Record) error {
 	e.write(&r, nil)
 	return nil
 }
 
-// write writes a record. One about a syslog server that has failed goes to the others alone, and
-// if one of these fails too nobody is told: it would never end.
+// write writes a record. A record about a failed syslog server is sent only to the other logs; if
+// one of these fails too, that is not reported: it would never end.
 func (e *errorLogger) write(r *slog.Record, failed *syslogServer) {
 	attrs := e.suffix
 	r.Attrs(func(a slog.Attr) bool {
@@ -170,8 +168,8 @@ func (e *errorLogger) write(r *slog.Record, failed *syslogServer) {
 	}
 }
 
-// Warn writes a warning about the configuration to the main error log, whatever that log's level
-// is: as with nginx it is about what was read before the level counts.
+// Warn writes a warning about the configuration to the main error log regardless of the log's
+// level. As with nginx, the warning is about what was read before the level applies.
 func (e *Engine) Warn(text string) {
 	all := &errorLogger{}
 	for _, s := range e.mainLog.sinks {
@@ -181,7 +179,7 @@ func (e *Engine) Warn(text string) {
 	_ = all.Handle(context.Background(), slog.NewRecord(time.Now(), slog.LevelWarn, text, 0))
 }
 
-// WithAttrs serves slog.
+// WithAttrs implements slog.Handler.
 func (e *errorLogger) WithAttrs(attrs []slog.Attr) slog.Handler {
 	next := &errorLogger{sinks: e.sinks, suffix: e.suffix}
 	for _, a := range attrs {
@@ -190,11 +188,10 @@ func (e *errorLogger) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return next
 }
 
-// WithGroup serves slog. nginx's lines have no groups.
+// WithGroup implements slog.Handler. nginx's lines have no groups.
 func (e *errorLogger) WithGroup(string) slog.Handler { return e }
 
-// logError writes an error of x to its level's log, with what nginx says about
-// the request.
+// logError writes an error of x to its level's log, with nginx's description of the request.
 func (x *exchange) logError(text string) { x.logAt(levelError, text, "") }
 
 func (x *exchange) logAt(level slog.Level, text, upstream string) {

@@ -76,7 +76,7 @@ func (l *level) errorPageFor(status int) *errorPageRule {
 	return nil
 }
 
-// serve answers with the page (ngx_http_send_error_page).
+// serve serves the page (ngx_http_send_error_page).
 func (e *errorPageRule) serve(x *exchange) int {
 	if e.overwrite != keepStatus {
 		x.errStatus, x.Status = e.overwrite, e.overwrite
@@ -104,8 +104,8 @@ func (e *errorPageRule) serve(x *exchange) int {
 	return 0
 }
 
-// becomeGET turns the request into a GET without content: its own was meant
-// for what failed.
+// becomeGET turns the request into a GET without content: its content was meant for the location
+// that failed.
 func (x *exchange) becomeGET() {
 	r := x.HTTP.Clone(x.HTTP.Context())
 	r.Method, r.Body, r.ContentLength, r.TransferEncoding = http.MethodGet, http.NoBody, 0, nil
@@ -121,9 +121,8 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// statusWriter sends an error page with the error's status. Interim answers
-// pass, and so does everything that http.ResponseController finds through
-// Unwrap.
+// statusWriter sends an error page with the error's status. Interim responses pass unchanged, and
+// so does everything that http.ResponseController finds through Unwrap.
 type statusWriter struct {
 	http.ResponseWriter
 	status int

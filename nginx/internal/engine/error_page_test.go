@@ -53,7 +53,7 @@ func TestErrorPage(t *testing.T) {
 	head := s.request("HEAD", "/keep")
 	equal(t, "HEAD", head.StatusCode, 404)
 	equal(t, "HEAD Content-Length", head.Header.Get("Content-Length"), "4")
-	// an error page is whole, whatever the client has and wants of it
+	// an error page is sent in full, regardless of the request's conditions and ranges
 	page := s.get("/page.html")
 	part := s.get("/keep", "Range: bytes=0-0", "If-None-Match: "+page.Header.Get("Etag"))
 	equal(t, "conditions and ranges", part.StatusCode, 404)
@@ -106,11 +106,11 @@ func statusText(s string) string {
 	return http.StatusText(code) + s[3:]
 }
 
-// return 444 closes the connection without an answer.
+// return 444 closes the connection without a response.
 func TestReturn444(t *testing.T) {
 	s := serve(t, map[string]string{"nginx.conf": "events {} http { log_format s $status; access_log s.log s; server { return 444; } }"})
 	if _, err := http.Get("http://" + s.first); err == nil {
-		t.Error("there was an answer")
+		t.Error("there was a response")
 	}
 	equal(t, "logged", eventually(t, func() string { return s.file("s.log") }), "444\n")
 }

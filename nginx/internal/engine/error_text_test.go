@@ -8,8 +8,8 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine"
 )
 
-// What a configuration can have wrong behind its syntax. Lines count from
-// "events {}"; the texts are nginx's but for what culvert alone refuses.
+// Errors of a configuration beyond its syntax. Lines count from "events {}"; the texts are
+// nginx's except for what only culvert refuses.
 func TestConfigurationErrors(t *testing.T) {
 	http := func(s string) string { return "events {}\nhttp {\n" + s + "\n}" }
 	srv := func(s string) string { return http("server {\n" + s + "\n}") }
@@ -80,7 +80,7 @@ func TestConfigurationErrors(t *testing.T) {
 		{"URI in an if", srv("location / { if ($host) { proxy_pass http://127.0.0.1/x; } }"), `"proxy_pass" cannot have URI part in location given by regular expression, or inside named location, or inside "if" statement, or inside "limit_except" block in DIR/nginx.conf:4`},
 		{"return code", srv("return foo;"), `invalid return code "foo" in DIR/nginx.conf:4`},
 		{"error_page code", srv("error_page 600 /x;"), `value "600" must be between 300 and 599 in DIR/nginx.conf:4`},
-		{"error_page answer", srv("error_page 404 =x /x;"), `invalid value "=x" in DIR/nginx.conf:4`},
+		{"error_page response", srv("error_page 404 =x /x;"), `invalid value "=x" in DIR/nginx.conf:4`},
 		{"expires", srv("expires soon;"), `"expires" directive invalid value in DIR/nginx.conf:4`},
 		{"expires time of day", srv("expires @25h;"), `"expires" directive daily time value must be less than 24 hours in DIR/nginx.conf:4`},
 		{"size", srv("client_max_body_size 1x;"), `"client_max_body_size" directive invalid value in DIR/nginx.conf:4`},

@@ -15,40 +15,40 @@ import (
 // (NGX_HTTP_MAX_URI_CHANGES).
 const maxRedirects = 10
 
-// exchange is one request on its way through the configuration.
+// exchange is one request that is processed according to the configuration.
 type exchange struct {
 	vars.Request
 	engine  *Engine
 	socket  *socket
 	server  *server
-	level   *level // the one that counts now
+	level   *level // the current one
 	context exchangeContext
-	request http.Request        // what HTTP is at first
+	request http.Request        // the first value of HTTP
 	w       http.ResponseWriter // the client's
 
 	errStatus    int         // the status that an error page is sent with, 0 for its own
 	redirects    int         // internal redirects and changes of the path so far
-	elsewhere    bool        // the path was changed inside its location, of which it need not be any more
-	uriChanged   bool        // path and query are not those that the client has sent any more
+	uriRewritten bool        // the path was rewritten inside its location, which need not match it any more
+	uriChanged   bool        // path and query differ from those that the client sent
 	failed       bool        // an error page has been chosen; another failure gets the built-in one
 	rootTested   bool        // a file was found below the root, or the alias
 	proxyURI     string      // of a proxy_pass with variables
-	proxied      bool        // the answer is an upstream's
-	proxyFailure error       // why there is none
-	rateSet      bool        // LimitRate is the rate that counts
+	proxied      bool        // the response is an upstream's
+	proxyFailure error       // why there is no response
+	rateSet      bool        // LimitRate has been determined
 	bodyRead     bool        // ahead, for $request_body
-	compressible bool        // gzip is for this answer
-	newUserID    []byte      // that userid gives
-	atEnd        []func()    // called when the answer has ended
-	main         *exchange   // of a subrequest, nil for a client's
-	diverted     *diversion  // what answers in its place
-	replaced     [][]subPair // what is replaced in the answer on its way
+	compressible bool        // gzip applies to this response
+	newUserID    []byte      // the id that userid assigns
+	atEnd        []func()    // called when the response has ended
+	main         *exchange   // the exchange of a subrequest's parent, nil for a client's request
+	diverted     *diversion  // what is served instead of the upstream's response
+	replaced     [][]subPair // what enclosing sub_filters replace in the response
 }
 
 type exchangeKey struct{}
 
-// exchangeContext carries an exchange. It is a part of it, as the request is: one piece of memory
-// for all that a request needs here.
+// exchangeContext carries an exchange. Both it and the request are parts of the exchange: one
+// allocation for all that a request needs here.
 type exchangeContext struct {
 	context.Context
 	x *exchange
@@ -67,7 +67,7 @@ func exchangeOf(ctx context.Context) *exchange {
 	return x
 }
 
-// enter makes the exchange of a request and puts it into the context.
+// enter creates the exchange of a request and puts it into the context.
 func (e *Engine) enter(k *socket, w http.ResponseWriter, r *http.Request) *exchange {
 	ctx, result := filters.WithResult(r.Context())
 	x := &exchange{engine: e, w: w}
@@ -98,8 +98,8 @@ func (e *Engine) enter(k *socket, w http.ResponseWriter, r *http.Request) *excha
 	return x
 }
 
-// requestTarget is $request_uri: what the client sent, without the scheme and
-// the host of an absolute form.
+// requestTarget returns $request_uri: the target that the client sent, without the scheme and the
+// host of an absolute form.
 func requestTarget(r *http.Request) string {
 	target := r.RequestURI
 	if i := strings.Index(target, "://"); i > 0 && !strings.HasPrefix(target, "/") {
@@ -116,7 +116,7 @@ func requestTarget(r *http.Request) string {
 	return target
 }
 
-// split sets URI and Args from the target; false if the path is malformed.
+// split sets URI and Args from the target. It returns false if the path is malformed.
 func (x *exchange) split() bool {
 	path, args := route.Split(x.RequestURI)
 	uri, err := route.Normalize(path, x.server.level.mergeSlashes)
@@ -127,7 +127,7 @@ func (x *exchange) split() bool {
 	return true
 }
 
-// bySNI is the server that the client's TLS has named.
+// bySNI returns the server that the client has named in TLS.
 func (x *exchange) bySNI() *server {
 	s, _, _ := x.socket.host(localIP(x.HTTP)).choose(hostName(x.HTTP.TLS.ServerName))
 	return s

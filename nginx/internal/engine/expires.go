@@ -10,8 +10,7 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// expiresRule is an expires: fixed, or evaluated for each answer if its time
-// has variables.
+// expiresRule is an expires: fixed, or evaluated for each response if its time has variables.
 type expiresRule struct {
 	fixed    *cachectl.Expires
 	variable *vars.Value
@@ -41,7 +40,7 @@ func expires(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// applyExpires sets Expires and Cache-Control of a final head.
+// applyExpires sets Expires and Cache-Control in a final header.
 func (l *level) applyExpires(x *exchange, h http.Header) {
 	if !cachectl.AddHeaderStatus(x.Status) {
 		return

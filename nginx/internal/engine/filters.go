@@ -6,7 +6,7 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// finish makes what the directives of a level come to together.
+// finish combines the directives of a level when all of them are compiled.
 func (c *compiler) finish(l *level) error {
 	if err := l.referers.verify(); err != nil {
 		return err
@@ -18,16 +18,16 @@ func (c *compiler) finish(l *level) error {
 	return c.finishMirror(l)
 }
 
-// filtered lets answer write through the level's filters: sub_filter sees what is
-// answered, then gunzip or gzip does.
-func (x *exchange) filtered(w http.ResponseWriter, answer func(*exchange, http.ResponseWriter) int) (status int) {
+// filtered calls serve with a writer that applies the level's filters: sub_filter gets the
+// content first, then gunzip or gzip.
+func (x *exchange) filtered(w http.ResponseWriter, serve func(*exchange, http.ResponseWriter) int) (status int) {
 	l := x.level
 	if l.sub.made == nil && l.gzip.made == nil && !l.gunzip {
-		return answer(x, w)
+		return serve(x, w)
 	}
 	replaces := l.sub.filter()
 	if x.replacing(l) {
-		replaces = nil // an internal redirect has led here: what it began does this
+		replaces = nil // an internal redirect has led here: the filter is in place already
 	} else {
 		x.replaced = append(x.replaced, l.sub.pairs)
 		defer func() { x.replaced = x.replaced[:len(x.replaced)-1] }()
@@ -36,7 +36,7 @@ func (x *exchange) filtered(w http.ResponseWriter, answer func(*exchange, http.R
 		if l.gzip.made != nil {
 			w = &plainBytes{w, x}
 		}
-		status = answer(x, w)
+		status = serve(x, w)
 	})
 	for _, f := range []filters.Filter{replaces, x.gunzipFilter(), l.gzip.filter()} {
 		if f != nil {

@@ -7,14 +7,14 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
-// gunzipDirective compiles "gunzip on|off": clients that take no gzip get what an
-// upstream has compressed as it was before (ngx_http_gunzip_filter_module.c).
+// gunzipDirective compiles "gunzip on|off": responses that an upstream has compressed are
+// decompressed for clients that don't accept gzip (ngx_http_gunzip_filter_module.c).
 func gunzipDirective(_ *compiler, l *level, d *conf.Directive) error {
 	l.gunzip = d.Flag()
 	return nil
 }
 
-// gunzipFilter is nil where the client takes gzip.
+// gunzipFilter returns the filter, nil if it is off or the client accepts gzip.
 func (x *exchange) gunzipFilter() filters.Filter {
 	if !x.level.gunzip || x.takesGzip() {
 		return nil
@@ -22,8 +22,8 @@ func (x *exchange) gunzipFilter() filters.Filter {
 	return x.engine.gunzip
 }
 
-// takesGzip says whether the client takes answers in gzip, and none of gzip's directives
-// keeps them from it (ngx_http_gzip_ok).
+// takesGzip reports whether the client accepts gzip and none of gzip's directives excludes it
+// (ngx_http_gzip_ok).
 func (x *exchange) takesGzip() bool {
 	if !acceptsGzip(strings.Join(x.HTTP.Header["Accept-Encoding"], ",")) {
 		return false
@@ -31,7 +31,7 @@ func (x *exchange) takesGzip() bool {
 	return x.level.gzip.forClient(x.HTTP, x.w.Header())
 }
 
-// acceptsGzip looks for gzip with a weight above 0 (RFC 9110 section 12.5.3).
+// acceptsGzip reports whether field has gzip with a weight above 0 (RFC 9110 section 12.5.3).
 func acceptsGzip(field string) bool {
 	accepted := false
 	for item := range strings.SplitSeq(strings.ToLower(field), ",") {

@@ -25,14 +25,14 @@ type gzipSettings struct {
 	made     *gzipFilter // of them; nil where it is off
 }
 
-// gzipFilter compresses the answers of the levels that have it.
+// gzipFilter compresses the responses of the levels that have it.
 type gzipFilter struct{ filter filters.Filter }
 
 func defaultGzip() gzipSettings {
 	return gzipSettings{types: []string{"text/html"}, min: 20, level: 1, proxied: []string{"off"}}
 }
 
-// gzipDirective compiles one of them.
+// gzipDirective compiles one of the gzip directives.
 func gzipDirective(_ *compiler, l *level, d *conf.Directive) error {
 	g := &l.gzip
 	l.first("gzip filter")
@@ -113,7 +113,7 @@ func (l *level) finishGzip() error {
 	made := &gzipFilter{}
 	o := filters.CompressOptions{Encodings: []string{"gzip"}, ContentTypes: matchable(g.types), MinSize: max(g.min, 1), GzipLevel: g.level, When: func(r *http.Request, status int, h http.Header) bool {
 		x := exchangeOf(r.Context())
-		return x.level.gzip.made == made && g.when(x, r, status, h) // an internal redirect may have led elsewhere
+		return x.level.gzip.made == made && g.when(x, r, status, h) // an internal redirect may have led to another level
 	}}
 	if g.types == nil {
 		o.ContentTypes = []string{"application/*", "audio/*", "font/*", "image/*", "message/*", "model/*", "multipart/*", "text/*", "video/*"}
@@ -124,14 +124,14 @@ func (l *level) finishGzip() error {
 	return err
 }
 
-// when says whether nginx compresses an answer. Where it is this client that does not get
-// it, Vary says so all the same.
+// when reports whether nginx compresses a response. If only this client prevents it, Vary is set
+// all the same.
 func (g gzipSettings) when(x *exchange, r *http.Request, status int, h http.Header) bool {
 	if status != http.StatusOK && status != http.StatusForbidden && status != http.StatusNotFound {
 		return false
 	}
 	x.Status = status
-	x.level.applyExpires(x, h) // gzip_proxied looks at what it says; it says the same again at the end
+	x.level.applyExpires(x, h) // gzip_proxied needs its result; a second call at the end has the same result
 	ok := g.forClient(r, h)
 	if !ok {
 		h.Add("Vary", "Accept-Encoding")
@@ -140,7 +140,7 @@ func (g gzipSettings) when(x *exchange, r *http.Request, status int, h http.Head
 	return ok
 }
 
-// plainBytes counts what is handed to the compressor, for $gzip_ratio.
+// plainBytes counts the bytes that are passed to the compressor, for $gzip_ratio.
 type plainBytes struct {
 	http.ResponseWriter
 	x *exchange
@@ -154,7 +154,7 @@ func (w *plainBytes) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom keeps what is not compressed on its fast way.
+// ReadFrom keeps the fast path of content that is not compressed.
 func (w *plainBytes) ReadFrom(r io.Reader) (int64, error) {
 	n, err := io.Copy(w.ResponseWriter, r)
 	w.x.GzipIn += n
@@ -174,7 +174,7 @@ func (g gzipSettings) forClient(r *http.Request, h http.Header) bool {
 	return !slices.ContainsFunc(g.disabled, func(re *regexp.Regexp) bool { return re.MatchString(agent) })
 }
 
-// forProxies says whether gzip_proxied lets a proxy have the answer compressed.
+// forProxies reports whether gzip_proxied lets a proxy have a compressed response.
 func (g gzipSettings) forProxies(r *http.Request, h http.Header) bool {
 	allowed := func(name string) bool { return slices.Contains(g.proxied, name) }
 	switch {

@@ -31,8 +31,8 @@ func gzipStatic(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// precompressed answers with the file's compressed one, if there is one and the client
-// takes it (ngx_http_gzip_static_module.c).
+// precompressed serves the file's compressed version, if there is one and the client accepts it
+// (ngx_http_gzip_static_module.c).
 func (x *exchange) precompressed(w http.ResponseWriter, name string) (done bool) {
 	if x.level.gzipStatic == neverPrecompressed {
 		return false

@@ -2,9 +2,9 @@ package engine
 
 import "github.com/culvert-go/culvert/nginx/conf"
 
-// httpBlock compiles everything inside http. What may be used above its
-// definition is declared first; a level's own directives go before the blocks
-// inside, since those inherit them wherever they stand.
+// httpBlock compiles everything inside http. What may be used above its definition is declared
+// first; a level's own directives are compiled before the blocks inside, since those inherit them
+// regardless of the order.
 func httpBlock(c *compiler, main *level, d *conf.Directive) error {
 	if err := c.declare(d.Block); err != nil {
 		return err
@@ -27,7 +27,7 @@ func httpBlock(c *compiler, main *level, d *conf.Directive) error {
 	if err := c.resolveNames(l); err != nil {
 		return err
 	}
-	for _, finish := range c.later {
+	for _, finish := range c.deferred {
 		if err := finish(); err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func httpBlock(c *compiler, main *level, d *conf.Directive) error {
 	return c.listeners()
 }
 
-// declare makes variables, log formats and upstreams known.
+// declare declares variables, log formats and upstreams.
 func (c *compiler) declare(list []*conf.Directive) error {
 	if err := c.declareVariables(list); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (c *compiler) declare(list []*conf.Directive) error {
 	return c.declareUpstreams(list)
 }
 
-// declared are the directives of http that make something for others to name.
+// declared returns the directives of http that define names for others to use.
 func (c *compiler) declared() map[string]func(*conf.Directive) error {
 	return map[string]func(*conf.Directive) error{
 		"limit_conn_zone": c.declareConnZone,

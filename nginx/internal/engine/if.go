@@ -9,8 +9,7 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// ifRule is an if with its block: a level of its own, which the request runs under from
-// there on.
+// ifRule is an if with its block: a level of its own, which applies to the request from there on.
 type ifRule struct {
 	holds func(x *exchange) bool
 	level *level
@@ -34,8 +33,8 @@ func ifDirective(c *compiler, l *level, d *conf.Directive) (err error) {
 	return nil
 }
 
-// finishIfs compiles the blocks of a level's ifs. They have its upstream, as nginx has it,
-// and not its try_files.
+// finishIfs compiles the blocks of a level's ifs. As in nginx, they inherit its upstream but not
+// its try_files.
 func (c *compiler) finishIfs(l *level) error {
 	for _, rule := range l.ifs {
 		rule.level = l.inside()
@@ -46,7 +45,7 @@ func (c *compiler) finishIfs(l *level) error {
 	return nil
 }
 
-// inside is the level of a block inside a location that is no location.
+// inside returns the level of a block inside a location that is not a location itself.
 func (l *level) inside() *level {
 	inner := l.child()
 	inner.kind, inner.name, inner.pass = l.kind, l.name, l.pass
@@ -68,7 +67,7 @@ func (c *compiler) finishInside(l, inner *level, at *conf.Directive) error {
 	return nil
 }
 
-// condition compiles what stands between the parentheses.
+// condition compiles the condition between the parentheses.
 func (c *compiler) condition(d *conf.Directive) (func(*exchange) bool, error) {
 	args := d.Args
 	if len(args) == 0 {
@@ -116,7 +115,7 @@ func (x *exchange) matches(re *regexp.Regexp, variable vars.Getter) bool {
 	v, _ := variable(&x.Request)
 	groups := re.FindStringSubmatch(v)
 	if groups == nil {
-		x.Capture(nil, nil) // nginx forgets the groups of the last match then
+		x.Capture(nil, nil) // as in nginx the groups of the last match are cleared
 		return false
 	}
 	x.Capture(groups, re.SubexpNames())
@@ -136,7 +135,7 @@ func (c *compiler) fileCondition(d *conf.Directive, args []string) (func(*exchan
 	}
 	name, err := c.value(d, args[1])
 	return func(x *exchange) bool {
-		info, err := os.Stat(name.String(&x.Request)) // nginx does not look below its prefix here
+		info, err := os.Stat(name.String(&x.Request)) // as in nginx not relative to the prefix
 		return (err == nil && is(info)) != negated
 	}, err
 }

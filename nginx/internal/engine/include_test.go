@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What is included in an if or a limit_except works as if it stood there.
+// An included file in an if or a limit_except works like its text in that place.
 func TestIncludeInsideIf(t *testing.T) {
 	s := serve(t, with(server(`if ($arg_a) { include gone; } location /cors { if ($request_method = OPTIONS) { include cors; } return 204; }
 		location /files { limit_except GET { include deny; } }`),
@@ -18,7 +18,7 @@ func TestIncludeInsideIf(t *testing.T) {
 	equal(t, "of another method", s.request("GET", "/files").StatusCode, http.StatusNotFound)
 }
 
-// The upstream's Server and Date pass if proxy_pass_header says so.
+// The upstream's Server and Date are passed on if proxy_pass_header says so.
 func TestProxyPassHeaderServer(t *testing.T) {
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Server", "backend")
@@ -33,8 +33,8 @@ func TestProxyPassHeaderServer(t *testing.T) {
 	equal(t, "Date", s.get("/passed").Header.Get("Date"), "Sat, 21 Nov 2026 00:00:00 GMT")
 }
 
-// A 426 of culvert's own says what to ask for, on an error page too (RFC 9110 section 15.5.22, RFC
-// 6455 section 4.4).
+// A 426 of culvert's own names the required upgrade, on an error page too (RFC 9110 section
+// 15.5.22, RFC 6455 section 4.4).
 func TestOwnUpgradeRequired(t *testing.T) {
 	s := serve(t, server(strings.ReplaceAll(`proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade;
 		location / { proxy_pass http://UP; } location /page/ { proxy_pass http://UP; error_page 426 /old; } location = /old { return 200 "too old"; }`, "UP", tomcat(t, nil))))

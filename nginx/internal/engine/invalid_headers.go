@@ -12,10 +12,9 @@ func underscoresInHeaders(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// removeInvalidFields drops fields whose names have anything but letters,
-// digits and hyphens, as nginx does: an underscore and a hyphen are the same to
-// many an application, and one of them may be a field that the proxy vouches
-// for.
+// removeInvalidFields removes header fields whose names have anything but letters, digits and
+// hyphens, as nginx does: many applications treat an underscore like a hyphen, so that the field
+// could be taken for one that the proxy vouches for.
 func (x *exchange) removeInvalidFields() {
 	l := x.server.level
 	if l.invalidFields {

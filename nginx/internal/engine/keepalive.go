@@ -17,7 +17,7 @@ type keepaliveRule struct {
 	timeout  time.Duration
 }
 
-// set compiles keepalive and its kin inside upstream.
+// set compiles keepalive and the related directives inside upstream.
 func (k *keepaliveRule) set(d *conf.Directive) (err error) {
 	switch d.Name {
 	case "keepalive":
@@ -59,8 +59,8 @@ func keepaliveTime(_ *compiler, l *level, d *conf.Directive) (err error) {
 	return err
 }
 
-// applyKeepalive ends a client's connection that has had its requests or its time, and
-// says how long others are kept.
+// applyKeepalive closes a client's connection that has reached its number of requests or its
+// time. For others it sends how long they are kept.
 func (l *level) applyKeepalive(x *exchange, h http.Header) {
 	over := x.Conn.Requests.Load() >= int64(l.keepaliveRequests) || !x.Conn.Born.IsZero() && x.Start.Sub(x.Conn.Born) > l.keepaliveTime
 	switch {

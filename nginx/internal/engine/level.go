@@ -7,11 +7,11 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// level is what the directives of http, a server or a location come to, with
-// what the levels around it hand down. A request runs under one level at a
-// time; an internal redirect may change it.
+// level is the compiled form of the directives of http, a server or a location, including what it
+// inherits from the levels around it. A request runs under one level at a time; an internal
+// redirect may change it.
 type level struct {
-	// handed down
+	// inherited
 	absoluteRedirect  bool
 	access            []accessRule
 	accessLogs        []accessLogger
@@ -35,13 +35,13 @@ type level struct {
 	headTimeout       time.Duration
 	http2             bool
 	index             []vars.Value
-	internal          bool // so are the locations inside
+	internal          bool // also the locations inside
 	limitConn         limitConnSettings
 	limitReq          limitReqSettings
 	invalidFields     bool // ignore_invalid_headers off
 	keepalive         time.Duration
 	keepaliveRequests int
-	keepaliveSaid     string // of the Keep-Alive field, in seconds; "" is none
+	keepaliveSaid     string // value of the Keep-Alive field, in seconds; "" is none
 	keepaliveTime     time.Duration
 	mergeSlashes      bool
 	mirror            mirrorRule
@@ -66,17 +66,17 @@ type level struct {
 
 	local
 	server *server         // nil on http's level
-	own    map[string]bool // the families that this very level has set
+	own    map[string]bool // the families of directives that are set on this level itself
 }
 
-// local is what a level does not hand down.
+// local is what a level does not inherit.
 type local struct {
 	name      string // the location's name: its prefix or regular expression
 	kind      locationKind
 	pass      *passRule
 	status    bool // stub_status
 	script    script
-	ifs       []*ifRule // whose blocks are to be compiled
+	ifs       []*ifRule // whose blocks have yet to be compiled
 	tries     *tryRule
 	except    *exceptRule
 	condition bool // the block of an if
@@ -114,7 +114,7 @@ func newLevel() *level {
 	}
 }
 
-// child returns the level inside l, before any directive of its own.
+// child returns a level inside l, before any directive of its own.
 func (l *level) child() *level {
 	c := *l
 	c.local = local{}
@@ -122,9 +122,8 @@ func (l *level) child() *level {
 	return &c
 }
 
-// first says whether the family has not been set on this very level yet. What
-// the levels around hand down is dropped then, as nginx does for every
-// directive that may be repeated.
+// first reports whether the family has not been set on this level itself before. The caller drops
+// inherited values then, as nginx does for every directive that may be repeated.
 func (l *level) first(family string) bool {
 	if l.own[family] {
 		return false

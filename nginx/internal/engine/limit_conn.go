@@ -31,11 +31,11 @@ func (c *compiler) declareConnZone(d *conf.Directive) error {
 	if err != nil {
 		return err
 	}
-	if err := z.alone(d, c.engine.lasting.connZones[z.name], c.engine.lasting.requestZones[z.name] != nil); err != nil {
+	if err := z.checkUnique(d, c.engine.shared.connZones[z.name], c.engine.shared.requestZones[z.name] != nil); err != nil {
 		return err
 	}
-	c.engine.lasting.connZones[z.name] = z
-	c.later = append(c.later, func() error { return z.goOn("limit_conn_zone", c.before.connZones[z.name]) })
+	c.engine.shared.connZones[z.name] = z
+	c.deferred = append(c.deferred, func() error { return z.takeOver("limit_conn_zone", c.before.connZones[z.name]) })
 	return nil
 }
 
@@ -44,9 +44,9 @@ func limitConn(c *compiler, l *level, d *conf.Directive) error {
 	if l.first("limit_conn") {
 		l.limitConn.limits = nil
 	}
-	z := c.engine.lasting.connZones[d.Args[0]]
+	z := c.engine.shared.connZones[d.Args[0]]
 	if z == nil {
-		return errNoZone(d, d.Args[0], c.engine.lasting.requestZones[d.Args[0]] != nil)
+		return errNoZone(d, d.Args[0], c.engine.shared.requestZones[d.Args[0]] != nil)
 	}
 	n, ok := conf.Number(d.Args[1])
 	if !ok || n == 0 {
@@ -79,7 +79,7 @@ func limitConnDryRun(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// limitStatus reads the status of a refusal.
+// limitStatus parses the status of a refusal.
 func limitStatus(d *conf.Directive) (int, error) {
 	n, err := d.Number()
 	if err == nil && (n < 400 || n > 599) {
@@ -111,7 +111,7 @@ func dryRunText(dry bool) string {
 	return ""
 }
 
-// limitConnections counts the request among those of its keys until it has ended.
+// limitConnections counts the request under each of its keys until it has ended.
 func (x *exchange) limitConnections() int {
 	if x.LimitConnStatus != "" {
 		return 0
@@ -126,7 +126,7 @@ func (x *exchange) limitConnections() int {
 		in, known := limit.zone.memory.enter(key, limit.max)
 		if !in {
 			for _, f := range leave {
-				f() // what is refused counts nowhere
+				f() // a refused request counts nowhere
 			}
 			return x.refuseConnection(limit.zone.name, known)
 		}
@@ -137,7 +137,8 @@ func (x *exchange) limitConnections() int {
 	return 0
 }
 
-// refuseConnection says why there is no place: known is false if a zone has no room for the key.
+// refuseConnection logs why the request is refused: known is false if a zone has no room for the
+// key. It returns 0 in a dry run.
 func (x *exchange) refuseConnection(zone string, known bool) int {
 	s := &x.level.limitConn
 	if known {

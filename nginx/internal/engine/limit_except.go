@@ -6,18 +6,18 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
-// exceptRule is a limit_except: the level that counts for other methods.
+// exceptRule is a limit_except: the level that applies to other methods.
 type exceptRule struct {
 	methods []string
 	level   *level
 	at      *conf.Directive
 }
 
-// methods are those that limit_except knows.
+// methods are those that limit_except accepts.
 var methods = []string{"GET", "HEAD", "POST", "PUT", "DELETE", "MKCOL", "COPY", "MOVE", "OPTIONS", "PROPFIND", "PROPPATCH", "LOCK", "UNLOCK", "PATCH"}
 
-// limitExcept compiles "limit_except method ... { … }". The block is compiled when the
-// location is: see finishExcept. GET lets HEAD in.
+// limitExcept compiles "limit_except method ... { … }". The block is compiled with the location:
+// see finishExcept. GET includes HEAD.
 func limitExcept(_ *compiler, l *level, d *conf.Directive) error {
 	rule := &exceptRule{at: d}
 	for _, name := range d.Args {
@@ -33,8 +33,8 @@ func limitExcept(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// finishExcept compiles the block of a limit_except. It has the location's upstream and
-// none of its script, as nginx has it.
+// finishExcept compiles the block of a limit_except. As in nginx, it inherits the location's
+// upstream and nothing of its script.
 func (c *compiler) finishExcept(l *level) error {
 	rule := l.except
 	if rule == nil {
@@ -45,7 +45,7 @@ func (c *compiler) finishExcept(l *level) error {
 	return c.finishInside(l, inner, rule.at)
 }
 
-// exceptFor is the level that counts for the request's method.
+// exceptFor returns the level that applies to the request's method.
 func (l *level) exceptFor(method string) *level {
 	if l.except == nil || slices.Contains(l.except.methods, method) {
 		return l

@@ -15,7 +15,7 @@ type rateRule struct {
 	rate, after vars.Value // sizes
 }
 
-// limitRate compiles "limit_rate rate": bytes in a second, for each answer.
+// limitRate compiles "limit_rate rate": bytes per second, for each response.
 func limitRate(c *compiler, l *level, d *conf.Directive) (err error) {
 	l.rate.rate, err = c.size(d)
 	return err
@@ -40,7 +40,7 @@ func (c *compiler) size(d *conf.Directive) (vars.Value, error) {
 	return v, nil
 }
 
-// limitRate keeps what an upstream says in X-Accel-Limit-Rate.
+// limitRate stores the rate of an upstream's X-Accel-Limit-Rate.
 func (x *exchange) limitRate(field string) {
 	if field == "" || x.level.proxy.ignored["X-Accel-Limit-Rate"] {
 		return
@@ -50,7 +50,7 @@ func (x *exchange) limitRate(field string) {
 	}
 }
 
-// setLimitRate is "set $limit_rate size" (ngx_http_variable_set_limit_rate).
+// setLimitRate implements "set $limit_rate size" (ngx_http_variable_set_limit_rate).
 func (x *exchange) setLimitRate(size string) {
 	n, ok := conf.Size(size)
 	if !ok {
@@ -60,7 +60,7 @@ func (x *exchange) setLimitRate(size string) {
 	x.LimitRate, x.rateSet = n, true
 }
 
-// limitedBody is the hook that slows an answer's body down; nil where nothing does.
+// limitedBody is the hook that limits the rate of a response's body; nil if there is no limit.
 func limitedBody(r *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
 	x := exchangeOf(r.Context())
 	rule := &x.level.rate
@@ -76,8 +76,7 @@ func limitedBody(r *http.Request, _ int, _ http.Header, w io.Writer) io.WriteClo
 	return &limitedWriter{w: w, r: r, rate: rate, after: after, start: time.Now()}
 }
 
-// limitedWriter lets rate bytes through in each second, after the first ones
-// (ngx_http_write_filter).
+// limitedWriter writes rate bytes per second, after the first ones (ngx_http_write_filter).
 type limitedWriter struct {
 	w           io.Writer
 	r           *http.Request
@@ -90,7 +89,7 @@ func (l *limitedWriter) Write(p []byte) (n int, err error) {
 	for n < len(p) {
 		allowed := l.after + int64(time.Since(l.start).Seconds()*float64(l.rate)) - l.sent
 		if l.sent == 0 {
-			allowed = max(allowed, min(l.rate, 1<<10)) // so that something begins
+			allowed = max(allowed, min(l.rate, 1<<10)) // so that the response begins
 		}
 		if allowed <= 0 {
 			if err := l.wait(min(l.rate, 16<<10) - allowed); err != nil {
@@ -107,7 +106,7 @@ func (l *limitedWriter) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// wait waits until so many bytes may be sent.
+// wait waits until that many bytes may be sent.
 func (l *limitedWriter) wait(bytes int64) error {
 	timer := time.NewTimer(time.Duration(float64(bytes) / float64(l.rate) * float64(time.Second)))
 	defer timer.Stop()

@@ -12,10 +12,10 @@ import (
 // requestZone is a limit_req_zone.
 type requestZone struct {
 	*zone[*buckets]
-	rate int64 // thousandths of a request in a second
+	rate int64 // thousandths of a request per second
 }
 
-// plain is the zone alone, nil of nil.
+// plain returns the zone itself, nil for nil.
 func (z *requestZone) plain() *zone[*buckets] {
 	if z == nil {
 		return nil
@@ -65,15 +65,15 @@ func (c *compiler) declareRequestZone(d *conf.Directive) error {
 	if z.zone, err = newZone(c, d, named, newBuckets); err != nil {
 		return err
 	}
-	if err := z.alone(d, c.engine.lasting.requestZones[z.name].plain(), c.engine.lasting.connZones[z.name] != nil); err != nil {
+	if err := z.checkUnique(d, c.engine.shared.requestZones[z.name].plain(), c.engine.shared.connZones[z.name] != nil); err != nil {
 		return err
 	}
-	c.engine.lasting.requestZones[z.name] = z
-	c.later = append(c.later, func() error { return z.goOn("limit_req", c.before.requestZones[z.name].plain()) })
+	c.engine.shared.requestZones[z.name] = z
+	c.deferred = append(c.deferred, func() error { return z.takeOver("limit_req", c.before.requestZones[z.name].plain()) })
 	return nil
 }
 
-// requestRate reads "10r/s" or "30r/m".
+// requestRate parses "10r/s" or "30r/m".
 func requestRate(s string) (int64, bool) {
 	per := int64(1)
 	text, ok := strings.CutSuffix(s, "r/s")
@@ -98,8 +98,8 @@ func limitReq(c *compiler, l *level, d *conf.Directive) error {
 		n, isNumber := conf.Number(value)
 		switch {
 		case key == "zone":
-			if limit.zone = c.engine.lasting.requestZones[value]; limit.zone == nil {
-				return errNoZone(d, value, c.engine.lasting.connZones[value] != nil)
+			if limit.zone = c.engine.shared.requestZones[value]; limit.zone == nil {
+				return errNoZone(d, value, c.engine.shared.connZones[value] != nil)
 			}
 		case key == "burst" && isNumber && n > 0:
 			limit.burst = int64(n) * 1000
@@ -142,8 +142,8 @@ func limitReqDryRun(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// limitRequests lets the request through, after a while perhaps, or ends it with a
-// status. A request is counted once, whatever redirects it.
+// limitRequests lets the request through, perhaps after a delay, or ends it with a status. A
+// request is counted once, even if it is redirected.
 func (x *exchange) limitRequests() int {
 	s := &x.level.limitReq
 	if len(s.limits) == 0 || x.LimitReqStatus != "" {
@@ -178,9 +178,9 @@ func (x *exchange) limitRequests() int {
 	return 0
 }
 
-// requestVerdict is what the buckets say of a request.
+// requestVerdict is the result of counting a request.
 type requestVerdict struct {
-	by     *requestZone // whose bucket counts; nil if the request has no key
+	by     *requestZone // whose bucket decides; nil if the request has no key
 	excess int64        // of by's bucket, in thousandths
 	full   bool
 	wait   time.Duration
@@ -190,7 +190,7 @@ func (v requestVerdict) excessText() string {
 	return fmt.Sprintf("%d.%03d", v.excess/1000, v.excess%1000)
 }
 
-// count puts the request into each bucket, or into none if one is full.
+// count adds the request to each bucket, or to none if one is full.
 func (s *limitReqSettings) count(x *exchange) (v requestVerdict) {
 	now := time.Now()
 	keys := make([]string, len(s.limits))
@@ -211,7 +211,7 @@ func (s *limitReqSettings) count(x *exchange) (v requestVerdict) {
 	return v
 }
 
-// giveBack takes the request out of the first buckets.
+// giveBack removes the request from the first buckets.
 func (s *limitReqSettings) giveBack(keys []string) {
 	for i, key := range keys {
 		if key != "" {

@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// ask sends a request to the first listener's handler and returns the status and the time
+// timedStatus sends a request to the first listener's handler and returns the status and the time
 // that it took.
-func (s *site) ask(target string) (status int, took time.Duration) {
+func (s *site) timedStatus(target string) (status int, took time.Duration) {
 	start := time.Now()
 	w := httptest.NewRecorder()
 	s.engine.Listeners()[0].Handler.ServeHTTP(w, httptest.NewRequest("GET", target, nil))
 	return w.Code, time.Since(start)
 }
 
-// A bucket leaks with its rate, its burst waits or not as delay says, and each key has its
-// own.
+// A bucket leaks at its rate, delay decides whether its burst waits, and each key has its own
+// bucket.
 func TestLimitReq(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := load(t, map[string]string{"nginx.conf": `events {}
@@ -35,7 +35,7 @@ server { listen 80;
 			t.Fatal(err)
 		}
 		for i, want := range []time.Duration{0, 500 * time.Millisecond, 500 * time.Millisecond} { // one after the other
-			if status, took := s.ask("/delayed/?key=a"); status != 204 || took != want {
+			if status, took := s.timedStatus("/delayed/?key=a"); status != 204 || took != want {
 				t.Errorf("request %d: %d after %v, want %v", i, status, took, want)
 			}
 		}
@@ -45,7 +45,7 @@ server { listen 80;
 		statuses, longest := map[int]int{}, time.Duration(0)
 		for range 6 {
 			all.Go(func() {
-				status, took := s.ask("/partly/?key=b")
+				status, took := s.timedStatus("/partly/?key=b")
 				mu.Lock()
 				defer mu.Unlock()
 				statuses[status]++
@@ -56,26 +56,26 @@ server { listen 80;
 		if statuses[204] != 4 || statuses[503] != 2 || longest != time.Second { // the burst's first does not wait
 			t.Errorf("six at once: %v, the longest after %v", statuses, longest)
 		}
-		if status, _ := s.ask("/partly/?key=c"); status != 204 {
+		if status, _ := s.timedStatus("/partly/?key=c"); status != 204 {
 			t.Errorf("another key: %d", status)
 		}
-		if status, _ := s.ask("/small/?other=first"); status != 204 {
+		if status, _ := s.timedStatus("/small/?other=first"); status != 204 {
 			t.Errorf("first: %d", status)
 		}
-		if status, _ := s.ask("/small/?other=first"); status != 503 {
+		if status, _ := s.timedStatus("/small/?other=first"); status != 503 {
 			t.Errorf("first again: %d", status)
 		}
 		for i := range 256 { // as many as the zone holds
-			s.ask("/small/?other=" + strings.Repeat("x", i+1))
+			s.timedStatus("/small/?other=" + strings.Repeat("x", i+1))
 		}
-		if status, _ := s.ask("/small/?other=first"); status != 204 {
+		if status, _ := s.timedStatus("/small/?other=first"); status != 204 {
 			t.Errorf("the longest unused key is still known: %d", status)
 		}
 	})
 }
 
-// However many come at a time, no more are let in than there is room for, and one that a zone
-// refuses is not counted by the others.
+// No more concurrent requests are let in than there is room for, and one that a zone refuses is
+// not counted by the others.
 func TestLimitReqAtOnce(t *testing.T) {
 	s, err := load(t, map[string]string{"nginx.conf": `events {}
 http { access_log off; limit_req_zone $arg_key zone=one:1m rate=1r/m; limit_req_zone $arg_all zone=all:1m rate=1r/m;
@@ -89,7 +89,7 @@ server { listen 80;
 	var in atomic.Int32
 	for range 200 {
 		all.Go(func() {
-			if status, _ := s.ask("/one/?key=a"); status == 204 {
+			if status, _ := s.timedStatus("/one/?key=a"); status == 204 {
 				in.Add(1)
 			}
 		})
@@ -102,13 +102,13 @@ server { listen 80;
 		query string
 		want  int
 	}{{"key=b&all=x", 204}, {"key=c&all=x", 503}, {"key=c&all=x", 503}, {"key=c&all=y", 204}, {"key=c&all=z", 503}} {
-		if status, _ := s.ask("/both/?" + test.query); status != test.want {
+		if status, _ := s.timedStatus("/both/?" + test.query); status != test.want {
 			t.Errorf("%s: %d, want %d", test.query, status, test.want)
 		}
 	}
 }
 
-// limit_conn counts what runs, and counts down when it has ended.
+// limit_conn counts running requests, and stops counting a request when it has ended.
 func TestLimitConn(t *testing.T) {
 	arrived, release := make(chan struct{}, 2), make(chan struct{})
 	backend := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -125,23 +125,23 @@ server { listen 80; location / { limit_conn c 2; limit_conn_status 429; proxy_pa
 	var running sync.WaitGroup
 	for range 2 {
 		running.Go(func() {
-			if status, _ := s.ask("/?key=a"); status != 200 {
+			if status, _ := s.timedStatus("/?key=a"); status != 200 {
 				t.Errorf("one of two: %d", status)
 			}
 		})
 		<-arrived
 	}
-	if status, _ := s.ask("/?key=a"); status != 429 {
+	if status, _ := s.timedStatus("/?key=a"); status != 429 {
 		t.Errorf("the third: %d", status)
 	}
 	close(release)
 	running.Wait()
-	if status, _ := s.ask("/?key=a"); status != 200 {
+	if status, _ := s.timedStatus("/?key=a"); status != 200 {
 		t.Errorf("after they have ended: %d", status)
 	}
 }
 
-// A zone of limit_conn that is full refuses: it can't forget what runs.
+// A zone of limit_conn that is full refuses requests: it can't drop the entry of a running one.
 func TestLimitConnWithoutRoom(t *testing.T) {
 	const room = 256
 	arrived, release := make(chan struct{}, room), make(chan struct{})
@@ -159,7 +159,7 @@ server { listen 80; location / { limit_conn c 1; proxy_pass ` + backend.URL + `;
 	var running sync.WaitGroup
 	for i := range room {
 		running.Go(func() {
-			if status, _ := s.ask("/?key=" + strconv.Itoa(i)); status != 200 {
+			if status, _ := s.timedStatus("/?key=" + strconv.Itoa(i)); status != 200 {
 				t.Errorf("%d: %d", i, status)
 			}
 		})
@@ -168,7 +168,7 @@ server { listen 80; location / { limit_conn c 1; proxy_pass ` + backend.URL + `;
 		<-arrived
 	}
 	for _, key := range []string{"another", "0"} {
-		if status, _ := s.ask("/?key=" + key); status != 503 {
+		if status, _ := s.timedStatus("/?key=" + key); status != 503 {
 			t.Errorf("%s beside %d others: %d", key, room, status)
 		}
 	}
@@ -177,19 +177,19 @@ server { listen 80; location / { limit_conn c 1; proxy_pass ` + backend.URL + `;
 	}
 	close(release)
 	running.Wait()
-	if status, _ := s.ask("/?key=another"); status != 200 {
+	if status, _ := s.timedStatus("/?key=another"); status != 200 {
 		t.Errorf("after they have ended: %d", status)
 	}
 }
 
-// limit_rate sends as many bytes in a second as it says, behind the first ones.
+// limit_rate sends its number of bytes per second, after the first ones.
 func TestLimitRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := load(t, with(server("listen 80; access_log off; limit_rate 10k; limit_rate_after 5k; root html;"), "html/a", strings.Repeat("x", 35<<10)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		status, took := s.ask("/a")
+		status, took := s.timedStatus("/a")
 		if status != 200 || took < 3*time.Second || took > 3*time.Second+100*time.Millisecond {
 			t.Errorf("35 KiB with 5 at once and 10 a second: %d after %v", status, took)
 		}
@@ -219,6 +219,6 @@ server { listen 80; location / { proxy_pass http://u; } location /none/ { proxy_
 		t.Errorf("%d %q", got.StatusCode, got.body)
 	}
 	if seen.Load() == 0 {
-		t.Error("the name server was not asked")
+		t.Error("the name server received no query")
 	}
 }

@@ -18,7 +18,7 @@ type listenRule struct {
 	proxyProtocol bool
 	quic          bool
 	dual          bool // ipv6only=off: IPv4 too
-	tuned         bool // it has options of the socket, which one listen alone may have
+	tuned         bool // it has socket options, which only one listen may have
 	at            *conf.Directive
 }
 
@@ -53,7 +53,7 @@ func listen(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// parameter takes one parameter.
+// parameter applies one parameter.
 func (r *listenRule) parameter(p string) error {
 	name, value, valued := strings.Cut(p, "=")
 	switch name {
@@ -90,7 +90,8 @@ func (r *listenRule) parameter(p string) error {
 	return nil
 }
 
-// tuning says whether the value of a parameter that tunes the socket is one. It has no effect.
+// tuning reports whether value is valid for a parameter that tunes the socket. Such a parameter
+// has no effect.
 func tuning(name, value string) (ok bool) {
 	switch name {
 	case "backlog":
@@ -104,8 +105,8 @@ func tuning(name, value string) (ok bool) {
 	return ok
 }
 
-// listenAddrs reads the address: a port, an address, both, a host's name with all its
-// addresses, or the path of a unix socket.
+// listenAddrs parses the address: a port, an address, both, a host name (for all its addresses),
+// or the path of a unix socket.
 func listenAddrs(d *conf.Directive) ([]listenAddr, error) {
 	text := d.Args[0]
 	if isUnix(text) {

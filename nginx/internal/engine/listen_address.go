@@ -7,17 +7,18 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
-// listenAddr is what a listen directive names: an address and a port, or if there is a path
-// a unix socket.
+// listenAddr is what a listen directive names: an address and a port, or, if there is a path, a
+// unix socket.
 type listenAddr struct {
 	netip.AddrPort
 	path string
 }
 
-// maxUnixPath is what a unix socket's address has room for on Linux, behind its end.
+// maxUnixPath is the maximum length of a unix socket's path on Linux, without the zero byte
+// behind it.
 const maxUnixPath = 107
 
-// String writes it as nginx does.
+// String formats the address as nginx does.
 func (a listenAddr) String() string {
 	if a.path != "" {
 		return unixPrefix + a.path
@@ -25,11 +26,11 @@ func (a listenAddr) String() string {
 	return a.AddrPort.String()
 }
 
-// forNet is what net.Listen takes.
+// forNet returns the arguments of net.Listen.
 func (a listenAddr) forNet() (network, address string) {
 	switch {
 	case strings.HasPrefix(a.path, "@"):
-		return "unix", "./" + a.path // to Go, "@" begins what is no file
+		return "unix", "./" + a.path // to Go, "@" begins an abstract name
 	case a.path != "":
 		return "unix", a.path
 	case a.Addr().Is6():
@@ -38,12 +39,12 @@ func (a listenAddr) forNet() (network, address string) {
 	return "tcp4", a.AddrPort.String()
 }
 
-// isUnix says whether an address begins with "unix:", in any case.
+// isUnix reports whether an address begins with "unix:", ignoring case.
 func isUnix(text string) bool {
 	return len(text) >= len(unixPrefix) && strings.EqualFold(text[:len(unixPrefix)], unixPrefix)
 }
 
-// unixAddr reads the address of a unix socket (ngx_parse_unix_domain_url).
+// unixAddr parses the address of a unix socket (ngx_parse_unix_domain_url).
 func unixAddr(d *conf.Directive) (listenAddr, error) {
 	path := d.Args[0][len(unixPrefix):]
 	switch {

@@ -12,28 +12,28 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// socket is one socket with the servers behind it. A wildcard address takes the
-// other addresses of its port in, since the system binds only one of them:
-// which one a connection is for is told by its local address then.
+// socket is one socket with the servers behind it. A wildcard address includes the other
+// addresses of its port, since the system binds only one of them; a connection's local address
+// then selects among them.
 type socket struct {
 	addr          listenAddr
 	ssl           bool
 	http2         bool
 	proxyProtocol bool
-	hosts         map[netip.Addr]*virtual // of a unix socket the zero Addr
+	hosts         map[netip.Addr]*virtual // the zero Addr for a unix socket
 
 	servers []*server
 }
 
-// virtual chooses among the servers of one address.
+// virtual is the servers of one address.
 type virtual struct {
 	names    *route.Names[*server]
 	standard *server // default_server, or the first
 	explicit bool    // there is a default_server
-	tuned    bool    // a listen has options of the socket
+	tuned    bool    // a listen has socket options
 }
 
-// listeners groups the servers by sockets and makes the Listeners.
+// listeners groups the servers by sockets and creates the Listeners.
 func (c *compiler) listeners() error {
 	var sockets []*socket
 	for _, s := range c.servers {
@@ -64,7 +64,7 @@ func (c *compiler) listeners() error {
 			ReadHeaderTimeout: standard.headTimeout,
 			MaxHeaderBytes:    standard.headBytes,
 			ProxyProtocol:     k.proxyProtocol,
-			ConnState:         c.engine.lasting.counts.track,
+			ConnState:         c.engine.shared.counts.track,
 			ConnContext:       conns.Context,
 			Handler:           c.engine.handler(k),
 		})
@@ -72,7 +72,7 @@ func (c *compiler) listeners() error {
 	return nil
 }
 
-// socketOf finds or makes the socket for a rule.
+// socketOf finds or creates the socket of a rule.
 func (c *compiler) socketOf(sockets *[]*socket, rule listenRule) *socket {
 	bind := rule.addr
 	for _, s := range c.servers {
@@ -93,7 +93,7 @@ func (c *compiler) socketOf(sockets *[]*socket, rule listenRule) *socket {
 	return k
 }
 
-// attach puts a server behind an address.
+// attach adds a server to an address.
 func (c *compiler) attach(k *socket, s *server, rule listenRule) error {
 	k.servers = append(k.servers, s)
 	v := k.hosts[rule.addr.Addr()]
@@ -131,13 +131,13 @@ func (k *socket) host(local netip.Addr) *virtual {
 	if v, ok := k.hosts[k.addr.Addr()]; ok {
 		return v
 	}
-	for _, v := range k.hosts { // one address that was not bound as a wildcard
+	for _, v := range k.hosts { // the only address, not a wildcard
 		return v
 	}
 	return nil
 }
 
-// choose finds the server of a host name.
+// choose returns the server of a host name.
 func (v *virtual) choose(host string) (s *server, groups []string, re *regexp.Regexp) {
 	if s, groups, re, ok := v.names.Find(host); ok {
 		return s, groups, re
@@ -158,7 +158,7 @@ func addrIP(addr net.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// hostName takes the port and the last dot off a Host field and lowers it
+// hostName removes the port and the trailing dot from a Host field and converts it to lower case
 // (ngx_http_validate_host).
 func hostName(field string) string {
 	host := field

@@ -7,7 +7,7 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 )
 
-// locationKind says how a location's name is compared with a path.
+// locationKind is how a location's name is compared with a path.
 type locationKind int
 
 const (
@@ -21,8 +21,8 @@ const (
 	unknownLocation
 )
 
-// locationName reads the arguments of a location. The sign may stand before the
-// name without a space.
+// locationName parses the arguments of a location. The modifier may stand before the name without
+// a space.
 func locationName(d *conf.Directive) (locationKind, string) {
 	signs := []struct {
 		sign string
@@ -47,8 +47,7 @@ func locationName(d *conf.Directive) (locationKind, string) {
 	return prefixLocation, d.Args[0]
 }
 
-// locations compiles the locations among list, which stand inside outer, into
-// into.
+// locations compiles the locations among list, which stand inside outer, and adds them to into.
 func (c *compiler) locations(outer *level, into *route.Locations[*level], list []*conf.Directive) error {
 	for _, d := range list {
 		if d.Name != "location" {
@@ -92,7 +91,7 @@ func (c *compiler) location(outer *level, into *route.Locations[*level], d *conf
 	return l.addTo(into, nested, d)
 }
 
-// nestable refuses locations where nginx has none.
+// nestable returns an error for a location where nginx allows none.
 func nestable(outer, l *level, d *conf.Directive) error {
 	switch {
 	case outer.kind == noLocation:
@@ -115,7 +114,7 @@ func (l *level) isPattern() bool {
 	return l.kind == patternLocation || l.kind == patternNoCaseLocation
 }
 
-// addTo enters l where it is looked for.
+// addTo adds l to the locations that are searched for it.
 func (l *level) addTo(into, nested *route.Locations[*level], d *conf.Directive) error {
 	entry := route.Prefix[*level]{
 		Name:     l.name,
@@ -127,7 +126,7 @@ func (l *level) addTo(into, nested *route.Locations[*level], d *conf.Directive) 
 	added := true
 	switch l.kind {
 	case namedLocation:
-		if _, have := l.server.named[l.name]; !have { // of several nginx takes the first
+		if _, have := l.server.named[l.name]; !have { // of several nginx uses the first
 			l.server.named[l.name] = l
 		}
 	case exactLocation:

@@ -23,7 +23,7 @@ type logFile struct {
 	out io.Writer
 }
 
-// lines are buffers of lines, used again.
+// lines are line buffers for reuse.
 var lines = sync.Pool{New: func() any { return new([]byte) }}
 
 const logStderr = "stderr"
@@ -55,7 +55,7 @@ func openLog(name string) (*os.File, error) {
 	return file, nil
 }
 
-// reopen opens every file anew; one that fails stays as it is.
+// reopen reopens every file; one that fails is kept as it is.
 func (l *logFiles) reopen() error {
 	var first error
 	for _, f := range l.files {
@@ -82,7 +82,7 @@ func (l *logFiles) close() {
 	}
 }
 
-// replace puts another writer in place and closes the one before.
+// replace installs another writer and closes the previous one.
 func (f *logFile) replace(next io.Writer) {
 	f.mu.Lock()
 	before := f.out
@@ -93,13 +93,13 @@ func (f *logFile) replace(next io.Writer) {
 	}
 }
 
-// log writes the line of an access log.
+// log writes a line of an access log.
 func (f *logFile) log(x *exchange, line *logFormat) {
 	f.writeLine(func(b []byte) []byte { return line.Append(b, &x.Request) })
 }
 
-// writeLine writes a line with one call, so that lines of several processes
-// stay whole. There is nobody to tell that a log can't be written.
+// writeLine writes a line with one call, so that lines of several processes are not mixed. A
+// failure to write a log is not reported.
 func (f *logFile) writeLine(line func([]byte) []byte) {
 	compose(func(b []byte) []byte { return append(line(b), '\n') }, func(b []byte) {
 		f.mu.Lock()
@@ -108,12 +108,12 @@ func (f *logFile) writeLine(line func([]byte) []byte) {
 	})
 }
 
-// compose has a line made and written in memory that is used again.
+// compose calls line and write with a buffer that is reused.
 func compose(line func([]byte) []byte, write func([]byte)) {
 	buf := lines.Get().(*[]byte)
 	*buf = line((*buf)[:0])
 	write(*buf)
-	if cap(*buf) <= 4<<10 { // one huge line must not stay for ever
+	if cap(*buf) <= 4<<10 { // one huge line's buffer must not be kept for ever
 		lines.Put(buf)
 	}
 }

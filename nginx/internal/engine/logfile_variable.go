@@ -14,7 +14,7 @@ import (
 // (ngx_http_log_script_write).
 type variableLog struct {
 	name   vars.Value
-	folder string // what stands in front of the first variable, up to its last slash
+	folder string // what is before the first variable, up to its last slash
 }
 
 // variableLog compiles the first argument of d.
@@ -28,8 +28,8 @@ func (c *compiler) variableLog(d *conf.Directive) (*variableLog, error) {
 	return &variableLog{name, literal[:strings.LastIndexByte(literal, '/')+1]}, nil
 }
 
-// log writes the line of an access log, unless the folder that is served is missing: so somebody
-// who asks for hosts that are not there makes no files.
+// log writes a line of an access log, unless the folder that is served is missing: otherwise
+// requests for unknown hosts would create files.
 func (v *variableLog) log(x *exchange, line *logFormat) {
 	if !x.rootExists() {
 		return
@@ -48,14 +48,14 @@ func (v *variableLog) log(x *exchange, line *logFormat) {
 	(&logFile{out: file}).log(x, line)
 }
 
-// holds says whether a name is in the folder. nginx does not ask: with it, a variable that clients
-// choose can lead anywhere.
+// holds reports whether a name is in the folder. nginx does not check this, so that a variable
+// that clients choose can lead anywhere there.
 func (v *variableLog) holds(name string) bool {
 	inside := strings.TrimLeft(name[len(v.folder):], "/")
 	return inside == "" || filepath.IsLocal(inside)
 }
 
-// rootExists says whether the root of x's location is a folder, and logs that it is not.
+// rootExists reports whether the root of x's location is a folder. If it is not, it logs that.
 func (x *exchange) rootExists() bool {
 	if x.rootTested {
 		return true

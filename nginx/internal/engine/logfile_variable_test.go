@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// variableLogs is a site with logs whose names clients have a say in.
+// variableLogs is a site with logs whose names depend on the request.
 func variableLogs(t *testing.T) *site {
 	t.Helper()
 	return serve(t, map[string]string{"nginx.conf": `events {} http {
@@ -23,7 +23,7 @@ func variableLogs(t *testing.T) *site {
 	}`, "html/file": "f", "html/sub/file": "", "logs/in/sub/file": "", "logs/in/app-/file": "", "logs/first.log": "before\n"})
 }
 
-// logs are the files with logs' names.
+// logs returns the log files with their names.
 func (s *site) logs() string {
 	s.t.Helper()
 	var found []string
@@ -58,7 +58,7 @@ func TestAccessLogWithVariables(t *testing.T) {
 	}
 }
 
-// A client that names a folder outside gets no file there.
+// A client that names an outside folder creates no file there.
 func TestAccessLogStaysInItsFolder(t *testing.T) {
 	s := variableLogs(t)
 	before := s.logs()
@@ -78,7 +78,7 @@ func TestAccessLogStaysInItsFolder(t *testing.T) {
 	equal(t, "what stays inside", s.file("logs/in/z.log"), "/chosen?a=/../z\n")
 }
 
-// Nothing is logged if what is served is missing, as with nginx.
+// As in nginx, nothing is logged if the file or folder that is served is missing.
 func TestAccessLogWithVariablesNeedsTheRoot(t *testing.T) {
 	s := variableLogs(t)
 	for _, path := range []string{"/root", "/root?r=sub", "/root?r=none", "/root?r=file", "/file", "/answer"} {

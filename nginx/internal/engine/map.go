@@ -61,8 +61,8 @@ func (c *compiler) fillMap(m *vars.Map, d *conf.Directive) (err error) {
 	return nil
 }
 
-// addKey adds a plain key. A backslash in front keeps a key from being a
-// keyword or a regular expression. With hostnames a key may have a wildcard.
+// addKey adds a plain key. A leading backslash keeps a key from being a keyword or a regular
+// expression. With hostnames a key may have a wildcard.
 func addKey(m *vars.Map, hosts *route.Names[vars.Value], hostnames bool, row *conf.Directive, v vars.Value) error {
 	key := strings.ToLower(strings.TrimPrefix(row.Name, `\`))
 	if hostnames && (strings.HasPrefix(key, "*.") || strings.HasPrefix(key, ".") || strings.HasSuffix(key, ".*")) {

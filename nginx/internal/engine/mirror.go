@@ -35,7 +35,7 @@ func mirrorRequestBody(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// finishMirror makes the mirrors of a level that has set some.
+// finishMirror creates the mirrors of a level that has set some.
 func (c *compiler) finishMirror(l *level) error {
 	if !l.own["mirror"] {
 		return nil
@@ -50,7 +50,7 @@ func (c *compiler) finishMirror(l *level) error {
 			To: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				sub := exchangeOf(r.Context())
 				sub.HTTP = r
-				sub.answer()
+				sub.serveSubrequest()
 			}),
 		})
 		if err != nil {
@@ -62,7 +62,7 @@ func (c *compiler) finishMirror(l *level) error {
 	return nil
 }
 
-// mirrored answers, and lets copies of the request go where mirror says.
+// mirrored serves the request and sends copies of it to the URIs of mirror.
 func (x *exchange) mirrored(w http.ResponseWriter) (status int) {
 	rule := &x.level.mirror
 	if len(rule.made) == 0 || x.main != nil {
@@ -83,7 +83,7 @@ func (x *exchange) mirrored(w http.ResponseWriter) (status int) {
 	return status
 }
 
-// withoutBody is a copy of r without a body.
+// withoutBody returns a copy of r without a body.
 func withoutBody(r *http.Request) *http.Request {
 	c := r.WithContext(r.Context())
 	c.Header = r.Header.Clone()

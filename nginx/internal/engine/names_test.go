@@ -9,14 +9,14 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// nameServer says 127.0.0.1 for every name in .test, and counts what it is asked.
-func nameServer(t *testing.T) (addr string, asked *atomic.Int64) {
+// nameServer returns 127.0.0.1 for every name in .test, and counts its queries.
+func nameServer(t *testing.T) (addr string, queries *atomic.Int64) {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked = new(atomic.Int64)
+	queries = new(atomic.Int64)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -30,7 +30,7 @@ func nameServer(t *testing.T) (addr string, asked *atomic.Int64) {
 			if m.Unpack(buf[:n]) != nil || len(m.Questions) != 1 {
 				continue
 			}
-			asked.Add(1)
+			queries.Add(1)
 			q := m.Questions[0]
 			m.Response, m.Additionals = true, nil
 			switch {
@@ -48,5 +48,5 @@ func nameServer(t *testing.T) (addr string, asked *atomic.Int64) {
 		conn.Close()
 		<-done
 	})
-	return conn.LocalAddr().String(), asked
+	return conn.LocalAddr().String(), queries
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// What the regular expressions of the locations around have captured counts inside, and the index
-// of an alias made of captures is looked for in the directory that they make.
+// Captures of the enclosing locations' regular expressions apply inside, and the index of an
+// alias made of captures is looked for in the directory that they make.
 func TestCapturesOfLocationsAround(t *testing.T) {
 	s := serve(t, map[string]string{"html/index.html": "the index", "nginx.conf": `events {} http { access_log off; server {
 		location ~ ^/o/(?<name>[^/]+)/([0-9]+)$ {

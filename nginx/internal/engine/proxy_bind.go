@@ -7,7 +7,7 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// proxyBind compiles "proxy_bind address|off". A port is for the kernel to choose.
+// proxyBind compiles "proxy_bind address|off". The kernel chooses the port.
 func proxyBind(c *compiler, l *level, d *conf.Directive) (err error) {
 	if len(d.Args) == 2 && d.Args[1] != "transparent" {
 		return d.Errorf("invalid parameter \"%s\"", d.Args[1])
@@ -27,7 +27,7 @@ func proxyBind(c *compiler, l *level, d *conf.Directive) (err error) {
 	return err
 }
 
-// bindAddress reads an address with or without a port.
+// bindAddress parses an address with or without a port.
 func bindAddress(text string) (net.Addr, bool) {
 	at, ok := vars.ParseAddr(text)
 	return net.TCPAddrFromAddrPort(at), ok

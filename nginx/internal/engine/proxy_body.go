@@ -29,8 +29,8 @@ func proxyPassRequestHeaders(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// reshape makes the request that the upstream is sent: with another method and
-// another body. r may be the client's own, which stays as it is.
+// reshape returns the request for the upstream: with another method and another body if these are
+// configured. r may be the client's own, which is not changed.
 func (s *proxySettings) reshape(x *exchange, r *http.Request) *http.Request {
 	method := s.method.String(&x.Request)
 	if method == "" && s.body == nil && !s.withoutBody {

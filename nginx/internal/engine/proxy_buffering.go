@@ -8,8 +8,8 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-// buffers say what is held of bodies where the configuration says "on": culvert
-// streams unless it is told otherwise.
+// buffers are what is buffered of bodies where the configuration says "on": by default culvert
+// streams.
 type buffers struct {
 	request, response bool
 	streamed          bool   // "proxy_request_buffering off"
@@ -40,7 +40,7 @@ func clientBodyBufferSize(_ *compiler, l *level, d *conf.Directive) (err error) 
 	return err
 }
 
-// clientBodyTempPath and proxyTempPath take the directory. What is in it has no name.
+// clientBodyTempPath and proxyTempPath set the directory. Files in it have no names.
 func clientBodyTempPath(c *compiler, l *level, d *conf.Directive) error {
 	l.proxy.buffers.requestDir = c.path(d.Args[0])
 	return nil
@@ -70,7 +70,7 @@ func proxyMaxTempFileSize(_ *compiler, l *level, d *conf.Directive) (err error) 
 	return err
 }
 
-// requestBuffer is as large as client_max_body_size lets a body be.
+// requestBuffer returns a buffer as large as client_max_body_size allows a body to be.
 func (l *level) requestBuffer() (*proxy.Buffer, error) {
 	b := l.proxy.buffers
 	if !b.request {
@@ -92,7 +92,7 @@ func (l *level) responseBuffer() (*proxy.Buffer, error) {
 	return bufferIn(b.responseDir, b.responseMemory, b.responseDisk)
 }
 
-// bufferIn makes the directory, as nginx does; "" is the system's.
+// bufferIn creates the directory, as nginx does; "" is the system's.
 func bufferIn(dir string, memory, disk int64) (*proxy.Buffer, error) {
 	if dir != "" {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

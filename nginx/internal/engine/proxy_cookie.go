@@ -117,18 +117,18 @@ func (rule *flagRule) flag(flag string) bool {
 		return false
 	}
 	if c.SameSite != "" {
-		c.Remove = append(c.Remove, "samesite") // it replaces what is there
+		c.Remove = append(c.Remove, "samesite") // it replaces the existing one
 	}
 	return true
 }
 
-// rewriteCookies applies the first rule that fits of each directive.
+// rewriteCookies applies the first matching rule of each directive.
 func (l *level) rewriteCookies(x *exchange, a *proxy.Answer) {
 	s := &l.proxy
 	if a.Header["Set-Cookie"] == nil || len(s.cookieDomains)+len(s.cookiePaths)+len(s.cookieFlags) == 0 {
 		return
 	}
-	a.Header["Set-Cookie"] = slices.Clone(a.Header["Set-Cookie"]) // $upstream_http_set_cookie stays
+	a.Header["Set-Cookie"] = slices.Clone(a.Header["Set-Cookie"]) // $upstream_http_set_cookie must not change
 	a.RewriteCookies(proxy.CookieRewrite{
 		Domain: func(domain string) string { return x.cookieAttribute(s.cookieDomains, domain, sameDomain) },
 		Path:   func(path string) string { return x.cookieAttribute(s.cookiePaths, path, samePath) },
@@ -143,7 +143,7 @@ func (l *level) rewriteCookies(x *exchange, a *proxy.Answer) {
 	}
 }
 
-// sameDomain compares a whole domain; a leading dot stays in front.
+// sameDomain compares a whole domain, except for a leading dot, which it returns.
 func sameDomain(domain, from string) (dot, rest string, ok bool) {
 	name := strings.TrimPrefix(domain, ".")
 	return domain[:len(domain)-len(name)], "", strings.EqualFold(name, from)

@@ -7,14 +7,13 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// maxDynamic bounds the upstreams that a proxy_pass with variables makes.
+// maxDynamic bounds the upstreams that a proxy_pass with variables creates.
 const maxDynamic = 256
 
-// dynamicPass is a proxy_pass with variables: where it leads is known for each
-// request alone. Its URL must name an upstream block, an address, or a host that the
-// resolver knows.
+// dynamicPass is a proxy_pass with variables, whose upstream is determined for each request. Its
+// URL must name an upstream block, an address, or a host that the resolver knows.
 type dynamicPass struct {
-	url    *vars.Value // nil: variables are about the connection alone
+	url    *vars.Value // nil: only the connection has variables
 	pass   *passRule
 	engine *Engine
 	groups map[string]*group // the upstream blocks
@@ -33,7 +32,7 @@ func (d *dynamicPass) init(c *compiler, p *passRule) {
 	d.proxies = map[passTo]dynamicProxy{}
 }
 
-// choose evaluates the variables. A status says that they lead nowhere.
+// choose evaluates the variables. It returns a status if they lead nowhere.
 func (d *dynamicPass) choose(x *exchange) (http.Handler, int) {
 	to := d.pass.to
 	if d.url != nil {
@@ -61,11 +60,11 @@ func (d *dynamicPass) choose(x *exchange) (http.Handler, int) {
 	return found.handler, 0
 }
 
-// proxyFor finds or makes the proxy.
+// proxyFor finds or creates the proxy.
 func (d *dynamicPass) proxyFor(x *exchange, to passTo) (dynamicProxy, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if found, ok := d.proxies[to]; ok && !found.group.lost() {
+	if found, ok := d.proxies[to]; ok && !found.group.unresolved() {
 		return found, nil
 	}
 	g, err := d.groupOf(x, to)

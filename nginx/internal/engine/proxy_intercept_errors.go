@@ -10,21 +10,20 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-// diversion is what answers in place of an upstream's answer.
+// diversion is what is served instead of an upstream's response.
 type diversion struct {
-	status int    // an error page's
+	status int    // of an error page
 	uri    string // or where X-Accel-Redirect leads
 }
 
-// proxyInterceptErrors compiles "proxy_intercept_errors on|off": error_page is for
-// answers of upstreams too.
+// proxyInterceptErrors compiles "proxy_intercept_errors on|off": error_page applies to responses
+// of upstreams, too.
 func proxyInterceptErrors(_ *compiler, l *level, d *conf.Directive) error {
 	l.proxy.intercept = d.Flag()
 	return nil
 }
 
-// ignorable are the fields of proxy_ignore_headers. Those about a cache are there
-// for nothing.
+// ignorable are the fields of proxy_ignore_headers. Those about a cache have no effect.
 var ignorable = map[string]bool{"X-Accel-Redirect": true, "X-Accel-Expires": true, "X-Accel-Limit-Rate": true,
 	"X-Accel-Buffering": true, "X-Accel-Charset": true, "Expires": true, "Cache-Control": true, "Set-Cookie": true, "Vary": true}
 
@@ -42,8 +41,8 @@ func proxyIgnoreHeaders(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// answer looks at an upstream's answer before the client sees it.
-func (p *passRule) answer(a *proxy.Answer) {
+// modifyResponse examines an upstream's response before the client receives it.
+func (p *passRule) modifyResponse(a *proxy.Answer) {
 	x := exchangeOf(a.In.Context())
 	x.UpstreamHeader = a.Header
 	l := x.level
@@ -59,17 +58,17 @@ func (p *passRule) answer(a *proxy.Answer) {
 		return
 	}
 	if a.Header["Content-Type"] != nil {
-		x.w.Header().Del("Content-Type") // an X-Accel-Redirect that led here may have said one
+		x.w.Header().Del("Content-Type") // an X-Accel-Redirect that led here may have set one
 	}
 	x.limitRate(a.Header.Get("X-Accel-Limit-Rate"))
 	l.rewriteCookies(x, a)
 }
 
-// kept are the fields that an answer hands to what stands in its place
+// kept are the header fields of a response that are kept for what is served instead
 // (ngx_http_upstream_headers_in).
 var kept = []string{"Content-Type", "Set-Cookie", "Content-Disposition", "Cache-Control", "Expires", "Accept-Ranges"}
 
-// divert drops the answer: what stands in its place is served when the proxy is done.
+// divert discards the response: what replaces it is served when the proxy has returned.
 func (x *exchange) divert(a *proxy.Answer, to diversion) {
 	x.diverted = &to
 	a.Replace(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -85,7 +84,7 @@ func (x *exchange) divert(a *proxy.Answer, to diversion) {
 	}))
 }
 
-// serve goes on where the diversion leads.
+// serve continues where the diversion leads.
 func (to *diversion) serve(x *exchange, w http.ResponseWriter) int {
 	if to.status != 0 {
 		return to.status

@@ -10,9 +10,9 @@ import (
 // defaultRetry is "proxy_next_upstream error timeout".
 func defaultRetry() proxy.Retry { return proxy.Retry{Errors: true, Timeouts: true} }
 
-// proxyNextUpstream compiles "proxy_next_upstream error|timeout|… ...". nginx tells a
-// broken connection from an answer that is none (invalid_header); culvert goes on
-// after both if "error" is given.
+// proxyNextUpstream compiles "proxy_next_upstream error|timeout|… ...". nginx distinguishes a
+// broken connection from an invalid response (invalid_header); culvert retries after both if
+// "error" is given.
 func proxyNextUpstream(_ *compiler, l *level, d *conf.Directive) error {
 	if l.first("proxy_next_upstream") {
 		l.proxy.retry.Errors, l.proxy.retry.Timeouts, l.proxy.retry.NonIdempotent = false, false, false
@@ -50,7 +50,7 @@ func proxyNextUpstreamTimeout(_ *compiler, l *level, d *conf.Directive) (err err
 	return err
 }
 
-// retryRule is what the directives come to.
+// retryRule combines the directives.
 func (s *proxySettings) retryRule() proxy.Retry {
 	r := s.retry
 	if s.retryOff {
@@ -59,8 +59,8 @@ func (s *proxySettings) retryRule() proxy.Retry {
 	return r
 }
 
-// failStatuses are those that count as failures of a server: of those that lead to
-// the next one nginx leaves out 403 and 404.
+// failStatuses are those that count as failures of a server: nginx does not count 403 and 404,
+// even if they lead to the next one.
 func (s *proxySettings) failStatuses() []int {
 	var list []int
 	for _, status := range s.retry.Statuses {

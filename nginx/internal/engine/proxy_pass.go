@@ -24,16 +24,16 @@ type passRule struct {
 	hasURI  bool
 	proxy   http.Handler // nil with variables
 	dynamic *dynamicPass // nil without variables
-	fields  []proxyField // what goes to the upstream, defaults included
+	fields  []proxyField // header fields for the upstream, including defaults
 	wants   upgradeFields
 }
 
-// passTo is where a request goes, and what tells its connection from others to the
+// passTo is where a request is sent, and what distinguishes its connection from others to the
 // same place.
 type passTo struct{ scheme, address, sslName, bind string }
 
-// proxyPass compiles "proxy_pass URL". What it leads to is made when the whole
-// location is known, by finishPass.
+// proxyPass compiles "proxy_pass URL". finishPass creates its proxy when the whole location is
+// known.
 func proxyPass(c *compiler, l *level, d *conf.Directive) error {
 	p := &passRule{at: d, level: l}
 	v, err := c.value(d, d.Args[0])
@@ -61,7 +61,7 @@ func proxyPass(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// cutURL cuts the URL of a proxy_pass.
+// cutURL splits the URL of a proxy_pass.
 func cutURL(text string) (scheme, address, uri string, err error) {
 	rest, ok := "", false
 	for _, scheme = range []string{"http", "https"} {
@@ -88,8 +88,7 @@ func cutURL(text string) (scheme, address, uri string, err error) {
 	return scheme, rest[:i], rest[i:], nil
 }
 
-// proxyHost returns $proxy_host and $proxy_port: a standard port is not part of
-// the host.
+// proxyHost returns $proxy_host and $proxy_port: a standard port is not part of the host.
 func proxyHost(scheme, address string) (host, port string) {
 	if strings.HasPrefix(address, unixPrefix) {
 		return "localhost", ""
@@ -105,7 +104,7 @@ func proxyHost(scheme, address string) (host, port string) {
 	return address, port
 }
 
-// finishPass makes what l's proxy_pass leads to.
+// finishPass creates the proxy of l's proxy_pass.
 func (c *compiler) finishPass(l *level) error {
 	p := l.pass
 	if p == nil {
@@ -134,7 +133,7 @@ func (c *compiler) finishPass(l *level) error {
 	if p.dynamic != nil {
 		return nil
 	}
-	c.later = append(c.later, func() (err error) {
+	c.deferred = append(c.deferred, func() (err error) {
 		to := p.to
 		to.sslName, _ = l.proxy.sslName.Literal()
 		to.bind, _ = l.proxy.bind.Literal()
@@ -149,7 +148,7 @@ func isConstant(v vars.Value) bool {
 	return constant
 }
 
-// group finds the upstream that address names, or makes one of its host.
+// group returns the upstream that address names, or creates one for the host.
 func (c *compiler) group(at *conf.Directive, scheme, address string) (*group, error) {
 	if g, ok := c.groups[address]; ok {
 		return g, nil
@@ -169,7 +168,7 @@ func (c *compiler) group(at *conf.Directive, scheme, address string) (*group, er
 	return g, nil
 }
 
-// serve asks the upstream.
+// serve sends the request to the upstream.
 func (p *passRule) serve(x *exchange, w http.ResponseWriter) int {
 	handler := p.proxy
 	x.ProxyHost, x.ProxyPort = p.hostOf, p.portOf
@@ -200,8 +199,8 @@ func (p *passRule) serve(x *exchange, w http.ResponseWriter) int {
 	return e.Status()
 }
 
-// requireUpgrade sets what a 426 says to ask for: a WebSocket in the one version that there is (RFC
-// 6455 section 4.4). HTTP/2 has no Upgrade.
+// requireUpgrade sets the header of a 426 that names the required upgrade: a WebSocket in its
+// only version (RFC 6455 section 4.4). HTTP/2 has no Upgrade.
 func (x *exchange) requireUpgrade(h http.Header) {
 	h.Set("Sec-WebSocket-Version", "13")
 	if x.HTTP.ProtoMajor == 1 {
@@ -210,7 +209,7 @@ func (x *exchange) requireUpgrade(h http.Header) {
 	}
 }
 
-// newProxy makes the handler of p for a group.
+// newProxy creates the handler of p for a group.
 func (e *Engine) newProxy(p *passRule, g *group, to passTo) (http.Handler, error) {
 	o, err := e.proxyOptions(p, g, to)
 	if err != nil {
@@ -245,7 +244,7 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	o.BodyTimeout = s.readTimeout
 	o.ReadTimeout, o.WriteTimeout = p.level.bodyTimeout, p.level.sendTimeout
 	o.Rewrite = func(o *proxy.Outbound) { p.rewrite(exchangeOf(o.In.Context()), o) }
-	o.RewriteAnswer = p.answer
+	o.RewriteAnswer = p.modifyResponse
 	o.ErrorHandler = func(_ http.ResponseWriter, r *http.Request, err *proxy.Error) {
 		exchangeOf(r.Context()).proxyFailure = err
 	}

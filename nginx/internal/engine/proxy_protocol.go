@@ -3,7 +3,7 @@ package engine
 // proxyProtocolField is the real_ip_header of "listen … proxy_protocol".
 const proxyProtocolField = "proxy_protocol"
 
-// proxyProtocolLines is the client's address as a list of one.
+// proxyProtocolLines returns the client's address as a list of one.
 func (x *exchange) proxyProtocolLines() []string {
 	client, _ := x.Conn.ProxyAddrs()
 	if client == nil {

@@ -54,7 +54,8 @@ func proxyRedirect(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// offAlone refuses an "off" beside others of its name: nginx calls the later one a duplicate.
+// offAlone refuses an "off" beside other directives of its name: nginx calls the later one a
+// duplicate.
 func (l *level) offAlone(d *conf.Directive, off bool) error {
 	if l.own[d.Name+" off"] || off && l.own[d.Name] {
 		return d.Errorf("\"%s\" directive is duplicate", d.Name)
@@ -89,9 +90,8 @@ func (l *level) finishRedirects() error {
 	return nil
 }
 
-// rewriteRedirects applies the first rule that fits to Location and to the URL
-// of Refresh. A result that is a path becomes absolute, as the server's own
-// redirects do.
+// rewriteRedirects applies the first matching rule to Location and to the URL of Refresh. A
+// result that is a path becomes absolute, as the server's own redirects do.
 func (l *level) rewriteRedirects(x *exchange, h http.Header) {
 	if location := h.Get("Location"); location != "" {
 		if to, ok := l.rewriteRedirect(x, location); ok {

@@ -10,13 +10,13 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-// upgradeFields are the Upgrade and Connection fields that a location sends.
-// An upgrade is forwarded, whatever its protocol is, if both say so, as in nginx: without them
-// the upstream gets a plain request.
+// upgradeFields are the Upgrade and Connection fields that a location sends. As in nginx, an
+// upgrade to any protocol is forwarded if both request it; otherwise the upstream receives a
+// plain request.
 type upgradeFields struct{ upgrade, connection vars.Value }
 
-// finishFields puts nginx's defaults beside the proxy_set_header that count,
-// and takes those out that are not plain fields.
+// finishFields adds nginx's defaults to the proxy_set_header directives, and removes those that
+// are not plain fields.
 func (p *passRule) finishFields(c *compiler) error {
 	host, err := c.value(p.at, "$proxy_host")
 	if err != nil {
@@ -42,8 +42,8 @@ func (p *passRule) finishFields(c *compiler) error {
 	return nil
 }
 
-// inbound is the request as the proxy gets it: if the configuration does not
-// send both upgrade fields it is a plain one.
+// inbound returns the request for the proxy: a plain one unless the configuration sends both
+// upgrade fields.
 func (p *passRule) inbound(x *exchange) *http.Request {
 	if x.HTTP.Header["Upgrade"] == nil || p.forwardsUpgrade(x) {
 		return x.HTTP
@@ -58,8 +58,9 @@ func (p *passRule) inbound(x *exchange) *http.Request {
 // maxUpgradeBody is how many bytes of content wsupgrade forwards with an upgrade.
 const maxUpgradeBody = 64 << 10
 
-// forwardsUpgrade reports whether the location sends the upgrade that the client asks for. One with
-// a body that the forwarder would refuse, or of which the length is not known, is sent as the plain request that it is as well.
+// forwardsUpgrade reports whether the location forwards the upgrade that the client requests. If
+// the request has a body that the forwarder would refuse, or one of unknown length, it is sent as
+// the plain request that it is as well.
 func (p *passRule) forwardsUpgrade(x *exchange) bool {
 	protocol := x.HTTP.Header.Get("Upgrade")
 	if n := x.HTTP.ContentLength; (n < 0 || n > maxUpgradeBody) && !strings.EqualFold(protocol, "websocket") {
@@ -77,14 +78,14 @@ func hasToken(list, token string) bool {
 	return false
 }
 
-// rewrite makes the outbound request what the configuration says.
+// rewrite applies the configuration to the outbound request.
 func (p *passRule) rewrite(x *exchange, o *proxy.Outbound) {
 	out := o.Out
 	if p.level.proxy.withoutFields {
 		clearFields(out.Header)
 	}
-	// nginx passes what the client claims, unless the configuration says
-	// otherwise; the proxy has taken it out
+	// nginx passes on what the client claims, unless the configuration says otherwise; the proxy
+	// has removed it
 	if !p.level.proxy.withoutFields {
 		o.KeepForwarded()
 	}
@@ -108,7 +109,7 @@ func (p *passRule) rewrite(x *exchange, o *proxy.Outbound) {
 	p.target(x, out.URL)
 }
 
-// clearFields leaves what the message's framing and an upgrade need.
+// clearFields removes all fields but those that the message's framing and an upgrade need.
 func clearFields(h http.Header) {
 	for name := range h {
 		switch name {
@@ -119,14 +120,14 @@ func clearFields(h http.Header) {
 	}
 }
 
-// target sets path and query (ngx_http_proxy_create_request). What the client has sent is sent
-// as it is until a rewrite or a redirect inside the server to another path; a named location
-// alone changes nothing.
+// target sets path and query (ngx_http_proxy_create_request). The client's target is sent
+// unchanged until a rewrite or an internal redirect to another path; a redirect to a named
+// location alone changes nothing.
 func (p *passRule) target(x *exchange, u *url.URL) {
 	switch {
 	case p.url == "" && x.proxyURI != "":
 		setTarget(u, safe(x.proxyURI))
-	case p.hasURI && !x.elsewhere:
+	case p.hasURI && !x.uriRewritten:
 		setTarget(u, withArgs(p.uri+x.outboundPath(len(p.level.name)), x.Args))
 	case x.uriChanged || p.hasURI:
 		setTarget(u, withArgs(x.outboundPath(0), x.Args))
@@ -136,8 +137,8 @@ func (p *passRule) target(x *exchange, u *url.URL) {
 	}
 }
 
-// outboundPath is the path without the first bytes, which a location's name takes. It is
-// escaped anew if the client had escaped anything; else it is sent as it was received.
+// outboundPath returns the path without its first bytes, which the location's name stands for. It
+// is escaped anew if the client had escaped anything; else it is sent as it was received.
 func (x *exchange) outboundPath(without int) string {
 	rest := x.URI[min(without, len(x.URI)):]
 	path, _ := route.Split(x.RequestURI)
@@ -165,8 +166,8 @@ func setTarget(u *url.URL, target string) {
 	u.Opaque = path
 }
 
-// safe escapes what would end the request line early: a decoded variable like
-// $uri may hold a line feed, and nginx sends it as it is.
+// safe escapes what would end the request line early: a decoded variable like $uri may contain a
+// line feed, which nginx sends unchanged.
 func safe(target string) string {
 	if !strings.HasPrefix(target, "/") {
 		target = "/" + target

@@ -10,7 +10,7 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-// proxySettings are the proxy_ directives that a level hands down.
+// proxySettings are the proxy_ directives that a level inherits.
 type proxySettings struct {
 	bind           vars.Value
 	body           *vars.Value // proxy_set_body
@@ -20,12 +20,12 @@ type proxySettings struct {
 	cookieFlags    []flagRule
 	cookiePaths    []cookieRule
 	fields         []proxyField
-	hide           map[string]bool // canonical names of the answer's fields that the client does not get
+	hide           map[string]bool // canonical names of the response's fields that the client does not receive
 	ignored        map[string]bool // proxy_ignore_headers
 	intercept      bool            // proxy_intercept_errors
 	method         vars.Value
 	readTimeout    time.Duration
-	redirectGiven  bool // there is a proxy_redirect: the default does not count
+	redirectGiven  bool // there is a proxy_redirect: the default does not apply
 	redirects      []redirectRule
 	retry          proxy.Retry
 	retryOff       bool
@@ -55,8 +55,8 @@ type proxyField struct {
 	first bool // the first of its name, which replaces the client's
 }
 
-// proxySetHeader compiles "proxy_set_header name value". One on an inner level
-// drops all of the levels around.
+// proxySetHeader compiles "proxy_set_header name value". Directives on an inner level replace
+// those of the outer levels.
 func proxySetHeader(c *compiler, l *level, d *conf.Directive) error {
 	if l.first("proxy_set_header") {
 		l.proxy.fields = nil
@@ -69,8 +69,8 @@ func proxySetHeader(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// proxyHTTPVersion takes 1.0 and 1.1. Upstreams are always spoken to in
-// HTTP/1.1: every server must answer it as it would answer 1.0.
+// proxyHTTPVersion accepts 1.0 and 1.1. Requests to upstreams are always HTTP/1.1: every server
+// must handle such a request as it would handle one of 1.0.
 func proxyHTTPVersion(_ *compiler, _ *level, d *conf.Directive) error {
 	switch d.Args[0] {
 	case "1.0", "1.1":
@@ -116,7 +116,7 @@ func (l *level) hide(name string, hidden bool) error {
 	return nil
 }
 
-// hidden says whether the client does not get a field of an upstream's answer.
+// hidden reports whether a field of an upstream's response is hidden from the client.
 func (l *level) hidden(name string) bool {
 	if h, ok := l.proxy.hide[name]; ok {
 		return h
@@ -129,8 +129,8 @@ func (l *level) hidden(name string) bool {
 	return false
 }
 
-// hideHeaders removes what the client does not get of an upstream's answer,
-// and rewrites its redirects.
+// hideHeaders removes the fields of an upstream's response that are hidden from the client, and
+// rewrites its redirects.
 func (l *level) hideHeaders(x *exchange, h http.Header) {
 	if !x.proxied {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
-// tlsRule is how upstreams are spoken to by TLS: the proxy_ssl_ directives but for
-// the name.
+// tlsRule is how TLS connections to upstreams are made: the proxy_ssl_ directives except the
+// name.
 type tlsRule struct {
 	sni      bool
 	verify   bool
@@ -72,8 +72,8 @@ func proxySSLProtocols(_ *compiler, l *level, d *conf.Directive) (err error) {
 	return err
 }
 
-// upstreamTLS makes the configuration for a key. nginx verifies nothing unless it is
-// told to, and sends no name.
+// upstreamTLS returns the configuration for a key. As in nginx, by default nothing is verified
+// and no name is sent.
 func (e *Engine) upstreamTLS(key transportKey) (*tls.Config, error) {
 	rule := key.tls
 	name, _ := splitPort(key.name)
@@ -129,7 +129,7 @@ type chainVerifier struct {
 	roots *x509.CertPool
 	lists *revocations
 	name  string // "" is any
-	depth int    // what may stand between the peer's own and the root, as OpenSSL counts (SSL_CTX_set_verify_depth)
+	depth int    // the certificates that may be between the peer's own and the root, as OpenSSL counts (SSL_CTX_set_verify_depth)
 	usage x509.ExtKeyUsage
 }
 

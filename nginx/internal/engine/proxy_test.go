@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// echo answers with the request as it saw it.
+// echo responds with the request that it received.
 func echo(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -68,7 +68,7 @@ func TestProxyPassPath(t *testing.T) {
 		"/exact?a=b":                "/other?a=b",
 		"/var/a%20b?c":              "/var/a%20b?c",
 		"/varuri/a%20b?c":           "/base/varuri/a%20b?z=1",
-		"/varuri/a%0d%0aX:y":        "/base/varuri/a%0D%0AX:y?z=1", // and no second field
+		"/varuri/a%0d%0aX:y":        "/base/varuri/a%0D%0AX:y?z=1", // and no second header field
 		"/var/x?to=literal":         "/var/x?to=literal",
 		"/internal":                 "/new/a%2520b?q",
 		"/internal-raw":             "/x%20y?q=1",
@@ -114,7 +114,7 @@ func TestProxySetHeader(t *testing.T) {
 	}
 }
 
-func TestProxyAnswerFields(t *testing.T) {
+func TestProxyResponseHeader(t *testing.T) {
 	up := echo(t)
 	s := serve(t, map[string]string{"nginx.conf": strings.ReplaceAll(`events {} http {
 		upstream up { server UP; }
@@ -152,7 +152,7 @@ func TestBodyLimit(t *testing.T) {
 	s := serve(t, server(strings.ReplaceAll(`
 		location / { client_max_body_size 4; proxy_pass http://UP; }
 		location /any { client_max_body_size 0; proxy_pass http://UP; }`, "UP", echo(t))))
-	post := func(target, framing, body string) answer {
+	post := func(target, framing, body string) response {
 		return s.send("POST " + target + " HTTP/1.1\r\nHost: h\r\nConnection: close\r\n" + framing + "\r\n\r\n" + body)
 	}
 	equal(t, "small", post("/", "Content-Length: 4", "1234").StatusCode, 200)
@@ -163,8 +163,8 @@ func TestBodyLimit(t *testing.T) {
 	equal(t, "no limit", post("/any", "Content-Length: 5", "12345").StatusCode, 200)
 }
 
-// raw is an upstream that answers each connection with text and closes it; an
-// empty text leaves the connection open until the test ends.
+// raw is an upstream that sends text on each connection and closes it; with an empty text the
+// connection is kept open until the test ends.
 func raw(t *testing.T, text string) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -196,8 +196,8 @@ func raw(t *testing.T, text string) string {
 
 func TestBadUpstreams(t *testing.T) {
 	tests := []struct {
-		about, answer string
-		want          int // 0: the answer breaks off
+		about, response string
+		want            int // 0: the response breaks off
 	}{
 		{"closes", "\r", 502},
 		{"garbage", "garbage\r\n\r\n", 502},
@@ -211,7 +211,7 @@ func TestBadUpstreams(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.about, func(t *testing.T) {
-			s := serve(t, server("location / { proxy_read_timeout 50ms; proxy_pass http://"+raw(t, tt.answer)+"; }"))
+			s := serve(t, server("location / { proxy_read_timeout 50ms; proxy_pass http://"+raw(t, tt.response)+"; }"))
 			conn, err := net.Dial("tcp", s.first)
 			if err != nil {
 				t.Fatal(err)
@@ -239,7 +239,7 @@ func TestBadUpstreams(t *testing.T) {
 	}
 }
 
-// A refusing target is passed over, and only where all refuse it is 502.
+// A target that refuses connections is skipped, and the status is 502 only if all refuse them.
 func TestNextTarget(t *testing.T) {
 	s := serve(t, map[string]string{"nginx.conf": strings.ReplaceAll(`events {} http {
 		log_format t "$upstream_addr $upstream_status"; access_log t.log t;
@@ -264,7 +264,7 @@ func TestNextTarget(t *testing.T) {
 	}
 }
 
-// Close lets go of the connections that are kept for a next request.
+// Close closes the idle connections.
 func TestCloseReleasesIdleConnections(t *testing.T) {
 	closed := make(chan struct{})
 	up := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

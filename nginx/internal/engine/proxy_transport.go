@@ -9,8 +9,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// transportKey tells transports apart: connections are shared by all locations
-// whose connections are alike.
+// transportKey identifies a transport: its connections are shared by all locations with the same
+// settings.
 type transportKey struct {
 	scheme              string
 	connect, send, read time.Duration
@@ -20,7 +20,7 @@ type transportKey struct {
 	name                string // that the certificate is for
 }
 
-// maxTransports bounds those that variables make.
+// maxTransports bounds the transports that variables create.
 const maxTransports = 256
 
 // transport returns the transport for a key.
@@ -33,8 +33,8 @@ func (e *Engine) transport(key transportKey) (*upstream.Transport, error) {
 	o := upstream.Options{
 		Scheme:          key.scheme,
 		DialTimeout:     key.connect,
-		WriteTimeout:    orNever(key.send),
-		HeaderTimeout:   orNever(key.read),
+		WriteTimeout:    nonZero(key.send),
+		HeaderTimeout:   nonZero(key.read),
 		MaxIdleConns:    key.keepalive.max,
 		IdleTimeout:     key.keepalive.timeout,
 		MaxConnAge:      key.keepalive.time,
@@ -59,7 +59,7 @@ func (e *Engine) transport(key transportKey) (*upstream.Transport, error) {
 		return nil, err
 	}
 	if len(e.transports) >= maxTransports {
-		for k, old := range e.transports { // any: they are made again
+		for k, old := range e.transports { // any one: it is created again when it is needed
 			old.CloseIdleConnections()
 			delete(e.transports, k)
 			break
@@ -69,10 +69,11 @@ func (e *Engine) transport(key transportKey) (*upstream.Transport, error) {
 	return t, nil
 }
 
-// orNever makes of nginx's 0 a time that a library takes: the shortest there is.
-func orNever(d time.Duration) time.Duration { return max(d, time.Millisecond) }
+// nonZero returns d, but at least a millisecond: 0 is no time to nginx, and a default to the
+// library.
+func nonZero(d time.Duration) time.Duration { return max(d, time.Millisecond) }
 
-// logProxy logs why an upstream gave no whole answer.
+// logProxy logs why there is no whole response of an upstream.
 func (x *exchange) logProxy(p *passRule, err *proxy.Error) {
 	upstream := ""
 	if err.Target != "" {

@@ -7,10 +7,10 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// forwarder forwards upgrades to every protocol that can be: the location's Upgrade and Connection
-// fields decide which requests are upgrades (see inbound). nginx looks at no Origin, and neither
-// does the example. proxy_read_timeout ends a
-// tunnel over which nothing comes or goes.
+// forwarder returns a forwarder of upgrades to every protocol that can be forwarded: the
+// location's Upgrade and Connection fields decide which requests are upgrades (see inbound). As
+// in nginx, Origin is not checked. proxy_read_timeout ends a tunnel in which no data is sent in
+// either direction.
 func (e *Engine) forwarder(s proxySettings, t *upstream.Transport) (*wsupgrade.Forwarder, error) {
 	return wsupgrade.New(wsupgrade.Options{
 		Protocols:        []string{wsupgrade.AnyProtocol},

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The path goes to an upstream as the client has sent it until a rewrite or an internal redirect
-// has made another one of it: a named location alone changes nothing (valid_unparsed_uri of
+// The path is sent to an upstream as the client has sent it until a rewrite or an internal
+// redirect changes it: a named location alone changes nothing (valid_unparsed_uri of
 // ngx_http_proxy_create_request).
 func TestRawPathOfProxyPass(t *testing.T) {
 	up := echo(t)

@@ -7,8 +7,8 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// realIPRule is who may say which client a request came from, and where
-// (ngx_http_realip_module.c).
+// realIPRule is which peers are trusted to name the client of a request, and the field in which
+// they do (ngx_http_realip_module.c).
 type realIPRule struct {
 	from      []netip.Prefix
 	fromUnix  bool
@@ -52,9 +52,9 @@ func realIPRecursive(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// setRealIP makes the client's address the one that a trusted proxy tells. As nginx's module it
-// runs when the server is known and again when the location is, ahead of limits, access rules
-// and content, and changes the address of a request once.
+// setRealIP replaces the client's address with the one that a trusted proxy reports. Like nginx's
+// module it runs when the server is known and again when the location is, before limits, access
+// rules and content, and changes the address of a request once.
 func (x *exchange) setRealIP(rule *realIPRule) {
 	if x.PeerAddr != "" || len(rule.from) == 0 && !rule.fromUnix {
 		return

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The realip directives of a location count for what runs behind its choice: allow, limit_req,
-// what upstreams get, and the log (ngx_http_realip_module's preaccess phase).
+// The realip directives of a location apply to what runs after the location is chosen: allow,
+// limit_req, what upstreams receive, and the log (ngx_http_realip_module's preaccess phase).
 func TestRealIPOfALocation(t *testing.T) {
 	up := echo(t)
 	s := serve(t, map[string]string{"nginx.conf": `events {} http {

@@ -54,7 +54,7 @@ func validReferers(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// verify refuses a rule without a site, as nginx does: it does not count regular expressions.
+// verify refuses a rule without a site, as nginx does: regular expressions are not counted.
 func (r *refererRule) verify() error {
 	if r.given && (r.none || r.blocked) && !r.serverNames && r.names.Plain() == 0 {
 		return errors.New(`the "none" or "blocked" referers are specified in the "valid_referers" directive without any valid referer`)
@@ -62,10 +62,10 @@ func (r *refererRule) verify() error {
 	return nil
 }
 
-// InvalidReferer serves vars.Location.
+// InvalidReferer implements vars.Location.
 func (x *exchange) InvalidReferer() bool { return x.level.referers.invalid(x) }
 
-// invalid says whether the request's Referer is none that is valid.
+// invalid reports whether the request's Referer is not a valid one.
 func (r *refererRule) invalid(x *exchange) bool {
 	if !r.given {
 		return false

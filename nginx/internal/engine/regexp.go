@@ -9,9 +9,8 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
-// pattern compiles a regular expression. Go's are not PCRE: what they lack,
-// look-around and back references, is an error at load, and not one that
-// blames the expression.
+// pattern compiles a regular expression. Go's are not PCRE: look-around and back references,
+// which Go lacks, are errors at load, with a text that does not blame the expression.
 func pattern(d *conf.Directive, text string, noCase bool) (*regexp.Regexp, error) {
 	source := text
 	if noCase {
@@ -31,7 +30,7 @@ func pattern(d *conf.Directive, text string, noCase bool) (*regexp.Regexp, error
 	return nil, d.Errorf("regular expression \"%s\" is not supported by culvert yet (%s)", text, err)
 }
 
-// pcreErrors are nginx's texts for what is wrong in PCRE as well.
+// pcreErrors are nginx's texts for errors that are errors in PCRE, too.
 var pcreErrors = map[syntax.ErrorCode]string{
 	syntax.ErrInvalidCharRange:      "range out of order in character class",
 	syntax.ErrMissingBracket:        "missing terminating ] for character class",
@@ -41,7 +40,7 @@ var pcreErrors = map[syntax.ErrorCode]string{
 	syntax.ErrUnexpectedParen:       "unmatched closing parenthesis",
 }
 
-// declareCaptures makes the named groups of all regular expressions variables.
+// declareCaptures declares the named groups of all regular expressions as variables.
 func (c *compiler) declareCaptures(list []*conf.Directive) error {
 	for _, d := range list {
 		for _, re := range patternsOf(d) {
@@ -64,8 +63,8 @@ func (c *compiler) declareCaptures(list []*conf.Directive) error {
 	return nil
 }
 
-// mapKeys returns the directives inside d; those of a map as locations, so
-// that their keys are looked at.
+// mapKeys returns the directives inside d. Those of a map are returned as locations, so that
+// their keys are examined.
 func mapKeys(d *conf.Directive) []*conf.Directive {
 	if d.Name != "map" {
 		if conf.HasRows(d.Name) {
@@ -104,7 +103,7 @@ func patternsOf(d *conf.Directive) []string {
 	return found
 }
 
-// namePattern takes the sign off a regular expression of server_name or map.
+// namePattern removes the modifier of a regular expression of server_name or map.
 func namePattern(s string) (text string, noCase, ok bool) {
 	if text, ok = strings.CutPrefix(s, "~*"); ok {
 		return text, true, true

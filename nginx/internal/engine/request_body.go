@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// readBody reads the body of a request ahead for $request_body, where the configuration has that
-// variable: as with nginx it has a value if the whole body fits into client_body_buffer_size. What
-// is larger is streamed, as is any body with "proxy_request_buffering off". A client that stalls
-// is waited for as long as client_body_timeout says; the proxy meets that failure as its own.
+// readBody reads the request's body in advance for $request_body, if the configuration uses that
+// variable: as in nginx it has a value if the whole body fits into client_body_buffer_size. A
+// larger body is streamed, as is any body with "proxy_request_buffering off". client_body_timeout
+// bounds the wait for a client that stalls; the proxy handles that failure like one of its own.
 func (x *exchange) readBody(w http.ResponseWriter) {
 	buffers, body := &x.level.proxy.buffers, x.HTTP.Body
 	if !x.engine.readsBody || buffers.streamed || x.bodyRead || body == nil || body == http.NoBody {
@@ -31,7 +31,7 @@ func (x *exchange) readBody(w http.ResponseWriter) {
 	}{io.MultiReader(bytes.NewReader(read), rest), body}
 }
 
-// readAhead reads up to one byte more than limit. Each read of it may take as long as timeout.
+// readAhead reads up to one byte more than limit. Each read may take up to timeout.
 func readAhead(w http.ResponseWriter, body io.Reader, limit int, timeout time.Duration) (read []byte, err error) {
 	rc := http.NewResponseController(w)
 	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
@@ -45,7 +45,7 @@ func readAhead(w http.ResponseWriter, body io.Reader, limit int, timeout time.Du
 	return read, err
 }
 
-// failedReader is the end of a body that can't be read.
+// failedReader ends a body that can't be read.
 type failedReader struct{ err error }
 
 func (r failedReader) Read([]byte) (int, error) { return 0, r.err }

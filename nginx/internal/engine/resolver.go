@@ -16,10 +16,10 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// resolverRule is a resolver: the name servers for names that variables make, and
-// for servers with "resolve".
+// resolverRule is a resolver: the name servers for names that come from variables, and for
+// servers with "resolve".
 type resolverRule struct {
-	servers []string // host:port, asked in turn
+	servers []string // host:port, queried in turn
 	valid   time.Duration
 	timeout time.Duration
 	no4     bool
@@ -96,7 +96,7 @@ func (l *level) resolverTimeout() time.Duration {
 	return 30 * time.Second
 }
 
-// source looks the address's host up, and calls failed where it can't.
+// source returns a Source that looks up the address's host, and calls failed if it can't.
 func (r *resolverRule) source(t upstream.Target, address, port string, failed func(error)) (upstream.Source, error) {
 	host, given := splitPort(address)
 	if given != "" {
@@ -105,7 +105,7 @@ func (r *resolverRule) source(t upstream.Target, address, port string, failed fu
 	var next atomic.Uint64
 	return upstream.DNS(net.JoinHostPort(host, port), upstream.DNSOptions{
 		Target:      t,
-		MinInterval: r.valid, // 0 is the answer's own time
+		MinInterval: r.valid, // 0 is the time to live of the records
 		MaxInterval: r.valid,
 		OnError:     failed,
 		Resolver: &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -115,7 +115,7 @@ func (r *resolverRule) source(t upstream.Target, address, port string, failed fu
 	})
 }
 
-// wanted leaves the addresses of the families that the resolver is to look for.
+// wanted returns the addresses of the families that the resolver looks for.
 func (r *resolverRule) wanted(list []upstream.Target) []upstream.Target {
 	return slices.DeleteFunc(list, func(t upstream.Target) bool {
 		at, err := netip.ParseAddrPort(t.Addr)
@@ -123,19 +123,19 @@ func (r *resolverRule) wanted(list []upstream.Target) []upstream.Target {
 	})
 }
 
-// names is a Source of targets that are given and of names that are looked up.
+// names is a Source of given targets and of names that are looked up.
 type names struct {
-	fixed    []upstream.Target
-	lookups  []upstream.Source
-	rule     *resolverRule
-	first    chan struct{} // closed when there are targets, or when there are none
-	once     sync.Once
-	mu       sync.Mutex
-	failure  error
-	answered bool
+	fixed   []upstream.Target
+	lookups []upstream.Source
+	rule    *resolverRule
+	first   chan struct{} // closed when the first result is known
+	once    sync.Once
+	mu      sync.Mutex
+	failure error
+	found   bool
 }
 
-// Watch merges what the names have come to.
+// Watch merges the targets of the names.
 func (n *names) Watch(ctx context.Context, set func(...upstream.Target) error) {
 	found := make([][]upstream.Target, len(n.lookups))
 	var running sync.WaitGroup
@@ -163,16 +163,16 @@ func (n *names) Watch(ctx context.Context, set func(...upstream.Target) error) {
 	running.Wait()
 }
 
-// settle tells those who wait for the first answer.
+// settle records a result and, if it is the first, releases those that wait for it.
 func (n *names) settle(err error) error {
 	n.mu.Lock()
-	n.answered, n.failure = n.answered || err == nil, err
+	n.found, n.failure = n.found || err == nil, err
 	n.mu.Unlock()
 	n.once.Do(func() { close(n.first) })
 	return err
 }
 
-// known waits for the first answer of the name servers.
+// known waits for the first result of the name servers.
 func (g *group) known(ctx context.Context) error {
 	if g.names == nil {
 		return nil
@@ -184,40 +184,39 @@ func (g *group) known(ctx context.Context) error {
 	case <-timer.C:
 		return fmt.Errorf("%s could not be resolved (110: Operation timed out)", g.name)
 	case <-ctx.Done():
-		return nil // the proxy sees it too
+		return nil // the proxy handles that
 	}
-	if err := g.names.neverFound(); err != nil {
+	if err := g.names.lookupError(); err != nil {
 		return fmt.Errorf("%s could not be resolved (%w)", g.name, err)
 	}
 	return nil
 }
 
-// lost says whether the name has never been found: it is asked for anew.
-func (g *group) lost() bool { return g.names != nil && g.names.neverFound() != nil }
+// unresolved reports whether no lookup of the name has succeeded yet: it must be looked up anew.
+func (g *group) unresolved() bool { return g.names != nil && g.names.lookupError() != nil }
 
-// neverFound returns why there has been no answer yet, nil if there has been one or
-// nobody has failed.
-func (n *names) neverFound() error {
+// lookupError returns why no lookup has succeeded yet; nil if one has or none has failed.
+func (n *names) lookupError() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.answered {
+	if n.found {
 		return nil
 	}
 	return n.failure
 }
 
-// resolvedNames are the upstreams of names that variables have made.
+// resolvedNames are the upstreams of names that came from variables.
 type resolvedNames struct {
 	mu     sync.Mutex
 	groups map[string]*group
 }
 
-// group finds or makes the upstream of a name or an address.
+// group finds or creates the upstream of a name or an address.
 func (r *resolvedNames) group(rule *resolverRule, to passTo) (*group, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := fmt.Sprintf("%p %s://%s", rule, to.scheme, to.address)
-	if g, ok := r.groups[key]; ok && !g.lost() {
+	if g, ok := r.groups[key]; ok && !g.unresolved() {
 		return g, nil
 	}
 	g, err := makeGroup(rule, to)
@@ -231,14 +230,14 @@ func (r *resolvedNames) group(rule *resolverRule, to passTo) (*group, error) {
 		old.close()
 	}
 	if len(r.groups) >= maxDynamic {
-		r.drop()
+		r.evict()
 	}
 	r.groups[key] = g
 	return g, nil
 }
 
-// drop closes one that is there: requests under way keep its targets.
-func (r *resolvedNames) drop() {
+// evict closes one of the upstreams: requests in flight keep its targets.
+func (r *resolvedNames) evict() {
 	for key, old := range r.groups {
 		old.close()
 		delete(r.groups, key)
@@ -254,7 +253,7 @@ func (r *resolvedNames) close() {
 	}
 }
 
-// makeGroup makes the upstream of an address, or of a name that rule knows.
+// makeGroup creates the upstream of an address, or of a name that rule looks up.
 func makeGroup(rule *resolverRule, to passTo) (*group, error) {
 	g := newGroup(to.address)
 	_, standard := proxyHost(to.scheme, "x")

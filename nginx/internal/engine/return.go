@@ -41,17 +41,17 @@ func returnDirective(c *compiler, l *level, d *conf.Directive) error {
 		}
 		rule.text, rule.given = v, true
 	}
-	l.script = append(l.script, func(_ *exchange, run *scriptRun) { run.over, run.returns = true, rule })
+	l.script = append(l.script, func(_ *exchange, run *scriptRun) { run.done, run.returns = true, rule })
 	return nil
 }
 
-// isURL says whether a return without a code takes s.
+// isURL reports whether s is a URL for a return without a code.
 func isURL(s string) bool {
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "$scheme")
 }
 
-// serve answers. A status from 400 without a text is an error, for the error
-// pages; everything else is the answer itself (ngx_http_send_response).
+// serve sends the response. A status from 400 without a text is an error, for the error pages;
+// any other is sent as it is (ngx_http_send_response).
 func (ret *returnRule) serve(x *exchange, w http.ResponseWriter) int {
 	switch {
 	case ret.status >= 400 && !ret.given, ret.status == 444:
@@ -63,7 +63,7 @@ func (ret *returnRule) serve(x *exchange, w http.ResponseWriter) int {
 		w.WriteHeader(max(ret.status, http.StatusOK))
 		return 0
 	}
-	x.Status = cmp.Or(x.errStatus, ret.status) // the text may say so
+	x.Status = cmp.Or(x.errStatus, ret.status) // the text may contain $status
 	text := ret.text.String(&x.Request)
 	x.setContentType(w.Header())
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
@@ -74,7 +74,7 @@ func (ret *returnRule) serve(x *exchange, w http.ResponseWriter) int {
 	return 0
 }
 
-// redirectTo sends the client to a path of this server, with the query.
+// redirectTo redirects the client to a path of this server, with the query.
 func (x *exchange) redirectTo(w http.ResponseWriter, path string) int {
 	if x.Args != "" {
 		path += "?" + x.Args

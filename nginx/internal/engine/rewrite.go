@@ -13,14 +13,14 @@ import (
 
 // rewriteRule is one rewrite.
 type rewriteRule struct {
-	re       *regexp.Regexp
-	path     vars.Value // the replacement up to its "?"
-	args     vars.Value // and behind
-	hasArgs  bool
-	keepArgs bool // the request's are added
-	status   int  // of a redirect, 0 for another path inside
-	last     bool
-	stay     bool // break: in this location
+	re           *regexp.Regexp
+	path         vars.Value // the replacement up to its "?"
+	args         vars.Value // and behind
+	hasArgs      bool
+	keepArgs     bool // the request's are added
+	status       int  // of a redirect, 0 for another path inside
+	last         bool
+	keepLocation bool // break: the path is served in this location
 }
 
 // rewrite compiles "rewrite regex replacement [last|break|redirect|permanent]".
@@ -47,7 +47,7 @@ func (c *compiler) rewriteRule(d *conf.Directive) (rule *rewriteRule, err error)
 		case "last":
 			rule.last = true
 		case "break":
-			rule.stay = true
+			rule.keepLocation = true
 		case "redirect":
 			rule.status = http.StatusFound
 		case "permanent":
@@ -72,7 +72,7 @@ func (c *compiler) rewriteRule(d *conf.Directive) (rule *rewriteRule, err error)
 func (rule *rewriteRule) step(x *exchange, run *scriptRun) {
 	groups := rule.re.FindStringSubmatch(x.URI)
 	if groups == nil {
-		x.Capture(nil, nil) // nginx forgets the groups of the last match then
+		x.Capture(nil, nil) // as in nginx the groups of the last match are cleared
 		return
 	}
 	x.Capture(groups, rule.re.SubexpNames())
@@ -87,23 +87,23 @@ func (rule *rewriteRule) step(x *exchange, run *scriptRun) {
 		args = ""
 	}
 	if rule.status != 0 {
-		run.over, run.returns = true, &returnRule{status: rule.status, text: vars.Constant(escapedArgs(withArgs(unescapedURL(path), args))), given: true}
+		run.done, run.returns = true, &returnRule{status: rule.status, text: vars.Constant(escapedArgs(withArgs(unescapedURL(path), args))), given: true}
 		return
 	}
 	if path == "" {
 		x.logError("the rewritten URI has a zero length")
-		run.over, run.returns = true, &returnRule{status: http.StatusInternalServerError}
+		run.done, run.returns = true, &returnRule{status: http.StatusInternalServerError}
 		return
 	}
 	x.URI, x.Args, x.Internal, x.uriChanged = path, args, true, true
-	x.elsewhere = x.elsewhere || rule.stay
-	run.changed = !rule.stay
-	run.over = rule.last || rule.stay
+	x.uriRewritten = x.uriRewritten || rule.keepLocation
+	run.changed = !rule.keepLocation
+	run.done = rule.last || rule.keepLocation
 }
 
-// rewritten is the text of a rule's replacement. Where it is sent or is a query, the groups of
-// a path that came escaped are escaped again, and variables stay as they are
-// (ngx_http_script_copy_capture_code).
+// rewritten returns the text of a rule's replacement. If it is sent to the client or is a query,
+// the groups of a path that was received escaped are escaped again; variables are left as they
+// are (ngx_http_script_copy_capture_code).
 func (x *exchange) rewritten(v vars.Value, groups []string, quote bool) string {
 	path, _ := route.Split(x.RequestURI)
 	if !quote || !strings.ContainsAny(path, "%+") {
@@ -118,7 +118,7 @@ func (x *exchange) rewritten(v vars.Value, groups []string, quote bool) string {
 	return v.String(&x.Request)
 }
 
-// unescapedURL takes back, up to the query, escapes that a Location does not need
+// unescapedURL removes, up to the query, escapes that a Location does not need
 // (NGX_UNESCAPE_REDIRECT of ngx_unescape_uri).
 func unescapedURL(to string) string {
 	var b strings.Builder
@@ -137,7 +137,7 @@ func unescapedURL(to string) string {
 	return b.String()
 }
 
-// escapedArgs leaves a query as it is but for what would end the request line.
+// escapedArgs escapes only what would end the request line in a query.
 func escapedArgs(args string) string {
 	return strings.NewReplacer(" ", "%20", "\r", "%0D", "\n", "%0A").Replace(args)
 }

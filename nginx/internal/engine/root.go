@@ -47,20 +47,19 @@ func (c *compiler) setRoot(l *level, d *conf.Directive, isAlias bool) error {
 	return nil
 }
 
-// DocumentRoot serves vars.Location.
+// DocumentRoot implements vars.Location.
 func (x *exchange) DocumentRoot() string { return x.level.documentRoot(x) }
 
-// Filename serves vars.Location.
+// Filename implements vars.Location.
 func (x *exchange) Filename() string { return x.filename(x.URI) }
 
-// documentRoot is $document_root: an absolute path.
+// documentRoot returns $document_root, an absolute path.
 func (l *level) documentRoot(x *exchange) string {
 	return absoluteText(x.engine.prefix, l.root.value.String(&x.Request))
 }
 
-// absoluteText puts the prefix in front of a relative path and, unlike
-// filepath.Join, cleans nothing: alias needs its last slash, and a ".." must
-// stay to be seen.
+// absoluteText puts the prefix before a relative path. Unlike filepath.Join it does not clean the
+// path: alias needs its last slash, and a ".." must be kept so that it is noticed.
 func absoluteText(prefix, name string) string {
 	if strings.HasPrefix(name, "/") {
 		return name
@@ -68,7 +67,7 @@ func absoluteText(prefix, name string) string {
 	return strings.TrimSuffix(prefix, "/") + "/" + name
 }
 
-// filename is the file of a path (ngx_http_map_uri_to_path).
+// filename returns the file of a path (ngx_http_map_uri_to_path).
 func (x *exchange) filename(uri string) string {
 	base, rule := x.level.documentRoot(x), x.level.root
 	switch {
@@ -82,7 +81,7 @@ func (x *exchange) filename(uri string) string {
 	return base + uri
 }
 
-// index compiles "index file ...". Behind an absolute one none is looked for.
+// index compiles "index file ...". Names behind an absolute one are not looked for.
 func index(c *compiler, l *level, d *conf.Directive) error {
 	if l.first("index") {
 		l.index = nil
@@ -103,7 +102,7 @@ func index(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// indexFile finds the index of a directory: the path to go on with.
+// indexFile finds the index of a directory and returns the path to continue with.
 func (x *exchange) indexFile(exists func(string) bool) (uri string, found bool) {
 	looked := false
 	for _, v := range x.level.index {
@@ -115,7 +114,7 @@ func (x *exchange) indexFile(exists func(string) bool) (uri string, found bool) 
 			return x.URI + name, true
 		}
 		if !looked && static.Search(x.filename(x.URI)) != 0 {
-			break // what can't be a directory's has no index, an absolute one neither
+			break // not a readable directory: an absolute index is not used either
 		}
 		looked = true
 	}

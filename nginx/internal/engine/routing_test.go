@@ -24,7 +24,7 @@ func TestLocations(t *testing.T) {
 		"/final/a.jpg":    "final",
 		"/u/7/bob":        "7 bob",
 		"/a.jpg":          "picture",
-		"/a%2Ejpg":        "picture", // the decoded path is what counts
+		"/a%2Ejpg":        "picture", // the decoded path decides
 		"//exact":         "exact",
 		"/x/../exact":     "exact",
 		"/%65xact?a.jpg":  "exact",
@@ -93,8 +93,8 @@ func TestListeners(t *testing.T) {
 	equal(t, "http2 over a unix socket", s.engine.Listeners()[3].HTTP2, true)
 }
 
-// A wildcard socket takes the other addresses of its port in; which server is
-// meant is told by the address that the client connected to.
+// A wildcard socket includes the other addresses of its port; the address that the client
+// connected to selects the server.
 func TestServersBehindAWildcard(t *testing.T) {
 	s := serve(t, map[string]string{"nginx.conf": `events {} http {
 		server { listen 81; return 200 any; }
@@ -115,7 +115,7 @@ func TestHeaderInheritance(t *testing.T) {
 			add_header B server;
 		}
 	}`})
-	fields := func(a answer) string {
+	fields := func(a response) string {
 		got := ""
 		for _, name := range []string{"A", "B", "C", "D", "E"} {
 			if lines, ok := a.Header[name]; ok {

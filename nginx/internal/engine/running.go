@@ -4,7 +4,7 @@ import "sync"
 
 // running counts the requests of each key of a limit_conn_zone.
 type running struct {
-	keys int // that there is room for
+	keys int // how many there is room for
 
 	mu sync.Mutex
 	of map[string]int
@@ -12,8 +12,8 @@ type running struct {
 
 func newRunning(keys int) *running { return &running{keys: keys, of: map[string]int{}} }
 
-// enter counts one more, unless there are as many as there may be. Where there is no room for
-// a key, known is false: what runs can't be forgotten.
+// enter counts one more request, unless there are as many as allowed. known is false if there is
+// no room for the key: an entry of a running request can't be removed.
 func (r *running) enter(key string, most int) (in, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

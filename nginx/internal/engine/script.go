@@ -6,18 +6,18 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
-// script is what a level's set, rewrite, return, break and if come to: they run in the
+// script is the compiled form of a level's set, rewrite, return, break and if, which run in the
 // order in which they stand (ngx_http_rewrite_module.c).
 type script []func(x *exchange, run *scriptRun)
 
-// scriptRun is a script on its way.
+// scriptRun is the state of a running script.
 type scriptRun struct {
-	over    bool
-	changed bool        // the path is another one: its location is to be looked for
-	returns *returnRule // what answers
+	done    bool
+	changed bool        // the path has changed: its location must be found
+	returns *returnRule // what sends the response
 }
 
-// runScript runs a level's script. done is true if it has answered, or has ended with the
+// runScript runs a level's script. done is true if it has sent a response, or has ended with the
 // status of an error page.
 func (x *exchange) runScript(w http.ResponseWriter, s script) (status int, changed, done bool) {
 	if len(s) == 0 {
@@ -33,15 +33,14 @@ func (x *exchange) runScript(w http.ResponseWriter, s script) (status int, chang
 
 func (s script) run(x *exchange, run *scriptRun) {
 	for _, step := range s {
-		if step(x, run); run.over {
+		if step(x, run); run.done {
 			return
 		}
 	}
 }
 
-// breakDirective compiles "break": the rest of the script does not run, and the location
-// stays.
+// breakDirective compiles "break": the rest of the script does not run, and the location is kept.
 func breakDirective(_ *compiler, l *level, _ *conf.Directive) error {
-	l.script = append(l.script, func(_ *exchange, run *scriptRun) { run.over, run.changed = true, false })
+	l.script = append(l.script, func(_ *exchange, run *scriptRun) { run.done, run.changed = true, false })
 	return nil
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// secureLinkRule says what a valid link is (ngx_http_secure_link_module.c): one whose hash
-// is that of sum, or, with a secret, one whose path holds the hash. nil is not given.
+// secureLinkRule defines a valid link (ngx_http_secure_link_module.c): one whose hash is that of
+// sum or, with a secret, one whose path contains the hash. A nil field is not configured.
 type secureLinkRule struct {
 	link, sum *vars.Value
 	secret    *string
 }
 
-// secureLink compiles "secure_link text" and "secure_link_md5 text". Both take the place of
-// a secret of the levels around.
+// secureLink compiles "secure_link text" and "secure_link_md5 text". Both replace an inherited
+// secret.
 func secureLink(c *compiler, l *level, d *conf.Directive) error {
 	v, err := c.value(d, d.Args[0])
 	if err != nil {
@@ -40,8 +40,8 @@ func secureLink(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// secureLinkSecret compiles "secure_link_secret word". On http's level nginx takes both, and
-// hands down the others.
+// secureLinkSecret compiles "secure_link_secret word". On http's level nginx accepts it beside
+// secure_link and secure_link_md5, which are then the ones that are inherited.
 func secureLinkSecret(_ *compiler, l *level, d *conf.Directive) error {
 	l.first("secure_link_secret")
 	switch {
@@ -57,11 +57,11 @@ func mixedSecureLink(d *conf.Directive) error {
 	return d.Errorf("\"secure_link_secret\" cannot be mixed with \"secure_link\" and \"secure_link_md5\"")
 }
 
-// SecureLink serves vars.Location.
+// SecureLink implements vars.Location.
 func (x *exchange) SecureLink() (link, expires string) { return x.level.secureLink.check(&x.Request) }
 
-// check returns what $secure_link is for a request, and until when the link is valid, as it
-// was sent.
+// check returns $secure_link for a request, and the time until which the link is valid, as it was
+// sent.
 func (s secureLinkRule) check(r *vars.Request) (link, expires string) {
 	switch {
 	case s.secret != nil:
@@ -84,13 +84,13 @@ func (s secureLinkRule) check(r *vars.Request) (link, expires string) {
 	return "1", expires
 }
 
-// linkTime reads digits alone, with no sign, of a second after 1970 began (ngx_atotm).
+// linkTime parses seconds since 1970: digits only, without a sign (ngx_atotm).
 func linkTime(text string) (int64, bool) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	return n, err == nil && n > 0 && text[0] != '+'
 }
 
-// linkHash reads a hash in base64url as nginx does: what follows a "=" is not looked at.
+// linkHash decodes a hash in base64url as nginx does, ignoring what follows a "=".
 func linkHash(text string) ([]byte, bool) {
 	if len(text) > 24 || strings.ContainsAny(text, "\r\n") { // which Go's decoder would skip
 		return nil, false
@@ -100,7 +100,7 @@ func linkHash(text string) ([]byte, bool) {
 	return hash, err == nil && len(hash) == md5.Size
 }
 
-// secretLink is the link in "/prefix/hash/link" if the hash is that of the link and the
+// secretLink returns the link in "/prefix/hash/link" if the hash is that of the link and the
 // secret.
 func secretLink(uri, secret string) string {
 	if uri == "" {

@@ -23,8 +23,8 @@ func TestSecureLink(t *testing.T) {
 		location / { return 200 "$secure_link $secure_link_expires"; }
 		location /before { return 200 "$secure_link_expires $secure_link"; }
 		location /ever { secure_link $arg_h; return 200 "$secure_link $secure_link_expires"; }
-		location /moved { error_page 404 /there; set $asked $secure_link; return 404; }
-		location /there { return 200 "$asked $secure_link $secure_link_expires"; }`))
+		location /moved { error_page 404 /there; set $first $secure_link; return 404; }
+		location /there { return 200 "$first $secure_link $secure_link_expires"; }`))
 	link := func(uri, expires string) string {
 		return uri + "?h=" + linkHash(expires+uri+" secret") + "&e=" + expires
 	}
@@ -76,7 +76,7 @@ func TestSecureLinkSecret(t *testing.T) {
 	}
 }
 
-// What a subrequest was first to ask for stays so.
+// The value that a subrequest evaluates first is kept.
 func TestSecureLinkInSubrequest(t *testing.T) {
 	s := serve(t, with(server(`
 		secure_link $arg_h; secure_link_md5 $uri;

@@ -7,21 +7,20 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 )
 
-// handler is what answers on a socket. Error pages without freshness become
-// uncacheable outside of everything the configuration says, so that what it
-// says wins.
+// handler returns the handler of a socket. Error pages without freshness become uncacheable
+// outside of everything that the configuration sets, so that the configuration wins.
 func (e *Engine) handler(k *socket) http.Handler {
 	chain := filters.NewChain(
 		func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				x := e.enter(k, w, r)
-				e.lasting.counts.begin(x.Conn.Net())
-				defer e.lasting.counts.end(x.Conn.Net())
+				e.shared.counts.startRequest(x.Conn.Net())
+				defer e.shared.counts.finishRequest(x.Conn.Net())
 				next.ServeHTTP(w, x.HTTP)
 			})
 		},
 		e.errorPages,
-		filters.OnResponse(filters.ResponseHooks{Head: finalHead, Body: limitedBody, End: end}),
+		filters.OnResponse(filters.ResponseHooks{Head: finalHeader, Body: limitedBody, End: finishResponse}),
 	)
 	return chain.ThenFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchangeOf(r.Context())
@@ -30,8 +29,8 @@ func (e *Engine) handler(k *socket) http.Handler {
 	})
 }
 
-// serve answers x: whatever ends with a status and no answer goes to the error
-// pages, until one has answered.
+// serve serves x: a status without a response leads to the error pages, until one has sent a
+// response.
 func (x *exchange) serve() {
 	x.removeInvalidFields()
 	status := http.StatusBadRequest
@@ -46,8 +45,8 @@ func (x *exchange) serve() {
 	}
 }
 
-// process runs the server's own phase, then chooses the location. Like all
-// steps it returns 0 if it has answered and else the status of an error page.
+// process runs the server's own phase, then chooses the location. Like all steps it returns 0 if
+// it has sent a response, and else the status of an error page.
 func (x *exchange) process(w http.ResponseWriter) int {
 	x.level = x.server.level
 	if status, _, done := x.runScript(w, x.level.script); done {
@@ -56,7 +55,7 @@ func (x *exchange) process(w http.ResponseWriter) int {
 	return x.locate(w)
 }
 
-// locate chooses the location and answers in it.
+// locate chooses the location and serves the request in it.
 func (x *exchange) locate(w http.ResponseWriter) int {
 	m, ok := x.server.locations.Find(x.URI)
 	if !ok {
@@ -75,7 +74,7 @@ func (x *exchange) locate(w http.ResponseWriter) int {
 	return x.run(w, m.To)
 }
 
-// run answers in the given level.
+// run serves the request in the given level.
 func (x *exchange) run(w http.ResponseWriter, l *level) int {
 	l = l.exceptFor(x.HTTP.Method)
 	x.level = l
@@ -106,14 +105,14 @@ func (x *exchange) run(w http.ResponseWriter, l *level) int {
 				return status
 			}
 		}
-		if status := x.mayEnter(w); status != 0 {
+		if status := x.accessPhase(w); status != 0 {
 			return status
 		}
 	}
 	return x.filtered(w, (*exchange).mirrored)
 }
 
-// content answers with files or an upstream's.
+// content serves a file or an upstream's response.
 func (x *exchange) content(w http.ResponseWriter) int {
 	l := x.level
 	if l.tries != nil {
@@ -130,20 +129,20 @@ func (x *exchange) content(w http.ResponseWriter) int {
 	return x.static(w)
 }
 
-// redirect goes on with another path inside the server. Captures stay.
+// redirect continues with another path inside the server. Captures are kept.
 func (x *exchange) redirect(w http.ResponseWriter, uri, args string) int {
 	if x.redirects++; x.redirects > maxRedirects {
 		x.logError("rewrite or internal redirection cycle while internally redirecting to \"" + uri + "\"")
 		return http.StatusInternalServerError
 	}
 	x.URI, x.Args, x.Internal, x.uriChanged = uri, args, true, true
-	x.elsewhere = false
+	x.uriRewritten = false
 	x.ProxyHost, x.ProxyPort = "", ""
 	x.Redirected()
 	return x.process(w)
 }
 
-// redirectNamed goes on in a location that starts with "@".
+// redirectNamed continues in a location that starts with "@".
 func (x *exchange) redirectNamed(w http.ResponseWriter, name string) int {
 	l, ok := x.server.named[name]
 	if x.redirects++; x.redirects > maxRedirects || !ok {
@@ -155,8 +154,8 @@ func (x *exchange) redirectNamed(w http.ResponseWriter, name string) int {
 	return x.run(w, l)
 }
 
-// finalHead is called when the final head is about to be written.
-func finalHead(r *http.Request, status int, h http.Header) {
+// finalHeader is called when the final header is about to be written.
+func finalHeader(r *http.Request, status int, h http.Header) {
 	x := exchangeOf(r.Context())
 	x.Status = status
 	x.Header = h
@@ -174,15 +173,15 @@ func finalHead(r *http.Request, status int, h http.Header) {
 	x.level.applyKeepalive(x, h)
 }
 
-// end is called when the answer is complete or has failed.
-func end(r *http.Request, s filters.ResponseStats) {
+// finishResponse is called when the response is complete or has failed.
+func finishResponse(r *http.Request, s filters.ResponseStats) {
 	x := exchangeOf(r.Context())
 	x.Status, x.BodyBytes = s.Status, s.Bytes
 	if s.Hijacked && x.Upstream != nil {
 		x.BodyBytes = x.Upstream.BytesOut
 	}
 	if s.Status == 0 {
-		x.Status = 499 // the client went away
+		x.Status = 499 // the client disconnected
 		if x.errStatus == 444 {
 			x.Status = 444
 		}

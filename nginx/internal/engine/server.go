@@ -50,5 +50,5 @@ func (c *compiler) server(http *level, d *conf.Directive) error {
 	return nil
 }
 
-// firstName is $server_name. A dot in front stands for a wildcard and is no part of it.
+// firstName returns $server_name. A leading dot stands for a wildcard and is not part of it.
 func (s *server) firstName() string { return strings.TrimPrefix(s.names[0].text, ".") }

@@ -24,7 +24,7 @@ func serverName(c *compiler, l *level, d *conf.Directive) error {
 		case isPattern && text == "":
 			return d.Errorf("empty regex in server name \"%s\"", arg)
 		case isPattern:
-			re, err := pattern(d, text, true) // a host's name has no case
+			re, err := pattern(d, text, true) // host names ignore case
 			if err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ func serverName(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// matches says whether the rule is for a host.
+// matches reports whether the rule is for a host.
 func (n nameRule) matches(host string) bool {
 	if n.re != nil {
 		return n.re.MatchString(host)

@@ -17,7 +17,7 @@ func set(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// assign gives a variable a value.
+// assign sets a variable.
 func (x *exchange) assign(name, value string) {
 	switch name {
 	case "args", "query_string":
@@ -34,7 +34,7 @@ func setName(d *conf.Directive) (name string, ok bool) {
 	return strings.ToLower(name), ok && name != ""
 }
 
-// declareSets makes what is set anywhere a variable.
+// declareSets declares each variable that is set anywhere.
 func (c *compiler) declareSets(list []*conf.Directive) error {
 	for _, d := range list {
 		if d.Name != "set" && d.Name != "auth_request_set" {

@@ -74,8 +74,8 @@ func load(t *testing.T, files map[string]string) (*site, error) {
 	return s, nil
 }
 
-// serve loads nginx.conf of files and serves it on free ports, whatever ports
-// it names, and on unix sockets in its directory.
+// serve loads nginx.conf of files and serves it on free ports, regardless of the ports that it
+// names, and on unix sockets in its directory.
 func serve(t *testing.T, files map[string]string) *site {
 	t.Helper()
 	s, err := load(t, files)
@@ -126,19 +126,19 @@ func with(files map[string]string, more ...string) map[string]string {
 	return files
 }
 
-// answer is a whole answer.
-type answer struct {
+// response is a whole response.
+type response struct {
 	*http.Response
 	body string
 }
 
-// send writes a raw request to the first listener and reads one answer.
-func (s *site) send(raw string) answer {
+// send writes a raw request to the first listener and reads one response.
+func (s *site) send(raw string) response {
 	s.t.Helper()
 	return sendTo(s.t, s.first, raw)
 }
 
-func sendTo(t *testing.T, addr, raw string) answer {
+func sendTo(t *testing.T, addr, raw string) response {
 	t.Helper()
 	network := "tcp"
 	if filepath.IsAbs(addr) {
@@ -155,23 +155,23 @@ func sendTo(t *testing.T, addr, raw string) answer {
 	method, _, _ := strings.Cut(raw, " ")
 	resp, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
 	if err != nil {
-		t.Fatalf("answer to %q: %v", raw, err)
+		t.Fatalf("response to %q: %v", raw, err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		t.Fatalf("body of the answer to %q: %v", raw, err)
+		t.Fatalf("body of the response to %q: %v", raw, err)
 	}
-	return answer{resp, string(body)}
+	return response{resp, string(body)}
 }
 
-// get sends a GET for a target as it is, with further fields.
-func (s *site) get(target string, fields ...string) answer {
+// get sends a GET for an unchanged target, with further header fields.
+func (s *site) get(target string, fields ...string) response {
 	s.t.Helper()
 	return s.request("GET", target, fields...)
 }
 
-func (s *site) request(method, target string, fields ...string) answer {
+func (s *site) request(method, target string, fields ...string) response {
 	s.t.Helper()
 	host := "Host: localhost"
 	for _, f := range fields {

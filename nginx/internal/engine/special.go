@@ -5,18 +5,17 @@ import (
 	"strconv"
 )
 
-// special answers with an error page: one of the configuration, which may end
-// with another status, or the built-in one
-// (ngx_http_special_response_handler).
+// special sends an error page: one of the configuration, which may end with another status, or
+// the built-in one (ngx_http_special_response_handler).
 func (x *exchange) special(status int) int {
 	if status == 444 {
 		x.errStatus = status
-		panic(http.ErrAbortHandler) // close the connection without an answer
+		panic(http.ErrAbortHandler) // close the connection without a response
 	}
-	if closesAfter(status) && x.HTTP.ProtoMajor == 1 { // HTTP/2 ends the stream alone
+	if closesAfter(status) && x.HTTP.ProtoMajor == 1 { // HTTP/2 ends only the stream
 		x.w.Header().Set("Connection", "close")
 	}
-	x.errStatus, x.Status = status, status // the page's name may say it
+	x.errStatus, x.Status = status, status // the page's name may contain $status
 	if !x.failed && x.redirects <= maxRedirects {
 		if rule := x.level.errorPageFor(status); rule != nil {
 			x.failed = !x.level.recursive
@@ -29,8 +28,8 @@ func (x *exchange) special(status int) int {
 	})
 }
 
-// closesAfter says whether nginx keeps no connection after an error with the
-// status: what follows on it may not be what it seems.
+// closesAfter reports whether nginx closes the connection after an error with the status: what
+// follows on it may not be what it seems.
 func closesAfter(status int) bool {
 	switch status {
 	case 400, 413, 414, 495, 496, 497, 500, 501:

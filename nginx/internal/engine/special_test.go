@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A refused request ends its own stream alone: the HTTP/2 connection, with the streams of others, is
-// kept. Over HTTP/1.1 nginx closes behind these statuses.
+// A refused request ends only its own stream: the HTTP/2 connection, with the streams of others,
+// is kept. Over HTTP/1.1 nginx closes the connection after these statuses.
 func TestConnectionBehindARefusedRequest(t *testing.T) {
 	cert, key := certificate(t, "a.test")
 	s := serve(t, with(server(`listen 443 ssl; http2 on; ssl_certificate a.crt; ssl_certificate_key a.key;

@@ -43,7 +43,7 @@ func sslProtocols(_ *compiler, l *level, d *conf.Directive) (err error) {
 	return err
 }
 
-// tlsVersions reads the names of protocols; 0 is Go's choice.
+// tlsVersions parses the names of protocols; 0 is Go's choice.
 func tlsVersions(d *conf.Directive) (least, most uint16, err error) {
 	versions := map[string]uint16{
 		"SSLv2": 0, "SSLv3": 0, // older than anything that is spoken here
@@ -83,14 +83,14 @@ func (s *server) tlsConfig(http2 bool) (*tls.Config, error) {
 		}
 		config.Certificates = append(config.Certificates, pair)
 	}
-	return config, s.askForCertificates(config)
+	return config, s.requestCertificates(config)
 }
 
 // errRejected ends a handshake.
 var errRejected = errors.New("handshake rejected")
 
-// sslRejectHandshake compiles "ssl_reject_handshake on|off": a server that needs no
-// certificate, since nobody gets one.
+// sslRejectHandshake compiles "ssl_reject_handshake on|off". A server that rejects handshakes
+// needs no certificate.
 func sslRejectHandshake(_ *compiler, l *level, d *conf.Directive) error {
 	l.ssl.reject = d.Flag()
 	return nil
@@ -112,9 +112,8 @@ func loadPair(cert, key sslFile) (tls.Certificate, error) {
 	return pair, nil
 }
 
-// tlsConfig makes the configuration of a socket: the client's server name picks
-// the server, whose certificates and protocols count. nil if the socket is
-// cleartext.
+// tlsConfig returns the configuration of a socket, nil for cleartext. The client's server name
+// selects the server, whose certificates and protocols apply.
 func (k *socket) tlsConfig() (*tls.Config, error) {
 	if !k.ssl {
 		return nil, nil

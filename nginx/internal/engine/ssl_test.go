@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// certificate makes a self-signed certificate and its key in PEM.
+// certificate creates a self-signed certificate and its key in PEM.
 func certificate(t *testing.T, name string) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -9,11 +9,11 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
-// clientCertRule is what a server asks of its clients' certificates.
+// clientCertRule is what a server requires of its clients' certificates.
 type clientCertRule struct {
 	verify  string // "on", "optional", "optional_no_ca"; "" is off
 	depth   int
-	accept  string         // ssl_client_certificate: its names are told to clients
+	accept  string         // ssl_client_certificate: its names are sent to clients
 	trusted string         // ssl_trusted_certificate: these are not
 	crl     sslFile        // ssl_crl
 	chains  *chainVerifier // of these files
@@ -59,9 +59,9 @@ func sslCRL(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// askForCertificates lets a handshake ask for a certificate. It is verified when a request
-// has come, so that the client gets an error page and not a broken handshake.
-func (s *server) askForCertificates(config *tls.Config) error {
+// requestCertificates makes a handshake request a certificate. It is verified when a request has
+// been received, so that the client gets an error page instead of a failed handshake.
+func (s *server) requestCertificates(config *tls.Config) error {
 	rule := &s.level.ssl.client
 	if rule.verify == "" {
 		_, err := rule.revocations(nil) // nginx reads the file even so
@@ -101,7 +101,7 @@ func (r *clientCertRule) revocations(trusted []byte) (*revocations, error) {
 	return lists, nil
 }
 
-// verifyClient looks at the client's certificate: 0 lets the request in.
+// verifyClient checks the client's certificate and returns 0 if the request is allowed.
 func (x *exchange) verifyClient() int {
 	state := x.HTTP.TLS
 	rule := &x.server.level.ssl.client

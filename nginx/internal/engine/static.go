@@ -9,8 +9,7 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/static"
 )
 
-// static answers with a file of root or alias: what a location without
-// proxy_pass and return does.
+// static serves a file of root or alias: the content of a location without proxy_pass and return.
 func (x *exchange) static(w http.ResponseWriter) int {
 	method := x.HTTP.Method
 	if method != http.MethodGet && method != http.MethodHead && method != http.MethodPost {
@@ -44,13 +43,12 @@ func (x *exchange) static(w http.ResponseWriter) int {
 		Type:     x.contentTypeOf(w.Header()),
 		Since:    x.level.modifiedSince,
 		NoETag:   !x.level.etag,
-		NoRanges: x.level.sub.changes(x.contentType()), // of what is changed on its way
+		NoRanges: x.level.sub.changes(x.contentType()), // the content will be changed
 		Whole:    whole,
 	})
 }
 
-// directory answers a path that ends in a slash with the directory's index, or with its
-// listing.
+// directory serves a path that ends in a slash: the directory's index, or its listing.
 func (x *exchange) directory(w http.ResponseWriter) int {
 	uri, found := x.indexFile(func(name string) bool { return static.Exists(name, false) })
 	if found {
@@ -68,7 +66,7 @@ func (x *exchange) directory(w http.ResponseWriter) int {
 	return http.StatusForbidden
 }
 
-// contentType is what the extension of the path means on this level.
+// contentType returns the type of the path's extension on this level.
 func (x *exchange) contentType() string {
 	if ext := static.Extension(x.URI); ext != "" {
 		if t, ok := x.level.types[strings.ToLower(ext)]; ok {
@@ -78,7 +76,7 @@ func (x *exchange) contentType() string {
 	return x.level.defaultType
 }
 
-// contentTypeOf is contentType, unless an upstream has led here and said it.
+// contentTypeOf returns contentType, unless an upstream has led here and set a type.
 func (x *exchange) contentTypeOf(h http.Header) string {
 	if x.diverted != nil && x.diverted.uri != "" && h.Get("Content-Type") != "" {
 		return h.Get("Content-Type")
@@ -86,8 +84,8 @@ func (x *exchange) contentTypeOf(h http.Header) string {
 	return x.contentType()
 }
 
-// setContentType sets the type of an answer without a file. An empty one keeps
-// net/http from inventing one.
+// setContentType sets the type of a response without a file. An empty one keeps net/http from
+// guessing one.
 func (x *exchange) setContentType(h http.Header) {
 	if t := x.contentType(); t != "" {
 		h.Set("Content-Type", t)
@@ -99,7 +97,7 @@ func (x *exchange) setContentType(h http.Header) {
 // logOpen logs that a file can't be served.
 func (x *exchange) logOpen(name string, status int) { x.logFailed("open", name, status) }
 
-// logFailed logs that a call of the kernel's has failed with a file.
+// logFailed logs that a system call has failed for a file.
 func (x *exchange) logFailed(call, name string, status int) {
 	why := map[int]string{
 		http.StatusNotFound:  "2: No such file or directory",

@@ -59,8 +59,7 @@ func subFilterLastModified(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// mediaTypes adds the types of a directive to those that are always meant; nil is all
-// ("*").
+// mediaTypes adds the types of a directive to those that always apply; nil is all ("*").
 func mediaTypes(always, more []string) []string {
 	list := always
 	for _, t := range more {
@@ -72,7 +71,7 @@ func mediaTypes(always, more []string) []string {
 	return list
 }
 
-// isOneOf says whether the Content-Type is among the types.
+// isOneOf reports whether the Content-Type is among the types.
 func isOneOf(types []string, h http.Header) bool {
 	if types == nil {
 		return true
@@ -87,14 +86,14 @@ func isOneOf(types []string, h http.Header) bool {
 	return false
 }
 
-// changes says whether answers of a type are changed.
+// changes reports whether responses of a type are changed.
 func (s *subSettings) changes(t string) bool {
 	return s.made != nil && isOneOf(s.types, http.Header{"Content-Type": {t}})
 }
 
 func (s *subSettings) filter() filters.Filter { return s.made }
 
-// finishSub makes the filter.
+// finishSub creates the filter.
 func (l *level) finishSub() {
 	l.sub.made = nil
 	if len(l.sub.pairs) == 0 {
@@ -102,14 +101,14 @@ func (l *level) finishSub() {
 	}
 	pairs := l.sub.pairs
 	changes := func(r *http.Request, h http.Header) bool {
-		here := exchangeOf(r.Context()).level.sub // an internal redirect may have led elsewhere
+		here := exchangeOf(r.Context()).level.sub // an internal redirect may have led to another level
 		return samePairs(here.pairs, pairs) && h.Get("Content-Length") != "0" &&
 			h.Get("Content-Encoding") == "" && isOneOf(here.types, h)
 	}
 	l.sub.made = filters.OnResponse(filters.ResponseHooks{
 		Head: func(r *http.Request, status int, h http.Header) {
 			if status >= 200 && changes(r, h) {
-				exchangeOf(r.Context()).level.sub.head(h)
+				exchangeOf(r.Context()).level.sub.removeContentFields(h)
 			}
 		},
 		Body: func(r *http.Request, _ int, h http.Header, w io.Writer) io.WriteCloser {
@@ -122,18 +121,19 @@ func (l *level) finishSub() {
 	})
 }
 
-// samePairs says whether one level has the pairs from the other, or both from a third.
+// samePairs reports whether one level has inherited its pairs from the other, or both from a
+// third.
 func samePairs(a, b []subPair) bool {
 	return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0]
 }
 
-// replacing says whether what l replaces is replaced already around x.
+// replacing reports whether an enclosing filter of x already makes l's replacements.
 func (x *exchange) replacing(l *level) bool {
 	return slices.ContainsFunc(x.replaced, func(pairs []subPair) bool { return samePairs(pairs, l.sub.pairs) })
 }
 
-// head takes out what is about the content as it was.
-func (s *subSettings) head(h http.Header) {
+// removeContentFields removes header fields that describe the unchanged content.
+func (s *subSettings) removeContentFields(h http.Header) {
 	h.Del("Content-Length")
 	h.Del("Accept-Ranges")
 	if !s.lastModified {

@@ -8,23 +8,23 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// subrequest runs a GET of another path of this server with x's fields, and returns it
-// when it is answered: its Status, its Header and its upstream's variables. The content
-// is dropped. Access rules and logs are for x alone (ngx_http_subrequest).
+// subrequest runs a GET of another path of this server with x's header fields. It returns the
+// finished exchange: its Status, its Header and its upstream's variables. The content is
+// discarded. Access rules and logs apply to x only (ngx_http_subrequest).
 func (x *exchange) subrequest(target string) *exchange {
 	sub := x.branch(x.HTTP.Context(), target)
 	sub.HTTP = withoutBody(sub.HTTP)
 	sub.HTTP.Method = http.MethodGet
-	sub.answer()
+	sub.serveSubrequest()
 	return sub
 }
 
-// branch makes an exchange beside x whose answer nobody gets.
+// branch creates an exchange beside x whose response is discarded.
 func (x *exchange) branch(ctx context.Context, target string) *exchange {
 	sub := &exchange{Request: x.Branch(), engine: x.engine, server: x.server, level: x.server.level, main: x}
 	sub.URI, sub.Args, _ = strings.Cut(target, "?")
 	sub.Internal, sub.uriChanged = true, true
-	w := &answerless{header: http.Header{}, x: sub}
+	w := &discardWriter{header: http.Header{}, x: sub}
 	sub.w, sub.Header = w, w.header
 	sub.Location = sub
 	ctx, sub.Upstream = filters.WithNewResult(ctx)
@@ -35,8 +35,9 @@ func (x *exchange) branch(ctx context.Context, target string) *exchange {
 	return sub
 }
 
-// answer runs the subrequest. An upstream that breaks off behind its head has answered.
-func (x *exchange) answer() {
+// serveSubrequest runs the subrequest. An upstream's response that breaks off after its header
+// counts as a response.
+func (x *exchange) serveSubrequest() {
 	defer func() {
 		if e := recover(); e != nil && e != http.ErrAbortHandler {
 			panic(e)
@@ -51,21 +52,21 @@ func (x *exchange) answer() {
 	}
 }
 
-// answerless is the ResponseWriter of a subrequest.
-type answerless struct {
+// discardWriter is the ResponseWriter of a subrequest.
+type discardWriter struct {
 	header http.Header
 	x      *exchange
 }
 
-func (w *answerless) Header() http.Header { return w.header }
+func (w *discardWriter) Header() http.Header { return w.header }
 
-func (w *answerless) WriteHeader(status int) {
+func (w *discardWriter) WriteHeader(status int) {
 	if w.x.Status == 0 && status >= 200 {
 		w.x.Status = status
 	}
 }
 
-func (w *answerless) Write(p []byte) (int, error) {
+func (w *discardWriter) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return len(p), nil
 }

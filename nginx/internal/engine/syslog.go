@@ -14,19 +14,20 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
-// syslogServer is where "syslog:server=..." sends lines, a datagram each (RFC 3164, ngx_syslog.c).
-// What it does not take at once is lost: no request waits for a log.
+// syslogServer is where "syslog:server=..." sends lines, a datagram each (RFC 3164,
+// ngx_syslog.c). What the server does not accept at once is lost: no request waits for a log.
 type syslogServer struct {
 	syslogOptions
 	hostname string
-	engine   *Engine // whose main error log is told of failures
+	engine   *Engine // whose main error log reports failures
 
 	mu     sync.Mutex
 	conn   net.Conn // nil before the first line, and after a failure
 	closed bool
 }
 
-// syslogFailure is why a line was lost. A text "" is a full queue, of which nginx says nothing more.
+// syslogFailure is why a line was lost. An empty text is a full queue, which nginx does not
+// report.
 type syslogFailure struct {
 	level slog.Level
 	text  string
@@ -34,18 +35,18 @@ type syslogFailure struct {
 
 const (
 	syslogPrefix = "syslog:"
-	// maxErrorLine is what nginx makes an error's line of at most (NGX_MAX_ERROR_STR), without
-	// its end.
+	// maxErrorLine is nginx's maximum length of an error's line (NGX_MAX_ERROR_STR), without the
+	// line end.
 	maxErrorLine = 2047
 )
 
-// syslog reads the first argument of d, "syslog:server=address[,parameter=value ...]".
+// syslog parses the first argument of d, "syslog:server=address[,parameter=value ...]".
 func (c *compiler) syslog(d *conf.Directive) (*syslogServer, error) {
 	options, err := parseSyslog(d, strings.TrimPrefix(d.Args[0], syslogPrefix))
 	if err != nil {
 		return nil, err
 	}
-	host, _ := os.Hostname() // "" is what there is to say then
+	host, _ := os.Hostname() // "" if it is not known
 	s := &syslogServer{syslogOptions: options, hostname: strings.ToLower(host), engine: c.engine}
 	c.engine.syslogs = append(c.engine.syslogs, s)
 	return s, nil
@@ -63,22 +64,22 @@ func (s *syslogServer) log(x *exchange, line *logFormat) {
 	})
 }
 
-// logError sends a line of an error log, with the severity of its level. What goes wrong is told
-// if it is not itself about that.
-func (s *syslogServer) logError(r *slog.Record, line func([]byte) []byte, tell bool) {
+// logError sends a line of an error log, with the severity of its level. If report is set, a
+// failure is reported to the main error log.
+func (s *syslogServer) logError(r *slog.Record, line func([]byte) []byte, report bool) {
 	compose(func(b []byte) []byte {
 		b = s.appendHead(b, syslogSeverity(r.Level), r.Time)
 		head := len(b)
 		b = line(b)
 		return b[:min(len(b), head+maxErrorLine)]
 	}, func(b []byte) {
-		if f := s.send(b); f != nil && tell {
+		if f := s.send(b); f != nil && report {
 			s.report(f)
 		}
 	})
 }
 
-// appendHead writes what stands in front of a message.
+// appendHead appends the header of a message.
 func (s *syslogServer) appendHead(b []byte, severity int, at time.Time) []byte {
 	b = strconv.AppendInt(append(b, '<'), int64(s.facility*8+severity), 10)
 	b = at.AppendFormat(append(b, '>'), "Jan _2 15:04:05 ")
@@ -88,7 +89,7 @@ func (s *syslogServer) appendHead(b []byte, severity int, at time.Time) []byte {
 	return append(append(b, s.tag...), ": "...)
 }
 
-// send sends a line, or loses it.
+// send sends a line. If that fails the line is lost.
 func (s *syslogServer) send(line []byte) *syslogFailure {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +114,7 @@ func (s *syslogServer) send(line []byte) *syslogFailure {
 	return nil
 }
 
-// report tells the main error log why a line was lost.
+// report reports to the main error log why a line was lost.
 func (s *syslogServer) report(f *syslogFailure) {
 	if f.text == "" {
 		return
@@ -133,7 +134,7 @@ func (s *syslogServer) close() {
 	}
 }
 
-// syslogOptions are what stands behind "syslog:".
+// syslogOptions are the parameters behind "syslog:".
 type syslogOptions struct {
 	network, address string // for net.Dial
 	name             string // of the server, as it was written
@@ -161,7 +162,7 @@ func syslogSeverity(level slog.Level) int {
 	return slices.Index(syslogSeverities, levelName(level))
 }
 
-// parseSyslog reads the parameters; each may stand once (ngx_syslog_parse_args).
+// parseSyslog parses the parameters; each may be given once (ngx_syslog_parse_args).
 func parseSyslog(d *conf.Directive, text string) (o syslogOptions, err error) {
 	o.facility, o.severity, o.tag = slices.Index(syslogFacilities, "local7"), slices.Index(syslogSeverities, "info"), "nginx"
 	given := map[string]bool{}
@@ -229,8 +230,8 @@ func notInTag(r rune) bool {
 	return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }
 
-// syslogAddress reads the address of a server. A name is looked up at load, as nginx does. fault
-// says in nginx's words what is wrong (ngx_parse_url).
+// syslogAddress parses the address of a server. A name is looked up at load, as nginx does. fault
+// is an error in nginx's words (ngx_parse_url).
 func syslogAddress(text string) (network, address, fault string) {
 	if isUnix(text) {
 		path := text[len(unixPrefix):]

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// sendNow sends a datagram. It waits a moment for room at most, of which full says that there is
+// sendNow sends a datagram. It waits at most a moment for room; full reports whether there was
 // none.
 func sendNow(c net.Conn, b []byte) (full bool, err error) {
 	if err := c.SetWriteDeadline(time.Now().Add(time.Millisecond)); err != nil {

@@ -48,7 +48,7 @@ func startSyslog(t *testing.T, network, address string) *syslogd {
 	return s
 }
 
-// next is the next message, with a star for its time and those in it.
+// next returns the next message, with a star for its time and those in it.
 func (s *syslogd) next() string {
 	s.t.Helper()
 	return syslogTimes.ReplaceAllString(wiretest.Await(s.t, s.messages, "message"), "*")
@@ -123,8 +123,8 @@ func TestErrorLogToSyslog(t *testing.T) {
 	}
 }
 
-// A server that is not there costs a line, which the error log says, and no more: it is sent to
-// again when it is back.
+// If a server is not there a line is lost, which the error log reports, and no more: lines are
+// sent again when it is back.
 func TestSyslogServerAway(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	s := serve(t, server("access_log syslog:server=unix:"+socket+"; return 200 x;"))
@@ -141,7 +141,7 @@ func TestSyslogServerAway(t *testing.T) {
 	d.Close()
 	equal(t, "status", s.get("/3").StatusCode, 200)
 	if got := s.errors.String(); !strings.Contains(got, "[error] ") || !strings.Contains(got, ": send() failed (") {
-		t.Errorf("told %q", got)
+		t.Errorf("the error log has %q", got)
 	}
 	if err := os.Remove(socket); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestSyslogServerAway(t *testing.T) {
 	}
 }
 
-// The line of an access log that is lost is told of, in the log of the request.
+// A lost line of an access log is reported in the log of the request.
 func TestSyslogServerAwayIsTold(t *testing.T) {
 	s := serve(t, server("error_log own.log warn; access_log syslog:server=unix:/nonexistent/s; return 200 x;"))
 	s.get("/1")
@@ -162,7 +162,7 @@ func TestSyslogServerAwayIsTold(t *testing.T) {
 	}
 }
 
-// Two error logs of which neither can be reached tell of one another once.
+// Two error logs that can't be reached report one another once.
 func TestErrorLogsAway(t *testing.T) {
 	s := serve(t, map[string]string{"nginx.conf": `error_log syslog:server=unix:/nonexistent/a; error_log syslog:server=unix:/nonexistent/b; error_log file.log alert; events {} http { }`})
 	s.engine.Logger().Error("an error")
@@ -171,10 +171,10 @@ func TestErrorLogsAway(t *testing.T) {
 	equal(t, "lines about b", strings.Count(got, "unix:/nonexistent/b\n"), 1)
 }
 
-// A server that takes nothing holds nobody up.
+// A server that reads nothing delays no request.
 func TestSyslogServerFull(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
-	conn, err := net.ListenPacket("unixgram", socket) // nobody reads
+	conn, err := net.ListenPacket("unixgram", socket) // never read
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// sendNow sends a datagram if there is room for it, and never waits. full says that there is
-// none. A deadline would do neither: one that is over sends nothing, and any other is waited for.
+// sendNow sends a datagram if there is room for it, and never waits. full reports whether there
+// was none. A deadline would not do: an expired one prevents the sending, and any other is waited
+// for.
 func sendNow(c net.Conn, b []byte) (full bool, err error) {
 	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine"
 )
 
-// What the parser lets pass as implemented is what the engine compiles.
+// The directives that the parser accepts as implemented are those that the engine compiles.
 func TestDirectivesAreThoseOfTheParser(t *testing.T) {
 	got := engine.Directives()
 	slices.Sort(got)
@@ -19,7 +19,7 @@ func TestDirectivesAreThoseOfTheParser(t *testing.T) {
 	}
 }
 
-// The example's README has the table of all directives, as the code has it.
+// README.md has the table of all directives that the code describes.
 func TestReadmeTable(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {

@@ -48,8 +48,8 @@ func tryFiles(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// serve looks for the files. done is false if one is there, and the location's
-// content goes on with it.
+// serve looks for the files. done is false if one exists: the location's content continues with
+// it.
 func (t *tryRule) serve(x *exchange, w http.ResponseWriter) (status int, done bool) {
 	for _, f := range t.files {
 		uri := f.uri.String(&x.Request)

@@ -13,8 +13,8 @@ func defaultTypes() map[string]string {
 	return map[string]string{"html": "text/html", "gif": "image/gif", "jpg": "image/jpeg"}
 }
 
-// types compiles a types block: "text/html html htm;" on each line. Blocks of
-// one level add up, and together replace those of the levels around.
+// types compiles a types block: "text/html html htm;" on each line. Blocks of one level add up,
+// and together replace those of the outer levels.
 func types(_ *compiler, l *level, d *conf.Directive) error {
 	next := map[string]string{}
 	if !l.first("types") {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A client that comes over a unix socket is "unix:", and has no port.
+// The address of a client over a unix socket is "unix:", and it has no port.
 func TestUnixClients(t *testing.T) {
 	s := serve(t, with(map[string]string{"nginx.conf": `events {} http {
 		log_format short "$remote_addr $realip_remote_addr [$remote_port]"; access_log a.log short;

@@ -9,9 +9,9 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// An upgrade to any protocol is forwarded where the file lets its Upgrade field through, as with
-// nginx; where it does not the upstream gets a plain request. What would hide further requests
-// never is.
+// As with nginx an upgrade to any protocol is forwarded if the file lets its Upgrade field
+// through; if not the upstream receives a plain request. An upgrade that could hide further
+// requests is never forwarded.
 func TestUpgradeToAnyProtocol(t *testing.T) {
 	leaktest.Check(t)
 	up := wiretest.Target(t, func(p *wiretest.Peer) {

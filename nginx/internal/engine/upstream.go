@@ -13,7 +13,7 @@ type group struct {
 	name     string
 	balance  upstream.Balance
 	targets  []upstream.Target
-	chosen   string // the directive that says so
+	chosen   string // the directive that has set balance
 	noBackup bool
 
 	keepalive keepaliveRule
@@ -22,15 +22,15 @@ type group struct {
 	resolve   []resolvedServer // "server name resolve", until the resolver is known
 	names     *names           // nil if all targets are known at load
 
-	schemes map[string]*upstream.Group // by http and https, made when they are needed
+	schemes map[string]*upstream.Group // by http and https, created when they are needed
 }
 
 func newGroup(name string) *group {
 	return &group{name: name, balance: upstream.RoundRobin(), schemes: map[string]*upstream.Group{}}
 }
 
-// failsAt adds statuses that count as failures of a target. They are the group's, as its
-// targets' health is: what one location says is for all of them.
+// failsAt adds statuses that count as failures of a target. They apply to the whole group, as its
+// targets' health does, not only to the location that names them.
 func (g *group) failsAt(statuses []int) { g.fails = append(g.fails, statuses...) }
 
 func (g *group) close() {
@@ -93,7 +93,7 @@ func (c *compiler) fill(g *group, d *conf.Directive) error {
 	return nil
 }
 
-// upstream returns the group as the proxy takes it, for a scheme.
+// upstream returns the group of targets for a scheme.
 func (e *Engine) upstream(g *group, scheme string) (*upstream.Group, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

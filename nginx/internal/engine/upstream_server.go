@@ -80,7 +80,7 @@ func targetParameter(t *upstream.Target, d *conf.Directive, p string) error {
 	return nil
 }
 
-// resolve makes a target like t for each address of a host, at load as nginx
+// resolve returns a target like t for each address of a host, which it looks up at load as nginx
 // does.
 func resolve(t upstream.Target, at *conf.Directive, address, standardPort string) ([]upstream.Target, error) {
 	host, port, err := hostPort(at, address, standardPort)
@@ -106,7 +106,7 @@ func resolve(t upstream.Target, at *conf.Directive, address, standardPort string
 	return targets, nil
 }
 
-// hostPort cuts an address of an upstream.
+// hostPort splits an address of an upstream.
 func hostPort(at *conf.Directive, address, standardPort string) (host, port string, err error) {
 	if strings.HasPrefix(address, unixPrefix) {
 		return address, "", nil
@@ -127,7 +127,7 @@ func hostPort(at *conf.Directive, address, standardPort string) (host, port stri
 	return host, port, nil
 }
 
-// splitPort cuts the port off; "" if there is none.
+// splitPort splits the port off; "" if there is none.
 func splitPort(address string) (host, port string) {
 	i := strings.LastIndexByte(address, ':')
 	if i < 0 || strings.HasSuffix(address, "]") {
@@ -136,7 +136,7 @@ func splitPort(address string) (host, port string) {
 	return address[:i], address[i+1:]
 }
 
-// lookup returns the addresses of a host: IPv4 first, as nginx has them.
+// lookup returns the addresses of a host: IPv4 first, as in nginx.
 func lookup(host string) ([]string, error) {
 	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 		return []string{ip.String()}, nil

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// add_header and the maps behind it see the upstream's variables, which the log has as well. The
-// time of the whole response is none until that has been received.
+// add_header and maps have the upstream's variables, as the log has. The time of the whole
+// response is empty until the response has been received.
 func TestUpstreamVariablesInHeaders(t *testing.T) {
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	t.Cleanup(backend.Close)

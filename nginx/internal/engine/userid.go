@@ -12,7 +12,7 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// useridRule is how clients are given an id in a cookie (ngx_http_userid_filter_module.c).
+// useridRule is how clients receive an id in a cookie (ngx_http_userid_filter_module.c).
 type useridRule struct {
 	mode    string // "on", "v1", "log", or "" for off
 	name    string
@@ -26,8 +26,8 @@ type useridRule struct {
 
 func defaultUserid() useridRule { return useridRule{name: "uid", path: "/"} }
 
-// userid compiles the userid directives. Ids of "v1" are made as those of "on" are:
-// nothing tells them apart but their bytes.
+// userid compiles the userid directives. Ids of "v1" are made like those of "on": they differ
+// only in their bytes.
 func userid(_ *compiler, l *level, d *conf.Directive) error {
 	u, arg := &l.userid, d.Args[0]
 	unlessNone := func(to *string) {
@@ -94,8 +94,8 @@ func (u *useridRule) setFlags(d *conf.Directive) error {
 	return nil
 }
 
-// userID is the client's id, one that it has or a new one: $uid_got and $uid_set.
-// UserID serves vars.Location.
+// UserID implements vars.Location. It returns the client's id as got, or a new one as set:
+// $uid_got and $uid_set.
 func (x *exchange) UserID() (got, set string) {
 	u := &x.level.userid
 	if u.mode == "" {
@@ -114,7 +114,7 @@ func (x *exchange) UserID() (got, set string) {
 	return "", logUserID(u.name, x.newUserID)
 }
 
-// decodeUserID reads a cookie's 22 characters and perhaps "==".
+// decodeUserID decodes a cookie's 22 characters and perhaps "==".
 func decodeUserID(cookie string) []byte {
 	if len(cookie) < 22 {
 		return nil
@@ -126,8 +126,7 @@ func decodeUserID(cookie string) []byte {
 	return id
 }
 
-// logUserID writes an id as logs have it: four numbers in the order of little-endian
-// machines.
+// logUserID formats an id as in logs: four numbers in the order of little-endian machines.
 func logUserID(name string, id []byte) string {
 	var b strings.Builder
 	b.WriteString(name + "=")

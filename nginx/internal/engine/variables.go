@@ -7,8 +7,8 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// declareVariables makes the configuration's variables known: all names first, since each
-// may be used in the others, above or below.
+// declareVariables declares the configuration's variables: all names first, since each may be
+// used in the others, above or below.
 func (c *compiler) declareVariables(list []*conf.Directive) error {
 	if err := c.declareCaptures(list); err != nil {
 		return err
@@ -32,11 +32,11 @@ func (c *compiler) declareVariables(list []*conf.Directive) error {
 		if vars.Builtin(strings.ToLower(name)) {
 			return d.Errorf("the duplicate \"%s\" variable", name)
 		}
-		later, err := declare(d, strings.ToLower(name))
+		define, err := declare(d, strings.ToLower(name))
 		if err != nil {
 			return err
 		}
-		fill = append(fill, later)
+		fill = append(fill, define)
 	}
 	for _, f := range fill {
 		if err := f(); err != nil {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// $request_body has the body of a request that is small enough, where it goes to an upstream, and
-// the upstream gets each body as it was.
+// $request_body has the body of a request that is small enough and is proxied, and the upstream
+// receives each body unchanged.
 func TestRequestBodyVariable(t *testing.T) {
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -43,7 +43,7 @@ func TestRequestBodyVariable(t *testing.T) {
 	equal(t, "the log", s.file("body.log"), "hello\n12345678\n-\nhello me\n-\n-\n-\n-\n")
 }
 
-// A rate that "set" has chosen counts, and one that is none is logged.
+// A rate chosen by "set" applies, and an invalid one is logged.
 func TestSetLimitRate(t *testing.T) {
 	s := serve(t, server(`set $limit_rate $arg_rate; set $seen $limit_rate; location / { limit_rate 2m; return 200 "$seen"; }
 		error_log error.log;`))
@@ -54,7 +54,7 @@ func TestSetLimitRate(t *testing.T) {
 	}
 }
 
-// What a gzip of the response has saved, and whether it was sent as a whole.
+// The ratio of a compressed response, and whether the response was sent in full.
 func TestResponseVariables(t *testing.T) {
 	s := serve(t, map[string]string{"nginx.conf": `events {} http { gzip on; gzip_types *; gzip_min_length 1;
 		log_format l "$gzip_ratio|$request_completion|$limit_rate|$http2$http3|$connection_time|$upstream_cache_status"; access_log l.log l;
@@ -80,7 +80,7 @@ func TestResponseVariables(t *testing.T) {
 	}
 }
 
-// A type that no response has compresses nothing, and is no fault of the configuration.
+// A type that no response can have compresses nothing, and is not an error of the configuration.
 func TestGzipTypesThatNothingHas(t *testing.T) {
 	s := serve(t, map[string]string{"nginx.conf": `events {} http { gzip on; gzip_types "a/b; c" "*/*" a/b; gzip_min_length 1;
 		server { location / { return 200 "text"; } location /b { default_type a/b; return 200 "text"; } } }`})

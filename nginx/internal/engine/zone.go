@@ -8,11 +8,11 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// stateSize is what nginx takes of a zone for one key.
+// stateSize is the memory of a zone that nginx uses for one key.
 const stateSize = 128
 
-// zone is a limit_req_zone or limit_conn_zone of a configuration. Its memory may be that of
-// the configuration before: a limit goes on over a reload.
+// zone is a limit_req_zone or limit_conn_zone of a configuration. Its memory may be taken over
+// from the configuration before: a limit continues over a reload.
 type zone[M any] struct {
 	name   string
 	text   string // the key as it is written
@@ -21,8 +21,8 @@ type zone[M any] struct {
 	memory M
 }
 
-// newZone compiles the key and the parameter "zone=name:size", which stand in both
-// directives. remember makes a memory with room for so many keys.
+// newZone compiles the key and the parameter "zone=name:size", which both directives have.
+// remember creates a memory with room for that many keys.
 func newZone[M any](c *compiler, d *conf.Directive, parameter string, remember func(keys int) M) (*zone[M], error) {
 	key, err := c.value(d, d.Args[0])
 	if err != nil {
@@ -38,7 +38,7 @@ func newZone[M any](c *compiler, d *conf.Directive, parameter string, remember f
 	return &zone[M]{name: name, text: d.Args[0], key: key, size: size, memory: remember(int(size / stateSize))}, nil
 }
 
-// zoneParameter cuts "name:size".
+// zoneParameter splits "name:size".
 func zoneParameter(s string) (name string, size int64, ok bool) {
 	name, text, ok := strings.Cut(s, ":")
 	if !ok || name == "" {
@@ -48,9 +48,9 @@ func zoneParameter(s string) (name string, size int64, ok bool) {
 	return name, size, ok
 }
 
-// alone says whether the name is free: have is the zone that it has already, otherUse whether
-// the other module has it.
-func (z *zone[M]) alone(d *conf.Directive, have *zone[M], otherUse bool) error {
+// checkUnique returns an error if the name is taken. have is the zone that has the name already,
+// nil if there is none; otherUse reports whether the other module has it.
+func (z *zone[M]) checkUnique(d *conf.Directive, have *zone[M], otherUse bool) error {
 	switch {
 	case otherUse:
 		return errOtherUse(d, z.name)
@@ -62,7 +62,7 @@ func (z *zone[M]) alone(d *conf.Directive, have *zone[M], otherUse bool) error {
 	return d.Errorf("%s \"%s\" is already bound to key \"%s\"", d.Name, z.name, have.text)
 }
 
-// errNoZone is of a limit without its zone.
+// errNoZone returns the error of a limit without its zone.
 func errNoZone(d *conf.Directive, zone string, otherUse bool) error {
 	if otherUse {
 		return errOtherUse(d, zone)
@@ -74,9 +74,9 @@ func errOtherUse(d *conf.Directive, zone string) error {
 	return d.Errorf("the shared memory zone \"%s\" is already declared for a different use", zone)
 }
 
-// goOn takes over the memory of the zone of this name in the configuration before, which is
-// nil if there is none. A zone of another size begins anew (ngx_init_cycle).
-func (z *zone[M]) goOn(directive string, before *zone[M]) error {
+// takeOver takes over the memory of the zone of this name in the configuration before, nil if
+// there is none. A zone of another size begins anew (ngx_init_cycle).
+func (z *zone[M]) takeOver(directive string, before *zone[M]) error {
 	if before == nil || before.size != z.size {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (z *zone[M]) goOn(directive string, before *zone[M]) error {
 	return nil
 }
 
-// keyOf is the request's key; "" if it is none to count.
+// keyOf returns the request's key, "" if the request is not counted.
 func (z *zone[M]) keyOf(x *exchange, longest int) string {
 	key := z.key.String(&x.Request)
 	if len(key) > longest {

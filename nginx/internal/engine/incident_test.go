@@ -12,9 +12,9 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// tomcat is the application of the project's source: it takes proper upgrades
-// on /serviceName/ws and answers 404 there to everything else; on
-// /serviceName/gone it answers 410 without saying anything about caching.
+// tomcat is the application of the incident: it accepts proper upgrades on /serviceName/ws and
+// responds with 404 there to everything else; on /serviceName/gone it responds with 410 and no
+// header field about caching.
 func tomcat(t *testing.T, seen chan<- *http.Request) string {
 	t.Helper()
 	upgrader := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
@@ -53,8 +53,7 @@ func tomcat(t *testing.T, seen chan<- *http.Request) string {
 	return s.Listener.Addr().String()
 }
 
-// source serves the configuration of the project's source in front of two such
-// applications.
+// source serves the configuration of the incident in front of two such applications.
 func source(t *testing.T, name string, seen chan<- *http.Request) *site {
 	t.Helper()
 	outer, err := os.ReadFile(filepath.Join("..", "..", "testdata", "nginx.conf"))
@@ -92,9 +91,9 @@ func TestSourceConfigurationOpensTheWebSocket(t *testing.T) {
 	}
 }
 
-// nginx drops Upgrade unless it is told to pass it on, so that the application
-// saw a plain request and answered 404.
-func TestAccidentUpgradeLinesAreMissing(t *testing.T) {
+// nginx drops Upgrade unless it is configured to pass it on, so the application received a plain
+// request and responded with 404.
+func TestIncidentUpgradeLinesAreMissing(t *testing.T) {
 	seen := make(chan *http.Request, 1)
 	s := source(t, "source_without_upgrade.conf", seen)
 	_, resp, err := websocket.DefaultDialer.Dial("ws://"+s.first+"/serviceName/ws", nil)
@@ -108,8 +107,8 @@ func TestAccidentUpgradeLinesAreMissing(t *testing.T) {
 	equal(t, "path at the application", r.RequestURI, "/serviceName/ws")
 }
 
-// A plain request in the location with the lines is one at the application
-// too, and its connection is closed: ” maps to close.
+// A plain request to the location with the upgrade lines is a plain one at the application too,
+// and its connection is closed: ” maps to close.
 func TestSourceConfigurationPlainRequest(t *testing.T) {
 	seen := make(chan *http.Request, 1)
 	s := source(t, "source.conf", seen)
@@ -133,7 +132,7 @@ func TestSourceConfigurationCaching(t *testing.T) {
 
 // add_header without "always" skips a 410, and browsers keep a bare 410 for
 // ever.
-func TestAccident410IsNotKept(t *testing.T) {
+func TestIncident410IsNotKept(t *testing.T) {
 	s := source(t, "source.conf", nil)
 	gone := s.get("/serviceName/gone")
 	equal(t, "status", gone.StatusCode, http.StatusGone)
@@ -142,7 +141,7 @@ func TestAccident410IsNotKept(t *testing.T) {
 	equal(t, "Expires", strings.Join(gone.Header["Expires"], "|"), "Thu, 01 Jan 1970 00:00:01 GMT")
 }
 
-// What the configuration says of errors wins.
+// The configuration's freshness of errors wins.
 func TestConfiguredFreshnessOfErrorsWins(t *testing.T) {
 	s := serve(t, server(`
 		location /a { add_header Cache-Control "max-age=60" always; return 410; }
