@@ -3,6 +3,8 @@ package wsupgrade
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"strings"
+	"unicode/utf8"
 )
 
 // The opcodes of RFC 6455 section 5.2.
@@ -24,7 +26,8 @@ const (
 	lengthBit = 0x7F
 
 	maxHeadLen = 14
-	maxControl = 125 // bytes of a control frame's payload (RFC 6455 section 5.5)
+	maxControl = 125            // bytes of a control frame's payload (RFC 6455 section 5.5)
+	maxReason  = maxControl - 2 // behind the code of a Close frame
 )
 
 // frameHead is the head of a frame.
@@ -122,5 +125,18 @@ func closePayload(code int, reason string) []byte {
 		return nil
 	}
 	p := binary.BigEndian.AppendUint16(nil, uint16(code))
-	return append(p, reason[:min(len(reason), maxControl-2)]...)
+	return append(p, closeReason(reason)...)
+}
+
+// closeReason returns what a Close frame can say of reason: maxReason bytes, and UTF-8 (RFC 6455 section 5.5.1).
+func closeReason(reason string) string {
+	reason = strings.ToValidUTF8(reason, "\uFFFD")
+	if len(reason) <= maxReason {
+		return reason
+	}
+	end := maxReason
+	for !utf8.RuneStart(reason[end]) {
+		end--
+	}
+	return reason[:end]
 }

@@ -34,7 +34,8 @@ const frameTimeout = time.Second
 type CloseError struct {
 	// Code is the status code of the Close frame.
 	Code int
-	// Reason is its text, 123 bytes at most.
+	// Reason is its text in UTF-8, of which the frame has room for 123 bytes: it is cut between two characters behind
+	// that, and bytes that are not UTF-8 are replaced by U+FFFD.
 	Reason string
 }
 
@@ -49,7 +50,7 @@ type closing struct {
 
 // Close ends the tunnel. A WebSocket's ends are sent a Close frame each, behind the
 // frame that is under way, and have five seconds to answer; other protocols know no
-// such word, and both connections are closed at once. The first call counts. It does
+// such word, and both connections are closed at once. reason is as CloseError.Reason. The first call counts. It does
 // not wait for the end, see Done, and at most two seconds for ends that accept no frame.
 func (t *Tunnel) Close(code int, reason string) {
 	if !t.shut(code, reason) {

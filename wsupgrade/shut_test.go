@@ -120,6 +120,33 @@ func TestCloseAtABoundary(t *testing.T) {
 	}
 }
 
+// TestCloseReason: the reason of a Close frame is UTF-8, of 123 bytes at most (RFC 6455 section 5.5.1).
+func TestCloseReason(t *testing.T) {
+	fits := strings.Repeat("x", 121)
+	for reason, want := range map[string]string{
+		fits + "xy":                    fits + "xy",
+		fits + "xyz":                   fits + "xy",
+		fits + "é":                     fits + "é",
+		fits + "xé":                    fits + "x",
+		fits + "€":                     fits,
+		fits + "x😀":                    fits + "x",
+		strings.Repeat("é", 100):       strings.Repeat("é", 61),
+		"not \xff UTF-8":               "not \uFFFD UTF-8",
+		fits + "\xff":                  fits,
+		strings.Repeat("\x80", 200):    "\uFFFD",
+		"cut: " + "€"[:2] + " " + fits: "cut: \uFFFD " + fits[:114],
+	} {
+		overTunnel(t, wsupgrade.Options{}, func(t *testing.T, r *wsupgrade.Registry, client, target *duplex, done <-chan error) {
+			go only(t, r).Close(wsupgrade.GoingAway, reason)
+			wantClose(t, client, 1001, want, false)
+			wantClose(t, target, 1001, want, true)
+			go func() { _, _ = io.WriteString(client, masked(closing, "\x03\xe9")) }()
+			_, _ = io.WriteString(target, frame(closing, "\x03\xe9"))
+			isDone(t, done, "after both responses")
+		})
+	}
+}
+
 // An end that does not answer has five seconds.
 func TestCloseWithoutAnswer(t *testing.T) {
 	overTunnel(t, wsupgrade.Options{}, func(t *testing.T, r *wsupgrade.Registry, client, target *duplex, done <-chan error) {
