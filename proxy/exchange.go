@@ -107,6 +107,9 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 // response without a Body has an empty one, as for http.Client. One that checkFinal refuses is an error.
 func (c *call) roundTrip(t http.RoundTripper, out *http.Request) (*http.Response, error) {
 	resp, err := t.RoundTrip(out)
+	for n := 0; n < mostUnsent && err != nil && unsent(err) && out.Context().Err() == nil; n++ {
+		resp, err = t.RoundTrip(out)
+	}
 	c.body.returned.Store(true)
 	switch {
 	case err != nil:

@@ -116,13 +116,23 @@ func streamReset(err error) bool {
 const cannotRetry = "http2: Transport: cannot retry err ["
 
 // refused reports whether err is of a transport that does not send a refused request again: its body can't be had again, or
-// it was the first of its connection, and the GOAWAY has an error; or one of which nothing was sent, since its connection
-// of HTTP/2 could not be used any more, and whose body was closed for that. Only the text of these errors tells.
+// it was the first of its connection, and the GOAWAY has an error; or unsent. Only the text of these errors tells.
 func refused(err error) bool {
 	text, again := strings.CutPrefix(err.Error(), cannotRetry)
 	if !again {
-		return strings.HasPrefix(text, "http2: Transport received GOAWAY from server") || text == "net/http: cannot rewind body after connection loss"
+		return strings.HasPrefix(text, "http2: Transport received GOAWAY from server") || unsent(err)
 	}
 	return strings.HasPrefix(text, "http2: Transport received Server's graceful shutdown GOAWAY]") ||
 		strings.HasPrefix(text, "stream error: ") && strings.Contains(text, "; REFUSED_STREAM")
+}
+
+// mostUnsent is how often a request is given to a transport again that has sent nothing of it. Each time other requests have used up
+// a connection, or its target has ended it.
+const mostUnsent = 10
+
+// unsent reports whether err is of a transport that has sent nothing of a request, since its connection of HTTP/2 could not be used
+// any more, and that has no other one: it takes the body, which it has closed, for one that it has read. The connection may have ended
+// by the transport's own rules (upstream.Options.MaxConnRequests).
+func unsent(err error) bool {
+	return err.Error() == "net/http: cannot rewind body after connection loss"
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -75,12 +76,15 @@ func (s *scriptedConn) respond(stream uint32) {
 
 // unsentUpload has a connection of HTTP/2 to a target go away while the request of upload, which sends its header and returns, waits for
 // its turn to be sent over it. Another connection is served by next; kept says that there is one by then. It returns the
-// count of connections.
-func unsentUpload(t *testing.T, kept bool, next func(net.Conn), upload func(*proxy.Proxy)) *atomic.Int32 {
+// count of connections. There is another target, to which none are made.
+func unsentUpload(t *testing.T, kept bool, next func(net.Conn), o proxy.Options, upload func(*proxy.Proxy)) *atomic.Int32 {
 	first := newScriptedConn(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 1})
 	first.held, first.last, first.resume = 1, 3, make(chan struct{})
 	dials := new(atomic.Int32)
-	group := groupAt(t, upstream.Options{Protocol: upstream.H2C, DialContext: func(context.Context, string, string) (net.Conn, error) {
+	group := groupAt(t, upstream.Options{Protocol: upstream.H2C, Balance: upstream.First(), DialContext: func(_ context.Context, _, addr string) (net.Conn, error) {
+		if addr != "192.0.2.1:80" {
+			t.Errorf("a connection to %s", addr)
+		}
 		near, far := net.Pipe()
 		t.Cleanup(func() { near.Close() })
 		if dials.Add(1) == 1 {
@@ -89,8 +93,9 @@ func unsentUpload(t *testing.T, kept bool, next func(net.Conn), upload func(*pro
 			go next(far)
 		}
 		return near, nil
-	}}, "192.0.2.1:80")
-	p := newProxy(t, proxy.Options{Upstream: group})
+	}}, "192.0.2.1:80", "192.0.2.2:80")
+	o.Upstream = group
+	p := newProxy(t, o)
 	request := func() <-chan int {
 		status := make(chan int, 1)
 		go func() {
@@ -121,29 +126,39 @@ func unsentUpload(t *testing.T, kept bool, next func(net.Conn), upload func(*pro
 	if status := <-halfWritten; status != http.StatusOK {
 		t.Errorf("status %d before the upload", status)
 	}
+	synctest.Wait()
+	for s := range group.Targets() {
+		if !s.Healthy {
+			t.Errorf("%s is not healthy", s.Target.Addr)
+		}
+	}
 	return dials
 }
 
 // TestUnsentUploadBehindALostConnection: a request with a body that waits for its turn to be sent over a connection of HTTP/2 is sent
-// over another one where that connection can't be used any more.
+// over another one to the same target where that connection can't be used any more, which is a part of its attempt and no failure.
 func TestUnsentUploadBehindALostConnection(t *testing.T) {
 	for name, kept := range map[string]bool{"kept": true, "new": false} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				status := make(chan int, 1)
-				serve := func(c net.Conn) { newScriptedConn().serve(c) }
-				conns := unsentUpload(t, kept, serve, func(p *proxy.Proxy) {
-					go func() {
-						w := httptest.NewRecorder()
-						p.ServeHTTP(w, httptest.NewRequest("POST", "http://gateway.test/", strings.NewReader("hello")))
-						status <- w.Code
-					}()
+		for body, buffer := range map[string]*proxy.Buffer{"streamed": nil, "whole": {Memory: 10}} {
+			t.Run(name+", "+body, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := httptest.NewRequest("POST", "http://gateway.test/", strings.NewReader("hello"))
+					ctx, record := filters.WithResult(r.Context())
+					status := make(chan int, 1)
+					serve := func(c net.Conn) { newScriptedConn().serve(c) }
+					conns := unsentUpload(t, kept, serve, proxy.Options{RequestBuffer: buffer}, func(p *proxy.Proxy) {
+						go func() {
+							w := httptest.NewRecorder()
+							p.ServeHTTP(w, r.WithContext(ctx))
+							status <- w.Code
+						}()
+					})
+					if got := <-status; got != http.StatusOK || conns.Load() != 2 || len(record.Tries) != 1 || record.Tries[0].Err != nil {
+						t.Errorf("status %d, over %d connections, attempts %+v", got, conns.Load(), record.Tries)
+					}
 				})
-				if got := <-status; got != http.StatusOK || conns.Load() != 2 {
-					t.Errorf("status %d, over %d connections", got, conns.Load())
-				}
 			})
-		})
+		}
 	}
 }
 
@@ -164,7 +179,7 @@ func TestUnsentConversationBehindALostConnection(t *testing.T) {
 				t.Cleanup(func() { _ = target.Close() })
 				near, far := net.Pipe()
 				client := wiretest.NewPeer(t, near)
-				unsentUpload(t, kept, func(c net.Conn) { _ = target.Serve(wiretest.OneConn(c)) }, func(p *proxy.Proxy) {
+				unsentUpload(t, kept, func(c net.Conn) { _ = target.Serve(wiretest.OneConn(c)) }, proxy.Options{}, func(p *proxy.Proxy) {
 					gateway := &http.Server{Handler: p}
 					t.Cleanup(func() { _ = gateway.Close() })
 					go func() { _ = gateway.Serve(wiretest.OneConn(far)) }()
