@@ -27,6 +27,7 @@ func (w *world) check() {
 	}
 	if w.sockets == nil { // they know moments
 		w.checkModel()
+		w.checkWaiting()
 		w.checkTimes()
 	}
 	for _, c := range w.network.Unclosed() {

@@ -6,7 +6,7 @@ import (
 )
 
 // watchCounts looks at the group now and then, at instants at which nothing else happens: no target has more
-// requests than its MaxConns, and none waits while a target is free.
+// requests than its MaxConns, and the queue has room for those that wait. checkWaiting looks at the same instants.
 func (w *world) watchCounts() (stop func()) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -25,22 +25,17 @@ func (w *world) watchCounts() (stop func()) {
 	return func() { close(end); <-ended }
 }
 
-// checkCounts checks the counts of one instant. In real time the next request may be on its way from the queue to the
-// free target.
+// checkCounts checks the counts of one instant.
 func (w *world) checkCounts() {
 	w.sampleGroup()
 	for _, check := range w.gateway.checks {
 		check()
 	}
 	p := &w.plan.Gateway
-	free := ""
 	for s := range w.gateway.group.Targets() {
 		most := s.Target.MaxConns
 		if most > 0 && s.InFlight > most && !w.plan.setsPlaces() {
 			w.journal.Break("counts", "%s has %d requests, MaxConns is %d", s.Target.Addr, s.InFlight, most)
-		}
-		if s.Healthy && (most == 0 || s.InFlight < most) {
-			free = s.Target.Addr
 		}
 	}
 	w.checkBlame()
@@ -48,20 +43,43 @@ func (w *world) checkCounts() {
 	if waiting > p.Queue {
 		w.journal.Break("counts", "%d requests wait, the queue has room for %d", waiting, p.Queue)
 	}
-	retries := p.RetryErrors || p.RetryTimeouts || p.RetryStatus
-	for i := range w.plan.Targets { // a target that can't be dialled is followed by another one, too
-		retries = retries || len(w.plan.Targets[i].Dials) > 0 || w.refusedDials(i)
-	}
-	if waiting > 0 && free != "" && !retries && w.sockets == nil && !p.Check && len(w.plan.Changes) == 0 {
-		w.journal.Break("counts", "%d requests wait while %s is free", waiting, free)
-	}
 	if n := w.gateway.group.InFlight(); p.MaxInFlight > 0 && n > p.MaxInFlight {
 		w.journal.Break("counts", "%d requests are in flight, MaxInFlight is %d", n, p.MaxInFlight)
 	}
 }
 
-// refusedDials reports whether the ith target has refused dials: a request that it refused waits for another one.
-func (w *world) refusedDials(i int) bool {
-	now := w.journal.now()
-	return slices.ContainsFunc(w.plan.Upstream.Targets[i].Ill, func(n Illness) bool { return n.How == IllDown && n.From <= now })
+// checkWaiting looks at the instants of checkCounts when the history has ended, and it is known which targets a request had tried
+// before it waited: no more wait while a target is free than have tried that. What a check says, and a change, may take effect
+// within an instant. The caller holds the journal's mutex.
+func (w *world) checkWaiting() {
+	if w.plan.Gateway.Check || len(w.plan.Changes) > 0 {
+		return
+	}
+	for _, s := range w.journal.samples {
+		if s.waiting == 0 {
+			continue
+		}
+		for _, t := range s.targets {
+			most := t.Target.MaxConns
+			if free := t.Healthy && (most == 0 || t.InFlight < most); !free {
+				continue
+			}
+			if n := w.triedBefore(t.Target.Addr, s.at); s.waiting > n {
+				w.journal.breakAt(s.at, "counts", "%d requests wait while %s is free, which %d have tried", s.waiting, t.Target.Addr, n)
+				break
+			}
+		}
+	}
+}
+
+// triedBefore returns how many requests may wait at a moment for another target than one that they have tried.
+func (w *world) triedBefore(target string, at time.Duration) (n int) {
+	for _, p := range w.journal.passages {
+		ended := slices.IndexFunc(p.Attempts, func(a Attempt) bool { return a.Target == target && a.Ended <= at })
+		runs := slices.ContainsFunc(p.Attempts, func(a Attempt) bool { return a.Began <= at && at < a.Ended })
+		if ended >= 0 && !runs && at <= p.Returned {
+			n++
+		}
+	}
+	return n
 }
