@@ -320,7 +320,7 @@ func (b *requestBody) Read(p []byte) (n int, err error) {
 		}
 		b.want()
 	}
-	n, err = b.next(p)
+	n, err = b.readOrLeave(p)
 	b.at.Add(int64(n))
 	if n > 0 || err == io.EOF {
 		b.watch.given()

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/bufpool"
 )
 
 // leavable ends an attempt over a transport without its read of the client's body. Over HTTP/2 net/http's transport waits
@@ -14,6 +16,7 @@ import (
 // attempt has failed with remains known. An attempt whose body is there as a whole has none.
 type leavable struct {
 	leaving   context.CancelFunc // nil: the attempt need not be left
+	left      <-chan struct{}    // closed by leaving, or where the attempt's time is over
 	reading   atomic.Bool        // the transport reads
 	traced    atomic.Bool        // it tells of its connections, and so of the first byte of a response
 	closed    atomic.Bool        // it will read no more over the last of them
@@ -30,7 +33,18 @@ func (b *requestBody) leavableContext(ctx context.Context) context.Context {
 		return ctx
 	}
 	ctx, b.leaving = context.WithCancel(ctx)
+	b.left = ctx.Done()
 	return ctx
+}
+
+// hasLeft reports whether the attempt was left, or its time is over.
+func (b *requestBody) hasLeft() bool {
+	select {
+	case <-b.left:
+		return true
+	default:
+		return false
+	}
 }
 
 // leave ends the transport's wait for the body.
@@ -44,6 +58,39 @@ func (b *requestBody) leave() {
 func (b *requestBody) beginRead() (closed bool) {
 	b.reading.Store(true)
 	return b.leaving != nil && b.closed.Load()
+}
+
+// readOrLeave reads until the attempt is left: the transport ends its stream no sooner than its read has returned, and the target would
+// have the request until then, beside one that has been given its place (upstream.Target.MaxConns). What the client sends next is for the
+// next attempt. A body that can't be sent to another target needs none of that: the read ends with the handler.
+func (b *requestBody) readOrLeave(p []byte) (int, error) {
+	switch {
+	case b.leaving == nil:
+		return b.next(p)
+	case b.hasLeft(): // a read before may be under way
+		return 0, errTryEnded
+	case !b.source.replayable():
+		return b.next(p)
+	}
+	type result struct {
+		n   int
+		err error
+	}
+	buf, read := bufpool.Get(), make(chan result, 1) // p is the transport's again when it has left
+	go func() {
+		var r result
+		defer func() { read <- r }()
+		defer b.source.catch(&r.err)
+		r.n, r.err = b.next(buf[:min(len(p), len(buf))])
+	}()
+	select {
+	case r := <-read:
+		n := copy(p, buf[:r.n])
+		bufpool.Put(buf)
+		return n, r.err
+	case <-b.left:
+		return 0, errTryEnded
+	}
 }
 
 // connected is called when the transport has a connection. Over HTTP/2 it may have closed the body then, unread, where it has found

@@ -134,3 +134,30 @@ func TestTargetBreaksOffBesideAHalfSentBody(t *testing.T) {
 		})
 	}
 }
+
+// TestLeftStreamEnds: an attempt that is left beside its client's upload ends at its target at once, and not with the client's next bytes:
+// another request may have its place there (MaxConns).
+func TestLeftStreamEnds(t *testing.T) {
+	left, began := make(chan error, 1), make(chan struct{}, 1)
+	inAnUpload(t, []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_ = http.NewResponseController(w).Flush()
+		_, err := io.Copy(io.Discard, r.Body)
+		left <- err
+	}, func(w http.ResponseWriter, r *http.Request) {
+		began <- struct{}{}
+		if b, err := io.ReadAll(r.Body); err != nil || string(b) != strings.Repeat("b", rest) {
+			t.Errorf("%d bytes (%v)", len(b), err)
+		}
+	}}, func(t *testing.T, u *upstream.Group) {
+		p := newProxy(t, proxy.Options{Upstream: u, Retry: proxy.Retry{Statuses: []int{503}, NonIdempotent: true}})
+		client := wiretest.Dial(t, wiretest.Serve(t, p))
+		client.Send(halfSent)
+		wiretest.Await(t, began, "beginning at the second target")
+		if err := wiretest.Await(t, left, "end at the first target"); err == nil {
+			t.Error("the request is whole at the first target")
+		}
+		client.Send(strings.Repeat("b", rest))
+		client.Status(200)
+	})
+}
