@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -129,7 +130,8 @@ func (b *requestBody) besides(resp *http.Response) io.ReadCloser {
 	}
 	body := &besideUpload{ReadCloser: resp.Body, upload: b}
 	if resp.ProtoMajor >= 2 {
-		body.unwatch = context.AfterFunc(b.ctx, func() { _ = body.ReadCloser.Close() })
+		body.ended = make(chan struct{})
+		body.unwatch = context.AfterFunc(b.ctx, body.end)
 	}
 	return body
 }
@@ -138,7 +140,24 @@ func (b *requestBody) besides(resp *http.Response) io.ReadCloser {
 type besideUpload struct {
 	io.ReadCloser
 	upload  *requestBody
-	unwatch func() bool // nil: the transport watches the context itself
+	unwatch func() bool   // nil: the transport watches the context itself
+	ended   chan struct{} // closed when end has returned
+	once    sync.Once
+}
+
+// end closes the body when the attempt's context has ended. A panic of a transport's own body is the handler's.
+func (b *besideUpload) end() {
+	defer close(b.ended)
+	var err error
+	defer b.upload.source.catch(&err)
+	err = b.ReadCloser.Close()
+}
+
+// stopWatching ends the watch of the context. Behind it end does not run.
+func (b *besideUpload) stopWatching() {
+	if b.unwatch != nil && !b.unwatch() {
+		<-b.ended
+	}
 }
 
 // Read implements io.Reader. Where the attempt's context has ended its error is the body's, as it is net/http's.
@@ -152,9 +171,7 @@ func (b *besideUpload) Read(p []byte) (int, error) {
 
 // Close implements io.Closer.
 func (b *besideUpload) Close() error {
-	if b.unwatch != nil {
-		b.unwatch()
-	}
+	b.once.Do(b.stopWatching)
 	if !b.upload.source.client.Ended() {
 		b.upload.leave()
 	}
