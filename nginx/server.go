@@ -19,7 +19,7 @@ const (
 	LevelEmerg  = engine.LevelEmerg
 )
 
-// ErrClosed is returned by Start and Reload behind Shutdown or Close.
+// ErrClosed is returned by Listen, Start and Reload behind Shutdown or Close.
 var ErrClosed = errors.New("nginx: server closed")
 
 // Server serves a configuration. Its methods are safe for concurrent use by multiple goroutines.
@@ -34,8 +34,8 @@ type Server struct {
 	cut     context.CancelFunc
 	ended   chan struct{} // closed when Shutdown is complete
 
-	mu      sync.Mutex // held during Start, Reload and Reopen; guards what follows
-	sockets map[socketKey]*socket
+	mu      sync.Mutex            // held during Listen, Start, Reload and Reopen; guards what follows
+	sockets map[socketKey]*socket // those that are bound; nil before Listen and Start
 	started bool
 	closed  bool
 }
@@ -43,10 +43,9 @@ type Server struct {
 // Load is New with a file alone. Paths in it are relative to the current directory.
 func Load(path string) (*Server, error) { return New(Options{File: path}) }
 
-// New reads and compiles a configuration, and opens its logs. It binds no address: Start does. An error of the
-// configuration is a *conf.Error, whose text is nginx's, with the file and the line. The directives that are not followed,
-// although what is served is right without them, are listed on Options.Stderr and in the error log. Close the Server, also
-// one that was never started.
+// New reads and compiles a configuration, and opens its logs. It binds no address: Listen and Start do. An error
+// of the configuration is a *conf.Error, whose text is nginx's, with the file and the line. Close the Server, also one that
+// was never started.
 func New(o Options) (*Server, error) {
 	if o.File == "" {
 		return nil, errors.New("nginx: Options.File is empty")
@@ -68,26 +67,50 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Start binds the configuration's addresses and serves them in the background. If an address cannot be bound, nothing is
-// served, the error's text is nginx's, and Start may be called again. A second call behind a successful one is an error.
-func (s *Server) Start() error {
+// Listen binds the configuration's addresses without accepting connections, which wait for Start. It is for a program that
+// has something to do in between, such as to write a pid file or to give up privileges; Start binds by itself otherwise.
+// If an address cannot be bound, none is, the error's text is nginx's, and Listen may be called again. A second call
+// behind a successful one does nothing; one behind Start is an error.
+func (s *Server) Listen() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.listen()
+}
+
+// listen is Listen, for a caller that holds s.mu.
+func (s *Server) listen() error {
 	switch {
 	case s.closed:
 		return ErrClosed
 	case s.started:
 		return errors.New("nginx: server was started before")
+	case s.sockets != nil:
+		return nil
 	}
-	g := s.current.Load()
-	sockets, err := s.bind(g.engine)
+	sockets, err := s.bind(s.current.Load().engine)
 	if err != nil {
 		closeAll(sockets)
 		return err
 	}
+	s.sockets = sockets
+	return nil
+}
+
+// Start serves the configuration's addresses in the background, and binds them unless Listen has. Directives that are
+// accepted and not followed are listed on Options.Stderr and in the error log, as by each Reload from then on; Notes lists
+// them for a program that does not call Start. If an address cannot be
+// bound, nothing is served, the error's text is nginx's, and Start may be called again. A second call behind a successful
+// one is an error.
+func (s *Server) Start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.listen(); err != nil {
+		return err
+	}
+	s.started = true
+	g := s.current.Load()
 	s.warn(g.engine)
-	s.started, s.sockets = true, sockets
-	g.serve(sockets)
+	g.serve(s.sockets)
 	return nil
 }
 
@@ -127,12 +150,14 @@ func (s *Server) Reload() error {
 	}
 	g := newGeneration(e)
 	sockets := s.sockets
-	if s.started {
+	if sockets != nil {
 		if sockets, err = s.bind(e); err != nil {
 			closeAll(sockets)
 			e.Close()
 			return err
 		}
+	}
+	if s.started {
 		s.warn(e)
 		g.serve(sockets)
 	}

@@ -315,3 +315,54 @@ func TestNotes(t *testing.T) {
 		t.Errorf("notes %q", lines)
 	}
 }
+
+// Listen binds and accepts nothing: what has connected is served from Start on.
+func TestListenBeforeStart(t *testing.T) {
+	addr := wiretest.Free(t)
+	s := load(t, "server { listen "+addr+"; listen unix:"+t.TempDir()+"/s; return 200 old; }")
+	for range 2 { // the second call does nothing
+		if err := s.Listen(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	early := wiretest.Dial(t, addr)
+	early.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	s.write("server { listen " + addr + "; return 200 new; }")
+	if err := s.Reload(); err != nil { // one in between keeps the socket
+		t.Fatal(err)
+	}
+	if s.stderr.Len() != 0 {
+		t.Errorf("before Start, standard error has %q", &s.stderr)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, body := early.Answer("GET"); body != "new" {
+		t.Errorf("got %q", body)
+	}
+	if err := s.Listen(); err == nil {
+		t.Error("listened behind Start")
+	}
+	s.Close()
+	if err := s.Listen(); err != nginx.ErrClosed {
+		t.Errorf("listened with %v", err)
+	}
+}
+
+// Close without Start releases what Listen has bound.
+func TestListenAlone(t *testing.T) {
+	addr, path := wiretest.Free(t), filepath.Join(t.TempDir(), "s")
+	s := load(t, "server { listen "+addr+"; listen unix:"+path+"; return 200 a; }")
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the unix socket's file: %v", err)
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+}

@@ -51,14 +51,18 @@ func stderrOf(o nginx.Options) io.Writer {
 	return os.Stderr
 }
 
-// begin starts a server and writes its pid file.
+// begin starts a server. Its pid file is written when the addresses are bound, so that a process which has them keeps its
+// own, and before anything is served.
 func begin(o nginx.Options) (*nginx.Server, error) {
 	s, err := nginx.New(o)
 	if err != nil {
 		return nil, err
 	}
-	if err = s.Start(); err == nil {
+	if err = s.Listen(); err == nil {
 		err = writePIDFile(s.PIDFile())
+	}
+	if err == nil {
+		err = s.Start()
 	}
 	if err != nil {
 		s.Close()
