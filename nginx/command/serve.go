@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 
 	"github.com/culvert-go/culvert/nginx"
 	"github.com/culvert-go/culvert/nginx/internal/syserror"
 )
 
 // Serve serves a configuration until a signal ends it, and returns the exit status. It writes the pid file. ready, if not
-// nil, is called when the addresses are bound. Call it once at a time: signals are the process's.
+// nil, is called when the addresses are bound. Call it once at a time: signals are the process's, and
+// so is GOGC, which it adapts to what is live unless the environment sets it.
 func Serve(o nginx.Options, ready func()) int {
 	collectSeldom()
 	signals, stopSignals := listenForSignals()
@@ -34,14 +34,6 @@ func Serve(o nginx.Options, ready func()) int {
 		}
 	}
 	return 0
-}
-
-// collectSeldom lets the heap grow to 16 MiB before it is collected, where the environment leaves that to the program. A
-// gateway keeps next to nothing: with Go's 4 MiB the collector runs every few hundred requests, a tenth of all work.
-func collectSeldom() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
 }
 
 func stderrOf(o nginx.Options) io.Writer {

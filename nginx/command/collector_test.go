@@ -1,0 +1,49 @@
+package command
+
+import (
+	"runtime"
+	"runtime/metrics"
+	"testing"
+	"time"
+)
+
+// gogc returns what the collector goes by.
+func gogc() uint64 {
+	samples := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64()
+}
+
+// awaitGOGC collects until GOGC is as it should be.
+func awaitGOGC(t *testing.T, what string, ok func(percent uint64) bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !ok(gogc()); {
+		if time.Now().After(deadline) {
+			t.Fatalf("GOGC is %d with %s", gogc(), what)
+		}
+		runtime.GC()
+		runtime.Gosched()
+	}
+}
+
+// Garbage of a small heap waits; that of a large one, of thousands of tunnels, takes no multiple of it.
+func TestGOGCFollowsWhatIsLive(t *testing.T) {
+	t.Setenv("GOGC", "")
+	collectSeldom()
+	if got := gogc(); got != mostPercent {
+		t.Errorf("GOGC is %d at first", got)
+	}
+	large := make([]byte, 256<<20) // never touched: it takes no memory
+	awaitGOGC(t, "256 MiB live", func(percent uint64) bool { return percent < 110 })
+	runtime.KeepAlive(large)
+	large = nil
+	awaitGOGC(t, "next to nothing live", func(percent uint64) bool { return percent == mostPercent })
+}
+
+func TestGCPercent(t *testing.T) {
+	for live, want := range map[uint64]int{0: 400, 4 << 20: 400, 16 << 20: 200, 32 << 20: 150, 160 << 20: 110, 4 << 30: 100} {
+		if got := gcPercent(live); got != want {
+			t.Errorf("%d MiB: %d, want %d", live>>20, got, want)
+		}
+	}
+}
