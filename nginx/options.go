@@ -13,7 +13,7 @@ type Options struct {
 	// File is the configuration (nginx -c), relative to Prefix. It must not be empty.
 	File string
 	// Prefix is the directory to which relative paths of the configuration are relative (nginx -p). If it is empty, the
-	// current directory is used.
+	// directory that is current during New is used, also by each Reload.
 	Prefix string
 	// Globals are directives of the main context that stand in front of the file's (nginx -g). The default is none.
 	Globals string
@@ -24,7 +24,7 @@ type Options struct {
 	// called with absolute paths, during New and Reload.
 	ReadFile func(name string) ([]byte, error)
 	// Stderr is where "error_log stderr" writes to, and where the directives are listed that are not followed. If it is
-	// nil, os.Stderr is used. Writes are not serialised with those of the program.
+	// nil, os.Stderr is used. The Server writes a line at a time, from one goroutine at a time.
 	Stderr io.Writer
 }
 

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
-	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -13,19 +12,12 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// The levels of nginx's error log that slog lacks, for Logger.
-const (
-	LevelNotice = engine.LevelNotice
-	LevelEmerg  = engine.LevelEmerg
-)
-
 // ErrClosed is returned by Listen, Start and Reload behind Shutdown or Close.
 var ErrClosed = errors.New("nginx: server closed")
 
 // Server serves a configuration. Its methods are safe for concurrent use by multiple goroutines.
 type Server struct {
-	options Options
-	stderr  io.Writer
+	options Options             // with an absolute Prefix, and Stderr
 	tunnels *wsupgrade.Registry // of all generations
 
 	current atomic.Pointer[generation]
@@ -34,8 +26,9 @@ type Server struct {
 	cut     context.CancelFunc
 	ended   chan struct{} // closed when Shutdown is complete
 
-	mu      sync.Mutex            // held during Listen, Start, Reload and Reopen; guards what follows
-	sockets map[socketKey]*socket // those that are bound; nil before Listen and Start
+	mu      sync.Mutex               // held during Listen, Start, Reload and Reopen; guards what follows
+	former  map[*generation]struct{} // those that finish behind a Reload
+	sockets map[socketKey]*socket    // those that are bound; nil before Listen and Start
 	started bool
 	closed  bool
 }
@@ -50,9 +43,11 @@ func New(o Options) (*Server, error) {
 	if o.File == "" {
 		return nil, errors.New("nginx: Options.File is empty")
 	}
-	if o.Stderr == nil {
-		o.Stderr = os.Stderr
+	var err error
+	if o.Prefix, err = filepath.Abs(o.Prefix); err != nil { // a Reload may find another current directory
+		return nil, err
 	}
+	o.Stderr = serialize(o.Stderr)
 	tunnels, err := wsupgrade.NewRegistry(wsupgrade.RegistryOptions{})
 	if err != nil {
 		return nil, err
@@ -61,7 +56,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, stderr: o.Stderr, tunnels: tunnels, ended: make(chan struct{})}
+	s := &Server{options: o, tunnels: tunnels, former: map[*generation]struct{}{}, ended: make(chan struct{})}
 	s.running, s.cut = context.WithCancel(context.Background())
 	s.current.Store(newGeneration(e))
 	return s, nil
@@ -163,7 +158,13 @@ func (s *Server) Reload() error {
 	}
 	s.current.Store(g)
 	s.replace(sockets)
-	s.old.Go(func() { former.finish(s.running) })
+	s.former[former] = struct{}{}
+	s.old.Go(func() {
+		former.finish(s.running)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.former, former)
+	})
 	return nil
 }
 
@@ -181,19 +182,8 @@ func (s *Server) replace(sockets map[socketKey]*socket) {
 	s.sockets = sockets
 }
 
-// Reopen opens all log files again, for a program that rotates them: rename the file, then call Reopen. A file that cannot
-// be opened is kept as it is, and the first such error is returned.
-func (s *Server) Reopen() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.current.Load().engine.Reopen()
-}
-
 // PIDFile returns the absolute path of the configuration's pid file, "" if it has none. Server does not write it.
 func (s *Server) PIDFile() string { return s.current.Load().engine.Settings().PIDFile }
-
-// Logger returns the logger of the main error log. Its lines have nginx's format, and error_log's level filters them.
-func (s *Server) Logger() *slog.Logger { return s.current.Load().engine.Logger() }
 
 // Dump writes the files of the configuration as nginx -T does.
 func (s *Server) Dump(w io.Writer) { s.current.Load().engine.Dump(w) }

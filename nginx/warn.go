@@ -15,7 +15,7 @@ func (s *Server) warn(e *engine.Engine) {
 			continue
 		}
 		if e.Settings().ErrorLog != "stderr" {
-			fmt.Fprintf(s.stderr, "nginx: [warn] %s\n", n)
+			fmt.Fprintf(s.options.Stderr, "nginx: [warn] %s\n", n)
 		}
 		e.Warn(n.String())
 	}

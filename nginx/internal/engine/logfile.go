@@ -12,7 +12,10 @@ import (
 // logFiles are the open log files of an engine, each opened once.
 type logFiles struct {
 	stderr io.Writer
-	files  []*logFile
+	files  []*logFile // complete when the configuration is loaded
+
+	mu     sync.Mutex // held during reopen and close
+	closed bool
 }
 
 // logFile is one log file, or a stream that is not ours to reopen.
@@ -55,8 +58,13 @@ func openLog(name string) (*os.File, error) {
 	return file, nil
 }
 
-// reopen reopens every file; one that fails is kept as it is.
+// reopen opens every file again, unless they have been closed; one that fails is kept as it is.
 func (l *logFiles) reopen() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
 	var first error
 	for _, f := range l.files {
 		if f.name == logStderr {
@@ -75,6 +83,9 @@ func (l *logFiles) reopen() error {
 }
 
 func (l *logFiles) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
 	for _, f := range l.files {
 		if f.name != logStderr {
 			f.replace(io.Discard)
