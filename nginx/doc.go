@@ -10,11 +10,13 @@
 //	}
 //	defer s.Close()
 //
-// A program with listeners of its own takes the handlers instead, which follow a Reload:
+// A program that binds by itself takes the handlers instead, which follow a Reload, as do the certificates:
 //
 //	for _, l := range s.Listeners() {
-//		mux.Handle(hostOf(l.Address), l.Handler)
+//		go l.NewServer().Serve(bind(l.Network, l.Address))
 //	}
+//
+// A handler serves in any other http.Server or http.ServeMux as well, without what the configuration says of connections.
 //
 // Package command is nginx's command line over it. Package conf reports of each directive whether culvert implements it,
 // can do without it, or refuses it; a configuration with a directive that is refused does not load, since ignoring it

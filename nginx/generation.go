@@ -16,7 +16,7 @@ import (
 // it has begun, beside the new one.
 type generation struct {
 	engine    *engine.Engine
-	handlers  map[socketKey]http.Handler
+	listeners map[socketKey]engine.Listener
 	views     []*view
 	servers   []*http.Server
 	serving   sync.WaitGroup // the servers' Accept loops
@@ -27,10 +27,10 @@ type generation struct {
 }
 
 func newGeneration(e *engine.Engine) *generation {
-	g := &generation{engine: e, handlers: map[socketKey]http.Handler{}}
+	g := &generation{engine: e, listeners: map[socketKey]engine.Listener{}}
 	g.ctx, g.end = context.WithCancel(context.Background())
 	for _, l := range e.Listeners() {
-		g.handlers[keyOf(l)] = l.Handler
+		g.listeners[keyOf(l)] = l
 	}
 	return g
 }
@@ -54,24 +54,33 @@ func (g *generation) serve(sockets map[socketKey]*socket) {
 	}
 }
 
+// newServer returns the server of one of its listeners.
 func (g *generation) newServer(l engine.Listener) *http.Server {
+	server := connectionServer(l)
+	server.Handler = g.count(l.Handler)
+	server.TLSConfig = l.TLS
+	server.ConnContext = g.newcomers.connContext(l.ConnContext)
+	server.ConnState = both(g.newcomers.track, l.ConnState)
+	server.ErrorLog = slog.NewLogLogger(g.engine.Logger().Handler(), slog.LevelInfo)
+	server.BaseContext = func(net.Listener) context.Context { return g.ctx }
+	return server
+}
+
+// connectionServer returns a server with what the configuration says of a listener's connections, without a handler.
+func connectionServer(l engine.Listener) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(l.HTTP2 && l.TLS != nil)
 	protocols.SetUnencryptedHTTP2(l.HTTP2 && l.TLS == nil)
 	server := &http.Server{
-		Handler:           g.count(l.Handler),
-		TLSConfig:         l.TLS,
 		Protocols:         &protocols,
 		ReadHeaderTimeout: l.ReadHeaderTimeout,
 		IdleTimeout:       l.IdleTimeout,
 		MaxHeaderBytes:    l.MaxHeaderBytes,
 		// A client that reads nothing holds its streams for ever otherwise, whatever their handlers do.
 		HTTP2:       &http.HTTP2Config{WriteByteTimeout: time.Minute},
-		ConnContext: g.newcomers.connContext(l.ConnContext),
-		ConnState:   both(g.newcomers.track, l.ConnState),
-		ErrorLog:    slog.NewLogLogger(g.engine.Logger().Handler(), slog.LevelInfo),
-		BaseContext: func(net.Listener) context.Context { return g.ctx },
+		ConnContext: l.ConnContext,
+		ConnState:   l.ConnState,
 		// OPTIONS * is no target of nginx's either: the engine refuses it.
 		DisableGeneralOptionsHandler: true,
 	}

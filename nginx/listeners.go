@@ -3,7 +3,12 @@ package nginx
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"log/slog"
 	"net/http"
+	"slices"
+
+	"github.com/culvert-go/culvert/nginx/internal/engine"
 )
 
 // Listener is one address of the configuration, and what is served there.
@@ -13,29 +18,86 @@ type Listener struct {
 	// Address is as net.Listen takes it: "0.0.0.0:80" for every IPv4 address, "[::]:80" for every IPv6 address, or the path
 	// of a unix socket.
 	Address string
-	// TLS is nil for cleartext. It picks the certificate by the client's server name. It is that of the configuration
-	// that was current when Listeners was called.
+	// TLS is nil for cleartext. It picks the certificate by the client's server name, from the configuration that is current
+	// when each handshake begins. The versions and certificates of the address follow a Reload, also from a program's own
+	// crypto/tls listener.
 	TLS *tls.Config
 	// HTTP2 reports whether HTTP/2 is to be spoken: by ALPN over TLS, by prior knowledge beside HTTP/1.1 on cleartext.
 	HTTP2 bool
-	// ProxyProtocol reports whether each connection begins with a header of the PROXY protocol, below TLS.
+	// ProxyProtocol reports whether each connection begins with a header of the PROXY protocol, below TLS. A program that
+	// accepts connections by itself removes it. If its connections have a method ProxyAddrs() (client, server net.Addr),
+	// $proxy_protocol_addr and "real_ip_header proxy_protocol" go by that, with the hooks of NewServer.
 	ProxyProtocol bool
 	// Handler serves the requests of the address, by the configuration that is current when each of them arrives. When the
 	// current configuration has no such address, or the Server is closed, it responds with 503.
+	//
+	// Where a request of it came to is http.LocalAddrContextKey's address, if an address and its wildcard share a socket.
+	// $request_uri and locations are found in Request.RequestURI, which middleware such as http.StripPrefix leaves alone.
 	Handler http.Handler
+
+	s        *Server
+	settings engine.Listener
 }
 
 // Listeners returns the addresses of the current configuration, in the order in which the file names them first. They are
 // for programs that serve the handlers by themselves; a program that calls Start does not need them.
+//
+// The handlers are those of any http.Server. What the configuration says of connections is in the server that NewServer
+// returns.
 func (s *Server) Listeners() []Listener {
 	var list []Listener
 	for _, l := range s.current.Load().engine.Listeners() {
+		key := keyOf(l)
 		list = append(list, Listener{
-			Network: l.Network, Address: l.Address, TLS: l.TLS, HTTP2: l.HTTP2, ProxyProtocol: l.ProxyProtocol,
-			Handler: currentHandler{s, keyOf(l)},
+			Network: l.Network, Address: l.Address, TLS: s.currentTLS(key, l.TLS), HTTP2: l.HTTP2, ProxyProtocol: l.ProxyProtocol,
+			Handler: currentHandler{s, key}, s: s, settings: l,
 		})
 	}
 	return list
+}
+
+// NewServer returns a server of l's Handler and TLS for connections that the program accepts: its Serve, or ServeTLS with empty
+// names of files if TLS is not nil, takes the program's net.Listener. It has what the configuration that l is of says of
+// connections: protocols, keepalive_timeout, client_header_timeout and large_client_header_buffers. Its ConnContext and
+// ConnState are what $connection, $connection_requests, keepalive_requests, keepalive_time and stub_status count by; a
+// server that lacks them numbers its connections 0, and each request is the first of its connection. The program ends it
+// behind Shutdown or Close of the Server, which do not know it. l must be of Listeners.
+func (l Listener) NewServer() *http.Server {
+	server := connectionServer(l.settings)
+	server.Handler = l.Handler
+	server.TLSConfig = l.TLS
+	server.ErrorLog = slog.NewLogLogger(l.s.Logger().Handler(), slog.LevelInfo)
+	return server
+}
+
+// errNotConfigured ends a handshake at an address that the current configuration does not serve with TLS.
+var errNotConfigured = errors.New("nginx: the address is no longer configured for TLS")
+
+// currentTLS returns a listener's TLS by the configuration that is current at each handshake, nil if first is.
+func (s *Server) currentTLS(key socketKey, first *tls.Config) *tls.Config {
+	if first == nil {
+		return nil
+	}
+	follow := first.Clone()
+	follow.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		now := s.current.Load().listeners[key].TLS
+		if now == nil {
+			return nil, errNotConfigured
+		}
+		config, err := now.GetConfigForClient(hello)
+		if err != nil {
+			return nil, err
+		}
+		if config == nil {
+			config = now
+		}
+		if !slices.Equal(config.NextProtos, first.NextProtos) { // the program's server speaks what it spoke
+			config = config.Clone()
+			config.NextProtos = first.NextProtos
+		}
+		return config, nil
+	}
+	return follow
 }
 
 // currentHandler serves an address by the current configuration.
@@ -52,7 +114,7 @@ func (h currentHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer g.active.Leave()
-	handler := g.handlers[h.key]
+	handler := g.listeners[h.key].Handler
 	if handler == nil {
 		http.Error(w, "no longer configured", http.StatusServiceUnavailable)
 		return

@@ -39,9 +39,8 @@ type LoadOptions struct {
 	// Tunnels lists the tunnels, including those of other configurations that share it. If nil,
 	// tunnels are not listed.
 	Tunnels *wsupgrade.Registry
-	// Before is the engine that the new one replaces, nil if there is none. It may still be
-	// running. The zones of limit_req and limit_conn and the counts of stub_status are taken over
-	// from it.
+	// Before is the engine that the new one replaces, which may still run: the zones of
+	// limit_req and limit_conn are kept, and so are stub_status's counts and the numbering of connections. It is nil for none.
 	Before *Engine
 }
 

@@ -44,6 +44,10 @@ func (c *counts) track(conn net.Conn, state http.ConnState) {
 	if known == nil {
 		return
 	}
+	if state == http.StateHijacked && !known.requested.Load() {
+		c.conns.Delete(conn) // by another handler of the program's server: its end is not known here
+		return
+	}
 	if state == http.StateClosed {
 		if known.current() == http.StateActive && !known.requested.Load() {
 			c.requests.Add(1) // http.Server has refused the request itself

@@ -9,7 +9,6 @@ import (
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
-	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
 // socket is one socket with the servers behind it. A wildcard address includes the other
@@ -47,7 +46,6 @@ func (c *compiler) listeners() error {
 			}
 		}
 	}
-	conns := new(vars.Conns)
 	for _, k := range sockets {
 		config, err := k.tlsConfig()
 		if err != nil {
@@ -65,7 +63,7 @@ func (c *compiler) listeners() error {
 			MaxHeaderBytes:    standard.headBytes,
 			ProxyProtocol:     k.proxyProtocol,
 			ConnState:         c.engine.shared.counts.track,
-			ConnContext:       conns.Context,
+			ConnContext:       c.engine.shared.conns.Context,
 			Handler:           c.engine.handler(k),
 		})
 	}

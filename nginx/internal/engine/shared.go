@@ -1,19 +1,25 @@
 package engine
 
+import "github.com/culvert-go/culvert/nginx/internal/engine/vars"
+
 // shared is the state that a configuration hands over to the one that replaces it: it belongs to
 // the process and not to the file.
 type shared struct {
 	requestZones map[string]*requestZone
 	connZones    map[string]*zone[*running]
 	counts       *counts
+	conns        *vars.Conns
 }
 
 // sharedFrom returns a configuration's own shared state. Its zones are taken over one by one, if
 // they are the same; requests of the configuration before are still counted.
 func sharedFrom(before shared) shared {
-	counted := before.counts
-	if counted == nil {
-		counted = newCounts()
+	s := shared{
+		requestZones: map[string]*requestZone{}, connZones: map[string]*zone[*running]{},
+		counts: before.counts, conns: before.conns,
 	}
-	return shared{requestZones: map[string]*requestZone{}, connZones: map[string]*zone[*running]{}, counts: counted}
+	if s.counts == nil {
+		s.counts, s.conns = newCounts(), new(vars.Conns)
+	}
+	return s
 }
