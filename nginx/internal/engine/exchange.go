@@ -76,13 +76,16 @@ func (e *Engine) enter(k *socket, w http.ResponseWriter, r *http.Request) *excha
 	x.request = *r.WithContext(&x.context)
 	x.HTTP = &x.request
 	x.HTTP.RemoteAddr = clientAddress(r)
-	x.Line = r.Method + " " + r.RequestURI + " " + r.Proto
+	if r.RequestURI == "" { // http.NewRequest's, which a program passes to the handler by itself
+		x.HTTP.RequestURI = r.URL.RequestURI()
+	}
+	x.Line = r.Method + " " + x.HTTP.RequestURI + " " + r.Proto
 	x.HTTPS = r.TLS != nil
 	x.Conn = vars.ConnFrom(ctx)
 	x.Conn.Requests.Add(1)
 	x.Upstream = result
 	x.Header = w.Header()
-	x.RequestURI = requestTarget(r)
+	x.RequestURI = requestTarget(x.HTTP)
 	x.Location = x
 	x.Host = hostName(r.Host)
 	x.socket = k
