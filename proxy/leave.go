@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/bufpool"
+	"github.com/culvert-go/culvert/internal/clientbody"
 )
+
+var _ clientbody.Reopener = (*requestBody)(nil)
 
 // leavable ends an attempt over a transport without its read of the client's body. Over HTTP/2 net/http's transport waits
 // for that read, and so for the client's next bytes, where the stream has broken off before its response, and where the body
@@ -100,6 +103,16 @@ func (b *requestBody) connected() {
 	b.traced.Store(true)
 	b.closed.Store(false)
 	b.want()
+}
+
+// Reopen implements clientbody.Reopener, for a group's transport that sends the request over another connection.
+func (b *requestBody) Reopen() bool {
+	if b.ended.Load() || b.at.Load() > 0 {
+		return false
+	}
+	b.closed.Store(false)
+	b.want()
+	return true
 }
 
 // leaveUnread is called when the transport closes the body. With a read under way the stream has broken off, or a final

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/culvert-go/culvert/internal/fault"
 )
 
 // errRefused is the error of an attempt whose target did not process the request, and said so (RFC 9113 section 8.7).
@@ -116,11 +118,12 @@ func streamReset(err error) bool {
 const cannotRetry = "http2: Transport: cannot retry err ["
 
 // refused reports whether err is of a transport that does not send a refused request again: its body can't be had again, or
-// it was the first of its connection, and the GOAWAY has an error; or unsent. Only the text of these errors tells.
+// it was the first of its connection, and the GOAWAY has an error; or unsent, also over a connection that had ended unused. Only the text
+// of these errors tells.
 func refused(err error) bool {
 	text, again := strings.CutPrefix(err.Error(), cannotRetry)
 	if !again {
-		return strings.HasPrefix(text, "http2: Transport received GOAWAY from server") || unsent(err)
+		return strings.HasPrefix(text, "http2: Transport received GOAWAY from server") || unsent(err) || fault.EndedUnused(err)
 	}
 	return strings.HasPrefix(text, "http2: Transport received Server's graceful shutdown GOAWAY]") ||
 		strings.HasPrefix(text, "stream error: ") && strings.Contains(text, "; REFUSED_STREAM")

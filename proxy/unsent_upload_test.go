@@ -25,6 +25,9 @@ type scriptedConn struct {
 	last   uint32        // the one behind which nothing is read until resume is closed
 	resume chan struct{} // nil: all is read
 	writes chan func(*http2.Framer) error
+
+	early    bool        // streams have the header of their response before they have ended, and END_STREAM behind that
+	received chan string // what DATA frames have; nil: not needed
 }
 
 func newScriptedConn(settings ...http2.Setting) *scriptedConn {
@@ -52,19 +55,37 @@ func (s *scriptedConn) serve(c net.Conn) {
 			return
 		}
 		header := frame.Header()
-		switch frame := frame.(type) {
+		switch settings := frame.(type) {
 		case *http2.SettingsFrame:
-			if !frame.IsAck() {
+			if !settings.IsAck() {
 				s.writes <- (*http2.Framer).WriteSettingsAck
 			}
 		case *http2.HeadersFrame, *http2.DataFrame:
-			if header.Flags.Has(http2.FlagDataEndStream) && header.StreamID != s.held {
-				s.respond(header.StreamID)
-			}
+			s.follow(frame)
 			if s.resume != nil && header.StreamID == s.last {
 				<-s.resume
 			}
 		}
+	}
+}
+
+// follow does what a frame of a stream is followed by.
+func (s *scriptedConn) follow(frame http2.Frame) {
+	header := frame.Header()
+	if data, ok := frame.(*http2.DataFrame); ok && s.received != nil {
+		s.received <- string(data.Data())
+	}
+	ends := header.Flags.Has(http2.FlagDataEndStream)
+	switch {
+	case header.StreamID == s.held:
+	case s.early && header.Type == http2.FrameHeaders:
+		s.writes <- func(f *http2.Framer) error {
+			return f.WriteHeaders(http2.HeadersFrameParam{StreamID: header.StreamID, BlockFragment: headerBlock(":status: 200\n"), EndHeaders: true})
+		}
+	case s.early && ends:
+		s.writes <- func(f *http2.Framer) error { return f.WriteData(header.StreamID, true, nil) }
+	case ends:
+		s.respond(header.StreamID)
 	}
 }
 

@@ -184,11 +184,8 @@ func (l *limited) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // last counts a request and says whether it is the connection's last one.
 func (l *limited) last(of net.Conn) bool {
-	if t, ok := of.(interface{ NetConn() net.Conn }); ok { // TLS
-		of = t.NetConn()
-	}
-	c, ok := of.(*conn)
-	if !ok {
+	c := ownConn(of)
+	if c == nil {
 		return false
 	}
 	n := c.requests.Add(1)

@@ -102,7 +102,7 @@ func newTransport(o Options) *Transport {
 		// quarter of an hour (golang/go#36026).
 		HTTP2: &http.HTTP2Config{SendPingTimeout: max(0, o.PingInterval), PingTimeout: max(0, o.PingInterval), WriteByteTimeout: max(0, o.WriteTimeout)},
 	}
-	made := &Transport{o: o, http: t, run: boundHead(limitConns(t, o), o)}
+	made := &Transport{o: o, http: t, run: boundHead(passUnused(limitConns(t, o), o), o)}
 	made.closer.close = made.CloseIdleConnections
 	if o.Protocol == HTTP1 {
 		made.pool = newPool(o)

@@ -19,3 +19,9 @@ func Remains(r *http.Request) bool {
 	_, whole := r.Body.(Whole)
 	return r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody && !whole
 }
+
+// Reopener is a request's body that can be read again when a transport has closed it, where it has read none of it.
+type Reopener interface {
+	// Reopen makes the body readable again, and reports whether it is still at its beginning.
+	Reopen() bool
+}

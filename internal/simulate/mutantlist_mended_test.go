@@ -17,7 +17,7 @@ var mutantsOfMended = []mutant{
 	{"a target gets a request again whose stream it has reset", "proxy/exchange.go", " && !c.began.Load() && !streamReset(err)\n", " && !c.began.Load()\n"},
 	{"a response does not wait for interim ones", "proxy/interimqueue.go", "	if running != nil {\n		<-running\n	}\n", "	_ = running\n"},
 	{"interim responses that wait are lost", "proxy/exchange.go", "finish(err == nil && !answer.dropped)", "finish(false)"},
-	{"a HEAD over HTTP/2 waits for the end of its stream for ever", "upstream/transport.go", "run: boundHead(limitConns(t, o), o)", "run: limitConns(t, o)"},
+	{"a HEAD over HTTP/2 waits for the end of its stream for ever", "upstream/transport.go", "run: boundHead(passUnused(limitConns(t, o), o), o)", "run: passUnused(limitConns(t, o), o)"},
 	{"an attempt writes into the header of the one before", "proxy/sendable.go", "		if out.Header[name] != nil { // or another attempt may still read the map\n", "		if true {\n"},
 	{"an inner Recover takes the panic of a filter around for its handler's", "filters/recover.go", "{ around = true }", "{ _ = around }"},
 	{"a dropped response's attempt waits for its client's next bytes", "proxy/leave.go", "	if !b.upload.source.client.Ended() {\n", "	if false {\n"},
