@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -11,10 +12,12 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"golang.org/x/net/http2"
 
 	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -133,4 +136,48 @@ func TestBehindAnUnusedConnection(t *testing.T) {
 			})
 		}
 	}
+}
+
+// An upload whose body the transport has closed, unread, with a connection that could not be used goes on beside its response like any
+// other.
+func TestReopenedUploadBesideItsResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		last := newScriptedConn(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 5})
+		last.early, last.received = true, make(chan string, 10)
+		target := newUnusedConn(last)
+		group := groupAt(t, upstream.Options{Protocol: upstream.H2C, DialContext: target.dial}, "192.0.2.1:80")
+		p := newProxy(t, proxy.Options{Upstream: group, FlushInterval: -1})
+		target.arrange(t, p)
+		client, far := net.Pipe()
+		s := &http.Server{Handler: p}
+		go func() { _ = s.Serve(wiretest.OneConn(far)) }()
+		if _, err := io.WriteString(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello"); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(client), nil)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("response %v, error %v", resp, err)
+		}
+		go func() { // of the first piece the transport waits for a window, and none waits for the client
+			for _, piece := range []string{"w", "orld"} {
+				synctest.Wait()
+				_, _ = io.WriteString(client, piece)
+			}
+		}()
+		time.Sleep(time.Second)
+		last.writes <- func(f *http2.Framer) error { return f.WriteWindowUpdate(1, 100) }
+		_, err = io.ReadAll(resp.Body)
+		close(last.received)
+		got := ""
+		for data := range last.received {
+			got += data
+		}
+		if got != "helloworld" || err != nil {
+			t.Errorf("the target got %q, the client %v", got, err)
+		}
+		client.Close()
+		_ = s.Close()
+		_ = group.Close()
+		target.close()
+	})
 }
