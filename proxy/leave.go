@@ -31,6 +31,10 @@ type leavable struct {
 // returnTime is more than RoundTrip needs to return, once the header of a final response has been received.
 const returnTime = time.Second
 
+// noticeTime is more than RoundTrip needs to notice that the stream has broken off, on a busy machine, too: where it learns of the
+// leaving at the same moment, it may return that in the place of what the stream has broken off with, a refusal of the request for one.
+const noticeTime = 50 * time.Millisecond
+
 // leavableContext returns the context of the request that the transport sends. ctx is the attempt's.
 func (b *requestBody) leavableContext(ctx context.Context) context.Context {
 	if b.source.body == nil || b.whole != nil {
@@ -116,20 +120,25 @@ func (b *requestBody) Reopen() bool {
 }
 
 // leaveUnread is called when the transport closes the body. With a read under way the stream has broken off, or a final
-// response refuses the rest: behind that RoundTrip returns at once.
+// response refuses the rest: behind that RoundTrip returns as soon as it has noticed.
 func (b *requestBody) leaveUnread() {
 	b.closed.Store(true)
 	switch {
 	case b.leaving == nil || !b.reading.Load():
 	case b.traced.Load() && !b.responded.Load():
-		b.leave()
+		b.leaveAfter(noticeTime)
 	default:
-		time.AfterFunc(returnTime, func() {
-			if !b.returned.Load() {
-				b.leave()
-			}
-		})
+		b.leaveAfter(returnTime)
 	}
+}
+
+// leaveAfter ends the transport's wait for the body, unless RoundTrip has returned by then.
+func (b *requestBody) leaveAfter(d time.Duration) {
+	time.AfterFunc(d, func() {
+		if !b.returned.Load() {
+			b.leave()
+		}
+	})
 }
 
 // besides returns the body of a response beside which the request is still sent, perhaps.
