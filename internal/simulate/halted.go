@@ -52,6 +52,20 @@ func (t *times) dropped() {
 		}
 		if t.p.Body {
 			t.w.journal.manners.Add("gateway: a response dropped beside a body", 1)
+			t.freed(i)
 		}
+	}
+}
+
+// freed: the place of an attempt (MaxConns) is another request's when it has ended, and so its target has no more of the request then
+// than what was on its way.
+func (t *times) freed(i int) {
+	sights := t.w.journal.sights[t.p.Token]
+	if len(sights) != len(t.p.Attempts) || sights[i].Target != t.p.Attempts[i].Target || !t.w.smooth(t.p.Token) {
+		return // which attempt it was that a target saw is not known, or a link holds its end up
+	}
+	s, ended := sights[i], t.w.journal.start.Add(t.p.Attempts[i].Ended)
+	if s.ReadEnd.After(ended.Add(slack)) {
+		t.fail(t.p.Attempts[i].Ended, "%s had the request for %v behind its attempt, whose response was dropped", s.Target, s.ReadEnd.Sub(ended))
 	}
 }

@@ -58,9 +58,10 @@ type Sight struct {
 	Ended     time.Time
 	Line      string // the request line
 	Header    http.Header
-	Got       int64 // bytes of the body
-	Bad       error // its first difference
-	Whole     bool  // the body's end was read
+	Got       int64     // bytes of the body
+	Bad       error     // its first difference
+	Whole     bool      // the body's end was read
+	ReadEnd   time.Time // the body was read until then; zero: it is not over, or nothing was read
 	Trailer   http.Header
 	Responded bool      // the whole response was written
 	BrokeOff  bool      // the target broke its response off

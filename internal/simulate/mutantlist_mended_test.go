@@ -21,6 +21,7 @@ var mutantsOfMended = []mutant{
 	{"an attempt writes into the header of the one before", "proxy/sendable.go", "		if out.Header[name] != nil { // or another attempt may still read the map\n", "		if true {\n"},
 	{"an inner Recover takes the panic of a filter around for its handler's", "filters/recover.go", "{ around = true }", "{ _ = around }"},
 	{"a dropped response's attempt waits for its client's next bytes", "proxy/leave.go", "	if !b.upload.source.client.Ended() {\n", "	if false {\n"},
+	{"an attempt that is left keeps its stream until its client's next bytes", "proxy/leave.go", "	case !b.source.replayable():\n", "	case true:\n"},
 	{"net/http's transport waits for the first byte of a body", "proxy/body.go", "	if out.ContentLength < 0 {\n", "	if false {\n"},
 }
 

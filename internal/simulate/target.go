@@ -201,7 +201,7 @@ type onlyReader struct{ io.Reader }
 func (t *target) readBody(req *http.Request, plan *ExchangePlan, s *Sight) bool {
 	check := &Checker{Content: plan.requestBody()}
 	n, err := plan.readRequest(check, req)
-	s.Got, s.Bad, s.Whole, s.Trailer = check.Got, check.Err(), err == nil, req.Trailer
+	s.Got, s.Bad, s.Whole, s.Trailer, s.ReadEnd = check.Got, check.Err(), err == nil, req.Trailer, time.Now()
 	t.note(plan.Token, "read %d bytes of the body, %v", n, err)
 	return err == nil
 }
