@@ -13,7 +13,9 @@ import (
 // Protocol is what a group's targets speak. HTTP/2 is spoken by net/http's client. That of Go 1.26 locks up where a target
 // opens the window of a stream beyond 2^31-1 bytes (RFC 9113 section 6.9.1): no exchange with any target of the same Transport
 // ends then, by whatever timeout, and none gives its place back. golang.org/x/net v0.62.0 has the mend for net/http's next
-// version. Until then HTTP2 and H2C are for targets that do not attack their gateway.
+// version. Until then HTTP2 and H2C are for targets that do not attack their gateway. Nor does that client end a stream
+// whose target has responded by a header alone, with a status below 300, and neither accepts the rest of the request's body nor
+// resets the stream: it is open beyond its exchange, until another one of its connection ends.
 type Protocol int
 
 const (
