@@ -3,6 +3,7 @@ package filters
 import (
 	"net/http"
 
+	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/response"
 	"github.com/culvert-go/culvert/internal/result"
@@ -47,10 +48,18 @@ func observe(started func(*http.Request), ended func(*http.Request, Observation)
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r, _ = result.Record(r)
-			started(r)
+			begin(w, r, started)
 			response.Serve(next, w, r, hooks)
 		})
 	}
+}
+
+// begin calls started.
+func begin(w http.ResponseWriter, r *http.Request, started func(*http.Request)) {
+	returned := false
+	defer clientbody.LeavePanicked(w, r, &returned)
+	started(r)
+	returned = true
 }
 
 // loggedStatus is the status of the answer, or of the failure where none was

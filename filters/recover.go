@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime/debug"
 
+	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/response"
 )
 
@@ -21,7 +22,7 @@ func Recover(l *slog.Logger) Filter {
 	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			headSent, around := false, false
+			headSent, around, hijacked := false, false, false
 			defer func() {
 				v := recover()
 				if v == nil {
@@ -33,13 +34,16 @@ func Recover(l *slog.Logger) Filter {
 				l.LogAttrs(r.Context(), slog.LevelError, "panic", slog.String("panic", fmt.Sprint(v)),
 					slog.String("method", r.Method), slog.String("uri", r.RequestURI), slog.String("stack", string(debug.Stack())))
 				if headSent {
+					clientbody.LeavePanicked(w, r, &hijacked) // the server reads on before it closes the connection
 					panic(http.ErrAbortHandler)
 				}
 				clear(w.Header()) // it was for another response
 				refuse(w, r, http.StatusInternalServerError)
 			}()
 			response.Serve(next, w, r, &response.Hooks{
-				Head:   func(*http.Request, int, http.Header) { headSent = true },
+				Head: func(_ *http.Request, status int, _ http.Header) {
+					headSent, hijacked = true, status == http.StatusSwitchingProtocols
+				},
 				Around: func(*http.Request) { around = true },
 			})
 		})

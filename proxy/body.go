@@ -100,6 +100,9 @@ func (s *bodySource) readWhole(b Buffer) *fault.Error {
 // close ends the body. A panic of a filter's body, or of the trailers' function, on another goroutine than the handler's is
 // the handler's here.
 func (s *bodySource) close() {
+	if s.panicked.Load() != nil {
+		s.client.HastenFinish()
+	}
 	s.client.Finish()
 	if s.whole != nil {
 		s.whole.Close()

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/deadline"
@@ -37,52 +36,31 @@ const (
 	Internal        = fault.Internal        // 500
 )
 
-// unread is what the client may have left to send of its request, behind a failure.
-type unread int
-
-const (
-	nothingUnread unread = iota // the body has ended
-	restUnread                  // what is left of it can be read
-	brokenUnread                // a read of it has failed
-)
-
-// unreadOf returns what is left of a body that no attempt has read.
-func unreadOf(r *http.Request) unread {
-	if clientbody.Remains(r) {
-		return restUnread
-	}
-	return nothingUnread
-}
-
 // fail reports the failure and ends the response.
 func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, left unread, err *Error) {
+	if err.Kind == BodyTooSlow { // also where wsupgrade has read it
+		left = max(left, brokenUnread)
+	}
+	p.report(w, r, left, err)
+	left.leave(w, r, err)
+	bounded := deadline.Bound(w, r, p.o.WriteTimeout)
+	p.o.ErrorHandler(bounded.Writer(), r, err)
+	bounded.LeaveWritten()
+}
+
+// report calls OnError, and aborts the response where nothing more can be sent.
+func (p *Proxy) report(w http.ResponseWriter, r *http.Request, left unread, err *Error) {
+	returned := err.HeadSent // which is cut off
+	if left == restUnread {  // not cut off yet
+		defer clientbody.LeavePanicked(w, r, &returned)
+	}
 	if p.o.OnError != nil {
 		p.o.OnError(r, err)
 	}
 	if err.HeadSent || err.Kind == ClientGone {
 		panic(http.ErrAbortHandler)
 	}
-	if err.Kind == BodyTooSlow { // also where wsupgrade has read it
-		left = max(left, brokenUnread)
-	}
-	switch {
-	case left == restUnread, left == brokenUnread && err.TargetSide():
-		// A small rest is read: the connection is kept, and not reset under the response, as one is with bytes that
-		// were not read.
-		clientbody.LeaveUnread(w, r)
-	case left == brokenUnread:
-		// Behind a broken body it is unknown where the next request begins. And
-		// net/http would wait for the rest of it, which may never come. Behind a whole one
-		// net/http reads to notice a client that leaves: were that read to fail, the
-		// request would be cancelled.
-		if r.ProtoMajor == 1 { // for HTTP/2 it would end all streams of the connection
-			w.Header().Set("Connection", "close")
-		}
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
-	}
-	bounded := deadline.Bound(w, r, p.o.WriteTimeout)
-	p.o.ErrorHandler(bounded.Writer(), r, err)
-	bounded.LeaveWritten()
+	returned = true
 }
 
 // writeError is the default ErrorHandler.

@@ -77,23 +77,8 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *result.R
 	return left, err
 }
 
-// unread returns what the client may have left to send of r.
-func (f *forwarding) unread(r *http.Request) unread {
-	switch {
-	case f.body.body == nil && f.out != nil: // an upgrade, whose body may have been read
-		return unreadOf(f.out.In)
-	case f.body.body == nil:
-		return unreadOf(r)
-	case f.body.client.Ended():
-		return nothingUnread
-	case f.body.failed() != nil || f.body.client.Failed():
-		return brokenUnread
-	}
-	return restUnread
-}
-
 func (f *forwarding) forward(r *http.Request) *fault.Error {
-	p, w := f.p, f.w
+	p := f.p
 	f.start = time.Now()
 	f.started = f.start
 	protocol := p.upgrades.Protocol(r)
@@ -117,8 +102,20 @@ func (f *forwarding) forward(r *http.Request) *fault.Error {
 	}
 	if protocol == "" {
 		defer f.body.close()
+	}
+	returned := false
+	defer f.leavePanicked(r, &returned)
+	err := f.forwardWith(r, protocol)
+	returned = true
+	return err
+}
+
+// forwardWith is forward of what may be forwarded. protocol is that of an upgrade, "" for none.
+func (f *forwarding) forwardWith(r *http.Request, protocol string) *fault.Error {
+	p := f.p
+	if protocol == "" {
 		var err *fault.Error
-		if r, err = f.body.start(w, r, &p.o); err != nil {
+		if r, err = f.body.start(f.w, r, &p.o); err != nil {
 			return err
 		}
 	}

@@ -105,7 +105,10 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 	if req.Verb == "watch" && websocket.IsWebSocketUpgrade(r) {
 		who = bearing(r)
 	}
+	returned := false
+	defer clientbody.LeavePanicked(w, r, &returned)
 	rewrite := o.Rewriter(who, req)
+	returned = true
 	if rewrite == nil {
 		next.ServeHTTP(w, r)
 		return

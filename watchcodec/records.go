@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/response"
 )
@@ -46,7 +47,10 @@ func NewRecords(o RecordsOptions) (func(http.Handler) http.Handler, error) {
 func (o *RecordsOptions) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	var rewrite func([]byte) ([]byte, error)
 	if o.Rewrite != nil {
+		returned := false
+		defer clientbody.LeavePanicked(w, r, &returned)
 		rewrite = o.Rewrite(r)
+		returned = true
 	}
 	out := head.CloneRequest(r.Context(), r)
 	out.Header.Del("Accept-Encoding")

@@ -30,6 +30,8 @@ func (f *Forwarder) Connect(allow func(*http.Request) (addr string, err error)) 
 			refuseMethod(w, r)
 			return
 		}
+		returned := false
+		defer clientbody.LeavePanicked(w, r, &returned)
 		switch e := fault.As(f.connectTo(w, r, allow)); {
 		case e == nil:
 		case e.HeadSent || e.Kind == fault.ClientGone:
@@ -37,6 +39,7 @@ func (f *Forwarder) Connect(allow func(*http.Request) (addr string, err error)) 
 		default:
 			refuse(w, r, e)
 		}
+		returned = true
 	}), nil
 }
 

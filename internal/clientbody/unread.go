@@ -19,3 +19,20 @@ func LeaveUnread(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unreadTime))
 	}
 }
+
+// LeavePanicked is LeaveUnread unless *returned. It is deferred around what a program's function may leave by a panic: over
+// HTTP/1 net/http's server reads a part of what is left of the body before it closes the connection, and a filter around may
+// respond. It must not run when the connection has been hijacked for a tunnel that lasts.
+func LeavePanicked(w http.ResponseWriter, r *http.Request, returned *bool) {
+	if !*returned {
+		LeaveUnread(w, r)
+	}
+}
+
+// HastenFinish has Finish leave the client no more time than LeaveUnread does, for what net/http's server reads behind it. It
+// is called before Finish where a panic ends the handler.
+func (b *Body) HastenFinish() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reads.Change(0, time.Now().Add(unreadTime))
+}

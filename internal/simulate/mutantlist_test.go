@@ -71,7 +71,7 @@ var mutants = []mutant{
 	{"attempts share a header map", "upstream/conn.go", "	header := maps.Clone(r.Header) //", "	header := maps.Clone(r.Header)\n	header = r.Header //"},
 	{"a target that was tried is picked again", "upstream/balance.go", "	return !q.wasTried(m) && m.claim(q.how)\n", "	return m.claim(q.how)\n"},
 	{"a target that was tried is picked again behind a Set", "upstream/balance.go", "		if l.m.Addr == m.Addr {", "		if l.m == m {"},
-	{"a refusal ends an HTTP/2 connection", "proxy/error.go", "		if r.ProtoMajor == 1 { //", "		if r.ProtoMajor > 0 { //"},
+	{"a refusal ends an HTTP/2 connection", "proxy/unread.go", "		if r.ProtoMajor == 1 { //", "		if r.ProtoMajor > 0 { //"},
 	{"BodyLimit ends an HTTP/2 connection", "filters/bodylimit.go", "				if r.ProtoMajor == 1 { //", "				if r.ProtoMajor > 0 { //"},
 	{"a 100 beside an interim response", "internal/clientbody/continue.go", "	b.early.lock.Lock()\n	defer b.early.lock.Unlock()\n	if !b.early.due || b.isDuplex() {\n", "	if !b.early.due || b.isDuplex() {\n"},
 	{"a 304 over HTTP/2 is read", "internal/relay/body.go", ", resp.StatusCode == http.StatusNotModified:", ":"},
@@ -135,7 +135,7 @@ var mutants = []mutant{
 	{"no-store is no explicit freshness", "cachectl/freshness.go", "\tcase \"no-store\":\n\t\treturn true\n", "\tcase \"no-store\":\n\t\treturn false\n"},
 	{"dot segments are not refused", "filters/ambiguity.go", "segment == \".\" || segment == \"..\"", "segment == \".\""},
 	{"names with underscores pass", "filters/ambiguity.go", "\t\t\thead.RemoveUnderscored(r.Header)\n", "\t\t\t_ = head.RemoveUnderscored\n"},
-	{"the beginning of a request is not told", "filters/observe.go", "\t\t\tstarted(r)\n", ""},
+	{"the beginning of a request is not told", "filters/observe.go", "\tstarted(r)\n", ""},
 	{"a refusal waits for a body", "filters/refuse.go", "\tclientbody.LeaveUnread(w, r)\n", "\t_ = clientbody.LeaveUnread\n"},
 	{"a panic at a handshake leaves a tunnel counted", "proxy/upgrade.go", "\topened := false\n", "\topened := true\n"},
 }

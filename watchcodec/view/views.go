@@ -61,13 +61,22 @@ func (vs *Views) Filter(next http.Handler) http.Handler {
 	return watchcodec.WebSocketWatch(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req, ok := watchcodec.Classify(r)
 		if ok && req.Subresource == "" && (req.Verb == "list" || req.Verb == "watch" || req.Verb == "get") {
-			if renderer := vs.o.Renderer(r, req); renderer != nil {
+			if renderer := vs.renderer(w, r, req); renderer != nil {
 				vs.serve(next, pass, w, r, req, renderer)
 				return
 			}
 		}
 		pass.ServeHTTP(w, r)
 	}))
+}
+
+// renderer calls Options.Renderer.
+func (vs *Views) renderer(w http.ResponseWriter, r *http.Request, req watchcodec.Request) Renderer {
+	returned := false
+	defer clientbody.LeavePanicked(w, r, &returned)
+	renderer := vs.o.Renderer(r, req)
+	returned = true
+	return renderer
 }
 
 // rewriter is for what is written and answered: a subresource, or what a POST or DELETE
@@ -96,15 +105,21 @@ func (vs *Views) serve(next, pass http.Handler, w http.ResponseWriter, r *http.R
 		})
 		return
 	}
+	returned := false
+	defer clientbody.LeavePanicked(w, r, &returned)
 	v, status := vs.use(next, collection(r, req, accept), renderer)
 	if status != nil {
+		returned = true
 		vs.o.respond(w, r, func(w http.ResponseWriter) { fail(w, status) })
 		return
 	}
 	defer v.release()
-	switch err := v.await(r.Context()); {
+	err := v.await(r.Context())
+	alone := req.Verb == "get" && forbidden(err) && renderer.Synced()
+	returned = true
+	switch {
 	case err == nil:
-	case req.Verb == "get" && forbidden(err) && renderer.Synced():
+	case alone:
 		// Who may not list the collection may have the right to this object.
 		pass.ServeHTTP(w, r)
 		return

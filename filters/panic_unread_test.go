@@ -1,0 +1,42 @@
+package filters_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"testing"
+	"testing/synctest"
+
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+)
+
+// panickyMetrics panics when a request begins.
+type panickyMetrics struct{}
+
+func (panickyMetrics) RequestStarted(*http.Request)                    { panic("a bug") }
+func (panickyMetrics) RequestEnded(*http.Request, filters.Observation) {}
+
+// TestPanicBesideAnUnsentBody: behind a panic net/http's server reads on in the request's body before it closes the connection. A
+// client that sends nothing of it does not hold the connection.
+func TestPanicBesideAnUnsentBody(t *testing.T) {
+	recovers := filters.Recover(slog.New(slog.DiscardHandler))
+	for name, h := range map[string]http.Handler{
+		"RequestStarted":  filters.Observe(panickyMetrics{})(http.NotFoundHandler()),
+		"before a header": recovers(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a bug") })),
+		"behind a header": recovers(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_ = http.NewResponseController(w).EnableFullDuplex()
+			_, _ = io.WriteString(w, "a part")
+			_ = http.NewResponseController(w).Flush()
+			panic("a bug")
+		})),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				leaktest.Check(t)
+				wiretest.Unsent(t, h, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n")
+			})
+		})
+	}
+}

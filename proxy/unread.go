@@ -1,0 +1,71 @@
+package proxy
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/clientbody"
+)
+
+// unread is what the client may have left to send of its request, behind a failure.
+type unread int
+
+const (
+	nothingUnread unread = iota // the body has ended
+	restUnread                  // what is left of it can be read
+	brokenUnread                // a read of it has failed
+)
+
+// unreadOf returns what is left of a body that no attempt has read.
+func unreadOf(r *http.Request) unread {
+	if clientbody.Remains(r) {
+		return restUnread
+	}
+	return nothingUnread
+}
+
+// unread returns what the client may have left to send of r.
+func (f *forwarding) unread(r *http.Request) unread {
+	switch {
+	case f.body.body == nil && f.out != nil: // an upgrade, whose body may have been read
+		return unreadOf(f.out.In)
+	case f.body.body == nil:
+		return unreadOf(r)
+	case f.body.client.Ended():
+		return nothingUnread
+	case f.body.failed() != nil || f.body.client.Failed():
+		return brokenUnread
+	}
+	return restUnread
+}
+
+// leave is called before the response that tells of err is begun.
+func (left unread) leave(w http.ResponseWriter, r *http.Request, err *Error) {
+	switch {
+	case left == restUnread, left == brokenUnread && err.TargetSide():
+		// A small rest is read: the connection is kept, and not reset under the response, as one is with bytes that
+		// were not read.
+		clientbody.LeaveUnread(w, r)
+	case left == brokenUnread:
+		// Behind a broken body it is unknown where the next request begins. And
+		// net/http would wait for the rest of it, which may never come. Behind a whole one
+		// net/http reads to notice a client that leaves: were that read to fail, the
+		// request would be cancelled.
+		if r.ProtoMajor == 1 { // for HTTP/2 it would end all streams of the connection
+			w.Header().Set("Connection", "close")
+		}
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+	}
+}
+
+// leavePanicked is deferred. Where a hook has panicked it bounds how long net/http's server waits for what the client has not
+// sent of r, before it closes the connection.
+func (f *forwarding) leavePanicked(r *http.Request, returned *bool) {
+	switch {
+	case *returned || f.unread(r) == nothingUnread:
+	case f.body.body == nil: // an upgrade, or no body was begun yet
+		clientbody.LeaveUnread(f.w, r)
+	default:
+		f.body.client.HastenFinish()
+	}
+}

@@ -1,0 +1,31 @@
+package watchcodec_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/watchcodec"
+)
+
+// TestPanicBesideAnUnsentBody: behind a panic net/http's server reads on in the request's body before it closes the connection. A
+// client that sends nothing of it does not hold the connection.
+func TestPanicBesideAnUnsentBody(t *testing.T) {
+	for name, filter := range map[string]func(http.Handler) http.Handler{
+		"Rewriter": must(watchcodec.NewFilter(watchcodec.FilterOptions{Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter {
+			panic("a bug")
+		}})),
+		"Rewrite": must(watchcodec.NewRecords(watchcodec.RecordsOptions{Rewrite: func(*http.Request) func([]byte) ([]byte, error) {
+			panic("a bug")
+		}})),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				leaktest.Check(t)
+				wiretest.Unsent(t, filter(http.NotFoundHandler()), "POST "+carpsPath+" HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n")
+			})
+		})
+	}
+}
