@@ -280,13 +280,14 @@ func (b *requestBody) begin(s *bodySource) {
 
 // attach makes b the body of out. ctx is the attempt's.
 func (b *requestBody) attach(ctx context.Context, out *http.Request, trailer func(name string) bool) {
+	b.ctx = ctx
 	out.GetBody = nil
 	if b.source.body == nil {
 		out.Body = nil
 		return
 	}
 	out.Body = b
-	b.ctx, b.trailer = ctx, trailer
+	b.trailer = trailer
 	b.attachTrailers(out)
 	if b.whole != nil {
 		b.attachWhole(out)

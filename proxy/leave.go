@@ -144,10 +144,10 @@ func (b *requestBody) leaveAfter(d time.Duration) {
 // besides returns the body of a response beside which the request is still sent, perhaps.
 //
 // Over HTTP/2 net/http's transport looks at nothing but the request's body as long as it reads that, or waits for a window to send
-// it, as of a body that is there as a whole: the end of the attempt's context does not end the response's body then, which is closed
-// for it.
+// it, as of a body that is there as a whole: the end of the attempt's context does not end the response's body then. Nor does it, of
+// whatever request, until the target has been told, over a connection that it may not read. So the body is closed for it.
 func (b *requestBody) besides(resp *http.Response) io.ReadCloser {
-	if b.source.body == nil || resp.Body == http.NoBody {
+	if b.source.body == nil && resp.ProtoMajor < 2 || resp.Body == http.NoBody {
 		return resp.Body
 	}
 	body := &besideUpload{ReadCloser: resp.Body, upload: b}
@@ -158,7 +158,7 @@ func (b *requestBody) besides(resp *http.Response) io.ReadCloser {
 	return body
 }
 
-// besideUpload is the body of a response whose request may still be read.
+// besideUpload is the body of a response whose request may still be read, or that comes over HTTP/2.
 type besideUpload struct {
 	io.ReadCloser
 	upload  *requestBody
