@@ -35,8 +35,10 @@ func (f *Forwarder) connect(ctx context.Context, u *url.URL) (made *upstreamConn
 		}
 	}()
 	if secure {
-		client := tls.Client(conn, f.clientTLS(u.Hostname()))
-		if err := client.HandshakeContext(ctx); err != nil {
+		shaking := &handshaking{Conn: conn}
+		client := tls.Client(shaking, f.clientTLS(u.Hostname()))
+		err := client.HandshakeContext(ctx)
+		if shaking.end(); err != nil {
 			return nil, err
 		}
 		conn = client

@@ -166,7 +166,8 @@ var errNotSwitched = errors.New("the target responds to the upgrade without swit
 // passOn relays an answer that does not switch. The client's connection stays
 // with its server, which takes early bytes for the next request, as they are.
 func (f *Forwarder) passOn(w http.ResponseWriter, in *http.Request, conn *upstreamConn, resp *http.Response) error {
-	defer context.AfterFunc(in.Context(), func() { conn.SetDeadline(past) })()
+	stop := endWith(in.Context(), conn)
+	defer stop()
 	resp.Body = struct {
 		io.Reader
 		io.Closer

@@ -79,9 +79,9 @@ func (c dialContext) Value(key any) any {
 func (c *upstreamConn) exchangeWithin(in context.Context, d time.Duration, request []byte, out *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(in, d)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { c.SetDeadline(past) })
+	stop := endWith(ctx, c)
 	resp, err := c.exchange(request, out)
-	if !stop() && err == nil {
+	if ended := stop(); ended && err == nil {
 		err = context.Cause(ctx) // the deadline is set, or about to be
 	}
 	return resp, err
