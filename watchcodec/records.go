@@ -54,7 +54,7 @@ func (o *RecordsOptions) serve(next http.Handler, w http.ResponseWriter, r *http
 	}
 	out := head.CloneRequest(r.Context(), r)
 	out.Header.Del("Accept-Encoding")
-	s := &recordStream{rewrite: rewrite, max: o.MaxRecord, flush: http.NewResponseController(w).Flush}
+	s := &recordStream{rewrite: rewrite, max: o.MaxRecord}
 	response.Serve(next, w, out, &response.Hooks{Status: s.status, Body: s.body})
 }
 
@@ -103,7 +103,7 @@ func (s *recordStream) body(_ *http.Request, _ int, _ http.Header, w io.Writer) 
 	case s.cut == nil:
 		return nil
 	}
-	s.w = w
+	s.w, s.flush = w, w.(interface{ FlushError() error }).FlushError // w's, which bounds the client's time
 	return s
 }
 
