@@ -33,6 +33,7 @@ type Listener struct {
 	//
 	// Where a request of it came to is http.LocalAddrContextKey's address, if an address and its wildcard share a socket.
 	// $request_uri and locations are found in Request.RequestURI, which middleware such as http.StripPrefix leaves alone.
+	// A client's certificate is that of Request.TLS: "ssl_verify_client on" refuses requests without it.
 	Handler http.Handler
 
 	s        *Server

@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -306,4 +307,52 @@ func TestHandlersWebSockets(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A client's certificate is verified by the configuration that serves the request, also on a connection whose
+// certificate a former one has accepted, and over cleartext there is none.
+func TestClientCertificatesOverReload(t *testing.T) {
+	s := load(t, "")
+	for _, name := range []string{"server", "old", "new"} {
+		s.certify(name)
+	}
+	conf := func(verify string) {
+		t.Helper()
+		s.write("server { listen 127.0.0.1:1 ssl; ssl_certificate server.crt; ssl_certificate_key server.key; " + verify + " return 200 $ssl_client_verify; }")
+		if err := s.Reload(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conf("ssl_verify_client on; ssl_client_certificate old.crt;")
+	pair, err := tls.LoadX509KeyPair(filepath.Join(s.dir, "old.crt"), filepath.Join(s.dir, "old.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := insecure()
+	config.Certificates = []tls.Certificate{pair}
+	conn, err := tls.Dial("tcp", s.serveOwn(nil), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := wiretest.NewPeer(t, conn)
+	defer client.Close()
+	request := func(want int, verified string) {
+		t.Helper()
+		client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		if resp, body := client.Answer("GET"); resp.StatusCode != want || want == http.StatusOK && body != verified {
+			t.Errorf("status %d, %q; want %d, %q", resp.StatusCode, body, want, verified)
+		}
+	}
+	request(http.StatusOK, "SUCCESS")
+	conf("")
+	request(http.StatusOK, "FAILED:not verified")
+	conf("ssl_verify_client on; ssl_client_certificate old.crt;")
+	request(http.StatusOK, "SUCCESS")
+	w := httptest.NewRecorder()
+	s.Listeners()[0].Handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://a/", nil))
+	if w.Code != http.StatusBadRequest {
+		t.Errorf("over cleartext: %d", w.Code)
+	}
+	conf("ssl_verify_client on; ssl_client_certificate new.crt;")
+	request(http.StatusBadRequest, "")
 }

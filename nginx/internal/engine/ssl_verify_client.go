@@ -105,7 +105,14 @@ func (r *clientCertRule) revocations(trusted []byte) (*revocations, error) {
 func (x *exchange) verifyClient() int {
 	state := x.HTTP.TLS
 	rule := &x.server.level.ssl.client
-	if state == nil || rule.verify == "" {
+	if rule.verify == "" {
+		return 0
+	}
+	if state == nil {
+		if x.socket.ssl && rule.verify == "on" { // a program serves the handler over cleartext, or ends TLS by itself
+			x.logAt(levelInfo, "client sent no required SSL certificate", "")
+			return statusNoCertificate
+		}
 		return 0
 	}
 	if s := x.bySNI(); s != x.server {
@@ -115,9 +122,10 @@ func (x *exchange) verifyClient() int {
 		}
 		return http.StatusMisdirectedRequest
 	}
-	err := x.Conn.VerifyClient(func() error {
+	err := x.Conn.VerifyClient(rule, func() error {
 		return rule.chains.verify(state.PeerCertificates)
 	})
+	x.ClientVerified, x.ClientError = true, err
 	switch {
 	case len(state.PeerCertificates) == 0:
 		if rule.verify == "on" {

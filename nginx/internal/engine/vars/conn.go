@@ -2,7 +2,6 @@ package vars
 
 import (
 	"context"
-	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -19,24 +18,24 @@ type Conn struct {
 	Requests atomic.Int64
 
 	conn     net.Conn
-	verify   sync.Once
+	mu       sync.Mutex // guards what follows
+	rule     any        // that verified is of
 	verified error
 }
 
 // Net returns the connection itself, nil if the server was not given a ConnContext.
 func (c *Conn) Net() net.Conn { return c.conn }
 
-// errUnverified is of a certificate that nobody has looked at.
-var errUnverified = errors.New("not verified")
-
-// VerifyClient calls do once for the connection and returns what it returned.
-func (c *Conn) VerifyClient(do func() error) error {
-	c.verify.Do(func() { c.verified = do() })
+// VerifyClient returns what do returns, which is called once as long as the rule is the same: requests of one
+// connection may be served by several configurations, one after the other.
+func (c *Conn) VerifyClient(rule any, do func() error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rule != rule {
+		c.rule, c.verified = rule, do()
+	}
 	return c.verified
 }
-
-// Verified returns what VerifyClient has found out.
-func (c *Conn) Verified() error { return c.VerifyClient(func() error { return errUnverified }) }
 
 // ProxyAddrs returns who has connected to whom, as the PROXY protocol's line told; nil if
 // there was none.

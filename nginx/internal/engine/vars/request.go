@@ -40,6 +40,9 @@ type Request struct {
 	ServerName string
 	// HTTPS says whether the client's connection is encrypted.
 	HTTPS bool
+	// ClientVerified reports whether the client's certificate has been verified, and ClientError is what is wrong with it.
+	ClientVerified bool
+	ClientError    error
 	// Conn is the client's connection.
 	Conn *Conn
 

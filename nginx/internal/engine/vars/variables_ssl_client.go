@@ -69,9 +69,10 @@ func clientVerify(r *Request) string {
 		return ""
 	case len(r.HTTP.TLS.PeerCertificates) == 0:
 		return "NONE"
-	}
-	if err := r.Conn.Verified(); err != nil {
-		return fmt.Sprintf("FAILED:%v", err)
+	case !r.ClientVerified:
+		return "FAILED:not verified"
+	case r.ClientError != nil:
+		return fmt.Sprintf("FAILED:%v", r.ClientError)
 	}
 	return "SUCCESS"
 }
