@@ -21,7 +21,8 @@ type Options struct {
 	// or "stderr", the default.
 	ErrorLog string
 	// ReadFile, if not nil, reads the configuration and the files that it includes, in place of os.ReadFile. It is
-	// called with absolute paths, during New and Reload.
+	// called with absolute paths, during New and Reload. Patterns of include are expanded in the file system, from which
+	// certificates, passwords and what is served are read as well.
 	ReadFile func(name string) ([]byte, error)
 	// Stderr is where "error_log stderr" writes to, and where the directives are listed that are not followed. If it is
 	// nil, os.Stderr is used. The Server writes a line at a time, from one goroutine at a time.
