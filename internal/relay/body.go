@@ -55,7 +55,9 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 		}
 		switch {
 		case readErr == io.EOF:
-			out.finish()
+			if err := out.finish(); err != nil {
+				return sent, clientGone(err)
+			}
 			return sent, nil
 		case readErr != nil:
 			_ = out.flush() // the abort that follows would take what came with it
@@ -93,7 +95,9 @@ func (o Options) awaitTrailers(w http.ResponseWriter, r *http.Request, resp *htt
 		return clientGone(err)
 	}
 	_, _ = resp.Body.Read(make([]byte, 1)) // the trailers come with its end
-	out.finish()
+	if err := out.finish(); err != nil {
+		return clientGone(err)
+	}
 	return nil
 }
 
@@ -201,15 +205,18 @@ func (o *output) pause(idle bool) error {
 
 func (o *output) close() {
 	if o.late != nil {
-		o.late.stop()
+		_ = o.late.stop()
 	}
 	o.to().writes.Stop()
 }
 
-// finish is called when the whole body was written.
-func (o *output) finish() {
+// finish is called when the whole body was written. It returns the error of a late flush that no write has returned.
+func (o *output) finish() error {
 	if o.late != nil {
-		o.late.stop()
+		if err := o.late.stop(); err != nil {
+			return err
+		}
 	}
 	o.to().writes.Leave()
+	return nil
 }

@@ -15,7 +15,7 @@ type lateFlush struct {
 	timer    *time.Timer
 	due      bool
 	stopped  bool
-	err      error // of a flush that nobody waited for
+	err      error // of a flush on the timer's goroutine
 	panicked any   // what a hook's panic in such a flush was called with
 }
 
@@ -71,8 +71,8 @@ func (l *lateFlush) flush() error {
 	return l.client.flush()
 }
 
-// stop ends the timer; the writer is not touched afterwards. It panics where the last flush did.
-func (l *lateFlush) stop() {
+// stop ends the timer; the writer is not touched afterwards. It panics where the last flush did, and returns the error of that.
+func (l *lateFlush) stop() error {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	l.stopped = true
@@ -80,4 +80,5 @@ func (l *lateFlush) stop() {
 		l.timer.Stop()
 	}
 	l.panicAgain()
+	return l.err
 }

@@ -1,0 +1,53 @@
+package relay
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/fault"
+)
+
+// A late flush of a response's last piece that fails is the failure of the response, though nothing is written behind it.
+func TestLastLateFlushFails(t *testing.T) {
+	for name, blocks := range map[string]bool{"before the end": false, "behind the end": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				body, target := io.Pipe()
+				go func() {
+					_, _ = io.WriteString(target, "event")
+					time.Sleep(2 * time.Second)
+					target.Close()
+				}()
+				resp := &http.Response{ProtoMajor: 1, ContentLength: -1, Body: body}
+				w := &failingFlush{ResponseWriter: httptest.NewRecorder(), blocks: blocks}
+				_, err := Options{Flush: time.Second}.copyBody(w, httptest.NewRequest(http.MethodGet, "/", nil), resp)
+				if e := fault.As(err); e == nil || e.Kind != fault.ClientGone || !errors.Is(e, net.ErrClosed) {
+					t.Errorf("the failure is %v", err)
+				}
+			})
+		})
+	}
+}
+
+// failingFlush fails at the second flush: the first is the header's.
+type failingFlush struct {
+	http.ResponseWriter
+	blocks  bool // for a minute
+	flushes int
+}
+
+func (w *failingFlush) FlushError() error {
+	if w.flushes++; w.flushes < 2 {
+		return nil
+	}
+	if w.blocks {
+		time.Sleep(time.Minute)
+	}
+	return net.ErrClosed
+}
