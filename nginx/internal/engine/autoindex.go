@@ -123,7 +123,7 @@ func (x *exchange) sendListing(w http.ResponseWriter, dir *os.File, format, call
 	return 0
 }
 
-// logUnseen logs that a name may not be looked at.
+// logUnseen logs a name without permission.
 func (x *exchange) logUnseen(name string) {
 	x.logAt(levelCrit, "stat() \""+name+"\" failed (13: Permission denied)", "")
 }
@@ -138,11 +138,11 @@ func writeListing(w http.ResponseWriter, page listing.Page, entries []listing.En
 	return page.HTML(w, entries)
 }
 
-// listingPage says how a page looks whose head is h. The charset gets there at the end.
+// listingPage returns the layout of a page with the header h, to which the charset is added at the end.
 func (x *exchange) listingPage(h http.Header) listing.Page {
 	page := listing.Page{URI: x.URI, Rounded: x.level.autoindex.rounded, UTF8: strings.EqualFold(x.level.charsetOf(x, h), "utf-8")}
 	if x.level.autoindex.local {
-		// of today, as nginx has it: a file of last summer is shown in winter time in winter
+		// the current zone, as in nginx: in winter a file of last summer is shown in winter time
 		_, seconds := time.Now().Zone()
 		page.Offset = int64(seconds)
 	}
@@ -152,8 +152,8 @@ func (x *exchange) listingPage(h http.Header) listing.Page {
 // maxCallback bounds the name of a function.
 const maxCallback = 128
 
-// callback is the function that "?callback=" names, as it was sent; false if it can't be
-// one's name.
+// callback returns the function that "?callback=" names, as it was sent; ok is false if no
+// function can have the name.
 func (x *exchange) callback() (name string, ok bool) {
 	name, _ = vars.Argument(x.Args, "callback")
 	if len(name) > maxCallback {

@@ -59,7 +59,7 @@ func TestAccessLogWithVariables(t *testing.T) {
 }
 
 // A client that names an outside folder creates no file there.
-func TestAccessLogStaysInItsFolder(t *testing.T) {
+func TestAccessLogDoesNotLeaveItsFolder(t *testing.T) {
 	s := variableLogs(t)
 	before := s.logs()
 	for _, name := range []string{"/../../../out", "/../../out", "x/../../../out", "/../../in/../../out"} {
@@ -75,7 +75,7 @@ func TestAccessLogStaysInItsFolder(t *testing.T) {
 	equal(t, "logs", s.logs(), strings.Replace(before, "logs/first.log", "logs/first.log logs/in/app-y.log", 1))
 	s.get("/chosen?a=/../z") // and back
 	s.get("/chosen?b=/" + s.dir[1:] + "/out.log")
-	equal(t, "what stays inside", s.file("logs/in/z.log"), "/chosen?a=/../z\n")
+	equal(t, "what is inside", s.file("logs/in/z.log"), "/chosen?a=/../z\n")
 }
 
 // As in nginx, nothing is logged if the file or folder that is served is missing.

@@ -202,7 +202,7 @@ func TestBadUpstreams(t *testing.T) {
 		{"closes", "\r", 502},
 		{"garbage", "garbage\r\n\r\n", 502},
 		{"status 099", "HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n", 502},
-		{"huge head", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 70<<10) + "\r\n\r\n", 502},
+		{"huge header", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 70<<10) + "\r\n\r\n", 502},
 		{"stalls", "", 504},
 		{"half a body", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", 0},
 		{"half a chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhalf", 0},

@@ -46,7 +46,7 @@ func sslProtocols(_ *compiler, l *level, d *conf.Directive) (err error) {
 // tlsVersions parses the names of protocols; 0 is Go's choice.
 func tlsVersions(d *conf.Directive) (least, most uint16, err error) {
 	versions := map[string]uint16{
-		"SSLv2": 0, "SSLv3": 0, // older than anything that is spoken here
+		"SSLv2": 0, "SSLv3": 0, // older than anything that is supported
 		"TLSv1": tls.VersionTLS10, "TLSv1.1": tls.VersionTLS11, "TLSv1.2": tls.VersionTLS12, "TLSv1.3": tls.VersionTLS13,
 	}
 	for _, name := range d.Args {

@@ -69,9 +69,9 @@ func (s *syslogServer) log(x *exchange, line *logFormat) {
 func (s *syslogServer) logError(r *slog.Record, line func([]byte) []byte, report bool) {
 	compose(func(b []byte) []byte {
 		b = s.appendHead(b, syslogSeverity(r.Level), r.Time)
-		head := len(b)
+		start := len(b)
 		b = line(b)
-		return b[:min(len(b), head+maxErrorLine)]
+		return b[:min(len(b), start+maxErrorLine)]
 	}, func(b []byte) {
 		if f := s.send(b); f != nil && report {
 			s.report(f)

@@ -132,7 +132,7 @@ func TestSyslogServerAway(t *testing.T) {
 	said := func(call string) string {
 		return "[alert] *: " + call + " while logging to syslog, server: unix:" + socket + "\n"
 	}
-	equal(t, "told", syslogTimes.ReplaceAllString(s.errors.String(), "*"), "* "+said("connect() failed (2: No such file or directory)"))
+	equal(t, "reported", syslogTimes.ReplaceAllString(s.errors.String(), "*"), "* "+said("connect() failed (2: No such file or directory)"))
 	d := startSyslog(t, "unixgram", socket)
 	s.get("/2")
 	if got := d.next(); !strings.Contains(got, "GET /2 ") {
@@ -154,7 +154,7 @@ func TestSyslogServerAway(t *testing.T) {
 }
 
 // A lost line of an access log is reported in the log of the request.
-func TestSyslogServerAwayIsTold(t *testing.T) {
+func TestSyslogServerAwayIsReported(t *testing.T) {
 	s := serve(t, server("error_log own.log warn; access_log syslog:server=unix:/nonexistent/s; return 200 x;"))
 	s.get("/1")
 	if got := s.file("own.log"); !strings.Contains(got, "[warn] ") || !strings.Contains(got, "send() to syslog failed while logging request, client: 127.0.0.1") {
@@ -213,7 +213,7 @@ func TestSyslogLeavesNothing(t *testing.T) {
 	}
 	defer probe.Close()
 	fmt.Fprint(probe, "behind it")
-	equal(t, "what comes next", d.next(), "behind it")
+	equal(t, "next", d.next(), "behind it")
 }
 
 // A message has the local time, as RFC 3164 writes it.

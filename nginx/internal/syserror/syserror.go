@@ -1,4 +1,4 @@
-// Package syserror words the errors of system calls as nginx does.
+// Package syserror describes the errors of system calls as nginx does.
 package syserror
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
-// Open words an error of opening a file. Other errors are returned as they are.
+// Open describes an error of opening a file. Other errors are returned as they are.
 func Open(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -20,7 +20,7 @@ func Open(err error) error {
 	return err
 }
 
-// Bind words an error of net.Listen.
+// Bind describes an error of net.Listen.
 func Bind(address string, err error) error {
 	call := "bind"
 	var op *os.SyscallError

@@ -1,5 +1,4 @@
-// Command table writes the table of directives into a README, in the place of the one that
-// is there.
+// Command table writes the table of directives into a README, replacing the one that is there.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package listing writes what is in a directory as nginx's autoindex module does: its
-// order, its columns, its escapes.
+// Package listing writes the listing of a directory as nginx's autoindex module does: its order,
+// its columns, its escapes.
 package listing
 
 import (
@@ -17,20 +17,20 @@ import (
 // Entry is one line of a listing.
 type Entry struct {
 	Name string
-	// Dir and File say what it is; neither is something else, such as a pipe.
+	// Dir and File report its type; if neither is set it is something else, such as a pipe.
 	Dir, File bool
-	// Modified is when it was changed, in seconds of Unix.
+	// Modified is when it was changed, in Unix seconds.
 	Modified int64
 	Size     int64
 }
 
-// batch is how many names are read at once: between two batches a client that has gone
-// ends the reading, however many names there are.
+// batch is how many names are read at once: between two batches a disconnected client ends the
+// reading, even of a very large directory.
 const batch = 1024
 
-// Read returns what is in dir, in nginx's order: directories first, then by the bytes of
-// the names. Names with a dot in front are hidden; one that may not be looked at is left out,
-// and unseen is told of it.
+// Read returns the entries of dir, in nginx's order: directories first, then by the bytes of the
+// names. Names with a leading dot are hidden. Names without permission are left out, and unseen
+// is called with each.
 func Read(ctx context.Context, dir *os.File, unseen func(name string)) ([]Entry, error) {
 	var entries []Entry
 	for {
@@ -61,9 +61,9 @@ func Read(ctx context.Context, dir *os.File, unseen func(name string)) ([]Entry,
 	return entries, nil
 }
 
-// entryOf looks at one name. Links are followed; one that leads nowhere is shown as itself.
-// An error is one of permission, or the name has gone meanwhile, at which nginx breaks the
-// whole answer off.
+// entryOf describes one name. Links are followed; one that leads nowhere is shown as itself. An
+// error is one of permission, or the name was removed meanwhile, which makes nginx break off the
+// whole response.
 func entryOf(dir, name string) (Entry, error) {
 	path := filepath.Join(dir, name)
 	info, err := os.Stat(path)
@@ -86,7 +86,7 @@ func compare(a, b Entry) int {
 	return cmp.Compare(a.Name, b.Name)
 }
 
-// kind is the word for what an entry is, in XML and JSON.
+// kind returns the word for an entry's type in XML and JSON.
 func (e Entry) kind() string {
 	switch {
 	case e.Dir:

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Page says how a listing is shown to people.
+// Page configures how a listing is shown in a browser.
 type Page struct {
-	// URI is the decoded path that was asked for.
+	// URI is the decoded path of the request.
 	URI string
-	// UTF8 says that the page's charset is UTF-8: the names' columns count characters then,
-	// and else bytes.
+	// UTF8 reports whether the page's charset is UTF-8: the names' columns then count characters,
+	// otherwise bytes.
 	UTF8 bool
-	// Rounded are sizes in K, M and G.
+	// Rounded shows sizes in K, M and G.
 	Rounded bool
 	// Offset is added to the times: the seconds of the time zone.
 	Offset int64
@@ -45,7 +45,7 @@ func (p Page) row(b *bufio.Writer, e Entry) {
 	b.WriteString(p.size(e) + "\r\n")
 }
 
-// name is the text of a link and what fills its column up.
+// name returns the text of a link and the padding of its column.
 func (p Page) name(e Entry) string {
 	text, width := e.Name, len(e.Name)
 	cut := bytesOf
@@ -75,8 +75,8 @@ func (p Page) size(e Entry) string {
 	return fmt.Sprintf("%19d", e.Size)
 }
 
-// rounded is a size in seven characters: bytes up to 9999, then the next unit that fits,
-// half of one rounded up.
+// rounded formats a size in seven characters: bytes up to 9999, then the next unit that fits,
+// with halves rounded up.
 func rounded(size int64) string {
 	const k, m, g = 1 << 10, 1 << 20, 1 << 30
 	switch {

@@ -54,8 +54,7 @@ func TestHTML(t *testing.T) {
 
 func blanks(n int) string { return strings.Repeat(" ", n) }
 
-// The column of a name has fifty characters, or bytes if the page is not in UTF-8 or the
-// name is not.
+// The column of a name has fifty characters, or bytes if the page or the name is not in UTF-8.
 func TestColumn(t *testing.T) {
 	long := func(s string, n int) string { return strings.Repeat(s, n) }
 	tests := []struct {
@@ -79,7 +78,7 @@ func TestColumn(t *testing.T) {
 		{"é\xc3", false, true, "é\xc3</a>" + blanks(48)},                              // cut off
 		{"\xe9\xe8\xea", false, true, "\xe9\xe8\xea</a>" + blanks(50)},                // one character to nginx
 		{"\xed\xa0\x80", false, true, "\xed\xa0\x80</a>" + blanks(50)},                // a surrogate
-		{"\xc0\x80", false, true, "\xc0\x80</a>" + blanks(49)},                        // too long for what it says
+		{"\xc0\x80", false, true, "\xc0\x80</a>" + blanks(49)},                        // overlong
 		{"\xe0\x80\x80", false, true, "\xe0\x80\x80</a>" + blanks(48)},
 		{"\xf4\x90\x80\x80", false, true, "\xf4\x90\x80\x80</a>" + blanks(47)}, // above Unicode
 		{"é" + "x\x7f", false, true, "é" + "x\x7f</a>" + blanks(48)},
@@ -193,7 +192,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Names come in batches, and all of them are there.
+// Names are read in batches, and all of them are returned.
 func TestReadMany(t *testing.T) {
 	dir := t.TempDir()
 	const n = 3000
@@ -208,8 +207,8 @@ func TestReadMany(t *testing.T) {
 	}
 }
 
-// A client that has gone ends the reading.
-func TestReadForNobody(t *testing.T) {
+// A client that has disconnected ends the reading.
+func TestReadAfterDisconnect(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := listing.Read(ctx, open(t, t.TempDir()), unexpected(t)); !errors.Is(err, context.Canceled) {
@@ -225,7 +224,7 @@ func TestReadFails(t *testing.T) {
 	}
 }
 
-// full is a client that takes no more.
+// full is a client that accepts no more bytes.
 type full struct{}
 
 var errFull = errors.New("full")

@@ -8,7 +8,7 @@ import (
 // htmlEscaper is ngx_escape_html.
 var htmlEscaper = strings.NewReplacer("<", "&lt;", ">", "&gt;", "&", "&amp;", "\"", "&quot;")
 
-// escapeComponent escapes what is not "unreserved" in a URI (NGX_ESCAPE_URI_COMPONENT).
+// escapeComponent escapes all but "unreserved" characters of a URI (NGX_ESCAPE_URI_COMPONENT).
 func escapeComponent(name string) string {
 	const hex = "0123456789ABCDEF"
 	b := make([]byte, 0, len(name))
@@ -26,10 +26,10 @@ func unreserved(c byte) bool {
 	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
-// gmtime is nginx's: times before 1970 are 1970.
+// gmtime returns nginx's time: times before 1970 are 1970.
 func gmtime(seconds int64) time.Time { return time.Unix(max(seconds, 0), 0).UTC() }
 
-// characters counts those of a name in UTF-8; false if it is none to nginx.
+// characters counts the characters of a name in UTF-8; ok is false if it is not UTF-8 to nginx.
 func characters(name string) (n int, ok bool) {
 	for rest := name; rest != ""; n++ {
 		size := characterSize(rest)
@@ -53,9 +53,9 @@ func charactersOf(name string, n int) string {
 // bytesOf returns the first n bytes.
 func bytesOf(name string, n int) string { return name[:n] }
 
-// characterSize is the length of the first character, 0 if it is none. It is
-// ngx_utf8_decode, which is easier to please than package utf8: it takes surrogates, and
-// any byte from 0x80 on as one that continues a character.
+// characterSize returns the length of the first character, 0 if it is invalid. It is
+// ngx_utf8_decode, which is less strict than package utf8: it accepts surrogates, and any byte
+// from 0x80 on as a continuation.
 func characterSize(s string) int {
 	c := s[0]
 	size, least := 0, rune(0)

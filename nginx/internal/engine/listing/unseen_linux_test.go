@@ -12,8 +12,8 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/listing"
 )
 
-// What may not be looked at is left out, and told of. The test's thread has no rights but
-// everybody's for it, also where tests run as root, and ends with its goroutine.
+// Names without permission are left out and passed to unseen. The test's thread has only the
+// rights of other users, even if tests run as root, and ends with its goroutine.
 func TestUnseen(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "shown", "link")

@@ -4,19 +4,20 @@ package replace
 
 import "io"
 
-// Pair is a text and what stands for it.
+// Pair is a text and its replacement.
 type Pair struct{ From, To string }
 
-// Writer writes what it is given to another writer, replaced. At a place where several
-// texts begin the first one counts. It holds no more than the longest text.
+// Writer replaces texts in what is written to it and passes the result on to another writer. If
+// several texts begin at one place the first one is replaced. It buffers no more than the longest
+// text.
 type Writer struct {
-	w     io.Writer
-	once  bool
-	pairs []pair
-	begin [256]bool // bytes that a text begins with, in either case
-	held  []byte    // what may be the beginning of a text
-	ended bool      // nothing more comes
-	out   []byte
+	w          io.Writer
+	once       bool
+	pairs      []pair
+	firstBytes [256]bool // first bytes of the texts, in either case
+	buffered   []byte    // a possible beginning of a text
+	ended      bool      // no more data will be written
+	out        []byte
 }
 
 type pair struct {
@@ -25,8 +26,8 @@ type pair struct {
 	done bool
 }
 
-// NewWriter returns a Writer. once replaces each text only where it is met first. Close
-// writes what is held.
+// NewWriter returns a Writer. If once is set, each text is replaced only where it is first found.
+// Close writes what is buffered.
 func NewWriter(w io.Writer, once bool, pairs []Pair) *Writer {
 	r := &Writer{w: w, once: once}
 	for _, p := range pairs {
@@ -47,42 +48,42 @@ func lower(c byte) byte {
 	return c
 }
 
-// index notes the bytes that texts begin with which are still looked for.
+// index records the first bytes of the texts that are still looked for.
 func (r *Writer) index() {
-	r.begin = [256]bool{}
+	r.firstBytes = [256]bool{}
 	for _, p := range r.pairs {
 		if p.done {
 			continue
 		}
 		c := p.from[0]
-		r.begin[c] = true
+		r.firstBytes[c] = true
 		if c >= 'a' && c <= 'z' {
-			r.begin[c-('a'-'A')] = true
+			r.firstBytes[c-('a'-'A')] = true
 		}
 	}
 }
 
-// Write replaces in b. What may go on in the next call is held back.
+// Write replaces in b. What may continue in the next call is buffered.
 func (r *Writer) Write(b []byte) (int, error) {
 	data := b
-	if len(r.held) > 0 {
-		data = append(r.held, b...)
+	if len(r.buffered) > 0 {
+		data = append(r.buffered, b...)
 	}
 	r.out = r.out[:0]
 	rest := r.replace(data)
 	_, err := r.w.Write(r.out)
-	r.held = append(r.held[:0], rest...)
+	r.buffered = append(r.buffered[:0], rest...)
 	if err != nil {
 		return 0, err
 	}
 	return len(b), nil
 }
 
-// replace appends to r.out and returns what may be the beginning of a text.
+// replace appends to r.out and returns the possible beginning of a text.
 func (r *Writer) replace(data []byte) (rest []byte) {
 	start := 0
 	for i := 0; i < len(data); i++ {
-		if !r.begin[data[i]] {
+		if !r.firstBytes[data[i]] {
 			continue
 		}
 		p, partly := r.at(data[i:])
@@ -105,7 +106,8 @@ func (r *Writer) replace(data []byte) (rest []byte) {
 	return nil
 }
 
-// at finds the text that data begins with; partly says that one may, if there were more.
+// at returns the text that data begins with; partly reports whether one may begin there, if there
+// were more data.
 func (r *Writer) at(data []byte) (found *pair, partly bool) {
 	for i := range r.pairs {
 		p := &r.pairs[i]
@@ -120,7 +122,7 @@ func (r *Writer) at(data []byte) (found *pair, partly bool) {
 			return p, false
 		}
 		if !r.ended {
-			return nil, true // this one comes first, if it is one
+			return nil, true // this one comes first, if it is complete
 		}
 	}
 	return nil, false
@@ -135,14 +137,14 @@ func same(b, lowered []byte) bool {
 	return true
 }
 
-// Flush is for streams: what is held is held on, so that no text is torn.
+// Flush is for streams. What is buffered is kept, so that no text is split.
 func (r *Writer) Flush() error { return nil }
 
-// Close writes what was held: it has turned out to be nothing, or something shorter.
+// Close writes what was buffered: it is no text, or contains a shorter one.
 func (r *Writer) Close() error {
 	r.ended, r.out = true, r.out[:0]
-	r.replace(r.held)
-	r.held = nil
+	r.replace(r.buffered)
+	r.buffered = nil
 	if len(r.out) == 0 {
 		return nil
 	}

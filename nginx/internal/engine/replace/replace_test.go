@@ -45,7 +45,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// A single text is replaced as regexp replaces it, in whatever pieces the stream comes.
+// A single text is replaced as regexp replaces it, regardless of how the stream is split.
 func FuzzReplace(f *testing.F) {
 	f.Add("some <b>text</B> here", "<b>", 3)
 	f.Add("aaaaab", "aab", 1)

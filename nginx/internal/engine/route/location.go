@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Locations chooses among the locations of one server, or among those nested
-// in one location. T is what a location leads to.
+// Locations selects among the locations of one server, or among those nested in one location. T
+// is the type of what a location leads to.
 type Locations[T any] struct {
 	exact    map[string]Prefix[T]
 	prefixes []Prefix[T] // longest first
@@ -20,8 +20,8 @@ type Prefix[T any] struct {
 	Name string
 	// Final is set for "^~": no regular expression is tried after it.
 	Final bool
-	// Redirect is set for a prefix that ends in a slash and is proxied: its
-	// name without the slash is answered with 301 (ngx_http_core_find_config_phase).
+	// Redirect is set for a prefix that ends in a slash and is proxied: the response to its name
+	// without the slash is a 301 (ngx_http_core_find_config_phase).
 	Redirect bool
 	// Nested are the locations inside, nil for none.
 	Nested *Locations[T]
@@ -36,15 +36,14 @@ type Pattern[T any] struct {
 	To     T
 }
 
-// Match is the outcome of a choice.
+// Match is the result of a selection.
 type Match[T any] struct {
 	// To is what the chosen location leads to.
 	To T
-	// Redirect is set if the path is to be answered with 301 to the same path
-	// with a slash behind it.
+	// Redirect is set if the response must be a 301 to the same path with a slash behind it.
 	Redirect bool
-	// Groups are what the regular expression captured, nil if none chose, and
-	// Regexp is that expression.
+	// Groups are what the regular expression captured, nil if none was decisive, and Regexp is
+	// that expression.
 	Groups []string
 	Regexp *regexp.Regexp
 	// Around are the regular expressions of the locations around that one, the outermost first.
@@ -57,7 +56,7 @@ type Captured struct {
 	Regexp *regexp.Regexp
 }
 
-// AddExact adds "location = p.Name"; false means that there is one already.
+// AddExact adds "location = p.Name". It returns false if there is one already.
 func (l *Locations[T]) AddExact(p Prefix[T]) bool {
 	if _, ok := l.exact[p.Name]; ok {
 		return false
@@ -69,7 +68,7 @@ func (l *Locations[T]) AddExact(p Prefix[T]) bool {
 	return true
 }
 
-// AddPrefix adds a prefix; false means that there is one already.
+// AddPrefix adds a prefix. It returns false if there is one already.
 func (l *Locations[T]) AddPrefix(p Prefix[T]) bool {
 	for _, have := range l.prefixes {
 		if have.Name == p.Name {
@@ -86,17 +85,16 @@ func (l *Locations[T]) AddPrefix(p Prefix[T]) bool {
 // AddPattern adds a regular expression behind those added before.
 func (l *Locations[T]) AddPattern(p Pattern[T]) { l.patterns = append(l.patterns, p) }
 
-// Find chooses the location of a normalised path, as
-// ngx_http_core_find_location does: an exact one, else the longest prefix; then,
-// unless that prefix is final, the first regular expression that matches, looked
-// for among the nested locations of the prefix first.
+// Find selects the location of a normalised path, as ngx_http_core_find_location does: an exact
+// one, else the longest prefix; then, unless that prefix is final, the first regular expression
+// that matches, looked for among the nested locations of the prefix first.
 func (l *Locations[T]) Find(path string) (Match[T], bool) {
 	m, found, _ := l.find(path)
 	return m, found
 }
 
-// find also tells whether the choice is settled, so that no regular expression
-// of the levels around is tried. A final prefix settles its own level alone.
+// find also reports whether the selection is settled, so that no regular expression of the
+// enclosing levels is tried. A final prefix settles its own level only.
 func (l *Locations[T]) find(path string) (m Match[T], found, settled bool) {
 	if p, ok := l.exact[path]; ok {
 		return Match[T]{To: p.To}, true, true
@@ -148,8 +146,8 @@ func (l *Locations[T]) longest(path string) (Prefix[T], bool) {
 	return Prefix[T]{}, false
 }
 
-// redirect finds the proxied location that path is the name of, but for the
-// slash at its end. A prefix of that very name goes first.
+// redirect finds the proxied location whose name is path with a slash added. A prefix that is
+// path itself has precedence.
 func (l *Locations[T]) redirect(path string) (found Prefix[T], ok bool) {
 	if p, have := l.exact[path+"/"]; have && p.Redirect {
 		found, ok = p, true

@@ -8,8 +8,8 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 )
 
-// locations builds a choice from lines like nginx's: "= /a", "^~ /a", "/a/ >"
-// for a proxied one, "~ re". Two spaces in front nest a line.
+// locations builds Locations from lines like nginx's: "= /a", "^~ /a", "/a/ >" for a proxied one,
+// "~ re". Two leading spaces nest a line.
 func locations(t *testing.T, text string) *route.Locations[string] {
 	t.Helper()
 	outer, inner := &route.Locations[string]{}, (*route.Locations[string])(nil)

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Names chooses by host name: exact, then the longest wildcard in front, then
-// the longest behind, then the first regular expression that matches
-// (ngx_http_find_virtual_server). T is what a name leads to.
+// Names selects by host name: an exact name, then the longest leading wildcard, then the longest
+// trailing one, then the first regular expression that matches (ngx_http_find_virtual_server). T
+// is the type of what a name leads to.
 type Names[T any] struct {
 	exact    map[string]T
 	leading  map[string]T // "*.example.com" as ".example.com"
@@ -20,13 +20,13 @@ type namePattern[T any] struct {
 	to T
 }
 
-// NewNames returns an empty choice.
+// NewNames returns empty Names.
 func NewNames[T any]() *Names[T] {
 	return &Names[T]{exact: map[string]T{}, leading: map[string]T{}, trailing: map[string]T{}}
 }
 
-// ValidName says whether name may be given to Add: a wildcard stands for whole
-// labels at one end.
+// ValidName reports whether name may be passed to Add: a wildcard stands for whole labels at one
+// end.
 func ValidName(name string) bool {
 	switch strings.Count(name, "*") {
 	case 0:
@@ -38,8 +38,8 @@ func ValidName(name string) bool {
 	return false
 }
 
-// Add adds a name: exact, "*.x", "x.*", or ".x" for x and "*.x". It returns
-// false if the name is there already; the first one stays.
+// Add adds a name: exact, "*.x", "x.*", or ".x" for x and "*.x". It returns false if there is
+// such a name already, which is kept.
 func (n *Names[T]) Add(name string, to T) bool {
 	name = strings.ToLower(name)
 	switch {
@@ -62,13 +62,13 @@ func put[T any](m map[string]T, key string, to T) bool {
 	return true
 }
 
-// AddPattern adds a regular expression behind those added before.
+// AddPattern adds a regular expression after those added before.
 func (n *Names[T]) AddPattern(re *regexp.Regexp, to T) {
 	n.patterns = append(n.patterns, namePattern[T]{re, to})
 }
 
-// Find chooses by host, which must be in lower case and have no port. groups
-// and re are set if a regular expression chose.
+// Find selects by host, which must be in lower case and without a port. groups and re are set if
+// a regular expression was decisive.
 func (n *Names[T]) Find(host string) (to T, groups []string, re *regexp.Regexp, ok bool) {
 	if to, ok = n.plain(host); ok {
 		return to, nil, nil, true
@@ -84,7 +84,7 @@ func (n *Names[T]) Find(host string) (to T, groups []string, re *regexp.Regexp, 
 // Plain counts the names without regular expressions.
 func (n *Names[T]) Plain() int { return len(n.exact) + len(n.leading) + len(n.trailing) }
 
-// plain looks among the names without regular expressions.
+// plain selects among the names without regular expressions.
 func (n *Names[T]) plain(host string) (to T, ok bool) {
 	if to, ok = n.exact[host]; ok {
 		return to, true
@@ -111,8 +111,8 @@ func (n *Names[T]) plain(host string) (to T, ok bool) {
 	return to, false
 }
 
-// Wildcards looks a host up among wildcards alone: what a map with "hostnames"
-// needs beside its exact keys.
+// Wildcards looks a host up among wildcards only: what a map with "hostnames" needs beside its
+// exact keys.
 type Wildcards[T any] struct{ Names *Names[T] }
 
 // Find returns what the host leads to.

@@ -25,7 +25,7 @@ func TestServerNameChoice(t *testing.T) {
 		"a.b.test":       "*.test",
 		"x.long.test":    "*.long.test",
 		"test":           "none",
-		"www.test":       "*.test", // a wildcard in front goes before one behind
+		"www.test":       "*.test", // a leading wildcard has precedence over a trailing one
 		"www.org":        "www.*",
 		"www.long.org":   "www.long.*",
 		"www.a.b":        "www.*",

@@ -1,5 +1,5 @@
-// Package route holds nginx's choices as pure functions: how a path is
-// normalised, which location it belongs to, which server a name belongs to.
+// Package route implements nginx's routing as pure functions: how a path is normalised, which
+// location it belongs to, which server a name belongs to.
 package route
 
 import (
@@ -7,22 +7,21 @@ import (
 	"strings"
 )
 
-// ErrURI says that a path can't be normalised: it must be answered with 400.
+// ErrURI is returned for a path that can't be normalised: the response must be a 400.
 var ErrURI = errors.New("invalid path in request")
 
-// Split cuts a request target at its query. A fragment, which no client should
-// send, is dropped as nginx drops it.
+// Split splits a request target at its query. A fragment, which no client should send, is dropped
+// as in nginx.
 func Split(target string) (path, args string) {
 	target, _, _ = strings.Cut(target, "#")
 	path, args, _ = strings.Cut(target, "?")
 	return path, args
 }
 
-// Normalize decodes a path and resolves "." and ".." in what was decoded, so
-// that "%2e%2e%2f" means what it says; it merges slashes if merge is set
-// (ngx_http_parse_complex_uri). The result starts with a slash and holds no
-// "." or ".." segment. A malformed escape, a zero byte and a path that climbs
-// above the root are ErrURI.
+// Normalize decodes a path and resolves "." and ".." in the result, so that "%2e%2e%2f" is
+// resolved too; it merges slashes if merge is set (ngx_http_parse_complex_uri). The result starts
+// with a slash and has no "." or ".." segment. For a malformed escape, a zero byte or a path that
+// climbs above the root the error is ErrURI.
 func Normalize(path string, merge bool) (string, error) {
 	if path == "" || path[0] != '/' {
 		return "", ErrURI
@@ -37,7 +36,7 @@ func Normalize(path string, merge bool) (string, error) {
 	return resolve(decoded, merge)
 }
 
-// simple says whether path is its own normal form.
+// simple reports whether path is its own normal form.
 func simple(path string) bool {
 	for i := range len(path) {
 		switch c := path[i]; {
@@ -108,12 +107,11 @@ func resolve(path string, merge bool) (string, error) {
 	return "/" + strings.Join(out, "/"), nil
 }
 
-// Escape writes a decoded path as nginx sends it on: control characters,
-// bytes above 0x7e and what would mean something else in a path are escaped
-// (NGX_ESCAPE_URI of ngx_escape_uri).
+// Escape escapes a decoded path as nginx sends it: control characters, bytes above 0x7e and those
+// with a meaning in a path (NGX_ESCAPE_URI of ngx_escape_uri).
 func Escape(path string) string { return escape(path, "\"#%<>?\\^`{|}") }
 
-// EscapeArgs writes a decoded text as nginx puts it into a query (NGX_ESCAPE_ARGS).
+// EscapeArgs escapes a decoded text as nginx does for a query (NGX_ESCAPE_ARGS).
 func EscapeArgs(text string) string { return escape(text, "\"#%&+;<>?\\^`{|}") }
 
 // escape escapes control characters, blanks, bytes above 0x7e and those of unsafe.

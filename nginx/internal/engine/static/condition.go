@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Since says what If-Modified-Since means.
+// Since is the meaning of If-Modified-Since.
 type Since int
 
 const (
-	// Exact is the very time of the file.
+	// Exact compares for the very time of the file.
 	Exact Since = iota
-	// Before is that time or a later one.
+	// Before accepts that time or a later one.
 	Before
-	// Ignored is nothing.
+	// Ignored ignores the field.
 	Ignored
 )
 
 // conditions evaluates a request's conditions in nginx's way
-// (ngx_http_not_modified_header_filter): If-Unmodified-Since and If-Match fail
-// with 412; If-Modified-Since means the very time, and where both it and
-// If-None-Match are sent, both must agree. 0 means that the file is wanted.
+// (ngx_http_not_modified_header_filter): If-Unmodified-Since and If-Match fail with 412;
+// If-Modified-Since means the very time, and if both it and If-None-Match are sent, both must
+// match. 0 means that the file must be sent.
 func conditions(h http.Header, etag string, c Content) int {
 	modified := c.ModTime
 	if v := h.Get("If-Unmodified-Since"); v != "" {
@@ -49,8 +49,8 @@ func conditions(h http.Header, etag string, c Content) int {
 	return http.StatusNotModified
 }
 
-// Undated evaluates the conditions of a request for what has neither a time nor a tag:
-// a condition that needs one fails. 0 means that it is wanted.
+// Undated evaluates the conditions of a request for content with neither a time nor a tag: a
+// condition that needs one fails. 0 means that the content must be sent.
 func Undated(h http.Header) int {
 	match := joined(h, "If-Match")
 	switch {
@@ -69,8 +69,8 @@ func (s Since) unchanged(v string, modified time.Time) bool {
 	return err == nil && (t.Unix() == modified.Unix() || s == Before && t.Unix() > modified.Unix())
 }
 
-// matches looks for etag in a list of entity tags; "*" matches any. A weak tag
-// counts if weak is set.
+// matches reports whether etag is in a list of entity tags; "*" matches any. A weak tag matches
+// only if weak is set.
 func matches(list, etag string, weak bool) bool {
 	if list == "*" {
 		return true

@@ -11,11 +11,10 @@ import (
 	"syscall"
 )
 
-// Open opens the regular file of the name for reading. status is 0 or what
-// nginx answers when it can't: 404 for what is not there or no regular file,
-// 403 for what may not be read and for links that lead in a circle, else 500.
-// For a directory dir is true and f is nil. A name with a ".." segment is never
-// opened.
+// Open opens the regular file of the name for reading. status is 0, or nginx's status of a
+// failure: 404 if the file does not exist or is not a regular file, 403 without permission or for
+// a circle of links, else 500. For a directory dir is true and f is nil. A name with a ".."
+// segment is never opened.
 func Open(name string) (f *os.File, info fs.FileInfo, dir bool, status int) {
 	if climbs(name) {
 		return nil, nil, false, 403
@@ -39,8 +38,8 @@ func Open(name string) (f *os.File, info fs.FileInfo, dir bool, status int) {
 	return nil, nil, false, 404
 }
 
-// Exists says whether name is there, as a directory if dir is set, else as
-// anything that is none.
+// Exists reports whether name exists: as a directory if dir is set, else as anything but a
+// directory.
 func Exists(name string, dir bool) bool {
 	if climbs(name) {
 		return false
@@ -49,21 +48,21 @@ func Exists(name string, dir bool) bool {
 	return err == nil && info.IsDir() == dir
 }
 
-// Search says whether files of the directory can be looked for: 0, or what nginx answers
-// when they can't, 404 for what is no directory and 403 for one that may not be entered.
+// Search returns 0 if files of the directory can be looked for, or nginx's status if they can't:
+// 404 for what is not a directory, 403 without permission to enter it.
 func Search(name string) (status int) {
 	if climbs(name) {
 		return 404
 	}
-	if _, err := os.Stat(name + "/."); err != nil { // its own name would need no leave to enter
+	if _, err := os.Stat(name + "/."); err != nil { // its own name would need no permission to enter
 		return statusOf(err)
 	}
 	return 0
 }
 
-// OpenDir opens a directory for reading its names. Failures are Open's. A name that does
-// not end in a slash, of an alias without one, is not found: paths that go on lead beside
-// the directory and not into it. (nginx cuts a letter off the name, and finds nothing.)
+// OpenDir opens a directory to read its names. Its failures are those of Open. A name that does
+// not end in a slash, from an alias without one, is not found: longer paths lead beside the
+// directory and not into it. (nginx cuts a letter off the name, and finds nothing.)
 func OpenDir(name string) (dir *os.File, status int) {
 	switch {
 	case climbs(name):
@@ -78,8 +77,8 @@ func OpenDir(name string) (dir *os.File, status int) {
 	return dir, 0
 }
 
-// climbs says whether name has a ".." segment or a zero byte. Normalised paths
-// have neither; a variable in root or try_files may.
+// climbs reports whether name has a ".." segment or a zero byte. Normalised paths have neither; a
+// variable in root or try_files may.
 func climbs(name string) bool {
 	if strings.IndexByte(name, 0) >= 0 {
 		return true
@@ -102,8 +101,8 @@ func statusOf(err error) int {
 	return 500
 }
 
-// Extension returns the extension of a path as nginx sees it: a dot in front
-// of the whole name starts none.
+// Extension returns the extension of a path as in nginx: a dot at the start of the whole name
+// begins none.
 func Extension(uri string) string {
 	base := path.Base(uri)
 	if strings.HasSuffix(uri, "/") {

@@ -8,20 +8,19 @@ import (
 	"strconv"
 )
 
-// multiple answers with multipart/byteranges. The boundary is 20 digits, as
-// nginx's.
+// multiple sends multipart/byteranges. The boundary is 20 digits, as in nginx.
 func multiple(w http.ResponseWriter, r *http.Request, c Content, parts []span) int {
 	boundary := boundary()
-	heads := make([]string, len(parts))
+	headers := make([]string, len(parts))
 	tail := "\r\n--" + boundary + "--\r\n"
 	length := int64(len(tail))
 	for i, p := range parts {
-		heads[i] = "\r\n--" + boundary + "\r\n"
+		headers[i] = "\r\n--" + boundary + "\r\n"
 		if c.Type != "" {
-			heads[i] += "Content-Type: " + c.Type + "\r\n"
+			headers[i] += "Content-Type: " + c.Type + "\r\n"
 		}
-		heads[i] += "Content-Range: " + p.contentRange(c.Size) + "\r\n\r\n"
-		length += int64(len(heads[i])) + p.length()
+		headers[i] += "Content-Range: " + p.contentRange(c.Size) + "\r\n\r\n"
+		length += int64(len(headers[i])) + p.length()
 	}
 	w.Header().Set("Content-Type", "multipart/byteranges; boundary="+boundary)
 	w.Header().Set("Content-Length", strconv.FormatInt(length, 10))
@@ -30,7 +29,7 @@ func multiple(w http.ResponseWriter, r *http.Request, c Content, parts []span) i
 		return 0
 	}
 	for i, p := range parts {
-		write(w, heads[i])
+		write(w, headers[i])
 		send(w, c.File, p.start, p.length())
 	}
 	write(w, tail)

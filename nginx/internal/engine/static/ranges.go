@@ -18,9 +18,9 @@ func (s span) contentRange(size int64) string {
 	return fmt.Sprintf("bytes %d-%d/%d", s.start, s.end-1, size)
 }
 
-// requestedRanges reads Range and If-Range as ngx_http_range_header_filter
-// does. No ranges mean the whole file; ok is false for 416. Ranges that sum up
-// to more than the file are answered with the whole file.
+// requestedRanges parses Range and If-Range as ngx_http_range_header_filter does. No ranges mean
+// the whole file; ok is false for 416. Ranges that sum up to more than the file mean the whole
+// file, too.
 func requestedRanges(h http.Header, etag string, modified time.Time, size int64) (ranges []span, ok bool) {
 	value := h.Get("Range")
 	if len(value) < 7 || !strings.EqualFold(value[:6], "bytes=") {
@@ -52,8 +52,8 @@ func requestedRanges(h http.Header, etag string, modified time.Time, size int64)
 	return ranges, true
 }
 
-// parseSpan reads "first-last", "first-" or "-length". The result is empty if
-// it is outside of the file.
+// parseSpan parses "first-last", "first-" or "-length". The result is empty if it is outside of
+// the file.
 func parseSpan(s string, size int64) (span, bool) {
 	first, last, ok := strings.Cut(s, "-")
 	first, last = strings.Trim(first, " "), strings.Trim(last, " ")

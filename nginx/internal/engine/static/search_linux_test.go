@@ -11,8 +11,8 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/static"
 )
 
-// What may be looked for and what may be read are two things. The test's thread has no
-// rights but everybody's for it, also where tests run as root, and ends with its goroutine.
+// To look for a file and to read a directory need different permissions. The test's thread has
+// only the rights of other users, even if tests run as root, and ends with its goroutine.
 func TestDirectories(t *testing.T) {
 	dir := t.TempDir()
 	modes := map[string]os.FileMode{"open": 0o755, "search": 0o111, "read": 0o444, "locked": 0, "open/inside": 0o755, "locked/inside": 0o755}

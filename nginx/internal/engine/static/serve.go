@@ -11,26 +11,24 @@ import (
 
 // Content is what Serve sends.
 type Content struct {
-	// File is the opened file; Serve reads it and leaves closing to the caller.
+	// File is the opened file, which the caller closes after Serve.
 	File *os.File
 	// Size is its length in bytes and ModTime when it was changed.
 	Size    int64
 	ModTime time.Time
 	// Type is the Content-Type.
 	Type string
-	// Since says what If-Modified-Since means, NoETag that there is no ETag, NoRanges that
-	// the file is sent as a whole.
+	// Since is the meaning of If-Modified-Since. NoETag omits the ETag, NoRanges sends the whole
+	// file.
 	Since    Since
 	NoETag   bool
 	NoRanges bool
-	// Whole turns conditions and ranges off: the file is the content of an
-	// error page.
+	// Whole turns conditions and ranges off: the file is the content of an error page.
 	Whole bool
 }
 
-// Serve answers GET and HEAD with a file. It returns 0 if it has answered, or
-// the status of an error page: 412 if a condition fails, 416 if no range of the
-// request is in the file.
+// Serve serves a file for GET and HEAD. It returns 0 if it has sent the response, or the status
+// of an error page: 412 if a condition fails, 416 if no range of the request is in the file.
 func Serve(w http.ResponseWriter, r *http.Request, c Content) int {
 	h := w.Header()
 	etag := ""
@@ -72,8 +70,7 @@ func Serve(w http.ResponseWriter, r *http.Request, c Content) int {
 	return multiple(w, r, c, ranges)
 }
 
-// ETag is nginx's: the time of the change in seconds and the length, both in
-// hexadecimal.
+// ETag returns nginx's: the time of the change in seconds and the length, both in hexadecimal.
 func ETag(modified time.Time, size int64) string {
 	return fmt.Sprintf(`"%x-%x"`, modified.Unix(), size)
 }
@@ -105,7 +102,7 @@ func single(w http.ResponseWriter, r *http.Request, c Content, part span) int {
 	return 0
 }
 
-// setType keeps net/http from inventing a type where there is none.
+// setType keeps net/http from guessing a type if there is none.
 func setType(w http.ResponseWriter, t string) {
 	if t == "" {
 		w.Header()["Content-Type"] = nil
@@ -114,8 +111,8 @@ func setType(w http.ResponseWriter, t string) {
 	w.Header().Set("Content-Type", t)
 }
 
-// send copies a part of the file. A file that became shorter, or a client that
-// went away, leaves the answer incomplete, so it is aborted.
+// send copies a part of the file. If the file has become shorter or the client has disconnected
+// the response is incomplete, so it is aborted.
 func send(w io.Writer, f *os.File, start, length int64) {
 	if _, err := f.Seek(start, io.SeekStart); err != nil {
 		panic(http.ErrAbortHandler)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Conn is what is known of a client's connection.
+// Conn is the state of a client's connection.
 type Conn struct {
 	// Serial is the connection's number.
 	Serial uint64
@@ -26,8 +26,8 @@ type Conn struct {
 // Net returns the connection itself, nil if the server was not given a ConnContext.
 func (c *Conn) Net() net.Conn { return c.conn }
 
-// VerifyClient returns what do returns, which is called once as long as the rule is the same: requests of one
-// connection may be served by several configurations, one after the other.
+// VerifyClient returns the result of do, which is called once as long as the rule is the same:
+// requests of one connection may be served by several configurations, one after the other.
 func (c *Conn) VerifyClient(rule any, do func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,7 +37,7 @@ func (c *Conn) VerifyClient(rule any, do func() error) error {
 	return c.verified
 }
 
-// ProxyAddrs returns who has connected to whom, as the PROXY protocol's line told; nil if
+// ProxyAddrs returns the client's and the server's address in the PROXY protocol's header; nil if
 // there was none.
 func (c *Conn) ProxyAddrs() (client, server net.Addr) {
 	if p := proxied(c.conn); p != nil {
@@ -46,12 +46,12 @@ func (c *Conn) ProxyAddrs() (client, server net.Addr) {
 	return nil, nil
 }
 
-// Proxied is a connection that knows its PROXY protocol's line.
+// Proxied is a connection with the addresses of its PROXY protocol header.
 type Proxied interface {
 	ProxyAddrs() (client, server net.Addr)
 }
 
-// proxied looks below TLS.
+// proxied returns the connection below TLS.
 func proxied(c net.Conn) Proxied {
 	if p, ok := c.(Proxied); ok {
 		return p
@@ -72,8 +72,8 @@ func (c *Conns) Context(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, &Conn{Serial: c.last.Add(1), Born: time.Now(), conn: conn})
 }
 
-// ConnFrom returns the connection that ctx carries; one with the number 0 if
-// the server was not given a ConnContext.
+// ConnFrom returns the connection that ctx carries; one with the number 0 if the server was not
+// given a ConnContext.
 func ConnFrom(ctx context.Context) *Conn {
 	if c, ok := ctx.Value(connKey{}).(*Conn); ok {
 		return c

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Forwarded finds the client of a request that has come from a peer: the last address of
-// the lines where the peer is trusted, or if recursive is set the last one that is not
-// trusted (ngx_http_get_forwarded_addr). What can't be read ends the search.
+// Forwarded returns the client's address of a request from a peer: the last address of the lines
+// if the peer is trusted, or if recursive is set the last one that is not trusted
+// (ngx_http_get_forwarded_addr). An address that can't be parsed ends the search.
 func Forwarded(peer netip.AddrPort, lines []string, trusted []netip.Prefix, recursive bool) netip.AddrPort {
 	if !Trusts(trusted, peer.Addr()) {
 		return peer
@@ -16,12 +16,12 @@ func Forwarded(peer netip.AddrPort, lines []string, trusted []netip.Prefix, recu
 	return ForwardedTo(peer, lines, trusted, recursive)
 }
 
-// Trusts says whether an address is one of the trusted.
+// Trusts reports whether an address is one of the trusted.
 func Trusts(trusted []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(a.Unmap().WithZone("")) })
 }
 
-// ForwardedTo is Forwarded for a peer that is trusted, whoever it is.
+// ForwardedTo is Forwarded for a peer that is trusted in any case.
 func ForwardedTo(peer netip.AddrPort, lines []string, trusted []netip.Prefix, recursive bool) netip.AddrPort {
 	var items []string
 	for _, line := range lines {
@@ -39,7 +39,7 @@ func ForwardedTo(peer netip.AddrPort, lines []string, trusted []netip.Prefix, re
 	return peer
 }
 
-// ParseAddr reads an address with or without a port.
+// ParseAddr parses an address with or without a port.
 func ParseAddr(s string) (netip.AddrPort, bool) {
 	if at, err := netip.ParseAddrPort(s); err == nil {
 		return at, true

@@ -10,13 +10,13 @@ import (
 type Geo struct {
 	// Source is the address that is looked up.
 	Source Getter
-	// Trusted are proxies: for an address of theirs the one that X-Forwarded-For tells is
-	// looked up instead.
+	// Trusted are proxies: if the address is one of theirs, the one in X-Forwarded-For is looked
+	// up instead.
 	Trusted []netip.Prefix
-	// Recursive takes the last address that is not trusted of X-Forwarded-For, not the
+	// Recursive selects the last address of X-Forwarded-For that is not trusted instead of the
 	// last one.
 	Recursive bool
-	// Default is the value of what is in no network.
+	// Default is the value of an address in no network.
 	Default string
 
 	networks map[netip.Prefix]string
@@ -29,7 +29,7 @@ type geoRange struct {
 	value    string
 }
 
-// AddNetwork gives a network a value and says whether it had none.
+// AddNetwork sets a network's value and reports whether it had none.
 func (g *Geo) AddNetwork(p netip.Prefix, value string) bool {
 	if g.networks == nil {
 		g.networks = map[netip.Prefix]string{}
@@ -43,16 +43,16 @@ func (g *Geo) AddNetwork(p netip.Prefix, value string) bool {
 	return !had
 }
 
-// RemoveNetwork takes a network out.
+// RemoveNetwork removes a network.
 func (g *Geo) RemoveNetwork(p netip.Prefix) { delete(g.networks, p) }
 
-// AddRange gives the addresses from one to another a value. Of ranges that overlap the one
-// that was added last counts.
+// AddRange sets the value of the addresses from one to another. If ranges overlap the one that
+// was added last applies.
 func (g *Geo) AddRange(from, to netip.Addr, value string) {
 	g.ranges = append(g.ranges, geoRange{from, to, value})
 }
 
-// RemoveRange takes a range out.
+// RemoveRange removes a range.
 func (g *Geo) RemoveRange(from, to netip.Addr) {
 	g.ranges = slices.DeleteFunc(g.ranges, func(r geoRange) bool { return r.from == from && r.to == to })
 }
@@ -86,5 +86,5 @@ func (g *Geo) find(a netip.Addr) string {
 	return g.Default
 }
 
-// DeclareGeo makes g a variable.
+// DeclareGeo declares g as a variable.
 func (s *Scope) DeclareGeo(name string, g *Geo) { s.declared[name] = g.get }

@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// Escape says how a variable's value is written into a log line.
+// Escape is how a variable's value is escaped in a log line.
 type Escape int
 
 const (
-	// EscapeDefault writes '"', '\', control characters and bytes above 126
-	// as \xXX, and "-" for a variable without a value.
+	// EscapeDefault writes '"', '\', control characters and bytes above 126 as \xXX, and "-" for
+	// a variable without a value.
 	EscapeDefault Escape = iota
 	// EscapeJSON escapes as JSON's strings need it.
 	EscapeJSON
@@ -36,7 +36,7 @@ func (s *Scope) CompileLine(text string, escape Escape) (Line, error) {
 	return Line{parts: v.parts, escape: escape}, nil
 }
 
-// Defined says whether l was compiled.
+// Defined reports whether l was compiled.
 func (l Line) Defined() bool { return l.parts != nil }
 
 // Append appends the line for r, without a newline, to b.
@@ -75,8 +75,8 @@ func appendDefault(b []byte, s string) []byte {
 	return b
 }
 
-// appendJSON is AppendJSON, except that bytes that are no UTF-8 are
-// replaced: a JSON text must not hold them.
+// appendJSON is AppendJSON, except that bytes that are not UTF-8 are replaced: a JSON text must
+// not contain them.
 func appendJSON(b []byte, s string) []byte {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\ufffd")

@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// Map is a map block: a variable whose value depends on another text. It is
-// evaluated when it is first asked for, once for each request unless it is
-// volatile.
+// Map is a map block: a variable whose value depends on another text. It is evaluated when it is
+// first used, once for each request unless it is volatile.
 type Map struct {
 	// Source is the text that is looked up.
 	Source Value
-	// Volatile says whether to look up anew each time.
+	// Volatile evaluates it anew for each use.
 	Volatile bool
 	// Exact holds the plain keys, in lower case.
 	Exact map[string]Value
@@ -25,7 +24,8 @@ type Map struct {
 	Default Value
 }
 
-// evaluated is a map's value for a request. A request looks at a few maps: it need not hash.
+// evaluated is a map's value for a request. A request uses few maps, so that it needs no hash
+// table.
 type evaluated struct {
 	of    *Map
 	value string

@@ -1,5 +1,5 @@
-// Package vars holds the state of one request and nginx's variables, which
-// read it. A text with variables is compiled once, at load, to a Value.
+// Package vars holds the state of one request and nginx's variables, which are derived from it. A
+// text with variables is compiled once, at load, to a Value.
 package vars
 
 import (
@@ -13,15 +13,14 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// Request is what the engine knows of one request. Only the request's own
-// goroutine uses it.
+// Request is the engine's state of one request. It is used only by the request's own goroutine.
 type Request struct {
 	// HTTP is the request as the client sent it, sanitised.
 	HTTP *http.Request
 	// Line is the request line as the client sent it.
 	Line string
-	// PeerAddr is the address and port of the connection's other end where HTTP.RemoteAddr
-	// is what a proxy has told; else it is "".
+	// PeerAddr is the address and port of the connection's other end if HTTP.RemoteAddr is what a
+	// proxy has reported; else it is "".
 	PeerAddr string
 	// RequestURI is the path and the query as the client sent them.
 	RequestURI string
@@ -29,16 +28,16 @@ type Request struct {
 	URI string
 	// Args is the query, without the question mark, as it was sent.
 	Args string
-	// Internal says whether URI comes from an internal redirect.
+	// Internal reports whether URI comes from an internal redirect.
 	Internal bool
-	// Start is when the request's head had been read.
+	// Start is when the request's header had been read.
 	Start time.Time
 	// Host is $host: the server's name as the client wrote it, in lower case
 	// and without the port, or else the first server_name.
 	Host string
 	// ServerName is the first server_name of the server that was chosen.
 	ServerName string
-	// HTTPS says whether the client's connection is encrypted.
+	// HTTPS reports whether the client's connection is encrypted.
 	HTTPS bool
 	// ClientVerified reports whether the client's certificate has been verified, and ClientError is what is wrong with it.
 	ClientVerified bool
@@ -48,16 +47,15 @@ type Request struct {
 
 	// Location is the current one; nil if there is none.
 	Location Location
-	// ProxyHost and ProxyPort are those of the upstream that is asked.
+	// ProxyHost and ProxyPort are those of the upstream that the request is sent to.
 	ProxyHost, ProxyPort string
 
-	// LimitReqStatus and LimitConnStatus say what limits have made of the request; "" for
-	// none.
+	// LimitReqStatus and LimitConnStatus are the results of the limits; "" for none.
 	LimitReqStatus, LimitConnStatus string
 
-	// Status is that of the answer, 0 as long as there is none.
+	// Status is the response's status, 0 as long as there is none.
 	Status int
-	// Header is the answer's head.
+	// Header is the response's header.
 	Header http.Header
 	// BodyBytes counts the content that was sent.
 	BodyBytes int64
@@ -65,44 +63,45 @@ type Request struct {
 	RequestBody string
 	// GzipIn counts the content before gzip has compressed it; 0 if it has not.
 	GzipIn int64
-	// LimitRate is how many bytes of content are sent in a second; 0 is no bound, or that none
-	// has been chosen yet.
+	// LimitRate is the bytes of content that are sent per second; 0 is no bound, or that none has
+	// been chosen yet.
 	LimitRate int64
-	// Complete reports whether the response has been sent as a whole.
+	// Complete reports whether the whole response has been sent.
 	Complete bool
 	// Upstream is the record of the exchange with the upstream.
 	Upstream *filters.Result
-	// UpstreamHeader is the head of its answer as it came.
+	// UpstreamHeader is the header of its response as received.
 	UpstreamHeader http.Header
 
 	set      map[string]string // by the set directive
 	captures []string          // $1 and so on, of the last regular expression that matched
 	named    map[string]string // named captures
 	maps     []evaluated
-	id       string // $request_id, once it was asked for
+	id       string // $request_id, once it was used
 	link     linkState
 
-	linkExpires string // $secure_link's, once the link has been looked at
+	linkExpires string // of $secure_link, once the link has been checked
 	passed      []int  // how many tries came before each redirect inside the server
 }
 
-// Location is what variables ask of where the request is: of its location, and of the process.
+// Location returns the values of variables that depend on the request's location or on the
+// process.
 type Location interface {
-	// DocumentRoot is $document_root, Filename $request_filename.
+	// DocumentRoot returns $document_root, Filename $request_filename.
 	DocumentRoot() string
 	Filename() string
-	// InvalidReferer says whether valid_referers refuses the request's.
+	// InvalidReferer reports whether valid_referers refuses the request's Referer.
 	InvalidReferer() bool
-	// SecureLink is $secure_link, and until when the link is valid.
+	// SecureLink returns $secure_link, and the time until which the link is valid.
 	SecureLink() (link, expires string)
-	// UserID is $uid_got and $uid_set.
+	// UserID returns $uid_got and $uid_set.
 	UserID() (got, set string)
-	// Connections counts those of the process.
+	// Connections returns the counts of the process's connections.
 	Connections() Connections
 }
 
-// Branch returns a copy for a subrequest: what it sets does not reach r, and its answer is
-// its own.
+// Branch returns a copy for a subrequest: what it sets does not affect r, and it has a response
+// of its own.
 func (r *Request) Branch() Request {
 	b := *r
 	b.set, b.named, b.maps = maps.Clone(r.set), maps.Clone(r.named), slices.Clone(r.maps)
@@ -112,7 +111,7 @@ func (r *Request) Branch() Request {
 	return b
 }
 
-// SetVariable gives a variable of the configuration's a value.
+// SetVariable sets a variable of the configuration.
 func (r *Request) SetVariable(name, value string) {
 	if r.set == nil {
 		r.set = map[string]string{}
@@ -120,8 +119,8 @@ func (r *Request) SetVariable(name, value string) {
 	r.set[name] = value
 }
 
-// Capture keeps what a regular expression captured: groups[0] is the whole
-// match. names are the names of the groups, as regexp.SubexpNames returns them.
+// Capture stores what a regular expression captured: groups[0] is the whole match. names are the
+// names of the groups, as regexp.SubexpNames returns them.
 func (r *Request) Capture(groups, names []string) {
 	r.captures = groups
 	for i, name := range names {
@@ -143,7 +142,7 @@ func (r *Request) RemoteAddr() string {
 // unixPrefix begins the address of a unix socket.
 const unixPrefix = "unix:"
 
-// splitAddr takes the port off an address; that of a unix socket has none.
+// splitAddr splits the port off an address; that of a unix socket has none.
 func splitAddr(text string) (host, port string) {
 	if strings.HasPrefix(text, unixPrefix) {
 		return text, ""
@@ -155,7 +154,7 @@ func splitAddr(text string) (host, port string) {
 	return host, port
 }
 
-// ServerAddr is the address that the client connected to, without its port.
+// ServerAddr returns the address that the client connected to, without its port.
 func (r *Request) ServerAddr() string {
 	host, _ := r.localAddr()
 	return host

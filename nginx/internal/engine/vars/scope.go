@@ -17,7 +17,7 @@ type Scope struct {
 // NewScope returns a Scope with nginx's own variables.
 func NewScope() *Scope { return &Scope{declared: map[string]Getter{}} }
 
-// DeclareCapture makes the named group of a regular expression a variable.
+// DeclareCapture declares the named group of a regular expression as a variable.
 func (s *Scope) DeclareCapture(name string) {
 	if _, ok := s.declared[name]; ok {
 		return
@@ -28,9 +28,9 @@ func (s *Scope) DeclareCapture(name string) {
 	}
 }
 
-// DeclareSet makes what Request.SetVariable sets a variable. It returns false for one of
-// nginx's own. A capture or a map of the name is what counts until it is set, and without one
-// the variable is empty if empty says so, and has no value if not.
+// DeclareSet declares a variable that Request.SetVariable sets. It returns false for one of
+// nginx's own. Until it is set, a capture or a map of the name applies; without one the variable
+// is empty if empty is set, and else has no value.
 func (s *Scope) DeclareSet(name string, empty bool) bool {
 	if builtin(name) != nil {
 		return false
@@ -45,7 +45,7 @@ func (s *Scope) DeclareSet(name string, empty bool) bool {
 	return true
 }
 
-// DeclareMap makes m a variable. A later map of the same name wins.
+// DeclareMap declares m as a variable. A later map of the same name wins.
 func (s *Scope) DeclareMap(name string, m *Map) { s.declared[name] = m.get }
 
 // ReadsBody reports whether $request_body was looked up.
@@ -56,7 +56,7 @@ func (s *Scope) Lookup(name string) (Getter, error) {
 	if get, ok := s.declared[name]; ok {
 		return get, nil
 	}
-	lower := strings.ToLower(name) // nginx's names have no case
+	lower := strings.ToLower(name) // nginx's names ignore case
 	if get, ok := s.declared[lower]; ok {
 		return get, nil
 	}
@@ -75,8 +75,8 @@ func (s *Scope) Lookup(name string) (Getter, error) {
 	return nil, fmt.Errorf("unknown \"%s\" variable", name)
 }
 
-// Named is Lookup for a variable that does not stand in a text: nginx has no captures by
-// number there.
+// Named is Lookup for a variable that does not stand in a text: nginx has no numbered captures
+// there.
 func (s *Scope) Named(name string) (Getter, error) {
 	if len(name) == 1 && name[0] >= '1' && name[0] <= '9' {
 		return nil, fmt.Errorf("unknown \"%s\" variable", name)
@@ -93,7 +93,7 @@ func capture(n int) Getter {
 	}
 }
 
-// families are the variables whose names go on as the request wants.
+// families are the variables whose names end in a name of the request's choice.
 var families = []struct {
 	prefix string
 	get    func(rest string) Getter
@@ -107,12 +107,12 @@ var families = []struct {
 	{"upstream_http_", upstreamField},
 }
 
-// field turns a variable's ending into a canonical field name.
+// field converts a variable's ending into a canonical field name.
 func field(rest string) string {
 	return http.CanonicalHeaderKey(strings.ReplaceAll(rest, "_", "-"))
 }
 
-// joined is how nginx shows a field with several lines (since 1.23.0).
+// joined returns a field with several lines as nginx does (since 1.23.0).
 func joined(lines []string, sep string) (string, bool) {
 	switch len(lines) {
 	case 0:

@@ -5,7 +5,7 @@ import "encoding/binary"
 // Split is a split_clients block: a variable whose value depends on the hash of a text
 // (ngx_http_split_clients_module.c).
 type Split struct {
-	// Source is what is hashed.
+	// Source is the text that is hashed.
 	Source Value
 	// Parts are the shares in order.
 	Parts []Share
@@ -13,7 +13,7 @@ type Split struct {
 
 // Share is a value for all hashes up to one.
 type Share struct {
-	// Below is where the share ends; 0 is the end of all hashes.
+	// Below is the end of the share; 0 is the end of all hashes.
 	Below uint32
 	Value string
 }
@@ -28,7 +28,7 @@ func (s *Split) get(r *Request) (string, bool) {
 	return "", true
 }
 
-// DeclareSplit makes s a variable.
+// DeclareSplit declares s as a variable.
 func (s *Scope) DeclareSplit(name string, split *Split) { s.declared[name] = split.get }
 
 // murmur2 is nginx's hash, MurmurHash2 with the length as its only seed

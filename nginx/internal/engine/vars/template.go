@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Getter reads one variable. found is false for a variable that exists and has
-// no value, which a log writes as "-".
+// Getter evaluates one variable. found is false for a variable that exists and has no value,
+// which a log writes as "-".
 type Getter func(r *Request) (value string, found bool)
 
 // Value is a text with variables, compiled. The zero Value is the empty text.
@@ -22,7 +22,7 @@ type part struct {
 	get     Getter
 }
 
-// Constant makes a Value without variables.
+// Constant returns a Value without variables.
 func Constant(s string) Value { return Value{literal: s} }
 
 // Literal returns the text of a Value without variables.
@@ -53,8 +53,8 @@ func (p part) string(r *Request) string {
 	return s
 }
 
-// Compile compiles text. Its errors are nginx's: an unknown variable, an
-// invalid name, a missing bracket.
+// Compile compiles text. Its errors are nginx's: an unknown variable, an invalid name, a missing
+// bracket.
 func (s *Scope) Compile(text string) (Value, error) { return compile(text, s.Lookup) }
 
 // compile compiles text with the variables that lookup finds.
@@ -84,7 +84,7 @@ func compile(text string, lookup func(name string) (Getter, error)) (Value, erro
 // piece is a literal, or a variable if name is not empty.
 type piece struct{ literal, name string }
 
-// split cuts text at its variables (ngx_http_script_compile).
+// split splits text at its variables (ngx_http_script_compile).
 func split(text string) ([]piece, error) {
 	var pieces []piece
 	for rest := text; rest != ""; {
@@ -107,8 +107,8 @@ func split(text string) ([]piece, error) {
 	return pieces, nil
 }
 
-// variableName reads the name behind a dollar sign. One digit is a name of
-// its own: $10 is $1 and a zero.
+// variableName parses the name behind a dollar sign. One digit is a name of its own: $10 is $1
+// and a zero.
 func variableName(s string) (name, rest string, err error) {
 	if strings.HasPrefix(s, "{") {
 		end := nameLen(s[1:])

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// NginxVersion is the version of nginx whose behaviour is kept; it is the
-// value of $nginx_version.
+// NginxVersion is the version of nginx whose behaviour is implemented, the value of
+// $nginx_version.
 const NginxVersion = "1.29.7"
 
 var connectionVariables = map[string]Getter{
@@ -18,7 +18,7 @@ var connectionVariables = map[string]Getter{
 	"connection":          known(func(r *Request) string { return strconv.FormatUint(r.Conn.Serial, 10) }),
 	"connection_time":     known(connectionTime),
 	"http2":               known(http2),
-	"http3":               known(func(*Request) string { return "" }), // never spoken
+	"http3":               known(func(*Request) string { return "" }), // not supported
 	"connection_requests": known(func(r *Request) string { return strconv.FormatInt(r.Conn.Requests.Load(), 10) }),
 	"hostname":            known(hostname),
 	"https":               nonEmpty(https),
@@ -50,7 +50,7 @@ func https(r *Request) string {
 	return ""
 }
 
-// connectionTime is how long the client's connection has been open.
+// connectionTime returns how long the client's connection has been open.
 func connectionTime(r *Request) string {
 	if r.Conn.Born.IsZero() {
 		return Seconds(0)
@@ -58,7 +58,7 @@ func connectionTime(r *Request) string {
 	return Seconds(time.Since(r.Conn.Born))
 }
 
-// http2 is "h2" over TLS, "h2c" without, and nothing for HTTP/1.
+// http2 returns "h2" over TLS, "h2c" without, and "" for HTTP/1.
 func http2(r *Request) string {
 	switch {
 	case r.HTTP.ProtoMajor != 2:
@@ -72,12 +72,12 @@ func http2(r *Request) string {
 func remotePort(r *Request) string {
 	_, port := splitAddr(r.HTTP.RemoteAddr)
 	if port == "0" {
-		return "" // a proxy has told the address alone
+		return "" // a proxy has reported only the address
 	}
 	return port
 }
 
-// binaryRemoteAddr is the address in 4 or 16 bytes; that of a unix socket is a text.
+// binaryRemoteAddr returns the address in 4 or 16 bytes; that of a unix socket is a text.
 func binaryRemoteAddr(r *Request) string {
 	if strings.HasPrefix(r.HTTP.RemoteAddr, unixPrefix) {
 		return r.HTTP.RemoteAddr
@@ -94,7 +94,7 @@ func hostname(*Request) string {
 	return name
 }
 
-// peer is the connection's other end.
+// peer returns the connection's other end.
 func (r *Request) peer() (host, port string) {
 	return splitAddr(cmp.Or(r.PeerAddr, r.HTTP.RemoteAddr))
 }

@@ -9,7 +9,7 @@ var proxyProtocolVariables = map[string]Getter{
 	"proxy_protocol_server_port": proxyProtocol(true, 1),
 }
 
-// proxyProtocol makes a Getter of the client's, or the server's, address or port.
+// proxyProtocol returns a Getter of the client's, or the server's, address or port.
 func proxyProtocol(server bool, part int) Getter {
 	return nonEmpty(func(r *Request) string {
 		addr, to := r.Conn.ProxyAddrs()

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Builtin says whether a variable is one of nginx's own.
+// Builtin reports whether a variable is one of nginx's own.
 func Builtin(name string) bool { return builtin(name) != nil }
 
-// builtin finds one of nginx's own variables; nil if there is none.
+// builtin returns one of nginx's own variables; nil if there is none.
 func builtin(name string) Getter {
 	for _, group := range []map[string]Getter{
 		requestVariables, connectionVariables, responseVariables, timeVariables, upstreamVariables,
@@ -25,12 +25,12 @@ func builtin(name string) Getter {
 	return nil
 }
 
-// known makes a Getter of a variable that always has a value.
+// known returns a Getter of a variable that always has a value.
 func known(get func(*Request) string) Getter {
 	return func(r *Request) (string, bool) { return get(r), true }
 }
 
-// nonEmpty makes a Getter of a variable whose empty value is none.
+// nonEmpty returns a Getter of a variable that has no value instead of an empty one.
 func nonEmpty(get func(*Request) string) Getter {
 	return func(r *Request) (string, bool) { s := get(r); return s, s != "" }
 }
@@ -67,7 +67,7 @@ var requestVariables = map[string]Getter{
 	"uri":                known(func(r *Request) string { return r.URI }),
 }
 
-// at asks the location.
+// at calls of with the location.
 func at(r *Request, of func(Location) string) string {
 	if r.Location == nil {
 		return ""
@@ -85,7 +85,7 @@ func isArgs(r *Request) string {
 // none is the Getter of a variable that never has a value here.
 func none(*Request) (string, bool) { return "", false }
 
-// prefixed returns the prefix where there is a text.
+// prefixed puts prefix before text unless that is empty.
 func prefixed(prefix, text string) string {
 	if text == "" {
 		return ""
@@ -93,7 +93,7 @@ func prefixed(prefix, text string) string {
 	return prefix
 }
 
-// requestPort is the port that the client has named beside the host.
+// requestPort returns the port in the client's Host.
 func requestPort(r *Request) string {
 	_, port, err := net.SplitHostPort(r.HTTP.Host)
 	if n, bad := strconv.Atoi(port); err != nil || bad != nil || n <= 0 || n > 65535 {
@@ -109,7 +109,7 @@ func requestCompletion(r *Request) string {
 	return ""
 }
 
-// realpathRoot is $document_root with no symbolic links in it; it has no value if it leads nowhere.
+// realpathRoot is $document_root without symbolic links; it has no value if it leads nowhere.
 func realpathRoot(r *Request) string {
 	real, err := filepath.EvalSymlinks(at(r, Location.DocumentRoot))
 	if err != nil {
@@ -118,8 +118,7 @@ func realpathRoot(r *Request) string {
 	return real
 }
 
-// msie reports, with "1", whether the client says to be an Internet Explorer
-// (ngx_http_process_user_agent).
+// msie returns "1" if the client claims to be an Internet Explorer (ngx_http_process_user_agent).
 func msie(r *Request) string {
 	agent := r.HTTP.UserAgent()
 	if i := strings.Index(agent, "MSIE "); i < 0 || i+7 >= len(agent) || strings.Contains(agent, "Opera") {
@@ -128,7 +127,7 @@ func msie(r *Request) string {
 	return "1"
 }
 
-// contentLength follows the field: a chunked body has none.
+// contentLength returns the header field: a chunked body has none.
 func contentLength(r *Request) (string, bool) {
 	s := r.HTTP.Header.Get("Content-Length")
 	if s == "" && r.HTTP.ContentLength > 0 {
@@ -142,7 +141,7 @@ func remoteUser(r *Request) string {
 	return user
 }
 
-// requestID is 16 random bytes, the same each time it is asked for.
+// requestID returns 16 random bytes, the same at each use.
 func requestID(r *Request) string {
 	if r.id == "" {
 		var b [16]byte
@@ -152,8 +151,8 @@ func requestID(r *Request) string {
 	return r.id
 }
 
-// requestLength counts the head as HTTP/1.1 would write it, and the body as
-// far as its length was announced.
+// requestLength counts the header as HTTP/1.1 would write it, and the body as far as its length
+// was announced.
 func requestLength(r *Request) string {
 	n := len(r.Line) + len("\r\n\r\nHost: \r\n") + len(r.HTTP.Host)
 	for name, lines := range r.HTTP.Header {
@@ -164,8 +163,7 @@ func requestLength(r *Request) string {
 	return strconv.FormatInt(int64(n)+max(r.HTTP.ContentLength, 0), 10)
 }
 
-// forwardedFor is $proxy_add_x_forwarded_for: the client's list and the
-// client.
+// forwardedFor returns $proxy_add_x_forwarded_for: the client's list and the client.
 func forwardedFor(r *Request) string {
 	lines := r.HTTP.Header["X-Forwarded-For"]
 	if len(lines) == 0 {

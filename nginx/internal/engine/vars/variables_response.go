@@ -14,7 +14,7 @@ var responseVariables = map[string]Getter{
 	"status":          known(func(r *Request) string { return fmt.Sprintf("%03d", r.Status) }),
 }
 
-// gzipRatio is how many times the content was longer before it was compressed, rounded to
+// gzipRatio returns the ratio of the content's length before and after compression, rounded to
 // hundredths (ngx_http_gzip_ratio_variable).
 func gzipRatio(r *Request) string {
 	if r.GzipIn == 0 || r.BodyBytes == 0 {
@@ -24,8 +24,8 @@ func gzipRatio(r *Request) string {
 	return fmt.Sprintf("%d.%02d", n/100, n%100)
 }
 
-// bytesSent counts the content and the head as HTTP/1.1 would write it, as far
-// as the engine sees it: what net/http adds at the end is not in it.
+// bytesSent counts the content and the header as HTTP/1.1 would write it, as far as the engine
+// knows it: what net/http adds at the end is not counted.
 func bytesSent(r *Request) string {
 	n := int64(len("HTTP/1.1 200 \r\n\r\n") + len(http.StatusText(r.Status)))
 	for name, lines := range r.Header {

@@ -5,8 +5,8 @@ var secureLinkVariables = map[string]Getter{
 	"secure_link_expires": nonEmpty((*Request).secureLinkExpires),
 }
 
-// linkState is what $secure_link and $secure_link_expires were when they were first asked
-// for, which they stay, wherever else the request goes.
+// linkState holds the values of $secure_link and $secure_link_expires at their first use. They
+// are kept when the request is redirected.
 type linkState struct {
 	link, expires           string
 	linkKnown, expiresKnown bool
@@ -20,7 +20,7 @@ func (r *Request) secureLink() string {
 	return r.link.link
 }
 
-// secureLinkExpires is empty to whoever asks before $secure_link, as with nginx.
+// secureLinkExpires returns "" if it is used before $secure_link, as in nginx.
 func (r *Request) secureLinkExpires() string {
 	if s := &r.link; !s.expiresKnown {
 		s.expires, s.expiresKnown = r.linkExpires, true
@@ -28,8 +28,7 @@ func (r *Request) secureLinkExpires() string {
 	return r.link.expires
 }
 
-// Redirected drops what nginx's modules do not keep when a request is redirected inside the
-// server.
+// Redirected drops what nginx's modules do not keep over an internal redirect.
 func (r *Request) Redirected() {
 	r.linkExpires = ""
 	if r.Upstream != nil && len(r.Upstream.Tries) > 0 {
@@ -37,8 +36,8 @@ func (r *Request) Redirected() {
 	}
 }
 
-// Join takes over what a subrequest that has ended was first to ask for, and the client's
-// address: it is that of the connection, which both have in common.
+// Join takes over the values that a finished subrequest was the first to use, and the client's
+// address, which belongs to the connection that both share.
 func (r *Request) Join(sub *Request) {
 	r.link = sub.link
 	r.PeerAddr, r.HTTP.RemoteAddr = sub.PeerAddr, sub.HTTP.RemoteAddr

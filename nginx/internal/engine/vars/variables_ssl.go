@@ -10,7 +10,7 @@ var sslVariables = map[string]Getter{
 	"ssl_alpn_protocol":  ofTLS(func(s *tls.ConnectionState) string { return s.NegotiatedProtocol }),
 	"ssl_cipher":         ofTLS(sslCipher),
 	"ssl_curve":          ofTLS(sslCurve),
-	"ssl_early_data":     none, // crypto/tls accepts none
+	"ssl_early_data":     none, // crypto/tls does not accept any
 	"ssl_protocol":       ofTLS(sslProtocol),
 	"ssl_server_name":    ofTLS(func(s *tls.ConnectionState) string { return s.ServerName }),
 	"ssl_session_reused": ofTLS(sslSessionReused),
@@ -25,7 +25,7 @@ func ofTLS(get func(*tls.ConnectionState) string) Getter {
 	})
 }
 
-// cipherNames are OpenSSL's names of the suites that are not TLS 1.3's, whose names are the same.
+// cipherNames are OpenSSL's names of the suites before TLS 1.3, whose names are the same.
 var cipherNames = map[uint16]string{
 	tls.TLS_RSA_WITH_RC4_128_SHA:                      "RC4-SHA",
 	tls.TLS_RSA_WITH_3DES_EDE_CBC_SHA:                 "DES-CBC3-SHA",
@@ -58,7 +58,7 @@ func sslCipher(s *tls.ConnectionState) string {
 	return tls.CipherSuiteName(s.CipherSuite)
 }
 
-// sslCurve is OpenSSL's name of the group that the keys were agreed in.
+// sslCurve returns OpenSSL's name of the key exchange's group.
 func sslCurve(s *tls.ConnectionState) string {
 	switch s.CurveID {
 	case 0:
@@ -75,7 +75,7 @@ func sslCurve(s *tls.ConnectionState) string {
 	return fmt.Sprintf("0x%04x", uint16(s.CurveID))
 }
 
-// sslProtocol writes TLSv1.3 as nginx does, not "TLS 1.3". The first version is TLSv1.
+// sslProtocol formats TLSv1.3 as nginx does, not "TLS 1.3". The first version is TLSv1.
 func sslProtocol(s *tls.ConnectionState) string {
 	if s.Version == tls.VersionTLS10 {
 		return "TLSv1"

@@ -2,7 +2,7 @@ package vars
 
 import "strconv"
 
-// Connections are counts of open ones, and of what goes on with them.
+// Connections are counts of open connections, in total and by state.
 type Connections struct{ Active, Reading, Writing, Waiting int }
 
 // statusVariables are stub_status's.

@@ -15,11 +15,10 @@ var timeVariables = map[string]Getter{
 	"time_local":   known(newClock("02/Jan/2006:15:04:05 -0700").read),
 }
 
-// Seconds writes d as nginx's logs do: seconds with three digits of
-// milliseconds.
+// Seconds formats d as in nginx's logs: seconds with three digits of milliseconds.
 func Seconds(d time.Duration) string { return thousandths(d.Milliseconds()) }
 
-// thousandths writes n/1000; n is not negative.
+// thousandths formats n/1000; n is not negative.
 func thousandths(n int64) string {
 	var space [24]byte
 	b := strconv.AppendInt(space[:0], n/1000, 10)
@@ -27,7 +26,7 @@ func thousandths(n int64) string {
 	return string(append(b, '.', byte('0'+n/100), byte('0'+n/10%10), byte('0'+n%10)))
 }
 
-// clock writes the time once in a second, as nginx does (ngx_time_update).
+// clock formats the time once per second, as nginx does (ngx_time_update).
 type clock struct {
 	layout string
 	now    atomic.Pointer[written]

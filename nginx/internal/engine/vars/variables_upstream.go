@@ -10,8 +10,8 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-// The variables of several tries are lists: "a, b", and "a : b" where the request was redirected
-// inside the server between the two.
+// The variables of several attempts are lists: "a, b", and "a : b" if an internal redirect is
+// between the two.
 var upstreamVariables = map[string]Getter{
 	"proxy_add_x_forwarded_for":    known(forwardedFor),
 	"proxy_host":                   nonEmpty(func(r *Request) string { return r.ProxyHost }),
@@ -49,7 +49,7 @@ func perTry(get func(filters.Try) string) Getter {
 	}
 }
 
-// upstreamResponseTime is none until the response has been received as a whole.
+// upstreamResponseTime returns "-" until the whole response has been received.
 func upstreamResponseTime(t filters.Try) string {
 	if t.Total == 0 {
 		return "-"
@@ -57,7 +57,7 @@ func upstreamResponseTime(t filters.Try) string {
 	return Seconds(t.Total)
 }
 
-// upstreamConnectTime is none for an attempt that got no connection.
+// upstreamConnectTime returns "-" for an attempt that got no connection.
 func upstreamConnectTime(t filters.Try) string {
 	if t.Connect == 0 {
 		return "-"
@@ -72,9 +72,8 @@ func upstreamHeaderTime(t filters.Try) string {
 	return Seconds(t.Header)
 }
 
-// upstreamStatus is what the try made of the answer: a target that gave none
-// counts as 502 or, if it was too slow, as 504. It is none if the client was to
-// blame.
+// upstreamStatus returns the status of an attempt's response. Without a response it is 502 or,
+// after a timeout, 504; it is "-" if the client was to blame.
 func upstreamStatus(t filters.Try) string {
 	if t.Status != 0 {
 		return strconv.Itoa(t.Status)
@@ -94,7 +93,7 @@ func upstreamField(rest string) Getter {
 	return func(r *Request) (string, bool) { return joined(r.UpstreamHeader[name], ", ") }
 }
 
-// upstreamCookie is a cookie that the upstream sets.
+// upstreamCookie returns a cookie that the upstream sets.
 func upstreamCookie(name string) Getter {
 	return func(r *Request) (string, bool) {
 		for _, line := range r.UpstreamHeader["Set-Cookie"] {

@@ -18,7 +18,7 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-// request is one with a bit of everything.
+// request returns one with a bit of everything.
 func request() *vars.Request {
 	r := httptest.NewRequest("GET", "/a%20b?x=1&Y=%20&e=&n", nil)
 	r.RemoteAddr = "192.0.2.7:4711"
@@ -108,7 +108,7 @@ func TestVariables(t *testing.T) {
 		"$connection_time":                          "0.000",
 		"$nginx_version":                            "1.29.7",
 		"$1":                                        "",
-		"$URI$Host":                                 "/a bhost.test", // names have no case
+		"$URI$Host":                                 "/a bhost.test", // names ignore case
 		"$$uri":                                     "error",
 	}
 	scope, r := vars.NewScope(), request()
@@ -149,7 +149,7 @@ func TestVariablesThatDiffer(t *testing.T) {
 			t.Errorf("%s: %q", text, first)
 		}
 		if text == "$request_id" && (v.String(r) != first || v.String(request()) == first) {
-			t.Error("$request_id is not one for each request")
+			t.Error("$request_id is the same for two requests")
 		}
 	}
 }
@@ -274,8 +274,8 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// Times are written once in a second, and are right in the next one.
-func TestTimesGoOn(t *testing.T) {
+// Times are formatted once per second, and are right in the next one.
+func TestTimesAreUpdated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var scope vars.Scope
 		v, err := scope.Compile("$time_iso8601 $time_local $msec")
@@ -302,7 +302,7 @@ func TestSeconds(t *testing.T) {
 	}
 }
 
-// The names of TLS are OpenSSL's.
+// TLS names are OpenSSL's.
 func TestTLSVariables(t *testing.T) {
 	v, err := vars.NewScope().Compile("$ssl_protocol $ssl_cipher $ssl_curve $ssl_session_reused $ssl_alpn_protocol $http2")
 	if err != nil {
