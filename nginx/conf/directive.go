@@ -2,8 +2,8 @@ package conf
 
 import "fmt"
 
-// Directive is one directive of a checked configuration. Includes are already
-// in the place of their directives.
+// Directive is one directive of a checked configuration. Includes are replaced by their
+// directives.
 type Directive struct {
 	// Name is the directive's name; in the body of map and types it is the
 	// first word of the line.
@@ -12,17 +12,17 @@ type Directive struct {
 	Args []string
 	// Block holds the directives in its braces; nil if it has none.
 	Block []*Directive
-	// File and Line say where it stands.
+	// File and Line are its place.
 	File string
 	Line int
 }
 
-// Errorf makes an *Error that points to d.
+// Errorf returns an *Error that points to d.
 func (d *Directive) Errorf(format string, args ...any) error {
 	return &Error{What: fmt.Sprintf(format, args...), File: d.File, Line: d.Line}
 }
 
-// Invalid is nginx's error for a value that a directive can't take.
+// Invalid returns nginx's error for a value that a directive can't have.
 func (d *Directive) Invalid() error {
 	return d.Errorf("\"%s\" directive invalid value", d.Name)
 }
@@ -39,6 +39,6 @@ type Tree struct {
 	Main []*Directive
 	// Files are all files in the order in which they were read, each once.
 	Files []File
-	// Notes tell of each directive what it is to culvert, in order.
+	// Notes describe in order how culvert treats each directive.
 	Notes []Note
 }

@@ -1,7 +1,7 @@
 package conf
 
-// checkDuplicates refuses a directive that stands twice in one block where
-// nginx takes only one. blocks are the names of the blocks around list.
+// checkDuplicates refuses a directive that stands twice in one block where nginx accepts only
+// one. blocks are the names of the blocks around list.
 func checkDuplicates(list []*Directive, blocks []string) error {
 	if isData(blocks) {
 		return nil

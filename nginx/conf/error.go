@@ -1,6 +1,6 @@
-// Package conf reads an nginx.conf into checked directives. It says what is
-// wrong with a configuration in nginx's own words, and it knows of each
-// directive whether culvert does it, can do without it, or refuses it.
+// Package conf parses an nginx.conf into checked directives. It describes errors in nginx's own
+// words, and decides for each directive whether culvert implements it, can do without it, or
+// refuses it.
 package conf
 
 import "fmt"
@@ -9,12 +9,12 @@ import "fmt"
 type Error struct {
 	// What is the text of the error.
 	What string
-	// File and Line say where; File "" is nowhere in particular.
+	// File and Line are its place; if File is "" it has none.
 	File string
 	Line int
 }
 
-// Error prints e as nginx does, without the level in front.
+// Error formats e as nginx does, without the level in front.
 func (e *Error) Error() string {
 	if e.File == "" {
 		return e.What

@@ -9,8 +9,8 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
-// A file may be included inside every block that takes directives, and is checked as if it stood
-// there.
+// A file may be included inside every block that may contain directives, and is checked like its
+// text in that place.
 func TestIncludeInsideBlocks(t *testing.T) {
 	for name, test := range map[string]struct{ text, included, err string }{
 		"if in a server":   {"http { server { if ($host) { include in; } } }", "return 204;", ""},
@@ -40,7 +40,7 @@ func TestIncludeInsideBlocks(t *testing.T) {
 	}
 }
 
-// What is not followed of a directive that is implemented is said too.
+// What is not followed of an implemented directive is reported, too.
 func TestNotFollowed(t *testing.T) {
 	for text, passed := range map[string]bool{
 		"http { server { listen 443 quic reuseport; } }":                true,
@@ -82,7 +82,7 @@ func TestNotFollowed(t *testing.T) {
 	}
 }
 
-// What root's file says of a user is not followed, which matters to root alone.
+// The user that root's file names is not followed, which matters to root only.
 func TestUserIsNotFollowed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "nginx.conf")
 	if err := os.WriteFile(file, []byte("user www-data; events {}"), 0o644); err != nil {

@@ -9,22 +9,22 @@ import (
 
 //go:generate go run ../internal/table ../README.md
 
-// TableBegins and TableEnds stand around the table in the README.
+// TableBegins and TableEnds enclose the table in the README.
 const (
 	TableBegins = "<!-- go generate: the table of directives -->\n"
 	TableEnds   = "<!-- end of the table -->"
 )
 
-// Row is what a directive is to culvert.
+// Row is how culvert treats a directive.
 type Row struct {
 	Name  string
 	Class Class
-	// Reason says why it is not implemented, or which value is taken.
+	// Reason is why it is not implemented, or which value is accepted.
 	Reason string
 }
 
-// Directives returns what is known of all directives of nginx's open-source modules, by
-// name. Those of a refused module but its pass directive are in one row, "fastcgi_…".
+// Directives returns all known directives of nginx's open-source modules, by name. Those of a
+// refused module except its pass directive are in one row, "fastcgi_…".
 func Directives() []Row {
 	rows := map[string]Row{}
 	add := func(name string, class Class, reason string) { rows[name] = Row{name, class, reason} }
@@ -44,7 +44,7 @@ func Directives() []Row {
 		add(name, Refused, reason)
 	}
 	for name, values := range harmless {
-		add(name, Refused, "taken as `"+strings.Join(values, "`, `")+"` alone")
+		add(name, Refused, "accepted only as `"+strings.Join(values, "`, `")+"`")
 	}
 	for reason, names := range inside {
 		for _, name := range names {
@@ -54,12 +54,12 @@ func Directives() []Row {
 	for prefix, pass := range families {
 		class, reason, _ := familyClass(pass)
 		add(pass, class, reason)
-		add(prefix+"…", NoOp, "it is about "+pass)
+		add(prefix+"…", NoOp, "it concerns "+pass)
 	}
 	return slices.SortedFunc(maps.Values(rows), func(a, b Row) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Table writes the directives by class, in Markdown.
+// Table returns the directives by class, in Markdown.
 func Table() string {
 	var b strings.Builder
 	for _, section := range []struct {
@@ -77,7 +77,7 @@ func Table() string {
 	return b.String()
 }
 
-// tableOf has a line for each reason.
+// tableOf returns a table with a line for each reason.
 func tableOf(class Class) string {
 	byReason := map[string][]string{}
 	for _, row := range Directives() {

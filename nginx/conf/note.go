@@ -2,7 +2,7 @@ package conf
 
 import "fmt"
 
-// Class says what a directive is to culvert.
+// Class is how culvert treats a directive.
 type Class int
 
 const (
@@ -13,7 +13,7 @@ const (
 	Implemented
 	// NoOp: it can be left out without a client or an upstream noticing.
 	NoOp
-	// Passed: nobody follows it, and somebody may miss it. What is served is right
+	// Passed: it is accepted and not followed, which may be missed. What is served is right
 	// without it.
 	Passed
 )
@@ -31,15 +31,15 @@ func (c Class) String() string {
 	return "refused"
 }
 
-// Note tells what one directive of a configuration is to culvert.
+// Note describes how culvert treats one directive of a configuration.
 type Note struct {
 	// Directive is the directive's name.
 	Directive string
-	// Class says what it is to culvert.
+	// Class is how culvert treats it.
 	Class Class
-	// Reason says in a few words why; "" for implemented ones.
+	// Reason is why, in a few words; "" for implemented ones.
 	Reason string
-	// File and Line say where it stands.
+	// File and Line are its place.
 	File string
 	Line int
 }

@@ -10,7 +10,7 @@ import (
 	crossplane "github.com/nginxinc/nginx-go-crossplane"
 )
 
-// Options say what to read.
+// Options are the options of Parse.
 type Options struct {
 	// File is the absolute path of the configuration. Includes are relative
 	// to its directory.
@@ -25,10 +25,10 @@ type Options struct {
 // commandLine is how nginx names the place of -g's directives.
 const commandLine = "command line"
 
-// Parse reads a configuration and all it includes, checks names, contexts and
-// argument counts, and refuses what culvert does not do. An error is an
-// *Error with nginx's text; of several it is the first. The tree's Notes tell what was met
-// before it, and after it too if a directive was refused.
+// Parse parses a configuration and all it includes, checks names, contexts and argument counts,
+// and refuses what culvert does not implement. The error is an *Error with nginx's text, the
+// first one if there are several. The tree's Notes describe the directives before it, and after
+// it too if a directive was refused.
 func Parse(o Options) (*Tree, error) {
 	p := &parser{dir: filepath.Dir(o.File), readFile: o.ReadFile, tree: &Tree{}}
 	if p.readFile == nil {
@@ -62,11 +62,11 @@ type parser struct {
 	dir      string
 	readFile func(string) ([]byte, error)
 	tree     *Tree
-	refused  error    // the first directive that is
+	refused  error    // the error of the first refused directive
 	stack    []string // the files that are being read, outermost first
 }
 
-// source reads one file's text. blocks are the names of the blocks around it.
+// source parses one file's text. blocks are the names of the blocks around it.
 func (p *parser) source(name string, data []byte, blocks []string) ([]*Directive, error) {
 	if name != commandLine {
 		p.remember(name, data)
@@ -97,10 +97,9 @@ func (p *parser) remember(name string, data []byte) {
 	p.tree.Files = append(p.tree.Files, File{Name: name, Data: data})
 }
 
-// parseIn lets crossplane parse data as if it stood inside blocks, on its own
-// lines, so that contexts are checked in included files too. (crossplane's own
-// includes check each file once, in the context of its first include, and
-// leave the bodies of map and types alone.)
+// parseIn has crossplane parse data as if it stood inside blocks, on its own lines, so that
+// contexts are checked in included files too. (crossplane's own includes check each file once, in
+// the context of its first include, and do not check the bodies of map and types.)
 func parseIn(name string, data []byte, blocks []string) (crossplane.Directives, []*Error, error) {
 	var text bytes.Buffer
 	for _, b := range blocks {
@@ -133,7 +132,7 @@ func parseIn(name string, data []byte, blocks []string) (crossplane.Directives, 
 	return parsed, errs, nil
 }
 
-// opening is a block's first line with as many arguments as it needs.
+// opening returns a block's first line with as many arguments as it needs.
 func opening(block string) string {
 	switch block {
 	case "location", "upstream":
@@ -150,8 +149,8 @@ func opening(block string) string {
 	return block + " {"
 }
 
-// fromCrossplane turns a parser's error into ours. nil means that nginx sees
-// none: a line of types may name no extension.
+// fromCrossplane turns a parser's error into ours. It returns nil for what is not an error to
+// nginx: a line of types may name no extension.
 func fromCrossplane(name string, err error) *Error {
 	pe, ok := err.(*crossplane.ParseError)
 	if !ok {
@@ -172,8 +171,8 @@ func fromCrossplane(name string, err error) *Error {
 	return e
 }
 
-// checkTokens finds unbalanced braces and a missing end before the text is put
-// between the braces of its context.
+// checkTokens finds unbalanced braces and a missing end before the text is put between the braces
+// of its context.
 func checkTokens(name string, data []byte) error {
 	var last crossplane.NgxToken
 	var failed *Error

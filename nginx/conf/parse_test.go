@@ -11,8 +11,8 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
-// parse writes files and parses nginx.conf of them. What it returns has DIR in
-// place of the directory.
+// parse writes files and parses nginx.conf of them. The returned text has DIR instead of the
+// directory.
 func parse(t *testing.T, globals string, files map[string]string) (*conf.Tree, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +31,7 @@ func parse(t *testing.T, globals string, files map[string]string) (*conf.Tree, s
 	}
 	var e *conf.Error
 	if !errors.As(err, &e) {
-		t.Errorf("%v is no *conf.Error", err)
+		t.Errorf("%v is not a *conf.Error", err)
 	}
 	return nil, strings.ReplaceAll(err.Error(), dir, "DIR")
 }
@@ -62,7 +62,7 @@ func TestErrors(t *testing.T) {
 		{"brace in an include", "http { include brace.conf; }", `unexpected "}" in DIR/brace.conf:1`},
 		{"first error first", "include bad.conf;\nfoo;", `unknown directive "nope" in DIR/bad.conf:3`},
 		{"first error first, other way", "foo;\ninclude bad.conf;", `unknown directive "foo" in DIR/nginx.conf:1`},
-		{"refused", "http { server { location / { fastcgi_pass a; } } }", `directive "fastcgi_pass" is not supported by culvert yet (upstreams are spoken to in HTTP/1.1) in DIR/nginx.conf:1`},
+		{"refused", "http { server { location / { fastcgi_pass a; } } }", `directive "fastcgi_pass" is not supported by culvert yet (requests to upstreams are HTTP/1.1) in DIR/nginx.conf:1`},
 		{"refused block", "stream {\n}", `directive "stream" is not supported by culvert yet (streams of TCP and UDP are not proxied) in DIR/nginx.conf:1`},
 		{"refused value", "http { dav_methods PUT; }", `directive "dav_methods" is not supported by culvert yet (only off) in DIR/nginx.conf:1`},
 		{"map line", "http { map $a $b { x; } }", `invalid number of the map parameters in DIR/nginx.conf:1`},
@@ -120,8 +120,8 @@ func print(list []*conf.Directive) string {
 	return strings.Join(words, " ")
 }
 
-// Files may be included more than once, in any context, also in the body of a
-// map, and everything keeps its place.
+// Files may be included more than once, in any context, also in the body of a map, and every
+// directive keeps its place.
 func TestIncludes(t *testing.T) {
 	tree, fault := parse(t, "", map[string]string{
 		"nginx.conf": "events {} http { root a; include sub/*.conf; include none*.conf;" +
@@ -171,7 +171,7 @@ func TestNotes(t *testing.T) {
 	var got []string
 	for _, n := range tree.Notes {
 		if (n.Reason == "") != (n.Class == conf.Implemented) {
-			t.Errorf("%+v: a reason is for what is not implemented", n)
+			t.Errorf("%+v: only a directive that is not implemented has a reason", n)
 		}
 		got = append(got, n.Directive+" "+n.Class.String())
 	}

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// ownFields are the fields of proxy_set_header that are the proxy's own: they frame a message, or
-// are about one connection.
+// ownFields are the fields of proxy_set_header that the proxy sets itself: they frame a message,
+// or are about one connection.
 var ownFields = []string{"content-length", "keep-alive", "te", "trailer", "transfer-encoding"}
 
-// notFollowed says what of an implemented directive is not followed; "" if all is.
+// notFollowed returns what of an implemented directive is not followed; "" if all is.
 func notFollowed(d *Directive) string {
 	args := d.Args
 	switch {
@@ -23,7 +23,7 @@ func notFollowed(d *Directive) string {
 	case d.Name == "proxy_http_version" && slices.Equal(args, []string{"1.0"}):
 		return "upstreams are sent HTTP/1.1"
 	case d.Name == "access_log" && slices.ContainsFunc(args[min(2, len(args)):], compressesLog):
-		return "lines are written as they come, not compressed"
+		return "lines are written at once, not compressed"
 	}
 	return ""
 }
@@ -32,10 +32,10 @@ func compressesLog(parameter string) bool {
 	return parameter == "gzip" || strings.HasPrefix(parameter, "gzip=")
 }
 
-// userClass is that of "user", which counts where root starts the process.
+// userClass returns the class of "user", which matters if root starts the process.
 func userClass(d *Directive) (Class, string) {
 	if os.Geteuid() == 0 && len(d.Args) > 0 && d.Args[0] != "root" {
-		return Passed, "root stays root and reads every file: " + noOps["user"]
+		return Passed, "culvert keeps running as root and reads every file: " + noOps["user"]
 	}
 	return NoOp, noOps["user"]
 }

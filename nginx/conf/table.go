@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// implemented lists the directives that culvert does, and says of each whether
-// it may stand more than once in a block.
+// implemented lists the directives that culvert implements, and whether each may stand more than
+// once in a block.
 var implemented = map[string]struct{ repeatable bool }{
 	"absolute_redirect":             {},
 	"access_log":                    {true},
@@ -170,7 +170,7 @@ var implemented = map[string]struct{ repeatable bool }{
 	"worker_shutdown_timeout":       {},
 }
 
-// Supported returns the names of the directives that culvert does, sorted.
+// Supported returns the names of the directives that culvert implements, sorted.
 func Supported() []string {
 	var names []string
 	for name := range implemented {
@@ -180,7 +180,7 @@ func Supported() []string {
 	return names
 }
 
-// classOf says what d is to culvert, and why if it is not implemented.
+// classOf returns the class of d, and the reason if it is not implemented.
 func classOf(d *Directive) (Class, string) {
 	if d.Name == "user" {
 		return userClass(d)
@@ -206,7 +206,7 @@ func classOf(d *Directive) (Class, string) {
 
 const alreadySo = "that is what culvert does anyway"
 
-// classOfName is the class of a directive that has one whatever its value is.
+// classOfName returns the class of a directive that has the same one for each value.
 func classOfName(name string) (Class, string, bool) {
 	if _, ok := implemented[name]; ok {
 		return Implemented, "", true
@@ -220,7 +220,7 @@ func classOfName(name string) (Class, string, bool) {
 	return familyClass(name)
 }
 
-// repeatable says whether a block may hold the directive more than once.
+// repeatable reports whether a block may contain the directive more than once.
 func repeatable(name string) bool {
 	if d, ok := implemented[name]; ok {
 		return d.repeatable

@@ -2,22 +2,22 @@ package conf
 
 const (
 	noCache   = "nothing is cached: a miss is always legal"
-	noQUIC    = "QUIC is not spoken: HTTP/1.1 and HTTP/2 answer"
+	noQUIC    = "QUIC is not supported: HTTP/1.1 and HTTP/2 are"
 	goCiphers = "the cipher suites are Go's choice"
-	noStaple  = "no OCSP answer is stapled, which browsers of today do without"
+	noStaple  = "no OCSP response is stapled, which current browsers do without"
 )
 
-// passed lists the directives that nobody follows, and that a client, an upstream or an
-// operator may miss: nothing that is served is wrong without them.
+// passed lists the directives that are accepted and not followed, and that a client, an upstream
+// or an operator may miss: what is served is right without them.
 var passed = map[string]string{
 	"auth_delay":                      "a wrong password is refused at once",
-	"early_hints":                     "interim answers are always handed on",
+	"early_hints":                     "interim responses are always forwarded",
 	"http3":                           noQUIC,
 	"http3_hq":                        noQUIC,
 	"http3_max_concurrent_streams":    noQUIC,
 	"http3_stream_buffer_size":        noQUIC,
 	"load_module":                     "modules are not loaded: their directives are refused",
-	"max_headers":                     "the size of a head is bounded, not the number of its fields",
+	"max_headers":                     "the size of a header is bounded, not the number of its fields",
 	"max_ranges":                      "the number of ranges is bounded as nginx's default bounds it: by the file's length",
 	"mp4":                             "files are served from their beginning",
 	"mp4_start_key_frame":             "files are served from their beginning",
@@ -37,8 +37,8 @@ var passed = map[string]string{
 	"proxy_cache_use_stale":           noCache,
 	"proxy_cache_valid":               noCache,
 	"proxy_no_cache":                  noCache,
-	"proxy_force_ranges":              "ranges are what the upstream makes of them",
-	"proxy_limit_rate":                "an upstream is read as fast as the client takes it",
+	"proxy_force_ranges":              "ranges depend on the upstream",
+	"proxy_limit_rate":                "an upstream is read as fast as the client reads",
 	"proxy_ssl_ciphers":               goCiphers,
 	"proxy_ssl_conf_command":          "it is OpenSSL's",
 	"quic_active_connection_id_limit": noQUIC,
@@ -46,19 +46,19 @@ var passed = map[string]string{
 	"quic_gso":                        noQUIC,
 	"quic_host_key":                   noQUIC,
 	"quic_retry":                      noQUIC,
-	"slice":                           "requests are not cut: it is about a cache",
+	"slice":                           "requests are not split: it concerns a cache",
 	"ssl_ciphers":                     goCiphers,
 	"ssl_conf_command":                "it is OpenSSL's",
-	"ssl_early_data":                  "early data is not taken: clients send it again",
+	"ssl_early_data":                  "early data is not accepted: clients send it again",
 	"ssl_ech_file":                    "names are not encrypted",
 	"ssl_stapling_file":               noStaple,
 	"ssl_stapling_responder":          noStaple,
 	"ssl_stapling_verify":             noStaple,
 	"userid_mark":                     "cookies are not marked",
-	"working_directory":               "the working directory stays",
+	"working_directory":               "the working directory is not changed",
 }
 
-// passedUnless lists the directives that are passed, and no-ops with this value.
+// passedUnless lists the directives that are passed, but no-ops with this value.
 var passedUnless = map[string]struct{ harmless, reason string }{
 	"proxy_cache":  {"off", noCache},
 	"ssi":          {"off", "SSI's comments are sent as they are"},

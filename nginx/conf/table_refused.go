@@ -7,8 +7,8 @@ const (
 	ofStream = "streams of TCP and UDP are not proxied"
 )
 
-// refused lists the directives that a configuration can't do without, each with the reason
-// for which there is nothing behind it.
+// refused lists the directives that a configuration can't do without, each with the reason why
+// culvert has no counterpart.
 var refused = map[string]string{
 	"add_after_body":            "there are no subrequests whose content is shown",
 	"add_before_body":           "there are no subrequests whose content is shown",
@@ -19,11 +19,11 @@ var refused = map[string]string{
 	"ancient_browser_value":     "",
 	"charset_map":               "nothing is recoded",
 	"empty_gif":                 "",
-	"geoip_city":                "the databases of GeoIP are of the past",
-	"geoip_country":             "the databases of GeoIP are of the past",
-	"geoip_org":                 "the databases of GeoIP are of the past",
-	"geoip_proxy":               "the databases of GeoIP are of the past",
-	"geoip_proxy_recursive":     "the databases of GeoIP are of the past",
+	"geoip_city":                "the databases of GeoIP are discontinued",
+	"geoip_country":             "the databases of GeoIP are discontinued",
+	"geoip_org":                 "the databases of GeoIP are discontinued",
+	"geoip_proxy":               "the databases of GeoIP are discontinued",
+	"geoip_proxy_recursive":     "the databases of GeoIP are discontinued",
 	"image_filter":              "pictures are not changed",
 	"image_filter_buffer":       "pictures are not changed",
 	"image_filter_interlace":    "pictures are not changed",
@@ -62,8 +62,8 @@ var inside = map[string][]string{
 		"proxy_requests", "proxy_responses", "proxy_ssl", "proxy_ssl_alpn", "proxy_upload_rate", "ssl_alpn", "ssl_handshake_timeout", "ssl_preread"},
 }
 
-// families are the modules of which one directive does what the others are about: it is
-// refused, the others are no-ops without it, which files like fastcgi_params hold.
+// families are the modules whose other directives have an effect only with one of them. That one
+// is refused; the others, which files like fastcgi_params contain, are no-ops without it.
 var families = map[string]string{
 	"fastcgi_":   "fastcgi_pass",
 	"grpc_":      "grpc_pass",
@@ -73,14 +73,14 @@ var families = map[string]string{
 	"uwsgi_":     "uwsgi_pass",
 }
 
-// familyClass is the class of a directive of such a module.
+// familyClass returns the class of a directive of such a module.
 func familyClass(name string) (Class, string, bool) {
 	for prefix, pass := range families {
 		if name == pass {
-			return Refused, "upstreams are spoken to in HTTP/1.1", true
+			return Refused, "requests to upstreams are HTTP/1.1", true
 		}
 		if strings.HasPrefix(name, prefix) {
-			return NoOp, "it is about " + pass, true
+			return NoOp, "it concerns " + pass, true
 		}
 	}
 	return 0, "", false

@@ -2,9 +2,9 @@ package conf
 
 import "strings"
 
-// unescape converts the escapes that nginx converts in every word of a
-// configuration (ngx_conf_read_token) and crossplane leaves: \" \' \\ \t \r
-// \n. Any other backslash stays, so that regular expressions keep theirs.
+// unescape converts the escapes that nginx converts in every word of a configuration
+// (ngx_conf_read_token) and crossplane does not: \" \' \\ \t \r \n. Any other backslash is kept,
+// so that regular expressions keep theirs.
 func unescape(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Size reads a size in bytes as nginx does: digits and an optional k, m or g
-// (ngx_parse_offset).
+// Size parses a size in bytes as nginx does: digits and an optional k, m or g (ngx_parse_offset).
 func Size(s string) (n int64, ok bool) {
 	factor := int64(1)
 	if s != "" {
@@ -31,8 +30,8 @@ func Size(s string) (n int64, ok bool) {
 	return n * factor, true
 }
 
-// Duration reads a time as nginx does: "60", "1m30s", "500ms", "1d 12h"; a
-// number without a unit counts seconds (ngx_parse_time).
+// Duration parses a time as nginx does: "60", "1m30s", "500ms", "1d 12h"; a number without a unit
+// counts seconds (ngx_parse_time).
 func Duration(s string) (time.Duration, bool) {
 	total, last := time.Duration(0), time.Duration(math.MaxInt64)
 	for s != "" {
@@ -54,8 +53,7 @@ func Duration(s string) (time.Duration, bool) {
 	return total, last != math.MaxInt64
 }
 
-// timeUnit reads the unit at the start of s; 0 if there is none that nginx
-// knows.
+// timeUnit parses the unit at the start of s; 0 if there is none that nginx knows.
 func timeUnit(s string) (unit time.Duration, rest string) {
 	const day = 24 * time.Hour
 	switch {
@@ -83,7 +81,7 @@ func timeUnit(s string) (unit time.Duration, rest string) {
 	return unit, s[1:]
 }
 
-// Number reads a decimal number without a sign.
+// Number parses a decimal number without a sign.
 func Number(s string) (int, bool) {
 	n, ok := digits(s)
 	return int(n), ok && n <= math.MaxInt32
@@ -97,11 +95,11 @@ func digits(s string) (int64, bool) {
 	return n, err == nil
 }
 
-// Flag reads the argument of an on|off directive. The parser has checked that
-// it is one of the two.
+// Flag parses the argument of an on|off directive. The parser has checked that it is one of the
+// two.
 func (d *Directive) Flag() bool { return strings.EqualFold(d.Args[0], "on") }
 
-// Duration reads the first argument of d as a time.
+// Duration parses the first argument of d as a time.
 func (d *Directive) Duration() (time.Duration, error) {
 	t, ok := Duration(d.Args[0])
 	if !ok {
@@ -110,7 +108,7 @@ func (d *Directive) Duration() (time.Duration, error) {
 	return t, nil
 }
 
-// Size reads the first argument of d as a size.
+// Size parses the first argument of d as a size.
 func (d *Directive) Size() (int64, error) {
 	n, ok := Size(d.Args[0])
 	if !ok {
@@ -119,7 +117,7 @@ func (d *Directive) Size() (int64, error) {
 	return n, nil
 }
 
-// Number reads the first argument of d as a number.
+// Number parses the first argument of d as a number.
 func (d *Directive) Number() (int, error) {
 	n, ok := Number(d.Args[0])
 	if !ok {

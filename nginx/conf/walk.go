@@ -12,8 +12,8 @@ import (
 	crossplane "github.com/nginxinc/nginx-go-crossplane"
 )
 
-// walk turns one file's parsed directives into ours, in the order of the
-// file, so that the first fault is the one that is reported.
+// walk converts one file's parsed directives into ours, in the order of the file, so that the
+// first error is the one that is reported.
 type walk struct {
 	*parser
 	file string
@@ -61,9 +61,9 @@ func (w *walk) convert(c *crossplane.Directive) *Directive {
 	return d
 }
 
-// classify notes what d is to culvert, and says whether it may stand here. The rest is read
-// all the same, so that whoever tests a file sees all that is refused. What stands in the
-// body of map or types is no directive.
+// classify notes the class of d, and reports whether d may stand here. The rest of the file is
+// read even if it may not, so that a test of the configuration lists all refused directives. The
+// lines in the body of map or types are not directives.
 func (w *walk) classify(d *Directive, blocks []string) bool {
 	if isData(blocks) {
 		return true
@@ -95,7 +95,7 @@ func isData(blocks []string) bool {
 	return HasRows(blocks[len(blocks)-1])
 }
 
-// HasRows says whether what stands in the block of a directive are rows of a table and no
+// HasRows reports whether the block of a directive contains rows of a table instead of
 // directives.
 func HasRows(name string) bool {
 	switch name {
@@ -105,7 +105,7 @@ func HasRows(name string) bool {
 	return false
 }
 
-// include reads the files that d names into d's place.
+// include replaces d by the directives of the files that it names.
 func (w *walk) include(d *Directive, blocks []string) ([]*Directive, error) {
 	if len(d.Args) != 1 {
 		return nil, d.Errorf("invalid number of arguments in \"%s\" directive", d.Name)
@@ -141,8 +141,8 @@ func (w *walk) include(d *Directive, blocks []string) ([]*Directive, error) {
 	return out, nil
 }
 
-// openError words the failure to read a file as nginx does: the system call,
-// the file, the error's number and the C library's text.
+// openError describes a failure to read a file as nginx does: the system call, the file, the
+// error's number and the C library's text.
 func openError(name string, err error) string {
 	call := "open()"
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) && pe.Op == "read" {
@@ -151,7 +151,7 @@ func openError(name string, err error) string {
 	return fmt.Sprintf("%s \"%s\" failed (%s)", call, name, Errno(err))
 }
 
-// Errno words a system error as nginx does: "2: No such file or directory".
+// Errno describes a system error as nginx does: "2: No such file or directory".
 func Errno(err error) string {
 	var no syscall.Errno
 	switch {
