@@ -13,12 +13,12 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/syserror"
 )
 
-// version is what -v says. The form is nginx's, so that tools which read it find
-// what they look for; the number is culvert's own.
+// version is the output of -v. Its form is nginx's, so that tools can parse it; the number is
+// culvert's own.
 const version = "nginx version: culvert/0.1.0"
 
-// Run runs the command line, without the program's name, until the server has
-// ended, and returns the exit status. Call it once at a time: signals are the process's.
+// Run runs the command line, without the program's name, until the server has ended, and returns
+// the exit status. It must not be called concurrently: signals belong to the process.
 func Run(args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args)
 	if err != nil {
@@ -41,7 +41,7 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	return Serve(o.load(stderr), nil)
 }
 
-// printVersion is -v, -V and -h, on standard error as nginx does.
+// printVersion implements -v, -V and -h, on standard error as nginx does.
 func printVersion(o options, stderr io.Writer) {
 	fmt.Fprintln(stderr, version)
 	if o.configure {
@@ -52,8 +52,8 @@ func printVersion(o options, stderr io.Writer) {
 	}
 }
 
-// touchErrorLog makes the file of -e exist before the configuration is read, so
-// that there is a place for what is wrong with it.
+// touchErrorLog creates the file of -e before the configuration is read, so that errors in the
+// configuration can be logged.
 func touchErrorLog(o options) error {
 	if o.errorLog == "" || o.errorLog == "stderr" {
 		return nil
@@ -69,7 +69,7 @@ func touchErrorLog(o options) error {
 	return f.Close()
 }
 
-// testConfiguration is -t and -T.
+// testConfiguration implements -t and -T.
 func testConfiguration(o options, stdout, stderr io.Writer) int {
 	file := o.configurationFile()
 	if !o.quiet {

@@ -10,8 +10,8 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
-// printNotes reports what the directives of a configuration are to culvert, so that nothing is
-// ignored in silence: those that are implemented in a line, each other one with its place.
+// printNotes reports how culvert treats the directives of a configuration, so that none is
+// ignored silently: the implemented ones in one line, each other one with its place.
 func printNotes(notes []conf.Note, w io.Writer) {
 	levels := map[conf.Class]string{conf.NoOp: "notice", conf.Passed: "warn", conf.Refused: "error"}
 	implemented := map[string]int{}

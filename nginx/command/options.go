@@ -36,8 +36,8 @@ type options struct {
 	errorLog, signal         string
 }
 
-// parseOptions reads the arguments as nginx does (ngx_get_options): flags may
-// stand together, and a value may stick to its flag or follow it.
+// parseOptions parses the arguments as nginx does (ngx_get_options): flags may be combined, and a
+// value may be joined to its flag or follow it.
 func parseOptions(args []string) (options, error) {
 	var o options
 	for len(args) > 0 {
@@ -71,7 +71,7 @@ func parseOptions(args []string) (options, error) {
 	return o, nil
 }
 
-// set switches a flag without a value on.
+// set sets a flag without a value.
 func (o *options) set(flag byte) bool {
 	switch flag {
 	case '?', 'h':
@@ -92,7 +92,7 @@ func (o *options) set(flag byte) bool {
 	return true
 }
 
-// value returns where the value of a flag goes, and what to say without one.
+// value returns where the value of a flag is stored, and the error text if it is missing.
 func (o *options) value(flag byte) (value *string, missing string) {
 	switch flag {
 	case 'p':
@@ -109,7 +109,7 @@ func (o *options) value(flag byte) (value *string, missing string) {
 	return nil, ""
 }
 
-// configurationFile is the absolute name of the configuration.
+// configurationFile returns the absolute name of the configuration.
 func (o options) configurationFile() string {
 	file := o.file
 	switch {

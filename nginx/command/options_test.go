@@ -64,7 +64,7 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// write makes a folder with the files.
+// write creates a folder with the files.
 func write(t *testing.T, files map[string]string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -130,7 +130,7 @@ func TestTestConfiguration(t *testing.T) {
 	}
 }
 
-// A directive that does nothing here is said, with the reason.
+// A directive that has no effect here is reported, with the reason.
 func TestNotes(t *testing.T) {
 	dir := write(t, map[string]string{"nginx.conf": "worker_processes 4;\nevents {}\nhttp { server { listen 127.0.0.1:1; } }\n"})
 	_, _, stderr := run("-t", "-p", dir, "-c", "nginx.conf")
@@ -139,7 +139,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// The file of -e is there before the configuration is read.
+// The file of -e exists before the configuration is read.
 func TestErrorLogOption(t *testing.T) {
 	dir := write(t, map[string]string{"nginx.conf": "events {}\nhttp { server { listen 127.0.0.1:1; } }\n"})
 	if status, _, stderr := run("-t", "-p", dir, "-c", "nginx.conf", "-e", "err.log"); status != 0 {

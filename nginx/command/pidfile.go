@@ -12,7 +12,7 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/syserror"
 )
 
-// writePIDFile writes this process's number; "" writes nothing.
+// writePIDFile writes this process's id; "" writes nothing.
 func writePIDFile(name string) error {
 	if name == "" {
 		return nil
@@ -25,11 +25,11 @@ func writePIDFile(name string) error {
 
 func removePIDFile(name string) {
 	if name != "" {
-		_ = os.Remove(name) // it may be gone
+		_ = os.Remove(name) // it may not exist
 	}
 }
 
-// sendSignal is -s: it sends the signal to the process of the configuration's pid file.
+// sendSignal implements -s: it sends the signal to the process of the configuration's pid file.
 func sendSignal(o options, stderr io.Writer) int {
 	fail := func(format string, args ...any) int {
 		fmt.Fprintf(stderr, "nginx: [error] "+format+"\n", args...)

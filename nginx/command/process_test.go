@@ -18,8 +18,7 @@ import (
 	"github.com/culvert-go/culvert/nginx/command"
 )
 
-// asNginx makes this test binary the program itself: signals must reach a
-// process of its own.
+// asNginx makes this test binary the program itself: signals need a process of their own.
 const asNginx = "CULVERT_TEST_AS_NGINX"
 
 func TestMain(m *testing.M) {
@@ -39,8 +38,8 @@ type process struct {
 	done    chan error
 }
 
-// conf fills a configuration in: an events block, a pid file and http around the
-// servers, in which ADDRESS is the server's and DIR the folder.
+// conf completes a configuration: an events block, a pid file and http around the servers, in
+// which ADDRESS is replaced by the server's and DIR by the folder.
 func (p *process) conf(http string) string {
 	return "pid nginx.pid;\nerror_log error.log notice;\nevents {}\nhttp { access_log access.log;\n" + http + "\n}\n"
 }
@@ -87,7 +86,7 @@ func startProcessOf(t *testing.T, text string) *process {
 	return p
 }
 
-// eventually waits for something that another process does.
+// eventually waits until another process has done something.
 func (p *process) eventually(what string, done func() bool) {
 	p.t.Helper()
 	for range 6000 {
@@ -106,8 +105,8 @@ func (p *process) signal(s os.Signal) {
 	}
 }
 
-// ended waits for the end and checks the exit status, the pid file and that the
-// address is free again.
+// ended waits for the end, and checks the exit status, the pid file and that the address is free
+// again.
 func (p *process) ended() {
 	p.t.Helper()
 	if err := wiretest.Await(p.t, p.done, "end of the process"); err != nil {
@@ -127,7 +126,7 @@ func (p *process) file(name string) string {
 	return string(content)
 }
 
-// get asks on a connection of its own.
+// get sends a request on a connection of its own.
 func (p *process) get(path string) string {
 	p.t.Helper()
 	client := wiretest.Dial(p.t, p.address)
@@ -151,29 +150,29 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// slow is a target that answers only when told so, and tells when it was asked.
-func slow(t *testing.T) (addr string, asked, release chan struct{}) {
-	asked, release = make(chan struct{}, 8), make(chan struct{})
+// slow is a target that signals each request on received and sends its response after release.
+func slow(t *testing.T) (addr string, received, release chan struct{}) {
+	received, release = make(chan struct{}, 8), make(chan struct{})
 	return wiretest.Target(t, func(p *wiretest.Peer) {
 		for {
 			if _, err := p.R.Peek(1); err != nil {
 				return
 			}
 			p.Head()
-			asked <- struct{}{}
+			received <- struct{}{}
 			<-release
 			p.Send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nslow")
 		}
-	}), asked, release
+	}), received, release
 }
 
-// QUIT takes no new connection, and ends when what was begun has ended.
+// QUIT stops accepting connections, and ends when running requests have ended.
 func TestQuitFinishesRequests(t *testing.T) {
-	app, asked, release := slow(t)
+	app, received, release := slow(t)
 	p := startProcess(t, "server { listen ADDRESS; location / { proxy_pass http://"+app+"; } }")
 	client := wiretest.Dial(t, p.address)
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	wiretest.Await(t, asked, "request")
+	wiretest.Await(t, received, "request")
 	p.signal(syscall.SIGQUIT)
 	p.eventually("stopped listening", func() bool {
 		conn, err := net.Dial("tcp", p.address)
@@ -186,14 +185,14 @@ func TestQuitFinishesRequests(t *testing.T) {
 	p.ended()
 }
 
-// TERM waits for nobody, also after a QUIT that waits.
+// TERM does not wait, even after a QUIT that waits.
 func TestTermCutsRequests(t *testing.T) {
 	for _, first := range []os.Signal{syscall.SIGTERM, syscall.SIGQUIT} {
-		app, asked, release := slow(t)
+		app, received, release := slow(t)
 		p := startProcess(t, "server { listen ADDRESS; location / { proxy_pass http://"+app+"; } }")
 		client := wiretest.Dial(t, p.address)
 		client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-		wiretest.Await(t, asked, "request")
+		wiretest.Await(t, received, "request")
 		p.signal(first)
 		if first == syscall.SIGQUIT {
 			p.eventually("said so", func() bool {
@@ -202,17 +201,17 @@ func TestTermCutsRequests(t *testing.T) {
 			p.signal(syscall.SIGTERM)
 		}
 		if got := client.Ended(); strings.Contains(got, "slow") {
-			t.Errorf("the request was answered with %q", got)
+			t.Errorf("the client received %q", got)
 		}
 		p.ended()
 		close(release)
 	}
 }
 
-// HUP serves the new configuration on the sockets that are there; a request and
-// a tunnel that were begun go on under the old one.
+// HUP serves the new configuration on the existing sockets; a running request and tunnel continue
+// under the old one.
 func TestReload(t *testing.T) {
-	app, asked, release := slow(t)
+	app, received, release := slow(t)
 	const upgraded = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
 	socket := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Head()
@@ -227,7 +226,7 @@ func TestReload(t *testing.T) {
 
 	request := wiretest.Dial(t, p.address)
 	request.Send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
-	wiretest.Await(t, asked, "request")
+	wiretest.Await(t, received, "request")
 	tunnel := wiretest.Dial(t, p.address)
 	tunnel.Send("GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
 	tunnel.Receive("HTTP/1.1 101 ")
@@ -247,7 +246,7 @@ func TestReload(t *testing.T) {
 	p.ended()
 }
 
-// No request is lost while configurations follow one another.
+// No request is lost during successive reloads.
 func TestReloadsUnderLoad(t *testing.T) {
 	p := startProcess(t, "server { listen ADDRESS; return 200 generation; }")
 	stop := make(chan struct{})
@@ -279,12 +278,12 @@ func TestReloadsUnderLoad(t *testing.T) {
 	p.ended()
 }
 
-// A client that has connected but not asked yet gets its answer after a reload
-// too: http.Server.Shutdown alone would drop the request unanswered.
+// A client that has connected but sent no request yet gets its response after a reload, too:
+// http.Server.Shutdown alone would close its connection.
 func TestReloadBeforeFirstRequest(t *testing.T) {
 	p := startProcess(t, "server { listen ADDRESS; return 200 old; }")
 	client := wiretest.Dial(t, p.address)
-	if got := p.get("/"); got != "old" { // connected later, so the first one is accepted too
+	if got := p.get("/"); got != "old" { // connected later, so the first connection has been accepted too
 		t.Errorf("got %q", got)
 	}
 	p.write("server { listen ADDRESS; return 200 new; }")
@@ -299,7 +298,7 @@ func TestReloadBeforeFirstRequest(t *testing.T) {
 	p.ended()
 }
 
-// A configuration that can't be loaded, or bound, leaves the old one serving.
+// A configuration that can't be loaded, or bound, keeps the old one in place.
 func TestReloadOfBadConfiguration(t *testing.T) {
 	p := startProcess(t, "server { listen ADDRESS; return 200 old; }")
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -324,7 +323,7 @@ func TestReloadOfBadConfiguration(t *testing.T) {
 	p.ended()
 }
 
-// A listener that the new configuration has no more is closed, a new one is open.
+// A listener that the new configuration does not have is closed, a new one is open.
 func TestReloadMovesListener(t *testing.T) {
 	p := startProcess(t, "server { listen ADDRESS; return 200 old; }")
 	before, after := p.address, wiretest.Free(t)
@@ -342,7 +341,7 @@ func TestReloadMovesListener(t *testing.T) {
 	p.ended()
 }
 
-// USR1 opens the log files again, after somebody has moved them away.
+// USR1 reopens the log files after they were moved away.
 func TestReopen(t *testing.T) {
 	p := startProcess(t, "server { listen ADDRESS; return 200 ok; }")
 	p.get("/first")
@@ -362,7 +361,7 @@ func TestReopen(t *testing.T) {
 	p.ended()
 }
 
-// -s speaks to the process of the pid file.
+// -s sends signals to the process of the pid file.
 func TestSignalOption(t *testing.T) {
 	p := startProcess(t, "server { listen ADDRESS; return 200 old; }")
 	p.write("server { listen ADDRESS; return 200 new; }")

@@ -17,7 +17,7 @@ func Serve(o nginx.Options, ready func()) int {
 	collectSeldom()
 	signals, stopSignals := listenForSignals()
 	defer stopSignals()
-	s, err := begin(o)
+	s, err := start(o)
 	if err != nil {
 		fmt.Fprintf(stderrOf(o), "nginx: [emerg] %v\n", err)
 		return 1
@@ -43,9 +43,9 @@ func stderrOf(o nginx.Options) io.Writer {
 	return os.Stderr
 }
 
-// begin starts a server. Its pid file is written when the addresses are bound, so that a process which has them keeps its
-// own, and before anything is served.
-func begin(o nginx.Options) (*nginx.Server, error) {
+// start starts a server. Its pid file is written when the addresses are bound, so that a process
+// which has them keeps its own, and before anything is served.
+func start(o nginx.Options) (*nginx.Server, error) {
 	s, err := nginx.New(o)
 	if err != nil {
 		return nil, err
@@ -63,15 +63,15 @@ func begin(o nginx.Options) (*nginx.Server, error) {
 	return s, nil
 }
 
-// reload serves a new configuration. If it cannot be loaded or bound, the former one is kept, and the error is logged
-// there.
+// reload serves a new configuration. If it cannot be loaded or bound, the former one is kept, and
+// the error is written to its log.
 func reload(s *nginx.Server, _ <-chan os.Signal) {
 	if err := s.Reload(); err != nil {
 		emerg(s, err)
 	}
 }
 
-// reopen opens the log files again behind their rotation.
+// reopen reopens the log files after their rotation.
 func reopen(s *nginx.Server, _ <-chan os.Signal) {
 	if err := s.Reopen(); err != nil {
 		emerg(s, syserror.Open(err))
@@ -85,7 +85,8 @@ func emerg(s *nginx.Server, err error) {
 // stop ends everything at once.
 func stop(s *nginx.Server, _ <-chan os.Signal) { _ = s.Close() }
 
-// quit ends when all requests and tunnels have ended. A signal to stop cuts that short.
+// quit ends the server when all requests and tunnels have ended. A signal to stop cuts that
+// short.
 func quit(s *nginx.Server, signals <-chan os.Signal) {
 	ctx, cut := context.WithCancel(context.Background())
 	defer cut()

@@ -10,7 +10,8 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// reload serves other lines of http and waits until they count: /version must say so.
+// reload serves other lines of http and waits until they are in force: /version must return
+// version.
 func (p *process) reload(http, version string) {
 	p.t.Helper()
 	p.write(http)
@@ -18,21 +19,21 @@ func (p *process) reload(http, version string) {
 	p.eventually("served the new configuration", func() bool { return p.get("/version") == version })
 }
 
-// errors is the error log, its process's number left out.
+// errors returns the error log without its process's number.
 func (p *process) errors() string {
 	return strings.ReplaceAll(p.file("error.log"), fmt.Sprintf("%d#%[1]d:", p.cmd.Process.Pid), "PID:")
 }
 
-// refused says whether a limit answers.
+// refused reports whether a limit refuses the request.
 func (p *process) refused(path string) bool {
 	p.t.Helper()
 	return strings.Contains(p.get(path), "503 Service Temporarily Unavailable")
 }
 
-// Limits go on over a reload: a bucket stays as full as it is, and what runs under the old
-// configuration counts under the new one.
+// Limits continue over a reload: a bucket is kept as full as it is, and requests under the old
+// configuration count under the new one.
 func TestReloadKeepsZones(t *testing.T) {
-	app, asked, release := slow(t)
+	app, received, release := slow(t)
 	free := sync.OnceFunc(func() { close(release) })
 	t.Cleanup(free)
 	limited := func(version string) string {
@@ -47,7 +48,7 @@ func TestReloadKeepsZones(t *testing.T) {
 	}
 	held := wiretest.Dial(t, p.address)
 	held.Send("GET /conn?a=x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-	wiretest.Await(t, asked, "request")
+	wiretest.Await(t, received, "request")
 	for _, version := range []string{"new", "newer"} {
 		p.reload(limited(version), version)
 		if !p.refused("/req?a=x") || p.refused("/req?a="+version) {
@@ -66,7 +67,8 @@ func TestReloadKeepsZones(t *testing.T) {
 	p.ended()
 }
 
-// A zone of another size, or one that was away, begins anew; one of another key is an error.
+// A zone of another size, or one that was not in the last configuration, begins anew; one of
+// another key is an error.
 func TestReloadOfOtherZones(t *testing.T) {
 	limited := func(version, zones string) string {
 		return zones + " server { listen ADDRESS; default_type text/plain; location /version { return 200 " + version + "; }\n" +
@@ -85,7 +87,7 @@ func TestReloadOfOtherZones(t *testing.T) {
 		p.signal(syscall.SIGHUP)
 		p.eventually("said what is wrong", func() bool { return strings.Contains(p.errors(), want+"\n") })
 		if got := p.get("/version"); got != "old" || !p.refused("/req?a=x") {
-			t.Errorf("the old configuration does not go on: %q", got)
+			t.Errorf("the old configuration is not served any more: %q", got)
 		}
 	}
 	p.reload(limited("larger", strings.Replace(before, "r:1m", "r:2m", 1)), "larger")
@@ -101,19 +103,19 @@ func TestReloadOfOtherZones(t *testing.T) {
 	p.ended()
 }
 
-// stub_status counts for the process: connections of old configurations are active, and nothing
+// stub_status counts for the process: connections of old configurations are active, and no count
 // begins anew.
 func TestReloadKeepsCounts(t *testing.T) {
-	app, asked, release := slow(t)
+	app, received, release := slow(t)
 	free := sync.OnceFunc(func() { close(release) })
 	t.Cleanup(free)
 	p := startProcess(t, "server { listen ADDRESS; location / { return 200 old; } location /slow { proxy_pass http://"+app+"; } }")
 	held := wiretest.Dial(t, p.address)
 	held.Send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
-	wiretest.Await(t, asked, "request")
+	wiretest.Await(t, received, "request")
 	p.write("server { listen ADDRESS; default_type text/plain; location / { stub_status; } location /version { return 200 new; } }")
 	p.signal(syscall.SIGHUP)
-	accepted, requests := 3, 1 // startProcess has connected too, the counts are asked for over one connection
+	accepted, requests := 3, 1 // startProcess has connected too, the counts are requested over one connection
 	p.eventually("served the new configuration", func() bool {
 		accepted, requests = accepted+1, requests+1
 		return p.get("/version") == "new"

@@ -7,16 +7,16 @@ import (
 	"github.com/culvert-go/culvert/nginx"
 )
 
-// order is what a signal has the server do.
+// order is what the server does at a signal.
 type order struct {
 	signal string // its name
-	doing  string // what nginx says that it does
+	doing  string // what nginx's log says that it does
 	do     func(s *nginx.Server, more <-chan os.Signal)
 	last   bool // the server has ended afterwards
 }
 
-// listenForSignals returns the signals that the server obeys, and what stops
-// that.
+// listenForSignals returns the signals that the server handles, and a function that stops their
+// delivery.
 func listenForSignals() (<-chan os.Signal, func()) {
 	signals := make(chan os.Signal, 8)
 	for s := range orders {

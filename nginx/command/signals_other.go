@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Other systems know Ctrl-C alone.
+// Other systems have only Ctrl-C.
 var orders = map[os.Signal]order{
 	os.Interrupt: {"SIGINT", "exiting", stop, true},
 }

@@ -35,13 +35,13 @@ func (p *process) getUnix(name string) string {
 	return body
 }
 
-// missing says whether the process's folder has no such file.
+// missing reports whether the process's folder has no such file.
 func (p *process) missing(name string) bool {
 	_, err := os.Lstat(filepath.Join(p.dir, name))
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// A unix socket is for everybody, and its file has gone when the server has.
+// Every user may connect to a unix socket, and its file is removed when the server ends.
 func TestUnixSocket(t *testing.T) {
 	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT} {
 		p := startProcess(t, "server { listen unix:DIR/s; listen ADDRESS; return 200 $remote_addr; }")
@@ -71,7 +71,7 @@ func TestReloadKeepsUnixSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	early := p.dialUnix("s")
-	if got := p.getUnix("s"); got != "old" { // connected later, so the first one is accepted too
+	if got := p.getUnix("s"); got != "old" { // connected later, so the first connection has been accepted too
 		t.Errorf("got %q", got)
 	}
 	stop := make(chan struct{})
@@ -103,7 +103,7 @@ func TestReloadKeepsUnixSocket(t *testing.T) {
 	clients.Wait()
 	early.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	if _, body := early.Answer("GET"); body != "old" {
-		t.Errorf("who had connected before got %q", body)
+		t.Errorf("the client that had connected before got %q", body)
 	}
 	if after, err := os.Stat(filepath.Join(p.dir, "s")); err != nil || !os.SameFile(before, after) {
 		t.Errorf("the socket's file is another one: %v", err)
@@ -112,7 +112,7 @@ func TestReloadKeepsUnixSocket(t *testing.T) {
 	p.ended()
 }
 
-// A unix socket that the new configuration has no more is closed with its file.
+// A unix socket that the new configuration does not have is closed and its file removed.
 func TestReloadMovesUnixSocket(t *testing.T) {
 	p := startProcess(t, "server { listen unix:DIR/old; listen ADDRESS; return 200 old; }")
 	p.write("server { listen unix:DIR/new; listen ADDRESS; return 200 new; }")
@@ -128,8 +128,8 @@ func TestReloadMovesUnixSocket(t *testing.T) {
 	p.ended()
 }
 
-// A file that is in a socket's place is left alone, whether somebody listens on it or somebody
-// who was killed has left it, and a reload that finds one changes nothing.
+// A file in a socket's place is left alone, whether a process listens on it or a killed one has
+// left it, and a reload that finds one changes nothing.
 func TestUnixSocketInUse(t *testing.T) {
 	dir := write(t, nil)
 	busy := filepath.Join(dir, "busy")

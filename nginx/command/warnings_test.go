@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// What is not followed is said at the start and at each reload, on standard error and in the error
-// log, whatever that log's level is: who has not run -t must not miss it.
+// What is not followed is reported at the start and at each reload, on standard error and in the
+// error log, regardless of that log's level: an operator who has not run -t must not miss it.
 func TestWarningsAtStartAndReload(t *testing.T) {
 	p := startProcess(t, "server { listen ADDRESS; error_log server.log crit; ssi on; location / { return 200 ok; } }")
 	warning := `"ssi" is not followed: SSI's comments are sent as they are in ` + filepath.Join(p.dir, "nginx.conf") + ":5"
-	// The process may serve before it has written into its log.
+	// The process may serve before it has written its log.
 	p.eventually("warned", func() bool { return strings.Contains(p.file("error.log"), warning) })
 	if got := strings.Count(p.file("error.log"), "[warn] "); got != 1 || !strings.Contains(p.file("error.log"), ": "+warning+"\n") {
 		t.Errorf("the error log has\n%s", p.file("error.log"))
@@ -26,8 +26,8 @@ func TestWarningsAtStartAndReload(t *testing.T) {
 	}
 }
 
-// A level that lets no warning through does not hide what is not followed, and where the error log
-// is standard error it is said once.
+// A level that lets no warning through does not hide what is not followed, and if the error log
+// is standard error it is reported once.
 func TestWarningsWhereverErrorsGo(t *testing.T) {
 	for log, want := range map[string]string{"error.log crit": "nginx: [warn] ", "stderr": "[warn] "} {
 		p := startProcessOf(t, "error_log "+log+";\nevents {}\nhttp { server { listen ADDRESS; ssi on; return 200; } }\npid nginx.pid;\n")

@@ -12,8 +12,8 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// A server that goes down tells each of a thousand WebSockets, in the middle of what
-// they say: code 1001 at both ends, never 1006 (caddy#4762, traefik#3636).
+// A server that shuts down closes each of a thousand WebSockets, in the middle of their messages,
+// with code 1001 at both ends, never 1006 (caddy#4762, traefik#3636).
 func TestShutdownClosesWebSockets(t *testing.T) {
 	for name, signal := range map[string]os.Signal{"quit": syscall.SIGQUIT, "stop": syscall.SIGTERM} {
 		t.Run(name, func(t *testing.T) {
@@ -65,14 +65,14 @@ func echo(conn *websocket.Conn) error {
 			return err
 		}
 		if err := conn.WriteMessage(kind, message); err != nil {
-			_, _, err = conn.ReadMessage() // says why
+			_, _, err = conn.ReadMessage() // the reason of the end
 			return err
 		}
 	}
 }
 
-// converse sends messages as long as they come back, and returns the error that ends
-// it. heard is called when the first one has come back.
+// converse sends messages as long as they come back, and returns the error that ends it. heard is
+// called when the first one has come back.
 func converse(conn *websocket.Conn, heard func()) error {
 	message := make([]byte, 3000)
 	for {
