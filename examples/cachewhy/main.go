@@ -1,9 +1,9 @@
-// Command cachewhy says what caches do with an answer, and why.
+// Command cachewhy prints what caches do with a response, and why.
 //
 //	go run ./examples/cachewhy https://example.org/gone
-//	go run ./examples/cachewhy head.txt
+//	go run ./examples/cachewhy header.txt
 //
-// The file is the head of an answer, as "curl -si" prints it; "-" is the standard input.
+// The file is a response's header, as "curl -si" prints it; "-" is the standard input.
 package main
 
 import (
@@ -31,24 +31,24 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	if len(args) != 1 || strings.HasPrefix(args[0], "-") && args[0] != "-" {
 		return errors.New("usage: cachewhy URL|FILE|-")
 	}
-	answer, err := read(args[0], in)
+	response, err := read(args[0], in)
 	if err != nil {
 		return err
 	}
-	return explain(out, answer)
+	return explain(out, response)
 }
 
-// read asks for a URL, without following redirects and without a cache of its own, or reads
-// a file.
+// read requests a URL, without following redirects and without a cache of its own, or reads a
+// file.
 func read(source string, in io.Reader) (*cachectl.Response, error) {
 	if strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://") {
 		client := &http.Client{Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-		answer, err := client.Get(source)
+		response, err := client.Get(source)
 		if err != nil {
 			return nil, err
 		}
-		defer answer.Body.Close()
-		return &cachectl.Response{Request: answer.Request, Status: answer.StatusCode, Header: answer.Header}, nil
+		defer response.Body.Close()
+		return &cachectl.Response{Request: response.Request, Status: response.StatusCode, Header: response.Header}, nil
 	}
 	if source != "-" {
 		file, err := os.Open(source)
@@ -58,29 +58,29 @@ func read(source string, in io.Reader) (*cachectl.Response, error) {
 		defer file.Close()
 		in = file
 	}
-	answer, err := readHead(bufio.NewReader(in))
+	response, err := readHeader(bufio.NewReader(in))
 	if err != nil {
-		return nil, fmt.Errorf("%s: no head of an answer: %w", source, err)
+		return nil, fmt.Errorf("%s: no header of a response: %w", source, err)
 	}
-	return answer, nil
+	return response, nil
 }
 
-// readHead reads the last head of those that come one after the other, as curl prints them
-// with -L or behind a proxy.
-func readHead(r *bufio.Reader) (answer *cachectl.Response, err error) {
+// readHeader reads the last of several successive headers, as curl prints them with -L or behind
+// a proxy.
+func readHeader(r *bufio.Reader) (response *cachectl.Response, err error) {
 	for {
-		if next, peekErr := r.Peek(5); answer != nil && (peekErr != nil || string(next) != "HTTP/") {
-			return answer, nil
+		if next, peekErr := r.Peek(5); response != nil && (peekErr != nil || string(next) != "HTTP/") {
+			return response, nil
 		}
 		line, err := r.ReadString('\n')
 		if err != nil && line == "" {
 			return nil, err
 		}
-		answer = &cachectl.Response{Header: http.Header{}}
-		if _, err := fmt.Sscanf(line, "HTTP/%s %d", new(string), &answer.Status); err != nil {
-			return nil, fmt.Errorf("%q is no status line", strings.TrimSpace(line))
+		response = &cachectl.Response{Header: http.Header{}}
+		if _, err := fmt.Sscanf(line, "HTTP/%s %d", new(string), &response.Status); err != nil {
+			return nil, fmt.Errorf("%q is not a status line", strings.TrimSpace(line))
 		}
-		if err := readFields(r, answer.Header); err != nil {
+		if err := readFields(r, response.Header); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +95,7 @@ func readFields(r *bufio.Reader, h http.Header) error {
 		}
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
-			return fmt.Errorf("%q is no field", line)
+			return fmt.Errorf("%q is not a header field", line)
 		}
 		h.Add(name, strings.TrimSpace(value))
 		if err != nil {
@@ -104,17 +104,17 @@ func readFields(r *bufio.Reader, h http.Header) error {
 	}
 }
 
-func explain(out io.Writer, answer *cachectl.Response) error {
-	fmt.Fprintf(out, "%d %s\n\n", answer.Status, http.StatusText(answer.Status))
+func explain(out io.Writer, response *cachectl.Response) error {
+	fmt.Fprintf(out, "%d %s\n\n", response.Status, http.StatusText(response.Status))
 	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "CACHE\tREUSED\tFOR\tBECAUSE")
-	for _, v := range cachectl.Explain(answer) {
+	for _, v := range cachectl.Explain(response) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", v.Cache, map[bool]string{true: "yes", false: "no"}[v.Reuse], lifetime(v), v.Because)
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	return advise(out, answer)
+	return advise(out, response)
 }
 
 func lifetime(v cachectl.Verdict) string {
@@ -127,21 +127,21 @@ func lifetime(v cachectl.Verdict) string {
 	return v.For.Round(time.Second).String()
 }
 
-// advise says what to send in the place of an error page that sticks.
-func advise(out io.Writer, answer *cachectl.Response) error {
-	if _, sticks := cachectl.Sticks(answer); !sticks {
+// advise prints what to send instead of an error page that sticks.
+func advise(out io.Writer, response *cachectl.Response) error {
+	if _, sticks := cachectl.Sticks(response); !sticks {
 		return nil
 	}
-	fixed := answer.Header.Clone()
-	cachectl.ErrorPages().Apply(&cachectl.Response{Request: answer.Request, Status: answer.Status, Header: fixed})
+	fixed := response.Header.Clone()
+	cachectl.ErrorPages().Apply(&cachectl.Response{Request: response.Request, Status: response.Status, Header: fixed})
 	_, err := fmt.Fprintf(out, `
-Nobody has said for how long this may be kept. Send instead, in the place of every line that is there:
+The response does not say how long it may be kept. Send instead, replacing every line of these fields:
 
     Cache-Control: %s
     Expires: %s
 
-That is what cachectl.ErrorPages does. Who has the page already is not reached by it: an answer from another
-address of the site with Clear-Site-Data: "cache" frees them (cachectl.FreeStuck).
+That is what cachectl.ErrorPages does. A browser that has the page already does not see it: a response from another
+address of the site with Clear-Site-Data: "cache" frees it (cachectl.FreeStuck).
 `, fixed.Get("Cache-Control"), fixed.Get("Expires"))
 	return err
 }

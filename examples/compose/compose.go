@@ -1,5 +1,5 @@
-// Package compose shows what is not in culvert and need not be: CORS and rate limits
-// of well-kept libraries, in a chain with culvert's own filters.
+// Package compose shows what culvert leaves to other libraries: CORS and rate limits of
+// well-maintained ones, in a chain with culvert's own filters.
 package compose
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// Chain lets pages of origin ask from browsers, each client perMinute times a
-// minute. Clients are told apart by filters.ClientAddr: put filters.RealIP before
-// it where trusted proxies are in front.
+// Chain allows requests of origin's pages from browsers, perMinute for each client. Clients are
+// distinguished by filters.ClientAddr: put filters.RealIP before it if there are trusted proxies
+// in front.
 func Chain(origin string, perMinute int) filters.Chain {
 	byClient := func(r *http.Request) (string, error) { return filters.ClientAddr(r).String(), nil }
 	return filters.NewChain(

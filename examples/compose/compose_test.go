@@ -9,7 +9,7 @@ import (
 	"github.com/culvert-go/culvert/filters/filtertest"
 )
 
-// The foreign filters keep what proxying needs.
+// The other libraries' filters keep what proxying needs.
 func TestKeepsProxying(t *testing.T) {
 	filtertest.Test(t, compose.Chain("https://app.test", 100000).Then)
 }

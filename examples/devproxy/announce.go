@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// announce says where to look and what each rule does.
+// announce prints the address and what each rule does.
 func (d *devProxy) announce(out io.Writer, address string) {
 	fmt.Fprintf(out, "devproxy on http://%s\n", address)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -25,7 +25,7 @@ func (d *devProxy) announce(out io.Writer, address string) {
 	fmt.Fprintln(out, "Ctrl-C ends it.")
 }
 
-// features are what a rule does beside forwarding.
+// features lists what a rule does beside forwarding.
 func (r *compiled) features() (list []string) {
 	for _, f := range []struct {
 		name string

@@ -11,8 +11,8 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// backends answer at the targets' addresses with what they were asked, and echo
-// WebSockets.
+// backends listen on the targets' addresses. They respond with the request that they received,
+// and echo WebSockets.
 type backends []*http.Server
 
 func startBackends(c *config) (backends, error) {
@@ -44,10 +44,10 @@ func (list backends) close() (err error) {
 
 func echo(w http.ResponseWriter, r *http.Request) {
 	if !websocket.IsWebSocketUpgrade(r) {
-		fmt.Fprintf(w, "%s asked %s for %s\n", r.Method, r.Host, r.RequestURI)
+		fmt.Fprintf(w, "received %s %s for %s\n", r.Method, r.RequestURI, r.Host)
 		return
 	}
-	u := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }} // it echoes to whoever asks
+	u := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }} // it echoes to every client
 	conn, err := u.Upgrade(w, r, nil)
 	if err != nil {
 		return

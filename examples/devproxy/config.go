@@ -15,13 +15,13 @@ import (
 //go:embed testdata/console.yaml
 var included embed.FS
 
-// config is a file of rules. JSON is YAML, so one reader does for both.
+// config is a file of rules. JSON is YAML, so one parser does for both.
 type config struct {
-	// Listen is where the browser goes; "" means 127.0.0.1:9000.
+	// Listen is the address for the browser; "" means 127.0.0.1:9000.
 	Listen string `yaml:"listen"`
-	// Static is a directory that is served where no rule fits; "" for none.
+	// Static is a directory that is served if no rule matches; "" for none.
 	Static string `yaml:"static"`
-	// Proxy are the rules; the first one that fits is taken.
+	// Proxy are the rules; the first one that matches is applied.
 	Proxy rules `yaml:"proxy"`
 }
 
@@ -51,7 +51,7 @@ type rule struct {
 	line int
 }
 
-// pair is an entry of a mapping whose order counts.
+// pair is an entry of a mapping whose order matters.
 type pair struct {
 	key, value string
 	line       int
@@ -62,17 +62,17 @@ type pairs []pair
 // texts is one text, or a list.
 type texts []string
 
-// bypass serves something of this program's own in place of asking the target.
+// bypass serves something of this program's own instead of the target's response.
 type bypass struct {
 	Path   string `yaml:"path"`   // a context; "" is any
 	Accept string `yaml:"accept"` // what Accept must contain; "" is anything
 	Serve  string `yaml:"serve"`  // a file of static, or ""
-	Status int    `yaml:"status"` // an answer without content, or 0
+	Status int    `yaml:"status"` // a response without content, or 0
 }
 
 type bypassList []bypass
 
-// readConfig reads a file, or the one that comes with the program by its name.
+// readConfig reads a file, or the included one of that name.
 func readConfig(name string) (*config, error) {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +100,7 @@ func readConfig(name string) (*config, error) {
 	return c, nil
 }
 
-// check says what can be said before anything is compiled.
+// check finds errors before anything is compiled.
 func (r *rule) check(c *config) error {
 	switch {
 	case len(r.Context) == 0:
@@ -150,7 +150,7 @@ func (list *rules) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// decodeRule reads a rule, or a target alone.
+// decodeRule decodes a rule, or only a target.
 func decodeRule(n *yaml.Node) (*rule, error) {
 	r := &rule{line: n.Line}
 	if n.Kind == yaml.ScalarNode {
@@ -160,7 +160,7 @@ func decodeRule(n *yaml.Node) (*rule, error) {
 	return r, strict(n, r)
 }
 
-// strict decodes with an error for unknown names, which Node.Decode has not.
+// strict decodes with an error for unknown names, unlike Node.Decode.
 func strict(n *yaml.Node, into any) error {
 	text, err := yaml.Marshal(n)
 	if err != nil {
@@ -182,7 +182,7 @@ func (t *texts) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*[]string)(t))
 }
 
-// UnmarshalYAML reads a mapping, or a text that is for everything ("*").
+// UnmarshalYAML decodes a mapping, or a text that is for everything ("*").
 func (p *pairs) UnmarshalYAML(n *yaml.Node) error {
 	*p = pairs{}
 	switch n.Kind {

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// matcher says which paths a rule is for: prefixes, globs (with *, ? or **), and
-// exceptions from them (!). It fits if one of the former does and none of the
-// latter.
+// matcher is the paths of a rule: prefixes, globs (with *, ? or **), and exceptions from them
+// (!). A path matches if it matches one of the former and none of the latter.
 type matcher struct {
 	prefixes []string
 	globs    []*regexp.Regexp
@@ -61,8 +60,8 @@ func (c *matcher) fits(path string) bool {
 	return false
 }
 
-// glob compiles a pattern: * is anything but a slash, ** anything at all, ? one
-// character that is no slash.
+// glob compiles a pattern: * is anything but a slash, ** anything at all, ? one character except
+// a slash.
 func glob(pattern string) (*regexp.Regexp, error) {
 	var b strings.Builder
 	b.WriteString("^")

@@ -10,7 +10,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// devProxy is the handler: the first rule whose context fits is taken.
+// devProxy is the handler: the first rule whose context matches is applied.
 type devProxy struct {
 	rules   []*compiled
 	static  http.Handler // nil: there is none
@@ -19,14 +19,14 @@ type devProxy struct {
 	groups  []*upstream.Group
 }
 
-// compiled is a rule that is ready.
+// compiled is a compiled rule.
 type compiled struct {
 	*rule
 	context *matcher
 	paths   []pathRule
 	bypass  []bypassRule
 	routes  []route
-	target  *target // nil: the router decides alone
+	target  *target // nil: only the router decides
 }
 
 type pathRule struct {
@@ -91,7 +91,7 @@ func (d *devProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.handler.ServeHTTP(w, d.log.begin(r))
 }
 
-// route serves by the first rule that fits, or the files.
+// route serves by the first rule that matches, or the files.
 func (d *devProxy) route(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()
 	for _, rule := range d.rules {
@@ -115,7 +115,7 @@ func (d *devProxy) route(w http.ResponseWriter, r *http.Request) {
 	d.static.ServeHTTP(w, r)
 }
 
-// bypassRule is a bypass that is ready.
+// bypassRule is a compiled bypass.
 type bypassRule struct {
 	bypass
 	path *matcher // nil: any
@@ -136,7 +136,7 @@ func newBypass(list bypassList) ([]bypassRule, error) {
 	return ready, nil
 }
 
-// bypassed returns the first bypass that fits, nil for none.
+// bypassed returns the first bypass that matches, nil for none.
 func (r *compiled) bypassed(req *http.Request) *bypassRule {
 	for i := range r.bypass {
 		b := &r.bypass[i]

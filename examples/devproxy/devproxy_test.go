@@ -18,7 +18,7 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// output takes the log.
+// output collects the log.
 type output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -36,7 +36,7 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// write makes a file of rules, in which TARGET is a server's address.
+// write creates a file of rules, in which TARGET is a server's address.
 func write(t *testing.T, name, text, target string) string {
 	t.Helper()
 	name = filepath.Join(t.TempDir(), name)
@@ -92,14 +92,14 @@ func get(t *testing.T, url string, fields ...string) (*http.Response, string) {
 	return resp, string(body)
 }
 
-// asked answers with what the target was asked.
-var asked = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// received responds with the request that the target received.
+var received = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s %s %s %s", r.Host, r.RequestURI, r.Header.Get("X-Forwarded-For"), r.Header.Get("X-Extra"))
 })
 
-// The three rules of the accident, as they come with the program: the very first
-// request is the terminal's WebSocket, and its first frame arrives.
-func TestAccidentFirstWebSocketOfTheDevProxy(t *testing.T) {
+// The three rules of the incident, which are included in the program: the very first request is
+// the terminal's WebSocket, and its first frame arrives.
+func TestIncidentFirstWebSocketOfTheDevProxy(t *testing.T) {
 	c, err := readConfig("testdata/console.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestAccidentFirstWebSocketOfTheDevProxy(t *testing.T) {
 	if _, message, err := conn.ReadMessage(); err != nil || string(message) != size {
 		t.Errorf("the first frame came back as %q, %v", message, err)
 	}
-	// Where a rule does not say ws, an upgrade is a plain request, and answered.
+	// Without ws in a rule, an upgrade is a plain request, and has a response.
 	if conn, resp, err := websocket.DefaultDialer.Dial("ws://"+address+"/api/x", nil); err == nil || resp == nil || resp.StatusCode != 200 {
 		t.Errorf("an upgrade of /api: %v %v %v", conn, resp, err)
 	}
@@ -148,7 +148,7 @@ proxy:
   - context: /plain
     target: http://TARGET
     xfwd: true
-`, asked)
+`, received)
 	for path, want := range map[string]string{
 		"/api/pods/%2F?x=%zz": "TARGET /base/podsx/%2F?x=%zz  more",
 		"/v1/y":               "TARGET /base/one/y  more",
@@ -160,20 +160,20 @@ proxy:
 			got = strings.Replace(got, host, "TARGET", 1)
 		}
 		if got != want {
-			t.Errorf("%s: asked %q, want %q", path, got, want)
+			t.Errorf("%s: received %q, want %q", path, got, want)
 		}
 	}
 }
 
 func TestRouter(t *testing.T) {
-	other := wiretest.Serve(t, answer("other"))
-	third := wiretest.Serve(t, answer("third"))
+	other := wiretest.Serve(t, respond("other"))
+	third := wiretest.Serve(t, respond("third"))
 	address, _ := start(t, `
 proxy:
   /:
     target: http://TARGET
     router: {"integration.test": "http://`+other+`", "browser.test/api": "http://`+third+`", "/rest": "http://`+third+`"}
-`, answer("own"))
+`, respond("own"))
 	for _, test := range [][3]string{
 		{"browser.test", "/", "own"}, {"Integration.test", "/", "other"}, {"browser.test", "/api/x", "third"}, {"else.test", "/rest", "third"},
 	} {
@@ -183,7 +183,7 @@ proxy:
 	}
 }
 
-func answer(text string) http.Handler {
+func respond(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
 }
 
@@ -240,7 +240,7 @@ proxy:
     bypass:
       - {accept: text/html, serve: /index.html}
       - {path: /api/health, status: 204}
-`, answer("target"))
+`, respond("target"))
 	for _, test := range []struct {
 		path, accept string
 		status       int
@@ -262,7 +262,7 @@ proxy:
 
 func TestSecure(t *testing.T) {
 	leaktest.Check(t)
-	s := httptest.NewUnstartedServer(answer("secret"))
+	s := httptest.NewUnstartedServer(respond("secret"))
 	s.Config.ErrorLog = wiretest.Quiet()
 	s.StartTLS()
 	defer s.Close()
@@ -279,7 +279,7 @@ proxy:
 	}
 }
 
-// The log says what happened, to whom, and what to do.
+// The log reports what happened, to which target, and what to do.
 func TestLog(t *testing.T) {
 	address, log := start(t, `
 proxy:
@@ -289,7 +289,7 @@ proxy:
 	resp, body := get(t, "http://"+address+"/down?x")
 	const want = "FAILED: nothing listens there (connection refused): is the server running?"
 	if resp.StatusCode != 502 || !strings.Contains(body, "nothing listens there (connection refused)") {
-		t.Errorf("answer %s %q", resp.Status, body)
+		t.Errorf("response %s %q", resp.Status, body)
 	}
 	get(t, "http://"+address+"/quiet")
 	got := log.String()
@@ -321,7 +321,7 @@ Ctrl-C ends it.
 	}
 }
 
-// What is wrong is named with the file, and the line where there is one.
+// Errors name the file, and the line if there is one.
 func TestBadRules(t *testing.T) {
 	for want, text := range map[string]string{
 		`there are no rules under "proxy"`:                                        "listen: a:1",

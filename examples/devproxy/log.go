@@ -14,7 +14,7 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-// log writes a line for each request, in words that lead to the cause:
+// log writes a line for each request that points to the cause:
 //
 //	09:00:01 GET /api/pods → http://127.0.0.1:8081/pods 200 in 12ms
 //	09:00:02 GET /api/pods → http://127.0.0.1:8081 FAILED: nothing listens there (connection refused)
@@ -25,10 +25,10 @@ type log struct {
 
 func newLog(out io.Writer) *log { return &log{out: out} }
 
-// entry is what is known of a request.
+// entry is the log's record of a request.
 type entry struct {
 	start  time.Time
-	target *target // nil: none was asked
+	target *target // nil: the request was sent to none
 	level  string
 	result *filters.Result
 }
@@ -97,7 +97,7 @@ func (l *log) write(e *entry, level, format string, args ...any) {
 	fmt.Fprintf(l.out, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }
 
-// inWords says what a failure means for who has to mend it.
+// inWords describes a failure for the developer who has to fix it.
 func inWords(err error) string {
 	var e *proxy.Error
 	if !errors.As(err, &e) {
@@ -109,7 +109,7 @@ func inWords(err error) string {
 	case e.Kind == proxy.DialFailed:
 		return fmt.Sprintf("it can't be reached: %v", e.Err)
 	case e.Kind == proxy.Timeout:
-		return "it did not answer in time (proxyTimeout)"
+		return "it did not respond in time (proxyTimeout)"
 	case e.Kind == proxy.ClientGone:
 		return "the browser went away"
 	case e.Kind == proxy.Forbidden:
@@ -118,8 +118,8 @@ func inWords(err error) string {
 	return e.Kind.String() + ": " + fmt.Sprint(e.Err)
 }
 
-// explain answers with the words of the log: the browser's network panel is where
-// a developer looks first.
+// explain responds with the words of the log: the browser's network panel is where a developer
+// looks first.
 func explain(w http.ResponseWriter, r *http.Request, err *proxy.Error) {
 	e := r.Context().Value(entryKey{}).(*entry)
 	http.Error(w, fmt.Sprintf("devproxy: %s: %s", e.target.name(), inWords(err)), err.Status())

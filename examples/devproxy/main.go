@@ -1,11 +1,11 @@
-// Command devproxy stands between a browser and the servers that a front end needs
-// while it is developed: rules like those of webpack-dev-server's devServer.proxy,
-// from a JSON or YAML file.
+// Command devproxy is a proxy between a browser and the servers that a front end needs during
+// development: rules like those of webpack-dev-server's devServer.proxy, from a JSON or YAML
+// file.
 //
 //	go run ./examples/devproxy -c testdata/console.yaml
 //
-// WebSockets work from the first request on: there is one handler for plain requests
-// and upgrades, and nothing has to warm up.
+// WebSockets work from the first request on: one handler serves plain requests and upgrades,
+// without a warm-up.
 package main
 
 import (
@@ -34,7 +34,7 @@ func main() {
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("devproxy", flag.ContinueOnError)
 	file := flags.String("c", "", "the rules, YAML or JSON")
-	backends := flags.Bool("backends", false, "answer at the targets' addresses, to try rules without servers")
+	backends := flags.Bool("backends", false, "serve on the targets' addresses, to try rules without servers")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

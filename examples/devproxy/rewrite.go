@@ -7,11 +7,11 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-// rewrite makes the outbound request of a rule.
+// rewrite applies a rule to the outbound request.
 func (r *compiled) rewrite(out *proxy.Outbound, t *target) {
 	for _, p := range r.paths {
 		if out.RewritePath(p.re, p.with) {
-			break // the first one that fits, as http-proxy-middleware has it
+			break // the first one that matches, as in http-proxy-middleware
 		}
 	}
 	if base := t.url.EscapedPath(); base != "" && base != "/" {
@@ -28,8 +28,8 @@ func (r *compiled) rewrite(out *proxy.Outbound, t *target) {
 	}
 }
 
-// rewriteAnswer changes what the target says of itself.
-func (r *compiled) rewriteAnswer(a *proxy.Answer, t *target) {
+// modifyResponse rewrites the target's own addresses in a response.
+func (r *compiled) modifyResponse(a *proxy.Answer, t *target) {
 	if r.AutoRewrite || r.HostRewrite != "" || r.ProtocolRewrite != "" {
 		r.rewriteLocation(a, t)
 	}
@@ -45,7 +45,7 @@ func (r *compiled) rewriteAnswer(a *proxy.Answer, t *target) {
 	}
 }
 
-// rewriteLocation changes redirects that lead to the target itself.
+// rewriteLocation rewrites redirects that lead to the target itself.
 func (r *compiled) rewriteLocation(a *proxy.Answer, t *target) {
 	switch a.Status {
 	case 201, 301, 302, 303, 307, 308:
@@ -68,7 +68,7 @@ func (r *compiled) rewriteLocation(a *proxy.Answer, t *target) {
 	a.Header.Set("Location", u.String())
 }
 
-// lookup returns what stands for a value: its own entry, or that of "*", or itself.
+// lookup returns the replacement of a value: its own entry, or that of "*", or itself.
 func (p *pairs) lookup(value string) string {
 	star, found := value, false
 	for _, entry := range *p {

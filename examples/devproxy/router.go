@@ -23,7 +23,7 @@ func (d *devProxy) newRoutes(r *compiled) (list []route, err error) {
 	return list, nil
 }
 
-// choose returns the target of the first route that fits, else the rule's own.
+// choose returns the target of the first route that matches, else the rule's own.
 func (r *compiled) choose(req *http.Request) *target {
 	for _, route := range r.routes {
 		if route.fits(req.Host, req.URL.EscapedPath()) {

@@ -9,7 +9,7 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// The program serves, with backends of its own, until it is told to end.
+// The program serves, with backends of its own, until its context ends.
 func TestRun(t *testing.T) {
 	leaktest.Check(t)
 	listen, target := wiretest.Free(t), wiretest.Free(t)
@@ -24,8 +24,8 @@ func TestRun(t *testing.T) {
 	}
 	client := wiretest.Dial(t, listen)
 	client.Send("GET /api/x HTTP/1.1\r\nHost: a\r\n\r\n")
-	if _, body := client.Answer("GET"); body != "GET asked a for /api/x\n" {
-		t.Errorf("answer %q", body)
+	if _, body := client.Answer("GET"); body != "received GET /api/x for a\n" {
+		t.Errorf("response %q", body)
 	}
 	if err := run(ctx, []string{"-c", rules}, announced); err == nil || !strings.Contains(err.Error(), `address already in use (another address: "listen" in the rules)`) {
 		t.Errorf("a busy address: %v", err)

@@ -13,14 +13,14 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// target is one server that a rule leads to.
+// target is one server that a rule forwards to.
 type target struct {
 	url   *url.URL
 	group *upstream.Group
 	proxy *proxy.Proxy
 }
 
-// newTarget makes the proxy of r to a server.
+// newTarget creates the proxy of r to a server.
 func (d *devProxy) newTarget(r *compiled, text string) (*target, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -43,8 +43,8 @@ func (d *devProxy) newTarget(r *compiled, text string) (*target, error) {
 	}
 	o := upstream.Options{Name: text, Scheme: scheme, DialTimeout: 5 * time.Second, HeaderTimeout: time.Duration(r.ProxyTimeout) * time.Millisecond}
 	if scheme == "https" {
-		// A target that is dialled by another name than that of its certificate is
-		// what "secure: false" is for.
+		// "secure: false" is for a target that is dialled by another name than that of its
+		// certificate.
 		o.TLSConfig = &tls.Config{ServerName: u.Hostname(), InsecureSkipVerify: r.Secure != nil && !*r.Secure}
 	}
 	t := &target{url: u}
@@ -64,11 +64,11 @@ func (d *devProxy) newTarget(r *compiled, text string) (*target, error) {
 		Upstream:      t.group,
 		Upgrades:      upgrades,
 		Rewrite:       func(out *proxy.Outbound) { r.rewrite(out, t) },
-		RewriteAnswer: func(a *proxy.Answer) { r.rewriteAnswer(a, t) },
+		RewriteAnswer: func(a *proxy.Answer) { r.modifyResponse(a, t) },
 		ErrorHandler:  explain,
 	})
 	return t, err
 }
 
-// name is the target as a developer knows it.
+// name is the target as the developer wrote it.
 func (t *target) name() string { return strings.TrimSuffix(t.url.String(), "/") }

@@ -16,7 +16,7 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/source"
 )
 
-// admin serves what operators look at.
+// admin serves the pages for operators.
 func (g *gateway) admin() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
@@ -26,7 +26,7 @@ func (g *gateway) admin() http.Handler {
 	return mux
 }
 
-// ready says whether nodes and services are known: before that nothing is shown.
+// ready reports whether nodes and services are known: before that no endpoints are shown.
 func (g *gateway) ready(w http.ResponseWriter, _ *http.Request) {
 	switch err := g.inputs.Err(); {
 	case !g.inputs.Synced() && err != nil:
@@ -43,9 +43,9 @@ var page string
 
 var pageTemplate = template.Must(template.New("topology").Parse(page))
 
-// explanation is what the debug page shows.
+// explanation is the content of the debug page.
 type explanation struct {
-	Node, Policy, Asked string
+	Node, Policy, Query string
 	Labels              map[string]string
 	Known               bool // the node
 	Service             topology.Service
@@ -54,17 +54,17 @@ type explanation struct {
 	Error               string
 }
 
-// explain shows for a service which endpoints the node sees and why.
+// explain shows which endpoints of a service the node sees, and why.
 func (g *gateway) explain(w http.ResponseWriter, r *http.Request) {
-	e := explanation{Node: g.node, Policy: g.policy.Name, Asked: r.FormValue("service")}
+	e := explanation{Node: g.node, Policy: g.policy.Name, Query: r.FormValue("service")}
 	e.Labels, e.Known = g.inputs.Labels(g.node)
-	if namespace, name, ok := strings.Cut(e.Asked, "/"); ok {
+	if namespace, name, ok := strings.Cut(e.Query, "/"); ok {
 		e.Service, _ = g.inputs.Service(namespace, name)
 		var err error
 		if e.Endpoints, err = g.endpointsOf(r, namespace, name); err != nil {
 			e.Error = err.Error()
 		}
-	} else if e.Asked != "" {
+	} else if e.Query != "" {
 		e.Error = "want namespace/name"
 	}
 	for _, endpoint := range e.Endpoints {
@@ -83,7 +83,7 @@ func (g *gateway) explain(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b.Bytes())
 }
 
-// endpointsOf asks the API server for the slices of a service, as they are.
+// endpointsOf requests a service's slices from the API server, unfiltered.
 func (g *gateway) endpointsOf(r *http.Request, namespace, name string) ([]topology.Explained, error) {
 	target := "/apis/discovery.k8s.io/v1/namespaces/" + url.PathEscape(namespace) + "/endpointslices?labelSelector=" + url.QueryEscape("kubernetes.io/service-name="+name)
 	request, err := http.NewRequest(http.MethodGet, target, nil)

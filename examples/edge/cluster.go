@@ -14,7 +14,7 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// cluster is an API server, and the credentials of the gateway itself.
+// cluster is an API server, and the gateway's own credentials for it.
 type cluster struct {
 	server            string
 	caFile            string
@@ -26,8 +26,8 @@ type cluster struct {
 	cert, key         []byte
 }
 
-// proxyTo returns a proxy to the server. With a certificate it speaks as the gateway itself;
-// callers must not be given that one, since it would count more than their tokens.
+// proxyTo returns a proxy to the server. With a certificate it is authenticated as the gateway
+// itself; callers must not use that one, since the certificate would override their tokens.
 func (c *cluster) proxyTo(name string, withCertificate bool) (*proxy.Proxy, *upstream.Group, error) {
 	group, err := c.group(name, withCertificate)
 	if err != nil {

@@ -22,7 +22,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/watchtest"
 )
 
-// apiserver has two nodes, a service and its slice, and notes whose token asks for what.
+// apiserver has two nodes, a service and its slice, and records the tokens of the requests for
+// each path.
 type apiserver struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -64,13 +65,13 @@ func startAPIServer(t *testing.T) *apiserver {
 	return a
 }
 
-func (a *apiserver) asked(path string) []string {
+func (a *apiserver) tokensFor(path string) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.tokens[path]
 }
 
-// startGateway starts one for node0 with a token of its own.
+// startGateway starts a gateway for node0 with a token of its own.
 func startGateway(t *testing.T, a *apiserver, args ...string) *gateway {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
@@ -108,8 +109,8 @@ func get(h http.Handler, target, token string) *httptest.ResponseRecorder {
 
 const slicesPath = "/apis/discovery.k8s.io/v1/endpointslices"
 
-// TestCallersHaveTheirOwnRights: the gateway's token is for what it reads itself, and for
-// callers without one where that is switched on.
+// TestCallersHaveTheirOwnRights: the gateway's token is used for its own requests, and for
+// callers without one if that is switched on.
 func TestCallersHaveTheirOwnRights(t *testing.T) {
 	for _, share := range []bool{false, true} {
 		a := startAPIServer(t)
@@ -127,26 +128,26 @@ func TestCallersHaveTheirOwnRights(t *testing.T) {
 				t.Errorf("share %v, token %q: the log is %q", share, token, body)
 			}
 		}
-		nobody := map[bool]string{true: "Bearer own", false: ""}[share]
-		if got := a.asked("/api/v1/namespaces/shop/pods/p/log"); len(got) != 2 || got[0] != "Bearer caller" || got[1] != nobody {
-			t.Errorf("share %v: the logs were asked for by %q", share, got)
+		want := map[bool]string{true: "Bearer own", false: ""}[share]
+		if got := a.tokensFor("/api/v1/namespaces/shop/pods/p/log"); len(got) != 2 || got[0] != "Bearer caller" || got[1] != want {
+			t.Errorf("share %v: the logs were requested by %q", share, got)
 		}
-		for _, token := range a.asked("/api/v1/nodes") {
+		for _, token := range a.tokensFor("/api/v1/nodes") {
 			if token != "Bearer own" {
-				t.Errorf("share %v: nodes were asked for by %q", share, token)
+				t.Errorf("share %v: nodes were requested by %q", share, token)
 			}
 		}
 		seen := map[string]bool{}
-		for _, token := range a.asked(slicesPath) {
+		for _, token := range a.tokensFor(slicesPath) {
 			seen[token] = true
 		}
-		if len(seen) != 2 || !seen["Bearer caller"] || !seen[nobody] {
-			t.Errorf("share %v: slices were asked for by %v", share, seen)
+		if len(seen) != 2 || !seen["Bearer caller"] || !seen[want] {
+			t.Errorf("share %v: slices were requested by %v", share, seen)
 		}
 	}
 }
 
-// TestAdmin: the page explains each endpoint, metrics tell of the views.
+// TestAdmin: the page explains each endpoint, metrics describe the views.
 func TestAdmin(t *testing.T) {
 	g := startGateway(t, startAPIServer(t))
 	get(g.handler, slicesPath, "caller")
@@ -161,13 +162,13 @@ func TestAdmin(t *testing.T) {
 		body := get(g.admin(), target, "").Body.String()
 		for _, want := range wants {
 			if !strings.Contains(body, want) {
-				t.Errorf("%s does not say %q:\n%s", target, want, body)
+				t.Errorf("%s does not have %q:\n%s", target, want, body)
 			}
 		}
 	}
 }
 
-// TestNotReady: without the API server nothing is known, and that is said.
+// TestNotReady: without the API server nothing is known, and the gateway says so.
 func TestNotReady(t *testing.T) {
 	s, err := parse([]string{"-server", "http://127.0.0.1:1", "-node", "n"}, io.Discard)
 	if err != nil {
@@ -183,7 +184,7 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// TestRun serves until it is told to end.
+// TestRun serves until its context ends.
 func TestRun(t *testing.T) {
 	a := startAPIServer(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -203,7 +204,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestWrongFlags are told by name.
+// TestWrongFlags: errors name the flag.
 func TestWrongFlags(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string) string {
@@ -243,7 +244,7 @@ func TestWrongFlags(t *testing.T) {
 	}
 }
 
-// TestKubeconfig: what is read of one, with data in it and files beside it.
+// TestKubeconfig: a kubeconfig with data in it, and one with files beside it.
 func TestKubeconfig(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "config")

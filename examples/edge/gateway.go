@@ -13,7 +13,7 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/view"
 )
 
-// gateway is what runs.
+// gateway is the running program.
 type gateway struct {
 	handler  http.Handler // for the node's clients
 	own      http.Handler // the API server, with the gateway's credentials
@@ -55,8 +55,7 @@ func newGateway(s *settings, log *slog.Logger) (g *gateway, err error) {
 	return g, g.chain(s, callers)
 }
 
-// chain makes the handler: what is measured, filtered, and passed on with whose
-// credentials.
+// chain builds the handler: metrics, filter, and the proxy with the right credentials.
 func (g *gateway) chain(s *settings, callers http.Handler) error {
 	metrics, err := prom.New(g.registry)
 	if err != nil {

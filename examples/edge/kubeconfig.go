@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// kubeconfig is what is read of one (k8s.io/client-go/tools/clientcmd/api/v1).
+// kubeconfig is the part of a kubeconfig that is used (k8s.io/client-go/tools/clientcmd/api/v1).
 type kubeconfig struct {
 	CurrentContext string `yaml:"current-context"`
 	Contexts       []struct {
@@ -123,7 +123,7 @@ func decode(field, text string) ([]byte, error) {
 	return data, nil
 }
 
-// beside makes a file's name one from the folder of the kubeconfig.
+// beside makes a file's name relative to the folder of the kubeconfig.
 func beside(dir, file string) string {
 	if file == "" || filepath.IsAbs(file) {
 		return file

@@ -6,8 +6,8 @@ import (
 	"net"
 )
 
-// listen opens the address for the node's clients. Tokens pass over it, so that without
-// TLS it must be on loopback.
+// listen opens the address for the node's clients. They send tokens to it, so that without TLS it
+// must be on loopback.
 func listen(s *settings) (net.Listener, error) {
 	l, err := net.Listen("tcp", s.listen)
 	if err != nil {

@@ -1,13 +1,13 @@
-// Command edge is the gateway of a node: it stands between what runs on the node, kube-proxy
+// Command edge is the gateway of a node: it is placed between the node's clients, kube-proxy
 // above all, and the API server, shows the node the endpoints of its unit only, and passes
 // everything else.
 //
 //	go run ./examples/edge -kubeconfig ~/.kube/config -node node0 -policy superedge
 //	go run ./examples/edge -server https://10.0.0.1:6443 -ca ca.crt -token-file token -node node0
 //
-// It reads nodes and services with its own credentials, and asks for endpoints with those
-// of each caller: nobody sees more than the API server lets him see, unless -share is
-// given. It writes nothing.
+// It reads nodes and services with its own credentials, and requests endpoints with those of each
+// caller: no caller sees more than the API server allows it to see, unless -share is given. It
+// writes nothing.
 package main
 
 import (
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// settings are what the flags say.
+// settings are the parsed flags.
 type settings struct {
 	cluster         cluster
 	kubeconfig      string
@@ -68,7 +68,7 @@ func parse(args []string, log io.Writer) (*settings, error) {
 	flags.StringVar(&s.tlsKey, "tls-key", "", "the `file` with its key")
 	flags.StringVar(&s.policy, "policy", "superedge", "which endpoints are shown: "+strings.Join(policyNames(), ", "))
 	flags.BoolVar(&s.fallback, "fallback", false, "show all endpoints of a service where the policy leaves none that is ready")
-	flags.BoolVar(&s.share, "share", false, "let callers without credentials have the gateway's own: whoever reaches -listen has its rights")
+	flags.BoolVar(&s.share, "share", false, "let callers without credentials have the gateway's own: every client that reaches -listen has its rights")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func policyNames() (names []string) {
 	return names
 }
 
-// complete reads the kubeconfig, and refuses what can't be meant.
+// complete reads the kubeconfig, and refuses contradictory flags.
 func (s *settings) complete() (err error) {
 	switch {
 	case (s.kubeconfig == "") == (s.cluster.server == ""):

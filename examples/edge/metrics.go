@@ -6,7 +6,7 @@ import (
 	"github.com/culvert-go/culvert/filters/topology"
 )
 
-// views is a prometheus.Collector of what clients are served from.
+// views is a prometheus.Collector of the views that clients are served from.
 type views struct{ filter *topology.Filter }
 
 var (
@@ -24,8 +24,8 @@ func (v views) Describe(c chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect sends the values of the moment. Views of several callers are one: who they are is
-// not told.
+// Collect sends the current values. Views of several callers are combined, so that callers are
+// not identified.
 func (v views) Collect(c chan<- prometheus.Metric) {
 	type key struct{ path, labels, fields string }
 	sums := map[key][5]float64{}

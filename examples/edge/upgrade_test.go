@@ -16,9 +16,10 @@ import (
 	"time"
 )
 
-// TestUpgradesOverTLS: what kubectl exec, attach and port-forward need: upgrades reach an API server
-// that speaks TLS with a certificate of its own cluster, with the credentials of the caller. With
-// -share the gateway's own are for those alone who give none, in a field or as browsers do.
+// TestUpgradesOverTLS: what kubectl exec, attach and port-forward need: upgrades reach an API
+// server that speaks TLS with a certificate of its own cluster, with the credentials of the
+// caller. With -share the gateway's own are used only for callers that give none, in a header
+// field or as browsers do.
 func TestUpgradesOverTLS(t *testing.T) {
 	const browser = "v5.channel.k8s.io, " + bearerProtocol + "Y2FsbGVy"
 	var whose atomic.Value
@@ -73,7 +74,7 @@ func TestUpgradesOverTLS(t *testing.T) {
 			{"websocket", "Authorization: Bearer caller\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\n", "Bearer callerv5.channel.k8s.io"},
 			{"websocket", "Sec-WebSocket-Protocol: " + browser + "\r\n", browser},
 		} {
-			whose.Store("nobody's")
+			whose.Store("none")
 			fields := c.fields
 			method := http.MethodPost
 			if c.protocol == "websocket" {
@@ -96,7 +97,7 @@ func TestUpgradesOverTLS(t *testing.T) {
 				t.Errorf("share %v, %s: %s %q %v", share, c.protocol, response.Status, stream, err)
 			}
 			if whose.Load() != c.want {
-				t.Errorf("share %v, %s with %q: the server is asked as %q, want %q", share, c.protocol, c.fields, whose.Load(), c.want)
+				t.Errorf("share %v, %s with %q: the server receives %q, want %q", share, c.protocol, c.fields, whose.Load(), c.want)
 			}
 			conn.Close()
 		}

@@ -13,8 +13,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// The gateway's parts work together: TLS, groups, retries, compression, log,
-// metrics.
+// The gateway's parts work together: TLS, groups, retries, compression, log, metrics.
 func TestGateway(t *testing.T) {
 	text := strings.Repeat("a page of text. ", 200)
 	serve := func(status int, text string) upstream.Target {

@@ -1,4 +1,4 @@
-// Package listers has topology.Inputs from client-go's informers, for programs that have
+// Package listers implements topology.Inputs with client-go's informers, for programs that have
 // them anyway. It is a module of its own: client-go is heavy.
 package listers
 
@@ -14,7 +14,7 @@ import (
 	"github.com/culvert-go/culvert/filters/topology"
 )
 
-// Inputs are nodes and services as informers have them.
+// Inputs are the nodes and services of informers.
 type Inputs struct {
 	nodes    corelisters.NodeLister
 	services corelisters.ServiceLister
@@ -22,8 +22,8 @@ type Inputs struct {
 	topology.Subscribers
 }
 
-// New returns Inputs from a factory's informers, which the caller starts. What it starts
-// itself ends with ctx.
+// New returns Inputs from a factory's informers, which the caller starts. What New starts itself
+// ends with ctx.
 func New(ctx context.Context, factory informers.SharedInformerFactory) (*Inputs, error) {
 	nodes, services := factory.Core().V1().Nodes(), factory.Core().V1().Services()
 	i := &Inputs{nodes: nodes.Lister(), services: services.Lister()}
@@ -46,7 +46,7 @@ func New(ctx context.Context, factory informers.SharedInformerFactory) (*Inputs,
 	return i, nil
 }
 
-// nameOf is what the change of an object is told by.
+// nameOf returns the name under which an object's change is reported.
 func nameOf(o any) string {
 	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = gone.Obj
@@ -60,7 +60,7 @@ func nameOf(o any) string {
 	return ""
 }
 
-// updated tells of what decisions may depend on: nodes change each few seconds.
+// updated reports changes on which decisions may depend: nodes change every few seconds.
 func (i *Inputs) updated(before, after any) {
 	switch after := after.(type) {
 	case *corev1.Node:
@@ -75,7 +75,7 @@ func (i *Inputs) updated(before, after any) {
 	i.Changed(nameOf(after))
 }
 
-// Labels serves topology.Inputs.
+// Labels implements topology.Inputs.
 func (i *Inputs) Labels(node string) (map[string]string, bool) {
 	n, err := i.nodes.Get(node)
 	if err != nil {
@@ -84,7 +84,7 @@ func (i *Inputs) Labels(node string) (map[string]string, bool) {
 	return n.Labels, true
 }
 
-// Service serves topology.Inputs.
+// Service implements topology.Inputs.
 func (i *Inputs) Service(namespace, name string) (topology.Service, bool) {
 	s, err := i.services.Services(namespace).Get(name)
 	if err != nil {
@@ -101,7 +101,7 @@ func serviceOf(s *corev1.Service) topology.Service {
 	return service
 }
 
-// Synced serves topology.Inputs.
+// Synced implements topology.Inputs.
 func (i *Inputs) Synced() bool {
 	for _, synced := range i.synced {
 		if !synced() {

@@ -15,7 +15,7 @@ import (
 	"github.com/culvert-go/culvert/filters/topology"
 )
 
-// TestInputs: nodes and services as the informers have them, and each change that counts told
+// TestInputs: nodes and services are those of the informers, and each relevant change is reported
 // once.
 func TestInputs(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"zone1": "a"}}}
@@ -29,7 +29,7 @@ func TestInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	var told []string
+	var changed []string
 	await := func(want ...string) {
 		t.Helper()
 		tick := time.NewTicker(time.Millisecond)
@@ -37,18 +37,18 @@ func TestInputs(t *testing.T) {
 		var got []string
 		for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-tick.C {
 			mu.Lock()
-			got = slices.Sorted(slices.Values(told))
+			got = slices.Sorted(slices.Values(changed))
 			mu.Unlock()
 			if slices.Equal(got, want) {
 				return
 			}
 		}
-		t.Fatalf("told %q, want %q", got, want)
+		t.Fatalf("changes %q, want %q", got, want)
 	}
 	defer inputs.Subscribe(func(name string) {
 		mu.Lock()
 		defer mu.Unlock()
-		told = append(told, name)
+		changed = append(changed, name)
 	})()
 	factory.Start(t.Context().Done())
 	await("", "node/n", "service/shop/web")
@@ -61,7 +61,7 @@ func TestInputs(t *testing.T) {
 	if s, ok := inputs.Service("shop", "web"); !ok || s.Annotations["topologyKeys"] != "[]" || s.TrafficDistribution != zone {
 		t.Errorf("web: %+v %v", s, ok)
 	}
-	node.Status.Phase = corev1.NodeRunning // a beat
+	node.Status.Phase = corev1.NodeRunning // a heartbeat
 	if _, err := client.CoreV1().Nodes().Update(t.Context(), node, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A demonstration whose address is taken names another one, and leaves nothing behind.
+// A demonstration whose address is in use names another one, and leaves no files behind.
 func TestDemonstrationOfAnAddressInUse(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

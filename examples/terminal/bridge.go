@@ -11,21 +11,21 @@ import (
 
 const protocolField = "Sec-Websocket-Protocol"
 
-// What the page speaks, and what the server is spoken to in its place.
+// The protocol of the page, and the one that the server gets instead.
 const (
 	browsers = channel.V4Base64
 	servers  = channel.V4
 )
 
-// bridge lets a browser speak text to a server that speaks binary, and names what a
-// server would ignore.
+// bridge lets a browser use text with a server that uses binary messages, and logs messages that
+// a server would ignore.
 type bridge struct {
 	log *slog.Logger
 }
 
-// spoken is the one protocol that h offers, "" if there are none or several: then nobody
-// knows before the answer, and frames pass unseen.
-func spoken(h http.Header) channel.Protocol {
+// protocolOf returns the one protocol that h offers, "" if there are none or several: then the
+// protocol is not known before the response, and frames pass unseen.
+func protocolOf(h http.Header) channel.Protocol {
 	p := channel.Protocol(strings.TrimSpace(strings.Join(h[protocolField], ",")))
 	if !p.Known() {
 		return ""
@@ -33,23 +33,23 @@ func spoken(h http.Header) channel.Protocol {
 	return p
 }
 
-// offer changes what is asked for.
+// offer replaces the requested protocol.
 func (bridge) offer(h http.Header) {
-	if spoken(h) == browsers {
+	if protocolOf(h) == browsers {
 		h.Set(protocolField, string(servers))
 	}
 }
 
-// answer gives the browser the answer to what it has asked for.
-func (bridge) answer(r *http.Request, status int, h http.Header) {
-	if status == http.StatusSwitchingProtocols && spoken(r.Header) == browsers && spoken(h) == servers {
+// accept restores the requested protocol in the response.
+func (bridge) accept(r *http.Request, status int, h http.Header) {
+	if status == http.StatusSwitchingProtocols && protocolOf(r.Header) == browsers && protocolOf(h) == servers {
 		h.Set(protocolField, string(browsers))
 	}
 }
 
-// observe looks into the messages of one session.
+// observe inspects the messages of one session.
 func (b bridge) observe(r *http.Request) *wsupgrade.Observer {
-	protocol := spoken(r.Header)
+	protocol := protocolOf(r.Header)
 	if protocol == "" {
 		return nil
 	}
@@ -68,8 +68,8 @@ func (b bridge) observe(r *http.Request) *wsupgrade.Observer {
 	}}
 }
 
-// fromClient names a message that the server would ignore. One that can't be translated
-// is not for the server either.
+// fromClient logs a message that the server would ignore. One that can't be translated is not
+// sent to the server either.
 func fromClient(log *slog.Logger, protocol channel.Protocol, m *wsupgrade.Message) error {
 	ignored := protocol.Check(m.Type == wsupgrade.Text, m.Data)
 	if ignored != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// cluster is an API server and what it is spoken to with.
+// cluster is an API server and the credentials for it.
 type cluster struct {
 	server, caFile, tokenFile string
 }
 
-// group makes an upstream of the server.
+// group returns an upstream group of the server.
 func (c cluster) group() (*upstream.Group, error) {
 	u, err := url.Parse(c.server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" {
@@ -48,8 +48,8 @@ func trusting(caFile string) (*tls.Config, error) {
 	return &tls.Config{RootCAs: pool}, nil
 }
 
-// authorize adds the token to a request. The file is read each time: tokens of service
-// accounts are renewed in place.
+// authorize adds the token to a request. The file is read each time: tokens of service accounts
+// are renewed in place.
 func (c cluster) authorize(h http.Header) error {
 	if c.tokenFile == "" {
 		return nil

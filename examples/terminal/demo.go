@@ -12,7 +12,7 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade/channel"
 )
 
-// demo is an API server of which exec is all there is. Its shell knows a few words.
+// demo is an API server that has only exec. Its shell knows a few words.
 type demo struct {
 	url    string
 	server *http.Server
@@ -35,7 +35,7 @@ func (d *demo) close() { d.server.Close() }
 func serveShell(w http.ResponseWriter, r *http.Request) {
 	upgrader := websocket.Upgrader{
 		Subprotocols: []string{string(channel.V4)},
-		CheckOrigin:  func(*http.Request) bool { return true }, // the gateway in front has done so
+		CheckOrigin:  func(*http.Request) bool { return true }, // the gateway in front has checked it
 	}
 	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
@@ -50,7 +50,7 @@ func serveShell(w http.ResponseWriter, r *http.Request) {
 		}
 		m, err := channel.V4.Decode(kind == websocket.TextMessage, message)
 		if err != nil {
-			continue // as a real server: without a word
+			continue // like a real server, without a message
 		}
 		s.take(m)
 	}
@@ -122,7 +122,7 @@ func (s *shell) run(line string) {
 
 func (s *shell) prompt() { s.print(fmt.Sprintf("%dx%d $ ", s.size.Width, s.size.Height)) }
 
-// exit tells the status as remotecommand.NewErrorWriter does.
+// exit reports the status as remotecommand.NewErrorWriter does.
 func (s *shell) exit(code int) {
 	s.ended = true
 	status := `{"status":"Success"}`

@@ -1,12 +1,12 @@
-// Command terminal is kubectl exec in a browser: a page with a small terminal of its own,
-// and culvert between it and a Kubernetes API server.
+// Command terminal is kubectl exec in a browser: a page with a small terminal of its own, and
+// culvert between it and a Kubernetes API server.
 //
 //	go run ./examples/terminal -demo
 //	go run ./examples/terminal -server https://10.0.0.1:6443 -ca ca.crt -token-file token
 //
-// The page speaks v4.base64.channel.k8s.io, which a browser can with text alone; the
-// server is spoken to in v4.channel.k8s.io. What a server would ignore in silence, a size
-// in the wrong encoding for instance, is named in the log.
+// The page uses v4.base64.channel.k8s.io, which a browser can with text only; the server gets
+// v4.channel.k8s.io. A message that a server would ignore silently, a size in the wrong encoding
+// for instance, is logged.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 // run serves until ctx ends.
 func run(ctx context.Context, args []string, out, log io.Writer) error {
 	flags := flag.NewFlagSet("terminal", flag.ContinueOnError)
-	listen := flags.String("listen", "127.0.0.1:8088", "a loopback `address`: whoever reaches the page has the token's rights")
+	listen := flags.String("listen", "127.0.0.1:8088", "a loopback `address`: every client that reaches the page has the token's rights")
 	var c cluster
 	flags.StringVar(&c.server, "server", "http://127.0.0.1:8001", "the API server's `URL`")
 	flags.StringVar(&c.caFile, "ca", "", "the `file` with the certificates that it is trusted by; without one, the system's")

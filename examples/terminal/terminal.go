@@ -16,7 +16,7 @@ import (
 //go:embed page
 var pages embed.FS
 
-// terminal serves the page, and of the cluster exec alone.
+// terminal serves the page, and only exec of the cluster.
 type terminal struct {
 	http.Handler
 	group *upstream.Group
@@ -33,7 +33,7 @@ func newTerminal(c cluster, log *slog.Logger) (*terminal, error) {
 		TLSConfig: group.TLSConfig(),
 		Hosts:     []string{"localhost", "127.0.0.1", "::1"}, // no foreign name may lead here
 		Observe:   b.observe,
-		// A terminal whose browser has gone without a word ends.
+		// A terminal whose browser has disconnected without a Close frame ends.
 		PingInterval: time.Minute,
 	})
 	if err != nil {
@@ -58,13 +58,13 @@ func newTerminal(c cluster, log *slog.Logger) (*terminal, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /api/v1/namespaces/{namespace}/pods/{pod}/exec", exec)
 	mux.Handle("GET /", secured(http.FileServerFS(page)))
-	chain := filters.NewChain(filters.Recover(log), filters.AccessLog(log), filters.OnResponse(filters.ResponseHooks{Head: b.answer}))
+	chain := filters.NewChain(filters.Recover(log), filters.AccessLog(log), filters.OnResponse(filters.ResponseHooks{Head: b.accept}))
 	return &terminal{chain.Then(mux), group}, nil
 }
 
 func (t *terminal) close() { t.group.Close() }
 
-// secured lets the page load and call nothing but this server.
+// secured restricts the page to this server.
 func secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-ancestors 'none'; form-action 'none'")

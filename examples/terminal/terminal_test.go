@@ -68,16 +68,16 @@ const demoPath = "/api/v1/namespaces/default/pods/demo/exec?stdin=true&stdout=tr
 func dial(t *testing.T, address string, offered ...string) *websocket.Conn {
 	t.Helper()
 	d := websocket.Dialer{Subprotocols: offered, HandshakeTimeout: 5 * time.Second}
-	conn, answer, err := d.Dial("ws://"+address+demoPath, nil)
+	conn, response, err := d.Dial("ws://"+address+demoPath, nil)
 	if err != nil {
-		t.Fatal(err, answer)
+		t.Fatal(err, response)
 	}
 	t.Cleanup(func() { conn.Close() })
 	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 	return conn
 }
 
-// expect reads what is printed until it has want in it.
+// expect reads the output until it contains want.
 func expect(t *testing.T, conn *websocket.Conn, p channel.Protocol, want string) {
 	t.Helper()
 	var got strings.Builder
@@ -94,13 +94,13 @@ func expect(t *testing.T, conn *websocket.Conn, p channel.Protocol, want string)
 	}
 }
 
-// TestBridge: a browser speaks text, the server behind speaks binary, and the size arrives
+// TestBridge: a browser uses text, the server behind uses binary messages, and the size arrives
 // before the first prompt.
 func TestBridge(t *testing.T) {
 	address, log := start(t)
 	conn := dial(t, address, string(channel.V4Base64))
 	if got := conn.Subprotocol(); got != string(channel.V4Base64) {
-		t.Fatalf("the browser is answered %q", got)
+		t.Fatalf("the browser receives %q", got)
 	}
 	say := func(c byte, text string) {
 		message := string('0'+c) + base64.StdEncoding.EncodeToString([]byte(text))
@@ -125,8 +125,8 @@ func TestBridge(t *testing.T) {
 	}
 }
 
-// TestIgnoredFramesAreNamed: the accident of the terminal that was never resized. Its
-// first frame has no base64, and the server says nothing.
+// TestIgnoredFramesAreNamed: the incident of the terminal that was never resized. Its first frame
+// has no base64, and the server reports nothing.
 func TestIgnoredFramesAreNamed(t *testing.T) {
 	for offered, test := range map[channel.Protocol]struct {
 		kind int
@@ -148,15 +148,15 @@ func TestIgnoredFramesAreNamed(t *testing.T) {
 		if err := conn.WriteMessage(test.kind, good); err != nil {
 			t.Fatal(err)
 		}
-		expect(t, conn, offered, "90x25 $ ") // the session goes on
+		expect(t, conn, offered, "90x25 $ ") // the session continues
 		if !strings.Contains(log.String(), "the server would ignore this frame") || !strings.Contains(log.String(), test.why) {
 			t.Errorf("%s: the log says\n%s", offered, log)
 		}
 	}
 }
 
-// TestOnlyExec: a page on loopback with a token lets nobody else in, and of the API only
-// exec; what the browser claims to be is not passed on.
+// TestOnlyExec: a page on loopback with a token accepts no other client, and of the API only
+// exec; the client's own credentials are not passed on.
 func TestOnlyExec(t *testing.T) {
 	var seen http.Header
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -189,13 +189,13 @@ func TestOnlyExec(t *testing.T) {
 			r.Header.Set(name, value)
 		}
 		r.Host = test.fields["Host"]
-		answer, err := http.DefaultClient.Do(r)
+		response, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer.Body.Close()
-		if answer.StatusCode != test.want {
-			t.Errorf("%s %v: %d, want %d", test.path, test.fields, answer.StatusCode, test.want)
+		response.Body.Close()
+		if response.StatusCode != test.want {
+			t.Errorf("%s %v: %d, want %d", test.path, test.fields, response.StatusCode, test.want)
 		}
 		if got := seen.Get("Authorization") + seen.Get("Cookie"); (seen != nil) != (test.fields["Cookie"] != "") || seen != nil && got != "Bearer secret" {
 			t.Errorf("%s %v: the server saw %q", test.path, test.fields, got)
@@ -203,7 +203,7 @@ func TestOnlyExec(t *testing.T) {
 	}
 }
 
-// TestCommandLine: wrong options are named, and the demo tells its address.
+// TestCommandLine: wrong options are named, and the demo prints its address.
 func TestCommandLine(t *testing.T) {
 	for args, want := range map[string]string{
 		"-server example.com:6443":                                 "-server example.com:6443: want http://host:port or https://host:port",
@@ -227,12 +227,12 @@ func TestCommandLine(t *testing.T) {
 	if _, err := fmt.Fscanln(r, &url); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := http.Get(url)
+	response, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer.Body.Close()
-	if csp := answer.Header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'") {
+	response.Body.Close()
+	if csp := response.Header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'") {
 		t.Errorf("Content-Security-Policy %q", csp)
 	}
 	cancel()

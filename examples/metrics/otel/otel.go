@@ -1,5 +1,5 @@
-// Package otel tells OpenTelemetry of requests, by the names of its semantic
-// conventions for HTTP servers.
+// Package otel records requests with OpenTelemetry, by the names of its semantic conventions for
+// HTTP servers.
 package otel
 
 import (
@@ -19,7 +19,7 @@ type Metrics struct {
 	tries    metric.Int64Counter
 }
 
-// New makes the instruments.
+// New creates the instruments.
 func New(m metric.Meter) (*Metrics, error) {
 	active, err := m.Int64UpDownCounter("http.server.active_requests", metric.WithUnit("{request}"))
 	if err != nil {
@@ -33,7 +33,7 @@ func New(m metric.Meter) (*Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	tries, err := m.Int64Counter("culvert.upstream.tries", metric.WithUnit("{try}"), metric.WithDescription("Targets asked."))
+	tries, err := m.Int64Counter("culvert.upstream.tries", metric.WithUnit("{try}"), metric.WithDescription("Attempts to send a request to a target."))
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (m *Metrics) RequestEnded(r *http.Request, o filters.Observation) {
 	}
 }
 
-// method bounds the attribute as the conventions ask: what is unknown is _OTHER.
+// method bounds the attribute as the conventions require: an unknown method is _OTHER.
 func method(r *http.Request) attribute.KeyValue {
 	const key = attribute.Key("http.request.method")
 	switch r.Method {

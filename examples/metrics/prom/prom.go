@@ -1,4 +1,4 @@
-// Package prom tells Prometheus of requests and of upstream groups.
+// Package prom exports metrics of requests and of upstream groups to Prometheus.
 package prom
 
 import (
@@ -19,16 +19,16 @@ type Metrics struct {
 	tries    *prometheus.CounterVec
 }
 
-// New registers the metrics. The labels are few on purpose: paths and addresses of
-// clients would make a series each.
+// New registers the metrics. The labels are few on purpose: paths and client addresses would
+// create a series each.
 func New(r prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "culvert_requests_in_flight", Help: "Requests and tunnels that run."}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "culvert_request_duration_seconds", Help: "Time from a request's head to the end of its answer.", Buckets: prometheus.DefBuckets,
+			Name: "culvert_request_duration_seconds", Help: "Time from a request's header to the end of its response.", Buckets: prometheus.DefBuckets,
 		}, []string{"method", "code", "upstream"}),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "culvert_response_bytes_total", Help: "Content sent to clients."}, []string{"upstream"}),
-		tries: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "culvert_upstream_tries_total", Help: "Targets asked, by how they answered."}, []string{"upstream", "target", "result"}),
+		tries: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "culvert_upstream_tries_total", Help: "Attempts to send a request to a target, by result."}, []string{"upstream", "target", "result"}),
 	}
 	for _, c := range []prometheus.Collector{m.inFlight, m.duration, m.bytes, m.tries} {
 		if err := r.Register(c); err != nil {
@@ -55,7 +55,7 @@ func (m *Metrics) RequestEnded(r *http.Request, o filters.Observation) {
 	}
 }
 
-// method bounds the label: a client can make methods up.
+// method bounds the label: a client can invent methods.
 func method(s string) string {
 	switch s {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
@@ -64,11 +64,11 @@ func method(s string) string {
 	return "other"
 }
 
-// Groups is a prometheus.Collector of how the targets of groups do.
+// Groups is a prometheus.Collector of the state of groups' targets.
 type Groups []*upstream.Group
 
 var (
-	healthy = prometheus.NewDesc("culvert_upstream_target_healthy", "Whether a target may be asked.", []string{"upstream", "target"}, nil)
+	healthy = prometheus.NewDesc("culvert_upstream_target_healthy", "Whether a target may receive requests.", []string{"upstream", "target"}, nil)
 	busy    = prometheus.NewDesc("culvert_upstream_target_in_flight", "Requests and tunnels that a target has.", []string{"upstream", "target"}, nil)
 	waiting = prometheus.NewDesc("culvert_upstream_waiting", "Requests that wait for a target.", []string{"upstream"}, nil)
 )
@@ -80,7 +80,7 @@ func (g Groups) Describe(c chan<- *prometheus.Desc) {
 	c <- waiting
 }
 
-// Collect sends the values of the moment.
+// Collect sends the current values.
 func (g Groups) Collect(c chan<- prometheus.Metric) {
 	for _, group := range g {
 		for s := range group.Targets() {

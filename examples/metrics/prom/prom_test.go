@@ -41,11 +41,11 @@ culvert_requests_in_flight 0
 # HELP culvert_response_bytes_total Content sent to clients.
 # TYPE culvert_response_bytes_total counter
 culvert_response_bytes_total{upstream="app"} 19
-# HELP culvert_upstream_target_healthy Whether a target may be asked.
+# HELP culvert_upstream_target_healthy Whether a target may receive requests.
 # TYPE culvert_upstream_target_healthy gauge
 culvert_upstream_target_healthy{target="DEAD",upstream="app"} 0
 culvert_upstream_target_healthy{target="LIVE",upstream="app"} 1
-# HELP culvert_upstream_tries_total Targets asked, by how they answered.
+# HELP culvert_upstream_tries_total Attempts to send a request to a target, by result.
 # TYPE culvert_upstream_tries_total counter
 culvert_upstream_tries_total{result="4xx",target="LIVE",upstream="app"} 1
 culvert_upstream_tries_total{result="error",target="DEAD",upstream="app"} 1

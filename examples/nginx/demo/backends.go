@@ -44,7 +44,7 @@ func startBackends() (*backends, error) {
 	return b, nil
 }
 
-// placeholders are the pairs that the configuration's placeholders stand for.
+// placeholders returns the placeholders of the configuration with their replacements, in pairs.
 func (b *backends) placeholders() []string { return b.names }
 
 func (b *backends) close() error {

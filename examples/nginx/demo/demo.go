@@ -1,6 +1,5 @@
-// Package demo is what the nginx example serves without arguments: a real
-// nginx.conf in front of backends of its own, and a page that shows the
-// accidents which culvert was made for, live.
+// Package demo is what the nginx example serves without arguments: a real nginx.conf in front of
+// backends of its own, and a page that shows live the incidents for which culvert was made.
 package demo
 
 import (
@@ -25,7 +24,7 @@ var site embed.FS
 
 // Demo is the demonstration's configuration on disk and its backends.
 type Demo struct {
-	// Address is where the configuration listens.
+	// Address is the address on which the configuration listens.
 	Address string
 	// Dir is a temporary directory with the configuration and the pages.
 	Dir string
@@ -35,8 +34,7 @@ type Demo struct {
 	backends *backends
 }
 
-// Start starts the backends on free loopback ports and writes the configuration
-// that stands in front of them.
+// Start starts the backends on free loopback ports and writes the configuration in front of them.
 func Start() (*Demo, error) {
 	d := &Demo{Address: "127.0.0.1:8080"}
 	if address := os.Getenv(AddressVariable); address != "" {
@@ -61,7 +59,7 @@ func (d *Demo) Close() error {
 	return errors.Join(d.backends.close(), os.RemoveAll(d.Dir))
 }
 
-// Announce says what runs, where to look and how to go on.
+// Announce prints what runs, where to look and how to continue.
 func (d *Demo) Announce(w io.Writer) {
 	fmt.Fprintf(w, `culvert runs the embedded nginx.conf: %s
 access log: %s
@@ -75,8 +73,7 @@ Ctrl-C ends it.
 
 // write copies the site into the directory with its placeholders filled in.
 func (d *Demo) write() error {
-	// The version makes the addresses of assets new at each start: they are
-	// sent with a life of seven days.
+	// The version gives assets new addresses at each start: they may be cached for seven days.
 	fill := strings.NewReplacer(append(d.backends.placeholders(),
 		"{{ADDRESS}}", d.Address,
 		"{{VERSION}}", strconv.FormatInt(time.Now().UnixMilli(), 36))...)

@@ -46,7 +46,7 @@ func start(t *testing.T) string {
 	return wiretest.Serve(t, listeners[0].Handler)
 }
 
-// closeDemo closes the demonstration; nothing may stay on disk.
+// closeDemo closes the demonstration and checks that nothing is left on disk.
 func closeDemo(t *testing.T, d *demo.Demo) {
 	if err := d.Close(); err != nil {
 		t.Error(err)
@@ -70,7 +70,7 @@ func get(t *testing.T, url string, want int) (http.Header, string) {
 	return resp.Header, string(body)
 }
 
-// getJSON decodes what url answers.
+// getJSON decodes url's response.
 func getJSON(t *testing.T, url string, into any) {
 	t.Helper()
 	header, body := get(t, url, http.StatusOK)
@@ -79,7 +79,7 @@ func getJSON(t *testing.T, url string, into any) {
 	}
 }
 
-// The page names no placeholder any more, and its assets are there, for a week.
+// The page has no placeholder left, and its assets may be cached for a week.
 func TestPage(t *testing.T) {
 	addr := start(t)
 	_, page := get(t, "http://"+addr+"/", http.StatusOK)
@@ -94,24 +94,24 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// Two app servers take turns, or a client stays with one of them.
+// Two app servers take turns, or one serves all requests of a client.
 func TestApps(t *testing.T) {
 	addr := start(t)
 	for path, different := range map[string]int{"/turns": 2, "/console": 1} {
 		names := map[string]string{}
 		for range 4 {
-			var answer struct{ Upstream, Address string }
-			getJSON(t, "http://"+addr+path, &answer)
-			names[answer.Upstream] = answer.Address
+			var page struct{ Upstream, Address string }
+			getJSON(t, "http://"+addr+path, &page)
+			names[page.Upstream] = page.Address
 		}
 		if len(names) != different {
-			t.Errorf("%s was answered by %v", path, names)
+			t.Errorf("%s was served by %v", path, names)
 		}
 	}
 }
 
-// The backend of the WebSocket answers 404 to what is not an upgrade any more
-// when it gets there, and tells what it was asked.
+// The WebSocket's backend responds with 404 to a request that reaches it without its upgrade, and
+// reports the requests that it received.
 func TestSocket(t *testing.T) {
 	addr := start(t)
 	if conn, resp, err := websocket.DefaultDialer.Dial("ws://"+addr+"/socket/before?run", nil); err == nil || resp == nil || resp.StatusCode != http.StatusNotFound {
@@ -129,40 +129,40 @@ func TestSocket(t *testing.T) {
 		t.Errorf("got %d %q %v", kind, message, err)
 	}
 
-	type asked struct {
+	type received struct {
 		URI, Upgrade, Connection string
 		Status                   int
 	}
-	var got []asked
-	getJSON(t, "http://"+addr+"/socket/asked?run", &got)
-	want := []asked{
+	var got []received
+	getJSON(t, "http://"+addr+"/socket/received?run", &got)
+	want := []received{
 		{"/socket/before?run", "", "", 404},
 		{"/socket/now?run", "websocket", "Upgrade", 101},
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("asked %v, want %v", got, want)
+		t.Errorf("received %v, want %v", got, want)
 	}
-	getJSON(t, "http://"+addr+"/socket/asked?other", &got)
+	getJSON(t, "http://"+addr+"/socket/received?other", &got)
 	if len(got) != 0 {
 		t.Errorf("another run of the page sees %v", got)
 	}
 }
 
-// What the socket remembers stays bounded, and the newest is kept.
+// The number of recorded requests is bounded, and the newest are kept.
 func TestSocketForgets(t *testing.T) {
 	addr := start(t)
 	for i := range 100 {
 		get(t, fmt.Sprintf("http://%s/socket/%d?run", addr, i), http.StatusNotFound)
 	}
 	var got []struct{ URI string }
-	getJSON(t, "http://"+addr+"/socket/asked?run", &got)
+	getJSON(t, "http://"+addr+"/socket/received?run", &got)
 	if len(got) != 64 || got[63].URI != "/socket/99?run" {
-		t.Errorf("it remembers %d, the last is %v", len(got), got[len(got)-1])
+		t.Errorf("%d requests are recorded, the last is %v", len(got), got[len(got)-1])
 	}
 }
 
-// The page that is gone is counted for each address, and leaves with a word about
-// caching that its server did not say.
+// The page that is gone is counted for each address, and is sent with a Cache-Control that its
+// server did not set.
 func TestGone(t *testing.T) {
 	addr := start(t)
 	for range 2 {
@@ -172,16 +172,16 @@ func TestGone(t *testing.T) {
 		}
 	}
 	for query, want := range map[string]int{"/gone%3Frun": 2, "/gone%3Fother": 0} {
-		var answer struct{ Visits int }
-		getJSON(t, "http://"+addr+"/gone/visits?of="+query, &answer)
-		if answer.Visits != want {
-			t.Errorf("%s: %d visits, want %d", query, answer.Visits, want)
+		var page struct{ Visits int }
+		getJSON(t, "http://"+addr+"/gone/visits?of="+query, &page)
+		if page.Visits != want {
+			t.Errorf("%s: %d visits, want %d", query, page.Visits, want)
 		}
 	}
 }
 
-// The watch is one that watchcodec cuts, and each event comes alone: the next one is sent when the one
-// before was seen.
+// watchcodec splits the watch, and each event is received alone: the next one is sent when the
+// one before has been seen.
 func TestWatch(t *testing.T) {
 	slices := "http://" + start(t) + "/apis/discovery.k8s.io/v1/endpointslices"
 	get(t, slices+"?seen=other", 204)
@@ -222,7 +222,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// reads remembers the last piece that came.
+// reads records the last piece that was received.
 type reads struct {
 	io.Reader
 	last []byte
@@ -255,8 +255,8 @@ func TestAnnounce(t *testing.T) {
 	}
 }
 
-// Backends end with the demonstration, also those in the middle of an answer.
-func TestCloseEndsAnswers(t *testing.T) {
+// Backends end with the demonstration, even in the middle of a response.
+func TestCloseEndsResponses(t *testing.T) {
 	leaktest.Check(t)
 	d, err := demo.Start()
 	if err != nil {
@@ -276,7 +276,7 @@ func TestCloseEndsAnswers(t *testing.T) {
 	client.Receive("HTTP/1.1 200 OK\r\n")
 	closeDemo(t, d)
 	if got := client.Ended(); strings.Contains(got, "BOOKMARK") {
-		t.Errorf("the watch went on to its end: %q", got)
+		t.Errorf("the watch continued to its end: %q", got)
 	}
 	if conn, err := net.Dial("tcp", cluster); err == nil {
 		conn.Close()

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// gone answers 410 with a page and no word about caching, and counts how often
-// each address was asked for.
+// gone responds with a 410 and a page without a field about caching, and counts the requests for
+// each address.
 type gone struct {
 	mu     sync.Mutex
 	visits map[string]int
@@ -26,7 +26,7 @@ func (g *gone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := g.visit(r.URL.RequestURI())
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(http.StatusGone)
-	fmt.Fprintf(w, "<!doctype html><title>410 Gone</title><h1>Gone</h1><p>Asked for %d times.</p>\n", n)
+	fmt.Fprintf(w, "<!doctype html><title>410 Gone</title><h1>Gone</h1><p>Requested %d times.</p>\n", n)
 }
 
 func (g *gone) visit(uri string) int {
@@ -42,5 +42,5 @@ func (g *gone) visit(uri string) int {
 func (g *gone) report(w http.ResponseWriter, uri string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	answer(w, map[string]int{"visits": g.visits[uri]})
+	sendJSON(w, map[string]int{"visits": g.visits[uri]})
 }

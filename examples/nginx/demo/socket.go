@@ -8,24 +8,24 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// socket is a WebSocket echo that does as Tomcat does: what is not a proper
-// upgrade is 404. It remembers what it was asked, so that the page can show it.
+// socket is a WebSocket echo that behaves like Tomcat: the response to anything but a proper
+// upgrade is 404. It records the requests that it received, so that the page can show them.
 type socket struct {
 	upgrader websocket.Upgrader
 	mu       sync.Mutex
-	asked    []asked
+	received []received
 }
 
-// asked is what one request looked like when it got here.
-type asked struct {
+// received is one request as it was received.
+type received struct {
 	URI        string `json:"uri"`
 	Upgrade    string `json:"upgrade"`
 	Connection string `json:"connection"`
 	Status     int    `json:"status"`
 }
 
-// maxAsked bounds the memory of what was asked.
-const maxAsked = 64
+// maxReceived bounds the recorded requests.
+const maxReceived = 64
 
 func newSocket() *socket {
 	// The gateway sends its upstream's name as Host, so the page's origin can't
@@ -34,12 +34,12 @@ func newSocket() *socket {
 }
 
 func (s *socket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/socket/asked" {
+	if r.URL.Path == "/socket/received" {
 		s.report(w, r.URL.RawQuery)
 		return
 	}
 	proper := websocket.IsWebSocketUpgrade(r)
-	a := asked{r.URL.RequestURI(), r.Header.Get("Upgrade"), r.Header.Get("Connection"), http.StatusNotFound}
+	a := received{r.URL.RequestURI(), r.Header.Get("Upgrade"), r.Header.Get("Connection"), http.StatusNotFound}
 	if proper {
 		a.Status = http.StatusSwitchingProtocols
 	}
@@ -50,7 +50,7 @@ func (s *socket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	conn, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
-		return // Upgrade has answered
+		return // Upgrade has sent the response
 	}
 	defer conn.Close()
 	for {
@@ -61,24 +61,24 @@ func (s *socket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *socket) remember(a asked) {
+func (s *socket) remember(a received) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.asked) == maxAsked {
-		s.asked = s.asked[1:]
+	if len(s.received) == maxReceived {
+		s.received = s.received[1:]
 	}
-	s.asked = append(s.asked, a)
+	s.received = append(s.received, a)
 }
 
-// report answers with what was asked in one run of the page.
+// report sends the requests of one run of the page.
 func (s *socket) report(w http.ResponseWriter, run string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := []asked{}
-	for _, a := range s.asked {
+	list := []received{}
+	for _, a := range s.received {
 		if strings.HasSuffix(a.URI, "?"+run) {
 			list = append(list, a)
 		}
 	}
-	answer(w, list)
+	sendJSON(w, list)
 }

@@ -12,12 +12,12 @@ import (
 // pause is the time between two events of the watch.
 const pause = 400 * time.Millisecond
 
-// patience is for how long the watch waits to hear that an event was seen.
+// patience is how long the watch waits for the report that an event was seen.
 const patience = 10 * time.Second
 
-// cluster serves a watch of EndpointSlices. A client that names its watch (?step=name) gets each event
-// when it has said that it has seen the one before (?seen=name): two events that it then reads together
-// were held back on the way, however busy the machine is.
+// cluster serves a watch of EndpointSlices. A client that names its watch (?step=name) gets each
+// event when it has reported that it has seen the one before (?seen=name): two events that it
+// then reads together were held back on the way, however busy the machine is.
 type cluster struct {
 	mu    sync.Mutex
 	steps map[string]chan struct{}
@@ -62,7 +62,7 @@ func (c *cluster) saw(name string) {
 func watch(w http.ResponseWriter, r *http.Request, seen <-chan struct{}) {
 	events, err := watchcodec.NewWriter(w)
 	if err != nil {
-		return // the client has gone
+		return // the client has disconnected
 	}
 	late := time.NewTimer(patience)
 	defer late.Stop()
@@ -76,9 +76,9 @@ func watch(w http.ResponseWriter, r *http.Request, seen <-chan struct{}) {
 	}
 }
 
-// wait returns after a pause, when the client has seen the event before, or when that is late: then
-// something holds events back, and the watch ends for the client to see it. It reports whether the
-// client is still there.
+// wait returns after a pause, when the client has seen the event before, or when that takes too
+// long: then something holds events back, and the watch ends so that the client notices. It
+// reports whether the client is still connected.
 func wait(r *http.Request, seen <-chan struct{}, late *time.Timer) bool {
 	select {
 	case <-time.After(pause):

@@ -24,10 +24,10 @@ async function upgrade(say) {
   const frame = await echo(`/socket/now?${id}`, "hello");
   say("now", "WebSocket: open");
   say("now", `echoed: ${frame}`);
-  for (const asked of await json(`/socket/asked?${id}`)) {
-    const side = asked.uri.startsWith("/socket/before") ? "then" : "now";
-    say(side, `the server saw Upgrade: ${asked.upgrade || "–"}`);
-    say(side, `and answered ${asked.status}`);
+  for (const request of await json(`/socket/received?${id}`)) {
+    const side = request.uri.startsWith("/socket/before") ? "then" : "now";
+    say(side, `the server saw Upgrade: ${request.upgrade || "–"}`);
+    say(side, `and answered ${request.status}`);
   }
   expect(refused, "the configuration without the lines forwarded an upgrade");
   expect(frame === "hello", "the echo came back changed");
