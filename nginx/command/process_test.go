@@ -351,7 +351,8 @@ func TestReopen(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.signal(syscall.SIGUSR1)
-	p.eventually("opened the log again", func() bool { _, err := os.Stat(log); return err == nil })
+	// The new file exists a moment before lines are written to it.
+	p.eventually("reopened the log", func() bool { p.get("/probe"); return strings.Contains(p.file("access.log"), "GET /probe ") })
 	p.get("/second")
 	p.eventually("logged into the new file", func() bool { return strings.Contains(p.file("access.log"), "GET /second ") })
 	if strings.Contains(p.file("access.log.1"), "/second") {
