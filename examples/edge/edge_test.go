@@ -128,8 +128,8 @@ func TestCallersHaveTheirOwnRights(t *testing.T) {
 				t.Errorf("share %v, token %q: the log is %q", share, token, body)
 			}
 		}
-		want := map[bool]string{true: "Bearer own", false: ""}[share]
-		if got := a.tokensFor("/api/v1/namespaces/shop/pods/p/log"); len(got) != 2 || got[0] != "Bearer caller" || got[1] != want {
+		withoutToken := map[bool]string{true: "Bearer own", false: ""}[share]
+		if got := a.tokensFor("/api/v1/namespaces/shop/pods/p/log"); len(got) != 2 || got[0] != "Bearer caller" || got[1] != withoutToken {
 			t.Errorf("share %v: the logs were requested by %q", share, got)
 		}
 		for _, token := range a.tokensFor("/api/v1/nodes") {
@@ -141,7 +141,7 @@ func TestCallersHaveTheirOwnRights(t *testing.T) {
 		for _, token := range a.tokensFor(slicesPath) {
 			seen[token] = true
 		}
-		if len(seen) != 2 || !seen["Bearer caller"] || !seen[want] {
+		if len(seen) != 2 || !seen["Bearer caller"] || !seen[withoutToken] {
 			t.Errorf("share %v: slices were requested by %v", share, seen)
 		}
 	}

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// spareHeap is how much garbage may wait beside as much as is live.
+	// spareHeap is the garbage that is allowed beyond the size of the live heap.
 	spareHeap = 16 << 20
-	// mostPercent is the highest GOGC: with next to nothing live, the heap grows to 16 MiB.
+	// mostPercent is the highest GOGC: with almost nothing live, the heap grows to 16 MiB.
 	mostPercent = 400
 )
 
-// collectSeldom lets the garbage of a small heap wait, where the environment leaves GOGC to the program. A gateway keeps next
-// to nothing: with Go's 4 MiB the collector runs every few hundred requests, a tenth of all work. A constant GOGC of that
-// effect would have the stacks and buffers of thousands of tunnels take their size several times over: it goes down to
-// Go's 100 as what is live grows. It concerns the process, and is done once in it.
+// collectSeldom makes the collection of a small heap less frequent, unless the environment sets GOGC. A gateway's live heap is
+// small: with Go's 4 MiB the collector runs every few hundred requests, a tenth of all work. A constant GOGC with that
+// effect would let the stacks and buffers of thousands of tunnels use several times their size, so GOGC goes down to
+// Go's 100 as the live heap grows. It applies to the process, and is done once in it.
 var collectSeldom = sync.OnceFunc(func() {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -27,16 +27,17 @@ var collectSeldom = sync.OnceFunc(func() {
 	(&collection{live, mostPercent}).await()
 })
 
-// collection follows the collector: its finalizer runs behind each cycle.
+// collection follows the collector: its finalizer runs after each cycle.
 type collection struct {
 	live    func() uint64
 	percent int
 }
 
-func (c *collection) await() { runtime.SetFinalizer(c, (*collection).over) }
+func (c *collection) await() { runtime.SetFinalizer(c, (*collection).adjust) }
 
-// over sets GOGC by what the cycle has found live. Each change stops the program for a moment, so that small ones are left out.
-func (c *collection) over() {
+// adjust sets GOGC by the live heap that the cycle has found. Each change stops the program for a moment, so small ones are
+// not made.
+func (c *collection) adjust() {
 	next := gcPercent(c.live())
 	if d := next - c.percent; d > next/8 || -d > next/8 {
 		debug.SetGCPercent(next)

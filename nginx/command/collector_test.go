@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// gogc returns what the collector goes by.
+// gogc returns the GOGC that is in force.
 func gogc() uint64 {
 	samples := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 	metrics.Read(samples)
@@ -26,14 +26,14 @@ func awaitGOGC(t *testing.T, what string, ok func(percent uint64) bool) {
 	}
 }
 
-// Garbage of a small heap waits; that of a large one, of thousands of tunnels, takes no multiple of it.
+// A small heap is collected less often; a large one, of thousands of tunnels, does not grow to a multiple of its size.
 func TestGOGCFollowsWhatIsLive(t *testing.T) {
 	t.Setenv("GOGC", "")
 	collectSeldom()
 	if got := gogc(); got != mostPercent {
 		t.Errorf("GOGC is %d at first", got)
 	}
-	large := make([]byte, 64<<20) // never touched: it takes no memory
+	large := make([]byte, 64<<20) // never touched: it uses no memory
 	awaitGOGC(t, "64 MiB live", func(percent uint64) bool { return percent < 130 })
 	runtime.KeepAlive(large)
 	large = nil

@@ -34,7 +34,7 @@ func TestVersionAndHelp(t *testing.T) {
 		}
 		for _, want := range test.want {
 			if !strings.Contains(stderr, want) {
-				t.Errorf("%v: said %q, without %q", test.args, stderr, want)
+				t.Errorf("%v: printed %q, without %q", test.args, stderr, want)
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func TestBadOptions(t *testing.T) {
 	} {
 		status, stdout, stderr := run(test.args...)
 		if status != 1 || stdout != "" || stderr != test.want+"\n" {
-			t.Errorf("%q: status %d, said %q, want %q", test.args, status, stderr, test.want)
+			t.Errorf("%q: status %d, printed %q, want %q", test.args, status, stderr, test.want)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestNotes(t *testing.T) {
 	dir := write(t, map[string]string{"nginx.conf": "worker_processes 4;\nevents {}\nhttp { server { listen 127.0.0.1:1; } }\n"})
 	_, _, stderr := run("-t", "-p", dir, "-c", "nginx.conf")
 	if want := "nginx: [notice] \"worker_processes\" is a "; !strings.HasPrefix(stderr, want) || !strings.Contains(stderr, filepath.Join(dir, "nginx.conf")+":1\n") {
-		t.Errorf("said %q, want %q", stderr, want)
+		t.Errorf("printed %q, want %q", stderr, want)
 	}
 }
 
@@ -151,6 +151,6 @@ func TestErrorLogOption(t *testing.T) {
 	_, _, stderr := run("-t", "-p", dir, "-c", "nginx.conf", "-e", "none/err.log")
 	want := "nginx: [alert] could not open error log file: open() \"" + filepath.Join(dir, "none/err.log") + "\" failed (2: No such file or directory)\n"
 	if !strings.HasPrefix(stderr, want) {
-		t.Errorf("said %q, want %q", stderr, want)
+		t.Errorf("printed %q, want %q", stderr, want)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// A pid file that cannot be written ends the start before anything is served or warned of, as with nginx: its error is all
-// that is printed.
+// A pid file that cannot be written ends the start before anything is served or any warning is printed, as with nginx: only
+// its error is printed.
 func TestPIDFileThatCannotBeWritten(t *testing.T) {
 	dir := write(t, map[string]string{
 		"nginx.conf": "pid no/such/nginx.pid;\nerror_log error.log notice;\nevents {}\n" +

@@ -195,7 +195,7 @@ func TestTermCutsRequests(t *testing.T) {
 		wiretest.Await(t, received, "request")
 		p.signal(first)
 		if first == syscall.SIGQUIT {
-			p.eventually("said so", func() bool {
+			p.eventually("logged that", func() bool {
 				return strings.Contains(p.file("error.log"), "signal 3 (SIGQUIT) received, shutting down")
 			})
 			p.signal(syscall.SIGTERM)
@@ -312,7 +312,7 @@ func TestReloadOfBadConfiguration(t *testing.T) {
 	} {
 		p.write(http)
 		p.signal(syscall.SIGHUP)
-		p.eventually("said what is wrong", func() bool {
+		p.eventually("logged the error", func() bool {
 			return strings.Contains(p.file("error.log"), "#"+fmt.Sprint(p.cmd.Process.Pid)+": "+want+"\n") && strings.Contains(p.file("error.log"), "[emerg]")
 		})
 		if got := p.get("/"); got != "old" {
@@ -398,7 +398,7 @@ func TestSignalOptionFails(t *testing.T) {
 		"bad.conf":     `nginx: [emerg] unknown directive "frobnicate" in ` + filepath.Join(dir, "bad.conf") + `:1`,
 	} {
 		if status, _, stderr := run("-p", dir, "-c", file, "-s", "quit"); status != 1 || stderr != want+"\n" {
-			t.Errorf("%s: status %d, said %q, want %q", file, status, stderr, want)
+			t.Errorf("%s: status %d, printed %q, want %q", file, status, stderr, want)
 		}
 	}
 }
@@ -410,10 +410,10 @@ func TestAddressInUse(t *testing.T) {
 	}
 	defer l.Close()
 	busy := l.Addr().String()
-	said := "nginx: [emerg] bind() to " + busy + " failed (98: Address already in use)\n"
+	printed := "nginx: [emerg] bind() to " + busy + " failed (98: Address already in use)\n"
 
 	dir := write(t, map[string]string{"nginx.conf": "events {}\nhttp { server { listen " + busy + "; } }\n"})
-	if status, stdout, stderr := run("-p", dir, "-c", "nginx.conf"); status != 1 || stdout != "" || stderr != said {
-		t.Errorf("status %d, said %q %q, want %q", status, stdout, stderr, said)
+	if status, stdout, stderr := run("-p", dir, "-c", "nginx.conf"); status != 1 || stdout != "" || stderr != printed {
+		t.Errorf("status %d, printed %q %q, want %q", status, stdout, stderr, printed)
 	}
 }

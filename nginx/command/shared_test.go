@@ -85,7 +85,7 @@ func TestReloadOfOtherZones(t *testing.T) {
 	} {
 		p.write(limited("bad", zones))
 		p.signal(syscall.SIGHUP)
-		p.eventually("said what is wrong", func() bool { return strings.Contains(p.errors(), want+"\n") })
+		p.eventually("logged the error", func() bool { return strings.Contains(p.errors(), want+"\n") })
 		if got := p.get("/version"); got != "old" || !p.refused("/req?a=x") {
 			t.Errorf("the old configuration is not served any more: %q", got)
 		}

@@ -122,7 +122,7 @@ func TestReloadMovesUnixSocket(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if want := "[warn] "; !strings.Contains(p.file("error.log"), want) || !strings.Contains(p.file("error.log"), "deleting socket "+filepath.Join(p.dir, "old")+"\n") {
-		t.Errorf("said nothing of it: %s", p.file("error.log"))
+		t.Errorf("the error log has nothing of it: %s", p.file("error.log"))
 	}
 	p.signal(syscall.SIGTERM)
 	p.ended()
@@ -139,13 +139,13 @@ func TestUnixSocketInUse(t *testing.T) {
 	}
 	stale.SetUnlinkOnClose(false)
 	stale.Close()
-	said := "bind() to unix:" + busy + " failed (98: Address already in use)\n"
+	printed := "bind() to unix:" + busy + " failed (98: Address already in use)\n"
 	conf := "events {}\nhttp { server { listen unix:" + dir + "/free; listen unix:" + busy + "; } }\n"
 	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(conf), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if status, stdout, stderr := run("-p", dir, "-c", "nginx.conf"); status != 1 || stdout != "" || stderr != "nginx: [emerg] "+said {
-		t.Errorf("status %d, said %q %q, want %q", status, stdout, stderr, said)
+	if status, stdout, stderr := run("-p", dir, "-c", "nginx.conf"); status != 1 || stdout != "" || stderr != "nginx: [emerg] "+printed {
+		t.Errorf("status %d, printed %q %q, want %q", status, stdout, stderr, printed)
 	}
 	if _, err := os.Lstat(busy); err != nil {
 		t.Error(err)
@@ -157,7 +157,7 @@ func TestUnixSocketInUse(t *testing.T) {
 	p := startProcess(t, "server { listen unix:DIR/s; listen ADDRESS; return 200 old; }")
 	p.write("server { listen unix:" + busy + "; listen ADDRESS; return 200 new; }")
 	p.signal(syscall.SIGHUP)
-	p.eventually("said what is wrong", func() bool { return strings.Contains(p.file("error.log"), said) })
+	p.eventually("logged the error", func() bool { return strings.Contains(p.file("error.log"), printed) })
 	if got := p.getUnix("s"); got != "old" {
 		t.Errorf("got %q", got)
 	}

@@ -1,4 +1,4 @@
-// Screen is what a terminal shows: it understands what xterm's programs send, as far as
+// Screen is what a terminal shows: it interprets what programs send to xterm, as far as
 // shells, editors and pagers need it.
 
 import { rendition } from './colors.js';
@@ -10,11 +10,11 @@ const none = Object.freeze({});
 const history = 2000; // rows that have left the screen
 
 export class Screen {
-  // answer is called with what the program asked for, as a string.
-  constructor(columns, rows, answer = () => {}) {
+  // reply is called with the response to a query of the program, as a string.
+  constructor(columns, rows, reply = () => {}) {
     this.columns = columns;
     this.rows = rows;
-    this.answer = answer;
+    this.reply = reply;
     this.reset();
   }
 
@@ -40,7 +40,7 @@ export class Screen {
     for (const c of text) this.parse(c);
   }
 
-  // resize keeps what the rows hold, and the cursor on its line.
+  // resize keeps the content of the rows, and the cursor on its line.
   resize(columns, rows) {
     const fit = (grid) => {
       for (const row of grid) {
@@ -75,7 +75,7 @@ export class Screen {
     this.y = Math.max(0, Math.min(this.rows - 1, y));
   }
 
-  // plain takes a character that is in no sequence.
+  // plain handles a character outside of sequences.
   plain(c) {
     switch (c) {
       case '\x1b': this.parse = this.escape; break;
@@ -147,7 +147,7 @@ export class Screen {
   save() { this.saved = { x: this.x, y: this.y, pen: this.pen }; }
   restore() { this.pen = this.saved.pen; this.move(this.saved.x, this.saved.y); }
 
-  // string takes a title and the like, which nobody shows, up to its end.
+  // string skips a title and the like, which are not shown, up to its end.
   string(c) {
     if (c === '\x07') this.parse = this.plain;
     else if (c === '\x1b') this.parse = this.skip; // the backslash
@@ -192,8 +192,8 @@ export class Screen {
       case 'r': this.region(p[0] || 1, p[1] || this.rows); break;
       case 's': this.save(); break;
       case 'u': this.restore(); break;
-      case 'n': if (p[0] === 6) this.answer(`\x1b[${this.y + 1};${x + 1}R`); else if (p[0] === 5) this.answer('\x1b[0n'); break;
-      case 'c': this.answer('\x1b[?6c'); break;
+      case 'n': if (p[0] === 6) this.reply(`\x1b[${this.y + 1};${x + 1}R`); else if (p[0] === 5) this.reply('\x1b[0n'); break;
+      case 'c': this.reply('\x1b[?6c'); break;
     }
   }
 

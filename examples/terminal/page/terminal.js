@@ -13,9 +13,9 @@ const { columns, rows } = view.size();
 const screen = new Screen(columns, rows, (text) => session?.input(text));
 let session = null;
 
-const asked = new URLSearchParams(location.search);
+const parameters = new URLSearchParams(location.search);
 for (const field of ['namespace', 'pod', 'container', 'command']) {
-  if (asked.has(field)) form.elements[field].value = asked.get(field);
+  if (parameters.has(field)) form.elements[field].value = parameters.get(field);
 }
 
 function address() {
@@ -76,4 +76,4 @@ new ResizeObserver(() => {
 }).observe(frame);
 
 view.draw(screen);
-if (asked.has('pod')) open();
+if (parameters.has('pod')) open();

@@ -28,7 +28,7 @@ type LoadOptions struct {
 	File string
 	// Globals are directives of the main context (nginx -g).
 	Globals string
-	// ErrorLog is where errors go if the configuration names no error_log
+	// ErrorLog is where errors are logged if the configuration names no error_log
 	// (nginx -e): a path relative to Prefix, or "stderr". "" is "stderr".
 	ErrorLog string
 	// ReadFile reads the configuration and what it includes; nil is
@@ -39,8 +39,9 @@ type LoadOptions struct {
 	// Tunnels lists the tunnels, including those of other configurations that share it. If nil,
 	// tunnels are not listed.
 	Tunnels *wsupgrade.Registry
-	// Before is the engine that the new one replaces, which may still run: the zones of
-	// limit_req and limit_conn are kept, and so are stub_status's counts and the numbering of connections. It is nil for none.
+	// Before is the engine that the new one replaces, nil if there is none. It may still be
+	// running. The zones of limit_req and limit_conn, the counts of stub_status and the
+	// numbering of connections are taken over from it.
 	Before *Engine
 }
 
@@ -104,7 +105,7 @@ type Error = conf.Error
 // they are first named.
 func (e *Engine) Listeners() []Listener { return e.listeners }
 
-// Settings returns what the main context says about the process.
+// Settings returns the settings of the main context that concern the process.
 func (e *Engine) Settings() Settings { return e.settings }
 
 // Logger returns the logger of the main error log. Its lines have nginx's

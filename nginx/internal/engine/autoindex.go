@@ -54,7 +54,7 @@ func autoindexFormat(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// lists reports whether the response for a directory without an index is its listing.
+// lists reports whether a directory without an index is listed.
 func (a autoindexRule) lists(method string) bool {
 	return a.on && (method == http.MethodGet || method == http.MethodHead)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// balance compiles the directives that say how an upstream's servers are chosen.
+// balance compiles the directives that choose among an upstream's servers.
 func (c *compiler) balance(g *group, d *conf.Directive) error {
 	if g.chosen != "" {
 		c.warn(d, "load balancing method redefined")

@@ -13,7 +13,7 @@ func clientAddress(r *http.Request) string {
 	switch {
 	case local == nil || local.Network() != "unix":
 		return r.RemoteAddr
-	case strings.HasPrefix(r.RemoteAddr, "@"): // Go's name of an unbound socket
+	case strings.HasPrefix(r.RemoteAddr, "@"): // Go's prefix for a socket without a file
 		return unixPrefix
 	}
 	return unixPrefix + r.RemoteAddr

@@ -10,7 +10,8 @@ import (
 )
 
 // counts are the process's counts of connections and requests, over all of its configurations.
-// Every request changes them several times, so no operation here blocks.
+// Every request changes them several times, so no operation
+// here waits for another.
 type counts struct {
 	conns                       sync.Map // of net.Conn to *countedConn
 	accepted, requests, writing atomic.Int64

@@ -119,8 +119,8 @@ func (e *Engine) setErrorLog(log *errorLogger) {
 	e.settings.ErrorLog = log.file().name
 }
 
-// Reopen opens all log files again (signal USR1), unless Close has been called. A file that cannot be opened
-// is kept as it is, and the first such error is returned.
+// Reopen reopens all log files (signal USR1), unless Close has been called. A file that cannot be
+// opened is kept as it is, and the first such error is returned.
 func (e *Engine) Reopen() error { return e.files.reopen() }
 
 // Close closes logs and idle connections to upstreams. Call it when no request is in flight any

@@ -8,7 +8,7 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// keepStatus says that an error page is sent with the error's own status.
+// keepStatus sends an error page with the error's own status.
 const keepStatus = -1
 
 // errorPageRule is one error_page: codes, perhaps "=" or "=code", and a path,

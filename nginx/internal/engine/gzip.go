@@ -100,7 +100,7 @@ func (g *gzipSettings) disable(l *level, d *conf.Directive) error {
 	return nil
 }
 
-// finishGzip makes the filter of a level that has set something.
+// finishGzip creates the filter of a level that has set something.
 func (l *level) finishGzip() error {
 	if !l.own["gzip filter"] {
 		return nil
@@ -205,7 +205,7 @@ func (g *gzipSettings) filter() filters.Filter {
 	return g.made.filter
 }
 
-// matchable returns the types that a response may have. nginx takes others, too, and compresses
+// matchable returns the types that a response may have. nginx accepts others, too, and compresses
 // nothing for them.
 func matchable(types []string) []string {
 	return slices.DeleteFunc(slices.Clone(types), func(t string) bool { return t == "" || strings.ContainsAny(t, "*;, \t\r\n") })

@@ -76,7 +76,7 @@ type local struct {
 	pass      *passRule
 	status    bool // stub_status
 	script    script
-	ifs       []*ifRule // whose blocks have yet to be compiled
+	ifs       []*ifRule // their blocks have yet to be compiled
 	tries     *tryRule
 	except    *exceptRule
 	condition bool // the block of an if

@@ -58,7 +58,7 @@ func openLog(name string) (*os.File, error) {
 	return file, nil
 }
 
-// reopen opens every file again, unless they have been closed; one that fails is kept as it is.
+// reopen reopens every file, unless close has been called; one that fails is kept as it is.
 func (l *logFiles) reopen() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,7 +12,7 @@ type shared struct {
 }
 
 // sharedFrom returns a configuration's own shared state. Its zones are taken over one by one, if
-// they are the same; requests of the configuration before are still counted.
+// they are the same; requests of the previous configuration are still counted.
 func sharedFrom(before shared) shared {
 	s := shared{
 		requestZones: map[string]*requestZone{}, connZones: map[string]*zone[*running]{},

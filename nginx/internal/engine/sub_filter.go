@@ -127,7 +127,7 @@ func samePairs(a, b []subPair) bool {
 	return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0]
 }
 
-// replacing reports whether an enclosing filter of x already makes l's replacements.
+// replacing reports whether an enclosing filter already makes l's replacements in x's response.
 func (x *exchange) replacing(l *level) bool {
 	return slices.ContainsFunc(x.replaced, func(pairs []subPair) bool { return samePairs(pairs, l.sub.pairs) })
 }

@@ -26,8 +26,8 @@ type syslogServer struct {
 	closed bool
 }
 
-// syslogFailure is why a line was lost. An empty text is a full queue, which nginx does not
-// report.
+// syslogFailure is why a line was lost. An empty text is a full queue, for which nginx logs
+// no reason.
 type syslogFailure struct {
 	level slog.Level
 	text  string

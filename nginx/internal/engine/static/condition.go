@@ -11,9 +11,9 @@ import (
 type Since int
 
 const (
-	// Exact compares for the very time of the file.
+	// Exact requires the very time of the file.
 	Exact Since = iota
-	// Before accepts that time or a later one.
+	// Before accepts that time and later ones.
 	Before
 	// Ignored ignores the field.
 	Ignored

@@ -81,7 +81,7 @@ type Request struct {
 	link     linkState
 
 	linkExpires string // of $secure_link, once the link has been checked
-	passed      []int  // how many tries came before each redirect inside the server
+	passed      []int  // the number of attempts before each internal redirect
 }
 
 // Location returns the values of variables that depend on the request's location or on the

@@ -37,8 +37,8 @@ async function upgrade(say) {
 async function watch(say) {
   // The server sends an event when the page has seen the one before: two in one read were held back.
   const slices = "/apis/discovery.k8s.io/v1/endpointslices", id = run();
-  const answer = await fetch(`${slices}?watch=1&step=${id}`);
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  const response = await fetch(`${slices}?watch=1&step=${id}`);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   const start = performance.now();
   let reads = 0, events = 0, rest = "";
   for (;;) {
@@ -66,15 +66,15 @@ async function gone(say) {
     say("then", `visit ${time}: the server was asked ${await visits(page)} ×`);
   }
   const direct = await visits(page);
-  let answer;
+  let response;
   for (let time = 1; time <= 2; time++) {
-    answer = await fetch(page);
-    say("now", `visit ${time}: ${answer.status}, asked ${await visits(page) - direct} ×`);
+    response = await fetch(page);
+    say("now", `visit ${time}: ${response.status}, asked ${await visits(page) - direct} ×`);
   }
-  say("now", `Cache-Control: ${answer.headers.get("Cache-Control")}`);
-  expect(answer.status === 410, `status ${answer.status}`);
+  say("now", `Cache-Control: ${response.headers.get("Cache-Control")}`);
+  expect(response.status === 410, `status ${response.status}`);
   expect(await visits(page) - direct === 2, "the second visit never reached the server");
-  return "Asked again on the second visit.";
+  return "Requested again on the second visit.";
 }
 
 async function affinity(say) {
@@ -86,7 +86,7 @@ async function affinity(say) {
   const turns = await ask("/turns"), mine = await ask("/console");
   turns.forEach((name) => say("then", name));
   mine.forEach((name) => say("now", name));
-  expect(new Set(turns).size === 2, "the round robin asked one server only");
+  expect(new Set(turns).size === 2, "the round robin used one server only");
   expect(new Set(mine).size === 1, "ip_hash changed the server");
   return `You belong to ${mine[0]}.`;
 }
@@ -94,9 +94,9 @@ async function affinity(say) {
 async function assets(say) {
   const there = await fetch("/assets/page.css");
   const missing = await fetch("/assets/missing.css");
-  for (const [side, answer] of [["then", there], ["now", missing]]) {
-    say(side, `${answer.status}`);
-    say(side, `Cache-Control: ${answer.headers.get("Cache-Control")}`);
+  for (const [side, response] of [["then", there], ["now", missing]]) {
+    say(side, `${response.status}`);
+    say(side, `Cache-Control: ${response.headers.get("Cache-Control")}`);
   }
   expect(there.headers.get("Cache-Control")?.includes("max-age=604800"), "the style sheet has no seven days");
   expect(missing.status === 404 && missing.headers.get("Cache-Control") === "private, no-cache", "the error page may stick");
@@ -116,9 +116,9 @@ function echo(path, frame, opened = () => {}) {
 }
 
 async function json(path) {
-  const answer = await fetch(path);
-  expect(answer.ok, `${path}: ${answer.status}`);
-  return answer.json();
+  const response = await fetch(path);
+  expect(response.ok, `${path}: ${response.status}`);
+  return response.json();
 }
 
 // visit opens a page of another origin as a browser's tab would.
