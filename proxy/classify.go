@@ -24,7 +24,7 @@ func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 	e := &fault.Error{Kind: fault.Head, Wrote: true, Err: err}
 	own := fault.As(err) // of an embedder's transport
 	switch failure, cause, over := body.source.failed(), context.Cause(ctx), body.timeOver(ctx); {
-	case errors.Is(cause, errUploadStalled): // a reader that another attempt has left may await the client
+	case stalled(cause):
 		e.Kind, e.Err = fault.Timeout, cause
 	case over != nil:
 		e.Kind, e.Err = kindOfTimeout(ctx, body), over
@@ -47,6 +47,12 @@ func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
 		e.Kind = fault.Timeout
 	}
 	return e
+}
+
+// stalled reports whether an attempt was ended since its target has come to a halt: that is the target's failure, whatever the
+// client still has to send, to this attempt or to one that has left its read.
+func stalled(cause error) bool {
+	return errors.Is(cause, errUploadStalled) || errors.Is(cause, errBodyStalled)
 }
 
 func isTimeout(err error) bool {

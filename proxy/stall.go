@@ -47,7 +47,7 @@ func refine(ctx context.Context, e *fault.Error, body *requestBody) *fault.Error
 		return e
 	}
 	switch {
-	case errors.Is(cause, errBodyStalled): // whatever the client still has to send
+	case stalled(cause):
 		e.Kind, e.Err = fault.Timeout, cause
 	case over != nil:
 		e.Kind, e.Err = kindOfTimeout(ctx, body), over
