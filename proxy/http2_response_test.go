@@ -159,6 +159,23 @@ func TestHTTP2SwitchingProtocols(t *testing.T) {
 	}
 }
 
+// A status code is three digits (RFC 9110 section 15, RFC 9113 section 8.3.2). net/http's transport reads any number over HTTP/2.
+func TestHTTP2StatusCode(t *testing.T) {
+	for _, status := range []string{"+200", "0200", "00204", "-200", " 200", "200 ", "2e2", "20", "1000", ""} {
+		t.Run(status, func(t *testing.T) {
+			leaktest.Check(t)
+			target := http2Script(t, framesScript(":status: "+status+"\n"))
+			var failed failures
+			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Protocol: upstream.H2C}, target), OnError: failed.add})
+			client := receivers[0]
+			if got := client.receive(t, client.serve(t, p), "GET"); !slices.Equal(got.statuses, []int{502}) || !got.whole {
+				t.Errorf("the client got %v, want a 502", got)
+			}
+			checkFailure(t, &failed, proxy.HeadInvalid, target)
+		})
+	}
+}
+
 // A response whose Content-Length is none, or is not that of its content, is malformed (RFC 9110 section 8.6, RFC 9113
 // section 8.1.1). net/http's transport leaves that to its caller over HTTP/2. It must not reach a client whole: the next hop
 // might find its end elsewhere.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/textproto"
+	"strconv"
+	"strings"
 
 	"github.com/culvert-go/culvert/internal/http1"
 )
@@ -20,13 +22,16 @@ func checkInterim(status int, fields textproto.MIMEHeader) error {
 	return err
 }
 
-// checkFinal refuses a transport's response that is no final one, or whose Content-Length is none, or contradicts what is
-// known of its content (RFC 9110 section 8.6, RFC 9113 section 8.1.1). net/http's transport leaves that to its caller over
-// HTTP/2: a field that is no number, or is there twice, is no length there. Several fields that are equal become one, as over
+// checkFinal refuses a transport's response that is no final one, whose status code is not three digits (RFC 9110 section 15),
+// or whose Content-Length is none, or contradicts what is known of its content (RFC 9110 section 8.6, RFC 9113 section 8.1.1).
+// net/http's transport leaves that to its caller over HTTP/2: a field that is no number, or is there twice, is no length there. Several fields that are equal become one, as over
 // HTTP/1.1. A ContentLength of 0 beside a Body is not known, as for http.Response.Write.
 func checkFinal(resp *http.Response, method string) error {
 	if resp.StatusCode < 200 || resp.StatusCode > 999 {
 		return fmt.Errorf("status %03d", resp.StatusCode)
+	}
+	if code, ok := writtenCode(resp); ok && len(code) != 3 {
+		return fmt.Errorf("status %q", code)
 	}
 	lines := resp.Header["Content-Length"]
 	length, err := http1.ContentLength(lines)
@@ -49,6 +54,14 @@ func checkFinal(resp *http.Response, method string) error {
 		return io.ErrUnexpectedEOF
 	}
 	return nil
+}
+
+// writtenCode returns the status code of resp as its target has written it, where the transport tells that, as net/http's does. Over
+// HTTP/2 that one reads any number.
+func writtenCode(resp *http.Response) (code string, ok bool) {
+	code, _, _ = strings.Cut(resp.Status, " ")
+	n, err := strconv.Atoi(code)
+	return code, err == nil && n == resp.StatusCode
 }
 
 // withoutContent reports whether resp has no content, although its header may declare some.
