@@ -22,6 +22,7 @@ var mutantsOfMended = []mutant{
 	{"an inner Recover takes the panic of a filter around for its handler's", "filters/recover.go", "{ around = true }", "{ _ = around }"},
 	{"a dropped response's attempt waits for its client's next bytes", "proxy/leave.go", "	if !b.upload.source.client.Ended() {\n", "	if false {\n"},
 	{"an attempt that is left keeps its stream until its client's next bytes", "proxy/leave.go", "	case !b.source.replayable():\n", "	case true:\n"},
+	{"what a filter waits for is its client's time", "internal/relay/client.go", "	c.writes.PassOn()\n", ""},
 	{"net/http's transport waits for the first byte of a body", "proxy/body.go", "	if out.ContentLength < 0 {\n", "	if false {\n"},
 }
 
