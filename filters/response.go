@@ -19,7 +19,9 @@ type ResponseHooks struct {
 	// or nil to leave the body as it is. That writer is closed when the handler
 	// has returned, unless that has written less than its Content-Length: the
 	// response is broken off then, as net/http's server does it. Its method Flush() error, if it has one, is called when the
-	// handler flushes. Whoever changes the length must delete Content-Length.
+	// handler flushes. It sends what it has to send through w, which has a method FlushError() error:
+	// the time that the client has for a write (proxy.Options.WriteTimeout) is that of w's calls.
+	// Whoever changes the length must delete Content-Length.
 	Body func(r *http.Request, status int, h http.Header, w io.Writer) io.WriteCloser
 	// End is called once when the handler is done, also if it panicked.
 	End func(r *http.Request, s ResponseStats)

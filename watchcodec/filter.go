@@ -164,7 +164,7 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 func (a *answer) list(next http.Handler, r *http.Request) {
 	if brokenOff(r, func() {
 		response.Serve(next, a.late, r, &response.Hooks{Status: a.status, Body: a.body, End: a.end})
-	}) && !a.late.failed && (a.late.status == 0 || !a.late.fail(a, io.ErrUnexpectedEOF)) {
+	}) && !a.late.failed && (a.late.status == 0 || !a.late.fail(a, r, io.ErrUnexpectedEOF)) {
 		panic(http.ErrAbortHandler)
 	}
 	a.late.finish(r)
@@ -318,7 +318,7 @@ func (b *listBody) check(err error) error {
 	if err == nil {
 		return nil
 	}
-	if b.refused = b.a.late.fail(b.a, err); b.refused {
+	if b.refused = b.a.late.fail(b.a, b.r, err); b.refused {
 		return nil
 	}
 	return err

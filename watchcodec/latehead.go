@@ -59,7 +59,7 @@ func (l *lateHead) send() {
 	}
 }
 
-// finish is called when the handler behind has returned: what it has not sent is sent now, and bounded here.
+// finish is called when the handler behind has returned, or its response is replaced: what is sent from now on is bounded here.
 func (l *lateHead) finish(r *http.Request) {
 	if l.bounds == nil {
 		l.bounds = deadline.BoundHeld(l.ResponseWriter, r)
@@ -70,12 +70,14 @@ func (l *lateHead) finish(r *http.Request) {
 // leave ends finish.
 func (l *lateHead) leave() { l.bounds.Leave() }
 
-// fail answers with a Status, if nothing was sent yet.
-func (l *lateHead) fail(a *answer, err error) bool {
+// fail answers with a Status, if nothing was sent yet. It is bounded here: whoever bounds what is written to the list's filter
+// bounds what that writes of the list.
+func (l *lateHead) fail(a *answer, r *http.Request, err error) bool {
 	if l.sent {
 		return false
 	}
 	l.sent, l.failed = true, true
+	l.finish(r)
 	a.fail(l.ResponseWriter, err)
 	return true
 }

@@ -24,7 +24,7 @@ type Hooks struct {
 	// has returned, unless that has written less than the Content-Length that it
 	// has announced: the response is broken off then. If it has a method Flush() error, that is called whenever
 	// the handler flushes. w has a method FlushError() error, for what it has
-	// written before it fails.
+	// written before it fails. Nothing is to be sent past w: the client's time for a write is bounded in w's calls.
 	Body func(r *http.Request, status int, h http.Header, w io.Writer) io.WriteCloser
 	// Around is called before End where the panic that has ended the handler is one of the writer around, of a filter
 	// outside of this one for instance, and not the handler's own. One in ReadFrom counts as the handler's: it may be

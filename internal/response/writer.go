@@ -192,7 +192,13 @@ type sink writer
 func (s *sink) Write(p []byte) (int, error) { return (*writer)(s).send(p) }
 
 // FlushError lets a transform send what it has written before it fails.
-func (s *sink) FlushError() error { return (*writer)(s).flush() }
+func (s *sink) FlushError() error {
+	err := (*writer)(s).flush()
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		s.unsent = err
+	}
+	return err
+}
 
 // Flush serves code that asserts http.Flusher.
 func (w *writer) Flush() { _ = w.FlushError() }

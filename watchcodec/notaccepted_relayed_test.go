@@ -1,0 +1,93 @@
+package watchcodec_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+	"github.com/culvert-go/culvert/watchcodec"
+)
+
+// A client that accepts nothing more of a relayed response which a filter rewrites is given up, and is the one that has failed.
+func TestRelayedResponseThatIsNotAccepted(t *testing.T) {
+	for name, test := range map[string]struct {
+		filter  func(http.Handler) http.Handler
+		path    string
+		media   string
+		content string // again and again
+	}{
+		"records": {must(watchcodec.NewRecords(watchcodec.RecordsOptions{})), "/", "application/x-ndjson", strings.Repeat("x", 1000) + "\n"},
+		"a watch": {showing(true), "/api/v1/pods?watch=1", "application/json", pod("ADDED", "a", "yes", "7")},
+		"a list": {showing(true), "/api/v1/pods", "application/json",
+			`{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[` + strings.Repeat(item("a", "yes")+",", 100_000) + item("a", "yes") + "]}"},
+	} {
+		for _, http2 := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, HTTP/2 %v", name, http2), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					notAccepted(t, test.filter, http2, test.path, func(w http.ResponseWriter, _ *http.Request) {
+						w.Header().Set("Content-Type", test.media)
+						for range 16<<20/len(test.content) + 1 {
+							if _, err := io.WriteString(w, test.content); err != nil {
+								return
+							}
+						}
+					})
+				})
+			})
+		}
+	}
+}
+
+func notAccepted(t *testing.T, filter func(http.Handler) http.Handler, http2 bool, path string, h http.HandlerFunc) {
+	target := &http.Server{Handler: h, ErrorLog: wiretest.Quiet()}
+	group := must(upstream.New(upstream.Options{Protocol: upstream.HTTP1, DialContext: func(context.Context, string, string) (net.Conn, error) {
+		near, far := net.Pipe()
+		go func() { _ = target.Serve(wiretest.OneConn(far)) }()
+		return near, nil
+	}}, upstream.Target{Addr: "192.0.2.1:80"}))
+	var kinds []proxy.Kind
+	p := must(proxy.New(proxy.Options{Upstream: group, WriteTimeout: 5 * time.Second, OnError: func(_ *http.Request, e *proxy.Error) { kinds = append(kinds, e.Kind) }}))
+	ended := make(chan struct{})
+	var protocols http.Protocols
+	protocols.SetHTTP1(!http2)
+	protocols.SetUnencryptedHTTP2(http2)
+	near, far := net.Pipe()
+	s := &http.Server{Protocols: &protocols, ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		filter(p).ServeHTTP(w, r)
+	})}
+	go func() { _ = s.Serve(wiretest.OneConn(far)) }()
+	client := &http.Transport{Protocols: &protocols, DialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}
+	defer func() {
+		near.Close()
+		client.CloseIdleConnections()
+		_ = s.Close()
+		_ = p.Drain(context.Background())
+		_ = group.Close()
+		_ = target.Close()
+		time.Sleep(time.Hour) // net/http's servers linger
+	}()
+	r := must(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://gateway.test"+path, nil))
+	resp, err := client.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Minute):
+		t.Fatal("the handler is held")
+	}
+	if len(kinds) != 1 || kinds[0] != proxy.ClientGone {
+		t.Errorf("OnError is called with %v, want %v", kinds, proxy.ClientGone)
+	}
+}
