@@ -55,14 +55,14 @@ func (f *frameConn) takeRequest(s *frameStream, frame *http2.MetaHeadersFrame) {
 		for _, field := range frame.RegularFields() {
 			s.trailer.Add(field.Name, field.Value)
 		}
-		s.ended = s.ended || frame.StreamEnded()
+		s.takeEnd(frame.StreamEnded())
 		return
 	}
 	if f.refused && frame.StreamID > f.last {
 		return
 	}
 	s = f.newStream(frame.StreamID)
-	s.ended = frame.StreamEnded()
+	s.takeEnd(frame.StreamEnded())
 	f.newest = s.id
 	f.accept(s, frame)
 }
@@ -254,7 +254,7 @@ func (f *frameConn) takeData(s *frameStream, frame *http2.DataFrame) {
 	}
 	if s.err == nil {
 		s.data = append(s.data, frame.Data()...)
-		s.ended = s.ended || frame.StreamEnded()
+		s.takeEnd(frame.StreamEnded())
 	}
 }
 

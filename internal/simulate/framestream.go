@@ -27,10 +27,11 @@ type frameStream struct {
 	header  http.Header
 	trailer http.Header
 	interim []http.Header
-	data    []byte // not read
-	ended   bool   // by the server
-	sentEnd bool   // by the client
-	gone    bool   // by a RST_STREAM of the client
+	data    []byte    // not read
+	ended   bool      // by the server
+	endedAt time.Time // the other side's half, by an end or a reset; zero: it has not ended
+	sentEnd bool      // by the client
+	gone    bool      // by a RST_STREAM of the client
 	reset   http2.ErrCode
 	err     error // the stream has ended otherwise
 	over    bool  // the deadline
@@ -45,7 +46,23 @@ func (s *frameStream) fail(err error) {
 	if s.err == nil {
 		s.err = err
 	}
+	s.noteEnd()
 	s.finish()
+}
+
+// takeEnd takes END_STREAM, if it is there. The caller holds conn.mu.
+func (s *frameStream) takeEnd(there bool) {
+	if there {
+		s.ended = true
+		s.noteEnd()
+	}
+}
+
+// noteEnd notes when the other side's half has ended. The caller holds conn.mu.
+func (s *frameStream) noteEnd() {
+	if s.endedAt.IsZero() {
+		s.endedAt = time.Now()
+	}
 }
 
 // finish closes s.closed. The caller holds conn.mu.
@@ -83,7 +100,7 @@ func (s *frameStream) takeHeader(frame *http2.MetaHeadersFrame) {
 		s.status, s.header = status, h
 		see(s.asking.responded)
 	}
-	s.ended = s.ended || frame.StreamEnded()
+	s.takeEnd(frame.StreamEnded())
 }
 
 // hopByHop reports whether a field must not be sent over HTTP/2 (RFC 9113 section 8.2.2).

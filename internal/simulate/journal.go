@@ -61,7 +61,7 @@ type Sight struct {
 	Got       int64     // bytes of the body
 	Bad       error     // its first difference
 	Whole     bool      // the body's end was read
-	ReadEnd   time.Time // the body was read until then; zero: it is not over, or nothing was read
+	ReadEnd   time.Time // the body's end had come by then, or what cut it; zero: neither has, or nothing was read
 	Trailer   http.Header
 	Responded bool      // the whole response was written
 	BrokeOff  bool      // the target broke its response off

@@ -108,6 +108,9 @@ func (t *target) serveFrameStream(s *frameStream, req *http.Request, seen Sight,
 		t.readBody(req, plan, sight)
 		s.conn.mu.Lock()
 		sight.Trailer = s.trailer
+		if at := s.endedAt; !at.IsZero() && at.Before(sight.ReadEnd) { // it reads late, where it opens its window late
+			sight.ReadEnd = at
+		}
 		s.conn.mu.Unlock()
 	}
 	body := make(chan struct{})
