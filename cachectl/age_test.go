@@ -9,7 +9,7 @@ import (
 	"github.com/culvert-go/culvert/cachectl"
 )
 
-// The time that a response has been under way is over for a cache that counts it (RFC 9111 section 4.2.3).
+// A cache that computes a response's age counts it against the lifetime (RFC 9111 section 4.2.3).
 func TestAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where time stands still
 		at := func(field string, after time.Duration) string { return field + ": " + httpDate(time.Now().Add(after)) }
@@ -35,7 +35,7 @@ func TestAge(t *testing.T) {
 			{[]string{"Age: 120"}, 0, 0, 0, 0, 0, cachectl.Forever},
 		} {
 			var got []time.Duration
-			for _, v := range cachectl.Explain(answer("/", 200, c.lines...)) {
+			for _, v := range cachectl.Explain(response("/", 200, c.lines...)) {
 				got = append(got, v.For)
 			}
 			if want := []time.Duration{c.chromium, c.firefox, c.safari, c.varnish, c.nginx, c.other}; fmt.Sprint(got) != fmt.Sprint(want) {
@@ -45,8 +45,8 @@ func TestAge(t *testing.T) {
 	})
 }
 
-// A cap holds for caches that take Expires as it is from Date, and makes nothing fresh that is not for those that look at
-// their clock.
+// A cap bounds caches that count Expires from Date, and makes no response fresh that is stale for caches that compare Expires
+// with their clocks.
 func TestCapOfOldDates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := func(after time.Duration) string { return httpDate(time.Now().Add(after)) }
@@ -59,7 +59,7 @@ func TestCapOfOldDates(t *testing.T) {
 			{at(time.Hour), at(2 * time.Hour), "max-age=300"},
 			{"no date", at(time.Hour), "max-age=300"},
 		} {
-			r := answer("/", 404, "Date: "+c.date, "Expires: "+c.expires)
+			r := response("/", 404, "Date: "+c.date, "Expires: "+c.expires)
 			cachectl.CapErrors(5 * time.Minute).Apply(r)
 			if got := r.Header.Get("Cache-Control"); got != c.want || (got == "") != (r.Header["Expires"] != nil) {
 				t.Errorf("Date %s, Expires %s: %v, want Cache-Control %q", c.date, c.expires, r.Header, c.want)

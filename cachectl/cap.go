@@ -8,19 +8,22 @@ import (
 	"time"
 )
 
-// capAt limits what h says to a time: max-age and s-maxage, and a date in Expires, in whose
-// place max-age stands then. What says nothing stays so. Expires is as far away as a cache may take it to be: from Date, where that
-// is in the past, as RFC 9111 section 4.2.1 has it. It is over all the same where it is over by this clock, as nginx has it.
+// capAt limits the lifetimes that h states to most: max-age, s-maxage, and a date in Expires, which
+// max-age then replaces. A header that states none is left alone.
+//
+// The lifetime of Expires is the longest that a cache may compute: counted from Date, where that is in
+// the past (RFC 9111 section 4.2.1). An Expires in the past by this clock is expired nevertheless, as
+// it is for nginx.
 func capAt(h http.Header, most time.Duration, now time.Time) {
 	limit := maxAge(most)
-	aged := false // by a max-age that every browser reads
+	hasMaxAge := false // one that every browser reads
 	for i, line := range h["Cache-Control"] {
 		directives := slices.Collect(elements(line))
 		for j, d := range directives {
 			name, value, _ := strings.Cut(strings.TrimSpace(d), "=")
 			name = strings.ToLower(name)
-			aged = aged || name == "max-age" && isNumber(value)
-			if (name == "max-age" || name == "s-maxage") && over(value, most) {
+			hasMaxAge = hasMaxAge || name == "max-age" && isNumber(value)
+			if (name == "max-age" || name == "s-maxage") && exceeds(value, most) {
 				directives[j] = " " + strings.Replace(limit, "max-age", name, 1)
 			}
 		}
@@ -38,17 +41,18 @@ func capAt(h http.Header, most time.Duration, now time.Time) {
 		return
 	}
 	delete(h, "Expires")
-	if !aged {
+	if !hasMaxAge {
 		h["Cache-Control"] = append(h["Cache-Control"], maxAge(max(0, min(most, at.Sub(now)))))
 	}
 }
 
-// maxAge is the directive.
+// maxAge returns the directive "max-age" of d.
 func maxAge(d time.Duration) string {
 	return "max-age=" + strconv.FormatInt(int64(d/time.Second), 10)
 }
 
-func over(seconds string, most time.Duration) bool {
+// exceeds reports whether seconds, a number quoted or not, is more than most.
+func exceeds(seconds string, most time.Duration) bool {
 	seconds = strings.Trim(seconds, `"`)
 	if !isNumber(seconds) {
 		return false
@@ -57,8 +61,8 @@ func over(seconds string, most time.Duration) bool {
 	return err != nil || n > int64(most/time.Second)
 }
 
-// CapErrors limits for how long errors may be kept where they say it, and has those that
-// don't be asked for again, as ErrorPages does.
+// CapErrors returns rules that limit the lifetime of errors that state one to most, and apply
+// ErrorPages to the other errors.
 func CapErrors(most time.Duration) Rules {
 	return append(Rules{{And(Class(4, 5), ExplicitFreshness()), Policy{Mode: Cap, MaxAge: most}}}, ErrorPages()...)
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Expires is nginx's directive "expires" (ngx_http_headers_filter_module.c). The
-// zero value is "off".
+// Expires is a value of nginx's directive "expires" (ngx_http_headers_filter_module.c).
+// The zero value is "off".
 type Expires struct {
 	kind  expiresKind
 	after time.Duration // of the day for daily
@@ -27,7 +27,7 @@ const (
 	expiresDaily
 )
 
-// ParseExpires reads the arguments of the directive: a time ("7d", "1h30m",
+// ParseExpires parses the arguments of the directive: a time ("7d", "1h30m",
 // "-1", "0"), "modified" and a time, "@" and a time of the day ("@15h30m"),
 // "epoch", "max" or "off".
 func ParseExpires(args ...string) (Expires, error) {
@@ -64,7 +64,7 @@ func parseDaily(s string) (Expires, error) {
 	return Expires{expiresDaily, after}, err
 }
 
-// parseSigned reads a time with an optional sign.
+// parseSigned parses a time with an optional sign.
 func parseSigned(s string) (time.Duration, error) {
 	if rest, ok := strings.CutPrefix(s, "-"); ok {
 		after, err := parseTime(rest)
@@ -73,9 +73,9 @@ func parseSigned(s string) (time.Duration, error) {
 	return parseTime(strings.TrimPrefix(s, "+"))
 }
 
-// AddHeaderStatus says whether nginx's add_header without "always", and expires,
-// apply to answers with the status. Errors are not among them: this is how a
-// 410 came to stick.
+// AddHeaderStatus reports whether nginx's add_header without "always", and expires,
+// apply to responses with the status. They do not apply to errors, so they can't
+// keep a 410 from sticking (see ErrorPages).
 func AddHeaderStatus(status int) bool {
 	switch status {
 	case 200, 201, 204, 206, 301, 302, 303, 304, 307, 308:
@@ -84,9 +84,9 @@ func AddHeaderStatus(status int) bool {
 	return false
 }
 
-// Apply replaces every line of Cache-Control and Expires in h by what the
-// directive says at the time now, except if it is off. Last-Modified, for
-// "modified", is taken from h. The caller looks at the status: see
+// Apply replaces every line of Cache-Control and Expires in h by those of the
+// directive at the time now; if e is off, it changes nothing. Last-Modified, for
+// "modified", is taken from h. The caller checks the status: see
 // AddHeaderStatus.
 func (e Expires) Apply(h http.Header, now time.Time) {
 	switch {
@@ -107,7 +107,7 @@ func (e Expires) Apply(h http.Header, now time.Time) {
 	}
 }
 
-// at is the time of expiry.
+// at returns the time of expiry.
 func (e Expires) at(h http.Header, now time.Time) time.Time {
 	switch e.kind {
 	case expiresDaily:
@@ -120,7 +120,7 @@ func (e Expires) at(h http.Header, now time.Time) time.Time {
 	return now.Add(e.after)
 }
 
-// nextTime is the next local time of the day after now (ngx_next_time).
+// nextTime returns the next time after now that is ofDay after local midnight (ngx_next_time).
 func nextTime(now time.Time, ofDay time.Duration) time.Time {
 	midnight := func(days int) time.Time {
 		return time.Date(now.Year(), now.Month(), now.Day()+days, 0, 0, int(ofDay/time.Second), 0, now.Location())
@@ -138,8 +138,8 @@ func setExpires(h http.Header, expires, control string) {
 
 func httpTime(t time.Time) string { return t.UTC().Format(http.TimeFormat) }
 
-// units are nginx's units of time, the largest first; they must stand in this
-// order, each once (ngx_parse_time).
+// units are nginx's units of time, the largest first. In a time they must appear
+// in this order, each at most once (ngx_parse_time).
 var units = [...]struct {
 	name string
 	unit time.Duration
@@ -153,7 +153,7 @@ var units = [...]struct {
 	{"s", time.Second},
 }
 
-// parseTime reads a time in seconds or with units, "1y 6M" or "1h30m". A number
+// parseTime parses a time in seconds or with units, "1y 6M" or "1h30m". A number
 // without a unit is seconds and must come last.
 func parseTime(s string) (time.Duration, error) {
 	invalid := fmt.Errorf("invalid value %q", s)

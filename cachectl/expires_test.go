@@ -54,7 +54,7 @@ func TestExpires(t *testing.T) {
 	}
 }
 
-// "modified" without a date to start from counts from the access, as nginx does.
+// "modified" without a Last-Modified counts from the time of the request, as nginx does.
 func TestExpiresWithoutLastModified(t *testing.T) {
 	e, err := cachectl.ParseExpires("modified", "1h")
 	if err != nil {
@@ -107,7 +107,7 @@ func TestAddHeaderStatus(t *testing.T) {
 	}
 }
 
-// FuzzExpires: whatever was accepted gives one date that can be read and one
+// FuzzExpires: arguments that are accepted give one date that can be parsed and one
 // Cache-Control, which agree with each other.
 func FuzzExpires(f *testing.F) {
 	for _, seed := range []string{"7d", "-1", "0", "@15h30m", "max", "epoch", "1y 6M 3w", "290y", "+0s", "-290y"} {

@@ -15,8 +15,8 @@ import (
 	"github.com/culvert-go/culvert/filters/filtertest"
 )
 
-// answer is one to a GET of a path.
-func answer(path string, status int, lines ...string) *cachectl.Response {
+// response returns a response to a GET of path; lines are its header fields.
+func response(path string, status int, lines ...string) *cachectl.Response {
 	r := &cachectl.Response{Request: httptest.NewRequest("GET", path, nil), Status: status, Header: http.Header{}}
 	for _, line := range lines {
 		name, value, _ := strings.Cut(line, ": ")
@@ -25,62 +25,62 @@ func answer(path string, status int, lines ...string) *cachectl.Response {
 	return r
 }
 
-// TestExplain: who reuses what, of the caches that no browser test can ask. What Chromium and
-// Firefox do is measured in internal/e2e.
+// TestExplain: which caches reuse a response. What Chromium and Firefox do is measured in
+// internal/e2e; no browser test measures the other caches.
 func TestExplain(t *testing.T) {
 	const old = "Last-Modified: Thu, 01 Jan 2015 00:00:00 GMT"
 	now := "Date: " + httpDate(time.Now())
 	for _, c := range []struct {
-		answer *cachectl.Response
-		reuse  string // the caches that do
+		response *cachectl.Response
+		reuse    string // the caches that reuse it
 	}{
-		{answer("/", 410), "Chromium Firefox Safari Varnish other shared caches"},
-		{answer("/", 410, "Cache-Control: private"), "Chromium Firefox Safari"},
-		{answer("/", 410, "Cache-Control: private, no-cache", "Expires: Thu, 01 Jan 1970 00:00:01 GMT"), ""},
-		{answer("/", 410, "Expires: Thu, 01 Jan 1970 00:00:00 GMT"), "Varnish"},
-		{answer("/", 410, "Expires: Thu, 01 Jan 1970 00:00:01 GMT"), ""},
-		{answer("/", 410, "Cache-Control: no-store"), ""},
-		{answer("/", 410, "Vary: *"), ""},
-		{answer("/", 404), "Varnish other shared caches"},
-		{answer("/", 404, "Set-Cookie: a=b"), "other shared caches"},
-		{answer("/", 500), ""},
-		{answer("/", 500, "Cache-Control: max-age=60"), "Chromium Safari nginx proxy_cache other shared caches"},
-		{answer("/", 200, "Cache-Control: max-age=60, s-maxage=0"), "Chromium Firefox Safari"},
-		{answer("/", 200, "Cache-Control: max-age=0, s-maxage=60"), "Varnish nginx proxy_cache other shared caches"},
-		{answer("/", 200, now, old), "Chromium Firefox Safari Varnish other shared caches"},
-		{answer("/", 200, now, old, "Cache-Control: must-revalidate"), "Firefox Safari Varnish other shared caches"},
-		{answer("/", 302), ""},
-		{answer("/", 300, now, old), "Chromium Safari Varnish other shared caches"},
-		{answer("/", 300, now, old, "Cache-Control: max-age=60"), "Chromium Safari Varnish nginx proxy_cache other shared caches"},
-		{answer("/", 301, now, old), "Chromium Firefox Safari Varnish other shared caches"},
-		{answer("/", 302, now, old), "Safari"},
-		{answer("/", 307, now, old), "Safari"},
-		{answer("/", 307, now, old, "Cache-Control: public"), "Firefox Safari other shared caches"},
-		{answer("/", 303, now, old), "Safari"},
-		{answer("/", 303, "Cache-Control: max-age=60"), "Chromium Firefox Safari nginx proxy_cache other shared caches"},
-		{answer("/", 302, "Cache-Control: max-age=60"), "Chromium Firefox Safari Varnish nginx proxy_cache other shared caches"},
+		{response("/", 410), "Chromium Firefox Safari Varnish other shared caches"},
+		{response("/", 410, "Cache-Control: private"), "Chromium Firefox Safari"},
+		{response("/", 410, "Cache-Control: private, no-cache", "Expires: Thu, 01 Jan 1970 00:00:01 GMT"), ""},
+		{response("/", 410, "Expires: Thu, 01 Jan 1970 00:00:00 GMT"), "Varnish"},
+		{response("/", 410, "Expires: Thu, 01 Jan 1970 00:00:01 GMT"), ""},
+		{response("/", 410, "Cache-Control: no-store"), ""},
+		{response("/", 410, "Vary: *"), ""},
+		{response("/", 404), "Varnish other shared caches"},
+		{response("/", 404, "Set-Cookie: a=b"), "other shared caches"},
+		{response("/", 500), ""},
+		{response("/", 500, "Cache-Control: max-age=60"), "Chromium Safari nginx proxy_cache other shared caches"},
+		{response("/", 200, "Cache-Control: max-age=60, s-maxage=0"), "Chromium Firefox Safari"},
+		{response("/", 200, "Cache-Control: max-age=0, s-maxage=60"), "Varnish nginx proxy_cache other shared caches"},
+		{response("/", 200, now, old), "Chromium Firefox Safari Varnish other shared caches"},
+		{response("/", 200, now, old, "Cache-Control: must-revalidate"), "Firefox Safari Varnish other shared caches"},
+		{response("/", 302), ""},
+		{response("/", 300, now, old), "Chromium Safari Varnish other shared caches"},
+		{response("/", 300, now, old, "Cache-Control: max-age=60"), "Chromium Safari Varnish nginx proxy_cache other shared caches"},
+		{response("/", 301, now, old), "Chromium Firefox Safari Varnish other shared caches"},
+		{response("/", 302, now, old), "Safari"},
+		{response("/", 307, now, old), "Safari"},
+		{response("/", 307, now, old, "Cache-Control: public"), "Firefox Safari other shared caches"},
+		{response("/", 303, now, old), "Safari"},
+		{response("/", 303, "Cache-Control: max-age=60"), "Chromium Firefox Safari nginx proxy_cache other shared caches"},
+		{response("/", 302, "Cache-Control: max-age=60"), "Chromium Firefox Safari Varnish nginx proxy_cache other shared caches"},
 	} {
 		var reuse []string
-		for _, v := range cachectl.Explain(c.answer) {
+		for _, v := range cachectl.Explain(c.response) {
 			if v.Because == "" || v.Reuse != (v.For > 0) {
-				t.Errorf("%d %v: %+v", c.answer.Status, c.answer.Header, v)
+				t.Errorf("%d %v: %+v", c.response.Status, c.response.Header, v)
 			}
 			if v.Reuse {
 				reuse = append(reuse, v.Cache)
 			}
 		}
 		if got := strings.Join(reuse, " "); got != c.reuse {
-			t.Errorf("%d %v: %q, want %q", c.answer.Status, c.answer.Header, got, c.reuse)
+			t.Errorf("%d %v: %q, want %q", c.response.Status, c.response.Header, got, c.reuse)
 		}
 	}
-	post := answer("/", 410)
+	post := response("/", 410)
 	post.Request.Method = "POST"
 	if v := cachectl.Explain(post); v != nil {
 		t.Errorf("POST: %v", v)
 	}
 }
 
-// TestHowLong: lifetimes are those that the answer says.
+// TestHowLong: lifetimes are those that the response states.
 func TestHowLong(t *testing.T) {
 	synctest.Test(t, testHowLong) // where time stands still
 }
@@ -88,55 +88,55 @@ func TestHowLong(t *testing.T) {
 func testHowLong(t *testing.T) {
 	date, later := "Date: "+httpDate(time.Now()), "Expires: "+httpDate(time.Now().Add(time.Hour))
 	for _, c := range []struct {
-		answer *cachectl.Response
-		want   time.Duration // in Chromium
+		response *cachectl.Response
+		want     time.Duration // in Chromium
 	}{
-		{answer("/", 200, "Cache-Control: max-age=60"), time.Minute},
-		{answer("/", 200, date, later), time.Hour},
-		{answer("/", 200, date, later, "Cache-Control: max-age=60"), time.Minute},
-		{answer("/", 200, "Cache-Control: max-age=99999999999999999999"), cachectl.Forever / time.Second * time.Second},
-		{answer("/", 200, date, "Last-Modified: "+httpDate(time.Now().Add(-24*time.Hour))), 24 * time.Hour / 10},
-		{answer("/", 410), cachectl.Forever},
+		{response("/", 200, "Cache-Control: max-age=60"), time.Minute},
+		{response("/", 200, date, later), time.Hour},
+		{response("/", 200, date, later, "Cache-Control: max-age=60"), time.Minute},
+		{response("/", 200, "Cache-Control: max-age=99999999999999999999"), cachectl.Forever / time.Second * time.Second},
+		{response("/", 200, date, "Last-Modified: "+httpDate(time.Now().Add(-24*time.Hour))), 24 * time.Hour / 10},
+		{response("/", 410), cachectl.Forever},
 	} {
-		if v := cachectl.Explain(c.answer)[0]; v.For != c.want {
-			t.Errorf("%v: %+v, want %v", c.answer.Header, v, c.want)
+		if v := cachectl.Explain(c.response)[0]; v.For != c.want {
+			t.Errorf("%v: %+v, want %v", c.response.Header, v, c.want)
 		}
 	}
 }
 
-// TestSets: what the ready-made rules make of answers.
+// TestSets: the ready-made rules set Cache-Control.
 func TestSets(t *testing.T) {
 	for _, c := range []struct {
-		rules   cachectl.Rules
-		answer  *cachectl.Response
-		control string
+		rules    cachectl.Rules
+		response *cachectl.Response
+		control  string
 	}{
-		{cachectl.AllErrorPages(), answer("/", 503, "Cache-Control: max-age=60"), "private, no-cache"},
-		{cachectl.AllErrorPages(), answer("/", 200, "Cache-Control: max-age=60"), "max-age=60"},
-		{cachectl.StaticAssets(), answer("/app.3f9a1c2b.js", 200, "Cache-Control: no-store"), "public, max-age=31536000, immutable"},
-		{cachectl.StaticAssets(), answer("/a/app-BxK29d_a.css", 304), "public, max-age=31536000, immutable"},
-		{cachectl.StaticAssets(), answer("/app.js", 200), "no-cache"},
-		{cachectl.StaticAssets(), answer("/my-stylesheets.css", 200), "no-cache"},
-		{cachectl.StaticAssets(), answer("/app.3f9a1c2b.js", 404), ""},
-		{cachectl.StaticAssets(), answer("/app.3f9a1c2b.html", 200), ""},
-		{cachectl.HTML(), answer("/app.js", 200, "Content-Type: text/javascript"), ""},
-		{cachectl.HTML(), answer("/a", 200, "Content-Type: text/html; charset=utf-8"), "no-cache"},
-		{cachectl.HTML(), answer("/a", 304), "no-cache"},
-		{cachectl.HTML(), answer("/a/", 304), "no-cache"},
-		{cachectl.HTML(), answer("/a.css", 304), ""},
-		{cachectl.API("/api/"), answer("/api/x/y", 500), "no-store"},
-		{cachectl.API("/api"), answer("/apis", 200), ""},
-		{cachectl.CapErrors(time.Minute), answer("/", 404, "Cache-Control: public, max-age=3600, s-maxage=7200"), "public, max-age=60, s-maxage=60"},
-		{cachectl.CapErrors(time.Minute), answer("/", 404, "Cache-Control: max-age=30"), "max-age=30"},
-		{cachectl.CapErrors(time.Minute), answer("/", 404, "Expires: Thu, 31 Dec 2037 23:55:55 GMT"), "max-age=60"},
-		{cachectl.CapErrors(time.Minute), answer("/", 404), "private, no-cache"},
-		{cachectl.CapErrors(time.Minute), answer("/", 200, "Cache-Control: max-age=3600"), "max-age=3600"},
+		{cachectl.AllErrorPages(), response("/", 503, "Cache-Control: max-age=60"), "private, no-cache"},
+		{cachectl.AllErrorPages(), response("/", 200, "Cache-Control: max-age=60"), "max-age=60"},
+		{cachectl.StaticAssets(), response("/app.3f9a1c2b.js", 200, "Cache-Control: no-store"), "public, max-age=31536000, immutable"},
+		{cachectl.StaticAssets(), response("/a/app-BxK29d_a.css", 304), "public, max-age=31536000, immutable"},
+		{cachectl.StaticAssets(), response("/app.js", 200), "no-cache"},
+		{cachectl.StaticAssets(), response("/my-stylesheets.css", 200), "no-cache"},
+		{cachectl.StaticAssets(), response("/app.3f9a1c2b.js", 404), ""},
+		{cachectl.StaticAssets(), response("/app.3f9a1c2b.html", 200), ""},
+		{cachectl.HTML(), response("/app.js", 200, "Content-Type: text/javascript"), ""},
+		{cachectl.HTML(), response("/a", 200, "Content-Type: text/html; charset=utf-8"), "no-cache"},
+		{cachectl.HTML(), response("/a", 304), "no-cache"},
+		{cachectl.HTML(), response("/a/", 304), "no-cache"},
+		{cachectl.HTML(), response("/a.css", 304), ""},
+		{cachectl.API("/api/"), response("/api/x/y", 500), "no-store"},
+		{cachectl.API("/api"), response("/apis", 200), ""},
+		{cachectl.CapErrors(time.Minute), response("/", 404, "Cache-Control: public, max-age=3600, s-maxage=7200"), "public, max-age=60, s-maxage=60"},
+		{cachectl.CapErrors(time.Minute), response("/", 404, "Cache-Control: max-age=30"), "max-age=30"},
+		{cachectl.CapErrors(time.Minute), response("/", 404, "Expires: Thu, 31 Dec 2037 23:55:55 GMT"), "max-age=60"},
+		{cachectl.CapErrors(time.Minute), response("/", 404), "private, no-cache"},
+		{cachectl.CapErrors(time.Minute), response("/", 200, "Cache-Control: max-age=3600"), "max-age=3600"},
 	} {
 		if _, err := cachectl.New(c.rules); err != nil {
 			t.Error(err)
 		}
-		if c.rules.Apply(c.answer); c.answer.Header.Get("Cache-Control") != c.control || len(c.answer.Header["Cache-Control"]) > 1 {
-			t.Errorf("%s %d: %v, want %q", c.answer.Request.URL, c.answer.Status, c.answer.Header, c.control)
+		if c.rules.Apply(c.response); c.response.Header.Get("Cache-Control") != c.control || len(c.response.Header["Cache-Control"]) > 1 {
+			t.Errorf("%s %d: %v, want %q", c.response.Request.URL, c.response.Status, c.response.Header, c.control)
 		}
 	}
 }
@@ -148,13 +148,13 @@ func TestTargeted(t *testing.T) {
 		{Match: cachectl.Any(), Policy: cachectl.Policy{Mode: cachectl.Override, CacheControl: "no-store"}},
 	}
 	for path, want := range map[string]string{"/cdn": "max-age=60", "/": ""} {
-		a := answer(path, 200, "CDN-Cache-Control: max-age=9999")
+		a := response(path, 200, "CDN-Cache-Control: max-age=9999")
 		if rules.Apply(a); a.Header.Get("CDN-Cache-Control") != want {
 			t.Errorf("%s: %v", path, a.Header)
 		}
 	}
 	if _, err := cachectl.New(cachectl.Rules{{Match: cachectl.Any(), Policy: cachectl.Policy{Targeted: "a b"}}}); err == nil {
-		t.Error("a malformed field is taken")
+		t.Error("a malformed field is accepted")
 	}
 }
 
@@ -167,7 +167,7 @@ func gone(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusGone)
 }
 
-// TestWarn: one warning for each route, and none for what is mended.
+// TestWarn: each route is logged once, and one that New's filter mends is not.
 func TestWarn(t *testing.T) {
 	var log bytes.Buffer
 	warn, err := cachectl.Warn(slog.New(slog.NewTextHandler(&log, nil)))
@@ -191,7 +191,7 @@ func TestWarn(t *testing.T) {
 	}
 }
 
-// TestFreeStuck: chosen answers carry the field, for a while.
+// TestFreeStuck: matching responses have the field, until the time given.
 func TestFreeStuck(t *testing.T) {
 	for until, want := range map[time.Duration][]string{time.Hour: {`"cache"`}, -time.Hour: nil} {
 		free, err := cachectl.FreeStuck(cachectl.Path("/login"), time.Now().Add(until))
@@ -208,7 +208,7 @@ func TestFreeStuck(t *testing.T) {
 	}
 }
 
-// TestFiltersConform: the filters keep what filters must.
+// TestFiltersConform: the filters pass the conformance tests of filters.
 func TestFiltersConform(t *testing.T) {
 	warn, err := cachectl.Warn(slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// FreeStuck returns a filter that has browsers forget all that they keep of the origin, with
-// "Clear-Site-Data: "cache"" on answers that match, until a time. It frees users who hold a
-// page that sticks: no request for that page reaches the server any more, but one for any
-// other page of the origin does. It costs them their whole cache of the origin each time,
-// so choose a route that is asked for seldom, and a time that ends. Browsers heed it over
-// HTTPS, and on localhost.
+// FreeStuck returns a filter that makes browsers clear their cache of the origin: until the given
+// time it adds "Clear-Site-Data: "cache"" to responses that match. It helps users whose browser holds
+// a page that sticks: requests for that page no longer reach the server, but those for other pages of
+// the origin do. Each such response costs a user the whole cache of the origin, so choose a route
+// that is seldom requested, and a time not far away. Browsers heed the field over HTTPS, and on
+// localhost. It is an error if match is nil.
 func FreeStuck(match Match, until time.Time) (func(http.Handler) http.Handler, error) {
 	if match == nil {
 		return nil, errors.New("cachectl: FreeStuck without a Match")
 	}
-	return atHead(func(r *Response) {
+	return atHeader(func(r *Response) {
 		if r.Status >= 200 && time.Now().Before(until) && match(r) {
 			r.Header["Clear-Site-Data"] = append(r.Header["Clear-Site-Data"], `"cache"`)
 		}

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// ExplicitFreshness matches answers that say so themselves how long a browser may
-// reuse them, or that it may not. As browsers were measured to behave, these
+// ExplicitFreshness matches responses that state how long a browser may reuse
+// them, or that it may not. As browsers were measured to behave, these
 // count: max-age with a number, no-cache, no-store, Pragma: no-cache without a
 // Cache-Control, Vary: *, a date in the first Expires, and "Expires: 0".
 //
-// These do not count, since a 410 with them stays in a browser for ever: private,
+// These do not count, since browsers keep a 410 with them for ever: private,
 // public, must-revalidate, s-maxage (it binds shared caches only), a malformed
 // max-age, any other malformed Expires ("-1" is one in Chromium), and Expires at
 // the epoch's second 0, which Varnish takes for no Expires at all.
@@ -32,8 +32,8 @@ func explicitFreshness(r *Response) bool {
 	return variesOnAll(r.Header["Vary"]) || explicitExpires(r.Header["Expires"])
 }
 
-// settlesReuse says whether one directive of Cache-Control tells a browser
-// whether it may reuse the answer.
+// settlesReuse reports whether a directive of Cache-Control alone decides if a
+// browser may reuse the response.
 func settlesReuse(directive string) bool {
 	name, value, hasValue := strings.Cut(directive, "=")
 	switch strings.ToLower(name) {

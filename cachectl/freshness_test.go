@@ -8,7 +8,7 @@ import (
 )
 
 // Each line is what Chromium 156 and Firefox ESR 153 did with a 410 on the second
-// visit: stuck means that they served it without asking the server again.
+// visit: "explicit" is false where they served it without another request to the server.
 func TestExplicitFreshness(t *testing.T) {
 	tests := []struct {
 		field, value string
@@ -54,9 +54,9 @@ func TestExplicitFreshness(t *testing.T) {
 		}
 	}
 	for name, h := range map[string]http.Header{
-		"Pragma beside a Cache-Control that says nothing": {"Pragma": {"no-cache"}, "Cache-Control": {"private"}},
-		"the second Expires":                              {"Expires": {"never", "0"}},
-		"nothing":                                         {},
+		"Pragma beside a Cache-Control that states none": {"Pragma": {"no-cache"}, "Cache-Control": {"private"}},
+		"the second Expires":                             {"Expires": {"never", "0"}},
+		"nothing":                                        {},
 	} {
 		if match(&cachectl.Response{Status: 410, Header: h}) {
 			t.Errorf("%s: explicit", name)

@@ -28,9 +28,9 @@ var (
 	oddStatuses = []int{200, 201, 203, 204, 206, 300, 301, 302, 303, 304, 307, 308, 400, 401, 403, 404, 405, 410, 414, 418, 429, 451, 499, 500, 501, 502, 503, 504, 599}
 )
 
-// newResponse returns a response that says odd things about caching.
+// newResponse returns a response with odd caching fields.
 func newResponse(c *choices.Choices) *cachectl.Response {
-	r := answer(choices.Pick(c, "/", "/a.css", "/api/x"), choices.Pick(c, oddStatuses...))
+	r := response(choices.Pick(c, "/", "/a.css", "/api/x"), choices.Pick(c, oddStatuses...))
 	r.Request.Method = choices.Pick(c, "GET", "GET", "HEAD", "POST")
 	if c.Bool(4) {
 		r.Request.Header.Set("Authorization", "Bearer x")
@@ -73,7 +73,7 @@ func newResponse(c *choices.Choices) *cachectl.Response {
 
 func httpDate(t time.Time) string { return t.UTC().Format(http.TimeFormat) }
 
-// inBubble runs histories in which time stands still.
+// inBubble runs histories in a synctest bubble, where time stands still.
 func inBubble(t *testing.T, history func(c *choices.Choices) error) {
 	histories.Run(t, func(t *testing.T, c *choices.Choices) (err error) {
 		synctest.Test(t, func(*testing.T) { err = history(c) })
@@ -81,8 +81,8 @@ func inBubble(t *testing.T, history func(c *choices.Choices) error) {
 	})
 }
 
-// TestExplainHistories: what Explain says of shared caches is what RFC 9111 lets them do, and of browsers what
-// every browser keeps to.
+// TestExplainHistories: Explain's verdicts on shared caches are what RFC 9111 allows, and those on browsers keep the rules
+// that every browser keeps.
 func TestExplainHistories(t *testing.T) {
 	inBubble(t, func(c *choices.Choices) error {
 		r := newResponse(c)
@@ -93,12 +93,12 @@ func TestExplainHistories(t *testing.T) {
 			}
 			return nil
 		}
-		said := readResponse(r.Header)
+		parsed := readResponse(r.Header)
 		for _, v := range verdicts {
 			if v.Because == "" || v.Reuse != (v.For > 0) {
 				return fmt.Errorf("%d %q: %+v", r.Status, r.Header, v)
 			}
-			if why := agrees(v, r, said); why != "" {
+			if why := contradiction(v, r, parsed); why != "" {
 				return fmt.Errorf("%d %q: %+v: %s", r.Status, r.Header, v, why)
 			}
 		}
@@ -106,34 +106,34 @@ func TestExplainHistories(t *testing.T) {
 	})
 }
 
-// agrees returns what a Verdict says that can't be, "" if nothing.
-func agrees(v cachectl.Verdict, r *cachectl.Response, said *reading) string {
+// contradiction returns what v contradicts, "" if nothing.
+func contradiction(v cachectl.Verdict, r *cachectl.Response, parsed *reading) string {
 	authorized := r.Request.Header.Get("Authorization") != ""
-	lifetime, explicit := said.lifetime()
-	lifetime = max(0, lifetime-said.age)
-	if _, aged := said.seconds("max-age", true); v.Cache == "Chromium" && explicit && !aged && said.expires == nil {
+	lifetime, explicit := parsed.lifetime()
+	lifetime = max(0, lifetime-parsed.age)
+	if _, aged := parsed.seconds("max-age", true); v.Cache == "Chromium" && explicit && !aged && parsed.expires == nil {
 		explicit = strings.TrimSpace(r.Header["Expires"][0]) == "0" // any other Expires that is no date is none for it
 	}
 	switch v.Cache {
 	case "other shared caches":
-		if want := said.shared(r.Status, authorized); v.For != want {
+		if want := parsed.shared(r.Status, authorized); v.For != want {
 			return fmt.Sprintf("RFC 9111 lets it be reused for %v", want)
 		}
 	case "Varnish", "nginx proxy_cache":
-		if v.Reuse && (said.names("no-store") || said.has("no-cache") || said.has("private") || said.varyAll || r.Header["Set-Cookie"] != nil) {
+		if v.Reuse && (parsed.names("no-store") || parsed.has("no-cache") || parsed.has("private") || parsed.varyAll || r.Header["Set-Cookie"] != nil) {
 			return "it may not be kept"
 		}
 	default:
 		switch {
-		case v.Reuse && (said.names("no-store") || said.has("no-cache") || said.varyAll):
-			return "it may not be reused without asking"
+		case v.Reuse && (parsed.names("no-store") || parsed.has("no-cache") || parsed.varyAll):
+			return "it may not be reused without revalidation"
 		case v.Reuse && explicit && lifetime != v.For:
 			return fmt.Sprintf("it is fresh for %v", lifetime)
-		case v.Cache == "Chromium" && !v.Reuse && explicit && lifetime > 0 && !said.pragma && !said.names("no-store") && !said.has("no-cache") && !said.varyAll:
+		case v.Cache == "Chromium" && !v.Reuse && explicit && lifetime > 0 && !parsed.pragma && !parsed.names("no-store") && !parsed.has("no-cache") && !parsed.varyAll:
 			return fmt.Sprintf("it is fresh for %v", lifetime)
-		case v.Cache == "Chromium" && !v.Reuse && !explicit && !said.pragma && !said.names("no-store") && !said.has("no-cache") && !said.varyAll &&
-			said.modified != nil && (r.Status == 200 || r.Status == 203 || r.Status == 206) && !said.names("must-revalidate"):
-			if tenth := said.date.Sub(*said.modified) / 10; tenth > said.age {
+		case v.Cache == "Chromium" && !v.Reuse && !explicit && !parsed.pragma && !parsed.names("no-store") && !parsed.has("no-cache") && !parsed.varyAll &&
+			parsed.modified != nil && (r.Status == 200 || r.Status == 203 || r.Status == 206) && !parsed.names("must-revalidate"):
+			if tenth := parsed.date.Sub(*parsed.modified) / 10; tenth > parsed.age {
 				return "it is fresh for a tenth of its age"
 			}
 		}
@@ -141,8 +141,8 @@ func agrees(v cachectl.Verdict, r *cachectl.Response, said *reading) string {
 	return ""
 }
 
-// TestErrorPagesHistories: the rules for error pages change those that leave open for how long they may be
-// kept, and no others, and what they make of them is reused by no cache, whatever came in.
+// TestErrorPagesHistories: the rules for error pages change only error pages that do not state how long they may be
+// kept, and no cache reuses the result.
 func TestErrorPagesHistories(t *testing.T) {
 	inBubble(t, func(c *choices.Choices) error {
 		r := newResponse(c)
@@ -157,7 +157,7 @@ func TestErrorPagesHistories(t *testing.T) {
 			if !maps.EqualFunc(r.Header, came, slices.Equal) {
 				return fmt.Errorf("%d %q became %q", r.Status, came, r.Header)
 			}
-			return sticksNot(r, came)
+			return checkNotStuck(r, came)
 		}
 		want := came.Clone()
 		want["Cache-Control"], want["Expires"] = []string{"private, no-cache"}, []string{"Thu, 01 Jan 1970 00:00:01 GMT"}
@@ -171,12 +171,12 @@ func TestErrorPagesHistories(t *testing.T) {
 				return fmt.Errorf("%d %q became %q: %+v", r.Status, came, r.Header, v)
 			}
 		}
-		return sticksNot(r, came)
+		return checkNotStuck(r, came)
 	})
 }
 
-// sticksNot looks for an error page that is reused for ever though the rules were applied.
-func sticksNot(r *cachectl.Response, came http.Header) error {
+// checkNotStuck returns an error if r is an error page that caches reuse for ever though the rules were applied.
+func checkNotStuck(r *cachectl.Response, came http.Header) error {
 	if v, sticks := cachectl.Sticks(r); sticks {
 		return fmt.Errorf("%d %q became %q, and sticks: %+v", r.Status, came, r.Header, v)
 	}
@@ -191,8 +191,8 @@ func sticksNot(r *cachectl.Response, came http.Header) error {
 	return nil
 }
 
-// TestCapHistories: what is capped is reused no longer than before, by no cache that did not before, and by browsers no longer
-// than the cap.
+// TestCapHistories: caches reuse a capped response no longer than they did before, and browsers no longer than the cap. No cache
+// reuses it that did not before.
 func TestCapHistories(t *testing.T) {
 	inBubble(t, func(c *choices.Choices) error {
 		r := newResponse(c)
@@ -204,9 +204,9 @@ func TestCapHistories(t *testing.T) {
 		} else {
 			cachectl.Rules{{Match: cachectl.Any(), Policy: cachectl.Policy{Mode: cachectl.Cap, MaxAge: most}}}.Apply(r)
 		}
-		said := readResponse(came)
+		parsed := readResponse(came)
 		for i, v := range cachectl.Explain(r) {
-			explicit := said.explicit(came)
+			explicit := parsed.explicit(came)
 			switch browser := i < 3; {
 			case errors && r.Status < 400:
 				if !maps.EqualFunc(r.Header, came, slices.Equal) {
@@ -228,7 +228,7 @@ func TestCapHistories(t *testing.T) {
 	})
 }
 
-// TestRulesHistories: the first rule that matches is applied, alone, as its mode says.
+// TestRulesHistories: only the first rule that matches is applied, as its mode is documented.
 func TestRulesHistories(t *testing.T) {
 	histories.Run(t, func(_ *testing.T, c *choices.Choices) error {
 		r := newResponse(c)
@@ -274,7 +274,7 @@ func TestRulesHistories(t *testing.T) {
 	})
 }
 
-// apply is the documentation of Mode.
+// apply implements the documentation of Mode.
 func apply(h http.Header, p cachectl.Policy) {
 	if p.Mode == cachectl.Override {
 		for _, name := range []string{"Cache-Control", "Expires", "Pragma", "Cdn-Cache-Control"} {
@@ -288,7 +288,7 @@ func apply(h http.Header, p cachectl.Policy) {
 	}
 }
 
-// newMatch returns a Match and whether it matches r.
+// newMatch returns a Match and reports whether it matches r.
 func newMatch(c *choices.Choices, r *cachectl.Response, depth int) (m cachectl.Match, matches bool) {
 	kind := c.Int(8)
 	if depth == 0 {

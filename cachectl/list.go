@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// elements returns the elements of a list of directives as they stand, white space included. A comma in a
-// quoted string does not end one (RFC 9110 section 5.6.4), and a string that is not closed goes on to the
-// end: what browsers do not read as a directive must not be taken for one here.
+// elements returns the elements of a list of directives unchanged, white space included. A comma in a
+// quoted string does not end one (RFC 9110 section 5.6.4), and a string that is not closed continues to the
+// end of the line: what browsers do not read as a directive must not be taken for one here.
 func elements(line string) iter.Seq[string] {
 	if strings.IndexByte(line, '"') < 0 {
 		return strings.SplitSeq(line, ",")

@@ -8,36 +8,35 @@ import (
 	"strings"
 )
 
-// Response is what a rule may look at and change: the final head of an answer and
-// the request that it answers.
+// Response is what a rule may look at and change: the final header of a response, and its request.
 type Response struct {
-	// Request is the request that is answered; nil is treated as a GET of "/".
+	// Request is the response's request; nil is treated as a GET of "/".
 	Request *http.Request
-	// Status is the status of the final head.
+	// Status is the final status code.
 	Status int
-	// Header holds the fields of the head. Apply changes it.
+	// Header is the final header. Rules.Apply changes it.
 	Header http.Header
 }
 
-// Match says whether a rule is for an answer. It must be safe for concurrent use, and not keep the
-// Response.
+// Match reports whether a rule applies to a response. It must be safe for concurrent use, and must
+// not keep the Response.
 type Match func(*Response) bool
 
-// Any matches every answer.
+// Any matches every response.
 func Any() Match { return func(*Response) bool { return true } }
 
-// Status matches answers with one of the codes.
+// Status matches responses with one of the codes.
 func Status(codes ...int) Match {
 	return func(r *Response) bool { return slices.Contains(codes, r.Status) }
 }
 
-// Class matches answers whose status begins with one of the digits: Class(4, 5)
+// Class matches responses whose status begins with one of the digits: Class(4, 5)
 // matches every error.
 func Class(digits ...int) Match {
 	return func(r *Response) bool { return slices.Contains(digits, r.Status/100) }
 }
 
-// Method matches answers to requests with one of the methods.
+// Method matches responses to requests with one of the methods.
 func Method(methods ...string) Match {
 	return func(r *Response) bool {
 		if r.Request == nil {
@@ -62,8 +61,8 @@ func Path(pattern string) Match {
 	}
 }
 
-// Extension matches requests whose path ends in one of the extensions, in any
-// case; they are given with their dot: Extension(".css", ".js").
+// Extension matches responses to requests whose path ends in one of the extensions,
+// regardless of case. They are given with their dot: Extension(".css", ".js").
 func Extension(extensions ...string) Match {
 	return func(r *Response) bool {
 		got := path.Ext(requestPath(r))
@@ -71,8 +70,8 @@ func Extension(extensions ...string) Match {
 	}
 }
 
-// ContentType matches answers of one of the media types, without parameters and
-// in any case; "text/*" matches all of text.
+// ContentType matches responses of one of the media types, regardless of parameters
+// and case; "text/*" matches all of text.
 func ContentType(types ...string) Match {
 	return func(r *Response) bool {
 		got, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
@@ -88,13 +87,13 @@ func matchesType(got, want string) bool {
 	return got == want
 }
 
-// Has matches answers that carry the field.
+// Has matches responses that have the header field.
 func Has(field string) Match {
 	key := http.CanonicalHeaderKey(field)
 	return func(r *Response) bool { return len(r.Header[key]) > 0 }
 }
 
-// And matches if all matches do; with none, always. It panics if one of them is nil, as Or and Not do.
+// And matches if all matches do; with none, always. And, Or and Not panic if a match is nil.
 func And(matches ...Match) Match {
 	checkMatches("And", matches...)
 	return func(r *Response) bool {

@@ -53,7 +53,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// Without a request there is still an answer to match.
+// A response without a request is matched as one to a GET of "/".
 func TestMatchesWithoutRequest(t *testing.T) {
 	r := &cachectl.Response{Status: 200, Header: http.Header{}}
 	if !cachectl.Method("GET")(r) || cachectl.Method("POST")(r) || !cachectl.Path("/")(r) || cachectl.Extension(".css")(r) || cachectl.ContentType("text/*")(r) {
@@ -61,7 +61,7 @@ func TestMatchesWithoutRequest(t *testing.T) {
 	}
 }
 
-// A Match that is nil panics where the mistake is made.
+// Not, And and Or panic if they are called with a nil Match.
 func TestNilMatch(t *testing.T) {
 	for want, make := range map[string]func(){
 		"cachectl: Not: match 0 is nil": func() { cachectl.Not(nil) },

@@ -11,8 +11,8 @@ import (
 	"github.com/culvert-go/culvert/cachectl"
 )
 
-// reading is what a response says about caching, read as RFC 9110 section 5.6 and RFC 9111 section 5.2
-// have it: lists of directives, with arguments that are tokens or quoted strings.
+// reading holds the caching fields of a response, parsed by RFC 9110 section 5.6 and RFC 9111 section 5.2:
+// lists of directives, with arguments that are tokens or quoted strings.
 type reading struct {
 	directives map[string][]string // arguments by the name in lower case, "" for none
 	pragma     bool
@@ -24,8 +24,8 @@ type reading struct {
 	modified   *time.Time
 }
 
-// elementsOf cuts a list at its commas. One in a quoted string belongs to it, and a string without an end
-// goes on to the end of the line.
+// elementsOf cuts a list at its commas. A comma in a quoted string belongs to the string, and a string without
+// an end continues to the end of the line.
 func elementsOf(line string) (list []string) {
 	var b strings.Builder
 	quoted, escaped := false, false
@@ -87,14 +87,14 @@ func readResponse(h http.Header) *reading {
 	return r
 }
 
-// has reports whether a directive is there without an argument, which would make it one about some fields.
+// has reports whether the response has a directive without an argument; one with an argument applies to some fields only.
 func (r *reading) has(name string) bool { return slices.Contains(r.directives[name], "") }
 
-// names reports whether a directive is there at all.
+// names reports whether the response has a directive, with or without an argument.
 func (r *reading) names(name string) bool { return len(r.directives[name]) > 0 }
 
-// seconds returns the first number of a directive's arguments, quoted or not (section 5.2: both are
-// to be taken).
+// seconds returns the first number among a directive's arguments; quoted ones count if quoted is true (section 5.2:
+// a cache should accept both).
 func (r *reading) seconds(name string, quoted bool) (d time.Duration, ok bool) {
 	for _, argument := range r.directives[name] {
 		if quoted {
@@ -112,7 +112,7 @@ func (r *reading) seconds(name string, quoted bool) (d time.Duration, ok bool) {
 	return 0, false
 }
 
-// explicit is the documentation of ExplicitFreshness.
+// explicit implements the documentation of ExplicitFreshness.
 func (r *reading) explicit(h http.Header) bool {
 	_, aged := r.seconds("max-age", false)
 	first := ""
@@ -124,8 +124,8 @@ func (r *reading) explicit(h http.Header) bool {
 		len(h["Cache-Control"]) == 0 && strings.EqualFold(strings.TrimSpace(h.Get("Pragma")), "no-cache")
 }
 
-// shared is what RFC 9111 lets a shared cache do with a response to a GET: reuse it for how long, 0 for not at
-// all without asking, or cachectl.Forever for as long as it sees fit.
+// shared returns how long RFC 9111 lets a shared cache reuse a response to a GET without revalidation: 0 for not at
+// all, cachectl.Forever for as long as the cache sees fit.
 func (r *reading) shared(status int, authorized bool) time.Duration {
 	_, forShared := r.seconds("s-maxage", true)
 	switch {
@@ -147,8 +147,8 @@ func (r *reading) shared(status int, authorized bool) time.Duration {
 	return 0
 }
 
-// lifetime is what max-age says, or else Expires (section 4.2.1). One that is no date is in the past
-// (section 5.3).
+// lifetime returns the lifetime by max-age, or else by Expires (section 4.2.1). An Expires that is no date is in
+// the past (section 5.3).
 func (r *reading) lifetime() (d time.Duration, ok bool) {
 	if d, ok := r.seconds("max-age", true); ok {
 		return d, true

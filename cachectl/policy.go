@@ -7,38 +7,38 @@ import (
 	"time"
 )
 
-// Mode says how a Policy meets what the answer already says.
+// Mode is how a Policy treats the caching fields that the response already has.
 type Mode int
 
 const (
-	// Keep leaves the answer as it is. A rule with it stops the search.
+	// Keep leaves the response as it is. A rule with it stops the search.
 	Keep Mode = iota
-	// AddIfAbsent sets each of the policy's fields that the answer lacks.
+	// AddIfAbsent sets each of the policy's fields that the response lacks.
 	AddIfAbsent
 	// Override removes every line of Cache-Control, Expires and Pragma and sets
-	// the policy's fields. Of two conflicting lines browsers choose each in its
-	// own way, so this is the mode that is safe.
+	// the policy's fields. Browsers differ in which of two conflicting lines they
+	// choose, so this is the safe mode.
 	Override
-	// Append adds the policy's fields behind those of the answer, as nginx's
-	// add_header does. It can't make a cached answer uncacheable: max-age=60
-	// beside an appended "private" stays cached.
+	// Append adds the policy's fields after those of the response, as nginx's
+	// add_header does. It can't make a cacheable response uncacheable: one with
+	// max-age=60 is still cached when "private" is appended.
 	Append
-	// Cap limits what the answer says to the policy's MaxAge, and leaves one that says
-	// nothing.
+	// Cap limits the lifetimes that the response states to the policy's MaxAge. A
+	// response that states none is left alone.
 	Cap
 )
 
-// Policy is what a rule does to an answer.
+// Policy is what a rule does to a response. The zero value keeps it as it is.
 type Policy struct {
-	// Mode says what happens to the fields that the answer has.
+	// Mode is how the policy treats the fields that the response already has.
 	Mode Mode
 	// CacheControl is the value of Cache-Control; "" sets none.
 	CacheControl string
 	// Expires is the value of Expires, an HTTP date or "0"; "" sets none.
 	Expires string
 	// Targeted is the value of CDN-Cache-Control, for the shared caches that heed it
-	// before Cache-Control (RFC 9213); "" sets none. Override removes those that are
-	// there.
+	// before Cache-Control (RFC 9213); "" sets none. Override removes those that the
+	// response has.
 	Targeted string
 	// MaxAge is the limit of Cap, in whole seconds.
 	MaxAge time.Duration
@@ -69,7 +69,7 @@ func (p Policy) set(h http.Header, field, value string) {
 	h[field] = append(h[field], value)
 }
 
-// check returns what is wrong with p.
+// check returns why p is invalid, nil if it is valid.
 func (p Policy) check() error {
 	switch {
 	case p.Mode < Keep || p.Mode > Cap:
@@ -90,7 +90,7 @@ func (p Policy) check() error {
 	return nil
 }
 
-// wellFormed says whether a value of Cache-Control, or none, is a list of directives.
+// wellFormed reports whether a value of Cache-Control is empty or a list of directives.
 func wellFormed(value string) bool {
 	for directive := range strings.SplitSeq(value, ",") {
 		if name, _, _ := strings.Cut(strings.TrimSpace(directive), "="); value != "" && !isToken(name) {

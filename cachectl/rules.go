@@ -6,17 +6,17 @@ import (
 	"net/http"
 )
 
-// Rule applies Policy to the answers that Match matches.
+// Rule applies Policy to the responses that Match matches.
 type Rule struct {
 	Match  Match
 	Policy Policy
 }
 
-// Rules are tried in order; the first that matches is applied, alone.
+// Rules are tried in order; only the first that matches is applied.
 type Rules []Rule
 
-// Apply changes r.Header, which it makes if that is nil, by the first rule that matches. Interim responses and a
-// 101 are never touched.
+// Apply changes r.Header by the first rule that matches; it makes the header if that is nil. Interim
+// responses and a 101 are never changed.
 func (rules Rules) Apply(r *Response) {
 	if r.Status < 200 {
 		return
@@ -32,8 +32,9 @@ func (rules Rules) Apply(r *Response) {
 	}
 }
 
-// New checks the rules and returns a filter that applies them to the final head
-// of every answer of the handler that it wraps, after every filter inside of it.
+// New checks the rules and returns a filter that applies them to the final header
+// of every response of the handler that it wraps, after every filter inside of it.
+// An error names the first invalid rule.
 func New(rules Rules) (func(http.Handler) http.Handler, error) {
 	for i, rule := range rules {
 		if rule.Match == nil {
@@ -43,23 +44,22 @@ func New(rules Rules) (func(http.Handler) http.Handler, error) {
 			return nil, fmt.Errorf("cachectl: rule %d: %w", i, err)
 		}
 	}
-	return atHead(rules.Apply), nil
+	return atHeader(rules.Apply), nil
 }
 
-// ErrorPages are the rules that keep error pages from sticking: a 4xx or 5xx
-// that has no explicit freshness of its own (see ExplicitFreshness) becomes
-// "private, no-cache" with an Expires in the past. Explicit freshness is kept:
-// somebody chose it.
+// ErrorPages returns the rules that keep error pages from sticking: a 4xx or 5xx
+// without explicit freshness (see ExplicitFreshness) becomes "private, no-cache"
+// with an Expires in the past. Explicit freshness is kept: the handler chose it.
 //
 // Redirects are left alone. A bare 301 or 308 is reused by browsers as well, but
 // that is what "permanently" promises.
 func ErrorPages() Rules {
 	return Rules{{
 		Match:  And(Class(4, 5), Not(ExplicitFreshness())),
-		Policy: asked,
+		Policy: revalidate,
 	}}
 }
 
-// epoch is nginx's "expires epoch". Varnish 7.1 takes second 0 for no Expires at
-// all, and keeps the page.
+// epoch is the date of nginx's "expires epoch". Varnish 7.1 takes second 0 for no
+// Expires at all, and keeps the page.
 const epoch = "Thu, 01 Jan 1970 00:00:01 GMT"

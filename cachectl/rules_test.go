@@ -16,7 +16,7 @@ import (
 )
 
 func TestPolicies(t *testing.T) {
-	said := func() http.Header {
+	original := func() http.Header {
 		return http.Header{"Cache-Control": {"max-age=60", "public"}, "Expires": {"0"}, "Pragma": {"x"}, "Date": {"d"}, "Age": {"1"}}
 	}
 	tests := []struct {
@@ -24,19 +24,19 @@ func TestPolicies(t *testing.T) {
 		policy   cachectl.Policy
 		in, want http.Header
 	}{
-		{"Keep", cachectl.Policy{Mode: cachectl.Keep}, said(), said()},
+		{"Keep", cachectl.Policy{Mode: cachectl.Keep}, original(), original()},
 		{"Override removes all there was",
-			cachectl.Policy{Mode: cachectl.Override, CacheControl: "no-store"}, said(),
+			cachectl.Policy{Mode: cachectl.Override, CacheControl: "no-store"}, original(),
 			http.Header{"Cache-Control": {"no-store"}, "Date": {"d"}, "Age": {"1"}}},
 		{"Override with nothing to set",
-			cachectl.Policy{Mode: cachectl.Override}, said(), http.Header{"Date": {"d"}, "Age": {"1"}}},
+			cachectl.Policy{Mode: cachectl.Override}, original(), http.Header{"Date": {"d"}, "Age": {"1"}}},
 		{"AddIfAbsent, present",
-			cachectl.Policy{Mode: cachectl.AddIfAbsent, CacheControl: "no-store", Expires: "0"}, said(), said()},
+			cachectl.Policy{Mode: cachectl.AddIfAbsent, CacheControl: "no-store", Expires: "0"}, original(), original()},
 		{"AddIfAbsent, one absent",
 			cachectl.Policy{Mode: cachectl.AddIfAbsent, CacheControl: "no-store", Expires: "0"}, http.Header{"Expires": {"1"}},
 			http.Header{"Expires": {"1"}, "Cache-Control": {"no-store"}}},
 		{"Append",
-			cachectl.Policy{Mode: cachectl.Append, CacheControl: "private"}, said(),
+			cachectl.Policy{Mode: cachectl.Append, CacheControl: "private"}, original(),
 			http.Header{"Cache-Control": {"max-age=60", "public", "private"}, "Expires": {"0"}, "Pragma": {"x"}, "Date": {"d"}, "Age": {"1"}}},
 	}
 	for _, test := range tests {
@@ -50,7 +50,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// The first rule that matches is applied, alone; one with Keep stops the search.
+// Only the first rule that matches is applied; one with Keep stops the search.
 func TestFirstRuleWins(t *testing.T) {
 	rules := cachectl.Rules{
 		{cachectl.Status(404), cachectl.Policy{}},
@@ -93,8 +93,8 @@ func errorPages(t testing.TB) func(http.Handler) http.Handler {
 
 func TestConformance(t *testing.T) { filtertest.Test(t, errorPages(t)) }
 
-// The accident: a 410 page without a word about caching, which browsers keep for
-// ever, and which nginx's add_header does not reach. Seen on the wire.
+// The incident: browsers keep a 410 page without caching fields for ever, and
+// nginx's add_header does not apply to it. The test reads the bytes sent.
 func TestAccidentSticky410(t *testing.T) {
 	leaktest.Check(t)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -113,7 +113,7 @@ func TestAccidentSticky410(t *testing.T) {
 	} {
 		client.Send("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n")
 		client.Receive("HTTP/1.1 103 Early Hints\r\n")
-		client.Head() // the handler's own fields; none of ours
+		client.Head() // the handler's own fields; none of the filter's
 		if got := wiretest.Lines(client.Head()); got != want {
 			t.Errorf("%s: the client got\n%s\nwant\n%s", path, got, want)
 		}
@@ -168,7 +168,7 @@ func BenchmarkErrorPages(b *testing.B) {
 	}
 }
 
-// Rules make the header of a response that has none.
+// Rules make the header of a response whose Header is nil.
 func TestRulesWithoutAHeader(t *testing.T) {
 	r := &cachectl.Response{Status: 404}
 	cachectl.CapErrors(time.Minute).Apply(r)

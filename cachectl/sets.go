@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// AllErrorPages is ErrorPages for errors with explicit freshness too: for upstreams that
-// give all their answers the same.
+// AllErrorPages returns ErrorPages for errors with explicit freshness too: for upstreams that
+// send all their responses with the same one.
 func AllErrorPages() Rules {
-	return Rules{{Match: Class(4, 5), Policy: asked}}
+	return Rules{{Match: Class(4, 5), Policy: revalidate}}
 }
 
-// asked has browsers ask again, and shared caches keep nothing.
-var asked = Policy{Mode: Override, CacheControl: "private, no-cache", Expires: epoch}
+// revalidate makes browsers revalidate each time, and forbids shared caches to store.
+var revalidate = Policy{Mode: Override, CacheControl: "private, no-cache", Expires: epoch}
 
-// assets are what pages are made of, by their extensions.
+// assets are the extensions of what pages are made of.
 var assets = []string{".css", ".js", ".mjs", ".map", ".wasm", ".woff", ".woff2", ".ttf", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".ico"}
 
-// StaticAssets keeps assets with a hash in their names for a year without asking: their
-// content never changes. It is for answers without error, 304 among them, and replaces
-// what they say. Other assets are asked for again each time, which costs a 304.
+// StaticAssets returns rules by which caches reuse assets with a hash in their names for a year
+// without revalidation: their content never changes. Other assets are revalidated each time, which
+// costs a 304. The rules apply to a 2xx and a 304, and override their caching fields.
 func StaticAssets() Rules {
 	found := And(Or(Class(2), Status(http.StatusNotModified)), Extension(assets...))
 	return Rules{
@@ -29,8 +29,9 @@ func StaticAssets() Rules {
 	}
 }
 
-// hashedName matches names with a part of eight or more hexadecimal digits, or letters and
-// digits as bundlers write them, before the extension: app.3f9a1c2b.js, app-BxK29d_a.css.
+// hashedName matches paths whose name ends, before the extension, in a part of eight or more letters,
+// digits and underscores, at least one a digit, as bundlers write hashes: app.3f9a1c2b.js,
+// app-BxK29d_a.css.
 func hashedName(r *Response) bool {
 	name := path.Base(requestPath(r))
 	name = strings.TrimSuffix(name, path.Ext(name))
@@ -53,8 +54,9 @@ func looksHashed(s string) bool {
 	return len(s) >= 8 && digits > 0 && letters+digits == len(s)
 }
 
-// HTML has pages asked for again each time, so that they name the assets of today. A 304
-// tells no type: it is known by its path, which ends in a slash, in .html or in no extension.
+// HTML returns rules by which pages are revalidated each time, so that they refer to the current
+// assets. A 304 has no Content-Type: it counts as a page if its path ends in a slash, in .html or in
+// no extension.
 func HTML() Rules {
 	page := func(r *Response) bool {
 		p := requestPath(r)
@@ -66,7 +68,7 @@ func HTML() Rules {
 	}}
 }
 
-// API keeps what is below a path out of every store, errors too.
+// API returns rules that forbid caches to store any response, errors included, below the path prefix.
 func API(prefix string) Rules {
 	return Rules{{Path(strings.TrimSuffix(prefix, "/") + "/**"), Policy{Mode: Override, CacheControl: "no-store"}}}
 }

@@ -7,19 +7,20 @@ import (
 	"sync"
 )
 
-// maxRoutes bounds the routes that Warn remembers. After that many it is silent.
+// maxRoutes bounds the pairs of route and status that a filter of Warn remembers. After that many it
+// logs nothing more.
 const maxRoutes = 1000
 
-// Warn returns a filter that tells log of error pages that would stick (see Sticks), and of
-// answers with a Set-Cookie that are public: once for each route and status, where the route
-// is the pattern of the ServeMux that matched, or else the path. It changes nothing; put it
-// outside of New's filter to see what is left.
+// Warn returns a filter that logs error pages that would stick (see Sticks), and responses with a
+// Set-Cookie that are public: once for each route and status, for the first 1000 of them, where the
+// route is the pattern of the ServeMux that matched, or else the path. It changes no response; put it
+// outside of New's filter to see what that leaves. It is an error if log is nil.
 func Warn(log *slog.Logger) (func(http.Handler) http.Handler, error) {
 	if log == nil {
 		return nil, errors.New("cachectl: Warn without a log")
 	}
-	w := &warner{log: log, told: map[route]bool{}}
-	return atHead(w.look), nil
+	w := &warner{log: log, warned: map[route]bool{}}
+	return atHeader(w.check), nil
 }
 
 type route struct {
@@ -30,29 +31,29 @@ type route struct {
 type warner struct {
 	log *slog.Logger
 
-	mu   sync.Mutex
-	told map[route]bool
+	mu     sync.Mutex
+	warned map[route]bool
 }
 
-func (w *warner) look(answer *Response) {
-	r, status := answer.Request, answer.Status
-	if v, sticks := Sticks(answer); sticks {
-		w.tell(r, status, "an error page sticks: nothing says for how long it may be kept", "cache", v.Cache, "because", v.Because)
+func (w *warner) check(resp *Response) {
+	r, status := resp.Request, resp.Status
+	if v, sticks := Sticks(resp); sticks {
+		w.warnOnce(r, status, "an error page sticks: nothing says for how long it may be kept", "cache", v.Cache, "because", v.Because)
 	}
-	if a := read(answer); a.cookie && a.public {
-		w.tell(r, status, "an answer with a cookie is public: a shared cache may give the cookie to others")
+	if f := parseFields(resp); f.cookie && f.public {
+		w.warnOnce(r, status, "a response with a cookie is public: a shared cache may give the cookie to others")
 	}
 }
 
-func (w *warner) tell(r *http.Request, status int, message string, more ...any) {
+func (w *warner) warnOnce(r *http.Request, status int, message string, more ...any) {
 	at := route{r.Pattern, status}
 	if at.pattern == "" {
 		at.pattern = r.URL.Path
 	}
 	w.mu.Lock()
-	known := w.told[at] || len(w.told) >= maxRoutes
+	known := w.warned[at] || len(w.warned) >= maxRoutes
 	if !known {
-		w.told[at] = true
+		w.warned[at] = true
 	}
 	w.mu.Unlock()
 	if !known {
