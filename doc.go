@@ -1,13 +1,21 @@
-// Package culvert is the front door of an embeddable reverse proxy for Go HTTP
-// servers. It holds no code: import the rooms that you need.
+// Package culvert is the root of an embeddable reverse proxy for Go HTTP
+// servers. It holds no code: import the packages that you need.
 //
-//   - proxy forwards a request to one of the targets of an upstream.
+//   - proxy forwards a request to one of the targets (backend servers) of an upstream group.
+//   - upstream selects a target for each request: by balance, health and load.
 //   - wsupgrade forwards WebSocket and other upgrades and tunnels their bytes.
-//   - filters holds Filter, Chain and the filters that know about proxying;
-//     filters/filtertest tells whether a filter keeps what proxying needs.
-//   - cachectl decides what an answer says about caching.
-//   - watchcodec cuts and writes Kubernetes watch streams, event by event.
+//     wsupgrade/channel reads and writes the WebSocket subprotocols of Kubernetes,
+//     wsupgrade/extendedconnect enables WebSockets over HTTP/2 in net/http's server,
+//     and wsupgrade/wstest tests a gateway for WebSockets in memory.
+//   - filters holds Filter, Chain and the filters that know about proxying.
+//     filters/filtertest checks that a filter preserves what proxying needs, and
+//     filters/topology restricts the Kubernetes endpoints that a node sees.
+//   - cachectl sets the header fields of a response that control caching.
+//   - watchcodec parses, edits and writes Kubernetes lists and watch streams, event by event.
+//     watchcodec/source follows a resource of an API server, watchcodec/view serves
+//     objects whose content depends on other state, and watchcodec/watchtest is an
+//     API server for tests.
 //
-// Everything is an http.Handler or a func(http.Handler) http.Handler, so it
-// fits into any mux, and each package is usable without the others.
+// Every handler is an http.Handler and every filter a func(http.Handler) http.Handler, so
+// they fit into any mux, and each package is usable without the others.
 package culvert

@@ -12,8 +12,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// A gateway in front of two consoles: WebSockets pass, a client stays with its
-// console, each request is logged, no error page sticks in a browser.
+// A gateway in front of two consoles. It forwards WebSockets, sends each client to the
+// same console, logs each request, and keeps browsers from caching error pages.
 func Example() {
 	console, err := upstream.New(
 		upstream.Options{Name: "console", Balance: upstream.IPHash()},

@@ -1,10 +1,10 @@
-// Package bufpool lends the buffers that bodies and tunnels are copied with.
+// Package bufpool pools the buffers that bodies and tunnels are copied with.
 package bufpool
 
 import "sync"
 
-// 32 KiB is what io.Copy uses, and the largest TLS record (16 KiB) fits twice.
-// What is known to be large is copied with a quarter of the system calls.
+// io.Copy uses 32 KiB too, and two of the largest TLS records (16 KiB) fit into it.
+// A body that is known to be large is copied with a quarter of the system calls.
 const (
 	size  = 32 << 10
 	large = 128 << 10
@@ -15,12 +15,11 @@ var (
 	largePool = sync.Pool{New: func() any { return new([large]byte) }}
 )
 
-// Get returns a buffer of 32 KiB. Its content is whatever its last user left
-// there.
+// Get returns a buffer of 32 KiB. Its content is undefined.
 func Get() []byte { return pool.Get().(*[size]byte)[:] }
 
-// GetFor returns a buffer for n bytes that are to be copied, one of 128 KiB if
-// they fill it. A negative n means that nobody knows.
+// GetFor returns a buffer to copy n bytes with: one of 128 KiB if n bytes fill it,
+// else one of 32 KiB. A negative n means that the length is unknown.
 func GetFor(n int64) []byte {
 	if n < large {
 		return Get()
@@ -28,12 +27,12 @@ func GetFor(n int64) []byte {
 	return largePool.Get().(*[large]byte)[:]
 }
 
-// Poison, if true, makes Put overwrite what it is given, so that a use of a buffer behind Put is seen. It is
-// for tests, and is set before the first Get.
+// Poison makes Put overwrite each buffer, so that a use after Put is detected. It is for tests, which must set it
+// before the first Get.
 var Poison bool
 
-// Put gives b back, in the length that it came in. The caller must not touch it
-// afterwards. A nil b is ignored.
+// Put returns b to its pool. It must have the length that Get or GetFor returned, and
+// the caller must not use it afterwards. A nil b is ignored.
 func Put(b []byte) {
 	if Poison && b != nil {
 		b[0] = 0xdb

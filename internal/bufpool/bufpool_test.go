@@ -6,7 +6,7 @@ import (
 	"github.com/culvert-go/culvert/internal/bufpool"
 )
 
-// TestPutNil: no buffer can be given back, poisoned or not.
+// TestPutNil: Put ignores nil, with Poison and without.
 func TestPutNil(t *testing.T) {
 	defer func(before bool) { bufpool.Poison = before }(bufpool.Poison)
 	for _, bufpool.Poison = range []bool{false, true} {

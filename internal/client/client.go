@@ -1,5 +1,5 @@
-// Package client carries what is known of a request's client, once somebody who
-// knows which proxies to trust has found it out.
+// Package client carries what is known of a request's client, in the request's context,
+// from the filter that knows which proxies to trust (filters.RealIP) to its users.
 package client
 
 import (
@@ -8,34 +8,34 @@ import (
 	"net/netip"
 )
 
-// Info is the client behind the connection.
+// Info describes the client behind the proxies that the connection comes from.
 type Info struct {
 	// Addr is the client's address.
 	Addr netip.Addr
-	// Via are the addresses between the client and the connection's other end,
-	// the client's own first, as trusted proxies have told them. Empty if the
-	// connection's other end is the client.
+	// Via holds the client's address and those of the proxies between it and the
+	// connection's peer, in this order, as trusted proxies have reported them. It is
+	// empty if the peer is the client.
 	Via []string
-	// Proto is "http" or "https", as a trusted proxy says; "" if none does.
+	// Proto is "http" or "https", as reported by a trusted proxy; "" if none reports it.
 	Proto string
-	// Host is the Host that a trusted proxy says the client asked for; "" if none
-	// does.
+	// Host is the Host of the client's request, as reported by a trusted proxy; "" if
+	// none reports it.
 	Host string
 }
 
 type key struct{}
 
-// With returns a context that carries i.
+// With returns a copy of ctx that carries i.
 func With(ctx context.Context, i *Info) context.Context { return context.WithValue(ctx, key{}, i) }
 
-// From returns what ctx carries, nil if nobody has looked into it.
+// From returns the Info that ctx carries, nil if it carries none.
 func From(ctx context.Context) *Info {
 	i, _ := ctx.Value(key{}).(*Info)
 	return i
 }
 
-// Addr returns the address of r's client: the one that With was given, or the
-// connection's other end. It is the zero Addr if that can't be read.
+// Addr returns the address of r's client: that of the Info in r's context, or else that of
+// the connection's peer. It is the zero Addr if r.RemoteAddr is not an address and a port.
 func Addr(r *http.Request) netip.Addr {
 	if i := From(r.Context()); i != nil {
 		return i.Addr
@@ -43,8 +43,8 @@ func Addr(r *http.Request) netip.Addr {
 	return Peer(r)
 }
 
-// Peer returns the address of the connection's other end, an IPv4 address in its
-// own form.
+// Peer returns the address of the connection's peer. An IPv4-mapped IPv6 address is returned
+// as the IPv4 address. It is the zero Addr if r.RemoteAddr is not an address and a port.
 func Peer(r *http.Request) netip.Addr {
 	ap, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

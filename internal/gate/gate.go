@@ -1,4 +1,4 @@
-// Package gate counts what runs, and lets somebody wait for its end.
+// Package gate counts what runs, and lets its owner wait until nothing runs any more.
 package gate
 
 import (
@@ -7,16 +7,16 @@ import (
 	"sync/atomic"
 )
 
-// Gate is open until Drain. The zero value is ready. It is safe for concurrent
-// use.
+// Gate counts the holders that have entered. It is open until Drain. The zero value is an
+// open gate. It is safe for concurrent use by multiple goroutines.
 type Gate struct {
 	running atomic.Int64
 	closed  atomic.Bool
 	mu      sync.Mutex
-	idle    chan struct{} // closed when nothing runs any more; made by Drain
+	idle    chan struct{} // closed when nothing runs any more; nil before idleChan
 }
 
-// Enter counts one more and returns how many run now. If ok is false the gate is
+// Enter counts one more and returns how many run now. If ok is false, the gate is
 // closed and nothing was counted.
 func (g *Gate) Enter() (n int64, ok bool) {
 	n = g.running.Add(1)
@@ -27,26 +27,27 @@ func (g *Gate) Enter() (n int64, ok bool) {
 	return n, true
 }
 
-// Split counts one more beside one that runs, so that it may outlive it.
+// Split counts one more, also behind Drain. Its caller must have entered; what it starts
+// may outlive it.
 func (g *Gate) Split() { g.running.Add(1) }
 
-// Leave counts one less.
+// Leave counts one less. It must be called once for each Enter that returned true and each Split.
 func (g *Gate) Leave() {
 	if g.running.Add(-1) == 0 && g.closed.Load() {
-		g.tell()
+		g.closeIdle()
 	}
 }
 
 // Running returns how many run.
 func (g *Gate) Running() int { return int(g.running.Load()) }
 
-// Drain closes the gate for good and returns when nothing runs any more, or with
-// ctx's error when that ends before.
+// Drain closes the gate for good and waits until nothing runs any more. It returns ctx's
+// error if ctx ends first.
 func (g *Gate) Drain(ctx context.Context) error {
-	idle := g.wait()
+	idle := g.idleChan()
 	g.closed.Store(true)
 	if g.running.Load() == 0 {
-		g.tell()
+		g.closeIdle()
 	}
 	select {
 	case <-idle:
@@ -56,7 +57,8 @@ func (g *Gate) Drain(ctx context.Context) error {
 	}
 }
 
-func (g *Gate) wait() chan struct{} {
+// idleChan returns g.idle, and makes it before its first use.
+func (g *Gate) idleChan() chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.idle == nil {
@@ -65,8 +67,9 @@ func (g *Gate) wait() chan struct{} {
 	return g.idle
 }
 
-func (g *Gate) tell() {
-	idle := g.wait()
+// closeIdle wakes those who wait in Drain.
+func (g *Gate) closeIdle() {
+	idle := g.idleChan()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	select {

@@ -38,7 +38,7 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// Nobody enters after Drain has returned.
+// Enter fails once Drain has returned.
 func TestDrainUnderLoad(t *testing.T) {
 	for range 200 {
 		var g gate.Gate

@@ -1,19 +1,19 @@
-// Package iolock has a mutex to be held while its holder waits for a peer.
+// Package iolock provides a mutex that may be held while its holder waits for a peer.
 package iolock
 
 import "sync"
 
-// Lock is a mutex that may be held during reads and writes of a connection. It excludes as sync.Mutex does; but
-// those who wait for it wait as they would for a channel, so that time passes in a testing/synctest bubble,
-// which it does not while a goroutine waits for a sync.Mutex. The zero Lock is free. It must not be copied
-// while it is in use.
+// Lock is a mutex that may be held during reads and writes of a connection. It excludes as sync.Mutex does, but
+// a goroutine that waits for it is durably blocked in a testing/synctest bubble, so that virtual time advances.
+// It does not while a goroutine waits for a sync.Mutex. The zero Lock is unlocked. A Lock must not be copied after
+// its first use.
 type Lock struct {
 	mu   sync.Mutex // guards held
 	held bool
 	free sync.Cond
 }
 
-// Lock waits until the lock is free, and takes it.
+// Lock waits until l is unlocked, and locks it.
 func (l *Lock) Lock() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -24,7 +24,7 @@ func (l *Lock) Lock() {
 	l.held = true
 }
 
-// TryLock takes the lock if that is free, and reports whether it was.
+// TryLock locks l if it is unlocked, and reports whether it did.
 func (l *Lock) TryLock() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -35,7 +35,7 @@ func (l *Lock) TryLock() bool {
 	return true
 }
 
-// Unlock frees the lock.
+// Unlock unlocks l.
 func (l *Lock) Unlock() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/culvert-go/culvert/internal/iolock"
 )
 
-// One goroutine at a time holds a Lock.
+// Only one goroutine at a time holds a Lock.
 func TestExcludes(t *testing.T) {
 	var l iolock.Lock
 	var wg sync.WaitGroup
@@ -29,7 +29,7 @@ func TestExcludes(t *testing.T) {
 	}
 }
 
-// Virtual time passes while a goroutine waits for the lock.
+// Virtual time advances while a goroutine waits for the lock.
 func TestTimePassesMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l iolock.Lock
@@ -42,14 +42,14 @@ func TestTimePassesMeanwhile(t *testing.T) {
 	})
 }
 
-// TestTryLock: a lock that is held is not waited for.
+// TestTryLock: TryLock does not wait for a lock that is held.
 func TestTryLock(t *testing.T) {
 	var l iolock.Lock
 	if !l.TryLock() || l.TryLock() {
-		t.Error("a free lock was not taken, or one that is held was")
+		t.Error("TryLock failed on an unlocked lock, or succeeded on a locked one")
 	}
 	l.Unlock()
 	if !l.TryLock() {
-		t.Error("a lock that is free again was not taken")
+		t.Error("TryLock failed after Unlock")
 	}
 }

@@ -1,5 +1,4 @@
-// Package leaktest fails a test that leaves goroutines or file descriptors
-// behind.
+// Package leaktest fails a test that leaks goroutines or file descriptors.
 package leaktest
 
 import (
@@ -12,10 +11,10 @@ import (
 	"time"
 )
 
-// Check compares the goroutines and descriptors at the end of t with those at
-// its start, and waits up to half a minute for stragglers to end. Call it first,
-// before the cleanups that close what the test opened are registered. A test
-// that calls it must not run in parallel with others.
+// Check compares the number of goroutines and descriptors at the end of t with that at
+// its start. It waits for stragglers, half a minute at most. Call it before the cleanups
+// are registered that close what the test has opened. A test that calls it must not run in
+// parallel with others.
 func Check(t testing.TB) {
 	t.Helper()
 	startPoller()
@@ -35,8 +34,8 @@ func Check(t testing.TB) {
 	})
 }
 
-// startPoller has the runtime open the descriptors of its network poller, which it does for the
-// process's first connection and keeps: they would look like a leak of the first test.
+// startPoller makes the runtime open the descriptors of its network poller. It opens them with the
+// process's first connection, and keeps them: they would look like a leak of the first test.
 func startPoller() {
 	if r, w, err := os.Pipe(); err == nil {
 		r.Close()
@@ -56,8 +55,8 @@ func compare(goroutines, descriptors int) string {
 	return ""
 }
 
-// openDescriptors returns what each of this process's descriptors is open on; nothing where the
-// system does not list them.
+// openDescriptors returns the number and the file of each of this process's descriptors, nil where
+// the system does not list them.
 func openDescriptors() (open []string) {
 	const dir = "/proc/self/fd/"
 	entries, _ := os.ReadDir(dir)

@@ -11,7 +11,7 @@ import (
 	"github.com/culvert-go/culvert/internal/leaktest"
 )
 
-// recorder is a test of which the end can be watched.
+// recorder is a testing.TB whose cleanups run when the test calls finish, and whose failure it can read.
 type recorder struct {
 	testing.TB
 	cleanups []func()
@@ -24,7 +24,7 @@ func (r *recorder) Errorf(_ string, args ...any) {
 	r.failure = args[0].(string)
 }
 
-func (r *recorder) end() string {
+func (r *recorder) finish() string {
 	for _, f := range r.cleanups {
 		f()
 	}
@@ -37,23 +37,23 @@ func TestNoLeak(t *testing.T) {
 	done := make(chan struct{})
 	go close(done)
 	<-done
-	if failure := r.end(); failure != "" {
+	if failure := r.finish(); failure != "" {
 		t.Error(failure)
 	}
 }
 
-// The half minute of patience passes at once in a bubble.
+// In a bubble the wait for stragglers takes no real time.
 func TestGoroutineLeak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{TB: t}
 		leaktest.Check(r)
 		release := make(chan struct{})
 		defer close(release)
-		for range 10 { // one of the test before may have been counted while it ended
+		for range 10 { // a goroutine of the previous test may have been counted while it ended
 			go leaked(release)
 		}
-		if failure := r.end(); !strings.Contains(failure, "leaktest_test.leaked") {
-			t.Errorf("told %q", failure)
+		if failure := r.finish(); !strings.Contains(failure, "leaktest_test.leaked") {
+			t.Errorf("failure %q", failure)
 		}
 	})
 }
@@ -73,14 +73,14 @@ func TestDescriptorLeak(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		if failure := r.end(); !strings.Contains(failure, "descriptors, ") {
-			t.Errorf("told %q", failure)
+		if failure := r.finish(); !strings.Contains(failure, "descriptors, ") {
+			t.Errorf("failure %q", failure)
 		}
 	})
 }
 
-// The process's first connection is no leak: the runtime keeps its poller from then on. What runs first
-// is run alone, by a process of its own.
+// The descriptors of the network poller, which the process's first connection opens, are no leak. The test
+// runs in a process of its own, where the connection is the first one.
 func TestFirstConnection(t *testing.T) {
 	const inside = "LEAKTEST_FIRST_CONNECTION"
 	if os.Getenv(inside) == "" {

@@ -1,16 +1,16 @@
-// Package nested marks requests that are made in the course of another one, which holds its places meanwhile: a target's
-// connection, a place among those that run. They must not wait for a place, since that may be the other one's, or that of
-// another one in the same position.
+// Package nested marks requests that are made while another request is served. The outer request holds its places
+// meanwhile: a connection to a target, a place among the requests that run. A nested request must not wait for a place,
+// since the one that it waits for may be held by its outer request, or by another outer request that waits as well.
 package nested
 
 import "context"
 
 type key struct{}
 
-// With returns a context for such a request.
+// With returns a context for a nested request.
 func With(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, true) }
 
-// Without returns a context of what is begun in the course of such a request, and outlives it: it may wait.
+// Without returns a context for work that a nested request starts and that outlives it. Such work may wait.
 func Without(ctx context.Context) context.Context {
 	if !Is(ctx) {
 		return ctx
@@ -18,5 +18,5 @@ func Without(ctx context.Context) context.Context {
 	return context.WithValue(ctx, key{}, false)
 }
 
-// Is reports whether ctx is that of such a request.
+// Is reports whether ctx is the context of a nested request.
 func Is(ctx context.Context) bool { return ctx.Value(key{}) == true }

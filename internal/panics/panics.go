@@ -1,5 +1,5 @@
-// Package panics logs panics of users' functions that run on goroutines of the library's own, where a panic would end the
-// program and no handler is there whose it could be.
+// Package panics logs panics of users' functions that run on the library's own goroutines. There a panic would end the
+// program, since no handler and no server recovers from it.
 package panics
 
 import (
@@ -10,15 +10,16 @@ import (
 	"runtime/debug"
 )
 
-// Contain is deferred around a call of the function that is named: it recovers from a panic of it, and logs that with its
-// stack to l, or to slog.Default() where l is nil. http.ErrAbortHandler is not logged, as net/http does not.
+// Contain must be deferred by the caller of a user's function, whose name is function. It recovers from a panic of that
+// function and logs it with its stack to l. If l is nil, it logs to slog.Default(). It does not log http.ErrAbortHandler,
+// as net/http does not.
 func Contain(l *slog.Logger, function string) {
 	if v := recover(); v != nil {
 		Log(l, function, v, debug.Stack())
 	}
 }
 
-// Log logs what the function that is named has panicked with, as Contain does, with the stack.
+// Log logs, as Contain does, that the named function has panicked with value at stack.
 func Log(l *slog.Logger, function string, value any, stack []byte) {
 	if value == http.ErrAbortHandler {
 		return

@@ -1,4 +1,4 @@
-// Package spool holds bodies: in memory as far as that may go, then in a
+// Package spool buffers bodies: in memory up to a limit, and what exceeds it in a
 // temporary file.
 package spool
 
@@ -9,48 +9,48 @@ import (
 	"sync"
 )
 
-// ErrFull is what Write returns when neither memory nor file may take more.
+// ErrFull is returned by Write when p exceeds what memory and file may hold.
 var ErrFull = errors.New("the body is larger than its buffer")
 
-// DiskError is the error of a file that can't be written or read.
+// DiskError is a failure to create, write or read the temporary file.
 type DiskError struct{ Err error }
 
-// Error returns the cause's text.
+// Error returns the text of the cause behind "body on disk: ".
 func (e *DiskError) Error() string { return "body on disk: " + e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *DiskError) Unwrap() error { return e.Err }
 
-// Options bound a Spool.
+// Options configures a Spool.
 type Options struct {
-	// Memory is how many bytes are held in memory.
+	// Memory is the maximum number of bytes held in memory; 0 means none.
 	Memory int64
-	// Disk is how many more bytes are held in a temporary file; 0 means none.
+	// Disk is the maximum number of further bytes held in a temporary file; 0 means none.
 	Disk int64
-	// Dir is where the file is made; "" means os.TempDir.
+	// Dir is the directory of the file; "" means os.TempDir().
 	Dir string
 }
 
-// Spool takes bytes at its end and gives them out again from anywhere. One
-// writer and any number of readers may use it at the same time.
+// Spool is a buffer that is written at its end and read from its beginning by any number of
+// readers. One writer and its readers may use it concurrently.
 type Spool struct {
 	o      Options
 	mu     sync.Mutex
 	grown  sync.Cond
 	memory []byte
-	file   *os.File // nil: nothing has gone there
+	file   *os.File // nil before the first byte on disk
 	onDisk int64
-	end    error // io.EOF or what went wrong, once there is an end
+	end    error // io.EOF, or why the content ends early; nil before End and Close
 }
 
-// New returns an empty spool. Close it.
+// New returns an empty Spool. The caller must close it.
 func New(o Options) *Spool {
 	s := &Spool{o: o}
 	s.grown.L = &s.mu
 	return s
 }
 
-// Write appends p, all of it or nothing.
+// Write appends all of p or, if it returns an error, nothing: ErrFull or a *DiskError.
 func (s *Spool) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,8 +71,8 @@ func (s *Spool) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// writeDisk writes behind what is in the file. The file has no name any more as
-// soon as it is open, where the system allows that, so nothing is left behind.
+// writeDisk appends p to the file. The file is removed as soon as it is open, where the
+// system allows that, so that it does not outlive the process.
 func (s *Spool) writeDisk(p []byte) error {
 	if len(p) == 0 {
 		return nil
@@ -91,7 +91,8 @@ func (s *Spool) writeDisk(p []byte) error {
 	return nil
 }
 
-// End says that nothing more comes: err is io.EOF, or why not.
+// End marks the end of the content. Readers then return err behind the last byte: io.EOF,
+// or why the content is not complete. The first End counts.
 func (s *Spool) End(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,14 +102,14 @@ func (s *Spool) End(err error) {
 	s.grown.Broadcast()
 }
 
-// Len returns how many bytes are held.
+// Len returns the number of bytes held.
 func (s *Spool) Len() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return int64(len(s.memory)) + s.onDisk
 }
 
-// Close frees memory and file. Readers fail afterwards.
+// Close frees the memory and the file. Readers fail with os.ErrClosed from then on.
 func (s *Spool) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,8 +126,8 @@ func (s *Spool) Close() error {
 	return err
 }
 
-// Reader returns a reader from the beginning. It waits for bytes that are not
-// there yet.
+// Reader returns a reader of the content from its beginning. Its Read waits for bytes that
+// have not been written yet.
 func (s *Spool) Reader() io.Reader { return &reader{s: s} }
 
 type reader struct {

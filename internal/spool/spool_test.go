@@ -15,7 +15,7 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// What goes in comes out, from memory and from disk, as often as it is asked for.
+// Each reader reads what was written, from memory and from disk.
 func TestMemoryAndDisk(t *testing.T) {
 	leaktest.Check(t)
 	for _, size := range []int{0, 1, 9, 10, 11, 1000, 100000} {
@@ -51,10 +51,10 @@ func TestFull(t *testing.T) {
 		s := spool.New(o)
 		defer s.Close()
 		if n, err := s.Write(make([]byte, 10)); n != 10 || err != nil {
-			t.Errorf("%+v: took %d of 10: %v", o, n, err)
+			t.Errorf("%+v: wrote %d of 10: %v", o, n, err)
 		}
 		if n, err := s.Write(make([]byte, 1)); n != 0 || err != spool.ErrFull {
-			t.Errorf("%+v: took %d more: %v", o, n, err)
+			t.Errorf("%+v: wrote %d more: %v", o, n, err)
 		}
 		if n := s.Len(); n != 10 {
 			t.Errorf("%+v: holds %d", o, n)
@@ -62,7 +62,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// A reader that is ahead waits, and hears of the end.
+// A reader that has read all waits for more, and returns the error of End.
 func TestReaderWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := spool.New(spool.Options{Memory: 100})
