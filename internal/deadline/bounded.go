@@ -9,27 +9,28 @@ import (
 	"time"
 )
 
-// OwnTimeout is how long a client may take to accept a piece of what a handler of this module responds with by itself,
-// a refusal for instance.
+// OwnTimeout bounds how long a client may take to accept a piece of a response that a handler of this module makes
+// itself, a refusal for instance.
 const OwnTimeout = time.Minute
 
-// piece is how much is written at once of a longer response: the time of a write is that of one piece.
+// piece is the most that is written at once, in bytes: the timeout of a write is that of one piece.
 const piece = 64 << 10
 
-// Bounded is a writer for a response that a handler makes itself. Each write of a piece of it is bounded, and so is
-// what the server writes when the handler has returned. Leave or LeaveWritten must be called when the response is there
-// as a whole.
+// Bounded is a writer for a response that a handler makes itself. It bounds each write of a piece of the response, and
+// what the server writes after the handler has returned. Leave or LeaveWritten must be called when the whole response
+// has been written to it.
 //
-// It has no ReadFrom: the time of a write would be that of the reads of a slow source, too.
+// It has no ReadFrom: the reads of a slow source would count as the time of a write.
 type Bounded struct {
 	http.ResponseWriter
 	writes Deadline
 	wrote  bool        // a header, content or a flush
-	own    atomic.Bool // the handler sets deadlines itself
+	own    atomic.Bool // the handler has set a deadline itself
 }
 
-// Bound returns a Bounded around w, which responds to r. timeout bounds each piece, to a quarter; 0 means no bound. The
-// deadline of r's context is none of the response: one that tells that the request's time is over is sent behind it.
+// Bound returns a Bounded around w, which responds to r. timeout bounds each piece; it may be exceeded by a quarter, and
+// 0 means no bound. The deadline of r's context does not bound the response: one that reports that the request has timed
+// out is sent after that deadline.
 func Bound(w http.ResponseWriter, r *http.Request, timeout time.Duration) *Bounded {
 	b := &Bounded{ResponseWriter: w}
 	b.writes.StartWrites(w, r, timeout)
@@ -37,8 +38,8 @@ func Bound(w http.ResponseWriter, r *http.Request, timeout time.Duration) *Bound
 	return b
 }
 
-// BoundUnbounded is Bound where the server has no WriteTimeout. Where it has one, which is one for the whole response,
-// that stays.
+// BoundUnbounded is Bound if the server has no WriteTimeout. If it has one, which bounds the whole response, that one is
+// kept and the Bounded sets no deadline.
 func BoundUnbounded(w http.ResponseWriter, r *http.Request, timeout time.Duration) *Bounded {
 	if serverTimeout(r) > 0 {
 		return &Bounded{ResponseWriter: w}
@@ -46,14 +47,14 @@ func BoundUnbounded(w http.ResponseWriter, r *http.Request, timeout time.Duratio
 	return Bound(w, r, timeout)
 }
 
-// BoundOwn is BoundUnbounded with OwnTimeout, for where no option says how long a client may take.
+// BoundOwn is BoundUnbounded with OwnTimeout, for handlers without an option for the timeout.
 func BoundOwn(w http.ResponseWriter, r *http.Request) *Bounded {
 	return BoundUnbounded(w, r, OwnTimeout)
 }
 
-// BoundHeld is Bound with OwnTimeout for a response that was held while another handler made it. A deadline that this one
-// has left for what the server still had to write is not that of the response. Package proxy leaves one in the place of the
-// server's WriteTimeout, which is gone by then.
+// BoundHeld is Bound with OwnTimeout for a response that was held back while another handler made it. That handler may
+// have left a deadline for what the server had still to write, as package proxy does in place of the server's
+// WriteTimeout. BoundHeld removes it, since it does not apply to the response that is written now.
 func BoundHeld(w http.ResponseWriter, r *http.Request) *Bounded {
 	b := Bound(w, r, OwnTimeout)
 	if b.writes.stream != nil {
@@ -62,7 +63,7 @@ func BoundHeld(w http.ResponseWriter, r *http.Request) *Bounded {
 	return b
 }
 
-// serverTimeout returns the WriteTimeout of the server that r came to, 0 for none.
+// serverTimeout returns the WriteTimeout of the server that received r, 0 for none.
 func serverTimeout(r *http.Request) time.Duration {
 	if s, _ := r.Context().Value(http.ServerContextKey).(*http.Server); s != nil {
 		return max(0, s.WriteTimeout)
@@ -70,7 +71,8 @@ func serverTimeout(r *http.Request) time.Duration {
 	return 0
 }
 
-// Writer returns b for a handler that may not be of this module: it asserts what w is.
+// Writer returns b for a handler that may come from another module, and may assert http.Hijacker: the result implements
+// it if w does.
 func (b *Bounded) Writer() http.ResponseWriter {
 	if _, ok := b.ResponseWriter.(http.Hijacker); ok {
 		return hijackable{b}
@@ -81,36 +83,36 @@ func (b *Bounded) Writer() http.ResponseWriter {
 // hijackable is a Bounded around an http.Hijacker.
 type hijackable struct{ *Bounded }
 
-// Hijack serves handlers that assert http.Hijacker.
+// Hijack implements http.Hijacker.
 func (h hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(h.ResponseWriter).Hijack()
 }
 
-// Unwrap serves http.ResponseController.
+// Unwrap returns the wrapped writer, for http.ResponseController.
 func (b *Bounded) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
-// SetWriteDeadline serves http.ResponseController. A handler that calls it bounds what it writes itself from then on. It may
-// be called by any goroutine.
+// SetWriteDeadline sets the deadline of w's writes, for http.ResponseController. From then on b sets none: the handler
+// bounds its writes itself. It is safe for concurrent use with the other methods.
 func (b *Bounded) SetWriteDeadline(t time.Time) error {
 	b.own.Store(true)
 	return set(b.ResponseWriter, true, t)
 }
 
-// begin gives an operation its time.
-func (b *Bounded) begin() {
+// startWrite sets the deadline of a write or flush, unless the handler has set one itself.
+func (b *Bounded) startWrite() {
 	if !b.own.Load() {
 		b.writes.Begin()
 	}
 }
 
-// WriteHeader sends an interim response at once, and leaves a final header to the server.
+// WriteHeader bounds the write of an interim response, which is sent at once. The server sends a final header later.
 func (b *Bounded) WriteHeader(status int) {
 	if status >= 200 {
 		b.wrote = true
 		b.ResponseWriter.WriteHeader(status)
 		return
 	}
-	b.begin()
+	b.startWrite()
 	defer b.writes.End()
 	b.ResponseWriter.WriteHeader(status)
 }
@@ -130,7 +132,7 @@ func (b *Bounded) Write(p []byte) (n int, err error) {
 
 func (b *Bounded) write(p []byte) (int, error) {
 	b.wrote = true
-	b.begin()
+	b.startWrite()
 	defer b.writes.End()
 	n, err := b.ResponseWriter.Write(p)
 	if err == nil && n < len(p) { // a wrapper that breaks io.Writer's contract
@@ -139,18 +141,19 @@ func (b *Bounded) write(p []byte) (int, error) {
 	return n, err
 }
 
-// Flush serves handlers that assert http.Flusher.
+// Flush implements http.Flusher.
 func (b *Bounded) Flush() { _ = b.FlushError() }
 
-// FlushError serves http.ResponseController.
+// FlushError flushes w, for http.ResponseController.
 func (b *Bounded) FlushError() error {
 	b.wrote = true
-	b.begin()
+	b.startWrite()
 	defer b.writes.End()
 	return http.NewResponseController(b.ResponseWriter).Flush()
 }
 
-// Leave ends the use of b. What the server holds is written when the handler has returned.
+// Leave ends the use of b. It sets a deadline for the rest of the response, which the server writes after the handler has
+// returned.
 func (b *Bounded) Leave() {
 	if b.own.Load() {
 		b.writes.Stop()
@@ -159,11 +162,11 @@ func (b *Bounded) Leave() {
 	b.writes.Leave()
 }
 
-// LeaveWritten is Leave for a response that a handler around may give: where nothing was written through b, no
-// deadline stays. One of an HTTP/2 stream would cut what that handler writes, however fast its client is.
+// LeaveWritten is Leave where an outer handler makes the response if nothing was written through b. Then it leaves no
+// deadline behind: the deadline of an HTTP/2 stream would cut off that response, however fast its client is.
 func (b *Bounded) LeaveWritten() {
 	if !b.wrote {
-		b.writes.Clear() // behind an interim response
+		b.writes.Clear() // set for an interim response
 		b.writes.Stop()
 		return
 	}

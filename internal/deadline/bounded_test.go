@@ -26,7 +26,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What is set over HTTP/1 and HTTP/2 for a response that a handler makes itself, and is left for what comes behind it.
+// A Bounded sets deadlines, over HTTP/1 and HTTP/2, for the writes of a response and for what the server writes after it.
 func TestBounded(t *testing.T) {
 	const s = time.Second
 	write := func(b *deadline.Bounded, n int) { _, _ = b.Write(make([]byte, n)) }
@@ -74,7 +74,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// A writer between that accepts nothing, and says so to none, does not hold the handler.
+// A wrapper that writes nothing and returns no error does not hold the handler up.
 func TestBoundedAcceptsNothing(t *testing.T) {
 	b := deadline.Bound(&writer{short: true}, &http.Request{ProtoMajor: 1}, 0)
 	if n, err := b.Write(make([]byte, 100<<10)); n != 0 || err != io.ErrShortWrite {
@@ -86,7 +86,7 @@ type hijacker struct{ writer }
 
 func (*hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, net.ErrClosed }
 
-// A handler that asserts http.Hijacker finds one where the writer is one, and else none.
+// Writer returns an http.Hijacker only if the wrapped writer is one.
 func TestBoundedHijacker(t *testing.T) {
 	h, ok := deadline.Bound(new(hijacker), &http.Request{ProtoMajor: 1}, 0).Writer().(http.Hijacker)
 	if !ok {
@@ -100,7 +100,7 @@ func TestBoundedHijacker(t *testing.T) {
 	}
 }
 
-// A response that was held has its own time, whatever the handler that made it has left of the server's.
+// A response that was held back is bounded by its own timeout. The server's WriteTimeout does not matter.
 func TestBoundedHeld(t *testing.T) {
 	const s = time.Second
 	for major, want := range map[int][]setting{

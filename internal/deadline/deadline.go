@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// Deadline bounds the reads or the writes of a response's writer, each between Begin and End. It alone sets the
-// writer's deadline of that kind while it is in use.
+// Deadline bounds the reads or the writes of an http.ResponseWriter. An operation is a read, write or flush between Begin
+// and End. While a Deadline is in use, nothing else may set the writer's deadline of that kind.
 //
-// A deadline of an HTTP/1 connection fails only what waits for the client when it passes, and what begins behind it.
-// One of a stream of net/http's HTTP/2 server ends the stream, also where nothing waits for the client: a response
-// that pauses would be cut. There it is set when a read or write has taken too long, and not before.
+// The deadline of an HTTP/1 connection fails only an operation that waits for the client when it passes, and later ones.
+// That of a stream of net/http's HTTP/2 server ends the stream, also while no operation waits for the client: a response
+// that pauses would be cut off. So over HTTP/2 it is set only when an operation has taken too long.
 //
-// The zero Deadline bounds nothing. Operations must not overlap, and its methods not be called at the same time.
+// The zero Deadline bounds nothing. Operations must not overlap, and the methods are not safe for concurrent use.
 type Deadline struct {
-	w       http.ResponseWriter // nil: nothing is bounded, or d is not used any more
-	writes  bool                // not reads
-	timeout time.Duration       // of an operation, 0 for none
-	end     time.Time           // of all of them, zero for none
-	until   time.Time           // of the last operation; over HTTP/1 the deadline that is set
-	stream  *stream             // nil over HTTP/1
-	server  time.Duration       // the server's WriteTimeout; 0 for none, and for reads
-	passed  *Deadline           // not nil: a filter bounds the writes in place of d
-	left    bool                // of one that was passed on: Leave was called
+	w        http.ResponseWriter // nil before start and after Stop
+	writes   bool                // d bounds writes, not reads
+	timeout  time.Duration       // of an operation, 0 for none
+	end      time.Time           // of all operations, zero for none
+	until    time.Time           // when the last operation must end; over HTTP/1 the deadline that is set
+	stream   *stream             // nil over HTTP/1
+	server   time.Duration       // the server's WriteTimeout; 0 for none, and for reads
+	passedTo *Deadline           // if not nil, a filter bounds its writes with it, in place of d
+	left     bool                // d was passed to a filter, and Leave was called
 }
 
 var past = time.Unix(1, 0)
 
-// StartReads bounds the reads of r's body, which w responds to. timeout bounds each, to a quarter; 0 is no bound.
-// The deadline of r's context bounds them all.
+// StartReads makes d bound the reads of the body of r, which w responds to. timeout bounds each read; it may be exceeded
+// by a quarter, and 0 means no bound. The deadline of r's context bounds all reads.
 func (d *Deadline) StartReads(w http.ResponseWriter, r *http.Request, timeout time.Duration) {
 	d.start(w, false, r, timeout)
 }
 
-// StartWrites does so for the writes and flushes of w.
+// StartWrites is StartReads for the writes and flushes of w.
 func (d *Deadline) StartWrites(w http.ResponseWriter, r *http.Request, timeout time.Duration) {
 	d.start(w, true, r, timeout)
 }
@@ -50,8 +50,8 @@ func (d *Deadline) start(w http.ResponseWriter, writes bool, r *http.Request, ti
 	}
 }
 
-// After returns when what begins now and may take timeout, to a quarter, must have ended. The longest timeout there is
-// does not overflow.
+// After returns when an operation that begins now must end: timeout and a quarter of it later. The longest
+// time.Duration does not overflow.
 func After(now time.Time, timeout time.Duration) time.Time { return now.Add(timeout).Add(timeout / 4) }
 
 func set(w http.ResponseWriter, writes bool, t time.Time) error {
@@ -62,12 +62,12 @@ func set(w http.ResponseWriter, writes bool, t time.Time) error {
 	return rc.SetReadDeadline(t)
 }
 
-// Change replaces the bounds of later operations; end bounds them all, and zero values are no bound.
+// Change replaces the bounds of later operations. timeout bounds each, end bounds them all; a zero value means no bound.
 func (d *Deadline) Change(timeout time.Duration, end time.Time) { d.timeout, d.end = timeout, end }
 
-// Begin gives an operation its time.
+// Begin begins an operation, and sets its deadline.
 func (d *Deadline) Begin() {
-	if d.w == nil || d.passed != nil {
+	if d.w == nil || d.passedTo != nil {
 		return
 	}
 	until := d.next()
@@ -75,14 +75,14 @@ func (d *Deadline) Begin() {
 	d.until = until
 	switch {
 	case d.stream != nil:
-		d.stream.begin(until)
+		d.stream.setUntil(until)
 	case changed:
 		_ = set(d.w, d.writes, until)
 	}
 }
 
-// next returns when an operation that begins now must have ended. It moves that only when less than an operation's
-// time is left, which is much cheaper than to set a deadline for each.
+// next returns when an operation that begins now must end. It returns the time of the last operation while at least the
+// timeout is left until then: to set a deadline for each operation is much more expensive.
 func (d *Deadline) next() time.Time {
 	if d.timeout == 0 {
 		return d.end
@@ -98,17 +98,17 @@ func (d *Deadline) next() time.Time {
 	return until
 }
 
-// Passed reports whether the time is over of the operation that is under way.
+// Passed reports whether the operation that is under way has exceeded its time.
 func (d *Deadline) Passed() bool { return !d.until.IsZero() && !time.Now().Before(d.until) }
 
 // End ends an operation.
 func (d *Deadline) End() {
 	if d.stream != nil {
-		d.stream.begin(time.Time{})
+		d.stream.setUntil(time.Time{})
 	}
 }
 
-// Expire fails the operation that is under way, and later ones. It returns an error if the writer can't.
+// Expire fails the operation that is under way, and later ones. It returns an error if the writer has no deadlines.
 func (d *Deadline) Expire() error {
 	if d.w == nil {
 		return http.ErrNotSupported
@@ -117,7 +117,7 @@ func (d *Deadline) Expire() error {
 	return set(d.w, d.writes, past)
 }
 
-// Clear takes the deadline away from what others read or write on the connection.
+// Clear removes the deadline of an HTTP/1 connection, for what others read or write on it.
 func (d *Deadline) Clear() {
 	if d.stream == nil && !d.until.IsZero() {
 		d.until = time.Time{}
@@ -125,8 +125,9 @@ func (d *Deadline) Clear() {
 	}
 }
 
-// Restore is Clear of writes before the final response, which the server has given its WriteTimeout: that begins when the
-// request's header has been read. since is when its handler began, or later.
+// Restore is Clear before the final response is written, if the server has a WriteTimeout: it sets the deadline to
+// since plus that timeout, as the server did when it had read the request's header. since is when the handler was called,
+// or later.
 func (d *Deadline) Restore(since time.Time) {
 	if d.stream == nil && !d.until.IsZero() && d.server > 0 {
 		d.until = time.Time{}
@@ -136,14 +137,14 @@ func (d *Deadline) Restore(since time.Time) {
 	d.Clear()
 }
 
-// Leave ends the use of d where more is left to be written than what was: what the server holds in its buffer is
-// written when the handler has returned, which is an operation like each other one, without the end of all.
+// Leave ends the use of d while a part of the response is still to be written: the server writes its buffer after the
+// handler has returned. That is an operation with a timeout of its own, and the end of all operations does not bound it.
 func (d *Deadline) Leave() {
 	switch {
 	case d.w == nil:
 		return
-	case d.passed != nil:
-		d.leavePassed()
+	case d.passedTo != nil:
+		d.leavePassedOn()
 		return
 	}
 	d.end = time.Time{}
@@ -153,13 +154,13 @@ func (d *Deadline) Leave() {
 	d.Stop()
 }
 
-// Stop ends the use of d: behind it nothing reaches the writer through d. The deadline of a connection stays, since
+// Stop ends the use of d: from then on d does not touch the writer. The deadline of an HTTP/1 connection is left, since
 // net/http's server sets its own before the next request.
 func (d *Deadline) Stop() {
-	if d.passed != nil {
-		d.passed.Stop()
+	if d.passedTo != nil {
+		d.passedTo.Stop()
 	}
-	d.w, d.passed = nil, nil
+	d.w, d.passedTo = nil, nil
 	if d.stream != nil {
 		d.stream.stop()
 	}

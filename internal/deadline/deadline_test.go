@@ -11,18 +11,18 @@ import (
 	"github.com/culvert-go/culvert/internal/deadline"
 )
 
-// writer notes when each of its deadlines is set, and to what, both behind start.
+// writer records when each of its deadlines is set, and to what, both as durations since start.
 type writer struct {
 	http.ResponseWriter
 	start         time.Time
 	reads, writes []setting
-	takes         time.Duration // a Write
-	short         bool          // nothing is accepted
+	takes         time.Duration // the duration of a Write
+	short         bool          // Write accepts nothing
 }
 
 type setting struct{ at, to time.Duration }
 
-// expired and cleared are what a past deadline and none are set to.
+// expired and cleared stand for a deadline in the past and for none.
 const expired, cleared = -1, -2
 
 func (w *writer) setting(t time.Time) setting {
@@ -46,8 +46,8 @@ func (w *writer) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// A deadline of an HTTP/1 connection is set before an operation, and moved when less than an operation's time is left.
-// That of an HTTP/2 stream is set when an operation has taken too long, and not before.
+// The deadline of an HTTP/1 connection is set before an operation, and moved when less than the timeout is left.
+// That of an HTTP/2 stream is set only when an operation has taken too long.
 func TestDeadline(t *testing.T) {
 	const s = time.Second
 	operation := func(d *deadline.Deadline, takes, pause time.Duration) {
@@ -115,7 +115,7 @@ func TestDeadline(t *testing.T) {
 						start(&d, w, (&http.Request{ProtoMajor: major}).WithContext(ctx), test.timeout)
 						test.run(&d)
 						d.Stop()
-						time.Sleep(time.Hour) // behind the handler
+						time.Sleep(time.Hour) // after the handler has returned
 						cancel()
 					}
 					if !slices.Equal(w.reads, want) || !slices.Equal(w.writes, want) {

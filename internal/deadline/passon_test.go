@@ -22,7 +22,7 @@ func (f *filter) Transforms() bool                    { return f.transforms }
 func (f *filter) BoundOutput(d *deadline.Deadline)    { f.output = d }
 func around(w http.ResponseWriter, does bool) *filter { return &filter{w, does, nil} }
 
-// A Deadline that is passed on bounds what the outermost filter that transforms writes, in place of what is written to it.
+// After PassOn a Deadline bounds what the outermost transforming filter writes, and not what is written to it.
 func TestPassOn(t *testing.T) {
 	const s = time.Second
 	for name, test := range map[string]struct {
@@ -45,7 +45,7 @@ func TestPassOn(t *testing.T) {
 						t.Fatal("not passed on to the outermost")
 					}
 					d.Begin()
-					time.Sleep(20 * s) // the filters take their time
+					time.Sleep(20 * s) // the filters are slow
 					outer.output.Begin()
 					time.Sleep(s)
 					outer.output.End()
@@ -69,7 +69,7 @@ func TestPassOn(t *testing.T) {
 	}
 }
 
-// Without a filter that transforms a Deadline remains one of what is written to it.
+// Without a transforming filter PassOn changes nothing.
 func TestPassOnToNone(t *testing.T) {
 	w := &writer{start: time.Now()}
 	f := around(w, false)

@@ -10,34 +10,35 @@ type stream struct {
 	expire func()
 
 	mu    sync.Mutex
-	until time.Time   // when the operation that is under way must have ended; zero if none is, or for no bound
+	until time.Time   // when the operation that is under way must end; zero if none is, or if it has no bound
 	timer *time.Timer // nil before the first bound
-	at    time.Time   // when timer fires, zero if it does not run
+	at    time.Time   // when timer fires, zero if it is not running
 }
 
-// begin begins an operation, or ends one: the timer is left running for the next, which is much cheaper than to
-// stop it each time.
-func (s *stream) begin(until time.Time) {
+// setUntil begins an operation that must end at until; the zero time ends an operation. The timer is left running for
+// the next operation: to stop it each time is much more expensive.
+func (s *stream) setUntil(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.until = until
 	s.arm()
 }
 
-// arm has the timer fire at until, or before. The caller holds s.mu.
+// arm makes the timer fire at s.until or earlier. The caller holds s.mu.
 func (s *stream) arm() {
 	if s.until.IsZero() || !s.at.IsZero() && !s.at.After(s.until) {
 		return
 	}
 	s.at = s.until
 	if s.timer == nil {
-		s.timer = time.AfterFunc(time.Until(s.at), s.passed)
+		s.timer = time.AfterFunc(time.Until(s.at), s.onTimer)
 	} else {
 		s.timer.Reset(time.Until(s.at))
 	}
 }
 
-func (s *stream) passed() {
+// onTimer calls expire if the operation that is under way has exceeded its time.
+func (s *stream) onTimer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.at = time.Time{}
