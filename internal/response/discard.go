@@ -2,9 +2,9 @@ package response
 
 import "io"
 
-// Discard is the body transform for HEAD of a filter that changes the length of contents. Without it a handler that
-// writes its content for HEAD as well would have net/http's server send the length of the unchanged content, which a
-// GET would not have (RFC 9110 section 8.6).
+// Discard is the body transform for responses to HEAD, for filters that change the length of the content. Without it, if
+// a handler writes its content for HEAD as well, net/http's server would send the length of the unchanged content, which
+// the response to GET does not have (RFC 9110 section 8.6).
 var Discard io.WriteCloser = discard{}
 
 type discard struct{}

@@ -6,48 +6,48 @@ import (
 	"time"
 )
 
-// Hooks are what a filter wants to know of answers. A nil hook is skipped. Each is called with the
-// request that Serve was given, so that one Hooks can serve all requests of a filter that keeps
-// nothing between its hooks.
+// Hooks are the functions of a filter that Serve calls for a response. A nil hook is skipped. Each hook is
+// called with the request that Serve was called with, so that a filter without a state of its own for each
+// request can use one Hooks for all.
 type Hooks struct {
-	// Status is called once before Head, and returns the status that is sent in the place
-	// of the one that it is given. It may change h. It is not called for a hijack.
+	// Status is called once before Head, and returns the status that is sent in place of
+	// status. It may change h. It is not called for a hijack.
 	Status func(r *http.Request, status int, h http.Header) int
-	// Head is called once, when the final head is about to be written: never
-	// for an interim answer, and with status 101 when the connection is
-	// hijacked. It may change h. Where filters are nested the innermost is
-	// called first.
+	// Head is called once, when the final header is about to be written: never
+	// for an interim response, and with status 101 when the connection is
+	// hijacked. It may change h. Of nested filters the innermost is called first.
 	Head func(r *http.Request, status int, h http.Header)
-	// Body is called after Head if the status allows content. It returns the
-	// writer that takes the handler's body and writes what is to be sent to w,
-	// or nil to leave the body alone. The result is closed when the handler
-	// has returned, unless that has written less than the Content-Length that it
-	// has announced: the response is broken off then. If it has a method Flush() error, that is called whenever
-	// the handler flushes. w has a method FlushError() error, for what it has
-	// written before it fails. Nothing is to be sent past w: the client's time for a write is bounded in w's calls.
+	// Body is called after Head if the status allows content. It returns a
+	// transform, or nil to leave the body unchanged. The handler's body is written to
+	// the transform, which writes what is to be sent to w. The transform is closed
+	// when the handler has returned. If the handler has written less than its
+	// Content-Length, the transform is not closed and the response is aborted. If the
+	// transform has a method Flush() error, it is called whenever the handler flushes.
+	// w has a method FlushError() error, by which a transform sends what it has written
+	// before it fails. The transform must send everything through w: the timeout of the
+	// client's writes applies to the calls of w.
 	Body func(r *http.Request, status int, h http.Header, w io.Writer) io.WriteCloser
-	// Around is called before End where the panic that has ended the handler is one of the writer around, of a filter
-	// outside of this one for instance, and not the handler's own. One in ReadFrom counts as the handler's: it may be
-	// that of the source.
+	// Around is called before End if the handler was ended by a panic of the wrapped writer, that of an outer filter for
+	// instance, and not by one of its own. A panic in ReadFrom counts as the handler's own: it may be that of the source.
 	Around func(r *http.Request)
-	// End is called once when the handler is done, also when it panicked.
+	// End is called once when the handler has returned or panicked.
 	End func(r *http.Request, s Stats)
 }
 
-// Stats describe a finished answer.
+// Stats describes a finished response.
 type Stats struct {
-	// Status is the status of the final head: 101 if the connection was
-	// hijacked, 200 if the handler wrote nothing.
+	// Status is the status of the final header: 101 if the connection was hijacked,
+	// 200 if the handler returned and wrote nothing, 0 if it panicked before the header.
 	Status int
-	// Bytes counts the content that was sent, after every inner transform, not
-	// counting heads and chunk framing. 0 for HEAD and for a hijacked connection.
+	// Bytes is the number of bytes of content that were sent, after every inner transform,
+	// without headers and chunk framing. It is 0 for HEAD and for a hijacked connection.
 	Bytes int64
-	// Start is when the handler was called, Duration the time until it was done.
+	// Start is when the handler was called, Duration the time until it returned or panicked.
 	Start    time.Time
 	Duration time.Duration
-	// Hijacked says whether the handler took the connection over.
+	// Hijacked reports whether the handler hijacked the connection.
 	Hijacked bool
-	// Aborted says whether the handler panicked, with http.ErrAbortHandler or
-	// anything else.
+	// Aborted reports whether the handler panicked, with http.ErrAbortHandler or another
+	// value.
 	Aborted bool
 }

@@ -13,17 +13,17 @@ func (w *writer) BoundOutput(d *deadline.Deadline) {
 	w.output = d
 }
 
-// beginOutput is called before a call of the inner writer that may wait for the client.
+// beginOutput must be called before a call of the inner writer that may wait for the client.
 func (w *writer) beginOutput() {
-	w.outward = true
+	w.callingInner = true
 	if w.output != nil {
 		w.output.Begin()
 	}
 }
 
-// endOutput is called behind it, where it has not panicked.
+// endOutput must be called after such a call, unless it has panicked.
 func (w *writer) endOutput() {
-	w.outward = false
+	w.callingInner = false
 	if w.output != nil {
 		w.output.End()
 	}

@@ -6,15 +6,15 @@ import (
 	"reflect"
 )
 
-// Plain reports whether what is read from a socket may go to w's without being seen: w is a writer of
-// net/http for HTTP/1, with no more around it than hooks that leave the body alone. It is to be
-// asked behind WriteHeader.
+// Plain reports whether bytes may be copied from a socket to the client's socket (splice) without any filter
+// that should see them: w is net/http's writer for HTTP/1, and the Hooks around it, if any, leave the body
+// unchanged. It must be called after WriteHeader.
 func Plain(w http.ResponseWriter) bool {
 	for {
 		own, ok := w.(*writer)
 		if !ok {
 			_, reads := w.(io.ReaderFrom)
-			return reads && ofHTTP(w)
+			return reads && ofNetHTTP(w)
 		}
 		if own.body != nil {
 			return false
@@ -23,9 +23,9 @@ func Plain(w http.ResponseWriter) bool {
 	}
 }
 
-// ofHTTP reports whether w is net/http's own. A foreign writer may have all of its methods, and see
-// the body in ReadFrom, or hold it back there.
-func ofHTTP(w http.ResponseWriter) bool {
+// ofNetHTTP reports whether w's type is one of net/http. A writer from another package may have the same
+// methods, and read or hold back the body in ReadFrom.
+func ofNetHTTP(w http.ResponseWriter) bool {
 	t := reflect.TypeOf(w)
 	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "net/http"
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// foreign has all methods of net/http's writer, and sees the body in ReadFrom.
+// foreign has the methods of net/http's writer, and could read the body in ReadFrom.
 type foreign struct{ http.ResponseWriter }
 
 func (foreign) ReadFrom(io.Reader) (int64, error)            { return 0, nil }
 func (foreign) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, nil }
 
-// What a socket gives may go past no writer but net/http's own.
+// Plain is true only for net/http's own writer.
 func TestPlain(t *testing.T) {
 	leaktest.Check(t)
 	plain := make(chan bool, 3)

@@ -5,19 +5,19 @@ import (
 	"strconv"
 )
 
-// length is that of a handler's content, behind which a transform of the body stands. Most take the Content-Length away, by
-// which net/http's server finds a response that is short: what a handler has left of a file that it could not read to
-// its end would look whole.
+// length compares the length of a handler's content with its Content-Length, where a transform changes the body. Most
+// transforms delete the Content-Length, by which net/http's server detects a response that is too short. Without this
+// check the part of a file that could not be read to its end would look complete.
 type length struct {
-	announced int64 // by the Content-Length, -1 for none
+	announced int64 // the Content-Length, -1 for none
 	written   int64
-	failed    error // of the first Write that did
+	writeErr  error // of the first Write that failed
 }
 
 var errShort = errors.New("the handler has written less than its Content-Length")
 
-// announce notes what the header announces, before a hook changes it.
-func (w *writer) announce() {
+// noteContentLength records the handler's Content-Length before a hook changes it.
+func (w *writer) noteContentLength() {
 	w.length.announced = -1
 	if line := w.inner.Header()["Content-Length"]; w.hooks.Body != nil && len(line) > 0 {
 		if n, err := strconv.ParseInt(line[0], 10, 64); err == nil {
@@ -26,13 +26,13 @@ func (w *writer) announce() {
 	}
 }
 
-// short returns why what the handler has written is not all that it has announced, nil if it is.
-func (w *writer) short() error {
+// shortError returns why the handler has written less than its Content-Length, nil if it has not.
+func (w *writer) shortError() error {
 	switch {
-	case w.headOnly || w.length.written >= w.length.announced:
+	case w.headRequest || w.length.written >= w.length.announced:
 		return nil
-	case w.length.failed != nil:
-		return w.length.failed
+	case w.length.writeErr != nil:
+		return w.length.writeErr
 	}
 	return errShort
 }

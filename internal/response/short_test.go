@@ -14,7 +14,7 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// doubled writes each byte twice, and a mark at the end.
+// doubled is a transform that writes the content twice, and a full stop at the end.
 type doubled struct{ w io.Writer }
 
 func (d doubled) Write(p []byte) (int, error) {
@@ -27,7 +27,7 @@ func (d doubled) Close() error {
 	return err
 }
 
-// looksWhole reports whether a response looks whole to its client. Over HTTP/1.0 the mark alone tells that.
+// looksWhole reports whether a response looks complete to its client. Over HTTP/1.0 the full stop at the end shows it.
 func looksWhole(t *testing.T, s *httptest.Server, protocol, method string) bool {
 	if protocol == "HTTP/1.0" {
 		client := wiretest.Dial(t, s.Listener.Addr().String())
@@ -48,8 +48,8 @@ func looksWhole(t *testing.T, s *httptest.Server, protocol, method string) bool 
 	return err == nil
 }
 
-// A handler that returns before it has written all that its Content-Length announces has its response broken off by net/http's
-// server. So it has where a hook has taken that field away, and the response would look whole.
+// net/http's server aborts the response of a handler that has written less than its Content-Length. So does Serve where a
+// hook has deleted that field, since the response would look complete.
 func TestShorterThanAnnouncedBehindATransform(t *testing.T) {
 	for name, test := range map[string]struct {
 		length, sent string

@@ -7,31 +7,31 @@ import (
 	"github.com/culvert-go/culvert/internal/result"
 )
 
-// TransformError is the failure of a body transform itself. It is neither the client's doing nor
-// the target's.
+// TransformError is the failure of a body transform itself. It is caused neither by the client nor by
+// the target.
 type TransformError struct{ Err error }
 
-// Error returns the cause, and that a transform of the body has failed.
+// Error returns the text of the cause behind "response body transform: ".
 func (e *TransformError) Error() string { return "response body transform: " + e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *TransformError) Unwrap() error { return e.Err }
 
-// transformed is the error of a call of the transform: a failure of what it writes to is that one,
-// whatever the transform makes of it.
-func (w *writer) transformed(err error) error {
+// transformError returns the error of a call of the transform that returned err. If a write of the
+// transform's output has failed, it is that failure, even if the transform wraps or replaces it.
+func (w *writer) transformError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case w.unsent != nil:
-		return w.unsent
+	case w.writeErr != nil:
+		return w.writeErr
 	}
 	return &TransformError{err}
 }
 
-// record notes the failure of a body's end for the filters around, unless one is noted already: the
-// handler has returned, and can't tell it.
-func (w *writer) record(err error) {
+// recordFailure records err, the failure at the end of a body, in the Result for the outer filters, unless
+// that has an error already. The handler has returned and can't report it.
+func (w *writer) recordFailure(err error) {
 	r := result.From(w.r.Context())
 	if r == nil || r.Err != nil {
 		return

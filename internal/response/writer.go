@@ -1,7 +1,7 @@
-// Package response is the one wrapper around http.ResponseWriter. Whatever
-// looks at an answer, or changes it, does so through the hooks of this package,
-// so that flush, hijack, trailers, interim answers, ReadFrom and deadlines keep
-// working through any number of filters.
+// Package response has the wrapper around http.ResponseWriter that all filters share.
+// They observe and change responses through its hooks, so that flush, hijack,
+// trailers, interim responses, ReadFrom and deadlines keep working through any number
+// of filters.
 package response
 
 import (
@@ -17,41 +17,43 @@ import (
 	"github.com/culvert-go/culvert/internal/deadline"
 )
 
-// Serve calls next with w wrapped by hooks, which are not changed.
+// Serve calls next with a writer around w that calls the hooks. It does not change hooks. It panics with
+// http.ErrAbortHandler if the body's transform fails at its end, or if the handler has written less to it than its
+// Content-Length.
 func Serve(next http.Handler, w http.ResponseWriter, r *http.Request, hooks *Hooks) {
 	rw := newWriter(w)
-	rw.r, rw.hooks, rw.headOnly, rw.aborted = r, hooks, r.Method == http.MethodHead, true
+	rw.r, rw.hooks, rw.headRequest, rw.aborted = r, hooks, r.Method == http.MethodHead, true
 	if hooks.End != nil {
 		rw.start = time.Now()
 	}
-	defer rw.end()
+	defer rw.cleanUp()
 	next.ServeHTTP(rw, r)
 	rw.finish()
 	rw.aborted = false
 }
 
-// writer is the ResponseWriter that Serve hands to the next handler.
+// writer is the ResponseWriter that Serve calls the next handler with.
 type writer struct {
-	inner    http.ResponseWriter
-	r        *http.Request
-	hooks    *Hooks
-	body     io.WriteCloser // the transform, nil for none
-	length   length         // of what it is given
-	status   int            // of the final head, 0 before it
-	bytes    int64
-	start    time.Time // zero if nobody asks for it
-	headOnly bool      // the request was HEAD, whatever somebody makes of it
-	hijacked bool
-	aborted  bool
-	outward  bool               // a call of inner is under way, or has panicked
-	unsent   error              // of a write of the transform's
-	output   *deadline.Deadline // of what the transform writes; nil: it is not bounded here
-	nested   *nested
+	inner        http.ResponseWriter
+	r            *http.Request
+	hooks        *Hooks
+	body         io.WriteCloser // the transform, nil for none
+	length       length         // of the transform's input
+	status       int            // of the final header, 0 before it
+	bytes        int64
+	start        time.Time // zero without an End hook
+	headRequest  bool      // the method was HEAD when Serve was called; a handler may change it
+	hijacked     bool
+	aborted      bool
+	callingInner bool               // a call of inner is under way, or has panicked
+	writeErr     error              // of a write or flush of the transform's output
+	output       *deadline.Deadline // of the transform's output; nil: it is not bounded here
+	nested       *nested
 }
 
-// nested are the writers of filters that stand directly inside of one another, as those of a
-// Chain do: one allocation for all of them. They live as long as the outermost; none is used twice,
-// since whoever still holds one must not write into another answer.
+// nested holds the writers of filters that are directly inside one another, as those of a Chain are, in
+// one allocation. They live as long as the outermost. None is used twice: a handler that still holds a
+// writer must not write into another response.
 type nested struct {
 	writers [4]writer
 	used    int
@@ -71,33 +73,33 @@ func newWriter(w http.ResponseWriter) *writer {
 	return rw
 }
 
-// Unwrap serves http.ResponseController.
+// Unwrap returns the wrapped writer, for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.inner }
 
 func (w *writer) Header() http.Header { return w.inner.Header() }
 
-// WriteHeader passes interim responses on and runs the head hook before a final
-// one. A second final head is passed on too, so that net/http reports it. A status that there is not
-// is a bug of the handler's: it panics as it would in net/http, and before any hook runs.
+// WriteHeader passes interim headers on, and runs the hooks before it passes on the final one. A
+// second final header is passed on too, so that net/http reports it. An invalid status is a bug
+// of the handler: WriteHeader panics as net/http does, before any hook runs.
 func (w *writer) WriteHeader(status int) {
 	if status < 100 || status > 999 {
 		panic(fmt.Sprintf("invalid WriteHeader code %v", status))
 	}
 	interim := status >= 100 && status <= 199 && status != http.StatusSwitchingProtocols
 	if !interim && !w.hijacked && w.status == 0 {
-		w.announce()
+		w.noteContentLength()
 		if w.hooks.Status != nil {
 			status = w.hooks.Status(w.r, status, w.inner.Header())
 		}
-		w.head(status)
+		w.finalHeader(status)
 	}
-	w.outward = true
+	w.callingInner = true
 	w.inner.WriteHeader(status)
-	w.outward = false
+	w.callingInner = false
 }
 
-// head settles the status and runs the hooks on the final head, once.
-func (w *writer) head(status int) {
+// finalHeader records the status and runs the hooks Head and Body. Later calls do nothing.
+func (w *writer) finalHeader(status int) {
 	if w.status != 0 {
 		return
 	}
@@ -110,42 +112,42 @@ func (w *writer) head(status int) {
 	}
 }
 
-// contentAllowed says whether an answer with the status may have content (RFC
+// contentAllowed reports whether a response with the status may have content (RFC
 // 9110 section 6.4.1).
 func contentAllowed(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
 func (w *writer) Write(p []byte) (int, error) {
-	w.implicitHead()
+	w.implicitHeader()
 	if w.body != nil {
 		n, err := w.body.Write(p)
-		w.length.written += int64(len(p)) // whatever the transform makes of it
-		err = w.transformed(err)
-		if w.length.failed == nil {
-			w.length.failed = err
+		w.length.written += int64(len(p)) // not n: the handler has written p, also if the transform fails
+		err = w.transformError(err)
+		if w.length.writeErr == nil {
+			w.length.writeErr = err
 		}
 		return n, err
 	}
 	return w.send(p)
 }
 
-// WriteString spares io.WriteString the copy.
+// WriteString implements io.StringWriter, without a copy if there is no transform.
 func (w *writer) WriteString(s string) (int, error) {
-	w.implicitHead()
-	if sw, ok := w.inner.(io.StringWriter); ok && w.body == nil && !w.headOnly {
-		w.outward = true
+	w.implicitHeader()
+	if sw, ok := w.inner.(io.StringWriter); ok && w.body == nil && !w.headRequest {
+		w.callingInner = true
 		n, err := sw.WriteString(s)
-		w.outward = false
+		w.callingInner = false
 		w.count(int64(n))
 		return n, err
 	}
 	return w.Write([]byte(s))
 }
 
-// ReadFrom keeps sendfile and splice working where no transform is in the way.
+// ReadFrom implements io.ReaderFrom, so that sendfile and splice are used if there is no transform.
 func (w *writer) ReadFrom(src io.Reader) (int64, error) {
-	w.implicitHead()
+	w.implicitHeader()
 	if rf, ok := w.inner.(io.ReaderFrom); ok && w.body == nil {
 		n, err := rf.ReadFrom(src)
 		w.count(n)
@@ -156,32 +158,32 @@ func (w *writer) ReadFrom(src io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{w}, src, buf)
 }
 
-// implicitHead does what net/http does on the first Write without a head.
-func (w *writer) implicitHead() {
+// implicitHeader writes the status 200 before the first Write without a header, as net/http does.
+func (w *writer) implicitHeader() {
 	if w.status == 0 && !w.hijacked {
 		w.WriteHeader(http.StatusOK)
 	}
 }
 
-// send writes to the inner writer and counts.
+// send writes p to the inner writer and counts it.
 func (w *writer) send(p []byte) (int, error) {
 	w.beginOutput()
 	n, err := w.inner.Write(p)
 	w.endOutput()
-	if w.headOnly {
-		// Nothing of it is sent. Over HTTP/2 net/http's writer ends the stream with the header, and calls that an
-		// error where the piece is long.
+	if w.headRequest {
+		// Nothing of it is sent. Over HTTP/2 net/http's writer ends the stream with the header, and returns an error
+		// for a long piece.
 		n, err = len(p), nil
 	}
 	w.count(int64(n))
 	if err != nil {
-		w.unsent = err
+		w.writeErr = err
 	}
 	return n, err
 }
 
 func (w *writer) count(n int64) {
-	if !w.headOnly {
+	if !w.headRequest {
 		w.bytes += n
 	}
 }
@@ -191,24 +193,24 @@ type sink writer
 
 func (s *sink) Write(p []byte) (int, error) { return (*writer)(s).send(p) }
 
-// FlushError lets a transform send what it has written before it fails.
+// FlushError lets a transform send what it has written so far before it fails.
 func (s *sink) FlushError() error {
 	err := (*writer)(s).flush()
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		s.unsent = err
+		s.writeErr = err
 	}
 	return err
 }
 
-// Flush serves code that asserts http.Flusher.
+// Flush implements http.Flusher.
 func (w *writer) Flush() { _ = w.FlushError() }
 
-// FlushError serves http.ResponseController. It flushes the transform first.
+// FlushError flushes the transform and then the inner writer, for http.ResponseController.
 func (w *writer) FlushError() error {
-	w.implicitHead()
+	w.implicitHeader()
 	if f, ok := w.body.(interface{ Flush() error }); ok {
 		if err := f.Flush(); err != nil {
-			return w.transformed(err)
+			return w.transformError(err)
 		}
 	}
 	return w.flush()
@@ -222,26 +224,26 @@ func (w *writer) flush() error {
 	return err
 }
 
-// Hijack runs the head hook with status 101 on whatever Header holds, then
-// takes the connection over. Whoever answers an upgrade fills Header first,
-// hijacks, and writes the head from Header, so that filters see a 101 as they
-// see every other answer.
+// Hijack runs the Head hook with status 101 on Header, then hijacks the
+// connection. A handler that accepts an upgrade fills Header first,
+// hijacks, and writes the response's header from Header, so that filters see a
+// 101 as they see every other response.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if !canHijack(w.inner) {
 		return nil, nil, errNoHijack
 	}
-	w.head(http.StatusSwitchingProtocols)
-	w.outward = true
+	w.finalHeader(http.StatusSwitchingProtocols)
+	w.callingInner = true
 	conn, buffered, err := http.NewResponseController(w.inner).Hijack()
-	w.outward = false
+	w.callingInner = false
 	w.hijacked = w.hijacked || err == nil
 	return conn, buffered, err
 }
 
 var errNoHijack = errors.Join(errors.New("response: connection can't be hijacked"), http.ErrNotSupported)
 
-// canHijack looks for a Hijacker, so that no head hook runs for a hijack that
-// can't succeed (HTTP/2).
+// canHijack reports whether w wraps an http.Hijacker, so that no hook runs for a hijack
+// that can't succeed (HTTP/2).
 func canHijack(w http.ResponseWriter) bool {
 	for {
 		switch t := w.(type) {
@@ -257,39 +259,41 @@ func canHijack(w http.ResponseWriter) bool {
 	}
 }
 
-// finish ends the body after the handler returned.
+// finish runs the hooks if the handler has written nothing, and closes the transform. It is called after the
+// handler has returned.
 func (w *writer) finish() {
 	if w.hijacked {
 		return
 	}
 	if w.hooks.Status != nil {
-		w.implicitHead()
+		w.implicitHeader()
 	}
 	if w.status == 0 {
-		w.announce()
-		w.head(http.StatusOK) // net/http sends the head itself
+		w.noteContentLength()
+		w.finalHeader(http.StatusOK) // net/http sends the header itself
 	}
 	if w.body == nil {
 		return
 	}
-	err := w.short()
+	err := w.shortError()
 	if err == nil {
-		err = w.transformed(w.body.Close())
+		err = w.transformError(w.body.Close())
 	}
 	if err != nil {
-		w.record(err)
-		panic(http.ErrAbortHandler) // a transform's missing tail must not look like a complete body
+		w.recordFailure(err)
+		panic(http.ErrAbortHandler) // a body without its end must not look complete
 	}
 	if w.output != nil {
 		w.output.Finish()
 	}
 }
 
-func (w *writer) end() {
+// cleanUp stops the output's Deadline and runs the hooks Around and End, also if the handler has panicked.
+func (w *writer) cleanUp() {
 	if w.output != nil {
 		w.output.Stop()
 	}
-	if w.aborted && w.outward && w.hooks.Around != nil {
+	if w.aborted && w.callingInner && w.hooks.Around != nil {
 		w.hooks.Around(w.r)
 	}
 	if w.hooks.End != nil {

@@ -14,12 +14,12 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// story notes what the hooks of one answer are told, in order.
-type story []string
+// calls records the calls of the hooks of one response, in order.
+type calls []string
 
-func (s *story) add(format string, args ...any) { *s = append(*s, fmt.Sprintf(format, args...)) }
+func (s *calls) add(format string, args ...any) { *s = append(*s, fmt.Sprintf(format, args...)) }
 
-func (s *story) hooks(name string) *response.Hooks {
+func (s *calls) hooks(name string) *response.Hooks {
 	return &response.Hooks{
 		Head: func(_ *http.Request, status int, _ http.Header) { s.add("%s head %d", name, status) },
 		End: func(_ *http.Request, st response.Stats) {
@@ -37,22 +37,22 @@ func TestHooks(t *testing.T) {
 	}{
 		{"nothing written", "GET", func(http.ResponseWriter, *http.Request) {},
 			"head 200, end 200 0 hijacked=false aborted=false"},
-		{"a body without a head", "GET", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") },
+		{"a body without a header", "GET", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") },
 			"head 200, end 200 5 hijacked=false aborted=false"},
-		{"a flush without a head", "GET", func(w http.ResponseWriter, _ *http.Request) { _ = http.NewResponseController(w).Flush() },
+		{"a flush without a header", "GET", func(w http.ResponseWriter, _ *http.Request) { _ = http.NewResponseController(w).Flush() },
 			"head 200, end 200 0 hijacked=false aborted=false"},
-		{"interim answers are none", "GET", func(w http.ResponseWriter, _ *http.Request) {
+		{"interim responses are not final", "GET", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(103)
 			w.WriteHeader(100)
 			w.WriteHeader(404)
 		}, "head 404, end 404 0 hijacked=false aborted=false"},
-		{"a second head changes nothing", "GET", func(w http.ResponseWriter, _ *http.Request) {
+		{"a second header changes nothing", "GET", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(404)
 			w.WriteHeader(200)
 		}, "head 404, end 404 0 hijacked=false aborted=false"},
 		{"HEAD has no bytes", "HEAD", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) },
 			"head 200, end 200 0 hijacked=false aborted=false"},
-		{"HEAD that becomes GET on its way", "HEAD", func(w http.ResponseWriter, r *http.Request) {
+		{"HEAD that the handler turns into GET", "HEAD", func(w http.ResponseWriter, r *http.Request) {
 			r.Method = "GET"
 			_, _ = w.Write([]byte("hello"))
 		}, "head 200, end 200 0 hijacked=false aborted=false"},
@@ -63,7 +63,7 @@ func TestHooks(t *testing.T) {
 			_, _ = io.WriteString(w, "half")
 			panic(http.ErrAbortHandler)
 		}, "head 200, end 200 4 hijacked=false aborted=true"},
-		{"an abort before the head", "GET", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		{"an abort before the header", "GET", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 			"end 0 0 hijacked=false aborted=true"},
 		{"a hijack", "GET", func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := http.NewResponseController(w).Hijack()
@@ -76,38 +76,38 @@ func TestHooks(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			told := make(chan string, 1)
+			called := make(chan string, 1)
 			client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				var s story
-				defer func() { told <- strings.ReplaceAll(strings.Join(s, ", "), "x ", "") }()
+				var s calls
+				defer func() { called <- strings.ReplaceAll(strings.Join(s, ", "), "x ", "") }()
 				response.Serve(test.handler, w, r, s.hooks("x"))
 			})))
 			client.Send(test.method + " / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 			client.Ended()
-			if got := wiretest.Await(t, told, "end"); got != test.want {
-				t.Errorf("told %q, want %q", got, test.want)
+			if got := wiretest.Await(t, called, "end"); got != test.want {
+				t.Errorf("called %q, want %q", got, test.want)
 			}
 		})
 	}
 }
 
-// The innermost hook sees the head first, the outermost the end last.
+// The innermost Head hook is called first, the outermost End hook last.
 func TestNestedHooks(t *testing.T) {
-	var s story
+	var s calls
 	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		response.Serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }), w, r, s.hooks("inner"))
 	})
 	response.Serve(inner, httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil), s.hooks("outer"))
 	want := "inner head 204, outer head 204, inner end 204 0 hijacked=false aborted=false, outer end 204 0 hijacked=false aborted=false"
 	if got := strings.Join(s, ", "); got != want {
-		t.Errorf("told %q", got)
+		t.Errorf("called %q", got)
 	}
 }
 
-// However deep filters stand in one another, and however often one calls the next, each has a
-// writer of its own.
+// Each filter has a writer of its own, however deep filters are nested and however often one calls the
+// next.
 func TestDeeplyNestedHooks(t *testing.T) {
-	var s story
+	var s calls
 	h := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
 	for _, name := range []string{"6", "5", "4", "3", "2", "1"} {
 		next := h
@@ -119,7 +119,7 @@ func TestDeeplyNestedHooks(t *testing.T) {
 	})
 	w := httptest.NewRecorder()
 	response.Serve(twice, w, httptest.NewRequest("GET", "/", nil), s.hooks("0"))
-	var want story
+	var want calls
 	for round := range 2 {
 		for name := 6; name >= 1; name-- {
 			want.add("%d head 200", name)
@@ -133,13 +133,13 @@ func TestDeeplyNestedHooks(t *testing.T) {
 	}
 	want.add("0 end 200 10 hijacked=false aborted=false")
 	if got, want := strings.Join(s, "\n"), strings.Join(want, "\n"); got != want || w.Body.String() != "hellohello" {
-		t.Errorf("sent %q, told\n%s\nwant\n%s", w.Body, got, want)
+		t.Errorf("sent %q, called\n%s\nwant\n%s", w.Body, got, want)
 	}
 }
 
-// Where the connection can't be had no hook is told of a 101.
+// No hook is called with a 101 if the connection can't be hijacked.
 func TestHijackRefused(t *testing.T) {
-	var s story
+	var s calls
 	w := httptest.NewRecorder()
 	response.Serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if _, _, err := http.NewResponseController(w).Hijack(); !errors.Is(err, http.ErrNotSupported) {
@@ -148,11 +148,11 @@ func TestHijackRefused(t *testing.T) {
 		w.WriteHeader(501)
 	}), w, httptest.NewRequest("GET", "/", nil), s.hooks("x"))
 	if got := strings.Join(s, ", "); got != "x head 501, x end 501 0 hijacked=false aborted=false" || w.Code != 501 {
-		t.Errorf("told %q, answered %d", got, w.Code)
+		t.Errorf("called %q, status %d", got, w.Code)
 	}
 }
 
-// upper is a transform that holds the last byte back until it is flushed.
+// upper is a transform that writes upper case, and holds the last byte back until it is flushed.
 type upper struct {
 	w      io.Writer
 	held   []byte
@@ -174,8 +174,8 @@ func (u *upper) Flush() error {
 
 func (u *upper) Close() error { return errors.Join(u.Flush(), u.closed) }
 
-// A transform sees everything the handler writes by any way, is flushed with it
-// and closed behind it; the bytes that count are those that it wrote.
+// A transform receives what the handler writes by any method. It is flushed when the handler flushes,
+// and closed after it. Stats.Bytes counts what the transform writes.
 func TestBody(t *testing.T) {
 	leaktest.Check(t)
 	seen, bytes := make(chan struct{}), make(chan int64, 1)
@@ -184,7 +184,7 @@ func TestBody(t *testing.T) {
 			w.Header().Set("Content-Length", "9")
 			_, _ = w.Write([]byte("one"))
 			_ = http.NewResponseController(w).Flush()
-			wiretest.Await(t, seen, "the client's word")
+			wiretest.Await(t, seen, "the client's receipt")
 			_, _ = io.WriteString(w, "two")
 			_, _ = io.Copy(w, struct{ io.Reader }{strings.NewReader("six")})
 		}), w, r, &response.Hooks{
@@ -200,14 +200,14 @@ func TestBody(t *testing.T) {
 	client.Receive("ONE")
 	close(seen)
 	if got := client.Rest(); got != "TWOSIX" {
-		t.Errorf("the client got %q", got)
+		t.Errorf("the client received %q", got)
 	}
 	if n := wiretest.Await(t, bytes, "end"); n != 9 {
 		t.Errorf("%d bytes counted", n)
 	}
 }
 
-// A missing tail must not look like a complete body.
+// A body without its end must not look complete.
 func TestBodyThatCannotBeClosed(t *testing.T) {
 	leaktest.Check(t)
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -221,17 +221,17 @@ func TestBodyThatCannotBeClosed(t *testing.T) {
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	client.Head()
 	if got := client.Ended(); !strings.Contains(got, "HELL") || strings.Contains(got, "0\r\n\r\n") {
-		t.Errorf("the client got %q", got)
+		t.Errorf("the client received %q", got)
 	}
 }
 
-// 204 and 304 have no body to transform.
+// The Body hook is not called for a 204 or 304.
 func TestNoBody(t *testing.T) {
 	for _, status := range []int{204, 304} {
 		response.Serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }),
 			httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil), &response.Hooks{
 				Body: func(_ *http.Request, status int, _ http.Header, _ io.Writer) io.WriteCloser {
-					t.Errorf("asked for the body of a %d", status)
+					t.Errorf("Body was called for a %d", status)
 					return nil
 				}})
 	}
@@ -248,34 +248,33 @@ func BenchmarkServe(b *testing.B) {
 	}
 }
 
-// TestStatus: another status can be sent, with a content of its own, also where the handler
-// writes nothing at all.
+// TestStatus: the Status hook replaces the status, also where the handler writes nothing at all.
 func TestStatus(t *testing.T) {
 	leaktest.Check(t)
 	for name, handler := range map[string]http.HandlerFunc{
-		"a head":       func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) },
-		"two heads":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(404) },
+		"a header":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) },
+		"two headers":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(404) },
 		"a body":       func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") },
 		"nothing":      func(http.ResponseWriter, *http.Request) {},
 		"only a flush": func(w http.ResponseWriter, _ *http.Request) { _ = http.NewResponseController(w).Flush() },
 	} {
-		var told []int
+		var statuses []int
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			response.Serve(handler, w, r, &response.Hooks{
 				Status: func(_ *http.Request, status int, h http.Header) int {
 					h.Set("Was", fmt.Sprint(status))
 					return http.StatusBadGateway
 				},
-				Head: func(_ *http.Request, status int, _ http.Header) { told = append(told, status) },
+				Head: func(_ *http.Request, status int, _ http.Header) { statuses = append(statuses, status) },
 			})
 		}))
-		answer, err := http.Get(s.URL)
+		resp, err := http.Get(s.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer.Body.Close()
-		if was := answer.Header.Get("Was"); answer.StatusCode != 502 || was != "200" && was != "404" || fmt.Sprint(told) != "[502]" {
-			t.Errorf("%s: %d instead of %s, the head hook was told %v", name, answer.StatusCode, was, told)
+		resp.Body.Close()
+		if was := resp.Header.Get("Was"); resp.StatusCode != 502 || was != "200" && was != "404" || fmt.Sprint(statuses) != "[502]" {
+			t.Errorf("%s: %d instead of %s, Head was called with %v", name, resp.StatusCode, was, statuses)
 		}
 		s.Close()
 	}

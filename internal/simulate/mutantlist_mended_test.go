@@ -9,7 +9,7 @@ var mutantsOfMended = []mutant{
 	{"a target is blamed for a request that can't be written", "proxy/sendable.go", "	return &fault.Error{Kind: fault.Internal, Err: err}\n", "	return &fault.Error{Kind: fault.Head, Wrote: true, Err: err}\n"},
 	{"a tunnel's life is the time to its header", "proxy/forward.go", "	if !answer.detached {\n", "	if answer.status == http.StatusSwitchingProtocols {\n		outcome.Header = time.Since(f.started)\n	}\n	if !answer.detached {\n"},
 	{"a detached tunnel is late", "proxy/upgrade.go", "Header: *waited}", "Header: *waited + 1<<40}"},
-	{"a transform that fails at its end is not recorded", "internal/response/writer.go", "		w.record(err)\n", ""},
+	{"a transform that fails at its end is not recorded", "internal/response/writer.go", "		w.recordFailure(err)\n", ""},
 	{"a transform's failure is the client's", "internal/relay/relay.go", "		e.Kind = fault.Internal\n", "		e.Kind = fault.ClientGone\n"},
 	{"attempts share the map of trailers", "proxy/trailers.go", "	out.Trailer = make(http.Header)\n", "	out.Trailer = b.source.in.Trailer\n"},
 	{"the map of an interim response is shared", "proxy/interim.go", "		h[\"Content-Length\"] = noLength\n", "		_ = noLength\n"},
