@@ -24,6 +24,9 @@ func (g *guarded) write(what string) (end func()) {
 		g.writing = false
 		g.mu.Unlock()
 		bound := within(g.plan.WriteTimeout)
+		if p := g.passage; p == nil || p.Proxied == 0 {
+			bound = max(bound, within(ownTimeout)) // a filter's refusal
+		}
 		if g.r.ProtoMajor == 2 {
 			bound += 2 * time.Minute // the server's WriteByteTimeout, for the write of another stream's and for this one
 		}
@@ -99,7 +102,8 @@ func (g *guarded) returnedWithin(bound time.Duration) bool {
 // holders are the filters that give a response that they have held a time of its own, ownTimeout for each write.
 var holders = []string{"Records", "watchcodec"}
 
-// ownTimeout is that time, which no option changes.
+// ownTimeout is that time, which no option changes. A filter gives each write of a refusal as long, where the server has no
+// WriteTimeout.
 const ownTimeout = time.Minute
 
 // early reports whether a response may come before the request's end.
