@@ -5,14 +5,14 @@ import (
 	"math/bits"
 )
 
-// blockSize is how many bytes of JSON are looked at together.
+// blockSize is the number of JSON bytes that are classified together.
 const blockSize = 64
 
-// block says of 64 bytes which of them are what; the lowest bit is the first byte.
+// block has bitmasks that classify 64 bytes; the lowest bit is the first byte.
 type block struct {
 	quote, backslash uint64
 	open, close      uint64 // brackets, square or curly
-	curly            uint64 // of those, the curly ones; what it says of other bytes is nothing
+	curly            uint64 // of the brackets, the curly ones; undefined for other bytes
 }
 
 const (
@@ -22,7 +22,7 @@ const (
 	slashes = '\\' * ones
 )
 
-// classifyPortable is classify where there is no assembly for it.
+// classifyPortable is classify for machines without an assembly version.
 func classifyPortable(p []byte, blocks []block) {
 	for i := range blocks {
 		b := block{}
@@ -30,7 +30,7 @@ func classifyPortable(p []byte, blocks []block) {
 			w := binary.LittleEndian.Uint64(p[i*blockSize+at:])
 			b.quote |= gather(equal(w, '"')) << at
 			b.backslash |= gather(equal(w, '\\')) << at
-			// ASCII: [ and {, and ] and }, differ in this bit alone.
+			// In ASCII, [ and { differ in this bit only, and so do ] and }.
 			folded := w | 0x20*ones
 			b.open |= gather(equal(folded, '{')) << at
 			b.close |= gather(equal(folded, '}')) << at
@@ -40,17 +40,18 @@ func classifyPortable(p []byte, blocks []block) {
 	}
 }
 
-// equal has the high bit of each byte of w set that is c.
+// equal returns a word with the high bit of each byte set that is c in w.
 func equal(w uint64, c byte) uint64 {
 	x := w ^ uint64(c)*ones
 	return ^((x&^highs + ^uint64(highs)) | x) & highs
 }
 
-// gather makes a byte of the high bits of w, of which no other is set.
+// gather packs the high bits of w into a byte. No other bits of w may be set.
 func gather(w uint64) uint64 { return w >> 7 * 0x0102040810204080 >> 56 }
 
-// inStrings has a bit for each byte of a string, its opening quote included and its closing
-// one not, if the quotes are those that no backslash escapes and none is open before.
+// inStrings returns a mask of the bytes within strings, opening quotes included and closing quotes
+// not. quotes must be the quotes that no backslash escapes, and no string may be open before the
+// block.
 func inStrings(quotes uint64) uint64 {
 	quotes ^= quotes << 1
 	quotes ^= quotes << 2
@@ -60,8 +61,8 @@ func inStrings(quotes uint64) uint64 {
 	return quotes ^ quotes<<32
 }
 
-// escaped has a bit for each byte that a backslash escapes, and says whether the last one
-// escapes the byte behind the block. before is 1 if the block's first byte is escaped.
+// escaped returns a mask of the bytes that a backslash escapes. behind is 1 if the block's last
+// byte escapes the byte behind the block. before is 1 if the block's first byte is escaped.
 func escaped(backslashes, before uint64) (mask, behind uint64) {
 	for backslashes &^= before; backslashes != 0; {
 		at := bits.TrailingZeros64(backslashes)

@@ -4,7 +4,7 @@ package watchcodec
 
 var avx2 = hasAVX2()
 
-// classify looks at as many blocks of p as there are.
+// classify classifies the first len(blocks) blocks of p.
 func classify(p []byte, blocks []block) {
 	switch {
 	case len(blocks) == 0:

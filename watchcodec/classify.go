@@ -11,28 +11,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Request is what a request asks a Kubernetes API server for.
+// Request describes a request to a Kubernetes API server.
 type Request struct {
-	// Verb is what it does: get, list, watch, create, update, patch, delete,
-	// deletecollection, proxy; "" for a method that the server does not know.
+	// Verb is one of get, list, watch, create, update, patch, delete, deletecollection and proxy;
+	// "" for a method that the server does not know.
 	Verb string
 	// APIGroup is "" for the core group.
 	APIGroup, APIVersion string
-	// Resource is the plural, "pods" for instance; Subresource "" or "status" for
-	// instance.
+	// Resource is the plural, "pods" for instance. Subresource is "", or "status" for instance.
 	Resource, Subresource string
-	// Namespace is "" for all of them, and for what has none. Name is "" unless one
-	// object is asked for, by its path or by fieldSelector=metadata.name=…
+	// Namespace is "" for all namespaces, and for a resource without namespaces. Name is "" unless
+	// the request is for one object, by its path or by fieldSelector=metadata.name=…
 	Namespace, Name string
-	// Options are the query of a list or a watch. Where it can't be read, and the server
-	// will refuse it, they tell no more than whether it is a watch.
+	// Options holds the query of a list or a watch. If the query can't be decoded, in which case
+	// the server will refuse it, only Options.Watch is set.
 	Options internalversion.ListOptions
 }
 
-// Classify returns what r asks for, by the rules of k8s.io/apiserver's
-// pkg/endpoints/request/requestinfo.go, the legacy prefix /watch/ included. ok is false
-// if it is no request for a resource: discovery, /healthz, another server's path. It
-// looks at nothing but method, path and query.
+// Classify returns the description of r by the rules of k8s.io/apiserver's
+// pkg/endpoints/request/requestinfo.go, the legacy prefix /watch/ included. ok is false if r is not
+// for a resource: discovery, /healthz, a path of another server. Classify looks at the method, the
+// path and the query only.
 func Classify(r *http.Request) (req Request, ok bool) {
 	parts := segments(r.URL.Path)
 	if len(parts) < 3 || parts[0] != "api" && parts[0] != "apis" {
@@ -56,7 +55,7 @@ func Classify(r *http.Request) (req Request, ok bool) {
 	}
 	req.locate(parts)
 	if req.Name == "" {
-		req.several(r)
+		req.setCollectionVerb(r)
 	}
 	return req, true
 }
@@ -84,11 +83,11 @@ func verb(method string) string {
 	return ""
 }
 
-// locate reads namespaces/NS/resource/name/subresource, or the same without namespace.
+// locate parses namespaces/NS/resource/name/subresource, or the same without a namespace.
 func (req *Request) locate(parts []string) {
 	if parts[0] == "namespaces" && len(parts) > 1 {
 		req.Namespace = parts[1]
-		// A namespace's own subresources are no resources in it.
+		// The subresources of a namespace are not resources in it.
 		if len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
 			parts = parts[2:]
 		}
@@ -102,8 +101,9 @@ func (req *Request) locate(parts []string) {
 	}
 }
 
-// several tells list from watch, and deletecollection from delete, where there is no name.
-func (req *Request) several(r *http.Request) {
+// setCollectionVerb distinguishes list and watch from get, and deletecollection from delete, where
+// the path has no name.
+func (req *Request) setCollectionVerb(r *http.Request) {
 	switch req.Verb {
 	case "delete":
 		req.Verb = "deletecollection"
@@ -111,7 +111,7 @@ func (req *Request) several(r *http.Request) {
 		req.Verb = "list"
 		query := r.URL.Query()
 		if err := scheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, &req.Options); err != nil {
-			req.Options = internalversion.ListOptions{Watch: truth(query["watch"])}
+			req.Options = internalversion.ListOptions{Watch: parseBool(query["watch"])}
 		}
 		if req.Options.Watch {
 			req.Verb = "watch"
@@ -124,7 +124,7 @@ func (req *Request) several(r *http.Request) {
 	}
 }
 
-// truth is what the server takes for a boolean of the query: everything but 0 and false.
-func truth(values []string) bool {
+// parseBool parses a boolean of the query as the server does: everything but 0 and false is true.
+func parseBool(values []string) bool {
 	return len(values) > 0 && !slices.Contains([]string{"0", "false"}, strings.ToLower(values[0]))
 }

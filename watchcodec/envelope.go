@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// magic is what every protobuf object of Kubernetes begins with
+// magic is the prefix of every protobuf object of Kubernetes
 // (k8s.io/apimachinery/pkg/runtime/serializer/protobuf).
 const magic = "k8s\x00"
 
-// Fields of Unknown, which is behind it, and TypeMeta
+// Field numbers of Unknown, which follows magic, and of TypeMeta
 // (k8s.io/apimachinery/pkg/apis/meta/v1 and pkg/runtime, generated.proto).
 const (
 	unknownTypeMeta, unknownRaw, unknownEncoding, unknownContentType = 1, 2, 3, 4
@@ -18,15 +18,15 @@ const (
 	protobufType                                                     = "application/vnd.kubernetes.protobuf"
 )
 
-// envelope is what the fields of an Unknown say.
+// envelope holds the decoded fields of an Unknown.
 type envelope struct {
 	kind, apiVersion []byte
-	raw              span // the content of the object's field
-	rawField         span // and all of it
+	raw              span // the content of the field raw
+	rawField         span // the field raw with its tag and length
 	seen             int
 }
 
-// add looks at the field f of p.
+// add decodes the field f of p.
 func (e *envelope) add(p []byte, f protoField) error {
 	if f.wire != wireBytes || e.seen&(1<<f.number) != 0 {
 		return errProtobuf
@@ -53,7 +53,7 @@ func (e *envelope) add(p []byte, f protoField) error {
 	return nil
 }
 
-// open takes the envelope of a protobuf object off.
+// open removes the envelope of a protobuf object and parses the object.
 func (o *Object) open(p []byte) error {
 	if !bytes.HasPrefix(p, []byte(magic)) {
 		return fmt.Errorf("%w: no Kubernetes object", errProtobuf)
@@ -76,20 +76,20 @@ func (o *Object) open(p []byte) error {
 	return o.parseProtobuf(e.raw.of(p))
 }
 
-// seal appends the envelope that the object came in, with the object in its place.
+// seal appends envelope, out of which the object was decoded, with the object's current encoding.
 func (o *Object) seal(dst, envelope []byte) []byte {
 	dst = append(dst, envelope[:o.sealed.start]...)
 	dst = binary.AppendUvarint(append(dst, unknownRaw<<3|wireBytes), uint64(len(o.raw)))
 	return append(append(dst, o.raw...), envelope[o.sealed.end:]...)
 }
 
-// appendSealed appends an object in an envelope of its own.
+// appendSealed appends an object in a new envelope.
 func appendSealed(dst, apiVersion, kind, raw []byte) []byte {
 	dst = appendSealedHead(dst, apiVersion, kind, len(raw))
 	return append(append(dst, raw...), sealedTail...)
 }
 
-// sealedTail are the two empty fields that an API server writes behind an object.
+// sealedTail is the two empty fields that an API server writes behind an object.
 const sealedTail = "\x1a\x00\x22\x00"
 
 func appendSealedHead(dst, apiVersion, kind []byte, n int) []byte {

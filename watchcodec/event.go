@@ -5,36 +5,34 @@ import (
 	"fmt"
 )
 
-// EventType is what has happened (k8s.io/apimachinery/pkg/watch).
+// EventType is the type of a watch event (k8s.io/apimachinery/pkg/watch).
 type EventType string
 
 const (
 	Added    EventType = "ADDED"
 	Modified EventType = "MODIFIED"
 	Deleted  EventType = "DELETED"
-	// Bookmark tells a resourceVersion up to which everything was sent; its object has
-	// no name.
+	// Bookmark carries a resourceVersion up to which all events were sent; its object has no name.
 	Bookmark EventType = "BOOKMARK"
 	// Error has a Status as its object, and is the last event of a watch.
 	Error EventType = "ERROR"
 )
 
-// Event is one of a watch. It is used for one frame after the other, so that none costs
-// memory.
+// Event is a watch event. Reuse it for successive frames to avoid allocation.
 type Event struct {
-	// Type is what has happened. It may be changed.
+	// Type is the event's type. It may be changed.
 	Type EventType
-	// Object is what it has happened to. It may be edited.
+	// Object is the object that the event is about. It may be edited.
 	Object Object
 
-	came     EventType
-	frame    []byte
-	envelope []byte // of protobuf: the runtime.Unknown around the object
+	decodedType EventType // Type as it was decoded
+	frame       []byte
+	envelope    []byte // of protobuf: the runtime.Unknown around the object
 }
 
-// Decode takes a frame apart, as JSONReader or ProtobufReader has cut it. The event is
-// valid as long as the frame. An error says what is malformed, and then nothing is known
-// of what the event is about: it must not be passed on by anybody who hides something.
+// Decode parses a frame as JSONReader or ProtobufReader returns it. The event is valid as long as
+// the frame. If the frame is malformed, Decode returns an error and the event's object is unknown:
+// a caller that hides objects must not pass the frame on.
 func (e *Event) Decode(f Format, frame []byte) error {
 	if f == Protobuf {
 		e.reset(f)
@@ -51,23 +49,23 @@ func (e *Event) Decode(f Format, frame []byte) error {
 	return nil
 }
 
-// decodeFirst takes the JSON event apart that p begins with, and returns where it ends.
+// decodeFirst parses the JSON event that p begins with, and returns the index behind it.
 func (e *Event) decodeFirst(p []byte) (end int, err error) {
 	e.reset(JSON)
 	if end, err = e.decodeJSON(p); err != nil {
 		return end, err
 	}
-	e.frame, e.came = p[:end:end], e.Type
+	e.frame, e.decodedType = p[:end:end], e.Type
 	return end, nil
 }
 
 func (e *Event) reset(f Format) {
 	e.Object.reset(f)
-	e.Type, e.came, e.frame, e.envelope = "", "", nil, nil
+	e.Type, e.decodedType, e.frame, e.envelope = "", "", nil, nil
 }
 
 func (e *Event) decodeJSON(p []byte) (end int, err error) {
-	c, err := enter(p, skipSpace(p, 0), '{', e.Object.look())
+	c, err := enter(p, skipSpace(p, 0), '{', e.Object.resetWindow())
 	if err != nil {
 		return 0, err
 	}
@@ -117,8 +115,8 @@ func (e *Event) decodeJSON(p []byte) (end int, err error) {
 	return c.at, nil
 }
 
-// setType knows the types that there are. What another one would do to a client nobody
-// knows.
+// setType sets the type, and returns an error for an unknown one: what a client would do with that
+// is not known.
 func (e *Event) setType(t []byte) error {
 	switch string(t) {
 	case string(Added):
@@ -171,15 +169,15 @@ func (e *Event) decodeProtobuf(p []byte) error {
 	if err != nil || e.Type == "" || extension.number != extensionRaw || extension.wire != wireBytes || extension.whole.end != len(object) {
 		return errProtobuf
 	}
-	e.envelope, e.frame, e.came = extension.value.of(object), p, e.Type
+	e.envelope, e.frame, e.decodedType = extension.value.of(object), p, e.Type
 	return e.Object.open(e.envelope)
 }
 
-// Changed says whether the event is another one than came.
-func (e *Event) Changed() bool { return e.Type != e.came || e.Object.edited }
+// Changed reports whether the event was modified since it was decoded.
+func (e *Event) Changed() bool { return e.Type != e.decodedType || e.Object.edited }
 
-// Append appends the event as a watch sends it: JSON with a newline behind it, protobuf
-// with its length before it. One that was not changed is what it was to the byte.
+// Append appends the event as a watch sends it: JSON with a newline behind it, protobuf with its
+// length before it. An unmodified event is appended as it was received, byte for byte.
 func (e *Event) Append(dst []byte) ([]byte, error) {
 	switch {
 	case e.Object.format == JSON && !e.Changed():
@@ -208,8 +206,8 @@ func (e *Event) appendProtobuf(dst []byte) ([]byte, error) {
 	})
 }
 
-// AppendEvent appends an event of an object, as a watch sends it. An object that does not
-// tell its kind itself does so afterwards.
+// AppendEvent appends an event with the object o, as a watch sends it. In JSON, kind and apiVersion
+// are added to an object that has no kind.
 func AppendEvent(dst []byte, t EventType, o *Object) ([]byte, error) {
 	if o.format == JSON {
 		dst = append(append(append(dst, `{"type":"`...), t...), `","object":`...)
@@ -228,10 +226,10 @@ func AppendEvent(dst []byte, t EventType, o *Object) ([]byte, error) {
 
 // appendText appends a JSON object with its kind.
 func (o *Object) appendText(dst []byte) []byte {
-	if !o.told {
-		o.fresh() // an edit may have set it
+	if !o.hasKind {
+		o.refresh() // an edit may have set it
 	}
-	if o.told {
+	if o.hasKind {
 		return append(dst, o.raw...)
 	}
 	dst = append(append(dst, `{"kind":`...), quoted(string(o.kind))...)

@@ -3,9 +3,9 @@ package watchcodec
 import "io"
 
 // EventReader reads the events of a watch. It does what JSONReader or ProtobufReader and
-// Event.Decode do together, and goes through JSON only once.
+// Event.Decode do together, but scans JSON only once.
 //
-// An EventReader must not be used by several goroutines at once.
+// An EventReader must not be used by several goroutines at the same time.
 type EventReader struct {
 	format   Format
 	json     *JSONReader
@@ -15,7 +15,7 @@ type EventReader struct {
 }
 
 // NewEventReader returns a reader of src with frames of at most maxFrame bytes; 0 means
-// DefaultMaxFrame. The memory that it holds grows with the largest frame that it has met.
+// DefaultMaxFrame. Its memory grows with the largest frame read so far.
 func NewEventReader(src io.Reader, f Format, maxFrame int) *EventReader {
 	if f == Protobuf {
 		return &EventReader{format: f, protobuf: NewProtobufReader(src, maxFrame)}
@@ -23,9 +23,9 @@ func NewEventReader(src io.Reader, f Format, maxFrame int) *EventReader {
 	return &EventReader{format: f, json: NewJSONReader(src, maxFrame)}
 }
 
-// Next returns the next event, which is valid until the next call. The errors are those of
-// the reader of the format's frames and of Event.Decode; none but io.EOF is an end of the
-// watch that a server meant. An error stays.
+// Next returns the next event, which is valid until the next call. Its errors are those of
+// JSONReader.Next or ProtobufReader.Next and of Event.Decode. Only io.EOF means that the server
+// ended the watch as intended. After an error, every call returns that error.
 func (r *EventReader) Next() (*Event, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -51,7 +51,7 @@ func (r *EventReader) frame() (frame []byte, decoded bool, err error) {
 	return frame, false, err
 }
 
-// unfinished says whether a part of a frame has come and not the rest.
+// unfinished reports whether a part of a frame was received and the rest was not.
 func (r *EventReader) unfinished() bool {
 	if r.format == JSON {
 		return r.json.scan.depth > 0

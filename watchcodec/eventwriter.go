@@ -5,13 +5,13 @@ import (
 	"io"
 )
 
-// errMore says that a frame has not come as a whole yet.
+// errMore is the error of a read that needs more bytes than were received so far.
 var errMore = errors.New("watchcodec: more is to come")
 
-// feed is the stream of a reader that is given its bytes piece by piece.
+// feed is the source of a reader that receives its bytes piece by piece.
 type feed struct {
 	p     []byte
-	ended bool // no more is to come
+	ended bool // the stream has ended; Read returns io.EOF
 }
 
 func (f *feed) Read(b []byte) (int, error) {
@@ -26,26 +26,26 @@ func (f *feed) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// EventWriter is an EventReader that is written to: it takes a watch as it comes, in the
-// answer of a handler for instance, and hands over its events.
+// EventWriter is an EventReader that is written to: it takes a watch as it is received, in the
+// response of a handler for instance, and calls a function with each event.
 //
-// An EventWriter must not be used by several goroutines at once.
+// An EventWriter must not be used by several goroutines at the same time.
 type EventWriter struct {
 	feed   feed
 	events *EventReader
 	take   func(*Event) error
 }
 
-// NewEventWriter returns a writer that calls take with each event, which is valid until
-// take returns. Frames have at most maxFrame bytes; 0 means DefaultMaxFrame.
+// NewEventWriter returns a writer that calls take with each event, which is valid until take
+// returns. Frames have at most maxFrame bytes; 0 means DefaultMaxFrame.
 func NewEventWriter(f Format, maxFrame int, take func(*Event) error) *EventWriter {
 	w := &EventWriter{take: take}
 	w.events = NewEventReader(&w.feed, f, maxFrame)
 	return w
 }
 
-// Write takes a piece of the watch. The errors are those of EventReader.Next and of take,
-// and stay.
+// Write takes the next bytes of the watch. Its errors are those of EventReader.Next and of take;
+// after one, every call returns that error.
 func (w *EventWriter) Write(p []byte) (int, error) {
 	w.feed.p = p
 	for {
@@ -63,8 +63,8 @@ func (w *EventWriter) Write(p []byte) (int, error) {
 	}
 }
 
-// Close is called at the end of the watch. The error is io.ErrUnexpectedEOF in the middle
-// of an event, and one that Write has returned.
+// Close is called at the end of the watch. It returns the error that Write has returned, if any,
+// and io.ErrUnexpectedEOF if the watch ended within an event.
 func (w *EventWriter) Close() error {
 	w.feed.p = nil
 	if w.events.err == nil && w.events.unfinished() {

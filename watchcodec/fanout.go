@@ -16,33 +16,34 @@ import (
 
 // FanoutOptions configures a Fanout. The zero value is for JSON.
 type FanoutOptions struct {
-	// Format is that of the frames.
+	// Format is the format of the frames.
 	Format Format
-	// Frames and Bytes bound what is kept for clients that are behind; 0 means 1,024
-	// frames and 16 MiB. A client that is further behind is told 410 and begins anew.
+	// Frames and Bytes bound the frames that are kept for clients that are behind; 0 means 1,024
+	// frames and 16 MiB. A client that is further behind gets a 410 and has to list again.
 	Frames, Bytes int
-	// WriteTimeout bounds the time that a client may take to accept what is there for it, to a quarter;
-	// 0 means 60 seconds. One that takes longer is cut: nothing can be told it.
+	// WriteTimeout bounds the time that a client may take to accept the frames that are ready for
+	// it, to within a quarter; 0 means 60 seconds. The response to a client that takes longer is
+	// cut off: no error can be sent to it.
 	WriteTimeout time.Duration
-	// Version is that before the first frame, see SendVersion.
+	// Version is the version before the first frame, see SendVersion.
 	Version uint64
 }
 
-// Fanout sends the frames of one watch to many clients. Each frame is held once for all
-// of them, and none waits for another. It is safe for concurrent use.
+// Fanout sends the frames of one watch to many clients. Each frame is held once for all clients,
+// and no client waits for another. A Fanout is safe for concurrent use by multiple goroutines.
 type Fanout struct {
 	o FanoutOptions
 
 	mu      sync.Mutex
-	frames  []versioned // the last ones
-	dropped uint64      // the version of the last one that is not kept
-	last    uint64      // the version of the last one
+	frames  []versioned // the latest ones
+	dropped uint64      // the version of the latest frame that is no longer kept
+	last    uint64      // the version of the latest frame
 	bytes   int
-	wake    chan struct{} // closed when there is something new
+	wake    chan struct{} // closed when a frame is added or the Fanout is closed
 	closed  bool
 }
 
-// versioned is a frame, which does not change, and its version.
+// versioned is a frame, which is immutable, and its version.
 type versioned struct {
 	version uint64
 	frame   []byte
@@ -65,17 +66,17 @@ func NewFanout(o FanoutOptions) (*Fanout, error) {
 	return &Fanout{o: o, dropped: o.Version, last: o.Version, wake: make(chan struct{})}, nil
 }
 
-// Send sends a frame, as Event.Append makes it, to every client. It does not wait for any.
-// The frame is copied. Its version is the last one's and 1.
+// Send sends a frame, as Event.Append makes it, to every client. It does not wait for the clients.
+// The frame is copied. Its version is one greater than that of the last frame.
 func (f *Fanout) Send(frame []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.send(f.last+1, append([]byte(nil), frame...))
 }
 
-// SendVersion is Send of a frame that has a version, as a resourceVersion is: by it clients
-// say what they have had. It must be above those before. The frame must not be changed
-// any more.
+// SendVersion is like Send for a frame with a version, as a resourceVersion is. The version must be
+// greater than those of the frames before: clients name by it the last frame that they received.
+// The frame is not copied and must not be changed afterwards.
 func (f *Fanout) SendVersion(version uint64, frame []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -99,15 +100,16 @@ func (f *Fanout) send(version uint64, frame []byte) {
 	f.wake = make(chan struct{})
 }
 
-// Kept says whether a client that has had all up to a version can be sent the rest.
+// Kept reports whether the frames after version are all kept, so that a client that has received
+// all before can be sent the rest.
 func (f *Fanout) Kept(version uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return version >= f.dropped && version <= f.last
 }
 
-// Close ends every client's watch when it has what was sent before, as a server does that
-// goes down: clients begin a new one.
+// Close ends the watch of each client when the frames sent before are delivered, as a server does
+// that shuts down. Clients then start a new watch.
 func (f *Fanout) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,66 +119,66 @@ func (f *Fanout) Close() {
 	}
 }
 
-// batch is how many frames a client is sent between two flushes, at most.
+// batch is the maximum number of frames that are written to a client between two flushes.
 const batch = 16
 
-// ahead is what a client has before it.
-type ahead struct {
+// backlog holds the next frames for a client.
+type backlog struct {
 	frames []versioned
-	lost   bool            // the next one is not kept any more
-	wake   <-chan struct{} // closed when there is more; nil: there is more already
+	lost   bool            // the next frame is no longer kept
+	wake   <-chan struct{} // closed when there are more frames; nil: there are already
 	ended  bool
 }
 
-// after is what a client has before it that has had all up to a version.
-func (f *Fanout) after(version uint64, buf *[batch]versioned) ahead {
+// backlogAfter returns the next frames for a client that has received all up to version.
+func (f *Fanout) backlogAfter(version uint64, buf *[batch]versioned) backlog {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if version < f.dropped {
-		return ahead{lost: true}
+		return backlog{lost: true}
 	}
 	from, _ := slices.BinarySearchFunc(f.frames, version+1, func(v versioned, want uint64) int { return cmp.Compare(v.version, want) })
 	kept := f.frames[from:]
-	a := ahead{frames: buf[:copy(buf[:], kept)]}
+	a := backlog{frames: buf[:copy(buf[:], kept)]}
 	if len(kept) <= batch {
 		a.wake, a.ended = f.wake, f.closed
 	}
 	return a
 }
 
-// Version is that of the last frame.
+// Version returns the version of the last frame.
 func (f *Fanout) Version() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.last
 }
 
-// ServeHTTP sends a client the frames that are sent from now on, until it goes or Close is
-// called. Whoever needs to know where now is calls Follow.
+// ServeHTTP sends a client the frames that are sent from now on, until the client disconnects or
+// Close is called. A caller that needs to know the version at which it starts calls Follow instead.
 func (f *Fanout) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.Follow(w, r, Following{After: f.Version()})
 }
 
-// Following is how a client follows a Fanout.
+// Following configures how a client follows a Fanout.
 type Following struct {
-	// After is the version up to which the client has all.
+	// After is the version up to which the client has received everything.
 	After uint64
-	// Before writes what is sent first, the initial events of a watch for instance; nil is
-	// nothing. After an error, which is that of w, the client is gone.
+	// Before writes what the client receives first, the initial events of a watch for instance; nil
+	// means nothing. An error, which is that of w, means that the client has disconnected.
 	Before func(w io.Writer) error
-	// Bookmark makes what is sent to a client that has all up to a version and has been
-	// sent nothing for BookmarkEvery; nil means that nothing is.
+	// Bookmark returns the frame that is sent to a client that has received all up to version, and
+	// nothing for BookmarkEvery. If Bookmark is nil, no such frame is sent.
 	Bookmark func(version uint64) []byte
-	// BookmarkEvery is 0 for a minute, as of the API server.
+	// BookmarkEvery is the interval of bookmarks; 0 means a minute, as with the API server.
 	BookmarkEvery time.Duration
 }
 
-// Follow sends a client what is sent after a version, until it goes or Close is called. A
-// client that is further behind than what is kept is told 410.
+// Follow sends a client the frames after o.After, until the client disconnects or Close is called.
+// A client that is further behind than the kept frames receives an ERROR event of 410.
 func (f *Fanout) Follow(w http.ResponseWriter, r *http.Request, o Following) {
 	w.Header().Set("Content-Type", f.o.Format.WatchContentType())
 	c := &fanoutClient{w: w}
-	c.writes.StartWrites(w, r, f.o.WriteTimeout) // where the server can't, its own timeout must do
+	c.writes.StartWrites(w, r, f.o.WriteTimeout) // if w can't be bounded, the server's own timeout applies
 	defer c.writes.Leave()                       // for the end of the stream, perhaps behind a long pause
 	if o.Before != nil && o.Before(c) != nil || !c.send() {
 		return
@@ -185,7 +187,7 @@ func (f *Fanout) Follow(w http.ResponseWriter, r *http.Request, o Following) {
 	version := o.After
 	var buf [batch]versioned
 	for {
-		a := f.after(version, &buf)
+		a := f.backlogAfter(version, &buf)
 		if a.lost {
 			c.send(AppendError(nil, f.o.Format, NewFailure(http.StatusGone, metav1.StatusReasonExpired, "too old: the watch was too slow for what has happened")))
 			return
@@ -197,7 +199,7 @@ func (f *Fanout) Follow(w http.ResponseWriter, r *http.Request, o Following) {
 		if len(c.batch) > 0 && !c.send(c.batch...) {
 			return
 		}
-		clear(a.frames) // this client must not keep what the others have had
+		clear(a.frames) // this client must not keep frames that the others have received
 		clear(c.batch)
 		c.batch = c.batch[:0]
 		switch {
@@ -212,15 +214,15 @@ func (f *Fanout) Follow(w http.ResponseWriter, r *http.Request, o Following) {
 	}
 }
 
-// fanoutClient is one of the clients.
+// fanoutClient is one client of a Fanout.
 type fanoutClient struct {
 	w      http.ResponseWriter
 	writes deadline.Deadline
 	batch  [][]byte
 }
 
-// wait returns when there is more, and sends bookmarks until then. It returns false if the
-// client is gone.
+// wait waits for more frames, and sends bookmarks meanwhile. It reports false if the client has
+// disconnected.
 func (c *fanoutClient) wait(r *http.Request, wake <-chan struct{}, o *Following, version uint64) bool {
 	var due <-chan time.Time
 	if o.Bookmark != nil {
@@ -243,14 +245,14 @@ func (c *fanoutClient) wait(r *http.Request, wake <-chan struct{}, o *Following,
 	}
 }
 
-// Write serves Following.Before.
+// Write implements the io.Writer of Following.Before.
 func (c *fanoutClient) Write(p []byte) (int, error) {
 	c.writes.Begin()
 	defer c.writes.End()
 	return c.w.Write(p)
 }
 
-// send writes and flushes, and returns false if the client is gone.
+// send writes and flushes frames. It reports false if the client has disconnected.
 func (c *fanoutClient) send(frames ...[]byte) bool {
 	c.writes.Begin()
 	defer c.writes.End()

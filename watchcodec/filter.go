@@ -16,64 +16,66 @@ import (
 	"github.com/culvert-go/culvert/internal/response"
 )
 
-// FilterOptions configures a filter of list and watch answers.
+// FilterOptions configures a filter of the responses to lists, watches and other requests for
+// objects.
 type FilterOptions struct {
-	// Rewriter is called for each request and returns the function that edits the objects of its
-	// response; nil from it means that the request and its response pass as they are. The bearer token of a
-	// watch over WebSocket is in the Authorization field, also where the client has given it as a
+	// Rewriter is called with each request and returns the function that edits the objects of its
+	// response. If it returns nil, the request and its response pass unchanged. The bearer token of
+	// a watch over WebSocket is in the Authorization field, even if the client has sent it as a
 	// subprotocol. Required.
 	Rewriter func(*http.Request, Request) Rewriter
-	// AllowWrites lets clients write to what they see rewritten. By default PUT and PATCH
-	// are refused (403): a client that read a trimmed object and writes it back destroys
-	// what was trimmed.
+	// AllowWrites lets clients write objects that they see rewritten. By default PUT and PATCH are
+	// refused (403): a client that reads a trimmed object and writes it back destroys what was
+	// trimmed.
 	AllowWrites bool
-	// Tables lets clients have Tables, which kubectl prefers. A row is hidden with its
-	// object, but its cells are the server's: what a Rewriter edits away may stand in
-	// them. By default such clients get objects, which kubectl prints by itself with
-	// fewer columns.
+	// Tables lets clients request Tables, which kubectl prefers. A row is hidden with its object,
+	// but its cells are the server's: they may contain what a Rewriter removes from the object. By
+	// default clients receive objects instead, which kubectl prints by itself with fewer columns.
 	Tables bool
-	// MaxObject bounds an object, in bytes; 0 means DefaultMaxFrame.
+	// MaxObject bounds the size of an object in bytes; 0 means DefaultMaxFrame.
 	MaxObject int
-	// MaxList bounds what a client is sent of a list in protobuf, which is held since its
-	// length comes first there, in bytes; 0 means 128 MiB. A list in JSON is not held:
-	// its memory is that of its largest object.
+	// MaxList bounds, in bytes, the part of a list in protobuf that is sent to the client; 0 means
+	// 128 MiB. Such a list is held in memory, since its length comes first. A list in JSON is not
+	// held: it needs the memory of its largest object.
 	MaxList int
 }
 
-// NewFilter checks the options and returns a filter over any handler that answers as a
-// Kubernetes API server does, a proxy to one for instance. What it can't read it does not
-// pass on: a client that accepts no format that can be edited gets a 406, a response in
-// another format becomes a 502, and a malformed stream ends with an ERROR event,
-// as does one that ends in the middle of an event or of its compression.
+// NewFilter checks the options and returns a filter over any handler that responds as a Kubernetes
+// API server does, a proxy to one for instance. Content that the filter can't read is not passed
+// on: a client that accepts no format that can be edited gets a 406, a response in another format
+// becomes a 502, and a malformed stream ends with an ERROR event. So does a stream that ends within
+// an event or within its compression.
 //
-// The response to a request for one object is held until the next handler has returned, and so is a list in protobuf; the
-// header of a list in JSON is held until its first byte. If the next handler aborts a response that is held
-// (http.ErrAbortHandler) or writes less of it than its Content-Length, whatever its status, the client gets a 502. So
-// it does where an object has no content at all. A response that is not held is broken off then.
+// The response to a request for one object is held until the next handler has returned, and so is a
+// list in protobuf. The header of a list in JSON is held until its first byte. If the next handler
+// aborts a held response (http.ErrAbortHandler) or writes less of it than its Content-Length,
+// whatever its status, the client gets a 502, and also if the response for an object has no content
+// at all. A response that is not held is cut off in these cases.
 //
-// The server is asked for an uncompressed answer; filters.Compress in front of this filter
-// compresses it again. A watch over WebSocket ends here, with the server watched over
-// HTTP; other sites' pages are refused.
+// The filter requests uncompressed responses; filters.Compress in front of it compresses them
+// again. A watch over WebSocket is terminated here, and the server is watched over HTTP. Handshakes
+// from pages of other sites are refused.
 //
-// A watch that continues from a resourceVersion does not show what its client has seen before.
-// So when an object that is not seen is modified, the filter lists what the watch is about as it
-// was before (resourceVersionMatch=Exact, in pages of 500), once a watch at most and with the client's
-// credentials, and tells the client of the object only if it was seen then. If that list
-// can't be had, the watch ends with 410, Expired, and the client lists again. The watch holds its place meanwhile
-// (upstream.Target.MaxConns, filters.Concurrency): where no other one is free the list does not wait for one, and can't be had.
+// A watch that continues from a resourceVersion does not show what its client has seen before. So
+// when a hidden object is modified, the filter lists the collection as it was before
+// (resourceVersionMatch=Exact, in pages of 500), once a watch at most and with the client's
+// credentials, and sends the client an event for the object only if the client could see it then.
+// If that list fails, the watch ends with 410, Expired, and the client lists again. Meanwhile the
+// watch keeps its place in upstream.Target.MaxConns and filters.Concurrency: if no other place is
+// free, the list does not wait for one and fails.
 //
-// A list in pages keeps the server's continue token, also behind a page of which nothing is seen. A token of
-// kube-apiserver is not encrypted: base64 of JSON whose "start" is the key of the page's last object, namespace and
-// name, be it hidden or not. A client that pages through a list (limit) can so learn the namespaces and names of hidden
-// objects, one a page, and nothing else of them. Where names are secret, drop limit and continue from list requests in
-// front of this filter: the list is whole then, and has no token.
+// A list in pages keeps the server's continue token, even behind a page of which the client sees
+// nothing. A token of kube-apiserver is not encrypted: it is base64 of JSON whose "start" is the
+// key of the page's last object, its namespace and name, even if that object is hidden. So a client
+// that requests pages (limit) can learn the namespaces and names of hidden objects, one a page, and
+// nothing else of them. If names are secret, remove limit and continue from list requests in front
+// of this filter: the list is then whole and has no token.
 //
-// A HEAD for one object is forwarded as a GET, since only the object tells whether its client sees it, and for how
-// many bytes.
+// A HEAD for one object is forwarded as a GET, since only the object shows whether the client sees
+// it, and how many bytes it has.
 //
-// Subresources that are no
-// objects (log, exec, attach, portforward, proxy) pass: whoever must not reach a hidden
-// object's needs an authorizer.
+// Subresources that are not objects (log, exec, attach, portforward, proxy) pass. If clients must
+// not reach those of a hidden object, an authorizer has to refuse them.
 func NewFilter(o FilterOptions) (func(http.Handler) http.Handler, error) {
 	if o.Rewriter == nil {
 		return nil, errors.New("watchcodec: FilterOptions without a Rewriter")
@@ -92,7 +94,7 @@ func NewFilter(o FilterOptions) (func(http.Handler) http.Handler, error) {
 	}, nil
 }
 
-// streams are the subresources that carry no objects.
+// streams are the subresources that are not objects.
 var streams = []string{"log", "exec", "attach", "portforward", "proxy"}
 
 func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
@@ -101,13 +103,13 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 		next.ServeHTTP(w, r)
 		return
 	}
-	who := r
+	viewed := r
 	if req.Verb == "watch" && websocket.IsWebSocketUpgrade(r) {
-		who = bearing(r)
+		viewed = withBearer(r)
 	}
 	returned := false
 	defer clientbody.LeavePanicked(w, r, &returned)
-	rewrite := o.Rewriter(who, req)
+	rewrite := o.Rewriter(viewed, req)
 	returned = true
 	if rewrite == nil {
 		next.ServeHTTP(w, r)
@@ -125,27 +127,27 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 		refuse(w, r, NewFailure(http.StatusBadRequest, metav1.StatusReasonBadRequest, "this gateway upgrades nothing here but watches, to WebSockets"))
 		return
 	case !ok:
-		refuse(w, r, NewFailure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "this gateway can answer in application/json and "+protobufType+" only"))
+		refuse(w, r, NewFailure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "this gateway can respond in application/json and "+protobufType+" only"))
 		return
 	}
 	out := head.CloneRequest(r.Context(), r)
 	out.Header.Set("Accept", accept)
 	out.Header.Del("Accept-Encoding")
 	for _, name := range []string{"If-None-Match", "If-Modified-Since", "Range"} {
-		out.Header.Del(name) // they are about the answer before it is rewritten
+		out.Header.Del(name) // they refer to the response before it is rewritten
 	}
 	bare := o.Tables && out.URL.Query().Get("includeObject") == "None"
-	if bare { // without them nobody would know what a row is about
+	if bare { // without its object it is not known what a row is about
 		query := out.URL.Query()
 		query.Set("includeObject", "Metadata")
 		out.URL.RawQuery = query.Encode()
 	}
-	a := &answer{bare: bare, head: r.Method == http.MethodHead, o: o, rewrite: rewrite, req: req}
+	x := &exchange{bare: bare, isHead: r.Method == http.MethodHead, o: o, rewrite: rewrite, req: req}
 	switch req.Verb {
 	case "watch":
 		watch := func(w http.ResponseWriter, r *http.Request) {
-			a.visible = a.newVisible(next, r)
-			response.Serve(next, w, r, &response.Hooks{Status: a.status, Body: a.body, End: a.end})
+			x.visible = x.newVisible(next, r)
+			response.Serve(next, w, r, &response.Hooks{Status: x.status, Body: x.body, End: x.stopInflating})
 		}
 		if websocket.IsWebSocketUpgrade(r) {
 			serveWebSocket(watch, w, out)
@@ -153,27 +155,27 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 		}
 		watch(w, out)
 	case "list", "deletecollection":
-		a.late = &lateHead{ResponseWriter: w}
-		a.list(next, out)
+		x.late = &lateHeader{ResponseWriter: w}
+		x.list(next, out)
 	default:
-		a.single(next, w, out)
+		x.single(next, w, out)
 	}
 }
 
-// list responds with a list, as it comes where its form allows that.
-func (a *answer) list(next http.Handler, r *http.Request) {
+// list rewrites a list, piece by piece if its format allows that.
+func (x *exchange) list(next http.Handler, r *http.Request) {
 	if brokenOff(r, func() {
-		response.Serve(next, a.late, r, &response.Hooks{Status: a.status, Body: a.body, End: a.end})
-	}) && !a.late.failed && (a.late.status == 0 || !a.late.fail(a, r, io.ErrUnexpectedEOF)) {
+		response.Serve(next, x.late, r, &response.Hooks{Status: x.status, Body: x.body, End: x.stopInflating})
+	}) && !x.late.failed && (x.late.status == 0 || !x.late.fail(x, r, io.ErrUnexpectedEOF)) {
 		panic(http.ErrAbortHandler)
 	}
-	a.late.finish(r)
-	a.late.send()
-	a.late.leave()
+	x.late.boundWrites(r)
+	x.late.send()
+	x.late.unboundWrites()
 }
 
-// brokenOff calls serve, and reports whether that has aborted the response to r since the server broke off. Where the
-// client has left, the abort is passed on.
+// brokenOff calls serve, and reports whether serve has aborted the response to r because the server
+// cut it off. If the client has left, the abort is passed on.
 func brokenOff(r *http.Request, serve func()) (broken bool) {
 	defer func() {
 		switch p := recover(); {
@@ -188,8 +190,8 @@ func brokenOff(r *http.Request, serve func()) (broken bool) {
 	return false
 }
 
-// refuse responds to r with s in place of the next handler. A client that does not send the request's body
-// can't hold the response up, nor can one that does not accept it.
+// refuse responds to r with s in place of the next handler. It does not wait for the request's
+// body, and bounds the time that the client has to accept the response.
 func refuse(w http.ResponseWriter, r *http.Request, s *metav1.Status) {
 	clientbody.LeaveUnread(w, r)
 	bounded := deadline.BoundOwn(w, r)
@@ -197,39 +199,39 @@ func refuse(w http.ResponseWriter, r *http.Request, s *metav1.Status) {
 	bounded.Leave()
 }
 
-// answer is the answer to one request.
-type answer struct {
-	o       *FilterOptions
-	rewrite Rewriter
-	req     Request
-	format  Format
-	bare    bool   // the client wants rows without objects
-	refusal []byte // in the place of an answer that can't be read
-	as      bool   // it passes as it is
-	head    bool   // it has no content
-	inflate *gunzipWriter
-	visible *Visible  // of a watch
-	late    *lateHead // of a list
+// exchange rewrites the response to one request.
+type exchange struct {
+	o         *FilterOptions
+	rewrite   Rewriter
+	req       Request
+	format    Format
+	bare      bool   // the client requested rows without objects
+	refusal   []byte // replaces a response that can't be read
+	unchanged bool   // the response passes unchanged
+	isHead    bool   // the request is a HEAD: the response has no content
+	inflate   *gunzipWriter
+	visible   *Visible    // of a watch
+	late      *lateHeader // of a list
 }
 
-// end ends what Close would have ended, had the handler not panicked.
-func (a *answer) end(*http.Request, response.Stats) {
-	if a.inflate != nil {
-		a.inflate.stop()
+// stopInflating stops what Close would have stopped, had the handler not panicked.
+func (x *exchange) stopInflating(*http.Request, response.Stats) {
+	if x.inflate != nil {
+		x.inflate.stop()
 	}
 }
 
-// describing are the fields that describe the content before it is rewritten.
+// describing are the header fields that describe the content before it is rewritten.
 var describing = []string{"Content-Length", "Etag", "Digest", "Content-Digest", "Repr-Digest", "Content-Md5", "Last-Modified", "Accept-Ranges"}
 
-// status decides what becomes of an answer. One that is no success has a Status, which
-// tells of no object.
-func (a *answer) status(_ *http.Request, status int, h http.Header) int {
-	if a.as = status < 200 || status > 299 || status == http.StatusNoContent; a.as {
+// status decides how the response is rewritten, and returns its status. A response that is not a
+// success has a Status, which reveals no object.
+func (x *exchange) status(_ *http.Request, status int, h http.Header) int {
+	if x.unchanged = status < 200 || status > 299 || status == http.StatusNoContent; x.unchanged {
 		return status
 	}
 	format, ok := FormatOf(h.Get("Content-Type"))
-	a.format = format
+	x.format = format
 	encoding := h.Get("Content-Encoding")
 	if ok && (encoding == "" || encoding == "identity" || encoding == "gzip") {
 		for _, name := range describing {
@@ -241,7 +243,7 @@ func (a *answer) status(_ *http.Request, status int, h http.Header) int {
 	if ok {
 		what = "Content-Encoding " + encoding
 	}
-	a.refusal = encodeStatus(JSON, NewFailure(http.StatusBadGateway, metav1.StatusReasonInternalError, "the server answered in a form that this gateway can't read: "+what))
+	x.refusal = encodeStatus(JSON, NewFailure(http.StatusBadGateway, metav1.StatusReasonInternalError, "the server responded in a form that this gateway can't read: "+what))
 	for _, name := range append(describing, "Content-Encoding", "Trailer") {
 		h.Del(name)
 	}
@@ -249,38 +251,38 @@ func (a *answer) status(_ *http.Request, status int, h http.Header) int {
 	return http.StatusBadGateway
 }
 
-// body returns what takes the answer.
-func (a *answer) body(r *http.Request, _ int, h http.Header, w io.Writer) io.WriteCloser {
+// body returns the writer that rewrites the response, nil if the response passes unchanged.
+func (x *exchange) body(r *http.Request, _ int, h http.Header, w io.Writer) io.WriteCloser {
 	switch {
-	case a.as:
+	case x.unchanged:
 		return nil
-	case a.head: // of what a GET would have
+	case x.isHead: // the header describes the content that a GET would have
 		h.Del("Content-Encoding")
 		return response.Discard
-	case a.refusal != nil:
-		return &refused{w, a.refusal}
+	case x.refusal != nil:
+		return &refused{w, x.refusal}
 	}
 	var body inflated
 	switch {
-	case a.req.Verb == "watch":
-		body = newWatchWriter(w, a)
-	case a.format == JSON:
-		body = &listBody{a, r, newJSONListWriter(w, a), false}
+	case x.req.Verb == "watch":
+		body = newWatchWriter(w, x)
+	case x.format == JSON:
+		body = &listBody{x, r, newJSONListWriter(w, x), false}
 	default:
-		body = &listBody{a, r, newProtobufListWriter(w, a), false}
+		body = &listBody{x, r, newProtobufListWriter(w, x), false}
 	}
 	if h.Get("Content-Encoding") == "gzip" {
 		h.Del("Content-Encoding")
-		a.inflate = newGunzipWriter(body)
-		return a.inflate
+		x.inflate = newGunzipWriter(body)
+		return x.inflate
 	}
 	return body
 }
 
-// listBody answers with a Status in the place of a list that can't be read, as long as
-// nothing of it was sent; afterwards the answer is cut.
+// listBody replaces a list that can't be read by a Status if nothing of the list was sent.
+// Otherwise it cuts the response off.
 type listBody struct {
-	a       *answer
+	x       *exchange
 	r       *http.Request
 	list    io.WriteCloser
 	refused bool
@@ -302,14 +304,14 @@ func (b *listBody) Close() error {
 	if b.refused {
 		return nil
 	}
-	b.a.late.finish(b.r)
+	b.x.late.boundWrites(b.r)
 	return b.check(b.list.Close())
 }
 
-// unreadable serves the gunzipWriter.
+// unreadable implements inflated.
 func (b *listBody) unreadable(err error, ended bool) error {
 	if ended {
-		b.a.late.finish(b.r)
+		b.x.late.boundWrites(b.r)
 	}
 	return b.check(err)
 }
@@ -318,13 +320,13 @@ func (b *listBody) check(err error) error {
 	if err == nil {
 		return nil
 	}
-	if b.refused = b.a.late.fail(b.a, b.r, err); b.refused {
+	if b.refused = b.x.late.fail(b.x, b.r, err); b.refused {
 		return nil
 	}
 	return err
 }
 
-// refused sends a Status in the place of an answer.
+// refused sends content, a Status, in place of a response.
 type refused struct {
 	w       io.Writer
 	content []byte

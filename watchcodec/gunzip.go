@@ -8,25 +8,25 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// gunzipWriter inflates what is written to it. Its goroutine runs only while Write and
-// Close wait for it, so that whoever flushes behind a Write finds all of it written.
+// gunzipWriter inflates what is written to it. Its goroutine runs only while Write and Close wait
+// for it: a caller that flushes after a Write knows that everything was written.
 type gunzipWriter struct {
 	body    inflated
 	pending []byte
 	in      chan []byte
-	idle    chan error // nil: what was written is used up; else how it ended
+	idle    chan error // nil: pending is used up; else the error that ended the stream
 	started bool
-	err     error // how it ended
-	refused error // of the body's Write
-	failed  error // what Write and Close return behind the end
-	panic   any   // of the body, in the goroutine
+	err     error // that ended the stream, io.EOF if it is whole
+	refused error // the error of body.Write
+	failed  error // the error of Write and Close after the end
+	panic   any   // the value with which body panicked in the goroutine
 }
 
-// inflated takes what was inflated.
+// inflated receives the inflated bytes.
 type inflated interface {
 	io.WriteCloser
-	// unreadable is called in place of the next Write, or of Close where the stream has ended, if it can't be inflated. The
-	// error is that of this call and of those that follow.
+	// unreadable is called instead of the next Write, or of Close if the stream has ended, when the
+	// stream can't be inflated. Its error is returned by this call and by those that follow.
 	unreadable(err error, ended bool) error
 }
 
@@ -54,14 +54,15 @@ func (g *gunzipWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// fail settles what comes of a stream that has ended in an error.
+// fail sets the error that Write and Close return for a stream that has ended in an error.
 func (g *gunzipWriter) fail(ended bool) {
 	if g.failed = g.err; g.refused == nil {
 		g.failed = g.body.unreadable(g.err, ended)
 	}
 }
 
-// run inflates in a goroutine of its own. A panic there would end the program: it is that of the handler, which waits.
+// run inflates in its own goroutine. A panic there would end the program, so it is passed to the
+// handler, which waits.
 func (g *gunzipWriter) run() {
 	err := errBodyPanicked
 	defer func() {
@@ -71,7 +72,7 @@ func (g *gunzipWriter) run() {
 	err = g.inflate()
 }
 
-// wait waits until the goroutine needs more, or has ended.
+// wait waits until the goroutine needs more bytes or has ended.
 func (g *gunzipWriter) wait() {
 	if g.err = <-g.idle; g.err == errBodyPanicked {
 		g.failed = g.err
@@ -79,12 +80,12 @@ func (g *gunzipWriter) wait() {
 	}
 }
 
-var errBodyPanicked = errors.New("watchcodec: what takes the response panicked")
+var errBodyPanicked = errors.New("watchcodec: the writer of the inflated response panicked")
 
-// Close ends the stream, which must not be in the middle of a member.
+// Close ends the stream, which must not be within a gzip member.
 func (g *gunzipWriter) Close() error {
-	over := g.err != nil
-	if g.stop(); !over && g.err != nil && g.err != io.EOF {
+	ended := g.err != nil
+	if g.stop(); !ended && g.err != nil && g.err != io.EOF {
 		g.fail(true)
 	}
 	if g.failed != nil {
@@ -93,7 +94,7 @@ func (g *gunzipWriter) Close() error {
 	return g.body.Close()
 }
 
-// stop ends the goroutine.
+// stop stops the goroutine.
 func (g *gunzipWriter) stop() {
 	if g.started && g.err == nil {
 		close(g.in)
@@ -101,11 +102,11 @@ func (g *gunzipWriter) stop() {
 	}
 }
 
-// inflate returns io.EOF at the end of the stream. Each member is ended by itself: to look
-// for the next one before its last bytes are passed on would hold up an event until there
-// is another.
+// inflate returns io.EOF at the end of the stream. It ends each gzip member by itself: a reader
+// that looked for the next member before it passed on the last bytes of this one would hold an
+// event back until the next event.
 func (g *gunzipWriter) inflate() error {
-	src := bufio.NewReader(readerFunc(g.read)) // what is behind a member stays here
+	src := bufio.NewReader(readerFunc(g.read)) // keeps the bytes behind a member
 	z, err := gzip.NewReader(src)
 	for err == nil {
 		z.Multistream(false)
@@ -144,4 +145,4 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-var errTooLarge = errors.New("watchcodec: answer over the limit")
+var errTooLarge = errors.New("watchcodec: response over the limit")

@@ -2,22 +2,22 @@ package watchcodec
 
 import "encoding/json"
 
-// splice is a part of a text that is replaced.
+// splice is the replacement of a part of a text.
 type splice struct {
 	span
 	with string
 }
 
-// planner finds what an edit replaces in a text.
+// planner finds the splices of an edit in a text.
 type planner struct {
 	e       *Edit
 	p       []byte
-	at      int // behind what was planned for
+	at      int // the index behind the part that was planned
 	w       *window
 	splices []splice
 }
 
-// apply appends the text with what is replaced.
+// apply appends the text with the splices applied.
 func (pl *planner) apply(dst []byte) []byte {
 	from := 0
 	for _, s := range pl.splices {
@@ -27,17 +27,17 @@ func (pl *planner) apply(dst []byte) []byte {
 	return append(dst, pl.p[from:]...)
 }
 
-// enough is where a planner stands that has found all that there can be.
+// enough is the value of planner.at when every splice has been found before the end.
 const enough = -1
 
-// object plans for the object at pl.at and goes behind it. Where a key can't be there
-// twice, in the object itself and its metadata, it looks no further than it must.
+// object plans for the object at pl.at and moves pl.at behind it. Where a key can't be there twice,
+// in the object itself and in its metadata, it scans no further than needed.
 func (pl *planner) object(path Path) error {
 	_, err := pl.members(path)
 	return err
 }
 
-// members does that and returns whether nothing is left in the object.
+// members is object, and reports whether the object has no members left.
 func (pl *planner) members(path Path) (empty bool, err error) {
 	c, err := enter(pl.p, pl.at, '{', pl.w)
 	if err != nil {
@@ -55,7 +55,7 @@ func (pl *planner) members(path Path) (empty bool, err error) {
 			break
 		}
 		start := c.at
-		r.begin(start)
+		r.startElement(start)
 		key, err := c.key()
 		if err != nil {
 			return false, err
@@ -74,7 +74,7 @@ func (pl *planner) members(path Path) (empty bool, err error) {
 			return false, err
 		}
 		if pl.e.once(path) {
-			return r.stop(&c)
+			return r.finishEarly(&c)
 		}
 	}
 	if pl.e.kind == sets && !found {
@@ -84,8 +84,8 @@ func (pl *planner) members(path Path) (empty bool, err error) {
 	return r.count == 0, nil
 }
 
-// member plans for the member that begins at start and has its value at c.at, and goes
-// behind it.
+// member plans for the member that begins at start and has its value at c.at, and moves c.at behind
+// it.
 func (r *remover) member(c *cursor, start int, path Path) error {
 	before := len(r.splices)
 	r.at = c.at
@@ -102,8 +102,8 @@ func (r *remover) member(c *cursor, start int, path Path) error {
 	return err
 }
 
-// stop ends the look at an object of which nothing more changes.
-func (r *remover) stop(c *cursor) (empty bool, err error) {
+// finishEarly ends the scan of an object in which nothing more changes.
+func (r *remover) finishEarly(c *cursor) (empty bool, err error) {
 	at := skipSpace(r.p, c.at)
 	if at < len(r.p) && r.p[at] == c.close {
 		r.at = at + 1
@@ -112,13 +112,13 @@ func (r *remover) stop(c *cursor) (empty bool, err error) {
 	if more, err := c.more(); err != nil || !more {
 		return false, err
 	}
-	r.begin(c.at)
+	r.startElement(c.at)
 	r.at = enough
 	return false, nil
 }
 
-// value plans for the value of the path's first step, at pl.at, and goes behind it. gone
-// says that it goes as a whole.
+// value plans for the value of the path's first step, at pl.at, and moves pl.at behind it. gone
+// reports whether the whole value is removed.
 func (pl *planner) value(path Path) (gone bool, err error) {
 	c := cursor{p: pl.p, at: pl.at, w: pl.w}
 	first := byte(0)
@@ -165,7 +165,7 @@ func (pl *planner) each(path Path) error {
 	}
 }
 
-// null plans for a null on the way, which is what is not there.
+// null plans for a null within the path, which counts as a missing value.
 func (pl *planner) null(c *cursor, path Path) error {
 	v, err := c.value()
 	if err != nil || string(v.of(pl.p)) != "null" {
@@ -178,7 +178,7 @@ func (pl *planner) null(c *cursor, path Path) error {
 	return nil
 }
 
-// elements drops elements of the array at pl.at.
+// elements removes elements of the array at pl.at.
 func (pl *planner) elements() (empty bool, err error) {
 	c, err := enter(pl.p, pl.at, '[', pl.w)
 	if err != nil {
@@ -191,7 +191,7 @@ func (pl *planner) elements() (empty bool, err error) {
 			pl.at = c.at
 			return r.count == 0, err
 		}
-		r.begin(c.at)
+		r.startElement(c.at)
 		element, err := c.value()
 		if err != nil {
 			return false, err
@@ -204,16 +204,16 @@ func (pl *planner) elements() (empty bool, err error) {
 	}
 }
 
-// remover removes elements between commas.
+// remover removes elements or members, with the commas between them.
 type remover struct {
 	*planner
-	count   int  // how many stay
-	end     int  // of the element before, or behind the bracket
-	leading bool // the last splice goes on to the next element
+	count   int  // elements that are kept
+	end     int  // of the element before, else the index behind the bracket
+	leading bool // the last splice extends to the next element
 }
 
-// begin is called where an element begins.
-func (r *remover) begin(start int) {
+// startElement is called at the first byte of an element.
+func (r *remover) startElement(start int) {
 	if r.leading {
 		r.splices[len(r.splices)-1].end = start
 		r.leading = false
@@ -227,21 +227,21 @@ func (r *remover) kept(end int) {
 
 func (r *remover) removed(start, end int) {
 	if r.count > 0 {
-		start = r.end // with the comma before it
+		start = r.end // includes the comma before it
 	}
 	r.splices = append(r.splices, splice{span: span{start, end}})
-	r.leading = r.count == 0 // with the comma behind it
+	r.leading = r.count == 0 // includes the comma behind it
 	r.end = end
 }
 
-// once says whether a key of the object that the path begins in is there once at most;
-// Object has seen to that when it was parsed.
+// once reports whether a key of the object that path begins in can be there once at most; Object
+// has checked that when it was parsed.
 func (e *Edit) once(path Path) bool {
 	at := len(e.path) - len(path)
 	return at == 0 || at == 1 && e.path[0] == metadata
 }
 
-// insert adds a member at a place, -1 for the end.
+// insert adds a member at an index, -1 for the end.
 func (r *remover) insert(at int, member string) {
 	switch {
 	case at >= 0:
@@ -255,15 +255,15 @@ func (r *remover) insert(at int, member string) {
 	r.count++
 }
 
-// place finds where what is set belongs, if it is not there yet: maps are in the order of
-// their keys, metadata in that of ObjectMeta, unless it is a custom resource's, which are
-// maps all through.
+// place finds the index for a member that is added: maps are in the order of their keys, metadata
+// is in that of ObjectMeta, unless it is a custom resource's, of which all objects are in the order
+// of keys.
 type place struct {
 	e        *Edit
 	path     Path
-	byNumber int // before the first key that follows in ObjectMeta, -1 for the end
-	byName   int // before the first key that follows by its name
-	last     int // the number of the key before
+	byNumber int // the index of the first key that follows in ObjectMeta, -1 for the end
+	byName   int // the index of the first key that follows by its name, -1 for the end
+	last     int // the number of the preceding key
 	sorted   bool
 }
 
@@ -271,7 +271,7 @@ func newPlace(e *Edit, path Path) place {
 	return place{e: e, path: path, byNumber: -1, byName: -1}
 }
 
-// see is told a key and where its member begins.
+// see is called with each key and the index of its member.
 func (p *place) see(key []byte, start int) {
 	if p.e.kind != sets {
 		return
@@ -298,7 +298,7 @@ func (p *place) at() int {
 	return -1
 }
 
-// added is the member that is set where there was none, and what is around it.
+// added returns the member to add where path begins, with the objects around the value.
 func (e *Edit) added(path Path) string {
 	text := e.text
 	for i := len(path) - 1; i > 0; i-- {
@@ -307,11 +307,11 @@ func (e *Edit) added(path Path) string {
 	return quoted(path[0].Name) + ":" + text
 }
 
-// quoted is a string in JSON.
+// quoted returns s as a string in JSON.
 func quoted(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // no string is one that can't be encoded
+		panic(err) // every string can be encoded
 	}
 	return string(b)
 }

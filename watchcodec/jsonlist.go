@@ -7,55 +7,54 @@ import (
 	"strings"
 )
 
-// jsonListWriter takes a list in JSON and sends what the client sees of it, one item after
-// the other. It holds no more than an item, and sends the rest as it came, white space
-// included.
+// jsonListWriter takes a list in JSON and sends the part that the client sees, item by item. It
+// holds no more than an item, and sends everything else as it was received, white space included.
 type jsonListWriter struct {
 	w       io.Writer
-	a       *answer
+	x       *exchange
 	store   []byte
-	from    int    // store[:from] is used up
+	from    int    // store[:from] is consumed
 	buf     []byte // store[from:]
 	out     []byte
 	state   func(*jsonListWriter) (more bool, err error)
 	scan    scanner // of the value at the front of buf[gap:]
-	scanned int     // how far it has come, or the look for the end of a string or a number
-	gap     int     // white space and a comma before an item or a member, as far as it was looked at
-	comma   bool    // the comma is in it
+	scanned int     // how much of it was scanned
+	gap     int     // length of the white space and comma before an item or a member, as far as it was scanned
+	comma   bool    // the gap includes the comma
 	seen    keys
 	kind    string // of the list
-	version []byte // its apiVersion
-	single  []byte // the kind of its items, which need not tell it themselves
-	items   int    // that were sent
+	version []byte // the list's apiVersion
+	single  []byte // the kind of the items, which need not have one of their own
+	items   int    // the number of items that were sent; -1: the first ones are all hidden
 	members int
 	object  Object
 	row     row
 	rows    bool // the items are rows of a Table
-	told    *listHead
-	ended   error
+	info    *listInfo
+	err     error
 }
 
-func newJSONListWriter(w io.Writer, a *answer) *jsonListWriter {
-	l := &jsonListWriter{w: w, a: a, state: (*jsonListWriter).start}
+func newJSONListWriter(w io.Writer, x *exchange) *jsonListWriter {
+	l := &jsonListWriter{w: w, x: x, state: (*jsonListWriter).start}
 	l.object.format = JSON
-	l.row.bare = a.bare
+	l.row.bare = x.bare
 	return l
 }
 
 func (l *jsonListWriter) Write(p []byte) (int, error) {
-	if l.ended != nil {
-		return 0, l.ended
+	if l.err != nil {
+		return 0, l.err
 	}
 	l.keep(p)
 	l.out = l.out[:0]
-	for more := true; more && l.ended == nil; {
-		more, l.ended = l.state(l)
+	for more := true; more && l.err == nil; {
+		more, l.err = l.state(l)
 	}
-	if l.ended == nil && len(l.buf) > l.a.o.MaxObject {
-		l.ended = errTooLarge
+	if l.err == nil && len(l.buf) > l.x.o.MaxObject {
+		l.err = errTooLarge
 	}
-	if l.ended != nil {
-		return 0, l.ended
+	if l.err != nil {
+		return 0, l.err
 	}
 	if len(l.out) > 0 {
 		if _, err := l.w.Write(l.out); err != nil {
@@ -65,8 +64,8 @@ func (l *jsonListWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// keep appends p to what is not used up. That is moved to the front only when it is no more than
-// what is used up there: an item that comes in small pieces must not be moved for each.
+// keep appends p to buf. The remaining bytes are moved to the front only if they are no more than
+// the consumed ones: an item that is received in small pieces must not be moved for each of them.
 func (l *jsonListWriter) keep(p []byte) {
 	if l.from >= len(l.buf) {
 		l.store = l.store[:copy(l.store, l.buf)]
@@ -76,15 +75,15 @@ func (l *jsonListWriter) keep(p []byte) {
 	l.buf = l.store[l.from:]
 }
 
-// Close fails where the list has not ended: the client must not take it for a whole one.
+// Close fails if the list has not ended: the client must not take it for a whole one.
 func (l *jsonListWriter) Close() error {
-	if l.ended == nil && l.members >= 0 {
-		l.ended = io.ErrUnexpectedEOF
+	if l.err == nil && l.members >= 0 {
+		l.err = io.ErrUnexpectedEOF
 	}
-	return l.ended
+	return l.err
 }
 
-// use takes n bytes off the front, having appended what they became to l.out.
+// use removes n bytes from the front, of which the replacement is in l.out already.
 func (l *jsonListWriter) use(n int) {
 	l.buf = l.buf[n:]
 	l.from += n
@@ -105,8 +104,8 @@ func (l *jsonListWriter) start() (bool, error) {
 	return true, nil
 }
 
-// element looks for the next value behind white space and, if there was one before, a
-// comma. At the closing bracket done is true; else it begins at l.gap.
+// element looks for the next value behind white space and, if there was one before, a comma. At the
+// closing bracket done is true; else the value begins at l.gap.
 func (l *jsonListWriter) element(before bool, closing byte) (there, done bool, err error) {
 	l.gap = skipSpace(l.buf, l.gap)
 	if l.gap < len(l.buf) && !l.comma {
@@ -126,8 +125,8 @@ func (l *jsonListWriter) element(before bool, closing byte) (there, done bool, e
 	return l.gap < len(l.buf), false, nil
 }
 
-// maxKey bounds a key of the list itself, with the white space behind it: it is looked at again
-// with each piece that comes.
+// maxKey bounds a key of the list itself, with the white space behind it: it is scanned again with
+// each piece that is received.
 const maxKey = 4 << 10
 
 func (l *jsonListWriter) member() (bool, error) {
@@ -169,14 +168,14 @@ func (l *jsonListWriter) memberValue(key []byte, value int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	table := l.kind == tableKind && l.a.o.Tables
+	table := l.kind == tableKind && l.x.o.Tables
 	rows := table && sameKey(key, tableRows)
 	if name == "" && l.kind != "Status" && !rows && !(table && sameKey(key, tableColumns)) {
 		return false, fmt.Errorf("watchcodec: a list with the key %s, which may hold anything", key)
 	}
 	if (name == "items" || rows) && l.buf[value] == '[' {
 		l.rows = rows
-		if err := l.begin(key); err != nil {
+		if err := l.addMember(key); err != nil {
 			return false, err
 		}
 		l.out = append(l.out, l.buf[:value+1]...)
@@ -191,7 +190,7 @@ func (l *jsonListWriter) memberValue(key []byte, value int) (bool, error) {
 	if checked, err := skipValue(l.buf, value); err != nil || checked != end {
 		return false, malformed(value)
 	}
-	if err := l.begin(key); err != nil {
+	if err := l.addMember(key); err != nil {
 		return false, err
 	}
 	v := l.buf[value:end]
@@ -204,10 +203,10 @@ func (l *jsonListWriter) memberValue(key []byte, value int) (bool, error) {
 	case "apiVersion":
 		l.version = bytes.Clone(text)
 	}
-	if l.told != nil {
-		l.told.kind, l.told.apiVersion = l.kind, string(l.version)
+	if l.info != nil {
+		l.info.kind, l.info.apiVersion = l.kind, string(l.version)
 		if name == "metadata" {
-			l.told.meta = bytes.Clone(v)
+			l.info.meta = bytes.Clone(v)
 		}
 	}
 	l.out = append(l.out, l.buf[:value]...)
@@ -220,14 +219,14 @@ func (l *jsonListWriter) memberValue(key []byte, value int) (bool, error) {
 	return true, err
 }
 
-// begin notes a member.
-func (l *jsonListWriter) begin(key []byte) error {
+// addMember counts a member and checks its key.
+func (l *jsonListWriter) addMember(key []byte) error {
 	l.members++
 	return l.seen.add(append([]byte(nil), key...))
 }
 
-// withoutCount appends a list's metadata without the number of the items of later pages,
-// which would tell of those that are not seen.
+// withoutCount appends a list's metadata without the number of the items on later pages, which
+// would reveal how many are hidden.
 func withoutCount(dst, meta []byte) ([]byte, error) {
 	o := Object{format: JSON, raw: meta}
 	e := Delete(Field{Name: "remainingItemCount"})
@@ -238,7 +237,8 @@ func withoutCount(dst, meta []byte) ([]byte, error) {
 	return dst, err
 }
 
-// complete returns the index behind the value that begins at i, if all of it is there.
+// complete returns the index behind the value that begins at i, and reports whether all of it was
+// received.
 func (l *jsonListWriter) complete(i int) (end int, ok bool) {
 	switch l.buf[i] {
 	case '"':
@@ -259,7 +259,7 @@ func (l *jsonListWriter) complete(i int) (end int, ok bool) {
 	return end, false
 }
 
-// item takes the next item of the list.
+// item rewrites the next item of the list.
 func (l *jsonListWriter) item() (bool, error) {
 	there, done, err := l.element(l.items != 0, ']')
 	if err != nil || !there {
@@ -290,8 +290,8 @@ func firstOf(err, other error) error {
 	return other
 }
 
-// parseItem parses the item at l.gap, if all of it is there. One that is not yet when it is
-// first looked at is looked at again when its end has come.
+// parseItem parses the item at l.gap, and reports whether all of it was received. An item that is
+// incomplete at first is parsed again when its end was received.
 func (l *jsonListWriter) parseItem() (end int, ok bool, err error) {
 	l.object.reset(JSON)
 	if l.rows {
@@ -327,17 +327,17 @@ func (l *jsonListWriter) rewrite() error {
 	if object.apiVersion == nil {
 		object.apiVersion = l.version
 	}
-	if !l.rows && (len(object.kind) == 0 || len(object.apiVersion) == 0) { // a row's object tells it itself
+	if !l.rows && (len(object.kind) == 0 || len(object.apiVersion) == 0) { // a row's object has its own
 		return errKind
 	}
-	visible, err := l.a.rewrite(object)
+	visible, err := l.x.rewrite(object)
 	if err != nil {
 		return err
 	}
 	gap := l.buf[:l.gap]
 	switch {
 	case !visible && l.items == 0:
-		l.items = -1 // there was one, and what comes first has a comma before it
+		l.items = -1 // there was an item, so the first one that is sent has a comma before it
 	case visible && l.items < 0:
 		for _, c := range gap {
 			if c != ',' {
@@ -362,7 +362,7 @@ func (l *jsonListWriter) appendItem() {
 	}
 }
 
-// rest takes what is behind the list: white space.
+// rest takes the white space behind the list.
 func (l *jsonListWriter) rest() (bool, error) {
 	if i := skipSpace(l.buf, 0); i < len(l.buf) {
 		return false, malformed(i)

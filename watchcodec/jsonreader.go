@@ -7,46 +7,45 @@ import (
 	"io"
 )
 
-// DefaultMaxFrame is the limit of a frame in bytes that NewJSONReader takes for
-// 0: 16 MiB. An object in etcd has at most 1.5 MiB unless the limit was raised.
+// DefaultMaxFrame is the default limit of a frame, in bytes: 16 MiB. An object in etcd has at most
+// 1.5 MiB unless its limit was raised.
 const DefaultMaxFrame = 16 << 20
 
 // ErrFrameTooLarge is the error of a frame over the limit.
 var ErrFrameTooLarge = errors.New("watchcodec: frame over the limit")
 
-// SyntaxError is the error of bytes that can't begin a frame.
+// SyntaxError is the error of a byte that can't begin a frame.
 type SyntaxError struct {
-	// Offset is the place in the stream, in bytes.
+	// Offset is the byte's offset in the stream.
 	Offset int64
-	// Byte is what stands there.
+	// Byte is the byte at Offset.
 	Byte byte
 }
 
-// Error tells the byte and where it stands.
+// Error returns a message with the byte and its offset.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("watchcodec: byte %q at offset %d begins no JSON object", e.Byte, e.Offset)
 }
 
-// JSONReader cuts a stream of concatenated JSON objects into frames, one object
-// each, compact or over several lines, however the reads fall. It looks for the
-// end of an object and at nothing else: what is inside is not validated.
+// JSONReader splits a stream of concatenated JSON objects into frames, one object each, compact or
+// over several lines, however the reads are split. It looks for the end of an object only and does
+// not validate its content.
 //
-// A JSONReader must not be used by several goroutines at once.
+// A JSONReader must not be used by several goroutines at the same time.
 type JSONReader struct {
 	src     io.Reader
 	max     int
-	buf     []byte // buf[start:end] is what was read and not returned
+	buf     []byte // buf[start:end] was read and not returned
 	start   int
 	end     int
-	scanned int   // buf[start:scanned] has been looked at
+	scanned int   // buf[start:scanned] was scanned
 	offset  int64 // of buf[0] in the stream
 	scan    scanner
 	err     error
 }
 
-// NewJSONReader returns a reader of src with frames of at most maxFrame bytes; 0
-// means DefaultMaxFrame. The memory that it holds grows with the largest frame
-// that it has met.
+// NewJSONReader returns a reader of src with frames of at most maxFrame bytes; 0 means
+// DefaultMaxFrame. Its memory grows with the largest frame read so far.
 func NewJSONReader(src io.Reader, maxFrame int) *JSONReader {
 	if maxFrame <= 0 {
 		maxFrame = DefaultMaxFrame
@@ -54,24 +53,23 @@ func NewJSONReader(src io.Reader, maxFrame int) *JSONReader {
 	return &JSONReader{src: src, max: maxFrame, buf: make([]byte, min(4<<10, maxFrame))}
 }
 
-// Next returns the next frame, from its opening to its closing brace. The bytes
-// are valid until the next call.
+// Next returns the next frame, from its opening to its closing brace. The bytes are valid until the
+// next call.
 //
-// At the end of the stream the error is io.EOF, within a frame
-// io.ErrUnexpectedEOF; a frame over the limit is ErrFrameTooLarge, anything but
-// white space between frames a *SyntaxError. An error stays.
+// The error is io.EOF at the end of the stream, io.ErrUnexpectedEOF if that is within a frame,
+// ErrFrameTooLarge for a frame over the limit, and a *SyntaxError for anything but white space
+// between frames. After an error, every call returns that error.
 func (r *JSONReader) Next() ([]byte, error) {
 	frame, _, err := r.next(nil)
 	return frame, err
 }
 
-// next returns the next frame. If e is not nil and the frame is at hand as a whole, it is
-// cut by taking it apart, which spares looking for its end before.
+// next returns the next frame. If e is not nil and the whole frame is buffered, next finds the
+// frame's end by decoding it into e, which saves a scan for it.
 func (r *JSONReader) next(e *Event) (frame []byte, decoded bool, err error) {
 	for r.err == nil {
-		// An event that has come as a whole has a newline behind it; one that has not would
-		// be gone through in vain.
-		if r.err = r.begin(); r.err == nil && e != nil && r.scanned == r.start && bytes.IndexByte(r.buf[r.start:r.end], '\n') >= 0 {
+		// A complete event has a newline behind it. An incomplete one would be decoded in vain.
+		if r.err = r.findStart(); r.err == nil && e != nil && r.scanned == r.start && bytes.IndexByte(r.buf[r.start:r.end], '\n') >= 0 {
 			if end, err := e.decodeFirst(r.buf[r.start:r.end]); err == nil && end <= r.max {
 				r.start += end
 				return e.frame, true, nil
@@ -90,8 +88,8 @@ func (r *JSONReader) next(e *Event) (frame []byte, decoded bool, err error) {
 	return nil, false, r.err
 }
 
-// begin goes to the first byte of a frame.
-func (r *JSONReader) begin() error {
+// findStart moves r.start to the first byte of a frame.
+func (r *JSONReader) findStart() error {
 	if r.scan.depth > 0 {
 		return nil
 	}
@@ -105,7 +103,7 @@ func (r *JSONReader) begin() error {
 	return nil
 }
 
-// cut returns the next frame if the buffer holds all of it.
+// cut returns the next frame if the buffer holds all of it, else nil.
 func (r *JSONReader) cut() []byte {
 	if r.err != nil {
 		return nil
@@ -124,7 +122,7 @@ func (r *JSONReader) cut() []byte {
 	return frame
 }
 
-// fill reads once, after it has made room.
+// fill makes room and reads once.
 func (r *JSONReader) fill() error {
 	if r.start > 0 {
 		copy(r.buf, r.buf[r.start:r.end])
@@ -141,19 +139,19 @@ func (r *JSONReader) fill() error {
 	}
 	n, err := r.src.Read(r.buf[r.end:])
 	if r.end += n; r.end == len(r.buf) {
-		r.enlarge(busyBuffer) // there is more than fits: frames are cut faster where several are at hand
+		r.enlarge(busyBuffer) // the source has more than fits: frames are cut faster if several are buffered
 	}
 	switch {
 	case n > 0:
-		return nil // an error that came with bytes comes again
+		return nil // an error that came with bytes is returned again by the next Read
 	case err == io.EOF && r.scan.depth > 0:
 		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-// busyBuffer is what a reader holds at most of a stream of small frames. Of those that the
-// buffer's end cuts, part is gone through twice.
+// busyBuffer bounds the buffer of a reader of small frames. A larger buffer ends within fewer
+// frames: a frame that the buffer's end cuts is scanned twice in part.
 const busyBuffer = 256 << 10
 
 func (r *JSONReader) enlarge(most int) {

@@ -9,7 +9,7 @@ import (
 	"math/bits"
 )
 
-// maxDepth is how deep JSON may be nested, as in encoding/json.
+// maxDepth bounds the nesting of JSON, as in encoding/json.
 const maxDepth = 10000
 
 var errJSON = errors.New("watchcodec: malformed JSON")
@@ -24,18 +24,19 @@ func skipSpace(p []byte, i int) int {
 	return i
 }
 
-// stringEnd returns the index of the quote that closes the string of which p[i:] is the
-// rest, -1 if there is none.
+// stringEnd returns the index of the quote that closes the string of which p[i:] is the rest, -1 if
+// there is none.
 func stringEnd(p []byte, i int) int {
 	end, _ := findStringEnd(p, i)
 	return end
 }
 
-// findStringEnd is stringEnd, and returns where to go on when more of p has come.
+// findStringEnd is stringEnd, and returns the index at which to continue when more of p is
+// received.
 func findStringEnd(p []byte, i int) (end, next int) {
 	for i+8 <= len(p) {
-		// The lowest byte that is a quote or a backslash has its high bit set; what is
-		// above it may be wrong.
+		// The lowest byte that is a quote or a backslash has its high bit set; the bits above it
+		// may be wrong.
 		w := binary.LittleEndian.Uint64(p[i:])
 		q, b := w^quotes, w^slashes
 		found := ((q-ones)&^q | (b-ones)&^b) & highs
@@ -72,9 +73,8 @@ func skipString(p []byte, i int) (int, error) {
 	return end + 1, nil
 }
 
-// skipValue returns the index behind the value that begins at p[i]. As many brackets must
-// be closed as opened, of either kind; what numbers and literals are made of is not looked
-// at.
+// skipValue returns the index behind the value that begins at p[i]. It checks that as many brackets
+// are closed as opened, of either kind. It does not check the syntax of numbers and literals.
 func skipValue(p []byte, i int) (int, error) {
 	if i >= len(p) {
 		return i, malformed(i)
@@ -90,7 +90,7 @@ func skipValue(p []byte, i int) (int, error) {
 	for ; i < len(p) && !isSpace(p[i]) && p[i] != ',' && p[i] != '}' && p[i] != ']'; i++ {
 		switch p[i] {
 		case '"', '{', '[', ':', '\\':
-			return i, malformed(i) // where it ends would depend on who looks
+			return i, malformed(i) // decoders would not agree on where it ends
 		}
 	}
 	return i, nil
@@ -107,16 +107,16 @@ type span struct{ start, end int }
 
 func (s span) of(p []byte) []byte { return p[s.start:s.end] }
 
-// cursor goes through the members of an object or the elements of an array.
+// cursor iterates over the members of an object or the elements of an array.
 type cursor struct {
 	p     []byte
 	at    int
 	close byte
 	first bool
-	w     *window // shared by those that go through the same bytes; may be nil
+	w     *window // shared by the cursors over the same bytes; may be nil
 }
 
-// enter begins at the bracket p[i], which must be open.
+// enter returns a cursor behind the bracket p[i], which must be open.
 func enter(p []byte, i int, open byte, w *window) (cursor, error) {
 	if i >= len(p) || p[i] != open {
 		return cursor{}, malformed(i)
@@ -124,8 +124,8 @@ func enter(p []byte, i int, open byte, w *window) (cursor, error) {
 	return cursor{p: p, at: i + 1, close: open + 2, first: true, w: w}, nil
 }
 
-// more goes to the next element, and returns false at the closing bracket, behind which
-// c.at stands then.
+// more moves c.at to the next element and returns true. At the closing bracket it moves c.at behind
+// it and returns false.
 func (c *cursor) more() (bool, error) {
 	c.at = skipSpace(c.p, c.at)
 	switch {
@@ -144,7 +144,7 @@ func (c *cursor) more() (bool, error) {
 	return true, nil
 }
 
-// key reads the key of a member up to the value, which begins at c.at then.
+// key returns the key of a member and moves c.at to the member's value.
 func (c *cursor) key() (span, error) {
 	end, err := skipString(c.p, c.at)
 	if err != nil {
@@ -159,7 +159,7 @@ func (c *cursor) key() (span, error) {
 	return key, nil
 }
 
-// value reads a value.
+// value returns the value at c.at and moves c.at behind it.
 func (c *cursor) value() (s span, err error) {
 	s.start = c.at
 	if c.w != nil && c.at < len(c.p) && (c.p[c.at] == '{' || c.p[c.at] == '[') {
@@ -171,8 +171,8 @@ func (c *cursor) value() (s span, err error) {
 	return s, err
 }
 
-// findMember returns where the value of a member of an object is, of the last one if there
-// are several. ok is false if there is none, or if p is no such object.
+// findMember returns the value of a member of the object p, the last one if there are several. ok
+// is false if there is none, or if p is not an object.
 func findMember(p []byte, name string) (value span, ok bool) {
 	if len(name) <= maxQuick && bytes.IndexByte(p, '\\') < 0 {
 		return findPlain(p, name)
@@ -184,12 +184,12 @@ func findMember(p []byte, name string) (value span, ok bool) {
 	return c.find(name)
 }
 
-// maxQuick is how long a name may be that findPlain looks for.
+// maxQuick bounds the length of a name that findPlain looks for.
 const maxQuick = 62
 
-// findPlain is findMember in an object without escapes: there the name in quotes is a string
-// of its own wherever it stands. If what follows it are members up to the end of the
-// object, it is a key of the object and not of one inside.
+// findPlain is findMember for an object without escapes, in which the quoted name is a string of
+// its own wherever it occurs. If members follow it up to the end of the object, it is a key of the
+// object and not of one inside.
 func findPlain(p []byte, name string) (value span, ok bool) {
 	var few [maxQuick + 1]byte
 	tail := append(append(few[:0], name...), '"') // not the first quote: there are too many
@@ -209,7 +209,7 @@ func findPlain(p []byte, name string) (value span, ok bool) {
 	return span{}, false
 }
 
-// find goes through the members that are left, see findMember.
+// find looks for a name in the remaining members, see findMember.
 func (c *cursor) find(name string) (value span, ok bool) {
 	for {
 		more, err := c.more()
@@ -230,8 +230,7 @@ func (c *cursor) find(name string) (value span, ok bool) {
 	}
 }
 
-// unquote returns the content of a string with its quotes; it allocates only where there
-// is an escape.
+// unquote returns the content of a quoted string. It allocates only if there is an escape.
 func unquote(quoted []byte) ([]byte, error) {
 	inner := quoted[1 : len(quoted)-1]
 	for _, b := range inner {

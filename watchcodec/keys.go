@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// keys are those of one JSON object. A key that is there twice is an error: which of them
-// counts depends on the decoder.
+// keys holds the keys of one JSON object. A key that is there twice is an error: decoders do not
+// agree on which of them counts.
 type keys struct {
 	seen  [24][]byte
 	count int
@@ -33,9 +33,9 @@ func (k *keys) add(key []byte) error {
 	return nil
 }
 
-// known returns the one of the names that the key with its quotes is, "" if it is none. A
-// key that is one but for its case is an error: for some decoders it is that name, and
-// what depends on it must not depend on who reads it.
+// known returns the one of names that the quoted key equals, "" if there is none. A key that
+// differs from a name in case only is an error: some decoders take it for that name, and the result
+// must not depend on the decoder.
 func known(quoted []byte, names ...string) (string, error) {
 	inner := quoted[1 : len(quoted)-1]
 	for _, name := range names {

@@ -1,26 +1,26 @@
 package watchcodec
 
-// Label returns a label, and whether it is there.
+// Label returns the value of a label, and reports whether the object has it.
 func (o *Object) Label(key string) (value []byte, ok bool) {
-	o.fresh()
+	o.refresh()
 	return o.entry(o.meta.labels, labelsField, key)
 }
 
-// Annotation returns an annotation, and whether it is there.
+// Annotation returns the value of an annotation, and reports whether the object has it.
 func (o *Object) Annotation(key string) (value []byte, ok bool) {
-	o.fresh()
+	o.refresh()
 	return o.entry(o.meta.annotations, annotationField, key)
 }
 
 // Labels returns all labels, nil if there are none.
 func (o *Object) Labels() map[string]string {
-	o.fresh()
+	o.refresh()
 	return o.entries(o.meta.labels, labelsField)
 }
 
 // Annotations returns all annotations, nil if there are none.
 func (o *Object) Annotations() map[string]string {
-	o.fresh()
+	o.refresh()
 	return o.entries(o.meta.annotations, annotationField)
 }
 

@@ -5,24 +5,24 @@ import (
 	"math"
 )
 
-// ListReader takes a list as it comes, written to it in the answer of a handler for
-// instance, and hands over its items.
+// ListReader takes a list as it is received, written to it in the response of a handler for
+// instance, and calls a function with each item.
 //
-// A ListReader must not be used by several goroutines at once.
+// A ListReader must not be used by several goroutines at the same time.
 type ListReader struct {
 	list io.WriteCloser
-	head listHead
+	info listInfo
 }
 
-// listHead is what a list tells beside its items.
-type listHead struct {
+// listInfo is the content of a list beside its items.
+type listInfo struct {
 	format           Format
 	apiVersion, kind string
 	meta             []byte
 }
 
-// NewListReader returns a reader that calls take with each item, which is valid until take
-// returns. An item has at most maxObject bytes; 0 means DefaultMaxFrame.
+// NewListReader returns a reader that calls take with each item, which is valid until take returns.
+// An item has at most maxObject bytes; 0 means DefaultMaxFrame.
 func NewListReader(f Format, maxObject int, take func(*Object) error) *ListReader {
 	if maxObject == 0 {
 		maxObject = DefaultMaxFrame
@@ -30,42 +30,42 @@ func NewListReader(f Format, maxObject int, take func(*Object) error) *ListReade
 	return newListReader(f, &FilterOptions{MaxObject: maxObject}, take)
 }
 
-// newListReader takes MaxObject and Tables of the options.
+// newListReader is NewListReader with MaxObject and Tables of o.
 func newListReader(f Format, o *FilterOptions, take func(*Object) error) *ListReader {
-	r := &ListReader{head: listHead{format: f}}
-	a := &answer{o: &FilterOptions{MaxObject: o.MaxObject, MaxList: math.MaxInt, Tables: o.Tables}, format: f, rewrite: func(o *Object) (bool, error) { return false, take(o) }}
+	r := &ListReader{info: listInfo{format: f}}
+	x := &exchange{o: &FilterOptions{MaxObject: o.MaxObject, MaxList: math.MaxInt, Tables: o.Tables}, format: f, rewrite: func(o *Object) (bool, error) { return false, take(o) }}
 	if f == Protobuf {
-		l := newProtobufListWriter(io.Discard, a)
-		l.told = &r.head
+		l := newProtobufListWriter(io.Discard, x)
+		l.info = &r.info
 		r.list = l
 	} else {
-		l := newJSONListWriter(io.Discard, a)
-		l.told = &r.head
+		l := newJSONListWriter(io.Discard, x)
+		l.info = &r.info
 		r.list = l
 	}
 	return r
 }
 
-// Write takes a piece of the list. An error stays.
+// Write takes the next bytes of the list. After an error, every call returns that error.
 func (r *ListReader) Write(p []byte) (int, error) { return r.list.Write(p) }
 
-// Close is called at the end. It fails if the list has not ended.
+// Close is called at the end of the stream. It returns an error if the list is incomplete.
 func (r *ListReader) Close() error { return r.list.Close() }
 
-// Kind returns the kind of the list, "PodList" for instance, and its apiVersion. They are
-// known at the end.
-func (r *ListReader) Kind() (apiVersion, kind string) { return r.head.apiVersion, r.head.kind }
+// Kind returns the apiVersion and the kind of the list, "PodList" for instance. They are known at
+// the end of the list.
+func (r *ListReader) Kind() (apiVersion, kind string) { return r.info.apiVersion, r.info.kind }
 
-// ResourceVersion returns that of the list, which is known at the end.
+// ResourceVersion returns the resourceVersion of the list, which is known at the end of the list.
 func (r *ListReader) ResourceVersion() string {
 	return r.text(Field{Name: "resourceVersion", Number: listVersion})
 }
 
-// Continue returns what asks for the rest of the list, "" if this is all.
+// Continue returns the token that requests the rest of the list, "" if there is none.
 func (r *ListReader) Continue() string { return r.text(Field{Name: "continue", Number: 3}) }
 
 func (r *ListReader) text(f Field) string {
-	v, _ := Value{r.head.format, r.head.meta}.Get(f)
+	v, _ := Value{r.info.format, r.info.meta}.Get(f)
 	text, _ := v.Text()
 	return string(text)
 }

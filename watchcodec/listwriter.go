@@ -9,11 +9,11 @@ import (
 // List is a list to be written.
 type List struct {
 	Format Format
-	// APIVersion and Kind are those of its items: "v1" and "Pod" make a PodList.
+	// APIVersion and Kind are those of the items: "v1" and "Pod" make a PodList.
 	APIVersion, Kind string
-	// ResourceVersion is that of the list.
+	// ResourceVersion is the resourceVersion of the list.
 	ResourceVersion string
-	// Items are encoded objects, as Object.Parse takes them and Value.Raw gives them.
+	// Items are encoded objects, as Object.Parse accepts them and Value.Raw returns them.
 	Items [][]byte
 }
 
@@ -26,7 +26,7 @@ func (l *List) WriteTo(w io.Writer) (int64, error) {
 	} else {
 		l.json(buffered)
 	}
-	err := buffered.Flush() // the error of any write before stays
+	err := buffered.Flush() // returns the error of an earlier write, too
 	return b.n, err
 }
 

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Negotiate returns the Accept field to ask a Kubernetes API server with so that it answers
-// in a format that can be edited here: of what the client accepts, JSON and protobuf, as
-// whole objects or as PartialObjectMetadata, the best liked first. What stands for
-// anything becomes JSON. ok is false if the client takes none of them: 406 is the answer
-// then. accept are the lines of the client's field; none means anything (as in
+// Negotiate returns the Accept field of a request to a Kubernetes API server, so that the response
+// has a format that can be edited here: of the formats that the client accepts, JSON and protobuf,
+// as whole objects or as PartialObjectMetadata, in the order of the client's preference. A wildcard
+// becomes JSON. ok is false if the client accepts none of them, which calls for a 406. accept holds
+// the lines of the client's field; if there are none, the client accepts any format (as in
 // k8s.io/apiserver/pkg/endpoints/handlers/negotiation).
 //
-// A Table is not among them (but see FilterOptions.Tables): who asks for one with JSON as the alternative, as kubectl
-// does, gets the objects and prints them by itself.
+// A Table is not among the formats (but see FilterOptions.Tables): a client that requests one with
+// JSON as the alternative, as kubectl does, gets the objects and prints them by itself.
 func Negotiate(accept []string) (upstream string, ok bool) { return negotiate(accept, false) }
 
 func negotiate(accept []string, tables bool) (upstream string, ok bool) {
@@ -43,11 +43,12 @@ const jsonType = "application/json"
 
 // clause is one media type that a client accepts.
 type clause struct {
-	text    string // without its quality: the order says it
+	text    string // without its quality, which the order shows
 	quality float64
 }
 
-// parseClause returns false for what is not accepted or can't be edited.
+// parseClause parses one clause. ok is false for a format that the client refuses or that can't be
+// edited.
 func parseClause(text string, tables bool) (c clause, ok bool) {
 	parts := strings.Split(text, ";")
 	c.quality = 1
@@ -73,7 +74,7 @@ func parseClause(text string, tables bool) (c clause, ok bool) {
 			if value != "PartialObjectMetadata" && value != "PartialObjectMetadataList" && !(value == tableKind && tables && c.text == jsonType) {
 				return c, false
 			}
-		case "stream", "pretty": // the server's choice, and no matter for machines
+		case "stream", "pretty": // chosen by the server, and irrelevant here
 			continue
 		}
 		c.text += ";" + name + "=" + value
@@ -81,7 +82,8 @@ func parseClause(text string, tables bool) (c clause, ok bool) {
 	return c, true
 }
 
-// FormatOf returns the format of an answer, by its Content-Type.
+// FormatOf returns the format of a response by its Content-Type. ok is false for a type that is
+// neither JSON nor protobuf.
 func FormatOf(contentType string) (f Format, ok bool) {
 	media, _, _ := strings.Cut(contentType, ";")
 	switch strings.ToLower(strings.TrimSpace(media)) {
@@ -93,7 +95,7 @@ func FormatOf(contentType string) (f Format, ok bool) {
 	return JSON, false
 }
 
-// ContentType is that of an object or a list.
+// ContentType returns the Content-Type of an object or a list.
 func (f Format) ContentType() string {
 	if f == Protobuf {
 		return protobufType
@@ -101,7 +103,7 @@ func (f Format) ContentType() string {
 	return jsonType
 }
 
-// WatchContentType is that of a watch.
+// WatchContentType returns the Content-Type of a watch.
 func (f Format) WatchContentType() string {
 	if f == Protobuf {
 		return protobufType + ";stream=watch"

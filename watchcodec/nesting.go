@@ -2,13 +2,13 @@ package watchcodec
 
 import "math/bits"
 
-// quoting carries strings from one block to the next.
+// quoting is the state of strings between one block and the next.
 type quoting struct {
-	inside  uint64 // all bits set within a string, else none
-	escaped uint64 // 1 behind a backslash that escapes what follows
+	inside  uint64 // all bits are set within a string, none outside
+	escaped uint64 // 1 if the next byte is escaped by a backslash
 }
 
-// strip leaves of a block's brackets those that stand outside strings.
+// strip removes the brackets within strings from a block.
 func (q *quoting) strip(b *block) {
 	quote := b.quote
 	if b.backslash|q.escaped != 0 {
@@ -22,17 +22,17 @@ func (q *quoting) strip(b *block) {
 	b.close &^= in
 }
 
-// nesting finds the end of an object or array. Brackets are counted, square and curly ones
-// apart, and not matched one by one: of what is no JSON the end may be elsewhere than a
-// decoder would see it, had it not failed before.
+// nesting finds the end of an object or array. It counts brackets, square and curly ones apart, and
+// does not match them one by one: for malformed JSON it may find another end than a decoder, had
+// that not failed before.
 type nesting struct {
-	depth int  // of brackets
-	curly int  // of those, curly ones
-	deep  bool // more than maxDepth have been open
+	depth int  // of open brackets
+	curly int  // of open curly brackets
+	deep  bool // more than maxDepth were open
 }
 
-// add goes on with the brackets of a block and returns the index in it behind the value,
-// -1 if the value goes on behind the block.
+// add processes the brackets of a block. It returns the index in the block behind the value, -1 if
+// the value continues behind the block.
 func (n *nesting) add(open, closing, curly uint64) int {
 	opens, closes := bits.OnesCount64(open), bits.OnesCount64(closing)
 	if closes >= n.depth || n.depth+opens > maxDepth {
@@ -43,7 +43,7 @@ func (n *nesting) add(open, closing, curly uint64) int {
 	return -1
 }
 
-// step goes from one bracket to the next.
+// step is add, one bracket at a time.
 func (n *nesting) step(open, closing, curly uint64) int {
 	for brackets := open | closing; brackets != 0; brackets &= brackets - 1 {
 		bit := brackets & -brackets

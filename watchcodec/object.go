@@ -6,31 +6,32 @@ import (
 	"fmt"
 )
 
-// errKind is that of an object of which is not known what it is: whether it is seen can't be decided.
-var errKind = errors.New("watchcodec: an object of which neither itself nor what comes before it tells the kind and the apiVersion")
+// errKind is the error of an object whose kind is unknown, so that it can't be decided whether the
+// client sees it.
+var errKind = errors.New("watchcodec: an object of unknown kind or apiVersion")
 
-// Object is a Kubernetes object as it came: nothing of it is decoded but what is asked
-// for. What its methods return shares the memory of the frame that it came in, and is
-// valid until the next one is read or the object is edited. An Object must not be copied
-// once it was edited, and must not be used by several goroutines at once.
+// Object is a Kubernetes object in its encoding: it decodes only what its methods are called for.
+// What they return shares the memory of the frame, and is valid until the next frame is read or the
+// object is edited. An Object must not be copied after an edit, and must not be used by several
+// goroutines at the same time.
 type Object struct {
 	format           Format
 	raw              []byte // JSON's text, protobuf's message
 	kind, apiVersion []byte // without quotes
 	meta             objectMeta
 	edited           bool
-	stale            bool     // meta is that of before the last edit
+	stale            bool     // meta is that before the last edit
 	splices          []splice // of the last edit
 	window           *window  // of the text
-	sealed           span     // where it is in the envelope that it came in
-	told             bool     // JSON tells the kind itself
+	sealed           span     // where the object is in its envelope
+	hasKind          bool     // the object has a kind of its own, in JSON
 	scratch          scratch
-	// came are the kind and the apiVersion before the first edit, told by the object, its list or its
-	// envelope. Unlike kind and apiVersion they never lie in scratch.
-	came struct{ kind, apiVersion []byte }
+	// original holds the kind and the apiVersion before the first edit, from the object, its list
+	// or its envelope. Unlike kind and apiVersion they are never in scratch.
+	original struct{ kind, apiVersion []byte }
 }
 
-// Format returns how the object is encoded.
+// Format returns the encoding of the object.
 func (o *Object) Format() Format { return o.format }
 
 // Value returns the whole object.
@@ -39,16 +40,16 @@ func (o *Object) Value() Value { return Value{o.format, o.raw} }
 // Changed reports whether an edit has changed the object's bytes.
 func (o *Object) Changed() bool { return o.edited }
 
-// Kind returns the object's kind, "Pod" for instance, also where it is told by the list
-// that the object came in and not by itself.
+// Kind returns the object's kind, "Pod" for instance, even if it is known from the object's list
+// only.
 func (o *Object) Kind() []byte {
-	o.fresh()
+	o.refresh()
 	return o.kind
 }
 
-// APIVersion returns its group and version, "apps/v1" or "v1" for instance.
+// APIVersion returns the object's group and version, "apps/v1" or "v1" for instance.
 func (o *Object) APIVersion() []byte {
-	o.fresh()
+	o.refresh()
 	return o.apiVersion
 }
 
@@ -58,22 +59,22 @@ func (o *Object) Name() []byte { return o.text(&o.meta.name) }
 // Namespace returns metadata.namespace, empty if there is none.
 func (o *Object) Namespace() []byte { return o.text(&o.meta.namespace) }
 
-// UID returns metadata.uid.
+// UID returns metadata.uid, empty if there is none.
 func (o *Object) UID() []byte { return o.text(&o.meta.uid) }
 
-// ResourceVersion returns metadata.resourceVersion.
+// ResourceVersion returns metadata.resourceVersion, empty if there is none.
 func (o *Object) ResourceVersion() []byte { return o.text(&o.meta.version) }
 
 func (o *Object) text(v *Value) []byte {
-	if o.fresh(); v.raw == nil {
+	if o.refresh(); v.raw == nil {
 		return nil
 	}
 	t, _ := v.Text()
 	return t
 }
 
-// Edit changes the object, by one edit after the other. An edit that changes nothing leaves
-// the object as it is. After an error it must not be used any more.
+// Edit applies edits to the object, in their order. An edit that changes nothing leaves the object
+// unchanged. After an error the object must not be used any more.
 func (o *Object) Edit(edits ...Edit) error {
 	for i := range edits {
 		out, changed, err := edits[i].apply(o, o.scratch.free())
@@ -85,8 +86,8 @@ func (o *Object) Edit(edits ...Edit) error {
 	return nil
 }
 
-// edit takes what was appended to o.scratch.free(). If changed is true, that is the object's new
-// encoding.
+// edit takes the bytes that were appended to o.scratch.free(). If changed is true, they are the
+// object's new encoding.
 func (o *Object) edit(out []byte, changed bool) {
 	o.scratch.keep(out, changed)
 	if changed {
@@ -97,14 +98,14 @@ func (o *Object) edit(out []byte, changed bool) {
 // become makes raw the object's encoding.
 func (o *Object) become(raw []byte) {
 	if !o.edited {
-		o.came.kind, o.came.apiVersion = o.kind, o.apiVersion
+		o.original.kind, o.original.apiVersion = o.kind, o.apiVersion
 	}
 	o.raw, o.edited, o.stale = raw, true, true
 }
 
-// Parse makes o the object that is encoded in raw, as an item of a list is: in protobuf
-// without an envelope, in JSON with or without its kind and its apiVersion, which are
-// given. raw must not be changed as long as o is used, and must not be what o returned.
+// Parse makes o the object that is encoded in raw, as an item of a list is: in protobuf without an
+// envelope, in JSON with or without its kind and apiVersion, for which the arguments are used then.
+// raw must not be changed as long as o is used, and must not be memory that o has returned.
 func (o *Object) Parse(f Format, apiVersion, kind string, raw []byte) error {
 	o.reset(f)
 	end, err := o.parse(raw)
@@ -117,8 +118,8 @@ func (o *Object) Parse(f Format, apiVersion, kind string, raw []byte) error {
 	return err
 }
 
-// AppendRaw appends the object's encoding as Parse takes it, with its kind and apiVersion if
-// that is JSON.
+// AppendRaw appends the object's encoding as Parse accepts it, in JSON with its kind and
+// apiVersion.
 func (o *Object) AppendRaw(dst []byte) []byte {
 	if o.format == JSON {
 		return o.appendText(dst)
@@ -126,7 +127,7 @@ func (o *Object) AppendRaw(dst []byte) []byte {
 	return append(dst, o.raw...)
 }
 
-// AppendSealed appends the object as an API server answers with it: in protobuf in an
+// AppendSealed appends the object as an API server sends it in a response: in protobuf in an
 // envelope, in JSON with a newline behind it.
 func (o *Object) AppendSealed(dst []byte) []byte {
 	if o.format == JSON {
@@ -135,8 +136,8 @@ func (o *Object) AppendSealed(dst []byte) []byte {
 	return appendSealed(dst, o.apiVersion, o.kind, o.raw)
 }
 
-// parse looks at p, the object's encoding, from its first byte on, and returns where it
-// ends. In protobuf it leaves the kind, which is told beside it.
+// parse parses p, the object's encoding, from its first byte on, and returns the index behind it.
+// In protobuf it does not set the kind, which is not in the message.
 func (o *Object) parse(p []byte) (end int, err error) {
 	if o.format == JSON {
 		return o.parseText(p, skipSpace(p, 0))
@@ -144,35 +145,35 @@ func (o *Object) parse(p []byte) (end int, err error) {
 	return len(p), o.parseProtobuf(p)
 }
 
-// reset makes o a new object, with the memory of the one before.
+// reset makes o an empty object that reuses its memory.
 func (o *Object) reset(f Format) {
 	*o = Object{format: f, scratch: scratch{buffers: o.scratch.buffers}, splices: o.splices[:0], window: o.window}
 }
 
-// fresh parses the object again after it was edited.
-func (o *Object) fresh() {
+// refresh parses the object again after an edit.
+func (o *Object) refresh() {
 	if !o.stale {
 		return
 	}
 	o.stale = false
 	_, _ = o.parse(o.raw) // it was well-formed, and edits leave it so
 	if o.kind == nil || o.format == Protobuf {
-		o.kind = o.came.kind
+		o.kind = o.original.kind
 	}
 	if o.apiVersion == nil || o.format == Protobuf {
-		o.apiVersion = o.came.apiVersion
+		o.apiVersion = o.original.apiVersion
 	}
 }
 
-// parseText parses the object at p[i] and returns where it ends.
+// parseText parses the object at p[i] and returns the index behind it.
 func (o *Object) parseText(p []byte, i int) (end int, err error) {
-	c := cursor{p: p, at: i, w: o.look()}
+	c := cursor{p: p, at: i, w: o.resetWindow()}
 	err = o.parseJSON(&c)
 	return c.at, err
 }
 
-// look returns a window for another text.
-func (o *Object) look() *window {
+// resetWindow returns o's window, emptied for another text.
+func (o *Object) resetWindow() *window {
 	if o.window == nil {
 		o.window = new(window)
 	}
@@ -180,14 +181,14 @@ func (o *Object) look() *window {
 	return o.window
 }
 
-// parseJSON goes through the object at outer.at once, down to the fields of metadata.
+// parseJSON parses the object at outer.at in one pass, down to the fields of metadata.
 func (o *Object) parseJSON(outer *cursor) error {
 	p, start := outer.p, outer.at
 	c, err := enter(p, start, '{', outer.w)
 	if err != nil {
 		return err
 	}
-	o.kind, o.apiVersion, o.meta, o.told = nil, nil, objectMeta{}, false
+	o.kind, o.apiVersion, o.meta, o.hasKind = nil, nil, objectMeta{}, false
 	var seen keys
 	for {
 		more, err := c.more()
@@ -222,7 +223,7 @@ func (o *Object) parseJSON(outer *cursor) error {
 			}
 			continue
 		case k == "kind":
-			o.told = true
+			o.hasKind = true
 			err = once(&o.kind, &c)
 			if err != nil {
 				return err
@@ -241,7 +242,7 @@ func (o *Object) parseJSON(outer *cursor) error {
 	}
 }
 
-// once reads a string that must not have come before.
+// once parses a string that must not be set already.
 func once(s *[]byte, c *cursor) error {
 	value, err := c.value()
 	if err != nil {
@@ -255,8 +256,7 @@ func once(s *[]byte, c *cursor) error {
 	return nil
 }
 
-// parseProtobuf goes through a message whose first field is ObjectMeta, as that of every
-// object is.
+// parseProtobuf parses a message whose field 1 is ObjectMeta, as that of every object is.
 func (o *Object) parseProtobuf(p []byte) error {
 	o.raw = p
 	o.meta = objectMeta{}

@@ -1,12 +1,12 @@
 package watchcodec
 
-// objectMeta are the encoded fields of metadata, empty where there is none.
+// objectMeta holds the encoded fields of metadata; a missing field is empty.
 type objectMeta struct {
 	all                           Value
-	whole                         span // of all in the object, in protobuf with the tag and the length
+	whole                         span // all in the object; in protobuf with the tag and the length
 	name, namespace, uid, version Value
-	labels, annotations           Value // in protobuf from the first entry to the last, whatever is between
-	managed                       span  // what to cut out of all to be without managedFields, if that is known
+	labels, annotations           Value // in protobuf from the first entry to the last, with any other fields between them
+	managed                       span  // the part of all to remove for managedFields, if that is known
 }
 
 func (m *objectMeta) parseJSON(outer *cursor) error {
@@ -19,7 +19,7 @@ func (m *objectMeta) parseJSON(outer *cursor) error {
 		return err
 	}
 	var seen keys
-	before := 0 // where the member before ends
+	before := 0 // the end of the preceding member
 	for {
 		more, err := c.more()
 		if err != nil {
@@ -49,7 +49,7 @@ func (m *objectMeta) parseJSON(outer *cursor) error {
 			if m.managed.end > 0 {
 				return malformed(value.start)
 			}
-			m.managed = span{before, c.at - start} // with the comma before it
+			m.managed = span{before, c.at - start} // includes the comma before it
 		}
 		before = c.at - start
 		if field := m.field(k); field != nil {
@@ -63,7 +63,7 @@ func (m *objectMeta) parseJSON(outer *cursor) error {
 	}
 }
 
-// fits says whether a field of metadata is of the type that it has.
+// fits reports whether a field of metadata has its JSON type, or is null.
 func fits(name string, raw []byte) bool {
 	want := byte('"')
 	if name == "labels" || name == "annotations" {
@@ -139,10 +139,10 @@ func (m *objectMeta) parseProtobuf(p []byte) error {
 	return nil
 }
 
-// region is from the first to the last of the fields with a number.
+// region spans the fields with one number, from the first to the last.
 type region struct {
 	span
-	torn bool // others are between them
+	torn bool // there are other fields between them
 }
 
 func (r *region) add(field span) {
@@ -153,8 +153,8 @@ func (r *region) add(field span) {
 	r.end = field.end
 }
 
-// isEntry says whether p is an entry of a map and nothing else: what generated decoders
-// make of another one, they may read beyond its end, nobody here knows.
+// isEntry reports whether p is a well-formed entry of a map: it is not known what generated
+// decoders, which may read beyond its end, make of another one.
 func isEntry(p []byte) bool {
 	for i := 0; i < len(p); {
 		if end := shortField(p, i); end > 0 && p[i]>>3 <= 2 {

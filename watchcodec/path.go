@@ -2,22 +2,22 @@ package watchcodec
 
 import "slices"
 
-// Field is a step into an object: its name in JSON and its number in protobuf.
+// Field is a step of a path into an object: a name in JSON and a number in protobuf.
 type Field struct {
 	// Name is the field's name in JSON, or a key of a map.
 	Name string
-	// Number is the field's number in protobuf (generated.proto of its API group). 0 is
-	// a key of a map; see Key.
+	// Number is the field's number in protobuf (generated.proto of its API group). 0 means a key of
+	// a map; see Key.
 	Number int
-	// OmitEmpty says that a list or a map with nothing in it is left out of JSON, as
-	// the tag of the Go type has it.
+	// OmitEmpty reports whether an empty list or map is omitted in JSON, as the tag of the Go type
+	// says.
 	OmitEmpty bool
 }
 
-// Key is the step to a key of a map, a label's for instance.
+// Key returns the step to a key of a map, a label's for instance.
 func Key(name string) Field { return Field{Name: name} }
 
-// Path is the way to a value in an object, the same in both formats.
+// Path is the path to a value in an object, the same in both formats.
 type Path []Field
 
 // The fields of metadata (k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto).
@@ -32,8 +32,8 @@ var (
 	managedField    = Field{Name: "managedFields", Number: 17, OmitEmpty: true}
 )
 
-// objectMetaNumber is the number of a field of ObjectMeta by its key in JSON, 0 for others.
-// JSON has them in the same order.
+// objectMetaNumber returns the number of a field of ObjectMeta by its quoted key in JSON, 0 for
+// other keys. In JSON the fields have the same order.
 func objectMetaNumber(key []byte) int {
 	switch string(key) {
 	case `"name"`:
@@ -70,19 +70,20 @@ func objectMetaNumber(key []byte) int {
 	return 0
 }
 
-// Metadata is the way to a field of an object's metadata.
+// Metadata returns the path to a field of an object's metadata.
 func Metadata(f Field) Path { return Path{metadata, f} }
 
-// Label is the way to a label.
+// Label returns the path to a label.
 func Label(key string) Path { return Path{metadata, labelsField, Key(key)} }
 
-// Annotation is the way to an annotation.
+// Annotation returns the path to an annotation.
 func Annotation(key string) Path { return Path{metadata, annotationField, Key(key)} }
 
-// ManagedFields is the way to what records who set which field, often half of an object.
+// ManagedFields returns the path to managedFields, the record of which client has set which field.
+// It is often half of an object.
 func ManagedFields() Path { return slices.Clone(managedFields) }
 
 var managedFields = Path{metadata, managedField}
 
-// ResourceVersion is the way to an object's version.
+// ResourceVersion returns the path to an object's resourceVersion.
 func ResourceVersion() Path { return Metadata(versionField) }

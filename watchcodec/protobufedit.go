@@ -2,7 +2,7 @@ package watchcodec
 
 import "fmt"
 
-// protobuf appends a message.
+// protobuf appends the edited message p to dst.
 func (e *Edit) protobuf(dst, p []byte, path Path) (_ []byte, err error) {
 	from, found := 0, false // p[from:] is not copied yet
 	for i := 0; i < len(p); {
@@ -28,7 +28,7 @@ func (e *Edit) protobuf(dst, p []byte, path Path) (_ []byte, err error) {
 		from = f.whole.end
 		switch {
 		case !last && isMap(path):
-			return dst, fmt.Errorf("watchcodec: a path that goes on behind the key %q", path[1].Name)
+			return dst, fmt.Errorf("watchcodec: a path that continues behind the key %q", path[1].Name)
 		case !last:
 			dst, err = appendNested(dst, f.number, len(f.value.of(p)), func(b []byte) ([]byte, error) { return e.protobuf(b, f.value.of(p), path[1:]) })
 			if err != nil {
@@ -46,7 +46,7 @@ func (e *Edit) protobuf(dst, p []byte, path Path) (_ []byte, err error) {
 	return dst, nil
 }
 
-// isMap says whether the path goes to a key of a map.
+// isMap reports whether the path continues with a key of a map.
 func isMap(path Path) bool { return len(path) > 1 && path[1].Number == 0 }
 
 func hasKey(entry []byte, key string) bool {
@@ -54,8 +54,8 @@ func hasKey(entry []byte, key string) bool {
 	return string(k) == key
 }
 
-// before says whether what is set, and has not come yet, belongs before f: fields are in
-// the order of their numbers, and a map's entries in that of their keys.
+// before reports whether the missing value that is set belongs before f: fields are in the order of
+// their numbers, and a map's entries in that of their keys.
 func (e *Edit) before(path Path, f protoField, p []byte) bool {
 	if f.number != path[0].Number || !isMap(path) {
 		return f.number > path[0].Number
@@ -64,7 +64,7 @@ func (e *Edit) before(path Path, f protoField, p []byte) bool {
 	return string(key) > path[1].Name
 }
 
-// missing appends what is set where there was nothing.
+// missing appends the value that is set where there was none.
 func (e *Edit) missing(dst []byte, path Path) []byte {
 	content := []byte(e.wire)
 	for i := len(path) - 1; i > 0; i-- {

@@ -9,72 +9,71 @@ import (
 	"github.com/culvert-go/culvert/internal/bufpool"
 )
 
-// Fields of every list (ListMeta is its metadata).
+// Field numbers of every list (ListMeta is its metadata).
 const (
 	listMetadata, listItems = 1, 2
 	listRemainingItemCount  = 4
 )
 
-// protobufListWriter takes a list in protobuf and sends what the client sees of it. The
-// length of what is sent comes first there, so that is held until the end; what the client
-// does not see is not.
+// protobufListWriter takes a list in protobuf and sends the part that the client sees. That part is
+// held until the end, since its length is sent first; hidden items are not held.
 type protobufListWriter struct {
-	w        io.Writer
-	a        *answer
-	carry    []byte // the beginning of the next field
-	need     int    // what has to be known of the field, or what is known to be
-	state    func(l *protobufListWriter, p []byte) (used, need int, err error)
-	envelope envelope
-	head     []byte // of the envelope, before the list
-	tail     []byte // and behind it
-	left     int    // of the list
-	item     Object
-	scratch  []byte
-	out      chunks
-	told     *listHead
-	ended    error
+	w         io.Writer
+	x         *exchange
+	carry     []byte // the beginning of the next field
+	need      int    // the number of bytes that state needs of the field
+	state     func(l *protobufListWriter, p []byte) (used, need int, err error)
+	envelope  envelope
+	head      []byte // the envelope before the list
+	tail      []byte // the envelope behind the list
+	remaining int    // remaining bytes of the list
+	item      Object
+	scratch   []byte
+	out       chunks
+	info      *listInfo
+	err       error
 }
 
-func newProtobufListWriter(w io.Writer, a *answer) *protobufListWriter {
-	return &protobufListWriter{w: w, a: a, state: (*protobufListWriter).begin}
+func newProtobufListWriter(w io.Writer, x *exchange) *protobufListWriter {
+	return &protobufListWriter{w: w, x: x, state: (*protobufListWriter).takeMagic}
 }
 
 func (l *protobufListWriter) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0 && l.ended == nil; {
+	for rest := p; len(rest) > 0 && l.err == nil; {
 		rest = l.take(rest)
 	}
-	if l.ended != nil {
-		return 0, l.ended
+	if l.err != nil {
+		return 0, l.err
 	}
 	return len(p), nil
 }
 
-// take takes the first field of p, or as much as there is of it, and returns the rest.
+// take consumes the first field of p, or as much of it as there is, and returns the rest.
 func (l *protobufListWriter) take(p []byte) (rest []byte) {
 	var used int
 	if len(l.carry) == 0 {
-		if used, l.need, l.ended = l.state(l, p); used > 0 || l.ended != nil {
+		if used, l.need, l.err = l.state(l, p); used > 0 || l.err != nil {
 			return p[used:]
 		}
 	}
-	if l.need > l.a.o.MaxObject {
-		l.ended = errTooLarge
+	if l.need > l.x.o.MaxObject {
+		l.err = errTooLarge
 		return nil
 	}
 	n := min(len(p), l.need-len(l.carry))
 	l.carry = append(l.carry, p[:n]...)
 	if len(l.carry) == l.need {
-		if used, l.need, l.ended = l.state(l, l.carry); used > 0 {
+		if used, l.need, l.err = l.state(l, l.carry); used > 0 {
 			l.carry = l.carry[:0]
 		}
 	}
 	return p[n:]
 }
 
-// The states take the field that p begins with. As long as that is not there as a whole
-// they use nothing, and say how many bytes they need.
+// The states consume the field that p begins with. While the field is incomplete they consume
+// nothing, and return the number of bytes that they need.
 
-func (l *protobufListWriter) begin(p []byte) (used, need int, err error) {
+func (l *protobufListWriter) takeMagic(p []byte) (used, need int, err error) {
 	if len(p) < len(magic) {
 		return 0, len(magic), nil
 	}
@@ -82,49 +81,49 @@ func (l *protobufListWriter) begin(p []byte) (used, need int, err error) {
 		return 0, 0, fmt.Errorf("%w: no Kubernetes object", errProtobuf)
 	}
 	l.head = append(l.head, magic...)
-	l.state = (*protobufListWriter).before
+	l.state = (*protobufListWriter).takeBefore
 	return len(magic), 0, nil
 }
 
-// before takes the fields of the envelope before the list.
-func (l *protobufListWriter) before(p []byte) (used, need int, err error) {
-	number, at, size, err := fieldHead(p)
+// takeBefore consumes the fields of the envelope before the list.
+func (l *protobufListWriter) takeBefore(p []byte) (used, need int, err error) {
+	number, at, size, err := fieldPrefix(p)
 	switch {
 	case err != nil:
 		return 0, 0, err
 	case at == 0:
 		return 0, len(p) + 1, nil
 	case number != unknownRaw:
-		return l.around(&l.head, p)
+		return l.takeAround(&l.head, p)
 	}
 	kind := l.envelope.kind
 	single, isList := bytes.CutSuffix(kind, []byte("List"))
-	l.state = (*protobufListWriter).field
+	l.state = (*protobufListWriter).takeField
 	switch {
 	case string(kind) == "Status":
-		l.state = (*protobufListWriter).status
+		l.state = (*protobufListWriter).takeStatus
 	case !isList:
 		return 0, 0, fmt.Errorf("watchcodec: a %s in the place of a list", kind)
 	}
 	l.item.kind, l.item.apiVersion = single, l.envelope.apiVersion
-	l.left = size
+	l.remaining = size
 	if size == 0 {
-		l.state = (*protobufListWriter).behind
+		l.state = (*protobufListWriter).takeBehind
 	}
 	l.envelope.seen |= 1 << unknownRaw
-	if l.told != nil {
-		l.told.kind, l.told.apiVersion = string(kind), string(l.envelope.apiVersion)
+	if l.info != nil {
+		l.info.kind, l.info.apiVersion = string(kind), string(l.envelope.apiVersion)
 	}
 	return at, 0, nil
 }
 
-// behind takes the fields of the envelope behind the list.
-func (l *protobufListWriter) behind(p []byte) (used, need int, err error) {
-	return l.around(&l.tail, p)
+// takeBehind consumes the fields of the envelope behind the list.
+func (l *protobufListWriter) takeBehind(p []byte) (used, need int, err error) {
+	return l.takeAround(&l.tail, p)
 }
 
-func (l *protobufListWriter) around(kept *[]byte, p []byte) (used, need int, err error) {
-	_, at, size, err := fieldHead(p)
+func (l *protobufListWriter) takeAround(kept *[]byte, p []byte) (used, need int, err error) {
+	_, at, size, err := fieldPrefix(p)
 	switch {
 	case err != nil:
 		return 0, 0, err
@@ -137,27 +136,27 @@ func (l *protobufListWriter) around(kept *[]byte, p []byte) (used, need int, err
 	field := (*kept)[len(*kept)-at-size:]
 	f, err := nextField(field, 0)
 	if err == nil {
-		err = l.envelope.add(bytes.Clone(field), f) // kept may move
+		err = l.envelope.add(bytes.Clone(field), f) // kept may be reallocated
 	}
 	return at + size, 0, err
 }
 
-// status takes what is in the place of a list.
-func (l *protobufListWriter) status(p []byte) (used, need int, err error) {
-	n := min(len(p), l.left)
+// takeStatus consumes a Status in place of a list.
+func (l *protobufListWriter) takeStatus(p []byte) (used, need int, err error) {
+	n := min(len(p), l.remaining)
 	l.advance(n)
 	return n, 0, l.keep(p[:n])
 }
 
-// field takes a field of the list.
-func (l *protobufListWriter) field(p []byte) (used, need int, err error) {
-	p = p[:min(len(p), l.left)]
-	number, at, size, err := fieldHead(p)
+// takeField consumes a field of the list.
+func (l *protobufListWriter) takeField(p []byte) (used, need int, err error) {
+	p = p[:min(len(p), l.remaining)]
+	number, at, size, err := fieldPrefix(p)
 	whole := at + size
 	switch {
 	case err != nil:
 		return 0, 0, err
-	case whole > l.left || at == 0 && len(p) == l.left:
+	case whole > l.remaining || at == 0 && len(p) == l.remaining:
 		return 0, 0, errProtobuf
 	case at == 0:
 		return 0, len(p) + 1, nil
@@ -177,14 +176,14 @@ func (l *protobufListWriter) field(p []byte) (used, need int, err error) {
 }
 
 func (l *protobufListWriter) advance(n int) {
-	if l.left -= n; l.left == 0 {
-		l.state = (*protobufListWriter).behind
+	if l.remaining -= n; l.remaining == 0 {
+		l.state = (*protobufListWriter).takeBehind
 	}
 }
 
 func (l *protobufListWriter) metadata(p []byte) (err error) {
-	if l.told != nil {
-		l.told.meta = bytes.Clone(p)
+	if l.info != nil {
+		l.info.meta = bytes.Clone(p)
 	}
 	e := Delete(Field{Name: "remainingItemCount", Number: listRemainingItemCount})
 	l.scratch, err = appendNested(l.scratch[:0], listMetadata, len(p), func(b []byte) ([]byte, error) {
@@ -193,7 +192,7 @@ func (l *protobufListWriter) metadata(p []byte) (err error) {
 	return firstOf(err, l.keep(l.scratch))
 }
 
-// rewrite takes an item, and the field that it came in.
+// rewrite rewrites an item p. whole is its field.
 func (l *protobufListWriter) rewrite(whole, p []byte) error {
 	item := &l.item
 	kind, apiVersion := item.kind, item.apiVersion
@@ -202,7 +201,7 @@ func (l *protobufListWriter) rewrite(whole, p []byte) error {
 	if err := item.parseProtobuf(p); err != nil {
 		return err
 	}
-	visible, err := l.a.rewrite(item)
+	visible, err := l.x.rewrite(item)
 	switch {
 	case err != nil || !visible:
 		return err
@@ -213,9 +212,9 @@ func (l *protobufListWriter) rewrite(whole, p []byte) error {
 	return firstOf(l.keep(l.scratch), l.keep(item.raw))
 }
 
-// keep holds what the client is to have.
+// keep holds bytes for the client.
 func (l *protobufListWriter) keep(p []byte) error {
-	if l.out.size+len(p) > l.a.o.MaxList {
+	if l.out.size+len(p) > l.x.o.MaxList {
 		return errTooLarge
 	}
 	l.out.add(p)
@@ -225,9 +224,9 @@ func (l *protobufListWriter) keep(p []byte) error {
 func (l *protobufListWriter) Close() error {
 	defer l.out.free()
 	switch {
-	case l.ended != nil:
-		return l.ended
-	case l.left > 0 || len(l.carry) > 0 || l.envelope.seen&(1<<unknownRaw) == 0:
+	case l.err != nil:
+		return l.err
+	case l.remaining > 0 || len(l.carry) > 0 || l.envelope.seen&(1<<unknownRaw) == 0:
 		return io.ErrUnexpectedEOF
 	}
 	head := binary.AppendUvarint(append(l.head, unknownRaw<<3|wireBytes), uint64(l.out.size))
@@ -242,7 +241,7 @@ func (l *protobufListWriter) Close() error {
 	return nil
 }
 
-// chunks hold bytes in buffers that others have used before.
+// chunks holds bytes in pooled buffers.
 type chunks struct {
 	full [][]byte
 	last []byte

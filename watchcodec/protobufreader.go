@@ -5,10 +5,10 @@ import (
 	"io"
 )
 
-// ProtobufReader cuts a watch in protobuf into frames: four bytes of length, big endian,
-// then the frame (k8s.io/apimachinery/pkg/util/framer).
+// ProtobufReader splits a watch in protobuf into frames: four bytes of length, big endian, then the
+// frame (k8s.io/apimachinery/pkg/util/framer).
 //
-// A ProtobufReader must not be used by several goroutines at once.
+// A ProtobufReader must not be used by several goroutines at the same time.
 type ProtobufReader struct {
 	src  io.Reader
 	max  int
@@ -19,8 +19,8 @@ type ProtobufReader struct {
 }
 
 // NewProtobufReader returns a reader of src with frames of at most maxFrame bytes; 0 means
-// DefaultMaxFrame. The memory that it holds grows with the largest frame that it has met,
-// and not with what a length claims.
+// DefaultMaxFrame. Its memory grows with the largest frame read so far, and not with the length
+// that a frame claims.
 func NewProtobufReader(src io.Reader, maxFrame int) *ProtobufReader {
 	if maxFrame <= 0 {
 		maxFrame = DefaultMaxFrame
@@ -28,11 +28,10 @@ func NewProtobufReader(src io.Reader, maxFrame int) *ProtobufReader {
 	return &ProtobufReader{src: src, max: maxFrame, buf: make([]byte, 4<<10)}
 }
 
-// Next returns the next frame, without its length. The bytes are valid until the next
-// call.
+// Next returns the next frame, without its length. The bytes are valid until the next call.
 //
-// At the end of the stream the error is io.EOF, within a frame io.ErrUnexpectedEOF; a
-// frame over the limit is ErrFrameTooLarge. An error stays.
+// The error is io.EOF at the end of the stream, io.ErrUnexpectedEOF if that is within a frame, and
+// ErrFrameTooLarge for a frame over the limit. After an error, every call returns that error.
 func (r *ProtobufReader) Next() ([]byte, error) {
 	for r.err == nil {
 		pending := r.buf[r.from:r.to]
@@ -60,8 +59,8 @@ func (r *ProtobufReader) Next() ([]byte, error) {
 	return nil, r.err
 }
 
-// fill reads once, after it has made room for a frame of n bytes, or for twice of what has
-// come of it.
+// fill makes room for a frame of n bytes, but for no more than twice the bytes received of it, and
+// reads once.
 func (r *ProtobufReader) fill(n int) error {
 	if r.from > 0 {
 		r.to = copy(r.buf, r.buf[r.from:r.to])
@@ -76,7 +75,7 @@ func (r *ProtobufReader) fill(n int) error {
 	r.to += read
 	switch {
 	case read > 0:
-		return nil // an error that came with bytes comes again
+		return nil // an error that came with bytes is returned again by the next Read
 	case err == io.EOF && r.to > 0:
 		return io.ErrUnexpectedEOF
 	}

@@ -21,12 +21,12 @@ type protoField struct {
 	number int
 	wire   int
 	whole  span // tag and content
-	value  span // of wireBytes: what is inside; else the encoded number
+	value  span // of wireBytes: the content; else the encoded number
 }
 
-// nextField reads the field at p[i].
+// nextField decodes the field at p[i].
 func nextField(p []byte, i int) (f protoField, err error) {
-	if i+2 < len(p) && p[i]&0x87 == wireBytes && p[i] > 7 { // most have a tag and a length of one byte, or a length of two
+	if i+2 < len(p) && p[i]&0x87 == wireBytes && p[i] > 7 { // most fields have a tag of one byte and a length of one or two
 		n, at := int(p[i+1]), i+2
 		if n >= 0x80 {
 			n, at = n&0x7f|int(p[at])<<7, at+1
@@ -73,9 +73,10 @@ func nextFieldOfAny(p []byte, i int) (f protoField, err error) {
 	return f, nil
 }
 
-// fieldHead reads the head of the field that p begins with, of which the rest need not have
-// come: its content is size bytes behind p[at]. at is 0 if more is needed to know that.
-func fieldHead(p []byte) (number, at, size int, err error) {
+// fieldPrefix decodes the tag and the length of the field that p begins with, of which the rest may
+// not be received yet: its content is size bytes behind p[at]. at is 0 if more bytes are needed for
+// that.
+func fieldPrefix(p []byte) (number, at, size int, err error) {
 	tag, n := binary.Uvarint(p)
 	length, m := uint64(0), 0
 	if n > 0 {
@@ -100,9 +101,9 @@ func fieldHead(p []byte) (number, at, size int, err error) {
 	return int(tag >> 3), n + m, int(length), nil
 }
 
-// shortField returns the end of the field at p[i] if that is of bytes and its tag and its
-// length take one each, as is so of most. Its content begins at i+2 then. It is 0 for
-// other fields.
+// shortField returns the end of the field at p[i] if the field is of bytes and its tag and its
+// length have one byte each, as most fields do. Its content begins at i+2 then. shortField returns
+// 0 for other fields.
 func shortField(p []byte, i int) (end int) {
 	if i+1 < len(p) && p[i]&0x87 == wireBytes && p[i+1] < 0x80 {
 		if end = i + 2 + int(p[i+1]); end <= len(p) && p[i] > 7 {
@@ -112,8 +113,8 @@ func shortField(p []byte, i int) (end int) {
 	return 0
 }
 
-// lastField is the content of the last field of a message with the number. A malformed
-// rest ends the look.
+// lastField returns the content of the last field of a message with the number. It stops at a
+// malformed field.
 func lastField(p []byte, number int) (content []byte, ok bool) {
 	for i := 0; i < len(p); {
 		if end := shortField(p, i); end > 0 {
@@ -142,7 +143,7 @@ func appendBytesField(b []byte, number int, value []byte) []byte {
 	return append(b, value...)
 }
 
-// uvarintLen is how many bytes a number takes.
+// uvarintLen returns the encoded size of a number.
 func uvarintLen(n uint64) int {
 	size := 1
 	for n >= 0x80 {
@@ -152,8 +153,8 @@ func uvarintLen(n uint64) int {
 	return size
 }
 
-// appendNested appends a field of bytes whose content append makes, with a length in as
-// few bytes as gogo's generated code takes.
+// appendNested appends a field of bytes with the content that content appends, and with a length in
+// as few bytes as gogo's generated code needs. guess is the expected size of the content.
 func appendNested(b []byte, number, guess int, content func(b []byte) ([]byte, error)) ([]byte, error) {
 	b = binary.AppendUvarint(b, uint64(number)<<3|wireBytes)
 	at := len(b)

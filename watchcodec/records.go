@@ -15,23 +15,25 @@ import (
 
 // RecordsOptions configures a filter of streams of records.
 type RecordsOptions struct {
-	// Rewrite is asked for each request what becomes of the records of its answer; nil
-	// means that they are the same, and so does a nil function from it. The function is
-	// given one record after the other, without what ends it, and returns what is sent in
-	// its place, nil for nothing. It must not keep the record. An error cuts the answer.
+	// Rewrite, if not nil, is called with each request and returns the function that rewrites the
+	// records of its response; if it returns nil, the records are unchanged. That function is
+	// called with one record after the other, without its terminator, and returns the record to
+	// send instead, nil for none. It must not keep the record. An error from it cuts the response
+	// off.
 	Rewrite func(*http.Request) func(record []byte) ([]byte, error)
-	// MaxRecord bounds a record, in bytes; 0 means 1 MiB. A longer one cuts the answer.
+	// MaxRecord bounds the size of a record in bytes; 0 means 1 MiB. A longer record cuts the
+	// response off.
 	MaxRecord int
 }
 
-// NewRecords checks the options and returns a filter that sends each record of a stream by
-// itself and at once, however the handler has written and flushed them: a line of
-// newline-delimited JSON (application/x-ndjson, application/jsonl), an event of
-// text/event-stream (WHATWG HTML, section 9.2). Empty lines and comments, which keep a
-// connection alive, pass without being asked for. Answers of other types pass as they are.
+// NewRecords checks the options and returns a filter that sends each record of a stream separately
+// and at once, independently of the handler's writes and flushes: a line of newline-delimited JSON
+// (application/x-ndjson, application/jsonl), an event of text/event-stream (WHATWG HTML, section
+// 9.2). Empty lines and comments, which keep a connection alive, pass without a call of Rewrite's
+// function. Responses of other types pass unchanged.
 //
-// The handler is asked for an uncompressed answer. A stream that is compressed all the
-// same becomes a 502 where there is a Rewrite: it can't be read.
+// The filter requests an uncompressed response. With a Rewrite, a stream that is compressed all the
+// same becomes a 502, since it can't be read.
 func NewRecords(o RecordsOptions) (func(http.Handler) http.Handler, error) {
 	if o.MaxRecord < 0 {
 		return nil, errors.New("watchcodec: RecordsOptions: a negative bound")
@@ -58,12 +60,12 @@ func (o *RecordsOptions) serve(next http.Handler, w http.ResponseWriter, r *http
 	response.Serve(next, w, out, &response.Hooks{Status: s.status, Body: s.body})
 }
 
-// recordStream is one answer.
+// recordStream is one response.
 type recordStream struct {
-	rewrite func([]byte) ([]byte, error) // nil: records stay as they are
+	rewrite func([]byte) ([]byte, error) // nil: records are unchanged
 	max     int
 	flush   func() error
-	cut     func(p []byte, scanned int) (end, length int) // nil: no stream of records
+	cut     func(p []byte, scanned int) (end, length int) // nil: the response is not a stream of records
 	refused bool
 
 	w       io.Writer
@@ -103,11 +105,12 @@ func (s *recordStream) body(_ *http.Request, _ int, _ http.Header, w io.Writer) 
 	case s.cut == nil:
 		return nil
 	}
-	s.w, s.flush = w, w.(interface{ FlushError() error }).FlushError // w's, which bounds the client's time
+	s.w, s.flush = w, w.(interface{ FlushError() error }).FlushError // of w, which bounds the time that the client may take
 	return s
 }
 
-// cutter knows where the records of a stream end.
+// cutter returns the function that finds the end of a record in a stream of the given type, nil for
+// other types.
 func cutter(contentType string) func(p []byte, scanned int) (end, length int) {
 	media, _, _ := strings.Cut(contentType, ";")
 	switch strings.ToLower(strings.TrimSpace(media)) {
@@ -119,8 +122,8 @@ func cutter(contentType string) func(p []byte, scanned int) (end, length int) {
 	return nil
 }
 
-// cutLine returns where the first line of p ends, with and without its line break; -1 if it
-// has not come as a whole. p[:scanned] has no end.
+// cutLine returns the length of the first line of p, with and without its line break. end is -1 if
+// the line is incomplete. p[:scanned] is known to have no line break.
 func cutLine(p []byte, scanned int) (end, length int) {
 	i := bytes.IndexByte(p[scanned:], '\n')
 	if i < 0 {
@@ -130,10 +133,10 @@ func cutLine(p []byte, scanned int) (end, length int) {
 	return end, len(bytes.TrimSuffix(p[:end-1], []byte("\r")))
 }
 
-// cutEvent is cutLine for an event, which ends with an empty line. A line ends with \n, \r
-// or both, so a \r at the end of what has come may be half of one.
+// cutEvent is cutLine for an event, which ends with an empty line. A line ends with \n, \r or both,
+// so a \r at the end of p may be half of a line break.
 func cutEvent(p []byte, scanned int) (end, length int) {
-	line := 0 // where the last line began
+	line := 0 // the first byte of the last line
 	for i := lastBreak(p, scanned); i < len(p); {
 		n := lineBreak(p[i:])
 		switch {
@@ -151,7 +154,8 @@ func cutEvent(p []byte, scanned int) (end, length int) {
 	return -1, 0
 }
 
-// lastBreak is where to begin again: at the line breaks before what was scanned.
+// lastBreak returns the index at which a scan restarts: before the line breaks at the end of
+// p[:scanned].
 func lastBreak(p []byte, scanned int) int {
 	for scanned > 0 && isBreak(p[scanned-1]) {
 		scanned--
@@ -161,8 +165,8 @@ func lastBreak(p []byte, scanned int) int {
 
 func isBreak(b byte) bool { return b == '\n' || b == '\r' }
 
-// lineBreak is the length of the line break that p begins with, 0 if it is none, -1 if
-// that can't be told yet.
+// lineBreak returns the length of the line break that p begins with, 0 if there is none, -1 if that
+// depends on the next byte.
 func lineBreak(p []byte) int {
 	switch {
 	case p[0] == '\n':
@@ -203,7 +207,7 @@ func (s *recordStream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// send sends a record, of which the first length bytes are what is asked about.
+// send sends a record, of which the first length bytes are its content.
 func (s *recordStream) send(record []byte, length int) error {
 	if length > s.max {
 		return fmt.Errorf("watchcodec: a record of more than %d bytes", s.max)
@@ -225,7 +229,7 @@ func (s *recordStream) send(record []byte, length int) error {
 	return s.flush()
 }
 
-// silent says whether a record tells nothing: it is empty, or it is an event of comments.
+// silent reports whether a record has no content: it is empty, or an event of comments only.
 func silent(p []byte) bool {
 	for line := range bytes.Lines(p) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != ':' {
@@ -235,7 +239,7 @@ func silent(p []byte) bool {
 	return true
 }
 
-// Close sends a last record that has no end.
+// Close sends a last record without a terminator.
 func (s *recordStream) Close() error {
 	if s.err == nil && len(s.pending) > 0 {
 		s.err = s.send(s.pending, len(bytes.TrimRight(s.pending, "\r\n")))

@@ -15,29 +15,30 @@ import (
 	"github.com/culvert-go/culvert/internal/result"
 )
 
-// listingTimeout bounds how long a watch stands still while what its client has seen is listed.
+// listingTimeout bounds how long a watch is held up by the list of the objects that its client has
+// seen.
 const listingTimeout = 30 * time.Second
 
-// listingPage is how many objects are requested at once, as client-go does.
+// listingPage is the number of objects requested at once, as in client-go.
 const listingPage = "500"
 
-// newVisible returns what a watch needs that r requests of next.
-func (a *answer) newVisible(next http.Handler, r *http.Request) *Visible {
+// newVisible returns the Visible for the watch that r requests of next.
+func (x *exchange) newVisible(next http.Handler, r *http.Request) *Visible {
 	query := r.URL.Query()
 	version := query.Get("resourceVersion")
 	initial, given := query["sendInitialEvents"]
-	// From "" or "0" a server sends all objects first, or, if told not to, what happens from now on
-	// to a client that says that it has nothing.
-	if version == "" || version == "0" || given && truth(initial) {
-		return NewVisible(a.rewrite)
+	// From "" or "0" a server sends all objects first. If sendInitialEvents is false, it sends only
+	// later events, to a client that claims to have no objects.
+	if version == "" || version == "0" || given && parseBool(initial) {
+		return NewVisible(x.rewrite)
 	}
-	return NewResumedVisible(a.rewrite, version, func(version string, take func(*Object) error) error {
-		return a.listAt(next, r, version, take)
+	return NewResumedVisible(x.rewrite, version, func(version string, take func(*Object) error) error {
+		return x.listAt(next, r, version, take)
 	})
 }
 
-// CollectionPath returns the path of the collection that the request is about, without the
-// prefix /watch/ of old and without the name of an object.
+// CollectionPath returns the path of the collection that the request is for, without the legacy
+// prefix /watch/ and without the name of an object.
 func (r *Request) CollectionPath() string {
 	prefix := "/api/" + r.APIVersion
 	if r.APIGroup != "" {
@@ -49,9 +50,9 @@ func (r *Request) CollectionPath() string {
 	return prefix + "/" + r.Resource
 }
 
-// listAt lists what the watch that r requests is about, as it was at a version, with the client's
-// credentials and in the form of the watch.
-func (a *answer) listAt(next http.Handler, r *http.Request, version string, take func(*Object) error) error {
+// listAt lists the collection of the watch that r requests, as it was at a version, with the
+// client's credentials and in the format of the watch.
+func (x *exchange) listAt(next http.Handler, r *http.Request, version string, take func(*Object) error) error {
 	ctx, cancel := context.WithTimeout(nested.With(r.Context()), listingTimeout)
 	defer cancel()
 	query := url.Values{"limit": {listingPage}, "resourceVersion": {version}, "resourceVersionMatch": {"Exact"}}
@@ -61,17 +62,17 @@ func (a *answer) listAt(next http.Handler, r *http.Request, version string, take
 			query[name] = values
 		}
 	}
-	if a.req.Name != "" && !query.Has("fieldSelector") { // of the old path /watch/…/NAME
-		query.Set("fieldSelector", "metadata.name="+a.req.Name)
+	if x.req.Name != "" && !query.Has("fieldSelector") { // of the legacy path /watch/…/NAME
+		query.Set("fieldSelector", "metadata.name="+x.req.Name)
 	}
 	for {
-		// The record of r is that of the watch, which another goroutine may be writing.
+		// The result of r is that of the watch, which another goroutine may be writing.
 		own, _ := result.WithNew(ctx)
 		page := r.Clone(own)
 		page.Method, page.Body, page.ContentLength, page.RequestURI = http.MethodGet, http.NoBody, 0, ""
-		page.URL = &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: a.req.CollectionPath(), RawQuery: query.Encode()}
+		page.URL = &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: x.req.CollectionPath(), RawQuery: query.Encode()}
 		page.Header.Set("Accept", strings.ReplaceAll(page.Header.Get("Accept"), "as=PartialObjectMetadata;", "as=PartialObjectMetadataList;"))
-		l := &listing{header: http.Header{}, cancel: cancel, open: func(f Format) *ListReader { return newListReader(f, a.o, take) }}
+		l := &listing{header: http.Header{}, cancel: cancel, open: func(f Format) *ListReader { return newListReader(f, x.o, take) }}
 		if err := l.serve(next, page); err != nil {
 			return err
 		}
@@ -85,7 +86,7 @@ func (a *answer) listAt(next http.Handler, r *http.Request, version string, take
 	}
 }
 
-// listing is the http.ResponseWriter that one page of a list is read from.
+// listing is the http.ResponseWriter for one page of a list, which it parses.
 type listing struct {
 	header http.Header
 	cancel context.CancelFunc // ends a request whose response can't be used
@@ -93,15 +94,15 @@ type listing struct {
 	list   *ListReader
 	err    error
 
-	refused bool // the server's response is no list
-	page    int  // bytes of that
+	refused bool // the server has refused the request
+	page    int  // bytes of that response
 }
 
-// maxRefusal is how much of a response with another status than 200 is accepted, and dropped. The server has not failed where
-// it refuses: 410, Expired, is usual.
+// maxRefusal bounds the body of a response with another status than 200, which is read and dropped.
+// Such a refusal is not a failure of the server: 410, Expired, is usual.
 const maxRefusal = 64 << 10
 
-// serve reads one page.
+// serve requests and parses one page.
 func (l *listing) serve(next http.Handler, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p == http.ErrAbortHandler {
@@ -152,10 +153,10 @@ func (l *listing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush serves handlers that assert http.Flusher. There is nothing to flush to.
+// Flush is for handlers that assert http.Flusher. There is nothing to flush.
 func (l *listing) Flush() { l.WriteHeader(http.StatusOK) }
 
-// FlushError serves http.ResponseController.
+// FlushError is for http.ResponseController.
 func (l *listing) FlushError() error {
 	l.Flush()
 	return nil

@@ -1,13 +1,13 @@
 package watchcodec
 
-// scanner finds the end of a JSON object or array over any number of pieces.
+// scanner finds the end of a JSON object or array that is received in any number of pieces.
 type scanner struct {
 	nesting
 	quoting
 }
 
-// skip goes on with p and returns how many bytes of it belong to the value, and whether
-// the value ended with them.
+// skip continues with p. It returns how many bytes of p belong to the value, and reports whether
+// the value ends with them.
 func (s *scanner) skip(p []byte) (n int, complete bool) {
 	var blocks [16]block
 	for at, size := 0, 1; ; size = min(2*size, len(blocks)) { // most values are short
@@ -27,14 +27,14 @@ func (s *scanner) skip(p []byte) (n int, complete bool) {
 	}
 }
 
-// skipRest goes on with less than a block.
+// skipRest continues with less than a block.
 func (s *scanner) skipRest(p []byte, at int) (n int, complete bool) {
 	left := len(p) - at
 	if left == 0 {
 		return len(p), false
 	}
 	b := partialBlock(p[at:])
-	// What the last byte escapes is behind it, and not a byte that was made up.
+	// The byte that the last one escapes is behind the partial block, and not one of its padding.
 	_, behind := escaped(b.backslash<<(blockSize-left), s.escaped<<(blockSize-left))
 	s.strip(&b)
 	if end := s.add(b.open, b.close, b.curly); end >= 0 {
@@ -44,7 +44,7 @@ func (s *scanner) skipRest(p []byte, at int) (n int, complete bool) {
 	return len(p), false
 }
 
-// partialBlock looks at less than a block, behind which it takes nothing to be.
+// partialBlock classifies less than a block. The bytes behind p have no bits set.
 func partialBlock(p []byte) block {
 	var whole [blockSize]byte
 	var blocks [1]block

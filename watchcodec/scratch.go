@@ -1,8 +1,8 @@
 package watchcodec
 
-// scratch is the memory that the edits of an object are written to: two buffers, of which
-// one may hold the object. It knows which, and gives away the other one only, so that an
-// edit can't write over what it reads, whatever the edits before it have changed.
+// scratch is the memory for the edits of an object: two buffers, of which one may hold the object.
+// It returns only the other one, so that an edit can't overwrite what it reads, whichever of the
+// edits before it have changed the object.
 type scratch struct {
 	buffers [2][]byte
 	holds   int // the number of the buffer that holds the object, from 1; 0: neither does
@@ -19,8 +19,8 @@ func (s *scratch) spare() int {
 // free returns an empty buffer that does not hold the object.
 func (s *scratch) free() []byte { return s.buffers[s.spare()][:0] }
 
-// keep keeps the memory of p, which was appended to what free returned. If holds is true, p is the
-// object from now on.
+// keep stores the memory of p, which was appended to the buffer that free returned. If holds is
+// true, p is the object from now on.
 func (s *scratch) keep(p []byte, holds bool) {
 	i := s.spare()
 	s.buffers[i] = p[:0]

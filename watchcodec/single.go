@@ -15,12 +15,12 @@ import (
 	"github.com/culvert-go/culvert/internal/response"
 )
 
-// single responds with one object, or as if there were none. The response is held: whether
-// the client sees the object decides its status. That of a HEAD is the header of a GET, for which the object
-// has to be looked at, too.
-func (a *answer) single(next http.Handler, w http.ResponseWriter, r *http.Request) {
-	held := &heldAnswer{client: w, header: w.Header(), max: a.o.MaxObject}
-	if a.head {
+// single rewrites the response for one object. The response is held, since its status depends on
+// whether the client sees the object. A HEAD is forwarded as a GET: the object has to be rewritten
+// for it, too.
+func (x *exchange) single(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	held := &heldResponse{client: w, header: w.Header(), max: x.o.MaxObject}
+	if x.isHead {
 		r.Method = http.MethodGet
 	}
 	broken := brokenOff(r, func() { next.ServeHTTP(held, r) })
@@ -28,35 +28,36 @@ func (a *answer) single(next http.Handler, w http.ResponseWriter, r *http.Reques
 		panic(http.ErrAbortHandler)
 	}
 	bounded := deadline.BoundHeld(w, r)
-	a.sendObject(bounded, r, held, broken)
+	x.sendObject(bounded, r, held, broken)
 	bounded.Leave()
 }
 
-// sendObject sends what the client sees of an object that was held, or of one whose server has broken off.
-func (a *answer) sendObject(w http.ResponseWriter, r *http.Request, held *heldAnswer, broken bool) {
-	held.WriteHeader(http.StatusOK) // unless the handler has
+// sendObject sends what the client sees of a held response. broken reports whether the server has
+// cut it off.
+func (x *exchange) sendObject(w http.ResponseWriter, r *http.Request, held *heldResponse, broken bool) {
+	held.WriteHeader(http.StatusOK) // if the handler has not called it
 	held.restore(w.Header())
-	w.Header().Del("Trailer") // there are none behind a Content-Length
-	status := a.status(r, held.status, w.Header())
+	w.Header().Del("Trailer") // a response with a Content-Length has none
+	status := x.status(r, held.status, w.Header())
 	content := held.content.Bytes()
 	switch {
-	case held.over:
-		a.fail(w, errTooLarge)
+	case held.tooLarge:
+		x.fail(w, errTooLarge)
 		return
-	case broken || held.short():
-		a.fail(w, io.ErrUnexpectedEOF)
+	case broken || held.truncated():
+		x.fail(w, io.ErrUnexpectedEOF)
 		return
-	case a.refusal != nil:
-		content = a.refusal
-	case !a.as:
-		rewritten, visible, err := a.object(w.Header(), content)
+	case x.refusal != nil:
+		content = x.refusal
+	case !x.unchanged:
+		rewritten, visible, err := x.object(w.Header(), content)
 		switch {
 		case err != nil:
-			a.fail(w, err)
+			x.fail(w, err)
 			return
 		case !visible:
 			clear(w.Header())
-			WriteStatus(w, NewFailure(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", a.req.Resource, a.req.Name)))
+			WriteStatus(w, NewFailure(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", x.req.Resource, x.req.Name)))
 			return
 		}
 		content = rewritten
@@ -65,27 +66,27 @@ func (a *answer) sendObject(w http.ResponseWriter, r *http.Request, held *heldAn
 		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 	}
 	w.WriteHeader(status)
-	if !a.head {
+	if !x.isHead {
 		_, _ = w.Write(content)
 	}
 }
 
-func (a *answer) fail(w http.ResponseWriter, err error) {
+func (x *exchange) fail(w http.ResponseWriter, err error) {
 	clear(w.Header())
-	WriteStatus(w, NewFailure(http.StatusBadGateway, metav1.StatusReasonInternalError, "the server's answer can't be read: "+err.Error()))
+	WriteStatus(w, NewFailure(http.StatusBadGateway, metav1.StatusReasonInternalError, "the server's response can't be read: "+err.Error()))
 }
 
-// object rewrites an object. A Status is none: it tells of a success.
-func (a *answer) object(h http.Header, content []byte) (rewritten []byte, visible bool, err error) {
+// object rewrites an object. A Status, which reports a success here, passes unchanged.
+func (x *exchange) object(h http.Header, content []byte) (rewritten []byte, visible bool, err error) {
 	if h.Get("Content-Encoding") == "gzip" {
-		if content, err = gunzip(content, a.o.MaxObject); err != nil {
+		if content, err = gunzip(content, x.o.MaxObject); err != nil {
 			return nil, false, err
 		}
 		h.Del("Content-Encoding")
 	}
-	o := Object{format: a.format}
+	o := Object{format: x.format}
 	before, after := content[:0], content[:0]
-	if a.format == Protobuf {
+	if x.format == Protobuf {
 		err = o.open(content)
 	} else {
 		start := skipSpace(content, 0)
@@ -100,21 +101,21 @@ func (a *answer) object(h http.Header, content []byte) (rewritten []byte, visibl
 	if err != nil || string(o.kind) == "Status" && string(o.apiVersion) == "v1" {
 		return content, err == nil, err
 	}
-	if string(o.kind) == tableKind && a.o.Tables && a.format == JSON {
-		visible, err = rewriteRows(&o, a.rewrite, a.bare)
+	if string(o.kind) == tableKind && x.o.Tables && x.format == JSON {
+		visible, err = rewriteRows(&o, x.rewrite, x.bare)
 	} else if string(o.kind) == tableKind || bytes.HasSuffix(o.kind, []byte("List")) {
 		return nil, false, fmt.Errorf("a %s in the place of an object", o.kind)
 	} else if len(o.kind) == 0 || len(o.apiVersion) == 0 {
 		return nil, false, errKind
 	} else {
-		visible, err = a.rewrite(&o)
+		visible, err = x.rewrite(&o)
 	}
 	switch {
 	case err != nil || !visible:
 		return nil, false, err
 	case !o.edited:
 		return content, true, nil
-	case a.format == Protobuf:
+	case x.format == Protobuf:
 		return o.seal(nil, content), true, nil
 	}
 	return append(append(append([]byte(nil), before...), o.raw...), after...), true, nil
@@ -132,21 +133,21 @@ func gunzip(p []byte, most int) ([]byte, error) {
 	return content, err
 }
 
-// heldAnswer keeps a response, without its trailers. Interim ones are dropped.
-type heldAnswer struct {
+// heldResponse holds a response without its trailers. It drops interim responses.
+type heldResponse struct {
 	heldHeader
-	client  http.ResponseWriter
-	header  http.Header
-	status  int
-	content bytes.Buffer
-	length  int64 // that the header has announced, -1 for none
-	max     int
-	over    bool
+	client   http.ResponseWriter
+	header   http.Header
+	status   int
+	content  bytes.Buffer
+	length   int64 // the Content-Length, -1 for none
+	max      int
+	tooLarge bool
 }
 
-func (h *heldAnswer) Header() http.Header { return h.header }
+func (h *heldResponse) Header() http.Header { return h.header }
 
-func (h *heldAnswer) WriteHeader(status int) {
+func (h *heldResponse) WriteHeader(status int) {
 	if status < 200 || h.status != 0 {
 		return
 	}
@@ -157,24 +158,24 @@ func (h *heldAnswer) WriteHeader(status int) {
 	}
 }
 
-// short reports whether the handler has returned before it had written all that it has announced. net/http breaks such a
-// response off; here it would get the length that it has.
-func (h *heldAnswer) short() bool { return int64(h.content.Len()) < h.length }
+// truncated reports whether the handler has written less than its Content-Length. net/http would cut
+// such a response off; here the filter would make it whole with a new Content-Length.
+func (h *heldResponse) truncated() bool { return int64(h.content.Len()) < h.length }
 
-func (h *heldAnswer) Write(p []byte) (int, error) {
+func (h *heldResponse) Write(p []byte) (int, error) {
 	if h.WriteHeader(http.StatusOK); h.content.Len()+len(p) > h.max {
-		h.over = true
+		h.tooLarge = true
 		return 0, &response.TransformError{Err: errTooLarge} // not the client's failure
 	}
 	return h.content.Write(p)
 }
 
-// Unwrap serves http.ResponseController: a handler has to be able to bound the reads of the request's body.
-func (h *heldAnswer) Unwrap() http.ResponseWriter { return h.client }
+// Unwrap is for http.ResponseController: a handler must be able to bound reads of the request's
+// body.
+func (h *heldResponse) Unwrap() http.ResponseWriter { return h.client }
 
-// Flush serves handlers that assert http.Flusher. Nothing is sent before the whole object is
-// there.
-func (h *heldAnswer) Flush() {}
+// Flush is for handlers that assert http.Flusher. It does nothing: the object is sent as a whole.
+func (h *heldResponse) Flush() {}
 
-// FlushError serves http.ResponseController.
-func (h *heldAnswer) FlushError() error { return nil }
+// FlushError is for http.ResponseController.
+func (h *heldResponse) FlushError() error { return nil }

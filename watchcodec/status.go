@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// NewFailure returns a Status as an API server tells of a failure with one.
+// NewFailure returns a Status that reports a failure, as an API server sends it.
 func NewFailure(code int, reason metav1.StatusReason, message string) *metav1.Status {
 	return &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
@@ -17,7 +17,7 @@ func NewFailure(code int, reason metav1.StatusReason, message string) *metav1.St
 	}
 }
 
-// encode encodes a Status; both encoders fail for no such value.
+// encodeStatus encodes a Status. The encoders do not fail for such a value.
 func encodeStatus(f Format, s *metav1.Status) []byte {
 	if f == JSON {
 		b, err := json.Marshal(s)
@@ -38,8 +38,9 @@ func encodeStatus(f Format, s *metav1.Status) []byte {
 	return append([]byte(magic), b...)
 }
 
-// WriteStatus answers a request with a Status, in JSON: every client of Kubernetes reads
-// it. How long the client may take to accept it is the caller's to bound, by http.Server.WriteTimeout for instance.
+// WriteStatus responds to a request with a Status, in JSON, which every Kubernetes client accepts.
+// The caller has to bound the time that the client may take to accept it, by
+// http.Server.WriteTimeout for instance.
 func WriteStatus(w http.ResponseWriter, s *metav1.Status) {
 	body := encodeStatus(JSON, s)
 	h := w.Header()
@@ -50,7 +51,7 @@ func WriteStatus(w http.ResponseWriter, s *metav1.Status) {
 	_, _ = w.Write(body)
 }
 
-// AppendError appends an ERROR event, after which a watch ends, as a watch sends it.
+// AppendError appends an ERROR event, the last event of a watch, as a watch sends it.
 func AppendError(dst []byte, f Format, s *metav1.Status) []byte {
 	object := encodeStatus(f, s)
 	if f == JSON {

@@ -2,8 +2,7 @@ package watchcodec
 
 import "errors"
 
-// The parts of a Table (k8s.io/apimachinery/pkg/apis/meta/v1, types.go), which is spoken in
-// JSON only.
+// The parts of a Table (k8s.io/apimachinery/pkg/apis/meta/v1, types.go), which is always in JSON.
 const (
 	tableKind    = "Table"
 	tableColumns = "columnDefinitions"
@@ -13,16 +12,16 @@ const (
 
 var errRow = errors.New("watchcodec: a row of a Table without its object")
 
-// row is a row of a Table, known by the object that it carries.
+// row is a row of a Table, identified by the object that it contains.
 type row struct {
 	raw    []byte
 	at     span // of the object in raw
 	object Object
-	bare   bool // the client has asked for no objects
-	hidden bool // raw is what the client is to see, and not what came
+	bare   bool // the client requested rows without objects
+	hidden bool // raw is what the client sees, not what was received
 }
 
-// parse reads a row.
+// parse parses a row.
 func (r *row) parse(raw []byte) (err error) {
 	at, ok := findMember(raw, rowObject)
 	if !ok || raw[at.start] != '{' {
@@ -37,7 +36,7 @@ func (r *row) parse(raw []byte) (err error) {
 	return err
 }
 
-// append appends the row as the client is to see it.
+// append appends the row as the client sees it.
 func (r *row) append(dst []byte) []byte {
 	if r.hidden || !r.bare && !r.object.edited {
 		return append(dst, r.raw...)
@@ -51,11 +50,11 @@ func (r *row) append(dst []byte) []byte {
 	return append(dst, r.raw[r.at.end:]...)
 }
 
-// hide leaves of a row the name of its object: what the other cells hold is not for who
-// does not see it.
+// hide reduces the row to the name of its object: its other cells must not reach a client that does
+// not see the object.
 func (r *row) hide() {
 	name := quoted(string(r.object.Name()))
-	r.object.bare()
+	r.object.reduceToIdentity()
 	object := string(r.object.raw)
 	if r.bare {
 		object = "null"
@@ -64,7 +63,7 @@ func (r *row) hide() {
 	r.raw, r.hidden = []byte(text), true
 }
 
-// rewriteRows lets a Rewriter see each row of a Table. visible says whether one is left, or
+// rewriteRows applies a Rewriter to each row of a Table. visible reports whether a row is left, or
 // there was none.
 func rewriteRows(o *Object, rewrite Rewriter, bare bool) (visible bool, err error) {
 	at, ok := findMember(o.raw, tableRows)
@@ -95,7 +94,7 @@ func rewriteRows(o *Object, rewrite Rewriter, bare bool) (visible bool, err erro
 	return visible, o.replace(at, append(out, ']'))
 }
 
-// replace puts a text in the place of a part of a JSON object.
+// replace replaces a part of a JSON object by text.
 func (o *Object) replace(at span, text []byte) error {
 	if string(at.of(o.raw)) == string(text) {
 		return nil
@@ -106,15 +105,15 @@ func (o *Object) replace(at span, text []byte) error {
 	return nil
 }
 
-// tableEvents is what a watch of Tables remembers: the first event alone says what the
-// columns are, whichever it is, and if the client is not told of that one they go with
-// the next.
+// tableEvents is the state of a watch of Tables. Only the first event of such a watch has the
+// columns. If the client does not receive that event, they are added to the next one that it
+// receives.
 type tableEvents struct {
 	columns []byte
 	row     row
 }
 
-// subject is the object that an event of a Table is about.
+// subject returns the object that an event of a Table is about.
 func (t *tableEvents) subject(o *Object) (*Object, error) {
 	at, ok := findMember(o.raw, tableRows)
 	if !ok {
@@ -135,11 +134,11 @@ func (t *tableEvents) subject(o *Object) (*Object, error) {
 	return &t.row.object, nil
 }
 
-// finish gives the event its row, and the columns if it has to tell them.
-func (t *tableEvents) finish(o *Object, tell bool) error {
+// finish notes the columns of an event that is not sent, and adds them to the next event that is.
+func (t *tableEvents) finish(o *Object, send bool) error {
 	at, ok := findMember(o.raw, tableColumns)
 	has := ok && o.raw[at.start] == '['
-	if !tell {
+	if !send {
 		if has {
 			t.columns = append([]byte(nil), at.of(o.raw)...)
 		}
@@ -154,8 +153,8 @@ func (t *tableEvents) finish(o *Object, tell bool) error {
 	return nil
 }
 
-// rewritten puts the row into the event.
-func (t *tableEvents) rewritten(o *Object) error {
+// setRow replaces the row of the event by the rewritten one.
+func (t *tableEvents) setRow(o *Object) error {
 	at, _ := findMember(o.raw, tableRows)
 	out := t.row.append([]byte{'['})
 	return o.replace(at, append(out, ']'))

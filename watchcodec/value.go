@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Format is how objects are encoded.
+// Format is an encoding of objects. The zero value is JSON.
 type Format int
 
 const (
@@ -17,17 +17,17 @@ const (
 	Protobuf
 )
 
-// Value is a part of an object, as it came. It shares the object's memory and is valid as
-// long as that.
+// Value is a part of an object, in its encoding. It shares the object's memory and is valid as long
+// as that.
 type Value struct {
 	format Format
 	raw    []byte
 }
 
-// Raw is the value's encoding: in JSON its text, in protobuf what is inside the field.
+// Raw returns the value's encoding: the text in JSON, the content of the field in protobuf.
 func (v Value) Raw() []byte { return v.raw }
 
-// Text returns the string that the value is. ok is false in JSON if it is none.
+// Text returns the value as a string. ok is false if a JSON value is not a string.
 func (v Value) Text() (text []byte, ok bool) {
 	if v.format == Protobuf {
 		return v.raw, true
@@ -39,7 +39,7 @@ func (v Value) Text() (text []byte, ok bool) {
 	return text, err == nil
 }
 
-// Int returns the whole number that the value is.
+// Int returns the value as an integer. ok is false if it is not one.
 func (v Value) Int() (n int64, ok bool) {
 	if v.format == Protobuf {
 		u, size := binary.Uvarint(v.raw)
@@ -49,7 +49,7 @@ func (v Value) Int() (n int64, ok bool) {
 	return n, err == nil
 }
 
-// Bool returns the truth that the value is.
+// Bool returns the value as a boolean. ok is false if it is not one.
 func (v Value) Bool() (b, ok bool) {
 	if v.format == Protobuf {
 		n, ok := v.Int()
@@ -58,13 +58,13 @@ func (v Value) Bool() (b, ok bool) {
 	return string(v.raw) == "true", string(v.raw) == "true" || string(v.raw) == "false"
 }
 
-// Get goes down the path. ok is false if there is nothing, or if the way is malformed. Of
-// fields that are there twice the last counts, as for decoders; of a list in protobuf,
-// which is such a field, that is the last element.
+// Get returns the value at a path. ok is false if there is none, or if an object on the path is
+// malformed. Of repeated fields the last counts, as for decoders; in protobuf that includes the
+// elements of a list.
 func (v Value) Get(path ...Field) (got Value, ok bool) {
 	for i, f := range path {
 		if f.Number == 0 && v.format == Protobuf {
-			return Value{}, false // Get went to the map's first entry
+			return Value{}, false // v is one entry of the map, not the map
 		}
 		if v.format == Protobuf && i+1 < len(path) && path[i+1].Number == 0 {
 			entry, ok := v.entry(f.Number, path[i+1].Name)
@@ -92,7 +92,7 @@ func (v Value) field(f Field) (Value, bool) {
 	return Value{JSON, at.of(v.raw)}, true
 }
 
-// fields are those of a message with the number. A malformed rest ends them.
+// fields returns the fields of a message with the number, up to the first malformed one.
 func (v Value) fields(number int) iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		for i := 0; i < len(v.raw); {
@@ -105,7 +105,7 @@ func (v Value) fields(number int) iter.Seq[Value] {
 	}
 }
 
-// entry is the value of a map's key in protobuf, where a map is a list of its entries.
+// entry returns the value of a map's key in protobuf, where a map is a list of its entries.
 func (v Value) entry(number int, key string) (found Value, ok bool) {
 	for i := 0; i < len(v.raw); {
 		f, err := nextField(v.raw, i)
@@ -122,7 +122,7 @@ func (v Value) entry(number int, key string) (found Value, ok bool) {
 	return found, ok
 }
 
-// pair takes an entry of a map apart.
+// pair returns the key and the value of an entry of a map.
 func (v Value) pair() (key []byte, value Value) {
 	value.format = Protobuf
 	for i := 0; i < len(v.raw); {
@@ -150,7 +150,7 @@ func (v Value) pair() (key []byte, value Value) {
 	return key, value
 }
 
-// Elements are those of the list at the path.
+// Elements returns the elements of the list at the path.
 func (v Value) Elements(path ...Field) iter.Seq[Value] {
 	if v.format == Protobuf && len(path) > 0 {
 		parent, ok := v.Get(path[:len(path)-1]...)
@@ -177,7 +177,7 @@ func (v Value) elements(yield func(Value) bool) {
 	}
 }
 
-// sameKey says whether a key with its quotes is the name, however it is escaped.
+// sameKey reports whether a quoted key equals name, however it is escaped.
 func sameKey(quoted []byte, name string) bool {
 	inner := quoted[1 : len(quoted)-1]
 	if len(inner) == len(name) {
@@ -190,8 +190,7 @@ func sameKey(quoted []byte, name string) bool {
 	return err == nil && string(text) == name
 }
 
-// keyFollows reports whether a key with its quotes stands behind the name in a map, where keys are in
-// the order of their texts, however they are escaped.
+// keyFollows reports whether a quoted key sorts behind name, however it is escaped.
 func keyFollows(quoted []byte, name string) bool {
 	if inner := quoted[1 : len(quoted)-1]; bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner) > name

@@ -6,92 +6,89 @@ import (
 	"hash/maphash"
 )
 
-// Rewriter looks at an object on its way to a client, may edit it, and reports whether the
-// client sees it. It must depend on the object alone: whether an object is seen must not
-// change but with the object. Of a subresource it sees what that answers, a Scale for
-// instance. An error ends the answer with a Status, and nothing of the
-// object is sent.
+// Rewriter is called with an object on its way to a client, may edit it, and reports whether the
+// client sees it. Its result must depend on the object alone: visibility must change only with the
+// object. For a subresource it is called with the object in the response, a Scale for instance. An
+// error ends the response with a Status, and nothing of the object is sent.
 //
-// It is called for one object after the other of an answer, and for several answers at
+// A Rewriter is called with one object of a response after the other, and for several responses at
 // the same time. It must not keep the object.
 type Rewriter func(*Object) (visible bool, err error)
 
-// Visible applies a Rewriter to the events of one watch, so that the client learns of the
-// objects that it sees as if there were no others: an object that comes into sight is ADDED,
-// one that goes out of it DELETED, with nothing but its name, namespace, uid and the event's
-// resourceVersion. BOOKMARK and ERROR pass.
+// Visible applies a Rewriter to the events of one watch, so that the client sees the visible
+// objects as if there were no others: an object that becomes visible is ADDED, and one that becomes
+// hidden is DELETED, with only its name, namespace, uid and the event's resourceVersion. BOOKMARK
+// and ERROR events pass.
 //
-// A client learns the name of an object only if it has seen the object. A watch that
-// begins with all objects tells what its client has seen. One that continues from a
-// resourceVersion does not: see NewResumedVisible.
+// A client learns the name of an object only if it has seen the object. A watch that begins with
+// all objects shows what its client has seen. One that continues from a resourceVersion does not:
+// see NewResumedVisible.
 //
-// A Visible must not be used by several goroutines at once.
+// A Visible must not be used by several goroutines at the same time.
 type Visible struct {
 	rewrite Rewriter
-	// seen has the objects of which is known whether the client has them, by hash: there
-	// may be very many. The hash is not for outsiders to choose.
+	// seen reports for an object, by its hash, whether the client has it. There may be very many
+	// objects. The hash is seeded, so that clients can't choose collisions.
 	seen map[uint64]bool
-	// complete reports whether an object that is not in seen is one that the client does not
-	// have; otherwise that is not known.
+	// complete reports whether the client is known not to have the objects that are missing in
+	// seen. Otherwise that is not known.
 	complete bool
-	version  []byte // up to which the client has everything
+	version  []byte // up to which the client has received everything
 	next     []byte
 	list     func(version string, take func(*Object) error) error
 	key      []byte
 	table    tableEvents
 }
 
-// ErrUnknownState is the error of an event of a resumed watch after which it can't be told what
-// the client has seen. The client has to list again: it is to get an ERROR event of 410, Expired.
+// ErrUnknownState is the error of an event of a resumed watch after which it is not known what the
+// client has seen. The client has to list again: it has to be sent an ERROR event of 410, Expired.
 var ErrUnknownState = errors.New("watchcodec: it is not known what the client of this watch has seen")
 
-// NewVisible is for a watch that begins with all objects as ADDED events: one without a
-// resourceVersion, or at "0", or with sendInitialEvents=true.
+// NewVisible returns a Visible for a watch that begins with all objects as ADDED events: one
+// without a resourceVersion, or at "0", or with sendInitialEvents=true.
 func NewVisible(rewrite Rewriter) *Visible {
 	return &Visible{rewrite: rewrite, seen: map[uint64]bool{}, complete: true}
 }
 
-// NewResumedVisible is for a watch that continues from a resourceVersion. When an object is
-// MODIFIED that is not seen, and that the watch has not told of yet, the client may have it from
-// before or may never have seen it. If it keeps such an object, its state is wrong; if it is sent a
-// DELETED event for it, it learns the name of a hidden object. So Apply calls list, once at
-// most: it has to call take with each object that the watch is about, as they were at the
-// version (resourceVersionMatch=Exact). If list is nil or fails, the error of Apply is
-// ErrUnknownState.
+// NewResumedVisible returns a Visible for a watch that continues from a resourceVersion. When a
+// hidden object is MODIFIED for which the watch has sent no event yet, the client may have it from
+// before or may never have seen it. If the client keeps such an object, its state is wrong; if it
+// is sent a DELETED event for it, it learns the name of a hidden object. So Apply calls list, at
+// most once: list has to call take with each object of the collection as it was at resourceVersion
+// (resourceVersionMatch=Exact). If list is nil or fails, Apply returns ErrUnknownState.
 func NewResumedVisible(rewrite Rewriter, resourceVersion string, list func(resourceVersion string, take func(*Object) error) error) *Visible {
 	return &Visible{rewrite: rewrite, seen: map[uint64]bool{}, version: []byte(resourceVersion), list: list}
 }
 
-// Apply makes of e what the client is to receive. tell is false if that is nothing. An
-// event of a Table is about the object of its row; the cells are the server's, whatever
-// the Rewriter makes of the object.
-func (v *Visible) Apply(e *Event) (tell bool, err error) {
+// Apply changes e to the event that the client receives. send is false if the client receives none.
+// An event of a Table is about the object of its row; the cells are the server's, and do not change
+// with the object.
+func (v *Visible) Apply(e *Event) (send bool, err error) {
 	if string(e.Object.Kind()) != tableKind {
-		return v.apply(e, &e.Object, e.Object.bare)
+		return v.apply(e, &e.Object, e.Object.reduceToIdentity)
 	}
-	if e.Type == Bookmark { // it has a row that stands for nothing
-		v.reached(e.Object.ResourceVersion())
+	if e.Type == Bookmark { // it has a row without meaning
+		v.advance(e.Object.ResourceVersion())
 		return true, v.table.finish(&e.Object, true)
 	}
 	object, err := v.table.subject(&e.Object)
 	if err != nil {
 		return false, err
 	}
-	tell, err = v.apply(e, object, v.table.row.hide)
-	if err == nil && tell {
-		err = v.table.rewritten(&e.Object)
+	send, err = v.apply(e, object, v.table.row.hide)
+	if err == nil && send {
+		err = v.table.setRow(&e.Object)
 	}
 	if err == nil {
-		err = v.table.finish(&e.Object, tell)
+		err = v.table.finish(&e.Object, send)
 	}
-	return tell, err
+	return send, err
 }
 
-// apply is Apply for an event about an object. hide leaves of it what tells which one it
-// is.
-func (v *Visible) apply(e *Event, object *Object, hide func()) (tell bool, err error) {
+// apply is Apply for an event about an object. hide reduces the object to what identifies it.
+func (v *Visible) apply(e *Event, object *Object, hide func()) (send bool, err error) {
 	if e.Type == Bookmark || e.Type == Error {
-		v.reached(object.ResourceVersion())
+		v.advance(object.ResourceVersion())
 		return true, nil
 	}
 	key := v.hash(object)
@@ -103,11 +100,11 @@ func (v *Visible) apply(e *Event, object *Object, hide func()) (tell bool, err e
 		return false, err
 	}
 	if !visible && e.Type == Modified {
-		if err := v.settle(key); err != nil {
+		if err := v.listOnce(key); err != nil {
 			return false, err
 		}
 	}
-	v.reached(v.next)
+	v.advance(v.next)
 	has, known := v.seen[key]
 	if e.Type == Deleted {
 		delete(v.seen, key)
@@ -130,7 +127,7 @@ func (v *Visible) apply(e *Event, object *Object, hide func()) (tell bool, err e
 	return true, nil
 }
 
-// hash identifies an object.
+// hash returns the hash that identifies an object.
 func (v *Visible) hash(o *Object) uint64 {
 	v.key = append(append(append(v.key[:0], o.Namespace()...), '/'), o.Name()...)
 	return maphash.Bytes(visibleSeed, v.key)
@@ -138,16 +135,17 @@ func (v *Visible) hash(o *Object) uint64 {
 
 var visibleSeed = maphash.MakeSeed()
 
-// reached notes that the client has everything up to a version.
-func (v *Visible) reached(version []byte) {
+// advance notes that the client has received everything up to a version.
+func (v *Visible) advance(version []byte) {
 	if !v.complete && len(version) > 0 {
 		v.version = append(v.version[:0], version...)
 	}
 }
 
-// settle finds out whether the client has an object. What the watch has not told of is as it was
-// at any version between the client's own and the one that the watch has reached.
-func (v *Visible) settle(key uint64) error {
+// listOnce makes sure that it is known whether the client has an object. An object of which the
+// watch has sent no event is unchanged between the client's resourceVersion and the one that the
+// watch has reached.
+func (v *Visible) listOnce(key uint64) error {
 	if _, known := v.seen[key]; known || v.complete {
 		return nil
 	}
@@ -169,9 +167,9 @@ func (v *Visible) settle(key uint64) error {
 	return nil
 }
 
-// bare leaves of an object what tells a client which one it is.
-func (o *Object) bare() {
-	o.fresh()
+// reduceToIdentity removes from an object all but what identifies it to a client.
+func (o *Object) reduceToIdentity() {
+	o.refresh()
 	var meta []byte
 	if o.format == JSON {
 		meta = append(meta, '{')

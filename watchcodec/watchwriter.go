@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// watchWriter takes a watch as a server sends it and sends the client its own.
+// watchWriter takes a watch as the server sends it, and sends the client its own watch.
 type watchWriter struct {
 	w       io.Writer
 	format  Format
@@ -19,22 +19,22 @@ type watchWriter struct {
 	tables  bool
 }
 
-func newWatchWriter(w io.Writer, a *answer) *watchWriter {
-	ww := &watchWriter{w: w, format: a.format, visible: a.visible, tables: a.o.Tables}
-	ww.events = NewEventWriter(a.format, a.o.MaxObject, ww.event)
-	ww.visible.table.row.bare = a.bare
+func newWatchWriter(w io.Writer, x *exchange) *watchWriter {
+	ww := &watchWriter{w: w, format: x.format, visible: x.visible, tables: x.o.Tables}
+	ww.events = NewEventWriter(x.format, x.o.MaxObject, ww.event)
+	ww.visible.table.row.bare = x.bare
 	return ww
 }
 
-// Write sends what the events in p have become, and as one piece: the server has flushed
-// as often as it saw fit. After what can't be read it sends an ERROR event and fails.
+// Write sends the events in p, rewritten, in one write: the server has flushed them as often as it
+// wants. After an event that can't be read it sends an ERROR event and returns an error.
 func (w *watchWriter) Write(p []byte) (int, error) {
 	if w.events.events.err != nil {
 		return 0, w.events.events.err
 	}
 	w.out = w.out[:0]
 	if _, err := w.events.Write(p); err != nil {
-		return 0, w.end(err)
+		return 0, w.sendError(err)
 	}
 	if len(w.out) > 0 {
 		if _, err := w.w.Write(w.out); err != nil {
@@ -44,60 +44,61 @@ func (w *watchWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end sends what is in w.out, and an ERROR event for err. It returns the error of Write.
-func (w *watchWriter) end(err error) error {
+// sendError sends w.out and an ERROR event for err. It returns the error of Write.
+func (w *watchWriter) sendError(err error) error {
 	failed := fmt.Errorf("watchcodec: the watch was ended: %w", err)
 	if errors.Is(err, ErrUnknownState) {
-		w.fail(http.StatusGone, metav1.StatusReasonExpired, "this gateway can't tell any more what you have seen: list again")
+		w.appendError(http.StatusGone, metav1.StatusReasonExpired, "this gateway does not know any more what you have seen: list again")
 	} else {
-		w.fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the gateway could not read the server's watch: "+err.Error())
+		w.appendError(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the gateway could not read the server's watch: "+err.Error())
 	}
 	if _, err := w.w.Write(w.out); err != nil {
 		return err
 	}
-	if f, ok := w.w.(interface{ FlushError() error }); ok { // or the handler's abort drops the ERROR event
+	if f, ok := w.w.(interface{ FlushError() error }); ok { // otherwise the handler's abort would drop the ERROR event
 		_ = f.FlushError()
 	}
 	return failed
 }
 
-// unreadable serves the gunzipWriter: the client of a watch whose compression breaks is told what that of another one is.
+// unreadable implements inflated: a watch whose compression is malformed ends with an ERROR event,
+// as any malformed watch does.
 func (w *watchWriter) unreadable(err error, ended bool) error {
 	w.out = w.out[:0]
 	w.events.events.err = err
-	if failed := w.end(err); !ended || !errors.Is(failed, err) {
+	if failed := w.sendError(err); !ended || !errors.Is(failed, err) {
 		return failed
 	}
 	return nil
 }
 
-func (w *watchWriter) fail(code int, reason metav1.StatusReason, message string) {
+func (w *watchWriter) appendError(code int, reason metav1.StatusReason, message string) {
 	w.out = AppendError(w.out, w.format, NewFailure(code, reason, message))
 }
 
-// event appends to w.out what the client is told of an event.
+// event appends to w.out the event that the client receives for e.
 func (w *watchWriter) event(e *Event) error {
 	if string(e.Object.Kind()) == tableKind && !w.tables {
-		return errors.New("a Table, which was not asked for")
+		return errors.New("a Table, which was not requested")
 	}
 	if len(e.Object.Kind()) == 0 || len(e.Object.APIVersion()) == 0 {
 		return errKind
 	}
-	tell, err := w.visible.Apply(e)
-	if err == nil && tell {
+	send, err := w.visible.Apply(e)
+	if err == nil && send {
 		w.out, err = e.Append(w.out)
 	}
 	return err
 }
 
-// Close is called at the end of the stream, which must not be in the middle of a frame:
-// what has come of one was not sent.
+// Close is called at the end of the stream. If that is within a frame, of which nothing was sent,
+// it sends an ERROR event.
 func (w *watchWriter) Close() error {
 	if w.events.events.err != nil || w.events.Close() == nil {
 		return nil
 	}
 	w.out = w.out[:0]
-	w.fail(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the server's watch ended in the middle of an event")
+	w.appendError(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the server's watch ended in the middle of an event")
 	_, err := w.w.Write(w.out)
 	return err
 }

@@ -2,17 +2,17 @@ package watchcodec
 
 import "fmt"
 
-// window is what some blocks of a text consist of, for values that are skipped one after
-// the other: where they are short, several are in a block.
+// window holds the classified blocks of a part of a text, for values that are skipped one after the
+// other: if they are short, several are in a block.
 type window struct {
-	base   int // of the first block in the text
-	n      int // how many there are
+	base   int // index of the first block in the text
+	n      int // number of blocks
 	quotes quoting
 	blocks [16]block // stripped
 }
 
-// skip returns the index behind the object or array that begins at p[i]. It must be asked
-// for the same p from its begin to its end only.
+// skip returns the index behind the object or array that begins at p[i]. All calls must be for the
+// same p, with increasing i.
 func (w *window) skip(p []byte, i int) (int, error) {
 	if end := w.base + w.n*blockSize; w.n == 0 || i >= end {
 		w.base, w.n, w.quotes = i, 0, quoting{}
@@ -42,7 +42,7 @@ func (w *window) skip(p []byte, i int) (int, error) {
 	}
 }
 
-// load looks at the next blocks. It returns false if there are none.
+// load classifies the next blocks. It returns false if there are none.
 func (w *window) load(p []byte, most int) bool {
 	w.base += w.n * blockSize
 	rest := p[min(w.base, len(p)):]

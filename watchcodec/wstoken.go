@@ -8,15 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// bearerProtocol is the prefix of the subprotocol that carries a bearer token: a browser can give
-// a WebSocket no Authorization field (k8s.io/apiserver, pkg/authentication/request/websocket).
+// bearerProtocol is the prefix of the subprotocol that carries a bearer token, since a browser
+// can't set the Authorization field of a WebSocket handshake (k8s.io/apiserver,
+// pkg/authentication/request/websocket).
 const bearerProtocol = "base64url.bearer.authorization.k8s.io."
 
 const protocolHeader = "Sec-Websocket-Protocol"
 
 // webSocketToken returns the bearer token among the subprotocols that r offers, "" if there is
-// none, and the others. The rules are kube-apiserver's: at most one token, and another
-// subprotocol beside it, of which the first is the one to be chosen.
+// none, and the other subprotocols. The rules are kube-apiserver's: at most one token, and with it
+// at least one other subprotocol, of which the first is selected.
 func webSocketToken(r *http.Request) (token string, others []string, err error) {
 	found := false
 	for _, value := range r.Header[protocolHeader] {
@@ -43,9 +44,9 @@ func webSocketToken(r *http.Request) (token string, others []string, err error) 
 	return token, others, nil
 }
 
-// bearing returns a watch over WebSocket as its own request is to be looked at: with the bearer
-// token in the Authorization field. One that can't be read is refused later.
-func bearing(r *http.Request) *http.Request {
+// withBearer returns r with the bearer token of its subprotocols in the Authorization field. An
+// invalid token is refused later.
+func withBearer(r *http.Request) *http.Request {
 	token, _, _ := webSocketToken(r)
 	if token == "" || r.Header["Authorization"] != nil {
 		return r

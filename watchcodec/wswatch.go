@@ -15,37 +15,37 @@ import (
 	"github.com/culvert-go/culvert/internal/deadline"
 )
 
-// wsWatch answers a watch over WebSocket, as k8s.io/apiserver's
-// pkg/endpoints/handlers/watch.go does: an event is a message, in JSON a text, in
-// protobuf a binary one without the length before it. The server behind is watched over
-// HTTP; the WebSocket ends here.
+// wsWatch serves a watch over WebSocket, as k8s.io/apiserver's pkg/endpoints/handlers/watch.go
+// does: an event is a message, a text one in JSON, and a binary one without the length prefix in
+// protobuf. The server is watched over HTTP; the WebSocket is terminated here.
 type wsWatch struct {
 	w       http.ResponseWriter
 	r       *http.Request
-	cancel  context.CancelFunc // ends the watch when the client goes
+	cancel  context.CancelFunc // ends the watch when the client disconnects
 	header  http.Header
 	status  int
-	conn    *websocket.Conn   // nil: the answer is no watch
-	refusal *deadline.Bounded // ws.w, of a response that is no watch; nil: there is none
+	conn    *websocket.Conn   // nil: the response is not a watch
+	refusal *deadline.Bounded // ws.w, for a response that is not a watch; nil: there is none
 	feed    *feed
 	frames  interface{ Next() ([]byte, error) }
 	kind    int
 	err     error
 
 	protocol string // the subprotocol, "" for none
-	returned bool   // next has, and not panicked
+	returned bool   // next has returned and not panicked
 }
 
-// WebSocketWatch lets clients watch over WebSocket what next answers over HTTP. Other
-// requests pass. Other sites' pages are refused (403).
+// WebSocketWatch returns a handler that serves watches over WebSocket out of the watches that next
+// serves over HTTP. Other requests pass. Handshakes from pages of other sites are refused (403).
 //
-// A bearer token that a client gives as a subprotocol, as browsers have to, is in the
-// Authorization field of the request that next receives, unless there is one already; the first
-// other subprotocol is chosen.
+// A bearer token that a client sends as a subprotocol, as browsers have to, is in the Authorization
+// field of the request that next receives, unless the request has that field already; the first
+// other subprotocol is selected.
 //
-// The WebSocket ends with the code 1000, as that of kube-apiserver does, when next has returned behind the end of an event: the
-// watch has had its time. A watch that was broken off ends with 1011 (RFC 6455 section 7.4.1): next has panicked, with
-// http.ErrAbortHandler for instance as package proxy does, or what it has written ends within an event, or is none.
+// The WebSocket is closed with the code 1000, as that of kube-apiserver is, when next has returned
+// and its last event is complete: the watch has timed out. A watch that was cut off is closed with
+// 1011 (RFC 6455 section 7.4.1): next has panicked, with http.ErrAbortHandler for instance as
+// package proxy does, or its response ends within an event or is not a watch.
 func WebSocketWatch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if req, ok := Classify(r); ok && req.Verb == "watch" && websocket.IsWebSocketUpgrade(r) {
@@ -56,12 +56,12 @@ func WebSocketWatch(next http.Handler) http.Handler {
 	})
 }
 
-// serveWebSocket runs next for a plain watch and hands what it answers to the WebSocket
-// that r asks for. Other sites' pages are refused (403).
+// serveWebSocket calls next for a plain watch and sends its response over the WebSocket that r
+// requests. Handshakes from pages of other sites are refused (403).
 func serveWebSocket(next func(http.ResponseWriter, *http.Request), w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	plain := bearing(r).Clone(ctx)
+	plain := withBearer(r).Clone(ctx)
 	for name := range plain.Header {
 		if name == "Upgrade" || name == "Connection" || strings.HasPrefix(name, "Sec-Websocket-") {
 			delete(plain.Header, name)
@@ -76,7 +76,7 @@ func serveWebSocket(next func(http.ResponseWriter, *http.Request), w http.Respon
 	if len(protocols) > 0 {
 		ws.protocol = protocols[0]
 	}
-	defer ws.end()
+	defer ws.closeConn()
 	next(ws, plain)
 	ws.WriteHeader(http.StatusOK)
 	ws.returned = true
@@ -84,8 +84,8 @@ func serveWebSocket(next func(http.ResponseWriter, *http.Request), w http.Respon
 
 func (ws *wsWatch) Header() http.Header { return ws.header }
 
-// WriteHeader accepts the WebSocket if there is a watch. Any other answer is the client's
-// as it is.
+// WriteHeader accepts the WebSocket if the response is a watch. Any other response is sent to the
+// client unchanged.
 func (ws *wsWatch) WriteHeader(status int) {
 	if status < 200 || ws.status != 0 {
 		return
@@ -103,9 +103,9 @@ func (ws *wsWatch) WriteHeader(status int) {
 	if ws.protocol != "" {
 		u.Subprotocols = []string{ws.protocol}
 	}
-	clientbody.LeaveUnread(ws.w, ws.r) // where the upgrader refuses; a WebSocket has no deadline
+	clientbody.LeaveUnread(ws.w, ws.r) // for a handshake that the upgrader refuses; a WebSocket has no deadline
 	if ws.conn, ws.err = u.Upgrade(ws.w, ws.r, nil); ws.err != nil {
-		ws.refusal = deadline.BoundOwn(ws.w, ws.r) // the upgrader has answered
+		ws.refusal = deadline.BoundOwn(ws.w, ws.r) // the upgrader has responded
 		ws.cancel()
 		return
 	}
@@ -119,8 +119,8 @@ func (ws *wsWatch) WriteHeader(status int) {
 	go ws.listen()
 }
 
-// listen reads what the client sends: pings are answered, messages dropped, and when it
-// goes the watch ends.
+// listen reads the client's messages: it responds to pings, drops other messages, and ends the
+// watch when the client disconnects.
 func (ws *wsWatch) listen() {
 	defer ws.cancel()
 	ws.conn.SetReadLimit(64 << 10)
@@ -131,7 +131,7 @@ func (ws *wsWatch) listen() {
 	}
 }
 
-// Write sends whole events, as the filter's writers write them.
+// Write sends each complete event as a message.
 func (ws *wsWatch) Write(p []byte) (int, error) {
 	ws.WriteHeader(http.StatusOK)
 	if ws.err != nil {
@@ -157,18 +157,19 @@ func (ws *wsWatch) Write(p []byte) (int, error) {
 	}
 }
 
-// Flush serves handlers that assert http.Flusher.
+// Flush is for handlers that assert http.Flusher.
 func (ws *wsWatch) Flush() { _ = ws.FlushError() }
 
-// FlushError serves http.ResponseController: messages are on their way already. It accepts
-// the WebSocket, as a flush sends the head.
+// FlushError is for http.ResponseController. Messages are sent at once, so it only accepts the
+// WebSocket, as a flush sends the header.
 func (ws *wsWatch) FlushError() error {
 	ws.WriteHeader(http.StatusOK)
 	return ws.err
 }
 
-// code returns the status code of the end: that of a server whose watch has had its time, or that of one that was broken off.
-func (ws *wsWatch) code() int {
+// closeCode returns the status code of the close: normal for a watch that has timed out, internal
+// error for one that was cut off.
+func (ws *wsWatch) closeCode() int {
 	if ws.returned && ws.err == nil {
 		ws.feed.p, ws.feed.ended = nil, true
 		if _, err := ws.frames.Next(); err == io.EOF {
@@ -178,15 +179,15 @@ func (ws *wsWatch) code() int {
 	return websocket.CloseInternalServerErr
 }
 
-// end closes the WebSocket.
-func (ws *wsWatch) end() {
+// closeConn closes the WebSocket, or ends the response that is not a watch.
+func (ws *wsWatch) closeConn() {
 	if ws.refusal != nil {
 		ws.refusal.Leave()
 	}
 	if ws.conn == nil {
 		return
 	}
-	message := websocket.FormatCloseMessage(ws.code(), "")
+	message := websocket.FormatCloseMessage(ws.closeCode(), "")
 	_ = ws.conn.WriteControl(websocket.CloseMessage, message, time.Now().Add(time.Second))
 	_ = ws.conn.Close() // listen ends with it
 }
