@@ -12,12 +12,13 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// pageSize is how many objects are asked for at once, as client-go does.
+// pageSize is the number of objects requested at once, as in client-go.
 const pageSize = "500"
 
-// List lists a collection once, page by page, and calls take with each object, which is valid
-// until take returns. r asks for the collection as Options.Request does, in ctx. It returns
-// the version of the list. A panic of take is one of List.
+// List lists a collection once, page by page, and calls take with each object, which is valid until
+// take returns. r is a request for the collection as Options.Request is, in ctx. List returns the
+// collection and the resourceVersion of the list. A panic of take is passed on to the caller of
+// List.
 func List(ctx context.Context, h http.Handler, r *http.Request, take func(*watchcodec.Object) error) (c Collection, version string, err error) {
 	s := &Source{o: Options{Handler: h, Request: r}}
 	return s.pages(ctx, func() {}, func(o *watchcodec.Object) error {
@@ -26,13 +27,13 @@ func List(ctx context.Context, h http.Handler, r *http.Request, take func(*watch
 	})
 }
 
-// list sets all objects.
+// list calls Sink.Set with all objects.
 func (s *Source) list(ctx context.Context) error {
 	c, version, err := s.pages(ctx, s.o.Sink.Found, func(o *watchcodec.Object) error { return wrapSink(s.o.Sink.Set(o)) })
 	var refused *RefusedError
 	switch {
 	case errors.As(err, &refused) && refused.Status == http.StatusGone:
-		return errExpired // in the middle of the pages
+		return errExpired // between two pages
 	case err != nil:
 		return err
 	}
@@ -51,14 +52,14 @@ func (s *Source) pages(ctx context.Context, found func(), take func(*watchcodec.
 			query.Set("continue", next)
 		}
 		var list *watchcodec.ListReader
-		a := &answer{header: http.Header{}, found: found, cancel: cancel, open: func(f watchcodec.Format) io.WriteCloser {
+		rw := &responseWriter{header: http.Header{}, found: found, cancel: cancel, open: func(f watchcodec.Format) io.WriteCloser {
 			c.Format = f
 			list = watchcodec.NewListReader(f, s.o.MaxObject, take)
 			return list
 		}}
 		r := s.request(ctx, query)
 		r.Header.Set("Accept", strings.ReplaceAll(r.Header.Get("Accept"), "as=PartialObjectMetadata;", "as=PartialObjectMetadataList;"))
-		if err := a.end(s.serve(a, r)); err != nil {
+		if err := rw.finish(s.serve(rw, r)); err != nil {
 			return c, "", err
 		}
 		if next = list.Continue(); next != "" {

@@ -1,6 +1,6 @@
-// Package source keeps somebody in step with a resource of a Kubernetes API server: it
-// lists and watches as client-go's reflector does, over any http.Handler, goes on where it
-// was after an interruption, and sees objects as their bytes.
+// Package source follows a resource of a Kubernetes API server: it lists and watches as client-go's
+// reflector does, over any http.Handler, and continues where it was after an interruption. It
+// handles objects as their bytes.
 package source
 
 import (
@@ -17,20 +17,20 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// Sink is told what the server has. It is called by one goroutine.
+// Sink receives the server's objects and their changes. Its methods are called by one goroutine.
 type Sink interface {
-	// Replacing is called before all objects are Set anew: at the begin, and where the
-	// server has forgotten what was in between. It may be called again before Replaced.
+	// Replacing is called before Set is called with all objects anew: at the start, and when the
+	// server has forgotten the changes since the last one. It may be called again before Replaced.
 	Replacing()
-	// Set is called with an object that is new or may have changed. It is valid until Set
+	// Set is called with an object that is new or may have changed. The object is valid until Set
 	// returns. An error ends Run.
 	Set(o *watchcodec.Object) error
-	// Delete is called with an object that is gone.
+	// Delete is called with an object that was deleted. An error ends Run.
 	Delete(o *watchcodec.Object) error
-	// Replaced is called when all objects were Set since Replacing: there are no others.
+	// Replaced is called when Set was called with all objects since Replacing: there are no others.
 	Replaced(c Collection)
-	// Lost is called when the server can't be reached, or says what nobody can read; what
-	// was told stays the last that is known. Found is called when it answers again.
+	// Lost is called when the server can't be reached, or when its response can't be read. The
+	// state is then the last one that was received. Found is called when the server responds again.
 	Lost(err error)
 	Found()
 }
@@ -43,41 +43,41 @@ type Collection struct {
 
 // Options configures a Source.
 type Options struct {
-	// Handler answers lists and watches as an API server does, a proxy to one for
-	// instance. A panic of it is a response that was cut, which Sink.Lost is called with. Required.
+	// Handler responds to lists and watches as an API server does, a proxy to one for instance. If
+	// it panics, the response counts as cut off, and Sink.Lost is called. Required.
 	Handler http.Handler
-	// Request is for the collection: its path, labelSelector and fieldSelector, and the
-	// header with the credentials and with an Accept of which the answers can be read
-	// here (see watchcodec.Negotiate). Required; it is not changed.
+	// Request is a request for the collection: its path, labelSelector and fieldSelector, and its
+	// header with the credentials and with an Accept for a format that can be read here (see
+	// watchcodec.Negotiate). Required; it is not changed.
 	Request *http.Request
-	// Sink is told. Required.
+	// Sink receives the objects. Required.
 	Sink Sink
-	// MaxObject bounds an object, in bytes; 0 means watchcodec.DefaultMaxFrame.
+	// MaxObject bounds the size of an object in bytes; 0 means watchcodec.DefaultMaxFrame.
 	MaxObject int
-	// InitialTimeout is how long a server that has accepted to send all objects as events
-	// may send none before it is asked for a list instead (there are proxies that say yes
-	// and don't); 0 means 10 seconds.
+	// InitialTimeout bounds the time without an initial event from a server that has accepted to
+	// send all objects as events. After it the Source requests a list instead: some proxies accept
+	// and send none. 0 means 10 seconds.
 	InitialTimeout time.Duration
-	// MaxWait bounds the time between two attempts to reach the server, which begins at
-	// 100 ms and doubles; 0 means 30 seconds.
+	// MaxWait bounds the time between two attempts to reach the server, which is 100 ms at first
+	// and doubles; 0 means 30 seconds.
 	MaxWait time.Duration
-	// MaxWatch bounds the time that one watch is in use before the server is requested to continue
-	// it, with the credentials of Request: that is when the server looks at them again. If they
-	// are refused, Run ends with a *RefusedError. 0 means 5 to 10 minutes, as client-go has it.
+	// MaxWatch bounds the duration of one watch, after which the next one continues it with the
+	// credentials of Request: the server checks credentials at the start of a watch only. If they
+	// are refused, Run ends with a *RefusedError. 0 means 5 to 10 minutes, as in client-go.
 	MaxWatch time.Duration
 }
 
-// Source lists and watches.
+// Source lists and watches a collection.
 type Source struct {
 	o       Options
-	version string    // up to which all is known, "" if it is to be listed
+	version string    // up to which all is known; "" if the objects have to be listed
 	plain   bool      // the server can't send all objects as events
-	inStep  time.Time // since when the watch has told all that happens; zero if it does not yet
+	inStep  time.Time // since when the watch is up to date; zero if it is not yet
 
-	panicked *any // what the sink has panicked with
+	panicked *any // the value with which the sink has panicked
 }
 
-// New checks the options.
+// New checks the options and returns a Source, which Run starts.
 func New(o Options) (*Source, error) {
 	if o.Handler == nil || o.Request == nil || o.Sink == nil {
 		return nil, errors.New("source: Options: Handler, Request and Sink are needed")
@@ -92,15 +92,16 @@ func New(o Options) (*Source, error) {
 	return s, nil
 }
 
-// minWait is between the first two attempts.
+// minWait is the time between the first two attempts.
 const minWait = 100 * time.Millisecond
 
-// goodService is how long a watch has to serve for the wait before the next one to be minWait
-// again, however it ends.
+// goodService is the duration of a watch after which the next wait is minWait again, however the
+// watch ends.
 const goodService = time.Second
 
-// Run lists and watches until the context ends, the sink fails, or the server refuses:
-// then the error is a *RefusedError. It must be called once. A panic of the Sink is one of Run.
+// Run lists and watches until the context ends, the Sink returns an error, or the server refuses
+// for good: then the error is a *RefusedError. It must be called once. A panic of the Sink is
+// passed on to the caller of Run.
 func (s *Source) Run(ctx context.Context) error {
 	wait := minWait
 	for {
@@ -120,7 +121,7 @@ func (s *Source) Run(ctx context.Context) error {
 		case errors.As(err, &refused) && refused.final():
 			return err
 		case err == nil && served:
-			continue // it has had its time
+			continue // the watch has timed out
 		case errors.Is(err, errExpired):
 			s.version = ""
 		case err != nil:
@@ -147,7 +148,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// attempt does what is to be done next, until it ends.
+// attempt takes the next step, a list or a watch, until it ends.
 func (s *Source) attempt(ctx context.Context) error {
 	if s.version != "" {
 		return s.watch(ctx, false)
@@ -167,13 +168,13 @@ func (s *Source) attempt(ctx context.Context) error {
 	return s.watch(ctx, false)
 }
 
-// errExpired says that the server has forgotten what comes after the version that is known.
+// errExpired is the error of a version whose changes the server has forgotten.
 var errExpired = errors.New("source: the server has forgotten the resourceVersion")
 
-// errPlain says that the server does not send all objects as events.
+// errPlain is the error of a server that does not send all objects as events.
 var errPlain = errors.New("source: the server sends no initial events")
 
-// sinkError is the sink's.
+// sinkError wraps an error of the Sink.
 type sinkError struct{ err error }
 
 func (e *sinkError) Error() string { return e.err.Error() }
@@ -185,22 +186,22 @@ func wrapSink(err error) error {
 	return &sinkError{err}
 }
 
-// request returns the next request for the collection. It has a record of its own: one for all would grow as long as the
-// Source runs.
+// request returns the next request for the collection. Each has a result of its own: one for all
+// requests would grow as long as the Source runs.
 func (s *Source) request(ctx context.Context, query url.Values) *http.Request {
 	ctx, _ = result.WithNew(ctx)
 	r := s.o.Request.Clone(ctx)
 	r.Method, r.Body, r.ContentLength, r.RequestURI = http.MethodGet, http.NoBody, 0, ""
 	r.TransferEncoding, r.Trailer = nil, nil
-	asked := s.o.Request.URL.Query()
+	requested := s.o.Request.URL.Query()
 	for _, name := range []string{"labelSelector", "fieldSelector"} {
-		if value := asked.Get(name); value != "" {
+		if value := requested.Get(name); value != "" {
 			query.Set(name, value)
 		}
 	}
 	r.URL.RawQuery = query.Encode()
 	for _, name := range []string{
-		"Accept-Encoding", // it is to be read here
+		"Accept-Encoding", // the response has to be readable here
 		"Connection", "Upgrade", "Sec-Websocket-Key", "Sec-Websocket-Version", "Sec-Websocket-Protocol", "Sec-Websocket-Extensions",
 		"If-None-Match", "If-Modified-Since", "Range", "Content-Length", "Content-Type", "Content-Encoding",
 	} {
@@ -209,7 +210,7 @@ func (s *Source) request(ctx context.Context, query url.Values) *http.Request {
 	return r
 }
 
-// serve has the handler respond, and returns the error of its panic. It panics where the sink has.
+// serve calls the handler, and returns an error if it panics. It panics if the Sink has panicked.
 func (s *Source) serve(w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		p := recover()
@@ -221,7 +222,7 @@ func (s *Source) serve(w http.ResponseWriter, r *http.Request) (err error) {
 				err = fmt.Errorf("source: the handler panics: %v", p)
 				return
 			}
-			err = errors.New("source: the answer was cut")
+			err = errors.New("source: the response was cut off")
 		}
 	}()
 	s.o.Handler.ServeHTTP(w, r)

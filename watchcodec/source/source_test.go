@@ -219,15 +219,15 @@ func TestScripts(t *testing.T) {
 		},
 		"answers HTML, then is there": {
 			steps{"watchlist": {text(200, "text/html", "<p>log in"), events(end)}},
-			[]string{"watchlist", "watchlist"}, map[string]string{}, []string{"replacing", `lost source: an answer that can't be read: Content-Type "text/html", Content-Encoding ""`, "replacing", "replaced v1 Thing"},
+			[]string{"watchlist", "watchlist"}, map[string]string{}, []string{"replacing", `lost source: a response that can't be read: Content-Type "text/html", Content-Encoding ""`, "replacing", "replaced v1 Thing"},
 		},
 		"panics, then is there": {
 			steps{"watchlist": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, events(end)}},
-			[]string{"watchlist", "watchlist"}, map[string]string{}, []string{"replacing", "lost source: the answer was cut", "replacing", "replaced v1 Thing"},
+			[]string{"watchlist", "watchlist"}, map[string]string{}, []string{"replacing", "lost source: the response was cut off", "replacing", "replaced v1 Thing"},
 		},
 		"is down, then is there": {
 			steps{"watchlist": {text(502, "text/plain", "no route"), events(end)}},
-			[]string{"watchlist", "watchlist"}, map[string]string{}, []string{"replacing", "lost source: the server answers 502: no route", "replacing", "replaced v1 Thing"},
+			[]string{"watchlist", "watchlist"}, map[string]string{}, []string{"replacing", "lost source: the server responds with 502: no route", "replacing", "replaced v1 Thing"},
 		},
 		"sends what is no JSON": {
 			steps{"watchlist": {events(end, `{"type":"ADDED","object":{"metadata":{"name":1}}}`)}, "watch": {events()}},

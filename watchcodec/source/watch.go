@@ -17,17 +17,17 @@ import (
 
 // watching is one watch.
 type watching struct {
-	s       *Source
-	cancel  context.CancelFunc
-	initial bool // all objects come as events before those that happen
-	format  watchcodec.Format
-	timer   *time.Timer // until initial events are not waited for any more
-	stalled atomic.Bool
-	limit   *time.Timer // until the watch has been in use for Options.MaxWatch
-	over    atomic.Bool
+	s        *Source
+	cancel   context.CancelFunc
+	initial  bool // all objects are sent as events before their changes
+	format   watchcodec.Format
+	timer    *time.Timer // ends the wait for initial events
+	stalled  atomic.Bool
+	limit    *time.Timer // ends the watch after Options.MaxWatch
+	timedOut atomic.Bool
 }
 
-// watch watches from the version that is known, or from the begin.
+// watch watches from the known version, or with initial events if initial is true.
 func (s *Source) watch(ctx context.Context, initial bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -39,8 +39,8 @@ func (s *Source) watch(ctx context.Context, initial bool) error {
 		query.Set("resourceVersion", s.version)
 	}
 	w := &watching{s: s, initial: initial, cancel: cancel}
-	a := &answer{header: http.Header{}, found: s.o.Sink.Found, open: w.open, cancel: cancel}
-	err := a.end(s.serve(a, s.request(ctx, query)))
+	rw := &responseWriter{header: http.Header{}, found: s.o.Sink.Found, open: w.open, cancel: cancel}
+	err := rw.finish(s.serve(rw, s.request(ctx, query)))
 	for _, timer := range []*time.Timer{w.timer, w.limit} {
 		if timer != nil {
 			timer.Stop()
@@ -49,8 +49,8 @@ func (s *Source) watch(ctx context.Context, initial bool) error {
 	return w.outcome(err)
 }
 
-// timeoutSeconds is how long the server is to let a watch last. As with client-go's reflector, all
-// watches of a fleet must not end at the same time. Initial events may take long.
+// timeoutSeconds returns the duration of a watch to request. As with client-go's reflector, the
+// watches of a fleet must not all end at the same time. Initial events may take long.
 func (s *Source) timeoutSeconds(initial bool) int {
 	if most := int(s.o.MaxWatch / time.Second); most > 0 && !initial {
 		return max(1, most-rand.IntN(most/4+1))
@@ -58,12 +58,12 @@ func (s *Source) timeoutSeconds(initial bool) int {
 	return 300 + rand.IntN(300)
 }
 
-// begin is called when all that happens from now on is told.
-func (w *watching) begin() {
+// startInStep is called when the watch is up to date: from now on every change is an event.
+func (w *watching) startInStep() {
 	w.s.inStep = time.Now()
-	if w.s.o.MaxWatch > 0 { // whatever the server makes of timeoutSeconds
+	if w.s.o.MaxWatch > 0 { // the server may ignore timeoutSeconds
 		w.limit = time.AfterFunc(w.s.o.MaxWatch, func() {
-			w.over.Store(true)
+			w.timedOut.Store(true)
 			w.cancel()
 		})
 	}
@@ -77,12 +77,12 @@ func (w *watching) open(f watchcodec.Format) io.WriteCloser {
 			w.cancel()
 		})
 	} else {
-		w.begin()
+		w.startInStep()
 	}
 	return watchcodec.NewEventWriter(f, w.s.o.MaxObject, w.event)
 }
 
-// outcome says what the end of the watch means.
+// outcome returns what the end of the watch means to attempt's caller.
 func (w *watching) outcome(err error) error {
 	var refused *RefusedError
 	var failed *sinkError
@@ -98,18 +98,18 @@ func (w *watching) outcome(err error) error {
 		}
 	case w.initial && w.stalled.Load():
 		return errPlain
-	case w.over.Load() && !errors.Is(err, errExpired):
-		return nil // the next one continues where this one was
+	case w.timedOut.Load() && !errors.Is(err, errExpired):
+		return nil // the next watch continues where this one was
 	}
 	return err
 }
 
-// errKind is that of an event about an object of which is not known what it is.
-var errKind = errors.New("source: an event of which the object does not tell its kind and apiVersion")
+// errKind is the error of an event about an object of unknown kind.
+var errKind = errors.New("source: an event with an object of unknown kind or apiVersion")
 
-// event takes one event.
+// event passes one event to the Sink.
 func (w *watching) event(e *watchcodec.Event) error {
-	if w.initial && e.Type == watchcodec.Added { // others may be what happens, from a server that does not do what it said
+	if w.initial && e.Type == watchcodec.Added { // others may be changes, from a server that sends no initial events
 		w.timer.Reset(w.s.o.InitialTimeout)
 	}
 	o := &e.Object
@@ -124,7 +124,7 @@ func (w *watching) event(e *watchcodec.Event) error {
 		if end, _ := o.Annotation("k8s.io/initial-events-end"); w.initial && string(end) == "true" {
 			w.initial = false
 			w.timer.Stop()
-			w.begin()
+			w.startInStep()
 			defer w.s.o.Sink.Replaced(Collection{w.format, string(o.APIVersion()), string(o.Kind())})
 		}
 	case watchcodec.Deleted:
@@ -145,7 +145,7 @@ var (
 	statusCode    = watchcodec.Field{Name: "code", Number: 6}
 )
 
-// failure is what an ERROR event tells.
+// failure returns the error that an ERROR event means.
 func (w *watching) failure(status watchcodec.Value) error {
 	code, _ := status.Get(statusCode)
 	n, _ := code.Int()
@@ -153,7 +153,7 @@ func (w *watching) failure(status watchcodec.Value) error {
 		return errExpired
 	}
 	if w.initial && n != http.StatusGatewayTimeout {
-		return errPlain // etcd 3.4 lacks what it takes, and this is how it shows
+		return errPlain // as from a server over etcd 3.4, which can't support it
 	}
 	message, _ := status.Get(statusMessage)
 	reason, _ := status.Get(statusReason)
