@@ -8,7 +8,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// contained is a Renderer of which a panic hides what it was called with. The View's goroutines call it.
+// contained wraps a Renderer for the View's goroutines: it logs a panic, and the object that caused
+// it is hidden.
 type contained struct {
 	renderer Renderer
 	log      *slog.Logger
@@ -16,13 +17,13 @@ type contained struct {
 
 var errPanicked = errors.New("view: the Renderer panicked")
 
-// synced is false where Synced panics.
+// synced is false if Synced panics.
 func (c contained) synced() (synced bool) {
 	defer panics.Contain(c.log, "view.Renderer.Synced")
 	return c.renderer.Synced()
 }
 
-// group reports whether Group has returned.
+// group returns the result of Group. ok is false if Group has panicked.
 func (c contained) group(o *watchcodec.Object) (name string, ok bool) {
 	defer panics.Contain(c.log, "view.Renderer.Group")
 	return c.renderer.Group(o), true
@@ -34,7 +35,8 @@ func (c contained) render(items []Item, depends func(name string)) (err error) {
 	return c.renderer.Render(items, depends)
 }
 
-// subscribe is Subscribe, which the handler of a request calls, with a cancel that does not panic.
+// subscribe calls Subscribe, on the goroutine of a request, and returns a cancel that does not
+// panic.
 func (c contained) subscribe(changed func(name string)) (cancel func()) {
 	unsubscribe := c.renderer.Subscribe(changed)
 	if unsubscribe == nil {

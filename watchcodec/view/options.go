@@ -16,54 +16,53 @@ import (
 
 // Options configures Views.
 type Options struct {
-	// Renderer returns who renders the objects that a request asks for, the same for all
-	// requests of one caller for one resource; nil from it means nobody: the request and
-	// its answer pass. Required.
+	// Renderer returns the Renderer of the objects that a request is for, the same for all requests
+	// of one caller for one resource. If it returns nil, the request and its response pass
+	// unchanged. Required.
 	Renderer func(*http.Request, watchcodec.Request) Renderer
-	// Caller names who asks. Callers of the same name share Views, which are filled with
-	// the credentials of the first of them: what they may see must be the same. nil tells
-	// callers apart by all that proves who they are: Authorization, Cookie, the
+	// Caller returns a name for the caller of a request. Callers of the same name share Views,
+	// which are filled with the credentials of the first of them: all must have the same rights. If
+	// Caller is nil, callers are distinguished by all their credentials: Authorization, Cookie, the
 	// Impersonate- and X-Remote- fields, and the client certificate.
 	Caller func(*http.Request) string
-	// AllowWrites lets PUT and PATCH pass; by default they are refused (403), since
-	// writing back what was trimmed destroys the rest.
+	// AllowWrites lets PUT and PATCH pass. By default they are refused (403), since writing back a
+	// trimmed object destroys the rest.
 	AllowWrites bool
-	// MaxViews bounds how many Views there are at a time; 0 means 1,000. A request for one more
-	// ends the oldest View that was never filled, or gets a 503 if there is none.
+	// MaxViews bounds the number of Views at a time; 0 means 1,000. A request for one more ends the
+	// oldest View that was never filled, or gets a 503 if there is none.
 	MaxViews int
-	// MaxPending bounds how many Views that were never filled there are for the clients of one
-	// IPv4 address or one IPv6 network of 64 bits; 0 means 32. A request for one more gets a 429.
-	// The address is that of the connection, or the one that filters.RealIP has found out:
-	// without RealIP all clients of a proxy in front share the bound.
+	// MaxPending bounds the number of Views that were never filled for the clients of one IPv4
+	// address or one IPv6 network of 64 bits; 0 means 32. A request for one more gets a 429. The
+	// address is that of the connection, or the one that filters.RealIP has found: without RealIP
+	// all clients of a proxy in front share the bound.
 	MaxPending int
 	// Reauthorize bounds how long a caller keeps its View after its credentials or its rights are
-	// withdrawn: the server is requested with them again at least that often, and if it refuses, the
-	// View and its clients' watches end. 0 means 60 seconds. While the server is out of
-	// reach, Views are served as they are.
+	// withdrawn: the View sends the server a request with them at least that often, and if the
+	// server refuses, the View and its clients' watches end. 0 means 60 seconds. While the server
+	// is out of reach, Views are served with their last state.
 	Reauthorize time.Duration
-	// MaxBytes bounds the objects that one View holds, as the server has them and as
-	// clients see them, in bytes as they are held, which may be compressed; 0 means 256
-	// MiB. A View that would hold more ends.
+	// MaxBytes bounds the memory for the objects of one View, both as the server has them and as
+	// clients see them, in bytes as they are held, possibly compressed; 0 means 256 MiB. A View
+	// that would need more ends.
 	MaxBytes int
-	// MaxObject bounds one object, in bytes; 0 means watchcodec.DefaultMaxFrame.
+	// MaxObject bounds the size of an object in bytes; 0 means watchcodec.DefaultMaxFrame.
 	MaxObject int
-	// Frames and FrameBytes bound the events that are kept for clients that are behind or
-	// come back; 0 means 1,024 and 16 MiB. A client that is further behind is told 410.
+	// Frames and FrameBytes bound the events that are kept for clients that are behind or that
+	// reconnect; 0 means 1,024 and 16 MiB. A client that is further behind gets a 410.
 	Frames, FrameBytes int
-	// WriteTimeout bounds the time that a client may take to accept what is there for it;
-	// 0 means 60 seconds.
+	// WriteTimeout bounds the time that a client may take to accept the bytes that are ready for
+	// it; 0 means 60 seconds.
 	WriteTimeout time.Duration
-	// SyncTimeout is how long a request waits for a View that is not filled yet, before
-	// it is told to come again (429); 0 means 5 seconds.
+	// SyncTimeout bounds the time that a request waits for a View that is not filled yet, before it
+	// gets a 429 and has to be retried; 0 means 5 seconds.
 	SyncTimeout time.Duration
 	// InitialTimeout is that of source.Options.
 	InitialTimeout time.Duration
-	// BookmarkEvery is the time between two bookmarks where nothing happens; 0 means a
-	// minute.
+	// BookmarkEvery is the interval of bookmarks on a watch without events; 0 means a minute.
 	BookmarkEvery time.Duration
-	// Idle is how long a View without clients stays; 0 means 5 minutes.
+	// Idle is how long a View without clients is kept; 0 means 5 minutes.
 	Idle time.Duration
-	// Log is told of what can't be told to a client; nil means slog.Default().
+	// Log receives failures that can't be reported to a client; nil means slog.Default().
 	Log *slog.Logger
 }
 
@@ -89,7 +88,8 @@ func (o *Options) check() error {
 	return nil
 }
 
-// credentials are all that may prove who asks, hashed: they are kept as a key.
+// credentials returns a hash of all that may authenticate the caller. It is hashed since it is kept
+// as a key.
 func credentials(r *http.Request) string {
 	hash := sha256.New()
 	var names []string

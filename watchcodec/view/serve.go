@@ -19,12 +19,13 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/source"
 )
 
-var errNotSynced = errors.New("view: it is not known yet what is to be shown")
+var errNotSynced = errors.New("view: the Renderer is not synced yet")
 
-// errNotYet is that of a request that has waited for a View in vain.
-var errNotYet = errors.New("this gateway does not know yet what is to be shown; come again")
+// errNotYet is the error of a request whose View was not filled in time.
+var errNotYet = errors.New("this gateway does not know yet what to show; retry later")
 
-// refuse responds with why there is nothing to serve: with the server's own words, if it has refused.
+// refuse responds with the reason why there is nothing to serve: with the server's response, if
+// that is a refusal.
 func refuse(w http.ResponseWriter, err error) {
 	var refused *source.RefusedError
 	if err == errNotYet {
@@ -44,7 +45,8 @@ func refuse(w http.ResponseWriter, err error) {
 	_, _ = w.Write(refused.Body)
 }
 
-// warn says how old the state is where the server is out of reach. client-go shows it.
+// warn adds a Warning with the age of the state if the server is out of reach. client-go displays
+// it.
 func (v *view) warn(h http.Header) {
 	if stale := v.stats().Stale; stale >= time.Second {
 		h.Set("Warning", fmt.Sprintf(`299 culvert "the API server has been out of reach for %s; this is what was known before"`, stale.Round(time.Second)))
@@ -87,7 +89,7 @@ func (v *view) list(w http.ResponseWriter, r *http.Request, req watchcodec.Reque
 	_, _ = list.WriteTo(w)
 }
 
-// fail responds with a Status; one of 429 or 504 says when to come again, as the server does.
+// fail responds with a Status. If that is a 429 or 504, it says when to retry, as the server does.
 func fail(w http.ResponseWriter, s *metav1.Status) {
 	if s.Code == http.StatusGatewayTimeout || s.Code == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "1")
@@ -117,25 +119,25 @@ func parse(text string) (version uint64, status *metav1.Status) {
 	return version, nil
 }
 
-// checkList says what is wrong with the version that a list asks for.
+// checkList returns a Status if the version that a list requests can't be served.
 func (v *view) checkList(req watchcodec.Request, now uint64) *metav1.Status {
-	asked, status := parse(req.Options.ResourceVersion)
+	requested, status := parse(req.Options.ResourceVersion)
 	switch {
 	case status != nil:
 		return status
 	case req.Options.Continue != "":
-		return tooOld(req.Options.Continue) // none is ever given: lists come as a whole
-	case asked > now:
+		return tooOld(req.Options.Continue) // this gateway gives none: its lists are whole
+	case requested > now:
 		return tooLarge()
-	case req.Options.ResourceVersionMatch == metav1.ResourceVersionMatchExact && asked != now:
+	case req.Options.ResourceVersionMatch == metav1.ResourceVersionMatchExact && requested != now:
 		return tooOld(req.Options.ResourceVersion)
 	}
 	return nil
 }
 
-// watch serves a watch, whose version decides where it begins.
+// watch serves a watch, which begins at the requested version.
 func (v *view) watch(w http.ResponseWriter, r *http.Request, req watchcodec.Request) {
-	asked, status := parse(req.Options.ResourceVersion)
+	requested, status := parse(req.Options.ResourceVersion)
 	if status != nil {
 		v.o.respond(w, r, func(w http.ResponseWriter) { fail(w, status) })
 		return
@@ -151,19 +153,19 @@ func (v *view) watch(w http.ResponseWriter, r *http.Request, req watchcodec.Requ
 	ctx, cancel := context.WithTimeout(r.Context(), duration(req))
 	defer cancel()
 	out, version, c := v.snapshot()
-	follow := watchcodec.Following{After: asked, BookmarkEvery: v.o.BookmarkEvery}
+	follow := watchcodec.Following{After: requested, BookmarkEvery: v.o.BookmarkEvery}
 	if req.Options.AllowWatchBookmarks {
 		follow.Bookmark = func(version uint64) []byte { return bookmark(c, version, false) }
 	}
 	switch {
-	case asked > version && (initial || v.own(asked)):
-		v.end(w, r, c, tooLarge())
+	case requested > version && (initial || v.own(requested)):
+		v.sendError(w, r, c, tooLarge())
 		return
-	case initial || asked == 0:
+	case initial || requested == 0:
 		follow.After = version
-		follow.Before = func(w io.Writer) error { return begin(w, c, out, version, initial) }
-	case !v.own(asked) || !v.fanout.Kept(asked):
-		v.end(w, r, c, tooOld(req.Options.ResourceVersion))
+		follow.Before = func(w io.Writer) error { return writeInitial(w, c, out, version, initial) }
+	case !v.own(requested) || !v.fanout.Kept(requested):
+		v.sendError(w, r, c, tooOld(req.Options.ResourceVersion))
 		return
 	}
 	clientbody.LeaveUnread(w, r) // as respond does
@@ -172,15 +174,15 @@ func (v *view) watch(w http.ResponseWriter, r *http.Request, req watchcodec.Requ
 
 func (v *view) own(version uint64) bool { return v.store.clock.own(version) }
 
-// end is a watch of nothing but an ERROR.
-func (v *view) end(w http.ResponseWriter, r *http.Request, c source.Collection, s *metav1.Status) {
+// sendError responds with a watch of one ERROR event.
+func (v *view) sendError(w http.ResponseWriter, r *http.Request, c source.Collection, s *metav1.Status) {
 	v.o.respond(w, r, func(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", c.Format.WatchContentType())
 		_, _ = w.Write(watchcodec.AppendError(nil, c.Format, s))
 	})
 }
 
-// duration is how long a watch lasts, if the client does not say it as long as the API
+// duration returns how long a watch lasts: as long as the client requests, else as long as the API
 // server's.
 func duration(req watchcodec.Request) time.Duration {
 	if seconds := req.Options.TimeoutSeconds; seconds != nil && *seconds > 0 {
@@ -189,8 +191,9 @@ func duration(req watchcodec.Request) time.Duration {
 	return 30*time.Minute + rand.N(30*time.Minute)
 }
 
-// begin writes what there is as events, and where that ends.
-func begin(w io.Writer, c source.Collection, out [][]byte, version uint64, initial bool) error {
+// writeInitial writes the objects as ADDED events, and if initial is true the bookmark that ends
+// them.
+func writeInitial(w io.Writer, c source.Collection, out [][]byte, version uint64, initial bool) error {
 	buffered := bufio.NewWriterSize(w, 32<<10)
 	var o watchcodec.Object
 	var event []byte
@@ -212,7 +215,7 @@ func begin(w io.Writer, c source.Collection, out [][]byte, version uint64, initi
 	return buffered.Flush()
 }
 
-// bookmark says that all up to a version was sent, and that the initial events were.
+// bookmark returns a BOOKMARK event. If initial is true, it marks the end of the initial events.
 func bookmark(c source.Collection, version uint64, initial bool) []byte {
 	meta := metav1.ObjectMeta{ResourceVersion: format(version)}
 	if initial {
@@ -225,7 +228,7 @@ func bookmark(c source.Collection, version uint64, initial bool) []byte {
 	}
 	raw, err := encode()
 	if err != nil {
-		panic(err) // there is no such value
+		panic(err) // every such value can be encoded
 	}
 	var o watchcodec.Object
 	if err := o.Parse(c.Format, c.APIVersion, c.Kind, raw); err != nil {

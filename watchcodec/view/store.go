@@ -10,27 +10,27 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/source"
 )
 
-// entry is an object of the server's, and what became of it.
+// entry is an object of the server and its rendered state.
 type entry struct {
 	key     string
-	raw     []byte // as the server has it, with its kind; where rendering leaves it as it is this is out
-	packed  bool   // raw is compressed: it is looked at only when something changes
-	out     []byte // as clients see it; nil: they don't
+	raw     []byte // as the server has it, with its kind; the same slice as out if rendering changes nothing
+	packed  bool   // raw is compressed: it is needed only when something changes
+	out     []byte // as clients see it; nil: it is hidden
 	version uint64 // of out
 	uid     string // of out
 	group   *group
-	seen    uint64 // the round in which it was set last
-	refused bool   // the Renderer names no group for it: it is hidden
+	seen    uint64 // the last round in which it was set
+	refused bool   // Renderer.Group has panicked for it: it is hidden
 }
 
-// group is rendered together.
+// group is a set of objects that are rendered together.
 type group struct {
 	name    string
 	entries []*entry
 	depends []*dependency
 }
 
-// dependency is what groups depend on.
+// dependency is state that groups depend on.
 type dependency struct {
 	name   string
 	groups map[*group]struct{}
@@ -40,7 +40,7 @@ type dependency struct {
 type store struct {
 	renderer   contained
 	log        *slog.Logger
-	emit       func(version uint64, frame []byte) // nil: nobody follows yet
+	emit       func(version uint64, frame []byte) // nil: there are no clients yet
 	clock      clock
 	collection source.Collection
 	entries    map[string]*entry
@@ -50,19 +50,19 @@ type store struct {
 	bytes, max int
 	objects    []watchcodec.Object // for rendering
 	items      []Item
-	unpacked   [][]byte // of the objects that are rendered
+	unpacked   [][]byte // buffers for the objects being rendered
 	scratch    []byte
 }
 
-var errTooMuch = errors.New("view: more objects than its memory may hold")
+var errTooMuch = errors.New("view: the objects exceed the bound of memory")
 
-// keyOf is unique among objects. A namespace has no slash.
+// keyOf returns a key that is unique among objects: a namespace has no slash.
 func keyOf(o *watchcodec.Object) string {
 	return string(o.Namespace()) + "/" + string(o.Name())
 }
 
-// set takes an object of the server's and returns the groups to render: its own, and the
-// one that it has left.
+// set stores an object of the server and returns the groups to render: its own, and the one that it
+// has left.
 func (s *store) set(o *watchcodec.Object) (changed [2]*group, err error) {
 	key := keyOf(o)
 	e := s.entries[key]
@@ -76,7 +76,7 @@ func (s *store) set(o *watchcodec.Object) (changed [2]*group, err error) {
 	e.raw, e.packed, e.seen = raw, false, s.round
 	name, ok := s.renderer.group(o)
 	if e.refused = !ok; name == "" {
-		name = "\x00" + key // no group's
+		name = "\x00" + key // not the name of a group
 	}
 	if e.group != nil && e.group.name != name {
 		changed[1] = s.leave(e)
@@ -91,14 +91,15 @@ func (s *store) set(o *watchcodec.Object) (changed [2]*group, err error) {
 	return changed, nil
 }
 
-// exact is a copy that takes no more memory than it must.
+// exact returns a copy of p without spare capacity.
 func exact(p []byte) []byte {
 	out := make([]byte, len(p))
 	copy(out, p)
 	return out
 }
 
-// unpacked is e as the server has it. It shares buf, which is returned as it has grown.
+// unpacked returns e as the server has it. If e is packed, it is decoded into buf, which is
+// returned as it has grown.
 func (e *entry) unpacked(buf []byte) (raw, grown []byte) {
 	if !e.packed {
 		return e.raw, buf
@@ -110,7 +111,7 @@ func (e *entry) unpacked(buf []byte) (raw, grown []byte) {
 	return raw, raw
 }
 
-// account keeps count of the memory of e, which gets another raw and out.
+// account updates the memory count for an e that gets the given raw and out.
 func (s *store) account(e *entry, raw, out []byte) {
 	s.bytes += size(raw, out) - size(e.raw, e.out)
 }
@@ -132,7 +133,7 @@ func (s *store) join(e *entry, name string) {
 	e.group = g
 }
 
-// leave takes e out of its group, and returns the group if there are others in it.
+// leave removes e from its group, and returns the group if other entries are left in it.
 func (s *store) leave(e *entry) *group {
 	g := e.group
 	e.group = nil
@@ -145,13 +146,13 @@ func (s *store) leave(e *entry) *group {
 	if len(g.entries) > 0 {
 		return g
 	}
-	s.forget(g)
+	s.clearDependencies(g)
 	delete(s.groups, g.name)
 	return nil
 }
 
-// remove forgets an object, tells those who have seen it, and returns what is left of its
-// group.
+// remove removes an object, sends an event to the clients that have seen it, and returns the rest
+// of its group, nil if there is none.
 func (s *store) remove(key string) *group {
 	e := s.entries[key]
 	if e == nil {
@@ -159,12 +160,12 @@ func (s *store) remove(key string) *group {
 	}
 	delete(s.entries, key)
 	g := s.leave(e)
-	s.gone(e)
+	s.hide(e)
 	s.account(e, nil, nil)
 	return g
 }
 
-// unseen are the keys of what was not set in this round.
+// unseen returns the keys of the objects that were not set in this round.
 func (s *store) unseen() (keys []string) {
 	for key, e := range s.entries {
 		if e.seen != s.round {
@@ -174,7 +175,7 @@ func (s *store) unseen() (keys []string) {
 	return keys
 }
 
-func (s *store) forget(g *group) {
+func (s *store) clearDependencies(g *group) {
 	for _, d := range g.depends {
 		if delete(d.groups, g); len(d.groups) == 0 {
 			delete(s.dependents, d.name)
@@ -183,7 +184,7 @@ func (s *store) forget(g *group) {
 	g.depends = g.depends[:0]
 }
 
-func (s *store) depend(g *group, name string) {
+func (s *store) addDependency(g *group, name string) {
 	d := s.dependents[name]
 	if d == nil {
 		d = &dependency{name, map[*group]struct{}{}}

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Versions are microseconds, and in the lower bits a number that tells the Views of a
-// process apart: what a client has seen of one tells nothing of where it stands in
-// another. Those of Views that have ended, and of other processes, are older than the
-// first of a View, unless clocks were set back; then they are newer, or another's.
+// Versions are microseconds, with a number in the lower bits that distinguishes the Views of a
+// process: a version of one View means nothing in another. Versions of Views that have ended, and
+// of other processes, are less than the first version of a View, unless clocks were set back; then
+// they may be greater, or another View's.
 const idBits = 10
 
 var lastID atomic.Uint64
 
-// clock gives a View its versions.
+// clock generates the versions of a View.
 type clock struct {
 	id   uint64
 	last uint64
@@ -26,13 +26,14 @@ func newClock() clock {
 	return c
 }
 
-// next is above all before, and above the last one by more than what other Views add.
+// next returns a version that is greater than all before, and greater than the last one by more
+// than the numbers of other Views add.
 func (c *clock) next() uint64 {
 	c.last = max(c.last+1<<idBits, uint64(time.Now().UnixMicro())<<idBits|c.id)
 	return c.last
 }
 
-// own says whether a version may be one of this View's.
+// own reports whether a version may be one of this View's.
 func (c *clock) own(version uint64) bool { return version&(1<<idBits-1) == c.id }
 
 func format(version uint64) string { return strconv.FormatUint(version, 10) }

@@ -17,38 +17,38 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/source"
 )
 
-// view is one resource, in one format, as one caller may see it.
+// view is one resource, in one format, as one caller sees it.
 type view struct {
 	o           *Options
-	ready       chan struct{} // closed when there is something to serve
+	ready       chan struct{} // closed when the view can be served, or has ended
 	ctx         context.Context
 	cancel      context.CancelCauseFunc
 	source      *source.Source
-	wake        chan struct{} // a dependency has changed
-	from        netip.Prefix  // the client that it was made for
+	wake        chan struct{} // receives when a dependency has changed
+	network     netip.Prefix  // the network of the client that it was made for
 	unsubscribe func()
-	number      uint64      // Views are numbered as they are made
-	filled      atomic.Bool // it has had something to serve
+	number      uint64      // in the order in which Views are made
+	filled      atomic.Bool // it was ready to be served
 
 	mu      sync.Mutex
 	store   store
-	synced  bool // the server has told all
+	synced  bool // the server has sent all objects
 	fanout  *watchcodec.Fanout
-	err     error // why it is over
+	err     error // why it has ended
 	lost    time.Time
 	lostErr error
 	clients int
 	idle    *time.Timer
 
 	changesMu sync.Mutex
-	changes   map[string]struct{} // names that something depends on
+	changes   map[string]struct{} // names of changed dependencies
 }
 
-// newView makes what follows r's collection with r's credentials.
+// newView returns a view of r's collection, which it follows with r's credentials.
 func newView(o *Options, upstream http.Handler, r *http.Request, renderer Renderer) (*view, error) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(nested.Without(r.Context()))) // it outlives the request
 	v := &view{
-		o: o, from: networkOf(client.Addr(r)), ready: make(chan struct{}), ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), changes: map[string]struct{}{},
+		o: o, network: networkOf(client.Addr(r)), ready: make(chan struct{}), ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), changes: map[string]struct{}{},
 		store: store{
 			renderer: contained{renderer, o.Log}, log: o.Log, clock: newClock(), max: o.MaxBytes,
 			entries: map[string]*entry{}, groups: map[string]*group{}, dependents: map[string]*dependency{},
@@ -62,12 +62,12 @@ func newView(o *Options, upstream http.Handler, r *http.Request, renderer Render
 		cancel(err)
 		return nil, err
 	}
-	v.unsubscribe = v.store.renderer.subscribe(v.changed) // which may panic: no caller has the View yet
+	v.unsubscribe = v.store.renderer.subscribe(v.changed) // it may panic: no caller has the View yet
 	return v, nil
 }
 
-// start begins to follow; over is called when that has ended.
-func (v *view) start(over func()) {
+// start starts to follow the collection. It calls done when that has ended.
+func (v *view) start(done func()) {
 	var reducing sync.WaitGroup
 	reducing.Go(v.reduce)
 	go func() {
@@ -79,7 +79,7 @@ func (v *view) start(over func()) {
 		v.cancel(nil)
 		v.unsubscribe()
 		reducing.Wait()
-		over()
+		done()
 	}()
 }
 
@@ -105,7 +105,7 @@ func (v *view) isReady() bool {
 	}
 }
 
-// changed is what the Renderer calls. It takes no lock that rendering holds.
+// changed is called by the Renderer. It takes no lock that is held while rendering.
 func (v *view) changed(name string) {
 	v.changesMu.Lock()
 	v.changes[name] = struct{}{}
@@ -116,7 +116,7 @@ func (v *view) changed(name string) {
 	}
 }
 
-// reduce renders what depends on what has changed.
+// reduce renders the groups whose dependencies have changed.
 func (v *view) reduce() {
 	for {
 		select {
@@ -130,7 +130,7 @@ func (v *view) reduce() {
 		v.changesMu.Unlock()
 		v.mu.Lock()
 		if v.fanout == nil {
-			v.begin()
+			v.serveIfSynced()
 		} else {
 			v.renderDependents(changes)
 		}
@@ -150,8 +150,9 @@ func (v *view) renderDependents(changes map[string]struct{}) {
 	}
 }
 
-// begin renders everything when all is known, and lets clients in.
-func (v *view) begin() {
+// serveIfSynced renders everything and lets clients in, if all objects are known and the view is
+// not ready yet.
+func (v *view) serveIfSynced() {
 	if !v.synced || v.isReady() || !v.store.renderer.synced() {
 		return
 	}
@@ -169,14 +170,14 @@ func (v *view) begin() {
 	close(v.ready)
 }
 
-// Replacing, Set, Delete, Replaced, Lost and Found serve the source.
+// Replacing implements source.Sink, as do Set, Delete, Replaced, Lost and Found.
 func (v *view) Replacing() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.store.round++
 }
 
-// Set serves the source.
+// Set implements source.Sink.
 func (v *view) Set(o *watchcodec.Object) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -195,7 +196,7 @@ func (v *view) Set(o *watchcodec.Object) error {
 	return err
 }
 
-// Delete serves the source.
+// Delete implements source.Sink.
 func (v *view) Delete(o *watchcodec.Object) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -209,7 +210,7 @@ func (v *view) remove(key string) {
 	}
 }
 
-// Replaced serves the source.
+// Replaced implements source.Sink.
 func (v *view) Replaced(c source.Collection) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -218,10 +219,10 @@ func (v *view) Replaced(c source.Collection) {
 	for _, key := range v.store.unseen() {
 		v.remove(key)
 	}
-	v.begin()
+	v.serveIfSynced()
 }
 
-// Lost serves the source.
+// Lost implements source.Sink.
 func (v *view) Lost(err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -232,14 +233,14 @@ func (v *view) Lost(err error) {
 	v.lostErr = err
 }
 
-// Found serves the source.
+// Found implements source.Sink.
 func (v *view) Found() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.lost, v.lostErr = time.Time{}, nil
 }
 
-// snapshot is what clients see now.
+// snapshot returns all objects as clients see them now, and their version.
 func (v *view) snapshot() (out [][]byte, version uint64, c source.Collection) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -257,7 +258,7 @@ func (v *view) snapshot() (out [][]byte, version uint64, c source.Collection) {
 	return out, v.fanout.Version(), v.store.collection
 }
 
-// find is one object as clients see it, nil if they don't.
+// find returns one object as clients see it, nil if it is hidden or does not exist.
 func (v *view) find(key string) (out []byte, c source.Collection) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

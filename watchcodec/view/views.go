@@ -20,27 +20,27 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/source"
 )
 
-// Views serves what clients ask for from Views, which it makes when they are asked for and
-// ends when they are not any more. It is safe for concurrent use.
+// Views serves requests from Views, which it creates on the first request for them and ends when
+// they are no longer used. It is safe for concurrent use by multiple goroutines.
 type Views struct {
 	o    Options
-	pass func(http.Handler) http.Handler // what is neither list, watch nor get
+	pass func(http.Handler) http.Handler // for requests other than lists, watches and gets
 
 	mu      sync.Mutex
 	views   map[key]*view
-	made    uint64         // how many Views there have been
-	running sync.WaitGroup // of Views, also of those that are not in views any more
+	made    uint64         // the number of Views created so far
+	running sync.WaitGroup // counts Views, also those that are no longer in views
 	closed  bool
 }
 
-// key tells Views apart.
+// key identifies a View.
 type key struct {
 	path, labels, fields string
-	accept               string // as it is asked for upstream: the representation
+	accept               string // the Accept field that is sent upstream
 	caller               string
 }
 
-// New checks the options.
+// New checks the options and returns a Views. Close ends it.
 func New(o Options) (*Views, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func New(o Options) (*Views, error) {
 	return v, err
 }
 
-// Filter answers requests that have a Renderer, with what next answers as an API server
-// does. Others pass.
+// Filter returns a handler that responds to requests with a Renderer, out of the responses of next,
+// which responds as an API server does. Other requests pass.
 func (vs *Views) Filter(next http.Handler) http.Handler {
 	pass := vs.pass(next)
 	return watchcodec.WebSocketWatch(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -79,8 +79,8 @@ func (vs *Views) renderer(w http.ResponseWriter, r *http.Request, req watchcodec
 	return renderer
 }
 
-// rewriter is for what is written and answered: a subresource, or what a POST or DELETE
-// has done. It is rendered without others of its group.
+// rewriter returns a Rewriter for requests that no View serves: for a subresource, or for the
+// response to a POST or DELETE. It renders an object without the others of its group.
 func (vs *Views) rewriter(r *http.Request, req watchcodec.Request) watchcodec.Rewriter {
 	renderer := vs.o.Renderer(r, req)
 	if renderer == nil {
@@ -101,7 +101,7 @@ func (vs *Views) serve(next, pass http.Handler, w http.ResponseWriter, r *http.R
 	accept, ok := watchcodec.Negotiate(r.Header["Accept"])
 	if !ok {
 		vs.o.respond(w, r, func(w http.ResponseWriter) {
-			watchcodec.WriteStatus(w, watchcodec.NewFailure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "this gateway can answer in application/json and application/vnd.kubernetes.protobuf only"))
+			watchcodec.WriteStatus(w, watchcodec.NewFailure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "this gateway can respond in application/json and application/vnd.kubernetes.protobuf only"))
 		})
 		return
 	}
@@ -120,7 +120,7 @@ func (vs *Views) serve(next, pass http.Handler, w http.ResponseWriter, r *http.R
 	switch {
 	case err == nil:
 	case alone:
-		// Who may not list the collection may have the right to this object.
+		// A caller that may not list the collection may have the right to this object.
 		pass.ServeHTTP(w, r)
 		return
 	default:
@@ -141,9 +141,9 @@ func (vs *Views) serve(next, pass http.Handler, w http.ResponseWriter, r *http.R
 	})
 }
 
-// respond calls write with a writer for the response to r, which is no watch. A client that does not send its request's
-// body, or does not accept the response, can't hold it for ever. net/http takes the time for the body back when it has
-// read that, and waits for a client that leaves.
+// respond calls write with a writer for the response to r, which is not a watch. The time for the
+// request's body and for the response is bounded. net/http resets the deadline for the body when it
+// has read the body, and waits for a client that leaves.
 func (o *Options) respond(w http.ResponseWriter, r *http.Request, write func(http.ResponseWriter)) {
 	clientbody.LeaveUnread(w, r)
 	bounded := deadline.Bound(w, r, cmp.Or(o.WriteTimeout, deadline.OwnTimeout))
@@ -156,29 +156,28 @@ func forbidden(err error) bool {
 	return errors.As(err, &refused) && refused.Status == http.StatusForbidden
 }
 
-// collection is the request that fills the View that r is answered from.
+// collection returns the request that fills the View that serves r.
 func collection(r *http.Request, req watchcodec.Request, accept string) *http.Request {
 	out := r.Clone(r.Context())
 	query := url.Values{}
 	if req.Verb != "get" {
-		asked := r.URL.Query()
+		requested := r.URL.Query()
 		for _, name := range []string{"labelSelector", "fieldSelector"} {
-			if value := asked.Get(name); value != "" {
+			if value := requested.Get(name); value != "" {
 				query.Set(name, value)
 			}
 		}
-		if req.Name != "" && query.Get("fieldSelector") == "" { // of the old path /watch/…/NAME
+		if req.Name != "" && query.Get("fieldSelector") == "" { // of the legacy path /watch/…/NAME
 			query.Set("fieldSelector", "metadata.name="+req.Name)
 		}
 	}
 	out.URL = &url.URL{Path: req.CollectionPath(), RawQuery: query.Encode(), Scheme: r.URL.Scheme, Host: r.URL.Host}
-	// A list and the watch that follows it are one View's, though clients ask for them
-	// with two names.
+	// A list and the watch that follows it use the same View, though their Accept fields differ.
 	out.Header.Set("Accept", strings.ReplaceAll(accept, "as=PartialObjectMetadataList", "as=PartialObjectMetadata"))
 	return out
 }
 
-// use returns the View for a collection. release gives it back.
+// use returns the View for a collection, which view.release has to be called for.
 func (vs *Views) use(next http.Handler, r *http.Request, renderer Renderer) (*view, *metav1.Status) {
 	query := r.URL.Query()
 	k := key{r.URL.Path, query.Get("labelSelector"), query.Get("fieldSelector"), r.Header.Get("Accept"), vs.o.Caller(r)}
@@ -189,7 +188,7 @@ func (vs *Views) use(next http.Handler, r *http.Request, renderer Renderer) (*vi
 		return v, nil
 	}
 	if v != nil {
-		delete(vs.views, k) // it is over
+		delete(vs.views, k) // it has ended
 	}
 	if vs.closed {
 		return nil, watchcodec.NewFailure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "this gateway is going down")
@@ -207,18 +206,18 @@ func (vs *Views) use(next http.Handler, r *http.Request, renderer Renderer) (*vi
 	v.acquire()
 	vs.running.Add(1)
 	v.start(func() {
-		vs.forget(k, v)
+		vs.removeView(k, v)
 		vs.running.Done()
 	})
 	return v, nil
 }
 
-// errMadeRoom is why a View ends that was never filled.
+// errMadeRoom is the error of a View that was never filled and had to make room for another.
 var errMadeRoom = errors.New("view: this gateway serves as many views as it may, and the server has said nothing yet")
 
-// admit makes sure that there is room for a View for a client of the network. Credentials are not
-// known to be anyone's before the server has accepted them, so that a View that was never filled
-// takes the place of none that was.
+// admit makes room for a View for a client of the network, or returns why it can't. Credentials are
+// not known to be valid before the server has accepted them, so a new View replaces only one that
+// was never filled.
 func (vs *Views) admit(from netip.Prefix) *metav1.Status {
 	pending := 0
 	var oldest *view
@@ -227,7 +226,7 @@ func (vs *Views) admit(from netip.Prefix) *metav1.Status {
 		if v.filled.Load() {
 			continue
 		}
-		if v.from == from {
+		if v.network == from {
 			pending++
 		}
 		if oldest == nil || v.number < oldest.number {
@@ -236,7 +235,7 @@ func (vs *Views) admit(from netip.Prefix) *metav1.Status {
 	}
 	switch {
 	case pending >= vs.o.MaxPending:
-		return watchcodec.NewFailure(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "the server has not said yet whether it accepts the credentials of earlier requests from this address; come again")
+		return watchcodec.NewFailure(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "the server has not said yet whether it accepts the credentials of earlier requests from this address; retry later")
 	case len(vs.views) < vs.o.MaxViews:
 		return nil
 	case oldest == nil:
@@ -247,8 +246,8 @@ func (vs *Views) admit(from netip.Prefix) *metav1.Status {
 	return nil
 }
 
-// networkOf returns what one client may have addresses of: a single one of IPv4, or 64 bits of IPv6
-// (RFC 6177).
+// networkOf returns the network whose addresses one client may have: a single IPv4 address, or 64
+// bits of IPv6 (RFC 6177).
 func networkOf(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap()
 	bits := addr.BitLen()
@@ -259,7 +258,7 @@ func networkOf(addr netip.Addr) netip.Prefix {
 	return network
 }
 
-func (vs *Views) forget(k key, v *view) {
+func (vs *Views) removeView(k key, v *view) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	if vs.views[k] == v {
@@ -267,8 +266,8 @@ func (vs *Views) forget(k key, v *view) {
 	}
 }
 
-// Close ends all Views and their clients' watches, and waits for what it has started.
-// Later requests are answered with 503.
+// Close ends all Views and their clients' watches, and waits for the goroutines of Views to end.
+// Later requests get a 503.
 func (vs *Views) Close() {
 	vs.mu.Lock()
 	vs.closed = true
@@ -281,21 +280,22 @@ func (vs *Views) Close() {
 
 var errClosed = errors.New("view: this gateway is going down")
 
-// Stats is what can be told of a View.
+// Stats describes the state of a View.
 type Stats struct {
-	// Path is that of the collection, LabelSelector and FieldSelector what is asked of it.
+	// Path is the path of the collection; LabelSelector and FieldSelector are those of its
+	// requests.
 	Path, LabelSelector, FieldSelector string
-	// Synced says whether clients are served.
+	// Synced reports whether clients are served.
 	Synced bool
-	// Objects are those that the server has, Bytes what they take, Clients the requests
-	// under way.
+	// Objects is the number of the server's objects, Bytes the memory for them, and Clients the
+	// number of requests that are being served.
 	Objects, Bytes, Clients int
-	// Stale is how long the server has been out of reach, 0 if it is not, and Err why.
+	// Stale is how long the server has been out of reach, 0 if it is not. Err is the reason.
 	Stale time.Duration
 	Err   error
 }
 
-// Stats returns those of all Views, in no order.
+// Stats returns the state of each View, in no particular order.
 func (vs *Views) Stats() (all []Stats) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
@@ -307,7 +307,7 @@ func (vs *Views) Stats() (all []Stats) {
 	return all
 }
 
-// acquire counts a client, unless the View is over.
+// acquire counts a client. It returns false if the View has ended.
 func (v *view) acquire() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -337,7 +337,7 @@ func (v *view) stats() Stats {
 	return s
 }
 
-// await waits until there is something to serve. An error is why there is nothing.
+// await waits until the View can be served, and returns an error if it can't.
 func (v *view) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, v.o.SyncTimeout)
 	defer cancel()

@@ -1,6 +1,6 @@
-// Package watchtest has a Kubernetes API server for tests: it lists and watches objects of
-// one resource, in JSON and protobuf, as the real one does, and what it does wrong it is
-// told to. Informers of client-go and kubectl work against it.
+// Package watchtest provides a Kubernetes API server for tests: it lists and watches objects of one
+// resource, in JSON and protobuf, as the real server does, and fails where its Options say so.
+// client-go's informers and kubectl work with it.
 package watchtest
 
 import (
@@ -23,28 +23,28 @@ import (
 
 // Options configures a Server.
 type Options struct {
-	// Resource is the plural of the resource that there is, "pods" for instance.
+	// Resource is the plural name of the only resource, "pods" for instance. Required.
 	Resource string
-	// Kind and APIVersion are those of its objects.
+	// Kind and APIVersion are those of the objects. Required.
 	Kind, APIVersion string
-	// JSON and Protobuf encode one object; a nil Protobuf means that the server has none
-	// and answers in JSON. client-go's scheme has both.
+	// JSON and Protobuf encode one object. JSON is required; if Protobuf is nil, the server
+	// responds in JSON only. client-go's scheme has both.
 	JSON, Protobuf runtime.Encoder
-	// NoWatchList answers a watch that wants the objects first as a server does that can't
-	// do that: 422.
+	// NoWatchList refuses a watch that requests initial events with a 422, as a server does that
+	// does not support them.
 	NoWatchList bool
-	// Gzip compresses every answer for clients that take that. (The real server does so
-	// with large lists only.)
+	// Gzip compresses every response for clients that accept that. (The real server compresses
+	// large lists only.)
 	Gzip bool
 }
 
-// Server is an http.Handler. It is safe for concurrent use.
+// Server is an http.Handler. It is safe for concurrent use by multiple goroutines.
 type Server struct {
 	o         Options
-	webSocket http.Handler // answers watches over WebSocket
+	webSocket http.Handler // serves watches over WebSocket
 
 	mu      sync.Mutex
-	version int // of the last change
+	version int // of the latest change
 	oldest  int // changes up to it are forgotten
 	objects map[string]runtime.Object
 	base    map[string]runtime.Object // as they were at oldest
@@ -69,8 +69,8 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Set adds or changes an object, and returns its new resourceVersion. It panics if object
-// is none of Kubernetes.
+// Set adds or changes an object, and returns its new resourceVersion. The object is copied. Set
+// panics if object has no metadata.
 func (s *Server) Set(object runtime.Object) (resourceVersion string) {
 	object = object.DeepCopyObject()
 	s.mu.Lock()
@@ -80,10 +80,10 @@ func (s *Server) Set(object runtime.Object) (resourceVersion string) {
 		kind = watchcodec.Modified
 	}
 	s.objects[key(object)] = object
-	return s.note(kind, object)
+	return s.addChange(kind, object)
 }
 
-// Delete deletes an object. One that is not there is left so.
+// Delete deletes an object. If it does not exist, Delete does nothing.
 func (s *Server) Delete(namespace, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,11 +92,11 @@ func (s *Server) Delete(namespace, name string) {
 		return
 	}
 	delete(s.objects, namespace+"/"+name)
-	s.note(watchcodec.Deleted, object.DeepCopyObject())
+	s.addChange(watchcodec.Deleted, object.DeepCopyObject())
 }
 
-// note gives object the next version and tells the watches.
-func (s *Server) note(kind watchcodec.EventType, object runtime.Object) string {
+// addChange sets the next version of object and wakes the watches.
+func (s *Server) addChange(kind watchcodec.EventType, object runtime.Object) string {
 	s.version++
 	version := strconv.Itoa(s.version)
 	accessor(object).SetResourceVersion(version)
@@ -107,8 +107,8 @@ func (s *Server) note(kind watchcodec.EventType, object runtime.Object) string {
 	return version
 }
 
-// Forget drops the past, as etcd's compaction does: a watch from an older resourceVersion
-// receives 410, and so does a list at one.
+// Forget removes the history, as etcd's compaction does: a watch from an older resourceVersion gets
+// a 410, and so does a list at one.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func key(object runtime.Object) string {
 	return a.GetNamespace() + "/" + a.GetName()
 }
 
-// ServeHTTP answers lists, watches, over WebSocket too, and gets.
+// ServeHTTP responds to lists, gets and watches, also over WebSocket.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if websocket.IsWebSocketUpgrade(r) {
 		s.webSocket.ServeHTTP(w, r)
@@ -157,14 +157,15 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// current are the objects of a namespace as they are.
+// current returns the objects of a namespace and the current version.
 func (s *Server) current(namespace string) (objects []runtime.Object, version int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return within(s.objects, namespace), s.version
 }
 
-// at are the objects of a namespace as they were at a version. ok is false if that is forgotten.
+// at returns the objects of a namespace as they were at a version. ok is false if that version is
+// forgotten or in the future.
 func (s *Server) at(version int, namespace string) (objects []runtime.Object, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +188,7 @@ func (s *Server) at(version int, namespace string) (objects []runtime.Object, ok
 	return within(all, namespace), true
 }
 
-// within are the objects of a namespace, "" for all, in the order of their keys.
+// within returns the objects of a namespace, "" for all, in the order of their keys.
 func within(all map[string]runtime.Object, namespace string) (objects []runtime.Object) {
 	for _, object := range all {
 		if namespace == "" || accessor(object).GetNamespace() == namespace {
@@ -198,8 +199,8 @@ func within(all map[string]runtime.Object, namespace string) (objects []runtime.
 	return objects
 }
 
-// since are the changes after a version. forgotten says that not all of them are known;
-// more is closed when there are others.
+// since returns the changes after a version. forgotten reports whether some of them are lost; more
+// is closed when there are further ones.
 func (s *Server) since(version int) (changes []change, forgotten bool, more <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

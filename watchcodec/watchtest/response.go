@@ -20,14 +20,14 @@ func gvk(apiVersion, kind string) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(apiVersion, kind)
 }
 
-// format is how one answer is encoded.
+// format is the encoding of one response.
 type format struct {
 	encoder                runtime.Encoder
 	protobuf               bool
 	contentType, watchType string
 }
 
-// negotiate takes protobuf where the client names it before JSON.
+// negotiate selects protobuf if the client's Accept names it before JSON.
 func (s *Server) negotiate(r *http.Request) format {
 	accept := r.Header.Get("Accept")
 	protobuf, inJSON := strings.Index(accept, "application/vnd.kubernetes.protobuf"), strings.Index(accept, "application/json")
@@ -37,7 +37,7 @@ func (s *Server) negotiate(r *http.Request) format {
 	return format{s.o.JSON, false, "application/json", "application/json"}
 }
 
-// object encodes an object. It panics if that can't be done: the test has given it.
+// object encodes an object. It panics if that fails: the object is the test's.
 func (f format) object(object runtime.Object) []byte {
 	var b bytes.Buffer
 	if err := f.encoder.Encode(object, &b); err != nil {
@@ -46,7 +46,7 @@ func (f format) object(object runtime.Object) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-const magic = "k8s\x00" // of what is protobuf
+const magic = "k8s\x00" // the prefix of objects in protobuf
 
 func (f format) event(kind watchcodec.EventType, object []byte) []byte {
 	if !f.protobuf {
@@ -77,7 +77,7 @@ func (f format) status(code int, reason metav1.StatusReason, message string) []b
 	return sealed("v1", "Status", raw)
 }
 
-// sealed puts a message into the envelope of a protobuf object.
+// sealed encodes a protobuf message in the envelope of an object.
 func sealed(apiVersion, kind string, raw []byte) []byte {
 	b, err := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}, Raw: raw}).Marshal()
 	if err != nil {
@@ -133,7 +133,7 @@ func appendField(b []byte, number byte, content []byte) []byte {
 	return append(binary.AppendUvarint(append(b, number<<3|2), uint64(len(content))), content...)
 }
 
-// watch sends what has changed since the client's resourceVersion, and what changes.
+// watch sends the changes since the client's resourceVersion, and then those that follow.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, req watchcodec.Request) {
 	initial := req.Options.SendInitialEvents != nil && *req.Options.SendInitialEvents
 	if initial && s.o.NoWatchList {
@@ -143,7 +143,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, req watchcodec.Re
 	f := s.negotiate(r)
 	w.Header().Set("Content-Type", f.watchType)
 	stream := &stream{w: w, flush: http.NewResponseController(w).Flush, f: f}
-	stream.send(nil) // the head is not to wait for an event
+	stream.send(nil) // the header must not wait for an event
 	version, _ := strconv.Atoi(req.Options.ResourceVersion)
 	if initial || version == 0 {
 		var objects []runtime.Object
@@ -162,10 +162,10 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, req watchcodec.Re
 	s.follow(r, req, stream, version, timeout)
 }
 
-// follow sends changes until the client goes or its time is over.
+// follow sends changes until the client disconnects or the timeout has passed.
 func (s *Server) follow(r *http.Request, req watchcodec.Request, stream *stream, version int, timeout time.Duration) {
-	over := time.NewTimer(timeout)
-	defer over.Stop()
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
 	for stream.err == nil {
 		changes, forgotten, more := s.since(version)
 		if forgotten {
@@ -179,7 +179,7 @@ func (s *Server) follow(r *http.Request, req watchcodec.Request, stream *stream,
 		}
 		select {
 		case <-more:
-		case <-over.C:
+		case <-timer.C:
 			return
 		case <-r.Context().Done():
 			return
@@ -187,7 +187,7 @@ func (s *Server) follow(r *http.Request, req watchcodec.Request, stream *stream,
 	}
 }
 
-// bookmark is an event that tells no more than a resourceVersion.
+// bookmark returns a BOOKMARK event.
 func (s *Server) bookmark(f format, version int, annotations string) []byte {
 	object := []byte(`{"kind":"` + s.o.Kind + `","apiVersion":"` + s.o.APIVersion + `","metadata":{"resourceVersion":"` + strconv.Itoa(version) + `","annotations":` + annotations + `}}`)
 	if f.protobuf {
@@ -204,7 +204,7 @@ func (s *Server) bookmark(f format, version int, annotations string) []byte {
 	return f.event(watchcodec.Bookmark, object)
 }
 
-// stream is a watch under way.
+// stream is the response to a watch.
 type stream struct {
 	w     http.ResponseWriter
 	flush func() error
