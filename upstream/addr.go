@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// checkAddr returns why addr can't be a Target's Addr. An address that can't be dialled would fail
-// request by request.
+// checkAddr returns an error if addr can't be a Target's Addr: an address that can't be dialled would
+// otherwise fail each request.
 func checkAddr(addr string) error {
 	if path, ok := strings.CutPrefix(addr, unixPrefix); ok {
 		switch {
@@ -32,7 +32,7 @@ func checkAddr(addr string) error {
 	return nil
 }
 
-// splitHostPort is net.SplitHostPort for what can be dialled.
+// splitHostPort splits addr like net.SplitHostPort, and returns an error if it can't be dialled.
 func splitHostPort(addr string) (host, port string, err error) {
 	host, port, err = net.SplitHostPort(addr)
 	switch {
@@ -47,7 +47,7 @@ func splitHostPort(addr string) (host, port string, err error) {
 	return host, port, checkHost(host)
 }
 
-// checkPort does not know services by their names: a port stands in URLs, too.
+// checkPort refuses names of services, too: a port is also used in URLs.
 func checkPort(port string) error {
 	n, err := strconv.ParseUint(port, 10, 16) // which takes no sign
 	if err != nil || n == 0 {
@@ -68,7 +68,7 @@ func checkHost(host string) error {
 	return checkName(host)
 }
 
-// checkName allows a name with a dot at its end. Names outside of ASCII are the resolver's matter.
+// checkName allows a name with a dot at its end. Names outside of ASCII are left to the resolver.
 func checkName(name string) error {
 	for label := range strings.SplitSeq(strings.TrimSuffix(name, "."), ".") {
 		if label == "" {
@@ -81,7 +81,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// isName reports whether s has the characters of a name alone.
+// isName reports whether s consists of characters that a name may have.
 func isName(s string) bool {
 	for _, c := range s {
 		switch {

@@ -5,56 +5,58 @@ import (
 	"net/http"
 )
 
-// Balance is a way to pick among targets that can be asked. Use one of this
-// package's functions.
+// Balance selects a target from the group's available targets. Its
+// implementations are this package's: RoundRobin, LeastConn, RandomTwo, First,
+// Hash, HashModulo, IPHash and Sticky.
 type Balance interface {
-	// check says what is wrong with the balance or the targets.
+	// check returns why the balance or the targets are invalid, nil if they are not.
 	check(targets []Target) error
-	// over prepares the picking among members, of which there is at least one.
-	// before is what picked among those of the set before, nil if there were none:
-	// turns that were taken then count.
-	over(members []*member, before picker) picker
+	// newPicker returns a picker among members, of which there is at least one. before
+	// is the picker of the previous set, nil if there was none: the new picker
+	// continues its turns.
+	newPicker(members []*member, before picker) picker
 }
 
 // picker picks among the members of one tier. It is safe for concurrent use.
 type picker interface {
-	// pick claims a member that was not tried; nil if there is none.
+	// pick acquires a member that was not tried; it returns nil if there is none.
 	pick(q query) *member
 }
 
-// releaser is a picker that must know when a member has one request less.
+// releaser is a picker that is notified when a member has one request less.
 type releaser interface{ released(m *member) }
 
-// failureCounter is a picker that must know which of its members fail.
+// failureCounter is a picker that is notified of its members' failures.
 type failureCounter interface{ targetFailed(m *member) }
 
-// cookieGiver is a picker that knows a client again by a cookie.
+// cookieGiver is a picker that recognises clients by a cookie.
 type cookieGiver interface {
+	// cookie returns the cookie to send to the client of r, which m serves; nil for none.
 	cookie(r *http.Request, m *member) *http.Cookie
 }
 
-// query is what a pick may look at.
+// query holds the parameters of a pick.
 type query struct {
 	r     *http.Request
 	tried []Lease
 	how   admission
 }
 
-// claim claims m unless it was tried.
-func (q query) claim(m *member) bool {
-	return !q.wasTried(m) && m.claim(q.how)
+// acquire acquires m unless it was tried, and reports whether it did.
+func (q query) acquire(m *member) bool {
+	return !q.wasTried(m) && m.acquire(q.how)
 }
 
 func (q query) wasTried(m *member) bool {
 	for _, l := range q.tried {
-		if l.m.Addr == m.Addr { // not its state, which may be another one where it left the set meanwhile
+		if l.m.Addr == m.Addr { // not its state, which is another one if it has left the set meanwhile
 			return true
 		}
 	}
 	return false
 }
 
-// noBackup is the check of a balance that gives each client its own target.
+// noBackup checks the targets of a balance that maps each client or key to a target of its own.
 func noBackup(targets []Target, name string) error {
 	for _, t := range targets {
 		if t.Backup {

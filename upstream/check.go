@@ -21,38 +21,42 @@ import (
 	"github.com/culvert-go/culvert/internal/random"
 )
 
-// Check asks a target at intervals how it is, over the group's transport.
-// Targets count as well until they have failed Fall times. A check that could not be made since this
-// host has no descriptor, memory or local port left counts neither way, and neither does one in which Healthy, or a function of
-// the group's Options, panics: that is logged with slog.Default().
+// Check configures active health checks, which run over the group's transport. The zero value only
+// makes a connection to each target, with the defaults below.
+//
+// A target is healthy until Fall checks in a row have failed. A check counts neither as good nor as
+// bad if this host has no file descriptor, memory or local port left for it, or if Healthy, or a
+// function of the group's Options, panics; the panic is logged with slog.Default().
 type Check struct {
-	// Path is the path, with a query if need be, that is requested by GET, in
-	// origin form (RFC 9112 section 3.2.1). "" means that a connection which can be
-	// made is enough; Host, Header and Healthy must not be set then.
+	// Path is the path of the GET request that a check sends, with an optional query, in
+	// origin form (RFC 9112 section 3.2.1). "" means that a check only makes a
+	// connection; Host, Header and Healthy must not be set then.
 	Path string
 	// Host is the Host field; "" means the target's address.
 	Host string
-	// Header are further header fields. Host, Content-Length and hop-by-hop fields
-	// are not possible, except for TE.
+	// Header holds further header fields. Host, Content-Length and hop-by-hop fields
+	// except TE are not allowed.
 	Header http.Header
-	// Healthy reports whether a status is a good response; nil means 200 to 399.
+	// Healthy reports whether a status code counts as good; nil means 200 to 399. It must be
+	// safe for concurrent use.
 	Healthy func(status int) bool
 	// Interval is the time between two checks; 0 means 5 seconds.
 	Interval time.Duration
-	// Jitter is the part of the interval by which each wait is longer or shorter
-	// at random, so that gateways do not ask all at once; 0 means 0.1, a
-	// negative number none. The most is 1.
+	// Jitter is the fraction of the interval, up to 1, by which each wait is longer or
+	// shorter at random, so that gateways do not check a target all at once; 0 means
+	// 0.1, a negative number none.
 	Jitter float64
 	// Timeout bounds one check; 0 means 2 seconds.
 	Timeout time.Duration
-	// Rise is how many good checks in a row bring a target back, its failures (Target.MaxFails)
-	// forgotten; 0 means 2.
+	// Rise is how many good checks in a row make a target healthy again; its failures
+	// (Target.MaxFails) are forgotten then. 0 means 2.
 	Rise int
-	// Fall is how many bad checks in a row take a target out; 0 means 3.
+	// Fall is how many bad checks in a row make a target unhealthy; 0 means 3.
 	Fall int
-	// OnChange is told when a target is taken out (healthy is false, err the
-	// last failure) or brought back. nil means nobody is. Group.Close waits for it, so it
-	// must not call that; Group.Set is possible. A panic of it is logged with slog.Default().
+	// OnChange, if not nil, is called when a target becomes unhealthy, with the last
+	// failure as err, or healthy again, with a nil err. Calls for different targets may be
+	// concurrent. It may call Group.Set, but not Group.Close, which waits for it. A panic
+	// of it is logged with slog.Default().
 	OnChange func(addr string, healthy bool, err error)
 }
 
@@ -84,8 +88,8 @@ func (c Check) withDefaults() (Check, error) {
 	return c, nil
 }
 
-// checkRequest returns why the request can't be sent: as a failure of the targets it would take all
-// of them out.
+// checkRequest returns an error if the request can't be sent: its failures would otherwise make every
+// target unhealthy.
 func (c Check) checkRequest() error {
 	if c.Path == "" {
 		if c.Host != "" || c.Header != nil || c.Healthy != nil {
@@ -124,14 +128,14 @@ func (c Check) checkRequest() error {
 	return nil
 }
 
-// checks are the checkers that run, by address.
+// checks holds the running checkers.
 type checks struct {
-	stop map[string]context.CancelFunc
+	stop map[string]context.CancelFunc // by address
 }
 
-// checkAll starts and stops checkers, so that each address of s has one. The
-// caller holds g.mu.
-func (g *Group) checkAll(s *targets) {
+// updateCheckers starts and stops checkers, so that each address of s has one,
+// unless its target is down. The caller holds g.mu.
+func (g *Group) updateCheckers(s *targets) {
 	if g.o.Check == nil || g.ctx.Err() != nil {
 		return
 	}
@@ -147,19 +151,19 @@ func (g *Group) checkAll(s *targets) {
 			delete(g.checks.stop, addr)
 		}
 	}
-	for _, m := range s.members { // in their order, so that a simulated history repeats
+	for _, m := range s.members { // in their order, so that a simulated history can be repeated
 		if wanted[m.Addr] == m && g.checks.stop[m.Addr] == nil {
 			ctx, cancel := context.WithCancel(g.ctx)
 			g.checks.stop[m.Addr] = cancel
-			g.running.Go(func() { g.check(ctx, m.Addr, m.state) })
+			g.running.Go(func() { g.runChecks(ctx, m.Addr, m.state) })
 		}
 	}
 }
 
-// check asks one address until ctx ends.
-func (g *Group) check(ctx context.Context, addr string, s *state) {
+// runChecks checks one address at intervals until ctx ends.
+func (g *Group) runChecks(ctx context.Context, addr string, s *state) {
 	good, bad := 0, 0
-	timer := time.NewTimer(g.pause(true))
+	timer := time.NewTimer(g.checkDelay(true))
 	defer timer.Stop()
 	for {
 		select {
@@ -178,21 +182,21 @@ func (g *Group) check(ctx context.Context, addr string, s *state) {
 			good, bad = 0, bad+1
 		}
 		switch {
-		case s.sick.Load() && good >= g.o.Check.Rise:
-			g.bringBack(addr, s)
-		case !s.sick.Load() && bad >= g.o.Check.Fall:
+		case s.unhealthy.Load() && good >= g.o.Check.Rise:
+			g.markHealthy(addr, s)
+		case !s.unhealthy.Load() && bad >= g.o.Check.Fall:
 			s.checked.Store(now())
-			s.sick.Store(true)
-			g.wakeQueue() // those that wait for this target alone
-			g.tellChange(addr, false, err)
+			s.unhealthy.Store(true)
+			g.wakeQueue() // requests that wait for this target alone fail now
+			g.notifyChange(addr, false, err)
 		}
-		timer.Reset(g.pause(false))
+		timer.Reset(g.checkDelay(false))
 	}
 }
 
-// pause is the time to the next check. The first ones are spread over the
-// interval.
-func (g *Group) pause(first bool) time.Duration {
+// checkDelay returns the time until the next check. First checks are spread over
+// Jitter's fraction of the interval.
+func (g *Group) checkDelay(first bool) time.Duration {
 	c := g.o.Check
 	if first {
 		return time.Duration(random.Float64() * c.Jitter * float64(c.Interval))
@@ -200,30 +204,31 @@ func (g *Group) pause(first bool) time.Duration {
 	return time.Duration(float64(c.Interval) * (1 + c.Jitter*(2*random.Float64()-1)))
 }
 
-func (g *Group) bringBack(addr string, s *state) {
+// markHealthy makes the target at addr healthy again, and forgets its failures.
+func (g *Group) markHealthy(addr string, s *state) {
 	if m := s.current.Load(); m != nil {
-		m.recover()
+		m.startSlowStart()
 	}
 	s.mu.Lock()
-	s.forgive()
+	s.resetFailures()
 	s.mu.Unlock()
-	s.sick.Store(false)
+	s.unhealthy.Store(false)
 	g.wakeQueue()
-	g.tellChange(addr, true, nil)
+	g.notifyChange(addr, true, nil)
 }
 
-func (g *Group) tellChange(addr string, healthy bool, err error) {
+func (g *Group) notifyChange(addr string, healthy bool, err error) {
 	if f := g.o.Check.OnChange; f != nil {
 		defer panics.Contain(nil, "upstream.Check.OnChange")
 		f(addr, healthy, err)
 	}
 }
 
-// maxProbeBody bounds what is read of a check's answer, to keep its connection.
+// maxProbeBody bounds how much of a check's response body is read so that its connection can be kept.
 const maxProbeBody = 64 << 10
 
-// probeSafely is probe of which a panic, of a function that the user has given, is an error. It says nothing about the
-// target, and no request is there that it could end.
+// probeSafely calls probe and returns a panic of a user's function as a *panicError, which does not
+// count for the target. The panic must not end the program, and there is no request that it could end.
 func (g *Group) probeSafely(ctx context.Context, addr string) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -234,7 +239,7 @@ func (g *Group) probeSafely(ctx context.Context, addr string) (err error) {
 	return g.probe(ctx, addr)
 }
 
-// probe asks once.
+// probe runs one check.
 func (g *Group) probe(ctx context.Context, addr string) error {
 	c := g.o.Check
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)

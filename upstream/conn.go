@@ -16,34 +16,33 @@ import (
 	"github.com/culvert-go/culvert/internal/deadline"
 )
 
-// conn is a connection that gives each write its time, and knows its age and its
-// requests. http.Transport has a limit for neither (golang/go#23427).
+// conn is a connection that bounds the time of each write, and counts its age and
+// its requests. http.Transport has a limit for neither (golang/go#23427).
 type conn struct {
 	net.Conn
 	writeTimeout time.Duration // 0: no bound
-	shared       bool          // HTTP/2: its writers wait for one another
-	born         time.Time
+	shared       bool          // by the streams of HTTP/2, whose writers wait for one another
+	created      time.Time
 	requests     atomic.Int64
 	deadline     time.Time     // of writes; there is one writer
-	ended        chan struct{} // closed when nothing more can be read
+	readEnded    chan struct{} // closed when a Read has failed
 	endOnce      sync.Once
 }
 
-// Read notes the end.
+// Read implements net.Conn. It closes c.readEnded when it fails.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if err != nil {
-		c.endOnce.Do(func() { close(c.ended) })
+		c.endOnce.Do(func() { close(c.readEnded) })
 	}
 	return n, err
 }
 
-// lastWords is how long a response may take to be read once nothing more can be
-// written.
-const lastWords = 200 * time.Millisecond
+// earlyResponseWait bounds how long a failed write waits for a response to be read.
+const earlyResponseWait = 200 * time.Millisecond
 
-// Write moves the deadline only when less than its time is left: that is much
-// cheaper than to set one for each write.
+// Write implements net.Conn. It moves the deadline only when less than writeTimeout
+// remains: that is much cheaper than to set one for each write.
 func (c *conn) Write(p []byte) (int, error) {
 	if c.writeTimeout > 0 {
 		if now := time.Now(); c.deadline.Sub(now) < c.writeTimeout {
@@ -64,27 +63,27 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// waitForResponse holds a write's failure back: a target that responds early and closes makes writes fail while its
-// response is there to be read, and http.Transport would take the failure for the response (golang/go#51109).
+// waitForResponse delays a write's failure. Writes to a target that responds early and closes fail while its response
+// can still be read, and http.Transport would return the failure in place of the response (golang/go#51109).
 //
-// A connection of HTTP/2 does not wait, since the transport writes with a mutex held that its other streams need, its
-// reader of PING and SETTINGS among them. There the failure is left to the reader, which is always reading: it finds
-// the end behind what the target has sent, and ends the streams that the target has not.
+// A connection of HTTP/2 does not wait: the transport writes while it holds a mutex that its other streams need, and so
+// does its reader of PING and SETTINGS. There the failure is left to the reader, which is always reading: it finds
+// the end after what the target has sent, and fails the streams that the target has not ended.
 func (c *conn) waitForResponse() {
-	timer := time.NewTimer(lastWords)
+	timer := time.NewTimer(earlyResponseWait)
 	defer timer.Stop()
 	select {
-	case <-c.ended:
-		// What was read last is on its way through the transport.
-		time.Sleep(lastWords / 20)
+	case <-c.readEnded:
+		// The transport has yet to process what was read last.
+		time.Sleep(earlyResponseWait / 20)
 	case <-timer.C:
 	}
 }
 
 type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// DialError is the error of a connection that could not be made, TLS included. Of
-// the request nothing was sent.
+// DialError is the error of a connection that could not be made, its TLS handshake
+// included. Nothing of the request was sent.
 type DialError struct{ Err error }
 
 // Error returns the cause's text.
@@ -93,19 +92,20 @@ func (e *DialError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *DialError) Unwrap() error { return e.Err }
 
-// dialConn makes the transport's connections of dial's. They are shared by streams where that is known before a handshake.
+// dialConn returns a dialer that wraps dial's connections in conn. shared is true where streams share each connection and
+// that is known before a handshake.
 func dialConn(dial dialer, writeTimeout time.Duration, shared bool) dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
 		if err != nil {
 			return nil, &DialError{err}
 		}
-		return &conn{Conn: c, writeTimeout: writeTimeout, shared: shared, born: time.Now(), ended: make(chan struct{})}, nil
+		return &conn{Conn: c, writeTimeout: writeTimeout, shared: shared, created: time.Now(), readEnded: make(chan struct{})}, nil
 	}
 }
 
-// dialTLS speaks TLS over dial's connections. The transport would do it as well, and
-// not tell a handshake that failed from a request that did.
+// dialTLS returns a dialer of TLS connections over dial's. The transport could make the
+// handshake itself, but its errors do not tell a failed handshake from a failed request.
 func dialTLS(dial dialer, config *tls.Config, timeout time.Duration) dialer {
 	return func(ctx context.Context, network, addr string) (made net.Conn, err error) {
 		raw, err := dial(ctx, network, addr)
@@ -134,14 +134,14 @@ func dialTLS(dial dialer, config *tls.Config, timeout time.Duration) dialer {
 	}
 }
 
-// tlsConfig returns a configuration of the group's own that offers its protocol.
+// tlsConfig returns a copy of o.TLSConfig that offers o's protocol by ALPN.
 func tlsConfig(o Options) *tls.Config {
 	c := o.TLSConfig.Clone()
 	if c == nil {
 		c = &tls.Config{}
 	}
 	if c.ClientSessionCache == nil {
-		c.ClientSessionCache = tls.NewLRUClientSessionCache(0) // a second connection costs no second handshake
+		c.ClientSessionCache = tls.NewLRUClientSessionCache(0) // a second connection resumes the first one's session
 	}
 	c.NextProtos = []string{"http/1.1"}
 	if o.Protocol == HTTP2 {
@@ -150,7 +150,7 @@ func tlsConfig(o Options) *tls.Config {
 	return c
 }
 
-// limitConns makes t end connections that are too old or have had their requests.
+// limitConns returns t with a limit on the age and the number of requests of its connections.
 func limitConns(t *http.Transport, o Options) http.RoundTripper {
 	if o.MaxConnAge == 0 && o.MaxConnRequests == 0 {
 		return t
@@ -164,16 +164,16 @@ type limited struct {
 	requests int64
 }
 
-// RoundTrip lets the connection's last request say "Connection: close". The
-// transport tells which connection it has chosen before it writes the head, on
+// RoundTrip implements http.RoundTripper. A connection's last request has
+// "Connection: close": the transport calls GotConn before it writes the header, on
 // this goroutine.
 func (l *limited) RoundTrip(r *http.Request) (*http.Response, error) {
-	header := maps.Clone(r.Header) // r's may be that of other attempts, too
+	header := maps.Clone(r.Header) // other attempts may share r's
 	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
-		// A connection that ends just then is followed by another one, of which this
-		// is not the last request.
+		// If a connection ends just then, the transport chooses another one, of which
+		// this need not be the last request.
 		delete(header, "Connection")
-		if l.last(info.Conn) {
+		if l.countRequest(info.Conn) {
 			header["Connection"] = []string{"close"}
 		}
 	}}
@@ -182,12 +182,12 @@ func (l *limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	return l.Transport.RoundTrip(r)
 }
 
-// last counts a request and says whether it is the connection's last one.
-func (l *limited) last(of net.Conn) bool {
+// countRequest counts a request of a connection, and reports whether it is the last one.
+func (l *limited) countRequest(of net.Conn) bool {
 	c := ownConn(of)
 	if c == nil {
 		return false
 	}
 	n := c.requests.Add(1)
-	return l.requests > 0 && n >= l.requests || l.age > 0 && time.Since(c.born) >= l.age
+	return l.requests > 0 && n >= l.requests || l.age > 0 && time.Since(c.created) >= l.age
 }

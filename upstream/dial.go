@@ -13,8 +13,7 @@ import (
 	"github.com/culvert-go/culvert/internal/http1"
 )
 
-// unixPrefix begins the Addr of a Target that is a unix socket. It means that there and nowhere
-// else.
+// unixPrefix begins the Addr of a Target that is a unix socket. It has no such meaning elsewhere.
 const unixPrefix = "unix:"
 
 // addrOf parses a Target's Addr, which checkAddr has checked.
@@ -25,15 +24,15 @@ func addrOf(addr string) http1.Addr {
 	return http1.Addr{Name: addr}
 }
 
-// A unix socket's path can't stand in a URL, so a name stands for it there, by which
-// http.Transport tells targets apart. The name alone leads nowhere: what is dialled is in the
-// context of who has leased the target (withSocket).
+// A unix socket's path can't be the host of a URL. A name takes its place there, by which
+// http.Transport tells targets apart. The name alone can't be dialled: the socket's path is in the
+// context of the lease's holder (withSocket).
 const (
 	unixHost   = "unix-"
 	unixDomain = ".invalid"
 )
 
-// hostOf returns what stands for the address in a URL.
+// hostOf returns the host for the address in a URL.
 func hostOf(addr http1.Addr) string {
 	if addr.Unix {
 		return unixHost + hex.EncodeToString([]byte(addr.Name)) + unixDomain
@@ -41,7 +40,8 @@ func hostOf(addr http1.Addr) string {
 	return addr.Name
 }
 
-// standsForSocket reports whether host, with or without a port, is such a name.
+// standsForSocket reports whether host, with or without a port, is a name that hostOf makes for a
+// unix socket.
 func standsForSocket(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -50,10 +50,10 @@ func standsForSocket(host string) bool {
 	return strings.HasPrefix(host, unixHost) && strings.HasSuffix(host, unixDomain)
 }
 
-// socketKey is the context key of the path of a unix socket that was leased.
+// socketKey is the context key of the address of a unix socket that was leased.
 type socketKey struct{}
 
-// withSocket returns a context by which hostOf(addr) can be dialled.
+// withSocket returns a context with which hostOf(addr) can be dialled.
 func withSocket(ctx context.Context, addr http1.Addr) context.Context {
 	if !addr.Unix {
 		return ctx
@@ -61,9 +61,9 @@ func withSocket(ctx context.Context, addr http1.Addr) context.Context {
 	return context.WithValue(ctx, socketKey{}, addr)
 }
 
-// socketOf returns the unix socket of ctx, if host stands for it.
+// socketOf returns the unix socket of ctx, if host is its name.
 func socketOf(ctx context.Context, host string) (addr http1.Addr, ok bool) {
-	if !standsForSocket(host) { // as nearly all
+	if !standsForSocket(host) { // the usual case
 		return addr, false
 	}
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -75,13 +75,14 @@ func socketOf(ctx context.Context, host string) (addr http1.Addr, ok bool) {
 
 var errNoSocket = errors.New("the name of a unix socket that was not leased")
 
-// Dial dials a target: addr is the Host of a Lease, with a port where that has
-// none, and ctx that of Lease.Context. Options.DialTimeout bounds it.
+// Dial dials a target. addr is the Host of a Lease, with a port added if that has
+// none, and ctx is the context that Lease.Context returned. Options.DialTimeout
+// bounds it.
 func (g *Group) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	return g.o.dial(ctx, network, addr)
 }
 
-// dial is for those who know a target by its Host.
+// dial dials a target by the Host of a Lease.
 func (o *Options) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	if socket, ok := socketOf(ctx, addr); ok {
 		return o.dialAddr(ctx, socket)
@@ -92,7 +93,7 @@ func (o *Options) dial(ctx context.Context, network, addr string) (net.Conn, err
 	return o.dialOne(ctx, network, addr)
 }
 
-// dialAddr dials an address.
+// dialAddr dials an address, without TLS.
 func (o *Options) dialAddr(ctx context.Context, addr http1.Addr) (net.Conn, error) {
 	if addr.Unix {
 		return o.dialOne(ctx, "unix", addr.Name)
@@ -100,10 +101,10 @@ func (o *Options) dialAddr(ctx context.Context, addr http1.Addr) (net.Conn, erro
 	return o.dialOne(ctx, "tcp", addr.Name)
 }
 
-// errNilConn is the error of a DialContext that gives neither a connection nor an error.
+// errNilConn is the error for a DialContext that returns neither a connection nor an error.
 var errNilConn = errors.New("upstream: Options.DialContext returned (nil, nil)")
 
-// dialOne makes a connection, over DialContext where that is set.
+// dialOne makes a connection, with DialContext if that is set.
 func (o *Options) dialOne(ctx context.Context, network, addr string) (net.Conn, error) {
 	if o.DialContext != nil {
 		ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
@@ -125,7 +126,7 @@ func (o *Options) dialOne(ctx context.Context, network, addr string) (net.Conn, 
 	return d.DialContext(ctx, network, addr)
 }
 
-// dialTarget dials an address, TLS included where the targets speak it.
+// dialTarget dials an address, and makes the TLS handshake if the scheme is https.
 func (o *Options) dialTarget(ctx context.Context, addr http1.Addr, config *tls.Config) (net.Conn, error) {
 	plain := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		c, err := o.dialAddr(ctx, addr)
@@ -144,7 +145,7 @@ func (o *Options) dialTarget(ctx context.Context, addr http1.Addr, config *tls.C
 	return plain(ctx, "tcp", host)
 }
 
-// checkTLS refuses a unix socket behind TLS whose certificate nothing names.
+// checkTLS returns an error if t is a unix socket with TLS and no name for its certificate is given.
 func (g *Group) checkTLS(t Target) error {
 	c := g.o.TLSConfig
 	if g.o.Scheme != "https" || !addrOf(t.Addr).Unix || c != nil && (c.ServerName != "" || c.InsecureSkipVerify) {

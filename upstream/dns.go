@@ -20,25 +20,27 @@ import (
 
 // DNSOptions configures DNS and SRV.
 type DNSOptions struct {
-	// Target is the template of each target; its Addr is overwritten, and by SRV
+	// Target is the template of each target. Its Addr is overwritten, and by SRV
 	// its Weight and Backup too.
 	Target Target
-	// MinInterval and MaxInterval bound the time to the next lookup, which is the
-	// least TTL of the answer's records, or MinInterval where nobody says one
-	// (the hosts file). 0 means 1 second and 5 minutes. After a failed lookup the
-	// next one comes after MinInterval.
+	// MinInterval and MaxInterval bound the time until the next lookup, which is the
+	// least TTL of the records found, or MinInterval if the TTL is unknown (the hosts
+	// file). 0 means 1 second and 5 minutes. A failed lookup is repeated after
+	// MinInterval.
 	MinInterval, MaxInterval time.Duration
-	// Resolver looks names up; nil means one like net.DefaultResolver. Its
-	// PreferGo decides whether TTLs can be seen. A lookup in which its Dial panics, or returns neither a connection nor an
-	// error, has failed; the panic is logged with slog.Default().
+	// Resolver looks names up; nil means one like net.DefaultResolver, with PreferGo.
+	// Without PreferGo the TTLs may be unknown. A lookup fails if the resolver's Dial
+	// panics, or returns neither a connection nor an error; the panic is logged with
+	// slog.Default().
 	Resolver *net.Resolver
-	// OnError is told of failed lookups, and of answers that the group refused;
-	// the group keeps its targets then. nil means nobody is. It must not call Group.Close,
-	// which waits for it. For a panic of it see Source.
+	// OnError, if not nil, is called with the error of each failed lookup, and of each
+	// list of targets that the group refused. The group keeps its targets then. OnError
+	// must not call Group.Close, which waits for it. For a panic of it see Source.
 	OnError func(error)
 }
 
-// DNS is a Source of one target for each address of addr's host, "host:port".
+// DNS returns a Source of one target for each IP address of the host in addr, which is
+// "host:port". It returns an error if addr or o is invalid.
 func DNS(addr string, o DNSOptions) (Source, error) {
 	host, port, err := splitHostPort(addr)
 	if err != nil {
@@ -58,9 +60,9 @@ func DNS(addr string, o DNSOptions) (Source, error) {
 	})
 }
 
-// SRV is a Source of the targets of name's SRV records (RFC 2782). Those of the
-// best priority are asked, by their weights; the others are backups. Records with port 0
-// are left out.
+// SRV returns a Source of the targets of name's SRV records (RFC 2782). Those of the
+// best priority get the requests, by their weights; the others are backups. Records with
+// port 0 are ignored. It returns an error if name or o is invalid.
 func SRV(name string, o DNSOptions) (Source, error) {
 	if name == "" {
 		return nil, fmt.Errorf("upstream: SRV: no name")
@@ -76,7 +78,7 @@ func SRV(name string, o DNSOptions) (Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		// One record that can't be dialled must not cost the others.
+		// One record that can't be dialled must not invalidate the others.
 		records = slices.DeleteFunc(records, func(r *net.SRV) bool { return r.Port == 0 })
 		list := make([]Target, len(records))
 		for i, record := range records {
@@ -89,7 +91,7 @@ func SRV(name string, o DNSOptions) (Source, error) {
 	})
 }
 
-// lookups is a Source that looks up again and again.
+// lookups is a Source that looks targets up at intervals.
 type lookups struct {
 	o      DNSOptions
 	lookup func(context.Context, *net.Resolver) ([]Target, error)
@@ -110,7 +112,7 @@ func newLookups(o DNSOptions, lookup func(context.Context, *net.Resolver) ([]Tar
 	return &lookups{o, lookup}, nil
 }
 
-// Watch looks up until ctx ends.
+// Watch implements Source.
 func (l *lookups) Watch(ctx context.Context, set func(...Target) error) {
 	var last []Target
 	timer := time.NewTimer(0)
@@ -138,7 +140,7 @@ func (l *lookups) Watch(ctx context.Context, set func(...Target) error) {
 	}
 }
 
-// once looks up and returns how long the answer is good for, 0 if nobody knows.
+// once looks up and returns the targets and the least TTL of their records, 0 if it is unknown.
 func (l *lookups) once(ctx context.Context) ([]Target, time.Duration, error) {
 	var ttl leastTTL
 	list, err := l.lookup(ctx, ttl.resolver(l.o.Resolver))
@@ -149,15 +151,15 @@ func (l *lookups) once(ctx context.Context) ([]Target, time.Duration, error) {
 	return list, ttl.get(), nil
 }
 
-// leastTTL watches the answers that a resolver reads: net.Resolver itself tells
-// nothing of their TTLs.
+// leastTTL parses the DNS responses that a resolver reads: net.Resolver itself does
+// not return their TTLs.
 type leastTTL struct {
 	mu   sync.Mutex
 	ttl  time.Duration
 	seen bool
 }
 
-// resolver returns one like r whose answers are watched.
+// resolver returns a resolver like r whose responses t parses.
 func (t *leastTTL) resolver(r *net.Resolver) *net.Resolver {
 	watched := &net.Resolver{PreferGo: true}
 	dial := (&net.Dialer{}).DialContext
@@ -172,7 +174,7 @@ func (t *leastTTL) resolver(r *net.Resolver) *net.Resolver {
 		if err != nil {
 			return nil, err
 		}
-		if packets, ok := conn.(net.PacketConn); ok { // the resolver asks for this
+		if packets, ok := conn.(net.PacketConn); ok { // the resolver checks for this interface
 			return &watchedPackets{watchedConn{conn, t}, packets}, nil
 		}
 		return &watchedConn{conn, t}, nil
@@ -180,8 +182,8 @@ func (t *leastTTL) resolver(r *net.Resolver) *net.Resolver {
 	return watched
 }
 
-// dialServer calls dial, of the user's Resolver, on a goroutine of package net's, where a panic would end the program, and
-// so would what is no connection.
+// dialServer calls dial, which is that of the user's Resolver. It runs on a goroutine of package net, where a panic would
+// end the program, and so would a nil connection without an error.
 func dialServer(ctx context.Context, dial dialer, network, addr string) (conn net.Conn, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -201,8 +203,8 @@ func (t *leastTTL) get() time.Duration {
 	return t.ttl
 }
 
-// see notes the TTLs of a message; what is none, or half of one, tells nothing.
-func (t *leastTTL) see(message []byte) {
+// parse notes the TTLs of a DNS message's answers, as far as the message can be parsed.
+func (t *leastTTL) parse(message []byte) {
 	var p dnsmessage.Parser
 	if _, err := p.Start(message); err != nil || p.SkipAllQuestions() != nil {
 		return
@@ -228,7 +230,7 @@ type watchedConn struct {
 
 func (c *watchedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	c.t.see(p[:n])
+	c.t.parse(p[:n])
 	return n, err
 }
 

@@ -1,5 +1,6 @@
-// Package upstream picks one of a group's targets for each request: by balance,
-// health and load. It owns the group's transport, its health checks and where
-// its targets come from. It knows nothing of how a request is forwarded, so it
-// serves whatever dials several servers, not only package proxy.
+// Package upstream picks one of a group's targets for each request, by balance,
+// health and load. A target is a backend server; a group is a named set of
+// targets with a transport, health checks and, optionally, a source of targets.
+// The package does not forward requests, so any program that dials several
+// servers can use it, not only package proxy.
 package upstream

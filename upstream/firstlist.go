@@ -12,12 +12,12 @@ import (
 // firstList is a Source's first list of targets, for which requests wait.
 type firstList struct {
 	delivered chan struct{}           // closed when there is one
-	none      context.Context         // ended when the wait for it has
-	giveUp    context.CancelCauseFunc // ends none; the first cause counts
-	waiting   atomic.Int32
+	abandoned context.Context         // ended when nothing waits for the list any more
+	giveUp    context.CancelCauseFunc // ends abandoned; the first cause counts
+	waiting   atomic.Int32            // the requests that wait for the list
 }
 
-// atStart is how many requests may wait for the first list whatever Options.Queue is.
+// atStart is how many requests may wait for the first list at least, even if Options.Queue is less.
 const atStart = 100
 
 var (
@@ -27,8 +27,8 @@ var (
 )
 
 func newFirstList() firstList {
-	none, giveUp := context.WithCancelCause(context.Background())
-	return firstList{delivered: make(chan struct{}), none: none, giveUp: giveUp}
+	abandoned, giveUp := context.WithCancelCause(context.Background())
+	return firstList{delivered: make(chan struct{}), abandoned: abandoned, giveUp: giveUp}
 }
 
 // deliver ends the wait. The caller holds Group.mu.
@@ -60,8 +60,8 @@ func (g *Group) waitForTargets(ctx context.Context, timer *time.Timer) error {
 	select {
 	case <-l.delivered:
 		return nil
-	case <-l.none.Done():
-		if cause := context.Cause(l.none); cause != errDraining {
+	case <-l.abandoned.Done():
+		if cause := context.Cause(l.abandoned); cause != errDraining {
 			return g.fault(fault.NoTarget, cause.Error())
 		}
 		return g.fault(fault.Busy, errDraining.Error())

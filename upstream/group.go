@@ -16,29 +16,31 @@ import (
 )
 
 // Group is a named set of targets with their health. It is safe for concurrent
-// use, and several handlers may share one. Close it when it is no longer needed.
+// use by multiple goroutines, and several handlers may share one. Close it when it
+// is no longer needed.
 type Group struct {
 	o         Options
 	transport http.RoundTripper
-	owned     *Transport // nil if the caller brought its own
+	owned     *Transport // nil if Options.Transport is set
 	closed    atomic.Bool
 
 	set   atomic.Pointer[targets]
-	gate  gate.Gate // the requests and tunnels in flight, those that wait included
+	gate  gate.Gate // the requests and tunnels in flight, waiting ones included
 	queue queue
 
-	mu     sync.Mutex // guards what follows, and changes of the set
+	mu     sync.Mutex // guards states, checks and the delivery of first, and serialises changes of set
 	states map[string]*state
 	checks checks
 	first  firstList
 
-	ctx     context.Context // ends with Close
-	end     context.CancelFunc
+	ctx     context.Context // canceled by Close
+	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
 
-// New checks the options and the targets and returns the group. An error names
-// the group and the target. With Options.Source no targets are given here.
+// New returns a Group of the targets in list. It returns an error, which names the
+// group and the target, if an option or a target is invalid. With Options.Source
+// list must be empty; otherwise at least one target must not be a backup.
 func New(o Options, list ...Target) (*Group, error) {
 	name := o.Name
 	fail := func(err error) (*Group, error) { return nil, fmt.Errorf("upstream %q: %w", name, err) }
@@ -51,7 +53,7 @@ func New(o Options, list ...Target) (*Group, error) {
 	}
 	g := &Group{o: o, states: map[string]*state{}, first: newFirstList()}
 	g.queue.max = o.Queue
-	g.ctx, g.end = context.WithCancel(context.Background())
+	g.ctx, g.cancel = context.WithCancel(context.Background())
 	g.checks.stop = map[string]context.CancelFunc{}
 	g.transport = o.Transport
 	if g.transport == nil {
@@ -63,11 +65,11 @@ func New(o Options, list ...Target) (*Group, error) {
 		if err := o.Balance.check(nil); err != nil {
 			return fail(err)
 		}
-		g.running.Go(g.follow)
+		g.running.Go(g.runSource)
 		return g, nil
 	}
 	if err := g.Set(list...); err != nil {
-		g.end()
+		g.cancel()
 		return nil, err
 	}
 	return g, nil
@@ -79,14 +81,17 @@ func (g *Group) Name() string { return g.o.Name }
 // Scheme returns "http" or "https".
 func (g *Group) Scheme() string { return g.o.Scheme }
 
-// Transport returns what runs exchanges with the targets.
+// Transport returns the transport that runs exchanges with the targets: Options.Transport,
+// or the group's own.
 func (g *Group) Transport() http.RoundTripper { return g.transport }
 
-// HeaderBounds returns Options.HeaderTimeout, 0 for none, and Options.MaxHeaderBytes. The group's own transport bounds the header of a
-// response by them. Where proxy.Options.Transport is another one, without such a method, package proxy bounds by them what
-// net/http's does not: the headers of all interim responses together, and, for a client that expects a 100 Continue, the
-// time of a header that has begun. When the header has to begin and how long it may be is that transport's matter, by
-// ResponseHeaderTimeout and MaxResponseHeaderBytes of an http.Transport.
+// HeaderBounds returns Options.HeaderTimeout, 0 for no bound, and Options.MaxHeaderBytes. The group's own transport bounds
+// the header of a response by them.
+//
+// If proxy.Options.Transport is another transport, without such a method, package proxy uses them to bound what net/http's
+// transport does not: the headers of all interim responses together, and, for a client that expects a 100 Continue, the
+// time of a header that has begun. That transport itself bounds the time until the header begins, and its size: an
+// http.Transport by ResponseHeaderTimeout and MaxResponseHeaderBytes.
 func (g *Group) HeaderBounds() (timeout time.Duration, size int64) {
 	return max(0, g.o.HeaderTimeout), g.o.MaxHeaderBytes
 }
@@ -94,9 +99,9 @@ func (g *Group) HeaderBounds() (timeout time.Duration, size int64) {
 // TLSConfig returns Options.TLSConfig.
 func (g *Group) TLSConfig() *tls.Config { return g.o.TLSConfig }
 
-// Set replaces the targets. Requests in flight continue with theirs, and count for an address by its options of
-// now; what is known of an address that stays, or comes again within ten minutes, is kept. On an error, which
-// names the group and the target, nothing changes.
+// Set replaces the targets. Requests in flight continue with their targets, and their outcomes count by the current
+// options of the address. The health of an address that is kept, or that is added again within ten minutes, is kept. If
+// Set returns an error, which names the group and the target, nothing has changed.
 func (g *Group) Set(list ...Target) error {
 	fail := func(err error) error { return fmt.Errorf("upstream %q: %w", g.o.Name, err) }
 	full := make([]Target, len(list))
@@ -121,20 +126,20 @@ func (g *Group) Set(list ...Target) error {
 	return nil
 }
 
-// install makes list the set. The caller holds g.mu.
+// install makes list the group's set. The caller holds g.mu.
 func (g *Group) install(list []Target) {
 	s := newTargets(list, g.o, g.set.Load(), g.state)
 	for _, m := range s.members {
-		m.current.Store(m) // before a request can have m
+		m.current.Store(m) // before a request can pick m
 	}
 	g.set.Store(s)
-	g.forget(s)
-	g.checkAll(s)
+	g.forgetRemoved(s)
+	g.updateCheckers(s)
 	g.first.deliver()
 	g.wakeQueue()
 }
 
-// state returns what is known of an address.
+// state returns the state of an address, a new one if there is none. The caller holds g.mu.
 func (g *Group) state(addr string) *state {
 	s := g.states[addr]
 	if s == nil {
@@ -144,42 +149,43 @@ func (g *Group) state(addr string) *state {
 	return s
 }
 
-// memory is how long a failing address that has left the set is remembered.
-const memory = 10 * time.Minute
+// rememberFor is how long the state of a failing address is kept after it has left the set.
+const rememberFor = 10 * time.Minute
 
-// forget drops the states of addresses that are gone, unless something runs there
-// still or the address might soon come back sick.
-func (g *Group) forget(s *targets) {
+// forgetRemoved deletes the states of addresses that are not in s, unless they have
+// requests in flight or failures to be remembered. The caller holds g.mu.
+func (g *Group) forgetRemoved(s *targets) {
 	at := now()
 	for addr, st := range g.states {
 		switch {
 		case s.has(st):
-			st.left = 0
+			st.removedAt = 0
 			continue
-		case st.left == 0:
-			st.left = at
+		case st.removedAt == 0:
+			st.removedAt = at
 		}
-		remembered := at-st.left < int64(memory) && st.notable()
+		remembered := at-st.removedAt < int64(rememberFor) && st.hasFailed()
 		if st.inFlight.Load() == 0 && !remembered {
 			delete(g.states, addr)
 		}
 	}
 }
 
-// Drain refuses further requests, and those that wait for the first list of Options.Source (503), and returns when those in flight, tunnels
-// included, have ended, or with ctx's error when that ends before.
+// Drain refuses further requests, and those that wait for the first list of Options.Source (503). It returns when the
+// requests in flight, tunnels included, have ended, or with ctx's error if ctx ends before.
 func (g *Group) Drain(ctx context.Context) error {
 	g.first.giveUp(errDraining)
 	return g.gate.Drain(ctx)
 }
 
-// Close ends the checks and the source, waits for them, and closes idle connections. Exchanges
-// that run are not touched, and their connections are closed behind them; Drain waits for them. Requests that wait for the first
-// list of Options.Source are refused (503). A transport that the caller brought is left alone.
+// Close stops the checks and the source, waits for them, and closes idle connections. Exchanges
+// in flight continue, and their connections are closed when they end; Drain waits for them. Requests
+// that wait for the first list of Options.Source are refused (503). Close does not close idle
+// connections of Options.Transport. It always returns nil.
 func (g *Group) Close() error {
 	g.first.giveUp(errClosed)
 	g.mu.Lock()
-	g.end() // no checker starts afterwards
+	g.cancel() // no checker starts afterwards
 	g.mu.Unlock()
 	g.running.Wait()
 	if g.owned != nil {
@@ -189,7 +195,7 @@ func (g *Group) Close() error {
 	return nil
 }
 
-// fault returns an error of the whole group.
+// fault returns an error of the group as a whole.
 func (g *Group) fault(kind fault.Kind, cause string) *fault.Error {
 	e := &fault.Error{Kind: kind, Target: g.o.Name, Err: errors.New(cause)}
 	if kind == fault.Busy {

@@ -11,10 +11,11 @@ import (
 	"strings"
 )
 
-// Hash sends requests with the same key to the same target. When a target comes
-// or goes, only its own share of the keys moves: it is the consistent hashing
-// of nginx's "hash KEY consistent" (ngx_http_upstream_hash_module.c, ketama) with
-// nginx's choices. Requests with an empty key go in turn. Backup targets are not allowed with it.
+// Hash sends requests with the same key to the same target. When a target is added
+// or removed, only its own share of the keys moves: it is the consistent hashing
+// of nginx's "hash KEY consistent" (ngx_http_upstream_hash_module.c, ketama), and
+// chooses the same targets. Requests with an empty key are balanced by round robin. Backup
+// targets are not allowed. key must not be nil, and must be safe for concurrent use.
 func Hash(key func(*http.Request) string) Balance { return hashing{key} }
 
 type hashing struct {
@@ -28,17 +29,17 @@ func (h hashing) check(targets []Target) error {
 	return noBackup(targets, "Hash")
 }
 
-func (h hashing) over(members []*member, before picker) picker {
-	return newRing(h.key, members, turnsOf(before))
+func (h hashing) newPicker(members []*member, before picker) picker {
+	return newRing(h.key, members, roundRobinOf(before))
 }
 
 // ring is the circle of hashes with the targets' points on it.
 type ring struct {
-	turns  // where the key does not decide
-	key    func(*http.Request) string
-	points []point
-	starts []int32 // where the points with the high bits i begin, so that nothing is searched
-	shift  int     // what is right of the high bits
+	roundRobinPicker // if the key does not decide
+	key              func(*http.Request) string
+	points           []point
+	starts           []int32 // starts[i] is the index of the first point whose high bits are i; it spares a search
+	shift            int     // the number of bits below the high bits
 }
 
 type point struct {
@@ -46,10 +47,10 @@ type point struct {
 	m    *member
 }
 
-// pointsPerWeight is nginx's.
+// pointsPerWeight is the number of points for each unit of weight, as in nginx.
 const pointsPerWeight = 160
 
-// maxPoints bounds the memory of a ring; above it weights are rounded.
+// maxPoints bounds the memory of a ring. Weights are rounded if there would be more.
 const maxPoints = 1 << 22
 
 func newPoints(members []*member) []point {
@@ -85,8 +86,8 @@ func appendPoints(points []point, m *member, n int) []point {
 	return points
 }
 
-func newRing(key func(*http.Request) string, members []*member, before turns) *ring {
-	r := &ring{key: key, points: newPoints(members), turns: newTurns(members, before)}
+func newRing(key func(*http.Request) string, members []*member, before roundRobinPicker) *ring {
+	r := &ring{key: key, points: newPoints(members), roundRobinPicker: newRoundRobin(members, before)}
 	high := bits.Len(uint(len(r.points)))
 	r.shift = 32 - high
 	r.starts = make([]int32, 1<<high)
@@ -100,12 +101,12 @@ func newRing(key func(*http.Request) string, members []*member, before turns) *r
 	return r
 }
 
-// pick goes from the key's point to the next ones until one is of a target that
-// may be asked; after twenty the round robin decides, as in nginx.
+// pick goes from the key's point to the next ones until it finds one of an available
+// target; after twenty further points the round robin decides, as in nginx.
 func (r *ring) pick(q query) *member {
 	key := r.key(q.r)
 	if key == "" {
-		return r.turns.pick(q)
+		return r.roundRobinPicker.pick(q)
 	}
 	hash := checksum(0, key)
 	at := int(r.starts[hash>>r.shift])
@@ -113,11 +114,11 @@ func (r *ring) pick(q query) *member {
 		at++
 	}
 	for i := range 21 {
-		if m := r.points[(at+i)%len(r.points)].m; q.claim(m) {
+		if m := r.points[(at+i)%len(r.points)].m; q.acquire(m) {
 			return m
 		}
 	}
-	return r.turns.pick(q)
+	return r.roundRobinPicker.pick(q)
 }
 
 // checksum is crc32.Update for a string, without a copy of it.

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// boundHead bounds the exchange of a HEAD by o's HeaderTimeout where next may speak HTTP/2. net/http's transport returns such a
-// response when its stream has ended, so that trailers are there, but bounds the wait for the header alone: a target that
-// sends a header without END_STREAM, and nothing behind it, would hold the exchange for ever.
+// boundHead bounds the exchange of a HEAD by o's HeaderTimeout if next may speak HTTP/2. net/http's transport returns such a
+// response when its stream has ended, so that it has the trailers, but bounds only the wait for the header: a target that
+// sends a header without END_STREAM, and nothing after it, would hold the exchange for ever.
 func boundHead(next http.RoundTripper, o Options) http.RoundTripper {
 	if o.Protocol == HTTP1 || o.HeaderTimeout <= 0 {
 		return next
@@ -34,12 +34,12 @@ func (h *headBound) RoundTrip(r *http.Request) (*http.Response, error) {
 		return h.RoundTripper.RoundTrip(r)
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil) // the response has no body that it could end
-	end := headEnd{timeout: h.timeout, cancel: cancel}
-	defer end.stop()
-	trace := &httptrace.ClientTrace{WroteRequest: end.wrote}
+	defer cancel(nil) // the response has no body that this could interrupt
+	timer := headTimer{timeout: h.timeout, cancel: cancel}
+	defer timer.stop()
+	trace := &httptrace.ClientTrace{WroteRequest: timer.start}
 	resp, err := h.RoundTripper.RoundTrip(r.WithContext(httptrace.WithClientTrace(ctx, trace)))
-	// The transport may return the response, too, whose end it has awaited until then.
+	// When ctx is canceled, the transport may also return the response whose end it was waiting for.
 	if errors.Is(context.Cause(ctx), errHeadEnd) {
 		if err == nil {
 			resp.Body.Close()
@@ -49,8 +49,8 @@ func (h *headBound) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// headEnd is the time that is left for a response to a HEAD.
-type headEnd struct {
+// headTimer cancels the exchange of a HEAD after the timeout.
+type headTimer struct {
 	timeout time.Duration
 	cancel  context.CancelCauseFunc
 
@@ -59,8 +59,9 @@ type headEnd struct {
 	stopped bool
 }
 
-// wrote begins the time, again where the transport sends the request over another connection.
-func (e *headEnd) wrote(httptrace.WroteRequestInfo) {
+// start starts the timer when the request was written. It starts it anew if the transport sends the request again over
+// another connection.
+func (e *headTimer) start(httptrace.WroteRequestInfo) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
@@ -72,8 +73,8 @@ func (e *headEnd) wrote(httptrace.WroteRequestInfo) {
 	}
 }
 
-// stop ends the time.
-func (e *headEnd) stop() {
+// stop stops the timer, which then can't be started any more.
+func (e *headTimer) stop() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.stopped = true

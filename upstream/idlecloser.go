@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// idleCloser closes connections that become idle soon: net/http forgets a stream of HTTP/2 a moment behind the end of its
-// exchange, and keeps its connection until IdleConnTimeout if idle ones were closed in between. It is safe for concurrent use.
+// idleCloser closes idle connections, and those that become idle within seconds. net/http removes a stream of HTTP/2 a
+// moment after the end of its exchange; if idle connections are closed in between, it keeps that one until
+// IdleConnTimeout. An idleCloser is safe for concurrent use.
 type idleCloser struct {
 	close func() // closes those that are idle now
 
@@ -15,13 +16,13 @@ type idleCloser struct {
 	next  time.Duration // until the timer's next call
 }
 
-// The first and the last time until idle connections are looked for again.
+// The first and the longest delay until idle connections are closed again.
 const (
 	soonIdle = time.Millisecond
 	lateIdle = 5 * time.Second
 )
 
-// start closes what is idle now, and what becomes so within seconds.
+// start closes the connections that are idle now, and those that become idle within seconds.
 func (c *idleCloser) start() {
 	c.mu.Lock()
 	if c.timer != nil {

@@ -6,32 +6,31 @@ import (
 	"github.com/culvert-go/culvert/internal/client"
 )
 
-// IPHash keeps a client with its target by its address: the first three bytes of
-// an IPv4 address, the whole of an IPv6 address. It chooses as nginx's ip_hash
-// does (ngx_http_upstream_ip_hash_module.c), so that one can replace the other.
-// The address is the one that filters.RealIP found, or the connection's. Backup
-// targets are not allowed with it.
+// IPHash sends a client's requests to the same target by its address: by the first
+// three bytes of an IPv4 address, or the whole of an IPv6 address. It chooses the same
+// targets as nginx's ip_hash (ngx_http_upstream_ip_hash_module.c), so that one can
+// replace the other. The address is the one that filters.RealIP found, or the
+// connection's. Backup targets are not allowed.
 func IPHash() Balance { return ipHash{} }
 
 type ipHash struct{}
 
 func (ipHash) check(targets []Target) error { return noBackup(targets, "IPHash") }
 
-func (ipHash) over(members []*member, before picker) picker {
-	return &byAddress{newWeighted(members), newTurns(members, turnsOf(before))}
+func (ipHash) newPicker(members []*member, before picker) picker {
+	return &byAddress{newWeighted(members), newRoundRobin(members, roundRobinOf(before))}
 }
 
 type byAddress struct {
 	weighted
-	turns // where the address does not decide
+	roundRobinPicker // if the address does not decide
 }
 
-// pick is nginx's: the hash goes on over the tries until it meets a target that
-// may be asked; after twenty tries the round robin decides. The constants are
-// nginx's.
+// pick follows nginx, as do its constants: each attempt continues the hash, until it
+// selects an available target. After twenty further attempts the round robin decides.
 func (p *byAddress) pick(q query) *member {
 	if len(p.members) == 1 {
-		return p.turns.pick(q)
+		return p.roundRobinPicker.pick(q)
 	}
 	key, n := addressKey(q.r)
 	hash := 89
@@ -39,15 +38,15 @@ func (p *byAddress) pick(q query) *member {
 		for _, b := range key[:n] {
 			hash = (hash*113 + int(b)) % 6271
 		}
-		if m := p.at(uint(hash)); q.claim(m) {
+		if m := p.at(uint(hash)); q.acquire(m) {
 			return m
 		}
 	}
-	return p.turns.pick(q)
+	return p.roundRobinPicker.pick(q)
 }
 
-// addressKey is the part of the client's address that counts. An address that
-// can't be read counts as 0.0.0, as nginx treats those of unix sockets.
+// addressKey returns the part of the client's address that is hashed. An address that
+// can't be parsed counts as 0.0.0, as nginx treats clients of unix sockets.
 func addressKey(r *http.Request) (key [16]byte, n int) {
 	addr := client.Addr(r)
 	switch {

@@ -13,8 +13,8 @@ import (
 )
 
 // Lease is a target that was picked for a request. Its holder must call Done when
-// the exchange, or its tunnel, has ended. The zero Lease, which Pick returns with an error, has no target: its Done does
-// nothing, and its other methods panic.
+// the exchange, or its tunnel, has ended. The zero Lease, which Pick returns with an
+// error, has no target: its Done does nothing, and its other methods panic.
 type Lease struct {
 	g     *Group
 	m     *member
@@ -22,8 +22,8 @@ type Lease struct {
 	n     uint64 // grant's number when this lease was made
 }
 
-// grant tells a lease that is held from one that was given back, at no memory for each: it serves one lease after the
-// other, and has another number for each.
+// grant distinguishes a held lease from a released one without an allocation for each: one lease after the other uses it,
+// each with another number.
 type grant struct{ n atomic.Uint64 }
 
 var grants = sync.Pool{New: func() any { return new(grant) }}
@@ -33,8 +33,8 @@ func newLease(g *Group, m *member) Lease {
 	return Lease{g, m, grant, grant.n.Load()}
 }
 
-// end reports whether l was held until now.
-func (l Lease) end() bool {
+// release ends l, and reports whether it was held until now: the first call counts, of all copies of l.
+func (l Lease) release() bool {
 	if l.grant == nil || !l.grant.n.CompareAndSwap(l.n, l.n+1) {
 		return false
 	}
@@ -42,13 +42,15 @@ func (l Lease) end() bool {
 	return true
 }
 
-// Pick picks a target for r that is not among tried, the leases that r had
-// before. It waits in the queue, if there is one, where all targets have their
-// MaxConns, and before that for the first list of Options.Source. ctx bounds both. r must not be nil where Options.Balance
-// looks at it, as Hash, HashModulo, IPHash and Sticky do.
+// Pick picks a target for r that is not among the targets of tried, r's earlier
+// leases. It first waits for the first list of Options.Source, and then, if all
+// targets have their MaxConns, in the queue, if there is one. ctx bounds both waits.
+// r must not be nil if Options.Balance is Hash, HashModulo, IPHash or Sticky, which
+// use it. A panic of a key function is passed on to the caller.
 //
-// An error is a *fault.Error, which package proxy offers as Error: NoTarget if
-// nobody can be asked, Busy if nobody may be for now.
+// An error is a *fault.Error, which package proxy exports as Error. Its kind is
+// NoTarget if no target is available, or Busy if none may get the request now; if ctx
+// has ended, it is the kind of ctx's error.
 func (g *Group) Pick(ctx context.Context, r *http.Request, tried ...Lease) (Lease, error) {
 	n, open := g.gate.Enter()
 	if !open {
@@ -60,7 +62,7 @@ func (g *Group) Pick(ctx context.Context, r *http.Request, tried ...Lease) (Leas
 	}
 	var m *member
 	defer func() {
-		if m == nil { // nobody was found, or a key function has panicked
+		if m == nil { // no target was found, or a key function has panicked
 			g.gate.Leave()
 		}
 	}()
@@ -77,24 +79,24 @@ func (g *Group) Pick(ctx context.Context, r *http.Request, tried ...Lease) (Leas
 	return newLease(g, m), nil
 }
 
-// Addr returns the target's address, as its Target has it.
+// Addr returns the target's address, which is its Target's Addr.
 func (l Lease) Addr() string { return l.m.Addr }
 
-// Host returns what to put into a URL to reach the target through the group's
-// transport: the address, or a name that stands for a unix socket, which leads
-// there with the context of Context alone.
+// Host returns the host for a URL that leads to the target over the group's
+// transport: the address, or a made-up name for a unix socket, which works only with
+// the context that Context returns.
 func (l Lease) Host() string { return l.m.host }
 
 // Context returns a context with which the group's Transport and Dial reach the
-// target by its Host. It is ctx unless the target is a unix socket: no name, from
-// wherever it comes, stands for a socket by itself.
+// target by its Host. It is ctx unless the target is a unix socket. A name alone, for
+// instance one that a client sends, never leads to a socket.
 func (l Lease) Context(ctx context.Context) context.Context { return withSocket(ctx, l.m.addr) }
 
-// ConnAddr is what package proxy gets connections of a Transport's Pool by.
+// ConnAddr returns the address by which package proxy gets connections of a Transport's Pool.
 func (l Lease) ConnAddr() http1.Addr { return l.m.addr }
 
-// Cookie returns the cookie by which the client comes back to the target (Sticky);
-// nil if none is needed.
+// Cookie returns the cookie to send to the client of r, so that its next requests get
+// the same target (Sticky); nil if none is needed.
 func (l Lease) Cookie(r *http.Request) *http.Cookie {
 	if c, ok := l.m.picker.(cookieGiver); ok {
 		return c.cookie(r, l.m)
@@ -102,27 +104,29 @@ func (l Lease) Cookie(r *http.Request) *http.Cookie {
 	return nil
 }
 
-// Outcome is what an exchange has told about its target.
+// Outcome is the result of an exchange, for the health of its target.
 type Outcome struct {
-	// Status is the status of the answer, 0 if there was none.
+	// Status is the status code of the response, 0 if there was none.
 	Status int
-	// Header is the time to the answer's head.
+	// Header is the time to the response's header.
 	Header time.Duration
-	// Err says why the exchange failed. A *fault.Error that is the client's fault or
-	// Internal says nothing about the target, nor does an error of a connection that could
-	// not be made since this host has no descriptor, memory or local port left.
+	// Err is why the exchange failed; nil means that it did not. It does not count for the
+	// target if it is a *fault.Error that is the client's fault or Internal, or if a
+	// connection could not be made since this host has no file descriptor, memory or local
+	// port left.
 	Err error
 }
 
-// Done gives the target back and counts the outcome for its health, by its options of now: they may have changed
-// since Pick (Group.Set). The first call counts, of all copies of l; further ones do nothing.
+// Done releases the target and counts the outcome for its health, by its current options, which may have changed
+// since Pick (Group.Set). Only the first call counts, of all copies of l; further ones do nothing. Done is safe for
+// concurrent use.
 func (l Lease) Done(o Outcome) {
-	if !l.end() {
+	if !l.release() {
 		return
 	}
 	m := l.m.current.Load()
 	switch {
-	case l.g.failure(o):
+	case l.g.isFailure(o):
 		m.failed()
 		if p, ok := m.picker.(failureCounter); ok {
 			p.targetFailed(m)
@@ -141,7 +145,8 @@ func (l Lease) Done(o Outcome) {
 	}
 }
 
-func (g *Group) failure(o Outcome) bool {
+// isFailure reports whether o counts as a failure of its target.
+func (g *Group) isFailure(o Outcome) bool {
 	if o.Err != nil {
 		e := fault.As(o.Err)
 		return e == nil && !fault.Local(o.Err) || e != nil && e.TargetSide()

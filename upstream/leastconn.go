@@ -2,143 +2,143 @@ package upstream
 
 import "sync"
 
-// LeastConn asks the target with the fewest requests and tunnels in flight for
-// its weight. Among equals they take turns.
+// LeastConn selects the target with the fewest requests and tunnels in flight in
+// proportion to its weight. Equal targets take turns.
 func LeastConn() Balance { return leastConn{} }
 
 type leastConn struct{}
 
 func (leastConn) check([]Target) error { return nil }
 
-func (leastConn) over(members []*member, before picker) picker {
-	l := &loads{slots: make([]*slot, len(members))}
-	turns := map[*state]uint64{}
-	if b, ok := before.(*loads); ok {
-		turns, l.turn = b.turns()
+func (leastConn) newPicker(members []*member, before picker) picker {
+	l := &leastConnHeap{entries: make([]*entry, len(members))}
+	last := map[*state]uint64{}
+	if b, ok := before.(*leastConnHeap); ok {
+		last, l.turn = b.lastTurns()
 	}
 	for i, m := range members {
-		// A target that is new has had no turn.
-		s := &slot{m: m, turn: turns[m.state]}
-		l.slots[i] = s
-		l.in.push(s)
+		// A new target has had no turn.
+		s := &entry{m: m, turn: last[m.state]}
+		l.entries[i] = s
+		l.heap.push(s)
 	}
 	return l
 }
 
-// turns returns the last turns of the members, and of all.
-func (l *loads) turns() (of map[*state]uint64, last uint64) {
+// lastTurns returns the number of each member's last turn, and of the last turn of all.
+func (l *leastConnHeap) lastTurns() (of map[*state]uint64, last uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	of = make(map[*state]uint64, len(l.slots))
-	for _, s := range l.slots {
+	of = make(map[*state]uint64, len(l.entries))
+	for _, s := range l.entries {
 		of[s.m.state] = s.turn
 	}
 	return of, l.turn
 }
 
-// loads keeps the members that can be asked in a heap, the least loaded on top,
-// and the others beside it.
-type loads struct {
-	mu    sync.Mutex
-	slots []*slot // by member.index
-	in    slotHeap
-	out   []*slot // could not be asked when it was their turn
-	turn  uint64
+// leastConnHeap keeps the available members in a heap, the least loaded on top,
+// and the others in a list.
+type leastConnHeap struct {
+	mu       sync.Mutex
+	entries  []*entry // by member.index
+	heap     entryHeap
+	excluded []*entry // were not available when it was their turn
+	turn     uint64   // the number of the last pick
 }
 
-type slot struct {
+type entry struct {
 	m    *member
-	load int64  // the requests in flight when its place was found
-	turn uint64 // of the last pick: among equals the one that waits longest is next
-	at   int    // place in the heap, -1 if it is out
+	load int64  // the requests in flight when its place in the heap was determined
+	turn uint64 // of the last pick: among equals the least is next
+	at   int    // index in the heap, -1 if it is excluded
 }
 
-func (l *loads) pick(q query) *member {
+func (l *leastConnHeap) pick(q query) *member {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.out) == 0 && len(l.in) > 0 && q.claim(l.in[0].m) {
-		return l.picked() // as it nearly always is
+	if len(l.excluded) == 0 && len(l.heap) > 0 && q.acquire(l.heap[0].m) {
+		return l.countPick() // the usual case
 	}
 	return l.search(q)
 }
 
-// picked counts a pick of the top and finds its new place.
-func (l *loads) picked() *member {
-	s := l.in[0]
+// countPick counts a pick of the top, moves it to its new place and returns its member.
+func (l *leastConnHeap) countPick() *member {
+	s := l.heap[0]
 	l.turn++
 	s.turn = l.turn
 	s.load = s.m.inFlight.Load()
-	l.in.down(0)
+	l.heap.down(0)
 	return s.m
 }
 
-// search looks for one that can be asked.
-func (l *loads) search(q query) *member {
+// search acquires the least loaded member that is available; it returns nil if there is none.
+func (l *leastConnHeap) search(q query) *member {
 	l.readmitOne(q.how)
-	var aside []*slot // tried before by this request: nothing is wrong with them
+	var tried []*entry // by this request before; they are available to others
 	defer func() {
-		for _, s := range aside {
-			l.in.push(s)
+		for _, s := range tried {
+			l.heap.push(s)
 		}
 	}()
-	for len(l.in) > 0 {
-		s := l.in[0]
-		if q.claim(s.m) {
-			return l.picked()
+	for len(l.heap) > 0 {
+		s := l.heap[0]
+		if q.acquire(s.m) {
+			return l.countPick()
 		}
-		l.in.removeTop()
+		l.heap.removeTop()
 		if s.m.usable(q.how) {
-			aside = append(aside, s)
+			tried = append(tried, s)
 		} else {
-			l.out = append(l.out, s)
+			l.excluded = append(l.excluded, s)
 		}
 	}
-	return l.fromOut(q)
+	return l.pickExcluded(q)
 }
 
-// readmitOne looks whether one of those that are out can be asked again, so that
-// all of them are looked at in turn.
-func (l *loads) readmitOne(how admission) {
-	if len(l.out) == 0 {
+// readmitOne moves the first of the excluded members into the heap if it is available
+// again, or else to the end of their list, so that all of them are checked in turn.
+func (l *leastConnHeap) readmitOne(how admission) {
+	if len(l.excluded) == 0 {
 		return
 	}
-	s := l.out[0]
-	l.out = l.out[1:]
+	s := l.excluded[0]
+	l.excluded = l.excluded[1:]
 	if s.m.usable(how) {
-		l.in.push(s)
+		l.heap.push(s)
 	} else {
-		l.out = append(l.out, s)
+		l.excluded = append(l.excluded, s)
 	}
 }
 
-// fromOut looks at all that are out: there is nobody else.
-func (l *loads) fromOut(q query) *member {
-	for i, s := range l.out {
-		if q.claim(s.m) {
-			l.out = append(l.out[:i:i], l.out[i+1:]...)
-			l.in.push(s)
+// pickExcluded acquires one of the excluded members, since the heap has none that is available.
+func (l *leastConnHeap) pickExcluded(q query) *member {
+	for i, s := range l.excluded {
+		if q.acquire(s.m) {
+			l.excluded = append(l.excluded[:i:i], l.excluded[i+1:]...)
+			l.heap.push(s)
 			return s.m
 		}
 	}
 	return nil
 }
 
-// released finds m's new place.
-func (l *loads) released(m *member) {
+// released implements releaser: it moves m to its new place in the heap.
+func (l *leastConnHeap) released(m *member) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.slots[m.index]
+	s := l.entries[m.index]
 	s.load = m.inFlight.Load()
 	if s.at >= 0 {
-		l.in.up(s.at) // it can only have become less
+		l.heap.up(s.at) // its load can only have decreased
 	}
 }
 
-// slotHeap is a binary heap. container/heap's calls through an interface would
+// entryHeap is a binary heap. container/heap's calls through an interface would
 // take most of a pick's time.
-type slotHeap []*slot
+type entryHeap []*entry
 
-func (s *slot) before(t *slot) bool {
+func (s *entry) before(t *entry) bool {
 	left, right := (s.load+1)*int64(t.m.Weight), (t.load+1)*int64(s.m.Weight)
 	if left != right {
 		return left < right
@@ -146,14 +146,14 @@ func (s *slot) before(t *slot) bool {
 	return s.turn < t.turn || s.turn == t.turn && s.m.index < t.m.index
 }
 
-func (h *slotHeap) push(s *slot) {
+func (h *entryHeap) push(s *entry) {
 	s.load = s.m.inFlight.Load()
 	*h = append(*h, s)
 	s.at = len(*h) - 1
 	h.up(s.at)
 }
 
-func (h *slotHeap) removeTop() {
+func (h *entryHeap) removeTop() {
 	list := *h
 	last := len(list) - 1
 	list[0].at = -1
@@ -165,7 +165,7 @@ func (h *slotHeap) removeTop() {
 	}
 }
 
-func (h slotHeap) up(i int) {
+func (h entryHeap) up(i int) {
 	s := h[i]
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -180,7 +180,7 @@ func (h slotHeap) up(i int) {
 	s.at = i
 }
 
-func (h slotHeap) down(i int) {
+func (h entryHeap) down(i int) {
 	s := h[i]
 	for {
 		child := 2*i + 1

@@ -16,58 +16,60 @@ type member struct {
 	Target
 	*state
 	addr      http1.Addr
-	host      string // what stands for the address in a URL
+	host      string // the host for the address in a URL
 	picker    picker // of its tier
 	index     int    // in its tier
-	only      bool   // the only target of the group: never taken out by failures
+	only      bool   // the only target of the group: failures never take it out
 	slowStart time.Duration
 }
 
-// state is what is known of an address. It outlives the sets that the address
-// is in, so that a target which comes again is not taken for healthy.
+// state is the health and load of an address. It outlives the sets that the address
+// is in, so that a failing target that is added again does not count as healthy. Times
+// are those of now.
 type state struct {
-	current  atomic.Pointer[member] // in the set of now
-	inFlight atomic.Int64
-	sick     atomic.Bool  // an active check says so
-	back     atomic.Int64 // when it came back, for the slow start; 0 if that is over
-	out      atomic.Bool  // taken out by failures: MaxFails came within FailTimeout, and no request has succeeded since
-	checked  atomic.Int64 // the last failure, or the last request that was let through after it
+	current     atomic.Pointer[member] // in the current set, or the last one that had the address
+	inFlight    atomic.Int64
+	unhealthy   atomic.Bool  // by active checks
+	recoveredAt atomic.Int64 // when the slow start began; 0 if there is none
+	out         atomic.Bool  // taken out by failures: MaxFails came within FailTimeout, and no request has succeeded since
+	checked     atomic.Int64 // the time of the last failure, or of the last request that was let through after it
 
-	left int64 // when the address left the set; 0 if it is in it. Group.mu guards it
+	removedAt int64 // when the address left the set; 0 if it is in it. Group.mu guards it
 
-	mu       sync.Mutex
-	accessed int64   // the last failure
-	failures []int64 // the times of the last ones, the oldest first, no more than can count
+	mu       sync.Mutex // guards what follows
+	accessed int64      // the time of the last failure
+	failures []int64    // the times of the last failures, the oldest first, no more than can count
 }
 
-// now is the time in nanoseconds. Only what has failed needs it.
+// now returns the time in nanoseconds since 1970. Only targets that have failed need it.
 func now() int64 { return time.Now().UnixNano() }
 
-// admission says how strict a pick is.
+// admission is how strict a pick is.
 type admission int
 
 const (
-	strict  admission = iota
-	anyRate           // targets in their slow start count as the others do
+	strict          admission = iota
+	ignoreSlowStart           // ignores the slow start of targets
 )
 
-// usable says whether m may be asked.
+// usable reports whether a request may be sent to m.
 func (m *member) usable(how admission) bool {
-	return m.healthy() && !m.full() && (how == anyRate || m.warm())
+	return m.healthy() && !m.full() && (how == ignoreSlowStart || m.warm())
 }
 
-// healthy says whether nothing is known against m.
+// healthy reports whether m is up: not Down, not unhealthy by active checks, and not taken out by
+// failures within FailTimeout.
 func (m *member) healthy() bool {
-	if m.Down || m.sick.Load() {
+	if m.Down || m.unhealthy.Load() {
 		return false
 	}
 	return !m.failing() || now()-m.checked.Load() > int64(m.FailTimeout)
 }
 
-// recovery returns from when on m, which failures have taken out, may get a request; 0 if nothing is
-// to be waited for.
-func (m *member) recovery() int64 {
-	if !m.failing() || m.Down || m.sick.Load() {
+// retryAt returns the time from which m, which failures have taken out, may get a request; 0 if
+// failures have not taken m out, or if m is out for another reason too.
+func (m *member) retryAt() int64 {
+	if !m.failing() || m.Down || m.unhealthy.Load() {
 		return 0
 	}
 	return m.checked.Load() + int64(m.FailTimeout) + 1
@@ -78,44 +80,46 @@ func (m *member) failing() bool { return m.out.Load() && m.MaxFails > 0 && !m.on
 
 func (m *member) full() bool { return m.MaxConns > 0 && m.inFlight.Load() >= int64(m.MaxConns) }
 
-// warm lets a target that has come back have a share that grows with time.
+// warm reports whether m's slow start lets a request through. It decides at random, with a
+// probability that grows with time.
 func (m *member) warm() bool {
-	back := m.back.Load()
-	if back == 0 {
+	recoveredAt := m.recoveredAt.Load()
+	if recoveredAt == 0 {
 		return true
 	}
-	passed := now() - back
+	passed := now() - recoveredAt
 	if passed >= int64(m.slowStart) {
-		m.back.CompareAndSwap(back, 0)
+		m.recoveredAt.CompareAndSwap(recoveredAt, 0)
 		return true
 	}
 	return random.Int64N(int64(m.slowStart)) < passed
 }
 
-// claim takes a place at m, if m is usable still. It lets one request through to
-// a target whose fail timeout has passed, and holds the next ones back until that
-// one has told how the target is (ngx_http_upstream_round_robin.c).
-func (m *member) claim(how admission) bool {
+// acquire adds a request to m if m is usable, and reports whether it did. It lets
+// one request through to a target that failures have taken out when FailTimeout has
+// passed, and no further ones until that one has succeeded, or FailTimeout has passed
+// again (ngx_http_upstream_round_robin.c).
+func (m *member) acquire(how admission) bool {
 	if !m.usable(how) {
 		return false
 	}
 	if !m.failing() {
-		return m.take()
+		return m.addInFlight()
 	}
 	checked, at := m.checked.Load(), now()
 	if at-checked <= int64(m.FailTimeout) || !m.checked.CompareAndSwap(checked, at) {
 		return false
 	}
-	if m.take() {
+	if m.addInFlight() {
 		return true
 	}
 	m.checked.CompareAndSwap(at, checked) // no request was let through
 	return false
 }
 
-// take takes a place at m if there is one. A number above MaxConns is never seen, not for a
-// moment: who saw it would take m for full.
-func (m *member) take() bool {
+// addInFlight adds one to the requests in flight, and reports whether it did: not above MaxConns. The
+// number is never above it, not even for a moment in which another goroutine would find m full.
+func (m *member) addInFlight() bool {
 	if m.MaxConns == 0 {
 		m.inFlight.Add(1)
 		return true
@@ -131,8 +135,7 @@ func (m *member) take() bool {
 	}
 }
 
-// failed counts a failure, and takes m out if it is the last one that m may have within
-// FailTimeout.
+// failed counts a failure, and takes m out if it has MaxFails failures within FailTimeout.
 func (m *member) failed() {
 	if m.MaxFails < 0 {
 		return
@@ -149,7 +152,7 @@ func (m *member) failed() {
 	}
 }
 
-// expired is the number of failures that do not count any more. The caller holds m.mu.
+// expired returns the number of failures that do not count any more. The caller holds m.mu.
 func (m *member) expired(at int64) int {
 	return sort.Search(len(m.failures), func(i int) bool { return at-m.failures[i] <= int64(m.FailTimeout) })
 }
@@ -161,8 +164,8 @@ func (m *member) countFails() int {
 	return len(m.failures) - m.expired(now())
 }
 
-// succeeded brings a member back that failures have taken out, if it has not failed since it was
-// let through (ngx_http_upstream_free_round_robin_peer).
+// succeeded ends the outage of a member that failures have taken out, unless it has failed since the
+// last request was let through (ngx_http_upstream_free_round_robin_peer).
 func (m *member) succeeded() {
 	if !m.out.Load() {
 		return
@@ -173,27 +176,27 @@ func (m *member) succeeded() {
 		if m.accessed >= m.checked.Load() {
 			return
 		}
-		m.recover()
+		m.startSlowStart()
 	}
-	m.forgive()
+	m.resetFailures()
 }
 
-// forgive forgets the failures. The caller holds s.mu.
-func (s *state) forgive() {
+// resetFailures forgets the failures. The caller holds s.mu.
+func (s *state) resetFailures() {
 	s.failures = nil
 	s.out.Store(false)
 }
 
-// notable reports whether something is known against the address.
-func (s *state) notable() bool {
+// hasFailed reports whether requests or active checks to the address have failed.
+func (s *state) hasFailed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.out.Load() || len(s.failures) > 0 || s.sick.Load()
+	return s.out.Load() || len(s.failures) > 0 || s.unhealthy.Load()
 }
 
-// recover begins the slow start.
-func (m *member) recover() {
+// startSlowStart starts the slow start, if Options.SlowStart is set.
+func (m *member) startSlowStart() {
 	if m.slowStart > 0 {
-		m.back.Store(now())
+		m.recoveredAt.Store(now())
 	}
 }

@@ -10,119 +10,134 @@ import (
 	"time"
 )
 
-// Protocol is what a group's targets speak. HTTP/2 is spoken by net/http's client. That of Go 1.26 locks up where a target
-// opens the window of a stream beyond 2^31-1 bytes (RFC 9113 section 6.9.1): no exchange with any target of the same Transport
-// ends then, by whatever timeout, and none gives its place back. golang.org/x/net v0.62.0 has the mend for net/http's next
-// version. Until then HTTP2 and H2C are for targets that do not attack their gateway. Nor does that client end a stream
-// whose target has responded by a header alone, with a status below 300, and neither accepts the rest of the request's body nor
-// resets the stream: it is open beyond its exchange, until another one of its connection ends.
+// Protocol is the protocol that a group's targets speak.
+//
+// HTTP/2 is run by net/http's client. Use it only with targets that do not attack their gateway, since the client of Go 1.26
+// has two faults:
+//
+//   - It locks up if a target opens the window of a stream beyond 2^31-1 bytes (RFC 9113 section 6.9.1). No exchange with any
+//     target of the same Transport ends then, by any timeout, and none releases its target. golang.org/x/net v0.62.0 has the
+//     fix for net/http's next version.
+//   - It does not end a stream whose target has sent a response without a body, with a status below 300, and neither accepts the
+//     rest of the request's body nor resets the stream. The stream is open after its exchange, until another stream of its
+//     connection ends.
 type Protocol int
 
 const (
 	// HTTP1 is HTTP/1.1.
 	HTTP1 Protocol = iota
-	// HTTP2 is HTTP/2 by ALPN where the target offers it, else HTTP/1.1. It needs
-	// https.
+	// HTTP2 is HTTP/2 if the target offers it by ALPN, or else HTTP/1.1. It requires
+	// the scheme https.
 	HTTP2
 	// H2C is HTTP/2 without TLS, by prior knowledge (RFC 9113 section 3.3). It
-	// needs http.
+	// requires the scheme http.
 	H2C
 )
 
 // Options configures a Group. The zero value is a round robin over cleartext
 // HTTP/1.1.
 type Options struct {
-	// Name stands in errors and records where no target was chosen.
+	// Name is the group's name. Errors and records have it in place of a target's address
+	// if no target was picked.
 	Name string
 	// Scheme is "http" or "https"; "" means "http".
 	Scheme string
-	// Balance picks among the targets; nil means RoundRobin.
+	// Balance selects a target for each request; nil means RoundRobin.
 	Balance Balance
-	// Source delivers the targets, at the beginning and whenever they change, in
-	// place of those given to New. nil means that they change with Group.Set
-	// alone. Requests that come before the first list wait for it, for QueueTimeout at most: 100 of them, or Queue where
-	// that is more. Others are refused at once (503), and so are those that wait when the group is closed or drained, or the
-	// Source has returned.
+	// Source delivers the targets, in place of those given to New: a first list, and
+	// another one each time they change. nil means that only Group.Set changes them.
+	//
+	// Requests received before the first list wait for it, for QueueTimeout at most: 100 of
+	// them, or Queue if that is more. Others are refused at once (503), and so are the
+	// waiting ones when the group is closed or drained, or when the Source has returned.
 	Source Source
 
-	// FailStatuses are statuses that count as failures of the target, as errors
-	// do (Target.MaxFails), from 200 to 999. nil means none.
+	// FailStatuses are the status codes, from 200 to 999, that count as failures of the
+	// target, as errors do (Target.MaxFails). nil means none.
 	FailStatuses []int
-	// FailLatency is the time to a response's header from which on the response counts
-	// as a failure, without the time in which the client was still sending its request.
+	// FailLatency is the time to a response's header from which the response counts as
+	// a failure. The time in which the client is still sending its request is not included.
 	// 0 means no bound.
 	FailLatency time.Duration
-	// Check asks each target at intervals how it is; nil means nobody asks.
+	// Check configures active health checks; nil means none.
 	Check *Check
-	// SlowStart is the time over which a target that has come back is given its
-	// full share of the requests; 0 means at once.
+	// SlowStart is the time over which the share of a target that has recovered grows to
+	// its full share of the requests; 0 means that it gets that at once.
 	SlowStart time.Duration
 
 	// MaxInFlight bounds the requests and tunnels of the whole group; 0 means no
-	// bound. More are refused (503).
+	// bound. Requests above it are refused (503).
 	MaxInFlight int
 	// Queue is how many requests may wait when every target has its MaxConns; 0
-	// means none: they are refused (503). They are served in the order of arrival, but
-	// for one that has tried the target that is free. A request that is a part of another one, which holds a target already,
-	// does not wait: the list that watchcodec's filter needs for a resumed watch.
+	// means none. Further ones are refused (503). They are served in the order of arrival,
+	// except that a request which has tried the free target is passed over. A request that
+	// is part of another one, which holds a target already, does not wait: the list that
+	// watchcodec's filter requests for a resumed watch.
 	Queue int
-	// QueueTimeout bounds the wait, that for the first list of Source included; 0 means 10 seconds.
+	// QueueTimeout bounds the wait, including that for the first list of Source; 0 means 10 seconds.
 	QueueTimeout time.Duration
-	// RetryAfter is what a refused client is told; 0 means one second.
+	// RetryAfter is the Retry-After of refused requests; 0 means one second.
 	RetryAfter time.Duration
 
-	// Transport runs the exchanges. nil means a Transport of the group's
-	// own, which adds nothing to a request (no compression) and takes no proxy
-	// from the environment; what follows is for that one. One of the program's own that waits for
-	// a stream of an HTTP/2 connection (http.HTTP2Config.StrictMaxConcurrentRequests) does so within
-	// proxy.Options.Timeout alone: its ResponseHeaderTimeout begins behind the request.
+	// Transport runs the exchanges. nil means a Transport of the group's own, which adds
+	// nothing to a request (no compression) and uses no proxy from the environment. The
+	// options below configure that one.
+	//
+	// If a transport of the program's own waits for a stream of an HTTP/2 connection
+	// (http.HTTP2Config.StrictMaxConcurrentRequests), only proxy.Options.Timeout bounds that
+	// wait: the transport's ResponseHeaderTimeout begins after the request was sent.
 	Transport http.RoundTripper
-	// Protocol is what the targets speak. Where all streams that an HTTP/2 target allows on a connection are in use
-	// (SETTINGS_MAX_CONCURRENT_STREAMS), a request is sent over another connection, and waits for none of them.
+	// Protocol is the protocol that the targets speak. If all streams that an HTTP/2 target
+	// allows on a connection (SETTINGS_MAX_CONCURRENT_STREAMS) are in use, a request does not
+	// wait for one of them, but is sent over another connection.
 	Protocol Protocol
-	// TLSConfig is for https targets: client certificates, server name, roots.
-	// nil verifies the target's certificate against the system's roots and the
-	// host of its address.
+	// TLSConfig configures TLS to https targets: client certificates, server name, roots.
+	// nil means that a target's certificate is verified against the system's roots and the
+	// host of the target's address.
 	TLSConfig *tls.Config
-	// Dialer makes connections, from a certain local address for instance. nil
-	// means one with TCP keepalive. Its Timeout does not count.
+	// Dialer makes the connections, for instance from a certain local address. nil
+	// means one with TCP keepalive. Its Timeout is ignored: see DialTimeout.
 	Dialer *net.Dialer
-	// DialContext makes the connections in place of Dialer: through a tunnel, or in
-	// memory. It is called with "tcp" and a host and port, or with "unix" and a path,
-	// and may be called by several goroutines at once. The deadline of its context is
-	// DialTimeout. Neither a connection nor an error is a dial error. Over HTTP/1.1 a dial continues, for other requests,
-	// when the one that it is for has left. A panic is one of that request, or is logged with slog.Default() behind it.
-	// nil means Dialer.
+	// DialContext makes the connections in place of Dialer, for instance through a tunnel or
+	// in memory; nil means Dialer. It is called with "tcp" and a host and port, or with
+	// "unix" and a path, with a context that ends after DialTimeout. It must be safe for
+	// concurrent use. If it returns neither a connection nor an error, that is a dial error.
+	//
+	// Over HTTP/1.1 a dial continues, for other requests, when its request has ended. A panic
+	// is passed on to the request, or logged with slog.Default() if that has ended.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
-	// DialTimeout bounds the dialling of one target, and as long again its TLS
-	// handshake; 0 means 10 seconds.
+	// DialTimeout bounds the time to make a connection to a target; its TLS handshake has
+	// the same time again. 0 means 10 seconds.
 	DialTimeout time.Duration
-	// WriteTimeout bounds the time that the target may take to accept a piece of
-	// a request, to a quarter. 0 means 60 seconds, a negative value no bound. Over HTTP/2 that is also the wait
-	// for a window, as long as the response has not begun, where package proxy uses a Transport of this package.
+	// WriteTimeout bounds the time in which the target must accept a piece of a request;
+	// it may be exceeded by a quarter. 0 means 60 seconds, a negative value no bound. If
+	// package proxy uses a Transport of this package, it also bounds the wait for an HTTP/2
+	// window until the response begins.
 	WriteTimeout time.Duration
-	// HeaderTimeout bounds the time that the target may take for the whole header of its
-	// response, interim responses included, counted from the last byte of the request, to a
-	// quarter. The time in which the client accepts those is not the target's, where package proxy relays
-	// them. A header section that has begun before that byte was sent has the same time, from
-	// its first byte on, where package proxy uses connections of its own. The stream of a HEAD over
-	// HTTP/2 has to end within it, too. 0 means 60 seconds, a negative value no bound.
+	// HeaderTimeout bounds the time in which the target must send the whole header of its
+	// response, interim responses included, counted from the last byte of the request; it may
+	// be exceeded by a quarter. 0 means 60 seconds, a negative value no bound.
+	//
+	// If package proxy relays interim responses, the time in which the client accepts them
+	// does not count. If package proxy uses connections of its own, a header section that
+	// begins before the last byte of the request is sent has the same time from its first
+	// byte. The stream of a HEAD over HTTP/2 must end within the time, too.
 	HeaderTimeout time.Duration
-	// PingInterval is how long an HTTP/2 connection may be silent before it is asked
-	// whether anybody is there, and as long again the answer may take; then it is
-	// given up. 0 means 15 seconds, a negative value never.
+	// PingInterval is how long an HTTP/2 connection may be silent before a PING is sent; the
+	// target must respond within the same time, or the connection is closed. 0 means 15
+	// seconds, a negative value means that no PING is sent.
 	PingInterval time.Duration
 	// MaxIdleConns bounds the idle connections that are kept for each target; 0
 	// means 128. Each holds buffers of 36 KiB.
 	MaxIdleConns int
 	// IdleTimeout is how long an idle connection is kept; 0 means 60 seconds.
 	IdleTimeout time.Duration
-	// MaxConnAge and MaxConnRequests end a connection with the first request
-	// that it is too old for, or that is its last, by "Connection: close"; 0 means
-	// no bound.
+	// MaxConnAge and MaxConnRequests limit the age and the number of requests of a
+	// connection. The first request at that age, or the last one of that number, is sent
+	// with "Connection: close". 0 means no limit.
 	MaxConnAge      time.Duration
 	MaxConnRequests int
-	// MaxHeaderBytes bounds the head of an answer, interim heads included; 0
+	// MaxHeaderBytes bounds the size of a response's header, interim responses included; 0
 	// means 64 KiB.
 	MaxHeaderBytes int64
 }
@@ -164,7 +179,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// set gives *v its default.
+// set sets *v to its default if it is zero.
 func set[T comparable](v *T, standard T) {
 	var zero T
 	if *v == zero {

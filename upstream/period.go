@@ -2,15 +2,14 @@ package upstream
 
 import "sync/atomic"
 
-// period is a round robin that goes round and round in an order made beforehand, so that a pick
-// costs the same whatever the number of targets. The place of a target that can't be asked goes to
-// the one after it.
+// period is a round robin that repeats an order made beforehand, so that the cost of a pick does not
+// depend on the number of targets. The place of a target that is not available goes to the one after it.
 type period struct {
 	order []*member
 	next  atomic.Uint64
 }
 
-func newPeriod(members []*member, before turns) *period {
+func newPeriod(members []*member, before roundRobinPicker) *period {
 	var up []*member
 	for _, m := range members {
 		if !m.Down {
@@ -19,15 +18,15 @@ func newPeriod(members []*member, before turns) *period {
 	}
 	t := &period{order: smooth(up)}
 	if before != nil {
-		t.follow(before)
+		t.continueFrom(before)
 	}
 	return t
 }
 
-// follow begins where the turns of the set before are: at the first of its places to come whose
+// continueFrom continues the turns of the previous set: at the first of its next places whose
 // target is in this set too. Otherwise the first targets would get more requests than their share
-// where sets change often.
-func (t *period) follow(before turns) {
+// if sets change often.
+func (t *period) continueFrom(before roundRobinPicker) {
 	places := map[place]int{}
 	seen := map[string]int{}
 	for i, m := range t.order {
@@ -83,7 +82,7 @@ func (t *period) pick(q query) *member {
 	n := uint64(len(t.order))
 	at := t.next.Add(1) - 1
 	for skipped := range n {
-		if m := t.order[(at+skipped)%n]; q.claim(m) {
+		if m := t.order[(at+skipped)%n]; q.acquire(m) {
 			if skipped > 0 {
 				t.next.Add(skipped)
 			}
@@ -93,14 +92,14 @@ func (t *period) pick(q query) *member {
 	return nil
 }
 
-// targetFailed changes nothing: the order is made.
+// targetFailed implements failureCounter. It changes nothing: the order is fixed.
 func (*period) targetFailed(*member) {}
 
-// maxPeriod bounds the steps that a period takes to be made. Above it weights are
-// rounded.
+// maxPeriod bounds the number of steps to make a period. Weights are rounded if there
+// would be more.
 const maxPeriod = 1 << 24
 
-// smooth makes one period of the smooth weighted round robin: at each step every
+// smooth returns one period of the smooth weighted round robin: at each step every
 // target gains its weight, and the one with the most is picked and pays the
 // total (ngx_http_upstream_get_peer).
 func smooth(members []*member) []*member {

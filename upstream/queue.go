@@ -13,29 +13,30 @@ import (
 
 // queue holds the requests that wait for a target, in FIFO order. Whenever its lock is free, none
 // of them can use a target that is free: the goroutine that frees one (Group.wakeQueue) serves the queue
-// before the lock is given back, and a request joins and is served in one step.
+// before it unlocks it, and a request joins and is served in one critical section.
 type queue struct {
 	max    int
-	length atomic.Int32  // of waiting, those that are about to join included; 0 spares a request the lock
-	calls  atomic.Uint32 // of wakeQueue while length was not 0
+	length atomic.Int32  // of waiting, and the requests about to join; 0 spares a request the lock
+	wakes  atomic.Uint32 // the calls of wakeQueue while length was not 0
 
 	mu       sync.Mutex
 	waiting  list.List   // of *waiter
-	picky    int         // those of waiting that have tried a target
-	recovery *time.Timer // serves the queue when a target's FailTimeout is over; nil before the first one
+	retries  int         // the requests in waiting that have tried a target
+	recovery *time.Timer // serves the queue when a target's FailTimeout has passed; nil before the first time
 }
 
-// waiter is a request that waits. The goroutine that takes it out of the queue sets its result.
+// waiter is a waiting request. The goroutine that removes it from the queue sets its result.
 type waiter struct {
 	q      query
-	served chan struct{} // closed when there is a result
+	served chan struct{} // closed when the result is set
 
+	// The result.
 	m        *member
 	err      error
-	panicked any // by a key function
+	panicked any // the panic of a key function
 }
 
-// wait waits for a target that can take one more request.
+// wait waits until a target can get one more request, and acquires it for q.
 func (g *Group) wait(ctx context.Context, q query) (*member, error) {
 	timer := time.NewTimer(g.o.QueueTimeout)
 	defer timer.Stop()
@@ -49,7 +50,7 @@ func (g *Group) wait(ctx context.Context, q query) (*member, error) {
 	}
 	select {
 	case <-w.served:
-	case <-atOnce(ctx):
+	case <-mustNotWait(ctx):
 		err = g.fault(fault.Busy, "no target is free for a request that must not wait")
 	case <-timer.C:
 		err = g.fault(fault.Busy, "no target became free in time")
@@ -65,9 +66,9 @@ func (g *Group) wait(ctx context.Context, q query) (*member, error) {
 	return w.m, w.err
 }
 
-// atOnce returns a channel that is ready where a request must not wait for a target, nil where it may. Another request, which
-// it is a part of, holds one.
-func atOnce(ctx context.Context) <-chan struct{} {
+// mustNotWait returns a channel that is ready if a request must not wait for a target, since another request, which
+// it is part of, holds one. It returns nil if the request may wait.
+func mustNotWait(ctx context.Context) <-chan struct{} {
 	if nested.Is(ctx) {
 		return ready
 	}
@@ -84,34 +85,34 @@ func (g *Group) contextFault(ctx context.Context) error {
 	return &fault.Error{Kind: fault.Ended(ctx), Target: g.o.Name, Err: ctx.Err()}
 }
 
-// join puts w behind those that wait and serves the queue. It is an error if w must wait and
-// there is no room.
+// join adds w to the end of the queue and serves it. It returns an error if w would have to wait and
+// the queue is full.
 func (g *Group) join(w *waiter) (*list.Element, error) {
 	q := &g.queue
-	q.length.Add(1) // before the pick: a target that is freed after it is the queue's
+	q.length.Add(1) // before the pick: a target that is freed after that is given to the queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	place := q.waiting.PushBack(w)
 	if len(w.q.tried) > 0 {
-		q.picky++
+		q.retries++
 	}
 	for {
-		// A target may have been freed behind the pick, and its place taken before it: that every
-		// target was full at some time does not mean that all were.
-		calls := q.calls.Load()
+		// serve looks at one target after the other, and meanwhile one may be freed that it has found
+		// full: each was full at some time, but perhaps not all at the same time.
+		wakes := q.wakes.Load()
 		g.serve()
 		switch {
-		case q.waiting.Len() <= q.max || w.settled():
+		case q.waiting.Len() <= q.max || w.hasResult():
 			return place, nil
-		case q.calls.Load() == calls:
+		case q.wakes.Load() == wakes:
 			q.remove(place, w)
 			return nil, g.fault(fault.Busy, "every target has its MaxConns")
 		}
 	}
 }
 
-// settled reports whether w has its result.
-func (w *waiter) settled() bool {
+// hasResult reports whether w's result is set.
+func (w *waiter) hasResult() bool {
 	select {
 	case <-w.served:
 		return true
@@ -120,22 +121,23 @@ func (w *waiter) settled() bool {
 	}
 }
 
-// leave takes w out of the queue. It reports false if w has a result already.
+// leave removes w from the queue, and reports whether it did: not if w has a result already.
 func (g *Group) leave(place *list.Element, w *waiter) bool {
 	g.queue.mu.Lock()
 	defer g.queue.mu.Unlock()
 	return g.queue.remove(place, w)
 }
 
-// remove takes w out, if it has no result yet. The caller holds q.mu.
+// remove removes w from q unless it has a result already, and reports whether it did. The caller holds
+// q.mu.
 func (q *queue) remove(place *list.Element, w *waiter) bool {
-	if w.settled() {
+	if w.hasResult() {
 		return false
 	}
 	q.waiting.Remove(place)
 	q.length.Add(-1)
 	if len(w.q.tried) > 0 {
-		q.picky--
+		q.retries--
 	}
 	if q.waiting.Len() == 0 && q.recovery != nil {
 		q.recovery.Stop()
@@ -143,24 +145,24 @@ func (q *queue) remove(place *list.Element, w *waiter) bool {
 	return true
 }
 
-// wakeQueue gives the requests that wait what may have become free.
+// wakeQueue serves the queue, since a target may have become free or unavailable.
 func (g *Group) wakeQueue() {
 	if g.queue.length.Load() == 0 {
 		return
 	}
-	g.queue.calls.Add(1)
+	g.queue.wakes.Add(1)
 	g.queue.mu.Lock()
 	defer g.queue.mu.Unlock()
 	g.serve()
 }
 
-// serve gives the targets that are free to the requests that wait, the first one first, and ends
-// the wait of those of which nothing can come. The caller holds g.queue.mu.
+// serve gives the free targets to the waiting requests, in their order, and fails the requests for
+// which no target can become free. The caller holds g.queue.mu.
 func (g *Group) serve() {
 	q := &g.queue
 	set, start := g.set.Load(), now()
-	blocked := false // a request that may use any target can't be served, so none can
-	for e := q.waiting.Front(); e != nil && (!blocked || q.picky > 0); {
+	blocked := false // a request that may use any target can't be served, so no other one can
+	for e := q.waiting.Front(); e != nil && (!blocked || q.retries > 0); {
 		place, w := e, e.Value.(*waiter)
 		e = e.Next()
 		untried := len(w.q.tried) == 0
@@ -176,8 +178,8 @@ func (g *Group) serve() {
 	}
 }
 
-// settle sets w's result, and reports false if w has to wait. A key function may panic: that is
-// the matter of the request's own goroutine.
+// settle sets w's result, and reports false if w has to wait. A panic of a key function becomes part
+// of the result: the request's own goroutine panics with it.
 func (g *Group) settle(set *targets, w *waiter, blocked bool) (settled bool) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -189,7 +191,7 @@ func (g *Group) settle(set *targets, w *waiter, blocked bool) (settled bool) {
 			return true
 		}
 	}
-	if !set.waitsFor(w.q) {
+	if !set.mayBecomeFree(w.q) {
 		w.err = g.fault(fault.NoTarget, "no target can be asked")
 		return true
 	}
@@ -197,12 +199,12 @@ func (g *Group) settle(set *targets, w *waiter, blocked bool) (settled bool) {
 }
 
 // serveAtRecovery serves the queue again when the first of the targets that failures have taken
-// out may get a request: nothing else happens then. Those that could at the time since are left
-// out: the requests that wait have tried them.
+// out may get a request: nothing else wakes the queue then. Targets that could get one already at the
+// time since are ignored: the waiting requests have tried them.
 func (g *Group) serveAtRecovery(set *targets, since int64) {
 	first := int64(0)
 	for _, m := range set.members {
-		if at := m.recovery(); at > since && (first == 0 || at < first) {
+		if at := m.retryAt(); at > since && (first == 0 || at < first) {
 			first = at
 		}
 	}

@@ -2,52 +2,53 @@ package upstream
 
 import "github.com/culvert-go/culvert/internal/random"
 
-// RandomTwo takes two targets at random, by weight, and asks the one with fewer
-// requests in flight for its weight. Many gateways in front of the same targets
-// do not run after the same one with it, as they do with LeastConn.
+// RandomTwo draws two targets at random, by weight, and selects the one with fewer
+// requests in flight in proportion to its weight. It avoids herding, which LeastConn
+// causes, when many gateways share the targets.
 func RandomTwo() Balance { return randomTwo{} }
 
 type randomTwo struct{}
 
 func (randomTwo) check([]Target) error { return nil }
 
-func (randomTwo) over(members []*member, _ picker) picker {
-	return &dice{members: members, faces: smooth(members)}
+func (randomTwo) newPicker(members []*member, _ picker) picker {
+	return &twoRandom{members: members, byWeight: smooth(members)}
 }
 
-type dice struct {
-	members []*member
-	faces   []*member // each member as often as its weight says
+// twoRandom picks for RandomTwo.
+type twoRandom struct {
+	members  []*member
+	byWeight []*member // each member in proportion to its weight
 }
 
-func (d *dice) pick(q query) *member {
+func (p *twoRandom) pick(q query) *member {
 	for range 4 {
-		a, b := d.throw(), d.throw()
+		a, b := p.draw(), p.draw()
 		if b.lighter(a) {
 			a, b = b, a
 		}
-		if q.claim(a) {
+		if q.acquire(a) {
 			return a
 		}
-		if q.claim(b) {
+		if q.acquire(b) {
 			return b
 		}
 	}
-	// Most targets can't be asked: look at each of them.
-	n := len(d.members)
+	// Most targets are not available: look at each of them.
+	n := len(p.members)
 	start := random.IntN(n)
 	for i := range n {
-		if m := d.members[(start+i)%n]; q.claim(m) {
+		if m := p.members[(start+i)%n]; q.acquire(m) {
 			return m
 		}
 	}
 	return nil
 }
 
-func (d *dice) throw() *member { return d.faces[random.IntN(len(d.faces))] }
+func (p *twoRandom) draw() *member { return p.byWeight[random.IntN(len(p.byWeight))] }
 
-// lighter compares requests in flight for the weight, one more included, so that
-// weights count when nothing runs.
+// lighter reports whether m has fewer requests in flight than another member, in
+// proportion to its weight. One more is added, so that weights count with none in flight.
 func (m *member) lighter(than *member) bool {
 	return (m.inFlight.Load()+1)*int64(than.Weight) < (than.inFlight.Load()+1)*int64(m.Weight)
 }

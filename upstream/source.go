@@ -7,32 +7,35 @@ import (
 	"github.com/culvert-go/culvert/internal/panics"
 )
 
-// Source delivers the targets of a group while it lives.
+// Source delivers the targets of a group until the group is closed. DNS and SRV return
+// implementations.
 type Source interface {
-	// Watch calls set with each new list of targets, the first one included, and
-	// returns when ctx ends. One that returns before leaves the group what it has, and a group without a list then refuses
-	// requests (503). An error of set says what is wrong with the list;
-	// the group keeps the one before then. A Watch that panics, or whose DNSOptions.OnError does, is logged
-	// with slog.Default(), and called again a second later.
+	// Watch calls set with the first list of targets and with each new one, and
+	// returns when ctx ends. set returns an error if the list is invalid; the group keeps
+	// the previous list then.
+	//
+	// If Watch returns before ctx ends, the group keeps its targets; a group that has none
+	// refuses requests (503). If Watch panics, or DNSOptions.OnError does, the panic is
+	// logged with slog.Default(), and Watch is called again a second later.
 	Watch(ctx context.Context, set func(...Target) error)
 }
 
-// watchAgain is how long a Source that has panicked is left alone.
-const watchAgain = time.Second
+// watchRetryDelay is the time until a Source that has panicked is called again.
+const watchRetryDelay = time.Second
 
-// follow runs the source until it returns.
-func (g *Group) follow() {
+// runSource runs the source until it returns.
+func (g *Group) runSource() {
 	defer g.first.giveUp(errSourceEnded)
 	for !g.watchSource() {
 		select {
-		case <-time.After(watchAgain):
+		case <-time.After(watchRetryDelay):
 		case <-g.ctx.Done():
 			return
 		}
 	}
 }
 
-// watchSource reports whether the source has returned, and not panicked.
+// watchSource calls the source, and reports whether it has returned without a panic.
 func (g *Group) watchSource() (returned bool) {
 	defer panics.Contain(nil, "upstream.Source.Watch")
 	g.o.Source.Watch(g.ctx, g.Set)

@@ -2,19 +2,20 @@ package upstream
 
 import "iter"
 
-// Status is how a target does at the moment.
+// Status is the current state of a target.
 type Status struct {
-	// Target is what was configured, defaults filled in.
+	// Target is the target as configured, with its defaults filled in.
 	Target Target
-	// Healthy reports whether the target may be asked as far as its health goes.
+	// Healthy reports whether the target is available as far as its health is concerned; a
+	// Down target is not.
 	Healthy bool
-	// InFlight is the number of requests and tunnels that it has.
+	// InFlight is the number of the target's requests and tunnels in flight.
 	InFlight int
 	// Fails is the number of failures within FailTimeout, at most MaxFails.
 	Fails int
 }
 
-// Targets returns how each target of the moment does, in the order given.
+// Targets returns the current state of each target, in the order given.
 func (g *Group) Targets() iter.Seq[Status] {
 	return func(yield func(Status) bool) {
 		for _, m := range g.set.Load().members {
@@ -25,8 +26,8 @@ func (g *Group) Targets() iter.Seq[Status] {
 	}
 }
 
-// InFlight returns the number of requests and tunnels of the whole group, those
-// that wait included.
+// InFlight returns the number of requests and tunnels of the whole group, waiting
+// requests included.
 func (g *Group) InFlight() int { return g.gate.Running() }
 
 // Waiting returns how many requests wait for a target, or for the first list of Options.Source.

@@ -16,33 +16,33 @@ import (
 type StickyOptions struct {
 	// Name is the cookie's name; "" means "culvert". With the prefix __Secure- or
 	// __Host- (RFC 6265bis section 4.1.3) Insecure is not possible, with __Host-
-	// neither Domain nor a Path but "/".
+	// neither Domain nor a Path other than "/".
 	Name string
-	// Secret signs what the cookie says (HMAC-SHA256), so that a client can
-	// neither tell a target's address from it nor choose a target. Without it
-	// the value is a hash of the address, which who knows the address can
-	// make. Gateways that share clients need the same one.
+	// Secret is the key of the cookie's value, an HMAC-SHA256 of the target's address, so
+	// that a client can neither learn the address from it nor choose a target. With an
+	// empty Secret, any client that knows an address can make its value. Gateways that share
+	// clients need the same Secret.
 	Secret []byte
 	// Path is the cookie's path, which begins with "/"; "" means "/".
 	Path string
-	// Domain is the cookie's domain; "" means the host that was asked.
+	// Domain is the cookie's domain; "" means the host of the request.
 	Domain string
-	// MaxAge is the cookie's life, one second at least; 0 means until the browser
-	// ends.
+	// MaxAge is the cookie's lifetime, at least one second; 0 means a session cookie,
+	// which browsers delete when they are closed.
 	MaxAge time.Duration
-	// Insecure leaves the Secure attribute away from cookies that go out over
-	// TLS. Over cleartext it is never set.
+	// Insecure omits the Secure attribute from cookies that are sent over TLS. Over
+	// cleartext it is never set.
 	Insecure bool
 	// SameSite is the cookie's SameSite attribute; 0 means Lax. None is not possible
 	// with Insecure: browsers drop such cookies.
 	SameSite http.SameSite
-	// Otherwise picks for who has no cookie, or one of a target that can't be
-	// asked; nil means RoundRobin.
+	// Otherwise selects a target for a client that has no cookie, or whose target is not
+	// available; nil means RoundRobin.
 	Otherwise Balance
 }
 
-// Sticky keeps a client with its target by a cookie, which is HttpOnly. The
-// cookie is in Lease.Cookie; package proxy sends it.
+// Sticky sends a client's requests to the same target by a cookie, which is HttpOnly.
+// Lease.Cookie returns the cookie; package proxy sends it. The zero StickyOptions is valid.
 func Sticky(o StickyOptions) Balance {
 	if o.Name == "" {
 		o.Name = "culvert"
@@ -74,7 +74,7 @@ func (s sticky) check(targets []Target) error {
 	return s.o.Otherwise.check(targets)
 }
 
-// checkAttributes returns why browsers would drop the cookie, or keep it otherwise than it says.
+// checkAttributes returns an error if browsers would drop the cookie, or would not keep it as configured.
 func (o StickyOptions) checkAttributes() error {
 	hostOnly, secureOnly := hasPrefixFold(o.Name, "__Host-"), hasPrefixFold(o.Name, "__Secure-")
 	switch {
@@ -102,11 +102,11 @@ func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
-func (s sticky) over(members []*member, before picker) picker {
-	if b, ok := before.(*cookies); ok {
+func (s sticky) newPicker(members []*member, before picker) picker {
+	if b, ok := before.(*cookiePicker); ok {
 		before = b.otherwise
 	}
-	c := &cookies{o: s.o, otherwise: s.o.Otherwise.over(members, before), byValue: map[string]*member{}, values: map[*member]string{}}
+	c := &cookiePicker{o: s.o, otherwise: s.o.Otherwise.newPicker(members, before), byValue: map[string]*member{}, values: map[*member]string{}}
 	for _, m := range members {
 		v := s.value(m.Addr)
 		c.byValue[v], c.values[m] = m, v
@@ -114,51 +114,51 @@ func (s sticky) over(members []*member, before picker) picker {
 	return c
 }
 
-// value is what the cookie says for a target.
+// value returns the cookie's value for a target.
 func (s sticky) value(addr string) string {
 	mac := hmac.New(sha256.New, s.o.Secret)
 	mac.Write([]byte(addr))
 	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
-type cookies struct {
+type cookiePicker struct {
 	o         StickyOptions
 	otherwise picker
 	byValue   map[string]*member
 	values    map[*member]string
 }
 
-func (c *cookies) pick(q query) *member {
-	if m := c.byValue[c.sent(q.r)]; m != nil && q.claim(m) {
+func (c *cookiePicker) pick(q query) *member {
+	if m := c.byValue[c.valueOf(q.r)]; m != nil && q.acquire(m) {
 		return m
 	}
 	return c.otherwise.pick(q)
 }
 
-func (c *cookies) released(m *member) {
+func (c *cookiePicker) released(m *member) {
 	if l, ok := c.otherwise.(releaser); ok {
 		l.released(m)
 	}
 }
 
-func (c *cookies) targetFailed(m *member) {
+func (c *cookiePicker) targetFailed(m *member) {
 	if f, ok := c.otherwise.(failureCounter); ok {
 		f.targetFailed(m)
 	}
 }
 
-// sent is the value that the client has, "" for none.
-func (c *cookies) sent(r *http.Request) string {
+// valueOf returns the value of the request's cookie, "" if it has none.
+func (c *cookiePicker) valueOf(r *http.Request) string {
 	if cookie, err := r.Cookie(c.o.Name); err == nil {
 		return cookie.Value
 	}
 	return ""
 }
 
-// cookie returns what the client must be sent to come back to m, nil if it knows.
-func (c *cookies) cookie(r *http.Request, m *member) *http.Cookie {
+// cookie implements cookieGiver. It returns nil if the request has m's cookie already.
+func (c *cookiePicker) cookie(r *http.Request, m *member) *http.Cookie {
 	value := c.values[m]
-	if c.sent(r) == value {
+	if c.valueOf(r) == value {
 		return nil
 	}
 	return &http.Cookie{

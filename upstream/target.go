@@ -5,46 +5,46 @@ import (
 	"time"
 )
 
-// Target is one server of a group.
+// Target is one backend server of a group.
 type Target struct {
 	// Addr is the address to dial: "host:port", or "unix:/path" for a unix
 	// socket. host is a name or an IP address, an IPv6 address in brackets; port is a
 	// number from 1 to 65535.
 	Addr string
-	// Weight is the target's share of the requests; 0 means 1. The most is
-	// 65535.
+	// Weight is the target's share of the requests relative to the other targets'
+	// weights, up to 65535; 0 means 1.
 	Weight int
-	// MaxFails is how many failures within FailTimeout take the target out. A
-	// failure counts for FailTimeout, whatever succeeds in the meantime. A target
-	// that is out gets no request until FailTimeout has passed since its last
-	// failure, then one request: if that succeeds, or one that it still had, the
-	// target is back and its failures are forgotten; if it fails, the target is
-	// out for as long again; if it tells nothing, since its client has gone for
-	// one, the next request is let through after FailTimeout.
+	// MaxFails is how many failures within FailTimeout take the target out. 0 means 1,
+	// a negative number means that failures do not count. The only target of a group is
+	// never taken out.
 	//
-	// These are the states of nginx's max_fails, which with 1 takes a target out
-	// at the same requests. With more, nginx also counts failures together that
-	// are further apart, where no request has succeeded after a pause of
-	// fail_timeout.
+	// A failure counts for FailTimeout, even if requests succeed in the meantime. A target
+	// that is out gets no request until FailTimeout has passed since its last failure, and
+	// then one request. If that succeeds, or one that was sent before, the target is
+	// available again and its failures are forgotten. If it fails, the target is out for
+	// another FailTimeout. If its outcome does not count, for instance since its client has
+	// disconnected, the next request is let through after FailTimeout.
 	//
-	// 0 means 1, a negative number switches that off. The only target of a group
-	// is never taken out.
+	// These are the states of nginx's max_fails. With 1, nginx takes a target out
+	// at the same requests. With more, nginx also adds up failures that are further
+	// apart, if no request has succeeded after a pause of fail_timeout.
 	MaxFails int
 	// FailTimeout is the time of MaxFails; 0 means 10 seconds.
 	FailTimeout time.Duration
 	// MaxConns bounds the requests and tunnels that the target has at a time; 0
-	// means no bound. What it can't take waits in the group's queue.
+	// means no bound. If all targets have theirs, requests wait in the group's queue
+	// (Options.Queue).
 	MaxConns int
-	// Backup targets are asked only when no other target can be.
+	// Backup targets get requests only when no other target is available.
 	Backup bool
-	// Down targets are never asked. Under IPHash they keep their place, so that
-	// the clients of other targets stay where they are.
+	// Down targets get no requests. With IPHash, Hash and HashModulo they keep their share of the
+	// clients or keys, so that the other targets keep theirs.
 	Down bool
 }
 
 const maxWeight = 65535
 
-// withDefaults checks t and fills its defaults in.
+// withDefaults checks t and returns it with its defaults filled in.
 func (t Target) withDefaults() (Target, error) {
 	if err := checkAddr(t.Addr); err != nil {
 		return t, fmt.Errorf("target %q: %w", t.Addr, err)

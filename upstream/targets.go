@@ -1,20 +1,20 @@
 package upstream
 
-// targets is one set of targets, which never changes.
+// targets is one set of targets. It is immutable.
 type targets struct {
 	members         []*member
 	primary, backup tier
-	slow            bool // some targets may be in their slow start
+	slowStart       bool // some targets may be in their slow start
 }
 
-// tier is a part of a set that is asked before another one.
+// tier is the part of a set whose targets are, or are not, backups.
 type tier struct {
-	picker picker // nil: there are no members
+	picker picker // nil if the tier has no members
 }
 
-// newTargets makes the set of list that follows before.
+// newTargets returns the set of list, which replaces before.
 func newTargets(list []Target, o Options, before *targets, stateOf func(addr string) *state) *targets {
-	s := &targets{slow: o.SlowStart > 0}
+	s := &targets{slowStart: o.SlowStart > 0}
 	var primary, backup []*member
 	for _, t := range list {
 		addr := addrOf(t.Addr)
@@ -37,13 +37,13 @@ func (t *tier) fill(b Balance, members []*member, before picker) {
 	if len(members) == 0 {
 		return
 	}
-	t.picker = b.over(members, before)
+	t.picker = b.newPicker(members, before)
 	for _, m := range members {
 		m.picker = t.picker
 	}
 }
 
-// pick claims a member for the query, nil if there is none.
+// pick acquires a member for the query; it returns nil if none is available.
 func (s *targets) pick(q query) *member {
 	for _, t := range [...]*tier{&s.primary, &s.backup} {
 		if t.picker == nil {
@@ -52,8 +52,8 @@ func (s *targets) pick(q query) *member {
 		if m := t.picker.pick(q); m != nil {
 			return m
 		}
-		if s.slow {
-			q.how = anyRate
+		if s.slowStart {
+			q.how = ignoreSlowStart
 			if m := t.picker.pick(q); m != nil {
 				return m
 			}
@@ -63,9 +63,9 @@ func (s *targets) pick(q query) *member {
 	return nil
 }
 
-// waitsFor reports whether a member that could not be picked could be if it had fewer requests.
-// It may have fewer since then: who has ended one serves the queue.
-func (s *targets) waitsFor(q query) bool {
+// mayBecomeFree reports whether a member that could not be picked could be if it had fewer requests.
+// It may have fewer by now: the goroutine that has ended one serves the queue.
+func (s *targets) mayBecomeFree(q query) bool {
 	for _, m := range s.members {
 		if m.MaxConns > 0 && m.healthy() && !q.wasTried(m) {
 			return true

@@ -11,21 +11,22 @@ import (
 	"github.com/culvert-go/culvert/internal/panics"
 )
 
-// Transport runs exchanges with targets over connections that it keeps: what a
-// Group without Options.Transport has of its own. One of NewTransport's serves
-// gateways whose routes share a group's targets and want other timeouts, or
-// another TLS configuration, each. It is safe for concurrent use.
+// Transport is an http.RoundTripper that runs exchanges with targets over connections that
+// it keeps. A Group without Options.Transport has one of its own. NewTransport makes further
+// ones, for gateways whose routes share a group's targets but need different timeouts or TLS
+// configurations. It is safe for concurrent use by multiple goroutines.
 type Transport struct {
 	o    Options
 	http *http.Transport
 	run  http.RoundTripper
-	pool *http1.Pool // nil where the targets may speak something else
+	pool *http1.Pool // nil if the targets may speak another protocol
 
 	closer idleCloser
 }
 
-// NewTransport returns a Transport. Of the options Scheme, Protocol, TLSConfig,
-// Dialer and the timeouts and bounds of connections count.
+// NewTransport returns a Transport. It uses the options Scheme, Protocol, TLSConfig,
+// Dialer, DialContext, and the timeouts and bounds of connections, and returns an error if
+// an option is invalid.
 func NewTransport(o Options) (*Transport, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -34,10 +35,11 @@ func NewTransport(o Options) (*Transport, error) {
 	return newTransport(o), nil
 }
 
-// RoundTrip runs an exchange. The URL's host is a Lease's Host, and the request's context that of
-// Lease.Context. It panics with what Options.DialContext, or a function of Options.TLSConfig, has panicked with for r.
+// RoundTrip implements http.RoundTripper. The URL's host is the Host of a Lease, and the request's context
+// is the one that Lease.Context returned. A panic of Options.DialContext, or of a function of
+// Options.TLSConfig, for r is passed on to the caller.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if standsForSocket(r.URL.Host) { // there may be a kept connection to it, of a lease
+	if standsForSocket(r.URL.Host) { // an earlier lease's connection to it may be kept
 		if _, ok := socketOf(r.Context(), r.URL.Host); !ok {
 			if r.Body != nil {
 				r.Body.Close()
@@ -45,10 +47,10 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, &DialError{errNoSocket}
 		}
 	}
-	return arrived(t.run.RoundTrip(r))
+	return repanic(t.run.RoundTrip(r))
 }
 
-// CloseIdleConnections closes the connections that no exchange runs over.
+// CloseIdleConnections closes the connections that are idle now.
 func (t *Transport) CloseIdleConnections() {
 	t.http.CloseIdleConnections()
 	if t.pool != nil {
@@ -56,22 +58,23 @@ func (t *Transport) CloseIdleConnections() {
 	}
 }
 
-// Pool is what package proxy runs exchanges over where the targets speak HTTP/1.1; nil
-// elsewhere. RoundTrip has connections of its own.
+// Pool returns the connections over which package proxy runs exchanges if the targets speak
+// HTTP/1.1, and nil otherwise. RoundTrip has connections of its own.
 func (t *Transport) Pool() *http1.Pool { return t.pool }
 
-// HeaderBounds returns Options.HeaderTimeout, 0 for none, and Options.MaxHeaderBytes: package proxy bounds by them what
-// net/http's transport does not.
+// HeaderBounds returns Options.HeaderTimeout, 0 for no bound, and Options.MaxHeaderBytes. Package proxy uses them to
+// bound what net/http's transport does not: see Group.HeaderBounds.
 func (t *Transport) HeaderBounds() (timeout time.Duration, size int64) {
 	return max(0, t.o.HeaderTimeout), t.o.MaxHeaderBytes
 }
 
-// WriteBound returns Options.WriteTimeout, 0 for none: package proxy bounds by it the wait for a window of HTTP/2, which
-// net/http's transport does not bound.
+// WriteBound returns Options.WriteTimeout, 0 for no bound. Package proxy uses it to bound the wait for an HTTP/2
+// window, which net/http's transport does not bound.
 func (t *Transport) WriteBound() time.Duration { return max(0, t.o.WriteTimeout) }
 
-// Dial dials a target: addr is the Host of a Lease, with a port where that has
-// none, and ctx that of Lease.Context. Options.DialTimeout bounds it.
+// Dial dials a target. addr is the Host of a Lease, with a port added if that has
+// none, and ctx is the context that Lease.Context returned. Options.DialTimeout
+// bounds it.
 func (t *Transport) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	return t.o.dial(ctx, network, addr)
 }
@@ -79,7 +82,7 @@ func (t *Transport) Dial(ctx context.Context, network, addr string) (net.Conn, e
 // TLSConfig returns Options.TLSConfig.
 func (t *Transport) TLSConfig() *tls.Config { return t.o.TLSConfig }
 
-// newTransport returns a transport that forwards what it is given.
+// newTransport returns a Transport by o, whose defaults are filled in.
 func newTransport(o Options) *Transport {
 	var protocols http.Protocols
 	protocols.SetHTTP1(o.Protocol != H2C)
@@ -87,8 +90,8 @@ func newTransport(o Options) *Transport {
 	protocols.SetUnencryptedHTTP2(o.Protocol == H2C)
 	own := dialConn(o.dial, max(0, o.WriteTimeout), o.Protocol == H2C)
 	t := &http.Transport{
-		DialContext:            carried(own),
-		DialTLSContext:         carried(dialTLS(own, tlsConfig(o), o.DialTimeout)),
+		DialContext:            recoverPanics(own),
+		DialTLSContext:         recoverPanics(dialTLS(own, tlsConfig(o), o.DialTimeout)),
 		DisableCompression:     true,
 		MaxIdleConnsPerHost:    o.MaxIdleConns,
 		IdleConnTimeout:        o.IdleTimeout,
@@ -96,10 +99,10 @@ func newTransport(o Options) *Transport {
 		ResponseHeaderTimeout:  max(0, o.HeaderTimeout),
 		MaxResponseHeaderBytes: o.MaxHeaderBytes,
 		ReadBufferSize:         4 << 10,
-		WriteBufferSize:        32 << 10, // a small upload goes out in one piece with its head
+		WriteBufferSize:        32 << 10, // a small upload is sent in one write with its header
 		Protocols:              &protocols,
-		// Without pings a peer that has died is noticed by TCP alone, after a
-		// quarter of an hour (golang/go#36026).
+		// Without pings only TCP detects a dead peer, after a quarter of an hour
+		// (golang/go#36026).
 		HTTP2: &http.HTTP2Config{SendPingTimeout: max(0, o.PingInterval), PingTimeout: max(0, o.PingInterval), WriteByteTimeout: max(0, o.WriteTimeout)},
 	}
 	made := &Transport{o: o, http: t, run: boundHead(passUnused(limitConns(t, o), o), o)}
@@ -110,7 +113,7 @@ func newTransport(o Options) *Transport {
 	return made
 }
 
-// newPool returns the connections of HTTP/1.1 targets.
+// newPool returns a pool of connections to HTTP/1.1 targets.
 func newPool(o Options) *http1.Pool {
 	config := tlsConfig(o)
 	return http1.NewPool(http1.Options{

@@ -10,10 +10,12 @@ import (
 	"github.com/culvert-go/culvert/internal/fault"
 )
 
-// passUnused sends a request over another connection of HTTP/2 where the one that next has taken for it had ended before it carried
-// any request, if next may speak HTTP/2. net/http's transport keeps such a connection for five seconds, so that the failure of a
-// target that ends each connection is seen, and for ever where the request that would have found it out was canceled just then. It
-// says nothing about its target by the time that a request takes it, and nothing of that request was sent.
+// passUnused returns a RoundTripper that sends a request again, over another connection of HTTP/2, if the one that next
+// has chosen had ended before it carried any request. It returns next if that does not speak HTTP/2.
+//
+// net/http's transport keeps such a connection for five seconds, so that requests to a target that ends each connection fail,
+// and for ever if the request that would have found the failure was canceled just then. When a request is sent over it, its
+// failure is old and does not show that its target fails now, and nothing of the request was sent.
 func passUnused(next http.RoundTripper, o Options) http.RoundTripper {
 	if o.Protocol == HTTP1 {
 		return next
@@ -23,8 +25,8 @@ func passUnused(next http.RoundTripper, o Options) http.RoundTripper {
 
 type unusedPasser struct{ http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper. The first failure is always followed by another attempt, further ones where the connection
-// is older than the exchange: there are only so many of them, and each fails once.
+// RoundTrip implements http.RoundTripper. It always makes a second attempt after the first failure. It makes further ones
+// only after the failure of a connection that is older than the exchange: their number is limited, and each fails once.
 func (u *unusedPasser) RoundTrip(r *http.Request) (*http.Response, error) {
 	start := time.Now()
 	resp, err := u.RoundTripper.RoundTrip(r)
@@ -35,14 +37,14 @@ func (u *unusedPasser) RoundTrip(r *http.Request) (*http.Response, error) {
 		again = false
 		trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 			c := ownConn(info.Conn)
-			again = c != nil && c.born.Before(start)
+			again = c != nil && c.created.Before(start)
 		}}
 		resp, err = u.RoundTripper.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 	}
 	return resp, err
 }
 
-// reopened returns r with a body that can be sent from its beginning; nil where there is none to be had.
+// reopened returns r with its body at the beginning; nil if the body can't be sent again.
 func reopened(r *http.Request) *http.Request {
 	if r.Body == nil || r.Body == http.NoBody {
 		return r
@@ -62,7 +64,7 @@ func reopened(r *http.Request) *http.Request {
 	return &again
 }
 
-// ownConn returns the group's own connection below of, nil if there is none.
+// ownConn returns the *conn that of is, or that is below its TLS, nil if there is none.
 func ownConn(of net.Conn) *conn {
 	if t, ok := of.(interface{ NetConn() net.Conn }); ok { // TLS
 		of = t.NetConn()

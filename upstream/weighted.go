@@ -1,6 +1,6 @@
 package upstream
 
-// weighted gives each target a part of the numbers, as large as its weight, down targets included.
+// weighted maps numbers to targets: each target, down ones included, has as many as its weight.
 type weighted struct {
 	members []*member
 	total   uint // of the weights
@@ -14,7 +14,7 @@ func newWeighted(members []*member) weighted {
 	return s
 }
 
-// at returns the target in whose part the remainder of hash lies.
+// at returns the target of hash modulo the total weight.
 func (s weighted) at(hash uint) *member {
 	w := hash % s.total
 	for _, m := range s.members {
