@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzBlocks: what is said of blocks is what is seen byte by byte, by the assembly and
-// without it, and the end of a value is where encoding/json has it, in pieces too.
+// FuzzBlocks: the classification of a block equals that made byte by byte, with assembly and
+// without, and a value ends where encoding/json ends it, in pieces too.
 func FuzzBlocks(f *testing.F) {
 	f.Add([]byte(`{"a":["b\\","\"]"],"c":{"d":"\\\""}}`), 3, 0)
 	f.Add(append(bytes.Repeat([]byte(`{"k":[`), 30), bytes.Repeat([]byte(`]}`), 30)...), 7, 5)

@@ -11,7 +11,7 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// carps has the types of apimachinery's own test group.
+// carps is the scheme of apimachinery's test group.
 var carps = func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	if err := carpv1.AddToScheme(s); err != nil {
@@ -20,7 +20,7 @@ var carps = func() *runtime.Scheme {
 	return s
 }()
 
-// The codecs that an API server encodes responses with.
+// The codecs with which an API server encodes responses.
 var (
 	kubernetesJSON     = jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, carps, carps, jsonserializer.SerializerOptions{})
 	kubernetesProtobuf = protobuf.NewSerializer(carps, carps)

@@ -15,7 +15,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// fuzzChoices are the decisions that make an object and its edits. Past their end they are all 0.
+// fuzzChoices are the decisions that make an object and its edits. After the last byte they are all
+// 0.
 type fuzzChoices struct{ p []byte }
 
 func (c *fuzzChoices) below(n int) int {
@@ -115,13 +116,13 @@ func (c *fuzzChoices) edit() (e watchcodec.Edit, same func(*metav1.PartialObject
 			}
 	case 9:
 		return watchcodec.Delete(toMetadata, toFinalizers), func(o *metav1.PartialObjectMetadata) { o.Finalizers = nil }
-	case 10: // nothing in it, whatever the object
+	case 10: // nothing in it, for any object
 		return watchcodec.Delete(watchcodec.Annotation("absent")...), func(*metav1.PartialObjectMetadata) {}
 	}
 	return watchcodec.Set("n"+value, toMetadata, toName), func(o *metav1.PartialObjectMetadata) { o.Name = "n" + value }
 }
 
-// ownerEdit goes through the elements of a list, which must be there.
+// ownerEdit applies edits to the elements of a list, which must exist.
 func ownerEdit(value string) (watchcodec.Edit, func(*metav1.PartialObjectMetadata)) {
 	return watchcodec.Set(value, toMetadata, toOwners, toOwnerKind), func(o *metav1.PartialObjectMetadata) {
 		for i := range o.OwnerReferences {
@@ -143,9 +144,9 @@ func encodeTyped(t *testing.T, f watchcodec.Format, o *metav1.PartialObjectMetad
 	return raw
 }
 
-// FuzzEdits: a sequence of edits makes of an object, to the byte, what decoding it, changing
-// it and encoding it again makes of it, in both formats, whichever of the edits change
-// nothing and whatever is read between them.
+// FuzzEdits: a sequence of edits gives, to the byte, what decoding the object, changing it and
+// encoding it again gives, in both formats, even if some of the edits change nothing and the object
+// is read between them.
 func FuzzEdits(f *testing.F) {
 	f.Add([]byte{0, 0, 3, 1, 1, 2, 2, 3, 3, 2, 1, 1})
 	rnd := rand.New(rand.NewPCG(13, 15))
@@ -193,15 +194,15 @@ func runEdits(t *testing.T, format watchcodec.Format, c fuzzChoices) {
 		}
 	}
 	if string(o.Kind()) != "Pod" || string(o.APIVersion()) != "v1" || !bytes.Equal(raw, came) {
-		t.Errorf("%s %s; the object that was given: %q, was %q", o.APIVersion(), o.Kind(), raw, came)
+		t.Errorf("%s %s; the object that was passed in: %q, was %q", o.APIVersion(), o.Kind(), raw, came)
 	}
 	if equal := bytes.Equal(o.Value().Raw(), came); !equal && !o.Changed() {
-		t.Error("an object that was changed says that it was not")
+		t.Error("an edited object reports that it was not changed")
 	}
 }
 
-// TestEditThatChangesNothing: an edit that changes nothing leaves what the edits before it
-// have written to those behind it.
+// TestEditThatChangesNothing: an edit that changes nothing keeps the result of earlier edits for
+// later ones.
 func TestEditThatChangesNothing(t *testing.T) {
 	nothing := watchcodec.Delete(watchcodec.Annotation("absent")...)
 	for _, format := range []watchcodec.Format{watchcodec.JSON, watchcodec.Protobuf} {
@@ -225,7 +226,7 @@ func TestEditThatChangesNothing(t *testing.T) {
 	}
 }
 
-// TestKindAfterEdits: the kind is the object's, however often its memory was used again.
+// TestKindAfterEdits: the kind is the object's, even if its memory is reused.
 func TestKindAfterEdits(t *testing.T) {
 	var o watchcodec.Object
 	if err := o.Parse(watchcodec.JSON, "v1", "Pod", []byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web"}}`)); err != nil {
@@ -252,8 +253,8 @@ func TestKindAfterEdits(t *testing.T) {
 	}
 }
 
-// TestRecordingsEditedInAnyOrder: a sequence of edits of which some change nothing makes of
-// each event of every recording what the same edits make of it one at a time, each on a copy.
+// TestRecordingsEditedInAnyOrder: a sequence of edits, some of which change nothing, gives for each
+// event of every recording what the same edits give one at a time, each on a copy.
 func TestRecordingsEditedInAnyOrder(t *testing.T) {
 	edits := []watchcodec.Edit{
 		watchcodec.Delete(watchcodec.Annotation("absent")...),

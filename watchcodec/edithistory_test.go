@@ -22,7 +22,7 @@ const carpKind = "Carp"
 
 var carpVersion = carpv1.SchemeGroupVersion.String()
 
-// oddKeys are sorted otherwise as JSON, with its quotes and escapes, than as texts.
+// oddKeys sort differently as JSON, with quotes and escapes, than as plain text.
 var (
 	oddKeys   = []string{"a", "app", "a b", "a!", "", "<", "A", `a"b`, `\`, "\u00e9", "\u2028", "\U0001f41f", "example.org/key", "\x01", "zone"}
 	oddValues = []string{"v", "", "web", `a "b" \`, "<&>", "\u00e9\u2028", "\U0001f41f", "null", "\n\t\x00", "12", string(bytes.Repeat([]byte("long "), 60))}
@@ -49,7 +49,7 @@ func some[T any](c *choices.Choices, values ...T) *T {
 
 func text(c *choices.Choices) string { return choices.Pick(c, oddValues...) }
 
-// newCarp returns a Carp, the object of apimachinery that has what those of k8s.io/api have.
+// newCarp returns a Carp, an object of apimachinery with all that the objects of k8s.io/api have.
 func newCarp(c *choices.Choices) *carpv1.Carp {
 	o := &carpv1.Carp{TypeMeta: metav1.TypeMeta{Kind: carpKind, APIVersion: carpVersion}}
 	at := metav1.NewTime(time.Unix(1700000000, 0))
@@ -105,13 +105,13 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// TestEditHistories: a sequence of edits makes of an object what decoding it with Kubernetes' own
-// codecs, changing it and encoding it again makes of it. Where an edit leaves a field in a place
-// where an encoder would not have it, or leaves out one that an encoder writes though it is
-// empty, the result decodes to the same object; everywhere else it is the same to the byte.
+// TestEditHistories: a sequence of edits gives what decoding an object with Kubernetes' own codecs,
+// changing it and encoding it again gives. Where an edit leaves a field at another place than an
+// encoder would, or leaves out an empty one that an encoder writes, the result decodes to the same
+// object; otherwise it is the same to the byte.
 func TestEditHistories(t *testing.T) {
 	histories.Run(t, func(_ *testing.T, c *choices.Choices) error {
-		var o watchcodec.Object // one memory for one object after the other
+		var o watchcodec.Object // its memory is reused for each object
 		for range 1 + c.Int(2) {
 			h := editHistory{c: c, o: &o, format: choices.Pick(c, watchcodec.JSON, watchcodec.Protobuf), want: newCarp(c), exact: true}
 			if err := h.run(); err != nil {
@@ -122,7 +122,7 @@ func TestEditHistories(t *testing.T) {
 	})
 }
 
-// editHistory is that of one object.
+// editHistory is the history of one object.
 type editHistory struct {
 	c       *choices.Choices
 	o       *watchcodec.Object
@@ -155,7 +155,7 @@ func (h *editHistory) run() error {
 	}
 	switch {
 	case !bytes.Equal(raw, came):
-		return h.failed(came, fmt.Errorf("the bytes that were given have become %q", raw))
+		return h.failed(came, fmt.Errorf("the input bytes have become %q", raw))
 	case h.o.Changed() && !h.changed && len(h.log) == 0, !h.o.Changed() && h.changed:
 		return h.failed(came, fmt.Errorf("changed is %v", h.o.Changed()))
 	}
@@ -169,7 +169,7 @@ func (h *editHistory) failed(came []byte, err error) error {
 	return fmt.Errorf("%q after %q: %w", came, h.log, err)
 }
 
-// compare holds the object against the reference. As often as not it reads something before.
+// compare compares the object with the reference. In half of the cases it reads some value first.
 func (h *editHistory) compare() error {
 	if h.c.Bool(2) {
 		if got := string(h.o.Name()); got != h.want.Name {
@@ -191,7 +191,7 @@ func (h *editHistory) compare() error {
 	return nil
 }
 
-// parts holds what the object says of itself against the reference.
+// parts compares the values that the object's methods return with the reference.
 func (h *editHistory) parts() error {
 	o, want := h.o, h.want
 	for _, part := range []struct{ what, got, want string }{

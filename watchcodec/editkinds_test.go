@@ -32,7 +32,7 @@ var (
 	toNamespace  = watchcodec.Field{Name: "namespace", Number: 3}
 )
 
-// edit chooses an edit, and changes the reference as it is to change the object.
+// edit chooses an edit, and changes the reference as the edit must change the object.
 func (h *editHistory) edit() watchcodec.Edit {
 	kinds := []func(*editHistory) (string, watchcodec.Edit){
 		(*editHistory).nothing, (*editHistory).setEntry, (*editHistory).deleteEntry, (*editHistory).deleteList, (*editHistory).deleteMap,
@@ -45,7 +45,8 @@ func (h *editHistory) edit() watchcodec.Edit {
 	return e
 }
 
-// inJSON notes that JSON's members are no more where an encoder has them, or not all, if so is true.
+// inJSON notes, if so is true, that members are missing in JSON, or are not where an encoder has
+// them.
 func (h *editHistory) inJSON(so bool) { h.exact = h.exact && !(so && h.format == watchcodec.JSON) }
 
 // inProtobuf notes the same for protobuf.
@@ -65,7 +66,7 @@ func (h *editHistory) entries() (m *map[string]string, path []watchcodec.Field) 
 	case 1:
 		return &h.want.Annotations, watchcodec.Annotation("")[:2]
 	}
-	h.inJSON(h.want.Spec.NodeSelector == nil) // it comes last then
+	h.inJSON(h.want.Spec.NodeSelector == nil) // then it is last
 	return &h.want.Spec.NodeSelector, []watchcodec.Field{toSpec, toSelector}
 }
 
@@ -169,7 +170,7 @@ func (h *editHistory) keepFinalizers() (string, watchcodec.Edit) {
 	return "keep finalizers", watchcodec.Keep(func(v watchcodec.Value) bool { return keep(textAt(v)) }, toMetadata, toFinalizers)
 }
 
-// kept are the elements that are to be kept, nil for none.
+// kept returns the elements that must be kept, nil for none.
 func kept[T any](list []T, keep func(T) bool) (left []T) {
 	for _, element := range list {
 		if keep(element) {
@@ -185,7 +186,7 @@ func (h *editHistory) keepOwners() (string, watchcodec.Edit) {
 	return "keep ownerReferences", watchcodec.Keep(func(v watchcodec.Value) bool { return keep(textAt(v, toOwnerName)) }, toMetadata, toOwners)
 }
 
-// setOwners goes through the elements of a list.
+// setOwners edits the elements of a list.
 func (h *editHistory) setOwners() (string, watchcodec.Edit) {
 	list := slices.Clone(h.want.OwnerReferences)
 	h.want.OwnerReferences = list
@@ -227,7 +228,7 @@ func (h *editHistory) setConditions() (string, watchcodec.Edit) {
 	}
 	value := text(h.c)
 	for i := range list {
-		h.inJSON(value == "") // where there is none it comes last, which is its place
+		h.inJSON(value == "") // a new one is last, which is its place
 		list[i].Message = value
 	}
 	return "set message of conditions to " + value, watchcodec.Set(value, toStatus, toConditions, toMessage)
@@ -274,7 +275,7 @@ func (h *editHistory) replaceConditions() (string, watchcodec.Edit) {
 	return "replace conditions", watchcodec.SetRaw("["+string(must(json.Marshal(one)))+"]", string(must(one.Marshal())), toStatus, toConditions)
 }
 
-// setNumber is for JSON: in protobuf numbers are no bytes, and can't be set.
+// setNumber is for JSON: in protobuf a number is not a field of bytes, and can't be set.
 func (h *editHistory) setNumber() (string, watchcodec.Edit) {
 	if h.format == watchcodec.Protobuf {
 		return h.nothing()

@@ -12,15 +12,15 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// TestEnvelopeWithoutObject: an envelope that ends before its object is one that was cut there, and not that
-// of an empty object, which a server sends as a field of no bytes.
+// TestEnvelopeWithoutObject: an envelope that ends before its object was cut off there. It is not
+// that of an empty object, which a server sends as a field of no bytes.
 func TestEnvelopeWithoutObject(t *testing.T) {
 	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
 	cut := "k8s\x00" + string(must(unknown.Marshal()))
 	cut = strings.TrimSuffix(cut, "\x1a\x00\x22\x00")
 	empty := cut + "\x12\x00"
 	for sent, status := range map[string]int{cut: http.StatusBadGateway, empty: http.StatusOK} {
-		f := must(watchcodec.NewFilter(watchcodec.FilterOptions{Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter { return everything }}))
+		f := must(watchcodec.NewFilter(watchcodec.FilterOptions{Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter { return seeAll }}))
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest("GET", "/api/v1/namespaces/n/pods/a", nil)
 		r.Header.Set("Accept", "application/vnd.kubernetes.protobuf")

@@ -11,8 +11,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// TestErrorEventArrives: the ERROR event of a watch that the filter ends reaches its client, though the handler
-// aborts the response then, as a proxy does whose writes fail.
+// TestErrorEventArrives: the ERROR event of a watch that the filter ends reaches its client,
+// although the handler then aborts the response, as a proxy does when its writes fail.
 func TestErrorEventArrives(t *testing.T) {
 	filter := must(watchcodec.NewFilter(watchcodec.FilterOptions{Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter {
 		return func(*watchcodec.Object) (bool, error) { return false, errors.New("refused") }

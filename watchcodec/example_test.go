@@ -10,8 +10,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// A gateway in front of an API server leaves managedFields out of everything that clients
-// read: often half of the bytes, which hardly any of them looks at.
+// A gateway in front of an API server removes managedFields from every object that clients read:
+// often half of the bytes, of which few clients make use.
 func Example() {
 	apiserver, err := upstream.New(upstream.Options{Scheme: "https"}, upstream.Target{Addr: "10.0.0.1:6443"})
 	if err != nil {
@@ -23,7 +23,7 @@ func Example() {
 	}
 	strip := watchcodec.Delete(watchcodec.ManagedFields()...)
 	slim, err := watchcodec.NewFilter(watchcodec.FilterOptions{
-		AllowWrites: true, // servers keep the managedFields of who does not send any
+		AllowWrites: true, // servers keep the managedFields of a client that sends none
 		Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter {
 			return func(o *watchcodec.Object) (bool, error) { return true, o.Edit(strip) }
 		},

@@ -30,7 +30,7 @@ func fanout(t testing.TB, o watchcodec.FanoutOptions) *watchcodec.Fanout {
 	return f
 }
 
-// TestFanout: every client is told every event from its beginning on, in order.
+// TestFanout: every client receives every event after it has joined, in order.
 func TestFanout(t *testing.T) {
 	leaktest.Check(t)
 	f := fanout(t, watchcodec.FanoutOptions{})
@@ -46,14 +46,14 @@ func TestFanout(t *testing.T) {
 	ready.Add(clients)
 	for range clients {
 		running.Go(func() {
-			answer, err := http.Get(s.URL)
+			resp, err := http.Get(s.URL)
 			if err != nil {
 				t.Error(err)
 				ready.Done()
 				return
 			}
-			defer answer.Body.Close()
-			lines := bufio.NewReader(answer.Body)
+			defer resp.Body.Close()
+			lines := bufio.NewReader(resp.Body)
 			if begin, err := lines.ReadString('\n'); begin != "begin\n" {
 				t.Errorf("%q %v", begin, err)
 			}
@@ -80,7 +80,7 @@ func numbered(n int) string {
 	return b.String()
 }
 
-// slow is a client that takes nothing until it is let.
+// slow is a client that accepts nothing until it is released.
 type slow struct {
 	header http.Header
 	mu     sync.Mutex
@@ -99,8 +99,8 @@ func (s *slow) Write(p []byte) (int, error) {
 	return s.got.Write(p)
 }
 
-// TestFanoutSlowClient: a client that falls too far behind is told 410, and until then
-// holds nobody up.
+// TestFanoutSlowClient: a client that falls too far behind receives a 410, and until then holds up
+// no other client.
 func TestFanoutSlowClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := fanout(t, watchcodec.FanoutOptions{Frames: 10})
@@ -122,14 +122,14 @@ func TestFanoutSlowClient(t *testing.T) {
 		close(behind.let)
 		synctest.Wait()
 		if got := behind.got.String(); !strings.HasPrefix(got, "event 0\n{\"type\":\"ERROR\"") || !strings.Contains(got, `"code":410`) || !strings.HasSuffix(got, "}\n") {
-			t.Errorf("the slow client was told %q", got)
+			t.Errorf("the slow client received %q", got)
 		}
 		f.Close()
 		running.Wait()
 	})
 }
 
-// pausing is a client over HTTP/2, and counts its deadlines.
+// pausing is a client over HTTP/2 that counts its deadlines.
 type pausing struct {
 	*httptest.ResponseRecorder
 	deadlines int
@@ -140,7 +140,7 @@ func (c *pausing) SetWriteDeadline(time.Time) error {
 	return nil
 }
 
-// TestFanoutPausesOverHTTP2: no deadline ends an HTTP/2 stream while there is nothing to be sent.
+// TestFanoutPausesOverHTTP2: no deadline ends an HTTP/2 stream while there are no frames to send.
 func TestFanoutPausesOverHTTP2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := fanout(t, watchcodec.FanoutOptions{})
@@ -163,7 +163,8 @@ func TestFanoutPausesOverHTTP2(t *testing.T) {
 	})
 }
 
-// TestFanoutEndsBehindAPause: a stream that Close ends is whole, however long nothing was sent before.
+// TestFanoutEndsBehindAPause: a stream that Close ends is whole, however long no frame was sent
+// before.
 func TestFanoutEndsBehindAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := fanout(t, watchcodec.FanoutOptions{})
@@ -171,7 +172,7 @@ func TestFanoutEndsBehindAPause(t *testing.T) {
 		defer near.Close()
 		s := &http.Server{Handler: f}
 		l := wiretest.OneConn(far)
-		_ = s.Serve(l) // the connection is served on
+		_ = s.Serve(l) // the connection is still served
 		if _, err := io.WriteString(near, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +189,7 @@ func TestFanoutEndsBehindAPause(t *testing.T) {
 	})
 }
 
-// idle counts what it is sent.
+// idle is a client that counts its frames.
 type idle struct {
 	header http.Header
 	n      *atomic.Int64
@@ -203,8 +204,8 @@ func (c *idle) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestFanoutOfTenThousand: 10,000 clients (1,000 in a quick run) are told 100 events, of which each is held once,
-// and none holds more than 8 KiB.
+// TestFanoutOfTenThousand: 10,000 clients (1,000 in a quick run) receive 100 events, each of which
+// is held once, and none holds more than 8 KiB.
 func TestFanoutOfTenThousand(t *testing.T) {
 	leaktest.Check(t)
 	f := fanout(t, watchcodec.FanoutOptions{})
@@ -236,8 +237,8 @@ func TestFanoutOfTenThousand(t *testing.T) {
 	running.Wait()
 }
 
-// TestFanoutFollow: a client says what it has had and gets the rest, if it is kept, and
-// bookmarks while there is nothing.
+// TestFanoutFollow: a client that names its version receives the later frames, if they are kept,
+// and bookmarks while there are none.
 func TestFanoutFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := fanout(t, watchcodec.FanoutOptions{Version: 100, Frames: 2})
@@ -258,16 +259,17 @@ func TestFanoutFollow(t *testing.T) {
 			}
 		}
 		if got := follow(99); !strings.Contains(got, `"code":410`) {
-			t.Errorf("after what is not kept: %q", got)
+			t.Errorf("after a version that is not kept: %q", got)
 		}
 		f.SendVersion(111, []byte("c\n"))
 		if f.Kept(104) || !f.Kept(105) || !f.Kept(111) || f.Kept(112) {
-			t.Error("what is kept is from 105 to 111")
+			t.Error("the kept versions are 105 to 111")
 		}
 	})
 }
 
-// joinAll starts clients, and returns when each of them is told what is sent from now on.
+// joinAll starts clients, and returns when each of them receives the frames that are sent from now
+// on.
 func joinAll(running *sync.WaitGroup, f *watchcodec.Fanout, clients int, n *atomic.Int64, r *http.Request) {
 	var ready sync.WaitGroup
 	ready.Add(clients)

@@ -49,7 +49,7 @@ type FilterOptions struct {
 // The response to a request for one object is held until the next handler has returned, and so is a
 // list in protobuf. The header of a list in JSON is held until its first byte. If the next handler
 // aborts a held response (http.ErrAbortHandler) or writes less of it than its Content-Length,
-// whatever its status, the client gets a 502, and also if the response for an object has no content
+// with any status, the client gets a 502, and also if the response for an object has no content
 // at all. A response that is not held is cut off in these cases.
 //
 // The filter requests uncompressed responses; filters.Compress in front of it compresses them

@@ -17,8 +17,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// everything lets everything be seen as it is.
-func everything(*watchcodec.Object) (bool, error) { return true, nil }
+// seeAll shows every object unchanged.
+func seeAll(*watchcodec.Object) (bool, error) { return true, nil }
 
 // filtered serves handler behind a filter.
 func filtered(t *testing.T, rewrite watchcodec.Rewriter, handler http.HandlerFunc) *httptest.Server {
@@ -32,7 +32,7 @@ func filtered(t *testing.T, rewrite watchcodec.Rewriter, handler http.HandlerFun
 	return s
 }
 
-// get returns an answer as it is on the wire.
+// get returns a response as it is on the wire.
 func get(t *testing.T, url string, fields ...string) (*http.Response, []byte) {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodGet, url, nil)
@@ -43,19 +43,19 @@ func get(t *testing.T, url string, fields ...string) (*http.Response, []byte) {
 		r.Header.Set(fields[i], fields[i+1])
 	}
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}
-	answer, err := client.Do(r)
-	if err != nil { // cut before its first bytes went out
+	resp, err := client.Do(r)
+	if err != nil { // cut off before its first bytes were sent
 		return &http.Response{StatusCode: 200}, []byte("BROKEN: " + err.Error())
 	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		body = append(body, []byte("\nBROKEN: "+err.Error())...)
 	}
-	return answer, body
+	return resp, body
 }
 
-// readable says whether the recording is one that the filter can ask for.
+// readable reports whether the filter can request the recording.
 func readable(r recording) bool {
 	_, ok := watchcodec.Negotiate([]string{r.accept})
 	return ok && !strings.Contains(r.accept, "as=Table") && strings.HasPrefix(r.contentType, "application/") && !strings.Contains(r.name, "discovery")
@@ -66,11 +66,11 @@ func replay(t *testing.T, r recording, n int) http.HandlerFunc {
 	body := r.body(t)
 	return func(w http.ResponseWriter, in *http.Request) {
 		if ae := in.Header.Get("Accept-Encoding"); ae != "" {
-			t.Errorf("%s: the server is asked for %s", r.name, ae)
+			t.Errorf("%s: the request accepts the encoding %s", r.name, ae)
 		}
 		w.Header().Set("Content-Type", r.contentType)
 		content := body
-		if r.encoding == "gzip" { // a server that does so all the same, one member for each half
+		if r.encoding == "gzip" { // a server that compresses all the same, with one member for each half
 			w.Header().Set("Content-Encoding", "gzip")
 			content = append(zip(body[:len(body)/2]), zip(body[len(body)/2:])...)
 		}
@@ -97,19 +97,19 @@ func zip(p []byte) []byte {
 }
 
 // TestRecordingsThroughTheFilter: lists, watches, single objects and errors of a real
-// kube-apiserver come out as they are where nothing is changed, but for the count of what
-// later pages hold.
+// kube-apiserver pass byte for byte if no object is changed, except for the count of the objects on
+// later pages.
 func TestRecordingsThroughTheFilter(t *testing.T) {
 	leaktest.Check(t)
 	n := 0
 	for _, r := range recorded(t, readable) {
 		want := r.body(t)
 		for _, size := range []int{1 << 20, 1009} {
-			s := filtered(t, everything, replay(t, r, size))
-			answer, got := get(t, s.URL+r.target, "Accept", r.accept, "Accept-Encoding", "gzip")
+			s := filtered(t, seeAll, replay(t, r, size))
+			resp, got := get(t, s.URL+r.target, "Accept", r.accept, "Accept-Encoding", "gzip")
 			s.Close()
-			if fmt.Sprint(answer.StatusCode) != r.status || answer.Header.Get("Content-Encoding") != "" {
-				t.Errorf("%s: %s %v", r.name, answer.Status, answer.Header)
+			if fmt.Sprint(resp.StatusCode) != r.status || resp.Header.Get("Content-Encoding") != "" {
+				t.Errorf("%s: %s %v", r.name, resp.Status, resp.Header)
 			}
 			if bytes.Contains(want, []byte("remainingItemCount")) || strings.Contains(r.name, "page") && !strings.Contains(r.name, "page4") {
 				if bytes.Contains(got, []byte("remainingItemCount")) || len(got) >= len(want) || len(got) < len(want)-40 {
@@ -134,7 +134,7 @@ func notEven(o *watchcodec.Object) (bool, error) {
 	return len(name) == 0 || !strings.ContainsRune("02468", rune(name[len(name)-1])), nil
 }
 
-// TestListsFiltered: of each recorded list what is left is what a decoder leaves of it.
+// TestListsFiltered: of each recorded list the items are left that a decoder would leave.
 func TestListsFiltered(t *testing.T) {
 	for _, r := range recorded(t, func(r recording) bool {
 		return readable(r) && strings.HasPrefix(r.name, "list/") && r.status == "200" && r.format() == watchcodec.JSON
@@ -171,7 +171,7 @@ func TestListsFiltered(t *testing.T) {
 	}
 }
 
-// pod is an event of a pod, of which "seen" says whether it is seen.
+// pod returns an event of a pod, whose label "seen" decides whether clients see it.
 func pod(kind, name, seen, version string) string {
 	return fmt.Sprintf(`{"type":%q,"object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":%q,"namespace":"n","uid":"u-%s","resourceVersion":%q,"labels":{"seen":%q}},"spec":{"secret":"s"}}}`, kind, name, name, version, seen) + "\n"
 }
@@ -185,8 +185,7 @@ func seen(o *watchcodec.Object) (bool, error) {
 	return string(label) == "yes", nil
 }
 
-// TestTransitions is the table of facts/watch.md: what a client is told of an object that
-// comes into sight and goes out of it.
+// TestTransitions: the events that a client receives for an object that becomes visible or hidden.
 func TestTransitions(t *testing.T) {
 	const bookmark = `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
 	const failed = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version: 10 (8446)","reason":"Expired","code":410}}` + "\n"
@@ -194,7 +193,7 @@ func TestTransitions(t *testing.T) {
 		{"seen", pod("ADDED", "a", "yes", "1") + pod("MODIFIED", "a", "yes", "2") + pod("DELETED", "a", "yes", "3"),
 			pod("ADDED", "a", "yes", "1") + pod("MODIFIED", "a", "yes", "2") + pod("DELETED", "a", "yes", "3")},
 		{"hidden", pod("ADDED", "a", "no", "1") + pod("MODIFIED", "a", "no", "2") + pod("DELETED", "a", "no", "3"), ""},
-		{"comes into sight", pod("ADDED", "a", "no", "1") + pod("MODIFIED", "a", "yes", "2"), pod("ADDED", "a", "yes", "2")},
+		{"becomes visible", pod("ADDED", "a", "no", "1") + pod("MODIFIED", "a", "yes", "2"), pod("ADDED", "a", "yes", "2")},
 		{"goes out of sight", pod("ADDED", "a", "yes", "1") + pod("MODIFIED", "a", "no", "2") + pod("MODIFIED", "a", "no", "3") + pod("DELETED", "a", "no", "4"),
 			pod("ADDED", "a", "yes", "1") + gone("a", "2")},
 		{"and comes back", pod("ADDED", "a", "yes", "1") + pod("MODIFIED", "a", "no", "2") + pod("MODIFIED", "a", "yes", "3"), pod("ADDED", "a", "yes", "1") + gone("a", "2") + pod("ADDED", "a", "yes", "3")},
@@ -216,8 +215,8 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// TestEventsAtOnce: the head and each event are with the client before the next one is
-// there, compressed by the server or not.
+// TestEventsAtOnce: the header and each event reach the client before the next event exists,
+// compressed by the server or not.
 func TestEventsAtOnce(t *testing.T) {
 	leaktest.Check(t)
 	for _, zipped := range []bool{false, true} {
@@ -238,11 +237,11 @@ func TestEventsAtOnce(t *testing.T) {
 				_ = flush()
 			}
 		})
-		answer, err := http.Get(s.URL + "/api/v1/pods?watch=1")
+		resp, err := http.Get(s.URL + "/api/v1/pods?watch=1")
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines := bufio.NewReader(answer.Body)
+		lines := bufio.NewReader(resp.Body)
 		for i := range 5 {
 			event := pod("ADDED", fmt.Sprint("p", i), "yes", fmt.Sprint(i))
 			next <- pod("ADDED", fmt.Sprint("hidden", i), "no", fmt.Sprint(i))
@@ -255,13 +254,14 @@ func TestEventsAtOnce(t *testing.T) {
 		if rest, err := io.ReadAll(lines); len(rest) > 0 || err != nil {
 			t.Errorf("zipped %v: %q and %v at the end", zipped, rest, err)
 		}
-		answer.Body.Close()
+		resp.Body.Close()
 		s.Close()
 	}
 }
 
-// TestHostileAnswers: what can't be read is not passed on, and the client hears of it.
-func TestHostileAnswers(t *testing.T) {
+// TestMalformedResponses: content that can't be read is not passed on, and the client receives an
+// error.
+func TestMalformedResponses(t *testing.T) {
 	leaktest.Check(t)
 	secret := pod("ADDED", "secret", "no", "1")
 	object := `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","labels":{"seen":"no"}}}`
@@ -269,7 +269,7 @@ func TestHostileAnswers(t *testing.T) {
 	for _, test := range []struct {
 		name, path, contentType, encoding, sent string
 		status                                  int
-		want                                    string // that the answer has
+		want                                    string // contained in the response
 	}{
 		{"HTML for a list", list, "text/html", "", "<html>secret", 502, `text/html`},
 		{"HTML for a watch", watch, "text/html", "", "<html>secret", 502, `text/html`},
@@ -302,17 +302,17 @@ func TestHostileAnswers(t *testing.T) {
 			}
 			_, _ = io.WriteString(w, test.sent)
 		})
-		answer, got := get(t, s.URL+test.path)
-		if answer.StatusCode != test.status || !bytes.Contains(got, []byte(test.want)) || bytes.Contains(got, []byte(`"secret"`)) || bytes.Contains(got, []byte("htmlsecret")) {
-			t.Errorf("%s: %d %s, want %d and %s", test.name, answer.StatusCode, got, test.status, test.want)
+		resp, got := get(t, s.URL+test.path)
+		if resp.StatusCode != test.status || !bytes.Contains(got, []byte(test.want)) || bytes.Contains(got, []byte(`"secret"`)) || bytes.Contains(got, []byte("htmlsecret")) {
+			t.Errorf("%s: %d %s, want %d and %s", test.name, resp.StatusCode, got, test.status, test.want)
 		}
 		s.Close()
 	}
 }
 
-// TestRefusals: requests that the filter does not let through.
+// TestRefusals: requests that the filter refuses.
 func TestRefusals(t *testing.T) {
-	s := filtered(t, seen, func(http.ResponseWriter, *http.Request) { t.Error("the server was asked") })
+	s := filtered(t, seen, func(http.ResponseWriter, *http.Request) { t.Error("the server received a request") })
 	for _, test := range []struct {
 		method, path string
 		fields       []string
@@ -331,38 +331,39 @@ func TestRefusals(t *testing.T) {
 		for i := 0; i < len(test.fields); i += 2 {
 			r.Header.Set(test.fields[i], test.fields[i+1])
 		}
-		answer, err := http.DefaultClient.Do(r)
+		resp, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var status struct{ Kind, Message string }
-		if err := json.NewDecoder(answer.Body).Decode(&status); err != nil || status.Kind != "Status" || status.Message == "" {
+		if err := json.NewDecoder(resp.Body).Decode(&status); err != nil || status.Kind != "Status" || status.Message == "" {
 			t.Errorf("%s %s: %v %+v", test.method, test.path, err, status)
 		}
-		answer.Body.Close()
-		if answer.StatusCode != test.want {
-			t.Errorf("%s %s %v: %d, want %d", test.method, test.path, test.fields, answer.StatusCode, test.want)
+		resp.Body.Close()
+		if resp.StatusCode != test.want {
+			t.Errorf("%s %s %v: %d, want %d", test.method, test.path, test.fields, resp.StatusCode, test.want)
 		}
 	}
 }
 
-// TestHeadOfAList: an answer without content is no broken list.
+// TestHeadOfAList: a list without content, in response to a HEAD, is not malformed.
 func TestHeadOfAList(t *testing.T) {
 	s := filtered(t, seen, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", "1000")
 	})
-	answer, err := http.Head(s.URL + "/api/v1/pods")
+	resp, err := http.Head(s.URL + "/api/v1/pods")
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer.Body.Close()
-	if answer.StatusCode != 200 || answer.Header.Get("Content-Length") == "1000" {
-		t.Errorf("%s, Content-Length %s", answer.Status, answer.Header.Get("Content-Length"))
+	resp.Body.Close()
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Length") == "1000" {
+		t.Errorf("%s, Content-Length %s", resp.Status, resp.Header.Get("Content-Length"))
 	}
 }
 
-// TestNegotiate: the server is asked for what can be edited, in the client's order.
+// TestNegotiate: the request to the server accepts the formats that can be edited, in the client's
+// order.
 func TestNegotiate(t *testing.T) {
 	for accept, want := range map[string]string{
 		"":    "application/json",
@@ -383,8 +384,8 @@ func TestNegotiate(t *testing.T) {
 	}
 }
 
-// TestSetWhereKeysAreSorted: a custom resource's metadata is in the order of its keys, and
-// what is set there is set once, at its place.
+// TestSetWhereKeysAreSorted: the metadata of a custom resource is in the order of its keys, and a
+// new field is set once, at its place.
 func TestSetWhereKeysAreSorted(t *testing.T) {
 	for before, want := range map[string]string{
 		`{"metadata":{"labels":{"a":"1"},"name":"x","resourceVersion":"1","uid":"u"}}`:    `{"metadata":{"labels":{"a":"1"},"name":"x","resourceVersion":"2","uid":"u"}}`,

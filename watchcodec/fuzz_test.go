@@ -35,15 +35,15 @@ var fuzzEdits = []watchcodec.Edit{
 	watchcodec.Keep(func(v watchcodec.Value) bool { return len(v.Raw())%2 == 0 }, watchcodec.Field{Name: "endpoints", Number: 2}),
 }
 
-// FuzzJSONEvent: what is JSON stays JSON, and what is read of an event is what encoding/json
-// reads of it.
+// FuzzJSONEvent: valid JSON is kept valid, and the values that are read of an event are those that
+// encoding/json reads.
 func FuzzJSONEvent(f *testing.F) {
 	seeds(f, watchcodec.JSON)
 	f.Add([]byte(`{"type":"ADDED","object":{"metadata":{"name":"\u0061","labels":{}},"endpoints":[1,[],{}]}}`))
 	f.Add([]byte(` { "object" : { "metadata" : { "labels" : { "z" : "1" } } } , "type" : "MODIFIED" } `))
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		var e watchcodec.Event
-		if e.Decode(watchcodec.JSON, frame) != nil || !json.Valid(frame) || !utf8.Valid(frame) { // encoding/json replaces what is no UTF-8
+		if e.Decode(watchcodec.JSON, frame) != nil || !json.Valid(frame) || !utf8.Valid(frame) { // encoding/json replaces invalid UTF-8
 			return
 		}
 		var typed struct {
@@ -77,8 +77,8 @@ func FuzzJSONEvent(f *testing.F) {
 	})
 }
 
-// FuzzProtobufEvent: what is read of an event is what Kubernetes' generated code reads of
-// it, and what an edit makes can be read again.
+// FuzzProtobufEvent: the values that are read of an event are those that Kubernetes' generated code
+// reads, and the result of an edit can be read again.
 func FuzzProtobufEvent(f *testing.F) {
 	seeds(f, watchcodec.Protobuf)
 	f.Fuzz(func(t *testing.T, frame []byte) {
@@ -86,7 +86,7 @@ func FuzzProtobufEvent(f *testing.F) {
 		err := e.Decode(watchcodec.Protobuf, frame)
 		typed, typedErr := decodeTyped(frame)
 		if err != nil || typedErr != nil {
-			return // each of them refuses more than the other somewhere; neither may panic
+			return // each of them refuses some events that the other accepts; neither may panic
 		}
 		if string(e.Object.Name()) != typed.Name || string(e.Object.Namespace()) != typed.Namespace || string(e.Object.UID()) != string(typed.UID) || string(e.Object.ResourceVersion()) != typed.ResourceVersion {
 			t.Fatalf("%q: %s/%s, want %s/%s", frame, e.Object.Namespace(), e.Object.Name(), typed.Namespace, typed.Name)
@@ -129,8 +129,8 @@ func decodeTyped(frame []byte) (object metav1.PartialObjectMetadata, err error) 
 	return object, object.Unmarshal(unknown.Raw)
 }
 
-// FuzzLists: a list comes out the same however it came in, and what is no list does not
-// come out whole.
+// FuzzLists: the result for a list does not depend on the pieces that it is received in, and a
+// malformed list never ends as a whole one.
 func FuzzLists(f *testing.F) {
 	f.Add(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1","remainingItemCount":3},"items":[{"metadata":{"name":"a0"}},{"metadata":{"name":"a1"}}]}`, 7, false)
 	f.Add("{ \"apiVersion\":\"x/v1\",\n \"items\": [\n {\"metadata\":{\"name\":\"a1\"}} ,\n {\"metadata\":{\"name\":\"a2\"}}\n ], \"kind\":\"XList\" }\n", 1, false)
@@ -147,7 +147,7 @@ func FuzzLists(f *testing.F) {
 	})
 }
 
-// throughFilter returns a list without its even items, and whether it came to its end.
+// throughFilter returns a list without its even items, and reports whether it is complete.
 func throughFilter(list string, size int, protobuf bool) (out string, ok bool) {
 	f, err := watchcodec.NewFilter(watchcodec.FilterOptions{MaxObject: 1 << 20, Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter { return notEven }})
 	if err != nil {
@@ -172,8 +172,8 @@ func throughFilter(list string, size int, protobuf bool) (out string, ok bool) {
 	return w.Body.String(), w.Code == http.StatusOK
 }
 
-// FuzzEventReader: an EventReader reads of a stream, however it comes in pieces, what its
-// frames are when they are cut first and decoded then.
+// FuzzEventReader: an EventReader reads from a stream, in pieces of any size, the same events as
+// splitting it into frames first and decoding them then.
 func FuzzEventReader(f *testing.F) {
 	one := `{"type":"ADDED","object":{"metadata":{"name":"a"}}}`
 	f.Add([]byte(one+"\n"+one+"\n"), 7, false)

@@ -12,15 +12,15 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// panickingWriter is the writer of a filter outside that panics, to abort the response for instance.
+// panickingWriter is the writer of an outer filter that panics, to abort the response for instance.
 type panickingWriter struct{ http.ResponseWriter }
 
 var errPanicked = errors.New("panic of a writer")
 
 func (panickingWriter) Write([]byte) (int, error) { panic(errPanicked) }
 
-// TestPanicBehindGzip: a panic of the writer that a compressed response is rewritten to is that of the handler, which
-// net/http recovers, and not one of a goroutine that ends the program.
+// TestPanicBehindGzip: a panic of the writer that receives the inflated response is passed to the
+// handler's goroutine, where net/http recovers it. On another goroutine it would end the program.
 func TestPanicBehindGzip(t *testing.T) {
 	filter := must(watchcodec.NewFilter(watchcodec.FilterOptions{Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter {
 		return func(*watchcodec.Object) (bool, error) { return true, nil }

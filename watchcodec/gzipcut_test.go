@@ -14,7 +14,7 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// gzipped compresses pieces, each so that it can be inflated when it has come.
+// gzipped compresses pieces, each of which can be inflated when it was received.
 func gzipped(pieces ...string) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -26,14 +26,15 @@ func gzipped(pieces ...string) []byte {
 	return b.Bytes()
 }
 
-// fetched is what a client gets through the filter of content that is cut or corrupted, over one version of HTTP.
+// fetched returns what a client receives through the filter for content that is cut or corrupted,
+// over one version of HTTP.
 func fetched(t *testing.T, version int, path string, content []byte, abort bool) (status int, body string, err error) {
 	t.Helper()
 	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Encoding", "gzip")
 		_ = http.NewResponseController(w).Flush()
-		for len(content) > 0 { // as a proxy does, which aborts where a write fails
+		for len(content) > 0 { // as a proxy does, which aborts if a write fails
 			n, err := w.Write(content[:min(len(content), 50)])
 			if err != nil {
 				panic(http.ErrAbortHandler)
@@ -59,8 +60,8 @@ func fetched(t *testing.T, version int, path string, content []byte, abort bool)
 	return resp.StatusCode, string(b), err
 }
 
-// The client of a watch whose compression is cut or broken gets the ERROR event that one of a watch without compression gets, and
-// what came before.
+// The client of a watch whose compression is cut or corrupted receives the events before that and
+// the ERROR event that the client of an uncompressed watch receives.
 func TestCompressedWatchThatIsCut(t *testing.T) {
 	leaktest.Check(t)
 	one, two := pod("ADDED", "a", "yes", "1")+"\n", pod("ADDED", "b", "yes", "2")+"\n"
@@ -73,8 +74,8 @@ func TestCompressedWatchThatIsCut(t *testing.T) {
 		content []byte
 		abort   bool
 		events  int // before the ERROR event
-		told    bool
-		cut     bool // the response is aborted
+		failed  bool
+		cut     bool // the response is cut off
 	}{
 		"whole":                       {whole, false, 2, false, false},
 		"of no byte":                  {nil, false, 0, false, false},
@@ -96,30 +97,31 @@ func TestCompressedWatchThatIsCut(t *testing.T) {
 				if status != http.StatusOK || (err != nil) != test.cut {
 					t.Errorf("%d, %v, want it cut: %v", status, err, test.cut)
 				}
-				told := strings.Contains(body, `{"type":"ERROR","object":{"kind":"Status"`)
-				if n := strings.Count(body, `"ADDED"`); n != test.events || told != test.told || body != "" && !strings.HasSuffix(body, "\n") {
-					t.Errorf("%d events, an ERROR event %v: %q, want %d, %v", n, told, body, test.events, test.told)
+				failed := strings.Contains(body, `{"type":"ERROR","object":{"kind":"Status"`)
+				if n := strings.Count(body, `"ADDED"`); n != test.events || failed != test.failed || body != "" && !strings.HasSuffix(body, "\n") {
+					t.Errorf("%d events, an ERROR event %v: %q, want %d, %v", n, failed, body, test.events, test.failed)
 				}
 			})
 		}
 	}
 }
 
-// A list whose compression is cut or broken is a 502 where nothing of it was sent, and is cut otherwise.
+// A list whose compression is cut or corrupted is a 502 if nothing of it was sent, and is cut off
+// otherwise.
 func TestCompressedListThatIsCut(t *testing.T) {
 	leaktest.Check(t)
-	head, tail := `{"kind":"CarpList","apiVersion":"mygroup.example.com/v1","metadata":{},"items":[`+carp, "]}\n"
-	whole := gzipped(head, tail)
+	start, end := `{"kind":"CarpList","apiVersion":"mygroup.example.com/v1","metadata":{},"items":[`+carp, "]}\n"
+	whole := gzipped(start, end)
 	checksum := bytes.Clone(whole)
 	checksum[len(checksum)-5]++
 	for name, test := range map[string]struct {
 		content []byte
-		status  int // 0 for a response that is cut
+		status  int // 0 for a response that is cut off
 	}{
 		"whole":                 {whole, http.StatusOK},
 		"cut in the header":     {whole[:5], http.StatusBadGateway},
 		"no gzip":               {[]byte("no gzip at all"), http.StatusBadGateway},
-		"cut behind a part":     {gzipped(head)[:len(gzipped(head))-12], 0},
+		"cut behind a part":     {gzipped(start)[:len(gzipped(start))-12], 0},
 		"cut in the checksum":   {whole[:len(whole)-3], 0},
 		"with another checksum": {checksum, 0},
 	} {

@@ -12,7 +12,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// TestHead: the header of a HEAD is that of a GET, and tells no more of an object that is not seen.
+// TestHead: the header of the response to a HEAD is that of a GET, and reveals no more of a hidden
+// object.
 func TestHead(t *testing.T) {
 	const (
 		seen   = `{"kind":"Carp","apiVersion":"v1","metadata":{"name":"n1","labels":{"shown":"true"}},"spec":{"nodeName":"a"}}`

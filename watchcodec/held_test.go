@@ -11,7 +11,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// TestControllerBehindFilter: a handler behind the filter can bound its client's reads and writes, whatever is requested.
+// TestControllerBehindFilter: a handler behind the filter can bound its client's reads and writes,
+// for every kind of request.
 func TestControllerBehindFilter(t *testing.T) {
 	filter := must(watchcodec.NewFilter(watchcodec.FilterOptions{Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter {
 		return func(*watchcodec.Object) (bool, error) { return true, nil }

@@ -13,8 +13,9 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// What the next handler puts into the header behind WriteHeader, a trailer's value for instance, is no field of a response that
-// is held, as it would be none of one that is not. A list has its trailers.
+// Header fields that the next handler sets after WriteHeader, the value of a trailer for instance,
+// are not part of the header of a held response, as they would not be of another. A list has its
+// trailers.
 func TestTrailersOfAHeldResponse(t *testing.T) {
 	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Raw: must((&metav1.PartialObjectMetadataList{}).Marshal())}
 	for name, test := range map[string]struct {

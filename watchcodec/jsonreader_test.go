@@ -15,14 +15,14 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// all reads every frame, and the error behind them.
+// all reads every frame, and returns the error after the last one.
 func all(r io.Reader, maxFrame int) (frames []string, err error) {
 	events := watchcodec.NewJSONReader(r, maxFrame)
 	for {
 		frame, err := events.Next()
 		if err != nil {
 			if _, again := events.Next(); again != err {
-				return frames, fmt.Errorf("the error %v did not stay: %v", err, again)
+				return frames, fmt.Errorf("the error %v was followed by %v", err, again)
 			}
 			return frames, err
 		}
@@ -48,7 +48,7 @@ func recordings(t testing.TB) map[string][]byte {
 	return m
 }
 
-// However the reads fall, each event comes whole, once and in order.
+// However the reads are split, each event is returned whole, once and in order.
 func TestRecordings(t *testing.T) {
 	readers := map[string]func(io.Reader) io.Reader{
 		"whole":          func(r io.Reader) io.Reader { return r },
@@ -123,7 +123,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// Offsets count from the start of the stream, whatever the buffer has dropped.
+// Offsets count from the start of the stream, also when bytes before them were dropped from the
+// buffer.
 func TestSyntaxErrorOffset(t *testing.T) {
 	stream := strings.Repeat(`{"a":"`+strings.Repeat("x", 1000)+`"}`, 100) + "!"
 	_, err := all(strings.NewReader(stream), 0)
@@ -142,7 +143,7 @@ func TestReadError(t *testing.T) {
 	}
 }
 
-// In steady state a frame costs no allocation.
+// In steady state a frame needs no allocation.
 func TestNextAllocates(t *testing.T) {
 	event := []byte(`{"type":"MODIFIED","object":{"kind":"ConfigMap","metadata":{"name":"a"}}}` + "\n")
 	r := watchcodec.NewJSONReader(&endless{event: event}, 0)
@@ -173,8 +174,8 @@ func (e *endless) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// FuzzJSONReader: what encoding/json takes for a sequence of objects is cut in
-// the same places, however the reads fall. What is none ends, with an error.
+// FuzzJSONReader: a stream that encoding/json accepts as a sequence of objects is split at the same
+// places, however the reads are split. Any other stream ends with an error.
 func FuzzJSONReader(f *testing.F) {
 	for _, seed := range []string{`{}{}`, ` {"a":"}\"\\"} {"b":[{}]}`, `{"a"`, `[]`, `{}x`, `{"\u007d":1}`} {
 		f.Add(seed, 3)
@@ -195,7 +196,7 @@ func FuzzJSONReader(f *testing.F) {
 	})
 }
 
-// decode cuts stream by encoding/json, if it is a sequence of objects.
+// decode splits stream by encoding/json, if it is a sequence of objects.
 func decode(stream string) (objects []string, ok bool) {
 	d := json.NewDecoder(strings.NewReader(stream))
 	for {
@@ -210,7 +211,7 @@ func decode(stream string) (objects []string, ok bool) {
 	}
 }
 
-// BenchmarkJSONReader cuts a recorded watch, beside encoding/json.
+// BenchmarkJSONReader splits a recorded watch, and compares with encoding/json.
 func BenchmarkJSONReader(b *testing.B) {
 	data := recordings(b)["endpoints.json"]
 	b.Run("culvert", func(b *testing.B) {

@@ -17,7 +17,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// A list that the filter waits for within a write of a resumed watch takes no time of the client's.
+// The time that the filter waits for a list within a write of a resumed watch does not count as the
+// client's.
 func TestLateListIsNotTheClients(t *testing.T) {
 	for _, compressed := range []bool{false, true} {
 		for _, http2 := range []bool{false, true} {

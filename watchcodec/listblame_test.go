@@ -12,7 +12,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// A list of the filter's own that it can't read, or has no use for, is no failure of its client's: no client has gone.
+// The filter's own list that it can't read, or does not need, is not a failure of the client, which
+// is still connected.
 func TestListThatCannotBeReadIsNotTheClients(t *testing.T) {
 	for name, test := range map[string]struct {
 		contentType string
@@ -41,13 +42,13 @@ func TestListThatCannotBeReadIsNotTheClients(t *testing.T) {
 			defer group.Close()
 			var kinds []proxy.Kind
 			p := must(proxy.New(proxy.Options{Upstream: group, OnError: func(r *http.Request, e *proxy.Error) {
-				if !strings.Contains(r.URL.RawQuery, "watch=1") { // whose writes fail as well, behind the ERROR event
+				if !strings.Contains(r.URL.RawQuery, "watch=1") { // the watch's writes fail as well, after the ERROR event
 					kinds = append(kinds, e.Kind)
 				}
 			}}))
 			w := httptest.NewRecorder()
 			func() {
-				defer func() { _ = recover() }() // the abort behind the ERROR event
+				defer func() { _ = recover() }() // the abort after the ERROR event
 				must(newSmallFilter())(p).ServeHTTP(w, httptest.NewRequest("GET", "/api/v1/pods?watch=1&resourceVersion=7", nil))
 			}()
 			if !strings.Contains(w.Body.String(), `"code":410`) {
@@ -60,7 +61,7 @@ func TestListThatCannotBeReadIsNotTheClients(t *testing.T) {
 	}
 }
 
-// newSmallFilter returns a filter that takes small objects.
+// newSmallFilter returns a filter with a small MaxObject.
 func newSmallFilter() (func(http.Handler) http.Handler, error) {
 	return watchcodec.NewFilter(watchcodec.FilterOptions{MaxObject: 1000, Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter { return seen }})
 }

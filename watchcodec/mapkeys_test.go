@@ -8,8 +8,9 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// TestSetKeepsTheOrderOfKeys: a key that is set in a map stands where encoders have it, by its text and
-// not by how the text is written in JSON: with its quote behind it "a" would follow "a!", and an escape "<x" behind "A".
+// TestSetKeepsTheOrderOfKeys: a key that is set in a map is placed where encoders place it, by its
+// text and not by its spelling in JSON: with its quote "a" would sort behind "a!", and an escaped
+// "<x" behind "A".
 func TestSetKeepsTheOrderOfKeys(t *testing.T) {
 	keys := []string{"", "!", "A", "A!", "A B", "<", "<x", "\\", `a"b`, "a", "a!", "\u00e9", "\u2028", "\U0001f41f", "\x01"}
 	for _, first := range keys {

@@ -19,16 +19,17 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// TestResumedWatchThatHoldsTheLastPlace: the list that a resumed watch needs is requested while the watch holds its place. It
-// must not wait for one, which may be the watch's own: it and its client would stand still until the wait's time is over. The
-// client is told to list again, and the watch ends, which gives the place back. Where a place is free the list takes it.
+// TestResumedWatchThatHoldsTheLastPlace: the list that a resumed watch needs is requested while the
+// watch holds its place. It must not wait for one, which may be the watch's own: both would stand
+// still until the wait times out. Instead the client receives a 410 and the watch ends, which frees
+// the place. If a place is free, the list takes it.
 func TestResumedWatchThatHoldsTheLastPlace(t *testing.T) {
 	list := `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[` + item("had", "yes") + `]}`
 	for name, test := range map[string]struct {
 		group  upstream.Options // with MaxConns of its target
 		conns  int
 		places int // of filters.Concurrency, 0 for none
-		told   string
+		want   string
 	}{
 		"MaxConns 1":              {upstream.Options{Queue: 5, QueueTimeout: time.Hour}, 1, 0, `"code":410`},
 		"MaxConns 1, no queue":    {upstream.Options{}, 1, 0, `"code":410`},
@@ -78,16 +79,16 @@ func TestResumedWatchThatHoldsTheLastPlace(t *testing.T) {
 				}
 				h := filters.NewChain(chain...).Then(p)
 				ctx, cancel := context.WithCancel(t.Context())
-				w := &told{ResponseRecorder: httptest.NewRecorder(), first: make(chan string, 1)}
+				w := &firstWrite{ResponseRecorder: httptest.NewRecorder(), first: make(chan string, 1)}
 				ended := make(chan struct{})
 				begun := time.Now()
 				go func() {
 					defer close(ended)
-					defer func() { _ = recover() }() // the filter aborts what it can't end otherwise
+					defer func() { _ = recover() }() // the filter aborts a response that it can't end otherwise
 					h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/pods?watch=1&resourceVersion=7", nil))
 				}()
-				if got := <-w.first; !strings.Contains(got, test.told) || time.Since(begun) > 0 {
-					t.Errorf("after %v the client is told %q, want %q", time.Since(begun), got, test.told)
+				if got := <-w.first; !strings.Contains(got, test.want) || time.Since(begun) > 0 {
+					t.Errorf("after %v the client receives %q, want %q", time.Since(begun), got, test.want)
 				}
 				cancel()
 				<-ended
@@ -98,13 +99,13 @@ func TestResumedWatchThatHoldsTheLastPlace(t *testing.T) {
 	}
 }
 
-// told is a client that is told something.
-type told struct {
+// firstWrite is a client that reports the first write.
+type firstWrite struct {
 	*httptest.ResponseRecorder
 	first chan string
 }
 
-func (w *told) Write(p []byte) (int, error) {
+func (w *firstWrite) Write(p []byte) (int, error) {
 	select {
 	case w.first <- string(p):
 	default:

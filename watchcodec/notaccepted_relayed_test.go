@@ -17,7 +17,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// A client that accepts nothing more of a relayed response which a filter rewrites is given up, and is the one that has failed.
+// If a client stops accepting a relayed response that a filter rewrites, the response is given up,
+// and the failure is the client's.
 func TestRelayedResponseThatIsNotAccepted(t *testing.T) {
 	for name, test := range map[string]struct {
 		filter  func(http.Handler) http.Handler

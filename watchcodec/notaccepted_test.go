@@ -22,8 +22,8 @@ func showing(all bool) func(http.Handler) http.Handler {
 
 const carp = `{"kind":"Carp","apiVersion":"mygroup.example.com/v1","metadata":{"name":"n1","resourceVersion":"1"}}`
 
-// A client that accepts nothing of what the filter sends by itself, a refusal or a response that it has held, holds
-// neither handler nor connection.
+// A client that accepts nothing of a response that the filter sends by itself, a refusal or a held
+// response, holds up neither handler nor connection.
 func TestResponseThatIsNotAccepted(t *testing.T) {
 	const upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 	long := `{"kind":"Carp","apiVersion":"mygroup.example.com/v1","metadata":{"name":"n1","resourceVersion":"1","annotations":{"a":"` + strings.Repeat("x", 200<<10) + `"}}}`
@@ -57,8 +57,8 @@ func TestResponseThatIsNotAccepted(t *testing.T) {
 	}
 }
 
-// A server that breaks off before anything of its response was sent to the client is a 502, and not an abort. Behind a
-// part of it, and for a client that has left, the abort is passed on.
+// A response that the server cuts off before any of it was sent to the client becomes a 502 and no
+// abort. After a part of it was sent, and for a client that has left, the abort is passed on.
 func TestHeldResponseThatBreaksOff(t *testing.T) {
 	for name, test := range map[string]struct {
 		path, sent string

@@ -10,8 +10,9 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// TestPanicBesideAnUnsentBody: behind a panic net/http's server reads on in the request's body before it closes the connection. A
-// client that sends nothing of it does not hold the connection.
+// TestPanicBesideAnUnsentBody: after a panic net/http's server reads the rest of the request's body
+// before it closes the connection. A client that sends nothing of the body does not hold the
+// connection.
 func TestPanicBesideAnUnsentBody(t *testing.T) {
 	for name, filter := range map[string]func(http.Handler) http.Handler{
 		"Rewriter": must(watchcodec.NewFilter(watchcodec.FilterOptions{Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter {

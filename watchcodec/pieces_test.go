@@ -13,8 +13,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// TestKindBehindItems: what a list's items are must be known before they are shown. Items that tell it
-// themselves, as custom resources do, may come first.
+// TestKindBehindItems: the kind of a list's items must be known before they are sent. If the items
+// have kinds of their own, as those of custom resources do, it may come behind them.
 func TestKindBehindItems(t *testing.T) {
 	var kinds []string
 	note := func(o *watchcodec.Object) (bool, error) {
@@ -29,7 +29,7 @@ func TestKindBehindItems(t *testing.T) {
 	)
 	for _, test := range []struct {
 		path, sent string
-		want       string // what the Rewriter sees, "" if it must not be asked
+		want       string // the kinds that the Rewriter receives, "" if it must not be called
 	}{
 		{"/apis/x/v1/things", `{"apiVersion":"x/v1",` + whole + behind + `}`, "x/v1 Thing a"},
 		{"/apis/x/v1/things", `{"apiVersion":"x/v1",` + bare + behind + `}`, ""},
@@ -48,24 +48,24 @@ func TestKindBehindItems(t *testing.T) {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{strings.NewReader(test.sent)}, make([]byte, size))
 			})
-			answer, got := get(t, s.URL+test.path)
+			resp, got := get(t, s.URL+test.path)
 			s.Close()
 			if seen := strings.Join(kinds, ", "); seen != test.want || test.want == "" && strings.Contains(string(got), "hidden") {
-				t.Errorf("%s in pieces of %d: the Rewriter sees %q, the client %d %s", test.sent, size, seen, answer.StatusCode, got)
+				t.Errorf("%s in pieces of %d: the Rewriter sees %q, the client %d %s", test.sent, size, seen, resp.StatusCode, got)
 			}
-			if test.want == "" && size > 1 && answer.StatusCode != http.StatusBadGateway && !strings.Contains(string(got), `"type":"ERROR"`) {
-				t.Errorf("%s: %d %s", test.sent, answer.StatusCode, got)
+			if test.want == "" && size > 1 && resp.StatusCode != http.StatusBadGateway && !strings.Contains(string(got), `"type":"ERROR"`) {
+				t.Errorf("%s: %d %s", test.sent, resp.StatusCode, got)
 			}
 		}
 	}
 }
 
-// TestSmallPieces: a list takes time in proportion to its length, whatever is long in it and however
-// small the pieces are that it comes in.
+// TestSmallPieces: a list takes time in proportion to its length, whichever part of it is long and
+// however small the pieces are that it is received in.
 func TestSmallPieces(t *testing.T) {
 	const size = 12 << 20
 	long := strings.Repeat("x", size)
-	head := `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[`
+	start := `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[`
 	item := `{"metadata":{"name":"a"},"data":"` + long + `"}`
 	row := `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{},"columnDefinitions":[],"rows":[{"cells":[],"object":` + item + `}]}`
 	protobuf := func() string {
@@ -77,21 +77,21 @@ func TestSmallPieces(t *testing.T) {
 	}()
 	spaces := strings.Repeat(" ", size)
 	for name, list := range map[string]string{
-		"an item":                    head + item + `]}`,
-		"a second item":              head + `{"metadata":{"name":"b"}},` + item + `]}`,
-		"a nested item":              head + `{"metadata":{"name":"a"},"data":[` + strings.Repeat("[1],", size/4) + `2]}]}`,
+		"an item":                    start + item + `]}`,
+		"a second item":              start + `{"metadata":{"name":"b"}},` + item + `]}`,
+		"a nested item":              start + `{"metadata":{"name":"a"},"data":[` + strings.Repeat("[1],", size/4) + `2]}]}`,
 		"a row of a Table":           row,
 		"a string beside the items":  `{"kind":"Status","message":"` + long + `"}`,
 		"a number":                   `{"kind":"Status","code":` + strings.Repeat("1", size) + `}`,
-		"white space before a comma": head + `{"metadata":{"name":"b"}}` + spaces + `,{}]}`,
-		"white space behind it":      head + `{"metadata":{"name":"b"}},` + spaces + `{}]}`,
+		"white space before a comma": start + `{"metadata":{"name":"b"}}` + spaces + `,{}]}`,
+		"white space behind it":      start + `{"metadata":{"name":"b"}},` + spaces + `{}]}`,
 		"in protobuf":                protobuf,
 	} {
 		contentType := "application/json"
 		if list == protobuf {
 			contentType = "application/vnd.kubernetes.protobuf"
 		}
-		f, err := watchcodec.NewFilter(watchcodec.FilterOptions{Tables: true, Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter { return everything }})
+		f, err := watchcodec.NewFilter(watchcodec.FilterOptions{Tables: true, Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter { return seeAll }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,8 +112,8 @@ func TestSmallPieces(t *testing.T) {
 		}()
 		select {
 		case <-done:
-		case <-time.After(time.Minute): // a second or less; it would be many minutes
-			t.Fatalf("%s does not come to its end", name)
+		case <-time.After(time.Minute): // expected: a second or less; with quadratic time many minutes
+			t.Fatalf("%s does not end", name)
 		}
 		if w.Code != http.StatusOK || w.Body.String() != list {
 			t.Errorf("%s: %d, %d of %d bytes", name, w.Code, w.Body.Len(), len(list))
@@ -121,15 +121,16 @@ func TestSmallPieces(t *testing.T) {
 	}
 }
 
-// TestLongKey: a key of a list is bounded, it is looked at again with each piece.
+// TestLongKey: the length of a list's key is bounded, since the key is scanned again with each
+// piece.
 func TestLongKey(t *testing.T) {
 	for _, list := range []string{`{"` + strings.Repeat("k", 5000), `{"kind"` + strings.Repeat(" ", 5000), `{"kind" :` + strings.Repeat("\n", 5000)} {
-		s := filtered(t, everything, func(w http.ResponseWriter, _ *http.Request) {
+		s := filtered(t, seeAll, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, list)
 		})
-		if answer, got := get(t, s.URL+"/api/v1/pods"); answer.StatusCode != http.StatusBadGateway {
-			t.Errorf("%.10s…: %d %.100s", list, answer.StatusCode, got)
+		if resp, got := get(t, s.URL+"/api/v1/pods"); resp.StatusCode != http.StatusBadGateway {
+			t.Errorf("%.10s…: %d %.100s", list, resp.StatusCode, got)
 		}
 		s.Close()
 	}

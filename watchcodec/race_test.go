@@ -2,5 +2,5 @@
 
 package watchcodec_test
 
-// factor is how much more memory the race detector takes.
+// factor is by how much the race detector multiplies memory.
 const factor = 3

@@ -18,12 +18,12 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// recording is an answer of a real kube-apiserver v1.36.4, see testdata/recordings.
+// recording is a response of a real kube-apiserver v1.36.4, see testdata/recordings.
 type recording struct {
 	name, target, accept, status, contentType, encoding string
 }
 
-// recorded are those for which want says so.
+// recorded returns the recordings for which want returns true.
 func recorded(t testing.TB, want func(recording) bool) (all []recording) {
 	t.Helper()
 	index, err := os.Open("testdata/recordings/index.tsv")
@@ -43,7 +43,7 @@ func recorded(t testing.TB, want func(recording) bool) (all []recording) {
 	return all
 }
 
-// body is what was sent, without the server's compression.
+// body returns the recorded body without the server's compression.
 func (r recording) body(t testing.TB) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata/recordings", r.name+".gz"))
@@ -77,12 +77,12 @@ func (r recording) format() watchcodec.Format {
 	return watchcodec.JSON
 }
 
-// isWatch says whether the recording is a stream of events.
+// isWatch reports whether the recording is a stream of events.
 func isWatch(r recording) bool {
 	return r.status == "200" && (strings.Contains(r.target, "watch=") || strings.Contains(r.target, "/watch/")) && strings.HasPrefix(r.contentType, "application/")
 }
 
-// frames is what JSONReader and ProtobufReader are.
+// frames is implemented by JSONReader and ProtobufReader.
 type frames interface{ Next() ([]byte, error) }
 
 func newReader(f watchcodec.Format, r io.Reader) frames {
@@ -108,7 +108,7 @@ var ways = map[string]func(io.Reader) io.Reader{
 	"random":       func(r io.Reader) io.Reader { return random{r, rand.New(rand.NewPCG(1, 2))} },
 }
 
-// pass sends a body through an Event, and returns what comes out and how many events.
+// pass sends a body through an Event, and returns the result and the number of events.
 func pass(f watchcodec.Format, body io.Reader, edit func(*watchcodec.Event) error) (out []byte, n int, err error) {
 	r := newReader(f, body)
 	var e watchcodec.Event
@@ -132,8 +132,8 @@ func pass(f watchcodec.Format, body io.Reader, edit func(*watchcodec.Event) erro
 	}
 }
 
-// TestRecordingsPassUnchanged: every watch that was recorded comes out as it went in,
-// however the reads fall.
+// TestRecordingsPassUnchanged: every recorded watch passes byte for byte, however the reads are
+// split.
 func TestRecordingsPassUnchanged(t *testing.T) {
 	total := 0
 	for _, r := range recorded(t, isWatch) {
@@ -151,9 +151,9 @@ func TestRecordingsPassUnchanged(t *testing.T) {
 	}
 }
 
-// TestRecordingsEdited: what comes of an edit is what a decoder of JSON, the same change
-// and an encoder make of it, but for the order of keys. (internal/e2e compares bytes
-// with those of Kubernetes' own codecs, in both formats.)
+// TestRecordingsEdited: an edit gives what decoding JSON, the same change and encoding give, except
+// for the order of keys. (internal/e2e compares bytes with those of Kubernetes' own codecs, in both
+// formats.)
 func TestRecordingsEdited(t *testing.T) {
 	for _, r := range recorded(t, func(r recording) bool { return isWatch(r) && r.format() == watchcodec.JSON }) {
 		body := r.body(t)

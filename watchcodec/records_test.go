@@ -15,7 +15,7 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// shout makes a record louder, and hides those that have "secret" in them.
+// shout turns a record into upper case, and hides those that contain "secret".
 func shout(record []byte) ([]byte, error) {
 	switch {
 	case bytes.Contains(record, []byte("secret")):
@@ -37,7 +37,7 @@ func records(t *testing.T, rewrite func([]byte) ([]byte, error), handler http.Ha
 	return s
 }
 
-// TestRecords: what becomes of streams, however they are written.
+// TestRecords: streams of records and their rewritten forms, however they are written.
 func TestRecords(t *testing.T) {
 	leaktest.Check(t)
 	const lines, events = "application/x-ndjson", "text/event-stream; charset=utf-8"
@@ -71,8 +71,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestRecordsOneChunkEach: three records that are written at once, without a flush, are
-// three chunks on the wire.
+// TestRecordsOneChunkEach: three records that are written at once, without a flush, are sent in
+// three chunks.
 func TestRecordsOneChunkEach(t *testing.T) {
 	leaktest.Check(t)
 	s := records(t, nil, func(w http.ResponseWriter, _ *http.Request) {
@@ -91,7 +91,7 @@ func TestRecordsOneChunkEach(t *testing.T) {
 func TestCompressedRecords(t *testing.T) {
 	s := records(t, shout, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept-Encoding") != "" {
-			t.Error("the handler is asked for a compressed stream")
+			t.Error("the request accepts a compressed stream")
 		}
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		w.Header().Set("Content-Encoding", "gzip")
@@ -99,13 +99,13 @@ func TestCompressedRecords(t *testing.T) {
 		_, _ = io.WriteString(z, "secret\n")
 		_ = z.Close()
 	})
-	answer, got := get(t, s.URL, "Accept-Encoding", "gzip")
-	if answer.StatusCode != 502 || answer.Header.Get("Content-Encoding") != "" || !strings.Contains(string(got), "compressed") {
-		t.Errorf("%d %v %q", answer.StatusCode, answer.Header, got)
+	resp, got := get(t, s.URL, "Accept-Encoding", "gzip")
+	if resp.StatusCode != 502 || resp.Header.Get("Content-Encoding") != "" || !strings.Contains(string(got), "compressed") {
+		t.Errorf("%d %v %q", resp.StatusCode, resp.Header, got)
 	}
 }
 
-// The filters hand a request on with its trailers, which come with the end of its body.
+// The filters pass on a request's trailers, which are received at the end of its body.
 func TestTrailersOfARequest(t *testing.T) {
 	leaktest.Check(t)
 	got := make(chan string, 1)

@@ -22,7 +22,7 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/watchtest"
 )
 
-// past serves a watch, and lists of what was before it.
+// past serves a watch, and lists of the state before it.
 type past struct {
 	t           *testing.T
 	watch, list string
@@ -37,7 +37,7 @@ func (p *past) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, p.watch)
 		return
 	}
-	w.(http.Flusher).Flush() // as many a handler does without asking
+	w.(http.Flusher).Flush() // many handlers flush without checking that they can
 	p.mu.Lock()
 	p.lists = append(p.lists, r.URL.Path+"?"+r.URL.RawQuery+" "+r.Header.Get("Accept")+" as "+r.Header.Get("Authorization"))
 	p.mu.Unlock()
@@ -49,13 +49,13 @@ func (p *past) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// item is what pod tells of, in a list.
+// item is the object of an event that pod returns, as an item of a list.
 func item(name, seen string) string {
 	return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"n","uid":"u-%s","labels":{"seen":%q}}}`, name, name, seen)
 }
 
-// TestResumedWatch: a client that resumes a watch learns that an object goes out of its sight if it
-// has seen it, and nothing of one that it has not.
+// TestResumedWatch: a client that resumes a watch receives an event for an object that becomes
+// hidden if it has seen the object, and none for one that it has not.
 func TestResumedWatch(t *testing.T) {
 	const expired = `"code":410`
 	list := `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[` + item("had", "yes") + `,` + item("unseen", "no") + `]}`
@@ -71,13 +71,13 @@ func TestResumedWatch(t *testing.T) {
 		{"both, many times", "/api/v1/namespaces/n/pods?watch=1&labelSelector=a%3Db&resourceVersion=7",
 			strings.Repeat(pod("MODIFIED", "unseen", "no", "8"), 3) + pod("MODIFIED", "had", "no", "9") + pod("MODIFIED", "had", "no", "10") + pod("MODIFIED", "unseen", "yes", "11"), list,
 			gone("had", "9") + pod("ADDED", "unseen", "yes", "11"), 0, "/api/v1/namespaces/n/pods?" + query},
-		{"one that comes into sight behind the list", "/api/v1/pods?watch=1&labelSelector=a%3Db&resourceVersion=7",
+		{"one that becomes visible behind the list", "/api/v1/pods?watch=1&labelSelector=a%3Db&resourceVersion=7",
 			pod("MODIFIED", "other", "no", "8") + pod("MODIFIED", "unseen", "yes", "11") + pod("MODIFIED", "had", "yes", "12"), list,
 			pod("ADDED", "unseen", "yes", "11") + pod("MODIFIED", "had", "yes", "12"), 0, "/api/v1/pods?" + query},
 		{"at the version that the watch has reached", "/api/v1/pods?watch=1&resourceVersion=5", pod("ADDED", "a", "yes", "6") + `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"7"}}}` + "\n" + pod("MODIFIED", "unseen", "no", "8"), list,
 			pod("ADDED", "a", "yes", "6") + `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"7"}}}` + "\n", 0, "/api/v1/pods?limit=500&resourceVersion=7&resourceVersionMatch=Exact"},
-		{"the path of old", "/apis/x/v1/watch/namespaces/n/pods/had?resourceVersion=7", pod("MODIFIED", "had", "no", "8"), list, gone("had", "8"), 0, "/apis/x/v1/namespaces/n/pods?fieldSelector=metadata.name%3Dhad&limit=500&resourceVersion=7&resourceVersionMatch=Exact"},
-		{"no list that tells", "/api/v1/pods?watch=1&resourceVersion=7", pod("ADDED", "a", "yes", "8") + pod("MODIFIED", "unseen", "no", "9"), "", expired, 410, "/api/v1/pods?limit=500&resourceVersion=8&resourceVersionMatch=Exact"},
+		{"the legacy path", "/apis/x/v1/watch/namespaces/n/pods/had?resourceVersion=7", pod("MODIFIED", "had", "no", "8"), list, gone("had", "8"), 0, "/apis/x/v1/namespaces/n/pods?fieldSelector=metadata.name%3Dhad&limit=500&resourceVersion=7&resourceVersionMatch=Exact"},
+		{"a list that is refused", "/api/v1/pods?watch=1&resourceVersion=7", pod("ADDED", "a", "yes", "8") + pod("MODIFIED", "unseen", "no", "9"), "", expired, 410, "/api/v1/pods?limit=500&resourceVersion=8&resourceVersionMatch=Exact"},
 		{"half a list", "/api/v1/pods?watch=1&resourceVersion=7", pod("MODIFIED", "had", "no", "9"), list[:len(list)-3], expired, 0, "/api/v1/pods?limit=500&resourceVersion=7&resourceVersionMatch=Exact"},
 		{"objects seen only", "/api/v1/pods?watch=1&resourceVersion=7", pod("MODIFIED", "a", "yes", "8") + pod("DELETED", "a", "yes", "9") + pod("DELETED", "unseen", "no", "10"), "", pod("MODIFIED", "a", "yes", "8") + pod("DELETED", "a", "yes", "9"), 0, ""},
 		{"all objects first", "/api/v1/pods?watch=1&resourceVersion=7&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", pod("MODIFIED", "unseen", "no", "8"), "", "", 0, ""},
@@ -101,20 +101,20 @@ func TestResumedWatch(t *testing.T) {
 			test.lists += " " + strings.ReplaceAll(accept, ",", ", ") + " as Bearer client"
 		}
 		if lists != test.lists {
-			t.Errorf("%s: the server was asked for\n%s\nwant\n%s", test.name, lists, test.lists)
+			t.Errorf("%s: the filter requested\n%s\nwant\n%s", test.name, lists, test.lists)
 		}
 	}
 }
 
-// TestResumedVisibleWithoutList: without a way to find out the watch ends, and tells nothing.
+// TestResumedVisibleWithoutList: without a list the watch ends, and sends nothing.
 func TestResumedVisibleWithoutList(t *testing.T) {
 	v := watchcodec.NewResumedVisible(seen, "7", nil)
 	var e watchcodec.Event
 	if err := e.Decode(watchcodec.JSON, []byte(strings.TrimSpace(pod("MODIFIED", "a", "no", "8")))); err != nil {
 		t.Fatal(err)
 	}
-	if tell, err := v.Apply(&e); tell || !errors.Is(err, watchcodec.ErrUnknownState) {
-		t.Errorf("tell is %v, %v", tell, err)
+	if send, err := v.Apply(&e); send || !errors.Is(err, watchcodec.ErrUnknownState) {
+		t.Errorf("send is %v, %v", send, err)
 	}
 }
 
@@ -123,7 +123,7 @@ type watcher struct {
 	t       *testing.T
 	h       http.Handler
 	query   string // of its first watch, "" to list
-	vague   bool   // what it is sent first does not tell which version it has: it may be a newer one
+	vague   bool   // its first events do not show which version it has: it may be a newer one
 	store   map[string]string
 	version string
 	expired int
@@ -140,7 +140,7 @@ type podEvent struct {
 func (w *watcher) get(query string) io.Reader {
 	recorder := httptest.NewRecorder()
 	func() {
-		defer func() { _ = recover() }() // the filter cuts what it can't end otherwise
+		defer func() { _ = recover() }() // the filter aborts a response that it can't end otherwise
 		w.h.ServeHTTP(recorder, httptest.NewRequest("GET", "/api/v1/pods?"+query, nil))
 	}()
 	return recorder.Body
@@ -194,8 +194,8 @@ func (w *watcher) round() {
 		case e.Type != "BOOKMARK":
 			w.store[name] = e.Object.Metadata.ResourceVersion
 		}
-		// What is sent first is in no order; a client that goes back to an older version has
-		// what it has seen at that one.
+		// The first events are in no order. A client that goes back to an older version has the
+		// state of that version.
 		if older, _ := strconv.Atoi(w.version); older < number(w.t, e.Object.Metadata.ResourceVersion) {
 			w.version = e.Object.Metadata.ResourceVersion
 		}
@@ -210,8 +210,9 @@ func number(t *testing.T, version string) int {
 	return n
 }
 
-// TestClientsOfHiddenObjects: whatever happens to objects while clients come and go, each client
-// ends with what it may see, and no DELETED tells it of what it has not seen. It costs few lists.
+// TestClientsOfHiddenObjects: however objects change while clients connect and disconnect, each
+// client ends with the objects that it may see, and no DELETED event names an object that it has
+// not seen. Few lists are needed for it.
 func TestClientsOfHiddenObjects(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) { playHidden(t, rand.New(rand.NewPCG(seed, 10)), seed%4 == 3) })
@@ -277,7 +278,7 @@ func playHidden(t *testing.T, rnd *rand.Rand, compacts bool) {
 			t.Errorf("client %d has %v, want %v", i, c.store, want)
 		}
 		if c.expired > 0 && !compacts {
-			t.Errorf("client %d had to list again %d times, and the server had forgotten nothing", i, c.expired)
+			t.Errorf("client %d had to list again %d times, although the server had kept all changes", i, c.expired)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/culvert-go/culvert/internal/result"
 )
 
-// TestPagesHaveResultsOfTheirOwn: each page of the list that a resumed watch needs is an exchange of its own, for what records
-// exchanges behind the filter.
+// TestPagesHaveResultsOfTheirOwn: each page of the list that a resumed watch needs is a separate
+// exchange for handlers behind the filter that record exchanges.
 func TestPagesHaveResultsOfTheirOwn(t *testing.T) {
 	requests := 0
 	gateway := withTables(t, seen, func(w http.ResponseWriter, r *http.Request) {

@@ -11,8 +11,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// A response of which the next handler has written less than its Content-Length, or nothing, is none that can be read: its
-// client gets a 502, and no length that makes it look whole.
+// A response of which the next handler has written less than its Content-Length, or nothing, can't
+// be read: its client gets a 502, and no Content-Length that makes it look whole.
 func TestResponseShorterThanAnnounced(t *testing.T) {
 	const status = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","code":404}`
 	for name, test := range map[string]struct {
@@ -40,7 +40,7 @@ func TestResponseShorterThanAnnounced(t *testing.T) {
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
 			if method == "HEAD" && test.path == carpsPath {
-				continue // that of a list has no content
+				continue // the response of a list has no content
 			}
 			for _, version := range []int{1, 2} {
 				t.Run(method+" "+name+", HTTP/"+strconv.Itoa(version), func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestResponseShorterThanAnnounced(t *testing.T) {
 					}
 					defer resp.Body.Close()
 					content, err := io.ReadAll(resp.Body)
-					if resp.StatusCode != test.want || err != nil && test.want != http.StatusNotModified { // whose length misses content for Go's HTTP/2 client
+					if resp.StatusCode != test.want || err != nil && test.want != http.StatusNotModified { // Go's HTTP/2 client misses the content that its length announces
 						t.Errorf("%d %q, %v, want %d", resp.StatusCode, content, err, test.want)
 					}
 				})
@@ -73,7 +73,8 @@ func TestResponseShorterThanAnnounced(t *testing.T) {
 	}
 }
 
-// A stream of which the next handler has written less than its Content-Length is broken off, also where it ends behind an event.
+// A stream of which the next handler has written less than its Content-Length is cut off, even if
+// it ends behind an event.
 func TestStreamShorterThanAnnounced(t *testing.T) {
 	event := `{"type":"ADDED","object":` + carp + "}\n"
 	for name, test := range map[string]struct {

@@ -18,18 +18,18 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// shown is the label that tells whether an object is seen.
+// shown is the label that decides whether clients see an object.
 const shown = "shown"
 
 const carpsPath = "/apis/testapigroup.apimachinery.k8s.io/v1/namespaces/ns/carps"
 
-// streamHistory is what a server sends through the filter, and what of it a client is to have.
+// streamHistory is what a server sends through the filter, and what a client should receive of it.
 type streamHistory struct {
 	c      *choices.Choices
 	format watchcodec.Format
-	exact  bool                    // what came is, to the byte, what an encoder makes of it
-	loose  map[string]bool         // and this is what an edit has made not so, by the same as edited
-	edited map[string]*carpv1.Carp // by the name and the version of what came
+	exact  bool                    // the server's encoding is, to the byte, that of an encoder
+	loose  map[string]bool         // objects that an edit has made inexact, by the same keys as edited
+	edited map[string]*carpv1.Carp // by the name and the version of the server's object
 	err    error
 }
 
@@ -37,7 +37,7 @@ func newStreamHistory(c *choices.Choices, formats ...watchcodec.Format) *streamH
 	return &streamHistory{c: c, format: choices.Pick(c, formats...), exact: true, edited: map[string]*carpv1.Carp{}, loose: map[string]bool{}}
 }
 
-// object returns an object with a name, which is seen or not.
+// object returns an object with a name, visible or hidden.
 func (h *streamHistory) object(name string, version int, seen bool) *carpv1.Carp {
 	o := newCarp(h.c)
 	o.Name, o.Namespace, o.ResourceVersion = name, "ns", fmt.Sprint(version)
@@ -48,7 +48,8 @@ func (h *streamHistory) object(name string, version int, seen bool) *carpv1.Carp
 	return o
 }
 
-// rewrite is the Rewriter: it edits what is seen at random, and notes what an encoder would make of it.
+// rewrite is the Rewriter: it edits visible objects at random, and notes the result of the same
+// change by an encoder.
 func (h *streamHistory) rewrite(o *watchcodec.Object) (visible bool, err error) {
 	if label, _ := o.Label(shown); string(label) != "true" {
 		return false, nil
@@ -71,18 +72,18 @@ func (h *streamHistory) rewrite(o *watchcodec.Object) (visible bool, err error) 
 	return true, o.Edit(batch...)
 }
 
-// became returns what an object is to have become.
+// became returns the object that o should have become.
 func (h *streamHistory) became(o *carpv1.Carp) *carpv1.Carp {
 	if want := h.edited[o.Name+"/"+o.ResourceVersion]; want != nil {
 		return want
 	}
 	if h.err == nil {
-		h.err = fmt.Errorf("%s at %s was not shown to the Rewriter", o.Name, o.ResourceVersion)
+		h.err = fmt.Errorf("%s at %s was not passed to the Rewriter", o.Name, o.ResourceVersion)
 	}
 	return o
 }
 
-// serve sends a body through the filter, in pieces. whole is false if the response was broken off.
+// serve sends a body through the filter, in pieces. whole is false if the response was cut off.
 func (h *streamHistory) serve(target, accept string, body []byte) (w *httptest.ResponseRecorder, whole bool) {
 	f := must(watchcodec.NewFilter(watchcodec.FilterOptions{Tables: true, Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter { return h.rewrite }}))
 	most := choices.Pick(h.c, 1<<20, 1, 7, 64, 1000)
@@ -125,8 +126,8 @@ func (h *streamHistory) accept() string {
 	return "application/json"
 }
 
-// cut breaks a body off now and then, and reports whether something is missing then: the newline behind JSON
-// tells nothing, nor do the two empty fields behind an object in protobuf.
+// cut cuts a body off in some cases, and reports whether content is missing then: the newline
+// behind JSON is none, nor are the two empty fields behind an object in protobuf.
 func (h *streamHistory) cut(body []byte) (sent []byte, cut bool) {
 	if !h.c.Bool(6) {
 		return body, false
@@ -138,8 +139,8 @@ func (h *streamHistory) cut(body []byte) (sent []byte, cut bool) {
 	return sent, cut
 }
 
-// TestListHistories: random lists come out of the filter as Kubernetes' codecs would encode what is seen
-// of them, in whatever pieces they come, and one that is cut never looks whole.
+// TestListHistories: for random lists, received in pieces of any size, the filter sends the visible
+// items as Kubernetes' codecs would encode them, and a list that is cut off never looks whole.
 func TestListHistories(t *testing.T) {
 	histories.Run(t, func(_ *testing.T, c *choices.Choices) error {
 		h := newStreamHistory(c, watchcodec.JSON, watchcodec.Protobuf)
@@ -160,7 +161,7 @@ func TestListHistories(t *testing.T) {
 		w, whole := h.serve(carpsPath, h.accept(), sent)
 		if cut {
 			if whole && w.Code == http.StatusOK {
-				return fmt.Errorf("a list that was cut at %d of %d bytes looks whole: %s", len(sent), len(body), w.Body)
+				return fmt.Errorf("a list that was cut off at %d of %d bytes looks whole: %s", len(sent), len(body), w.Body)
 			}
 			return nil
 		}
@@ -179,7 +180,7 @@ func TestListHistories(t *testing.T) {
 	})
 }
 
-// restoreKinds gives items the kinds that some encodings leave out.
+// restoreKinds sets the kinds of items, which some encodings omit.
 func restoreKinds(got, want *carpv1.CarpList) {
 	for i := range got.Items {
 		if i < len(want.Items) {
@@ -188,7 +189,7 @@ func restoreKinds(got, want *carpv1.CarpList) {
 	}
 }
 
-// same compares an encoding with an object: to the byte if exact is true, and as what it decodes to.
+// same compares an encoding with an object: to the byte if exact is true, else after decoding.
 func (h *streamHistory) same(raw []byte, exact bool, want, got runtime.Object, restore func()) error {
 	encoded := encodeAs(h.format, want)
 	if exact && !bytes.Equal(raw, encoded) {
@@ -208,7 +209,7 @@ func (h *streamHistory) same(raw []byte, exact bool, want, got runtime.Object, r
 	return nil
 }
 
-// TestSingleHistories: the same for one object, which is not found if it is not seen.
+// TestSingleHistories: the same for one object, which is not found if it is hidden.
 func TestSingleHistories(t *testing.T) {
 	histories.Run(t, func(_ *testing.T, c *choices.Choices) error {
 		h := newStreamHistory(c, watchcodec.JSON, watchcodec.Protobuf)
@@ -218,7 +219,7 @@ func TestSingleHistories(t *testing.T) {
 		w, whole := h.serve(carpsPath+"/n1", h.accept(), sent)
 		switch {
 		case !whole:
-			return fmt.Errorf("%q was broken off", sent)
+			return fmt.Errorf("%q was cut off", sent)
 		case cut && len(sent) == 0 && w.Body.Len() == 0:
 			return nil // no object at all
 		case cut:

@@ -12,7 +12,7 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// withTables serves handler behind a filter that lets clients have Tables.
+// withTables serves handler behind a filter with the option Tables.
 func withTables(t *testing.T, rewrite watchcodec.Rewriter, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	f, err := watchcodec.NewFilter(watchcodec.FilterOptions{Tables: true, Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter { return rewrite }})
@@ -28,11 +28,11 @@ func isTable(r recording) bool {
 	return strings.Contains(r.accept, "json;as=Table") && r.status == "200" && !strings.Contains(r.target, "limit=") && !strings.Contains(r.target, "includeObject=None")
 }
 
-// TestTablesThroughTheFilter: Tables of a real kube-apiserver come out as they are where
-// nothing is hidden.
+// TestTablesThroughTheFilter: Tables of a real kube-apiserver pass byte for byte if no object is
+// hidden.
 func TestTablesThroughTheFilter(t *testing.T) {
 	for _, r := range recorded(t, isTable) {
-		s := withTables(t, everything, replay(t, r, 1009))
+		s := withTables(t, seeAll, replay(t, r, 1009))
 		_, got := get(t, s.URL+r.target, "Accept", r.accept)
 		s.Close()
 		if want := r.body(t); string(got) != string(want) {
@@ -41,7 +41,7 @@ func TestTablesThroughTheFilter(t *testing.T) {
 	}
 }
 
-// TestTableRowsFiltered: of each recorded Table the rows are left whose objects are seen.
+// TestTableRowsFiltered: of each recorded Table the rows are left whose objects are visible.
 func TestTableRowsFiltered(t *testing.T) {
 	type table struct {
 		ColumnDefinitions []any
@@ -73,19 +73,19 @@ func TestTableRowsFiltered(t *testing.T) {
 	}
 }
 
-// tableOf is an event of a Table with one row.
+// tableOf returns an event of a Table with one row.
 func tableOf(kind, columns, name, seen string) string {
 	return fmt.Sprintf(`{"type":%q,"object":{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"1"},"columnDefinitions":%s,"rows":[{"cells":[%q,"secret"],"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":%q,"uid":"u","resourceVersion":"1","labels":{"seen":%q}}}}]}}`, kind, columns, name, name, seen) + "\n"
 }
 
-// TestTableTransitions: a watch of Tables tells of objects that come into sight and go out
-// of it, no cell of one that is hidden, and the columns with the first event that it
-// tells, though the server has told them with another.
+// TestTableTransitions: a watch of Tables sends events for objects that become visible or hidden,
+// no cell of a hidden one, and the columns with the first event that it sends, though the server
+// has sent them with another.
 func TestTableTransitions(t *testing.T) {
 	columns := `[{"name":"Name"},{"name":"Secret"}]`
 	s := withTables(t, seen, func(w http.ResponseWriter, r *http.Request) {
 		if accept := r.Header.Get("Accept"); accept != "application/json;as=Table;v=v1;g=meta.k8s.io, application/json" {
-			t.Errorf("the server is asked for %s", accept)
+			t.Errorf("the request accepts %s", accept)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, tableOf("ADDED", columns, "a", "no")+tableOf("ADDED", "null", "b", "yes")+tableOf("MODIFIED", "null", "a", "yes")+tableOf("MODIFIED", "null", "b", "no"))
@@ -93,12 +93,12 @@ func TestTableTransitions(t *testing.T) {
 	_, got := get(t, s.URL+"/api/v1/pods?watch=1", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
 	gone := `{"type":"DELETED","object":{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"1"},"columnDefinitions":null,"rows":[{"cells":["b"],"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"b","uid":"u","resourceVersion":"1"}}}]}}` + "\n"
 	if want := tableOf("ADDED", columns, "b", "yes") + tableOf("ADDED", "null", "a", "yes") + gone; string(got) != want {
-		t.Errorf("the client is told\n%swant\n%s", got, want)
+		t.Errorf("the client receives\n%swant\n%s", got, want)
 	}
 }
 
-// TestTableWithoutObjects: a client that wants no objects in its rows gets none, and the
-// filter sees them all the same.
+// TestTableWithoutObjects: a client that requests rows without objects receives none, and the
+// filter has them all the same.
 func TestTableWithoutObjects(t *testing.T) {
 	whole := `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{},"columnDefinitions":[],"rows":[%s]}`
 	rowOf := func(name, seen string) string {
@@ -106,7 +106,7 @@ func TestTableWithoutObjects(t *testing.T) {
 	}
 	s := withTables(t, seen, func(w http.ResponseWriter, r *http.Request) {
 		if got := r.URL.Query().Get("includeObject"); got != "Metadata" {
-			t.Errorf("the server is asked for includeObject=%s", got)
+			t.Errorf("the request has includeObject=%s", got)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, whole, rowOf("a", "no")+", "+rowOf("b", "yes"))
@@ -119,8 +119,8 @@ func TestTableWithoutObjects(t *testing.T) {
 	}
 }
 
-// TestTableWatchWithoutObjects: a watcher that wants no objects in its rows gets none, behind the row of an
-// object that has gone out of its sight, too.
+// TestTableWatchWithoutObjects: a client of a watch that requests rows without objects receives
+// none, neither in the row of an object that has become hidden.
 func TestTableWatchWithoutObjects(t *testing.T) {
 	s := withTables(t, seen, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -128,6 +128,6 @@ func TestTableWatchWithoutObjects(t *testing.T) {
 	})
 	_, got := get(t, s.URL+"/api/v1/pods?watch=1&includeObject=None", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
 	if n := strings.Count(string(got), `"object":null`); n != 3 || strings.Contains(string(got), "uid") {
-		t.Errorf("the client is told\n%s", got)
+		t.Errorf("the client receives\n%s", got)
 	}
 }

@@ -19,7 +19,7 @@ const acceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 var tableColumns = []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name", Description: `"rows": [`}}
 
-// tableOfCarps returns a Table, whose cells hold what would mislead who looks for members.
+// tableOfCarps returns a Table with cells that could mislead a scan for members.
 func tableOfCarps(c *choices.Choices, columns []metav1.TableColumnDefinition, carps ...*carpv1.Carp) *metav1.Table {
 	t := &metav1.Table{TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: "meta.k8s.io/v1"}, ColumnDefinitions: columns, Rows: []metav1.TableRow{}}
 	t.ResourceVersion = "7"
@@ -34,7 +34,7 @@ func tableOfCarps(c *choices.Choices, columns []metav1.TableColumnDefinition, ca
 	return t
 }
 
-// readTable reads what a client gets.
+// readTable decodes the client's response.
 func readTable(raw []byte) (*metav1.Table, error) {
 	t := new(metav1.Table)
 	if err := json.Unmarshal(raw, t); err != nil {
@@ -43,22 +43,22 @@ func readTable(raw []byte) (*metav1.Table, error) {
 	return t, nil
 }
 
-// sameRow compares a row with that of the server, of which the object has become another one.
+// sameRow compares a row with that of the server, whose object was rewritten.
 func (h *streamHistory) sameRow(got, came metav1.TableRow, want *carpv1.Carp, exact, bare bool) error {
 	if fmt.Sprint(got.Cells, got.Conditions) != fmt.Sprint(came.Cells, came.Conditions) {
 		return fmt.Errorf("the row %+v, want %+v", got, came)
 	}
 	if bare {
 		if object := string(got.Object.Raw); object != "null" && object != "" {
-			return fmt.Errorf("the object %s, which the client does not want", object)
+			return fmt.Errorf("the object %s, which the client did not request", object)
 		}
 		return nil
 	}
 	return h.same(append(bytes.Clone(got.Object.Raw), '\n'), exact, want, new(carpv1.Carp), func() {})
 }
 
-// TestTableHistories: of a Table a client has the rows of the objects that it sees, edited as they would
-// be in a list, and not those that are cut off.
+// TestTableHistories: a client receives the rows of a Table whose objects are visible, edited as
+// they would be in a list. A Table that is cut off does not look whole.
 func TestTableHistories(t *testing.T) {
 	histories.Run(t, func(_ *testing.T, c *choices.Choices) error {
 		h := newStreamHistory(c, watchcodec.JSON)
@@ -80,7 +80,7 @@ func TestTableHistories(t *testing.T) {
 		w, whole := h.serve(target, acceptTable, sent)
 		if cut {
 			if whole && w.Code == http.StatusOK && w.Body.Len() > 0 {
-				return fmt.Errorf("a Table that was cut at %d of %d bytes looks whole: %s", len(sent), len(body), w.Body)
+				return fmt.Errorf("a Table that was cut off at %d of %d bytes looks whole: %s", len(sent), len(body), w.Body)
 			}
 			return nil
 		}
@@ -126,8 +126,8 @@ func (h *streamHistory) rows(got, came *metav1.Table, all []*carpv1.Carp, bare b
 	return nil
 }
 
-// TestTableWatchHistories: a watch of Tables tells of the objects that its client sees, and the first event that the
-// client is told of has the columns, whichever event of the server's had them.
+// TestTableWatchHistories: a watch of Tables sends the events of visible objects, and the first
+// event that the client receives has the columns, whichever event of the server had them.
 func TestTableWatchHistories(t *testing.T) {
 	histories.Run(t, func(_ *testing.T, c *choices.Choices) error {
 		h := &watchHistory{streamHistory: newStreamHistory(c, watchcodec.JSON), exists: map[string]*carpv1.Carp{}, has: map[string]bool{}}
@@ -139,7 +139,7 @@ func TestTableWatchHistories(t *testing.T) {
 		for version := range c.Int(10) {
 			kind, o := h.next(version + 1)
 			if kind == "BOOKMARK" {
-				continue // it has a row that stands for nothing
+				continue // it has a row without meaning
 			}
 			table := tableOfCarps(c, columns, o)
 			columns = nil
@@ -157,7 +157,7 @@ func TestTableWatchHistories(t *testing.T) {
 		}
 		watch, columns := w.Body.Bytes(), tableColumns
 		for i, kind := range kinds {
-			want := h.tells(kind, objects[i])
+			want := h.wants(kind, objects[i])
 			if want == nil {
 				continue
 			}
@@ -187,7 +187,7 @@ func (h *watchHistory) tableEvent(e runtime.RawExtension, came *metav1.Table, wa
 		return fmt.Errorf("the columns %v, want %v", got.ColumnDefinitions, columns)
 	}
 	row := came.Rows[0]
-	if want.hidden { // nothing but its name
+	if want.hidden { // its name only
 		row = metav1.TableRow{Cells: []any{want.object.Name}}
 	}
 	return h.sameRow(got.Rows[0], row, want.object, want.exact, bare)

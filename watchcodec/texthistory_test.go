@@ -12,7 +12,7 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// Spellings of what no encoder of Kubernetes would write, but others may.
+// Spellings that no encoder of Kubernetes would write, but others may.
 var (
 	spelledTexts = []string{`"v"`, `""`, `"\u0061"`, `"a\"b\\"`, `"\/"`, `"é🐟"`, `"\ud83d\udc1f"`, `"{[,:]}"`, `"\u2028\n"`, `"` + strings.Repeat("long \\\\", 20) + `"`}
 	spelledOther = []string{"null", "0", "-0", "1.50", "1E+2", "-1e-400", "12345678901234567890123", "true", "false", "[]", "{}"}
@@ -29,7 +29,8 @@ var (
 	}()
 )
 
-// textHistory is that of an object of a custom resource, which may be written in any way that JSON permits.
+// textHistory is the history of an object of a custom resource, which may be written in any way
+// that JSON permits.
 type textHistory struct {
 	c      *choices.Choices
 	spaces bool
@@ -37,7 +38,7 @@ type textHistory struct {
 	log    []string
 }
 
-// space returns white space where the history has some.
+// space returns white space if the history chooses some.
 func (h *textHistory) space() string {
 	if !h.spaces {
 		return ""
@@ -69,7 +70,7 @@ func (h *textHistory) list(open byte, n int, next func() string) string {
 	return string(open) + h.space() + strings.Join(elements, ",") + string(open+2)
 }
 
-// members returns an object. Its keys may be there twice, unless the history says otherwise.
+// members returns an object. It may have a key twice if the history permits it.
 func (h *textHistory) members(n int, twice bool, next func() string) string {
 	seen := map[string]bool{}
 	var list []string
@@ -130,7 +131,7 @@ func (h *textHistory) object() string {
 	})
 }
 
-// path chooses a way into the object, mostly one that is there.
+// path chooses a path into the object, mostly to an existing value.
 func (h *textHistory) path() (path watchcodec.Path) {
 	n := h.want
 	for {
@@ -140,7 +141,7 @@ func (h *textHistory) path() (path watchcodec.Path) {
 		}
 		f := watchcodec.Key(name)
 		if h.c.Bool(2) {
-			f.Number = 100 // one of a type that has fields, with a number behind those of metadata
+			f.Number = 100 // a field of a typed object, with a number behind those of metadata
 		}
 		f.OmitEmpty = h.c.Bool(3)
 		path = append(path, f)
@@ -156,7 +157,7 @@ func (h *textHistory) path() (path watchcodec.Path) {
 	}
 }
 
-// edit chooses an edit, and the same of the reference.
+// edit chooses an edit, and applies the same to the reference.
 func (h *textHistory) edit() (watchcodec.Edit, *textEdit) {
 	path := h.path()
 	if typed(path) {
@@ -186,7 +187,7 @@ func (h *textHistory) edit() (watchcodec.Edit, *textEdit) {
 	return watchcodec.SetRaw(value, "", path...), &textEdit{path: path, set: value}
 }
 
-// typed reports whether what is at the path must be of a type, to which SetRaw does not look.
+// typed reports whether the value at the path must be of a type, which SetRaw does not check.
 func typed(path watchcodec.Path) bool {
 	texts := []string{"kind", "apiVersion", "name", "namespace", "uid", "resourceVersion"}
 	inMetadata := path[0].Name == "metadata"
@@ -201,11 +202,11 @@ func compact(raw []byte) string {
 	return b.String()
 }
 
-// TestTextHistories: a sequence of edits changes what it is about, wherever that stands and however it is
-// written, and nothing beside it: keys, texts and numbers keep their spelling, members their order.
+// TestTextHistories: a sequence of edits changes its values wherever they are and however they are
+// written, and nothing else: keys, texts and numbers keep their spelling, members their order.
 func TestTextHistories(t *testing.T) {
 	histories.Run(t, func(_ *testing.T, c *choices.Choices) error {
-		var o watchcodec.Object // one memory for one object after the other
+		var o watchcodec.Object // its memory is reused for each object
 		for range 1 + c.Int(2) {
 			h := &textHistory{c: c, spaces: c.Bool(2)}
 			text := h.object()
@@ -240,7 +241,7 @@ func (h *textHistory) run(o *watchcodec.Object, text string) (err error) {
 		if err != nil {
 			return fmt.Errorf("became %s: %w", o.Value().Raw(), err)
 		}
-		h.want = got // with all that is new in it
+		h.want = got // includes the new members
 		if err := h.reads(o); err != nil {
 			return fmt.Errorf("became %s: %w", o.Value().Raw(), err)
 		}
@@ -248,7 +249,7 @@ func (h *textHistory) run(o *watchcodec.Object, text string) (err error) {
 	return nil
 }
 
-// reads holds what is read of an object against the reference.
+// reads compares the values read of an object with the reference.
 func (h *textHistory) reads(o *watchcodec.Object) error {
 	path := h.path()
 	want := h.want
@@ -283,7 +284,7 @@ func (h *textHistory) reads(o *watchcodec.Object) error {
 	return h.readsMetadata(o)
 }
 
-// readsMetadata holds what an object says of itself against the reference.
+// readsMetadata compares the metadata that an object's methods return with the reference.
 func (h *textHistory) readsMetadata(o *watchcodec.Object) error {
 	text := func(n *node, or string) string {
 		var s *string

@@ -11,19 +11,19 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// node is a JSON value as it is written: the spelling of its keys, texts and numbers is kept, and the
-// order of its members.
+// node is a JSON value with the spelling of its keys, texts and numbers, and the order of its
+// members.
 type node struct {
 	kind    byte    // '{', '[' or 's' for the others
 	raw     string  // of the others
 	keys    []jsKey // of an object
 	values  []*node // of an object or an array
-	present bool    // it is in the text, and was not set by an edit
+	present bool    // it was in the text, and was not set by an edit
 }
 
 type jsKey struct{ raw, text string }
 
-// parseNode parses a text. It is as simple as can be: encoding/json finds the ends.
+// parseNode parses a text. To be simple, it lets encoding/json find the ends of values.
 func parseNode(text []byte) (*node, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -86,7 +86,7 @@ func (n *node) String() string {
 	return b.String()
 }
 
-// last returns the value of a key of an object, of the last one if there are several.
+// last returns the value of a key of an object, the last one if there are several.
 func (n *node) last(key string) *node {
 	if n.kind == '{' {
 		for i, k := range slices.Backward(n.keys) {
@@ -103,7 +103,8 @@ func (n *node) sorted() bool {
 	return slices.IsSortedFunc(n.keys, func(a, b jsKey) int { return strings.Compare(a.text, b.text) })
 }
 
-// textEdit is an edit of the reference: set is what is set, keep what is kept; with neither it deletes.
+// textEdit is an edit of the reference: set is the value to set, keep the elements to keep; with
+// neither it deletes.
 type textEdit struct {
 	path watchcodec.Path
 	set  string
@@ -112,7 +113,7 @@ type textEdit struct {
 
 var errWay = errors.New("something on the way of a path that is neither an object nor a list")
 
-// object edits an object, as the documentation of Edit says, and reports whether nothing is left.
+// object edits an object as the documentation of Edit says, and reports whether it is empty then.
 func (e *textEdit) object(n *node, path watchcodec.Path) (empty bool, err error) {
 	if n.kind != '{' {
 		return false, errWay
@@ -154,14 +155,14 @@ func (e *textEdit) insert(n *node, path watchcodec.Path) {
 	n.keys, n.values = slices.Insert(n.keys, at, key), slices.Insert(n.values, at, v)
 }
 
-// new returns what is set.
+// new returns the value to set.
 func (e *textEdit) new(present bool) *node {
 	n := must(parseNode([]byte(e.set)))
 	n.present = present
 	return n
 }
 
-// value edits the value of the path's first step, and reports whether its key goes, too.
+// value edits the value of the path's first step, and reports whether its key is removed, too.
 func (e *textEdit) value(n *node, path watchcodec.Path) (gone bool, err error) {
 	switch {
 	case len(path) > 1 && n.kind == '{':
@@ -193,8 +194,8 @@ func (e *textEdit) value(n *node, path watchcodec.Path) (gone bool, err error) {
 	return e.set == "", nil
 }
 
-// alike reports what is different between a text and the reference. New members may stand anywhere but in
-// maps that are sorted.
+// alike returns an error if a text differs from the reference. New members may be anywhere but in
+// sorted maps.
 func alike(got, want *node) error {
 	if got.kind != want.kind || got.raw != want.raw || len(got.values) != len(want.values) {
 		return fmt.Errorf("%v, want %v", got, want)
@@ -210,7 +211,7 @@ func alike(got, want *node) error {
 	if want.sorted() && !got.sorted() {
 		return fmt.Errorf("%v is not sorted", got)
 	}
-	matched := 0 // of want's members that were there before
+	matched := 0 // members of want that were there before
 	for i, key := range got.keys {
 		at := slices.Index(want.keys, key)
 		if at < 0 || want.values[at].present {

@@ -11,7 +11,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// An object that is too large for the filter is not the client's failure: it has not gone.
+// An object that is too large for the filter is not a failure of the client, which is still
+// connected.
 func TestTooLargeIsNotTheClients(t *testing.T) {
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

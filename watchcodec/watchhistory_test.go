@@ -15,8 +15,9 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// seenEvent is what a client is to be told: the type of an event, and its object. hidden is one of which the
-// client is told nothing but which one it was. exact is whether its encoding is known to the byte.
+// seenEvent is an event that a client should receive: its type and its object. For a hidden object
+// the client receives only what identifies it. exact reports whether its encoding is known to the
+// byte.
 type seenEvent struct {
 	kind          string
 	object        *carpv1.Carp
@@ -31,7 +32,7 @@ type watchHistory struct {
 	sent   []seenEvent
 }
 
-// next makes the next thing happen to one of the objects.
+// next changes one of the objects.
 func (h *watchHistory) next(version int) (kind string, o *carpv1.Carp) {
 	if h.c.Bool(8) {
 		o := &carpv1.Carp{TypeMeta: metav1.TypeMeta{Kind: carpKind, APIVersion: carpVersion}}
@@ -54,8 +55,9 @@ func (h *watchHistory) next(version int) (kind string, o *carpv1.Carp) {
 	return kind, o
 }
 
-// tells returns what the client is to be told of it, nil for nothing. It is the documentation of Visible.
-func (h *watchHistory) tells(kind string, o *carpv1.Carp) *seenEvent {
+// wants returns the event that the client should receive, nil for none. It follows the
+// documentation of Visible.
+func (h *watchHistory) wants(kind string, o *carpv1.Carp) *seenEvent {
 	if kind == "BOOKMARK" {
 		return &seenEvent{kind, o, false, true}
 	}
@@ -85,7 +87,7 @@ func (h *watchHistory) frame(kind string, object []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(raw))), raw...)
 }
 
-// cutFrame takes the first event off a watch, as Kubernetes' own framers and decoders do.
+// cutFrame decodes the first event of a watch, as Kubernetes' own framers and decoders do.
 func (h *watchHistory) cutFrame(watch []byte) (e metav1.WatchEvent, frame, rest []byte, err error) {
 	if h.format == watchcodec.JSON {
 		d := json.NewDecoder(bytes.NewReader(watch))
@@ -109,8 +111,9 @@ func (h *watchHistory) cutFrame(watch []byte) (e metav1.WatchEvent, frame, rest 
 	return e, watch[:n], watch[n:], e.Unmarshal(watch[4:n])
 }
 
-// TestWatchHistories: what a client is told of random events, in whatever pieces they come, is what it sees, and
-// encoded as Kubernetes' codecs would encode it. A watch that is cut ends with an ERROR event.
+// TestWatchHistories: for random events, received in pieces of any size, a client receives the
+// events of visible objects, encoded as Kubernetes' codecs would encode them. A watch that is cut
+// off ends with an ERROR event.
 func TestWatchHistories(t *testing.T) {
 	histories.Run(t, func(_ *testing.T, c *choices.Choices) error {
 		h := &watchHistory{streamHistory: newStreamHistory(c, watchcodec.JSON, watchcodec.Protobuf), exists: map[string]*carpv1.Carp{}, has: map[string]bool{}}
@@ -133,12 +136,12 @@ func TestWatchHistories(t *testing.T) {
 		}
 		broken := cut > 0
 		for i, kind := range kinds {
-			complete := ends[i] <= cut || h.format == watchcodec.JSON && ends[i] == cut+1 // but for the newline
+			complete := ends[i] <= cut || h.format == watchcodec.JSON && ends[i] == cut+1 // except for the newline
 			if ends[i] == cut || complete && ends[i] > cut {
 				broken = false
 			}
 			if complete {
-				if e := h.tells(kind, objects[i]); e != nil {
+				if e := h.wants(kind, objects[i]); e != nil {
 					h.sent = append(h.sent, *e)
 				}
 			}
@@ -150,7 +153,7 @@ func TestWatchHistories(t *testing.T) {
 	})
 }
 
-// compare holds what a client was sent against what it is to be told.
+// compare compares the events that a client has received with those that it should receive.
 func (h *watchHistory) compare(watch []byte, broken bool) error {
 	for i, want := range h.sent {
 		e, frame, rest, err := h.cutFrame(watch)
@@ -175,7 +178,7 @@ func (h *watchHistory) compare(watch []byte, broken bool) error {
 	if broken {
 		e, _, rest, err := h.cutFrame(watch)
 		if err != nil || e.Type != "ERROR" {
-			return fmt.Errorf("%q in the place of an ERROR event: %w", watch, err)
+			return fmt.Errorf("%q in place of an ERROR event: %w", watch, err)
 		}
 		watch = rest
 	}

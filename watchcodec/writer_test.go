@@ -13,8 +13,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// The head comes before the first event (kubernetes#75837), and each event in a
-// chunk of its own before the next is written.
+// The header is sent before the first event (kubernetes#75837), and each event in its own chunk
+// before the next one is written.
 func TestEventsOneByOne(t *testing.T) {
 	leaktest.Check(t)
 	seen := make(chan struct{})
@@ -32,9 +32,9 @@ func TestEventsOneByOne(t *testing.T) {
 		}
 	})))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	head := client.Head()
-	if !strings.HasPrefix(head, "HTTP/1.1 200 OK\r\n") || !strings.Contains(head, "Content-Type: application/json\r\n") {
-		t.Errorf("head %q", head)
+	header := client.Head()
+	if !strings.HasPrefix(header, "HTTP/1.1 200 OK\r\n") || !strings.Contains(header, "Content-Type: application/json\r\n") {
+		t.Errorf("header %q", header)
 	}
 	seen <- struct{}{}
 	client.Receive("11\r\n{\"type\":\"ADDED\"}\n\r\n")
@@ -51,7 +51,8 @@ func TestWriterKeepsContentType(t *testing.T) {
 	}
 }
 
-// Without a flush no watch can be served, and a client that is gone is told.
+// Without a flush no watch can be served, and for a client that has disconnected an error is
+// returned.
 func TestWriterErrors(t *testing.T) {
 	if _, err := watchcodec.NewWriter(struct{ http.ResponseWriter }{httptest.NewRecorder()}); !errors.Is(err, http.ErrNotSupported) {
 		t.Errorf("error %v", err)
@@ -73,7 +74,7 @@ type failing struct {
 
 func (f *failing) Write([]byte) (int, error) { return 0, f.err }
 
-// A watch of two events, cut on the other side.
+// A watch of two events, split into frames on the client's side.
 func ExampleWriter() {
 	apiserver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		events, err := watchcodec.NewWriter(w)

@@ -16,7 +16,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// TestEndOfAWebSocketWatch: a watch that was broken off does not look like one that has had its time, which ends with 1000.
+// TestEndOfAWebSocketWatch: a watch that was cut off is distinguished from one that has timed out,
+// which is closed with 1000.
 func TestEndOfAWebSocketWatch(t *testing.T) {
 	event := pod("ADDED", "a", "yes", "1")
 	half := pod("ADDED", "b", "yes", "2")[:20]
@@ -34,7 +35,7 @@ func TestEndOfAWebSocketWatch(t *testing.T) {
 	const protobuf = "application/vnd.kubernetes.protobuf;stream=watch"
 	for name, test := range map[string]struct {
 		next   func(*testing.T) http.Handler
-		filter bool // watchcodec's is around
+		filter bool // watchcodec's filter is in front
 		code   int
 	}{
 		"its time":                  {sends("application/json", event, returns), false, websocket.CloseNormalClosure},

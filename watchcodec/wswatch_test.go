@@ -19,22 +19,22 @@ import (
 func dialWatch(t *testing.T, s *httptest.Server, path string, h http.Header) (*websocket.Conn, *http.Response, error) {
 	t.Helper()
 	d := websocket.Dialer{HandshakeTimeout: time.Minute}
-	conn, answer, err := d.Dial("ws"+strings.TrimPrefix(s.URL, "http")+path, h)
+	conn, resp, err := d.Dial("ws"+strings.TrimPrefix(s.URL, "http")+path, h)
 	if err == nil {
 		t.Cleanup(func() { conn.Close() })
 		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 	}
-	return conn, answer, err
+	return conn, resp, err
 }
 
-// TestWatchOverWebSocket: an event is a message, hidden ones are none, and the end is a
-// Close frame with 1000.
+// TestWatchOverWebSocket: each visible event is a message, hidden ones are not sent, and the watch
+// is closed with 1000.
 func TestWatchOverWebSocket(t *testing.T) {
 	leaktest.Check(t)
 	next := make(chan string)
 	s := filtered(t, seen, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "" || r.Header.Get("Sec-Websocket-Key") != "" {
-			t.Errorf("the server is asked for an upgrade: %v", r.Header)
+			t.Errorf("the request has an upgrade: %v", r.Header)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_ = http.NewResponseController(w).Flush()
@@ -61,12 +61,12 @@ func TestWatchOverWebSocket(t *testing.T) {
 	s.Close()
 }
 
-// TestProtobufWatchOverWebSocket: a recorded watch is as many binary messages, without
-// their lengths.
+// TestProtobufWatchOverWebSocket: each event of a recorded watch is a binary message without its
+// length.
 func TestProtobufWatchOverWebSocket(t *testing.T) {
 	r := recorded(t, func(r recording) bool { return r.name == "watch/watch-endpointslices-pb" })[0]
 	body := r.body(t)
-	s := filtered(t, everything, replay(t, r, 5000))
+	s := filtered(t, seeAll, replay(t, r, 5000))
 	conn, _, err := dialWatch(t, s, r.target, http.Header{"Accept": {r.accept}})
 	if err != nil {
 		t.Fatal(err)
@@ -87,8 +87,8 @@ func TestProtobufWatchOverWebSocket(t *testing.T) {
 	}
 }
 
-// TestWebSocketRefused: another site's page gets no watch, and an answer that is none
-// reaches the client as it is. A client that goes ends the watch.
+// TestWebSocketRefused: a page of another site gets no watch, and a response that is not a watch
+// reaches the client unchanged. The watch ends when its client disconnects.
 func TestWebSocketRefused(t *testing.T) {
 	leaktest.Check(t)
 	ended := make(chan struct{})
@@ -102,12 +102,12 @@ func TestWebSocketRefused(t *testing.T) {
 		<-r.Context().Done()
 		ended <- struct{}{}
 	})
-	if _, answer, err := dialWatch(t, s, "/api/v1/pods?watch=1&resourceVersion=bad", nil); err == nil || answer.StatusCode != 400 {
-		t.Errorf("a refused watch: %v %v", answer, err)
+	if _, resp, err := dialWatch(t, s, "/api/v1/pods?watch=1&resourceVersion=bad", nil); err == nil || resp.StatusCode != 400 {
+		t.Errorf("a refused watch: %v %v", resp, err)
 	}
 	go func() { <-ended }()
-	if _, answer, err := dialWatch(t, s, "/api/v1/pods?watch=1", http.Header{"Origin": {"https://evil.example"}}); err == nil || answer.StatusCode != 403 {
-		t.Errorf("another site's page: %v %v", answer, err)
+	if _, resp, err := dialWatch(t, s, "/api/v1/pods?watch=1", http.Header{"Origin": {"https://evil.example"}}); err == nil || resp.StatusCode != 403 {
+		t.Errorf("another site's page: %v %v", resp, err)
 	}
 	conn, _, err := dialWatch(t, s, "/api/v1/pods?watch=1", nil)
 	if err != nil {
@@ -118,8 +118,8 @@ func TestWebSocketRefused(t *testing.T) {
 	s.Close()
 }
 
-// TestTokenOfAWebSocket: a browser's bearer token is that of the watch, as with kube-apiserver, and
-// the subprotocol beside it is chosen.
+// TestTokenOfAWebSocket: a browser's bearer token is used for the watch, as with kube-apiserver,
+// and the subprotocol beside it is selected.
 func TestTokenOfAWebSocket(t *testing.T) {
 	leaktest.Check(t)
 	const bearer = "base64url.bearer.authorization.k8s.io."
@@ -127,7 +127,7 @@ func TestTokenOfAWebSocket(t *testing.T) {
 	serverSaw.Store("")
 	f, err := watchcodec.NewFilter(watchcodec.FilterOptions{Rewriter: func(r *http.Request, _ watchcodec.Request) watchcodec.Rewriter {
 		rewriterSaw.Store(r.Header.Get("Authorization"))
-		return everything
+		return seeAll
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestTokenOfAWebSocket(t *testing.T) {
 	s := httptest.NewServer(f(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		serverSaw.Store(r.Header.Get("Authorization"))
 		if protocols := r.Header.Get("Sec-Websocket-Protocol"); protocols != "" {
-			t.Errorf("the server is sent the subprotocols %s", protocols)
+			t.Errorf("the server receives the subprotocols %s", protocols)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.(http.Flusher).Flush()
@@ -163,13 +163,13 @@ func TestTokenOfAWebSocket(t *testing.T) {
 		if test.authorization != "" {
 			h.Set("Authorization", test.authorization)
 		}
-		conn, answer, err := dialWatch(t, s, "/api/v1/pods?watch=1", h)
-		if answer == nil || answer.StatusCode != test.status || serverSaw.Load() != test.want {
-			t.Errorf("%q: %v %v; the server has seen %q, want %q", test.offered, answer, err, serverSaw.Load(), test.want)
+		conn, resp, err := dialWatch(t, s, "/api/v1/pods?watch=1", h)
+		if resp == nil || resp.StatusCode != test.status || serverSaw.Load() != test.want {
+			t.Errorf("%q: %v %v; the server has received %q, want %q", test.offered, resp, err, serverSaw.Load(), test.want)
 			continue
 		}
 		if test.status == 101 {
-			if got := answer.Header.Get("Sec-Websocket-Protocol"); got != test.chosen || rewriterSaw.Load() != test.want {
+			if got := resp.Header.Get("Sec-Websocket-Protocol"); got != test.chosen || rewriterSaw.Load() != test.want {
 				t.Errorf("%q: %q is chosen, want %q; the Rewriter has seen %q", test.offered, got, test.chosen, rewriterSaw.Load())
 			}
 			conn.Close()

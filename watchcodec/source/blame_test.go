@@ -13,7 +13,7 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/source"
 )
 
-// A list that is not read to its end is no failure of a client's in a proxy that fetches it.
+// A list that is not read to its end is not a failure of the client in a proxy that fetches it.
 func TestListThatIsNotReadBehindAProxy(t *testing.T) {
 	for name, test := range map[string]struct {
 		contentType, list string

@@ -12,7 +12,7 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/source"
 )
 
-// panicky is a Sink that panics where one of its methods is called.
+// panicky is a Sink that panics in one of its methods.
 type panicky struct {
 	*record
 	in string
@@ -31,8 +31,8 @@ func (p panicky) Replaced(source.Collection)      { p.call("Replaced") }
 func (p panicky) Lost(error)                      { p.call("Lost") }
 func (p panicky) Found()                          { p.call("Found") }
 
-// A panic of a Sink is one of Run, and none of the handler's, in which most of them happen: that would be an end of the
-// watch, and Run would begin anew without end.
+// A panic of a Sink is passed on to the caller of Run. Most of them happen within the handler: as a
+// panic of the handler it would end the watch, and Run would retry for ever.
 func TestPanicOfASink(t *testing.T) {
 	steps := func() map[string][]http.HandlerFunc {
 		return map[string][]http.HandlerFunc{
@@ -69,7 +69,7 @@ func TestPanicOfASink(t *testing.T) {
 	}
 }
 
-// A panic of what List calls is one of List.
+// A panic of take is passed on to the caller of List.
 func TestPanicOfTake(t *testing.T) {
 	defer func() {
 		if got := recover(); got != "a bug" {

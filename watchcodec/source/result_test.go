@@ -12,8 +12,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/source"
 )
 
-// TestEachRequestHasItsOwnResult: a Source runs for long, and what its handler records of one request is neither that of the next
-// one nor that of the request that it follows for.
+// TestEachRequestHasItsOwnResult: a Source runs for long, and the result that its handler records
+// for one request is neither that of the next one nor that of the request whose context it uses.
 func TestEachRequestHasItsOwnResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		outer, own := result.With(t.Context())

@@ -16,8 +16,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/source"
 )
 
-// TestWaitAfterGoodService: a server whose connections are cut again and again, each after it has
-// served well, is requested again at once each time; one that cuts each at its begin is not.
+// TestWaitAfterGoodService: a server that cuts connections off again and again, each after a while
+// of service, is retried at once each time; one that cuts each off at its start is not.
 func TestWaitAfterGoodService(t *testing.T) {
 	for serves, want := range map[time.Duration][2]int{5 * time.Second: {50, 62}, 0: {5, 40}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -40,8 +40,9 @@ func TestWaitAfterGoodService(t *testing.T) {
 	}
 }
 
-// TestMaxWatch: the server is requested again within MaxWatch, wherever the watch began and whatever the
-// server makes of timeoutSeconds, and nothing is lost for it; when it refuses, that is the end.
+// TestMaxWatch: the server receives a new request within MaxWatch, whether the watch began with
+// initial events or not and even if the server ignores timeoutSeconds, and no event is lost by
+// that; if the server refuses, Run ends.
 func TestMaxWatch(t *testing.T) {
 	for name, plain := range map[string]bool{"all as events": false, "a list first": true} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +96,7 @@ func TestMaxWatch(t *testing.T) {
 	}
 }
 
-// TestHandlersThatFlush: a handler may assert http.Flusher, as many do.
+// TestHandlersThatFlush: handlers may assert http.Flusher.
 func TestHandlersThatFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecord()
@@ -114,15 +115,15 @@ func TestHandlersThatFlush(t *testing.T) {
 	})
 }
 
-// TestEventOfUnknownKind: an event about an object that does not tell its kind and apiVersion ends the
-// watch; the sink is not to guess what it is.
+// TestEventOfUnknownKind: an event about an object without kind and apiVersion ends the watch; the
+// sink must not have to guess them.
 func TestEventOfUnknownKind(t *testing.T) {
-	for _, told := range []string{`"apiVersion":"v1",`, `"kind":"Thing",`, ``} {
+	for _, meta := range []string{`"apiVersion":"v1",`, `"kind":"Thing",`, ``} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRecord()
-			_, _ = play(t, map[string][]http.HandlerFunc{"watchlist": {events(`{"type":"ADDED","object":{` + told + `"metadata":{"name":"a","resourceVersion":"5"}}}`)}}, r, time.Minute)
+			_, _ = play(t, map[string][]http.HandlerFunc{"watchlist": {events(`{"type":"ADDED","object":{` + meta + `"metadata":{"name":"a","resourceVersion":"5"}}}`)}}, r, time.Minute)
 			if calls := strings.Join(r.calls, "\n"); len(r.objects) > 0 || strings.Contains(calls, "set") || !strings.Contains(calls, "lost") {
-				t.Errorf("%q: %v, %q", told, r.objects, calls)
+				t.Errorf("%q: %v, %q", meta, r.objects, calls)
 			}
 		})
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/source"
 )
 
-// record is a sink that notes what it is told.
+// record is a sink that notes its calls.
 type record struct {
 	mu      sync.Mutex
 	objects map[string]string // version by name
@@ -87,11 +87,11 @@ func (r *record) expect(t *testing.T, objects map[string]string, calls ...string
 	}
 }
 
-// script answers requests by what they ask for, and notes them.
+// script responds to requests by their kind, and notes them.
 type script struct {
-	mu    sync.Mutex
-	asked []string
-	steps map[string][]http.HandlerFunc // the last one stays
+	mu        sync.Mutex
+	requested []string
+	steps     map[string][]http.HandlerFunc // the last one is repeated
 }
 
 func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -106,7 +106,7 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		what = "list " + q.Get("continue")
 	}
 	s.mu.Lock()
-	s.asked = append(s.asked, what)
+	s.requested = append(s.requested, what)
 	kind, _, _ := strings.Cut(what, " ")
 	steps := s.steps[kind]
 	if len(steps) > 1 {
@@ -128,7 +128,7 @@ func text(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// events sends some, and stays.
+// events sends some events, and then leaves the watch open.
 func events(lines ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -173,21 +173,21 @@ func play(t *testing.T, steps map[string][]http.HandlerFunc, r *record, d time.D
 	return s, src.Run(ctx)
 }
 
-// TestScripts: what servers do, and what is asked of them then.
+// TestScripts: behaviours of servers, and the requests that follow.
 func TestScripts(t *testing.T) {
 	type steps = map[string][]http.HandlerFunc
 	listed := text(200, "application/json", list("5", "", "a", "b"))
 	for name, c := range map[string]struct {
-		steps   steps
-		asked   []string
-		objects map[string]string
-		calls   []string
+		steps     steps
+		requested []string
+		objects   map[string]string
+		calls     []string
 	}{
 		"all as events": {
 			steps{"watchlist": {events(event("ADDED", "a", "3"), end, event("MODIFIED", "a", "11"), event("ADDED", "b", "12"), event("DELETED", "a", "13"))}},
 			[]string{"watchlist"}, map[string]string{"b": "12"}, []string{"replacing", "replaced v1 Thing"},
 		},
-		"goes on where it was": {
+		"continues where it was": {
 			steps{"watchlist": {func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = io.WriteString(w, end+"\n"+event("ADDED", "a", "17")+"\n"+event("ADDED", "b", "18")[:30])
@@ -217,15 +217,15 @@ func TestScripts(t *testing.T) {
 			steps{"watchlist": {text(400, "text/plain", "")}, "list": {text(200, "application/json", list("5", "more", "a")), text(200, "application/json", list("5", "", "b"))}, "watch": {events()}},
 			[]string{"watchlist", "list", "list more", "watch 5"}, map[string]string{"a": "1", "b": "1"}, []string{"replacing", "replacing", "replaced v1 Thing"},
 		},
-		"answers HTML, then is there": {
+		"responds with HTML, then with a watch": {
 			steps{"watchlist": {text(200, "text/html", "<p>log in"), events(end)}},
 			[]string{"watchlist", "watchlist"}, map[string]string{}, []string{"replacing", `lost source: a response that can't be read: Content-Type "text/html", Content-Encoding ""`, "replacing", "replaced v1 Thing"},
 		},
-		"panics, then is there": {
+		"panics, then responds": {
 			steps{"watchlist": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, events(end)}},
 			[]string{"watchlist", "watchlist"}, map[string]string{}, []string{"replacing", "lost source: the response was cut off", "replacing", "replaced v1 Thing"},
 		},
-		"is down, then is there": {
+		"is down, then responds": {
 			steps{"watchlist": {text(502, "text/plain", "no route"), events(end)}},
 			[]string{"watchlist", "watchlist"}, map[string]string{}, []string{"replacing", "lost source: the server responds with 502: no route", "replacing", "replaced v1 Thing"},
 		},
@@ -241,8 +241,8 @@ func TestScripts(t *testing.T) {
 				if !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("it ended with %v", err)
 				}
-				if !slices.Equal(s.asked, c.asked) {
-					t.Errorf("asked for %q, want %q", s.asked, c.asked)
+				if !slices.Equal(s.requested, c.requested) {
+					t.Errorf("requested %q, want %q", s.requested, c.requested)
 				}
 				r.expect(t, c.objects, c.calls...)
 			})
@@ -250,7 +250,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// TestEnds: who may not see it, and a sink that fails.
+// TestEnds: a caller that is refused, and a sink that fails.
 func TestEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, status := range []int{401, 403, 404, 405} {
@@ -268,7 +268,7 @@ func TestEnds(t *testing.T) {
 	})
 }
 
-// TestRetryAfter: a server that is busy is not asked before it says.
+// TestRetryAfter: a busy server receives no request before the time that it gives.
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -283,15 +283,15 @@ func TestRetryAfter(t *testing.T) {
 				events(end)(w, r)
 			},
 		}}, newRecord(), time.Minute)
-		if again < 10*time.Second || again > 20*time.Second { // half of it is left to chance
-			t.Errorf("asked again after %v", again)
+		if again < 10*time.Second || again > 20*time.Second { // half of it is random
+			t.Errorf("requested again after %v", again)
 		}
 	})
 }
 
-// TestWhatIsAsked: the selectors and the credentials of the request go with each, and nothing
-// that would change how the answer comes.
-func TestWhatIsAsked(t *testing.T) {
+// TestRequestsSent: the selectors and the credentials of the request are sent with each request,
+// and no field that would change the form of the response.
+func TestRequestsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got *http.Request
 		r := httptest.NewRequest("GET", "/api/v1/things?labelSelector=a%3Db&fieldSelector=c&limit=7&watch=1", nil)

@@ -5,6 +5,6 @@
 //
 // A View follows the server's objects once, renders each of them whenever it or its dependencies
 // change, and serves the results as an API server would, under its own resourceVersions: lists,
-// watches, initial events, bookmarks, 410 and 504. In whatever order changes happen, each client
-// ends up with the Renderer's result for the current state.
+// watches, initial events, bookmarks, 410 and 504. After changes in any order, each client has the
+// Renderer's result for the current state.
 package view

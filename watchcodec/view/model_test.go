@@ -26,18 +26,18 @@ var (
 	firstSeed = flag.Uint64("seed", 1, "the seed of the first one")
 )
 
-// paint is what objects are shown by, beside themselves: the colour of the one that they
-// name. Without one they are hidden.
+// paint is the state that rendering depends on: the colours of the names that objects refer to.
+// Objects whose name has no colour are hidden.
 type paint struct {
-	mu      sync.Mutex
-	colours map[string]string
-	synced  bool
-	told    map[int]func(string)
-	next    int
+	mu         sync.Mutex
+	colours    map[string]string
+	synced     bool
+	subscribed map[int]func(string)
+	next       int
 }
 
 func newPaint() *paint {
-	return &paint{colours: map[string]string{}, told: map[int]func(string){}, synced: true}
+	return &paint{colours: map[string]string{}, subscribed: map[int]func(string){}, synced: true}
 }
 
 func (p *paint) set(name, colour string) {
@@ -47,9 +47,9 @@ func (p *paint) set(name, colour string) {
 	} else {
 		p.colours[name] = colour
 	}
-	told := maps.Clone(p.told)
+	subscribed := maps.Clone(p.subscribed)
 	p.mu.Unlock()
-	for _, changed := range told {
+	for _, changed := range subscribed {
 		changed(name)
 	}
 }
@@ -65,11 +65,11 @@ func (p *paint) Subscribe(changed func(string)) func() {
 	defer p.mu.Unlock()
 	p.next++
 	id := p.next
-	p.told[id] = changed
+	p.subscribed[id] = changed
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		delete(p.told, id)
+		delete(p.subscribed, id)
 	}
 }
 
@@ -78,7 +78,7 @@ func (p *paint) Group(o *watchcodec.Object) string {
 	return string(team)
 }
 
-// Render shows how many of the group have a colour, and which one.
+// Render adds the number of objects in the group that have a colour, and the colour.
 func (p *paint) Render(items []view.Item, depends func(string)) error {
 	painted := 0
 	colours := make([]string, len(items))
@@ -101,7 +101,7 @@ func (p *paint) Render(items []view.Item, depends func(string)) error {
 	return nil
 }
 
-// model is the truth: what there is, and what clients should see of it.
+// model is the reference: the objects, and what clients should see of them.
 type model struct {
 	objects map[string][3]string // like, team, text by name
 	paint   *paint
@@ -126,8 +126,8 @@ func (m *model) shown() map[string]string {
 	return shown
 }
 
-// client is what an informer's handlers make of what they are told: a change without a new
-// resourceVersion does not reach them.
+// client is an informer's state: a change without a new resourceVersion does not reach its
+// handlers.
 type client struct {
 	mu      sync.Mutex
 	shown   map[string]string
@@ -179,8 +179,7 @@ func (c *client) Replaced(source.Collection) {
 func (c *client) Lost(error) {}
 func (c *client) Found()     {}
 
-// switchboard is a handler of which all answers under way can be cut, and another put in
-// its place.
+// switchboard is a handler that can cut off all its responses, and be replaced by another.
 type switchboard struct {
 	mu     sync.Mutex
 	h      http.Handler
@@ -202,7 +201,7 @@ func (s *switchboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 }
 
-// put puts another handler in the place of the one that there is, for what is requested from now on.
+// put replaces the handler for the requests from now on.
 func (s *switchboard) put(h http.Handler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,9 +254,9 @@ func newViews(t testing.TB, o view.Options, p *paint) *view.Views {
 
 const collectionPath = "/apis/example.org/v1/things"
 
-// TestModel plays random histories: objects and what they depend on change, connections are
-// cut on both sides, the server forgets, the gateway restarts, clients are slow. At rest
-// each client has what the model has.
+// TestModel plays random histories: objects and their dependencies change, connections are cut on
+// both sides, the server forgets, the gateway restarts, clients are slow. In the end each client
+// has what the model has.
 func TestModel(t *testing.T) {
 	for seed := *firstSeed; seed < *firstSeed+uint64(*histories); seed++ {
 		synctest.Test(t, func(t *testing.T) { play(t, seed) })
@@ -308,7 +307,7 @@ func play(t *testing.T, seed uint64) {
 	if len(clients) == 0 {
 		join()
 	}
-	time.Sleep(3 * time.Minute) // whoever was cut has come back, the slow ones have read
+	time.Sleep(3 * time.Minute) // clients that were cut off have reconnected, slow ones have read
 	synctest.Wait()
 	want := m.shown()
 	for i, c := range clients {
@@ -321,7 +320,7 @@ func play(t *testing.T, seed uint64) {
 	views.Close()
 }
 
-// step does one thing of all that can happen.
+// step makes one random change.
 func step(rnd *rand.Rand, m *model, server *watchtest.Server, upstream, gateway *switchboard, join, restart func()) {
 	name := fmt.Sprintf("t%d", rnd.IntN(6))
 	like := fmt.Sprintf("l%d", rnd.IntN(3))

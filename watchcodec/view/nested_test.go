@@ -13,8 +13,9 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/view"
 )
 
-// TestViewOfANestedRequest: a View outlives the request that it was made for. Where that is a part of another one, and must not wait for
-// a place, the View's own lists and watches may.
+// TestViewOfANestedRequest: a View outlives the request that it was made for. Even if that request
+// is part of another one, and so must not wait for a place, the View's own lists and watches may
+// wait.
 func TestViewOfANestedRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		views, err := view.New(view.Options{Renderer: func(*http.Request, watchcodec.Request) view.Renderer { return &panicky{paint: newPaint()} }})

@@ -11,7 +11,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/view"
 )
 
-// A client that accepts nothing of a response holds neither handler nor connection, also where it is no watch.
+// A client that accepts nothing of a response that is not a watch holds up neither handler nor
+// connection.
 func TestResponseThatIsNotAccepted(t *testing.T) {
 	object := strings.Replace(collectionPath, "things", "namespaces/n/things/", 1)
 	for name, request := range map[string]string{

@@ -13,7 +13,7 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/view"
 )
 
-// TestOutOfReach: what is known is served, and said to be old.
+// TestOutOfReach: the last known state is served, with a warning about its age.
 func TestOutOfReach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, p := newServer(t, false), newPaint()
@@ -30,7 +30,7 @@ func TestOutOfReach(t *testing.T) {
 		views := newViews(t, view.Options{}, p)
 		defer views.Close()
 		h := views.Filter(board)
-		if got := ask(t, h, "GET", collectionPath); got.Header().Get("Warning") != "" {
+		if got := do(t, h, "GET", collectionPath); got.Header().Get("Warning") != "" {
 			t.Errorf("Warning: %s", got.Header().Get("Warning"))
 		}
 		down.Store(true)
@@ -38,7 +38,7 @@ func TestOutOfReach(t *testing.T) {
 		time.Sleep(time.Minute)
 		p.set("sky", "grey")
 		synctest.Wait()
-		got := ask(t, h, "GET", collectionPath)
+		got := do(t, h, "GET", collectionPath)
 		expect(t, got, "ThingList a: grey of 1")
 		if warning := got.Header().Get("Warning"); !strings.Contains(warning, "out of reach for ") {
 			t.Errorf("Warning: %q", warning)
@@ -49,7 +49,7 @@ func TestOutOfReach(t *testing.T) {
 		down.Store(false)
 		server.Set(thing("b", [3]string{"sky", "", "0"}))
 		time.Sleep(time.Minute)
-		got = ask(t, h, "GET", collectionPath)
+		got = do(t, h, "GET", collectionPath)
 		expect(t, got, "ThingList a: grey of 1 b: grey of 1")
 		if warning := got.Header().Get("Warning"); warning != "" {
 			t.Errorf("Warning: %q", warning)
@@ -57,8 +57,8 @@ func TestOutOfReach(t *testing.T) {
 	})
 }
 
-// The packets to and from the server are dropped, so that a watch breaks off only when its time is
-// over, and what is requested next fails after the time of a dial; or it refuses connections.
+// Packets to and from the server are dropped, so that a watch ends only by its timeout, and the
+// next request fails only by the timeout of a dial; or the server refuses connections.
 func TestServedWhileOutOfReach(t *testing.T) {
 	for name, cut := range map[string]func(b *switchboard, unreachable http.Handler){
 		"packets are dropped": func(b *switchboard, unreachable http.Handler) { b.put(unreachable) },
@@ -75,7 +75,7 @@ func TestServedWhileOutOfReach(t *testing.T) {
 				views := newViews(t, view.Options{}, p)
 				defer views.Close()
 				gateway := views.Filter(board)
-				expect(t, ask(t, gateway, "GET", collectionPath, "Authorization", "Bearer caller"), "ThingList a: blue of 1")
+				expect(t, do(t, gateway, "GET", collectionPath, "Authorization", "Bearer caller"), "ThingList a: blue of 1")
 				cut(board, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					select {
 					case <-r.Context().Done():
@@ -83,10 +83,10 @@ func TestServedWhileOutOfReach(t *testing.T) {
 					}
 					http.Error(w, "no server", http.StatusBadGateway)
 				}))
-				for range 40 { // ten minutes, in which the View's credentials are looked at ten times
+				for range 40 { // ten minutes, in which the View's credentials are checked ten times
 					at := time.Now()
-					expect(t, ask(t, gateway, "GET", collectionPath, "Authorization", "Bearer caller"), "ThingList a: blue of 1")
-					got := ask(t, gateway, "GET", collectionPath+"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1", "Authorization", "Bearer caller")
+					expect(t, do(t, gateway, "GET", collectionPath, "Authorization", "Bearer caller"), "ThingList a: blue of 1")
+					got := do(t, gateway, "GET", collectionPath+"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1", "Authorization", "Bearer caller")
 					if events := got.Body.String(); got.Code != http.StatusOK || !strings.Contains(events, `"name":"a"`) || !strings.Contains(events, "initial-events-end") {
 						t.Errorf("a watch: %d %s", got.Code, events)
 					}
@@ -100,8 +100,8 @@ func TestServedWhileOutOfReach(t *testing.T) {
 				}
 				server.Set(thing("b", [3]string{"sky", "", "0"}))
 				board.put(server)
-				time.Sleep(2 * time.Minute) // an attempt under way, and the wait before the next one
-				expect(t, ask(t, gateway, "GET", collectionPath, "Authorization", "Bearer caller"), "ThingList a: blue of 1 b: blue of 1")
+				time.Sleep(2 * time.Minute) // the current attempt, and the wait before the next one
+				expect(t, do(t, gateway, "GET", collectionPath, "Authorization", "Bearer caller"), "ThingList a: blue of 1 b: blue of 1")
 			})
 		})
 	}

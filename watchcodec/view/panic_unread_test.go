@@ -11,8 +11,9 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/view"
 )
 
-// TestPanicBesideAnUnsentBody: behind a panic net/http's server reads on in the request's body before it closes the connection. A
-// client that sends nothing of it does not hold the connection.
+// TestPanicBesideAnUnsentBody: after a panic net/http's server reads the rest of the request's body
+// before it closes the connection. A client that sends nothing of the body does not hold the
+// connection.
 func TestPanicBesideAnUnsentBody(t *testing.T) {
 	painted := func(p view.Renderer) func(*http.Request, watchcodec.Request) view.Renderer {
 		return func(*http.Request, watchcodec.Request) view.Renderer { return p }

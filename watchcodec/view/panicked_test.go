@@ -69,8 +69,8 @@ func (p *panicky) Subscribe(changed func(string)) func() {
 	return func() { cancel(); p.call("cancel") }
 }
 
-// A Renderer that panics on a goroutine of a View's own hides what it was called with, and the View lives on. A panic of
-// Subscribe is that of the request's handler, and leaves no View behind.
+// A Renderer that panics on a goroutine of a View hides the objects of the call, and the View
+// continues. A panic of Subscribe is passed to the request's handler, and leaves no View behind.
 func TestPanicOfARenderer(t *testing.T) {
 	for method, hides := range map[string]bool{"Synced": false, "Group": true, "Render": true, "Subscribe": false, "cancel": false} {
 		t.Run(method, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestPanicOfARenderer(t *testing.T) {
 				h := views.Filter(server)
 				panicked := func() (v any) {
 					defer func() { v = recover() }()
-					got := ask(t, h, "GET", collectionPath)
+					got := do(t, h, "GET", collectionPath)
 					switch {
 					case method == "Synced":
 						if got.Code != http.StatusTooManyRequests {
@@ -108,7 +108,7 @@ func TestPanicOfARenderer(t *testing.T) {
 				renderer.fix()
 				server.Set(thing("b", [3]string{"bug", "", "1"}))
 				time.Sleep(time.Second)
-				expect(t, ask(t, h, "GET", collectionPath), "ThingList a: blue of 1 b: red of 1")
+				expect(t, do(t, h, "GET", collectionPath), "ThingList a: blue of 1 b: red of 1")
 				renderer.mu.Lock()
 				renderer.fixed = method != "cancel"
 				renderer.mu.Unlock()
@@ -121,7 +121,7 @@ func TestPanicOfARenderer(t *testing.T) {
 	}
 }
 
-// keeper is a Renderer whose subscriptions have no end.
+// keeper is a Renderer that returns a nil cancel.
 type keeper struct{ *paint }
 
 func (k keeper) Subscribe(changed func(string)) func() {
@@ -141,7 +141,7 @@ func TestSubscriptionWithoutAnEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		expect(t, ask(t, views.Filter(server), "GET", collectionPath), "ThingList a: blue of 1")
+		expect(t, do(t, views.Filter(server), "GET", collectionPath), "ThingList a: blue of 1")
 		views.Close()
 		if log.Len() > 0 {
 			t.Errorf("logged: %s", log.String())

@@ -20,7 +20,7 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/watchtest"
 )
 
-// guarded is a server that asks rights who may do what.
+// guarded is a server that refuses requests according to rights.
 func guarded(server http.Handler, rights func(token string, req watchcodec.Request) int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req, _ := watchcodec.Classify(r)
@@ -39,8 +39,8 @@ func aThing(t *testing.T) (*watchtest.Server, *paint) {
 	return server, p
 }
 
-// TestRevokedRights: a caller whose rights are withdrawn loses its watch and its lists in the time
-// that is set, a minute by default, though no connection breaks; another caller loses nothing.
+// TestRevokedRights: a caller whose rights are withdrawn loses its watch and its lists within
+// Reauthorize, a minute by default, although no connection ends; another caller loses nothing.
 func TestRevokedRights(t *testing.T) {
 	for set, bound := range map[time.Duration]time.Duration{0: time.Minute, 10 * time.Second: 10 * time.Second} {
 		for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden} {
@@ -73,10 +73,10 @@ func TestRevokedRights(t *testing.T) {
 				if after := (<-ended["leaver"]).Sub(at); after > bound {
 					t.Errorf("Reauthorize %v: the watch ended after %v", set, after)
 				}
-				if got := ask(t, gateway, "GET", collectionPath, "Authorization", "Bearer leaver"); got.Code != status {
+				if got := do(t, gateway, "GET", collectionPath, "Authorization", "Bearer leaver"); got.Code != status {
 					t.Errorf("a list afterwards: %d %s", got.Code, got.Body)
 				}
-				expect(t, ask(t, gateway, "GET", collectionPath, "Authorization", "Bearer stayer"), "ThingList a: blue of 1")
+				expect(t, do(t, gateway, "GET", collectionPath, "Authorization", "Bearer stayer"), "ThingList a: blue of 1")
 				cancel()
 				if gone := (<-ended["stayer"]).Sub(at); gone < 0 {
 					t.Error("the other watch had ended before")
@@ -86,7 +86,7 @@ func TestRevokedRights(t *testing.T) {
 	}
 }
 
-// TestRightToOneObject: who may get an object by its name and not list gets it, as it is to be seen,
+// TestRightToOneObject: a caller that may get an object by its name and not list gets it, rendered,
 // and nothing else.
 func TestRightToOneObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestRightToOneObject(t *testing.T) {
 			"/apis/example.org/v1/namespaces/n/things/a": http.StatusOK,
 			"/apis/example.org/v1/namespaces/n/things/b": http.StatusForbidden,
 		} {
-			got := ask(t, gateway, "GET", target)
+			got := do(t, gateway, "GET", target)
 			if got.Code != want || want == http.StatusOK && !strings.Contains(got.Body.String(), "blue of 1") {
 				t.Errorf("%s: %d %s, want %d", target, got.Code, got.Body, want)
 			}
@@ -114,8 +114,9 @@ func TestRightToOneObject(t *testing.T) {
 	})
 }
 
-// TestMadeUpTokens: while the server says nothing, tokens that nobody knows take the place of
-// other such tokens and not of callers that the server has accepted; one address has its bound.
+// TestMadeUpTokens: while the server does not respond, requests with unknown tokens replace the
+// Views of other unknown tokens, and not those of callers that the server has accepted; one address
+// has its bound.
 func TestMadeUpTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leaktest.Check(t)
@@ -169,7 +170,7 @@ func TestMadeUpTokens(t *testing.T) {
 		for i := range 10 {
 			expect(t, from("192.0.2.1", fmt.Sprint("good", i)), "ThingList a: blue of 1")
 		}
-		for i := range 7 { // one address that none of them has been
+		for i := range 7 { // an address that has sent none of them
 			got := from("192.0.2.99", fmt.Sprint("more", i))
 			if waits := strings.Contains(got.Body.String(), "does not know yet"); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" || waits != (i < 5) {
 				t.Errorf("request %d of an address: %d %s", i+1, got.Code, got.Body)
@@ -178,8 +179,8 @@ func TestMadeUpTokens(t *testing.T) {
 	})
 }
 
-// TestRecordOfARequest: what a View does after the request that it was made for does not
-// reach that request's record, which is read when the request is over.
+// TestRecordOfARequest: what a View does after the request that it was made for does not change
+// that request's result, which is read when the request has ended.
 func TestRecordOfARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, p := aThing(t)
@@ -203,7 +204,7 @@ func TestRecordOfARequest(t *testing.T) {
 	})
 }
 
-// TestGetLooksAtOneObject: the memory that a GET takes is that of its object, however many there are.
+// TestGetLooksAtOneObject: a GET needs memory for its object only, however many objects there are.
 func TestGetLooksAtOneObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, p := aThing(t)
@@ -228,7 +229,7 @@ func TestGetLooksAtOneObject(t *testing.T) {
 	})
 }
 
-// The addresses of one IPv6 network share the bound: a client has as many of them as it likes.
+// The addresses of one IPv6 network share the bound: a client may have any number of them.
 func TestPendingOfAnIPv6Network(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leaktest.Check(t)

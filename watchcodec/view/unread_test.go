@@ -15,7 +15,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/view"
 )
 
-// What announces a body gets its response though the body does not come, and a watch whose body does come lasts.
+// A request that announces a body gets its response even if the body is not sent, and a watch whose
+// body is sent lasts.
 func TestRequestsWithBodies(t *testing.T) {
 	for name, test := range map[string]struct{ path, body string }{
 		"list":          {collectionPath, ""},

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestClock: versions rise whatever the time does, and tell Views apart.
+// TestClock: versions increase even if the clock is set back, and distinguish Views.
 func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newClock(), newClock()

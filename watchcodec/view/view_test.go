@@ -20,8 +20,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/view"
 )
 
-// ask asks a handler, for as long as a watch would last otherwise.
-func ask(t *testing.T, h http.Handler, method, target string, header ...string) *httptest.ResponseRecorder {
+// do sends a request to a handler, with the time that a watch would last otherwise as its bound.
+func do(t *testing.T, h http.Handler, method, target string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
@@ -34,7 +34,7 @@ func ask(t *testing.T, h http.Handler, method, target string, header ...string) 
 	return w
 }
 
-// summary is what a list or a watch tells, without versions.
+// summary returns the content of a list or a watch, without versions.
 func summary(t *testing.T, body string) (lines []string) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(body))
@@ -98,7 +98,7 @@ func versionOf(t *testing.T, list *httptest.ResponseRecorder) string {
 
 const watchList = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
 
-// TestSemantics: lists and watches are answered as by an API server.
+// TestSemantics: responses to lists and watches are those of an API server.
 func TestSemantics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, p := newServer(t, false), newPaint()
@@ -108,31 +108,31 @@ func TestSemantics(t *testing.T) {
 		p.set("sky", "blue")
 		server.Set(thing("a", [3]string{"sky", "", "0"}))
 		server.Set(thing("b", [3]string{"sea", "", "0"}))
-		first := ask(t, h, "GET", collectionPath)
+		first := do(t, h, "GET", collectionPath)
 		expect(t, first, "ThingList a: blue of 1")
 		from := collectionPath + "?watch=1&resourceVersion=" + versionOf(t, first)
 
 		p.set("sea", "green")
 		synctest.Wait()
-		expect(t, ask(t, h, "GET", from), "ADDED b green of 1")
+		expect(t, do(t, h, "GET", from), "ADDED b green of 1")
 		p.set("sky", "grey")
 		synctest.Wait()
 		server.Delete("n", "b")
 		synctest.Wait()
-		expect(t, ask(t, h, "GET", from+"&allowWatchBookmarks=true"), "ADDED b green of 1", "MODIFIED a grey of 1", "DELETED b green of 1", "BOOKMARK")
-		expect(t, ask(t, h, "GET", collectionPath+"?watch=1"), "ADDED a grey of 1")
-		expect(t, ask(t, h, "GET", collectionPath+"?watch=1&resourceVersion=0"+watchList), "ADDED a grey of 1", "BOOKMARK initial", "BOOKMARK")
-		expect(t, ask(t, h, "GET", "/apis/example.org/v1/watch/things"), "ADDED a grey of 1")
+		expect(t, do(t, h, "GET", from+"&allowWatchBookmarks=true"), "ADDED b green of 1", "MODIFIED a grey of 1", "DELETED b green of 1", "BOOKMARK")
+		expect(t, do(t, h, "GET", collectionPath+"?watch=1"), "ADDED a grey of 1")
+		expect(t, do(t, h, "GET", collectionPath+"?watch=1&resourceVersion=0"+watchList), "ADDED a grey of 1", "BOOKMARK initial", "BOOKMARK")
+		expect(t, do(t, h, "GET", "/apis/example.org/v1/watch/things"), "ADDED a grey of 1")
 
 		other := *thing("a", [3]string{"sky", "", "0"})
 		other.SetUID("another")
 		server.Set(&other)
 		synctest.Wait()
-		expect(t, ask(t, h, "GET", from), "ERROR 410") // three are kept, of five
-		now := versionOf(t, ask(t, h, "GET", collectionPath))
-		expect(t, ask(t, h, "GET", collectionPath+"?watch=1&resourceVersion=12345"), "ERROR 410")
-		expect(t, ask(t, h, "GET", collectionPath+"?watch=1&resourceVersion=9000000000000000000"+watchList), "ERROR 504")
-		expect(t, ask(t, h, "GET", collectionPath+"?resourceVersion=12345"), "ThingList a: grey of 1")
+		expect(t, do(t, h, "GET", from), "ERROR 410") // three are kept, of five
+		now := versionOf(t, do(t, h, "GET", collectionPath))
+		expect(t, do(t, h, "GET", collectionPath+"?watch=1&resourceVersion=12345"), "ERROR 410")
+		expect(t, do(t, h, "GET", collectionPath+"?watch=1&resourceVersion=9000000000000000000"+watchList), "ERROR 504")
+		expect(t, do(t, h, "GET", collectionPath+"?resourceVersion=12345"), "ThingList a: grey of 1")
 		for query, code := range map[string]int{
 			"?resourceVersion=9000000000000000000":               504,
 			"?resourceVersion=12345&resourceVersionMatch=Exact":  410,
@@ -142,14 +142,14 @@ func TestSemantics(t *testing.T) {
 			"?watch=1&resourceVersion=abc":                       400,
 			"?watch=1&sendInitialEvents=true":                    422,
 		} {
-			if got := ask(t, h, "GET", collectionPath+query); got.Code != code {
+			if got := do(t, h, "GET", collectionPath+query); got.Code != code {
 				t.Errorf("%s: %d %s, want %d", query, got.Code, got.Body, code)
 			}
 		}
 	})
 }
 
-// TestAnotherOfTheSameName is told of as one that is gone and one that is new.
+// TestAnotherOfTheSameName: clients receive DELETED for the old object and ADDED for the new one.
 func TestAnotherOfTheSameName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, p := newServer(t, false), newPaint()
@@ -158,15 +158,15 @@ func TestAnotherOfTheSameName(t *testing.T) {
 		h := views.Filter(server)
 		p.set("sky", "blue")
 		server.Set(thing("a", [3]string{"sky", "", "0"}))
-		from := collectionPath + "?watch=1&resourceVersion=" + versionOf(t, ask(t, h, "GET", collectionPath))
+		from := collectionPath + "?watch=1&resourceVersion=" + versionOf(t, do(t, h, "GET", collectionPath))
 		server.Set(thing("a", [3]string{"sky", "", "1"})) // its text is in the uid
 		synctest.Wait()
-		expect(t, ask(t, h, "GET", from), "DELETED a blue of 1", "ADDED a blue of 1")
+		expect(t, do(t, h, "GET", from), "DELETED a blue of 1", "ADDED a blue of 1")
 	})
 }
 
-// TestVersionsOfOneAreNotAnothers: neither the View of another gateway nor one of other
-// objects takes a version for its own.
+// TestVersionsOfOneAreNotAnothers: neither the View of another gateway nor one of other objects
+// accepts a version as its own.
 func TestVersionsOfOneAreNotAnothers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, p := newServer(t, false), newPaint()
@@ -175,16 +175,16 @@ func TestVersionsOfOneAreNotAnothers(t *testing.T) {
 		one, another := newViews(t, view.Options{}, p), newViews(t, view.Options{}, p)
 		defer one.Close()
 		defer another.Close()
-		version := versionOf(t, ask(t, one.Filter(server), "GET", collectionPath))
-		versionOf(t, ask(t, another.Filter(server), "GET", collectionPath))
-		expect(t, ask(t, another.Filter(server), "GET", collectionPath+"?watch=1&resourceVersion="+version), "ERROR 410")
+		version := versionOf(t, do(t, one.Filter(server), "GET", collectionPath))
+		versionOf(t, do(t, another.Filter(server), "GET", collectionPath))
+		expect(t, do(t, another.Filter(server), "GET", collectionPath+"?watch=1&resourceVersion="+version), "ERROR 410")
 		selected := collectionPath + "?labelSelector=like"
-		versionOf(t, ask(t, one.Filter(server), "GET", selected))
-		expect(t, ask(t, one.Filter(server), "GET", selected+"&watch=1&resourceVersion="+version), "ERROR 410")
+		versionOf(t, do(t, one.Filter(server), "GET", selected))
+		expect(t, do(t, one.Filter(server), "GET", selected+"&watch=1&resourceVersion="+version), "ERROR 410")
 	})
 }
 
-// TestGate: nothing is shown before all is known that it depends on.
+// TestGate: nothing is served before all dependencies are known.
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, p := newServer(t, false), newPaint()
@@ -194,7 +194,7 @@ func TestGate(t *testing.T) {
 		h := views.Filter(server)
 		server.Set(thing("a", [3]string{"sky", "", "0"}))
 		for _, target := range []string{collectionPath, collectionPath + "?watch=1", "/apis/example.org/v1/namespaces/n/things/a"} {
-			if got := ask(t, h, "GET", target); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" {
+			if got := do(t, h, "GET", target); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" {
 				t.Errorf("%s: %d %s, want 429", target, got.Code, got.Body)
 			}
 		}
@@ -202,31 +202,31 @@ func TestGate(t *testing.T) {
 		p.synced = true
 		p.mu.Unlock()
 		p.set("sky", "blue")
-		expect(t, ask(t, h, "GET", collectionPath), "ThingList a: blue of 1")
-		if got := ask(t, h, "GET", "/apis/example.org/v1/namespaces/n/things/a"); got.Code != http.StatusOK || !strings.Contains(got.Body.String(), "blue of 1") {
+		expect(t, do(t, h, "GET", collectionPath), "ThingList a: blue of 1")
+		if got := do(t, h, "GET", "/apis/example.org/v1/namespaces/n/things/a"); got.Code != http.StatusOK || !strings.Contains(got.Body.String(), "blue of 1") {
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
-		if got := ask(t, h, "GET", "/apis/example.org/v1/namespaces/n/things/b"); got.Code != http.StatusNotFound {
+		if got := do(t, h, "GET", "/apis/example.org/v1/namespaces/n/things/b"); got.Code != http.StatusNotFound {
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
 	})
 }
 
-// TestWritesAreRefused: what was shown must not be written back.
+// TestWritesAreRefused: rendered objects must not be written back.
 func TestWritesAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		views := newViews(t, view.Options{}, newPaint())
 		defer views.Close()
 		for _, method := range []string{"PUT", "PATCH"} {
-			if got := ask(t, views.Filter(newServer(t, false)), method, collectionPath+"/a"); got.Code != http.StatusForbidden {
+			if got := do(t, views.Filter(newServer(t, false)), method, collectionPath+"/a"); got.Code != http.StatusForbidden {
 				t.Errorf("%s: %d", method, got.Code)
 			}
 		}
 	})
 }
 
-// TestRefusedCaller: the server's word for who may not is the caller's, and nobody's View
-// serves another; one whose credentials are withdrawn ends.
+// TestRefusedCaller: a caller that the server refuses receives the server's response, and no caller
+// is served from another's View; a View whose credentials are withdrawn ends.
 func TestRefusedCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, p := newServer(t, false), newPaint()
@@ -244,53 +244,53 @@ func TestRefusedCaller(t *testing.T) {
 		views := newViews(t, view.Options{}, p)
 		defer views.Close()
 		h := views.Filter(board)
-		expect(t, ask(t, h, "GET", collectionPath, "Authorization", "Bearer 1"), "ThingList a: blue of 1")
+		expect(t, do(t, h, "GET", collectionPath, "Authorization", "Bearer 1"), "ThingList a: blue of 1")
 		for _, token := range []string{"Bearer 2", ""} {
-			if got := ask(t, h, "GET", collectionPath, "Authorization", token); got.Code != http.StatusUnauthorized || !strings.Contains(got.Body.String(), "who are you?") {
+			if got := do(t, h, "GET", collectionPath, "Authorization", token); got.Code != http.StatusUnauthorized || !strings.Contains(got.Body.String(), "who are you?") {
 				t.Errorf("%q: %d %s", token, got.Code, got.Body)
 			}
 		}
 		valid.Store("Bearer 3")
 		board.cut()
 		time.Sleep(time.Minute)
-		if got := ask(t, h, "GET", collectionPath, "Authorization", "Bearer 1"); got.Code != http.StatusUnauthorized {
+		if got := do(t, h, "GET", collectionPath, "Authorization", "Bearer 1"); got.Code != http.StatusUnauthorized {
 			t.Errorf("after its end: %d %s", got.Code, got.Body)
 		}
 	})
 }
 
-// TestLimits: too many Views, and too much in one.
+// TestLimits: too many Views, and too many bytes in one.
 func TestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, p := newServer(t, false), newPaint()
 		p.set("sky", "blue")
 		server.Set(thing("a", [3]string{"sky", "", "0"}))
 		views := newViews(t, view.Options{MaxViews: 1, Idle: time.Hour}, p)
-		expect(t, ask(t, views.Filter(server), "GET", collectionPath), "ThingList a: blue of 1")
-		if got := ask(t, views.Filter(server), "GET", collectionPath+"?labelSelector=x"); got.Code != http.StatusServiceUnavailable {
+		expect(t, do(t, views.Filter(server), "GET", collectionPath), "ThingList a: blue of 1")
+		if got := do(t, views.Filter(server), "GET", collectionPath+"?labelSelector=x"); got.Code != http.StatusServiceUnavailable {
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
 		time.Sleep(time.Hour + time.Minute)
 		synctest.Wait()
-		expect(t, ask(t, views.Filter(server), "GET", collectionPath+"?labelSelector=x"), "ThingList a: blue of 1")
+		expect(t, do(t, views.Filter(server), "GET", collectionPath+"?labelSelector=x"), "ThingList a: blue of 1")
 		views.Close()
-		if got := ask(t, views.Filter(server), "GET", collectionPath); got.Code != http.StatusServiceUnavailable {
+		if got := do(t, views.Filter(server), "GET", collectionPath); got.Code != http.StatusServiceUnavailable {
 			t.Errorf("after Close: %d %s", got.Code, got.Body)
 		}
 		small := newViews(t, view.Options{MaxBytes: 100}, p)
 		defer small.Close()
-		if got := ask(t, small.Filter(server), "GET", collectionPath); got.Code != http.StatusServiceUnavailable || !strings.Contains(got.Body.String(), "memory") {
+		if got := do(t, small.Filter(server), "GET", collectionPath); got.Code != http.StatusServiceUnavailable || !strings.Contains(got.Body.String(), "memory") {
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
 	})
 }
 
-// failing renders nothing.
+// failing is a Renderer that returns an error.
 type failing struct{ *paint }
 
 func (failing) Render([]view.Item, func(string)) error { return errors.New("no") }
 
-// TestFailingRenderer hides all.
+// TestFailingRenderer: all objects are hidden.
 func TestFailingRenderer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, false)
@@ -300,16 +300,16 @@ func TestFailingRenderer(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer views.Close()
-		expect(t, ask(t, views.Filter(server), "GET", collectionPath), "ThingList")
+		expect(t, do(t, views.Filter(server), "GET", collectionPath), "ThingList")
 	})
 }
 
-// TestWrongOptions are errors.
+// TestWrongOptions: invalid Options are errors.
 func TestWrongOptions(t *testing.T) {
 	renderer := func(*http.Request, watchcodec.Request) view.Renderer { return nil }
 	for _, o := range []view.Options{{}, {Renderer: renderer, Frames: -1}, {Renderer: renderer, Idle: -1}, {Renderer: renderer, MaxObject: -1}} {
 		if _, err := view.New(o); err == nil {
-			t.Errorf("%+v is taken", o)
+			t.Errorf("%+v is accepted", o)
 		}
 	}
 }
@@ -325,7 +325,8 @@ func (c *counting) Render(items []view.Item, depends func(string)) error {
 	return c.paint.Render(items, depends)
 }
 
-// TestOnlyDependentsAreRendered: of a hundred objects those that depend on what has changed.
+// TestOnlyDependentsAreRendered: of a hundred objects only those that depend on the change are
+// rendered.
 func TestOnlyDependentsAreRendered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, c := newServer(t, false), &counting{paint: newPaint()}
@@ -337,7 +338,7 @@ func TestOnlyDependentsAreRendered(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer views.Close()
-		expect(t, ask(t, views.Filter(server), "GET", collectionPath), "ThingList")
+		expect(t, do(t, views.Filter(server), "GET", collectionPath), "ThingList")
 		before := c.rendered.Load()
 		c.set("l7", "blue")
 		c.set("unknown", "blue")
@@ -348,7 +349,7 @@ func TestOnlyDependentsAreRendered(t *testing.T) {
 	})
 }
 
-// sameBytes is a client that notes where what it is sent lies in memory.
+// sameBytes is a client that notes the addresses of the bytes that it is sent.
 type sameBytes struct {
 	*httptest.ResponseRecorder
 	mu   sync.Mutex
@@ -371,7 +372,7 @@ func TestEncodedOnce(t *testing.T) {
 		views := newViews(t, view.Options{}, p)
 		defer views.Close()
 		h := views.Filter(server)
-		from := collectionPath + "?watch=1&resourceVersion=" + versionOf(t, ask(t, h, "GET", collectionPath))
+		from := collectionPath + "?watch=1&resourceVersion=" + versionOf(t, do(t, h, "GET", collectionPath))
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		clients := make([]*sameBytes, 100)
