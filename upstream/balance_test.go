@@ -29,11 +29,11 @@ func TestRoundRobin(t *testing.T) {
 		{[]upstream.Target{{Addr: "a:1", Down: true}}, "- - -"},
 	}
 	for _, test := range tests {
-		over(t, upstream.Options{}, test.targets...).want(test.want)
+		newPicks(t, upstream.Options{}, test.targets...).want(test.want)
 	}
 }
 
-// Weights that would make the period too long are rounded, and the shares stay.
+// Weights that would make the period too long are rounded, and the shares are kept.
 func TestManyWeights(t *testing.T) {
 	var targets []upstream.Target
 	total := 0
@@ -42,7 +42,7 @@ func TestManyWeights(t *testing.T) {
 		total += w
 		targets = append(targets, upstream.Target{Addr: fmt.Sprintf("%d:1", i), Weight: w})
 	}
-	p := over(t, upstream.Options{}, targets...)
+	p := newPicks(t, upstream.Options{}, targets...)
 	const n = 100000
 	got := map[string]int{}
 	for range n {
@@ -59,17 +59,17 @@ func TestManyWeights(t *testing.T) {
 }
 
 func TestFirst(t *testing.T) {
-	p := over(t, upstream.Options{Balance: upstream.First()}, addrs("a b c")...)
+	p := newPicks(t, upstream.Options{Balance: upstream.First()}, addrs("a b c")...)
 	p.want("a a a")
 	p.broken["a"] = true
-	p.want("a b b b") // the first one fails over
+	p.want("a b b b") // the first request is retried on b
 }
 
 func TestLeastConn(t *testing.T) {
-	p := over(t, upstream.Options{Balance: upstream.LeastConn()}, addrs("a b c")...)
-	p.want("a b c a b c") // with nothing in flight they take turns
+	p := newPicks(t, upstream.Options{Balance: upstream.LeastConn()}, addrs("a b c")...)
+	p.want("a b c a b c") // with none in flight, targets take turns
 	a, b := p.lease(), p.lease()
-	p.want("c c c") // the only one with nothing in flight
+	p.want("c c c") // the only target with none in flight
 	c, again := p.lease(), p.lease()
 	if got := name(a) + name(b) + name(c) + name(again); got != "abca" {
 		t.Errorf("leased %s", got)
@@ -79,11 +79,11 @@ func TestLeastConn(t *testing.T) {
 	for _, l := range []upstream.Lease{a, c, again} {
 		l.Done(upstream.Outcome{Status: 200})
 	}
-	p.want("c a b") // who waited longest is next
+	p.want("c a b") // the target whose last turn was first is next
 }
 
 func TestLeastConnWeights(t *testing.T) {
-	p := over(t, upstream.Options{Balance: upstream.LeastConn()}, upstream.Target{Addr: "a:1", Weight: 3}, upstream.Target{Addr: "b:1"})
+	p := newPicks(t, upstream.Options{Balance: upstream.LeastConn()}, upstream.Target{Addr: "a:1", Weight: 3}, upstream.Target{Addr: "b:1"})
 	got := map[string]int{}
 	for range 40 {
 		got[name(p.lease())]++
@@ -93,24 +93,24 @@ func TestLeastConnWeights(t *testing.T) {
 	}
 }
 
-// Targets that can't be asked leave the heap and come back.
+// Targets that are not available are removed from the heap, and added again when they are.
 func TestLeastConnHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := over(t, upstream.Options{Balance: upstream.LeastConn()}, addrs("a b c")...)
+		p := newPicks(t, upstream.Options{Balance: upstream.LeastConn()}, addrs("a b c")...)
 		p.broken["a"], p.broken["b"] = true, true
 		p.want("a b c c c")
 		p.broken["a"], p.broken["b"] = false, false
 		p.want("c c")
 		time.Sleep(10*time.Second + 1)
-		if got := p.ask(9); strings.Count(got, "a") != 3 || strings.Count(got, "b") != 3 {
-			t.Errorf("asked %q after all are well again", got)
+		if got := p.send(9); strings.Count(got, "a") != 3 || strings.Count(got, "b") != 3 {
+			t.Errorf("requests were sent to %q after all have recovered", got)
 		}
 	})
 }
 
-// The state of the heap is right under load.
+// The heap is consistent under load.
 func TestLeastConnUnderLoad(t *testing.T) {
-	p := over(t, upstream.Options{Balance: upstream.LeastConn()}, addrs("a b c d e")...)
+	p := newPicks(t, upstream.Options{Balance: upstream.LeastConn()}, addrs("a b c d e")...)
 	var clients sync.WaitGroup
 	for range 8 {
 		clients.Go(func() {
@@ -138,10 +138,10 @@ func TestLeastConnUnderLoad(t *testing.T) {
 }
 
 func TestRandomTwo(t *testing.T) {
-	p := over(t, upstream.Options{Balance: upstream.RandomTwo()}, upstream.Target{Addr: "a:1", Weight: 2}, upstream.Target{Addr: "b:1"}, upstream.Target{Addr: "c:1"})
+	p := newPicks(t, upstream.Options{Balance: upstream.RandomTwo()}, upstream.Target{Addr: "a:1", Weight: 2}, upstream.Target{Addr: "b:1"}, upstream.Target{Addr: "c:1"})
 	got := map[string]int{}
 	for range 4000 {
-		got[name(p.lease())]++ // all of them stay in flight
+		got[name(p.lease())]++ // all of them remain in flight
 	}
 	for host, want := range map[string]int{"a": 2000, "b": 1000, "c": 1000} {
 		if n := got[host]; n < want-100 || n > want+100 {
@@ -149,14 +149,14 @@ func TestRandomTwo(t *testing.T) {
 		}
 	}
 	p.broken["a"], p.broken["b"] = true, true
-	p.ask(20)
+	p.send(20)
 	p.want("c c c c c")
 }
 
-// The choices are those that nginx 1.22 made for these addresses, given to it by
-// the PROXY protocol.
+// The targets are those that nginx 1.22 chose for these addresses, which it received
+// by the PROXY protocol.
 func TestIPHash(t *testing.T) {
-	p := over(t, upstream.Options{Balance: upstream.IPHash()},
+	p := newPicks(t, upstream.Options{Balance: upstream.IPHash()},
 		upstream.Target{Addr: "a:1"}, upstream.Target{Addr: "b:1", Weight: 2}, upstream.Target{Addr: "c:1"}, upstream.Target{Addr: "d:1", Down: true})
 	for addr, want := range map[string]string{
 		"192.0.2.7": "a", "192.0.3.7": "b", "10.0.0.1": "a", "10.1.2.3": "a", "10.1.2.200": "a", "172.16.5.9": "b",
@@ -167,15 +167,15 @@ func TestIPHash(t *testing.T) {
 	}
 }
 
-// A client whose target fails is sent elsewhere, and comes back.
+// A client whose target fails gets another one, and its own again when that has recovered.
 func TestIPHashFailover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := over(t, upstream.Options{Balance: upstream.IPHash()}, addrs("a b c")...)
-		home := p.ask(1, from(client))
+		p := newPicks(t, upstream.Options{Balance: upstream.IPHash()}, addrs("a b c")...)
+		home := p.send(1, from(client))
 		p.broken[home] = true
-		got := strings.Fields(p.ask(1, from(client)))
+		got := strings.Fields(p.send(1, from(client)))
 		if len(got) != 2 || got[0] != home {
-			t.Fatalf("asked %q, want %q and another", got, home)
+			t.Fatalf("requests were sent to %q, want %q and another", got, home)
 		}
 		p.want(got[1]+" "+got[1], from(client))
 		time.Sleep(10*time.Second + time.Nanosecond)
@@ -192,19 +192,19 @@ func key(i int) func(*http.Request) {
 	return func(r *http.Request) { r.URL.RawQuery = fmt.Sprintf("k=key-%d", i) }
 }
 
-// The choices are those that nginx 1.22 made with "hash $arg_k" and "hash $arg_k consistent", for
-// key-0 to key-39 and for four without a key.
+// The targets are those that nginx 1.22 chose with "hash $arg_k consistent" and "hash $arg_k", for
+// key-0 to key-39 and for four requests without a key.
 func TestHashAsNginx(t *testing.T) {
 	for want, balance := range map[string]upstream.Balance{
 		"bccbbbaacacccbcbcbbacaccacabcbcbcabcabbc bacb": byKey(),
 		"babbacbbbacccabcbbbcbbabcbbcabacabbabbbb bacb": upstream.HashModulo(func(r *http.Request) string { return r.URL.Query().Get("k") }),
 	} {
-		p := over(t, upstream.Options{Balance: balance},
+		p := newPicks(t, upstream.Options{Balance: balance},
 			upstream.Target{Addr: "127.0.0.1:19001"}, upstream.Target{Addr: "127.0.0.1:19002", Weight: 2},
 			upstream.Target{Addr: "127.0.0.1:19003"}, upstream.Target{Addr: "127.0.0.1:19004", Down: true})
 		letters := map[string]string{"127.0.0.1:19001": "a", "127.0.0.1:19002": "b", "127.0.0.1:19003": "c", "127.0.0.1:19004": "d"}
 		got := ""
-		ask := func(change func(*http.Request)) {
+		send := func(change func(*http.Request)) {
 			l, err := p.g.Pick(t.Context(), request(change))
 			if err != nil {
 				t.Fatal(err)
@@ -213,11 +213,11 @@ func TestHashAsNginx(t *testing.T) {
 			l.Done(upstream.Outcome{Status: 200})
 		}
 		for i := range 40 {
-			ask(key(i))
+			send(key(i))
 		}
 		got += " "
 		for range 4 {
-			ask(func(*http.Request) {})
+			send(func(*http.Request) {})
 		}
 		if got != want {
 			t.Errorf("chose %s\n want %s", got, want)
@@ -225,16 +225,16 @@ func TestHashAsNginx(t *testing.T) {
 	}
 }
 
-// A key function that panics leaves nothing counted.
+// A key function that panics leaves no request counted as in flight.
 func TestHashKeyPanics(t *testing.T) {
-	p := over(t, upstream.Options{Balance: upstream.Hash(func(*http.Request) string { panic("boom") })}, addrs("a")...)
+	p := newPicks(t, upstream.Options{Balance: upstream.Hash(func(*http.Request) string { panic("boom") })}, addrs("a")...)
 	func() {
 		defer func() {
 			if v := recover(); v != "boom" {
 				t.Errorf("panic %v", v)
 			}
 		}()
-		p.ask(1)
+		p.send(1)
 	}()
 	if err := p.g.Drain(t.Context()); err != nil {
 		t.Error(err)
@@ -244,12 +244,12 @@ func TestHashKeyPanics(t *testing.T) {
 	}
 }
 
-// When a target goes, only its own keys move; when it comes back, they do too.
+// When a target is removed, only its own keys move; when it is added again, they move back.
 func TestHashIsStable(t *testing.T) {
-	p := over(t, upstream.Options{Balance: byKey()}, addrs("a b c d e")...)
+	p := newPicks(t, upstream.Options{Balance: byKey()}, addrs("a b c d e")...)
 	choices := func() (list []string) {
 		for i := range 1000 {
-			list = append(list, p.ask(1, key(i)))
+			list = append(list, p.send(1, key(i)))
 		}
 		return list
 	}
@@ -262,7 +262,7 @@ func TestHashIsStable(t *testing.T) {
 		if before[i] == "c" {
 			moved++
 		} else if now != before[i] {
-			t.Fatalf("key-%d went from %s to %s", i, before[i], now)
+			t.Fatalf("key-%d moved from %s to %s", i, before[i], now)
 		}
 	}
 	if moved < 100 || moved > 300 {
@@ -273,12 +273,12 @@ func TestHashIsStable(t *testing.T) {
 	}
 	for i, now := range choices() {
 		if now != before[i] {
-			t.Errorf("key-%d did not come back to %s", i, before[i])
+			t.Errorf("key-%d did not move back to %s", i, before[i])
 		}
 	}
 }
 
-// Pick of a group of 1,000.
+// Pick and Done of a group of 1,000 targets.
 func BenchmarkPick1000(b *testing.B) {
 	for name, balance := range map[string]upstream.Balance{
 		"round_robin": upstream.RoundRobin(), "least_conn": upstream.LeastConn(), "random_two": upstream.RandomTwo(),

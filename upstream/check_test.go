@@ -23,18 +23,18 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// probed is a Transport that answers checks, and notes them.
+// probed is a Transport that responds to checks, and records them.
 type probed struct {
-	mu     sync.Mutex
-	status map[string]int // by host; 0 is an error
-	asked  []string
+	mu       sync.Mutex
+	status   map[string]int // by host; 0 is an error
+	requests []string
 }
 
 func (p *probed) RoundTrip(r *http.Request) (*http.Response, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	host, _, _ := strings.Cut(r.URL.Host, ":")
-	p.asked = append(p.asked, r.Method+" "+r.URL.String()+" "+r.Host+" "+r.Header.Get("X-Check"))
+	p.requests = append(p.requests, r.Method+" "+r.URL.String()+" "+r.Host+" "+r.Header.Get("X-Check"))
 	if p.status[host] == 0 {
 		return nil, errors.New("refused")
 	}
@@ -47,12 +47,12 @@ func (p *probed) set(host string, status int) {
 	p.status[host] = status
 }
 
-// Fall bad checks in a row take a target out, Rise good ones bring it back.
+// Fall bad checks in a row make a target unhealthy, Rise good ones make it healthy again.
 func TestCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		probes := &probed{status: map[string]int{"a": 200, "b": 204}}
 		var changes []string
-		p := over(t, upstream.Options{Transport: probes, Check: &upstream.Check{
+		p := newPicks(t, upstream.Options{Transport: probes, Check: &upstream.Check{
 			Path: "/healthz?deep=1", Host: "health.example", Header: http.Header{"X-Check": {"yes"}}, Jitter: -1,
 			OnChange: func(addr string, healthy bool, err error) {
 				changes = append(changes, fmt.Sprint(addr, " ", healthy, " ", err))
@@ -65,8 +65,8 @@ func TestCheck(t *testing.T) {
 			p.want(want)
 		}
 		synctest.Wait() // the first checks
-		if got := probes.asked[0]; got != "GET http://"+got[11:12]+":1/healthz?deep=1 health.example yes" {
-			t.Errorf("asked %q", got)
+		if got := probes.requests[0]; got != "GET http://"+got[11:12]+":1/healthz?deep=1 health.example yes" {
+			t.Errorf("the first check is %q", got)
 		}
 		p.want("a b a b")
 		probes.set("a", 500)
@@ -79,18 +79,18 @@ func TestCheck(t *testing.T) {
 		step("b b b b")
 		step("a b a b")
 		if want := "[a:1 false status 500 a:1 true <nil>]"; fmt.Sprint(changes) != want {
-			t.Errorf("told %v, want %s", changes, want)
+			t.Errorf("OnChange was called with %v, want %s", changes, want)
 		}
 	})
 }
 
-// A check that this host lacks the means for says nothing of a target, nor does an attempt.
+// A check or an attempt that fails since this host lacks a resource does not count for the target.
 func TestNothingToCheckWith(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.EADDRNOTAVAIL} {
 		for _, path := range []string{"", "/"} {
 			synctest.Test(t, func(t *testing.T) {
 				lacking := &upstream.DialError{Err: &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", errno)}}
-				p := over(t, upstream.Options{
+				p := newPicks(t, upstream.Options{
 					Check:       &upstream.Check{Path: path, Jitter: -1, Fall: 2},
 					DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, lacking },
 				}, addrs("a b")...)
@@ -113,11 +113,11 @@ func TestNothingToCheckWith(t *testing.T) {
 	}
 }
 
-// Checks follow the set and end with the group.
+// The targets of the current set are checked, until the group is closed.
 func TestChecksFollowTheSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		probes := &probed{status: map[string]int{"a": 200, "b": 200, "c": 200}}
-		p := over(t, upstream.Options{Transport: probes, Check: &upstream.Check{Path: "/", Jitter: -1}}, addrs("a b")...)
+		p := newPicks(t, upstream.Options{Transport: probes, Check: &upstream.Check{Path: "/", Jitter: -1}}, addrs("a b")...)
 		time.Sleep(time.Second) // between two checks
 		round := func(want string) {
 			t.Helper()
@@ -140,27 +140,27 @@ func TestChecksFollowTheSet(t *testing.T) {
 func (p *probed) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asked = nil
+	p.requests = nil
 }
 
 func (p *probed) hosts() map[string]bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	seen := map[string]bool{}
-	for _, line := range p.asked {
+	for _, line := range p.requests {
 		seen[strings.TrimPrefix(strings.Fields(line)[1], "http://")[:1]] = true
 	}
 	return seen
 }
 
-// A target that never answers a check is out after its timeouts.
+// A target that never responds to a check is unhealthy after Fall timeouts.
 func TestCheckTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := roundTripper(func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		})
-		p := over(t, upstream.Options{Transport: hang, Check: &upstream.Check{Path: "/", Interval: time.Second, Jitter: -1, Fall: 1, Timeout: 3 * time.Second}}, addrs("a b")...)
+		p := newPicks(t, upstream.Options{Transport: hang, Check: &upstream.Check{Path: "/", Interval: time.Second, Jitter: -1, Fall: 1, Timeout: 3 * time.Second}}, addrs("a b")...)
 		time.Sleep(3*time.Second - 1)
 		p.want("a b")
 		time.Sleep(2 * time.Nanosecond)
@@ -173,7 +173,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Without a path a connection is enough.
+// Without a path a check only makes a connection.
 func TestCheckByConnection(t *testing.T) {
 	leaktest.Check(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -191,25 +191,25 @@ func TestCheckByConnection(t *testing.T) {
 	}
 	conn.Close()
 	l.Close()
-	if got := wiretest.Await(t, changed, "the target to be taken out"); got != "false true" {
-		t.Errorf("told %s", got)
+	if got := wiretest.Await(t, changed, "the target to become unhealthy"); got != "false true" {
+		t.Errorf("OnChange was called with %s", got)
 	}
 	if l, err = net.Listen("tcp", l.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if got := wiretest.Await(t, changed, "the target to come back"); got != "true false" {
-		t.Errorf("told %s", got)
+	if got := wiretest.Await(t, changed, "the target to become healthy"); got != "true false" {
+		t.Errorf("OnChange was called with %s", got)
 	}
 }
 
-// Checks of a real server over the group's transport, on a connection that is kept.
+// Checks of a real server run over the group's transport, on a connection that is kept.
 func TestCheckOfServer(t *testing.T) {
 	leaktest.Check(t)
-	var well atomic.Bool
-	well.Store(true)
+	var healthy atomic.Bool
+	healthy.Store(true)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/healthz" || !well.Load() {
+		if r.URL.Path != "/healthz" || !healthy.Load() {
 			w.WriteHeader(503)
 		}
 	}))
@@ -218,15 +218,15 @@ func TestCheckOfServer(t *testing.T) {
 	g := newGroup(t, upstream.Options{Name: "app", Check: &upstream.Check{Path: "/healthz", Interval: 2 * time.Millisecond, OnChange: func(_ string, healthy bool, err error) {
 		changed <- fmt.Sprint(healthy, " ", err)
 	}}}, upstream.Target{Addr: s.Listener.Addr().String()})
-	well.Store(false)
-	if got := wiretest.Await(t, changed, "the target to be taken out"); got != "false status 503" {
-		t.Errorf("told %q", got)
+	healthy.Store(false)
+	if got := wiretest.Await(t, changed, "the target to become unhealthy"); got != "false status 503" {
+		t.Errorf("OnChange was called with %q", got)
 	}
 	_, err := g.Pick(t.Context(), request())
 	refused(t, err, fault.NoTarget, "no target can be asked")
-	well.Store(true)
-	if got := wiretest.Await(t, changed, "the target to come back"); got != "true <nil>" {
-		t.Errorf("told %q", got)
+	healthy.Store(true)
+	if got := wiretest.Await(t, changed, "the target to become healthy"); got != "true <nil>" {
+		t.Errorf("OnChange was called with %q", got)
 	}
 	l, err := g.Pick(t.Context(), request())
 	if err != nil {

@@ -34,7 +34,7 @@ func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return here, nil
 }
 
-// Close closes the connections of exchanges that run, however long behind it they end.
+// Close closes the connections of exchanges in flight when they end, however long after Close that is.
 func TestCloseBesideAnExchange(t *testing.T) {
 	certificates := httptest.NewTLSServer(http.NotFoundHandler())
 	certificates.Close()

@@ -203,7 +203,7 @@ func (t *leastTTL) get() time.Duration {
 	return t.ttl
 }
 
-// parse notes the TTLs of a DNS message's answers, as far as the message can be parsed.
+// parse notes the TTLs of the records in a DNS message, as far as the message can be parsed.
 func (t *leastTTL) parse(message []byte) {
 	var p dnsmessage.Parser
 	if _, err := p.Start(message); err != nil || p.SkipAllQuestions() != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// nameserver answers over in-memory connections, framed as over TCP.
+// nameserver responds over in-memory connections, framed as over TCP.
 type nameserver struct {
 	mu      sync.Mutex
 	ttl     uint32
@@ -59,17 +59,17 @@ func (n *nameserver) serve(conn net.Conn) {
 		if _, err := io.ReadFull(conn, query); err != nil {
 			return
 		}
-		answer, err := n.answer(query)
+		resp, err := n.respond(query)
 		if err != nil {
 			return
 		}
-		if _, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...)); err != nil {
+		if _, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(resp))), resp...)); err != nil {
 			return
 		}
 	}
 }
 
-func (n *nameserver) answer(query []byte) ([]byte, error) {
+func (n *nameserver) respond(query []byte) ([]byte, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var m dnsmessage.Message
@@ -95,8 +95,8 @@ func (n *nameserver) answer(query []byte) ([]byte, error) {
 	return m.Pack()
 }
 
-// warmResolver lets package net make what it keeps for its whole life outside of
-// a bubble of synctest.
+// warmResolver makes package net initialise its global state outside of a synctest
+// bubble.
 func warmResolver(t *testing.T) {
 	r := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("closed") }}
 	if _, err := r.LookupHost(t.Context(), "warm.example."); err == nil {
@@ -104,7 +104,7 @@ func warmResolver(t *testing.T) {
 	}
 }
 
-// listed are the targets of a group with what a source decides.
+// listed returns the targets of a group, with the fields that a source sets.
 func listed(g *upstream.Group) string {
 	var list []string
 	for s := range g.Targets() {
@@ -118,8 +118,8 @@ func listed(g *upstream.Group) string {
 	return strings.Join(list, ", ")
 }
 
-// A name is looked up again when its records' time is over, and the group has the
-// addresses of the last answer that was one.
+// A name is looked up again when its records' TTL has passed, and the group has the
+// addresses of the last lookup that succeeded.
 func TestDNS(t *testing.T) {
 	warmResolver(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -147,12 +147,12 @@ func TestDNS(t *testing.T) {
 		n.change(func(n *nameserver) { n.fail = true })
 		time.Sleep(5*time.Minute - 3*time.Second) // MaxInterval is less than the TTL
 		if failures.Load() != 0 {
-			t.Error("asked too early")
+			t.Error("the name was looked up too early")
 		}
 		time.Sleep(4 * time.Second)
 		check("10.0.0.3:8080*3")
 		if failures.Load() == 0 {
-			t.Error("nobody was told of the failure")
+			t.Error("OnError was not called with the failure")
 		}
 		n.change(func(n *nameserver) { n.fail = false; n.a = []string{"10.0.0.4"}; n.ttl = 0 })
 		time.Sleep(30 * time.Second)
@@ -161,10 +161,10 @@ func TestDNS(t *testing.T) {
 		n.change(func(n *nameserver) { n.queries = 0 })
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		var asked int
-		n.change(func(n *nameserver) { asked = n.queries })
-		if asked != 10 {
-			t.Errorf("with a TTL of 0 it asked %d times in ten seconds", asked)
+		var queries int
+		n.change(func(n *nameserver) { queries = n.queries })
+		if queries != 10 {
+			t.Errorf("with a TTL of 0 the name was looked up %d times in ten seconds", queries)
 		}
 	})
 }
@@ -188,7 +188,7 @@ func TestSRV(t *testing.T) {
 	})
 }
 
-// A request that comes before the first answer waits for it.
+// A request received before the first list waits for it.
 func TestWaitsForTheFirstSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &picks{t: t, g: newGroup(t, upstream.Options{Name: "app", Source: late(time.Second)})}
@@ -208,7 +208,7 @@ func TestWaitsForTheFirstSet(t *testing.T) {
 	})
 }
 
-// late is a Source of a:1 after a while.
+// late is a Source that delivers a:1 after its duration.
 type late time.Duration
 
 func (d late) Watch(ctx context.Context, set func(...upstream.Target) error) {
@@ -220,7 +220,7 @@ func (d late) Watch(ctx context.Context, set func(...upstream.Target) error) {
 	}
 }
 
-// Over UDP, as most name servers are asked, the TTL is seen as well.
+// The TTL counts over UDP, too, over which most lookups are made.
 func TestDNSOverUDP(t *testing.T) {
 	leaktest.Check(t)
 	n := &nameserver{ttl: 1, a: []string{"127.0.0.1"}}
@@ -236,8 +236,8 @@ func TestDNSOverUDP(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if answer, err := n.answer(buf[:size]); err == nil {
-				_, _ = conn.WriteTo(answer, from)
+			if resp, err := n.respond(buf[:size]); err == nil {
+				_, _ = conn.WriteTo(resp, from)
 			}
 		}
 	})
@@ -248,7 +248,7 @@ func TestDNSOverUDP(t *testing.T) {
 	}}
 	server := serve(t, (*httptest.Server).Start)
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
-	// Were the TTL not seen, the next lookup would come after MinInterval.
+	// If the TTL were ignored, the next lookup would come after MinInterval.
 	source, err := upstream.DNS("app.example.:"+port, upstream.DNSOptions{Resolver: resolver, MinInterval: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

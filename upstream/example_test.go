@@ -9,8 +9,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// A group stands behind package proxy; it can also be asked directly, by whatever
-// dials several servers.
+// Package proxy uses a group as its upstream. Any other program that dials several
+// servers can call Pick itself.
 func Example() {
 	group, err := upstream.New(upstream.Options{
 		Name:      "api",
@@ -38,7 +38,7 @@ func Example() {
 	// Output: 192.0.2.1:8080
 }
 
-// The targets of a name follow its DNS records.
+// The targets are the addresses of a name in the DNS.
 func ExampleDNS() {
 	source, err := upstream.DNS("app.example.com:8080", upstream.DNSOptions{Target: upstream.Target{MaxConns: 50}})
 	if err != nil {

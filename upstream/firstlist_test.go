@@ -10,16 +10,16 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// sourceFunc is a Source's Watch.
+// sourceFunc implements Source by a function.
 type sourceFunc func(ctx context.Context, set func(...upstream.Target) error)
 
 func (f sourceFunc) Watch(ctx context.Context, set func(...upstream.Target) error) { f(ctx, set) }
 
-// So many requests wait for a Source's first list as is documented, and are counted. The others are refused at once.
+// As many requests as documented wait for a Source's first list, and Waiting counts them. The others are refused at once.
 func TestBoundOfTheWaitForTheFirstList(t *testing.T) {
 	for queue, room := range map[int]int{0: 100, 7: 100, 130: 130} {
 		synctest.Test(t, func(t *testing.T) {
-			p := over(t, upstream.Options{Queue: queue, Source: late(time.Second)})
+			p := newPicks(t, upstream.Options{Queue: queue, Source: late(time.Second)})
 			var all []<-chan picked
 			for range room + 5 {
 				all = append(all, p.pickLater(t.Context()))
@@ -37,17 +37,17 @@ func TestBoundOfTheWaitForTheFirstList(t *testing.T) {
 			synctest.Wait()
 			for _, early := range all[:room] {
 				if got := <-early; got.err != nil || name(got.lease) != "a" {
-					t.Fatalf("behind the first list: %v", got.err)
+					t.Fatalf("after the first list: %v", got.err)
 				}
 			}
 			if p.g.Waiting() != 0 {
-				t.Errorf("%d wait behind the first list", p.g.Waiting())
+				t.Errorf("%d wait after the first list", p.g.Waiting())
 			}
 		})
 	}
 }
 
-// Nothing waits for a first list that will not come: the group is closed or drained, or the Source has returned.
+// No request waits for a first list that will not be delivered: the group is closed or drained, or the Source has returned.
 func TestEndOfTheWaitForTheFirstList(t *testing.T) {
 	type ending struct {
 		kind  fault.Kind
@@ -63,27 +63,27 @@ func TestEndOfTheWaitForTheFirstList(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				returns, end := context.WithCancel(t.Context())
 				defer end()
-				p := over(t, upstream.Options{Queue: 3, Source: sourceFunc(func(ctx context.Context, _ func(...upstream.Target) error) {
+				p := newPicks(t, upstream.Options{Queue: 3, Source: sourceFunc(func(ctx context.Context, _ func(...upstream.Target) error) {
 					select {
 					case <-ctx.Done():
 					case <-returns.Done():
 					}
 				})})
 				early := p.pickLater(t.Context())
-				begun := time.Now()
+				start := time.Now()
 				if err := test.do(p.g, end); err != nil {
 					t.Error(err)
 				}
 				refused(t, (<-early).err, test.kind, test.cause)
 				_, err := p.g.Pick(t.Context(), request())
 				refused(t, err, test.kind, test.cause)
-				if waited := time.Since(begun); waited > 0 {
-					t.Errorf("a wait of %v", waited)
+				if waited := time.Since(start); waited > 0 {
+					t.Errorf("waited %v", waited)
 				}
 				if name != "returns" {
 					return
 				}
-				if err := p.g.Set(addrs("b")...); err != nil { // what Set delivers counts as well
+				if err := p.g.Set(addrs("b")...); err != nil { // a list of Set's counts as well
 					t.Error(err)
 				}
 				p.want("b b")
@@ -92,10 +92,10 @@ func TestEndOfTheWaitForTheFirstList(t *testing.T) {
 	}
 }
 
-// A Source that returns behind its list, and a group that is closed, have that list still.
-func TestSourceReturnsBehindItsList(t *testing.T) {
+// A group keeps its targets when its Source returns, and when it is closed.
+func TestSourceReturnsAfterItsList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := over(t, upstream.Options{Source: sourceFunc(func(_ context.Context, set func(...upstream.Target) error) { _ = set(addrs("a")...) })})
+		p := newPicks(t, upstream.Options{Source: sourceFunc(func(_ context.Context, set func(...upstream.Target) error) { _ = set(addrs("a")...) })})
 		p.want("a a")
 		synctest.Wait()
 		p.want("a a")

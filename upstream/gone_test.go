@@ -19,8 +19,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// A write that fails on a connection of HTTP/2 holds none of its other writers up, and takes no response away that the
-// target has sent before it went.
+// A write that fails on a connection of HTTP/2 does not delay its other writers, and does not cost the response that the
+// target has sent before it closed.
 func TestGoneHTTP2Target(t *testing.T) {
 	leaktest.Check(t)
 	secure := httptest.NewUnstartedServer(nil)
@@ -69,8 +69,9 @@ func TestGoneHTTP2Target(t *testing.T) {
 	}
 }
 
-// respondWhileGone reads a request, lets the writes of its body fail from then on, and responds when another frame was
-// written, too: the transport's own to a PING, which waits for the body's where that is held up.
+// respondWhileGone reads a request's header and makes writes fail from then on. It responds when a write of the body and
+// one of another frame have failed: the transport's response to a PING, which would have to wait for the body's write if
+// that were delayed.
 func respondWhileGone(t *testing.T, c net.Conn, link *goneLink, upload *io.PipeWriter) {
 	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
 	if _, err := io.ReadFull(c, make([]byte, len(http2.ClientPreface))); err != nil {
@@ -79,11 +80,11 @@ func respondWhileGone(t *testing.T, c net.Conn, link *goneLink, upload *io.PipeW
 	}
 	f := http2.NewFramer(c, c)
 	greeted := make(chan struct{})
-	go func() { // the pipe holds nothing: the transport reads when it has written
+	go func() { // the pipe has no buffer, and the transport reads when it has written
 		defer close(greeted)
 		_ = f.WriteSettings()
 	}()
-	for settled, asked := false, false; !settled || !asked; {
+	for settled, requested := false, false; !settled || !requested; {
 		frame, err := f.ReadFrame()
 		if err != nil {
 			t.Errorf("request: %v", err)
@@ -93,7 +94,7 @@ func respondWhileGone(t *testing.T, c net.Conn, link *goneLink, upload *io.PipeW
 		case *http2.SettingsFrame:
 			settled = settled || frame.IsAck()
 		case *http2.HeadersFrame:
-			asked = true
+			requested = true
 		}
 	}
 	<-greeted
@@ -106,14 +107,14 @@ func respondWhileGone(t *testing.T, c net.Conn, link *goneLink, upload *io.PipeW
 	_ = f.WriteData(1, true, []byte("early"))
 }
 
-// status200 is the header section of a response.
+// status200 returns the header section of a response.
 func status200() []byte {
 	var b writer
 	_ = hpack.NewEncoder(&b).WriteField(hpack.HeaderField{Name: ":status", Value: "200"})
 	return b
 }
 
-// writer keeps what is written.
+// writer is a buffer.
 type writer []byte
 
 // Write appends p.
@@ -122,14 +123,14 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// goneLink is a connection whose peer has closed, while what it sent is still read.
+// goneLink is a connection whose peer has closed, and which can still be read.
 type goneLink struct {
 	net.Conn
 	gone   atomic.Bool
 	failed chan struct{}
 }
 
-// Write fails as that of a socket does whose peer has sent a reset.
+// Write fails like that of a socket whose peer has sent a reset.
 func (l *goneLink) Write(p []byte) (int, error) {
 	if !l.gone.Load() {
 		return l.Conn.Write(p)
@@ -143,6 +144,6 @@ func (l *goneLink) awaitFailure(t *testing.T) {
 	select {
 	case <-l.failed:
 	case <-time.After(5 * time.Second):
-		t.Error("nothing is written")
+		t.Error("no write has failed")
 	}
 }

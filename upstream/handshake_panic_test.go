@@ -15,7 +15,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// A function of TLSConfig that panics leaves no connection open.
+// A panic of a function of TLSConfig leaves no connection open.
 func TestPanicInAHandshake(t *testing.T) {
 	for name, run := range map[string]func(*upstream.Transport, string) error{
 		"the pool": func(transport *upstream.Transport, addr string) error {

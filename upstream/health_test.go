@@ -11,11 +11,11 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// A target that fails MaxFails times is left out for FailTimeout, then gets one
-// request to prove itself.
+// A target that fails MaxFails times gets no request for FailTimeout, and then one.
+// It gets further ones if that succeeds.
 func TestFailTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := over(t, upstream.Options{}, upstream.Target{Addr: "a:1", MaxFails: 2, FailTimeout: 5 * time.Second}, upstream.Target{Addr: "b:1"})
+		p := newPicks(t, upstream.Options{}, upstream.Target{Addr: "a:1", MaxFails: 2, FailTimeout: 5 * time.Second}, upstream.Target{Addr: "b:1"})
 		for i, step := range []struct {
 			broken bool
 			after  time.Duration
@@ -23,62 +23,62 @@ func TestFailTimeout(t *testing.T) {
 		}{
 			{true, 0, "a b b a b b"},               // two failures, then out
 			{true, 5 * time.Second, "b b b b b b"}, // not yet
-			{true, time.Nanosecond, "b a b b b b"}, // one attempt, in vain, in its turn
+			{true, time.Nanosecond, "b a b b b b"}, // one attempt in its turn, which fails
 			{true, 4 * time.Second, "b b b b b b"},
-			{false, 1*time.Second + time.Nanosecond, "b a b a b a"}, // back
+			{false, 1*time.Second + time.Nanosecond, "b a b a b a"}, // recovered
 		} {
 			time.Sleep(step.after)
 			p.broken["a"] = step.broken
-			if got := p.ask(6); got != step.want {
-				t.Errorf("step %d: asked %q, want %q", i, got, step.want)
+			if got := p.send(6); got != step.want {
+				t.Errorf("step %d: requests were sent to %q, want %q", i, got, step.want)
 			}
 		}
 	})
 }
 
-// While the one try of a failing target runs, nobody else is sent there.
-func TestOneTryAtATime(t *testing.T) {
+// While the one attempt at a failing target runs, no other request is sent there.
+func TestOneAttemptAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := over(t, upstream.Options{Balance: upstream.First()}, addrs("a b")...)
+		p := newPicks(t, upstream.Options{Balance: upstream.First()}, addrs("a b")...)
 		p.broken["a"] = true
-		p.ask(1)
+		p.send(1)
 		time.Sleep(10*time.Second + 1)
-		try := p.lease()
-		if name(try) != "a" {
-			t.Fatalf("leased %s", name(try))
+		attempt := p.lease()
+		if name(attempt) != "a" {
+			t.Fatalf("leased %s", name(attempt))
 		}
 		p.want("b b b")
-		try.Done(upstream.Outcome{Status: 200})
+		attempt.Done(upstream.Outcome{Status: 200})
 		p.broken["a"] = false
 		p.want("a a")
 	})
 }
 
 func TestHealthRules(t *testing.T) {
-	t.Run("MaxFails below 0 never leaves a target out", func(t *testing.T) {
-		p := over(t, upstream.Options{}, upstream.Target{Addr: "a:1", MaxFails: -1}, upstream.Target{Addr: "b:1"})
+	t.Run("MaxFails below 0 never takes a target out", func(t *testing.T) {
+		p := newPicks(t, upstream.Options{}, upstream.Target{Addr: "a:1", MaxFails: -1}, upstream.Target{Addr: "b:1"})
 		p.broken["a"] = true
 		p.want("a b b a b b")
 	})
 	t.Run("nor is the only target", func(t *testing.T) {
-		p := over(t, upstream.Options{}, addrs("a")...)
+		p := newPicks(t, upstream.Options{}, addrs("a")...)
 		p.broken["a"] = true
 		p.want("a a a")
 	})
-	t.Run("backups stand in for failing targets", func(t *testing.T) {
-		p := over(t, upstream.Options{}, upstream.Target{Addr: "a:1"}, upstream.Target{Addr: "b:1", Backup: true})
+	t.Run("backups get the requests of failing targets", func(t *testing.T) {
+		p := newPicks(t, upstream.Options{}, upstream.Target{Addr: "a:1"}, upstream.Target{Addr: "b:1", Backup: true})
 		p.broken["a"] = true
 		p.want("a b b b")
 	})
 	t.Run("with all failing there is none", func(t *testing.T) {
-		p := over(t, upstream.Options{}, addrs("a b")...)
+		p := newPicks(t, upstream.Options{}, addrs("a b")...)
 		p.broken["a"], p.broken["b"] = true, true
 		p.want("a b - -")
 		_, err := p.g.Pick(t.Context(), request())
 		refused(t, err, fault.NoTarget, "no target can be asked")
 	})
-	t.Run("the client's faults don't count", func(t *testing.T) {
-		p := over(t, upstream.Options{}, addrs("a b")...)
+	t.Run("errors of the client don't count", func(t *testing.T) {
+		p := newPicks(t, upstream.Options{}, addrs("a b")...)
 		for range 4 {
 			p.lease().Done(upstream.Outcome{Err: &fault.Error{Kind: fault.ClientGone}})
 		}
@@ -86,22 +86,22 @@ func TestHealthRules(t *testing.T) {
 	})
 }
 
-// Statuses and slow answers count as failures where that is asked for.
+// Statuses and slow responses count as failures if FailStatuses and FailLatency are set.
 func TestPassiveRules(t *testing.T) {
-	p := over(t, upstream.Options{FailStatuses: []int{500, 503}}, addrs("a b")...)
+	p := newPicks(t, upstream.Options{FailStatuses: []int{500, 503}}, addrs("a b")...)
 	p.status["a"] = 503
 	p.want("a b b b")
 
-	p = over(t, upstream.Options{FailLatency: time.Second}, addrs("a b")...)
+	p = newPicks(t, upstream.Options{FailLatency: time.Second}, addrs("a b")...)
 	p.lease().Done(upstream.Outcome{Status: 200, Header: time.Second})
 	p.want("b b b")
 }
 
-// What is known of an address outlives the set that it was in (caddy#7037, #4792).
+// The health of an address outlives the set that it was in (caddy#7037, #4792).
 func TestHealthOutlivesTheSet(t *testing.T) {
-	p := over(t, upstream.Options{}, addrs("a b c")...)
+	p := newPicks(t, upstream.Options{}, addrs("a b c")...)
 	p.broken["a"] = true
-	p.ask(3)
+	p.send(3)
 	for _, list := range []string{"b c", "a b c"} {
 		if err := p.g.Set(addrs(list)...); err != nil {
 			t.Fatal(err)
@@ -120,18 +120,18 @@ func TestHealthOutlivesTheSet(t *testing.T) {
 	}
 }
 
-// A target that comes back gets its full share with time alone.
+// The share of a target that has recovered grows with time.
 func TestSlowStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := over(t, upstream.Options{SlowStart: 100 * time.Second}, addrs("a b")...)
+		p := newPicks(t, upstream.Options{SlowStart: 100 * time.Second}, addrs("a b")...)
 		p.broken["a"] = true
-		p.ask(1)
+		p.send(1)
 		p.broken["a"] = false
 		time.Sleep(10*time.Second + 1)
 		p.want("b b a") // its attempt, in the turn that nginx gives it after a failure
-		share := func() int { return strings.Count(p.ask(1000), "a") }
+		share := func() int { return strings.Count(p.send(1000), "a") }
 		if n := share(); n > 20 {
-			t.Errorf("at once it got %d of 1000", n)
+			t.Errorf("at first it got %d of 1000", n)
 		}
 		time.Sleep(50 * time.Second)
 		if n := share(); n < 250 || n > 400 {
@@ -144,22 +144,22 @@ func TestSlowStart(t *testing.T) {
 	})
 }
 
-// Where all are in their slow start, all are asked.
+// If all targets are in their slow start, all get requests.
 func TestSlowStartOfAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := over(t, upstream.Options{SlowStart: time.Hour}, addrs("a b")...)
+		p := newPicks(t, upstream.Options{SlowStart: time.Hour}, addrs("a b")...)
 		p.broken["a"], p.broken["b"] = true, true
-		p.ask(2)
+		p.send(2)
 		time.Sleep(10*time.Second + 1)
 		p.broken["a"], p.broken["b"] = false, false
-		if got := p.ask(100); strings.Contains(got, "-") {
-			t.Errorf("asked %q", got)
+		if got := p.send(100); strings.Contains(got, "-") {
+			t.Errorf("requests were sent to %q", got)
 		}
 	})
 }
 
 func TestMaxConnsWithoutQueue(t *testing.T) {
-	p := over(t, upstream.Options{RetryAfter: 3 * time.Second}, upstream.Target{Addr: "a:1", MaxConns: 1}, upstream.Target{Addr: "b:1", MaxConns: 2})
+	p := newPicks(t, upstream.Options{RetryAfter: 3 * time.Second}, upstream.Target{Addr: "a:1", MaxConns: 1}, upstream.Target{Addr: "b:1", MaxConns: 2})
 	var held []upstream.Lease
 	got := ""
 	for range 3 {
@@ -178,10 +178,10 @@ func TestMaxConnsWithoutQueue(t *testing.T) {
 	p.want("a a")
 }
 
-// Who waits gets a target in the order of coming, and nobody passes.
+// Waiting requests get a target in FIFO order, and no request overtakes them.
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := over(t, upstream.Options{Queue: 2}, upstream.Target{Addr: "a:1", MaxConns: 1})
+		p := newPicks(t, upstream.Options{Queue: 2}, upstream.Target{Addr: "a:1", MaxConns: 1})
 		held := p.lease()
 		served := make(chan int, 3)
 		for i := range 2 {
@@ -218,7 +218,7 @@ func TestQueue(t *testing.T) {
 
 func TestQueueTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := over(t, upstream.Options{Queue: 2, QueueTimeout: 5 * time.Second}, upstream.Target{Addr: "a:1", MaxConns: 1})
+		p := newPicks(t, upstream.Options{Queue: 2, QueueTimeout: 5 * time.Second}, upstream.Target{Addr: "a:1", MaxConns: 1})
 		held := p.lease()
 		start := time.Now()
 		_, err := p.g.Pick(t.Context(), request())
@@ -231,10 +231,10 @@ func TestQueueTimeout(t *testing.T) {
 	})
 }
 
-// A failed target is nothing to wait for, also not in the middle of the wait.
+// No request waits for a target that has failed, even if it fails during the wait.
 func TestQueueOfFailing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := over(t, upstream.Options{Queue: 2}, upstream.Target{Addr: "a:1", MaxConns: 1}, upstream.Target{Addr: "b:1", Down: true})
+		p := newPicks(t, upstream.Options{Queue: 2}, upstream.Target{Addr: "a:1", MaxConns: 1}, upstream.Target{Addr: "b:1", Down: true})
 		held := p.lease()
 		failed := make(chan error)
 		go func() {
@@ -248,7 +248,7 @@ func TestQueueOfFailing(t *testing.T) {
 }
 
 func TestMaxInFlight(t *testing.T) {
-	p := over(t, upstream.Options{MaxInFlight: 2}, addrs("a b")...)
+	p := newPicks(t, upstream.Options{MaxInFlight: 2}, addrs("a b")...)
 	a, b := p.lease(), p.lease()
 	_, err := p.g.Pick(t.Context(), request())
 	refused(t, err, fault.Busy, "too many requests in flight")
@@ -259,7 +259,7 @@ func TestMaxInFlight(t *testing.T) {
 
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := over(t, upstream.Options{}, addrs("a b")...)
+		p := newPicks(t, upstream.Options{}, addrs("a b")...)
 		held := p.lease()
 		drained := make(chan error, 1)
 		go func() { drained <- p.g.Drain(t.Context()) }()

@@ -10,7 +10,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// A transport that ends connections leaves the request alone, whose header attempts may share.
+// A transport that limits its connections does not change the request, whose header other attempts may share.
 func TestLimitedTransportLeavesTheHeader(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("X")) }))

@@ -21,17 +21,16 @@ func newRandom() (random *rand.Rand, seed uint64) {
 	return rand.New(rand.NewPCG(seed, 0)), seed
 }
 
-// outcomes are those of a request to the target under test.
+// outcomes are the outcomes of a request to the target under test, by its letter in a history.
 var outcomes = map[byte]upstream.Outcome{
 	's': {Status: 200},
 	'f': {Err: errors.New("broken")},
 }
 
-// history runs requests against target a, one a letter ('f' fails, 's' succeeds, '.' is a second
-// without a request), and returns whether a was picked for each: a request that a does not get is
-// 'x'.
+// history sends one request a letter of steps ('f' fails, 's' succeeds, '.' is a second without a
+// request) and returns steps with 'x' for each request that target a did not get.
 func history(t *testing.T, a upstream.Target, steps string) string {
-	p := over(t, upstream.Options{Balance: upstream.First()}, a, upstream.Target{Addr: "b:1"})
+	p := newPicks(t, upstream.Options{Balance: upstream.First()}, a, upstream.Target{Addr: "b:1"})
 	got := make([]byte, 0, len(steps))
 	for i := range len(steps) {
 		if steps[i] == '.' {
@@ -51,8 +50,8 @@ func history(t *testing.T, a upstream.Target, steps string) string {
 	return string(got)
 }
 
-// A target is taken out by MaxFails failures within FailTimeout, not by those of days. The second
-// column is what nginx's algorithm does with max_fails=3 and fail_timeout=10s.
+// MaxFails failures within FailTimeout take a target out; older ones do not count. The column nginx is
+// the result of nginx's algorithm with max_fails=3 and fail_timeout=10s, if it differs.
 func TestFailuresWithinFailTimeout(t *testing.T) {
 	for _, test := range []struct{ steps, want, nginx string }{
 		{"fffs", "fffx", "fffx"},
@@ -63,8 +62,8 @@ func TestFailuresWithinFailTimeout(t *testing.T) {
 		{"f.........f.........fs", "f.........f.........fs", "f.........f.........fx"}, // never three within ten seconds
 		{"f.....f.....fs", "f.....f.....fx", ""},                                       // the first is ten seconds old
 		{"fff..........s.ss", "fff..........x.ss", ""},
-		{"fff...........f..........x.ss", "fff...........f..........x.ss", ""}, // the one try fails
-		{"fff...........sffs", "fff...........sffs", ""},                       // the one try succeeds, and the count begins anew
+		{"fff...........f..........x.ss", "fff...........f..........x.ss", ""}, // the one attempt fails
+		{"fff...........sffs", "fff...........sffs", ""},                       // the one attempt succeeds, and the count begins anew
 		{"fff...........sfffs", "fff...........sfffx", ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -83,7 +82,7 @@ func TestFailuresWithinFailTimeout(t *testing.T) {
 	}
 }
 
-// nginxHistory is history by nginx's rule (ngx_http_upstream_get_peer and
+// nginxHistory computes history by nginx's rule (ngx_http_upstream_get_peer and
 // ngx_http_upstream_free_round_robin_peer), whose time is in seconds.
 func nginxHistory(maxFails, failTimeout int, steps string) string {
 	now, fails, accessed, checked := 1<<20, 0, 0, 0
@@ -111,7 +110,7 @@ func nginxHistory(maxFails, failTimeout int, steps string) string {
 	return string(got)
 }
 
-// windowModel is the rule of Target.MaxFails in its plainest form.
+// windowModel is the simplest implementation of Target.MaxFails.
 type windowModel struct {
 	max      int
 	timeout  time.Duration
@@ -141,13 +140,13 @@ func (m *windowModel) succeeded() {
 	}
 }
 
-// The rule holds over random histories.
+// A target is picked as windowModel allows over random histories.
 func TestMaxFailsModel(t *testing.T) {
 	random, seed := newRandom()
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
 			m := &windowModel{max: 1 + random.IntN(4), timeout: time.Duration(1+random.IntN(8)) * time.Second}
-			p := over(t, upstream.Options{Balance: upstream.First()},
+			p := newPicks(t, upstream.Options{Balance: upstream.First()},
 				upstream.Target{Addr: "a:1", MaxFails: m.max, FailTimeout: m.timeout}, upstream.Target{Addr: "b:1"})
 			badness := random.Float64()
 			for step := range 100 {
@@ -171,10 +170,10 @@ func TestMaxFailsModel(t *testing.T) {
 	}
 }
 
-// Status.Fails counts those that count, and none of a target that can't be taken out.
+// Status.Fails is the number of failures that count, 0 for a target whose failures do not count.
 func TestStatusFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := over(t, upstream.Options{}, upstream.Target{Addr: "a:1", MaxFails: 3}, upstream.Target{Addr: "b:1", MaxFails: -1})
+		p := newPicks(t, upstream.Options{}, upstream.Target{Addr: "a:1", MaxFails: 3}, upstream.Target{Addr: "b:1", MaxFails: -1})
 		fails := func(wantA, wantB int) {
 			t.Helper()
 			for s := range p.g.Targets() {

@@ -13,7 +13,7 @@ import (
 
 func noConn(context.Context, string, string) (net.Conn, error) { return nil, nil }
 
-// A DialContext that gives neither a connection nor an error is a dial error, as in net/http: of an exchange, of a Dial and
+// A DialContext that returns neither a connection nor an error is a dial error, as in net/http: of an exchange, of a Dial and
 // of a check, over connections of each kind.
 func TestDialContextWithoutAConnection(t *testing.T) {
 	const want = "upstream: Options.DialContext returned (nil, nil)"
@@ -46,7 +46,7 @@ func TestDialContextWithoutAConnection(t *testing.T) {
 	}
 }
 
-// A Resolver's Dial that panics, or gives neither a connection nor an error, fails the lookup: package net calls it on
+// The lookup fails if a Resolver's Dial panics, or returns neither a connection nor an error: package net calls it on
 // goroutines of its own, where either would end the program.
 func TestResolverDialWithoutAConnection(t *testing.T) {
 	warmResolver(t)

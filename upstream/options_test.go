@@ -67,14 +67,14 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// A set that can't be used changes nothing.
+// An invalid set changes nothing.
 func TestBadSet(t *testing.T) {
-	p := over(t, upstream.Options{}, addrs("a b")...)
+	p := newPicks(t, upstream.Options{}, addrs("a b")...)
 	if err := p.g.Set(upstream.Target{Addr: "c"}); err == nil || err.Error() != `upstream "app": target "c": address c: missing port in address` {
 		t.Errorf("error %v", err)
 	}
 	if err := p.g.Set(); err == nil {
-		t.Error("an empty set was taken")
+		t.Error("an empty set was accepted")
 	}
 	p.want("a b a b")
 }
@@ -102,7 +102,7 @@ func TestBadSources(t *testing.T) {
 	}
 }
 
-// An address that can't be dialled, or means something else, is refused before a request fails by it.
+// An address that can't be dialled, or that means something else, is refused at once, and not with each request.
 func TestBadAddr(t *testing.T) {
 	for addr, want := range map[string]string{
 		"a:0":             `port "0" is no number from 1 to 65535`,
@@ -141,7 +141,7 @@ func TestBadAddr(t *testing.T) {
 	}
 }
 
-// A check that can't be sent would take all targets out.
+// A check that can't be sent is refused: it would make all targets unhealthy.
 func TestBadCheck(t *testing.T) {
 	for want, c := range map[string]upstream.Check{
 		`Host, Header or Healthy without Path`:                               {Host: "a"},

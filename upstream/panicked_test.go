@@ -15,7 +15,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// lines counts what is logged to slog.Default.
+// lines collects the lines that are logged to slog.Default.
 type lines struct {
 	mu  sync.Mutex
 	all []string
@@ -46,13 +46,13 @@ func logs(t *testing.T) *lines {
 	return l
 }
 
-// A function of a check that panics is logged, and the checks continue.
+// A panic of a check's function is logged, and the checks continue.
 func TestPanicInACheck(t *testing.T) {
 	log := logs(t)
 	synctest.Test(t, func(t *testing.T) {
 		probes := &probed{status: map[string]int{"a": 500, "b": 200}}
 		changes := 0
-		p := over(t, upstream.Options{Transport: probes, Check: &upstream.Check{
+		p := newPicks(t, upstream.Options{Transport: probes, Check: &upstream.Check{
 			Path: "/", Jitter: -1, Interval: time.Second, Fall: 1, Rise: 1,
 			Healthy: func(status int) bool {
 				if status == 418 {
@@ -69,7 +69,7 @@ func TestPanicInACheck(t *testing.T) {
 		p.want("a b a b")
 		probes.set("a", 418)
 		time.Sleep(time.Second)
-		p.want("a b a b") // that says nothing about the target
+		p.want("a b a b") // a panic does not count for the target
 		synctest.Wait()
 		if changes != 2 || log.with("a bug of OnChange") != 2 || log.with("a bug of Healthy") != 1 {
 			t.Errorf("%d changes, logged: %q", changes, log.all)
@@ -77,7 +77,7 @@ func TestPanicInACheck(t *testing.T) {
 	})
 }
 
-// panickySource is a Source whose first calls panic, once before and once behind a first list.
+// panickySource is a Source whose first two calls panic: one before a first list, one after it.
 type panickySource struct{ calls int }
 
 func (s *panickySource) Watch(ctx context.Context, set func(...upstream.Target) error) {
@@ -93,12 +93,12 @@ func (s *panickySource) Watch(ctx context.Context, set func(...upstream.Target) 
 	<-ctx.Done()
 }
 
-// A Source that panics is watched anew; the group keeps its targets meanwhile.
+// A Source that panics is called again; the group keeps its targets meanwhile.
 func TestPanicOfASource(t *testing.T) {
 	log := logs(t)
 	synctest.Test(t, func(t *testing.T) {
 		source := new(panickySource)
-		p := over(t, upstream.Options{Source: source, DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, http.ErrServerClosed }})
+		p := newPicks(t, upstream.Options{Source: source, DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, http.ErrServerClosed }})
 		p.want("a a")
 		time.Sleep(time.Minute)
 		p.want("b b")
@@ -109,7 +109,7 @@ func TestPanicOfASource(t *testing.T) {
 	})
 }
 
-// A DialContext that panics when its request has left is logged: nothing else shows it. One that panics before is a panic of the request.
+// A panic of DialContext is passed on to its request, or logged if that has ended.
 func TestPanicOfALateDial(t *testing.T) {
 	log := logs(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -130,10 +130,10 @@ func TestPanicOfALateDial(t *testing.T) {
 			return nil
 		}
 		if v := get(time.Minute); v != "a bug" || log.with("a bug") != 0 {
-			t.Errorf("a request that waits: panic %v, logged: %q", v, log.all)
+			t.Errorf("a waiting request: panic %v, logged: %q", v, log.all)
 		}
 		if v := get(time.Millisecond); v != nil {
-			t.Errorf("a request that has left: panic %v", v)
+			t.Errorf("a request that has ended: panic %v", v)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()

@@ -20,7 +20,7 @@ type picked struct {
 	err   error
 }
 
-// pickLater begins a Pick and returns where its result will come.
+// pickLater starts a Pick and returns a channel on which its result is sent.
 func (p *picks) pickLater(ctx context.Context, tried ...upstream.Lease) <-chan picked {
 	result := make(chan picked, 1)
 	go func() {
@@ -31,10 +31,10 @@ func (p *picks) pickLater(ctx context.Context, tried ...upstream.Lease) <-chan p
 	return result
 }
 
-// A request that has tried the only free target holds up none of those behind it.
+// A request that has tried the only free target does not delay those after it in the queue.
 func TestWaiterThatTriedTheFreeTarget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := over(t, upstream.Options{Queue: 4}, upstream.Target{Addr: "a:1", MaxConns: 1, MaxFails: -1}, upstream.Target{Addr: "b:1", MaxConns: 1})
+		p := newPicks(t, upstream.Options{Queue: 4}, upstream.Target{Addr: "a:1", MaxConns: 1, MaxFails: -1}, upstream.Target{Addr: "b:1", MaxConns: 1})
 		a, b := p.lease(), p.lease()
 		first := p.pickLater(t.Context(), a)
 		second := p.pickLater(t.Context())
@@ -62,10 +62,10 @@ func TestWaiterThatTriedTheFreeTarget(t *testing.T) {
 	})
 }
 
-// A wait ends when a target's FailTimeout is over: nothing else happens then.
+// A wait ends when a target's FailTimeout has passed, though nothing else happens then.
 func TestWaitForAFailingTarget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := over(t, upstream.Options{Queue: 2, QueueTimeout: time.Minute}, upstream.Target{Addr: "a:1", MaxConns: 1}, upstream.Target{Addr: "b:1", FailTimeout: 5 * time.Second})
+		p := newPicks(t, upstream.Options{Queue: 2, QueueTimeout: time.Minute}, upstream.Target{Addr: "a:1", MaxConns: 1}, upstream.Target{Addr: "b:1", FailTimeout: 5 * time.Second})
 		p.lease()
 		p.lease().Done(outcomes['f'])
 		start := time.Now()
@@ -85,10 +85,10 @@ func TestWaitForAFailingTarget(t *testing.T) {
 	})
 }
 
-// A wait of which nothing can come ends, whatever its place in the queue.
+// A request for which no target can become free fails at once, at any place in the queue.
 func TestHopelessWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := over(t, upstream.Options{Queue: 3}, upstream.Target{Addr: "a:1", MaxConns: 1}, upstream.Target{Addr: "b:1", MaxConns: 1, MaxFails: 1})
+		p := newPicks(t, upstream.Options{Queue: 3}, upstream.Target{Addr: "a:1", MaxConns: 1}, upstream.Target{Addr: "b:1", MaxConns: 1, MaxFails: 1})
 		a, b := p.lease(), p.lease()
 		p.pickLater(t.Context())
 		hopeless := p.pickLater(t.Context(), a)
@@ -97,10 +97,10 @@ func TestHopelessWaiter(t *testing.T) {
 	})
 }
 
-// A retry does not wait for a target that it has tried, though that has left the set and come back.
+// A retry does not wait for a target that it has tried, even if that was removed from the set and added again.
 func TestNoWaitForATriedTargetThatCameBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := over(t, upstream.Options{Balance: upstream.First(), Queue: 1}, upstream.Target{Addr: "a:1", MaxConns: 1, MaxFails: -1})
+		p := newPicks(t, upstream.Options{Balance: upstream.First(), Queue: 1}, upstream.Target{Addr: "a:1", MaxConns: 1, MaxFails: -1})
 		tried := p.lease()
 		tried.Done(outcomes['f'])
 		for _, addr := range []string{"b:1", "a:1"} {
@@ -114,7 +114,7 @@ func TestNoWaitForATriedTargetThatCameBack(t *testing.T) {
 	})
 }
 
-// A key function that panics for a request that waits panics in that request's Pick.
+// A panic of a key function for a waiting request is passed on to that request's Pick.
 func TestKeyPanicsInTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -127,7 +127,7 @@ func TestKeyPanicsInTheQueue(t *testing.T) {
 			}
 			return "k"
 		}
-		p := over(t, upstream.Options{Balance: upstream.Hash(key), Queue: 2}, upstream.Target{Addr: "a:1", MaxConns: 1})
+		p := newPicks(t, upstream.Options{Balance: upstream.Hash(key), Queue: 2}, upstream.Target{Addr: "a:1", MaxConns: 1})
 		held := p.lease()
 		panicked := make(chan any, 1)
 		go func() {
@@ -148,8 +148,8 @@ func TestKeyPanicsInTheQueue(t *testing.T) {
 	})
 }
 
-// No request is refused where there are no more than places, in the targets and the queue: the
-// targets' state at one moment counts.
+// No request is refused if there are no more requests than places in the targets and the queue: only
+// targets that are full at the same moment count.
 func TestNoRefusalWithinBounds(t *testing.T) {
 	for name, balance := range map[string]upstream.Balance{
 		"RoundRobin": upstream.RoundRobin(), "LeastConn": upstream.LeastConn(), "RandomTwo": upstream.RandomTwo(), "First": upstream.First(), "Hash": byKey(),
@@ -179,15 +179,15 @@ func pickAndRelease(t *testing.T, g *upstream.Group, times int) {
 	}
 }
 
-// Many requests for few places: each is served, and no lease is lost.
+// With many requests for few places each request is served, and no lease is lost.
 func TestQueueUnderLoad(t *testing.T) {
-	p := over(t, upstream.Options{Queue: 64}, upstream.Target{Addr: "a:1", MaxConns: 1, MaxFails: -1}, upstream.Target{Addr: "b:1", MaxConns: 2, MaxFails: -1})
+	p := newPicks(t, upstream.Options{Queue: 64}, upstream.Target{Addr: "a:1", MaxConns: 1, MaxFails: -1}, upstream.Target{Addr: "b:1", MaxConns: 2, MaxFails: -1})
 	var clients sync.WaitGroup
 	for i := range 16 {
 		clients.Go(func() {
 			for range 500 {
 				ctx, cancel := context.WithCancel(t.Context())
-				if i < 4 { // leaves while it waits, or is served
+				if i < 4 { // its client disconnects while it waits, or after it was served
 					go cancel()
 				}
 				l, err := p.g.Pick(ctx, request())
@@ -195,7 +195,7 @@ func TestQueueUnderLoad(t *testing.T) {
 				case err == nil && i%2 == 0:
 					l.Done(outcomes['f'])
 					if again, err := p.g.Pick(t.Context(), request(), l); err != nil {
-						t.Errorf("a second target: %v", err)
+						t.Errorf("a retry: %v", err)
 					} else {
 						again.Done(outcomes['s'])
 					}
@@ -219,7 +219,7 @@ func TestQueueUnderLoad(t *testing.T) {
 	}
 }
 
-// modelRequest is one in queueModel.
+// modelRequest is a request of queueModel.
 type modelRequest struct {
 	result <-chan picked
 	cancel context.CancelFunc
@@ -231,11 +231,11 @@ func (r *modelRequest) hasTried(addr string) bool {
 	return slices.ContainsFunc(r.tried, func(l upstream.Lease) bool { return l.Addr() == addr })
 }
 
-// queueModel is a group with what is known of its requests from outside.
+// queueModel is a group with the state of its requests.
 type queueModel struct {
 	*picks
 	t       *testing.T
-	waiting []*modelRequest // in the order of coming
+	waiting []*modelRequest // in FIFO order
 	running []*modelRequest
 }
 
@@ -251,8 +251,8 @@ func (m *queueModel) usable(r *modelRequest) (usable, mayWait bool) {
 	return usable, mayWait
 }
 
-// settle takes what has been picked since the last step, and checks that it was the turn of those,
-// and that none waits in vain. joined is the request of this step, nil for none.
+// settle takes the results of this step, and checks that they are those of the first requests that
+// could have one, and that none waits in vain. joined is the request of this step, nil for none.
 func (m *queueModel) settle(queue int, joined *modelRequest) {
 	m.t.Helper()
 	synctest.Wait()
@@ -285,7 +285,7 @@ func (m *queueModel) settle(queue int, joined *modelRequest) {
 	}
 }
 
-// finished checks the result of a request, with those that came before it and wait on.
+// finished checks the result of r; the requests in before were received before it and still wait.
 func (m *queueModel) finished(r *modelRequest, got picked, before []*modelRequest, queue int, joined bool) {
 	m.t.Helper()
 	if got.err == nil {
@@ -315,8 +315,8 @@ func (m *queueModel) finished(r *modelRequest, got picked, before []*modelReques
 	}
 }
 
-// Over random histories no request waits or is refused while a target that it may use is free,
-// those that may use it get it in the order of coming, and no lease is lost.
+// Over random histories no request waits or is refused while a target that it may use is free, the
+// requests that may use a target get it in FIFO order, and no lease is lost.
 func TestQueueModel(t *testing.T) {
 	random, seed := newRandom()
 	balances := []upstream.Balance{upstream.RoundRobin(), upstream.LeastConn(), upstream.RandomTwo(), upstream.First(), byKey(), upstream.IPHash(), upstream.Sticky(upstream.StickyOptions{})}
@@ -334,7 +334,7 @@ func TestQueueModel(t *testing.T) {
 				return list
 			}
 			queue := random.IntN(6)
-			m := &queueModel{t: t, picks: over(t, upstream.Options{Balance: balances[round%len(balances)], Queue: queue, QueueTimeout: time.Hour}, some()...)}
+			m := &queueModel{t: t, picks: newPicks(t, upstream.Options{Balance: balances[round%len(balances)], Queue: queue, QueueTimeout: time.Hour}, some()...)}
 			take := func() *modelRequest {
 				i := random.IntN(len(m.running))
 				r := m.running[i]
@@ -366,7 +366,7 @@ func TestQueueModel(t *testing.T) {
 					i := random.IntN(len(m.waiting))
 					m.waiting[i].cancel()
 					if got := <-m.waiting[i].result; got.err == nil {
-						t.Fatal("picked for a client that has gone")
+						t.Fatal("picked a target for a client that has disconnected")
 					}
 					m.waiting = slices.Delete(m.waiting, i, i+1)
 				case n == 11 && random.IntN(4) == 0:

@@ -9,10 +9,10 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// A request that was sent before Set counts by the targets of now: what was the only target of its group then is taken
-// out by a failure, and a request that it had before does not bring it back.
+// The outcome of a request that was sent before Set counts by the current targets: a failure takes out a target that was the
+// only one of its group, and the success of a request that was sent before does not end that.
 func TestOutcomesAfterSet(t *testing.T) {
-	p := over(t, upstream.Options{}, addrs("a")...)
+	p := newPicks(t, upstream.Options{}, addrs("a")...)
 	failing, slow := p.lease(), p.lease()
 	if err := p.g.Set(addrs("a b")...); err != nil {
 		t.Fatal(err)
@@ -22,12 +22,12 @@ func TestOutcomesAfterSet(t *testing.T) {
 	p.want("b b b")
 }
 
-// What is known of an address is kept for some time from when it leaves the set, however long ago it has failed.
+// The health of an address is kept for some time after it has left the set, however old its last failure is.
 func TestFailingTargetLeavesForAMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failing := upstream.Target{Addr: "a:1", FailTimeout: time.Hour}
 		other := upstream.Target{Addr: "b:1"}
-		p := over(t, upstream.Options{Balance: upstream.First()}, failing, other)
+		p := newPicks(t, upstream.Options{Balance: upstream.First()}, failing, other)
 		p.broken["a"] = true
 		p.want("a b")
 		time.Sleep(30 * time.Minute)

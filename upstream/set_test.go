@@ -7,19 +7,19 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// Turns go on when the targets change: where sets come often, the first targets get no more than
-// their share.
+// Turns continue when the targets change: even if sets change often, the first targets get no more
+// than their share.
 func TestTurnsOutliveTheSet(t *testing.T) {
 	for name, balance := range map[string]upstream.Balance{
 		"RoundRobin": upstream.RoundRobin(), "LeastConn": upstream.LeastConn(), "Hash": byKey(),
 		"HashModulo": upstream.HashModulo(func(*http.Request) string { return "" }), "Sticky": upstream.Sticky(upstream.StickyOptions{}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := over(t, upstream.Options{Balance: balance}, addrs("a b c")...)
+			p := newPicks(t, upstream.Options{Balance: balance}, addrs("a b c")...)
 			for _, step := range []struct{ list, want string }{
 				{"a b c", "a b"}, {"a b c", "c"}, {"a b c", "a"}, {"a b c", "b c a b"},
-				{"c a b", "c"}, {"a b c", "a"}, // whose turn it is, wherever it stands
-				{"a c", "c"}, {"a c", "a c"}, // the next one where that has gone
+				{"c a b", "c"}, {"a b c", "a"}, // the target whose turn it is, at any place in the list
+				{"a c", "c"}, {"a c", "a c"}, // the next one if that was removed
 			} {
 				if err := p.g.Set(addrs(step.list)...); err != nil {
 					t.Fatal(err)
@@ -30,7 +30,7 @@ func TestTurnsOutliveTheSet(t *testing.T) {
 	}
 }
 
-// Weights keep their shares, too, with a new set before each request.
+// Weighted targets keep their shares, too, even with a new set before each request.
 func TestSharesOverSets(t *testing.T) {
 	for name, balance := range map[string]upstream.Balance{"RoundRobin": upstream.RoundRobin(), "LeastConn": upstream.LeastConn()} {
 		t.Run(name, func(t *testing.T) {
@@ -38,13 +38,13 @@ func TestSharesOverSets(t *testing.T) {
 			if name == "RoundRobin" {
 				targets[0].Weight = 5
 			}
-			p := over(t, upstream.Options{Balance: balance}, targets...)
+			p := newPicks(t, upstream.Options{Balance: balance}, targets...)
 			got := map[string]int{}
 			for range 70 {
 				if err := p.g.Set(targets...); err != nil {
 					t.Fatal(err)
 				}
-				got[p.ask(1)]++
+				got[p.send(1)]++
 			}
 			for i, name := range []string{"a", "b", "c"} {
 				want := 70 * targets[i].Weight / (targets[0].Weight + 2)
@@ -56,9 +56,9 @@ func TestSharesOverSets(t *testing.T) {
 	}
 }
 
-// A target that is new gets its turn, and a set of others begins at its first one.
+// A new target gets its turn, and a set of new targets begins with the first one.
 func TestTurnsOfNewTargets(t *testing.T) {
-	p := over(t, upstream.Options{}, addrs("a b")...)
+	p := newPicks(t, upstream.Options{}, addrs("a b")...)
 	p.want("a")
 	if err := p.g.Set(addrs("a x b")...); err != nil {
 		t.Fatal(err)
@@ -70,9 +70,9 @@ func TestTurnsOfNewTargets(t *testing.T) {
 	p.want("y z y")
 }
 
-// A target that has left the set and come back was tried all the same.
+// A target that was removed from the set and added again still counts as tried.
 func TestTriedTargetComesBack(t *testing.T) {
-	p := over(t, upstream.Options{}, addrs("a b")...)
+	p := newPicks(t, upstream.Options{}, addrs("a b")...)
 	tried, err := p.g.Pick(t.Context(), request())
 	if err != nil {
 		t.Fatal(err)

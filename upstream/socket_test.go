@@ -20,7 +20,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// socket serves a unix socket, whose path is short enough for a name of the DNS, and counts its
+// socket starts a server on a unix socket, whose path is short enough for a DNS name, and counts its
 // requests.
 func socket(t *testing.T) (path string, requests *atomic.Int32) {
 	t.Helper()
@@ -48,20 +48,20 @@ func socket(t *testing.T) (path string, requests *atomic.Int32) {
 	return path, requests
 }
 
-// names are those that stood for a socket in a URL.
+// names returns names that have meant the socket in a URL, or might.
 func names(path string) []string {
 	name := "unix-" + hex.EncodeToString([]byte(path)) + ".invalid"
 	return []string{name, name + ":80", name + ":443", name + ".:80", strings.ToUpper(name) + ":80", "unix:" + path, "unix:" + path + ":80"}
 }
 
-// No name reaches a unix socket, not over a connection that a lease has left either.
+// No name alone leads to a unix socket, not even over a connection that was kept from a lease.
 func TestNoNameReachesASocket(t *testing.T) {
 	leaktest.Check(t)
 	path, requests := socket(t)
 	for protocol, version := range map[upstream.Protocol]string{upstream.HTTP1: "HTTP/1.1", upstream.H2C: "HTTP/2.0"} {
 		g := newGroup(t, upstream.Options{Protocol: protocol}, upstream.Target{Addr: "unix:" + path})
 		if got := exchange(t, g); got != version {
-			t.Fatalf("got %q of a lease", got)
+			t.Fatalf("got %q with a lease", got)
 		}
 		leased := requests.Load()
 		for _, name := range names(path) {
@@ -91,7 +91,7 @@ func TestNoNameReachesASocket(t *testing.T) {
 	}
 }
 
-// The context of one lease does not lead another name, nor that of another socket, to its socket.
+// With the context of a lease, only the lease's own name leads to its socket.
 func TestContextOfAnotherLease(t *testing.T) {
 	path, requests := socket(t)
 	other, _ := socket(t)
@@ -112,18 +112,18 @@ func TestContextOfAnotherLease(t *testing.T) {
 	}
 }
 
-// Such a name is no address of a target.
+// A socket's name is refused as the address of a target.
 func TestSocketNamesAreNoAddresses(t *testing.T) {
 	path, _ := socket(t)
 	for _, name := range names(path)[1:5] {
 		if g, err := upstream.New(upstream.Options{}, upstream.Target{Addr: name}); err == nil {
 			g.Close()
-			t.Errorf("%s was taken", name)
+			t.Errorf("%s was accepted", name)
 		}
 	}
 }
 
-// Nor is it one in the records of an SRV source.
+// A socket's name is refused in SRV records, too.
 func TestSRVNamesASocket(t *testing.T) {
 	warmResolver(t)
 	path, requests := socket(t)
@@ -147,7 +147,7 @@ func TestSRVNamesASocket(t *testing.T) {
 	}
 }
 
-// Checks reach sockets, by a connection alone as by a request.
+// Checks work over unix sockets, with a request and by a connection alone.
 func TestChecksOfASocket(t *testing.T) {
 	leaktest.Check(t)
 	path, _ := socket(t)
@@ -158,7 +158,7 @@ func TestChecksOfASocket(t *testing.T) {
 			check.OnChange = func(_ string, healthy bool, err error) { changes <- healthy }
 			g := newGroup(t, upstream.Options{Check: &check}, upstream.Target{Addr: "unix:" + path}, upstream.Target{Addr: "unix:" + path + "-missing"})
 			if <-changes {
-				t.Error("a target came back that was never out")
+				t.Error("a target became healthy that was never unhealthy")
 			}
 			for s := range g.Targets() {
 				if missing := strings.HasSuffix(s.Target.Addr, "-missing"); s.Healthy == missing {

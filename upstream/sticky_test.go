@@ -15,7 +15,7 @@ func withCookie(c *http.Cookie) func(*http.Request) {
 }
 
 func TestSticky(t *testing.T) {
-	p := over(t, upstream.Options{Balance: upstream.Sticky(upstream.StickyOptions{Secret: []byte("s")})}, addrs("a b c")...)
+	p := newPicks(t, upstream.Options{Balance: upstream.Sticky(upstream.StickyOptions{Secret: []byte("s")})}, addrs("a b c")...)
 	l := p.lease()
 	cookie := l.Cookie(request())
 	if cookie == nil {
@@ -27,7 +27,7 @@ func TestSticky(t *testing.T) {
 	l.Done(upstream.Outcome{Status: 200})
 	p.want("a a a a", withCookie(cookie))
 	if again := l.Cookie(request(withCookie(cookie))); again != nil {
-		t.Errorf("a client that knows its target got %v", again)
+		t.Errorf("a client that has its target's cookie got %v", again)
 	}
 	p.want("b c a", withCookie(&http.Cookie{Name: "culvert", Value: "nonsense"}))
 
@@ -39,10 +39,10 @@ func TestSticky(t *testing.T) {
 	}
 }
 
-// What a client makes up, or another gateway's secret made, chooses nobody.
+// The cookie's value depends on the secret alone: gateways that share it make the same value.
 func TestStickySecret(t *testing.T) {
 	value := func(secret string) string {
-		p := over(t, upstream.Options{Balance: upstream.Sticky(upstream.StickyOptions{Secret: []byte(secret)})}, addrs("a b")...)
+		p := newPicks(t, upstream.Options{Balance: upstream.Sticky(upstream.StickyOptions{Secret: []byte(secret)})}, addrs("a b")...)
 		return p.lease().Cookie(request()).Value
 	}
 	one, again := value("one"), value("one")
@@ -57,14 +57,14 @@ func TestStickySecret(t *testing.T) {
 func TestStickyAttributes(t *testing.T) {
 	overTLS := func(r *http.Request) { r.TLS = &tls.ConnectionState{} }
 	o := upstream.StickyOptions{Name: "route", Path: "/app", Domain: "example.com", MaxAge: time.Hour, SameSite: http.SameSiteNoneMode, Otherwise: upstream.First()}
-	p := over(t, upstream.Options{Balance: upstream.Sticky(o)}, addrs("a b")...)
+	p := newPicks(t, upstream.Options{Balance: upstream.Sticky(o)}, addrs("a b")...)
 	got := p.lease().Cookie(request(overTLS)).String()
 	_, attributes, _ := strings.Cut(got, "; ")
 	if !strings.HasPrefix(got, "route=") || attributes != "Path=/app; Domain=example.com; Max-Age=3600; HttpOnly; Secure; SameSite=None" {
 		t.Errorf("cookie %q", got)
 	}
 	o.Insecure, o.SameSite = true, http.SameSiteLaxMode // browsers drop None without Secure
-	p = over(t, upstream.Options{Balance: upstream.Sticky(o)}, addrs("a b")...)
+	p = newPicks(t, upstream.Options{Balance: upstream.Sticky(o)}, addrs("a b")...)
 	if c := p.lease().Cookie(request(overTLS)); c.Secure {
 		t.Error("Insecure makes no difference")
 	}

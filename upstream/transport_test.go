@@ -22,7 +22,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// exchange sends one GET through the group's transport and returns the body.
+// exchange sends one GET over the group's transport and returns the response body, or the error's text.
 func exchange(t *testing.T, g *upstream.Group) string {
 	t.Helper()
 	l, err := g.Pick(t.Context(), request())
@@ -46,7 +46,8 @@ func exchange(t *testing.T, g *upstream.Group) string {
 	return string(body)
 }
 
-// serve is a test server that says what it was asked, by which protocol.
+// serve starts a test server that responds with the protocol of the request, and over TLS with the
+// server name and the number of the client's certificates.
 func serve(t *testing.T, start func(*httptest.Server)) *httptest.Server {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, r.Proto)
@@ -90,7 +91,7 @@ func TestUnixSocket(t *testing.T) {
 	}
 }
 
-// A transport beside the group's own reaches the same targets, in its own way.
+// A transport of NewTransport reaches the same targets as the group's own, with its own options.
 func TestTransport(t *testing.T) {
 	leaktest.Check(t)
 	s := serve(t, (*httptest.Server).Start)
@@ -111,11 +112,11 @@ func TestTransport(t *testing.T) {
 		t.Errorf("dialled from %s", got)
 	}
 	if _, err := upstream.NewTransport(upstream.Options{IdleTimeout: -1}); err == nil {
-		t.Error("a negative time was taken")
+		t.Error("a negative time was accepted")
 	}
 }
 
-// A second connection over TLS resumes the session of the first one, on both of a transport's ways.
+// A second connection over TLS resumes the session of the first one, with RoundTrip and with the Pool.
 func TestSessionsAreResumed(t *testing.T) {
 	leaktest.Check(t)
 	resumed := make(chan bool, 1)
@@ -123,7 +124,7 @@ func TestSessionsAreResumed(t *testing.T) {
 	s.Config.Handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { resumed <- r.TLS.DidResume })
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
-	for name, ask := range map[string]func(*upstream.Transport) error{
+	for name, send := range map[string]func(*upstream.Transport) error{
 		"RoundTrip": func(transport *upstream.Transport) error {
 			r, _ := http.NewRequest("GET", s.URL, nil)
 			r.Close = true
@@ -140,7 +141,7 @@ func TestSessionsAreResumed(t *testing.T) {
 			}
 			defer c.Close()
 			_, err = c.Write([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"))
-			_, _ = c.R.Peek(1) // the ticket has come by then
+			_, _ = c.R.Peek(1) // the ticket was received before
 			return err
 		},
 	} {
@@ -151,7 +152,7 @@ func TestSessionsAreResumed(t *testing.T) {
 			}
 			defer transport.CloseIdleConnections()
 			for _, want := range []bool{false, true} {
-				if err := ask(transport); err != nil {
+				if err := send(transport); err != nil {
 					t.Fatal(err)
 				}
 				if got := <-resumed; got != want {
@@ -195,7 +196,7 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// requestsOf counts the requests of each connection that s is made.
+// requestsOf makes s count the requests of each connection; the function it returns returns the counts.
 func requestsOf(s *httptest.Server) func() []int {
 	var mu sync.Mutex
 	var counts []*int
@@ -223,8 +224,8 @@ func requestsOf(s *httptest.Server) func() []int {
 	}
 }
 
-// A connection ends with its last request, or the first one for which it is too
-// old.
+// A connection ends with its last request, or with the first one at its maximum
+// age.
 func TestConnLimits(t *testing.T) {
 	leaktest.Check(t)
 	for name, test := range map[string]struct {
@@ -250,9 +251,9 @@ func TestConnLimits(t *testing.T) {
 					t.Fatal(got)
 				}
 			}
-			// Over H2C there may be one more: http.Transport hands a new connection to the request
-			// it was dialled for before it keeps it (dialConnFor), so the next request may come too
-			// early for it. No connection has more requests than it may.
+			// Over H2C there may be one connection more: http.Transport hands a new connection to the
+			// request it was dialled for before it keeps it (dialConnFor), so the next request may be
+			// too early for it. No connection has more requests than allowed.
 			list := counts()
 			exact := test.o.Protocol != upstream.H2C
 			if len(list) < test.conns || exact && len(list) > test.conns || slices.Max(list) > test.most {
@@ -262,7 +263,7 @@ func TestConnLimits(t *testing.T) {
 	}
 }
 
-// Sets, picks and ends may come from anywhere at any time.
+// Set, Pick and Done are safe for concurrent use.
 func TestConcurrentUse(t *testing.T) {
 	leaktest.Check(t)
 	for _, b := range []upstream.Balance{upstream.RoundRobin(), upstream.LeastConn(), upstream.RandomTwo(), byKey(), upstream.Sticky(upstream.StickyOptions{})} {
@@ -294,13 +295,13 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
-// A peer of HTTP/2 that has died is given up when it answers no ping
+// The connection to an HTTP/2 target is closed when it does not respond to a PING
 // (golang/go#36026).
 func TestDeadHTTP2Peer(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Receive("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-		p.Send("\x00\x00\x00\x04\x00\x00\x00\x00\x00") // SETTINGS, and not a word after it
+		p.Send("\x00\x00\x00\x04\x00\x00\x00\x00\x00") // SETTINGS, and nothing after it
 		p.Ended()
 	})
 	g := newGroup(t, upstream.Options{Protocol: upstream.H2C, PingInterval: 50 * time.Millisecond, HeaderTimeout: -1}, upstream.Target{Addr: target})

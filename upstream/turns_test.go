@@ -48,7 +48,7 @@ func (peers nginxPeers) get(tried map[string]bool) *nginxPeer {
 	return best
 }
 
-// free is ngx_http_upstream_free_round_robin_peer.
+// free does what ngx_http_upstream_free_round_robin_peer does.
 func (p *nginxPeer) free(failed bool) {
 	if !failed {
 		if p.accessed.Before(p.checked) {
@@ -63,8 +63,8 @@ func (p *nginxPeer) free(failed bool) {
 	}
 }
 
-// Picks are nginx's, those of retries, after failures and of targets that come back included.
-// An attempt that leads to another one need not be a failure (proxy_next_upstream http_404).
+// Picks are the same as nginx's, including retries, picks after failures and picks of targets that
+// have recovered. An attempt that is retried need not be a failure (proxy_next_upstream http_404).
 func TestTurnsAsNginx(t *testing.T) {
 	random, seed := newRandom()
 	for history := range 300 {
@@ -127,24 +127,24 @@ func TestTurnsAsNginx(t *testing.T) {
 	}
 }
 
-// A retry of what its target dropped takes no turn from the next request
-// (two targets: as many first attempts each, whichever of them drops).
+// A retry takes no turn from the next request: with two targets each gets as many
+// first attempts as the other, though all of one target's are retried.
 func TestRetriesTakeNoTurn(t *testing.T) {
 	for _, n := range []int{2, 3, 10} {
 		var list []upstream.Target
 		for i := range n {
 			list = append(list, upstream.Target{Addr: fmt.Sprintf("%c:1", 'a'+i)})
 		}
-		p := over(t, upstream.Options{}, list...)
-		first, asked := map[string]int{}, map[string]int{}
+		p := newPicks(t, upstream.Options{}, list...)
+		first, attempts := map[string]int{}, map[string]int{}
 		for range 100 * n {
 			l := p.lease()
 			first[name(l)]++
-			asked[name(l)]++
+			attempts[name(l)]++
 			l.Done(upstream.Outcome{Status: 404})
 			if name(l) == "a" {
 				again := p.lease(l)
-				asked[name(again)]++
+				attempts[name(again)]++
 				again.Done(upstream.Outcome{Status: 200})
 			}
 		}
@@ -154,14 +154,14 @@ func TestRetriesTakeNoTurn(t *testing.T) {
 				t.Errorf("of %d targets %s got %d first attempts of %d", n, host, first[host], 100*n)
 			}
 			// The others share a's retries evenly.
-			if most := asked["b"] + 2; host != "a" && (asked[host] > most || asked[host] < most-4) {
-				t.Errorf("of %d targets %s got %d attempts, b %d", n, host, asked[host], asked["b"])
+			if most := attempts["b"] + 2; host != "a" && (attempts[host] > most || attempts[host] < most-4) {
+				t.Errorf("of %d targets %s got %d attempts, b %d", n, host, attempts[host], attempts["b"])
 			}
 		}
 	}
 }
 
-// Turns go on where the number of targets passes that up to which each pick looks at all of them.
+// Turns continue when the number of targets passes the maximum of exactRoundRobin, in either direction.
 func TestTurnsOfManyAndFew(t *testing.T) {
 	var names string
 	for i := range 65 {
@@ -169,7 +169,7 @@ func TestTurnsOfManyAndFew(t *testing.T) {
 	}
 	many := addrs(names)
 	few := many[:64]
-	p := over(t, upstream.Options{}, many...)
+	p := newPicks(t, upstream.Options{}, many...)
 	p.want("0 1 2")
 	for i, list := range [][]upstream.Target{few, many, many, few, few, many} {
 		if err := p.g.Set(list...); err != nil {
@@ -189,7 +189,7 @@ func TestTurnsOfManyAndFew(t *testing.T) {
 	}
 }
 
-// Pick of a group of the usual size, alone and under contention.
+// Pick and Done of a group of the usual size, without and with contention.
 func BenchmarkPick3(b *testing.B) {
 	b.Run("alone", func(b *testing.B) {
 		g, r := newGroup(b, upstream.Options{}, addrs("a b c")...), request()

@@ -18,14 +18,15 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// unusedConns dials a target of HTTP/2 whose first connection takes one request, which is never responded to, so that the next one
-// has another connection dialled. Those that follow end before a request has come over them; further ones respond.
+// unusedConns dials a target of HTTP/2. Its first connection accepts one request, to which the target never responds, so that
+// another connection is dialled for the next request. The following connections end before they carry a request; over further ones
+// the target responds.
 type unusedConns struct {
 	certificates []tls.Certificate // nil: without TLS
 	ends         int32             // how many connections end unused
 	dials        atomic.Int32
 	proceed      chan struct{} // each but the first dial waits for one
-	end          chan struct{} // closed when the unused connections are to end
+	end          chan struct{} // closed to end the unused connections
 	conns        chan net.Conn
 }
 
@@ -44,7 +45,7 @@ func (u *unusedConns) dial(context.Context, string, string) (net.Conn, error) {
 	return near, nil
 }
 
-// serve serves the nth connection. It writes beside what it reads: the connection has no buffer.
+// serve serves the nth connection. It writes on another goroutine than it reads on, since the connection has no buffer.
 func (u *unusedConns) serve(raw net.Conn, n int32) {
 	defer raw.Close()
 	c := raw
@@ -97,8 +98,8 @@ func (u *unusedConns) serve(raw net.Conn, n int32) {
 	}
 }
 
-// A connection that its target has ended before a request came over it fails no request: net/http's transport keeps it for a while,
-// and for ever where the request that would have found its end was canceled.
+// No request fails by a connection that its target has ended before it carried a request. net/http's transport keeps such a
+// connection for a while, and for ever if the request that would have found its end was canceled.
 func TestUnusedConnections(t *testing.T) {
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	certificates := secure.TLS.Certificates
@@ -147,7 +148,7 @@ func TestUnusedConnections(t *testing.T) {
 						}
 						cancel()
 						synctest.Wait()
-						// The first connection still counts the stream that was reset: no PING has been responded to.
+						// The first connection still counts the stream that was reset, since the target has not responded to a PING.
 						for range ends {
 							target.proceed <- struct{}{}
 							synctest.Wait()
@@ -158,7 +159,7 @@ func TestUnusedConnections(t *testing.T) {
 							target.proceed <- struct{}{}
 						}
 						if err := send(t.Context(), request, body()); err != nil {
-							t.Errorf("%v, behind %d dials", err, target.dials.Load())
+							t.Errorf("%v, after %d dials", err, target.dials.Load())
 						}
 						transport.CloseIdleConnections()
 						close(target.conns)
@@ -173,7 +174,7 @@ func TestUnusedConnections(t *testing.T) {
 	}
 }
 
-// A target that ends each connection as soon as it is made fails a request soon.
+// A request to a target that ends each connection as soon as it is made fails after two dials at most.
 func TestEachConnectionEndsUnused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := newUnusedConns(100, nil)
@@ -195,7 +196,7 @@ func TestEachConnectionEndsUnused(t *testing.T) {
 				resp.Body.Close()
 			}
 			if n := target.dials.Load() - before; err == nil || n > 2 {
-				t.Errorf("error %v behind %d dials", err, n)
+				t.Errorf("error %v after %d dials", err, n)
 			}
 			synctest.Wait()
 		}

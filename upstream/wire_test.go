@@ -21,7 +21,7 @@ func newGroup(t testing.TB, o upstream.Options, targets ...upstream.Target) *ups
 	return g
 }
 
-// addrs makes targets a:1, b:1 and so on of "a b".
+// addrs returns the targets a:1, b:1 and so on for a list like "a b".
 func addrs(list string) []upstream.Target {
 	var targets []upstream.Target
 	for name := range strings.FieldsSeq(list) {
@@ -30,15 +30,16 @@ func addrs(list string) []upstream.Target {
 	return targets
 }
 
-// picks makes one request after the other over a group.
+// picks sends one request after the other to the targets that a group picks.
 type picks struct {
 	t      testing.TB
 	g      *upstream.Group
-	broken map[string]bool // who fails
-	status map[string]int
+	broken map[string]bool // the targets that fail
+	status map[string]int  // of a target's responses; 0 means 200
 }
 
-func over(t testing.TB, o upstream.Options, targets ...upstream.Target) *picks {
+// newPicks returns picks over a group "app" of the targets.
+func newPicks(t testing.TB, o upstream.Options, targets ...upstream.Target) *picks {
 	o.Name = "app"
 	return &picks{t: t, g: newGroup(t, o, targets...), broken: map[string]bool{}, status: map[string]int{}}
 }
@@ -55,7 +56,7 @@ func from(addr string) func(*http.Request) {
 	return func(r *http.Request) { r.RemoteAddr = addr }
 }
 
-// lease picks and fails the test if nobody can be asked.
+// lease picks a target, and fails the test if none is available.
 func (p *picks) lease(tried ...upstream.Lease) upstream.Lease {
 	p.t.Helper()
 	l, err := p.g.Pick(p.t.Context(), request(), tried...)
@@ -70,10 +71,10 @@ func name(l upstream.Lease) string {
 	return host
 }
 
-// ask makes requests until n targets were asked, or a few more: each request goes
-// to the next target where one fails. It returns who was asked; "-" stands for
-// nobody.
-func (p *picks) ask(n int, mutate ...func(*http.Request)) string {
+// send sends requests until they have made n attempts, or a few more: a request that
+// fails is retried on the next target. It returns the names of the targets in order; "-"
+// means that none was available.
+func (p *picks) send(n int, mutate ...func(*http.Request)) string {
 	var order []string
 	r := request(mutate...)
 	for len(order) < n {
@@ -99,11 +100,11 @@ func (p *picks) ask(n int, mutate ...func(*http.Request)) string {
 	return strings.Join(order, " ")
 }
 
-// want checks who requests go to.
+// want checks which targets requests are sent to.
 func (p *picks) want(want string, mutate ...func(*http.Request)) {
 	p.t.Helper()
-	if got := p.ask(len(strings.Fields(want)), mutate...); got != want {
-		p.t.Errorf("asked %q, want %q", got, want)
+	if got := p.send(len(strings.Fields(want)), mutate...); got != want {
+		p.t.Errorf("requests were sent to %q, want %q", got, want)
 	}
 }
 
