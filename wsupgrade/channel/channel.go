@@ -1,6 +1,6 @@
-// Package channel speaks the WebSocket subprotocols by which Kubernetes carries the
-// streams of exec, attach and port-forward over one connection: each message is of one
-// channel. They are those of k8s.io/streaming's wsstream and of
+// Package channel implements the WebSocket subprotocols by which Kubernetes carries the streams of
+// exec, attach and port-forward over one connection: each message belongs to one channel. They are
+// those of k8s.io/streaming's wsstream and of
 // k8s.io/cri-streaming/pkg/streaming/remotecommand/websocket.go.
 package channel
 
@@ -18,14 +18,14 @@ type Protocol string
 const (
 	// Binary is the first one: a byte with the channel's number, then the data.
 	Binary Protocol = "channel.k8s.io"
-	// Base64 is the same for those who can't send binary messages: a digit, then the
-	// data in base64, as text.
+	// Base64 is Binary for clients that can't send binary messages: a digit, then the data in
+	// base64, as text.
 	Base64 Protocol = "base64.channel.k8s.io"
 	// V4 is Binary, with a status in JSON on the Error channel.
 	V4 Protocol = "v4.channel.k8s.io"
 	// V4Base64 is Base64, with a status in JSON on the Error channel.
 	V4Base64 Protocol = "v4.base64.channel.k8s.io"
-	// V5 is V4 in which one channel can be closed by itself, stdin for instance.
+	// V5 is V4 in which a single channel can be closed, stdin for instance.
 	V5 Protocol = "v5.channel.k8s.io"
 )
 
@@ -38,11 +38,12 @@ const (
 	Error byte = 3
 	// Resize carries the size of the terminal, see Size.
 	Resize byte = 4
-	// closeSignal is V5's: its data is the number of the channel that is closed.
+	// closeSignal is the channel of V5's close signal: its data is the number of the channel that
+	// is closed.
 	closeSignal byte = 255
 )
 
-// Known says whether p is one of this package's.
+// Known reports whether p is one of the constants of this package.
 func (p Protocol) Known() bool {
 	switch p {
 	case Binary, Base64, V4, V4Base64, V5:
@@ -51,7 +52,7 @@ func (p Protocol) Known() bool {
 	return false
 }
 
-// Text says whether p's messages are text.
+// Text reports whether p's messages are text.
 func (p Protocol) Text() bool { return p == Base64 || p == V4Base64 }
 
 // Message is one message.
@@ -59,20 +60,21 @@ type Message struct {
 	// Channel is the channel's number: Stdin and so on, or for port-forward twice the
 	// port's place for its data and one more for its errors.
 	Channel byte
-	// Data is what the channel carries. Decode's may share the message's memory.
+	// Data is the content of the message. Decode's may share the encoded message's memory.
 	Data []byte
-	// Closed says that the channel is closed and there is no data. Only V5 knows that.
+	// Closed reports whether the message closes the channel; then there is no data. Only V5 has
+	// such messages.
 	Closed bool
 }
 
 var (
 	errEmpty   = errors.New("channel: an empty message has no channel")
-	errKind    = errors.New("channel: a text message where a binary one is spoken, or the other way round")
+	errKind    = errors.New("channel: a text message where a binary one is expected, or the other way round")
 	errClosing = errors.New("channel: a close signal names one channel")
 )
 
-// Append appends m as p sends it, as a text message if p.Text says so. An error says
-// what p can't say: a channel above 9 as a digit, a closed channel before V5.
+// Append appends m in p's encoding, for a text message if p.Text returns true. It returns an error
+// for what p can't express: a channel above 9 as a digit, a closed channel before V5.
 func (p Protocol) Append(b []byte, m Message) ([]byte, error) {
 	switch {
 	case !p.Known():
@@ -91,8 +93,9 @@ func (p Protocol) Append(b []byte, m Message) ([]byte, error) {
 	return base64.StdEncoding.AppendEncode(append(b, '0'+m.Channel), m.Data), nil
 }
 
-// Decode takes a message apart. text says what it came as. It errs where the server
-// would: some of them then end the connection, and some drop the message without a word.
+// Decode decodes a message. text reports whether it was received as a text message. Decode returns
+// an error where a server rejects the message: some servers then end the connection, and some drop
+// the message silently.
 func (p Protocol) Decode(text bool, message []byte) (Message, error) {
 	switch {
 	case !p.Known():
@@ -122,12 +125,12 @@ type Size struct {
 	Width, Height uint16 // columns and rows
 }
 
-// Message returns the message that tells s.
+// Message returns the message with s for the Resize channel.
 func (s Size) Message() Message {
 	return Message{Channel: Resize, Data: fmt.Appendf(nil, `{"Width":%d,"Height":%d}`, s.Width, s.Height)}
 }
 
-// ParseSize reads what the Resize channel carries.
+// ParseSize parses the data of a message of the Resize channel.
 func ParseSize(data []byte) (Size, error) {
 	var s Size
 	if err := json.Unmarshal(data, &s); err != nil {
@@ -136,9 +139,9 @@ func ParseSize(data []byte) (Size, error) {
 	return s, nil
 }
 
-// Check says why a server would ignore a client's message, nil if it would not. A
-// web terminal that sends 4{"Width":80,"Height":20} as text over V4 is never resized,
-// and nothing tells anybody.
+// Check returns an error with the reason why a server would ignore a client's message, nil if it
+// would not. A web terminal that sends 4{"Width":80,"Height":20} as text over V4 is never resized,
+// without any error.
 func (p Protocol) Check(text bool, message []byte) error {
 	m, err := p.Decode(text, message)
 	if err != nil {
@@ -152,12 +155,12 @@ func (p Protocol) Check(text bool, message []byte) error {
 			return errors.Join(err, p.hint(text, message))
 		}
 	case m.Channel != Stdin:
-		return errors.Join(fmt.Errorf("channel: a client has nothing to say on channel %d", m.Channel), p.hint(text, message))
+		return errors.Join(fmt.Errorf("channel: a client does not send on channel %d", m.Channel), p.hint(text, message))
 	}
 	return nil
 }
 
-// hint names the mistake that is made most: the encoding of another protocol.
+// hint names the most frequent mistake: the encoding of another protocol.
 func (p Protocol) hint(text bool, message []byte) error {
 	if len(message) < 2 {
 		return nil
@@ -176,7 +179,7 @@ func (p Protocol) hint(text bool, message []byte) error {
 	return nil
 }
 
-// Translate returns a message of from as to sends it, and whether that is text: for a
+// Translate returns a message of from in to's encoding, and reports whether that is text: for a
 // gateway whose browsers speak V4Base64 and whose servers speak V4, for instance.
 func Translate(from, to Protocol, text bool, message []byte) (translated []byte, asText bool, err error) {
 	m, err := from.Decode(text, message)

@@ -58,7 +58,7 @@ func TestWhatCannotBeSaid(t *testing.T) {
 	}
 }
 
-// What a server would ignore in silence is named; "" is a message that it takes.
+// Check names what a server would ignore silently; "" is for a message that it accepts.
 func TestCheck(t *testing.T) {
 	for _, test := range []struct {
 		protocol channel.Protocol
@@ -76,7 +76,7 @@ func TestCheck(t *testing.T) {
 		{channel.V4, true, "\x00ls", "v4.channel.k8s.io wants binary messages"},
 		{channel.V4Base64, false, "0bHM=", "v4.base64.channel.k8s.io wants text messages"},
 		{channel.V4, false, "\x04{\"Width\":99999}", "channel: size: json: cannot unmarshal number 99999 into Go struct field Size.Width of type uint16"},
-		{channel.V4, false, "\x01x", "channel: a client has nothing to say on channel 1"},
+		{channel.V4, false, "\x01x", "channel: a client does not send on channel 1"},
 	} {
 		err := test.protocol.Check(test.text, []byte(test.message))
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
@@ -85,7 +85,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// FuzzTranslate: what one protocol says, another says as well, and back.
+// FuzzTranslate: a message translated to another protocol and back is the same.
 func FuzzTranslate(f *testing.F) {
 	f.Add(byte(4), []byte(`{"Width":80,"Height":20}`))
 	f.Add(byte(0), []byte{})

@@ -8,13 +8,13 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade/channel"
 )
 
-// A gateway for terminals logs what the server behind it would ignore in silence.
+// A gateway for terminals logs the messages that the server behind it would ignore silently.
 func ExampleProtocol_Check() {
 	_, err := wsupgrade.New(wsupgrade.Options{
 		Observe: func(r *http.Request) *wsupgrade.Observer {
 			protocol := channel.Protocol(r.Header.Get("Sec-WebSocket-Protocol"))
 			if !protocol.Known() {
-				return nil // several are offered, or none: nobody looks
+				return nil // several are offered, or none: no Observer
 			}
 			return &wsupgrade.Observer{Message: func(m *wsupgrade.Message) error {
 				if m.FromClient && (m.Type == wsupgrade.Text || m.Type == wsupgrade.Binary) {

@@ -8,59 +8,61 @@ import (
 	"time"
 )
 
-// pipeBuffer is what a direction holds before a writer waits, like a small socket's.
+// pipeBuffer is how many bytes a direction holds before a writer waits, as in a small socket
+// buffer.
 const pipeBuffer = 64 << 10
 
-// Pipe returns the two ends of a connection in memory. Unlike net.Pipe's it buffers 64
-// KiB each way and can be half-closed (CloseWrite), as a TCP connection can. Deadlines
-// follow the clock of a testing/synctest bubble.
+// Pipe returns the two ends of a connection in memory. Unlike net.Pipe it buffers 64 KiB each way
+// and can be half-closed (CloseWrite), as a TCP connection can. Deadlines follow the clock of a
+// testing/synctest bubble.
 func Pipe() (a, b *Conn) {
 	there, back := newLane(), newLane()
 	return &Conn{in: back, out: there}, &Conn{in: there, out: back}
 }
 
-// Conn is one end of a Pipe.
+// Conn is one end of a Pipe. It is safe for concurrent use by multiple goroutines.
 type Conn struct{ in, out *lane }
 
-// Read reads what the other end has written; io.EOF when it has closed.
+// Read reads what the other end has written. It returns io.EOF when the other end has closed.
 func (c *Conn) Read(p []byte) (int, error) { return c.in.read(p) }
 
 // Write returns when all of p is in the buffer or read.
 func (c *Conn) Write(p []byte) (int, error) { return c.out.write(p) }
 
-// CloseWrite lets the other end read up to here, and then io.EOF.
+// CloseWrite ends the written bytes: the other end reads what was written, and then io.EOF.
 func (c *Conn) CloseWrite() error {
-	c.out.change(func(l *lane) { l.ended = true })
+	c.out.change(func(l *lane) { l.writeClosed = true })
 	return nil
 }
 
-// Close ends both directions. The other end can read what is in the buffer.
+// Close closes both directions. The other end can read what is in the buffer.
 func (c *Conn) Close() error {
-	c.out.change(func(l *lane) { l.ended = true })
-	c.in.change(func(l *lane) { l.gone = true })
+	c.out.change(func(l *lane) { l.writeClosed = true })
+	c.in.change(func(l *lane) { l.readClosed = true })
 	return nil
 }
 
-// SetDeadline is SetReadDeadline and SetWriteDeadline.
+// SetDeadline calls SetReadDeadline and SetWriteDeadline.
 func (c *Conn) SetDeadline(t time.Time) error {
 	_ = c.SetReadDeadline(t)
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline lets reads fail from t on with os.ErrDeadlineExceeded; the zero time
-// never.
+// SetReadDeadline makes reads fail from t on with os.ErrDeadlineExceeded. The zero time means no
+// deadline.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.in.setDeadline(&c.in.reader, t) }
 
-// SetWriteDeadline does so for writes.
+// SetWriteDeadline makes writes fail from t on with os.ErrDeadlineExceeded. The zero time means no
+// deadline.
 func (c *Conn) SetWriteDeadline(t time.Time) error { return c.out.setDeadline(&c.out.writer, t) }
 
 // LocalAddr returns an address of the documentation's network.
 func (c *Conn) LocalAddr() net.Addr { return addr{} }
 
-// RemoteAddr returns the same one.
+// RemoteAddr returns the same address as LocalAddr.
 func (c *Conn) RemoteAddr() net.Addr { return addr{} }
 
-// addr is that of both ends.
+// addr is the address of both ends.
 type addr struct{}
 
 func (addr) Network() string { return "pipe" }
@@ -71,15 +73,15 @@ type lane struct {
 	mu             sync.Mutex
 	changed        sync.Cond
 	held           []byte
-	ended          bool // nothing more is written
-	gone           bool // nobody reads
+	writeClosed    bool // nothing more is written
+	readClosed     bool // the reader has closed
 	reader, writer alarm
 }
 
-// alarm is a deadline.
+// alarm is a deadline of one end.
 type alarm struct {
-	over  bool
-	timer *time.Timer
+	expired bool
+	timer   *time.Timer
 }
 
 func newLane() *lane {
@@ -100,16 +102,16 @@ func (l *lane) read(p []byte) (int, error) {
 	defer l.mu.Unlock()
 	for {
 		switch {
-		case l.gone:
+		case l.readClosed:
 			return 0, net.ErrClosed
-		case l.reader.over:
+		case l.reader.expired:
 			return 0, os.ErrDeadlineExceeded
 		case len(l.held) > 0 || len(p) == 0:
 			n := copy(p, l.held)
 			l.held = l.held[n:]
 			l.changed.Broadcast()
 			return n, nil
-		case l.ended:
+		case l.writeClosed:
 			return 0, io.EOF
 		}
 		l.changed.Wait()
@@ -121,11 +123,11 @@ func (l *lane) write(p []byte) (n int, err error) {
 	defer l.mu.Unlock()
 	for n < len(p) {
 		switch {
-		case l.ended:
+		case l.writeClosed:
 			return n, net.ErrClosed
-		case l.gone:
+		case l.readClosed:
 			return n, io.ErrClosedPipe
-		case l.writer.over:
+		case l.writer.expired:
 			return n, os.ErrDeadlineExceeded
 		case len(l.held) < pipeBuffer:
 			m := min(len(p)-n, pipeBuffer-len(l.held))
@@ -146,13 +148,13 @@ func (l *lane) setDeadline(a *alarm, t time.Time) error {
 		a.timer.Stop()
 		a.timer = nil
 	}
-	a.over = !t.IsZero() && !t.After(time.Now())
-	if !t.IsZero() && !a.over {
+	a.expired = !t.IsZero() && !t.After(time.Now())
+	if !t.IsZero() && !a.expired {
 		var timer *time.Timer
 		timer = time.AfterFunc(time.Until(t), func() {
 			l.change(func(*lane) {
 				if a.timer == timer {
-					a.over = true
+					a.expired = true
 				}
 			})
 		})

@@ -43,7 +43,8 @@ func Serve(h http.Handler) *Server {
 	return s
 }
 
-// Conn returns a connection to the server, to speak in bytes.
+// Conn returns a connection to the server, to be used without an HTTP client. The error is
+// net.ErrClosed after Close.
 func (s *Server) Conn() (net.Conn, error) {
 	client, server := Pipe()
 	select {
@@ -54,9 +55,9 @@ func (s *Server) Conn() (net.Conn, error) {
 	}
 }
 
-// Dial opens a WebSocket at the path, of the host gateway.test. Its fields are header's,
-// Origin and Sec-WebSocket-Protocol for instance. Where it is refused, the answer is
-// returned beside the error.
+// Dial opens a WebSocket at the path, on the host gateway.test, with the fields of header, Origin
+// and Sec-WebSocket-Protocol for instance. If it is refused, the response is returned beside the
+// error.
 func (s *Server) Dial(path string, header http.Header) (*websocket.Conn, *http.Response, error) {
 	conn, err := s.Conn()
 	if err != nil {
@@ -66,8 +67,8 @@ func (s *Server) Dial(path string, header http.Header) (*websocket.Conn, *http.R
 	return dialer.Dial("ws://gateway.test"+path, header)
 }
 
-// Close ends the server and its connections. Those that were taken over are their
-// handlers' matter.
+// Close closes the server and its connections. Those that were taken over are left to their
+// handlers.
 func (s *Server) Close() error {
 	err := s.server.Close()
 	<-s.ended
@@ -97,30 +98,30 @@ func (l *listener) Close() error {
 
 func (l *listener) Addr() net.Addr { return addr{} }
 
-// Target is a scripted server of WebSockets.
+// Target is a scripted WebSocket server.
 type Target struct {
 	server *Server
 }
 
-// NewTarget returns a target that runs script for each WebSocket, which it closes
-// afterwards. It offers no subprotocol and no extension; for others, and for targets
-// that refuse or break the handshake, see NewRawTarget.
+// NewTarget returns a target that runs script for each WebSocket, which it closes afterwards. It
+// accepts no subprotocol and no extension; for others, and for targets that refuse or break the
+// handshake, see NewRawTarget.
 func NewTarget(script func(*websocket.Conn)) *Target {
 	upgrader := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 	return &Target{Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, err := upgrader.Upgrade(w, r, nil)
 		if err != nil {
-			return // answered
+			return // Upgrade has written the response
 		}
 		defer conn.Close()
 		script(conn)
 	}))}
 }
 
-// NewRawTarget returns a target that answers as h does.
+// NewRawTarget returns a target that serves its requests with h.
 func NewRawTarget(h http.Handler) *Target { return &Target{Serve(h)} }
 
-// Dial is for wsupgrade.Options.Dial: whatever the address, it leads to the target.
+// Dial is for wsupgrade.Options.Dial. It connects to the target, for every network and address.
 func (t *Target) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -135,5 +136,5 @@ func (t *Target) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 // URL returns a URL for wsupgrade.Forwarder.Handler.
 func (t *Target) URL() *url.URL { return &url.URL{Scheme: "http", Host: "target.test"} }
 
-// Close ends the target. WebSockets that are open are their scripts' matter.
+// Close closes the target. Open WebSockets are left to their scripts.
 func (t *Target) Close() error { return t.server.Close() }

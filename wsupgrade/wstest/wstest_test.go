@@ -56,7 +56,7 @@ func TestGatewayInABubble(t *testing.T) {
 	})
 }
 
-// A target that refuses is seen through the gateway.
+// The gateway passes on the refusal of a target.
 func TestRawTarget(t *testing.T) {
 	leaktest.Check(t)
 	target := wstest.NewRawTarget(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -68,7 +68,7 @@ func TestRawTarget(t *testing.T) {
 	}
 	gateway := wstest.Serve(f.Handler(target.URL()))
 	if _, resp, err := gateway.Dial("/", nil); err == nil || resp == nil || resp.StatusCode != 401 {
-		t.Errorf("answer %v: %v", resp, err)
+		t.Errorf("response %v: %v", resp, err)
 	}
 	target.Close()
 	if _, resp, err := gateway.Dial("/", nil); err == nil || resp == nil || resp.StatusCode != 502 {
@@ -80,7 +80,7 @@ func TestRawTarget(t *testing.T) {
 	}
 }
 
-// The ends of a pipe do what a socket's do.
+// The ends of a pipe behave like those of a socket.
 func TestPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := wstest.Pipe()
@@ -123,7 +123,7 @@ func TestPipe(t *testing.T) {
 		c, d := wstest.Pipe()
 		_ = d.Close()
 		if _, err := c.Write(large); err == nil {
-			t.Error("an end writes to nobody")
+			t.Error("an end writes after the other has closed")
 		}
 	})
 }
