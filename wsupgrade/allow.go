@@ -57,7 +57,7 @@ type origin struct {
 	port   string
 }
 
-// parseOrigin parses what Origin holds, or a pattern of it: parse is for its host.
+// parseOrigin parses an origin, or a pattern of one. parse is called for its host.
 func parseOrigin(s string, parse func(string) (hostPattern, error)) (o origin, err error) {
 	scheme, rest, _ := strings.Cut(s, "://")
 	switch o.scheme = strings.ToLower(scheme); o.scheme {
@@ -86,7 +86,7 @@ func parseOrigin(s string, parse func(string) (hostPattern, error)) (o origin, e
 	return o, err
 }
 
-// cutPort cuts s behind its host. A colon inside an IPv6 address begins no port.
+// cutPort cuts s after its host. A colon inside an IPv6 address begins no port.
 func cutPort(s string) (host, port string, found bool) {
 	i := strings.LastIndexByte(s, ':')
 	if i < 0 || strings.Contains(s[:i], ":") && s[i-1] != ']' {
@@ -119,10 +119,10 @@ func parseHosts(hosts []string) ([]hostPattern, error) {
 	return patterns, nil
 }
 
-// knows reports whether the Host field names one of the hosts. A page that lets its own
-// name lead to this server (DNS rebinding) is of the same origin as its WebSocket; only
-// the name tells.
-func knows(hosts []hostPattern, field string) bool {
+// hostAllowed reports whether the Host field names one of the hosts. A page that makes its own name
+// resolve to this server (DNS rebinding) has the same origin as its WebSocket; only the name gives
+// it away.
+func hostAllowed(hosts []hostPattern, field string) bool {
 	if hosts == nil {
 		return true
 	}

@@ -16,29 +16,29 @@ import (
 // maxBody bounds the body of an upgrade. That of a "docker exec" is a small JSON object.
 const maxBody = 64 << 10
 
-// hasBody reports whether the upgrade that in asks for comes with a body. What an extended CONNECT
-// has is the tunnel's.
+// hasBody reports whether the upgrade that in requests has a body. That of an extended CONNECT
+// belongs to the tunnel.
 func hasBody(in *http.Request) bool {
 	_, stream := extended(in)
 	return !stream && in.ContentLength != 0 && in.Body != nil
 }
 
-// limitClient bounds how long the client may take for what is left of its request. Of one that is
-// complete that is nothing: should the server's ReadTimeout pass during the handshake, net/http would
-// report that the client has gone. For a body that is never read net/http waits all the same, before it
-// sends the response.
-func (f *Forwarder) limitClient(w http.ResponseWriter, in *http.Request) {
+// boundClientRead bounds how long the client may take for the remaining body of its request. It
+// removes the deadline of a request that is complete: should the server's ReadTimeout pass during
+// the handshake, net/http would report that the client has gone. For a body that is never read
+// net/http waits all the same, before it sends the response.
+func (f *Forwarder) boundClientRead(w http.ResponseWriter, in *http.Request) {
 	deadline := time.Time{}
 	if hasBody(in) && clientbody.Remains(in) {
-		deadline = time.Now().Add(f.timeout)
+		deadline = time.Now().Add(f.handshakeTimeout)
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(deadline)
 }
 
 // readBody reads in's body to its end, within the handshake timeout: the connection is taken over
-// behind it, and it is sent with a length, so that a target that does not switch can't take a
-// part of it for another request. It is nil if there is none. What was read takes the place of the
-// client's body: another attempt, at another target, sends the same.
+// after it, and it is sent with a length, so that a target that does not switch can't take a part
+// of it for another request. It returns nil if there is none. What was read replaces in.Body: a
+// retry on another target sends the same.
 func (f *Forwarder) readBody(w http.ResponseWriter, in *http.Request) ([]byte, error) {
 	if !hasBody(in) {
 		return nil, nil
@@ -46,7 +46,7 @@ func (f *Forwarder) readBody(w http.ResponseWriter, in *http.Request) ([]byte, e
 	if whole, ok := in.Body.(clientbody.Whole); ok {
 		return whole.Content, nil
 	}
-	f.limitClient(w, in)
+	f.boundClientRead(w, in)
 	body, err := io.ReadAll(io.LimitReader(in.Body, maxBody+1))
 	switch {
 	case err != nil:
@@ -57,11 +57,11 @@ func (f *Forwarder) readBody(w http.ResponseWriter, in *http.Request) ([]byte, e
 		return nil, bodyError(in, fmt.Errorf("a body of %d bytes, with Content-Length %d", len(body), in.ContentLength))
 	}
 	in.Body = clientbody.Whole{Reader: bytes.NewReader(body), Content: body}
-	f.limitClient(w, in)
+	f.boundClientRead(w, in)
 	return body, nil
 }
 
-// bodyError gives the failure of reading the client's body its kind.
+// bodyError gives a failure of reading the client's body its kind.
 func bodyError(in *http.Request, err error) error {
 	e := &fault.Error{Kind: fault.BadRequest, Err: err}
 	var tooLarge *http.MaxBytesError

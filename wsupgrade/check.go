@@ -11,7 +11,7 @@ import (
 )
 
 // check refuses a handshake that must not reach the target (RFC 6455 section 4.2.1). Other
-// protocols may come with a body; see readBody.
+// protocols may have a body; see readBody.
 func (f *Forwarder) check(r *http.Request, protocol string) error {
 	if _, ok := extended(r); ok {
 		return f.checkExtended(r, protocol)
@@ -31,12 +31,12 @@ func (f *Forwarder) check(r *http.Request, protocol string) error {
 	if err := checkVersion(r.Header["Sec-Websocket-Version"]); err != nil {
 		return err
 	}
-	return f.sameSite(r)
+	return f.checkSite(r)
 }
 
-// sameSite refuses a WebSocket that a foreign page opens.
-func (f *Forwarder) sameSite(r *http.Request) error {
-	if !knows(f.hosts, r.Host) {
+// checkSite refuses a WebSocket that a foreign page opens.
+func (f *Forwarder) checkSite(r *http.Request) error {
+	if !hostAllowed(f.hosts, r.Host) {
 		return refusal(fault.Forbidden, fmt.Errorf("host %q", r.Host))
 	}
 	if !f.checkOrigin(r) {
@@ -45,7 +45,7 @@ func (f *Forwarder) sameSite(r *http.Request) error {
 	return nil
 }
 
-// checkKey wants one key of 16 bytes in base64.
+// checkKey returns an error unless there is one key of 16 bytes in base64.
 func checkKey(keys []string) error {
 	if len(keys) != 1 {
 		return fmt.Errorf("%d Sec-WebSocket-Key fields", len(keys))
@@ -56,9 +56,8 @@ func checkKey(keys []string) error {
 	return nil
 }
 
-// checkVersion wants version 13. A client that asks for another number may
-// come again with this one; one that sends no number is broken (RFC 6455
-// section 4.4).
+// checkVersion returns an error unless the version is 13. A client that requests another number may
+// retry with this one; one that sends no number is broken (RFC 6455 section 4.4).
 func checkVersion(versions []string) error {
 	if len(versions) != 1 {
 		return refusal(fault.BadRequest, fmt.Errorf("%d Sec-WebSocket-Version fields", len(versions)))
@@ -73,5 +72,5 @@ func checkVersion(versions []string) error {
 	return refusal(kind, fmt.Errorf("Sec-WebSocket-Version %q", versions[0]))
 }
 
-// refusal is an error that the client is to blame for, before a byte was sent.
+// refusal returns an error that the client is to blame for, before a byte was sent.
 func refusal(kind fault.Kind, err error) error { return &fault.Error{Kind: kind, Err: err} }

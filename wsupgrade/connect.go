@@ -12,18 +12,18 @@ import (
 	"github.com/culvert-go/culvert/internal/fault"
 )
 
-// Connect returns a handler of CONNECT requests (RFC 9110 section 9.3.6), HTTP/1.1 and
-// HTTP/2, that tunnels to whom allow names: a "host:port", or "unix:/path" if the
-// Forwarder's Dial knows that. An error of allow is answered with its status if it is
-// an *Error, else with 403. Other methods are answered with 405.
+// Connect returns a handler of CONNECT requests (RFC 9110 section 9.3.6), HTTP/1.1 and HTTP/2, that
+// tunnels to the address that allow returns: a "host:port", or "unix:/path" if the Forwarder's Dial
+// supports it. If allow returns an error, the response has its status if it is an *Error, else 403.
+// Other methods get a 405.
 //
-// A gateway that dials whatever a client names is an open door into its own network:
-// allow must compare r.Host with a list, addresses that names lead to included, and
-// know who asks. There is no default; New's Protocols and CheckOrigin mean nothing here.
-// An error is returned if allow is nil.
+// A gateway that dials any address that a client names is an open door into its own network: allow
+// must compare r.Host with a list, the addresses that names resolve to included, and authenticate
+// the client. There is no default; Options.Protocols and Options.CheckOrigin mean nothing here.
+// Connect returns an error if allow is nil.
 func (f *Forwarder) Connect(allow func(*http.Request) (addr string, err error)) (http.Handler, error) {
 	if allow == nil {
-		return nil, errors.New("wsupgrade: Connect needs to be told whom to connect to")
+		return nil, errors.New("wsupgrade: Connect: nil allow")
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodConnect || r.Header[protocolField] != nil {
@@ -43,7 +43,7 @@ func (f *Forwarder) Connect(allow func(*http.Request) (addr string, err error)) 
 	}), nil
 }
 
-// refuseMethod refuses what is no CONNECT.
+// refuseMethod refuses a request that is not a CONNECT.
 func refuseMethod(w http.ResponseWriter, r *http.Request) {
 	clientbody.LeaveUnread(w, r)
 	w.Header().Set("Allow", http.MethodConnect)
@@ -60,59 +60,60 @@ func (f *Forwarder) connectTo(w http.ResponseWriter, r *http.Request, allow func
 		}
 		return refusal(fault.Forbidden, err)
 	}
-	place, err := f.registry.enter(r)
+	admitted, err := f.registry.admit(r)
 	if err != nil {
 		return err
 	}
 	opened := false
 	defer func() {
 		if !opened { // also where Dial or a hook panics
-			place.leave()
+			admitted.release()
 		}
 	}()
-	t, early, err := f.openTo(place, w, r, addr)
+	t, early, err := f.openTo(admitted, w, r, addr)
 	if err != nil {
 		return err
 	}
 	opened = true
-	t.place = place
-	place.open(t)
+	t.admission = admitted
+	admitted.register(t)
 	defer context.AfterFunc(r.Context(), t.Abort)()
 	t.run(early)
-	t.panicAgain()
+	t.repanic()
 	return nil
 }
 
-// openTo dials addr and tells the client that it is there, in the time that the place's registry allows.
-func (f *Forwarder) openTo(place *place, w http.ResponseWriter, r *http.Request, addr string) (t *Tunnel, early earlyBytes, err error) {
+// openTo dials addr and sends the client the response that opens the tunnel, in the time that the
+// registry allows.
+func (f *Forwarder) openTo(admitted *admission, w http.ResponseWriter, r *http.Request, addr string) (t *Tunnel, early earlyBytes, err error) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // see Forward
-	r, done := place.handshake(r)
+	r, done := admitted.bindContext(r)
 	defer done()
-	ctx, cancel := context.WithTimeout(r.Context(), f.timeout)
+	ctx, cancel := context.WithTimeout(r.Context(), f.handshakeTimeout)
 	defer cancel()
 	target, err := f.dialOne(ctx, addr)
 	if err != nil {
 		e := fault.As(handshakeError(r.Context(), nil, err))
 		e.Target = addr
-		return nil, early, place.refusal(r, e)
+		return nil, early, admitted.refusal(r, e)
 	}
 	defer func() {
 		if t == nil {
 			target.Close()
 		}
 	}()
-	client, fromClient, err := f.established(w, r)
+	client, fromClient, err := f.acceptConnect(w, r)
 	if err != nil {
-		return nil, early, place.refusal(r, err)
+		return nil, early, admitted.refusal(r, err)
 	}
 	t = newTunnel(client, target, &f.limits)
-	t.Protocol, t.Target, t.Client, t.loops = "connect", addr, clientOf(r), f.loops
+	t.Protocol, t.Target, t.Client, t.loops = "connect", addr, clientAddr(r), f.loops
 	return t, earlyBytes{fromClient: fromClient}, nil
 }
 
-// established answers the client and returns its side of the tunnel. A 2xx to CONNECT
-// has no Content-Length and no Transfer-Encoding (RFC 9110 section 9.3.6).
-func (f *Forwarder) established(w http.ResponseWriter, r *http.Request) (net.Conn, []byte, error) {
+// acceptConnect sends the client a 200 and returns its side of the tunnel. A 2xx to CONNECT has no
+// Content-Length and no Transfer-Encoding (RFC 9110 section 9.3.6).
+func (f *Forwarder) acceptConnect(w http.ResponseWriter, r *http.Request) (net.Conn, []byte, error) {
 	if r.ProtoMajor == 2 {
 		c := newStreamConn(w, r)
 		w.WriteHeader(http.StatusOK)
@@ -127,7 +128,7 @@ func (f *Forwarder) established(w http.ResponseWriter, r *http.Request) (net.Con
 	}
 	_ = conn.SetDeadline(time.Time{})
 	early, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
-	if err := f.sendFirst(conn, []byte("HTTP/1.1 200 Connection Established\r\n\r\n")); err != nil {
+	if err := f.sendHeader(conn, []byte("HTTP/1.1 200 Connection Established\r\n\r\n")); err != nil {
 		conn.Close()
 		return nil, nil, &fault.Error{Kind: fault.ClientGone, HeadSent: true, Err: err}
 	}

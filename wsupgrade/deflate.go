@@ -17,15 +17,16 @@ const (
 	window = 32 << 10
 )
 
-// deflate is permessage-deflate in one direction.
+// deflate is the state of permessage-deflate in one direction.
 type deflate struct {
-	takeover bool   // messages refer to those before them
-	small    bool   // the receiver's window is smaller than the one that is deflated with
-	history  []byte // the last 32 KiB of the messages so far
+	takeover    bool   // context takeover: messages refer to those before them
+	smallWindow bool   // the receiver's window is smaller than the one that is deflated with
+	history     []byte // the last 32 KiB of the messages so far
 }
 
-// agreed returns what the ends have agreed on, for both directions; nil if nothing.
-func agreed(h http.Header) (up, down *deflate) {
+// negotiatedDeflate returns what the ends have negotiated for the two directions, nil if they have
+// not negotiated it.
+func negotiatedDeflate(h http.Header) (up, down *deflate) {
 	for _, line := range h[extensionsField] {
 		for item := range strings.SplitSeq(line, ",") {
 			if extensionName(item) == deflateName {
@@ -40,10 +41,10 @@ func agreed(h http.Header) (up, down *deflate) {
 func newDeflate(params map[string]string, sender string) *deflate {
 	_, fresh := params[sender+"_no_context_takeover"]
 	bits, bounded := params[sender+"_max_window_bits"]
-	return &deflate{takeover: !fresh, small: bounded && bits != "" && bits != "15"}
+	return &deflate{takeover: !fresh, smallWindow: bounded && bits != "" && bits != "15"}
 }
 
-// extensionName is the name in one item of Sec-WebSocket-Extensions.
+// extensionName returns the name in one item of Sec-WebSocket-Extensions.
 func extensionName(item string) string {
 	name, _, _ := strings.Cut(item, ";")
 	return textproto.TrimString(name)
@@ -59,7 +60,7 @@ func extensionParams(item string) map[string]string {
 	return params
 }
 
-// tail is what a sender has cut off each message (RFC 7692 section 7.2.1), and the
+// tail is what a sender removes from the end of each message (RFC 7692 section 7.2.1), and the
 // empty last block that ends the stream for a reader.
 const tail = "\x00\x00\xff\xff\x01\x00\x00\xff\xff"
 
@@ -84,7 +85,7 @@ func (d *deflate) inflate(p []byte, max uint64) ([]byte, error) {
 	return content, nil
 }
 
-// remember keeps what the next message may refer to.
+// remember keeps the content that the next message may refer to.
 func (d *deflate) remember(content []byte) {
 	if !d.takeover {
 		return
@@ -102,16 +103,16 @@ func (d *deflate) remember(content []byte) {
 var deflaters = sync.Pool{New: func() any {
 	w, err := flate.NewWriter(nil, flate.BestSpeed)
 	if err != nil {
-		panic(err) // of a level that does not exist
+		panic(err) // the level does not exist
 	}
 	return w
 }}
 
-// deflate returns a message deflated by itself: a sender may at any time not refer to
-// what was before. ok is false if the message is to go as it is, since the receiver's
-// window may be too small, or it would get no smaller.
+// deflate deflates a message without reference to earlier ones, as a sender always may. ok is false
+// if the message is to be sent uncompressed, since the receiver's window may be too small, or it
+// would get no smaller.
 func (d *deflate) deflate(p []byte) (deflated []byte, ok bool, err error) {
-	if d.small {
+	if d.smallWindow {
 		return nil, false, nil
 	}
 	w := deflaters.Get().(*flate.Writer)

@@ -12,8 +12,7 @@ import (
 	"sync"
 )
 
-// upstreamConn is a connection to the target, with whatever was read from it
-// ahead of its use.
+// upstreamConn is a connection to the target, with the bytes that were read from it ahead of use.
 type upstreamConn struct {
 	net.Conn
 	limit  *io.LimitedReader
@@ -21,8 +20,8 @@ type upstreamConn struct {
 	wrote  bool // a byte of the request may have been sent
 }
 
-// connect dials the target that u names, and speaks TLS with it where the
-// scheme says so. On failure nothing stays open.
+// connect dials the target that u names, with TLS if its scheme is a secure one. On failure nothing
+// is left open.
 func (f *Forwarder) connect(ctx context.Context, u *url.URL) (made *upstreamConn, err error) {
 	secure := isSecure(u)
 	conn, err := f.dialOne(ctx, address(u, secure))
@@ -38,21 +37,21 @@ func (f *Forwarder) connect(ctx context.Context, u *url.URL) (made *upstreamConn
 		shaking := &handshaking{Conn: conn}
 		client := tls.Client(shaking, f.clientTLS(u.Hostname()))
 		err := client.HandshakeContext(ctx)
-		if shaking.end(); err != nil {
+		if shaking.finish(); err != nil {
 			return nil, err
 		}
 		conn = client
 	}
-	limit := &io.LimitedReader{R: conn, N: int64(f.maxHead)}
+	limit := &io.LimitedReader{R: conn, N: int64(f.maxHeaderBytes)}
 	reader := readers.Get().(*bufio.Reader)
 	reader.Reset(limit)
 	return &upstreamConn{Conn: conn, limit: limit, reader: reader}, nil
 }
 
-// errNilConn is the error of a Dial that gives neither a connection nor an error.
+// errNilConn is the error of a Dial that returns neither a connection nor an error.
 var errNilConn = errors.New("wsupgrade: Options.Dial returned (nil, nil)")
 
-// dialOne makes a connection.
+// dialOne calls the user's Dial.
 func (f *Forwarder) dialOne(ctx context.Context, addr string) (net.Conn, error) {
 	conn, err := f.dial(ctx, "tcp", addr)
 	if conn == nil && err == nil {
@@ -61,12 +60,12 @@ func (f *Forwarder) dialOne(ctx context.Context, addr string) (net.Conn, error) 
 	return conn, err
 }
 
-// readers are lent for handshakes.
+// readers are reused between handshakes.
 var readers = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
 
 func isSecure(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "wss" }
 
-// address is what to dial: u's host with the scheme's port where it names none.
+// address returns the address to dial: u's host, with the scheme's port where it names none.
 func address(u *url.URL, secure bool) string {
 	switch {
 	case u.Port() != "":
@@ -78,8 +77,8 @@ func address(u *url.URL, secure bool) string {
 	}
 }
 
-// clientTLS is the configuration for one target. Only HTTP/1.1 is offered: what
-// is written next is an HTTP/1.1 head.
+// clientTLS returns the configuration for one target. Only HTTP/1.1 is offered: what is written
+// next is an HTTP/1.1 header.
 func (f *Forwarder) clientTLS(host string) *tls.Config {
 	config := f.tlsConfig.Clone()
 	if config == nil {
@@ -92,7 +91,7 @@ func (f *Forwarder) clientTLS(host string) *tls.Config {
 	return config
 }
 
-// early returns what the target sent behind its head. c is not read from afterwards.
+// early returns what the target sent after its header. c is not read from afterwards.
 func (c *upstreamConn) early() []byte {
 	peeked, _ := c.reader.Peek(c.reader.Buffered())
 	early := bytes.Clone(peeked)

@@ -9,35 +9,35 @@ import (
 	"github.com/culvert-go/culvert/internal/iolock"
 )
 
-// direction is one half of a tunnel: what becomes of the bytes of src. An engine reads
-// them, and reads on only when dst has taken what was read, so a side that does not
-// take bytes holds up the one that sends.
+// direction is one half of a tunnel: it passes the bytes of src on to dst. An engine reads them,
+// and reads further only when dst has accepted what was read, so a side that accepts no bytes holds
+// up the one that sends.
 type direction struct {
 	t         *Tunnel
 	toTarget  bool
 	delivered atomic.Int64
 	last      atomic.Int64  // nanoseconds from the tunnel's start to the last read
-	asked     time.Duration // from the start to our last ping to src; for the watcher alone
+	lastPing  time.Duration // from the start to our last ping to src; the watcher's alone
 
 	mu    iolock.Lock // held while something is written to dst
 	codec codec       // nil: bytes, not frames
-	shut  bool        // our Close frame was written: nothing of src goes on
-	torn  bool        // a write has failed: where dst stands is not known to the codec
-	pings pings       // that src was sent
+	shut  bool        // our Close frame was written: nothing of src is passed on
+	torn  bool        // a write has failed: the codec does not know dst's place in the frames
+	pings pings       // that were sent to src
 
-	endDst atomic.Bool // dst has said its last, and is ended once it has our Close frame
+	endDst atomic.Bool // dst has sent its Close frame, and is ended once it has ours
 }
 
-// back is the other direction of the tunnel.
-func (d *direction) back() *direction {
+// reverse returns the other direction of the tunnel.
+func (d *direction) reverse() *direction {
 	if d.toTarget {
 		return &d.t.down
 	}
 	return &d.t.up
 }
 
-// src and dst are the tunnel's connections. The caller holds mu, or is an engine whose
-// tunnel has them for good.
+// src and dst return the tunnel's connections. The caller holds mu, or is an engine whose tunnel's
+// connections are not replaced any more.
 func (d *direction) src() net.Conn {
 	if d.toTarget {
 		return d.t.client
@@ -52,51 +52,51 @@ func (d *direction) dst() net.Conn {
 	return d.t.client
 }
 
-// codec is what a direction does with a WebSocket's frames.
+// codec handles a WebSocket's frames in one direction.
 type codec interface {
-	// pass writes to w what becomes of p, the next bytes of src.
+	// pass handles p, the next bytes of src, and writes to w what is passed on.
 	pass(p []byte, w io.Writer) error
-	// finish does so up to the next boundary between two frames at dst, and returns
-	// how much of p that took.
-	finish(p []byte, w io.Writer) (n int, err error)
-	// discard follows p, of which nothing goes on.
+	// passToBoundary is pass up to the next boundary between two frames at dst. It returns how many
+	// bytes of p it has handled.
+	passToBoundary(p []byte, w io.Writer) (n int, err error)
+	// discard follows p, of which nothing is passed on.
 	discard(p []byte)
-	// here says whether dst stands at a boundary.
-	here() bool
-	// expect says that the next Pong of src with the payload is not to be passed on.
-	expect(payload []byte)
-	// closed says whether src has sent a Close frame, toldClose whether dst has been
-	// passed one on.
-	closed() bool
-	toldClose() bool
-	// end writes what was held back of a src that has ended.
-	end(w io.Writer) error
+	// atBoundary reports whether dst is at a boundary between two frames.
+	atBoundary() bool
+	// expectPong makes the codec drop the next Pong of src with the payload.
+	expectPong(payload []byte)
+	// closeReceived reports whether src has sent a Close frame, closeSent whether one of src was
+	// passed on to dst.
+	closeReceived() bool
+	closeSent() bool
+	// flushHeld writes what was held back of a src that has ended.
+	flushHeld(w io.Writer) error
 }
 
-// step is what comes of bytes that were passed on.
+// step is what an engine does next after bytes were passed on.
 type step int
 
 const (
-	stepOn       step = iota
-	stepAnswered      // src has answered our Close frame: nothing more of it is needed
-	stepFailed        // dst takes nothing more
+	stepContinue step = iota
+	stepClosed        // src has sent its Close frame and dst has ours: nothing more of src is needed
+	stepFailed        // dst accepts nothing more
 )
 
-// step passes on what was read.
-func (d *direction) step(p []byte) step {
+// deliver passes on what was read.
+func (d *direction) deliver(p []byte) step {
 	d.last.Store(int64(time.Since(d.t.Start)))
 	err := d.pass(p)
 	switch {
-	case d.broken(err):
-		return stepOn // for the answer to our Close frame
+	case d.closeOnError(err):
+		return stepContinue // for the response to our Close frame
 	case err != nil:
 		return stepFailed
 	case d.t.closing.Load() != nil:
-		if d.said() {
-			return stepAnswered
+		if d.closeComplete() {
+			return stepClosed
 		}
 	}
-	return stepOn
+	return stepContinue
 }
 
 func (d *direction) pass(p []byte) error {
@@ -112,9 +112,9 @@ func (d *direction) pass(p []byte) error {
 	case d.t.closing.Load() == nil:
 		return d.codec.pass(p, d)
 	}
-	n, err := d.codec.finish(p, d)
+	n, err := d.codec.passToBoundary(p, d)
 	if err == nil {
-		d.shutHere()
+		d.sendCloseAtBoundary()
 		if rest := p[n:]; d.shut {
 			d.codec.discard(rest)
 		} else if len(rest) > 0 {
@@ -124,15 +124,15 @@ func (d *direction) pass(p []byte) error {
 	return err
 }
 
-// unlock lets d.mu go, and does what somebody may have wanted to do meanwhile.
+// unlock releases d.mu, and sends the Close frame if the tunnel was closed meanwhile.
 func (d *direction) unlock() {
 	d.mu.Unlock()
 	if d.t.closing.Load() != nil {
-		d.tryShut()
+		d.tryClose()
 	}
 }
 
-// Write writes to dst and counts. It is for codecs, which run with mu held.
+// Write writes to dst and counts the bytes. It is for codecs, which run with mu held.
 func (d *direction) Write(p []byte) (int, error) {
 	n, err := d.write(p)
 	d.torn = d.torn || err != nil
@@ -145,15 +145,16 @@ func (d *direction) write(p []byte) (n int, err error) {
 	return d.dst().Write(p)
 }
 
-// said says whether src has said its last, and dst has our Close frame.
-func (d *direction) said() bool {
+// closeComplete reports whether src has sent its Close frame and dst has been sent ours.
+func (d *direction) closeComplete() bool {
 	d.mu.Lock()
 	defer d.unlock()
-	return d.shut && d.codec.closed()
+	return d.shut && d.codec.closeReceived()
 }
 
-// broken closes the tunnel if src has broken the protocol, said what is refused, or met a bug of a user's.
-func (d *direction) broken(err error) bool {
+// closeOnError closes the tunnel, and returns true, if err is a *CloseError, since src has broken
+// the protocol or sent what is refused, or the panic of a user's function.
+func (d *direction) closeOnError(err error) bool {
 	switch end := err.(type) {
 	case *CloseError:
 		d.t.Close(end.Code, end.Reason)
@@ -166,24 +167,24 @@ func (d *direction) broken(err error) bool {
 	return true
 }
 
-// fail is called when dst takes nothing more. What src sent before has a last while to
-// be read: bytes left unread would turn src's close into a reset, which may overtake
-// what src is still to be sent.
-func (d *direction) fail() { d.t.fix(time.Now().Add(lastWhile)) }
+// dstFailed is called when dst accepts nothing more. What src sent before is read for drainTimeout:
+// unread bytes would turn the close of src's connection into a reset, which may overtake what is
+// still being sent to src.
+func (d *direction) dstFailed() { d.t.setFinalDeadline(time.Now().Add(drainTimeout)) }
 
-// answered is called when src has said its last: it is ended, since a server closes first
-// (RFC 6455 section 7.1.1), but not before the frame that is under way to it and our Close
-// frame. src may have closed of itself, while we waited for the end of that frame.
-func (d *direction) answered() {
-	back := d.back()
+// endSrc is called when src has sent its Close frame. It ends src, since a server closes first (RFC
+// 6455 section 7.1.1), but not before the frame that is under way to it and our Close frame. src
+// may have closed by itself while the end of that frame was awaited.
+func (d *direction) endSrc() {
+	back := d.reverse()
 	back.endDst.Store(true)
-	back.tryShut()
+	back.tryClose()
 }
 
-// end passes the end of src on. Only a clean one can be: after an error nothing
-// that dst says can reach anyone.
-func (d *direction) end(err error) {
-	if d.broken(err) {
+// passEnd passes the end of src on. After an error it aborts the tunnel: nothing that dst sends
+// could be delivered.
+func (d *direction) passEnd(err error) {
+	if d.closeOnError(err) {
 		return
 	}
 	if err != io.EOF {
@@ -191,13 +192,13 @@ func (d *direction) end(err error) {
 		return
 	}
 	d.flush()
-	d.t.end(d.dst())
+	d.t.closeWrite(d.dst())
 }
 
 func (d *direction) flush() {
 	d.mu.Lock()
 	defer d.unlock()
 	if d.codec != nil && !d.shut {
-		_ = d.codec.end(d)
+		_ = d.codec.flushHeld(d)
 	}
 }

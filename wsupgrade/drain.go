@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// drainers is how many tunnels are told at a time. Telling takes as long as a small
-// write; a client that takes nothing holds one of them for a second.
-const drainers = 64
+// maxClosing is how many tunnels are sent Close frames at a time. That takes as long as a small
+// write; a client that accepts nothing takes up one of them for a second.
+const maxClosing = 64
 
-// Drain refuses new tunnels from then on (503) and ends those that are live: to both
-// ends of each WebSocket goes a Close frame with the code, GoingAway or
-// ServiceRestart, behind the frame that is under way, and both may answer. Tunnels
-// of other protocols know no such word and may end by themselves. When ctx ends,
-// what is left is cut, handshakes that are under way too (503). Drain returns when no
-// tunnel is left, with ctx's error if it had to cut.
+// Drain refuses new tunnels from then on (503) and ends those that are live: both ends of each
+// WebSocket are sent a Close frame with the code, GoingAway or ServiceRestart, after the frame that
+// is under way, and may respond with theirs. Other protocols have no such message, and their
+// tunnels may end by themselves. When ctx ends, the remaining tunnels are cut, and so are
+// handshakes that are under way (503). Drain returns when no tunnel remains, with ctx's error if it
+// had to cut.
 func (r *Registry) Drain(ctx context.Context, code int) error {
-	r.refuse(code)
-	settled := r.settled()
-	defer tellAll(r.list(), code)()
+	r.startDraining(code)
+	settled := r.allReleased()
+	defer closeAll(r.list(), code)()
 	select {
 	case <-settled:
 		return nil
 	case <-ctx.Done():
-		r.abort()
+		r.abortAll()
 		<-settled
 		return ctx.Err()
 	}
 }
 
-// DrainOnShutdown returns a function for http.Server.RegisterOnShutdown. Shutdown
-// itself does not wait for it, nor for tunnels: a program that must not end before
-// calls Drain beside it.
+// DrainOnShutdown returns a function for http.Server.RegisterOnShutdown, which drains with
+// GoingAway for the time of grace. Shutdown itself waits neither for it nor for tunnels: a program
+// that must not end before them calls Drain as well.
 func (r *Registry) DrainOnShutdown(grace time.Duration) func() {
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), grace)
@@ -42,12 +42,12 @@ func (r *Registry) DrainOnShutdown(grace time.Duration) func() {
 	}
 }
 
-// CloseWhere ends the live tunnels for which match says so, as Drain does, and
-// returns when they have ended, with ctx's error if they had to be cut. New ones are
-// let in as before: for a target or a user that goes.
+// CloseWhere ends the live tunnels for which match returns true, as Drain does, and returns when
+// they have ended, with ctx's error if they had to be cut. New ones are admitted as before. It is
+// for a target or a user that is removed.
 func (r *Registry) CloseWhere(ctx context.Context, code int, match func(*Tunnel) bool) error {
 	matching := slices.DeleteFunc(r.list(), func(t *Tunnel) bool { return !match(t) })
-	defer tellAll(matching, code)()
+	defer closeAll(matching, code)()
 	for _, t := range matching {
 		select {
 		case <-t.Done():
@@ -64,16 +64,16 @@ func (r *Registry) CloseWhere(ctx context.Context, code int, match func(*Tunnel)
 	return nil
 }
 
-// tellAll closes the tunnels, and does not wait for those that take nothing: wait does. Cutting the tunnels
-// ends it at once.
-func tellAll(tunnels []*Tunnel, code int) (wait func()) {
+// closeAll sends the tunnels' ends Close frames, and does not wait for ends that accept nothing:
+// wait does. When the tunnels are cut, wait returns at once.
+func closeAll(tunnels []*Tunnel, code int) (wait func()) {
 	var running sync.WaitGroup
 	running.Go(func() {
-		places := make(chan struct{}, drainers)
+		places := make(chan struct{}, maxClosing)
 		for _, t := range tunnels {
 			places <- struct{}{}
 			running.Go(func() {
-				t.shut(code, "")
+				t.requestClose(code, "")
 				<-places
 			})
 		}

@@ -6,9 +6,8 @@ import (
 	"github.com/culvert-go/culvert/internal/bufpool"
 )
 
-// run moves bytes until both directions have ended, one has failed, or the tunnel was
-// closed. Where the system has a loop for that, it does; else this goroutine and one
-// more do.
+// run moves bytes until both directions have ended, one has failed, or the tunnel was closed: on a
+// loop where the system has them, else on this goroutine and one more.
 func (t *Tunnel) run(early earlyBytes) {
 	if t.polled(early, nil) {
 		<-t.Done()
@@ -17,7 +16,7 @@ func (t *Tunnel) run(early earlyBytes) {
 	t.copy(early)
 }
 
-// start is run that does not wait. ended is called when the tunnel has ended.
+// start is run that does not wait. ended, if not nil, is called when the tunnel has ended.
 func (t *Tunnel) start(early earlyBytes, ended func(*Tunnel)) {
 	if t.polled(early, ended) {
 		return
@@ -33,7 +32,7 @@ func (t *Tunnel) start(early earlyBytes, ended func(*Tunnel)) {
 
 // copy is the portable engine: a goroutine for each direction.
 func (t *Tunnel) copy(early earlyBytes) {
-	stop := t.watch()
+	stop := t.watchLimits()
 	up := make(chan struct{})
 	go func() {
 		defer close(up)
@@ -49,34 +48,34 @@ func (t *Tunnel) copy(early earlyBytes) {
 
 // copy moves bytes until src ends.
 func (d *direction) copy(early []byte) {
-	if len(early) > 0 && !d.goOn(d.step(early)) {
+	if len(early) > 0 && !d.handleStep(d.deliver(early)) {
 		return
 	}
 	src := d.src()
 	for r := newReader(src); ; {
-		d.t.renew(src)
+		d.t.renewReadDeadline(src)
 		p, err := d.read(r)
-		on := len(p) == 0 || d.goOn(d.step(p))
+		more := len(p) == 0 || d.handleStep(d.deliver(p))
 		r.release()
 		switch {
-		case !on:
+		case !more:
 			return
 		case err != nil:
-			d.end(err)
+			d.passEnd(err)
 			return
 		}
 	}
 }
 
-// goOn says whether src is to be read further.
-func (d *direction) goOn(s step) bool {
+// handleStep does what s calls for, and reports whether src is to be read further.
+func (d *direction) handleStep(s step) bool {
 	switch s {
-	case stepAnswered:
-		d.answered()
+	case stepClosed:
+		d.endSrc()
 		return false
 	case stepFailed:
-		d.fail()
-		d.drain()
+		d.dstFailed()
+		d.discardSrc()
 		return false
 	}
 	return true
@@ -87,8 +86,8 @@ func (d *direction) read(r reader) (p []byte, err error) {
 	return r.read()
 }
 
-// drain reads what src sends still, and drops it.
-func (d *direction) drain() {
+// discardSrc reads and drops what src still sends.
+func (d *direction) discardSrc() {
 	var err error
 	defer d.t.catch(&err)
 	buf := bufpool.Get()

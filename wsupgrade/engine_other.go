@@ -2,8 +2,8 @@
 
 package wsupgrade
 
-// loops are what other systems have.
+// loops exist on Linux only.
 type loops struct{}
 
-// polled says that only the portable engine is there.
+// polled returns false: there is only the portable engine.
 func (t *Tunnel) polled(earlyBytes, func(*Tunnel)) bool { return false }

@@ -2,7 +2,7 @@ package wsupgrade
 
 import "syscall"
 
-// HookSplice puts fn in the place of splice(2) for the Forwarder's loops. real is the system's.
+// HookSplice makes the Forwarder's loops call fn in place of splice(2). real is the system's.
 func (f *Forwarder) HookSplice(fn func(real func(from, to, n int) (int, error), from, to, n int) (int, error)) {
 	if f.loops != nil {
 		f.loops.spliceHook = func(from, to, n int) (int, error) { return fn(spliceNow, from, to, n) }
@@ -23,13 +23,13 @@ func (f *Forwarder) HookEpoll(fn func(operation int) error) {
 	}
 }
 
-// HookBell calls fn before a loop's bell is written to, with whether the loop might end
+// HookWake calls fn before a loop is woken by its wakeFD. mayEnd reports whether the loop might end
 // meanwhile.
-func (f *Forwarder) HookBell(fn func(mayEnd bool)) {
+func (f *Forwarder) HookWake(fn func(mayEnd bool)) {
 	if f.loops == nil {
 		return
 	}
-	f.loops.ringHook = func(int) {
+	f.loops.wakeHook = func(int) {
 		mayEnd := f.loops.mu.TryLock()
 		if mayEnd {
 			f.loops.mu.Unlock()

@@ -6,36 +6,35 @@ import (
 	"net/http"
 )
 
-// AcceptFor is for tests' servers.
+// AcceptFor is acceptFor, for the servers of tests.
 var AcceptFor = acceptFor
 
-// PassFrames runs bytes of a client through a codec in pieces, and returns what goes on.
+// PassFrames runs bytes of a client through a codec in pieces, and returns what is passed on.
 func PassFrames(pieces [][]byte, o *Observer) (passed []byte, err error) {
 	var b bytes.Buffer
-	var c codec = new(passing)
+	var c codec = new(passthroughCodec)
 	if o != nil {
-		c = &inspected{o: o, fromClient: true, deflate: &deflate{takeover: true}}
+		c = &inspectingCodec{o: o, fromClient: true, deflate: &deflate{takeover: true}}
 	}
 	for _, p := range pieces {
 		if err := c.pass(p, &b); err != nil {
 			return b.Bytes(), err
 		}
-		if b := c.here(); o != nil && !b {
+		if b := c.atBoundary(); o != nil && !b {
 			panic("not at a boundary")
 		}
 	}
-	return b.Bytes(), c.end(&b)
+	return b.Bytes(), c.flushHeld(&b)
 }
 
-// ExpectPong runs bytes through the codec of an uninspected direction that expects the
-// answer to a ping.
+// ExpectPong runs bytes through a passthroughCodec that expects the Pong to a ping.
 func ExpectPong(pieces [][]byte, payload []byte) []byte {
 	var b bytes.Buffer
-	c := &passing{question: &question{ping: payload}}
+	c := &passthroughCodec{pending: &pendingPing{payload: payload}}
 	for _, p := range pieces {
 		_ = c.pass(p, &b)
 	}
-	_ = c.end(&b)
+	_ = c.flushHeld(&b)
 	return b.Bytes()
 }
 

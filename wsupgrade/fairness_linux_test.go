@@ -12,8 +12,8 @@ import (
 	"github.com/culvert-go/culvert/internal/leaktest"
 )
 
-// A direction moves a bounded number of bytes in a round of its loop, however much it has, and what
-// comes meanwhile on another tunnel is passed on in the next round.
+// A direction moves a bounded number of bytes in a round of its loop, however many it has, and
+// bytes that another tunnel receives meanwhile are passed on in the next round.
 func TestVisitsAreBounded(t *testing.T) {
 	leaktest.Check(t)
 	const bulkTunnels, most = 10, 512 << 10
@@ -46,7 +46,7 @@ func TestVisitsAreBounded(t *testing.T) {
 	defer func() {
 		for _, p := range append(pairs, quiet) {
 			p.mu.Lock()
-			p.end(l)
+			p.finish(l)
 			p.mu.Unlock()
 		}
 	}()
@@ -92,12 +92,12 @@ func onLoop(t *testing.T, l *loop) (p *pollPair, client, target net.Conn) {
 	far, target := socketPair(t)
 	tunnel := newTunnel(near, far, new(limits))
 	tunnel.loops = l.owner
-	tunnel.up.codec, tunnel.down.codec = new(passing), new(passing)
+	tunnel.up.codec, tunnel.down.codec = new(passthroughCodec), new(passthroughCodec)
 	p = &pollPair{t: tunnel}
 	p.up = pollHalf{pair: p, toTarget: true}
 	p.down = pollHalf{pair: p}
 	l.tunnels++
-	if err := p.copyConns(); err != nil || !p.begin(l, earlyBytes{}) {
+	if err := p.copyConns(); err != nil || !p.attach(l, earlyBytes{}) {
 		t.Fatal("no tunnel on the loop")
 	}
 	return p, client, target
@@ -120,7 +120,7 @@ func socketPair(t *testing.T) (near, far net.Conn) {
 	return near, far
 }
 
-// awaitReadable waits until what was written at the other end is there.
+// awaitReadable waits until the bytes that were written at the other end can be read.
 func awaitReadable(t *testing.T, fd int) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; {
@@ -128,7 +128,7 @@ func awaitReadable(t *testing.T, fd int) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("nothing came")
+			t.Fatal("nothing was received")
 		}
 	}
 }

@@ -25,24 +25,23 @@ const (
 	opBits    = 0x0F
 	lengthBit = 0x7F
 
-	maxHeadLen = 14
-	maxControl = 125            // bytes of a control frame's payload (RFC 6455 section 5.5)
-	maxReason  = maxControl - 2 // behind the code of a Close frame
+	maxHeaderLen = 14
+	maxControl   = 125            // bytes of a control frame's payload (RFC 6455 section 5.5)
+	maxReason    = maxControl - 2 // after the code of a Close frame
 )
 
-// frameHead is the head of a frame.
-type frameHead struct {
+// frameHeader is the header of a frame.
+type frameHeader struct {
 	first  byte // FIN, RSV and opcode
 	masked bool
 	key    [4]byte
 	length uint64
 }
 
-func (h frameHead) opcode() byte { return h.first & opBits }
+func (h frameHeader) opcode() byte { return h.first & opBits }
 
-// headLen returns how long a head is of which p holds the first bytes, two at
-// least.
-func headLen(p []byte) int {
+// headerLen returns the length of a header of which p holds the first bytes, two at least.
+func headerLen(p []byte) int {
 	n := 2
 	switch p[1] & lengthBit {
 	case 126:
@@ -56,9 +55,9 @@ func headLen(p []byte) int {
 	return n
 }
 
-// parseHead parses a whole head.
-func parseHead(p []byte) frameHead {
-	h := frameHead{first: p[0], masked: p[1]&maskBit != 0, length: uint64(p[1] & lengthBit)}
+// parseHeader parses a whole header.
+func parseHeader(p []byte) frameHeader {
+	h := frameHeader{first: p[0], masked: p[1]&maskBit != 0, length: uint64(p[1] & lengthBit)}
 	p = p[2:]
 	switch h.length {
 	case 126:
@@ -101,7 +100,7 @@ func appendFrame(b []byte, first byte, masked bool, payload []byte) []byte {
 	return b
 }
 
-// mask masks or unmasks p, of which the first byte is the payload's at.
+// mask masks or unmasks p, whose first byte is at offset at of the payload.
 func mask(p []byte, key [4]byte, at uint64) {
 	k := [8]byte{}
 	for i := range k {
@@ -117,8 +116,8 @@ func mask(p []byte, key [4]byte, at uint64) {
 	}
 }
 
-// closePayload is the payload of a Close frame. 1005, 1006 and 1015 stand for what
-// was never sent and are never written (RFC 6455 section 7.4.1).
+// closePayload returns the payload of a Close frame. 1005, 1006 and 1015 mean that no code was
+// received, and must not be sent (RFC 6455 section 7.4.1).
 func closePayload(code int, reason string) []byte {
 	switch code {
 	case 0, 1005, 1006, 1015:
@@ -128,7 +127,8 @@ func closePayload(code int, reason string) []byte {
 	return append(p, closeReason(reason)...)
 }
 
-// closeReason returns what a Close frame can say of reason: maxReason bytes, and UTF-8 (RFC 6455 section 5.5.1).
+// closeReason returns reason as a Close frame can hold it: in UTF-8, of at most maxReason bytes
+// (RFC 6455 section 5.5.1).
 func closeReason(reason string) string {
 	reason = strings.ToValidUTF8(reason, "\uFFFD")
 	if len(reason) <= maxReason {

@@ -9,16 +9,15 @@ import (
 	"github.com/culvert-go/culvert/internal/head"
 )
 
-// Handler forwards upgrades to target, a URL with scheme http, https, ws or wss
-// of which only scheme and host count: path and query are the client's. The
-// target's port may be left out. Host is passed on; X-Forwarded-For, -Host and
-// -Proto are set from the connection, whatever the client claimed in them, and
-// the other fields in which a proxy tells of its client are removed: those that
-// proxy.Outbound.Out lists.
+// Handler returns a handler that forwards upgrades to target, a URL with scheme http, https, ws or
+// wss of which only scheme and host count: path and query are the client's. The target's port may
+// be left out. Host is passed on. X-Forwarded-For, -Host and -Proto are set from the connection,
+// not from what the client sent in them, and the other fields in which a proxy describes its client
+// are removed: those that proxy.Outbound.Out lists.
 //
-// Every other request is refused with 426, so the Handler can be mounted on any
-// mux beside those that answer plain requests. For a target chosen per
-// request, or other fields, use Forward or package proxy. It panics if target is nil.
+// Every other request is refused with 426, so the handler can be mounted on any mux beside those of
+// plain requests. For a target chosen per request, or other fields, use Forward or package proxy.
+// Handler panics if target is nil.
 func (f *Forwarder) Handler(target *url.URL) http.Handler {
 	if target == nil {
 		panic("wsupgrade: Handler: nil target")
@@ -47,8 +46,8 @@ func (f *Forwarder) Handler(target *url.URL) http.Handler {
 	})
 }
 
-// refusePlain refuses a request that asks for none of the protocols. HTTP/2 has
-// no upgrade to be asked for.
+// refusePlain refuses a request for none of the protocols. HTTP/2 has no upgrade that a 426 could
+// name.
 func (f *Forwarder) refusePlain(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor != 1 {
 		refuse(w, r, &fault.Error{Kind: fault.BadRequest})
@@ -60,7 +59,7 @@ func (f *Forwarder) refusePlain(w http.ResponseWriter, r *http.Request) {
 	refuse(w, r, &fault.Error{Kind: fault.UpgradeRequired})
 }
 
-// outbound is the request for the target.
+// outbound returns the request for the target.
 func outbound(r *http.Request, scheme, host string) *http.Request {
 	out := r.Clone(r.Context())
 	out.URL.Scheme, out.URL.Host, out.URL.User = scheme, host, nil

@@ -13,11 +13,11 @@ import (
 	"github.com/culvert-go/culvert/internal/result"
 )
 
-// answer dials the target, sends the handshake and reads the head of the response, all within
-// the handshake timeout, which does not run while the client's body is read: that is none of the
-// target's time. On failure nothing stays open.
-func (f *Forwarder) answer(w http.ResponseWriter, in, out *http.Request, protocol string) (_ *upstreamConn, resp *http.Response, err error) {
-	request, err := requestHead(out, protocol, nil)
+// requestUpgrade dials the target, sends the handshake and reads the header of the response, all
+// within the handshake timeout. The timeout does not run while the client's body is read: that time
+// is not the target's. On failure nothing is left open.
+func (f *Forwarder) requestUpgrade(w http.ResponseWriter, in, out *http.Request, protocol string) (_ *upstreamConn, resp *http.Response, err error) {
+	request, err := renderRequest(out, protocol, nil)
 	if err != nil {
 		return nil, nil, refusal(fault.BadRequest, err)
 	}
@@ -32,7 +32,7 @@ func (f *Forwarder) answer(w http.ResponseWriter, in, out *http.Request, protoco
 		}
 	}()
 	result.Connected(result.From(in.Context()), time.Now())
-	left := f.timeout - time.Since(begun)
+	left := f.handshakeTimeout - time.Since(begun)
 	if hasBody(in) {
 		reads := time.Now()
 		body, err := f.readBody(w, in)
@@ -40,12 +40,12 @@ func (f *Forwarder) answer(w http.ResponseWriter, in, out *http.Request, protoco
 		if err != nil {
 			return nil, nil, err
 		}
-		if request, err = requestHead(out, protocol, body); err != nil {
+		if request, err = renderRequest(out, protocol, body); err != nil {
 			return nil, nil, refusal(fault.BadRequest, err)
 		}
 	}
-	if f.headTimeout > 0 {
-		left = min(left, f.headTimeout)
+	if f.headerTimeout > 0 {
+		left = min(left, f.headerTimeout)
 	}
 	resp, err = conn.exchangeWithin(in.Context(), left, request, out)
 	if err != nil {
@@ -54,15 +54,15 @@ func (f *Forwarder) answer(w http.ResponseWriter, in, out *http.Request, protoco
 	return conn, resp, nil
 }
 
-// dialWithin connects within the handshake timeout.
+// dialWithin connects to the target of out within the handshake timeout.
 func (f *Forwarder) dialWithin(in context.Context, out *http.Request) (*upstreamConn, error) {
-	ctx, cancel := context.WithTimeout(dialContext{in, out.Context()}, f.timeout)
+	ctx, cancel := context.WithTimeout(dialContext{in, out.Context()}, f.handshakeTimeout)
 	defer cancel()
 	return f.connect(ctx, out.URL)
 }
 
-// dialContext ends with the client's request, and has the values of the outbound one: Dial may
-// need them to know the target, as upstream.Group's does.
+// dialContext ends with the client's request, and has the values of the outbound one: Dial may need
+// them to find the target, as upstream.Group's does.
 type dialContext struct {
 	context.Context
 	values context.Context
@@ -75,20 +75,20 @@ func (c dialContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// exchangeWithin is exchange that ends with the time, and with the client.
+// exchangeWithin is exchange within d, which also ends when in does.
 func (c *upstreamConn) exchangeWithin(in context.Context, d time.Duration, request []byte, out *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(in, d)
 	defer cancel()
-	stop := endWith(ctx, c)
+	stop := interruptWhenDone(ctx, c)
 	resp, err := c.exchange(request, out)
-	if ended := stop(); ended && err == nil {
+	if interrupted := stop(); interrupted && err == nil {
 		err = context.Cause(ctx) // the deadline is set, or about to be
 	}
 	return resp, err
 }
 
-// exchange sends the request and returns the head of the final answer.
-// Interim answers are skipped; they count against the head's limit.
+// exchange sends the request and returns the final response, of which only the header is read.
+// Interim responses are skipped; they count against the header's limit.
 func (c *upstreamConn) exchange(request []byte, out *http.Request) (*http.Response, error) {
 	c.wrote = true
 	if _, err := c.Conn.Write(request); err != nil {
@@ -98,7 +98,7 @@ func (c *upstreamConn) exchange(request []byte, out *http.Request) (*http.Respon
 		resp, err := http.ReadResponse(c.reader, out)
 		if err != nil {
 			if c.limit.N <= 0 {
-				err = errors.New("response head over the limit")
+				err = errors.New("response header over the limit")
 			}
 			return nil, err
 		}
@@ -112,9 +112,9 @@ func (c *upstreamConn) exchange(request []byte, out *http.Request) (*http.Respon
 	}
 }
 
-// handshakeError gives err the kind that fits where the handshake stood; conn
-// is nil while there was none. The client's leaving makes everything else fail
-// too and must not be blamed on the target.
+// handshakeError gives err the kind that fits the step at which the handshake failed; conn is nil
+// before it was dialled. When the client leaves, everything else fails too, which must not be
+// blamed on the target.
 func handshakeError(in context.Context, conn *upstreamConn, err error) error {
 	e := &fault.Error{Kind: fault.Head, Err: err, Wrote: conn != nil && conn.wrote}
 	var netErr net.Error
@@ -129,5 +129,5 @@ func handshakeError(in context.Context, conn *upstreamConn, err error) error {
 	return e
 }
 
-// past is a deadline that ends every pending read and write.
+// past is a deadline that interrupts every pending read and write.
 var past = time.Unix(1, 0)

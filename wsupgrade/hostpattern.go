@@ -28,7 +28,7 @@ var (
 	errNumber   = errors.New("browsers take a name that ends with a number for an IPv4 address: write all four parts, in decimal")
 )
 
-// matches reports whether p is host or covers it. host is no pattern itself.
+// matches reports whether p is host or covers it. host is not a pattern itself.
 func (p hostPattern) matches(host hostPattern) bool {
 	if p.below {
 		return strings.HasSuffix(host.name, p.name) && strings.HasSuffix(strings.TrimSuffix(host.name, p.name), ".")
@@ -83,7 +83,7 @@ func parseBrackets(s string) (p hostPattern, err error) {
 	return hostPattern{addr: addr}, nil
 }
 
-// maxName is how long a name may be (RFC 1035 section 2.3.4, without the root's dot).
+// maxName is the maximum length of a name (RFC 1035 section 2.3.4, without the root's dot).
 const maxName = 253
 
 const nameBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"

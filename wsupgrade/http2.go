@@ -13,8 +13,8 @@ import (
 	"github.com/culvert-go/culvert/internal/head"
 )
 
-// protocolField is where net/http puts the pseudo-header of an extended CONNECT (RFC
-// 8441 section 4).
+// protocolField is the header field in which net/http puts the pseudo-header of an extended CONNECT
+// (RFC 8441 section 4).
 const protocolField = ":protocol"
 
 // extended returns what an HTTP/2 request names in :protocol, and whether there is
@@ -27,9 +27,9 @@ func extended(r *http.Request) (protocol string, ok bool) {
 	return values[0], true
 }
 
-// checkExtended refuses an extended CONNECT that must not reach the target. net/http
-// hands over what RFC 8441 forbids: other methods, and a stream without :scheme,
-// which no handler can tell from one that has it.
+// checkExtended refuses an extended CONNECT that must not reach the target. net/http accepts what
+// RFC 8441 forbids: other methods, and a stream without :scheme, which no handler can tell from one
+// that has it.
 func (f *Forwarder) checkExtended(r *http.Request, protocol string) error {
 	switch {
 	case r.Method != http.MethodConnect:
@@ -44,7 +44,7 @@ func (f *Forwarder) checkExtended(r *http.Request, protocol string) error {
 	if err := checkVersion(r.Header["Sec-Websocket-Version"]); err != nil {
 		return err
 	}
-	return f.sameSite(r)
+	return f.checkSite(r)
 }
 
 // allows reports whether protocol may be upgraded to.
@@ -55,8 +55,8 @@ func (f *Forwarder) allows(protocol string) bool {
 	return slices.ContainsFunc(f.protocols, func(p string) bool { return strings.EqualFold(p, protocol) })
 }
 
-// bridged turns an extended CONNECT into the upgrade that the target is asked for,
-// with a key of our own: the client has none (RFC 8441 section 5).
+// bridged turns an extended CONNECT into the HTTP/1.1 upgrade that the target is sent, with a key
+// of our own: the client has none (RFC 8441 section 5).
 func bridged(out *http.Request, protocol string) *http.Request {
 	r := *out
 	r.Method = http.MethodGet
@@ -72,7 +72,7 @@ func bridged(out *http.Request, protocol string) *http.Request {
 	return &r
 }
 
-// openStream gives the client the head of a stream that carries the tunnel.
+// openStream sends the client the header of the response that opens the tunnel on its stream.
 func openStream(w http.ResponseWriter, in *http.Request, resp *http.Response, protocol string) (*streamConn, error) {
 	head.SanitizeResponse(resp.StatusCode, resp.Header, protocol)
 	for _, name := range []string{"Connection", "Upgrade", "Sec-Websocket-Accept"} {

@@ -7,8 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// caught calls a method of a connection on a goroutine on which a panic would end the program, and makes an error of one.
-func caught(method func() error) (err error) {
+// catchPanic calls a method of a connection on a goroutine on which a panic would end the program,
+// and turns one into an error.
+func catchPanic(method func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &panicError{v, debug.Stack()}
@@ -17,14 +18,15 @@ func caught(method func() error) (err error) {
 	return method()
 }
 
-// endWith breaks c off when ctx ends, before there is a tunnel. The caller calls stop when it no longer uses c, which reports
-// whether c was broken off, and panics with what a method of c has panicked with for that.
-func endWith(ctx context.Context, c net.Conn) (stop func() (ended bool)) {
+// interruptWhenDone interrupts c when ctx is done, before there is a tunnel. The caller calls stop
+// when it no longer uses c. stop reports whether c was interrupted, and panics with the value of a
+// method of c that has panicked meanwhile.
+func interruptWhenDone(ctx context.Context, c net.Conn) (stop func() (interrupted bool)) {
 	done := make(chan struct{})
 	var panicked *panicError
 	pending := context.AfterFunc(ctx, func() {
 		defer close(done)
-		panicked = breakOff(c)
+		panicked = interrupt(c)
 	})
 	return func() bool {
 		if pending() {
@@ -38,38 +40,40 @@ func endWith(ctx context.Context, c net.Conn) (stop func() (ended bool)) {
 	}
 }
 
-// breakOff fails what is read from c and written to it, and returns a panic of c's. A connection that panics has no deadline,
-// so that it is closed.
-func breakOff(c net.Conn) *panicError {
-	e, _ := caught(func() error { return c.SetDeadline(past) }).(*panicError)
+// interrupt makes reads and writes of c fail, and returns a panic of c's. A connection that panics
+// has no deadline, so it is closed.
+func interrupt(c net.Conn) *panicError {
+	e, _ := catchPanic(func() error { return c.SetDeadline(past) }).(*panicError)
 	if e != nil {
-		_ = caught(c.Close)
+		_ = catchPanic(c.Close)
 	}
 	return e
 }
 
-// handshaking is a connection during a TLS handshake, which crypto/tls closes on a goroutine of its own when the context ends.
+// handshaking is a connection during a TLS handshake. crypto/tls closes it on a goroutine of its
+// own when the context ends.
 type handshaking struct {
 	net.Conn
-	over     atomic.Bool
+	finished atomic.Bool
 	panicked atomic.Pointer[panicError]
 }
 
-// Close catches a panic until the handshake is over.
+// Close closes the connection, and catches a panic until the handshake is over.
 func (c *handshaking) Close() error {
-	if c.over.Load() {
+	if c.finished.Load() {
 		return c.Conn.Close()
 	}
-	err := caught(c.Conn.Close)
+	err := catchPanic(c.Conn.Close)
 	if e, ok := err.(*panicError); ok {
 		c.panicked.CompareAndSwap(nil, e)
 	}
 	return err
 }
 
-// end is called when the handshake is over, and panics with what a Close has panicked with.
-func (c *handshaking) end() {
-	c.over.Store(true)
+// finish is called when the handshake is over. It panics with the value of a Close that has
+// panicked.
+func (c *handshaking) finish() {
+	c.finished.Store(true)
 	if e := c.panicked.Load(); e != nil {
 		panic(e.value)
 	}

@@ -9,35 +9,35 @@ import (
 type limits struct {
 	idle     time.Duration // without a byte from either side
 	lifetime time.Duration
-	ping     time.Duration // without a byte from one side until it is asked
+	ping     time.Duration // without a byte from one side until it is sent a ping
 }
 
-// watcher looks at a tunnel's times. One timer does for all of them, and bytes
-// don't touch it: it looks when the next of the times may be over.
+// watcher enforces a tunnel's limits. One timer serves all of them, and bytes don't touch it: it
+// fires when the next limit may be reached.
 type watcher struct {
-	t     *Tunnel
-	mu    sync.Mutex
-	timer *time.Timer
-	over  bool
+	t       *Tunnel
+	mu      sync.Mutex
+	timer   *time.Timer
+	stopped bool
 }
 
-// watch looks at the tunnel's times until stop is called.
-func (t *Tunnel) watch() (stop func()) {
+// watchLimits enforces the tunnel's limits until stop is called.
+func (t *Tunnel) watchLimits() (stop func()) {
 	if *t.limits == (limits{}) {
 		return func() {}
 	}
 	w := &watcher{t: t}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.timer = time.AfterFunc(t.look(), w.look)
+	w.timer = time.AfterFunc(t.enforceLimits(), w.check)
 	return w.stop
 }
 
-func (w *watcher) look() {
-	next := w.t.look()
+func (w *watcher) check() {
+	next := w.t.enforceLimits()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.over && next > 0 {
+	if !w.stopped && next > 0 {
 		w.timer.Reset(next)
 	}
 }
@@ -45,12 +45,13 @@ func (w *watcher) look() {
 func (w *watcher) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.over = true
+	w.stopped = true
 	w.timer.Stop()
 }
 
-// look does what it is time for, and returns when to look again; 0 means never.
-func (t *Tunnel) look() time.Duration {
+// enforceLimits closes the tunnel if a limit is reached, sends the pings that are due, and returns
+// when to call it again; 0 means never.
+func (t *Tunnel) enforceLimits() time.Duration {
 	now := time.Since(t.Start)
 	next := alarm{now: now}
 	up, down := t.up.lastRead(), t.down.lastRead()
@@ -61,17 +62,18 @@ func (t *Tunnel) look() time.Duration {
 	case l.idle > 0 && !next.at(max(up, down), l.idle):
 		t.Close(GoingAway, "idle")
 		return 0
-	case l.ping > 0 && t.up.codec != nil && !(t.alive(&t.up, &next) && t.alive(&t.down, &next)):
-		t.Close(GoingAway, "no answer to a ping")
+	case l.ping > 0 && t.up.codec != nil && !(t.pingIfSilent(&t.up, &next) && t.pingIfSilent(&t.down, &next)):
+		t.Close(GoingAway, "no response to a ping")
 		return 0
 	}
 	return next.in
 }
 
-// alarm is the earliest of some times.
+// alarm is the earliest of several times.
 type alarm struct{ now, in time.Duration }
 
-// at sets the alarm to a time after from, and returns false if that is over. The longest time there is does not overflow.
+// at sets the alarm to the time after from if that is earlier, and returns false if it has passed.
+// The longest Duration does not overflow.
 func (a *alarm) at(from, after time.Duration) bool {
 	in := after - (a.now - from)
 	if in <= 0 {

@@ -11,38 +11,38 @@ import (
 	"github.com/culvert-go/culvert/internal/bufpool"
 )
 
-// loops are a Forwarder's. A loop starts with its first tunnel and ends when it has had
-// none for a while.
+// loops are the loops of a Forwarder. A loop starts with its first tunnel and ends when it has had
+// none for idleLoopMillis.
 type loops struct {
 	system
 	refused atomic.Bool // the system refuses splice(2)
 
 	mu   sync.Mutex
-	all  []*loop // nil where none runs
+	all  []*loop // nil entries do not run
 	next int
 }
 
-// loop moves the bytes of many tunnels on one goroutine. An idle tunnel costs it two
-// slots of a table: no goroutine and no buffer waits for it.
+// loop moves the bytes of many tunnels on one goroutine. An idle tunnel costs it two slots of a
+// table, but no goroutine and no buffer.
 //
-// While nothing happens the goroutine waits in epoll_wait and holds a thread there. To
-// park it in the runtime's poller would cost each wake-up a second epoll_wait and the
-// search of the scheduler.
+// While its tunnels are idle the goroutine waits in epoll_wait and holds a thread there. To park it
+// in the runtime's poller would cost each wake-up a second epoll_wait and the search of the
+// scheduler.
 type loop struct {
 	owner   *loops
 	at      int         // in owner.all
 	tunnels int         // guarded by owner.mu
 	fd      int         // of the epoll instance
-	bell    int         // an eventfd: to be written to when a tunnel leaves of itself
-	buf     []byte      // what everything is read with; the loop's alone
-	pipe    *pipe       // for what is spliced; the loop's alone, nil until it is needed
-	queue   []*pollHalf // had more to move than a visit allows, in FIFO order; the loop's alone
+	wakeFD  int         // an eventfd, written to by a tunnel that leaves by itself
+	buf     []byte      // for all reads; the loop's alone
+	pipe    *pipe       // for splicing; the loop's alone, nil until it is needed
+	queue   []*pollHalf // directions with more to move than a visit allows, in FIFO order; the loop's alone
 
 	mu    sync.RWMutex
 	slots []*pollConn // by descriptor
 }
 
-// join returns a loop for a tunnel, which must leave it.
+// join counts a tunnel on a loop, which it returns. The tunnel must leave it.
 func (s *loops) join() (*loop, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,32 +64,32 @@ func (s *loops) join() (*loop, error) {
 	return s.all[i], nil
 }
 
-// leave takes a tunnel off the loop.
+// leave removes a tunnel from the loop's count.
 func (l *loop) leave() {
 	l.owner.mu.Lock()
 	defer l.owner.mu.Unlock()
 	l.tunnels--
 }
 
-// leaveUnserved is leave for a tunnel that the loop does not serve. The loop may be waiting
-// for the events of none, so it is woken; under the lock, since it may end and close the
-// bell as soon as it is empty.
+// leaveUnserved is leave for a tunnel that the loop does not serve. The loop may wait without any
+// tunnel's events, so it is woken; under the lock, since it may end and close wakeFD as soon as it
+// is empty.
 func (l *loop) leaveUnserved() {
 	l.owner.mu.Lock()
 	defer l.owner.mu.Unlock()
 	l.tunnels--
-	l.owner.ring(l.bell)
+	l.owner.wake(l.wakeFD)
 }
 
-// empty says whether no tunnel is left.
+// empty reports whether the loop has no tunnel.
 func (l *loop) empty() bool {
 	l.owner.mu.Lock()
 	defer l.owner.mu.Unlock()
 	return l.tunnels == 0
 }
 
-// end gives the loop up if it is still empty.
-func (l *loop) end() bool {
+// tryRetire removes the loop from its owner if it is still empty. It returns false if it is not.
+func (l *loop) tryRetire() bool {
 	l.owner.mu.Lock()
 	defer l.owner.mu.Unlock()
 	if l.tunnels > 0 {
@@ -99,10 +99,10 @@ func (l *loop) end() bool {
 	return true
 }
 
-// spare is how long a loop waits for another first tunnel, in milliseconds.
-const spare = 100
+// idleLoopMillis is how long an empty loop waits for another tunnel, in milliseconds.
+const idleLoopMillis = 100
 
-// loopBuffer is how much is read at a time.
+// loopBuffer is how many bytes are read at a time.
 const loopBuffer = 64 << 10
 
 func newLoop(owner *loops) (*loop, error) {
@@ -111,23 +111,23 @@ func newLoop(owner *loops) (*loop, error) {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
 	l := &loop{owner: owner, fd: fd}
-	if err := l.hangBell(); err != nil {
+	if err := l.addWakeFD(); err != nil {
 		_ = syscall.Close(fd)
 		return nil, err
 	}
 	return l, nil
 }
 
-// hangBell makes an eventfd that the epoll instance watches.
-func (l *loop) hangBell() error {
+// addWakeFD makes an eventfd that the epoll instance watches.
+func (l *loop) addWakeFD() error {
 	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
 	if errno != 0 {
 		return os.NewSyscallError("eventfd2", errno)
 	}
-	l.bell = int(fd)
+	l.wakeFD = int(fd)
 	event := syscall.EpollEvent{Events: (syscall.EPOLLIN | epollET) & 0xffffffff, Fd: int32(fd)}
-	if err := l.owner.epollCtl(l.fd, syscall.EPOLL_CTL_ADD, l.bell, &event); err != nil {
-		_ = syscall.Close(l.bell)
+	if err := l.owner.epollCtl(l.fd, syscall.EPOLL_CTL_ADD, l.wakeFD, &event); err != nil {
+		_ = syscall.Close(l.wakeFD)
 		return os.NewSyscallError("epoll_ctl", err)
 	}
 	return nil
@@ -135,18 +135,18 @@ func (l *loop) hangBell() error {
 
 func (l *loop) close() {
 	l.pipe.close()
-	_ = syscall.Close(l.bell)
+	_ = syscall.Close(l.wakeFD)
 	_ = syscall.Close(l.fd)
 }
 
 const (
-	epollET  = 1 << 31
-	always   = (syscall.EPOLLIN | syscall.EPOLLRDHUP | epollET) & 0xffffffff
-	readable = syscall.EPOLLIN | syscall.EPOLLRDHUP | syscall.EPOLLHUP | syscall.EPOLLERR
-	writable = syscall.EPOLLOUT | syscall.EPOLLHUP | syscall.EPOLLERR
+	epollET       = 1 << 31
+	watchedEvents = (syscall.EPOLLIN | syscall.EPOLLRDHUP | epollET) & 0xffffffff
+	readable      = syscall.EPOLLIN | syscall.EPOLLRDHUP | syscall.EPOLLHUP | syscall.EPOLLERR
+	writable      = syscall.EPOLLOUT | syscall.EPOLLHUP | syscall.EPOLLERR
 )
 
-// add watches c from now on. What is there already is told at once.
+// add watches c from now on. If it is readable already, there is an event at once.
 func (l *loop) add(c *pollConn) error {
 	l.mu.Lock()
 	for len(l.slots) <= c.fd {
@@ -157,7 +157,7 @@ func (l *loop) add(c *pollConn) error {
 	return c.watch(l.fd)
 }
 
-// remove forgets c, before its descriptor is closed and may be another's.
+// remove removes c from the table, before its descriptor is closed and may be reused.
 func (l *loop) remove(c *pollConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,7 +175,7 @@ func (l *loop) conn(fd int32) *pollConn {
 	return l.slots[fd]
 }
 
-// run handles events until the loop has had no tunnel for a while.
+// run handles events until the loop has had no tunnel for idleLoopMillis.
 func (l *loop) run() {
 	defer l.close()
 	lent := bufpool.GetFor(2 * loopBuffer)
@@ -184,16 +184,15 @@ func (l *loop) run() {
 	var events [128]syscall.EpollEvent
 	for {
 		n, late := l.wait(events[:])
-		if late && l.end() {
+		if late && l.tryRetire() {
 			return
 		}
 		l.round(events[:n])
 	}
 }
 
-// round handles the events, then gives the direction that has waited longest its visit. The next
-// round looks for events first: a small message waits for one visit, however many directions are
-// queued.
+// round handles the events, then gives the first direction of the queue its visit. The next round
+// looks for events first: a small message waits for one visit, however many directions are queued.
 func (l *loop) round(events []syscall.EpollEvent) {
 	next := l.dequeue()
 	for _, e := range events {
@@ -206,13 +205,13 @@ func (l *loop) round(events []syscall.EpollEvent) {
 	}
 }
 
-// enqueue lets h wait for its next visit.
+// enqueue puts h at the end of the queue for its next visit.
 func (l *loop) enqueue(h *pollHalf) {
 	h.queued = true
 	l.queue = append(l.queue, h)
 }
 
-// dequeue returns nil if no direction waits.
+// dequeue returns the first direction of the queue, nil if there is none.
 func (l *loop) dequeue() *pollHalf {
 	if len(l.queue) == 0 {
 		return nil
@@ -223,21 +222,21 @@ func (l *loop) dequeue() *pollHalf {
 	return h
 }
 
-// wait returns how many events there are. late says that the loop has been empty for the
-// time that it is spared.
+// wait returns the number of events. late reports whether the loop has been empty for
+// idleLoopMillis.
 func (l *loop) wait(events []syscall.EpollEvent) (n int, late bool) {
 	if n := epollNow(l.fd, events); n > 0 || len(l.queue) > 0 {
 		return n, false
 	}
 	timeout := -1
 	if l.empty() {
-		timeout = spare
+		timeout = idleLoopMillis
 	}
 	n, err := syscall.EpollWait(l.fd, events, timeout) // fails only when interrupted
 	return max(n, 0), n == 0 && err == nil && timeout > 0
 }
 
-// epollNow is an epoll_wait that does not wait, so the scheduler need not know of it.
+// epollNow is an epoll_wait that does not wait, so the scheduler need not be informed.
 func epollNow(fd int, events []syscall.EpollEvent) int {
 	n, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(fd), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
 	if errno != 0 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// MessageType is what a message is, by its opcode (RFC 6455 section 5.2).
+// MessageType is the type of a message: its opcode (RFC 6455 section 5.2).
 type MessageType byte
 
 const (
@@ -16,9 +16,9 @@ const (
 	Binary MessageType = opBinary
 	// CloseMessage has a code of two bytes and a reason as its data, or nothing.
 	CloseMessage MessageType = opClose
-	// Ping asks for a Pong with the same data.
+	// Ping requests a Pong with the same data.
 	Ping MessageType = opPing
-	// Pong answers a Ping, or is a sign of life.
+	// Pong is the response to a Ping, or is sent unrequested as a heartbeat.
 	Pong MessageType = opPong
 )
 
@@ -41,54 +41,56 @@ func (t MessageType) String() string {
 
 // Message is a message on its way from one end of a WebSocket to the other.
 type Message struct {
-	// FromClient says whose it is.
+	// FromClient reports whether the client sent the message.
 	FromClient bool
-	// Type is what it is. The Observer may change it.
+	// Type is the message's type. The Observer may change it.
 	Type MessageType
-	// Data is its content: inflated, unmasked, put together of its frames. The
-	// Observer may change it, and must not keep it.
+	// Data is the message's content: unmasked, joined from its frames, and inflated. The Observer
+	// may change it, and must not keep it.
 	Data []byte
 }
 
-// Frame is a frame on its way.
+// Frame is a frame on its way from one end of a WebSocket to the other.
 type Frame struct {
+	// FromClient reports whether the client sent the frame.
 	FromClient bool
-	// Final says whether it is the last one of its message.
+	// Final reports whether the frame is the last one of its message.
 	Final bool
-	// Continuation says whether the message began with an earlier frame.
+	// Continuation reports whether the message began with an earlier frame.
 	Continuation bool
-	// Type is that of the frame's message.
+	// Type is the type of the frame's message.
 	Type MessageType
 	// Data is the frame's content, unmasked. The Observer may change it, and must not
 	// keep it.
 	Data []byte
 }
 
-// ErrDrop is what an Observer returns for a message or a frame that is not to go on.
+// ErrDrop is returned by an Observer's functions for a message or a frame that is not to be passed
+// on.
 var ErrDrop = errors.New("wsupgrade: dropped")
 
-// Observer looks into one WebSocket. Its functions are called one after the other for
-// what the client sends, and one after the other for what the target sends, but for
-// both at the same time; nothing else goes on in that direction meanwhile. What they
-// return decides: nil passes it on, changed or not, ErrDrop does not, a *CloseError
-// closes both ends with its code, and any other error does with PolicyViolation, as does a nil *CloseError.
+// Observer inspects one WebSocket. Its functions are called one after the other for each direction,
+// but for both directions at the same time; nothing else is passed on in a direction during a call.
+// If a function returns nil, the message or frame is passed on, changed or not; if ErrDrop, it is
+// dropped; if a *CloseError, both ends are closed with its code; if any other error or a nil
+// *CloseError, with PolicyViolation.
 //
-// With an Observer frames are held until they are complete, and broken ones end the
-// WebSocket as RFC 6455 says: ProtocolError, InvalidData for a text that is not UTF-8,
-// TooBig. The responses to pings of the gateway's own are not shown. A panic of one of its functions
-// ends this WebSocket alone, with InternalError: see Forwarder.Forward and Forwarder.Start.
+// With an Observer frames are held until they are complete, and broken ones end the WebSocket as
+// RFC 6455 says: ProtocolError, InvalidData for a text that is not UTF-8, TooBig. The Pongs to the
+// gateway's own pings are not shown. A panic of one of its functions ends this WebSocket alone,
+// with InternalError: see Forwarder.Forward and Forwarder.Start.
 type Observer struct {
-	// Message is called with each message, control frames included. nil means that
-	// only Frame looks, and fragments stay fragments. A message goes on as one frame.
+	// Message, if not nil, is called with each message, control frames included; a message is then
+	// passed on as one frame. If it is nil, fragments are passed on as fragments.
 	Message func(*Message) error
-	// Frame is called with each frame, before Message; nil for nobody. A frame that it
-	// drops must not be a piece of a message.
+	// Frame, if not nil, is called with each frame, before Message. A frame that it drops must not
+	// be a piece of a message.
 	Frame func(*Frame) error
 	// MaxMessage is how many bytes a message may have, inflated; 0 means 1 MiB.
 	MaxMessage int64
-	// Inflate lets the ends agree on permessage-deflate (RFC 7692): messages are
-	// inflated for Message and deflated again. Otherwise, and without Message, it is
-	// negotiated away: the offer does not reach the target.
+	// Inflate lets the ends negotiate permessage-deflate (RFC 7692): messages are inflated for
+	// Message and deflated again. Without it, and if Message is nil, the client's offer is not
+	// passed on to the target.
 	Inflate bool
 }
 
@@ -101,13 +103,13 @@ func (o *Observer) maxMessage() uint64 {
 	return defaultMaxMessage
 }
 
-// inflates says whether the ends may deflate.
+// inflates reports whether the ends may deflate.
 func (o *Observer) inflates() bool { return o.Inflate && o.Message != nil }
 
 const extensionsField = "Sec-Websocket-Extensions"
 
-// offer returns the request with what may be offered to the target where messages are
-// looked into: nothing that changes frames in a way that is not understood here.
+// offer returns out with the extensions that may be offered to the target of an observed WebSocket:
+// none that changes frames in a way that is not understood here.
 func (o *Observer) offer(out *http.Request) *http.Request {
 	lines := out.Header[extensionsField]
 	if o == nil || lines == nil {

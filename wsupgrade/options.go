@@ -17,87 +17,87 @@ import (
 // AnyProtocol in Options.Protocols stands for every protocol that can be forwarded.
 const AnyProtocol = "*"
 
-// Options configures a Forwarder. The zero value forwards WebSocket from the
-// site's own pages and from clients that are no browsers.
+// Options configures a Forwarder. The zero value forwards WebSockets from the site's own pages and
+// from clients that are not browsers.
 type Options struct {
-	// Protocols are the protocols that may be upgraded to, compared without
-	// case. nil means "websocket", AnyProtocol among them all that can be forwarded: of
-	// several that a request offers "websocket", else the first. A request for another one
-	// is treated as a plain request. h2c, HTTP and TLS are an error of New: requests inside of
+	// Protocols are the protocols that may be upgraded to, compared without case. nil means
+	// "websocket". AnyProtocol among them means every protocol that can be forwarded; of several
+	// that a request offers "websocket" is chosen, else the first. A request for another protocol
+	// is treated as a plain request. New returns an error for h2c, HTTP and TLS: requests inside
 	// them would pass every filter unseen.
 	Protocols []string
-	// Dial makes the connection to the target; nil means a net.Dialer. Its context has
-	// the values of the outbound request's. Neither a connection nor an error is a dial error.
+	// Dial connects to the target; nil means a net.Dialer. Its context has the values of the
+	// outbound request's context. A Dial that returns (nil, nil) has failed.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// TLSConfig is for targets whose URL says https or wss; nil verifies the
-	// certificate against the system's roots and the target's host.
+	// TLSConfig is for targets whose URL has the scheme https or wss. nil verifies the certificate
+	// against the system's roots and the target's host.
 	TLSConfig *tls.Config
-	// HandshakeTimeout bounds dialling, the TLS handshake and the head of the
-	// target's answer together, and each write of a response that does not switch to the
-	// client, to a quarter. 0 means 10 seconds.
+	// HandshakeTimeout bounds dialling, the TLS handshake and the header of the target's response
+	// together, and each write of a response that does not switch to the client, to a quarter. 0
+	// means 10 seconds.
 	HandshakeTimeout time.Duration
-	// HeaderTimeout bounds the time from the dialled connection to the head of the
-	// target's answer, within HandshakeTimeout. 0 means no bound of its own.
+	// HeaderTimeout bounds the time from the dialled connection to the header of the target's
+	// response, within HandshakeTimeout. 0 means no bound of its own.
 	HeaderTimeout time.Duration
-	// MaxHeadBytes bounds the head of the target's answer, interim answers
-	// included. 0 means 64 KiB.
+	// MaxHeadBytes bounds the header of the target's response, interim responses included. 0 means
+	// 64 KiB.
 	MaxHeadBytes int
-	// Hosts are the hosts by which a WebSocket may be requested, whatever the port: names,
-	// "*." and a name for all names below it, IPv4 addresses, IPv6 addresses without
-	// brackets. Case is ignored. Others are refused (403): CheckOrigin alone does not help
-	// where a foreign page lets its own name lead here (DNS rebinding), which a server
-	// on loopback or in a private network must expect. nil means any. What no browser
-	// sends as a host is an error of New: a port, a name that is not in punycode, a leading
-	// or trailing dot, "*" elsewhere than as the whole first label.
+	// Hosts are the hosts by which a WebSocket may be requested, with any port: names, "*." and
+	// a name for all names below it, IPv4 addresses, IPv6 addresses without brackets. Case is
+	// ignored. Others are refused (403): CheckOrigin alone does not help where a foreign page makes
+	// its own name resolve to this server (DNS rebinding), which a server on loopback or in a
+	// private network must expect. nil means any. New returns an error for what no browser sends as
+	// a host: a port, a name that is not in punycode, a leading or trailing dot, "*" elsewhere than
+	// as the whole first label.
 	Hosts []string
-	// CheckOrigin says whether a WebSocket may be opened by the page that the
-	// Origin field names. nil means: if there is an Origin, its host must be the
-	// request's Host. AllowOrigins makes one of a list. Letting everyone in lets any page that a user visits
-	// speak to the target with the user's cookies.
+	// CheckOrigin reports whether a WebSocket may be opened by the page that the Origin field
+	// names. nil means: if there is an Origin, its host must be the request's Host. AllowOrigins
+	// makes one of a list. One that accepts every origin lets any page that a user visits speak to
+	// the target with the user's cookies.
 	CheckOrigin func(*http.Request) bool
-	// Registry lists the tunnels, bounds their number and drains them. Several
-	// Forwarders may share one. nil means that nobody does.
+	// Registry lists the tunnels, bounds their number and drains them. Several Forwarders may share
+	// one. If nil, tunnels are neither listed, bounded nor drained.
 	Registry *Registry
-	// IdleTimeout ends a tunnel over which no byte came from either side for that
-	// long, MaxLifetime one that is that old: WebSockets by a Close frame with
-	// GoingAway. 0 means no bound.
+	// IdleTimeout ends a tunnel over which no byte was received from either side for that long,
+	// MaxLifetime one that is that old: WebSockets by a Close frame with GoingAway. 0 means no
+	// bound.
 	IdleTimeout, MaxLifetime time.Duration
-	// PingInterval is how long one end of a WebSocket may be silent before it is sent
-	// a ping, and as long again until it must have answered; then both are sent a
-	// Close frame with GoingAway. The answer is not passed on. It keeps what
-	// stands between from forgetting the connection, and finds ends that are gone.
-	// 0 means never.
+	// PingInterval is how long one end of a WebSocket may be silent before it is sent a ping. If it
+	// is silent as long again, both ends are sent a Close frame with GoingAway. The Pong is not
+	// passed on. Pings keep middleboxes from dropping an idle connection, and find ends that are
+	// gone. 0 means never.
 	PingInterval time.Duration
-	// Portable keeps tunnels between plain sockets on the engine that every system has,
-	// with a goroutine for each direction. Otherwise Linux moves them on a few loops,
-	// and an idle one costs neither a goroutine nor a buffer.
+	// Portable keeps tunnels between plain sockets on the engine that every system has, with a
+	// goroutine for each direction. Otherwise a few loops move them on Linux, and an idle one costs
+	// neither a goroutine nor a buffer.
 	Portable bool
-	// Observe is asked for each WebSocket, by its handshake, who looks into its
-	// messages. nil, or a nil Observer, means nobody: frames pass as they come.
+	// Observe is called with the handshake of each WebSocket, and returns the Observer of its
+	// messages. If it is nil or returns nil, frames pass as they are.
 	Observe func(*http.Request) *Observer
 }
 
-// Forwarder forwards upgrades. It is safe for concurrent use.
+// Forwarder forwards upgrades. It is safe for concurrent use by multiple goroutines.
 type Forwarder struct {
-	protocols   []string // nil: any that can be forwarded
-	dial        func(ctx context.Context, network, addr string) (net.Conn, error)
-	tlsConfig   *tls.Config
-	timeout     time.Duration
-	headTimeout time.Duration // 0: timeout alone
-	maxHead     int
-	hosts       []hostPattern // nil: any
-	checkOrigin func(*http.Request) bool
-	registry    *Registry // nil: there is none
-	limits      limits
-	observe     func(*http.Request) *Observer
-	loops       *loops // nil: the portable engine
+	protocols        []string // nil: any that can be forwarded
+	dial             func(ctx context.Context, network, addr string) (net.Conn, error)
+	tlsConfig        *tls.Config
+	handshakeTimeout time.Duration
+	headerTimeout    time.Duration // 0: handshakeTimeout alone
+	maxHeaderBytes   int
+	hosts            []hostPattern // nil: any
+	checkOrigin      func(*http.Request) bool
+	registry         *Registry // nil: none
+	limits           limits
+	observe          func(*http.Request) *Observer
+	loops            *loops // nil: the portable engine
 }
 
-// Error says what failed; see proxy.Error, which is the same type. Its fields
-// are Kind, Target, Wrote, HeadSent and Err.
+// Error is the failure of an upgrade; see proxy.Error, which is the same type. Its fields are Kind,
+// Target, Wrote, HeadSent and Err.
 type Error = fault.Error
 
-// New checks the options and returns the forwarder.
+// New checks o and returns the Forwarder. It returns an error for negative limits and times, for a
+// protocol that can't be forwarded, and for a host that no browser sends.
 func New(o Options) (*Forwarder, error) {
 	if o.HandshakeTimeout < 0 || o.HeaderTimeout < 0 || o.MaxHeadBytes < 0 {
 		return nil, fmt.Errorf("wsupgrade: negative limit: HandshakeTimeout %v, HeaderTimeout %v, MaxHeadBytes %d", o.HandshakeTimeout, o.HeaderTimeout, o.MaxHeadBytes)
@@ -110,17 +110,17 @@ func New(o Options) (*Forwarder, error) {
 		return nil, err
 	}
 	f := &Forwarder{
-		protocols:   []string{"websocket"},
-		dial:        o.Dial,
-		tlsConfig:   o.TLSConfig,
-		timeout:     o.HandshakeTimeout,
-		headTimeout: o.HeaderTimeout,
-		maxHead:     o.MaxHeadBytes,
-		hosts:       hosts,
-		checkOrigin: o.CheckOrigin,
-		registry:    o.Registry,
-		observe:     o.Observe,
-		limits:      limits{o.IdleTimeout, o.MaxLifetime, o.PingInterval},
+		protocols:        []string{"websocket"},
+		dial:             o.Dial,
+		tlsConfig:        o.TLSConfig,
+		handshakeTimeout: o.HandshakeTimeout,
+		headerTimeout:    o.HeaderTimeout,
+		maxHeaderBytes:   o.MaxHeadBytes,
+		hosts:            hosts,
+		checkOrigin:      o.CheckOrigin,
+		registry:         o.Registry,
+		observe:          o.Observe,
+		limits:           limits{o.IdleTimeout, o.MaxLifetime, o.PingInterval},
 	}
 	if o.Protocols != nil {
 		f.protocols = slices.Clone(o.Protocols)
@@ -142,11 +142,11 @@ func New(o Options) (*Forwarder, error) {
 	if f.dial == nil {
 		f.dial = (&net.Dialer{}).DialContext
 	}
-	if f.timeout == 0 {
-		f.timeout = 10 * time.Second
+	if f.handshakeTimeout == 0 {
+		f.handshakeTimeout = 10 * time.Second
 	}
-	if f.maxHead == 0 {
-		f.maxHead = 64 << 10
+	if f.maxHeaderBytes == 0 {
+		f.maxHeaderBytes = 64 << 10
 	}
 	if f.checkOrigin == nil {
 		f.checkOrigin = sameOrigin
@@ -154,9 +154,9 @@ func New(o Options) (*Forwarder, error) {
 	return f, nil
 }
 
-// Protocol returns the allowed protocol that r asks to switch to, "" if r is a
-// plain request. For an HTTP/2 request with :protocol it is that, whatever it says:
-// Forward answers. It changes nothing.
+// Protocol returns the allowed protocol that r requests to switch to, "" if r is a plain request.
+// For an HTTP/2 request with :protocol it returns that, allowed or not: Forward refuses it. It
+// changes nothing.
 func (f *Forwarder) Protocol(r *http.Request) string {
 	if protocol, ok := extended(r); ok {
 		return protocol

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// sameOrigin is the default CheckOrigin. A browser always sends an Origin with
-// a WebSocket (RFC 6455 section 4.1), so a request without one comes from
-// something else. "null", a list and a second field are nobody's own pages.
+// sameOrigin is the default CheckOrigin. A browser always sends an Origin with a WebSocket (RFC
+// 6455 section 4.1), so a request without one comes from something else. "null", a list and a
+// second field are not the site's own pages.
 //
 // Only hosts and ports are compared: TLS may have ended in front of this
 // server, which then can't know the scheme that the browser sees.

@@ -7,71 +7,71 @@ import (
 	"time"
 )
 
-// alive asks the side that d reads from for a sign of life, if there was none for
-// a while. It returns false if the side owes one. The answer is not passed on.
-func (t *Tunnel) alive(d *direction, next *alarm) bool {
+// pingIfSilent sends a ping to the side that d reads from, if it was silent for PingInterval. It
+// returns false if the Pong to an earlier one is overdue. The Pong is not passed on.
+func (t *Tunnel) pingIfSilent(d *direction, next *alarm) bool {
 	interval, last := t.limits.ping, d.lastRead()
-	if d.asked > last {
-		return next.at(d.asked, interval)
+	if d.lastPing > last {
+		return next.at(d.lastPing, interval)
 	}
 	if next.at(last, interval) {
 		return true
 	}
-	if t.ask(d) {
-		d.asked = next.now
+	if t.sendPing(d) {
+		d.lastPing = next.now
 	}
 	next.at(next.now, interval) // where a frame was under way: then
 	return true
 }
 
-// tokenLen is the length of a direction's token in the payload of our pings, with a number of two
-// bytes behind it. No end makes up the same one.
+// tokenLen is the length of a direction's random token in the payload of our pings, which a number
+// of two bytes follows. No end sends the same one by chance.
 const tokenLen = 6
 
-// pings numbers the pings that one side is sent.
+// pings numbers the pings that are sent to one side.
 type pings struct {
 	token [tokenLen]byte
 	sent  uint16
 }
 
-// next returns the payload of the next ping.
-func (p *pings) next() []byte {
+// nextPayload returns the payload of the next ping.
+func (p *pings) nextPayload() []byte {
 	if p.sent++; p.sent == 1 {
 		_, _ = rand.Read(p.token[:]) // never fails
 	}
 	return binary.BigEndian.AppendUint16(p.token[:tokenLen:tokenLen], p.sent)
 }
 
-// answers reports whether the payload of a Pong answers ping or one before it: a ping may be sent
-// before the last one's answer has come. latest reports whether no other answer can follow (RFC
-// 6455 section 5.5.3: an end may answer only the latest).
-func answers(payload, ping []byte) (one, latest bool) {
-	one = ping != nil && len(payload) == len(ping) && bytes.Equal(payload[:tokenLen], ping[:tokenLen])
-	return one, one && bytes.Equal(payload, ping)
+// matchPong reports whether a Pong with the payload is the response to ping or to an earlier one: a
+// ping may be sent before the Pong to the last one was received. latest reports whether no other
+// Pong can follow (RFC 6455 section 5.5.3: an end may respond only to the latest).
+func matchPong(payload, ping []byte) (ours, latest bool) {
+	ours = ping != nil && len(payload) == len(ping) && bytes.Equal(payload[:tokenLen], ping[:tokenLen])
+	return ours, ours && bytes.Equal(payload, ping)
 }
 
-// ask sends a ping to the side that d reads from. It returns false if the side is in
-// the middle of a frame or is ending. A side that accepts nothing does not hold up the caller, who has the
-// tunnel's other times to look at.
-func (t *Tunnel) ask(d *direction) bool {
-	to := d.back()
+// sendPing sends a ping to the side that d reads from. It returns false if that side is in the
+// middle of a frame or is ending. A side that accepts nothing does not hold up the caller, which
+// has the tunnel's other limits to enforce.
+func (t *Tunnel) sendPing(d *direction) bool {
+	to := d.reverse()
 	if !to.mu.TryLock() {
 		return false
 	}
-	if to.shut || to.torn || !to.codec.here() || to.codec.toldClose() || !d.mu.TryLock() {
+	if to.shut || to.torn || !to.codec.atBoundary() || to.codec.closeSent() || !d.mu.TryLock() {
 		to.unlock()
 		return false
 	}
-	payload := d.pings.next()
-	d.codec.expect(payload)
+	payload := d.pings.nextPayload()
+	d.codec.expectPong(payload)
 	d.unlock()
-	begin(func() {
+	runWrite(func() {
 		_, err := to.Write(appendFrame(nil, finBit|opPing, to.toTarget, payload))
 		to.unlock()
-		to.broken(err)
+		to.closeOnError(err)
 	})()
 	return true
 }
 
-// lastRead is the time from the tunnel's start to the last read.
+// lastRead returns the time from the tunnel's start to the last read.
 func (d *direction) lastRead() time.Duration { return time.Duration(d.last.Load()) }

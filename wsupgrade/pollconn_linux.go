@@ -11,29 +11,29 @@ import (
 	"github.com/culvert-go/culvert/internal/bufpool"
 )
 
-// pollConn is one side of a tunnel on a loop: a descriptor of its own, without the
-// runtime's poller. Writes never block; what the socket does not take is pending, and
-// the loop reads nothing more for it meanwhile.
+// pollConn is one side of a tunnel on a loop: a descriptor of its own, without the runtime's
+// poller. Writes never block; what the socket does not accept is pending, and the loop reads
+// nothing more for it meanwhile.
 type pollConn struct {
 	fd   int
 	pair *pollPair
 
-	mu      sync.Mutex
-	closed  bool
-	aborted bool
-	asking  bool // the loop hears when the socket takes bytes again
-	watched bool
-	epoll   int         // what watches the socket
-	fin     bool        // the sending half is to be closed, once nothing is pending
-	out     *outgoing   // nil: nothing is pending
-	failed  error       // of a write that was pending
-	timer   *time.Timer // nil: no time was set yet
+	mu            sync.Mutex
+	closed        bool
+	aborted       bool
+	wantsWritable bool // the loop gets an event when the socket accepts bytes again
+	watched       bool
+	epoll         int         // the instance that watches the socket
+	fin           bool        // the sending half is to be closed once nothing is pending
+	out           *outgoing   // nil: nothing is pending
+	failed        error       // of a write that was pending
+	timer         *time.Timer // nil: no deadline was set yet
 }
 
-// outgoing is what the socket has not taken.
+// outgoing holds the bytes that the socket has not accepted.
 type outgoing struct {
-	pending []byte // of buffer, if it fits
-	buffer  []byte // lent
+	pending []byte // in buffer, if it fits
+	buffer  []byte // from the pool
 }
 
 // copy makes c a copy of conn's descriptor.
@@ -52,7 +52,7 @@ func (c *pollConn) copy(p *pollPair, conn net.Conn) error {
 	return os.NewSyscallError("fcntl", dupErr)
 }
 
-// dup copies a descriptor, which another program that is started does not get.
+// dup copies a descriptor. A program that is started does not inherit the copy.
 func dup(fd int) (int, error) {
 	copied, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_DUPFD_CLOEXEC, 0)
 	if errno != 0 {
@@ -61,47 +61,48 @@ func dup(fd int) (int, error) {
 	return int(copied), nil
 }
 
-// watch lets an epoll instance watch c from now on. As long as nothing is pending it does
-// not ask when the socket takes bytes: a new one says so at once, and wakes the loop.
+// watch makes an epoll instance watch c from now on. As long as nothing is pending it does not
+// request an event when c is writable: a new socket is, which would wake the loop at once.
 func (c *pollConn) watch(epoll int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.epoll, c.watched = epoll, true
-	c.asking = c.out != nil
-	return c.control(syscall.EPOLL_CTL_ADD)
+	c.wantsWritable = c.out != nil
+	return c.epollControl(syscall.EPOLL_CTL_ADD)
 }
 
 // unwatch undoes watch, as closing the descriptor does where it is the socket's last.
 func (c *pollConn) unwatch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_ = c.control(syscall.EPOLL_CTL_DEL) // fails if it was not watched
+	_ = c.epollControl(syscall.EPOLL_CTL_DEL) // fails if c was not watched
 }
 
-// ask asks when the socket takes bytes again. The loop learns of it also if that is now. Should the
-// system refuse that, what is pending would be for ever: then the tunnel ends.
-func (c *pollConn) ask() {
-	if !c.watched || c.asking {
+// requestWritable requests an event when the socket accepts bytes again. There is one also if it
+// does already. If the system refuses that, the pending bytes could never be sent, so the tunnel is
+// aborted.
+func (c *pollConn) requestWritable() {
+	if !c.watched || c.wantsWritable {
 		return
 	}
-	c.asking = true
-	if c.control(syscall.EPOLL_CTL_MOD) != nil {
-		go c.pair.t.Abort() // which needs c.mu
+	c.wantsWritable = true
+	if c.epollControl(syscall.EPOLL_CTL_MOD) != nil {
+		go c.pair.t.Abort() // on a goroutine, since it locks c.mu
 	}
 }
 
-func (c *pollConn) control(operation int) error {
-	event := syscall.EpollEvent{Events: always, Fd: int32(c.fd)}
-	if c.asking {
+func (c *pollConn) epollControl(operation int) error {
+	event := syscall.EpollEvent{Events: watchedEvents, Fd: int32(c.fd)}
+	if c.wantsWritable {
 		event.Events |= syscall.EPOLLOUT
 	}
 	return os.NewSyscallError("epoll_ctl", c.pair.t.loops.epollCtl(c.epoll, operation, c.fd, &event))
 }
 
-// Read reads what is there; EAGAIN says that nothing is.
+// Read reads the available bytes. The error is EAGAIN if there are none.
 func (c *pollConn) Read(p []byte) (int, error) { return orEOF(readNow(c.fd, p)) }
 
-// peek is Read that leaves what is there.
+// peek is Read that leaves the bytes in the socket.
 func (c *pollConn) peek(p []byte) (int, error) { return orEOF(peekNow(c.fd, p)) }
 
 func orEOF(n int, err error) (int, error) {
@@ -111,11 +112,11 @@ func orEOF(n int, err error) (int, error) {
 	return n, err
 }
 
-// Write takes all of p: what the socket does not take is pending.
+// Write accepts all of p: what the socket does not accept is pending.
 func (c *pollConn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.unable(); err != nil {
+	if err := c.checkWritable(); err != nil {
 		return 0, err
 	}
 	n := 0
@@ -129,7 +130,7 @@ func (c *pollConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (c *pollConn) unable() error {
+func (c *pollConn) checkWritable() error {
 	switch {
 	case c.failed != nil:
 		return c.failed
@@ -139,7 +140,7 @@ func (c *pollConn) unable() error {
 	return nil
 }
 
-// write writes what the socket takes.
+// write writes what the socket accepts.
 func (c *pollConn) write(p []byte) (n int, err error) {
 	for n < len(p) {
 		m, err := writeNow(c.fd, p[n:])
@@ -156,8 +157,7 @@ func (c *pollConn) write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// hold keeps p until the socket takes it. There is at most what was read at once, and
-// a control frame or two.
+// hold makes p pending. That is at most the bytes of one read, and a control frame or two.
 func (c *pollConn) hold(p []byte) {
 	if len(p) == 0 {
 		return
@@ -165,16 +165,16 @@ func (c *pollConn) hold(p []byte) {
 	if c.out == nil {
 		buffer := bufpool.GetFor(2 * loopBuffer)
 		c.out = &outgoing{buffer[:0], buffer}
-		c.ask()
+		c.requestWritable()
 	}
 	o := c.out
-	if all := len(o.pending) + len(p); cap(o.pending) < all && all <= len(o.buffer) { // its front is free again
+	if all := len(o.pending) + len(p); cap(o.pending) < all && all <= len(o.buffer) { // the front of buffer is free again
 		o.pending = o.buffer[:copy(o.buffer, o.pending)]
 	}
 	o.pending = append(o.pending, p...)
 }
 
-// flush writes what is pending. done says that nothing is any more.
+// flush writes what is pending. done reports whether nothing is pending any more.
 func (c *pollConn) flush() (done bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,15 +200,15 @@ func (c *pollConn) release() {
 	}
 }
 
-// idle says whether nothing is pending.
+// idle reports whether nothing is pending.
 func (c *pollConn) idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.out == nil
 }
 
-// broken is the error of a write that was pending.
-func (c *pollConn) broken() error {
+// writeError returns the error of a write that was pending.
+func (c *pollConn) writeError() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failed
@@ -226,8 +226,8 @@ func (c *pollConn) CloseWrite() error {
 	return syscall.Shutdown(c.fd, syscall.SHUT_WR)
 }
 
-// SetDeadline ends the tunnel at t. Reads and writes never wait, so there is nothing
-// else that a deadline could end.
+// SetDeadline ends the tunnel at t. Reads and writes never wait, so a deadline has nothing else to
+// end.
 func (c *pollConn) SetDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,14 +248,14 @@ func (c *pollConn) SetDeadline(t time.Time) error {
 
 func (c *pollConn) SetReadDeadline(t time.Time) error { return c.SetDeadline(t) }
 
-// LocalAddr and RemoteAddr are not told; the Tunnel has the addresses that matter.
+// LocalAddr and RemoteAddr return nil; the Tunnel has the addresses that matter.
 func (c *pollConn) LocalAddr() net.Addr  { return nil }
 func (c *pollConn) RemoteAddr() net.Addr { return nil }
 
-// SetWriteDeadline does nothing.
+// SetWriteDeadline does nothing: writes never wait.
 func (c *pollConn) SetWriteDeadline(time.Time) error { return nil }
 
-// abort lets the loop see the end of the connection. The caller holds c.mu.
+// abort shuts the connection down, so that the loop reads its end. The caller holds c.mu.
 func (c *pollConn) abort() {
 	if !c.aborted {
 		c.aborted = true
@@ -276,7 +276,7 @@ func (c *pollConn) stopTimer() {
 	}
 }
 
-// Close closes the descriptor, after which its number may be another's.
+// Close closes the descriptor, whose number may be reused after that.
 func (c *pollConn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,24 +9,24 @@ import (
 // pollPair is a tunnel on a loop.
 type pollPair struct {
 	t     *Tunnel
-	ended func(*Tunnel)
-	stop  func() // ends the tunnel's watch
+	ended func(*Tunnel) // may be nil
+	stop  func()        // ends watchLimits
 
-	mu             sync.Mutex // held by the loop, and until the pair is its own
-	client, target pollConn
-	up, down       pollHalf
-	over, broken   bool // broken: neither side's bytes can reach the other
+	mu               sync.Mutex // held by the loop, and by attach
+	client, target   pollConn
+	up, down         pollHalf
+	finished, broken bool // broken: neither side's bytes can be delivered
 }
 
 // pollHalf is one direction.
 type pollHalf struct {
 	pair     *pollPair
 	toTarget bool
-	ready    bool // src may have something to read
-	lost     bool // dst takes nothing more: what src sends is read and dropped
-	over     bool // nothing more is read
-	copies   bool // its sockets can't be spliced
-	queued   bool // it waits for its next visit
+	ready    bool // src may be readable
+	dstLost  bool // dst accepts nothing more: what src sends is read and dropped
+	finished bool // nothing more is read
+	noSplice bool // its sockets can't be spliced
+	queued   bool // it is in the loop's queue
 }
 
 func (h *pollHalf) direction() *direction {
@@ -50,11 +50,11 @@ func (h *pollHalf) dst() *pollConn {
 	return &h.pair.client
 }
 
-// polled moves the tunnel to a loop, if both sides are plain sockets, and returns
-// whether it did. ended, which may be nil, is called when the tunnel has.
+// polled moves the tunnel to a loop if both sides are plain sockets. It returns false if the tunnel
+// is not on a loop. ended, if not nil, is called when the tunnel has ended.
 //
-// Tunnels with an Observer stay with the portable engine: its functions may take as
-// long as they like, and a loop has other tunnels to serve.
+// Tunnels with an Observer run on the portable engine: its functions may take long, and a loop has
+// other tunnels to serve.
 func (t *Tunnel) polled(early earlyBytes, ended func(*Tunnel)) bool {
 	if t.loops == nil || !plain(t.client) || !plain(t.target) {
 		return false
@@ -66,7 +66,7 @@ func (t *Tunnel) polled(early earlyBytes, ended func(*Tunnel)) bool {
 	p := &pollPair{t: t, ended: ended}
 	p.up = pollHalf{pair: p, toTarget: true}
 	p.down = pollHalf{pair: p}
-	if p.copyConns() != nil || !p.begin(l, early) {
+	if p.copyConns() != nil || !p.attach(l, early) {
 		l.leaveUnserved()
 		return false
 	}
@@ -84,25 +84,25 @@ func (p *pollPair) copyConns() error {
 	return nil
 }
 
-// begin gives both sides to the loop and passes on what came before. It returns false, and has
-// changed nothing, if the loop can't watch them: the client has its 101, and the portable
-// engine can do it.
-func (p *pollPair) begin(l *loop, early earlyBytes) bool {
-	p.mu.Lock() // the loop waits with what it hears of them
+// attach gives both sides to the loop and passes on the early bytes. If the loop can't watch them,
+// it returns false and has changed nothing: the client has its 101, and the portable engine can
+// move the bytes.
+func (p *pollPair) attach(l *loop, early earlyBytes) bool {
+	p.mu.Lock() // events wait until both are attached
 	defer p.mu.Unlock()
 	if l.add(&p.client) != nil || l.add(&p.target) != nil {
-		p.over, p.up.over, p.down.over = true, true, true
+		p.finished, p.up.finished, p.down.finished = true, true, true
 		p.client.unwatch()
 		p.closeConns(l)
 		return false
 	}
 	client, target := p.t.client, p.t.target
-	p.t.exchange(&p.client, &p.target)
-	_ = client.Close() // the copies live on, and nothing uses these any more
+	p.t.replaceConns(&p.client, &p.target)
+	_ = client.Close() // the copies are kept, and nothing uses these any more
 	_ = target.Close()
-	p.stop = p.t.watch()
-	p.up.take(early.fromClient)
-	p.down.take(early.fromTarget)
+	p.stop = p.t.watchLimits()
+	p.up.forward(early.fromClient)
+	p.down.forward(early.fromTarget)
 	return true
 }
 
@@ -113,7 +113,7 @@ func (p *pollPair) closeConns(l *loop) {
 	_ = p.target.Close()
 }
 
-// handle does what events of one side call for.
+// handle handles events of one side.
 func (p *pollPair) handle(l *loop, c *pollConn, events uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,8 +122,8 @@ func (p *pollPair) handle(l *loop, c *pollConn, events uint32) {
 		in, out = out, in
 	}
 	if events&writable != 0 && !c.idle() && c.flush() {
-		if c.broken() != nil {
-			out.lose()
+		if c.writeError() != nil {
+			out.loseDst()
 		}
 		out.move(l)
 	}
@@ -131,56 +131,56 @@ func (p *pollPair) handle(l *loop, c *pollConn, events uint32) {
 		in.ready = true
 		in.move(l)
 	}
-	p.endIfOver(l)
+	p.finishIfDone(l)
 }
 
-// resume gives a direction that waited in the loop's queue its visit.
+// resume gives a direction from the loop's queue its visit.
 func (p *pollPair) resume(l *loop, h *pollHalf) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h.queued = false
 	h.move(l)
-	p.endIfOver(l)
+	p.finishIfDone(l)
 }
 
-// endIfOver ends the tunnel when both directions have, and nothing is pending, or when it
-// is broken.
-func (p *pollPair) endIfOver(l *loop) {
-	if p.broken || p.up.over && p.down.over && p.client.idle() && p.target.idle() {
-		p.end(l)
+// finishIfDone ends the tunnel if both directions have ended and nothing is pending, or if it is
+// broken.
+func (p *pollPair) finishIfDone(l *loop) {
+	if p.broken || p.up.finished && p.down.finished && p.client.idle() && p.target.idle() {
+		p.finish(l)
 	}
 }
 
-func (p *pollPair) end(l *loop) {
-	if p.over {
+func (p *pollPair) finish(l *loop) {
+	if p.finished {
 		return
 	}
-	p.over, p.up.over, p.down.over = true, true, true
+	p.finished, p.up.finished, p.down.finished = true, true, true
 	p.stop()
 	p.closeConns(l)
 	l.leave()
 	p.t.finish()
 	if p.ended != nil {
-		go p.ended(p.t) // it is somebody else's, and may take its time
+		go p.ended(p.t) // the caller's function, which may take long
 	}
 }
 
-// visit is how many bytes a direction may move before others have their turn. It bounds what
-// a keystroke waits for; below it bulk would pay for the loop's rounds.
+// visit is how many bytes a direction may move before others have their turn. It bounds how long a
+// keystroke waits; with less, bulk transfers would pay for the loop's rounds.
 const visit = 256 << 10
 
-// move reads and passes on until nothing is there, dst takes no more, or the visit is over.
-// Then the direction waits in the loop's queue.
+// move reads and passes on until src is empty or dst accepts no more, or until the visit is over,
+// when it puts the direction into the loop's queue.
 func (h *pollHalf) move(l *loop) {
 	if h.queued {
 		return
 	}
-	for budget := visit; h.ready && !h.over && h.dst().idle(); {
+	for budget := visit; h.ready && !h.finished && h.dst().idle(); {
 		if budget <= 0 {
 			l.enqueue(h)
 			return
 		}
-		h.pair.t.renew(h.src())
+		h.pair.t.renewReadDeadline(h.src())
 		n, err := h.moveSome(l, min(budget, pipeSize))
 		budget -= n
 		switch broken, ok := err.(brokenDst); {
@@ -188,14 +188,14 @@ func (h *pollHalf) move(l *loop) {
 		case err == syscall.EAGAIN:
 			h.ready = false
 		case ok && broken.error != nil:
-			h.lose()
+			h.loseDst()
 		default:
-			h.end(err)
+			h.srcEnded(err)
 		}
 	}
 }
 
-// moveSome moves what is there, and counts it. atMost is for what is spliced.
+// moveSome moves the available bytes, and returns their number. atMost bounds what is spliced.
 func (h *pollHalf) moveSome(l *loop, atMost int) (n int, err error) {
 	if n, moved, err := h.splice(l, atMost); moved {
 		return n, err
@@ -203,46 +203,46 @@ func (h *pollHalf) moveSome(l *loop, atMost int) (n int, err error) {
 	return h.read(l)
 }
 
-// read reads once and passes that on. A short read does not say that the socket is empty:
-// the kernel ends one before urgent data of TCP, and behind descriptors that came over a
-// Unix socket. Only EAGAIN does, and only then the next byte is an event.
+// read reads once and passes that on. A short read does not mean that the socket is empty: the
+// kernel ends one before urgent data of TCP, and after descriptors that were sent over a Unix
+// socket. Only EAGAIN does, and only after it the next byte is an event.
 func (h *pollHalf) read(l *loop) (n int, err error) {
 	n, err = h.src().Read(l.buf)
 	if err == nil {
-		h.take(l.buf[:n])
+		h.forward(l.buf[:n])
 	}
 	return n, err
 }
 
-// take passes on what was read.
-func (h *pollHalf) take(p []byte) {
-	if len(p) == 0 || h.lost {
+// forward passes on what was read.
+func (h *pollHalf) forward(p []byte) {
+	if len(p) == 0 || h.dstLost {
 		return
 	}
-	switch d := h.direction(); d.step(p) {
-	case stepAnswered:
-		h.over = true
-		d.answered()
+	switch d := h.direction(); d.deliver(p) {
+	case stepClosed:
+		h.finished = true
+		d.endSrc()
 	case stepFailed:
-		h.lose()
+		h.loseDst()
 	}
 }
 
-// lose goes on reading a src of which dst takes nothing more, see direction.drain.
-func (h *pollHalf) lose() {
-	if !h.lost {
-		h.lost = true
-		h.direction().fail()
+// loseDst is called when dst accepts nothing more. src is still read, see direction.dstFailed.
+func (h *pollHalf) loseDst() {
+	if !h.dstLost {
+		h.dstLost = true
+		h.direction().dstFailed()
 	}
 }
 
-func (h *pollHalf) end(err error) {
-	h.over = true
+func (h *pollHalf) srcEnded(err error) {
+	h.finished = true
 	switch {
-	case h.lost:
+	case h.dstLost:
 	case err != io.EOF, h.src().isAborted():
 		h.pair.broken = true
 	default:
-		h.direction().end(err)
+		h.direction().passEnd(err)
 	}
 }

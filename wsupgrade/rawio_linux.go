@@ -7,19 +7,19 @@ import (
 	"unsafe"
 )
 
-// The calls of a loop do not wait, so the scheduler is not told of them: to leave a
-// thread's processor and to take it again costs as much as to read a small frame.
-// recvfrom and sendto have a shorter way to a socket than read and write.
+// The calls of a loop do not wait, so they bypass the scheduler: to release and reacquire the
+// thread's processor costs as much as to read a small frame. recvfrom and sendto take a shorter
+// path to a socket than read and write.
 
-// readNow reads what is there.
+// readNow reads the available bytes.
 func readNow(fd int, p []byte) (int, error) { return socketCall(syscall.SYS_RECVFROM, fd, p, 0) }
 
-// peekNow is readNow that leaves what is there.
+// peekNow is readNow that leaves the bytes in the socket.
 func peekNow(fd int, p []byte) (int, error) {
 	return socketCall(syscall.SYS_RECVFROM, fd, p, syscall.MSG_PEEK)
 }
 
-// writeNow writes what the socket takes.
+// writeNow writes what the socket accepts.
 func writeNow(fd int, p []byte) (int, error) {
 	return socketCall(syscall.SYS_SENDTO, fd, p, syscall.MSG_NOSIGNAL)
 }

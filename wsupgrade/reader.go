@@ -7,10 +7,10 @@ import (
 	"github.com/culvert-go/culvert/internal/bufpool"
 )
 
-// reader reads one side of a tunnel for the portable engine. While it waits it holds
-// little or nothing: most tunnels are idle.
+// reader reads one side of a tunnel for the portable engine. While it waits it holds a small buffer
+// or none: most tunnels are idle.
 type reader interface {
-	// read returns what came next, which is lent until release.
+	// read returns the next bytes, which are valid until release.
 	read() ([]byte, error)
 	release()
 }
@@ -24,8 +24,7 @@ func newReader(src net.Conn) reader {
 	return &smallReader{src: src}
 }
 
-// plain says whether c is a socket and nothing more: what wraps one may count or change
-// what is read.
+// plain reports whether c is a socket and nothing more: a wrapper may count or change what is read.
 func plain(c net.Conn) bool {
 	switch c.(type) {
 	case *net.TCPConn, *net.UnixConn:
@@ -34,15 +33,16 @@ func plain(c net.Conn) bool {
 	return false
 }
 
-// smallBuffer is what is read with while little comes. A read that fills it is followed
-// by one with a lent buffer.
+// smallBuffer is the size of a smallReader's own buffer. A read that fills it is followed by one
+// with a buffer of the pool.
 const smallBuffer = 512
 
-// smallReader is for what can't be asked without a buffer: TLS, a stream of HTTP/2.
+// smallReader reads a connection on which a read can't wait without a buffer: TLS, or an HTTP/2
+// stream.
 type smallReader struct {
 	src   net.Conn
 	full  bool   // the last read filled its buffer
-	lent  []byte // nil but between read and release
+	lent  []byte // from the pool; nil but between read and release
 	small [smallBuffer]byte
 }
 

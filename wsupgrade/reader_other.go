@@ -4,5 +4,5 @@ package wsupgrade
 
 import "syscall"
 
-// newSocketReader says that this system's sockets can't be asked without a buffer.
+// newSocketReader returns nil: on this system a read can't wait without a buffer.
 func newSocketReader(syscall.Conn) reader { return nil }

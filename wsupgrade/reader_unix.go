@@ -10,7 +10,7 @@ import (
 	"github.com/culvert-go/culvert/internal/bufpool"
 )
 
-// socketReader takes a buffer only when the socket has something to read.
+// socketReader takes a buffer from the pool only when the socket has bytes to read.
 type socketReader struct {
 	raw     syscall.RawConn
 	attempt func(fd uintptr) bool
@@ -32,12 +32,13 @@ func newSocketReader(src syscall.Conn) reader {
 
 func (r *socketReader) read() ([]byte, error) {
 	if err := r.raw.Read(r.attempt); err != nil {
-		return nil, err // closed, or its time is over
+		return nil, err // closed, or past its deadline
 	}
 	return r.lent[:r.n], r.err
 }
 
-// readNow returns false if the socket is empty; it is called again when it is not.
+// readNow reads from the socket. It returns false if the socket is empty, and is called again when
+// it is readable.
 func (r *socketReader) readNow(fd uintptr) bool {
 	r.lent = bufpool.Get()
 	n, err := syscall.Read(int(fd), r.lent)

@@ -9,13 +9,13 @@ import (
 	"github.com/culvert-go/culvert/internal/deadline"
 )
 
-// Refuse writes a response with the status of e and its text, never with the cause,
-// which may name targets. A 426 says what to ask for: the Upgrade field that w.Header()
-// already holds, else websocket, in version 13 (RFC 6455 section 4.4); over HTTP/2,
-// which forbids Upgrade, the version alone. A RetryAfter goes into the field of that
-// name, in whole seconds. It must not be called when e.HeadSent is set or when the
-// client is gone, and panics if e is nil. How long the client may take to accept the response is the caller's to bound,
-// by http.Server.WriteTimeout for instance.
+// Refuse writes a response with the status of e and its text, never with the cause, which may name
+// targets. A 426 names the protocol to request: that of the Upgrade field that w.Header() already
+// holds, else websocket, in version 13 (RFC 6455 section 4.4); over HTTP/2, which forbids Upgrade,
+// the version alone. RetryAfter is sent as Retry-After, in whole seconds, rounded up. Refuse must
+// not be called when e.HeadSent is set or when the client is gone, and panics if e is nil. The
+// caller must bound how long the client may take to accept the response, by
+// http.Server.WriteTimeout for instance.
 func Refuse(w http.ResponseWriter, e *Error) {
 	if e == nil {
 		panic("wsupgrade: Refuse: nil Error")
@@ -42,8 +42,8 @@ func Refuse(w http.ResponseWriter, e *Error) {
 	http.Error(w, http.StatusText(status), status)
 }
 
-// refuse is Refuse for a client that may neither send the rest of its request nor accept the response: it holds the
-// connection for a limited time.
+// refuse is Refuse for a client that may neither send the rest of its request nor accept the
+// response: it bounds how long such a client holds the connection.
 func refuse(w http.ResponseWriter, r *http.Request, e *Error) {
 	clientbody.LeaveUnread(w, r)
 	bounded := deadline.BoundOwn(w, r)
@@ -51,8 +51,8 @@ func refuse(w http.ResponseWriter, r *http.Request, e *Error) {
 	bounded.Leave()
 }
 
-// overHTTP2 reports whether w is, or wraps, net/http's writer for HTTP/2, which can push. What stands
-// around one for HTTP/1.1 may have the method as well.
+// overHTTP2 reports whether w is, or wraps, net/http's writer for HTTP/2, which can push. A wrapper
+// of one for HTTP/1.1 may have the method as well.
 func overHTTP2(w http.ResponseWriter) bool {
 	for {
 		outer, wraps := w.(interface{ Unwrap() http.ResponseWriter })

@@ -42,8 +42,8 @@ func echoesLargeFrames(t *testing.T, p *wiretest.Peer) {
 	sending.Wait()
 }
 
-// A system that refuses splice(2), from the first call or from a later one on, whichever side of
-// the pipe it is for, gets copies, and is not asked for ever.
+// If the system refuses splice(2), from the first call or from a later one on, on either side of
+// the pipe, the bytes are copied, and it is not called for ever.
 func TestSpliceRefused(t *testing.T) {
 	leaktest.Check(t)
 	for _, refusal := range []syscall.Errno{syscall.EPERM, syscall.ENOSYS, syscall.EACCES, syscall.EINVAL} {
@@ -61,13 +61,13 @@ func TestSpliceRefused(t *testing.T) {
 			echoesLargeFrames(t, p)
 			p.Close()
 			if n := refused.Load(); n > 3 { // both directions, and the pipe
-				t.Errorf("%v behind %d calls: splice was tried %d times more", refusal, allowed, n)
+				t.Errorf("%v after %d calls: splice was tried %d times more", refusal, allowed, n)
 			}
 		}
 	}
 }
 
-// Behind a 101 a tunnel that no loop can watch goes over the portable engine, with each early byte
+// After a 101 a tunnel that no loop can watch runs on the portable engine, with each early byte
 // once.
 func TestEpollRefused(t *testing.T) {
 	leaktest.Check(t)
@@ -76,7 +76,7 @@ func TestEpollRefused(t *testing.T) {
 		p.Send(switching + "early")
 		_, _ = io.Copy(struct{ io.Writer }{p.Conn}, p.R)
 	})
-	for refused := range int64(4) { // the bell, the client, the target, none
+	for refused := range int64(4) { // wakeFD, the client, the target, none
 		var calls atomic.Int64
 		r := registry(t, wsupgrade.RegistryOptions{})
 		f := forwarder(t, wsupgrade.Options{Registry: r})
@@ -100,7 +100,7 @@ func TestEpollRefused(t *testing.T) {
 			p.Receive("second")
 			p.End()
 			if rest := p.Rest(); rest != "" {
-				t.Errorf("refused %d: %q came besides", refused, rest)
+				t.Errorf("refused %d: %q was received besides", refused, rest)
 			}
 		}
 		listed(t, r, 0)
@@ -110,12 +110,12 @@ func TestEpollRefused(t *testing.T) {
 	}
 }
 
-// A tunnel of which the loop can't hear when a side takes bytes again ends, and does not
-// wait for ever.
+// A tunnel ends if its loop can't get an event when a side accepts bytes again, and does not wait
+// for ever.
 func TestEpollRefusedUnderBackpressure(t *testing.T) {
 	leaktest.Check(t)
 	if portable {
-		return // has no such call
+		return // there is no such call
 	}
 	f := forwarder(t, wsupgrade.Options{})
 	f.HookEpoll(func(operation int) error {
@@ -136,7 +136,7 @@ func TestEpollRefusedUnderBackpressure(t *testing.T) {
 	p := open(t, serveStart(t, f, target))
 	var sending sync.WaitGroup
 	sending.Go(func() {
-		for err := error(nil); err == nil; { // the target takes nothing
+		for err := error(nil); err == nil; { // the target accepts nothing
 			_, err = p.Write(make([]byte, 64<<10))
 		}
 	})
@@ -147,9 +147,9 @@ func TestEpollRefusedUnderBackpressure(t *testing.T) {
 	wiretest.Await(t, ended, "end at the target")
 }
 
-// A loop that may have ended, and its bell's descriptor been given to something else, is not
+// A loop that may have ended, whose wakeFD has been reused for another file, is not
 // written to.
-func TestBellIsRungWhileTheLoopLives(t *testing.T) {
+func TestWakeWhileTheLoopLives(t *testing.T) {
 	leaktest.Check(t)
 	f := forwarder(t, wsupgrade.Options{})
 	var calls, rung atomic.Int64
@@ -159,10 +159,10 @@ func TestBellIsRungWhileTheLoopLives(t *testing.T) {
 		}
 		return nil
 	})
-	f.HookBell(func(mayEnd bool) {
+	f.HookWake(func(mayEnd bool) {
 		rung.Add(1)
 		if mayEnd {
-			t.Error("the bell is rung when its loop may have closed it")
+			t.Error("wakeFD is written to when its loop may have closed it")
 		}
 	})
 	p := open(t, serveStart(t, f, mirroring(t)))

@@ -13,42 +13,40 @@ import (
 	"github.com/culvert-go/culvert/internal/fault"
 )
 
-// RegistryOptions configures a Registry. The zero value has no caps.
+// RegistryOptions configures a Registry. The zero value sets no bounds.
 type RegistryOptions struct {
 	// Max is how many tunnels there may be, those included whose handshake is under
 	// way; 0 means no bound. More are refused (503).
 	Max int
 	// MaxPerKey is how many there may be with the same Key; 0 means no bound.
 	MaxPerKey int
-	// Key is what MaxPerKey counts by, a user for instance. nil means the client's
-	// address: the one that filters.RealIP has found, else the connection's other
-	// end.
+	// Key returns what MaxPerKey counts by, a user for instance. nil means the client's address:
+	// the one that filters.RealIP has found, else the connection's remote address.
 	Key func(*http.Request) string
-	// RetryAfter is what a refused client is told; 0 means one second.
+	// RetryAfter is the Retry-After of a refusal; 0 means one second.
 	RetryAfter time.Duration
 }
 
-// Registry knows the live tunnels of one or more Forwarders: it lists them, bounds
-// their number and drains them. http.Server.Shutdown does nothing for a connection
-// that was taken over; without a drain its WebSockets see the code 1006. It is safe
-// for concurrent use.
+// Registry holds the live tunnels of one or more Forwarders: it lists them, bounds their number and
+// drains them. http.Server.Shutdown does nothing for a connection that was taken over; without a
+// drain its WebSockets see the code 1006. It is safe for concurrent use by multiple goroutines.
 type Registry struct {
 	o RegistryOptions
 
-	mu       sync.Mutex
-	draining bool
-	code     int            // of the drain
-	cut      bool           // the drain's time is over
-	entered  int            // tunnels and handshakes under way
-	keys     map[string]int // the same for each key; empty without MaxPerKey
-	tunnels  map[uint64]*Tunnel
-	last     uint64
-	cutting  context.Context    // ends when cut is set
-	endAll   context.CancelFunc // ends it
-	idle     chan struct{}      // closed when nothing is entered any more; nil: nobody waits
+	mu        sync.Mutex
+	draining  bool
+	code      int            // of the drain
+	cut       bool           // the drain's time is over
+	admitted  int            // tunnels and handshakes under way
+	keys      map[string]int // the same for each key; empty without MaxPerKey
+	tunnels   map[uint64]*Tunnel
+	last      uint64
+	cutCtx    context.Context    // ends when cut is set
+	cancelCtx context.CancelFunc // ends cutCtx
+	released  chan struct{}      // closed when admitted is 0; nil: no Drain waits
 }
 
-// NewRegistry checks the options and returns the registry.
+// NewRegistry checks o and returns the Registry. It returns an error for a negative bound.
 func NewRegistry(o RegistryOptions) (*Registry, error) {
 	if o.Max < 0 || o.MaxPerKey < 0 || o.RetryAfter < 0 {
 		return nil, errors.New("wsupgrade: RegistryOptions: a negative bound")
@@ -60,12 +58,12 @@ func NewRegistry(o RegistryOptions) (*Registry, error) {
 		o.RetryAfter = time.Second
 	}
 	r := &Registry{o: o, keys: map[string]int{}, tunnels: map[uint64]*Tunnel{}}
-	r.cutting, r.endAll = context.WithCancel(context.Background())
+	r.cutCtx, r.cancelCtx = context.WithCancel(context.Background())
 	return r, nil
 }
 
-// All returns the tunnels that are live when the loop begins, in the order of their
-// IDs.
+// All returns an iterator over the tunnels that are live when the loop begins, in the order of
+// their IDs.
 func (r *Registry) All() iter.Seq[*Tunnel] {
 	return func(yield func(*Tunnel) bool) {
 		for _, t := range r.list() {
@@ -101,16 +99,16 @@ func (r *Registry) Len() int {
 	return len(r.tunnels)
 }
 
-// place is a tunnel's right to be there, from before its handshake to its end.
-type place struct {
+// admission is a tunnel's share of the bounds, from before its handshake to its end.
+type admission struct {
 	r   *Registry
 	key string
 	id  uint64
 }
 
-// enter refuses, with a *fault.Error, or gives a place. A nil Registry gives one to
-// everybody.
-func (r *Registry) enter(in *http.Request) (*place, error) {
+// admit returns an admission, or a *fault.Error if the Registry drains or a bound is reached. A nil
+// Registry admits every request.
+func (r *Registry) admit(in *http.Request) (*admission, error) {
 	if r == nil {
 		return nil, nil
 	}
@@ -122,123 +120,124 @@ func (r *Registry) enter(in *http.Request) (*place, error) {
 	defer r.mu.Unlock()
 	switch {
 	case r.draining:
-		return nil, r.busy(errDrained)
-	case r.o.Max > 0 && r.entered >= r.o.Max:
-		return nil, r.busy(errors.New("too many tunnels"))
+		return nil, r.busyError(errDrained)
+	case r.o.Max > 0 && r.admitted >= r.o.Max:
+		return nil, r.busyError(errors.New("too many tunnels"))
 	case r.o.MaxPerKey > 0 && r.keys[key] >= r.o.MaxPerKey:
-		return nil, r.busy(errors.New("too many tunnels of one client"))
+		return nil, r.busyError(errors.New("too many tunnels of one client"))
 	}
-	r.entered++
+	r.admitted++
 	if r.o.MaxPerKey > 0 {
 		r.keys[key]++
 	}
-	return &place{r: r, key: key}, nil
+	return &admission{r: r, key: key}, nil
 }
 
-func (r *Registry) busy(cause error) error {
+func (r *Registry) busyError(cause error) error {
 	return &fault.Error{Kind: fault.Busy, Target: "tunnels", RetryAfter: r.o.RetryAfter, Err: cause}
 }
 
-// errDrained is the cause of the end of a handshake that a drain has cut.
+// errDrained is the cause with which a drain cancels a handshake.
 var errDrained = errors.New("tunnels are drained")
 
-// handshake returns in with a context that also ends when a drain cuts what is left. done must be called when
-// the handshake is over.
-func (p *place) handshake(in *http.Request) (bounded *http.Request, done func()) {
-	if p == nil {
+// bindContext returns in with a context that also ends when a drain cuts the remaining tunnels.
+// done must be called when the handshake is over.
+func (a *admission) bindContext(in *http.Request) (bounded *http.Request, done func()) {
+	if a == nil {
 		return in, func() {}
 	}
 	ctx, cancel := context.WithCancelCause(in.Context())
-	stop := context.AfterFunc(p.r.cutting, func() { cancel(errDrained) })
+	stop := context.AfterFunc(a.r.cutCtx, func() { cancel(errDrained) })
 	return in.WithContext(ctx), func() {
 		stop()
 		cancel(nil)
 	}
 }
 
-// refusal returns the error of a handshake, which is that of a registry that drains if a drain has cut it.
-func (p *place) refusal(in *http.Request, err error) error {
+// refusal returns the error of a handshake: that of a draining registry if a drain has cut the
+// handshake, else err.
+func (a *admission) refusal(in *http.Request, err error) error {
 	e := fault.As(err)
-	if p == nil || e == nil || e.HeadSent || context.Cause(in.Context()) != errDrained {
+	if a == nil || e == nil || e.HeadSent || context.Cause(in.Context()) != errDrained {
 		return err
 	}
-	return &fault.Error{Kind: fault.Busy, Target: "tunnels", RetryAfter: p.r.o.RetryAfter, Wrote: e.Wrote, Err: errDrained}
+	return &fault.Error{Kind: fault.Busy, Target: "tunnels", RetryAfter: a.r.o.RetryAfter, Wrote: e.Wrote, Err: errDrained}
 }
 
-// open lists the tunnel, of which the 101 is out. One whose handshake was under way
-// when a drain began is drained like the others.
-func (p *place) open(t *Tunnel) {
-	if p == nil {
+// register lists the tunnel, whose 101 was sent. One whose handshake was under way when a drain
+// began is drained like the others.
+func (a *admission) register(t *Tunnel) {
+	if a == nil {
 		return
 	}
-	switch draining, code, cut := p.list(t); {
+	switch draining, code, cut := a.add(t); {
 	case cut:
 		t.Abort()
 	case draining:
-		t.shut(code, "")
+		t.requestClose(code, "")
 	}
 }
 
-func (p *place) list(t *Tunnel) (draining bool, code int, cut bool) {
-	r := p.r
+func (a *admission) add(t *Tunnel) (draining bool, code int, cut bool) {
+	r := a.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.last++
-	p.id = r.last
-	t.ID = p.id
-	r.tunnels[p.id] = t
+	a.id = r.last
+	t.ID = a.id
+	r.tunnels[a.id] = t
 	return r.draining, r.code, r.cut
 }
 
-// leave gives the place back.
-func (p *place) leave() {
-	if p == nil {
+// release gives the admission back, and takes its tunnel off the list.
+func (a *admission) release() {
+	if a == nil {
 		return
 	}
-	r := p.r
+	r := a.r
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.tunnels, p.id)
-	r.entered--
+	delete(r.tunnels, a.id)
+	r.admitted--
 	if r.o.MaxPerKey > 0 {
-		if r.keys[p.key]--; r.keys[p.key] == 0 {
-			delete(r.keys, p.key)
+		if r.keys[a.key]--; r.keys[a.key] == 0 {
+			delete(r.keys, a.key)
 		}
 	}
-	if r.entered == 0 && r.idle != nil {
-		close(r.idle)
-		r.idle = nil
+	if r.admitted == 0 && r.released != nil {
+		close(r.released)
+		r.released = nil
 	}
 }
 
-// settled returns what is closed when nothing is entered any more.
-func (r *Registry) settled() <-chan struct{} {
+// allReleased returns a channel that is closed when every admission was released.
+func (r *Registry) allReleased() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.entered == 0 {
+	if r.admitted == 0 {
 		done := make(chan struct{})
 		close(done)
 		return done
 	}
-	if r.idle == nil {
-		r.idle = make(chan struct{})
+	if r.released == nil {
+		r.released = make(chan struct{})
 	}
-	return r.idle
+	return r.released
 }
 
-// refuse lets nobody in any more.
-func (r *Registry) refuse(code int) {
+// startDraining refuses every later tunnel.
+func (r *Registry) startDraining(code int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.draining, r.code = true, code
 }
 
-// abort cuts the tunnels and the handshakes that are under way.
-func (r *Registry) abort() {
+// abortAll cuts the tunnels and the handshakes that are under way.
+func (r *Registry) abortAll() {
 	r.mu.Lock()
 	r.cut = true
 	r.mu.Unlock()
-	r.endAll()
+	r.cancelCtx()
 	for t := range r.All() {
 		t.Abort()
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// notCopied are the fields that describe a body, or that requestHead writes itself.
+// notCopied are the fields that describe a body, or that renderRequest writes itself.
 var notCopied = map[string]bool{
 	"Host":              true,
 	"Connection":        true,
@@ -21,11 +21,11 @@ var notCopied = map[string]bool{
 	"Expect":            true, // the body is read before it is sent
 }
 
-// requestHead renders the request that is sent to the target, asking for protocol
-// and nothing else, whatever out offers; with "" it is a plain request, the only
-// one of its connection. The body follows its header; nil means that there is none. net/http's Request.Write encodes some paths anew and
-// invents a User-Agent; here the client's bytes are kept.
-func requestHead(out *http.Request, protocol string, body []byte) ([]byte, error) {
+// renderRequest renders the request that is sent to the target. It offers protocol alone, even if
+// out offers others; with "" it is a plain request, the only one of its connection. A nil body
+// means none. net/http's Request.Write encodes some paths anew and invents a User-Agent; here the
+// client's bytes are kept.
+func renderRequest(out *http.Request, protocol string, body []byte) ([]byte, error) {
 	method, target, host := out.Method, requestTarget(out.URL), out.Host
 	if method == "" {
 		method = http.MethodGet
@@ -54,7 +54,7 @@ func requestHead(out *http.Request, protocol string, body []byte) ([]byte, error
 	skip := notCopied
 	if agent := out.Header["User-Agent"]; len(agent) > 0 && agent[0] == "" {
 		skip = maps.Clone(notCopied)
-		skip["User-Agent"] = true // net/http's way to say: none
+		skip["User-Agent"] = true // net/http's convention for none
 	}
 	if err := out.Header.WriteSubset(&head, skip); err != nil {
 		return nil, err
@@ -64,8 +64,8 @@ func requestHead(out *http.Request, protocol string, body []byte) ([]byte, error
 	return head.Bytes(), nil
 }
 
-// requestTarget is the path and query as they came. Opaque is sent as it is, also with a
-// leading "//", which net/http would make the absolute form of. RawPath counts where it
+// requestTarget returns the path and query as the client sent them. Opaque is sent unchanged, also
+// with a leading "//", which net/http would turn into the absolute form. RawPath counts where it
 // decodes to Path; else a filter has changed Path.
 func requestTarget(u *url.URL) string {
 	target := u.Opaque
@@ -89,5 +89,5 @@ func decodesTo(raw, path string) bool {
 	return err == nil && decoded == path
 }
 
-// breaksLine says whether c would end the request line's word or the line.
+// breaksLine reports whether c would end a word of the request line, or the line.
 func breaksLine(c rune) bool { return c <= ' ' || c == 0x7f }

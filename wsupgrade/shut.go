@@ -8,7 +8,7 @@ import (
 
 // The codes of RFC 6455 section 7.4.1 and of IANA's registry that a gateway sends.
 const (
-	// GoingAway is for a server that goes down or a tunnel that has had its time.
+	// GoingAway is for a server that shuts down, or a tunnel that has reached a limit.
 	GoingAway = 1001
 	// ProtocolError is for a frame that breaks the protocol.
 	ProtocolError = 1002
@@ -20,66 +20,68 @@ const (
 	TooBig = 1009
 	// InternalError is for an Observer, or one of the connections, that has panicked.
 	InternalError = 1011
-	// ServiceRestart is for a server that comes back: a client may connect again.
+	// ServiceRestart is for a server that restarts: a client may connect again.
 	ServiceRestart = 1012
 )
 
-// closeGrace is how long the ends of a WebSocket have to answer a Close frame.
-const closeGrace = 5 * time.Second
+// closeTimeout is how long the ends of a WebSocket have to respond to a Close frame.
+const closeTimeout = 5 * time.Second
 
-// frameTimeout is how long an end may take to accept one of our frames while a caller waits.
+// frameTimeout is how long an end may take to accept one of our frames while a caller waits for it.
 const frameTimeout = time.Second
 
-// CloseError says why a WebSocket is closed, to both its ends.
+// CloseError closes a WebSocket, with a code and a reason for both its ends.
 type CloseError struct {
 	// Code is the status code of the Close frame.
 	Code int
-	// Reason is its text in UTF-8, of which the frame has room for 123 bytes: it is cut between two characters behind
-	// that, and bytes that are not UTF-8 are replaced by U+FFFD.
+	// Reason is the text of the Close frame. It is cut between two characters to the 123 bytes for
+	// which the frame has room, and bytes that are not UTF-8 are replaced by U+FFFD.
 	Reason string
 }
 
 // Error returns the code and the reason.
 func (e *CloseError) Error() string { return fmt.Sprintf("WebSocket closed: %d %s", e.Code, e.Reason) }
 
-// closing is the end that somebody has asked for.
+// closing is the code and reason of the first close that was requested.
 type closing struct {
 	code   int
 	reason string
 }
 
-// Close ends the tunnel. A WebSocket's ends are sent a Close frame each, behind the
-// frame that is under way, and have five seconds to answer; other protocols know no
-// such word, and both connections are closed at once. reason is as CloseError.Reason. The first call counts. It does
-// not wait for the end, see Done, and at most two seconds for ends that accept no frame.
+// Close ends the tunnel. Each end of a WebSocket is sent a Close frame, after the frame that is
+// under way, and has five seconds to respond. Other protocols have no such message, and both
+// connections are closed at once. reason is treated as CloseError.Reason is. Only the first call
+// has an effect. Close does not wait for the tunnel's end, see Done, and at most two seconds for
+// ends that accept no frame.
 func (t *Tunnel) Close(code int, reason string) {
-	if !t.shut(code, reason) {
+	if !t.requestClose(code, reason) {
 		return
 	}
 	if t.up.codec == nil {
 		t.Abort()
 		return
 	}
-	t.fix(time.Now().Add(closeGrace))
+	t.setFinalDeadline(time.Now().Add(closeTimeout))
 }
 
-// shut sends the Close frames, now or when the frames under way are through. It
-// returns false if that was asked for before.
-func (t *Tunnel) shut(code int, reason string) bool {
+// requestClose sends the Close frames, now or after the frames that are under way. It returns false
+// if that was requested before.
+func (t *Tunnel) requestClose(code int, reason string) bool {
 	if !t.closing.CompareAndSwap(nil, &closing{code, reason}) {
 		return false
 	}
-	if t.stream { // whose writes may last longer than their deadline, see streamConn.Close
-		defer begin(t.down.tryShut)()
+	if t.stream { // writes to it may last longer than their deadline, see streamConn.Close
+		defer runWrite(t.down.tryClose)()
 	} else {
-		t.down.tryShut()
+		t.down.tryClose()
 	}
-	t.up.tryShut()
+	t.up.tryClose()
 	return true
 }
 
-// begin runs a function that writes a frame. It returns one that waits for its end, but not for an end that accepts nothing.
-func begin(write func()) (wait func()) {
+// runWrite runs write, which writes a frame, on a goroutine. wait waits until it returns, but not
+// longer than frameTimeout.
+func runWrite(write func()) (wait func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -93,45 +95,46 @@ func begin(write func()) (wait func()) {
 	}
 }
 
-// tryShut sends the Close frame if the direction is idle, and ends dst if it waits for nothing
-// else. A direction that is busy does so itself, when it is not any more (unlock).
-func (d *direction) tryShut() {
+// tryClose sends the Close frame if the direction is idle, and ends dst if only that was missing. A
+// busy direction calls it itself when it is idle again (unlock).
+func (d *direction) tryClose() {
 	for d.mu.TryLock() {
-		d.shutHere()
+		d.sendCloseAtBoundary()
 		shut, dst := d.shut, d.dst()
 		d.mu.Unlock()
-		if !shut || !d.endDst.Load() { // set after this, it is for the one who sets it
+		if !shut || !d.endDst.Load() { // if it is set after this, endSrc calls tryClose
 			return
 		}
 		if d.endDst.CompareAndSwap(true, false) {
-			d.t.end(dst)
+			d.t.closeWrite(dst)
 		}
 	}
 }
 
-// shutHere sends the Close frame if dst stands at a boundary, and has not been sent
-// one by src. A dst that took a part of a frame gets none: it would be a part of that frame. The caller holds d.mu.
-func (d *direction) shutHere() {
-	if d.shut || d.codec == nil || !d.torn && !d.codec.here() {
+// sendCloseAtBoundary sends the Close frame if dst is at a boundary and was not passed one of src.
+// A dst that accepted a part of a frame is sent none: it would be a part of that frame. The caller
+// holds d.mu.
+func (d *direction) sendCloseAtBoundary() {
+	if d.shut || d.codec == nil || !d.torn && !d.codec.atBoundary() {
 		return
 	}
 	d.shut = true
-	if d.torn || d.codec.toldClose() {
+	if d.torn || d.codec.closeSent() {
 		return
 	}
 	c := d.t.closing.Load()
-	// A dst that takes nothing must not hold up who closes many tunnels.
+	// A dst that accepts nothing must not hold up a caller that closes many tunnels.
 	d.t.boundWrite(d.dst(), time.Now().Add(frameTimeout))
 	_, _ = d.Write(appendFrame(nil, finBit|opClose, d.toTarget, closePayload(c.code, c.reason)))
-	// Nothing more is written, and an HTTP/2 stream is reset when its time is over.
+	// Nothing more is written, and a write deadline that passes would reset an HTTP/2 stream.
 	d.t.boundWrite(d.dst(), time.Time{})
 }
 
-// boundWrite bounds the writes to dst, zero for no bound. It does not undo an Abort.
+// boundWrite bounds the writes to dst; the zero time means no bound. It does not undo an Abort.
 func (t *Tunnel) boundWrite(dst net.Conn, deadline time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.fixed && t.deadline.Equal(past) {
+	if t.deadlineFinal && t.deadline.Equal(past) {
 		deadline = past
 	}
 	_ = t.contain(func() error { return dst.SetWriteDeadline(deadline) })

@@ -11,28 +11,28 @@ import (
 	"time"
 )
 
-// streamConn is an HTTP/2 stream as a connection. It can't be half-closed by its
-// server: the stream ends when the handler returns.
+// streamConn is an HTTP/2 stream as a net.Conn. Its server can't half-close it: the stream ends
+// when the handler returns.
 type streamConn struct {
 	w      http.ResponseWriter
 	rc     *http.ResponseController
 	in     *http.Request
-	t      *Tunnel // that takes the panics of w's deadlines, nil before there is one
+	t      *Tunnel // which records panics of w's deadlines; nil before there is one
 	ending atomic.Bool
 
-	lastMu sync.Mutex    // held while the last deadlines are set
+	lastMu sync.Mutex    // guards until and silent, and is held while the last deadlines are set
 	until  time.Time     // of endWithin
 	silent time.Duration // the same
 
-	mu      sync.Mutex // guards what follows; it is not held while w is used, which may take long
+	mu      sync.Mutex // guards the following fields; not held while w is used, which may take long
 	writing int        // calls of Write that use w
 	setting int        // calls that set a deadline of w
-	unused  sync.Cond  // there is one less of them
-	closed  bool       // the handler returns: w must not be touched any more
+	unused  sync.Cond  // signalled when one of these calls has returned
+	closed  bool       // the handler returns: w must not be used any more
 }
 
-// newStreamConn takes the server's deadlines off the stream: they are not the
-// tunnel's.
+// newStreamConn returns the stream of in as a connection. It removes the server's deadlines, which
+// are not the tunnel's.
 func newStreamConn(w http.ResponseWriter, in *http.Request) *streamConn {
 	c := &streamConn{w: w, rc: http.NewResponseController(w), in: in}
 	c.unused.L = &c.mu
@@ -40,11 +40,11 @@ func newStreamConn(w http.ResponseWriter, in *http.Request) *streamConn {
 	return c
 }
 
-// Read returns io.EOF at the end of the client's half of the stream, and when the
-// time of endWithin is over.
+// Read reads from the client. It returns io.EOF at the end of the client's half of the stream, and
+// when the time of endWithin is over.
 func (c *streamConn) Read(p []byte) (int, error) {
 	if c.ending.Load() {
-		c.setLast()
+		c.setLastDeadline()
 	}
 	n, err := c.in.Body.Read(p)
 	if err != nil && c.ending.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
@@ -55,10 +55,10 @@ func (c *streamConn) Read(p []byte) (int, error) {
 
 // Write sends p at once.
 func (c *streamConn) Write(p []byte) (int, error) {
-	if !c.enter(&c.writing) {
+	if !c.startUse(&c.writing) {
 		return 0, net.ErrClosed
 	}
-	defer c.leave(&c.writing)
+	defer c.endUse(&c.writing)
 	n, err := c.w.Write(p)
 	if err == nil {
 		err = c.flush()
@@ -68,8 +68,8 @@ func (c *streamConn) Write(p []byte) (int, error) {
 
 func (c *streamConn) flush() error { return c.rc.Flush() }
 
-// endWithin ends the client's half after all that time, or when the client was silent for
-// so long. Only an earlier end can follow.
+// endWithin ends the client's half after the time all, or when the client was silent for the time
+// silent. A later call can only end it earlier.
 func (c *streamConn) endWithin(all, silent time.Duration) {
 	c.lastMu.Lock()
 	if until := time.Now().Add(all); c.until.IsZero() || until.Before(c.until) {
@@ -77,22 +77,22 @@ func (c *streamConn) endWithin(all, silent time.Duration) {
 	}
 	c.ending.Store(true)
 	c.lastMu.Unlock()
-	c.setLast()
+	c.setLastDeadline()
 }
 
-// setLast sets the deadline of the next read, or of the one that waits.
-func (c *streamConn) setLast() {
+// setLastDeadline sets the deadline of the next read, or of a pending one.
+func (c *streamConn) setLastDeadline() {
 	c.lastMu.Lock()
 	defer c.lastMu.Unlock()
 	last := time.Now().Add(c.silent)
 	if c.until.Before(last) {
 		last = c.until
 	}
-	_ = c.deadline(c.rc.SetReadDeadline, last)
+	_ = c.setDeadline(c.rc.SetReadDeadline, last)
 }
 
-// enter counts a call that uses w, and reports whether w may still be used.
-func (c *streamConn) enter(calls *int) bool {
+// startUse counts a call that is about to use w. It returns false if w may not be used any more.
+func (c *streamConn) startUse(calls *int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -102,24 +102,24 @@ func (c *streamConn) enter(calls *int) bool {
 	return true
 }
 
-// leave ends what enter has begun.
-func (c *streamConn) leave(calls *int) {
+// endUse counts the call of a startUse as returned.
+func (c *streamConn) endUse(calls *int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	*calls--
 	c.unused.Broadcast()
 }
 
-// Close ends what is written. The stream ends with the handler, which must not return
-// before. A write that waits is ended with a reset of the stream, which net/http can't send
-// before the frame that its connection is sending: nothing else bounds Close. Other calls fail meanwhile.
+// Close makes later calls fail and waits for those that use w. The stream ends with the handler,
+// which must not return before. A blocked write is ended with a reset of the stream, which net/http
+// can't send before the frame that its connection is sending: nothing else bounds Close.
 func (c *streamConn) Close() error {
 	c.mu.Lock()
 	c.closed = true
 	writing := c.writing > 0
 	c.mu.Unlock()
 	if writing {
-		_ = c.set(c.rc.SetWriteDeadline, past)
+		_ = c.callSet(c.rc.SetWriteDeadline, past)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,16 +129,17 @@ func (c *streamConn) Close() error {
 	return nil
 }
 
-func (c *streamConn) deadline(set func(time.Time) error, t time.Time) error {
-	if !c.enter(&c.setting) {
+func (c *streamConn) setDeadline(set func(time.Time) error, t time.Time) error {
+	if !c.startUse(&c.setting) {
 		return net.ErrClosed
 	}
-	defer c.leave(&c.setting)
-	return c.set(set, t)
+	defer c.endUse(&c.setting)
+	return c.callSet(set, t)
 }
 
-// set calls a method of w, or of a filter's around it, which may be on a timer's goroutine.
-func (c *streamConn) set(deadline func(time.Time) error, at time.Time) (err error) {
+// callSet calls a method that sets a deadline of w. A filter around w may have it panic, perhaps on
+// a timer's goroutine.
+func (c *streamConn) callSet(deadline func(time.Time) error, at time.Time) (err error) {
 	defer c.t.catch(&err)
 	return deadline(at)
 }
@@ -151,11 +152,11 @@ func (c *streamConn) SetReadDeadline(t time.Time) error {
 	if c.ending.Load() && t != past {
 		return nil // endWithin has set a last one
 	}
-	return c.deadline(c.rc.SetReadDeadline, t)
+	return c.setDeadline(c.rc.SetReadDeadline, t)
 }
 
 func (c *streamConn) SetWriteDeadline(t time.Time) error {
-	return c.deadline(c.rc.SetWriteDeadline, t)
+	return c.setDeadline(c.rc.SetWriteDeadline, t)
 }
 
 func (c *streamConn) LocalAddr() net.Addr {
@@ -163,7 +164,7 @@ func (c *streamConn) LocalAddr() net.Addr {
 	return addr
 }
 
-// RemoteAddr returns nil if the server has not told one.
+// RemoteAddr returns the client's address, nil if the server has set none.
 func (c *streamConn) RemoteAddr() net.Addr {
 	addr, err := net.ResolveTCPAddr("tcp", c.in.RemoteAddr)
 	if err != nil {

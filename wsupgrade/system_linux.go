@@ -2,15 +2,15 @@ package wsupgrade
 
 import "syscall"
 
-// system holds the calls of the loops that a sandbox (seccomp) or a limit may refuse. nil
-// means the system's own; tests put in others.
+// system holds hooks of tests for the system calls of the loops that a sandbox (seccomp) or a limit
+// may refuse. If nil, the system itself is called.
 type system struct {
 	spliceHook func(from, to, n int) (int, error)
 	epollHook  func(epoll, operation, fd int, event *syscall.EpollEvent) error
-	ringHook   func(bell int)
+	wakeHook   func(wakeFD int)
 }
 
-// splice moves what is there, at most n bytes.
+// splice moves the available bytes, at most n.
 func (s *system) splice(from, to, n int) (int, error) {
 	if s.spliceHook != nil {
 		return s.spliceHook(from, to, n)
@@ -25,16 +25,16 @@ func (s *system) epollCtl(epoll, operation, fd int, event *syscall.EpollEvent) e
 	return syscall.EpollCtl(epoll, operation, fd, event)
 }
 
-// ring makes the bell's epoll instance wake its loop.
-func (s *system) ring(bell int) {
-	if s.ringHook != nil {
-		s.ringHook(bell)
+// wake wakes the loop whose epoll instance watches wakeFD.
+func (s *system) wake(wakeFD int) {
+	if s.wakeHook != nil {
+		s.wakeHook(wakeFD)
 	}
-	_, _ = syscall.Write(bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	_, _ = syscall.Write(wakeFD, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 }
 
-// refuses reports whether err is the system's refusal of a call, which says nothing about the
-// sockets: they can be read and written all the same.
+// refuses reports whether err is the system's refusal of a call. Such an error says nothing about
+// the sockets, which can be read and written all the same.
 func refuses(err error) bool {
 	switch err {
 	case syscall.EPERM, syscall.EACCES, syscall.ENOSYS, syscall.EOPNOTSUPP:

@@ -13,7 +13,7 @@ import (
 	"github.com/culvert-go/culvert/internal/head"
 )
 
-// earlyBytes are what came before the tunnel began.
+// earlyBytes are the bytes that were received before the tunnel began.
 type earlyBytes struct{ fromClient, fromTarget []byte }
 
 // takeOver hands the 101 to the client and returns the tunnel.
@@ -25,27 +25,27 @@ func (f *Forwarder) takeOver(w http.ResponseWriter, in *http.Request, target *up
 	t := newTunnel(conn, target.Conn, &f.limits)
 	t.Protocol = protocol
 	t.Subprotocol = resp.Header.Get("Sec-WebSocket-Protocol")
-	t.Client = clientOf(in)
+	t.Client = clientAddr(in)
 	if observer == nil {
 		t.loops = f.loops
 	}
 	if isWebSocket(protocol) {
-		t.up.codec, t.down.codec = codecs(observer, resp.Header)
+		t.up.codec, t.down.codec = newCodecs(observer, resp.Header)
 	}
 	return t, earlyBytes{fromClient, target.early()}, nil
 }
 
-// codecs are those of a WebSocket's two directions.
-func codecs(o *Observer, answer http.Header) (up, down codec) {
+// newCodecs returns the codecs of a WebSocket's two directions.
+func newCodecs(o *Observer, response http.Header) (up, down codec) {
 	if o == nil {
-		return new(passing), new(passing)
+		return new(passthroughCodec), new(passthroughCodec)
 	}
-	upDeflate, downDeflate := agreed(answer)
-	return &inspected{o: o, fromClient: true, deflate: upDeflate}, &inspected{o: o, deflate: downDeflate}
+	upDeflate, downDeflate := negotiatedDeflate(response)
+	return &inspectingCodec{o: o, fromClient: true, deflate: upDeflate}, &inspectingCodec{o: o, deflate: downDeflate}
 }
 
-// clientConn sends the client the head that opens the tunnel, and returns its side
-// with what it sent behind its handshake.
+// clientConn sends the client the header that opens the tunnel, and returns its connection with
+// what it sent after its handshake.
 func (f *Forwarder) clientConn(w http.ResponseWriter, in *http.Request, resp *http.Response, protocol string) (net.Conn, []byte, error) {
 	if in.ProtoMajor == 2 {
 		conn, err := openStream(w, in, resp, protocol)
@@ -58,34 +58,35 @@ func (f *Forwarder) clientConn(w http.ResponseWriter, in *http.Request, resp *ht
 	if err != nil {
 		return nil, nil, err
 	}
-	first := switchingHead(w.Header(), protocol)
-	if err := f.sendFirst(conn, first.Bytes()); err != nil {
+	first := switchingHeader(w.Header(), protocol)
+	if err := f.sendHeader(conn, first.Bytes()); err != nil {
 		conn.Close()
 		return nil, nil, &fault.Error{Kind: fault.ClientGone, Wrote: true, HeadSent: true, Err: err}
 	}
 	return conn, early, nil
 }
 
-// sendFirst sends the client of a connection that was taken over the header that opens its tunnel, within the time of a
-// handshake: the connection may still be full of earlier responses, and no context ends a write.
-func (f *Forwarder) sendFirst(conn net.Conn, header []byte) error {
-	_ = conn.SetWriteDeadline(time.Now().Add(f.timeout))
+// sendHeader sends the client of a connection that was taken over the header that opens its tunnel,
+// within the handshake timeout: the connection may still be full of earlier responses, and no
+// context ends a write.
+func (f *Forwarder) sendHeader(conn net.Conn, header []byte) error {
+	_ = conn.SetWriteDeadline(time.Now().Add(f.handshakeTimeout))
 	_, err := conn.Write(header)
 	_ = conn.SetWriteDeadline(time.Time{})
 	return err
 }
 
-// clientOf is the address of in's client.
-func clientOf(in *http.Request) string {
+// clientAddr returns the address of in's client.
+func clientAddr(in *http.Request) string {
 	if addr := client.Addr(in); addr.IsValid() {
 		return addr.String()
 	}
 	return in.RemoteAddr
 }
 
-// hijack takes the client's connection over, with what the client sent behind
-// its handshake. The 101's head is in w.Header() before, for the hooks of w's
-// wrappers, and out of it again if the connection can't be had.
+// hijack takes the client's connection over, with what the client sent after its handshake. The
+// 101's header is put into w.Header() before, for the hooks of w's wrappers, and removed again if
+// the connection can't be taken over.
 func hijack(w http.ResponseWriter, resp *http.Response, protocol string) (conn net.Conn, early []byte, err error) {
 	head.SanitizeResponse(resp.StatusCode, resp.Header, protocol)
 	fields := w.Header()
@@ -97,7 +98,7 @@ func hijack(w http.ResponseWriter, resp *http.Response, protocol string) (conn n
 	if err != nil {
 		clear(fields)
 		maps.Copy(fields, kept)
-		// A fault of this server's own, and certainly none of the target.
+		// A fault of this server, not of the target.
 		err = errors.Join(errors.New("the client's connection can't be taken over"), err)
 		return nil, nil, &fault.Error{Kind: fault.BadRequest, Wrote: true, Err: err}
 	}
@@ -106,8 +107,8 @@ func hijack(w http.ResponseWriter, resp *http.Response, protocol string) (conn n
 	return conn, early, nil
 }
 
-// switchingHead renders the head of the 101 from what the hooks left of it.
-func switchingHead(fields http.Header, protocol string) *bytes.Buffer {
+// switchingHeader renders the header of the 101 as the hooks left it.
+func switchingHeader(fields http.Header, protocol string) *bytes.Buffer {
 	head.SanitizeResponse(http.StatusSwitchingProtocols, fields, protocol)
 	b := bytes.NewBufferString("HTTP/1.1 101 Switching Protocols\r\n")
 	_ = fields.Write(b)

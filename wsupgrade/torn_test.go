@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// tearing is a connection that takes some bytes, fails a write in the middle, and takes more then.
+// tearing is a connection that accepts some bytes, fails a write in the middle, and accepts more
+// after it.
 type tearing struct {
 	net.Conn
 	room int
@@ -28,22 +29,23 @@ func (c *tearing) Write(p []byte) (int, error) {
 
 func (c *tearing) SetWriteDeadline(time.Time) error { return nil }
 
-// An end that took a part of what was written is sent no Close frame and no ping: they would stand inside of a frame.
+// An end that has accepted a part of a write is sent no Close frame and no ping: they would be
+// inside of a frame.
 func TestNothingInsideAFrame(t *testing.T) {
 	frame := appendFrame(nil, finBit|1, true, []byte(strings.Repeat("x", 100)))
 	for at := range frame {
 		client, target := &tearing{room: 1 << 10}, &tearing{room: at}
 		tunnel := newTunnel(client, target, new(limits))
-		tunnel.up.codec, tunnel.down.codec = new(passing), new(passing)
+		tunnel.up.codec, tunnel.down.codec = new(passthroughCodec), new(passthroughCodec)
 		if err := tunnel.up.pass(frame); err == nil {
 			t.Fatal("the write has not failed")
 		}
-		if tunnel.ask(&tunnel.down) {
-			t.Errorf("a ping is sent behind %d bytes of a frame", at)
+		if tunnel.sendPing(&tunnel.down) {
+			t.Errorf("a ping is sent after %d bytes of a frame", at)
 		}
-		tunnel.shut(ServiceRestart, "bye")
+		tunnel.requestClose(ServiceRestart, "bye")
 		if !bytes.Equal(target.got, frame[:at]) {
-			t.Errorf("behind %d bytes of a frame %q follows", at, target.got[at:])
+			t.Errorf("after %d bytes of a frame %q follows", at, target.got[at:])
 		}
 		if want := appendFrame(nil, finBit|opClose, false, closePayload(ServiceRestart, "bye")); !bytes.Equal(client.got, want) {
 			t.Errorf("the other end is sent %q, want %q", client.got, want)

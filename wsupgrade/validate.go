@@ -12,19 +12,18 @@ import (
 	"github.com/culvert-go/culvert/internal/head"
 )
 
-// validate checks the target's 101 against the head that it answers (RFC 6455
-// section 4.1, the client's part); protocol is what that head asks for, "" for
-// nothing. A target that does not speak the protocol would otherwise get the
-// client's bytes as if they were meant for it.
-func validate(resp *http.Response, asked http.Header, protocol string) error {
+// validate checks the target's 101 against the header of the request (RFC 6455 section 4.1, the
+// client's part). protocol is the one that the request offers, "" if none. A target that does not
+// speak the protocol would otherwise receive the client's bytes as if they were meant for it.
+func validate(resp *http.Response, requested http.Header, protocol string) error {
 	if protocol == "" {
-		return errors.New("101 without having been asked to switch")
+		return errors.New("101 to a request without an upgrade")
 	}
 	if resp.ProtoMajor != 1 || resp.ProtoMinor < 1 {
 		return fmt.Errorf("101 in %s, which knows no upgrade", resp.Proto)
 	}
 	if got := resp.Header["Upgrade"]; len(got) != 1 || !strings.EqualFold(textproto.TrimString(got[0]), protocol) {
-		return fmt.Errorf("101 with Upgrade %q, asked for %q", got, protocol)
+		return fmt.Errorf("101 with Upgrade %q, requested %q", got, protocol)
 	}
 	if !head.HasToken(resp.Header["Connection"], "upgrade") {
 		return fmt.Errorf("101 with Connection %q", resp.Header["Connection"])
@@ -32,17 +31,17 @@ func validate(resp *http.Response, asked http.Header, protocol string) error {
 	if !isWebSocket(protocol) {
 		return nil
 	}
-	if got := resp.Header["Sec-Websocket-Accept"]; len(got) != 1 || got[0] != acceptFor(asked.Get("Sec-WebSocket-Key")) {
+	if got := resp.Header["Sec-Websocket-Accept"]; len(got) != 1 || got[0] != acceptFor(requested.Get("Sec-WebSocket-Key")) {
 		return fmt.Errorf("101 with Sec-WebSocket-Accept %q", got)
 	}
-	if err := validateSubprotocol(resp.Header, asked); err != nil {
+	if err := validateSubprotocol(resp.Header, requested); err != nil {
 		return err
 	}
-	return validateExtensions(resp.Header, asked)
+	return validateExtensions(resp.Header, requested)
 }
 
-// validateSubprotocol wants one that was offered. An empty field, which some
-// servers send and browsers refuse, is removed.
+// validateSubprotocol returns an error for a subprotocol that was not offered. An empty field,
+// which some servers send and browsers refuse, is removed.
 func validateSubprotocol(got, offered http.Header) error {
 	const field = "Sec-Websocket-Protocol"
 	values := got[field]
@@ -66,8 +65,8 @@ func validateSubprotocol(got, offered http.Header) error {
 	return fmt.Errorf("101 with subprotocol %q, which was not offered", values[0])
 }
 
-// validateExtensions wants extensions that were offered; their parameters are
-// the two ends' own matter. A field that names none is removed.
+// validateExtensions returns an error for an extension that was not offered; its parameters are
+// left to the two ends. A field that names none is removed.
 func validateExtensions(got, offered http.Header) error {
 	const field = "Sec-Websocket-Extensions"
 	offers, chosen := extensionNames(offered[field]), extensionNames(got[field])

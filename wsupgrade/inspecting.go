@@ -8,20 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// inspected is the codec of a direction that an Observer looks into. It writes whole
-// frames only, so dst always stands at a boundary.
-type inspected struct {
+// inspectingCodec is the codec of a direction that an Observer inspects. It writes whole frames
+// only, so dst is always at a boundary.
+type inspectingCodec struct {
 	o          *Observer
 	fromClient bool
-	deflate    *deflate // nil: was not agreed on
+	deflate    *deflate // nil: not negotiated
 	source     boundary // of what src has sent
-	told       bool     // dst has been sent a Close frame
-	ping       []byte   // see passing
+	sentClose  bool     // a Close frame was passed on to dst
+	ping       []byte   // payload of our latest ping, nil when it has its Pong
 
-	raw  []byte    // the head that is not complete
-	head frameHead // of the frame that is under way
-	in   bool      // there is one
-	data []byte    // of that frame
+	raw     []byte      // the header that is not complete
+	header  frameHeader // of the frame under way
+	inFrame bool        // a frame is under way
+	data    []byte      // of that frame
 
 	message    []byte // of the fragments so far
 	kind       MessageType
@@ -29,31 +29,31 @@ type inspected struct {
 	compressed bool
 }
 
-func (c *inspected) closed() bool                          { return c.source.closed }
-func (c *inspected) toldClose() bool                       { return c.told }
-func (c *inspected) here() bool                            { return true }
-func (c *inspected) expect(payload []byte)                 { c.ping = payload }
-func (c *inspected) discard(p []byte)                      { c.source.follow(p) }
-func (c *inspected) finish([]byte, io.Writer) (int, error) { return 0, nil }
-func (c *inspected) end(io.Writer) error                   { return nil }
+func (c *inspectingCodec) closeReceived() bool                           { return c.source.closeBegun }
+func (c *inspectingCodec) closeSent() bool                               { return c.sentClose }
+func (c *inspectingCodec) atBoundary() bool                              { return true }
+func (c *inspectingCodec) expectPong(payload []byte)                     { c.ping = payload }
+func (c *inspectingCodec) discard(p []byte)                              { c.source.follow(p) }
+func (c *inspectingCodec) passToBoundary([]byte, io.Writer) (int, error) { return 0, nil }
+func (c *inspectingCodec) flushHeld(io.Writer) error                     { return nil }
 
-func (c *inspected) pass(p []byte, w io.Writer) (err error) {
+func (c *inspectingCodec) pass(p []byte, w io.Writer) (err error) {
 	defer c.catch(&err)
 	c.source.follow(p)
-	for len(p) > 0 || c.in && uint64(len(c.data)) == c.head.length {
-		if !c.in {
-			n, err := c.takeHead(p)
+	for len(p) > 0 || c.inFrame && uint64(len(c.data)) == c.header.length {
+		if !c.inFrame {
+			n, err := c.readHeader(p)
 			if err != nil {
 				return err
 			}
 			p = p[n:]
 			continue
 		}
-		n := min(uint64(len(p)), c.head.length-uint64(len(c.data)))
+		n := min(uint64(len(p)), c.header.length-uint64(len(c.data)))
 		c.data = append(c.data, p[:n]...)
 		p = p[n:]
-		if uint64(len(c.data)) == c.head.length {
-			if err := c.frame(w); err != nil {
+		if uint64(len(c.data)) == c.header.length {
+			if err := c.handleFrame(w); err != nil {
 				return err
 			}
 		}
@@ -61,28 +61,28 @@ func (c *inspected) pass(p []byte, w io.Writer) (err error) {
 	return nil
 }
 
-// catch makes an error of a panic of the Observer's: one of the directions runs on a goroutine on which a panic would end
-// the program.
-func (c *inspected) catch(err *error) {
+// catch turns a panic of the Observer into an error: one of the directions runs on a goroutine on
+// which it would end the program.
+func (c *inspectingCodec) catch(err *error) {
 	if v := recover(); v != nil {
 		*err = &panicError{v, debug.Stack()}
 	}
 }
 
-// takeHead collects a head, and checks it when it is complete.
-func (c *inspected) takeHead(p []byte) (n int, err error) {
+// readHeader collects a header, and checks it when it is complete.
+func (c *inspectingCodec) readHeader(p []byte) (n int, err error) {
 	need := 2
 	if len(c.raw) >= 2 {
-		need = headLen(c.raw)
+		need = headerLen(c.raw)
 	}
 	n = min(len(p), need-len(c.raw))
 	c.raw = append(c.raw, p[:n]...)
-	if len(c.raw) < 2 || len(c.raw) < headLen(c.raw) {
+	if len(c.raw) < 2 || len(c.raw) < headerLen(c.raw) {
 		return n, nil
 	}
-	c.head = parseHead(c.raw)
-	c.raw, c.data, c.in = c.raw[:0], c.data[:0], true
-	return n, c.checkHead()
+	c.header = parseHeader(c.raw)
+	c.raw, c.data, c.inFrame = c.raw[:0], c.data[:0], true
+	return n, c.checkHeader()
 }
 
 var (
@@ -97,9 +97,9 @@ var (
 	errDeflate  = &CloseError{InvalidData, "compressed data"}
 )
 
-// checkHead is RFC 6455 section 5, as far as a head goes.
-func (c *inspected) checkHead() error {
-	h := c.head
+// checkHeader checks what RFC 6455 section 5 says about a header.
+func (c *inspectingCodec) checkHeader() error {
+	h := c.header
 	rsv := h.first & rsvBits
 	op := h.opcode()
 	control := op >= opClose
@@ -122,26 +122,26 @@ func (c *inspected) checkHead() error {
 	return nil
 }
 
-// frame handles a frame that is complete.
-func (c *inspected) frame(w io.Writer) error {
-	c.in = false
-	if c.head.masked {
-		mask(c.data, c.head.key, 0)
+// handleFrame handles a frame that is complete.
+func (c *inspectingCodec) handleFrame(w io.Writer) error {
+	c.inFrame = false
+	if c.header.masked {
+		mask(c.data, c.header.key, 0)
 	}
-	defer c.shrink()
-	if c.head.opcode() >= opClose {
-		return c.control(w)
+	defer c.releaseBuffers()
+	if c.header.opcode() >= opClose {
+		return c.handleControl(w)
 	}
-	final, continuation := c.head.first&finBit != 0, c.fragmented
+	final, continuation := c.header.first&finBit != 0, c.fragmented
 	if !continuation {
-		c.kind, c.compressed = MessageType(c.head.opcode()), c.head.first&rsv1Bit != 0
+		c.kind, c.compressed = MessageType(c.header.opcode()), c.header.first&rsv1Bit != 0
 	}
 	f := Frame{FromClient: c.fromClient, Final: final, Continuation: continuation, Type: c.kind, Data: c.data}
 	err := c.observe(&f)
 	if err == ErrDrop && !continuation && final {
 		return nil
 	} else if err != nil {
-		return c.refusal(err)
+		return c.closeError(err)
 	}
 	c.fragmented = !final
 	if c.o.Message == nil {
@@ -151,23 +151,23 @@ func (c *inspected) frame(w io.Writer) error {
 	if !final {
 		return nil
 	}
-	return c.whole(w)
+	return c.handleMessage(w)
 }
 
-func (c *inspected) observe(f *Frame) error {
+func (c *inspectingCodec) observe(f *Frame) error {
 	if c.o.Frame == nil {
 		return nil
 	}
 	return c.o.Frame(f)
 }
 
-// passFragment passes on a frame of which nobody wants to see the message.
-func (c *inspected) passFragment(f *Frame, w io.Writer) error {
+// passFragment passes on a frame of an Observer without Message.
+func (c *inspectingCodec) passFragment(f *Frame, w io.Writer) error {
 	if c.kind == Text {
 		// A character may be cut by the frame's end.
 		c.message = append(c.message, f.Data...)
 		c.message = c.message[validPrefix(c.message):]
-		if len(c.message) >= utf8.UTFMax || f.Final && len(c.message) > 0 || !utf8Begin(c.message) {
+		if len(c.message) >= utf8.UTFMax || f.Final && len(c.message) > 0 || !startsRune(c.message) {
 			return errUTF8
 		}
 	}
@@ -181,7 +181,7 @@ func (c *inspected) passFragment(f *Frame, w io.Writer) error {
 	return c.write(w, first, f.Data)
 }
 
-// validPrefix returns how much of p is whole characters.
+// validPrefix returns the length of the prefix of p that is whole characters.
 func validPrefix(p []byte) (n int) {
 	for n < len(p) {
 		r, size := utf8.DecodeRune(p[n:])
@@ -193,11 +193,11 @@ func validPrefix(p []byte) (n int) {
 	return n
 }
 
-// utf8Begin says whether p may be the beginning of one character.
-func utf8Begin(p []byte) bool { return len(p) == 0 || !utf8.FullRune(p) }
+// startsRune reports whether p may be the beginning of one character.
+func startsRune(p []byte) bool { return len(p) == 0 || !utf8.FullRune(p) }
 
-// whole handles a message of which all frames are there.
-func (c *inspected) whole(w io.Writer) (err error) {
+// handleMessage handles a message of which all frames were received.
+func (c *inspectingCodec) handleMessage(w io.Writer) (err error) {
 	data := c.message
 	c.message = c.message[:0]
 	if c.compressed {
@@ -213,7 +213,7 @@ func (c *inspected) whole(w io.Writer) (err error) {
 	case err == ErrDrop:
 		return nil
 	case err != nil:
-		return c.refusal(err)
+		return c.closeError(err)
 	}
 	if !c.compressed {
 		return c.write(w, finBit|byte(m.Type), m.Data)
@@ -225,39 +225,39 @@ func (c *inspected) whole(w io.Writer) (err error) {
 	return c.write(w, finBit|rsv1Bit|byte(m.Type), deflated)
 }
 
-// control handles a control frame, which may stand between the fragments of a message.
-func (c *inspected) control(w io.Writer) error {
-	m := Message{FromClient: c.fromClient, Type: MessageType(c.head.opcode()), Data: c.data}
+// handleControl handles a control frame, which may be between the fragments of a message.
+func (c *inspectingCodec) handleControl(w io.Writer) error {
+	m := Message{FromClient: c.fromClient, Type: MessageType(c.header.opcode()), Data: c.data}
 	switch {
 	case m.Type == CloseMessage:
 		if err := checkClose(m.Data); err != nil {
 			return err
 		}
 	case m.Type == Pong:
-		if one, latest := answers(m.Data, c.ping); latest {
+		if ours, latest := matchPong(m.Data, c.ping); latest {
 			c.ping = nil
 			return nil
-		} else if one {
+		} else if ours {
 			return nil
 		}
 	}
 	if err := c.observe(&Frame{FromClient: c.fromClient, Final: true, Type: m.Type, Data: m.Data}); err == ErrDrop {
 		return nil
 	} else if err != nil {
-		return c.refusal(err)
+		return c.closeError(err)
 	}
 	if c.o.Message != nil {
 		if err := c.o.Message(&m); err == ErrDrop {
 			return nil
 		} else if err != nil {
-			return c.refusal(err)
+			return c.closeError(err)
 		}
 	}
-	c.told = c.told || m.Type == CloseMessage
+	c.sentClose = c.sentClose || m.Type == CloseMessage
 	return c.write(w, finBit|byte(m.Type), m.Data)
 }
 
-// checkClose is RFC 6455 sections 5.5.1 and 7.4.
+// checkClose checks the payload of a Close frame (RFC 6455 sections 5.5.1 and 7.4).
 func checkClose(p []byte) error {
 	if len(p) == 0 {
 		return nil
@@ -276,8 +276,8 @@ func checkClose(p []byte) error {
 	return nil
 }
 
-// refusal is the end that an observer's error asks for.
-func (c *inspected) refusal(err error) error {
+// closeError returns the close that an Observer's error calls for.
+func (c *inspectingCodec) closeError(err error) error {
 	var end *CloseError
 	if errors.As(err, &end) && end != nil {
 		return end
@@ -285,19 +285,19 @@ func (c *inspected) refusal(err error) error {
 	return &CloseError{PolicyViolation, ""}
 }
 
-func (c *inspected) write(w io.Writer, first byte, data []byte) error {
+func (c *inspectingCodec) write(w io.Writer, first byte, data []byte) error {
 	_, err := w.Write(appendFrame(nil, first, c.fromClient, data))
 	return err
 }
 
-// keep is what an idle direction holds of its buffers.
-const keep = 1 << 10
+// maxIdleBuffer is how large a buffer an idle direction may keep.
+const maxIdleBuffer = 1 << 10
 
-func (c *inspected) shrink() {
-	if cap(c.data) > keep {
+func (c *inspectingCodec) releaseBuffers() {
+	if cap(c.data) > maxIdleBuffer {
 		c.data = nil
 	}
-	if cap(c.message) > keep && len(c.message) == 0 {
+	if cap(c.message) > maxIdleBuffer && len(c.message) == 0 {
 		c.message = nil
 	}
 }
