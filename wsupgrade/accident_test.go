@@ -10,8 +10,7 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// maskedText is a client's text frame (RFC 6455 section 5.2) of less than 126
-// bytes.
+// maskedText returns a client's text frame (RFC 6455 section 5.2) of less than 126 bytes.
 func maskedText(s string) string {
 	frame := []byte{0x81, 0x80 | byte(len(s)), 0, 0, 0, 0}
 	mask := frame[2:6]
@@ -22,10 +21,9 @@ func maskedText(s string) string {
 	return string(frame)
 }
 
-// A web terminal sends its size the moment it opens. The frame came in one
-// segment with the handshake, sat in the buffer that Hijack returns, and was
-// never seen again: the terminal stayed at 80x24 and onMessage never fired
-// (golang/go#80875).
+// A web terminal sends its size as soon as it opens. The frame was received in one segment with the
+// handshake, remained in the buffer that Hijack returns, and was never read: the terminal kept its
+// 80x24 and onMessage never fired (golang/go#80875).
 func TestAccidentTerminalsFirstFrameNeverArrived(t *testing.T) {
 	leaktest.Check(t)
 	size := maskedText(`{"Width":120,"Height":40}`)
@@ -46,11 +44,10 @@ func TestAccidentTerminalsFirstFrameNeverArrived(t *testing.T) {
 	}
 }
 
-// A proxy subscribed to upgrades on its first plain request, so the first
-// WebSocket of a fresh process stayed pending until somebody had loaded a page
-// (http-proxy-middleware #207, #112, #432). Here each gateway's very first
-// request is an upgrade; the second gateway's is one that must be refused, and
-// is answered as well.
+// A proxy subscribed to upgrades on its first plain request, so the first WebSocket of a fresh
+// process was pending until a user had loaded a page (http-proxy-middleware #207, #112, #432). Here
+// each gateway's very first request is an upgrade; the second gateway's is one that must be
+// refused, and gets a response as well.
 func TestAccidentFirstWebSocketNeededAWarmUp(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {

@@ -11,9 +11,9 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// FuzzAllowOrigins holds AllowOrigins against a reference that compares label by label: a
-// pattern that is accepted matches what the reference says and no other origin, and at least
-// the one that it was made for.
+// FuzzAllowOrigins compares AllowOrigins with a reference that compares label by label: a pattern
+// that is accepted matches the origins that the reference matches and no other, and at least the
+// one that it was made for.
 func FuzzAllowOrigins(f *testing.F) {
 	for _, pattern := range []string{
 		"https://app.example", "https://*.app.example", "https://*app.example", "https://a*.app.example", "https://**.app.example",
@@ -35,7 +35,7 @@ func FuzzAllowOrigins(f *testing.F) {
 			t.Errorf("%q accepts a name that is not below it", pattern)
 		}
 		if got, want := accepts(check, origin), covers(pattern, origin); got != want {
-			t.Errorf("%q, origin %q: %v, the reference says %v", pattern, origin, got, want)
+			t.Errorf("%q, origin %q: %v, the reference has %v", pattern, origin, got, want)
 		}
 	})
 }
@@ -44,10 +44,11 @@ func accepts(check func(*http.Request) bool, origin string) bool {
 	return check(&http.Request{Host: "culvert.test", Header: http.Header{"Origin": {origin}}})
 }
 
-// originSyntax is an origin as a browser writes it, in any case.
+// originSyntax matches an origin as a browser writes it, in any case.
 var originSyntax = regexp.MustCompile(`^(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::([1-9][0-9]{0,4}))?$`)
 
-// covers is the reference. pattern is one that AllowOrigins has accepted.
+// covers is the reference: it reports whether pattern, which AllowOrigins has accepted, covers an
+// origin.
 func covers(pattern, origin string) bool {
 	p := originSyntax.FindStringSubmatch(strings.Replace(strings.ToLower(pattern), "*.", "", 1))
 	o := originSyntax.FindStringSubmatch(strings.ToLower(origin))
@@ -73,7 +74,7 @@ func defaulted(origin []string) string {
 	return origin[3]
 }
 
-// validLabels reports whether there can be such a name.
+// validLabels reports whether such a name can exist.
 func validLabels(labels []string) bool {
 	return len(strings.Join(labels, ".")) <= 253 && !slices.ContainsFunc(labels, func(s string) bool { return s == "" || len(s) > 63 })
 }

@@ -17,7 +17,7 @@ func TestAllowOrigins(t *testing.T) {
 		t.Fatal(err)
 	}
 	for origin, want := range map[string]bool{
-		"":                                        true, // no browser
+		"":                                        true, // not a browser
 		"https://culvert.test":                    true, // the site itself
 		"https://app.example":                     true,
 		"https://APP.example:443":                 true,
@@ -61,7 +61,7 @@ func TestAllowOrigins(t *testing.T) {
 	}
 }
 
-// What is ambiguous, or no page's origin, is refused, and named.
+// An origin that is ambiguous, or that no page has, is refused, and named in the error.
 func TestAllowOriginsRefuses(t *testing.T) {
 	for _, bad := range []string{
 		"", "*", "null", "https://", "https://*", "https://*.", "https://**.app.example", "https://*.*.example",
@@ -84,8 +84,8 @@ func TestAllowOriginsRefuses(t *testing.T) {
 	}
 }
 
-// A page whose name was made to lead here is of its own origin, and refused by its
-// name.
+// A page whose name was made to resolve to this server has the same origin as its WebSocket, and is
+// refused by its name.
 func TestHosts(t *testing.T) {
 	leaktest.Check(t)
 	addr := gateway(t, wsupgrade.Options{Hosts: []string{"culvert.test", "*.Culvert.test", "0::1", "192.0.2.1"}}, mirroring(t))
@@ -113,7 +113,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// 1005, 1006 and 1015 stand for what was never sent, and are not.
+// 1005, 1006 and 1015 mean that no code was received, and are not sent.
 func TestCodesThatAreNeverWritten(t *testing.T) {
 	for _, code := range []int{0, 1005, 1006, 1015} {
 		overTunnel(t, wsupgrade.Options{}, func(t *testing.T, r *wsupgrade.Registry, client, target *duplex, done <-chan error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// BenchmarkTunnel sends 32 KiB to an echo behind the tunnel and reads it back.
+// BenchmarkTunnel sends 32 KiB to an echo through the tunnel and reads it back.
 func BenchmarkTunnel(b *testing.B) {
 	client := wiretest.Dial(b, gateway(b, wsupgrade.Options{}, mirror(b)))
 	client.Send(handshake)

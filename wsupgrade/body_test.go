@@ -16,15 +16,15 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade/wstest"
 )
 
-// dockerExec is what docker sends for "docker exec".
+// dockerExec is the request of "docker exec".
 const dockerExec = "POST /exec/1/start HTTP/1.1\r\nHost: docker\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Type: application/json\r\n\r\n"
 
 const execBody = `{"Detach":false,"Tty":true}`
 
 var tcp = wsupgrade.Options{Protocols: []string{"websocket", "tcp"}}
 
-// A protocol other than websocket may come with a body, which reaches the target whole, with its
-// length, in front of the tunnel's bytes.
+// An upgrade to a protocol other than websocket may have a body, which is sent to the target whole,
+// with its length, before the tunnel's bytes.
 func TestUpgradeWithABody(t *testing.T) {
 	leaktest.Check(t)
 	length := fmt.Sprintf("Content-Length: %d", len(execBody))
@@ -62,8 +62,8 @@ func TestUpgradeWithABody(t *testing.T) {
 	}
 }
 
-// A target that does not switch answers such a request like any other, and the client's connection
-// goes on behind it.
+// A target that does not switch responds to such a request like any other, and the client's
+// connection continues after it.
 func TestUpgradeWithABodyRefused(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -79,12 +79,12 @@ func TestUpgradeWithABodyRefused(t *testing.T) {
 	}
 	p.Send("GET /secret HTTP/1.1\r\nHost: a\r\n\r\n")
 	if resp, body := p.Answer("GET"); resp.StatusCode != 200 || body != "kept by the gateway" {
-		t.Errorf("behind it: %s %q", resp.Status, body)
+		t.Errorf("after it: %s %q", resp.Status, body)
 	}
 }
 
-// A body that is too large, too slow or broken is the client's failure, and nothing of it reaches
-// the target. A WebSocket has none.
+// A body that is too large, too slow or broken is the client's failure, and nothing of it is sent
+// to the target. A WebSocket has none.
 func TestUpgradeWithABadBody(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -118,7 +118,7 @@ func TestUpgradeWithABadBody(t *testing.T) {
 	}
 }
 
-// A client that does not send its body is not waited for where no target can be dialled.
+// If no target can be dialled, a client that does not send its body is not waited for.
 func TestUpgradeWithoutItsBody(t *testing.T) {
 	leaktest.Check(t)
 	o := tcp
@@ -128,8 +128,8 @@ func TestUpgradeWithoutItsBody(t *testing.T) {
 	p.Status(502)
 }
 
-// The time for a body is not the target's: one that took most of it leaves the target all of its
-// own, at whose end the client hears of the target, and is not taken for one that has left.
+// The time for a body is not the target's: after one that took most of it the target has its whole
+// time, at whose end the client gets a 504 and is not taken for one that has left.
 func TestTimeOfASlowBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := wstest.NewRawTarget(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

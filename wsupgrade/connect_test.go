@@ -10,8 +10,7 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// connecting serves Connect, which lets clients reach target as db:5432 and nobody
-// else.
+// connecting serves Connect, which lets clients reach target as db:5432 and nothing else.
 func connecting(t *testing.T, target string, o wsupgrade.Options) http.Handler {
 	t.Helper()
 	h, err := forwarder(t, o).Connect(func(r *http.Request) (string, error) {
@@ -27,8 +26,8 @@ func connecting(t *testing.T, target string, o wsupgrade.Options) http.Handler {
 	return h
 }
 
-// What the client sends behind its CONNECT arrives, and so does the tail of a target
-// whose client has ended.
+// What the client sends after its CONNECT is delivered, and so are the last bytes of a target whose
+// client has ended.
 func TestConnect(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -78,6 +77,6 @@ func TestConnectIsRefused(t *testing.T) {
 		p.Status(want)
 	}
 	if h, err := forwarder(t, wsupgrade.Options{}).Connect(nil); h != nil || err == nil {
-		t.Error("Connect to anybody")
+		t.Error("Connect without allow returned no error")
 	}
 }

@@ -105,7 +105,8 @@ func (c buggyConn) Close() error {
 	return c.Conn.Close()
 }
 
-// overBuggyStream runs script with a tunnel over HTTP/2 that meets the bug, and returns what the handler has panicked with.
+// overBuggyStream runs script with a tunnel over HTTP/2 that has the bug, and returns the value
+// with which the handler has panicked.
 func overBuggyStream(t *testing.T, b *bug, o wsupgrade.Options, handler func(*wsupgrade.Forwarder) http.HandlerFunc, script func(t *testing.T, c *h2Client, id uint32, tunnel *wsupgrade.Tunnel, target *wiretest.Peer), request ...string) (panicked any) {
 	clientConn, serverConn := wstest.Pipe()
 	targetConn, targetSide := wstest.Pipe()
@@ -123,10 +124,10 @@ func overBuggyStream(t *testing.T, b *bug, o wsupgrade.Options, handler func(*ws
 	c, target := newH2Client(t, clientConn), wiretest.NewPeer(t, targetConn)
 	id := c.open(false, request...)
 	if len(request) > 2 { // an extended CONNECT
-		answerHandshake(target)
+		respondToHandshake(target)
 	}
 	c.status(id)
-	synctest.Wait() // the tunnel is there
+	synctest.Wait() // the tunnel is open
 	b.armed.Store(true)
 	script(t, c, id, r.Get(1), target)
 	go func() { _, _ = io.Copy(io.Discard, clientConn) }()
@@ -146,8 +147,9 @@ func overBuggyStream(t *testing.T, b *bug, o wsupgrade.Options, handler func(*ws
 	return panicked
 }
 
-// A panic of a filter's ResponseWriter or body, or of a user's connection, ends its tunnel alone, on whatever goroutine it was
-// called: it is one of Forward, as an Observer's is, and the other end of a WebSocket receives a Close frame.
+// A panic of a filter's ResponseWriter or body, or of a user's connection, ends its tunnel alone,
+// on any goroutine. Forward panics with it, as with an Observer's, and the other end of a WebSocket
+// receives a Close frame.
 func TestPanicOfAConnection(t *testing.T) {
 	message := func(c *h2Client, id uint32) { c.check(c.WriteData(id, false, []byte(masked(text, "hello")))) }
 	closes := func(t *testing.T, target *wiretest.Peer, code int) {
@@ -253,7 +255,7 @@ func TestPanicOfAConnection(t *testing.T) {
 	}
 }
 
-// So it is with a CONNECT, whose protocol knows no Close frame.
+// The same for a CONNECT, whose protocol has no Close frame.
 func TestPanicOfAConnectionOfConnect(t *testing.T) {
 	handler := func(f *wsupgrade.Forwarder) http.HandlerFunc {
 		h, err := f.Connect(func(*http.Request) (string, error) { return "target.test:1", nil })
@@ -281,7 +283,8 @@ func TestPanicOfAConnectionOfConnect(t *testing.T) {
 	}
 }
 
-// What Start calls behind a tunnel over HTTP/2 is called by the handler's goroutine, and contained as elsewhere.
+// After a tunnel over HTTP/2 Start's ended is called on the handler's goroutine, and its panic is
+// logged as elsewhere.
 func TestPanicBehindAStream(t *testing.T) {
 	log := logs(t)
 	synctest.Test(t, func(t *testing.T) {

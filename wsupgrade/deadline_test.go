@@ -14,7 +14,7 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// deadlines is a connection that remembers what it was told.
+// deadlines is a connection that records its deadlines.
 type deadlines struct {
 	net.Conn
 	mu          sync.Mutex
@@ -46,7 +46,7 @@ func (d *deadlines) get() (read, write time.Time) {
 	return d.read, d.write
 }
 
-// remembering hands each accepted connection out as well.
+// remembering is a listener that also sends each accepted connection to a channel.
 type remembering struct {
 	net.Listener
 	accepted chan *deadlines
@@ -62,8 +62,8 @@ func (l remembering) Accept() (net.Conn, error) {
 	return d, nil
 }
 
-// The server's timeouts are for requests. Its ReadTimeout must not pass for the
-// client's leaving during a handshake, and none of them may end a tunnel.
+// The server's timeouts are for requests. Its ReadTimeout must not be taken for a disconnect of the
+// client during a handshake, and none of them may end a tunnel.
 func TestServerTimeoutsAreNotTheTunnels(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {

@@ -10,8 +10,8 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// echoing is a backend that accepts any handshake of the RFC's key with the
-// protocol that it asks for, and reports its head.
+// echoing starts a target that accepts any handshake with the RFC's key, switches to protocol, and
+// reports the request's header.
 func echoing(t *testing.T, protocol string) (addr string, heads <-chan string) {
 	c := make(chan string, 1)
 	return wiretest.Target(t, func(p *wiretest.Peer) {
@@ -27,7 +27,7 @@ func TestUpgradesAreDetected(t *testing.T) {
 		name      string
 		protocols []string
 		request   string
-		asked     string // Upgrade at the target
+		upgrade   string // at the target
 	}{
 		{"as browsers write it", nil, strings.Replace(handshake, "Connection: Upgrade", "Connection: keep-alive, Upgrade", 1), "websocket"},
 		{"Connection on two lines", nil, strings.Replace(handshake, "Connection: Upgrade", "Connection: keep-alive\r\nconnection: uPGRADE", 1), "websocket"},
@@ -39,10 +39,10 @@ func TestUpgradesAreDetected(t *testing.T) {
 		{"by the allow-list", []string{"websocket", "SPDY/3.1"}, "POST /exec HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: spdy/3.1\r\n\r\n", "spdy/3.1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			target, heads := echoing(t, test.asked)
+			target, heads := echoing(t, test.upgrade)
 			p := wiretest.Dial(t, gateway(t, wsupgrade.Options{Protocols: test.protocols}, target))
 			p.Send(test.request)
-			want := []string{"connection: Upgrade", "upgrade: " + test.asked}
+			want := []string{"connection: Upgrade", "upgrade: " + test.upgrade}
 			got := wiretest.Lines(wiretest.Await(t, heads, "head"))
 			for _, line := range want {
 				if !strings.Contains(got+"\n", "\n"+line+"\n") {
@@ -52,15 +52,15 @@ func TestUpgradesAreDetected(t *testing.T) {
 			if n := strings.Count(got, "upgrade: ") + strings.Count(got, "connection: "); n != 2 {
 				t.Errorf("%d Connection and Upgrade fields in\n%s", n, got)
 			}
-			if client := p.Head(); !strings.HasPrefix(client, "HTTP/1.1 101 ") || !strings.Contains(client, "Upgrade: "+test.asked+"\r\n") {
+			if client := p.Head(); !strings.HasPrefix(client, "HTTP/1.1 101 ") || !strings.Contains(client, "Upgrade: "+test.upgrade+"\r\n") {
 				t.Errorf("the client got %q", client)
 			}
 		})
 	}
 }
 
-// A request that asks for nothing that is allowed is no upgrade; the Handler
-// refuses it, and says what it takes.
+// A request for no protocol that is allowed is not an upgrade; the Handler refuses it, and names
+// what it accepts.
 func TestPlainRequestsAreRefused(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) { t.Errorf("the target got %q", p.Head()) })
@@ -88,7 +88,7 @@ func TestPlainRequestsAreRefused(t *testing.T) {
 			p.Send(test.request)
 			resp, _ := p.Answer("GET")
 			if resp.StatusCode != 426 || resp.Header.Get("Upgrade") != test.upgrade || resp.Header.Get("Connection") != "Upgrade" {
-				t.Errorf("answer %s %v", resp.Status, resp.Header)
+				t.Errorf("response %s %v", resp.Status, resp.Header)
 			}
 		})
 	}
@@ -96,7 +96,7 @@ func TestPlainRequestsAreRefused(t *testing.T) {
 
 const secretless = "GET /chat HTTP/1.1\r\nHost: culvert.test\r\n\r\n"
 
-// A control byte in a field never gets past net/http.
+// net/http never passes on a control byte in a field.
 func TestControlByteInUpgrade(t *testing.T) {
 	p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, "127.0.0.1:1"))
 	p.Send(strings.Replace(handshake, "Upgrade: websocket", "Upgrade: web\x01socket", 1))
@@ -139,7 +139,7 @@ func TestHandshakesAreRefused(t *testing.T) {
 		{"two origins in one", with(handshake, "Origin: http://culvert.test http://evil.test"), 403},
 		{"our name in front of theirs", with(handshake, "Origin: http://culvert.test.evil"), 403},
 		{"our name as user", with(handshake, "Origin: http://culvert.test@evil.test"), 403},
-		{"our name behind theirs", with(handshake, "Origin: http://evil-culvert.test"), 403},
+		{"our name at the end of theirs", with(handshake, "Origin: http://evil-culvert.test"), 403},
 		{"another port", with(handshake, "Origin: http://culvert.test:8080"), 403},
 		{"another scheme's port", with(replace("Host: culvert.test", "Host: culvert.test:80"), "Origin: https://culvert.test"), 403},
 		{"no web origin", with(handshake, "Origin: app://culvert.test"), 403},
@@ -152,10 +152,10 @@ func TestHandshakesAreRefused(t *testing.T) {
 			method, _, _ := strings.Cut(test.request, " ")
 			resp, _ := p.Answer(method)
 			if resp.StatusCode != test.status {
-				t.Errorf("answer %s, want %d", resp.Status, test.status)
+				t.Errorf("response %s, want %d", resp.Status, test.status)
 			}
 			if test.status == 426 && resp.Header.Get("Sec-Websocket-Version") != "13" {
-				t.Errorf("head %v", resp.Header)
+				t.Errorf("header %v", resp.Header)
 			}
 			if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || !o.err.ClientSide() || o.err.Wrote || o.err.HeadSent || o.err.Target != "" || o.status != 0 {
 				t.Errorf("outcome %+v", o)

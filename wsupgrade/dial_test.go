@@ -36,7 +36,7 @@ func TestDialledAddress(t *testing.T) {
 		w := httptest.NewRecorder()
 		f.Handler(u).ServeHTTP(w, request(t, handshake))
 		if got != want || w.Code != 502 {
-			t.Errorf("%s: dialled %q and answered %d, want %q and 502", target, got, w.Code, want)
+			t.Errorf("%s: dialled %q with status %d, want %q and 502", target, got, w.Code, want)
 		}
 	}
 }

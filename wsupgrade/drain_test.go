@@ -10,7 +10,7 @@ import (
 )
 
 // A side that closes while a drain waits for the end of a frame to it still gets that frame, and
-// the Close frame behind it.
+// the Close frame after it.
 func TestDrainWhileTheReceiverCloses(t *testing.T) {
 	leaktest.Check(t)
 	for _, closes := range []string{"client", "target"} {
@@ -36,7 +36,7 @@ func TestDrainWhileTheReceiverCloses(t *testing.T) {
 		receiver.Receive(whole[:9])
 		drained := make(chan error, 1)
 		go func() { drained <- r.Drain(t.Context(), wsupgrade.GoingAway) }()
-		wantClose(t, sender.R, 1001, "", closes == "client") // the idle direction has its own at once
+		wantClose(t, sender.R, 1001, "", closes == "client") // the idle direction is sent its own at once
 		before := tunnel.LastActive()
 		if closes == "client" {
 			receiver.Send(masked(closing, "\x03\xe8"))
@@ -52,7 +52,7 @@ func TestDrainWhileTheReceiverCloses(t *testing.T) {
 		receiver.Receive(whole[9:])
 		wantClose(t, receiver.R, 1001, "", closes == "target")
 		if rest := receiver.Ended(); rest != "" {
-			t.Errorf("behind the Close frame: %q", rest)
+			t.Errorf("after the Close frame: %q", rest)
 		}
 		sender.Send(send(closing, "\x03\xe9"))
 		sender.Ended()

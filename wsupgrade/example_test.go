@@ -10,7 +10,7 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// A web terminal's sockets go to another server; all else stays here.
+// A web terminal's WebSockets are forwarded to another server; all other requests are served here.
 func Example() {
 	upgrades, err := wsupgrade.New(wsupgrade.Options{HandshakeTimeout: 5 * time.Second})
 	if err != nil {
@@ -31,7 +31,7 @@ func Example() {
 	log.Fatal(server.ListenAndServe())
 }
 
-// A handler that picks the target itself, and says what went wrong.
+// A handler that chooses the target itself, and logs failures.
 func ExampleForwarder_Forward() {
 	upgrades, err := wsupgrade.New(wsupgrade.Options{Protocols: []string{"websocket", "SPDY/3.1"}})
 	if err != nil {
@@ -45,7 +45,7 @@ func ExampleForwarder_Forward() {
 		out := r.Clone(r.Context())
 		out.URL.Scheme, out.URL.Host = "http", "127.0.0.1:9000"
 		if _, err := upgrades.Forward(w, r, out); err != nil {
-			e := err.(*wsupgrade.Error) // it is never another type
+			e := err.(*wsupgrade.Error) // it is always this type
 			log.Print(e)
 			if e.HeadSent {
 				panic(http.ErrAbortHandler)
@@ -53,6 +53,6 @@ func ExampleForwarder_Forward() {
 			wsupgrade.Refuse(w, e)
 		}
 	}
-	// The chain cleans the request's head before anybody looks at it.
+	// The chain cleans the request's header before any handler reads it.
 	http.Handle("/", filters.NewChain().ThenFunc(forward))
 }

@@ -33,21 +33,21 @@ func TestTargetFails(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		options wsupgrade.Options
-		script  func(*wiretest.Peer) // nil: nobody listens
+		script  func(*wiretest.Peer) // nil: the port is closed
 		status  int
 		wrote   bool
 	}{
 		{"refuses", wsupgrade.Options{}, nil, 502, false},
 		{"closes", wsupgrade.Options{}, func(p *wiretest.Peer) { p.Head() }, 502, true},
-		{"closes within the head", wsupgrade.Options{}, func(p *wiretest.Peer) { p.Head(); p.Send(switching[:len(switching)-2]) }, 502, true},
+		{"closes within the header", wsupgrade.Options{}, func(p *wiretest.Peer) { p.Head(); p.Send(switching[:len(switching)-2]) }, 502, true},
 		{"sends garbage", wsupgrade.Options{}, func(p *wiretest.Peer) { p.Head(); p.Send("\x16\x03\x01 what?\r\n\r\n"); p.Ended() }, 502, true},
 		{"sends status 099", wsupgrade.Options{}, func(p *wiretest.Peer) { p.Head(); p.Send("HTTP/1.1 099 Low\r\n\r\n"); p.Ended() }, 502, true},
-		{"sends a huge head", wsupgrade.Options{}, endless("HTTP/1.1 101 Switching Protocols\r\n", "X-Fill: "+strings.Repeat("x", 1000)+"\r\n"), 502, true},
+		{"sends a huge header", wsupgrade.Options{}, endless("HTTP/1.1 101 Switching Protocols\r\n", "X-Fill: "+strings.Repeat("x", 1000)+"\r\n"), 502, true},
 		{"sends one long line", small, endless("HTTP/1.1 101 Switching Protocols\r\nX-Fill: ", "x"), 502, true},
-		{"sends interim answers for ever", small, endless("", "HTTP/1.1 103 Early Hints\r\n\r\n"), 502, true},
-		{"never answers", impatient, func(p *wiretest.Peer) { p.Head(); p.Ended() }, 504, true},
-		{"has its own time for the head", slowHead, func(p *wiretest.Peer) { p.Head(); p.Ended() }, 504, true},
-		{"stops within the head", impatient, func(p *wiretest.Peer) { p.Head(); p.Send("HTTP/1.1 101 Switching Protocols\r\n"); p.Ended() }, 504, true},
+		{"sends interim responses for ever", small, endless("", "HTTP/1.1 103 Early Hints\r\n\r\n"), 502, true},
+		{"never responds", impatient, func(p *wiretest.Peer) { p.Head(); p.Ended() }, 504, true},
+		{"has its own time for the header", slowHead, func(p *wiretest.Peer) { p.Head(); p.Ended() }, 504, true},
+		{"stops within the header", impatient, func(p *wiretest.Peer) { p.Head(); p.Send("HTTP/1.1 101 Switching Protocols\r\n"); p.Ended() }, 504, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			target := wiretest.Unused(t)
@@ -65,7 +65,7 @@ func TestTargetFails(t *testing.T) {
 	}
 }
 
-// The timeout covers dialling and TLS, and what was opened is closed.
+// The timeout covers dialling and TLS, and the connection is closed.
 func TestTargetStallsBeforeTheHead(t *testing.T) {
 	leaktest.Check(t)
 	stalls := wiretest.Target(t, func(p *wiretest.Peer) { p.Ended() })
@@ -99,27 +99,27 @@ func TestTargetStallsBeforeTheHead(t *testing.T) {
 // fault.
 func TestClientLeavesDuringTheHandshake(t *testing.T) {
 	leaktest.Check(t)
-	asked := make(chan struct{})
+	requested := make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Head()
-		close(asked)
+		close(requested)
 		p.Ended()
 	})
 	addr, outcomes := watched(t, wsupgrade.Options{}, target)
 	p := wiretest.Dial(t, addr)
 	p.Send(handshake)
-	wiretest.Await(t, asked, "handshake at the target")
+	wiretest.Await(t, requested, "handshake at the target")
 	p.Close()
 	if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || o.err.Status() != 499 || o.err.HeadSent {
 		t.Errorf("outcome %+v", o)
 	}
 }
 
-// unhijackable hides its connection, as careless wrappers do.
+// unhijackable does not implement http.Hijacker, as careless wrappers do not.
 type unhijackable struct{ http.ResponseWriter }
 
-// A valid 101 that can't be handed on is answered, without the 101's fields,
-// and not blamed on the target.
+// A valid 101 that can't be passed on is refused, without the 101's fields, and not blamed on the
+// target.
 func TestConnectionCannotBeTakenOver(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Replying(t, with(switching, "X-A: b"))
@@ -136,7 +136,7 @@ func TestConnectionCannotBeTakenOver(t *testing.T) {
 	p.Send(handshake)
 	resp, _ := p.Answer("GET")
 	if resp.StatusCode != 400 || resp.Header.Get("X-Filter") != "c" || resp.Header["Upgrade"] != nil || resp.Header["Sec-Websocket-Accept"] != nil || resp.Header["X-A"] != nil {
-		t.Errorf("answer %s %v", resp.Status, resp.Header)
+		t.Errorf("response %s %v", resp.Status, resp.Header)
 	}
 }
 
@@ -157,21 +157,21 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// pushes is what many a middleware stands around a writer for any protocol.
+// pushes is a wrapper that has Push for every protocol, as that of many a middleware has.
 type pushes struct{ http.ResponseWriter }
 
 func (pushes) Push(string, *http.PushOptions) error { return http.ErrNotSupported }
 
 func (w pushes) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// A 426 over HTTP/1.1 says what to ask for (RFC 9110 section 15.5.22), whatever stands around the
-// server's writer.
+// A 426 over HTTP/1.1 names the protocol to request (RFC 9110 section 15.5.22), with any wrapper of
+// the server's writer.
 func TestRefusalBehindAWriterThatPushes(t *testing.T) {
 	leaktest.Check(t)
 	h := forwarder(t, wsupgrade.Options{}).Handler(&url.URL{Scheme: "http", Host: "target.test"})
 	p := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(pushes{w}, r) })))
 	p.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	if resp, _ := p.Answer("GET"); resp.StatusCode != 426 || resp.Header.Get("Upgrade") != "websocket" || resp.Header.Get("Connection") != "Upgrade" {
-		t.Errorf("answer %s %v", resp.Status, resp.Header)
+		t.Errorf("response %s %v", resp.Status, resp.Header)
 	}
 }

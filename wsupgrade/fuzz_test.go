@@ -14,26 +14,26 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// FuzzAnswer: whatever bytes a target answers a handshake with, the client gets
-// either a 101 that answers its key, and then the bytes behind it, or one final
-// answer without any trace of a switch.
-func FuzzAnswer(f *testing.F) {
-	for _, answer := range []string{
+// FuzzResponse: for any bytes of a target's response to a handshake, the client gets either a 101
+// that fits its key, and then the bytes after it, or one final response without any trace of a
+// switch.
+func FuzzResponse(f *testing.F) {
+	for _, response := range []string{
 		switching + "early", "", "HTTP/1.1 101 Switching Protocols\r\n\r\n",
 		"HTTP/1.1 103 Early Hints\r\n\r\n" + switching,
 		"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno",
 		"HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
 		without(switching, "Connection"), with(switching, "Sec-WebSocket-Protocol: chat"), "\x16\x03\x01",
 	} {
-		f.Add(answer)
+		f.Add(response)
 	}
-	f.Fuzz(func(t *testing.T, answer string) {
+	f.Fuzz(func(t *testing.T, response string) {
 		dial := func(context.Context, string, string) (net.Conn, error) {
 			gateway, target := net.Pipe()
 			go func() {
 				defer target.Close()
 				if _, err := http.ReadRequest(bufio.NewReader(target)); err == nil {
-					_, _ = io.WriteString(target, answer)
+					_, _ = io.WriteString(target, response)
 				}
 			}()
 			return gateway, nil
@@ -83,20 +83,20 @@ func (w *takenOver) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, bufio.NewReadWriter(bufio.NewReader(conn), bufio.NewWriter(conn)), nil
 }
 
-// end returns what the client's connection got.
+// end returns what was written to the client's connection.
 func (w *takenOver) end() string {
 	w.server.Close()
 	return <-w.got
 }
 
-// ended is a connection of which the other end says nothing more.
+// ended is a connection whose other end sends nothing more.
 type ended struct{ net.Conn }
 
 func (ended) Read([]byte) (int, error) { return 0, io.EOF }
 
-// FuzzFrames: frames that nobody looks into come through byte for byte, in whatever
-// pieces, but for the answer to our ping. What an Observer lets through is whole frames
-// that a second Observer lets through as well.
+// FuzzFrames: frames without an Observer are passed on byte for byte, in pieces of any size, but
+// for the Pong to our ping. An Observer passes on whole frames, which a second Observer passes on
+// as well.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte(masked(0x01, "a")+masked(0x89, "")+masked(0x80, "b")+masked(closing, "\x03\xe8")), uint8(3))
 	f.Add([]byte(masked(pong, "12345678")+masked(pong, "12345679")), uint8(1))
@@ -127,7 +127,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// pongs reports whether n bytes can be answers to pings of eight bytes, masked or not.
+// pongs reports whether n bytes can be Pongs to pings of eight bytes, masked or not.
 func pongs(n int) bool {
 	return n == 0 || n >= 10 && (pongs(n-10) || n >= 14 && pongs(n-14))
 }

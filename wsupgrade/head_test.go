@@ -11,8 +11,8 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// What Connection names is removed, but never what the handshake or the target's
-// judgement rests on; nothing is invented.
+// Fields that Connection names are removed, but never those on which the handshake or the target's
+// decision depends; no field is invented.
 func TestHeadAtTheTarget(t *testing.T) {
 	leaktest.Check(t)
 	target, heads := echoing(t, "websocket")
@@ -69,7 +69,7 @@ func TestRequestTargetIsKept(t *testing.T) {
 	}
 }
 
-// What a hook puts into out is what is sent.
+// The request is sent as a hook has changed out.
 func TestOutboundRequest(t *testing.T) {
 	leaktest.Check(t)
 	for _, test := range []struct {
@@ -136,13 +136,13 @@ func TestUnwritableRequest(t *testing.T) {
 		})))
 		p.Send(handshake)
 		if resp, _ := p.Answer("GET"); resp.StatusCode != 400 {
-			t.Errorf("%s: answer %s, want 400", name, resp.Status)
+			t.Errorf("%s: response %s, want 400", name, resp.Status)
 		}
 	}
 }
 
-// If the hook takes the upgrade out, the request is a plain one: its answer is
-// relayed, and a 101 is one that nobody asked for.
+// If the hook removes the upgrade, the request is a plain one: its response is relayed, and a 101
+// is one that was not requested.
 func TestUpgradeTakenOut(t *testing.T) {
 	leaktest.Check(t)
 	for reply, want := range map[string]int{

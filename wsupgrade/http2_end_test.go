@@ -31,15 +31,15 @@ func inMemoryH2(t *testing.T, handler func(*wsupgrade.Forwarder) http.Handler, s
 	})
 }
 
-// A WebSocket's target that ends without a Close frame is gone: the client is told at once, behind
-// what came before.
+// A WebSocket's target that ends without a Close frame is gone: the client's stream ends at once,
+// after what was sent before.
 func TestExtendedConnectToATargetThatDies(t *testing.T) {
 	handler := func(f *wsupgrade.Forwarder) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = f.Forward(w, r, outboundTo(r, "target.test")) })
 	}
 	inMemoryH2(t, handler, func(t *testing.T, c *h2Client, target net.Conn) {
 		go func() {
-			answerHandshake(wiretest.NewPeer(t, target))
+			respondToHandshake(wiretest.NewPeer(t, target))
 			_, _ = io.WriteString(target, frame(text, "tail"))
 			target.Close()
 		}()
@@ -50,14 +50,14 @@ func TestExtendedConnectToATargetThatDies(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		c.ended(id)
-		if took := time.Since(start); took > 0 { // of the bubble's time, in which nothing takes any
-			t.Errorf("the client was told after %v", took)
+		if took := time.Since(start); took > 0 { // of the bubble's time
+			t.Errorf("the client's stream ended after %v", took)
 		}
 	})
 }
 
-// Other protocols know half-open connections: what is under way from the client arrives, but one
-// that is silent is told soon.
+// Other protocols know half-open connections: what is under way from the client is delivered, but
+// the stream of a silent client ends soon.
 func TestConnectStreamOfATargetThatEnds(t *testing.T) {
 	handler := func(f *wsupgrade.Forwarder) http.Handler {
 		h, err := f.Connect(func(*http.Request) (string, error) { return "target.test:1", nil })
@@ -80,7 +80,7 @@ func TestConnectStreamOfATargetThatEnds(t *testing.T) {
 		start := time.Now()
 		c.ended(id)
 		if took := time.Since(start); took > time.Second {
-			t.Errorf("a silent client was told after %v", took)
+			t.Errorf("a silent client's stream ended after %v", took)
 		}
 	})
 }

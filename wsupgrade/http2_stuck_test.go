@@ -16,8 +16,8 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade/wstest"
 )
 
-// overStuckH2 runs script with an idle tunnel of a WebSocket, whose client reads nothing: the target of another of its
-// streams has filled its connection, so that the server gets no frame through.
+// overStuckH2 runs script with an idle tunnel of a WebSocket, whose client reads nothing: the
+// target of another of its streams has filled its connection, so the server can't send any frame.
 func overStuckH2(t *testing.T, script func(t *testing.T, tunnel *wsupgrade.Tunnel, target net.Conn)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := registry(t, wsupgrade.RegistryOptions{})
@@ -39,7 +39,7 @@ func overStuckH2(t *testing.T, script func(t *testing.T, tunnel *wsupgrade.Tunne
 			id := c.open(false, extendedConnect("/")...)
 			target := <-targets
 			ends = append(ends, target)
-			answerHandshake(wiretest.NewPeer(t, target))
+			respondToHandshake(wiretest.NewPeer(t, target))
 			c.status(id)
 			synctest.Wait() // the tunnel is in the registry, which numbers them in that order
 			c.check(c.WriteWindowUpdate(id, 1<<20))
@@ -62,15 +62,15 @@ func overStuckH2(t *testing.T, script func(t *testing.T, tunnel *wsupgrade.Tunne
 	})
 }
 
-// TestCloseOfAStuckStream: a client whose connection accepts no frame holds Close up no longer than any other client,
-// and its target receives the Close frame at once.
+// TestCloseOfAStuckStream: a client whose connection accepts no frame delays Close no longer than
+// any other client, and its target receives the Close frame at once.
 func TestCloseOfAStuckStream(t *testing.T) {
 	overStuckH2(t, func(t *testing.T, tunnel *wsupgrade.Tunnel, target net.Conn) {
 		begun := time.Now()
-		told := make(chan time.Duration, 1)
+		received := make(chan time.Duration, 1)
 		go func() {
 			wantClose(t, target, wsupgrade.ServiceRestart, "", true)
-			told <- time.Since(begun)
+			received <- time.Since(begun)
 		}()
 		closed := make(chan time.Duration, 1)
 		go func() {
@@ -78,7 +78,7 @@ func TestCloseOfAStuckStream(t *testing.T) {
 			closed <- time.Since(begun)
 		}()
 		time.Sleep(time.Minute)
-		for what, done := range map[string]chan time.Duration{"Close": closed, "Close frame": told} {
+		for what, done := range map[string]chan time.Duration{"Close": closed, "Close frame": received} {
 			select {
 			case took := <-done:
 				if took > time.Second {
@@ -91,14 +91,14 @@ func TestCloseOfAStuckStream(t *testing.T) {
 	})
 }
 
-// TestTunnelEndsDuringAWrite: the wait for the end of a write to a stream is one during which time passes in a bubble
-// (internal/iolock), and holds no other call up.
+// TestTunnelEndsDuringAWrite: the wait for the end of a write to a stream is one during which time
+// passes in a bubble (internal/iolock), and does not hold up another call.
 func TestTunnelEndsDuringAWrite(t *testing.T) {
 	overStuckH2(t, func(t *testing.T, tunnel *wsupgrade.Tunnel, _ net.Conn) {
 		go tunnel.Close(wsupgrade.ServiceRestart, "")
 		synctest.Wait()
 		tunnel.Abort()
-		time.Sleep(time.Minute) // stands still where a mutex is waited for
+		time.Sleep(time.Minute) // would not pass while a goroutine waits for a mutex
 		aborted := make(chan struct{})
 		go func() {
 			tunnel.Abort()

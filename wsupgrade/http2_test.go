@@ -25,12 +25,12 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade/wstest"
 )
 
-// h2Client speaks HTTP/2 in frames.
+// h2Client is an HTTP/2 client on the level of frames.
 type h2Client struct {
 	*http2.Framer
 	t       *testing.T
 	conn    net.Conn
-	connect bool // the server takes extended CONNECT
+	connect bool // the server accepts extended CONNECT
 	head    bytes.Buffer
 	encoder *hpack.Encoder
 	next    uint32
@@ -73,7 +73,7 @@ func (c *h2Client) check(err error) {
 	}
 }
 
-// open sends a head, of "name value" lines, and returns the stream's number.
+// open sends a header section, of "name value" lines, and returns the stream's number.
 func (c *h2Client) open(end bool, lines ...string) uint32 {
 	c.t.Helper()
 	c.head.Reset()
@@ -87,13 +87,13 @@ func (c *h2Client) open(end bool, lines ...string) uint32 {
 	return id
 }
 
-// extendedConnect is a browser's head for a WebSocket.
+// extendedConnect returns a browser's header section for a WebSocket.
 func extendedConnect(path string, more ...string) []string {
 	return append([]string{":method CONNECT", ":protocol websocket", ":scheme http", ":path " + path, ":authority culvert.test",
 		"sec-websocket-version 13"}, more...)
 }
 
-// frame reads the next frame of the stream that is no WINDOW_UPDATE.
+// frame reads the next frame of the stream that is not a WINDOW_UPDATE.
 func (c *h2Client) frame(id uint32) http2.Frame {
 	c.t.Helper()
 	for {
@@ -105,12 +105,12 @@ func (c *h2Client) frame(id uint32) http2.Frame {
 	}
 }
 
-// status reads a head and returns its status and the names of its fields.
+// status reads a response's header section and returns its status and fields.
 func (c *h2Client) status(id uint32) (status string, fields http.Header) {
 	c.t.Helper()
 	f, ok := c.frame(id).(*http2.MetaHeadersFrame)
 	if !ok {
-		c.t.Fatalf("frame %v, want a head", f)
+		c.t.Fatalf("frame %v, want a header", f)
 	}
 	fields = http.Header{}
 	for _, field := range f.RegularFields() {
@@ -170,8 +170,8 @@ func toTarget(t *testing.T, o wsupgrade.Options, target string) http.Handler {
 	return forwarder(t, o).Handler(&url.URL{Scheme: "http", Host: target})
 }
 
-// answerHandshake answers a handshake as the target must.
-func answerHandshake(p *wiretest.Peer, lines ...string) (head string) {
+// respondToHandshake responds to a handshake as a target must.
+func respondToHandshake(p *wiretest.Peer, lines ...string) (head string) {
 	head = p.Head()
 	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(head)))
 	if err != nil {
@@ -187,7 +187,7 @@ func TestExtendedConnect(t *testing.T) {
 	leaktest.Check(t)
 	heads := make(chan string, 1)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		heads <- answerHandshake(p, "Sec-WebSocket-Protocol: chat", "Sec-WebSocket-Extensions: permessage-deflate", "X-Hop: 1", "Keep-Alive: 5")
+		heads <- respondToHandshake(p, "Sec-WebSocket-Protocol: chat", "Sec-WebSocket-Extensions: permessage-deflate", "X-Hop: 1", "Keep-Alive: 5")
 		p.Send(frame(text, "first"))
 		p.Receive(masked(text, "hello"))
 		p.Send(frame(text, "world"))
@@ -201,7 +201,7 @@ func TestExtendedConnect(t *testing.T) {
 	id := c.open(false, extendedConnect("/chat?x=%zz", "origin http://culvert.test", "sec-websocket-protocol other, chat", "sec-websocket-extensions permessage-deflate", "cookie a=b")...)
 	status, fields := c.status(id)
 	if status != "200" || fields.Get("Sec-Websocket-Protocol") != "chat" || fields.Get("Sec-Websocket-Extensions") != "permessage-deflate" {
-		t.Errorf("head %s %v", status, fields)
+		t.Errorf("header %s %v", status, fields)
 	}
 	for _, name := range []string{"Connection", "Upgrade", "Sec-Websocket-Accept", "Keep-Alive"} {
 		if fields.Get(name) != "" {
@@ -216,7 +216,7 @@ func TestExtendedConnect(t *testing.T) {
 		}
 	}
 	if strings.Contains(strings.ToLower(head), "protocol: websocket") || strings.Contains(head, "Content-Length") || strings.Contains(head, "Transfer-Encoding") {
-		t.Errorf("head %q", head)
+		t.Errorf("header %q", head)
 	}
 	if got := c.data(id, 7); got != frame(text, "first") {
 		t.Errorf("got %q", got)
@@ -232,11 +232,11 @@ func TestExtendedConnect(t *testing.T) {
 	c.ended(id)
 }
 
-// END_STREAM of the client is a half-close: the target's tail arrives.
+// END_STREAM of the client is a half-close: the target's last bytes are delivered.
 func TestExtendedConnectHalfCloses(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		answerHandshake(p)
+		respondToHandshake(p)
 		got := p.Rest()
 		p.Send("heard " + got)
 	})
@@ -250,12 +250,12 @@ func TestExtendedConnectHalfCloses(t *testing.T) {
 	c.ended(id)
 }
 
-// A client that resets its stream ends the tunnel, and the connection goes on.
+// A client that resets its stream ends the tunnel, and the connection continues.
 func TestExtendedConnectReset(t *testing.T) {
 	leaktest.Check(t)
 	ended := make(chan string, 2)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		answerHandshake(p)
+		respondToHandshake(p)
 		ended <- p.Ended()
 	})
 	c := dialH2(t, serveH2(t, toTarget(t, wsupgrade.Options{}, target)))
@@ -269,11 +269,11 @@ func TestExtendedConnectReset(t *testing.T) {
 	}
 }
 
-// What must not reach the target is answered (RFC 8441, RFC 6455 section 4.2).
+// A handshake that must not reach the target is refused (RFC 8441, RFC 6455 section 4.2).
 func TestExtendedConnectIsRefused(t *testing.T) {
 	leaktest.Check(t)
-	asked := make(chan string, 16)
-	target := wiretest.Target(t, func(p *wiretest.Peer) { asked <- p.Ended() })
+	dialled := make(chan string, 16)
+	target := wiretest.Target(t, func(p *wiretest.Peer) { dialled <- p.Ended() })
 	c := dialH2(t, serveH2(t, toTarget(t, wsupgrade.Options{}, target)))
 	instead := func(of, with string) []string {
 		lines := extendedConnect("/")
@@ -307,19 +307,19 @@ func TestExtendedConnectIsRefused(t *testing.T) {
 			t.Errorf("%s: fields %v", name, fields)
 		}
 	}
-	if len(asked) != 0 {
-		t.Error("the target was asked")
+	if len(dialled) != 0 {
+		t.Error("the target was dialled")
 	}
 }
 
-// An answer that is no 101 goes to the client as it is.
+// A response other than a 101 is passed on to the client unchanged.
 func TestExtendedConnectAnswered(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Replying(t, "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic\r\nContent-Length: 2\r\n\r\nno")
 	c := dialH2(t, serveH2(t, toTarget(t, wsupgrade.Options{}, target)))
 	id := c.open(false, extendedConnect("/")...)
 	if status, fields := c.status(id); status != "401" || fields.Get("Www-Authenticate") != "Basic" {
-		t.Errorf("answer %s %v", status, fields)
+		t.Errorf("response %s %v", status, fields)
 	}
 	if got := c.data(id, 2); got != "no" {
 		t.Errorf("body %q", got)
@@ -362,8 +362,8 @@ func TestExtendedConnectWhereNothingSwitches(t *testing.T) {
 	}
 }
 
-// A client that does not accept the response of a target that refuses is given up: otherwise it would hold its
-// exchange with the target for ever.
+// The exchange of a client that does not accept the response of a target that refuses is aborted:
+// otherwise it would hold the target's connection for ever.
 func TestRefusalIsNotAccepted(t *testing.T) {
 	leaktest.Check(t)
 	refusing := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -385,14 +385,13 @@ func TestRefusalIsNotAccepted(t *testing.T) {
 	wiretest.Await(t, ended, "end of the exchange over HTTP/1.1")
 }
 
-// A tunnel that is not read does not hold up another of the same connection, where
-// the server's buffers are set as the documentation says; nor do the server's
-// timeouts end one.
+// A tunnel that is not read does not hold up another of the same connection if the server's buffers
+// are set as the documentation says; nor do the server's timeouts end one.
 func TestExtendedConnectStalls(t *testing.T) {
 	leaktest.Check(t)
 	release := make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		if head := answerHandshake(p); strings.HasPrefix(head, "GET /stalled ") {
+		if head := respondToHandshake(p); strings.HasPrefix(head, "GET /stalled ") {
 			<-release
 			return
 		}
@@ -406,7 +405,7 @@ func TestExtendedConnectStalls(t *testing.T) {
 	c.status(stalled)
 	live := c.open(false, extendedConnect("/live")...)
 	c.status(live)
-	for range 64 << 10 / 16384 { // as much as the stream's window takes
+	for range 64 << 10 / 16384 { // as much as the stream's window holds
 		c.check(c.WriteData(stalled, false, make([]byte, 16384)))
 	}
 	message := strings.Repeat("x", 10000)
@@ -427,8 +426,8 @@ func TestExtendedConnectStalls(t *testing.T) {
 	close(release)
 }
 
-// A browser that is far away, or busy, may take its time to answer a Close frame: the
-// stream is not reset under it.
+// A browser that is far away, or busy, may be slow to respond to a Close frame: its stream is not
+// reset meanwhile.
 func TestExtendedConnectAnswersLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clientConn, serverConn := wstest.Pipe()
@@ -440,7 +439,7 @@ func TestExtendedConnectAnswersLate(t *testing.T) {
 		go func() { _ = s.Serve(wiretest.OneConn(serverConn)) }()
 		go func() {
 			p := wiretest.NewPeer(t, targetConn)
-			answerHandshake(p)
+			respondToHandshake(p)
 			wantClose(t, p.R, 1001, "", true)
 			p.Send(frame(closing, "\x03\xe9"))
 		}()
@@ -466,7 +465,7 @@ func TestExtendedConnectAnswersLate(t *testing.T) {
 func TestExtendedConnectDrains(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		answerHandshake(p)
+		respondToHandshake(p)
 		wantClose(t, p.R, 1001, "", true)
 		p.Send(frame(closing, "\x03\xe9"))
 	})

@@ -15,12 +15,13 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade/wstest"
 )
 
-// TestPanicOfAConnectionBeforeATunnel: a connection of a user's Dial that panics where the time of a handshake or of a response
-// that does not switch is over, or its client has left, ends its request as a panic of the handler does, and not the program.
+// TestPanicOfAConnectionBeforeATunnel: if a connection of a user's Dial panics when the time of a
+// handshake or of a response that does not switch is over, or when its client has left, that ends
+// its request as a panic of the handler does, and not the program.
 func TestPanicOfAConnectionBeforeATunnel(t *testing.T) {
 	for name, test := range map[string]struct {
 		in, scheme string
-		response   string // of the target, which is silent behind it
+		response   string // of the target, which is silent after it
 	}{
 		"handshake":     {"target SetDeadline", "http", ""},
 		"TLS":           {"target Close", "https", ""},
@@ -28,7 +29,7 @@ func TestPanicOfAConnectionBeforeATunnel(t *testing.T) {
 	} {
 		for _, leaves := range []bool{false, true} {
 			if test.response != "" && !leaves {
-				continue // the time of a body is its client's
+				continue // the time that a body takes is its client's
 			}
 			t.Run(name+map[bool]string{true: ", the client leaves"}[leaves], func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

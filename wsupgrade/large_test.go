@@ -10,14 +10,14 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// largeFrame is a binary frame of n bytes, masked with the key 0 as a client's.
+// largeFrame returns a binary frame of n bytes, masked with the key 0 as a client's.
 func largeFrame(n int) []byte {
 	head := binary.BigEndian.AppendUint64([]byte{0x82, 0x80 | 127}, uint64(n))
 	return append(append(head, 0, 0, 0, 0), wiretest.Pattern(n)...)
 }
 
-// Frames of all sizes, which may go from socket to socket past this process, come back
-// byte for byte, also where nobody reads for a while.
+// Frames of all sizes, which may be spliced from socket to socket, are echoed byte for byte, also
+// if an end does not read for a while.
 func TestLargeFrames(t *testing.T) {
 	leaktest.Check(t)
 	r := registry(t, wsupgrade.RegistryOptions{})
@@ -74,8 +74,8 @@ func TestCloseBehindALargeFrame(t *testing.T) {
 	p.Ended()
 }
 
-// A side that goes in the middle of a large frame ends the tunnel, and nothing is left
-// in between.
+// A side that leaves in the middle of a large frame ends the tunnel, and nothing of the tunnel is
+// left.
 func TestGoneInALargeFrame(t *testing.T) {
 	leaktest.Check(t)
 	frame := largeFrame(16 << 20)

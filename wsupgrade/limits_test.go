@@ -30,7 +30,7 @@ func TestIdleTimeout(t *testing.T) {
 	})
 }
 
-// The longest times that there are end nothing, beside one that has them looked at.
+// The longest Durations end no tunnel, while a shorter one has them checked.
 func TestLongestTimes(t *testing.T) {
 	o := wsupgrade.Options{IdleTimeout: math.MaxInt64, MaxLifetime: math.MaxInt64, PingInterval: time.Minute}
 	overTunnel(t, o, func(t *testing.T, _ *wsupgrade.Registry, client, target *duplex, done <-chan error) {
@@ -59,22 +59,21 @@ func TestMaxLifetime(t *testing.T) {
 	})
 }
 
-// A silent end is sent a ping. Its answer does not go on, in whatever pieces it
-// comes; other Pongs do.
+// A silent end is sent a ping. Its Pong is not passed on, in pieces of any size; other Pongs are.
 func TestPing(t *testing.T) {
 	for _, piece := range []int{1, 2, 3, 5, 14, 100} {
 		overTunnel(t, wsupgrade.Options{PingInterval: time.Minute}, func(t *testing.T, _ *wsupgrade.Registry, client, target *duplex, done <-chan error) {
 			for range 3 {
-				first, question, isMasked := nextFrame(t, client)
-				if first != 0x89 || len(question) != 8 || isMasked {
-					t.Fatalf("frame %#x %q", first, question)
+				first, ping, isMasked := nextFrame(t, client)
+				if first != 0x89 || len(ping) != 8 || isMasked {
+					t.Fatalf("frame %#x %q", first, ping)
 				}
 				_, other, isMasked := nextFrame(t, target)
-				if !isMasked || other == question {
+				if !isMasked || other == ping {
 					t.Errorf("ping %q to the target, masked %v", other, isMasked)
 				}
 				_, _ = io.WriteString(target, frame(pong, other))
-				stream := masked(pong, "12345678") + masked(pong, "") + masked(text, "a") + masked(pong, question) + masked(pong, question) + masked(text, "b")
+				stream := masked(pong, "12345678") + masked(pong, "") + masked(text, "a") + masked(pong, ping) + masked(pong, ping) + masked(text, "b")
 				go func() {
 					for len(stream) > 0 {
 						n := min(piece, len(stream))
@@ -82,19 +81,19 @@ func TestPing(t *testing.T) {
 						stream = stream[n:]
 					}
 				}()
-				for _, want := range []string{"12345678", "", "a", question, "b"} {
+				for _, want := range []string{"12345678", "", "a", ping, "b"} {
 					if _, payload, _ := nextFrame(t, target); payload != want {
 						t.Errorf("pieces of %d: the target got %q, want %q", piece, payload, want)
 					}
 				}
 			}
-			stillOpen(t, done, "with ends that answer")
+			stillOpen(t, done, "with ends that respond")
 		})
 	}
 }
 
-// answerPings answers a gateway's pings until something else comes.
-func answerPings(target io.ReadWriter) {
+// respondToPings responds to a gateway's pings until it receives something else.
+func respondToPings(target io.ReadWriter) {
 	ping := make([]byte, 2+4+8)
 	for {
 		if _, err := io.ReadFull(target, ping); err != nil || ping[0] != 0x89 {
@@ -107,11 +106,11 @@ func answerPings(target io.ReadWriter) {
 	}
 }
 
-// An end that is gone without a word is found.
-func TestPingWithoutAnswer(t *testing.T) {
+// An end that is gone without a close is found.
+func TestPingWithoutPong(t *testing.T) {
 	overTunnel(t, wsupgrade.Options{PingInterval: time.Minute}, func(t *testing.T, _ *wsupgrade.Registry, client, target *duplex, done <-chan error) {
 		discard(t, client)
-		go answerPings(target)
+		go respondToPings(target)
 		time.Sleep(119 * time.Second)
 		stillOpen(t, done, "within the time")
 		time.Sleep(7 * time.Second)
@@ -119,10 +118,10 @@ func TestPingWithoutAnswer(t *testing.T) {
 	})
 }
 
-// Nobody is pinged in the middle of a frame; it is pinged after it.
+// An end is not sent a ping in the middle of a frame, but after it.
 func TestPingAtABoundary(t *testing.T) {
 	overTunnel(t, wsupgrade.Options{PingInterval: time.Minute}, func(t *testing.T, _ *wsupgrade.Registry, client, target *duplex, done <-chan error) {
-		go answerPings(target)
+		go respondToPings(target)
 		whole := frame(text, "0123456789")
 		_, _ = io.WriteString(target, whole[:5])
 		time.Sleep(61 * time.Second)
@@ -136,11 +135,12 @@ func TestPingAtABoundary(t *testing.T) {
 		if first, _, _ := nextFrame(t, client); first != 0x89 {
 			t.Errorf("frame %#x", first)
 		}
-		stillOpen(t, done, "with ends that answer")
+		stillOpen(t, done, "with ends that respond")
 	})
 }
 
-// An answer that comes after the next ping was sent is an answer still, and not passed on.
+// A Pong that is received after the next ping was sent still counts as a response, and is not
+// passed on.
 func TestLatePong(t *testing.T) {
 	for name, o := range map[string]*wsupgrade.Observer{"passed": nil, "inspected": {Message: func(*wsupgrade.Message) error { return nil }}} {
 		options := wsupgrade.Options{PingInterval: time.Minute, Observe: func(*http.Request) *wsupgrade.Observer { return o }}
@@ -157,13 +157,13 @@ func TestLatePong(t *testing.T) {
 				}
 			}()
 			var pings []string
-			for range 3 { // the client is busy: it sends, but has not come to the pings
-				_, question, _ := nextFrame(t, client)
-				pings = append(pings, question)
+			for range 3 { // the client is busy: it sends, but has not read the pings
+				_, ping, _ := nextFrame(t, client)
+				pings = append(pings, ping)
 				_, _ = io.WriteString(client, masked(text, "busy"))
 			}
-			for _, question := range pings {
-				_, _ = io.WriteString(client, masked(pong, question))
+			for _, ping := range pings {
+				_, _ = io.WriteString(client, masked(pong, ping))
 			}
 			_, _ = io.WriteString(client, masked(text, "end"))
 			for _, want := range []string{"busy", "busy", "busy", "end"} {
@@ -171,7 +171,7 @@ func TestLatePong(t *testing.T) {
 					t.Errorf("%s: the target got %q, want %q", name, payload, want)
 				}
 			}
-			stillOpen(t, done, "with ends that answer")
+			stillOpen(t, done, "with ends that respond")
 		})
 	}
 }
@@ -180,7 +180,7 @@ func TestLatePong(t *testing.T) {
 // and a tunnel whose ping is not accepted ends with its lifetime.
 func TestPingThatIsNotAccepted(t *testing.T) {
 	overTunnel(t, wsupgrade.Options{PingInterval: time.Minute}, func(t *testing.T, _ *wsupgrade.Registry, _, target *duplex, done <-chan error) {
-		go answerPings(target)
+		go respondToPings(target)
 		time.Sleep(119 * time.Second)
 		stillOpen(t, done, "within the time")
 		time.Sleep(10 * time.Second)

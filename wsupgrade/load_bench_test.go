@@ -12,13 +12,13 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// engines are both, for benchmarks that compare them in one run.
+// engines are both engines, for benchmarks that compare them in one run.
 var engines = []struct {
 	name     string
 	portable bool
 }{{"portable", true}, {"system", false}}
 
-// BenchmarkEcho sends 64 bytes to an echo behind the tunnel and reads them back.
+// BenchmarkEcho sends 64 bytes to an echo through the tunnel and reads them back.
 func BenchmarkEcho(b *testing.B) {
 	for _, engine := range engines {
 		b.Run(engine.name, func(b *testing.B) {
@@ -39,9 +39,9 @@ func echoOnce(b *testing.B, p *wiretest.Peer) {
 	}
 }
 
-// BenchmarkEchoBesideBulk types: it sends 64 bytes every ten milliseconds, beside twenty tunnels
-// that are saturated both ways with large frames. It reports the median of the echoes' times and
-// what the twenty moved.
+// BenchmarkEchoBesideBulk simulates typing: it sends 64 bytes every ten milliseconds, beside twenty
+// tunnels that are saturated both ways with large frames. It reports the median of the echoes'
+// times and what the twenty moved.
 func BenchmarkEchoBesideBulk(b *testing.B) {
 	for _, engine := range engines {
 		b.Run(engine.name, func(b *testing.B) {
@@ -70,7 +70,7 @@ func BenchmarkEchoBesideBulk(b *testing.B) {
 	}
 }
 
-// saturate keeps n tunnels to echoes busy until stop is called, and counts what came back.
+// saturate keeps n tunnels to echoes busy until stop is called, and counts the echoed bytes.
 func saturate(b *testing.B, addr string, n int, moved *atomic.Int64) (stop func()) {
 	frame := largeFrame(1 << 20)
 	var running sync.WaitGroup

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// portable is which engine the tests run on.
+// portable reports whether the tests run on the portable engine.
 var portable bool
 
-// TestMain runs everything on both engines: on the system's own, then on the portable
-// one. Fuzzing and benchmarks choose for themselves.
+// TestMain runs the tests on both engines: on the system's own, then on the portable one. Fuzz
+// targets and benchmarks choose their engine themselves.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()

@@ -46,7 +46,7 @@ func (d *duplex) Close() error {
 type hijackable struct {
 	*httptest.ResponseRecorder
 	conn  net.Conn
-	early string // what a server would have read already
+	early string // the bytes that a server has read already
 	taken bool
 }
 
@@ -88,7 +88,7 @@ func inMemory(t *testing.T, o wsupgrade.Options, head, reply string, script func
 	})
 }
 
-// newQuietPeer is a peer without a deadline.
+// newQuietPeer returns a peer without a deadline.
 func newQuietPeer(t *testing.T, conn net.Conn) *wiretest.Peer {
 	p := wiretest.NewPeer(t, conn)
 	_ = conn.SetDeadline(time.Time{})
@@ -96,8 +96,7 @@ func newQuietPeer(t *testing.T, conn net.Conn) *wiretest.Peer {
 	return p
 }
 
-// stillOpen and isDone ask after everything that can happen without time passing
-// has happened.
+// stillOpen and isDone check the tunnel when every goroutine of the bubble waits.
 func stillOpen(t *testing.T, done <-chan error, when string) {
 	t.Helper()
 	synctest.Wait()
@@ -127,7 +126,7 @@ func discard(t *testing.T, conns ...net.Conn) {
 	}
 }
 
-// A side that takes nothing holds up the one that sends, instead of memory.
+// A side that accepts nothing holds up the one that sends; the bytes are not buffered.
 func TestBackpressure(t *testing.T) {
 	inMemory(t, wsupgrade.Options{}, handshake, switching, func(t *testing.T, client, target *duplex, done <-chan error) {
 		for name, from := range map[string]*duplex{"client": client, "target": target} {
@@ -151,8 +150,8 @@ func TestBackpressure(t *testing.T) {
 	})
 }
 
-// A WebSocket's side that says nothing after the other has ended does not hold
-// the tunnel for ever; one that goes on speaking does.
+// A WebSocket's side that sends nothing after the other has ended does not hold the tunnel for
+// ever; one that continues to send does.
 func TestSilenceAfterHalfClose(t *testing.T) {
 	inMemory(t, wsupgrade.Options{}, handshake, switching, func(t *testing.T, client, target *duplex, done <-chan error) {
 		discard(t, client, target)
@@ -161,13 +160,13 @@ func TestSilenceAfterHalfClose(t *testing.T) {
 			time.Sleep(50 * time.Second)
 			_, _ = io.WriteString(target, "tail")
 		}
-		stillOpen(t, done, "while the target speaks")
+		stillOpen(t, done, "while the target sends")
 		time.Sleep(61 * time.Second)
 		isDone(t, done, "after a minute of silence")
 	})
 }
 
-// Other protocols use a half-open connection as they like.
+// Other protocols may use a half-open connection.
 func TestSilenceAfterHalfCloseOfOtherProtocols(t *testing.T) {
 	head := "POST /attach HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"
 	reply := "HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"
@@ -192,8 +191,8 @@ func TestIdleTunnelStaysOpen(t *testing.T) {
 	})
 }
 
-// A target that takes nothing any more, but does not end, has a last while.
-func TestTargetStopsTaking(t *testing.T) {
+// A target that accepts nothing more, but does not end, has drainTimeout to send the rest.
+func TestTargetStopsAccepting(t *testing.T) {
 	inMemory(t, wsupgrade.Options{}, handshake, switching, func(t *testing.T, client, target *duplex, done <-chan error) {
 		_ = target.Conn.Close() // its reading half
 		_, _ = io.WriteString(client, "lost")

@@ -13,7 +13,8 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// A Dial that gives neither a connection nor an error is a dial error, as in net/http: of an upgrade and of a CONNECT.
+// A Dial that returns neither a connection nor an error is a dial error, as in net/http, for an
+// upgrade and for a CONNECT.
 func TestDialWithoutAConnection(t *testing.T) {
 	const want = "wsupgrade: Options.Dial returned (nil, nil)"
 	o := wsupgrade.Options{Dial: func(context.Context, string, string) (net.Conn, error) { return nil, nil }}

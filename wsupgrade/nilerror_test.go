@@ -9,7 +9,7 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// An Observer's nil *CloseError, which an error of that type in a variable makes, is an error like any other.
+// An Observer's nil *CloseError, as a variable of that type may hold, is an error like any other.
 func TestNilCloseError(t *testing.T) {
 	var none *wsupgrade.CloseError
 	for name, err := range map[string]error{"bare": none, "wrapped": fmt.Errorf("refused: %w", error(none))} {
@@ -20,7 +20,7 @@ func TestNilCloseError(t *testing.T) {
 			t.Run(method+", "+name, func(t *testing.T) {
 				f := forwarder(t, observed(observer))
 				target := wiretest.Target(t, func(p *wiretest.Peer) {
-					answerHandshake(p)
+					respondToHandshake(p)
 					wantClose(t, p.R, wsupgrade.PolicyViolation, "", true)
 					p.Send(frame(closing, "\x03\xf0"))
 					p.Ended()

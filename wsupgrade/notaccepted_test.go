@@ -16,8 +16,8 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// A client that accepts nothing of what the Forwarder sends by itself, a refusal or the header of a 101, holds neither
-// handler nor connection.
+// A client that accepts nothing of what the Forwarder itself sends, a refusal or the header of a
+// 101, holds neither handler nor connection.
 func TestResponseThatIsNotAccepted(t *testing.T) {
 	const handshake = "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 	refused := func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }

@@ -56,14 +56,14 @@ func TestBrokenFrames(t *testing.T) {
 		"Close with code 2999":      {"target", frame(closing, "\x0b\xb7"), 1002},
 		"Close with bad UTF-8":      {"target", frame(closing, "\x03\xe8\xff"), 1007},
 	} {
-		for looks, o := range map[string]wsupgrade.Observer{
+		for called, o := range map[string]wsupgrade.Observer{
 			"messages": {Message: everything, MaxMessage: 256},
 			"frames":   {Frame: func(*wsupgrade.Frame) error { return nil }, MaxMessage: 256},
 		} {
-			if looks == "frames" && name == "too big in fragments" {
-				continue // no frame is
+			if called == "frames" && name == "too big in fragments" {
+				continue // none of its frames is too big
 			}
-			t.Run(name+", "+looks, func(t *testing.T) {
+			t.Run(name+", "+called, func(t *testing.T) {
 				overTunnel(t, observed(o), func(t *testing.T, _ *wsupgrade.Registry, client, target *duplex, done <-chan error) {
 					from := client
 					if test.from == "target" {
@@ -112,7 +112,7 @@ func unmask(all []byte) (frames []byte) {
 	return frames
 }
 
-// codeOf is the code of the Close frame, without or with a reason, at the end.
+// codeOf returns the code of the Close frame, without or with a reason, at the end.
 func codeOf(frames []byte) int {
 	last := 0
 	for i := 0; i+1 < len(frames); i += 2 + int(frames[i+1]) {
@@ -123,7 +123,7 @@ func codeOf(frames []byte) int {
 	return last
 }
 
-// What RFC 6455 allows goes through, in whatever pieces it comes.
+// What RFC 6455 allows is passed on, in pieces of any size.
 func TestObservedMessages(t *testing.T) {
 	stream := masked(0x01, "a\xe2") + masked(0x89, "ping") + masked(0x00, "\x82") + masked(0x80, "\xac!") + masked(0x82, "") + masked(pong, "late") + masked(closing, "\x03\xe8bye")
 	for _, piece := range []int{1, 2, 3, 7, 1000} {
@@ -155,7 +155,7 @@ func TestObservedMessages(t *testing.T) {
 	}
 }
 
-// With Frame alone fragments stay fragments.
+// With Frame alone fragments are passed on as fragments.
 func TestObservedFrames(t *testing.T) {
 	var seen []wsupgrade.Frame
 	o := wsupgrade.Observer{Frame: func(f *wsupgrade.Frame) error {
@@ -184,7 +184,7 @@ func TestObservedFrames(t *testing.T) {
 	})
 }
 
-// verdict is what the observer of TestVerdicts says of a message.
+// verdict is the error that the observer of TestVerdicts returns for a message.
 func verdict(m *wsupgrade.Message) error {
 	switch string(m.Data) {
 	case "change":
@@ -192,7 +192,7 @@ func verdict(m *wsupgrade.Message) error {
 	case "drop":
 		return wsupgrade.ErrDrop
 	case "refuse":
-		return errors.New("whatever")
+		return errors.New("any other")
 	case "close":
 		return &wsupgrade.CloseError{Code: 4000, Reason: "no more"}
 	}
@@ -247,7 +247,7 @@ func TestVerdicts(t *testing.T) {
 					send(t, conn, "drop")
 					send(t, conn, exchange[0])
 					if _, got, err := conn.ReadMessage(); err != nil || string(got) != exchange[1] {
-						t.Fatalf("%.20q came back as %.20q: %v", exchange[0], got, err)
+						t.Fatalf("%.20q was echoed as %.20q: %v", exchange[0], got, err)
 					}
 				}
 				send(t, conn, last)
@@ -281,8 +281,8 @@ func TestInflatedBomb(t *testing.T) {
 	}
 }
 
-// Messages that refer to those before them, with context takeover, are inflated, and
-// what is dropped of them is not missed by the receiver.
+// Messages that refer to earlier ones, with context takeover, are inflated, and the receiver does
+// not need those that are dropped.
 func TestContextTakeover(t *testing.T) {
 	leaktest.Check(t)
 	var mu sync.Mutex

@@ -24,7 +24,7 @@ type panickyReader struct{}
 
 func (panickyReader) Read([]byte) (int, error) { panic("a bug") }
 
-// A user's function that panics during a handshake leaves neither a connection nor the request behind.
+// If a user's function panics during a handshake, neither a connection nor the request is retained.
 func TestPanicInAHandshake(t *testing.T) {
 	for name, test := range map[string]struct {
 		scheme string
@@ -74,7 +74,7 @@ func TestPanicInAHandshake(t *testing.T) {
 	}
 }
 
-// panics forwards an upgrade that panics, and returns a pointer to what its context holds.
+// panics forwards an upgrade that panics, and returns a pointer to a value of its context.
 func panics(t *testing.T, f *wsupgrade.Forwarder, target string, body io.Reader) (held weak.Pointer[[100]byte]) {
 	t.Helper()
 	type key struct{}
@@ -94,7 +94,8 @@ func panics(t *testing.T, f *wsupgrade.Forwarder, target string, body io.Reader)
 	return held
 }
 
-// A Dial that panics for a CONNECT gives its place in the registry back: a drain would wait for it without end.
+// A Dial that panics for a CONNECT releases its admission: otherwise a drain would wait for it
+// without end.
 func TestPanicInAConnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := registry(t, wsupgrade.RegistryOptions{Max: 1})
@@ -147,7 +148,7 @@ func connectRequest() *http.Request {
 	return r
 }
 
-// What is nil and must not be panics with a text that says so.
+// An argument that must not be nil causes a panic that says so.
 func TestNilArguments(t *testing.T) {
 	for want, call := range map[string]func(){
 		"wsupgrade: Handler: nil target": func() { forwarder(t, wsupgrade.Options{}).Handler(nil) },

@@ -15,8 +15,8 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// TestPanicBesideAnUnsentBody: behind a panic net/http's server reads on in the request's body before it closes the connection. A
-// client that sends nothing of it does not hold the connection.
+// TestPanicBesideAnUnsentBody: after a panic net/http's server reads more of the request's body
+// before it closes the connection. A client that sends nothing of it does not hold the connection.
 func TestPanicBesideAnUnsentBody(t *testing.T) {
 	allowed := func(*http.Request) (string, error) { return "192.0.2.1:80", nil }
 	bug := func() { panic("a bug") }

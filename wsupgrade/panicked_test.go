@@ -15,7 +15,7 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// logged is what was logged to slog.Default until the test ends.
+// logged captures what is logged to slog.Default until the test ends.
 type logged struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -40,8 +40,9 @@ func logs(t *testing.T) *logged {
 	return l
 }
 
-// A panic of an Observer ends its WebSocket, at both ends with InternalError, and no other: it is one of Forward, where
-// net/http or filters.Recover meets it. Behind Start it is logged, since no handler waits.
+// A panic of an Observer ends its WebSocket, at both ends with InternalError, and no other. Forward
+// panics with it, where net/http or filters.Recover handles it. With Start it is logged, since no
+// handler waits.
 func TestPanicOfAnObserver(t *testing.T) {
 	for name, observer := range map[string]wsupgrade.Observer{
 		"Message": {Message: func(m *wsupgrade.Message) error {
@@ -67,7 +68,7 @@ func TestPanicOfAnObserver(t *testing.T) {
 					o.Registry = r
 					f := forwarder(t, o)
 					target := wiretest.Target(t, func(p *wiretest.Peer) {
-						answerHandshake(p)
+						respondToHandshake(p)
 						if from == "target" {
 							p.Send(frame(text, "bug"))
 						}
@@ -109,7 +110,7 @@ func TestPanicOfAnObserver(t *testing.T) {
 	}
 }
 
-// A panic of what Start has been given to call is logged, and ends nothing else.
+// A panic of Start's ended is logged, and ends nothing else.
 func TestPanicBehindATunnel(t *testing.T) {
 	for _, o := range []wsupgrade.Options{{}, observed(wsupgrade.Observer{Message: func(*wsupgrade.Message) error { return nil }})} {
 		t.Run(fmt.Sprint("observed ", o.Observe != nil), func(t *testing.T) {

@@ -33,7 +33,7 @@ func echo(t testing.TB) http.Handler {
 		for {
 			kind, message, err := conn.ReadMessage()
 			if err != nil {
-				return // the close frame is answered by ReadMessage
+				return // ReadMessage responds to the Close frame
 			}
 			if err := conn.WriteMessage(kind, message); err != nil {
 				return
@@ -42,7 +42,7 @@ func echo(t testing.TB) http.Handler {
 	})
 }
 
-// talk holds a conversation and closes it properly.
+// talk sends and receives messages and closes the WebSocket cleanly.
 func talk(t *testing.T, url string, config *tls.Config) {
 	t.Helper()
 	dialer := websocket.Dialer{
@@ -108,7 +108,7 @@ func TestGorillaOverTLS(t *testing.T) {
 		seen = *r.TLS
 		inner.ServeHTTP(w, r)
 	}))
-	target.TLS = &tls.Config{NextProtos: []string{"h2", "http/1.1"}} // h2 is not to be taken
+	target.TLS = &tls.Config{NextProtos: []string{"h2", "http/1.1"}} // h2 must not be negotiated
 	target.StartTLS()
 	defer target.Close()
 	roots := x509.NewCertPool()
@@ -133,7 +133,7 @@ func TestGorillaOverTLS(t *testing.T) {
 	}
 }
 
-// A certificate that is not the target's is a failed dial: nothing was written.
+// A certificate that is not the target's is a dial failure: nothing was written.
 func TestForeignCertificate(t *testing.T) {
 	leaktest.Check(t)
 	target := httptest.NewUnstartedServer(echo(t))
@@ -154,7 +154,7 @@ func TestForeignCertificate(t *testing.T) {
 	p.Status(502)
 }
 
-// HTTP/2 has no upgrade; what comes there is refused as it stands.
+// HTTP/2 has no upgrade; a request for one is refused.
 func TestHTTP2IsRefused(t *testing.T) {
 	leaktest.Check(t)
 	front := httptest.NewUnstartedServer(forwarder(t, wsupgrade.Options{}).Handler(parse(t, "http://127.0.0.1:1")))
@@ -167,7 +167,7 @@ func TestHTTP2IsRefused(t *testing.T) {
 	}
 	resp.Body.Close()
 	if resp.ProtoMajor != 2 || resp.StatusCode != 400 {
-		t.Errorf("answer %s %s", resp.Proto, resp.Status)
+		t.Errorf("response %s %s", resp.Proto, resp.Status)
 	}
 }
 

@@ -18,13 +18,13 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// mirroring is a WebSocket server that sends every byte back after its head, and ends
-// with its client.
+// mirroring starts a WebSocket server that sends every byte back after its header, and ends with
+// its client.
 func mirroring(t testing.TB, lines ...string) (addr string) {
 	return wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Head()
 		p.Send(with(switching, lines...))
-		_, _ = io.Copy(struct{ io.Writer }{p.Conn}, p.R) // without a splice, whose pipe would stay
+		_, _ = io.Copy(struct{ io.Writer }{p.Conn}, p.R) // without a splice, whose pipe would be kept
 	})
 }
 
@@ -43,12 +43,12 @@ func open(t testing.TB, addr string, lines ...string) *wiretest.Peer {
 	p := wiretest.Dial(t, addr)
 	p.Send(with(handshake, lines...))
 	if head := p.Head(); !strings.HasPrefix(head, "HTTP/1.1 101 ") {
-		t.Fatalf("answer %q", head)
+		t.Fatalf("response %q", head)
 	}
 	return p
 }
 
-// listed waits until n tunnels are listed: a client may see its 101 a little before.
+// listed waits until n tunnels are listed: a client may receive its 101 a little before.
 func listed(t *testing.T, r *wsupgrade.Registry, n int) {
 	t.Helper()
 	for range 60000 {
@@ -94,7 +94,7 @@ func TestRegistryLists(t *testing.T) {
 	if r.Len() != 2 || r.Get(2) != nil {
 		t.Errorf("%d are left", r.Len())
 	}
-	for range r.All() { // a loop may be left
+	for range r.All() { // a loop may stop early
 		break
 	}
 	clients[0].End()
@@ -103,7 +103,7 @@ func TestRegistryLists(t *testing.T) {
 	clients[2].Ended()
 }
 
-// wantBytes waits until the tunnel has counted what has arrived.
+// wantBytes waits until the tunnel has counted the bytes that were received.
 func wantBytes(t *testing.T, tunnel *wsupgrade.Tunnel, want int64) {
 	t.Helper()
 	for range 60000 {
@@ -116,7 +116,7 @@ func wantBytes(t *testing.T, tunnel *wsupgrade.Tunnel, want int64) {
 	t.Errorf("tunnel %d: %d bytes to the target, %d to the client, want %d", tunnel.ID, toTarget, toClient, want)
 }
 
-// Who is over a cap hears 503 and when to come again; who leaves makes room.
+// A client over a bound gets a 503 with Retry-After; one that leaves makes room for another.
 func TestRegistryCaps(t *testing.T) {
 	leaktest.Check(t)
 	user := func(r *http.Request) string { return r.Header.Get("X-User") }
@@ -127,7 +127,7 @@ func TestRegistryCaps(t *testing.T) {
 		p := wiretest.Dial(t, addr)
 		p.Send(with(handshake, "X-User: "+user))
 		if resp, _ := p.Answer("GET"); resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "7" {
-			t.Errorf("answer %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
+			t.Errorf("response %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
 		}
 	}
 	a := open(t, addr, "X-User: a")
@@ -146,7 +146,7 @@ func TestRegistryCaps(t *testing.T) {
 	}
 }
 
-// A handshake that fails gives its place back.
+// A handshake that fails releases its admission.
 func TestFailedHandshakesLeaveTheRegistry(t *testing.T) {
 	leaktest.Check(t)
 	r := registry(t, wsupgrade.RegistryOptions{Max: 1})
@@ -167,14 +167,14 @@ func canceled() context.Context {
 	return ctx
 }
 
-// answerClose reads a Close frame and answers it as a client does.
-func answerClose(t *testing.T, p *wiretest.Peer, code int) {
+// respondToClose reads a Close frame and responds to it as a client does.
+func respondToClose(t *testing.T, p *wiretest.Peer, code int) {
 	t.Helper()
 	wantClose(t, p.R, code, "", false)
 	p.Send(masked(closing, "\x03\xe9"))
 }
 
-// closingEcho is a server that answers a Close frame with which its client begins.
+// closingEcho starts a server that responds to a Close frame that is its client's first.
 func closingEcho(t *testing.T) (addr string) {
 	return wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Head()
@@ -184,18 +184,18 @@ func closingEcho(t *testing.T) (addr string) {
 	})
 }
 
-// A drain sends both ends of each WebSocket a Close frame, refuses new ones, and
-// takes those along of which the handshake is under way.
+// A drain sends both ends of each WebSocket a Close frame, refuses new ones, and also drains those
+// whose handshake is under way.
 func TestDrain(t *testing.T) {
 	leaktest.Check(t)
 	const clients = 100
 	r := registry(t, wsupgrade.RegistryOptions{})
 	target := closingEcho(t)
-	asked, answer := make(chan struct{}), make(chan struct{})
+	requested, respond := make(chan struct{}), make(chan struct{})
 	slow := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Head()
-		asked <- struct{}{}
-		<-answer
+		requested <- struct{}{}
+		<-respond
 		p.Send(switching)
 		wantClose(t, p.R, 1001, "", true)
 		p.Send(frame(closing, "\x03\xe9"))
@@ -207,11 +207,11 @@ func TestDrain(t *testing.T) {
 	}
 	late := wiretest.Dial(t, slowAddr)
 	late.Send(handshake)
-	wiretest.Await(t, asked, "handshake")
+	wiretest.Await(t, requested, "handshake")
 	drained := make(chan error, 1)
 	go func() { drained <- r.Drain(t.Context(), wsupgrade.GoingAway) }()
 	for _, p := range peers {
-		answerClose(t, p, 1001)
+		respondToClose(t, p, 1001)
 		if rest := p.Ended(); rest != "" {
 			t.Errorf("after the Close frame: %q", rest)
 		}
@@ -222,16 +222,16 @@ func TestDrain(t *testing.T) {
 	if len(drained) != 0 {
 		t.Error("drained with a handshake under way")
 	}
-	close(answer)
+	close(respond)
 	late.Head()
-	answerClose(t, late, 1001)
+	respondToClose(t, late, 1001)
 	late.Ended()
 	if err := wiretest.Await(t, drained, "end of the drain"); err != nil {
 		t.Error(err)
 	}
 }
 
-// What does not end within the grace is cut.
+// A tunnel that does not end within the grace is cut.
 func TestDrainCuts(t *testing.T) {
 	leaktest.Check(t)
 	r := registry(t, wsupgrade.RegistryOptions{})
@@ -245,25 +245,25 @@ func TestDrainCuts(t *testing.T) {
 	p.Ended()
 }
 
-// One target's tunnels are closed, and the others stay.
+// One target's tunnels are closed, and the others are kept.
 func TestCloseWhere(t *testing.T) {
 	leaktest.Check(t)
 	r := registry(t, wsupgrade.RegistryOptions{})
 	going, staying := closingEcho(t), mirroring(t)
 	leaves := open(t, gateway(t, wsupgrade.Options{Registry: r}, going))
-	stays := open(t, gateway(t, wsupgrade.Options{Registry: r}, staying))
+	kept := open(t, gateway(t, wsupgrade.Options{Registry: r}, staying))
 	listed(t, r, 2)
 	closed := make(chan error, 1)
 	go func() {
 		closed <- r.CloseWhere(t.Context(), wsupgrade.GoingAway, func(tunnel *wsupgrade.Tunnel) bool { return tunnel.Target == going })
 	}()
-	answerClose(t, leaves, 1001)
+	respondToClose(t, leaves, 1001)
 	leaves.Ended()
 	if err := wiretest.Await(t, closed, "end"); err != nil {
 		t.Error(err)
 	}
-	stays.Send("still here")
-	stays.Receive("still here")
+	kept.Send("still here")
+	kept.Receive("still here")
 	if r.Len() != 1 {
 		t.Errorf("%d tunnels", r.Len())
 	}
@@ -271,13 +271,13 @@ func TestCloseWhere(t *testing.T) {
 	go func() {
 		cut <- r.CloseWhere(canceled(), wsupgrade.GoingAway, func(*wsupgrade.Tunnel) bool { return true })
 	}()
-	stays.Ended()
+	kept.Ended()
 	if err := wiretest.Await(t, cut, "end"); err != context.Canceled {
 		t.Errorf("error %v", err)
 	}
 }
 
-// Shutdown of a server tells its WebSockets, by the hook.
+// Shutdown of a server closes its WebSockets, through the hook.
 func TestDrainOnShutdown(t *testing.T) {
 	leaktest.Check(t)
 	r := registry(t, wsupgrade.RegistryOptions{})
@@ -287,13 +287,12 @@ func TestDrainOnShutdown(t *testing.T) {
 		defer close(done)
 		r.DrainOnShutdown(20 * time.Second)()
 	}()
-	answerClose(t, p, 1001)
+	respondToClose(t, p, 1001)
 	p.Ended()
 	wiretest.Await(t, done, "end of the hook")
 }
 
-// With Start the handler returns, and the tunnel lives on until its ends, or its
-// registry, end it.
+// With Start the handler returns, and the tunnel continues until its ends, or its registry, end it.
 func TestStart(t *testing.T) {
 	leaktest.Check(t)
 	r := registry(t, wsupgrade.RegistryOptions{})
@@ -333,19 +332,20 @@ func TestBadRegistryOptions(t *testing.T) {
 	}
 }
 
-// TestDrainCutsHandshakes: a target that does not respond to its handshake holds no drain up whose time is over.
+// TestDrainCutsHandshakes: a target that does not respond to its handshake does not hold up a drain
+// whose time is over.
 func TestDrainCutsHandshakes(t *testing.T) {
 	leaktest.Check(t)
 	r := registry(t, wsupgrade.RegistryOptions{RetryAfter: 7 * time.Second})
-	asked := make(chan struct{}, 1)
+	requested := make(chan struct{}, 1)
 	silent := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Head()
-		asked <- struct{}{}
+		requested <- struct{}{}
 		p.Ended()
 	})
 	client := wiretest.Dial(t, gateway(t, wsupgrade.Options{Registry: r}, silent))
 	client.Send(handshake)
-	wiretest.Await(t, asked, "handshake")
+	wiretest.Await(t, requested, "handshake")
 	if err := r.Drain(canceled(), wsupgrade.GoingAway); err != context.Canceled {
 		t.Errorf("drain: %v", err)
 	}
@@ -354,8 +354,9 @@ func TestDrainCutsHandshakes(t *testing.T) {
 	}
 }
 
-// TestCloseWhereDoesNotWaitToTell: peers that read nothing hold no call up whose context has ended.
-func TestCloseWhereDoesNotWaitToTell(t *testing.T) {
+// TestCloseWhereDoesNotWaitForWrites: peers that read nothing do not hold up a call whose context
+// has ended.
+func TestCloseWhereDoesNotWaitForWrites(t *testing.T) {
 	overTunnel(t, wsupgrade.Options{}, func(t *testing.T, r *wsupgrade.Registry, _, _ *duplex, done <-chan error) {
 		begun := time.Now()
 		err := r.CloseWhere(canceled(), wsupgrade.GoingAway, func(*wsupgrade.Tunnel) bool { return true })
@@ -366,9 +367,9 @@ func TestCloseWhereDoesNotWaitToTell(t *testing.T) {
 	})
 }
 
-// TestDrainCutsWhatIsTold: a tunnel that opens while a drain runs, and whose ends read nothing, is cut when the
-// drain's time is over, though its Close frames are being written then.
-func TestDrainCutsWhatIsTold(t *testing.T) {
+// TestDrainCutsDuringCloseFrames: a tunnel that opens while a drain runs, and whose ends read
+// nothing, is cut when the drain's time is over, though its Close frames are being written then.
+func TestDrainCutsDuringCloseFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := registry(t, wsupgrade.RegistryOptions{})
 		client, clientSide := newDuplex()

@@ -19,7 +19,7 @@ import (
 
 var histories = choices.NewFlags(300)
 
-// registryHistory runs tunnels of one registry, and knows what the registry must make of them.
+// registryHistory runs tunnels of one registry, and models what the registry must do with them.
 type registryHistory struct {
 	c         *choices.Choices
 	registry  *wsupgrade.Registry
@@ -44,34 +44,34 @@ type modelTunnel struct {
 	cancel         context.CancelFunc
 
 	// Under h.mu.
-	tunnel  *wsupgrade.Tunnel
-	over    bool
-	end     time.Time
-	err     error
-	code    int       // of the first call that ends it; 0: none has
-	asked   time.Time // and when
-	touched bool      // a peer, an Abort or the end of its request may have ended it, too
+	tunnel   *wsupgrade.Tunnel
+	over     bool
+	end      time.Time
+	err      error
+	code     int       // of the first call that ends it; 0: none has
+	closedAt time.Time // when that was
+	touched  bool      // a peer, an Abort or the end of its request may have ended it, too
 }
 
-// modelEnd is a Drain or a CloseWhere under way.
+// modelEnd is a Drain or a CloseWhere that is under way.
 type modelEnd struct {
 	what     string
 	started  time.Time
-	tunnels  []*modelTunnel // that it waits for
+	tunnels  []*modelTunnel // those that it waits for
 	deadline time.Time      // of its context; zero: none
 	err      error
 	returned time.Time // zero: not yet
 }
 
-// fail notes what is wrong.
+// fail records a failure.
 func (h *registryHistory) fail(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.errs = append(h.errs, fmt.Errorf(format, args...))
 }
 
-// TestRegistryHistories: tunnels that begin, end, are closed and drained at random are counted, admitted, told and
-// cut as the documentation of Registry says.
+// TestRegistryHistories: tunnels that begin, end, are closed and drained at random are counted,
+// admitted, closed and cut as the documentation of Registry says.
 func TestRegistryHistories(t *testing.T) {
 	histories.Run(t, func(t *testing.T, c *choices.Choices) error {
 		h := &registryHistory{c: c}
@@ -119,8 +119,8 @@ func (h *registryHistory) dial(ctx context.Context, _, _ string) (net.Conn, erro
 	return m.target.gatewaySide, nil
 }
 
-// entered counts the tunnels and handshakes under way.
-func (h *registryHistory) entered() (all int, perUser map[string]int) {
+// admitted counts the tunnels and handshakes under way.
+func (h *registryHistory) admitted() (all int, perUser map[string]int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	perUser = map[string]int{}
@@ -133,15 +133,16 @@ func (h *registryHistory) entered() (all int, perUser map[string]int) {
 	return all, perUser
 }
 
-// admits reports whether the registry must let a user in.
+// admits reports whether the registry must admit a user.
 func (h *registryHistory) admits(user string) bool {
-	all, perUser := h.entered()
+	all, perUser := h.admitted()
 	return !h.draining && (h.options.Max == 0 || all < h.options.Max) && (h.options.MaxPerKey == 0 || perUser[user] < h.options.MaxPerKey)
 }
 
 func (h *registryHistory) open() { h.start(choices.Pick(h.c, "a", "b", "c")) }
 
-// burst opens several of one user at once, of whom as many must be let in as there is room for.
+// burst opens several tunnels of one user at once, of which as many must be admitted as the bounds
+// allow.
 func (h *registryHistory) burst() {
 	user := choices.Pick(h.c, "a", "b")
 	for range 2 + h.c.Int(4) {
@@ -149,7 +150,8 @@ func (h *registryHistory) burst() {
 	}
 }
 
-// start begins a handshake. It is let in or refused before anything blocks, so the order is that of the starts.
+// start begins a handshake. It is admitted or refused before anything blocks, so the order is that
+// of the starts.
 func (h *registryHistory) start(user string) {
 	m := &modelTunnel{h: h, user: user, delay: choices.Pick(h.c, 0, 0, 10*time.Millisecond, 3*time.Second, time.Hour), refuses: h.c.Bool(8)}
 	m.client, m.target = newModelPeer(h.c, m, false), newModelPeer(h.c, m, true)
@@ -166,7 +168,7 @@ func (h *registryHistory) start(user string) {
 	go m.forward(ctx, detached, admitted)
 	go m.client.run()
 	go m.target.run()
-	synctest.Wait() // the next one meets this one's place
+	synctest.Wait() // the next one is counted after this one
 }
 
 // forward is the handler.
@@ -223,7 +225,7 @@ func (m *modelTunnel) ended(err error) {
 	m.over, m.end, m.err = true, time.Now(), err
 }
 
-// wait lets time pass.
+// wait waits for a random time.
 func (h *registryHistory) wait() {
 	d := choices.Pick(h.c, time.Second, 20*time.Millisecond, 3*time.Second, 6*time.Second, time.Minute, 2*time.Hour)
 	h.logf("%v pass", d)
@@ -261,7 +263,8 @@ func (h *registryHistory) peerEnds() {
 	}
 }
 
-// touch notes that what the peers are told is not for the registry alone to say any more.
+// touch records that the Close frames that the peers receive do not depend on the registry alone
+// any more.
 func (m *modelTunnel) touch() {
 	m.h.mu.Lock()
 	defer m.h.mu.Unlock()
@@ -272,17 +275,17 @@ func (h *registryHistory) close() {
 	if m := h.live(); m != nil {
 		code := choices.Pick(h.c, wsupgrade.GoingAway, wsupgrade.ServiceRestart, 4000)
 		h.logf("close %d with %d", m.tunnel.ID, code)
-		m.ask(code)
+		m.recordClose(code)
 		go h.registry.Get(m.tunnel.ID).Close(code, "")
 	}
 }
 
-// ask notes that a tunnel is asked to end. The first code counts.
-func (m *modelTunnel) ask(code int) {
+// recordClose records that the registry closes a tunnel. The first code counts.
+func (m *modelTunnel) recordClose(code int) {
 	m.h.mu.Lock()
 	defer m.h.mu.Unlock()
 	if m.code == 0 {
-		m.code, m.asked = code, time.Now()
+		m.code, m.closedAt = code, time.Now()
 	}
 }
 
@@ -294,8 +297,8 @@ func (h *registryHistory) abort() {
 	}
 }
 
-// cancelRequest ends the context of a request, as a server does when its client leaves. A tunnel that Start has
-// opened does not mind.
+// cancelRequest ends the context of a request, as a server does when its client leaves. It does not
+// end a tunnel that Start has opened.
 func (h *registryHistory) cancelRequest() {
 	h.mu.Lock()
 	var m *modelTunnel

@@ -30,7 +30,7 @@ type modelPeer struct {
 	gone  bool
 }
 
-// The manners of a peer that is sent a Close frame.
+// How a peer behaves that is sent a Close frame.
 const (
 	replies  = "replies"
 	slow     = "replies after four seconds"
@@ -44,7 +44,7 @@ func newModelPeer(c *choices.Choices, m *modelTunnel, target bool) *modelPeer {
 	return p
 }
 
-// run is the peer's life. A deaf one reads its handshake all the same.
+// run runs the peer until it ends. A deaf one reads its handshake all the same.
 func (p *modelPeer) run() {
 	r := bufio.NewReaderSize(p.conn, 16)
 	if p.toTarget {
@@ -78,7 +78,7 @@ func (p *modelPeer) run() {
 	p.conn.Close()
 }
 
-// respond is the target's response to the handshake.
+// respond writes the target's response to the handshake.
 func (p *modelPeer) respond() (switched bool) {
 	time.Sleep(p.m.delay)
 	head := switching
@@ -97,7 +97,7 @@ func (p *modelPeer) closed(code int) {
 	p.m.h.mu.Unlock()
 	switch {
 	case sent && p.toTarget:
-		p.conn.Close() // both have said it, and the server closes first
+		p.conn.Close() // both have sent one, and the server closes first
 	case sent:
 	case p.manner == slow:
 		time.Sleep(4 * time.Second)
@@ -164,7 +164,7 @@ func (h *registryHistory) closeWhere() {
 	}
 	h.mu.Unlock()
 	for _, m := range e.tunnels {
-		m.ask(code)
+		m.recordClose(code)
 	}
 	ctx, cancel := h.deadline(e)
 	h.logf("close where the number is %d of 2, with %d until %v", odd, code, e.deadline)
@@ -187,9 +187,9 @@ func (h *registryHistory) drain() {
 	h.mu.Unlock()
 	for _, m := range e.tunnels {
 		if m.tunnel != nil {
-			m.ask(code)
+			m.recordClose(code)
 		} else {
-			m.touch() // it is told when it opens, by the latest drain
+			m.touch() // it is closed when it opens, by the latest drain
 		}
 	}
 	ctx, cancel := h.deadline(e)
@@ -197,7 +197,7 @@ func (h *registryHistory) drain() {
 	h.await(e, cancel, func() error { return h.registry.Drain(ctx, code) })
 }
 
-// deadline returns a context that ends, or has ended, or does not.
+// deadline returns a context that ends later, has ended, or never ends.
 func (h *registryHistory) deadline(e *modelEnd) (context.Context, context.CancelFunc) {
 	d := choices.Pick(h.c, 0, time.Second, -1, 500*time.Millisecond, 10*time.Second, 5*time.Minute)
 	if d == 0 {
@@ -207,7 +207,7 @@ func (h *registryHistory) deadline(e *modelEnd) (context.Context, context.Cancel
 	return context.WithDeadline(context.Background(), e.deadline)
 }
 
-// await runs a call that waits.
+// await runs a call that waits for tunnels to end.
 func (h *registryHistory) await(e *modelEnd, cancel context.CancelFunc, call func() error) {
 	h.mu.Lock()
 	h.ends = append(h.ends, e)
@@ -221,14 +221,14 @@ func (h *registryHistory) await(e *modelEnd, cancel context.CancelFunc, call fun
 	}()
 }
 
-// check holds what the registry says against what there is. Nothing can happen before time passes.
+// check compares the registry with the model. Nothing can happen before time passes.
 func (h *registryHistory) check() {
 	h.mu.Lock()
 	var last uint64
 	listed := 0
 	for t := range h.registry.All() {
 		if t.ID <= last || h.registry.Get(t.ID) != t {
-			h.errs = append(h.errs, fmt.Errorf("tunnel %d is listed behind %d, and Get returns %v", t.ID, last, h.registry.Get(t.ID)))
+			h.errs = append(h.errs, fmt.Errorf("tunnel %d is listed after %d, and Get returns %v", t.ID, last, h.registry.Get(t.ID)))
 		}
 		last = t.ID
 		listed++
@@ -256,7 +256,7 @@ func (h *registryHistory) check() {
 	h.mu.Unlock()
 }
 
-// adopt finds whose tunnel a new one is.
+// adopt finds the modelTunnel of a new tunnel.
 func (h *registryHistory) adopt(t *wsupgrade.Tunnel) {
 	if slices.ContainsFunc(h.tunnels, func(m *modelTunnel) bool { return m.tunnel == t }) {
 		return
@@ -270,7 +270,8 @@ func (h *registryHistory) adopt(t *wsupgrade.Tunnel) {
 	h.errs = append(h.errs, fmt.Errorf("tunnel %d belongs to no request", t.ID))
 }
 
-// checkCodes holds the Close frames that the peers have received against those that they must have.
+// checkCodes compares the Close frames that the peers have received with those that they must have
+// received.
 func (h *registryHistory) checkCodes(m *modelTunnel) {
 	for _, p := range []*modelPeer{m.client, m.target} {
 		if len(p.codes) > 1 {
@@ -284,14 +285,14 @@ func (h *registryHistory) checkCodes(m *modelTunnel) {
 				h.errs = append(h.errs, fmt.Errorf("tunnel %d: Close frame %d, want %d", m.tunnel.ID, code, m.code))
 			}
 		}
-		told := m.code != 0 && (m.over && m.end.Sub(m.asked) > 2*time.Second || !m.over && time.Since(m.asked) > 2*time.Second)
-		if told && p.manner != deaf && len(p.codes) == 0 {
+		due := m.code != 0 && (m.over && m.end.Sub(m.closedAt) > 2*time.Second || !m.over && time.Since(m.closedAt) > 2*time.Second)
+		if due && p.manner != deaf && len(p.codes) == 0 {
 			h.errs = append(h.errs, fmt.Errorf("tunnel %d: no Close frame %d for a peer (target: %v)", m.tunnel.ID, m.code, p.toTarget))
 		}
 	}
 }
 
-// checkEnd holds when a call has returned, and with what, against when its tunnels have ended.
+// checkEnd compares when a call has returned, and with what, with when its tunnels have ended.
 func (h *registryHistory) checkEnd(e *modelEnd) {
 	over, end := true, e.started
 	for _, m := range e.tunnels {
@@ -310,9 +311,9 @@ func (h *registryHistory) checkEnd(e *modelEnd) {
 	case !over:
 		h.errs = append(h.errs, fmt.Errorf("a %s has returned, and left a tunnel", e.what))
 	case !e.returned.Equal(end):
-		h.errs = append(h.errs, fmt.Errorf("a %s has returned %v behind the end of its last tunnel", e.what, e.returned.Sub(end)))
+		h.errs = append(h.errs, fmt.Errorf("a %s has returned %v after the end of its last tunnel", e.what, e.returned.Sub(end)))
 	case !e.deadline.IsZero() && end.After(e.deadline):
-		h.errs = append(h.errs, fmt.Errorf("a %s has cut %v behind the end of its context", e.what, end.Sub(e.deadline)))
+		h.errs = append(h.errs, fmt.Errorf("a %s has cut %v after the end of its context", e.what, end.Sub(e.deadline)))
 	case e.err == nil && !e.deadline.IsZero() && e.returned.After(e.deadline), e.err != nil && (e.deadline.IsZero() || e.returned.Before(e.deadline)):
 		h.errs = append(h.errs, fmt.Errorf("a %s until %v has returned %v at %v", e.what, e.deadline, e.err, e.returned))
 	}
@@ -327,7 +328,7 @@ func isClosed(done <-chan struct{}) bool {
 	}
 }
 
-// finish ends everything, and lets the peers end.
+// finish ends the registry's tunnels, and waits for the peers.
 func (h *registryHistory) finish() {
 	for _, m := range h.tunnels {
 		m.cancel()
@@ -344,7 +345,7 @@ func (h *registryHistory) finish() {
 	if n := h.registry.Len(); n != 0 {
 		h.fail("%d tunnels are listed at the end", n)
 	}
-	if all, _ := h.entered(); all != 0 {
+	if all, _ := h.admitted(); all != 0 {
 		h.fail("%d tunnels have not ended", all)
 	}
 	for _, m := range h.tunnels {

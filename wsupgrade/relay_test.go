@@ -12,8 +12,8 @@ import (
 
 const secret = "GET /secret HTTP/1.1\r\nHost: culvert.test\r\n\r\n"
 
-// A target or a gateway that refuses a version must leave the connection an
-// HTTP one: what follows goes through the mux again (CVE-2020-11724's kind).
+// If a target or a gateway refuses a version, the connection must remain an HTTP one: the next
+// request passes through the mux again (as in CVE-2020-11724).
 func TestRefusedVersionDoesNotOpenATunnel(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -23,7 +23,7 @@ func TestRefusedVersionDoesNotOpenATunnel(t *testing.T) {
 		p.Send("HTTP/1.1 426 Upgrade Required\r\nConnection: upgrade\r\nUpgrade: websocket\r\n" +
 			"Sec-WebSocket-Version: 13, 8\r\nContent-Length: 3\r\n\r\nno\n")
 		if after := p.Ended(); after != "" {
-			t.Errorf("the target got %q behind the handshake", after)
+			t.Errorf("the target got %q after the handshake", after)
 		}
 	})
 	addr := gateway(t, wsupgrade.Options{}, target)
@@ -46,13 +46,13 @@ func TestRefusedVersionDoesNotOpenATunnel(t *testing.T) {
 				t.Errorf("%s: %d %q, want 426 %q", test.name, resp.StatusCode, body, test.body)
 			}
 			if resp.Header.Get("Upgrade") != "websocket" || resp.Header.Get("Connection") != "Upgrade" || resp.Header.Get("Sec-Websocket-Version") != test.versions {
-				t.Errorf("%s: head %v", test.name, resp.Header)
+				t.Errorf("%s: header %v", test.name, resp.Header)
 			}
 			if !together {
 				p.Send(secret)
 			}
 			if resp, body := p.Answer("GET"); resp.StatusCode != 200 || body != "kept by the gateway" {
-				t.Errorf("%s: second answer %d %q", test.name, resp.StatusCode, body)
+				t.Errorf("%s: second response %d %q", test.name, resp.StatusCode, body)
 			}
 			p.Close()
 		}
@@ -66,7 +66,7 @@ func TestOtherAnswersAreRelayed(t *testing.T) {
 		name, reply string
 		status      int
 		body        string
-		field       string // one that must arrive, as "Name: value"
+		field       string // one that must be received, as "Name: value"
 	}{
 		{"200 dressed as an upgrade", "HTTP/1.1 200 OK\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: " + accept + "\r\nContent-Length: 5\r\n\r\nplain", 200, "plain", "Content-Length: 5"},
 		{"302", "HTTP/1.1 302 Found\r\nLocation: /login?a=%2F\r\nContent-Length: 0\r\n\r\n", 302, "", "Location: /login?a=%2F"},
@@ -97,13 +97,13 @@ func TestOtherAnswersAreRelayed(t *testing.T) {
 			}
 			// The client's early bytes are its next request.
 			if resp, body := p.Answer("GET"); resp.StatusCode != 200 || body != "kept by the gateway" {
-				t.Errorf("next answer %d %q", resp.StatusCode, body)
+				t.Errorf("next response %d %q", resp.StatusCode, body)
 			}
 		})
 	}
 }
 
-// Half a body must not look whole.
+// Half a body must not look complete.
 func TestBrokenAnswerIsAborted(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -122,8 +122,8 @@ func TestBrokenAnswerIsAborted(t *testing.T) {
 	}
 }
 
-// A client that leaves in the middle of an endless answer ends the exchange
-// with the target, and is not the target's fault.
+// A client that leaves in the middle of an endless response ends the exchange with the target, and
+// is not the target's fault.
 func TestClientLeavesDuringAnAnswer(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {

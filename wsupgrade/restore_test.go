@@ -11,8 +11,8 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// A handshake that a proxy in front has stripped is made whole on the chosen path, and
-// nothing else is.
+// A handshake that a proxy in front has stripped is restored on the chosen path, and no other
+// request is.
 func TestRestore(t *testing.T) {
 	leaktest.Check(t)
 	restore, err := wsupgrade.Restore(func(r *http.Request) bool { return r.URL.Path == "/chat" })
@@ -51,7 +51,7 @@ func TestRestore(t *testing.T) {
 			p := wiretest.Dial(t, addr)
 			p.Send(test.request)
 			if head := p.Head(); !strings.HasPrefix(head, "HTTP/1.1 "+test.status+" ") && !strings.HasPrefix(head, "HTTP/1.0 "+test.status+" ") {
-				t.Errorf("answer %q, want %s", head, test.status)
+				t.Errorf("response %q, want %s", head, test.status)
 			}
 			if test.status == "101" {
 				p.Send("hello")

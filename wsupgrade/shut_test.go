@@ -16,7 +16,7 @@ func frame(first byte, payload string) string {
 	return string([]byte{first, byte(len(payload))}) + payload
 }
 
-// masked renders it as a client does.
+// masked renders a frame of up to 125 bytes as a client sends it.
 func masked(first byte, payload string) string {
 	key := "\x01\x02\x03\x04"
 	p := []byte(payload)
@@ -87,9 +87,8 @@ func only(t *testing.T, r *wsupgrade.Registry) *wsupgrade.Tunnel {
 	return nil
 }
 
-// The Close frame goes to both ends, to the target masked, behind the frame that is
-// under way; what comes after it does not go on, and the tunnel ends with the
-// answers.
+// Both ends are sent the Close frame, the target a masked one, after the frame that is under way;
+// what follows is not passed on, and the tunnel ends with the responses.
 func TestCloseAtABoundary(t *testing.T) {
 	long := masked(text, strings.Repeat("x", 100))
 	for at := range len(long) + 1 {
@@ -111,11 +110,11 @@ func TestCloseAtABoundary(t *testing.T) {
 			}
 			wantClose(t, target, 1012, "bye", true)
 			if _, err := client.Read(make([]byte, 1)); err != io.EOF {
-				t.Errorf("the client is not told of the end after its answer: %v", err)
+				t.Errorf("the client's connection does not end after its response: %v", err)
 			}
-			stillOpen(t, done, "without the target's answer")
+			stillOpen(t, done, "without the target's response")
 			_, _ = io.WriteString(target, frame(text, "lost")+frame(closing, "\x03\xe9"))
-			isDone(t, done, "after both answers")
+			isDone(t, done, "after both responses")
 		})
 	}
 }
@@ -147,8 +146,8 @@ func TestCloseReason(t *testing.T) {
 	}
 }
 
-// An end that does not answer has five seconds.
-func TestCloseWithoutAnswer(t *testing.T) {
+// An end that does not respond has five seconds.
+func TestCloseWithoutResponse(t *testing.T) {
 	overTunnel(t, wsupgrade.Options{}, func(t *testing.T, r *wsupgrade.Registry, client, target *duplex, done <-chan error) {
 		tunnel := only(t, r)
 		go tunnel.Close(wsupgrade.GoingAway, "")
@@ -181,12 +180,12 @@ func TestCloseAfterTheEndsOwn(t *testing.T) {
 		if _, err := target.Read(make([]byte, 1)); err != io.EOF {
 			t.Errorf("the target reads %v", err)
 		}
-		isDone(t, done, "after the target's answer")
+		isDone(t, done, "after the target's response")
 	})
 }
 
-// A frame that can't be followed leaves no boundary: no Close frame goes into it,
-// and the tunnel is cut.
+// After a frame that can't be followed there is no boundary: no Close frame is put into it, and the
+// tunnel is cut.
 func TestCloseOfBrokenFrames(t *testing.T) {
 	overTunnel(t, wsupgrade.Options{}, func(t *testing.T, r *wsupgrade.Registry, client, target *duplex, done <-chan error) {
 		broken := "\x82\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x02\x03\x04"
@@ -208,7 +207,7 @@ func TestCloseOfBrokenFrames(t *testing.T) {
 	})
 }
 
-// Other protocols know no Close frame.
+// Other protocols have no Close frame.
 func TestCloseOfOtherProtocols(t *testing.T) {
 	r, err := wsupgrade.NewRegistry(wsupgrade.RegistryOptions{})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// The client is done sending long before the target is.
+// The client has sent its last byte long before the target has.
 func TestClientHalfCloses(t *testing.T) {
 	leaktest.Check(t)
 	tail := wiretest.Pattern(1 << 20)
@@ -38,31 +38,31 @@ func TestClientHalfCloses(t *testing.T) {
 	wiretest.SameBytes(t, "tail", []byte(p.Rest()), tail)
 }
 
-// The target is done sending long before the client is.
+// The target has sent its last byte long before the client has.
 func TestTargetHalfCloses(t *testing.T) {
 	leaktest.Check(t)
 	tail := wiretest.Pattern(1 << 20)
 	got := make(chan string, 1)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Head()
-		p.Send(switching + "answer")
+		p.Send(switching + "response")
 		p.End()
 		got <- p.Rest()
 	})
 	p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
 	p.Send(handshake)
 	p.Head()
-	if answer := p.Rest(); answer != "answer" {
-		t.Errorf("the client got %q", answer)
+	if response := p.Rest(); response != "response" {
+		t.Errorf("the client got %q", response)
 	}
 	p.Send(string(tail))
 	p.End()
 	wiretest.SameBytes(t, "tail", []byte(wiretest.Await(t, got, "tail")), tail)
 }
 
-// A target that takes nothing any more while the client is still sending must
-// not take with it what it said before.
-func TestTargetStopsTakingWhileTheClientSends(t *testing.T) {
+// If a target accepts nothing more while the client is still sending, what it sent before must
+// still be delivered.
+func TestTargetStopsAcceptingWhileTheClientSends(t *testing.T) {
 	leaktest.Check(t)
 	tail := wiretest.Pattern(1 << 20)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -71,7 +71,7 @@ func TestTargetStopsTakingWhileTheClientSends(t *testing.T) {
 		p.Receive("go")
 		p.Send(string(tail))
 		p.End()
-		p.Ended() // closing with bytes unread would be such a reset
+		p.Ended() // closing with unread bytes would be a reset
 	})
 	refused := make(chan struct{})
 	p := wiretest.Dial(t, gateway(t, wsupgrade.Options{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -100,9 +100,9 @@ func TestTargetStopsTakingWhileTheClientSends(t *testing.T) {
 	wiretest.Await(t, sent, "end of sending")
 }
 
-// deafConn takes everything up to "go" and then nothing more; what the target
-// says behind that is read only after a write was refused. A real target's reset
-// would be a race: its kernel may throw away what it has not sent yet.
+// deafConn accepts everything up to "go" and then nothing more; what the target sends after that is
+// read only when a write was refused. A real target's reset would be a race: its kernel may discard
+// what it has not sent yet.
 type deafConn struct {
 	net.Conn
 	deaf    atomic.Bool
@@ -161,7 +161,7 @@ func TestEightMebibytesEachWay(t *testing.T) {
 	}
 }
 
-// More early bytes than any buffer holds, while the target takes its time.
+// The client sends more early bytes than any buffer holds, while the target is slow to respond.
 func TestManyEarlyBytes(t *testing.T) {
 	leaktest.Check(t)
 	early := wiretest.Pattern(3 << 20)

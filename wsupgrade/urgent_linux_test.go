@@ -16,7 +16,7 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// sendUrgent sends TCP urgent data, which no reader of the tunnel is shown.
+// sendUrgent sends TCP urgent data, which no reader of the tunnel receives.
 func sendUrgent(t *testing.T, conn net.Conn) {
 	t.Helper()
 	raw, err := conn.(syscall.Conn).SyscallConn()
@@ -32,14 +32,14 @@ func sendUrgent(t *testing.T, conn net.Conn) {
 	}
 }
 
-// held is a target that has the handshake when it sends on asked, switches when it can send there
-// once more, and hands out the n bytes that follow.
-func held(t *testing.T, asked chan<- struct{}, n int) (addr string, got <-chan []byte) {
+// held starts a target that sends on requested when it has the handshake, switches when it can send
+// there once more, and returns the n bytes that follow.
+func held(t *testing.T, requested chan<- struct{}, n int) (addr string, got <-chan []byte) {
 	c := make(chan []byte, 1)
 	return wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Head()
-		asked <- struct{}{}
-		asked <- struct{}{}
+		requested <- struct{}{}
+		requested <- struct{}{}
 		p.Send(switching)
 		received := make([]byte, n)
 		n := 0
@@ -54,29 +54,29 @@ func held(t *testing.T, asked chan<- struct{}, n int) (addr string, got <-chan [
 	}), c
 }
 
-// A read ends before urgent data, though more is there: no event follows for that.
-func TestBytesBehindUrgentData(t *testing.T) {
+// A read ends before urgent data, though more bytes are available: no event follows for them.
+func TestBytesAfterUrgentData(t *testing.T) {
 	leaktest.Check(t)
-	asked := make(chan struct{})
-	target, got := held(t, asked, len("before, behind"))
+	requested := make(chan struct{})
+	target, got := held(t, requested, len("before, after"))
 	p := wiretest.Dial(t, serveStart(t, forwarder(t, wsupgrade.Options{}), target))
 	p.Send(handshake)
-	wiretest.Await(t, asked, "handshake")
+	wiretest.Await(t, requested, "handshake")
 	p.Send("before")
 	sendUrgent(t, p.Conn)
-	p.Send(", behind")
-	<-asked
-	if all := wiretest.Await(t, got, "bytes"); string(all) != "before, behind" {
+	p.Send(", after")
+	<-requested
+	if all := wiretest.Await(t, got, "bytes"); string(all) != "before, after" {
 		t.Errorf("the target got %q", all)
 	}
 }
 
-// The same in the middle of a frame that goes past this process.
+// The same in the middle of a frame that is spliced.
 func TestUrgentDataInALargeFrame(t *testing.T) {
 	leaktest.Check(t)
 	frame := largeFrame(1 << 20)
-	asked := make(chan struct{}, 2)
-	target, got := held(t, asked, len(frame))
+	requested := make(chan struct{}, 2)
+	target, got := held(t, requested, len(frame))
 	p := open(t, serveStart(t, forwarder(t, wsupgrade.Options{}), target))
 	var sending sync.WaitGroup
 	sending.Go(func() {
@@ -90,11 +90,11 @@ func TestUrgentDataInALargeFrame(t *testing.T) {
 	wiretest.SameBytes(t, "frame", all, frame)
 }
 
-// Over a Unix socket a read ends behind bytes that a descriptor came with.
+// Over a Unix socket a read ends after bytes with which a descriptor was sent.
 func TestBytesBehindDescriptors(t *testing.T) {
 	leaktest.Check(t)
-	asked := make(chan struct{})
-	target, got := held(t, asked, 3)
+	requested := make(chan struct{})
+	target, got := held(t, requested, 3)
 	f := forwarder(t, wsupgrade.Options{})
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "gateway"))
 	if err != nil {
@@ -117,13 +117,13 @@ func TestBytesBehindDescriptors(t *testing.T) {
 	defer file.Close()
 	p := wiretest.NewPeer(t, conn)
 	p.Send(handshake)
-	wiretest.Await(t, asked, "handshake")
+	wiretest.Await(t, requested, "handshake")
 	for _, b := range []string{"a", "b", "c"} { // net/http itself reads the first
 		if _, _, err := conn.(*net.UnixConn).WriteMsgUnix([]byte(b), syscall.UnixRights(int(file.Fd())), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	<-asked
+	<-requested
 	if all := wiretest.Await(t, got, "bytes"); !bytes.Equal(all, []byte("abc")) {
 		t.Errorf("the target got %q", all)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// Each of these 101s is answered with 502; the client's early bytes reach no
-// target that has not switched properly, and no connection is left behind.
+// For each of these 101s the client gets a 502. Its early bytes reach no target that has not
+// switched properly, and no connection is left open.
 func TestInvalid101(t *testing.T) {
 	leaktest.Check(t)
 	offering := with(handshake, "Sec-WebSocket-Protocol: v4.channel.k8s.io, chat", "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits")
@@ -51,7 +51,7 @@ func TestInvalid101(t *testing.T) {
 			p.Send(test.request + "early")
 			resp, _ := p.Answer("GET")
 			if resp.StatusCode != 502 {
-				t.Errorf("answer %s, want 502", resp.Status)
+				t.Errorf("response %s, want 502", resp.Status)
 			}
 			for _, name := range []string{"Upgrade", "Sec-Websocket-Accept", "Sec-Websocket-Protocol"} {
 				if resp.Header[name] != nil {
@@ -116,6 +116,6 @@ func TestValid101(t *testing.T) {
 func sameHead(t *testing.T, got, want string) {
 	t.Helper()
 	if g, w := wiretest.Lines(got), wiretest.Lines(want); g != w {
-		t.Errorf("head is\n%s\nwant\n%s", g, w)
+		t.Errorf("header is\n%s\nwant\n%s", g, w)
 	}
 }

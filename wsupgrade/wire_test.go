@@ -12,7 +12,7 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// The key and its answer are those of RFC 6455 section 1.3.
+// The key and its Sec-WebSocket-Accept are those of RFC 6455 section 1.3.
 const (
 	key    = "dGhlIHNhbXBsZSBub25jZQ=="
 	accept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
@@ -32,7 +32,7 @@ const switching = "HTTP/1.1 101 Switching Protocols\r\n" +
 	"Sec-WebSocket-Accept: " + accept + "\r\n" +
 	"\r\n"
 
-// with returns head with lines put in front of its blank line.
+// with returns head with lines inserted before its blank line.
 func with(head string, lines ...string) string {
 	if len(lines) == 0 {
 		return head
