@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// quality returns the weight of a content coding in Accept-Encoding in
-// thousandths, 0 if it is not acceptable (RFC 9110 section 12.5.3).
+// quality returns the weight of a content coding in the lines of Accept-Encoding, in
+// thousandths. It is 0 if the coding is not acceptable (RFC 9110 section 12.5.3).
 func quality(accept []string, coding string) int {
 	any := 0
 	for _, line := range accept {
@@ -23,8 +23,8 @@ func quality(accept []string, coding string) int {
 	return any
 }
 
-// identityQuality is the weight of no coding at all: where nothing is said of it,
-// it is acceptable, but less than what is asked for.
+// identityQuality returns the weight of the coding "identity". It is 0 if the client does not
+// name it: identity is acceptable then, but any coding that the client names is preferred.
 func identityQuality(accept []string) int {
 	for _, line := range accept {
 		for element := range strings.SplitSeq(line, ",") {
@@ -37,8 +37,8 @@ func identityQuality(accept []string) int {
 	return 0
 }
 
-// weight reads ";q=0.5" in thousandths. What is not well-formed counts as 0: then
-// nothing is encoded that a client may not be able to read.
+// weight parses a parameter such as "q=0.5" and returns it in thousandths, 1000 for none. A
+// malformed one counts as 0, so that nothing is encoded that the client may not accept.
 func weight(params string) int {
 	params = textproto.TrimString(params)
 	if params == "" {

@@ -9,14 +9,15 @@ import (
 )
 
 // AccessLog returns a filter that logs one record "request" at level Info for
-// each request when its answer has ended, aborted answers and tunnels included. nil
-// means slog.Default().
+// each request when its response has ended, including aborted responses and tunnels.
+// If l is nil, it logs to slog.Default().
 //
-// The attributes are client, method, host, uri, proto, status, bytes and
-// duration; id if RequestID stands before it; for proxied requests upstream, the
-// targets that were asked with their statuses, and header, the time to the last
-// one's head; in_bytes and out_bytes for tunnels, error for failures. A client that
-// left is logged with status 499, as nginx does.
+// The attributes are client, method, host, uri, proto, status, bytes and duration.
+// There are also id if RequestID is outside of the filter; upstream, targets,
+// target_statuses and header for proxied requests; in_bytes and out_bytes for tunnels;
+// and error for failures. targets and target_statuses list the attempts in order, header is
+// the time to the header of the last attempt's response. The status is 499, as in nginx,
+// if the client has disconnected.
 func AccessLog(l *slog.Logger) Filter {
 	if l == nil {
 		l = slog.Default()
@@ -26,15 +27,15 @@ func AccessLog(l *slog.Logger) Filter {
 		if !l.Enabled(ctx, slog.LevelInfo) {
 			return
 		}
-		// Not by l.LogAttrs: it looks for the place in the code, which is always this one.
+		// Not by l.LogAttrs: it looks up the caller in the source, which is always this line.
 		record := slog.NewRecord(o.Start.Add(o.Duration), slog.LevelInfo, "request", 0)
 		var space [16]slog.Attr
 		record.AddAttrs(o.attrs(space[:0], r)...)
-		_ = l.Handler().Handle(ctx, record) // as l does: there is nobody to tell
+		_ = l.Handler().Handle(ctx, record) // a Logger ignores the error too
 	})
 }
 
-// attrs appends what is logged of r.
+// attrs appends the attributes of r's record to attrs.
 func (o Observation) attrs(attrs []slog.Attr, r *http.Request) []slog.Attr {
 	attrs = append(attrs,
 		slog.String("client", clientHost(r)),
@@ -51,7 +52,7 @@ func (o Observation) attrs(attrs []slog.Attr, r *http.Request) []slog.Attr {
 	}
 	if o.Result.Upstream != "" || len(o.Result.Tries) > 0 {
 		attrs = append(attrs, slog.String("upstream", o.Result.Upstream))
-		attrs = append(attrs, triesAttrs(o.Result.Tries)...)
+		attrs = append(attrs, attemptAttrs(o.Result.Tries)...)
 	}
 	if o.Hijacked {
 		attrs = append(attrs, slog.Int64("in_bytes", o.Result.BytesIn), slog.Int64("out_bytes", o.Result.BytesOut))
@@ -62,11 +63,12 @@ func (o Observation) attrs(attrs []slog.Attr, r *http.Request) []slog.Attr {
 	return attrs
 }
 
-// triesAttrs tell who was asked, in order, and how each has answered; 0 is no answer.
-func triesAttrs(tries []Try) []slog.Attr {
-	targets, statuses := make([]string, len(tries)), make([]string, len(tries))
+// attemptAttrs returns the attributes with the target and the status of each attempt. The status is 0 for
+// an attempt without a response.
+func attemptAttrs(attempts []Try) []slog.Attr {
+	targets, statuses := make([]string, len(attempts)), make([]string, len(attempts))
 	var header time.Duration
-	for i, t := range tries {
+	for i, t := range attempts {
 		targets[i], statuses[i] = t.Target, strconv.Itoa(t.Status)
 		header = t.Header
 	}

@@ -9,44 +9,43 @@ import (
 	"github.com/culvert-go/culvert/internal/head"
 )
 
-// Ambiguity is a kind of request that two programs may take for different ones:
-// what a filter allows by the one reading, a target may serve by another.
+// Ambiguity is a set of ways in which two programs may read one request differently: a
+// filter may allow one reading while the target serves another.
 type Ambiguity uint
 
 const (
-	// EncodedSlash is "%2F" in the path: a slash to some, a letter to others.
+	// EncodedSlash is "%2F" in the path: some programs read it as a slash, others as data.
 	EncodedSlash Ambiguity = 1 << iota
-	// Backslash is "\" or "%5C" in the path, which some take for a slash.
+	// Backslash is "\" or "%5C" in the path, which some programs read as a slash.
 	Backslash
 	// DotSegments are "." and ".." in the path, escaped or not, with path
 	// parameters (";x") or not.
 	DotSegments
 	// EmptySegments is "//" in the path.
 	EmptySegments
-	// ControlBytes are bytes below a blank and DEL, escaped or not, in the path.
+	// ControlBytes are bytes below 0x20 and 0x7F (DEL), escaped or not, in the path.
 	ControlBytes
 	// PathParameters is ";" in the path.
 	PathParameters
 	// BadEscapes are "%" without two hexadecimal digits in the query.
 	BadEscapes
-	// Semicolons are ";" in the query, which once parted parameters.
+	// Semicolons are ";" in the query, which some programs read as a separator of parameters.
 	Semicolons
-	// RepeatedParameters are names that stand in the query more than once.
+	// RepeatedParameters are parameters that occur more than once in the query.
 	RepeatedParameters
-	// UnderscoreNames are header fields with "_" in their name: CGI, FastCGI and
-	// WSGI hand on X_User and X-User as one variable, HTTP_X_USER, so that a client
-	// could send a field that a filter sets or checks. DropUnderscoreNames removes
-	// them in place of refusing the request.
+	// UnderscoreNames are header fields with "_" in their name. CGI, FastCGI and
+	// WSGI pass X_User and X-User on as one variable, HTTP_X_USER, so that a client
+	// could forge a field that a filter sets or checks. DropUnderscoreNames removes
+	// such fields instead of refusing the request.
 	UnderscoreNames
 
-	// AnyAmbiguity is all of them.
+	// AnyAmbiguity is the union of all.
 	AnyAmbiguity = EncodedSlash | Backslash | DotSegments | EmptySegments | ControlBytes | PathParameters | BadEscapes | Semicolons | RepeatedParameters | UnderscoreNames
 )
 
 // RefuseAmbiguous returns a filter that responds with 400 to requests that are
-// ambiguous in one of the ways given. Nothing is rewritten: what passes is
-// forwarded byte for byte. It panics if what has a bit that is not part of
-// AnyAmbiguity.
+// ambiguous in one of the ways in what. It rewrites nothing: other requests reach the
+// next handler unchanged. It panics if what has a bit that is not part of AnyAmbiguity.
 func RefuseAmbiguous(what Ambiguity) Filter {
 	if unknown := what &^ AnyAmbiguity; unknown != 0 {
 		panic(fmt.Sprintf("filters: RefuseAmbiguous: unknown Ambiguity %#x", uint(unknown)))
@@ -68,8 +67,8 @@ func RefuseAmbiguous(what Ambiguity) Filter {
 }
 
 // DropUnderscoreNames returns a filter that removes the header fields with "_" in
-// their name (UnderscoreNames) from each request, as nginx does by default
-// (underscores_in_headers off). The request itself is served.
+// their name (UnderscoreNames) from each request, and calls the next handler with the
+// rest, as nginx does by default (underscores_in_headers off).
 func DropUnderscoreNames() Filter {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -79,7 +78,7 @@ func DropUnderscoreNames() Filter {
 	}
 }
 
-// pathAmbiguity returns what is ambiguous in a path, as it was written.
+// pathAmbiguity returns the ambiguities of an escaped path.
 func pathAmbiguity(path string) (found Ambiguity) {
 	for i := 0; i < len(path); i++ {
 		c, escaped := path[i], false

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// BodyLimit returns a filter that bounds the body of each request to max bytes. One
-// that announces more is answered with 413 at once; one that turns out to be longer
-// fails to be read with an *http.MaxBytesError, which package proxy answers with 413.
-// What is sent behind a CONNECT is a tunnel's, and is not bounded.
+// BodyLimit returns a filter that bounds the body of each request to max bytes. If the
+// Content-Length is larger, the filter responds with 413 at once. A body of unknown
+// length that turns out to be larger fails to be read with an *http.MaxBytesError, to
+// which package proxy responds with 413. The data of a CONNECT are those of a tunnel, and
+// are not bounded. BodyLimit returns an error if max is negative.
 func BodyLimit(max int64) (Filter, error) {
 	if max < 0 {
 		return nil, errors.New("filters: BodyLimit is negative")
@@ -17,7 +18,7 @@ func BodyLimit(max int64) (Filter, error) {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.ContentLength > max {
-				// It is not read, and net/http would wait for it to come.
+				// The body is not read, and net/http would wait until it is received.
 				if r.ProtoMajor == 1 { // for HTTP/2 it would end all streams of the connection
 					w.Header().Set("Connection", "close")
 				}

@@ -8,30 +8,31 @@ import (
 	"github.com/culvert-go/culvert/internal/head"
 )
 
-// Filter wraps a handler. It is an alias, so any middleware of that form is a
+// Filter wraps a handler. It is an alias, so any middleware of that type is a
 // Filter.
 type Filter = func(http.Handler) http.Handler
 
 // Chain is an immutable list of filters, the outermost first. The zero value is
-// an empty chain. It is safe for concurrent use.
+// an empty chain. It is safe for concurrent use by multiple goroutines.
 type Chain struct {
 	filters []Filter
 }
 
-// NewChain returns the chain of filters, left is outermost. It panics if one of them
-// is nil, as Append does.
+// NewChain returns a chain of filters. The first is the outermost. It panics if one of
+// them is nil.
 func NewChain(filters ...Filter) Chain {
 	checkFilters("NewChain", filters)
 	return Chain{slices.Clone(filters)}
 }
 
-// Append returns a chain with more filters inside of c's. c stays as it is.
+// Append returns a chain of c's filters and more, which are inside of them. It does not
+// change c. It panics if one of the filters is nil.
 func (c Chain) Append(more ...Filter) Chain {
 	checkFilters("Append", more)
 	return Chain{slices.Concat(c.filters, more)}
 }
 
-// checkFilters panics where the mistake is made, not at the first request.
+// checkFilters panics if a filter is nil: where the mistake is made, and not at the first request.
 func checkFilters(function string, filters []Filter) {
 	for i, f := range filters {
 		if f == nil {
@@ -40,13 +41,13 @@ func checkFilters(function string, filters []Filter) {
 	}
 }
 
-// Then returns h with the chain around it; nil means http.NotFoundHandler.
+// Then returns h with the chain around it. If h is nil, it is http.NotFoundHandler().
 //
-// The handler cleans the head of each request, in place, before the first
-// filter sees it: hop-by-hop fields and those that Connection lists are gone,
-// and Connection and Upgrade hold the one protocol that is asked for or nothing.
-// Without that a client could delete, by naming it in Connection, a field that a
-// filter adds (CVE-2021-32813, CVE-2024-45410).
+// The handler that it returns cleans the header of each request, in place, before the
+// first filter is called. It removes the hop-by-hop fields and those that Connection
+// names. What is left of Connection and Upgrade names the one protocol that the client
+// requests. Otherwise a client could delete a field that a filter adds by naming it in
+// Connection (CVE-2021-32813, CVE-2024-45410).
 func (c Chain) Then(h http.Handler) http.Handler {
 	if h == nil {
 		h = http.NotFoundHandler()
@@ -57,7 +58,7 @@ func (c Chain) Then(h http.Handler) http.Handler {
 	return sanitizer{h}
 }
 
-// ThenFunc is Then for a function.
+// ThenFunc is Then for a function. If f is nil, it is http.NotFound.
 func (c Chain) ThenFunc(f http.HandlerFunc) http.Handler {
 	if f == nil {
 		return c.Then(nil)
@@ -70,8 +71,8 @@ type sanitizer struct{ next http.Handler }
 func (s sanitizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head.SanitizeRequest(r, nil)
 	if r.Trailer == nil && r.ContentLength < 0 {
-		// net/http sets trailers that were not announced on this very *Request;
-		// a filter that copies the request would lose them. A map is shared.
+		// net/http sets trailers that were not announced on this very *Request.
+		// A filter that copies the request would lose them; the copies share a map.
 		r.Trailer = make(http.Header)
 	}
 	s.next.ServeHTTP(w, r)

@@ -15,10 +15,10 @@ import (
 //
 //	$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"
 //
-// The line is written in one Write when the answer has ended; writes never
+// The line is written with one Write when the response has ended. Writes never
 // overlap. Bytes outside of printable ASCII, quotes and backslashes are written as
-// \xHH, as nginx escapes them, so that a request can't forge a line. An error of
-// w is ignored: a full disk must not stop the traffic. CombinedLog panics if w is nil.
+// \xHH, as nginx escapes them, so that a request can't forge a line. Errors of w are
+// ignored: a full disk must not stop the traffic. CombinedLog panics if w is nil.
 func CombinedLog(w io.Writer) Filter {
 	if w == nil {
 		panic("filters: CombinedLog: the io.Writer is nil")
@@ -31,7 +31,7 @@ func CombinedLog(w io.Writer) Filter {
 		mu.Lock()
 		defer mu.Unlock()
 		_, _ = w.Write(*line)
-		if cap(*line) <= 4<<10 { // one of a huge request is not kept
+		if cap(*line) <= 4<<10 { // the buffer of a huge request is not kept
 			lines.Put(line)
 		}
 	})
@@ -59,7 +59,7 @@ func combinedLine(b []byte, r *http.Request, o Observation) []byte {
 	return append(b, '"', '\n')
 }
 
-// appendEscaped escapes as ngx_http_log_escape does; an absent value is "-".
+// appendEscaped appends s, escaped as by ngx_http_log_escape; "" is appended as "-".
 func appendEscaped(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, '-')
@@ -76,12 +76,12 @@ func appendEscaped(b []byte, s string) []byte {
 	return b
 }
 
-// clientHost is the client's address, as RealIP found it or the connection has it.
+// clientHost returns the client's address: the one that RealIP has found, else the peer's.
 func clientHost(r *http.Request) string {
 	if addr := client.Addr(r); addr.IsValid() {
 		if text := r.RemoteAddr; addr.Is4() && client.From(r.Context()) == nil {
 			if i := strings.LastIndexByte(text, ':'); i > 0 && text[0] != '[' {
-				return text[:i] // what addr's String would allocate
+				return text[:i] // the text of addr without an allocation
 			}
 		}
 		return addr.String()

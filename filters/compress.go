@@ -17,27 +17,28 @@ import (
 	"github.com/culvert-go/culvert/internal/response"
 )
 
-// CompressOptions configures Compress. The zero value compresses text of a
-// kilobyte and more by zstd or gzip, as the client likes.
+// CompressOptions configures Compress. The zero value compresses text of 1024 bytes
+// and more by zstd or gzip, whichever the client prefers.
 type CompressOptions struct {
-	// Encodings are those that are offered, best first: "zstd" and "gzip". nil
-	// means both, zstd first.
+	// Encodings are the encodings that are offered, in order of preference: "zstd" and
+	// "gzip". nil means both, zstd first.
 	Encodings []string
-	// ContentTypes are the media types that are compressed, "text/html" or
-	// "text/*", without parameters. nil means text, JSON, JavaScript, XML, SVG, WebAssembly and
-	// fonts that are not compressed by themselves.
+	// ContentTypes are the media types that are compressed, such as "text/html" or
+	// "text/*", without parameters. nil means text, JSON, JavaScript, XML, SVG, WebAssembly
+	// and uncompressed fonts. An empty list that is not nil means none.
 	ContentTypes []string
-	// MinSize is the length from which on an answer is compressed; one of unknown
-	// length always is, since it may be a stream: without a Content-Length of its handler, as a response is that its
-	// target has sent with Transfer-Encoding: chunked, or whose content a filter behind this one changes. 0 means 1024 bytes.
+	// MinSize is the smallest Content-Length in bytes that is compressed; 0 means 1024. A
+	// response without a Content-Length is always compressed, since it may be a stream.
+	// There is none if the target has sent the response with Transfer-Encoding: chunked,
+	// for instance, or if a filter inside of this one changes the content.
 	MinSize int64
 	// GzipLevel is from 1 (fastest) to 9 (smallest); 0 means 6.
 	GzipLevel int
-	// When says of an answer that could be compressed whether it is; nil means that it
-	// is.
+	// When, if not nil, is called with the header of each response that could be
+	// compressed, and reports whether it is. nil means that all are.
 	When func(r *http.Request, status int, h http.Header) bool
-	// ZstdLevel is the level of package zstd, from 1 to 4; 0 means 2, its
-	// default.
+	// ZstdLevel is the level of package zstd, from 1 (fastest) to 4 (smallest); 0 means 2,
+	// the package's default.
 	ZstdLevel int
 }
 
@@ -45,17 +46,19 @@ var standardTypes = []string{"text/*", "application/json", "application/javascri
 	"application/manifest+json", "application/ld+json", "application/rss+xml", "application/atom+xml", "application/xhtml+xml",
 	"application/problem+json", "image/svg+xml", "font/ttf", "font/otf"}
 
-// Compress returns a filter that compresses answers for clients that accept it
-// (RFC 9110 section 12.5.3). Streams stay streams: what a handler flushes is sent,
-// compressed.
+// Compress returns a filter that compresses responses for clients that accept it
+// (RFC 9110 section 12.5.3). When the handler flushes, the compressed content is
+// flushed, so that streams work.
 //
-// It leaves alone what is encoded already, ranges, answers to Range requests,
-// no-transform, upgrades and CONNECT, and answers without content. A strong ETag becomes a
-// weak one, Content-Length, Accept-Ranges and checksums of the content (RFC 9530) go, and Vary says Accept-Encoding
-// wherever another client would have been given another encoding.
+// It does not change responses that are encoded already, have no content, are partial, have
+// Cache-Control: no-transform, or respond to a request with Range, an upgrade or
+// CONNECT. In a compressed response a strong ETag becomes a weak one, and Content-Length,
+// Accept-Ranges and checksums of the content (RFC 9530) are removed. Vary names
+// Accept-Encoding in each response that would be compressed for another client.
 //
-// Compressing secrets together with what an attacker chooses tells him the secrets
-// by the length (BREACH): leave out routes that do that.
+// Security: if a response contains a secret together with input that an attacker
+// chooses, its compressed length reveals the secret (BREACH). Do not use the filter on such
+// routes. Compress returns an error for an unknown encoding and for options out of range.
 func Compress(o CompressOptions) (Filter, error) {
 	c, err := newCompressor(o)
 	if err != nil {
@@ -67,20 +70,20 @@ func Compress(o CompressOptions) (Filter, error) {
 				next.ServeHTTP(w, r)
 				return
 			}
-			a := &compressing{c: c}
-			response.Serve(next, w, r, &response.Hooks{Head: a.head, Body: a.body})
+			c := &compressing{compressor: c}
+			response.Serve(next, w, r, &response.Hooks{Head: c.header, Body: c.body})
 		})
 	}, nil
 }
 
-// encoder writes one encoding; package gzip's and zstd's are of this form.
+// encoder writes one encoding. The writers of packages gzip and zstd implement it.
 type encoder interface {
 	io.WriteCloser
 	Flush() error
 	Reset(io.Writer)
 }
 
-// encoding is one that is offered, with its used encoders.
+// encoding is an encoding that is offered, with a pool of its encoders.
 type encoding struct {
 	name string
 	pool *sync.Pool
@@ -128,8 +131,8 @@ func newCompressor(o CompressOptions) (*compressor, error) {
 			if level == 0 {
 				level = zstd.SpeedDefault
 			}
-			// A window of 8 MiB is the most that a browser takes (RFC 9659), and one
-			// goroutine is what a request has.
+			// Browsers accept a window of at most 8 MiB (RFC 9659). The encoder runs on the
+			// request's goroutine.
 			pool.New = func() any {
 				return must(zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20)))
 			}
@@ -141,7 +144,7 @@ func newCompressor(o CompressOptions) (*compressor, error) {
 	return c, nil
 }
 
-// must is for options that were checked before.
+// must returns e. The options of the encoder were checked before, so that err is nil.
 func must[E encoder](e E, err error) encoder {
 	if err != nil {
 		panic(err)
@@ -149,37 +152,37 @@ func must[E encoder](e E, err error) encoder {
 	return e
 }
 
-// compressing is one answer.
+// compressing is the state of one response.
 type compressing struct {
-	c      *compressor
-	chosen *encoding // nil: it stays as it is
+	compressor *compressor
+	chosen     *encoding // nil: the response is not compressed
 }
 
-// head decides, and changes the head.
-func (a *compressing) head(r *http.Request, status int, h http.Header) {
-	if !a.c.fits(status, h) {
+// header chooses the encoding, and changes the header.
+func (c *compressing) header(r *http.Request, status int, h http.Header) {
+	if !c.compressor.compressible(status, h) {
 		return
 	}
-	if a.c.when != nil && !a.c.when(r, status, h) {
+	if when := c.compressor.when; when != nil && !when(r, status, h) {
 		return
 	}
 	addVary(h, "Accept-Encoding")
-	a.chosen = a.c.choose(r.Header["Accept-Encoding"])
-	if a.chosen == nil || r.Header["Range"] != nil {
-		a.chosen = nil
+	c.chosen = c.compressor.choose(r.Header["Accept-Encoding"])
+	if c.chosen == nil || r.Header["Range"] != nil {
+		c.chosen = nil
 		return
 	}
-	h["Content-Encoding"] = []string{a.chosen.name}
+	h["Content-Encoding"] = []string{c.chosen.name}
 	delete(h, "Content-Length")
 	delete(h, "Accept-Ranges")
 	deleteDigests(h)
 	if tag := h["Etag"]; len(tag) > 0 && !strings.HasPrefix(tag[0], "W/") {
-		h["Etag"] = []string{"W/" + tag[0]} // RFC 9110 section 8.8.1: it is the same meaning, not the same bytes
+		h["Etag"] = []string{"W/" + tag[0]} // RFC 9110 section 8.8.1: equivalent, but not the same bytes
 	}
 }
 
-// fits says whether an answer is one to compress, for clients that like it.
-func (c *compressor) fits(status int, h http.Header) bool {
+// compressible reports whether a response may be compressed for clients that accept it.
+func (c *compressor) compressible(status int, h http.Header) bool {
 	if status < 200 || status == http.StatusNoContent || status == http.StatusNotModified || status == http.StatusPartialContent {
 		return false
 	}
@@ -191,10 +194,11 @@ func (c *compressor) fits(status int, h http.Header) bool {
 			return false
 		}
 	}
-	return typeFits(c.types, h)
+	return hasType(c.types, h)
 }
 
-// choose returns the encoding that the client likes best; of equals the first one.
+// choose returns the encoding that the client prefers, the first one of equals. It returns nil if the
+// client accepts none, or prefers no encoding.
 func (c *compressor) choose(accept []string) *encoding {
 	var best *encoding
 	bestQ := 0
@@ -209,21 +213,21 @@ func (c *compressor) choose(accept []string) *encoding {
 	return best
 }
 
-// body returns the encoder.
-func (a *compressing) body(r *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
+// body returns the encoder for the content, nil if it is not compressed.
+func (c *compressing) body(r *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
 	switch {
-	case a.chosen == nil:
+	case c.chosen == nil:
 		return nil
 	case r.Method == http.MethodHead:
 		return response.Discard
 	}
-	e := a.chosen.pool.Get().(encoder)
+	e := c.chosen.pool.Get().(encoder)
 	e.Reset(w)
-	return &encodedBody{encoder: e, pool: a.chosen.pool}
+	return &encodedBody{encoder: e, pool: c.chosen.pool}
 }
 
-// encodedBody gives its encoder back. One whose handler panicked is never closed,
-// and left to the garbage collector.
+// encodedBody is an encoder that Close returns to its pool. After a panic of the handler Close is
+// not called, and the encoder is left to the garbage collector.
 type encodedBody struct {
 	encoder
 	pool *sync.Pool
@@ -237,7 +241,7 @@ func (b *encodedBody) Close() error {
 	return err
 }
 
-// addVary adds a name to Vary unless it stands there.
+// addVary adds a name to Vary unless Vary names it already or is "*".
 func addVary(h http.Header, name string) {
 	if !head.HasToken(h["Vary"], name) && !slices.Contains(h["Vary"], "*") {
 		h["Vary"] = append(h["Vary"], name)

@@ -12,19 +12,20 @@ import (
 
 // ConcurrencyOptions configures Concurrency.
 type ConcurrencyOptions struct {
-	// Max is how many requests and tunnels may run at a time. Required.
+	// Max is the maximum number of requests and tunnels that run at a time. Required.
 	Max int
-	// Queue is how many more may wait; 0 means none. A request that is a part of another one does not wait: see
-	// upstream.Options.Queue.
+	// Queue is the maximum number of further requests that wait; 0 means none. A request that is made while another
+	// one is served, as a part of it, never waits: see upstream.Options.Queue.
 	Queue int
 	// QueueTimeout bounds the wait; 0 means 10 seconds.
 	QueueTimeout time.Duration
-	// RetryAfter is what a client that is refused is told; 0 means one second.
+	// RetryAfter is sent to a refused client as Retry-After, rounded up to seconds; 0 means one second.
 	RetryAfter time.Duration
 }
 
 // Concurrency returns a filter that bounds how many requests and tunnels run at a
-// time. What can neither run nor wait is answered with 503 and Retry-After.
+// time. It responds with 503 and Retry-After to a request that can neither run nor wait.
+// It returns an error if Max is not positive or another option is negative.
 func Concurrency(o ConcurrencyOptions) (Filter, error) {
 	if o.Max <= 0 || o.Queue < 0 || o.QueueTimeout < 0 || o.RetryAfter < 0 {
 		return nil, errors.New("filters: Concurrency needs a Max, and nothing negative")
@@ -40,7 +41,7 @@ func Concurrency(o ConcurrencyOptions) (Filter, error) {
 	retryAfter := strconv.FormatInt(int64((o.RetryAfter-1)/time.Second+1), 10)
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !enter(r, present, running, o.QueueTimeout) {
+			if !acquire(r, present, running, o.QueueTimeout) {
 				w.Header().Set("Retry-After", retryAfter)
 				refuse(w, r, http.StatusServiceUnavailable)
 				return
@@ -51,8 +52,9 @@ func Concurrency(o ConcurrencyOptions) (Filter, error) {
 	}, nil
 }
 
-// enter waits for a place among the running, if there is one to wait in.
-func enter(r *http.Request, present, running chan struct{}, timeout time.Duration) bool {
+// acquire adds r to present and to running. If running is full it waits, provided that there is a place in present to
+// wait in. It reports whether it has added r to both; otherwise it has added it to neither.
+func acquire(r *http.Request, present, running chan struct{}, timeout time.Duration) bool {
 	select {
 	case present <- struct{}{}:
 	default:
@@ -63,7 +65,7 @@ func enter(r *http.Request, present, running chan struct{}, timeout time.Duratio
 		return true
 	default:
 	}
-	if nested.Is(r.Context()) { // the place that it would wait for may be that of the request that it is a part of
+	if nested.Is(r.Context()) { // the place that it would wait for may be held by its outer request
 		<-present
 		return false
 	}

@@ -15,21 +15,23 @@ import (
 
 // DecompressOptions configures Decompress.
 type DecompressOptions struct {
-	// Requests decodes bodies of requests, Responses those of answers.
+	// Requests decodes the bodies of requests, Responses those of responses. At least one
+	// is required.
 	Requests, Responses bool
-	// MaxRequest bounds the decoded body of a request in bytes, so that a small
-	// body can't become a huge one; 0 means 32 MiB. One that is larger fails to be
-	// read with an *http.MaxBytesError (413).
+	// MaxRequest bounds the decoded body of a request in bytes, so that a small body
+	// can't become a huge one; 0 means 32 MiB. A larger body fails to be read with an
+	// *http.MaxBytesError, to which package proxy responds with 413.
 	MaxRequest int64
 }
 
-// Decompress returns a filter for handlers and filters that must read bodies: what
-// stands inside of it sees requests decoded, what stands outside of it sees
-// answers decoded. It knows gzip and zstd; a request in another encoding is
-// answered with 415, an answer in another one stays as it is. Streams stay
-// streams. An empty body is one of no content, whatever its encoding; any other one that ends
-// within its encoding breaks off. Checksums of the encoded content (RFC 9530) go with the encoding. Put Compress
-// outside of it for clients that want answers compressed.
+// Decompress returns a filter for handlers and filters that must read bodies. Those inside
+// of it receive decoded requests, those outside of it decoded responses. It knows gzip
+// and zstd. It responds with 415 to a request in another encoding, and does not change a
+// response in another one. What a handler flushes is decoded and flushed, so that streams
+// work. An empty body is complete in any encoding; one that ends before its encoding
+// does fails to be read, or aborts the response. Checksums of the encoded content
+// (RFC 9530) are removed. Put Compress outside of it for clients that accept compressed
+// responses.
 func Decompress(o DecompressOptions) (Filter, error) {
 	if o.MaxRequest < 0 || !o.Requests && !o.Responses {
 		return nil, fmt.Errorf("filters: Decompress of nothing, or a negative MaxRequest")
@@ -59,23 +61,23 @@ func Decompress(o DecompressOptions) (Filter, error) {
 				next.ServeHTTP(w, r)
 				return
 			}
-			d := &decoding{head: r.Method == http.MethodHead}
-			response.Serve(next, w, r, &response.Hooks{Head: d.decide, Body: d.body, End: d.end})
+			d := &decoding{headRequest: r.Method == http.MethodHead}
+			response.Serve(next, w, r, &response.Hooks{Head: d.header, Body: d.body, End: d.release})
 		})
 	}, nil
 }
 
-// newDecoder returns the reader of an encoding. The reader is made with the first
-// Read: it reads a head first.
+// newDecoder returns a reader that decodes src. Nothing is read from src before the
+// first Read.
 func newDecoder(encoding string, src io.Reader) io.ReadCloser {
 	return &decoder{encoding: encoding, src: failing{Reader: src}}
 }
 
-// failing is a decoder's source that remembers its failure: package zstd takes io.ErrUnexpectedEOF for the end where
-// a frame may begin, and half a body would be a whole one.
+// failing is a decoder's source that records its failure. Package zstd takes io.ErrUnexpectedEOF for the end where
+// a frame may begin, so that a body that was cut off would look complete.
 type failing struct {
 	io.Reader
-	err error // but io.EOF
+	err error // never io.EOF
 }
 
 func (f *failing) Read(p []byte) (int, error) {
@@ -86,7 +88,8 @@ func (f *failing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func known(encoding string) bool {
+// decodable reports whether newDecoder knows the encoding.
+func decodable(encoding string) bool {
 	switch strings.ToLower(encoding) {
 	case "gzip", "x-gzip", "zstd":
 		return true
@@ -111,7 +114,7 @@ func (d *decoder) Read(p []byte) (int, error) {
 	return n, d.cause(err)
 }
 
-// cause returns the failure of the source where it ends the decoder.
+// cause returns the failure of the source, if that is why the decoder has failed, else err.
 func (d *decoder) cause(err error) error {
 	if err != nil && d.src.err != nil {
 		return d.src.err
@@ -121,7 +124,7 @@ func (d *decoder) cause(err error) error {
 
 func (d *decoder) open() (err error) {
 	if strings.EqualFold(d.encoding, "zstd") {
-		// One goroutine, and no more memory than a browser would give it (RFC 9659).
+		// One goroutine, and the window that browsers support (RFC 9659).
 		d.zstd, err = zstd.NewReader(&d.src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
 		d.r = d.zstd
 		return err
@@ -140,16 +143,17 @@ func (d *decoder) Close() error {
 	return nil
 }
 
-// decoding is one answer.
+// decoding is the state of one response.
 type decoding struct {
-	head     bool   // the request was HEAD
-	encoding string // "": it stays as it is
-	w        *decodedBody
+	headRequest bool   // the method was HEAD
+	encoding    string // "": the response is not decoded
+	w           *decodedBody
 }
 
-func (d *decoding) decide(_ *http.Request, status int, h http.Header) {
+// header determines the encoding, and changes the header.
+func (d *decoding) header(_ *http.Request, status int, h http.Header) {
 	encoding := strings.TrimSpace(strings.Join(h["Content-Encoding"], ","))
-	if !known(encoding) || status == http.StatusPartialContent || h["Content-Range"] != nil || status < 200 {
+	if !decodable(encoding) || status == http.StatusPartialContent || h["Content-Range"] != nil || status < 200 {
 		return
 	}
 	d.encoding = encoding
@@ -166,44 +170,44 @@ func (d *decoding) body(_ *http.Request, _ int, _ http.Header, w io.Writer) io.W
 	switch {
 	case d.encoding == "":
 		return nil
-	case d.head:
+	case d.headRequest:
 		return response.Discard
 	}
 	d.w = newDecodedBody(d.encoding, w)
 	return d.w
 }
 
-// end frees the decoder where the handler has panicked.
-func (d *decoding) end(*http.Request, response.Stats) {
+// release frees the decoder, also if the handler has panicked.
+func (d *decoding) release(*http.Request, response.Stats) {
 	if d.w != nil {
 		d.w.stop()
 	}
 }
 
-// decodedBody turns a decoder, which reads, into a writer, without a goroutine
-// that would write to the client at the same time as the handler: the decoder
-// runs as a coroutine, and stands still where it would read what is not there yet.
+// decodedBody turns a decoder, which reads, into a writer. The decoder does not run on a
+// goroutine of its own, which would write to the client concurrently with the handler: it
+// is a coroutine that yields when it has read all that was written.
 type decodedBody struct {
-	in   []byte // written, and not read yet
-	done bool   // no more will be written
-	more func() (struct{}, bool)
-	halt func()
-	err  error // of the decoder, once it has ended
-	over bool
+	in     []byte                  // written, and not yet read by the decoder
+	closed bool                    // no more will be written
+	resume func() (struct{}, bool) // runs the decoder until it needs more input or has ended
+	stop   func()                  // ends the decoder
+	err    error                   // of the decoder, once it has ended
+	ended  bool                    // the decoder has ended
 }
 
 func newDecodedBody(encoding string, w io.Writer) *decodedBody {
 	b := &decodedBody{}
-	b.more, b.halt = iter.Pull(func(yield func(struct{}) bool) {
+	b.resume, b.stop = iter.Pull(func(yield func(struct{}) bool) {
 		src := newDecoder(encoding, &coroutineReader{b, yield})
 		defer src.Close()
 		_, b.err = io.Copy(struct{ io.Writer }{w}, struct{ io.Reader }{src})
-		b.over = true
+		b.ended = true
 	})
 	return b
 }
 
-// coroutineReader is what the decoder reads from.
+// coroutineReader is the decoder's source: it yields while there is no input.
 type coroutineReader struct {
 	b     *decodedBody
 	yield func(struct{}) bool
@@ -211,7 +215,7 @@ type coroutineReader struct {
 
 func (r *coroutineReader) Read(p []byte) (int, error) {
 	for len(r.b.in) == 0 {
-		if r.b.done {
+		if r.b.closed {
 			return 0, io.EOF
 		}
 		if !r.yield(struct{}{}) {
@@ -223,34 +227,32 @@ func (r *coroutineReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Write decodes p as far as it goes.
+// Write decodes p as far as possible.
 func (b *decodedBody) Write(p []byte) (int, error) {
-	if b.over {
+	if b.ended {
 		if b.err != nil {
 			return 0, b.err
 		}
-		return len(p), nil // behind the end of the encoded data
+		return len(p), nil // after the end of the encoded data
 	}
 	b.in = p
-	b.more()
-	if b.over && b.err != nil {
+	b.resume()
+	if b.ended && b.err != nil {
 		return 0, b.err
 	}
 	b.in = nil
 	return len(p), nil
 }
 
-// Flush has nothing to do: what can be decoded is written already.
+// Flush does nothing: what can be decoded is written already.
 func (b *decodedBody) Flush() error { return nil }
 
-// Close decodes what is left, and fails if the encoded data are not complete.
+// Close decodes the rest, and fails if the encoded data are not complete.
 func (b *decodedBody) Close() error {
-	b.done = true
-	if !b.over {
-		b.more()
+	b.closed = true
+	if !b.ended {
+		b.resume()
 	}
 	b.stop()
 	return b.err
 }
-
-func (b *decodedBody) stop() { b.halt() }

@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// decodedRequest is the decoded body of a request. Its decoder is freed when the handler has returned, or when the
-// Read that is under way by then returns.
+// decodedRequest is the decoded body of a request. Its decoder is freed when the handler has returned. If a Read is
+// under way then, it is freed when that Read returns.
 type decodedRequest struct {
-	body    io.ReadCloser // the encoded one
-	decoder io.ReadCloser // the reader's while state is decoderReading
+	body    io.ReadCloser // the encoded body
+	decoder io.ReadCloser // while state is decoderReading only the reader uses it
 
 	mu    sync.Mutex // guards state
 	state decoderState
@@ -22,24 +22,24 @@ type decoderState int
 const (
 	decoderIdle      decoderState = iota
 	decoderReading                // a Read is under way
-	decoderReleased               // none may begin
-	decoderReleasing              // none may begin, and the one that is under way frees the decoder
+	decoderReleased               // no Read may begin
+	decoderReleasing              // no Read may begin, and the one that is under way frees the decoder
 )
 
-// decodeRequest returns the decoded body of r, nil if there is nothing to decode. ok is false if the encoding is
+// decodeRequest returns the decoded body of r, nil if the body is not encoded. ok is false if the encoding is
 // unknown.
 func decodeRequest(r *http.Request) (_ *decodedRequest, ok bool) {
 	encoding := strings.TrimSpace(strings.Join(r.Header["Content-Encoding"], ","))
 	if encoding == "" || strings.EqualFold(encoding, "identity") {
 		return nil, true
 	}
-	if !known(encoding) {
+	if !decodable(encoding) {
 		return nil, false
 	}
 	return &decodedRequest{body: r.Body, decoder: newDecoder(encoding, r.Body)}, true
 }
 
-// request returns r with d as its body, of at most max bytes.
+// request returns a copy of r with d as its body, which may have at most max bytes.
 func (d *decodedRequest) request(w http.ResponseWriter, r *http.Request, max int64) *http.Request {
 	out := *r
 	out.Body = http.MaxBytesReader(w, d, max)
@@ -52,14 +52,15 @@ func (d *decodedRequest) request(w http.ResponseWriter, r *http.Request, max int
 }
 
 func (d *decodedRequest) Read(p []byte) (int, error) {
-	if !d.enter() {
+	if !d.startRead() {
 		return 0, http.ErrBodyReadAfterClose
 	}
-	defer d.leave()
+	defer d.finishRead()
 	return d.decoder.Read(p)
 }
 
-func (d *decodedRequest) enter() bool {
+// startRead begins a Read, and reports whether it may begin.
+func (d *decodedRequest) startRead() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.state != decoderIdle {
@@ -69,7 +70,8 @@ func (d *decodedRequest) enter() bool {
 	return true
 }
 
-func (d *decodedRequest) leave() {
+// finishRead ends a Read, and frees the decoder if release was called meanwhile.
+func (d *decodedRequest) finishRead() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.state == decoderReleasing {
@@ -80,13 +82,13 @@ func (d *decodedRequest) leave() {
 	d.state = decoderIdle
 }
 
-// Close closes the encoded body, which ends a Read that waits for it.
+// Close closes the encoded body, so that a Read that waits for it returns, and frees the decoder.
 func (d *decodedRequest) Close() error {
 	d.release()
 	return d.body.Close()
 }
 
-// release frees the decoder.
+// release frees the decoder. If a Read is under way, that Read frees it.
 func (d *decodedRequest) release() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

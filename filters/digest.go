@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// digests are the fields with a checksum of the content as it is encoded (RFC 9530, RFC 3230, RFC 1864). What
-// encodes, decodes or replaces the content takes them away: its receiver would take it for damaged.
+// digests are the header fields with a checksum of the encoded content (RFC 9530, RFC 3230, RFC 1864). A filter that
+// encodes, decodes or replaces the content must delete them: the client would take the content for damaged.
 var digests = []string{"Content-Digest", "Repr-Digest", "Digest", "Content-Md5"}
 
+// deleteDigests deletes the checksums of the content from h, and their names from Trailer.
 func deleteDigests(h http.Header) {
 	for _, name := range digests {
 		delete(h, name)
@@ -19,7 +20,8 @@ func deleteDigests(h http.Header) {
 	}
 }
 
-// deleteDigestTrailers takes the announcement of trailers with a checksum away, without which net/http sends none.
+// deleteDigestTrailers deletes the names of trailers with a checksum from Trailer. net/http sends no trailer that is not
+// announced there.
 func deleteDigestTrailers(h http.Header) {
 	var names []string
 	for _, line := range h["Trailer"] {

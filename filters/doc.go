@@ -1,7 +1,7 @@
-// Package filters composes handlers around a proxy: Filter, an immutable Chain, a
-// hook on answers, and the filters that must know about proxying. A Filter is a
-// func(http.Handler) http.Handler, so chi's and anyone's middleware fit as they
-// are; package filtertest tells whether one keeps what proxying needs. What needs
-// to know nothing of proxying (CORS, rate limits, sessions, sign-on) is not here:
-// well-kept libraries for it fit into a Chain.
+// Package filters composes handlers around a proxy: Filter, an immutable Chain,
+// OnResponse with hooks for responses, and the filters that must know about proxying. A
+// Filter is a func(http.Handler) http.Handler, so that any such middleware, chi's for
+// instance, is one. Package filtertest checks that a filter preserves what proxying needs.
+// Filters that need not know about proxying (CORS, rate limits, sessions, sign-on)
+// are not here: take those of a well-maintained library into a Chain.
 package filters

@@ -7,14 +7,15 @@ import (
 	"github.com/culvert-go/culvert/internal/response"
 )
 
-// ErrorPages returns a filter that serves pages of its own in place of answers
-// whose status pages has a handler for; nil leaves the answer as it is. The page's
-// fields replace those that describe the content it stands for, its status is not
-// used: the answer's stays. Successes and a 304 are left as they are. The page's handler
-// gets the request as a GET, so that a file server will do.
+// ErrorPages returns a filter that replaces the content of error responses by pages.
+// It calls pages with the status of each response with a status of 300 and more, but 304. If
+// pages returns nil, the response is not changed. Otherwise the content is that of the
+// handler that it returns, and so are the header fields that describe it. The status
+// of the response is kept; that of the handler is ignored. The handler is called with the
+// request as a GET without a body, so that a file server can be used.
 //
-// It sees the final head alone: an answer that a handler has begun is not undone.
-// ErrorPages panics if pages is nil.
+// The content is replaced when the final header is written. A response that has begun
+// is not changed. ErrorPages panics if pages is nil.
 func ErrorPages(pages func(status int) http.Handler) Filter {
 	if pages == nil {
 		panic("filters: ErrorPages: the function is nil")
@@ -22,22 +23,23 @@ func ErrorPages(pages func(status int) http.Handler) Filter {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			p := &errorPage{pages: pages}
-			response.Serve(next, w, r, &response.Hooks{Head: p.head, Body: p.body})
+			response.Serve(next, w, r, &response.Hooks{Head: p.header, Body: p.body})
 		})
 	}
 }
 
-// errorPage is one answer.
+// errorPage is the state of one response.
 type errorPage struct {
 	pages func(int) http.Handler
-	page  *pageWriter // nil: the answer stays
+	page  *pageWriter // nil: the response is not replaced
 }
 
-// contentFields describe a content that is not sent.
+// contentFields are the header fields that describe the content.
 var contentFields = []string{"Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Range",
 	"Content-Disposition", "Etag", "Last-Modified", "Accept-Ranges", "Trailer"}
 
-func (p *errorPage) head(answered *http.Request, status int, h http.Header) {
+// header makes the page, and replaces the header fields that describe the content.
+func (p *errorPage) header(original *http.Request, status int, h http.Header) {
 	if status < 300 || status == http.StatusNotModified {
 		return
 	}
@@ -46,10 +48,10 @@ func (p *errorPage) head(answered *http.Request, status int, h http.Header) {
 		return
 	}
 	p.page = &pageWriter{header: http.Header{}}
-	r := answered.Clone(answered.Context())
+	r := original.Clone(original.Context())
 	r.Method, r.Body, r.ContentLength = http.MethodGet, http.NoBody, 0
 	for _, name := range []string{"Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"} {
-		delete(r.Header, name) // they were about another content
+		delete(r.Header, name) // they refer to the content that is replaced
 	}
 	handler.ServeHTTP(p.page, r)
 	for _, name := range contentFields {
@@ -68,7 +70,7 @@ func (p *errorPage) body(_ *http.Request, _ int, _ http.Header, w io.Writer) io.
 	return &pageBody{w, p.page.content}
 }
 
-// pageWriter takes a page.
+// pageWriter is a ResponseWriter that holds a page.
 type pageWriter struct {
 	header  http.Header
 	content []byte
@@ -83,7 +85,7 @@ func (w *pageWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pageBody drops what the handler writes and sends the page at the end.
+// pageBody is a transform that discards what the handler writes, and sends the page at the end.
 type pageBody struct {
 	w    io.Writer
 	page []byte

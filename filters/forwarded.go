@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// parseForwarded reads one line of the Forwarded field (RFC 7239 section 4): its
-// elements, each with its parameters by name in lower case. ok is false if the
-// line is not well-formed; then nothing of it can be relied on.
+// parseForwarded parses one line of the header field Forwarded (RFC 7239 section 4). It
+// returns the elements, each as a map of its parameters with lower-case names. ok is false
+// if the line is malformed; then no part of it may be used.
 func parseForwarded(line string) (elements []map[string]string, ok bool) {
 	element := map[string]string{}
 	for rest := line; ; {
@@ -36,7 +36,7 @@ func parseForwarded(line string) (elements []map[string]string, ok bool) {
 	}
 }
 
-// forwardedValue cuts a token or a quoted-string off s.
+// forwardedValue parses a token or a quoted-string at the beginning of s.
 func forwardedValue(s string) (value, rest string, ok bool) {
 	if s == "" || s[0] != '"' {
 		end := strings.IndexAny(s, ",; \t")

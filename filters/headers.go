@@ -13,37 +13,37 @@ import (
 	"github.com/culvert-go/culvert/internal/head"
 )
 
-// HeaderRule changes the fields of answers. Removing comes first, then setting,
-// then adding.
+// HeaderRule changes the header fields of responses: Remove first, then Set, then Add.
 type HeaderRule struct {
-	// Status says for which statuses the rule is; nil means those for which
-	// nginx's add_header is: 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308.
+	// Status reports whether the rule applies to responses with a status. nil means the
+	// statuses of nginx's add_header: 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308.
 	// See AnyStatus and StatusClass.
 	Status func(status int) bool
-	// ContentTypes are the media types that the rule is for, "text/html" or
-	// "text/*", without parameters; nil means all, an answer without a type included.
+	// ContentTypes are the media types of the responses that the rule applies to, such as
+	// "text/html" or "text/*", without parameters. nil means all responses, including
+	// those without a type.
 	ContentTypes []string
-	// Remove are names of fields to be removed. Neither they nor those of Set and Add
+	// Remove holds the names of fields to remove. Neither they nor those of Set and Add
 	// may be Content-Length, Host or hop-by-hop fields: the server chooses those.
 	Remove []string
-	// Set are fields that replace what is there.
+	// Set holds fields that replace those of the same name.
 	Set http.Header
-	// Add are fields that stand beside what is there.
+	// Add holds fields that are added to those of the same name.
 	Add http.Header
 }
 
-// AnyStatus is for HeaderRule.Status: every answer, errors included, as nginx's
-// "always".
+// AnyStatus is a HeaderRule.Status for every response, including errors, as nginx's
+// parameter "always".
 func AnyStatus(int) bool { return true }
 
-// StatusClass is for HeaderRule.Status: statuses of the classes, 4 for 400 to 499.
+// StatusClass returns a HeaderRule.Status for the classes of statuses: 4 is 400 to 499.
 func StatusClass(classes ...int) func(int) bool {
 	return func(status int) bool { return slices.Contains(classes, status/100) }
 }
 
-// Headers returns a filter that applies every rule that fits to each answer's
-// final head; interim answers and upgrades stay as they are. An error names the
-// field that can't be sent.
+// Headers returns a filter that applies the rules, in order, to the final header of each
+// response. It does not change interim responses and upgrades. It returns an error if a
+// rule names a header field that can't be sent or a content type that no response has.
 func Headers(rules ...HeaderRule) (Filter, error) {
 	compiled := make([]headerRule, len(rules))
 	for i, r := range rules {
@@ -62,7 +62,7 @@ func Headers(rules ...HeaderRule) (Filter, error) {
 	}}), nil
 }
 
-// headerRule is a rule with its names in their canonical form.
+// headerRule is a HeaderRule with canonical names.
 type headerRule struct {
 	status   func(int) bool
 	types    []string
@@ -70,7 +70,7 @@ type headerRule struct {
 	set, add []field
 }
 
-// field is one with its values.
+// field is a header field.
 type field struct {
 	name   string
 	values []string
@@ -79,7 +79,7 @@ type field struct {
 func (r HeaderRule) compile() (headerRule, error) {
 	c := headerRule{status: r.Status}
 	if c.status == nil {
-		c.status = plainStatus
+		c.status = defaultStatus
 	}
 	var err error
 	if c.types, err = compileTypes(r.ContentTypes); err != nil {
@@ -113,7 +113,7 @@ func compileFields(h http.Header) (fields []field, err error) {
 	return fields, nil
 }
 
-// checkField returns why a filter can't change the field of this name.
+// checkField returns an error if no filter may change the header field of this name.
 func checkField(name string) error {
 	if !httpguts.ValidHeaderFieldName(name) {
 		return fmt.Errorf("invalid field name %q", name)
@@ -124,7 +124,7 @@ func checkField(name string) error {
 	return nil
 }
 
-// compileTypes returns media types in lower case. One that no response can have is an error.
+// compileTypes returns media types in lower case, or an error if no response can have one of them.
 func compileTypes(types []string) ([]string, error) {
 	var compiled []string
 	for _, t := range types {
@@ -136,7 +136,8 @@ func compileTypes(types []string) ([]string, error) {
 	return compiled, nil
 }
 
-func plainStatus(status int) bool {
+// defaultStatus is the HeaderRule.Status that nil means.
+func defaultStatus(status int) bool {
 	switch status {
 	case 200, 201, 204, 206, 301, 302, 303, 304, 307, 308:
 		return true
@@ -145,22 +146,22 @@ func plainStatus(status int) bool {
 }
 
 func (c *headerRule) apply(status int, h http.Header) {
-	if !c.status(status) || !typeFits(c.types, h) {
+	if !c.status(status) || !hasType(c.types, h) {
 		return
 	}
 	for _, name := range c.remove {
 		delete(h, name)
 	}
 	for _, f := range c.set {
-		h[f.name] = slices.Clone(f.values) // whoever changes them must not change the rule
+		h[f.name] = slices.Clone(f.values) // an outer filter may change them in place
 	}
 	for _, f := range c.add {
 		h[f.name] = append(h[f.name], f.values...)
 	}
 }
 
-// typeFits says whether h's media type is among types; nil are all.
-func typeFits(types []string, h http.Header) bool {
+// hasType reports whether h's media type is among types, where nil means all.
+func hasType(types []string, h http.Header) bool {
 	if types == nil {
 		return true
 	}
@@ -173,7 +174,7 @@ func typeFits(types []string, h http.Header) bool {
 	return false
 }
 
-// mediaType is the media type of an answer in lower case, "" if there is none.
+// mediaType returns the media type of a response in lower case, "" if it has none.
 func mediaType(h http.Header) string {
 	v := h["Content-Type"]
 	if len(v) == 0 {

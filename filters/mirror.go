@@ -18,36 +18,40 @@ import (
 
 // MirrorOptions configures a Mirror.
 type MirrorOptions struct {
-	// To gets the copies, a proxy to another group for instance. What it answers
-	// is thrown away, and a panic of it is logged with slog.Default(). Required.
+	// To is the handler of the copies, a proxy to another group for instance. Its
+	// responses are discarded, and its panics are logged with slog.Default(). Required.
 	To http.Handler
-	// Context gives a copy's context what To needs to know of the original, whose own
-	// context ends with it; nil gives it the client's address alone. It is called
-	// before the original goes on.
+	// Context, if not nil, returns the context of a copy. It is called with a context that
+	// carries what RealIP has found out about the client, and with the original request,
+	// whose context must not be used: it ends with the original. Context is called
+	// before the next handler. nil means the context that Context would be called with.
 	Context func(copy context.Context, original *http.Request) context.Context
-	// Share is the part of the requests that is copied; 0 means all.
+	// Share is the share of the requests that are copied, from 0 to 1; 0 means all.
 	Share float64
-	// MaxBody is the longest body that is copied, in bytes; 0 means 64 KiB. A
-	// request with a longer one is not copied.
+	// MaxBody is the length of the longest body that is copied, in bytes; 0 means 64 KiB.
+	// A request with a longer body is not copied.
 	MaxBody int
-	// MaxInFlight bounds the copies that run at a time; 0 means 64. What comes
-	// above is not copied: the original is never slowed down.
+	// MaxInFlight bounds the copies that run at a time; 0 means 64. A request beyond that
+	// is not copied, so that the original never waits for a copy.
 	MaxInFlight int
-	// Timeout bounds a copy; 0 means 30 seconds.
+	// Timeout bounds the time of a copy; 0 means 30 seconds.
 	Timeout time.Duration
 }
 
-// Mirror sends copies of requests to a second handler, after the original's body
-// has been read, beside its answer. Upgrades are not copied. Close it.
+// Mirror sends copies of requests to a second handler, on goroutines of its own. The copy of
+// a request without a body is sent at once, any other one when the next handler has read
+// the original's body to its end. Upgrades and CONNECT are not copied. A Mirror is safe for
+// concurrent use, and must be closed.
 type Mirror struct {
 	o       MirrorOptions
 	running gate.Gate
 	dropped atomic.Int64
 	ctx     context.Context
-	end     context.CancelFunc
+	cancel  context.CancelFunc
 }
 
-// NewMirror checks the options and returns the mirror.
+// NewMirror returns a Mirror with the options. It returns an error if To is nil or another
+// option is out of range.
 func NewMirror(o MirrorOptions) (*Mirror, error) {
 	if o.To == nil {
 		return nil, errors.New("filters: MirrorOptions.To is nil")
@@ -68,26 +72,26 @@ func NewMirror(o MirrorOptions) (*Mirror, error) {
 		o.Timeout = 30 * time.Second
 	}
 	m := &Mirror{o: o}
-	m.ctx, m.end = context.WithCancel(context.Background())
+	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m, nil
 }
 
-// Dropped returns how many requests were not copied because there were too many,
-// or because their body was too long or not read to its end.
+// Dropped returns how many requests were not copied because too many copies were running,
+// the Mirror was closed, or the body was too long or not read to its end.
 func (m *Mirror) Dropped() int64 { return m.dropped.Load() }
 
-// Close begins no more copies, lets those that run end until ctx ends, and cancels
-// the rest. It returns ctx's error if there was a rest.
+// Close starts no more copies and waits until those that run have ended. If ctx ends first,
+// it cancels the copies that are left, waits for them and returns ctx's error.
 func (m *Mirror) Close(ctx context.Context) error {
 	err := m.running.Drain(ctx)
-	m.end()
+	m.cancel()
 	if err != nil {
-		_ = m.running.Drain(context.Background()) // cancelled, so it will not take long
+		_ = m.running.Drain(context.Background()) // the copies are cancelled, so this does not take long
 	}
 	return err
 }
 
-// Filter is the Filter that copies.
+// Filter is a Filter that copies the requests.
 func (m *Mirror) Filter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header["Upgrade"] != nil || r.Method == http.MethodConnect || m.o.Share < 1 && random.Float64() >= m.o.Share {
@@ -107,13 +111,13 @@ func (m *Mirror) Filter(next http.Handler) http.Handler {
 		c := &copiedBody{ReadCloser: r.Body, m: m, copy: m.clone(r)}
 		original := *r
 		original.Body = c
-		defer c.unread()
+		defer c.giveUpUnread()
 		next.ServeHTTP(w, &original)
 	})
 }
 
-// clone copies r with a context of the mirror's own: a copy outlives its original,
-// and must not write into its record. Who the client is goes with it.
+// clone returns a copy of r with a context of the mirror's own: a copy may outlive its
+// original, and must not write into its Result. The client's Info is kept.
 func (m *Mirror) clone(r *http.Request) *http.Request {
 	ctx := m.ctx
 	if i := client.From(r.Context()); i != nil {
@@ -125,7 +129,7 @@ func (m *Mirror) clone(r *http.Request) *http.Request {
 	return r.Clone(ctx)
 }
 
-// send runs a copy, if there may be one more.
+// send runs a copy on a goroutine of its own, unless too many are running or m is closed.
 func (m *Mirror) send(r *http.Request, body []byte) {
 	n, open := m.running.Enter()
 	if !open {
@@ -139,7 +143,7 @@ func (m *Mirror) send(r *http.Request, body []byte) {
 	}
 	go func() {
 		defer m.running.Leave()
-		defer panics.Contain(nil, "filters.MirrorOptions.To") // the original's handler may have returned
+		defer panics.Contain(nil, "filters.MirrorOptions.To") // no server recovers from it here
 		ctx, cancel := context.WithTimeout(r.Context(), m.o.Timeout)
 		defer cancel()
 		r = r.WithContext(ctx)
@@ -149,18 +153,18 @@ func (m *Mirror) send(r *http.Request, body []byte) {
 		}
 		r.ContentLength, r.TransferEncoding, r.Trailer = int64(len(body)), nil, nil
 		delete(r.Header, "Expect")
-		m.o.To.ServeHTTP(&nowhere{header: http.Header{}}, r)
+		m.o.To.ServeHTTP(&discardWriter{header: http.Header{}}, r)
 	}()
 }
 
-// copiedBody keeps what the original reads.
+// copiedBody is the original's body. It keeps what is read of it, and sends the copy at its end.
 type copiedBody struct {
 	io.ReadCloser
 	m    *Mirror
 	copy *http.Request
 	mu   sync.Mutex
 	kept []byte
-	done bool // sent or given up
+	done bool // the copy was sent or given up
 }
 
 func (c *copiedBody) Read(p []byte) (int, error) {
@@ -182,8 +186,8 @@ func (c *copiedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unread gives the copy up if the original has not read its body to the end.
-func (c *copiedBody) unread() {
+// giveUpUnread gives the copy up if the original's handler has returned without reading its body to the end.
+func (c *copiedBody) giveUpUnread() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.done {
@@ -191,16 +195,17 @@ func (c *copiedBody) unread() {
 	}
 }
 
+// giveUp counts the copy as dropped. The caller holds c.mu.
 func (c *copiedBody) giveUp() {
 	c.done, c.kept = true, nil
 	c.m.dropped.Add(1)
 }
 
-// nowhere is a ResponseWriter that keeps nothing.
-type nowhere struct{ header http.Header }
+// discardWriter is a ResponseWriter that discards the response.
+type discardWriter struct{ header http.Header }
 
-func (w *nowhere) Header() http.Header { return w.header }
+func (w *discardWriter) Header() http.Header { return w.header }
 
-func (w *nowhere) WriteHeader(int) {}
+func (w *discardWriter) WriteHeader(int) {}
 
-func (w *nowhere) Write(p []byte) (int, error) { return len(p), nil }
+func (w *discardWriter) Write(p []byte) (int, error) { return len(p), nil }

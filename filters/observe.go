@@ -9,23 +9,23 @@ import (
 	"github.com/culvert-go/culvert/internal/result"
 )
 
-// Metrics is told of requests. Adapters for Prometheus and OpenTelemetry are in
-// examples. Its methods are called by many goroutines at a time.
+// Metrics receives the beginning and the end of each request. Adapters for Prometheus and
+// OpenTelemetry are in examples. The methods must be safe for concurrent use.
 type Metrics interface {
-	// RequestStarted is called when a request comes.
+	// RequestStarted is called when a request is received.
 	RequestStarted(r *http.Request)
-	// RequestEnded is called when its answer, or its tunnel, has ended, also when
+	// RequestEnded is called when the response, or the tunnel, has ended, also if
 	// the handler panicked.
 	RequestEnded(r *http.Request, o Observation)
 }
 
-// Observation is what is known of a request when it has ended.
+// Observation describes a request that has ended.
 type Observation struct {
-	// ResponseStats are those of the answer. Its Status is that of the failure
-	// where no answer was sent: 499 for a client that left.
+	// ResponseStats describes the response. If none was sent, Status is that of the
+	// failure. It is 499 if the client has disconnected, also if a response has begun.
 	ResponseStats
-	// Result is what a proxy has done, with each target that was asked; it is
-	// empty, never nil, if none did anything.
+	// Result is the record of the proxied exchange, with each attempt. It is never nil,
+	// and empty if no proxy was called.
 	Result *Result
 }
 
@@ -38,7 +38,7 @@ func Observe(m Metrics) Filter {
 	return observe(m.RequestStarted, m.RequestEnded)
 }
 
-// observe is Observe, and what the access logs are made of.
+// observe is Observe for two functions. The access logs use it too.
 func observe(started func(*http.Request), ended func(*http.Request, Observation)) Filter {
 	hooks := &response.Hooks{End: func(r *http.Request, s response.Stats) {
 		record := ResultFrom(r.Context())
@@ -48,22 +48,22 @@ func observe(started func(*http.Request), ended func(*http.Request, Observation)
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r, _ = result.Record(r)
-			begin(w, r, started)
+			callStarted(w, r, started)
 			response.Serve(next, w, r, hooks)
 		})
 	}
 }
 
-// begin calls started.
-func begin(w http.ResponseWriter, r *http.Request, started func(*http.Request)) {
+// callStarted calls started. If it panics, the connection does not wait for the rest of the request's body.
+func callStarted(w http.ResponseWriter, r *http.Request, started func(*http.Request)) {
 	returned := false
 	defer clientbody.LeavePanicked(w, r, &returned)
 	started(r)
 	returned = true
 }
 
-// loggedStatus is the status of the answer, or of the failure where none was
-// sent.
+// loggedStatus returns the status of the response. It is that of the failure if none was
+// sent or the client has disconnected.
 func loggedStatus(s response.Stats, record *Result) int {
 	failure := fault.As(record.Err)
 	switch {
@@ -74,5 +74,5 @@ func loggedStatus(s response.Stats, record *Result) int {
 	case failure != nil:
 		return failure.Status()
 	}
-	return http.StatusInternalServerError // a panic without an answer
+	return http.StatusInternalServerError // a panic before the response
 }

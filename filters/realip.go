@@ -14,34 +14,33 @@ import (
 
 // RealIPOptions configures RealIP.
 type RealIPOptions struct {
-	// Trusted are the networks of the proxies in front of this gateway. Required:
-	// whoever is in them can claim to be anybody. Loopback and private networks
-	// are trusted only if they are listed.
+	// Trusted are the networks of the proxies in front of this gateway. Required. A peer
+	// in one of them can claim any client's address. Loopback and private networks are
+	// trusted only if they are listed.
 	Trusted []netip.Prefix
-	// Field is where those proxies write the client's address:
+	// Field is the header field in which those proxies send the client's address:
 	// "X-Forwarded-For", "Forwarded" (RFC 7239), or the name of a field with one
-	// address, such as "X-Real-IP". "" means X-Forwarded-For. Take a field that
-	// each of the proxies sets or removes: one that they hand on unseen is the
-	// client's to write.
+	// address, such as "X-Real-IP". "" means X-Forwarded-For. Each of the proxies must set
+	// or remove the field: if a proxy passes it on unchanged, the client can forge it.
 	Field string
 }
 
-// RealIP returns a filter that finds out which client a request came from, where
-// the connection's other end is a proxy that is trusted. It goes from the right
-// of the field to the left and takes the first address that is not trusted
-// itself, so that what the client has made up on the left is never reached. What
-// can't be read ends the search at the last address that could.
+// RealIP returns a filter that determines the client of a request whose connection comes
+// from a trusted proxy. It reads the addresses in the field from right to left, and takes
+// the first one that is not trusted: addresses that the client has forged are to the left
+// of it. If an address can't be parsed, it takes the one to the right of it or, if there is
+// none, that of the peer.
 //
-// ClientAddr, the access logs, upstream.IPHash and Outbound.SetXForwarded use what
-// it finds; r.RemoteAddr stays. From peers that are not trusted, Field and the
-// fields in which a proxy tells of its client are removed, also where they are
-// written with underscores for hyphens: those that proxy.Outbound.Out lists. It
-// belongs at the left of a Chain, before the logs.
+// ClientAddr, the access logs, upstream.IPHash and Outbound.SetXForwarded use the
+// address. r.RemoteAddr is not changed. If the peer is not trusted, the filter removes
+// Field and the header fields by which proxies describe their client, which
+// proxy.Outbound.Out lists, also if they are written with underscores for hyphens. The
+// filter belongs at the beginning of a Chain, outside of the logs.
 //
-// An error is returned if no network is trusted.
+// It returns an error if Trusted is empty or has an invalid network.
 func RealIP(o RealIPOptions) (Filter, error) {
 	if len(o.Trusted) == 0 {
-		return nil, errors.New("filters: RealIP trusts nobody: RealIPOptions.Trusted is empty")
+		return nil, errors.New("filters: RealIP: RealIPOptions.Trusted is empty")
 	}
 	for _, p := range o.Trusted {
 		if !p.IsValid() {
@@ -54,13 +53,13 @@ func RealIP(o RealIPOptions) (Filter, error) {
 	f := &realIP{trusted: slices.Clone(o.Trusted), field: textproto.CanonicalMIMEHeaderKey(o.Field)}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			next.ServeHTTP(w, f.look(r))
+			next.ServeHTTP(w, f.identify(r))
 		})
 	}, nil
 }
 
-// ClientAddr returns the address of r's client: the one that RealIP has found, or
-// the other end of the connection. It is the zero Addr where that has none.
+// ClientAddr returns the address of r's client: the one that RealIP has found, else the
+// peer's in r.RemoteAddr. It is the zero Addr if that can't be parsed.
 func ClientAddr(r *http.Request) netip.Addr { return client.Addr(r) }
 
 type realIP struct {
@@ -68,8 +67,9 @@ type realIP struct {
 	field   string
 }
 
-// look returns r with what is known of its client.
-func (f *realIP) look(r *http.Request) *http.Request {
+// identify returns r with the Info of its client in its context. If the peer is not trusted, it
+// removes the fields that describe a client, and returns r.
+func (f *realIP) identify(r *http.Request) *http.Request {
 	peer := client.Peer(r)
 	if !f.trusts(peer) {
 		head.RemoveClaims(r.Header, false)
@@ -96,8 +96,9 @@ func (f *realIP) trusts(addr netip.Addr) bool {
 	return false
 }
 
-// step goes one address to the left, and says whether to go on.
-func (f *realIP) step(i *client.Info, hop string) bool {
+// addHop takes hop for the client's address if it can be parsed. It reports whether that address is trusted, so
+// that the next one to the left must be read.
+func (f *realIP) addHop(i *client.Info, hop string) bool {
 	addr, ok := parseHop(hop)
 	if !ok {
 		return false
@@ -107,6 +108,7 @@ func (f *realIP) step(i *client.Info, hop string) bool {
 	return f.trusts(addr)
 }
 
+// readList reads a comma-separated list of addresses from right to left.
 func (f *realIP) readList(i *client.Info, lines []string) {
 	for _, line := range slices.Backward(lines) {
 		for more := true; more; {
@@ -116,7 +118,7 @@ func (f *realIP) readList(i *client.Info, lines []string) {
 			} else {
 				hop, more = line, false
 			}
-			if !f.step(i, hop) {
+			if !f.addHop(i, hop) {
 				slices.Reverse(i.Via)
 				return
 			}
@@ -125,8 +127,8 @@ func (f *realIP) readList(i *client.Info, lines []string) {
 	slices.Reverse(i.Via)
 }
 
-// readForwarded is readList for RFC 7239. Host and proto are those of the
-// outermost element that a trusted proxy has written.
+// readForwarded is readList for Forwarded. Host and proto are those of the leftmost
+// element that a trusted proxy has written.
 func (f *realIP) readForwarded(i *client.Info, lines []string) {
 	defer func() { slices.Reverse(i.Via) }()
 	for _, line := range slices.Backward(lines) {
@@ -141,15 +143,15 @@ func (f *realIP) readForwarded(i *client.Info, lines []string) {
 			if host := hostOf(e["host"]); host != "" {
 				i.Host = host
 			}
-			if !f.step(i, e["for"]) {
+			if !f.addHop(i, e["for"]) {
 				return
 			}
 		}
 	}
 }
 
-// parseHop reads an address as proxies write it: with or without a port, IPv6 with
-// or without brackets.
+// parseHop parses an address as proxies write it: with or without a port, IPv6 with
+// or without brackets. It removes a zone.
 func parseHop(s string) (netip.Addr, bool) {
 	s = textproto.TrimString(s)
 	if ap, err := netip.ParseAddrPort(s); err == nil {
@@ -162,7 +164,7 @@ func parseHop(s string) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), err == nil
 }
 
-// last is the last element of a list: what the nearest proxy has written.
+// last returns the last element of a list, which the nearest proxy has written.
 func last(lines []string) string {
 	if len(lines) == 0 {
 		return ""
@@ -179,7 +181,7 @@ func protoOf(s string) string {
 	return ""
 }
 
-// hostOf returns s if it can be a Host: it will stand in redirects and logs.
+// hostOf returns s if it has only the characters of a Host, else "". It is used in redirects and logs.
 func hostOf(s string) string {
 	for i := range len(s) {
 		switch c := s[i]; {

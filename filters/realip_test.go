@@ -20,14 +20,14 @@ func trusting(networks ...string) (list []netip.Prefix) {
 	return list
 }
 
-// The rightmost address that is not trusted is the client, whatever stands on its
-// left, and from who is not trusted nothing is believed.
+// The rightmost address that is not trusted is the client's, and what is to the left of it does not matter. The
+// fields of a peer that is not trusted are ignored.
 func TestRealIP(t *testing.T) {
 	const peer = "10.0.0.1:999"
 	for _, test := range []struct {
 		name, field, peer string
 		fields            []string
-		want              string // client, then what goes to the target
+		want              string // the client, then what the target receives
 	}{
 		{"one proxy", "", peer, []string{"X-Forwarded-For", "203.0.113.5"}, "203.0.113.5 | 203.0.113.5, 10.0.0.1 | example.com | http"},
 		{"made up on the left", "", peer, []string{"X-Forwarded-For", "1.1.1.1, 127.0.0.1, 203.0.113.5"}, "203.0.113.5 | 203.0.113.5, 10.0.0.1 | example.com | http"},
@@ -35,7 +35,7 @@ func TestRealIP(t *testing.T) {
 		{"two lines", "", peer, []string{"X-Forwarded-For", "203.0.113.5", "X-Forwarded-For", "10.9.9.9,"}, "10.0.0.1 | 10.0.0.1 | example.com | http"},
 		{"two good lines", "", peer, []string{"X-Forwarded-For", "203.0.113.5", "X-Forwarded-For", "10.9.9.9"}, "203.0.113.5 | 203.0.113.5, 10.9.9.9, 10.0.0.1 | example.com | http"},
 		{"all are trusted", "", peer, []string{"X-Forwarded-For", "10.1.1.1, 10.9.9.9"}, "10.1.1.1 | 10.1.1.1, 10.9.9.9, 10.0.0.1 | example.com | http"},
-		{"nothing is said", "", peer, nil, "10.0.0.1 | 10.0.0.1 | example.com | http"},
+		{"no field", "", peer, nil, "10.0.0.1 | 10.0.0.1 | example.com | http"},
 		{"garbage ends the search", "", peer, []string{"X-Forwarded-For", "203.0.113.5, <script>, 10.9.9.9"}, "10.9.9.9 | 10.9.9.9, 10.0.0.1 | example.com | http"},
 		{"ports and IPv6", "", peer, []string{"X-Forwarded-For", "[2001:db8::1]:443, 10.9.9.9:80"}, "2001:db8::1 | 2001:db8::1, 10.9.9.9, 10.0.0.1 | example.com | http"},
 		{"IPv4 in IPv6", "", "[::ffff:10.0.0.1]:1", []string{"X-Forwarded-For", "::ffff:203.0.113.5"}, "203.0.113.5 | 203.0.113.5, ::ffff:10.0.0.1 | example.com | http"},
@@ -66,7 +66,7 @@ func TestRealIP(t *testing.T) {
 			p, err := proxy.New(proxy.Options{Upstream: u, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 				got = strings.Join([]string{r.Header.Get("X-Forwarded-For"), r.Header.Get("X-Forwarded-Host"), r.Header.Get("X-Forwarded-Proto")}, " | ")
 				if r.Header.Get("X-Real-IP") != "" || r.Header.Get("Forwarded") != "" {
-					t.Errorf("the target got %v", r.Header)
+					t.Errorf("the target received %v", r.Header)
 				}
 				return &http.Response{StatusCode: 204, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 			})})
@@ -93,7 +93,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// The logs inside of it show the client that it found.
+// The logs inside of RealIP show the client that it has found.
 func TestRealIPInLogs(t *testing.T) {
 	log := make(lines, 4)
 	realIP := good(t)(filters.RealIP(filters.RealIPOptions{Trusted: trusting("10.0.0.0/8")}))
@@ -108,7 +108,7 @@ func TestRealIPInLogs(t *testing.T) {
 	}
 }
 
-// A client that is not trusted can't name itself in another spelling of Field, which targets read as Field.
+// A client that is not trusted can't forge its address in another spelling of Field, which targets read as Field.
 func TestRealIPRemovesEachSpellingOfField(t *testing.T) {
 	f := good(t)(filters.RealIP(filters.RealIPOptions{Trusted: trusting("10.0.0.0/8"), Field: "CF-Connecting-IP"}))
 	r := get()
@@ -122,12 +122,11 @@ func TestRealIPRemovesEachSpellingOfField(t *testing.T) {
 }
 
 func TestBadRealIP(t *testing.T) {
-	bad(t, "filters: RealIP trusts nobody: RealIPOptions.Trusted is empty")(filters.RealIP(filters.RealIPOptions{}))
+	bad(t, "filters: RealIP: RealIPOptions.Trusted is empty")(filters.RealIP(filters.RealIPOptions{}))
 	bad(t, "filters: RealIP: a network is not valid")(filters.RealIP(filters.RealIPOptions{Trusted: make([]netip.Prefix, 1)}))
 }
 
-// Whatever stands in the fields, the client is never one that stands left of an
-// address which is not trusted.
+// The client's address is never one to the left of an address that is not trusted.
 func FuzzRealIP(f *testing.F) {
 	for _, seed := range []string{"1.1.1.1, 203.0.113.5", `for=1.1.1.1, for="[::1]:80"`, ",,", "[", `for="\`, "unknown"} {
 		f.Add(seed)

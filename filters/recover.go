@@ -10,19 +10,19 @@ import (
 	"github.com/culvert-go/culvert/internal/response"
 )
 
-// Recover returns a filter that responds with 500 where a handler panics before the header of its response, and aborts the
-// response where it panics later: half a page must not look whole. The panic is logged to l with its stack; nil means
-// slog.Default().
+// Recover returns a filter that responds with 500 if the handler panics before the header of its response, and aborts the
+// response if it panics later: a part of a page must not look complete. It logs the panic with its stack to l. If l is
+// nil, it logs to slog.Default().
 //
-// http.ErrAbortHandler is passed on as it is: a proxy aborts a response with it. So is the panic of a filter or another
-// writer around this one, met by the handler in a write: it is for a Recover around that filter to respond.
+// A panic with http.ErrAbortHandler is passed on: a proxy aborts a response with it. So is a panic of an outer filter or
+// writer that is called by a write of the handler: only a Recover outside of that filter can respond.
 func Recover(l *slog.Logger) Filter {
 	if l == nil {
 		l = slog.Default()
 	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			headSent, around, hijacked := false, false, false
+			headerSent, around, hijacked := false, false, false
 			defer func() {
 				v := recover()
 				if v == nil {
@@ -33,16 +33,16 @@ func Recover(l *slog.Logger) Filter {
 				}
 				l.LogAttrs(r.Context(), slog.LevelError, "panic", slog.String("panic", fmt.Sprint(v)),
 					slog.String("method", r.Method), slog.String("uri", r.RequestURI), slog.String("stack", string(debug.Stack())))
-				if headSent {
+				if headerSent {
 					clientbody.LeavePanicked(w, r, &hijacked) // the server reads on before it closes the connection
 					panic(http.ErrAbortHandler)
 				}
-				clear(w.Header()) // it was for another response
+				clear(w.Header()) // it was that of the handler's response
 				refuse(w, r, http.StatusInternalServerError)
 			}()
 			response.Serve(next, w, r, &response.Hooks{
 				Head: func(_ *http.Request, status int, _ http.Header) {
-					headSent, hijacked = true, status == http.StatusSwitchingProtocols
+					headerSent, hijacked = true, status == http.StatusSwitchingProtocols
 				},
 				Around: func(*http.Request) { around = true },
 			})

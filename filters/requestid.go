@@ -10,22 +10,24 @@ import (
 	"github.com/culvert-go/culvert/internal/response"
 )
 
-// RequestIDOptions configures RequestID. The zero value makes an id for each
-// request and names it in X-Request-Id.
+// RequestIDOptions configures RequestID. The zero value makes a new id for each
+// request and sends it in X-Request-Id.
 type RequestIDOptions struct {
-	// Field is the name of the field; "" means "X-Request-Id". It can't be Host,
+	// Field is the name of the header field; "" means "X-Request-Id". It can't be Host,
 	// Content-Length or a hop-by-hop field.
 	Field string
-	// Trust keeps an id that the request already has, if it is one of at most 128
-	// letters, digits and -_.+/=: characters. Otherwise every client can choose
-	// what stands in the logs.
+	// Trust keeps the id that a request has already, if it consists of 1 to 128 letters,
+	// digits and characters of "-_.+/=:". Security: clients can then choose their ids in
+	// the logs, unless a proxy in front sets the field.
 	Trust bool
-	// New makes an id; nil means 26 random letters and digits (crypto/rand.Text).
+	// New returns a new id; nil means crypto/rand.Text: 26 random letters and digits. It
+	// must be safe for concurrent use.
 	New func() string
 }
 
-// RequestID returns a filter that gives each request an id: in the request's
-// field, which goes to the target, in the answer's field, and in RequestIDFrom.
+// RequestID returns a filter that gives each request an id. It sets the header field of the
+// request, which the target receives, and that of the response. RequestIDFrom returns the
+// id. RequestID returns an error if the field can't be set.
 func RequestID(o RequestIDOptions) (Filter, error) {
 	if o.Field == "" {
 		o.Field = "X-Request-Id"
@@ -45,7 +47,7 @@ func RequestID(o RequestIDOptions) (Filter, error) {
 			}
 			r.Header[o.Field] = []string{id}
 			r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
-			// A target that answers with the field too must not make two of it.
+			// It replaces the field of the target's response.
 			response.Serve(next, w, r, &response.Hooks{Head: func(_ *http.Request, _ int, h http.Header) { h[o.Field] = []string{id} }})
 		})
 	}, nil
@@ -53,7 +55,7 @@ func RequestID(o RequestIDOptions) (Filter, error) {
 
 type requestIDKey struct{}
 
-// RequestIDFrom returns the id that RequestID gave, "" if there is none.
+// RequestIDFrom returns the id that RequestID has given to the request with the context ctx, "" if it has none.
 func RequestIDFrom(ctx context.Context) string {
 	id, _ := ctx.Value(requestIDKey{}).(string)
 	return id

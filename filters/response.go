@@ -7,34 +7,37 @@ import (
 	"github.com/culvert-go/culvert/internal/response"
 )
 
-// ResponseHooks are what OnResponse calls. A nil hook is skipped. The hooks of
-// one answer are called one after the other.
+// ResponseHooks are the functions that OnResponse calls. A nil hook is skipped. The hooks of
+// one response are called one after the other.
 type ResponseHooks struct {
-	// Head is called once when the final head is about to be written: never for
-	// an interim answer, and with status 101 when the connection is taken over.
-	// It may change h. Of nested filters the innermost is called first.
+	// Head is called once when the final header is about to be written: never for
+	// an interim response, and with status 101 when the connection is hijacked. It may
+	// change h. Of nested filters the innermost is called first.
 	Head func(r *http.Request, status int, h http.Header)
-	// Body is called after Head if the status allows content. It returns a
-	// writer that takes the handler's body and writes what is to be sent to w,
-	// or nil to leave the body as it is. That writer is closed when the handler
-	// has returned, unless that has written less than its Content-Length: the
-	// response is broken off then, as net/http's server does it. Its method Flush() error, if it has one, is called when the
-	// handler flushes. It sends what it has to send through w, which has a method FlushError() error:
-	// the time that the client has for a write (proxy.Options.WriteTimeout) is that of w's calls.
-	// Whoever changes the length must delete Content-Length.
+	// Body is called after Head if the status allows content. It returns a transform, or
+	// nil to leave the body unchanged. The handler's body is written to the transform,
+	// which writes what is to be sent to w. If the transform changes the length, Head or
+	// Body must delete Content-Length.
+	//
+	// The transform is closed when the handler has returned. If the handler has written less
+	// than its Content-Length, the transform is not closed and the response is
+	// aborted, as by net/http's server. If the transform has a method Flush() error, it is
+	// called when the handler flushes. w has a method FlushError() error. The transform
+	// must send everything through w: the timeout of the client's writes
+	// (proxy.Options.WriteTimeout) applies to the calls of w.
 	Body func(r *http.Request, status int, h http.Header, w io.Writer) io.WriteCloser
-	// End is called once when the handler is done, also if it panicked.
+	// End is called once when the handler has returned or panicked.
 	End func(r *http.Request, s ResponseStats)
 }
 
-// ResponseStats describe a finished answer. Status is that of the final head,
-// 101 for a connection that was taken over; Bytes counts the content sent; Start is
-// when the handler was called and Duration how long it took; Hijacked says whether the
-// connection was taken over, Aborted whether the handler panicked.
+// ResponseStats describes a finished response. Status is that of the final header, 101 for a
+// hijacked connection. Bytes is the number of bytes of content that were sent. Start is
+// when the handler was called and Duration how long it ran. Hijacked reports whether the
+// connection was hijacked, Aborted whether the handler panicked.
 type ResponseStats = response.Stats
 
-// OnResponse returns a filter that calls the hooks and keeps everything else
-// working: flush, hijack, trailers, interim answers, ReadFrom, deadlines.
+// OnResponse returns a filter that calls the hooks. It preserves the other features of the
+// ResponseWriter: flush, hijack, trailers, interim responses, ReadFrom and deadlines.
 func OnResponse(hooks ResponseHooks) Filter {
 	bound := &response.Hooks{Head: hooks.Head, Body: hooks.Body, End: hooks.End}
 	return func(next http.Handler) http.Handler {

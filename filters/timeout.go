@@ -10,15 +10,17 @@ import (
 	"github.com/culvert-go/culvert/internal/response"
 )
 
-// Timeout returns a filter that bounds the time to the header of a response, not that
-// of its body: a download, a stream of events and a tunnel may take as long as they
-// like once they have begun. When the time is over the request's context is
-// cancelled with the cause context.DeadlineExceeded, a read of the request's body that
-// waits for the client fails with os.ErrDeadlineExceeded, and what the handler does then
-// is its response (package proxy: 504, or 408 where the client was waited for); a handler
-// that returns without one gets that status from here. A handler that does not look at
-// its context and does not read is not stopped. Package proxy may relay a response all of
-// which is received within 10 ms of the end.
+// Timeout returns a filter that bounds the time to the header of a response by d. It does
+// not bound the time of the body: a download, a stream of events or a tunnel may take any
+// time once it has begun.
+//
+// When d has passed, the request's context is cancelled with the cause
+// context.DeadlineExceeded, and a read of the request's body that waits for the client
+// fails with os.ErrDeadlineExceeded. The handler may still respond. If it returns without a
+// response, the filter responds with 408 if the handler was waiting for the client, else
+// with 504, as package proxy does. A handler that neither observes its context nor reads the
+// body is not stopped. Package proxy may relay a response that is received as a whole within
+// 10 ms of the end. Timeout returns an error if d is not positive.
 func Timeout(d time.Duration) (Filter, error) {
 	if d <= 0 {
 		return nil, errors.New("filters: Timeout needs a time")
@@ -31,7 +33,7 @@ func Timeout(d time.Duration) (Filter, error) {
 	}, nil
 }
 
-// timing is one request of Timeout.
+// timing is the state of one request.
 type timing struct {
 	next       http.Handler
 	body       clientbody.Body
@@ -60,7 +62,7 @@ func (t *timing) serve(w http.ResponseWriter, r *http.Request, d time.Duration) 
 	}})
 }
 
-// respond calls the handler, and responds in its place where it has not.
+// respond calls the next handler, and responds if d has passed and the handler has not responded.
 func (t *timing) respond(w http.ResponseWriter, r *http.Request) {
 	t.next.ServeHTTP(w, r)
 	if t.headerSent || context.Cause(t.ctx) != context.DeadlineExceeded {

@@ -112,7 +112,7 @@ var mutants = []mutant{
 	{"a request is written unwatched", "proxy/http1.go", "len(x.head) > atOnce", "len(x.head) < 0"},
 	{"a target is waited for when its client has gone", "proxy/http1.go", "context.AfterFunc(x.out.Context(), x.conn.Interrupt)", "func() bool { return true }"},
 	{"a body has more than BodyTimeout", "proxy/http1.go", "conn.SetReadTimeout(x.e.o.BodyTimeout)", "conn.SetReadTimeout(5 * x.e.o.BodyTimeout)"},
-	{"a compressed response keeps its length", "filters/compress.go", "a.chosen.name}\n\tdelete(h, \"Content-Length\")\n", "a.chosen.name}\n"},
+	{"a compressed response keeps its length", "filters/compress.go", "c.chosen.name}\n\tdelete(h, \"Content-Length\")\n", "c.chosen.name}\n"},
 	{"Compress encodes for clients that accept nothing", "filters/compress.go", "q > bestQ {", "q >= bestQ {"},
 	{"HEAD has the length of a content that is compressed", "filters/compress.go", "\t\treturn response.Discard\n", "\t\treturn nil\n"},
 	{"encoded data that end early are decoded as whole ones", "filters/decompress.go", "\tb.stop()\n\treturn b.err\n", "\tb.stop()\n\treturn nil\n"},
@@ -135,7 +135,7 @@ var mutants = []mutant{
 	{"no-store is no explicit freshness", "cachectl/freshness.go", "\tcase \"no-store\":\n\t\treturn true\n", "\tcase \"no-store\":\n\t\treturn false\n"},
 	{"dot segments are not refused", "filters/ambiguity.go", "segment == \".\" || segment == \"..\"", "segment == \".\""},
 	{"names with underscores pass", "filters/ambiguity.go", "\t\t\thead.RemoveUnderscored(r.Header)\n", "\t\t\t_ = head.RemoveUnderscored\n"},
-	{"the beginning of a request is not told", "filters/observe.go", "\tstarted(r)\n", ""},
+	{"the beginning of a request is not reported", "filters/observe.go", "\tstarted(r)\n", ""},
 	{"a refusal waits for a body", "filters/refuse.go", "\tclientbody.LeaveUnread(w, r)\n", "\t_ = clientbody.LeaveUnread\n"},
 	{"a panic at a handshake leaves a tunnel counted", "proxy/upgrade.go", "\topened := false\n", "\topened := true\n"},
 }
