@@ -15,8 +15,8 @@ import (
 	"github.com/culvert-go/culvert/filters/filtertest"
 )
 
-// TestBadFilters shows that the kit finds what is wrong with middleware of the kinds
-// that are found in the field, and nothing else.
+// TestBadFilters shows that middleware with common faults fails the checks of these faults, and
+// passes the others.
 func TestBadFilters(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -25,7 +25,7 @@ func TestBadFilters(t *testing.T) {
 	}{
 		{"a status recorder without Unwrap", wrap(func(w http.ResponseWriter) http.ResponseWriter { return &recorder{ResponseWriter: w} }),
 			[]string{"deadlines", "flush", "full duplex", "hijack", "readfrom", "trailers"}},
-		{"one that swallows interim answers", wrap(func(w http.ResponseWriter) http.ResponseWriter { return &onceOnly{transparent: transparent{w}} }),
+		{"one that swallows interim responses", wrap(func(w http.ResponseWriter) http.ResponseWriter { return &onceOnly{transparent: transparent{w}} }),
 			[]string{"interim"}},
 		{"one that hides Hijacker", wrap(func(w http.ResponseWriter) http.ResponseWriter { return noHijacker{w, transparent{w}} }),
 			[]string{"hijack"}},
@@ -36,7 +36,7 @@ func TestBadFilters(t *testing.T) {
 		{"one that sends trailers nowhere", wrap(func(w http.ResponseWriter) http.ResponseWriter {
 			return &ownHeader{transparent: transparent{w}, header: http.Header{}}
 		}), []string{"trailers"}},
-		{"one that buffers the answer", buffering,
+		{"one that buffers the response", buffering,
 			[]string{"abort", "deadlines", "flush", "full duplex", "hijack", "interim", "readfrom", "trailers"}},
 		{"one that recovers from everything", recovering, []string{"abort"}},
 		{"one that cleans the query", cleaning, []string{"request"}},
@@ -68,7 +68,7 @@ func wrap(w func(http.ResponseWriter) http.ResponseWriter) filters.Filter {
 	}
 }
 
-// recorder is the status recorder of a hundred tutorials.
+// recorder is the status recorder of many tutorials.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -79,7 +79,7 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// transparent passes everything on; the bad ones spoil one thing each.
+// transparent passes every call on. Each of the bad writers below breaks one method of it.
 type transparent struct{ http.ResponseWriter }
 
 func (t transparent) Unwrap() http.ResponseWriter { return t.ResponseWriter }
@@ -91,7 +91,7 @@ func (t transparent) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return t.ResponseWriter.(http.Hijacker).Hijack()
 }
 
-// onceOnly takes the first WriteHeader for the last.
+// onceOnly takes an interim response for the final one.
 type onceOnly struct {
 	transparent
 	wrote bool
@@ -134,7 +134,7 @@ func (n noReaderFrom) Flush()                                       { n.t.Flush(
 func (n noReaderFrom) Unwrap() http.ResponseWriter                  { return n.ResponseWriter }
 func (n noReaderFrom) Hijack() (net.Conn, *bufio.ReadWriter, error) { return n.t.Hijack() }
 
-// ownHeader keeps the handler's fields to itself and copies them with the head.
+// ownHeader holds the handler's header fields, and copies them when the header is written.
 type ownHeader struct {
 	transparent
 	header http.Header
@@ -162,7 +162,7 @@ func (o *ownHeader) ReadFrom(r io.Reader) (int64, error) {
 	return o.transparent.ReadFrom(r)
 }
 
-// buffering writes the answer when it is whole.
+// buffering sends the response when it is complete.
 func buffering(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b := &buffered{header: w.Header(), status: http.StatusOK}

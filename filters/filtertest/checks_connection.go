@@ -10,8 +10,8 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// checkFlush: what was flushed arrives while the handler runs, whether it asks
-// http.Flusher or http.ResponseController.
+// checkFlush: the client receives what was flushed while the handler runs, whether it flushes by
+// http.Flusher or by http.ResponseController.
 func checkFlush(f filters.Filter, _ options) error {
 	first, second := make(chan struct{}), make(chan struct{})
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
@@ -31,19 +31,19 @@ func checkFlush(f filters.Filter, _ options) error {
 	}
 	return run(f, script, func(c *client) error {
 		defer close(second)
-		resp, err := c.head(get)
+		resp, err := c.roundTrip(get)
 		if err == nil {
 			err = want(resp.Body, "first")
 		}
 		close(first)
 		if err != nil {
-			return fmt.Errorf("the handler flushed and waits: %w", err)
+			return fmt.Errorf("while the handler waits after its flush: %w", err)
 		}
 		return want(resp.Body, "second")
 	})
 }
 
-// checkFullDuplex: an answer can begin before the request has ended.
+// checkFullDuplex: a response can begin before the request has ended.
 func checkFullDuplex(f filters.Filter, _ options) error {
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
@@ -54,7 +54,7 @@ func checkFullDuplex(f filters.Filter, _ options) error {
 		s.check("echoing", err)
 	}
 	return run(f, script, func(c *client) error {
-		resp, err := c.head("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n")
+		resp, err := c.roundTrip("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n")
 		if err != nil {
 			return err
 		}
@@ -83,14 +83,13 @@ func checkDeadlines(f filters.Filter, _ options) error {
 		}
 	}
 	return run(f, script, func(c *client) error {
-		_, err := c.head("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe")
+		_, err := c.roundTrip("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe")
 		return err
 	})
 }
 
-// checkHijack: the connection can be taken over by those who assert
-// http.Hijacker and by those who use http.ResponseController, and what the client
-// sent early is there.
+// checkHijack: the connection can be hijacked by http.Hijacker and by
+// http.ResponseController, and what the client has sent before is not lost.
 func checkHijack(f filters.Filter, _ options) error {
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		if _, ok := w.(http.Hijacker); !ok {
@@ -108,7 +107,7 @@ func checkHijack(f filters.Filter, _ options) error {
 		s.check("late bytes", want(buffered, "late"))
 	}
 	return run(f, script, func(c *client) error {
-		resp, err := c.head("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: test\r\n\r\nearly")
+		resp, err := c.roundTrip("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: test\r\n\r\nearly")
 		if err != nil {
 			return err
 		}
@@ -125,8 +124,8 @@ func checkHijack(f filters.Filter, _ options) error {
 	})
 }
 
-// checkAbort: a panic with http.ErrAbortHandler reaches the server, so that half
-// a body does not look like a whole one.
+// checkAbort: a panic with http.ErrAbortHandler reaches the server, so that a part of a
+// body does not look complete.
 func checkAbort(f filters.Filter, _ options) error {
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "half")
@@ -134,28 +133,28 @@ func checkAbort(f filters.Filter, _ options) error {
 		panic(http.ErrAbortHandler)
 	}
 	return run(f, script, func(c *client) error {
-		resp, err := c.head(get)
+		resp, err := c.roundTrip(get)
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil // cut off even earlier
+			return nil // aborted even before the header
 		}
 		if err != nil {
 			return err
 		}
 		if body, err := io.ReadAll(resp.Body); err == nil {
-			return fmt.Errorf("the aborted answer looks complete: %q", body)
+			return fmt.Errorf("the aborted response looks complete: %q", body)
 		}
 		return nil
 	})
 }
 
-// checkCancel: the context of the request ends when the client goes away.
+// checkCancel: the request's context is cancelled when the client disconnects.
 func checkCancel(f filters.Filter, _ options) error {
 	running, ended := make(chan struct{}), make(chan struct{})
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		close(running)
 		defer close(ended)
 		if !await(r.Context().Done()) {
-			s.failf("the client has gone, but the context goes on")
+			s.failf("the client has disconnected, but the context is not cancelled")
 		}
 	}
 	return run(f, script, func(c *client) error {
@@ -178,7 +177,7 @@ func checkKeepAlive(f filters.Filter, _ options) error {
 	}
 	return run(f, script, func(c *client) error {
 		for _, target := range []string{"/one", "/two"} {
-			resp, err := c.head("GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n")
+			resp, err := c.roundTrip("GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n")
 			if err != nil {
 				return err
 			}

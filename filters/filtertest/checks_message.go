@@ -9,8 +9,8 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// checkRequest: method, bytes of the target, host, fields, body and context reach
-// the handler as they are.
+// checkRequest: method, bytes of the request target, host, header fields, body and context reach
+// the handler unchanged.
 func checkRequest(f filters.Filter, _ options) error {
 	const target = "/a%2Fb//c;d?z=1&a=2&sig=%zz"
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
@@ -31,7 +31,7 @@ func checkRequest(f filters.Filter, _ options) error {
 		w.WriteHeader(http.StatusNoContent)
 	}
 	return run(f, script, func(c *client) error {
-		resp, err := c.head("PUT " + target + " HTTP/1.1\r\nHost: x.example\r\nX-Two: 1\r\nX-Two: 2\r\nContent-Length: 5\r\n\r\nhello")
+		resp, err := c.roundTrip("PUT " + target + " HTTP/1.1\r\nHost: x.example\r\nX-Two: 1\r\nX-Two: 2\r\nContent-Length: 5\r\n\r\nhello")
 		if err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func checkRequest(f filters.Filter, _ options) error {
 	})
 }
 
-// checkResponse: status, fields and body reach the client as they are.
+// checkResponse: status, header fields and body reach the client unchanged.
 func checkResponse(f filters.Filter, _ options) error {
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		w.Header()["X-Two"] = []string{"1", "2"}
@@ -51,7 +51,7 @@ func checkResponse(f filters.Filter, _ options) error {
 		s.check("writing", err)
 	}
 	return run(f, script, func(c *client) error {
-		resp, err := c.head(get)
+		resp, err := c.roundTrip(get)
 		if err != nil {
 			return err
 		}
@@ -62,10 +62,10 @@ func checkResponse(f filters.Filter, _ options) error {
 	})
 }
 
-// checkEmpty: a handler that writes nothing has answered 200.
+// checkEmpty: the response of a handler that writes nothing has the status 200.
 func checkEmpty(f filters.Filter, _ options) error {
 	return run(f, func(*stage, http.ResponseWriter, *http.Request) {}, func(c *client) error {
-		resp, err := c.head(get)
+		resp, err := c.roundTrip(get)
 		if err != nil {
 			return err
 		}
@@ -73,8 +73,8 @@ func checkEmpty(f filters.Filter, _ options) error {
 	})
 }
 
-// checkInterim: a 103 reaches the client ahead of the final head, which it does
-// not settle.
+// checkInterim: a 103 reaches the client before the final header, which the handler can
+// still change.
 func checkInterim(f filters.Filter, _ options) error {
 	script := func(_ *stage, w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Link", "</a.css>")
@@ -85,7 +85,7 @@ func checkInterim(f filters.Filter, _ options) error {
 		_, _ = io.WriteString(w, "body")
 	}
 	return run(f, script, func(c *client) error {
-		interim, err := c.head(get)
+		interim, err := c.roundTrip(get)
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func checkInterim(f filters.Filter, _ options) error {
 	})
 }
 
-// checkTrailers: trailers, announced and not, follow the body.
+// checkTrailers: the client receives trailers, announced or not.
 func checkTrailers(f filters.Filter, _ options) error {
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Trailer", "X-Sum")
@@ -111,7 +111,7 @@ func checkTrailers(f filters.Filter, _ options) error {
 		w.Header().Set(http.TrailerPrefix+"X-Late", "43")
 	}
 	return run(f, script, func(c *client) error {
-		resp, err := c.head(get)
+		resp, err := c.roundTrip(get)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func checkTrailers(f filters.Filter, _ options) error {
 	})
 }
 
-// checkRequestTrailers: the handler sees the trailers of the request.
+// checkRequestTrailers: the handler receives the trailers of the request.
 func checkRequestTrailers(f filters.Filter, _ options) error {
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		_, err := io.ReadAll(r.Body)
@@ -130,7 +130,7 @@ func checkRequestTrailers(f filters.Filter, _ options) error {
 		s.check("trailer", wantField(r.Trailer, "X-Sum", "42"))
 	}
 	return run(f, script, func(c *client) error {
-		resp, err := c.head("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 42\r\n\r\n")
+		resp, err := c.roundTrip("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 42\r\n\r\n")
 		if err != nil {
 			return err
 		}
@@ -138,8 +138,8 @@ func checkRequestTrailers(f filters.Filter, _ options) error {
 	})
 }
 
-// checkReadFrom: the writer offers io.ReaderFrom, so that sendfile and splice
-// work, and every byte arrives.
+// checkReadFrom: the writer implements io.ReaderFrom, so that sendfile and splice
+// work, and the client receives every byte.
 func checkReadFrom(f filters.Filter, o options) error {
 	large := strings.Repeat("0123456789abcdef", 1<<16)
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
@@ -154,7 +154,7 @@ func checkReadFrom(f filters.Filter, o options) error {
 		}
 	}
 	return run(f, script, func(c *client) error {
-		resp, err := c.head(get)
+		resp, err := c.roundTrip(get)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,6 @@
-// Package filtertest tells whether a filter keeps what proxying needs: flushes,
-// hijacks, trailers, interim answers, ReadFrom, deadlines, aborts. A filter that
-// loses one of them breaks a WebSocket, a watch or a gRPC call behind it, often
+// Package filtertest checks that a filter preserves what proxying needs: flushes,
+// hijacks, trailers, interim responses, ReadFrom, deadlines, aborts. A filter that
+// loses one of them breaks a WebSocket, a watch or a gRPC call inside of it, often
 // long after it was written (chi#544, coraza-caddy#326).
 //
 //	func TestMyFilter(t *testing.T) { filtertest.Test(t, myfilter.New()) }
@@ -14,31 +14,32 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// Failure is a check that a filter did not pass.
+// Failure is a check that a filter has not passed.
 type Failure struct {
 	// Check is the name of the check, "flush" for instance.
 	Check string
-	// Err says what was seen.
+	// Err describes what the filter did wrong.
 	Err error
 }
 
-// String tells the check and what was seen.
+// String returns the name of the check and the text of Err.
 func (f Failure) String() string { return fmt.Sprintf("%s: %v", f.Check, f.Err) }
 
-// Option changes what is asked of a filter.
+// Option changes what is required of a filter.
 type Option func(*options)
 
 type options struct{ transformsBody bool }
 
-// TransformsBody is for a filter that rewrites bodies: it need not offer
-// io.ReaderFrom. The body must still arrive as the handler wrote it, so switch the
-// rewriting off for the plain text that the checks send.
+// TransformsBody is the Option for a filter that rewrites bodies: its writer need not
+// implement io.ReaderFrom. The client must still receive the body as the handler has
+// written it, so the filter must not rewrite the plain text that the checks send.
 func TransformsBody() Option { return func(o *options) { o.transformsBody = true } }
 
-// Check runs every check of f and returns those that failed, nil if none did.
-// Each check runs f in front of a scripted handler on a server of its own on a free
-// loopback port, and speaks to it over a raw connection. The checks run at the same
-// time; they take well under a second if nothing fails, up to ten if a filter hangs.
+// Check runs every check of f and returns the failures, nil if there are none.
+// Each check runs f around a scripted handler on a server of its own on a free
+// loopback port, with a raw connection as the client. The checks run concurrently, so
+// f's handlers must be safe for that. They take well under a second if nothing fails, and
+// up to ten seconds if a filter hangs.
 func Check(f filters.Filter, opts ...Option) []Failure {
 	o := apply(opts)
 	var errs [len(checks)]error
@@ -56,7 +57,7 @@ func Check(f filters.Filter, opts ...Option) []Failure {
 	return failures
 }
 
-// Test runs every check of f as a subtest.
+// Test runs every check of f as a subtest of t, one after the other.
 func Test(t *testing.T, f filters.Filter, opts ...Option) {
 	o := apply(opts)
 	for _, c := range checks {
@@ -76,7 +77,7 @@ func apply(opts []Option) options {
 	return o
 }
 
-// checks are what Check runs, in order.
+// checks are the checks, in the order of the failures that Check returns.
 var checks = [...]struct {
 	name string
 	run  func(filters.Filter, options) error

@@ -16,7 +16,7 @@ import (
 // identity is the filter that does nothing.
 func identity(next http.Handler) http.Handler { return next }
 
-// good fails the test where a filter can't be made.
+// good returns a function that fails the test if a filter's constructor returns an error.
 func good(t *testing.T) func(filters.Filter, error) filters.Filter {
 	return func(f filters.Filter, err error) filters.Filter {
 		if err != nil {
@@ -41,8 +41,8 @@ func (unobserved) RequestStarted(*http.Request) {}
 
 func (unobserved) RequestEnded(*http.Request, filters.Observation) {}
 
-// TestGoodFilters runs the kit against every filter of this package and against
-// a harmless one of a foreign kind.
+// TestGoodFilters runs the checks on every filter of package filters and on harmless middleware that
+// is not made with it.
 func TestGoodFilters(t *testing.T) {
 	hooks := filters.ResponseHooks{
 		Head: func(_ *http.Request, _ int, h http.Header) { h.Set("X-Hooked", "1") },
@@ -92,7 +92,7 @@ type passing struct{ io.Writer }
 
 func (passing) Close() error { return nil }
 
-// setter is middleware as everybody writes it, and harmless.
+// setter is middleware of the most common kind, and harmless.
 func setter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")

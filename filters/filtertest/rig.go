@@ -18,8 +18,8 @@ import (
 // patience bounds every wait of a check.
 const patience = 5 * time.Second
 
-// run serves script behind f, runs client against it and returns what went
-// wrong on the two sides.
+// run serves script with f around it, runs client on a connection to the server, and returns the
+// failures of the two sides.
 func run(f filters.Filter, script func(*stage, http.ResponseWriter, *http.Request), client func(*client) error) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -56,7 +56,7 @@ func dialAndRun(address string, run func(*client) error) error {
 	return run(&client{conn: conn.(*net.TCPConn), r: bufio.NewReader(conn)})
 }
 
-// stage is where a scripted handler reports what it can't do.
+// stage collects the failures that a scripted handler reports.
 type stage struct {
 	mu       sync.Mutex
 	problems []error
@@ -68,7 +68,7 @@ func (s *stage) failf(format string, args ...any) {
 	s.problems = append(s.problems, fmt.Errorf("in the handler: "+format, args...))
 }
 
-// check reports err as a problem with what.
+// check reports err, if it is not nil, as a failure of what.
 func (s *stage) check(what string, err error) {
 	if err != nil {
 		s.failf("%s: %w", what, err)
@@ -81,7 +81,7 @@ func (s *stage) problem() error {
 	return errors.Join(s.problems...)
 }
 
-// await waits for the other side.
+// await waits until done is closed, and reports whether it was closed in time.
 func await(done <-chan struct{}) bool {
 	select {
 	case <-done:
@@ -102,24 +102,24 @@ func (c *client) send(raw string) error {
 	return err
 }
 
-// head sends raw and reads the head of an answer; interim ones are answers of
-// their own.
-func (c *client) head(raw string) (*http.Response, error) {
+// roundTrip sends raw and reads the header of a response, which may be an interim one.
+func (c *client) roundTrip(raw string) (*http.Response, error) {
 	if err := c.send(raw); err != nil {
 		return nil, err
 	}
 	return c.next()
 }
 
+// next reads the header of the next response.
 func (c *client) next() (*http.Response, error) {
 	resp, err := http.ReadResponse(c.r, nil)
 	if err != nil {
-		return nil, fmt.Errorf("reading an answer: %w", err)
+		return nil, fmt.Errorf("reading a response: %w", err)
 	}
 	return resp, nil
 }
 
-// want reads n bytes of r and compares them.
+// want reads as many bytes of r as text has, and compares them.
 func want(r io.Reader, text string) error {
 	got := make([]byte, len(text))
 	n, err := io.ReadFull(r, got)

@@ -1,10 +1,11 @@
-// Package topology shows a node only the endpoints that it is to use: those of its unit,
-// its zone, itself. It stands between kube-proxy and the API server, and removes
-// endpoints from EndpointSlices and Endpoints, by policies that a service names in an
-// annotation or a field of its spec. Objects whose endpoints are all removed stay, empty:
-// without them the rules of before would stay in force (openyurt#1028).
+// Package topology restricts the endpoints that a node sees to those that it should use:
+// those of its unit, of its zone, or on the node itself. Its filter runs between kube-proxy
+// and the API server, and removes endpoints from EndpointSlices and Endpoints, by a policy
+// that a service chooses in an annotation or a field of its spec. An object whose endpoints
+// are all removed is kept, without endpoints: if it were removed, kube-proxy would keep its
+// old rules (openyurt#1028).
 //
-// Which endpoints a node sees depends on its labels, on those of other nodes, and on the
-// service, so that clients are served from a view (watchcodec/view): whichever of them
-// changes, they are told.
+// The endpoints that a node sees depend on its labels, on those of other nodes, and on the
+// service. So clients are served from a view (watchcodec/view), and receive an event when
+// one of these changes.
 package topology

@@ -5,7 +5,7 @@ import (
 )
 
 // The fields of EndpointSlice and Endpoints (k8s.io/api/discovery/v1 and core/v1,
-// generated.proto; v1beta1 of EndpointSlice has the same numbers).
+// generated.proto; EndpointSlice v1beta1 has the same numbers).
 var (
 	endpointsField  = watchcodec.Field{Name: "endpoints", Number: 2}
 	portsField      = watchcodec.Field{Name: "ports", Number: 3}
@@ -16,7 +16,7 @@ var (
 	targetNameField = watchcodec.Field{Name: "name", Number: 3}
 	nodeNameField   = watchcodec.Field{Name: "nodeName", Number: 6}
 	zoneField       = watchcodec.Field{Name: "zone", Number: 7}
-	// Of v1beta1, and of v1 as it was before.
+	// Of v1beta1, and of early versions of v1.
 	topologyFields = []watchcodec.Field{{Name: "deprecatedTopology", Number: 5}, {Name: "topology", Number: 5}}
 
 	subsetsField     = watchcodec.Field{Name: "subsets", Number: 2, OmitEmpty: true}
@@ -27,11 +27,11 @@ var (
 	addressNode      = watchcodec.Field{Name: "nodeName", Number: 4}
 )
 
-// isSlice tells EndpointSlice from Endpoints.
+// isSlice reports whether o is an EndpointSlice, and not an Endpoints.
 func isSlice(o *watchcodec.Object) bool { return string(o.Kind()) == "EndpointSlice" }
 
-// appendEndpoints appends the endpoints of an object, in the order in which they are
-// edited. What nobody decides by, but explains with, is read if it is asked for.
+// appendEndpoints appends the endpoints of an object, in the order in which
+// applyDecisions edits them. It sets Address and Target only if explain is true.
 func appendEndpoints(list []Endpoint, o *watchcodec.Object, explain bool) []Endpoint {
 	if isSlice(o) {
 		for v := range o.Value().Elements(endpointsField) {
@@ -64,7 +64,7 @@ func ofSlice(v watchcodec.Value, explain bool) Endpoint {
 	}
 	if ready, ok := v.Get(conditionsField, readyField); ok {
 		if is, ok := ready.Bool(); ok {
-			e.Ready = is // nil is ready
+			e.Ready = is // an endpoint without the condition is ready
 		}
 	}
 	for _, topology := range topologyFields {
@@ -92,9 +92,9 @@ func text(v watchcodec.Value, path ...watchcodec.Field) string {
 	return string(t)
 }
 
-// keep edits an object so that of its endpoints those stay of which keep says so, one
-// after the other.
-func keep(o *watchcodec.Object, decisions []Decision) error {
+// applyDecisions removes the endpoints of an object whose decision is not to keep them. The
+// decisions are in the order of appendEndpoints.
+func applyDecisions(o *watchcodec.Object, decisions []Decision) error {
 	next := func(watchcodec.Value) bool {
 		d := decisions[0]
 		decisions = decisions[1:]

@@ -11,27 +11,29 @@ import (
 
 // Options configures a Filter.
 type Options struct {
-	// Node is the name of the node whose view it is. Required.
+	// Node is the name of the node that the endpoints are shown to. Required.
 	Node string
-	// Inputs is what decisions depend on. Required; see Watch for one.
+	// Inputs has the labels of nodes and the services. Required. Watch implements it.
 	Inputs Inputs
-	// Policy decides. Required.
+	// Policy decides which endpoints are shown. Required.
 	Policy Policy
-	// View configures how clients are served; its Renderer is not looked at.
+	// View configures how clients are served. Its Renderer is ignored.
 	View view.Options
 	// Offline serves lists and watches of Services and Nodes from views too, unchanged, so
-	// that a kube-proxy that starts while the API server is out of reach finds all that
-	// it needs. They then have resourceVersions of the view, which are none for writing.
+	// that a kube-proxy that starts while the API server is unreachable receives all that
+	// it needs. These objects have the view's resourceVersions, which can't be used for
+	// writing.
 	Offline bool
 }
 
-// Filter shows endpoints by topology. Requests for other resources pass.
+// Filter restricts endpoints by topology. It passes requests for other resources on
+// unchanged. It is safe for concurrent use, and must be closed.
 type Filter struct {
 	o     Options
 	views *view.Views
 }
 
-// New checks the options.
+// New returns a Filter with the options. It returns an error if one is missing or invalid.
 func New(o Options) (*Filter, error) {
 	switch {
 	case o.Node == "":
@@ -46,7 +48,7 @@ func New(o Options) (*Filter, error) {
 	return f, err
 }
 
-// renderer is who renders what a request asks for.
+// renderer returns the Renderer for the requested resource, nil if the request is passed on.
 func (f *Filter) renderer(_ *http.Request, req watchcodec.Request) view.Renderer {
 	reads := req.Verb == "list" || req.Verb == "watch"
 	switch {
@@ -58,7 +60,7 @@ func (f *Filter) renderer(_ *http.Request, req watchcodec.Request) view.Renderer
 	return nil
 }
 
-// unchanged shows objects as they are.
+// unchanged is a view.Renderer that does not change objects.
 type unchanged struct{}
 
 func (unchanged) Synced() bool                           { return true }
@@ -66,20 +68,21 @@ func (unchanged) Group(*watchcodec.Object) string        { return "" }
 func (unchanged) Render([]view.Item, func(string)) error { return nil }
 func (unchanged) Subscribe(func(string)) func()          { return func() {} }
 
-// Filter stands in front of next, which answers as an API server does.
+// Filter returns a handler that restricts the endpoints in the responses of next, which must
+// respond as an API server does.
 func (f *Filter) Filter(next http.Handler) http.Handler { return f.views.Filter(next) }
 
-// Stats returns those of the Views that clients are served from.
+// Stats returns the statistics of the views that clients are served from.
 func (f *Filter) Stats() []view.Stats { return f.views.Stats() }
 
-// Close ends all watches, and waits for what was started.
+// Close ends all watches, and waits for the goroutines of f.
 func (f *Filter) Close() { f.views.Close() }
 
-// serviceLabel says which service a slice belongs to. Its name does not: it is cut where
-// it is long.
+// serviceLabel is the label with the name of a slice's service. The name of the slice can't be
+// used: it has the service's name truncated if that is long.
 const serviceLabel = "kubernetes.io/service-name"
 
-// serviceOf is the name of the service that an object has the endpoints of.
+// serviceOf returns the name of the service whose endpoints o has, "" if it names none.
 func serviceOf(o *watchcodec.Object) string {
 	if isSlice(o) {
 		name, _ := o.Label(serviceLabel)
@@ -88,16 +91,16 @@ func serviceOf(o *watchcodec.Object) string {
 	return string(o.Name())
 }
 
-// Explained is an endpoint of an object, and what becomes of it.
+// Explained is an endpoint of an object with the decision on it.
 type Explained struct {
-	// Object is the name of the slice or the Endpoints that it is in.
+	// Object is the name of the EndpointSlice or the Endpoints that has the endpoint.
 	Object   string
 	Endpoint Endpoint
 	Decision Decision
 }
 
-// Explain tells what becomes of the endpoints of a service, of which objects are all
-// slices, or the Endpoints.
+// Explain returns the decision on each endpoint of a service, with its reason. objects must
+// be all EndpointSlices of the service, or its Endpoints. It returns nil if objects is empty.
 func (f *Filter) Explain(objects []*watchcodec.Object) (all []Explained) {
 	if len(objects) == 0 {
 		return nil
@@ -113,7 +116,7 @@ func (f *Filter) Explain(objects []*watchcodec.Object) (all []Explained) {
 	return all
 }
 
-// collect returns the endpoints of objects, and how many each has.
+// collect returns the endpoints of all objects, and their number in each object.
 func collect(objects []*watchcodec.Object, explain bool) (endpoints []Endpoint, counts []int) {
 	for _, o := range objects {
 		before := len(endpoints)
@@ -123,16 +126,17 @@ func collect(objects []*watchcodec.Object, explain bool) (endpoints []Endpoint, 
 	return endpoints, counts
 }
 
-// decide puts the question of the service that o belongs to.
+// decide returns the policy's decisions on the endpoints of o's service. It calls depends with
+// the name of each node and service that they depend on.
 func (f *Filter) decide(o *watchcodec.Object, endpoints []Endpoint, explain bool, depends func(string)) []Decision {
 	var own map[string]string
-	asked := false
+	cached := false
 	q := &Question{Node: f.o.Node, Endpoints: endpoints, Explain: explain, LabelsOf: func(node string) map[string]string {
 		if node != f.o.Node {
 			return f.labels(node, depends)
 		}
-		if !asked { // for each endpoint again
-			own, asked = f.labels(node, depends), true
+		if !cached { // policies read these labels for each endpoint
+			own, cached = f.labels(node, depends), true
 		}
 		return own
 	}}
@@ -143,7 +147,7 @@ func (f *Filter) decide(o *watchcodec.Object, endpoints []Endpoint, explain bool
 	return f.o.Policy.Decide(q)
 }
 
-// labels are those of a node, nil of one that is unknown.
+// labels returns the labels of a node, nil if the node is unknown.
 func (f *Filter) labels(node string, depends func(string)) map[string]string {
 	depends(NodeName(node))
 	labels, ok := f.o.Inputs.Labels(node)
@@ -151,20 +155,20 @@ func (f *Filter) labels(node string, depends func(string)) map[string]string {
 	case !ok:
 		return nil
 	case labels == nil:
-		return map[string]string{} // it has none, and is known
+		return map[string]string{} // the node is known, and has no labels
 	}
 	return labels
 }
 
-// renderer serves the view.
+// renderer is the view.Renderer of EndpointSlices and Endpoints.
 type renderer struct{ f *Filter }
 
 func (r renderer) Synced() bool { return r.f.o.Inputs.Synced() }
 
 func (r renderer) Subscribe(changed func(string)) func() { return r.f.o.Inputs.Subscribe(changed) }
 
-// Group has the slices of a service together: which of one are kept may depend on the
-// others.
+// Group returns the same group for all slices of a service: which endpoints of one slice are
+// kept may depend on the others.
 func (r renderer) Group(o *watchcodec.Object) string {
 	if name := serviceOf(o); isSlice(o) && name != "" {
 		return string(o.Namespace()) + "/" + name
@@ -177,7 +181,7 @@ func (r renderer) Render(items []view.Item, depends func(string)) error {
 	for i := range items {
 		objects[i] = items[i].Object
 		switch kind := string(objects[i].Kind()); kind {
-		case "EndpointSlice", "Endpoints", "PartialObjectMetadata": // the last has no endpoints
+		case "EndpointSlice", "Endpoints", "PartialObjectMetadata": // PartialObjectMetadata has no endpoints
 		default:
 			return fmt.Errorf("topology: a %q in the place of endpoints", kind)
 		}
@@ -190,9 +194,9 @@ func (r renderer) Render(items []view.Item, depends func(string)) error {
 	for i, o := range objects {
 		own := decisions[:counts[i]]
 		decisions = decisions[counts[i]:]
-		done, err := local(o)
+		done, err := setLocalEndpoint(o)
 		if err == nil && !done && dropsAny(own) {
-			err = keep(o, own)
+			err = applyDecisions(o, own)
 		}
 		if err != nil {
 			return err

@@ -9,16 +9,16 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// The annotations by which SuperEdge has the pods of a node find the API server at the
-// node's own gateway (github.com/superedge/superedge, pkg/application-grid-wrapper).
+// The annotations by which SuperEdge directs the pods of a node to the node's own gateway as
+// the API server (github.com/superedge/superedge, pkg/application-grid-wrapper).
 const (
 	localEndpoint = "superedge.io/local-endpoint"
 	localPort     = "superedge.io/local-port"
 )
 
-// local puts the node's own gateway into default/kubernetes, if its annotations tell one.
-// What they tell must be an address and a port.
-func local(o *watchcodec.Object) (done bool, err error) {
+// setLocalEndpoint replaces the endpoints of default/kubernetes by the node's own gateway, if o is
+// that object and its annotations are an address and a port. It reports whether it did.
+func setLocalEndpoint(o *watchcodec.Object) (done bool, err error) {
 	if string(o.Namespace()) != "default" {
 		return false, nil
 	}
@@ -35,7 +35,7 @@ func local(o *watchcodec.Object) (done bool, err error) {
 	return true, o.Edit(localEdits(isSlice(o), ip.String(), port)...)
 }
 
-// localEdits replace what there is by one address and the port "https".
+// localEdits returns the edits that replace all endpoints by one with the address and the port "https".
 func localEdits(slice bool, address string, port uint64) []watchcodec.Edit {
 	quoted, err := json.Marshal(address)
 	if err != nil {
@@ -54,7 +54,7 @@ func localEdits(slice bool, address string, port uint64) []watchcodec.Edit {
 		subsetsField)}
 }
 
-// field is a field of bytes in protobuf.
+// field returns a length-delimited field in protobuf.
 func field(number byte, content string) string {
 	return string(number<<3|2) + varint(uint64(len(content))) + content
 }

@@ -10,11 +10,11 @@ const (
 	hostname     = "kubernetes.io/hostname"
 )
 
-// OpenYurt is the policy of OpenYurt's yurthub: the annotation openyurt.io/topologyKeys is
-// kubernetes.io/hostname for the endpoints on the node that asks, or
-// openyurt.io/nodepool, with kubernetes.io/zone as another name, for those in its pool. A
-// node that is in no pool sees no endpoints but its own. All are kept where there is
-// nothing of the kind.
+// OpenYurt returns the policy of OpenYurt's yurthub, which reads the annotation
+// openyurt.io/topologyKeys. With kubernetes.io/hostname it keeps the endpoints on the
+// requesting node. With openyurt.io/nodepool, or its other name kubernetes.io/zone, it
+// keeps those in the node's pool; a node in no pool sees only the endpoints on itself. With
+// another value or none it keeps all.
 func OpenYurt() Policy {
 	return Policy{Name: "openyurt", Annotations: []string{openYurtKeys}, Decide: func(q *Question) []Decision {
 		value, ok := q.Service.Annotations[openYurtKeys]

@@ -1,10 +1,11 @@
 package topology
 
-// Ordered is the policy that Kubernetes had up to 1.21 in a service's spec.topologyKeys
-// (KEP-536), read from the annotation topologyKeys: the first of the labels counts that
-// has the same value here and on the node of an endpoint that is ready; "*" stands for
-// all endpoints. Where none matches, no endpoint is kept. All are kept where there is no
-// such annotation or it can't be read.
+// Ordered returns the policy that Kubernetes had up to 1.21 in a service's spec.topologyKeys
+// (KEP-536). It reads the annotation topologyKeys, a JSON array of labels, and uses the
+// first label that has the same value on the requesting node and on the node of a ready
+// endpoint: it keeps the endpoints on nodes with that value. "*" keeps all endpoints. It
+// keeps none if no label matches, and all if the annotation is missing, empty or
+// malformed.
 func Ordered() Policy {
 	return Policy{Name: "ordered", Annotations: []string{superEdgeKeys}, Decide: func(q *Question) []Decision {
 		keys, why := keys(q, superEdgeKeys)
@@ -18,7 +19,7 @@ func Ordered() Policy {
 			if key == "*" {
 				return all(q, true, "no key before * matches")
 			}
-			if decisions, ready := sharing(q, key); ready {
+			if decisions, ready := decideByLabel(q, key); ready {
 				return decisions
 			}
 		}
@@ -26,8 +27,9 @@ func Ordered() Policy {
 	}}
 }
 
-// sharing decides by one label, and says whether that keeps an endpoint that is ready.
-func sharing(q *Question, key string) (decisions []Decision, ready bool) {
+// decideByLabel keeps the endpoints on nodes with the same value of a label. ready reports whether it
+// keeps an endpoint that is ready.
+func decideByLabel(q *Question, key string) (decisions []Decision, ready bool) {
 	for _, e := range q.Endpoints {
 		d := sharesAny(q, e, []string{key})
 		decisions = append(decisions, d)

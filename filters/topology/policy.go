@@ -6,41 +6,43 @@ import (
 	"strings"
 )
 
-// Endpoint is one that a service has.
+// Endpoint is an endpoint of a service.
 type Endpoint struct {
-	// Address is its first one, Target what it stands for, a pod's name for instance.
-	// They are known where Question.Explain is set.
+	// Address is its first address, and Target the name of the object behind it, a pod for
+	// instance. Both are "" unless Question.Explain is true.
 	Address, Target string
-	// Node is the name of the one that it runs on, and Zone where that is; "" is unknown.
+	// Node is the name of the node that it runs on, and Zone that node's zone; "" means
+	// unknown.
 	Node, Zone string
-	// Ready says whether it takes traffic.
+	// Ready reports whether it accepts traffic.
 	Ready bool
 }
 
-// Question is what a Policy decides.
+// Question is what a Policy decides: which of the endpoints a node sees.
 type Question struct {
-	// Node is the name of the node that asks.
+	// Node is the name of the requesting node.
 	Node string
-	// Service is the endpoints' service; Known is false if there is none.
+	// Service is the endpoints' service. Known is false if there is none.
 	Service Service
 	Known   bool
-	// Endpoints are all that the service has.
+	// Endpoints are all endpoints of the service.
 	Endpoints []Endpoint
-	// Explain says that Decision.Why is asked for.
+	// Explain reports whether Decision.Why should be set.
 	Explain bool
-	// LabelsOf returns the labels of a node, nil of an unknown one. When they change the
-	// question is put again.
+	// LabelsOf returns the labels of a node, nil if the node is unknown. The policy is
+	// called again when the labels of a node have changed that it has called LabelsOf for.
 	LabelsOf func(node string) map[string]string
 }
 
-// Decision is what becomes of an endpoint.
+// Decision is the decision on one endpoint.
 type Decision struct {
+	// Keep reports whether the node sees the endpoint.
 	Keep bool
-	// Why says it in a few words, where Question.Explain asks for that.
+	// Why is the reason in a few words. It may be "" unless Question.Explain is true.
 	Why string
 }
 
-// because is a Decision with its reason, which is put together where it is asked for.
+// because returns a Decision. Its reason is concatenated only if q.Explain is true.
 func (q *Question) because(keep bool, words ...string) Decision {
 	if !q.Explain {
 		return Decision{Keep: keep}
@@ -50,22 +52,24 @@ func (q *Question) because(keep bool, words ...string) Decision {
 
 // Policy decides which endpoints a node sees.
 type Policy struct {
-	// Name is what it is chosen by in configurations.
+	// Name identifies the policy in configurations.
 	Name string
-	// Annotations are those of a service that it looks at.
+	// Annotations are the annotations of a service that Decide reads.
 	Annotations []string
-	// Spec says that it looks at a service's spec.
+	// Spec reports whether Decide reads a service's spec.
 	Spec bool
-	// Decide returns a Decision for each endpoint. It must depend on q only.
+	// Decide returns a Decision for each endpoint, in the order of Question.Endpoints. It
+	// must depend on q only, and be safe for concurrent use. Required.
 	Decide func(q *Question) []Decision
 }
 
-// all decides the same for all.
+// all returns the same decision for all endpoints.
 func all(q *Question, keep bool, why string) []Decision {
 	return slices.Repeat([]Decision{{keep, why}}, len(q.Endpoints))
 }
 
-// WithFallback keeps all endpoints where p keeps none that is ready.
+// WithFallback returns a policy that decides as p, but keeps all endpoints if p keeps none
+// that is ready.
 func WithFallback(p Policy) Policy {
 	decide := p.Decide
 	p.Name += ",fallback=all"
@@ -81,16 +85,17 @@ func WithFallback(p Policy) Policy {
 	return p
 }
 
-// Policies are those that there are, by their names.
+// Policies returns the policies of this package.
 func Policies() []Policy {
 	return []Policy{SuperEdge(), Ordered(), OpenYurt(), TrafficDistribution()}
 }
 
-// keys reads an annotation that is a JSON array of strings.
+// keys parses an annotation that is a JSON array of strings. If why is not "", there is no such list for that
+// reason.
 func keys(q *Question, annotation string) (list []string, why string) {
 	switch value, ok := q.Service.Annotations[annotation]; {
 	case !q.Known:
-		return nil, "no such service: nothing is asked for"
+		return nil, "there is no such service"
 	case !ok:
 		return nil, "the service has no annotation " + annotation
 	case json.Unmarshal([]byte(value), &list) != nil:

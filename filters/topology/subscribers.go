@@ -8,44 +8,45 @@ import (
 	"github.com/culvert-go/culvert/internal/panics"
 )
 
-// Subscribers are those whom Inputs tell of changes; implementations embed it. The zero value
-// has none. It is safe for concurrent use.
+// Subscribers holds the subscribers of Inputs. Implementations of Inputs embed it. The zero value
+// has no subscribers. It is safe for concurrent use by multiple goroutines.
 type Subscribers struct {
-	mu   sync.Mutex
-	told map[int]func(string)
-	next int
+	mu        sync.Mutex
+	callbacks map[int]func(string)
+	next      int
 }
 
-// Subscribe serves Inputs.
+// Subscribe implements Inputs.
 func (s *Subscribers) Subscribe(changed func(name string)) (cancel func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.told == nil {
-		s.told = map[int]func(string){}
+	if s.callbacks == nil {
+		s.callbacks = map[int]func(string){}
 	}
 	s.next++
 	id := s.next
-	s.told[id] = changed
+	s.callbacks[id] = changed
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.told, id)
+		delete(s.callbacks, id)
 	}
 }
 
-// Changed tells all of a change. It must be called after what the Inputs say has changed,
-// without a lock that their methods take. A panic of one of them is logged with slog.Default(), and the others are told.
+// Changed calls all subscribers with name. It must be called after the methods of the Inputs return
+// the change, and without a lock that those methods acquire. A subscriber that panics is logged with
+// slog.Default(), and the others are called.
 func (s *Subscribers) Changed(name string) {
 	s.mu.Lock()
-	told := slices.Collect(maps.Values(s.told))
+	callbacks := slices.Collect(maps.Values(s.callbacks))
 	s.mu.Unlock()
-	for _, changed := range told {
-		tell(changed, name)
+	for _, changed := range callbacks {
+		callContained(changed, name)
 	}
 }
 
-// tell calls one of them: on the goroutine of a Watch a panic would end the program.
-func tell(changed func(string), name string) {
+// callContained calls changed and contains its panic, which would end the program on the goroutine of a Watch.
+func callContained(changed func(string), name string) {
 	defer panics.Contain(nil, "topology.Subscribers.Subscribe's changed")
 	changed(name)
 }

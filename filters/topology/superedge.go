@@ -2,16 +2,15 @@ package topology
 
 import "strings"
 
-// superEdgeKeys is the annotation that SuperEdge's ServiceGrid gives to the services it
-// makes (github.com/superedge/superedge, pkg/application-grid-controller).
+// superEdgeKeys is the annotation of the services that SuperEdge's ServiceGrid makes
+// (github.com/superedge/superedge, pkg/application-grid-controller).
 const superEdgeKeys = "topologyKeys"
 
-// SuperEdge is the policy of SuperEdge's application-grid-wrapper: the annotation
-// topologyKeys is a JSON array of labels, and an endpoint is kept if any of them has the
-// same value on its node and on the one that asks. Where none matches, no endpoint is
-// kept: the loop is closed. Endpoints without a node or of an unknown one are dropped,
-// all are where the asking node is unknown, and none where there is no such annotation or
-// it can't be read.
+// SuperEdge returns the policy of SuperEdge's application-grid-wrapper. It reads the
+// annotation topologyKeys, a JSON array of labels, and keeps an endpoint if any of the labels
+// has the same value on the endpoint's node and on the requesting node. It keeps no endpoint
+// if none matches, and none without a node or on an unknown one. It keeps none at all if the
+// requesting node is unknown, and all if the annotation is missing, empty or malformed.
 func SuperEdge() Policy {
 	return Policy{Name: "superedge", Annotations: []string{superEdgeKeys}, Decide: func(q *Question) []Decision {
 		keys, why := keys(q, superEdgeKeys)
@@ -29,6 +28,8 @@ func SuperEdge() Policy {
 	}}
 }
 
+// sharesAny decides on an endpoint by whether any of the labels has the same value on its node and on the
+// requesting node.
 func sharesAny(q *Question, e Endpoint, keys []string) Decision {
 	if e.Node == "" {
 		return q.because(false, "it is on no node")
@@ -38,7 +39,7 @@ func sharesAny(q *Question, e Endpoint, keys []string) Decision {
 		return q.because(false, "its node, ", e.Node, ", is unknown")
 	}
 	for _, key := range keys {
-		if value, ok := own[key]; ok && labels[key] == value && has(labels, key) {
+		if value, ok := own[key]; ok && labels[key] == value && hasLabel(labels, key) {
 			return q.because(true, key, "=", value, " here and on ", e.Node)
 		}
 	}
@@ -47,18 +48,18 @@ func sharesAny(q *Question, e Endpoint, keys []string) Decision {
 	}
 	var why []string
 	for _, key := range keys {
-		why = append(why, key+" is "+shown(own, key)+" here and "+shown(labels, key)+" on "+e.Node)
+		why = append(why, key+" is "+labelText(own, key)+" here and "+labelText(labels, key)+" on "+e.Node)
 	}
 	return Decision{false, strings.Join(why, ", ")}
 }
 
-func has(labels map[string]string, key string) bool {
+func hasLabel(labels map[string]string, key string) bool {
 	_, ok := labels[key]
 	return ok
 }
 
-// shown is a label's value in words.
-func shown(labels map[string]string, key string) string {
+// labelText returns the value of a label, "not set" if there is none.
+func labelText(labels map[string]string, key string) string {
 	if value, ok := labels[key]; ok {
 		return value
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/watchtest"
 )
 
-// cluster is Inputs of a few nodes: node0 and node3 in unit 1, node1 and node2 in unit 2.
+// cluster implements Inputs with a few nodes: node0 and node3 in unit 1, node1 and node2 in unit 2.
 type cluster struct {
 	mu       sync.Mutex
 	labels   map[string]map[string]string
@@ -67,8 +67,8 @@ func (c *cluster) annotate(name, annotation, value string) {
 	c.Changed(topology.ServiceName("shop", name))
 }
 
-// TestPolicies: which of the endpoints on node0 to node3, on a node that is unknown, on one
-// without labels and on none are kept.
+// TestPolicies: each policy keeps the endpoints in want, of those on node0 to node3, on an unknown
+// node, on a node without labels and on no node.
 func TestPolicies(t *testing.T) {
 	const superedge, openyurt = "topologyKeys", "openyurt.io/topologyKeys"
 	for _, c := range []struct {
@@ -76,7 +76,7 @@ func TestPolicies(t *testing.T) {
 		node              string
 		annotation, value string
 		distribution      string
-		want              string // the last letters of the nodes that are kept; - is none
+		want              string // the last letters of the nodes of the endpoints that are kept; - is no node
 	}{
 		{topology.SuperEdge(), "node0", superedge, `["zone1"]`, "", "03"},
 		{topology.SuperEdge(), "node1", superedge, `["zone1"]`, "", "12"},
@@ -96,7 +96,7 @@ func TestPolicies(t *testing.T) {
 		{topology.OpenYurt(), "node0", openyurt, "openyurt.io/nodepool", "", "03"},
 		{topology.OpenYurt(), "node0", openyurt, "kubernetes.io/zone", "", "03"},
 		{topology.OpenYurt(), "node9", openyurt, "openyurt.io/nodepool", "", ""},
-		{topology.OpenYurt(), "node0", openyurt, "elsewhere", "", "0123xe-"},
+		{topology.OpenYurt(), "node0", openyurt, "another", "", "0123xe-"},
 		{topology.OpenYurt(), "node0", superedge, "", "", "0123xe-"},
 		{topology.TrafficDistribution(), "node0", "", "", "PreferSameZone", "03"},
 		{topology.TrafficDistribution(), "node0", "", "", "PreferClose", "03"},
@@ -144,7 +144,7 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 
 const slicesPath, endpointsPath = "/apis/discovery.k8s.io/v1/endpointslices", "/api/v1/endpoints"
 
-// sliceOf is an EndpointSlice of a service with an endpoint on each node.
+// sliceOf returns an EndpointSlice of a service with an endpoint on each node.
 func sliceOf(name, service string, nodes ...string) string {
 	var endpoints []string
 	for _, node := range nodes {
@@ -175,7 +175,8 @@ func filterOf(t testing.TB, c *cluster, node string, p topology.Policy) *topolog
 	return f
 }
 
-// watch is what a client is told in a minute, the addresses by object.
+// watch returns the events that a client receives in a minute, one a line: the type, the object's name and its
+// addresses.
 func watch(t *testing.T, h http.Handler, path string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -225,8 +226,8 @@ func watch(t *testing.T, h http.Handler, path string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestRelabel: the story of the article, for one node: it sees the endpoints of its unit,
-// and a label that changes moves them, though no slice has changed. An empty slice stays.
+// TestRelabel: a node sees the endpoints of its unit. When a label of a node changes, it receives the
+// change though no slice has changed. A slice without endpoints is kept.
 func TestRelabel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
@@ -255,8 +256,8 @@ MODIFIED web-def 10.0.0.0`; got != want {
 	})
 }
 
-// TestSlicesOfAServiceAreDecidedTogether: the endpoint on this node is in another slice, and
-// comes later.
+// TestSlicesOfAServiceAreDecidedTogether: a new slice with an endpoint on this node changes the other slice of
+// the service.
 func TestSlicesOfAServiceAreDecidedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
@@ -285,8 +286,8 @@ MODIFIED web-abc 10.0.0.1`; got != want {
 	})
 }
 
-// TestEndpoints: the addresses of the old Endpoints too, and the gateway of the node in the
-// place of the API server.
+// TestEndpoints: the addresses of Endpoints are restricted too, and the node's gateway replaces the API
+// server.
 func TestEndpoints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
@@ -305,8 +306,8 @@ ADDED web [10.0.0.0 not 10.0.0.3]:8`; got != want {
 	})
 }
 
-// TestEndpointsWhole: an object of which endpoints are dropped is whole but for them, whichever
-// of its lists lose some. The view's versions are longer than the server's.
+// TestEndpointsWhole: the rest of an object is unchanged if endpoints are removed, from any of its
+// lists. The view's versions are longer than the server's.
 func TestEndpointsWhole(t *testing.T) {
 	here, there := `{"ip":"10.0.0.0","nodeName":"node0"}`, `{"ip":"10.0.0.1","nodeName":"node1"}`
 	for _, ready := range []string{here, here + "," + there, there} {
@@ -330,8 +331,8 @@ func TestEndpointsWhole(t *testing.T) {
 	}
 }
 
-// TestItemsOfNoKind: a server that sends a list's items before it tells what they are, or another
-// kind than was asked for, has no endpoint shown.
+// TestItemsOfNoKind: no endpoint is shown of a list whose kind comes after its items, or is not the
+// requested one.
 func TestItemsOfNoKind(t *testing.T) {
 	slice := strings.Replace(sliceOf("web-abc", "web", "node1"), `"kind":"EndpointSlice","apiVersion":"discovery.k8s.io/v1",`, "", 1)
 	for _, list := range []string{
@@ -365,7 +366,7 @@ func TestItemsOfNoKind(t *testing.T) {
 	}
 }
 
-// TestOthersPass: nodes and services are the server's.
+// TestOthersPass: requests for other resources, nodes and services included, reach the server.
 func TestOthersPass(t *testing.T) {
 	f := filterOf(t, newCluster(), "node0", topology.SuperEdge())
 	defer f.Close()
@@ -375,11 +376,11 @@ func TestOthersPass(t *testing.T) {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", target, nil))
 	}
 	if passed != 5 {
-		t.Errorf("%d have passed", passed)
+		t.Errorf("%d requests have passed", passed)
 	}
 }
 
-// TestExplain: each endpoint has a line that says why.
+// TestExplain: each endpoint has a decision with a reason.
 func TestExplain(t *testing.T) {
 	c := newCluster()
 	c.annotate("web", "topologyKeys", `["zone1"]`)
@@ -402,8 +403,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestWatch: the inputs that are watched follow nodes and services, and tell of what is
-// looked at only.
+// TestWatch: a Watch follows nodes and services, and calls its subscribers only for changes of the properties
+// that it holds.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		node := func(name, unit, status string) string {
@@ -425,11 +426,11 @@ func TestWatch(t *testing.T) {
 		}
 		defer w.Close()
 		var mu sync.Mutex
-		var told []string
+		var names []string
 		defer w.Subscribe(func(name string) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, name)
+			names = append(names, name)
 		})()
 		time.Sleep(time.Second)
 		if labels, ok := w.Labels("node1"); !ok || labels["zone1"] != "b" || !w.Synced() {
@@ -439,7 +440,7 @@ func TestWatch(t *testing.T) {
 			t.Errorf("web: %+v %v", s, ok)
 		}
 		mu.Lock()
-		told = nil
+		names = nil
 		mu.Unlock()
 		for _, text := range []string{node("node0", "a", "beat"), node("node1", "c", "beat")} {
 			nodes.Set(object(t, text))
@@ -450,9 +451,9 @@ func TestWatch(t *testing.T) {
 		synctest.Wait()
 		mu.Lock()
 		defer mu.Unlock()
-		slices.Sort(told)
-		if want := []string{"node/node0", "node/node1", "service/shop/web"}; !slices.Equal(told, want) {
-			t.Errorf("told %q, want %q", told, want)
+		slices.Sort(names)
+		if want := []string{"node/node0", "node/node1", "service/shop/web"}; !slices.Equal(names, want) {
+			t.Errorf("called with %q, want %q", names, want)
 		}
 		if _, ok := w.Labels("node0"); ok {
 			t.Error("node0 is still there")
@@ -460,14 +461,14 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// TestWrongOptions are errors.
+// TestWrongOptions: options that are not complete are errors.
 func TestWrongOptions(t *testing.T) {
 	for _, o := range []topology.Options{{}, {Node: "n"}, {Node: "n", Inputs: newCluster()}, {Inputs: newCluster(), Policy: topology.SuperEdge()}} {
 		if _, err := topology.New(o); err == nil {
-			t.Errorf("%+v is taken", o)
+			t.Errorf("%+v is accepted", o)
 		}
 	}
 	if _, err := topology.NewWatch(topology.WatchOptions{}); err == nil {
-		t.Error("a Watch of nothing")
+		t.Error("a Watch without options is accepted")
 	}
 }

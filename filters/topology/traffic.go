@@ -1,12 +1,12 @@
 package topology
 
-// zoneLabel is where a node is.
+// zoneLabel is the label with a node's zone.
 const zoneLabel = "topology.kubernetes.io/zone"
 
-// TrafficDistribution makes a fence of what is a preference in a service's
-// spec.trafficDistribution (k8s.io/api/core/v1): PreferSameZone and PreferClose keep the
-// endpoints in the zone of the node that asks, PreferSameNode those on it. Nothing else
-// is dropped for it; WithFallback makes it a preference again.
+// TrafficDistribution returns a policy that enforces what is a preference in a service's
+// spec.trafficDistribution (k8s.io/api/core/v1). With PreferSameZone and PreferClose it keeps
+// only the endpoints in the zone of the requesting node, with PreferSameNode only those on
+// it. With another value or none it keeps all. WithFallback makes it a preference again.
 func TrafficDistribution() Policy {
 	return Policy{Name: "trafficdistribution", Spec: true, Decide: func(q *Question) []Decision {
 		switch q.Service.TrafficDistribution {

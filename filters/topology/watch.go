@@ -14,18 +14,18 @@ import (
 
 // WatchOptions configures a Watch.
 type WatchOptions struct {
-	// Handler answers as an API server does, a proxy to one for instance. Required.
+	// Handler responds as an API server does, a proxy to one for instance. Required.
 	Handler http.Handler
-	// Header has the credentials: list and watch of nodes and services are needed. It may
-	// be nil where the Handler adds them.
+	// Header holds the credentials of the requests: they need permission to list and watch
+	// nodes and services. It may be nil if Handler adds them.
 	Header http.Header
-	// Policy says what is looked at: of services no more than the metadata, unless it
-	// needs their spec. Required.
+	// Policy determines what is watched: only the metadata of services, unless Policy.Spec
+	// is true. Required.
 	Policy Policy
 }
 
-// Watch is Inputs that are watched at an API server. It keeps the labels of nodes, and of
-// services what the Policy looks at.
+// Watch implements Inputs by watching an API server. It holds the labels of nodes, and those
+// properties of services that the Policy reads. It must be closed.
 type Watch struct {
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
@@ -38,7 +38,7 @@ type Watch struct {
 	err error
 }
 
-// NewWatch checks the options and begins to watch.
+// NewWatch returns a Watch that has begun to watch. It returns an error if a required option is missing.
 func NewWatch(o WatchOptions) (*Watch, error) {
 	if o.Handler == nil || o.Policy.Decide == nil {
 		return nil, errors.New("topology: WatchOptions: Handler and Policy are needed")
@@ -62,7 +62,7 @@ func NewWatch(o WatchOptions) (*Watch, error) {
 	return w, nil
 }
 
-// source watches a resource, as metadata if that is all that is looked at.
+// source returns a Source of a resource, of its metadata alone if metadata is true.
 func (o *WatchOptions) source(path string, metadata bool, sink source.Sink) (*source.Source, error) {
 	r, err := http.NewRequest(http.MethodGet, path, nil)
 	if err != nil {
@@ -80,15 +80,15 @@ func (o *WatchOptions) source(path string, metadata bool, sink source.Sink) (*so
 	return source.New(source.Options{Handler: o.Handler, Request: r, Sink: sink})
 }
 
-// run watches until the context ends, also where the server refuses: somebody may give the
-// right to.
+// run watches until ctx ends. It tries again if the server refuses: the permission may be granted
+// meanwhile.
 func (w *Watch) run(ctx context.Context, s *source.Source) {
 	for {
 		err := s.Run(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		w.failed(err)
+		w.setErr(err)
 		select {
 		case <-ctx.Done():
 			return
@@ -97,7 +97,7 @@ func (w *Watch) run(ctx context.Context, s *source.Source) {
 	}
 }
 
-// refusedWait is the time between two attempts where the server has refused.
+// refusedWait is the time until the next attempt after the server has refused.
 const refusedWait = 10 * time.Second
 
 func nodeRow(o *watchcodec.Object) (string, map[string]string) {
@@ -109,7 +109,7 @@ var (
 	distributionField = watchcodec.Field{Name: "trafficDistribution", Number: 23}
 )
 
-// serviceRow reads what the policy looks at.
+// serviceRow returns the properties of a service that the policy reads.
 func (p *Policy) serviceRow(o *watchcodec.Object) (string, Service) {
 	var s Service
 	for _, name := range p.Annotations {
@@ -130,37 +130,37 @@ func sameService(a, b Service) bool {
 	return a.TrafficDistribution == b.TrafficDistribution && maps.Equal(a.Annotations, b.Annotations)
 }
 
-// Labels serves Inputs.
+// Labels implements Inputs.
 func (w *Watch) Labels(node string) (map[string]string, bool) { return w.nodes.get(NodeName(node)) }
 
-// Service serves Inputs.
+// Service implements Inputs.
 func (w *Watch) Service(namespace, name string) (Service, bool) {
 	return w.services.get(ServiceName(namespace, name))
 }
 
-// Synced serves Inputs.
+// Synced implements Inputs.
 func (w *Watch) Synced() bool { return w.nodes.isSynced() && w.services.isSynced() }
 
-// Err says why the API server can't be watched at the moment, nil if it can.
+// Err returns why the API server can't be watched at the moment, nil if it can.
 func (w *Watch) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
-// Close ends the watches.
+// Close ends the watches, and waits for their goroutines.
 func (w *Watch) Close() {
 	w.cancel()
 	w.running.Wait()
 }
 
-func (w *Watch) failed(err error) {
+func (w *Watch) setErr(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.err = err
 }
 
-// table is what is known of one resource, by the names of changes. It is a source.Sink.
+// table is a source.Sink that holds the objects of one resource, by NodeName or ServiceName.
 type table[T any] struct {
 	w    *Watch
 	row  func(*watchcodec.Object) (name string, row T)
@@ -168,7 +168,7 @@ type table[T any] struct {
 
 	mu     sync.RWMutex
 	rows   map[string]T
-	seen   map[string]bool // since Replacing
+	seen   map[string]bool // the names set since Replacing; nil outside of a replacement
 	synced bool
 }
 
@@ -189,10 +189,10 @@ func (t *table[T]) isSynced() bool {
 	return t.synced
 }
 
-// Replacing serves source.Sink.
+// Replacing implements source.Sink.
 func (t *table[T]) Replacing() { t.seen = map[string]bool{} }
 
-// Set serves source.Sink. A change that nobody looks at is none.
+// Set implements source.Sink. It reports a change only if a property that is held has changed.
 func (t *table[T]) Set(o *watchcodec.Object) error {
 	name, row := t.row(o)
 	t.mu.Lock()
@@ -208,7 +208,7 @@ func (t *table[T]) Set(o *watchcodec.Object) error {
 	return nil
 }
 
-// Delete serves source.Sink.
+// Delete implements source.Sink.
 func (t *table[T]) Delete(o *watchcodec.Object) error {
 	name, _ := t.row(o)
 	t.remove(name)
@@ -222,7 +222,7 @@ func (t *table[T]) remove(name string) {
 	t.w.Changed(name)
 }
 
-// Replaced serves source.Sink.
+// Replaced implements source.Sink.
 func (t *table[T]) Replaced(source.Collection) {
 	t.mu.Lock()
 	var gone []string
@@ -239,8 +239,8 @@ func (t *table[T]) Replaced(source.Collection) {
 	t.w.Changed("")
 }
 
-// Lost serves source.Sink.
-func (t *table[T]) Lost(err error) { t.w.failed(err) }
+// Lost implements source.Sink.
+func (t *table[T]) Lost(err error) { t.w.setErr(err) }
 
-// Found serves source.Sink.
-func (t *table[T]) Found() { t.w.failed(nil) }
+// Found implements source.Sink.
+func (t *table[T]) Found() { t.w.setErr(nil) }
