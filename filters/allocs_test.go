@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector has pools forget at random.
+// The race detector makes a sync.Pool drop objects at random.
 
 package filters_test
 
@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestAllocationsOfTheHotPath holds what the filters allocate for a request; a number is exact
-// where a time is not.
+// TestAllocationsOfTheHotPath bounds what the filters allocate for a request. The number of allocations is
+// exact, which a time is not.
 func TestAllocationsOfTheHotPath(t *testing.T) {
 	for name, log := range logs() {
 		h, r, w := hotPath(t, log), hotRequest(), &bareWriter{http.Header{}}

@@ -13,7 +13,7 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// named is a filter that notes when it is passed.
+// named returns a filter that adds its name to the header Passed.
 func named(name string) filters.Filter {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,14 +53,14 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// A client can't name away, in Connection, what a filter adds behind it.
+// A client can't remove a field that a filter adds by naming it in Connection.
 func TestChainSanitizes(t *testing.T) {
 	leaktest.Check(t)
 	seen := make(chan http.Header, 1)
 	add := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if got := r.Header.Get("X-User"); got != "" {
-				t.Errorf("the filter got the client's X-User %q", got)
+				t.Errorf("the filter received the client's X-User %q", got)
 			}
 			r.Header.Set("X-User", "ann")
 			next.ServeHTTP(w, r)
@@ -73,11 +73,11 @@ func TestChainSanitizes(t *testing.T) {
 	client.Status(200)
 	h := wiretest.Await(t, seen, "request")
 	if h.Get("X-User") != "ann" || h.Get("Connection") != "Upgrade" || h.Get("Upgrade") != "websocket" || len(h) != 3 {
-		t.Errorf("the handler got %v", h)
+		t.Errorf("the handler received %v", h)
 	}
 }
 
-// Trailers that were not announced survive filters that copy the request.
+// Trailers that were not announced are kept by filters that copy the request.
 func TestChainKeepsTrailers(t *testing.T) {
 	leaktest.Check(t)
 	copying := func(next http.Handler) http.Handler {
@@ -124,7 +124,7 @@ func ExampleOnResponse() {
 	// Output: 503 5
 }
 
-// A request that no server has made may have no header: filters can set fields all the same.
+// Filters can set header fields of a request without a Header, as one that was not made by a server may be.
 func TestChainWithoutAHeader(t *testing.T) {
 	set := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

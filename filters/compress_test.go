@@ -21,7 +21,7 @@ import (
 // page is text of several kilobytes.
 var page = strings.Repeat("The quick brown fox jumps over the lazy dog. ", 200)
 
-// decode decodes a body by the standard library, or by zstd.
+// decode decodes a body by compress/gzip or by package zstd.
 func decode(t testing.TB, encoding string, body io.Reader) string {
 	t.Helper()
 	switch encoding {
@@ -64,7 +64,7 @@ func encode(t testing.TB, encoding, text string) string {
 	return b.String()
 }
 
-// The client's weights decide; between equals the first one that is offered.
+// The client's weights decide. Of equals the first encoding that is offered is used.
 func TestCompressNegotiation(t *testing.T) {
 	f := good(t)(filters.Compress(filters.CompressOptions{}))
 	gzipOnly := good(t)(filters.Compress(filters.CompressOptions{Encodings: []string{"gzip"}}))
@@ -93,7 +93,7 @@ func TestCompressNegotiation(t *testing.T) {
 			if accept != "" {
 				r.Header.Set("Accept-Encoding", accept)
 			}
-			resp, body := through(filter, answer(page, "Content-Type", "text/plain"), r)
+			resp, body := through(filter, respond(page, "Content-Type", "text/plain"), r)
 			encoding := resp.Header.Get("Content-Encoding")
 			if text := decode(t, encoding, strings.NewReader(body)); text != page {
 				t.Errorf("%q: %d bytes, want %d", accept, len(text), len(page))
@@ -109,7 +109,7 @@ func TestCompressNegotiation(t *testing.T) {
 	}
 }
 
-// What must not be compressed is not touched.
+// Responses that must not be compressed are not changed.
 func TestCompressLeavesAlone(t *testing.T) {
 	f := good(t)(filters.Compress(filters.CompressOptions{}))
 	for name, test := range map[string]struct {
@@ -126,7 +126,7 @@ func TestCompressLeavesAlone(t *testing.T) {
 		"no-transform":        {200, page, []string{"Content-Type", "text/plain", "Cache-Control", "public, No-Transform"}, nil, ""},
 		"a range":             {206, page, []string{"Content-Type", "text/plain", "Content-Range", "bytes 0-1/2"}, nil, ""},
 		"a range that is not": {416, page, []string{"Content-Type", "text/plain", "Content-Range", "bytes */2"}, nil, ""},
-		"asked for a range":   {200, page, []string{"Content-Type", "text/plain", "Vary", "Origin"}, []string{"Range", "bytes=0-1"}, "Origin,Accept-Encoding"},
+		"a Range request":     {200, page, []string{"Content-Type", "text/plain", "Vary", "Origin"}, []string{"Range", "bytes=0-1"}, "Origin,Accept-Encoding"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			resp, body := through(f, func(w http.ResponseWriter, _ *http.Request) {
@@ -172,7 +172,7 @@ func TestCompressedHead(t *testing.T) {
 	}
 }
 
-// What a handler flushes can be read by the client, event by event.
+// The client can read what a handler flushes, event by event.
 func TestCompressStreams(t *testing.T) {
 	leaktest.Check(t)
 	for _, encoding := range []string{"gzip", "zstd"} {
@@ -184,7 +184,7 @@ func TestCompressStreams(t *testing.T) {
 				for i := range 3 {
 					fmt.Fprintf(w, "data: %d\n\n", i)
 					_ = http.NewResponseController(w).Flush()
-					wiretest.Await(t, seen, "the client's word")
+					wiretest.Await(t, seen, "the client's receipt")
 				}
 			})))
 			r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+addr, nil)
@@ -222,7 +222,7 @@ func TestCompressStreams(t *testing.T) {
 	}
 }
 
-// An answer that is broken off has no proper end.
+// A response that is aborted ends within its encoding.
 func TestCompressAborted(t *testing.T) {
 	f := good(t)(filters.Compress(filters.CompressOptions{}))
 	w := httptest.NewRecorder()
@@ -255,7 +255,7 @@ func TestBadCompress(t *testing.T) {
 	bad(t, "filters: Decompress of nothing, or a negative MaxRequest")(filters.Decompress(filters.DecompressOptions{}))
 }
 
-// Handlers see requests decoded, whatever the pieces in which they come.
+// Handlers receive decoded requests.
 func TestDecompressRequests(t *testing.T) {
 	leaktest.Check(t)
 	f := good(t)(filters.Decompress(filters.DecompressOptions{Requests: true, MaxRequest: 10000}))
@@ -297,13 +297,13 @@ func TestDecompressRequests(t *testing.T) {
 	}
 }
 
-// Answers are decoded byte by byte as well as at once, streams too.
+// Responses are decoded whether they are written byte by byte or at once.
 func TestDecompressResponses(t *testing.T) {
 	leaktest.Check(t)
 	f := good(t)(filters.Decompress(filters.DecompressOptions{Responses: true}))
 	for _, encoding := range []string{"gzip", "zstd"} {
 		encoded := encode(t, encoding, page)
-		members := encoded + encode(t, encoding, "more") // several are one (RFC 1952, RFC 8878)
+		members := encoded + encode(t, encoding, "more") // several members or frames are one content (RFC 1952, RFC 8878)
 		for _, size := range []int{1, 100, len(members)} {
 			resp, body := through(f, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Encoding", encoding)
@@ -319,7 +319,7 @@ func TestDecompressResponses(t *testing.T) {
 				t.Errorf("%s by %d: %d bytes, fields %v", encoding, size, len(body), resp.Header)
 			}
 		}
-		resp, body := through(f, answer(encoded, "Content-Encoding", "br"), get())
+		resp, body := through(f, respond(encoded, "Content-Encoding", "br"), get())
 		if body != encoded || resp.Header.Get("Content-Encoding") != "br" {
 			t.Errorf("an unknown encoding: %d bytes, fields %v", len(body), resp.Header)
 		}
@@ -330,10 +330,10 @@ func TestDecompressResponses(t *testing.T) {
 						t.Errorf("%s of %s ended with %v", name, encoding, v)
 					}
 				}()
-				through(f, answer(broken, "Content-Encoding", encoding), get())
+				through(f, respond(broken, "Content-Encoding", encoding), get())
 			}()
 		}
-		if _, body := through(f, answer("", "Content-Encoding", encoding), get()); body != "" {
+		if _, body := through(f, respond("", "Content-Encoding", encoding), get()); body != "" {
 			t.Errorf("an empty body became %q", body)
 		}
 	}
@@ -357,7 +357,7 @@ func TestDecompressStreams(t *testing.T) {
 				_, _ = io.WriteString(e, "event")
 				_ = e.Flush()
 				_ = http.NewResponseController(w).Flush()
-				wiretest.Await(t, seen, "the client's word")
+				wiretest.Await(t, seen, "the client's receipt")
 			}
 			if r.URL.Path == "/abort" {
 				panic(http.ErrAbortHandler)
@@ -381,12 +381,12 @@ func TestDecompressStreams(t *testing.T) {
 	}
 }
 
-// Compression costs what the library behind it costs.
+// BenchmarkCompress compares the filter's gzip and zstd with package compress/gzip.
 func BenchmarkCompress(b *testing.B) {
 	text := strings.Repeat(page, 8)
 	for _, encoding := range []string{"gzip", "zstd"} {
 		b.Run(encoding, func(b *testing.B) {
-			h := good(b)(filters.Compress(filters.CompressOptions{}))(answer(text, "Content-Type", "text/plain"))
+			h := good(b)(filters.Compress(filters.CompressOptions{}))(respond(text, "Content-Type", "text/plain"))
 			benchmarkEncoding(b, h, encoding, len(text))
 		})
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// What is sent behind a CONNECT, of a WebSocket over HTTP/2 for instance, and behind the 2xx to it is a tunnel's, and
-// no body (RFC 9110 section 9.3.6): no filter may bound it, copy it or encode it.
+// The data after a CONNECT, of a WebSocket over HTTP/2 for instance, and after the 2xx response to it are those of a
+// tunnel, and no body (RFC 9110 section 9.3.6). No filter may bound, copy or encode them.
 func TestTunnelsOfCONNECT(t *testing.T) {
 	copied := make(chan struct{}, 1)
 	mirror, err := filters.NewMirror(filters.MirrorOptions{Timeout: time.Minute, To: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { copied <- struct{}{} })})
@@ -46,12 +46,12 @@ func TestTunnelsOfCONNECT(t *testing.T) {
 				w.Header().Set("Content-Encoding", "gzip")
 			}
 			if up, err := io.ReadAll(r.Body); err != nil || len(up) != 2000 {
-				t.Errorf("%s: the target got %d bytes, %v", name, len(up), err)
+				t.Errorf("%s: the target received %d bytes, %v", name, len(up), err)
 			}
 			_, _ = io.WriteString(w, down)
 		}, r)
 		if resp.StatusCode != 200 || got != down {
-			t.Errorf("%s: the client got a %d with %d bytes", name, resp.StatusCode, len(got))
+			t.Errorf("%s: the client received a %d with %d bytes", name, resp.StatusCode, len(got))
 		}
 	}
 	if err := mirror.Close(t.Context()); err != nil || len(copied) > 0 {

@@ -15,8 +15,8 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// A body that breaks off before an encoding's first byte, or between two of its frames, is no whole one: decoders
-// take io.ErrUnexpectedEOF for the end there.
+// A body that is cut off before the first byte of its encoding, or between two frames, is not complete, though
+// decoders take io.ErrUnexpectedEOF for the end there.
 func TestDecompressBodyThatBreaksOff(t *testing.T) {
 	f := good(t)(filters.Decompress(filters.DecompressOptions{Requests: true}))
 	for _, cause := range []error{io.ErrUnexpectedEOF, errors.New("the client is gone")} {
@@ -26,7 +26,7 @@ func TestDecompressBodyThatBreaksOff(t *testing.T) {
 				r.Header.Set("Content-Encoding", encoding)
 				through(f, func(_ http.ResponseWriter, r *http.Request) {
 					if got, err := io.ReadAll(r.Body); !errors.Is(err, cause) {
-						t.Errorf("%s broken off behind %d bytes of %d: %q, %v, want %v", encoding, len(sent), len(whole), got, err, cause)
+						t.Errorf("%s cut off after %d bytes of %d: %q, %v, want %v", encoding, len(sent), len(whole), got, err, cause)
 					}
 				}, r)
 			}
@@ -34,8 +34,8 @@ func TestDecompressBodyThatBreaksOff(t *testing.T) {
 	}
 }
 
-// An empty body is a whole one of no content: many servers name an encoding there. One that ends at any other byte than
-// that of its last frame is none.
+// An empty body is complete and has no content: many servers name an encoding for it. Any other body is complete only at
+// the end of its last frame.
 func TestDecompressBodyThatEndsEarly(t *testing.T) {
 	f := good(t)(filters.Decompress(filters.DecompressOptions{Requests: true, Responses: true}))
 	for encoding, whole := range map[string][]byte{"gzip": zipped(t, "half"), "zstd": framed(t, "half")} {
@@ -57,13 +57,13 @@ func TestDecompressBodyThatEndsEarly(t *testing.T) {
 				return true
 			}()
 			if served != ends {
-				t.Errorf("a response of %d bytes of %d in %s looks whole: %v", n, len(whole), encoding, served)
+				t.Errorf("a response of %d bytes of %d in %s looks complete: %v", n, len(whole), encoding, served)
 			}
 		}
 	}
 }
 
-// zipped returns content in gzip.
+// zipped returns content encoded as gzip.
 func zipped(t *testing.T, content string) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -76,7 +76,7 @@ func zipped(t *testing.T, content string) []byte {
 	return b.Bytes()
 }
 
-// framed returns content in zstd.
+// framed returns content encoded as zstd.
 func framed(t *testing.T, content string) []byte {
 	var b bytes.Buffer
 	w, err := zstd.NewWriter(&b)

@@ -12,8 +12,8 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// A handler may leave a goroutine behind that reads the body, as a transport does: the decoder is not freed under
-// its hands, and no read begins behind the handler.
+// A goroutine of the handler may read the body while the handler returns, as that of a transport does. The decoder is
+// not freed before the Read returns, and no Read begins after the handler has returned.
 func TestDecompressReaderBehindTheHandler(t *testing.T) {
 	decompress, err := filters.Decompress(filters.DecompressOptions{Requests: true})
 	if err != nil {

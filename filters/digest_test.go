@@ -12,7 +12,7 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// digestFields are the fields with a checksum of a content.
+// digestFields are the header fields with a checksum of the content.
 var digestFields = []string{"Content-Digest", "Repr-Digest", "Digest", "Content-Md5"}
 
 func setDigests(h http.Header) {
@@ -21,7 +21,7 @@ func setDigests(h http.Header) {
 	}
 }
 
-// A checksum does not go with another content than the one that it was made of, and stays with the one that it was.
+// A checksum is removed if the content is changed, and kept if it is not.
 func TestDigests(t *testing.T) {
 	plain := strings.Repeat("content ", 500)
 	var zipped bytes.Buffer
@@ -42,7 +42,7 @@ func TestDigests(t *testing.T) {
 		status   int
 		accept   string
 		encoding string // of the request and the response
-		in, out  bool   // whether the checksums of the request and the response stay
+		in, out  bool   // whether the checksums of the request and the response are kept
 	}{
 		{"compressed", compress, 200, "gzip", "", true, false},
 		{"not to be compressed", compress, 200, "br", "", true, true},
@@ -87,7 +87,7 @@ func wantDigests(t *testing.T, what string, h http.Header, want bool) {
 	}
 }
 
-// Nor does one that comes as a trailer. Other trailers stay.
+// Trailers with a checksum are removed too, and other trailers are kept.
 func TestDigestTrailers(t *testing.T) {
 	for _, encoding := range []string{"identity", "gzip"} {
 		t.Run(encoding, func(t *testing.T) {
@@ -114,9 +114,9 @@ func TestDigestTrailers(t *testing.T) {
 			if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 				t.Fatal(err)
 			}
-			stays := encoding == "identity"
+			kept := encoding == "identity"
 			for _, name := range []string{"Content-Digest", "Repr-Digest"} {
-				if got := resp.Trailer.Get(name); (got != "") != stays {
+				if got := resp.Trailer.Get(name); (got != "") != kept {
 					t.Errorf("%s is %q", name, got)
 				}
 			}

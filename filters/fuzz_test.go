@@ -10,8 +10,8 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// Whatever a client says it accepts, what it gets can be decoded by what the answer
-// says.
+// For each Accept-Encoding the content can be decoded by the response's Content-Encoding, which the
+// client accepts.
 func FuzzAcceptEncoding(f *testing.F) {
 	for _, seed := range []string{"gzip", "zstd;q=0.5, gzip", "*;q=0", "identity;q=0", ";q=", "gzip;q=1.0000"} {
 		f.Add(seed)
@@ -20,7 +20,7 @@ func FuzzAcceptEncoding(f *testing.F) {
 	f.Fuzz(func(t *testing.T, accept string) {
 		r := get()
 		r.Header["Accept-Encoding"] = []string{accept}
-		resp, body := through(compress, answer(page, "Content-Type", "text/plain"), r)
+		resp, body := through(compress, respond(page, "Content-Type", "text/plain"), r)
 		encoding := resp.Header.Get("Content-Encoding")
 		if text := decode(t, encoding, strings.NewReader(body)); text != page {
 			t.Errorf("%q: %d bytes by %q", accept, len(text), encoding)
@@ -31,8 +31,8 @@ func FuzzAcceptEncoding(f *testing.F) {
 	})
 }
 
-// A target that nothing is ambiguous about means the same before and after it is
-// decoded and cleaned.
+// The path of a request target without ambiguities is not changed by path.Clean after it was
+// decoded.
 func FuzzRefuseAmbiguous(f *testing.F) {
 	for _, seed := range []string{"/a/b?c=d", "/a/%2e%2e/b", "/a//b", "/%252e", "/a/..;/b", "/\\..", "/a%2"} {
 		f.Add(seed)
@@ -45,7 +45,7 @@ func FuzzRefuseAmbiguous(f *testing.F) {
 		}
 		r := httptest.NewRequest("GET", "/", nil)
 		r.URL = u
-		if resp, _ := through(refuse, answer("ok"), r); resp.StatusCode == 400 {
+		if resp, _ := through(refuse, respond("ok"), r); resp.StatusCode == 400 {
 			return
 		}
 		clean := path.Clean(u.Path)

@@ -11,8 +11,8 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// A content that is written for HEAD over HTTP/2 aborts nothing, however long it is: net/http's writer takes none of it,
-// without an error.
+// Content that is written for HEAD over HTTP/2 does not abort the response, however long it is: net/http's writer
+// discards it, and returns no error.
 func TestLongPageForHeadOverHTTP2(t *testing.T) {
 	leaktest.Check(t)
 	page := bytes.Repeat([]byte("x"), 5000)

@@ -13,7 +13,7 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// The response to HEAD has no length but that of the response to GET, though the handler writes its content for both.
+// The response to HEAD has no other Content-Length than the response to GET, if the handler writes its content for both.
 func TestHeadHasNoOtherLength(t *testing.T) {
 	leaktest.Check(t)
 	text := bytes.Repeat([]byte("text "), 300)

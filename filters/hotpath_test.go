@@ -12,7 +12,7 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// hotPath are the filters that most gateways have around a proxy.
+// hotPath returns a handler with the filters that most gateways have around a proxy.
 func hotPath(t testing.TB, log filters.Filter) http.Handler {
 	headers, err := filters.Headers(filters.HeaderRule{Set: http.Header{"X-Gateway": {"yes"}}}, filters.HeaderRule{Status: filters.StatusClass(5), Remove: []string{"X-Powered-By"}})
 	if err != nil {
@@ -22,12 +22,12 @@ func hotPath(t testing.TB, log filters.Filter) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := []byte("hello")
+	content := []byte("hello")
 	kind, length := []string{"text/plain"}, []string{"5"}
 	return filters.NewChain(log, headers, cache).ThenFunc(func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
 		h["Content-Type"], h["Content-Length"] = kind, length
-		_, _ = w.Write(answer)
+		_, _ = w.Write(content)
 	})
 }
 
@@ -36,7 +36,7 @@ func hotRequest() *http.Request {
 		RemoteAddr: "192.0.2.7:1234", Header: http.Header{"User-Agent": {"bench"}, "Accept": {"*/*"}, "Cookie": {"a=b"}}}
 }
 
-// bareWriter allocates nothing.
+// bareWriter is a ResponseWriter that allocates nothing.
 type bareWriter struct{ h http.Header }
 
 func (w *bareWriter) Header() http.Header              { return w.h }
@@ -44,7 +44,7 @@ func (w *bareWriter) WriteHeader(int)                  {}
 func (w *bareWriter) Write(p []byte) (int, error)      { return len(p), nil }
 func (w *bareWriter) SetWriteDeadline(time.Time) error { return nil }
 
-// logs are the access logs, into nothing.
+// logs returns the access logs, with output that is discarded.
 func logs() map[string]filters.Filter {
 	return map[string]filters.Filter{
 		"slog":     filters.AccessLog(slog.New(slog.NewTextHandler(io.Discard, nil))),
@@ -52,8 +52,8 @@ func logs() map[string]filters.Filter {
 	}
 }
 
-// BenchmarkHotPath is what the filters cost together: the head cleaned, a log line, rules for
-// fields and for caches.
+// BenchmarkHotPath measures the filters together: the cleaning of the header, a log line, rules for
+// header fields and for caches.
 func BenchmarkHotPath(b *testing.B) {
 	for name, log := range logs() {
 		b.Run(name, func(b *testing.B) {

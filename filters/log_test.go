@@ -21,7 +21,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// lines is a writer that hands each Write over.
+// lines is a writer that sends each Write on a channel.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {
@@ -29,7 +29,7 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The format is that of nginx's access log, byte for byte.
+// The format is nginx's "combined", byte for byte.
 func TestCombinedLog(t *testing.T) {
 	leaktest.Check(t)
 	log := make(lines, 8)
@@ -78,14 +78,14 @@ func TestCombinedLogWriterFails(t *testing.T) {
 	filters.CombinedLog(w)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) })).
 		ServeHTTP(rec, httptest.NewRequest("GET", "/", nil))
 	if rec.Code != 204 {
-		t.Errorf("answered %d", rec.Code)
+		t.Errorf("status %d", rec.Code)
 	}
 }
 
-// Lines of requests that end at the same time are never mixed: each is one Write,
-// and no Write begins before the last has ended.
+// Lines of requests that end at the same time are not mixed: each is one Write,
+// and no Write begins before the previous one has ended.
 func TestCombinedLogConcurrent(t *testing.T) {
-	var log bytes.Buffer // no lock of its own: the race detector watches
+	var log bytes.Buffer // without a lock, so that the race detector finds concurrent Writes
 	h := filters.CombinedLog(&log)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }))
 	var clients sync.WaitGroup
 	for range 20 {
@@ -97,13 +97,13 @@ func TestCombinedLogConcurrent(t *testing.T) {
 	}
 }
 
-// records collects what a slog logger writes.
+// records returns a logger and the lines that it writes.
 func records() (*slog.Logger, lines) {
 	out := make(lines, 8)
 	return slog.New(slog.NewJSONHandler(out, nil)), out
 }
 
-// record decodes a line and checks that it names exactly the attributes.
+// record decodes a line and checks that it has exactly the attributes of every request and attrs.
 func record(t *testing.T, line string, attrs ...string) map[string]any {
 	t.Helper()
 	var m map[string]any
@@ -166,11 +166,11 @@ func TestAccessLogOfFailures(t *testing.T) {
 	}
 }
 
-// A client that leaves is logged as 499, whatever was or was not sent
+// A client that disconnects is logged as 499, before a response and within one
 // (golang/go#20071, caddy#2547).
 func TestAccessLogOfGoneClient(t *testing.T) {
 	leaktest.Check(t)
-	for name, reply := range map[string]string{"before the head": "", "in the body": "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"} {
+	for name, reply := range map[string]string{"before the header": "", "in the body": "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"} {
 		t.Run(name, func(t *testing.T) {
 			logger, log := records()
 			arrived := make(chan struct{})
@@ -215,7 +215,7 @@ func TestAccessLogOfTunnel(t *testing.T) {
 	}
 }
 
-// A filter around the proxy sees the record of its exchange.
+// A filter around the proxy receives the Result of its exchange.
 func TestResult(t *testing.T) {
 	leaktest.Check(t)
 	app := wiretest.Replying(t, "HTTP/1.1 204 No Content\r\n\r\n")
@@ -223,7 +223,7 @@ func TestResult(t *testing.T) {
 	results := make(chan *filters.Result, 1)
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if filters.ResultFrom(r.Context()) != nil {
-			t.Error("a record that nobody asked for")
+			t.Error("a Result before WithResult")
 		}
 		ctx, record := filters.WithResult(r.Context())
 		p.ServeHTTP(w, r.WithContext(ctx))
@@ -257,22 +257,22 @@ func BenchmarkLogs(b *testing.B) {
 	}
 }
 
-// An id that was given before the log stands in it.
+// The log has the id of a RequestID outside of it.
 func TestAccessLogID(t *testing.T) {
 	log := make(lines, 1)
 	id := good(t)(filters.RequestID(filters.RequestIDOptions{New: func() string { return "42" }}))
 	chain := filters.NewChain(id, filters.AccessLog(slog.New(slog.NewJSONHandler(log, nil))))
-	chain.Then(answer("ok")).ServeHTTP(httptest.NewRecorder(), get())
+	chain.Then(respond("ok")).ServeHTTP(httptest.NewRecorder(), get())
 	if line := <-log; !strings.Contains(line, `"id":"42"`) {
 		t.Errorf("logged %q", line)
 	}
 }
 
-// A logger that is not for level Info is asked for nothing.
+// A logger whose level is above Info logs nothing.
 func TestAccessLogOfOtherLevels(t *testing.T) {
 	log := make(lines, 1)
 	f := filters.AccessLog(slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	through(f, answer("ok"), get())
+	through(f, respond("ok"), get())
 	if len(log) != 0 {
 		t.Errorf("logged %q", <-log)
 	}

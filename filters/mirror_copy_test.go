@@ -13,10 +13,10 @@ import (
 
 type originalKey struct{}
 
-// A copy knows of its original what Context tells it, and does not end with it.
-func TestMirrorTellsItsCopy(t *testing.T) {
+// A copy has the context that MirrorOptions.Context returns, which does not end with the original's.
+func TestMirrorContextOfACopy(t *testing.T) {
 	leaktest.Check(t)
-	told := make(chan any, 1)
+	values := make(chan any, 1)
 	gone := make(chan struct{})
 	m, err := filters.NewMirror(filters.MirrorOptions{
 		Context: func(copy context.Context, r *http.Request) context.Context {
@@ -25,7 +25,7 @@ func TestMirrorTellsItsCopy(t *testing.T) {
 		To: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			<-gone
 			if r.Context().Err() == nil {
-				told <- r.Context().Value(originalKey{})
+				values <- r.Context().Value(originalKey{})
 			}
 		}),
 	})
@@ -37,8 +37,8 @@ func TestMirrorTellsItsCopy(t *testing.T) {
 	m.Filter(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(httptest.NewRecorder(), r)
 	cancel()
 	close(gone)
-	if got := wiretest.Await(t, told, "copy"); got != "/path" {
-		t.Errorf("the copy was told %v", got)
+	if got := wiretest.Await(t, values, "copy"); got != "/path" {
+		t.Errorf("the copy's context has %v", got)
 	}
 	if err := m.Close(t.Context()); err != nil {
 		t.Error(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// Fields that say how a message is framed or sent are the server's, in any case.
+// Header fields that control how a message is framed or sent can't be set, in any case.
 func TestReservedFields(t *testing.T) {
 	for _, name := range []string{"Content-Length", "transfer-encoding", "Connection", "upgrade", "Host", "TE", "Trailer", "Keep-Alive"} {
 		want := fmt.Sprintf("field %s is chosen by the server", name)
@@ -24,7 +24,7 @@ func TestReservedFields(t *testing.T) {
 	bad(t, `filters: Headers: content type "a;b" matches no response`)(filters.Headers(filters.HeaderRule{ContentTypes: []string{"a;b"}}))
 }
 
-// The largest bounds that there are bound nothing.
+// The largest values of the options do not overflow.
 func TestLargestConcurrency(t *testing.T) {
 	for _, o := range []filters.ConcurrencyOptions{
 		{Max: 1, Queue: math.MaxInt, QueueTimeout: math.MaxInt64, RetryAfter: math.MaxInt64}, {Max: math.MaxInt, Queue: math.MaxInt},
@@ -46,7 +46,7 @@ func TestLargestConcurrency(t *testing.T) {
 	}
 }
 
-// Content types are compared without case.
+// Content types are compared without regard to case.
 func TestContentTypesInUpperCase(t *testing.T) {
 	f := good(t)(filters.Compress(filters.CompressOptions{ContentTypes: []string{"Text/HTML"}, MinSize: 1}))
 	w := httptest.NewRecorder()
@@ -61,7 +61,7 @@ func TestContentTypesInUpperCase(t *testing.T) {
 	}
 }
 
-// An argument that can only be a mistake panics where it is given, and says which one it is.
+// A constructor panics for an argument that can only be a mistake, and names the argument.
 func TestPanicsOfConstructors(t *testing.T) {
 	plain := func(next http.Handler) http.Handler { return next }
 	for want, call := range map[string]func(){

@@ -12,14 +12,14 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// panickyMetrics panics when a request begins.
+// panickyMetrics is Metrics whose RequestStarted panics.
 type panickyMetrics struct{}
 
 func (panickyMetrics) RequestStarted(*http.Request)                    { panic("a bug") }
 func (panickyMetrics) RequestEnded(*http.Request, filters.Observation) {}
 
-// TestPanicBesideAnUnsentBody: behind a panic net/http's server reads on in the request's body before it closes the connection. A
-// client that sends nothing of it does not hold the connection.
+// TestPanicBesideAnUnsentBody: after a panic net/http's server continues to read the request's body before it closes the
+// connection. A client that sends none of it can't hold the connection.
 func TestPanicBesideAnUnsentBody(t *testing.T) {
 	recovers := filters.Recover(slog.New(slog.DiscardHandler))
 	for name, h := range map[string]http.Handler{

@@ -101,7 +101,7 @@ func TestRealIPInLogs(t *testing.T) {
 	for peer, want := range map[string]string{"10.0.0.1:1": "203.0.113.5 - - [", "198.51.100.7:1": "198.51.100.7 - - ["} {
 		r := get("X-Forwarded-For", "203.0.113.5")
 		r.RemoteAddr = peer
-		chain.Then(answer("ok")).ServeHTTP(httptest.NewRecorder(), r)
+		chain.Then(respond("ok")).ServeHTTP(httptest.NewRecorder(), r)
 		if got := <-log; !strings.HasPrefix(got, want) {
 			t.Errorf("logged %q, want %q", got, want)
 		}

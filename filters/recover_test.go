@@ -13,7 +13,7 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// holding is a filter that sends the header with the first content.
+// holding is a filter that holds the header back until the first content.
 func holding(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(&heldHeader{w, 0}, r) })
 }
@@ -30,8 +30,8 @@ func (h *heldHeader) Write(p []byte) (int, error) {
 	return h.ResponseWriter.Write(p)
 }
 
-// A filter between two Recovers panics while the handler writes. That is no panic of the handler's, and the inner Recover
-// can't know whether the header was sent: the outer one responds.
+// If a filter between two Recovers panics while the handler writes, the outer Recover responds. The inner one can't know
+// whether the header was sent.
 func TestRecoverOfAFilterAround(t *testing.T) {
 	panics := filters.OnResponse(filters.ResponseHooks{Head: func(*http.Request, int, http.Header) { panic("boom") }})
 	for _, test := range []struct {
@@ -60,8 +60,8 @@ func TestRecoverOfAFilterAround(t *testing.T) {
 			if got := client.Ended(); !strings.HasPrefix(got, "HTTP/1.1 500 ") || !strings.HasSuffix(got, "\r\n\r\nInternal Server Error\n") {
 				t.Errorf("got %q", got)
 			}
-			if len(outer) != 1 || len(inner) != 0 { // they are there before the response
-				t.Fatalf("%d lines of the outer one, %d of the inner one", len(outer), len(inner))
+			if len(outer) != 1 || len(inner) != 0 { // the log is written before the response
+				t.Fatalf("%d lines of the outer Recover, %d of the inner one", len(outer), len(inner))
 			}
 			if text := <-outer; !strings.Contains(text, "panic=boom ") || !strings.Contains(text, "recover_test.go") {
 				t.Errorf("logged %q", text)
@@ -70,7 +70,7 @@ func TestRecoverOfAFilterAround(t *testing.T) {
 	}
 }
 
-// A panic of what the handler copies from is its own, however far the writers around have come.
+// A panic of the source that the handler copies from is the handler's own.
 func TestRecoverOfASource(t *testing.T) {
 	leaktest.Check(t)
 	log := make(lines, 2)
@@ -91,8 +91,8 @@ type panickingSource struct{}
 
 func (panickingSource) Read([]byte) (int, error) { panic("source") }
 
-// A status that there is not is a panic of the handler's before the header: no filter around sees it.
-func TestRecoverOfAStatusThatThereIsNot(t *testing.T) {
+// An invalid status is a panic of the handler before the header: no hook of an outer filter is called with it.
+func TestRecoverOfAnInvalidStatus(t *testing.T) {
 	for _, status := range []int{-1, 0, 99, 1000} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			leaktest.Check(t)

@@ -20,17 +20,17 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// webSocket is the beginning of a watch over WebSocket.
+// webSocket is the beginning of the request of a watch over WebSocket.
 const webSocket = "GET /api/v1/pods?watch=1 HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 
-// ahead returns f around a handler of responses of no bytes.
+// ahead returns a filter that replaces the next handler by f around an empty response.
 func ahead(f filters.Filter) filters.Filter {
 	return func(http.Handler) http.Handler {
 		return f(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	}
 }
 
-// views returns a filter that shows something in the place of all objects.
+// views returns a filter that serves every resource from a view.
 func views(t *testing.T) filters.Filter {
 	v, err := view.New(view.Options{Renderer: func(*http.Request, watchcodec.Request) view.Renderer { return nothing{} }})
 	if err != nil {
@@ -43,7 +43,7 @@ func views(t *testing.T) filters.Filter {
 // nothing is a view.Renderer that is not used.
 type nothing struct{ view.Renderer }
 
-// connect returns a filter that is a handler of CONNECT.
+// connect returns a filter that replaces the next handler by one for CONNECT.
 func connect(t *testing.T) filters.Filter {
 	f, err := wsupgrade.New(wsupgrade.Options{})
 	if err != nil {
@@ -56,7 +56,7 @@ func connect(t *testing.T) filters.Filter {
 	return func(http.Handler) http.Handler { return h }
 }
 
-// handler returns a filter that is a handler of upgrades to a target that can't be dialled.
+// handler returns a filter that replaces the next handler by one for upgrades, whose target can't be dialled.
 func handler(t *testing.T) filters.Filter {
 	f, err := wsupgrade.New(wsupgrade.Options{Protocols: []string{"a"}, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no") }})
 	if err != nil {
@@ -66,7 +66,7 @@ func handler(t *testing.T) filters.Filter {
 	return func(http.Handler) http.Handler { return h }
 }
 
-// A filter that responds itself does so also where the client never sends the body that it has announced.
+// A filter that responds itself does not wait for the request's body.
 func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 	one := func(f filters.Filter, err error) filters.Filter {
 		if err != nil {
@@ -127,7 +127,7 @@ func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 	}
 }
 
-// full lets a request run in a filter that bounds them, for ever.
+// full returns a filter in which a request is running, so that f, which bounds requests, refuses another one.
 func full(f filters.Filter) filters.Filter {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -146,7 +146,7 @@ func full(f filters.Filter) filters.Filter {
 	}
 }
 
-// servePipe serves a connection in memory, until end is called.
+// servePipe serves h on a connection in memory until end is called.
 func servePipe(h http.Handler) (client net.Conn, end func()) {
 	client, server := net.Pipe()
 	l := &pipeListener{conns: make(chan net.Conn, 1), closed: make(chan struct{})}

@@ -11,8 +11,8 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// A client that does not accept a refusal holds its connection for a limited time, also where the server has no
-// WriteTimeout. A server's own is left as it is.
+// A client that does not read a refusal holds its connection for a limited time, also if the server has no
+// WriteTimeout. A WriteTimeout of the server is not changed.
 func TestRefusalThatIsNotAccepted(t *testing.T) {
 	limit, err := filters.BodyLimit(3)
 	if err != nil {
@@ -58,7 +58,7 @@ func TestRefusalThatIsNotAccepted(t *testing.T) {
 	}
 }
 
-// deadlineWriter notes the deadlines of writes.
+// deadlineWriter records the deadlines of writes.
 type deadlineWriter struct {
 	*httptest.ResponseRecorder
 	set []time.Time

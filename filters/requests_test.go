@@ -24,8 +24,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// Where asked for, what two servers could read in two ways is refused; nothing is
-// rewritten in silence (CVE-2022-2880, CVE-2026-39825, traefik#12437, #12564).
+// A request that two servers could read differently is refused if its kind of ambiguity is
+// selected. Nothing is rewritten (CVE-2022-2880, CVE-2026-39825, traefik#12437, #12564).
 func TestRefuseAmbiguous(t *testing.T) {
 	for target, want := range map[string]filters.Ambiguity{
 		"/":                  0,
@@ -55,19 +55,19 @@ func TestRefuseAmbiguous(t *testing.T) {
 	} {
 		for bit := filters.EncodedSlash; bit <= filters.UnderscoreNames; bit <<= 1 {
 			r := httptest.NewRequest("GET", target, nil)
-			resp, _ := through(filters.RefuseAmbiguous(bit), answer("ok"), r)
+			resp, _ := through(filters.RefuseAmbiguous(bit), respond("ok"), r)
 			if refused := resp.StatusCode == 400; refused != (want&bit != 0) {
 				t.Errorf("%s by %b: status %d", target, bit, resp.StatusCode)
 			}
 		}
-		resp, _ := through(filters.RefuseAmbiguous(0), answer("ok"), httptest.NewRequest("GET", target, nil))
+		resp, _ := through(filters.RefuseAmbiguous(0), respond("ok"), httptest.NewRequest("GET", target, nil))
 		if resp.StatusCode != 200 {
 			t.Errorf("%s is refused by nothing", target)
 		}
 	}
 }
 
-// A name with an underscore is that of another field to CGI and WSGI.
+// CGI and WSGI read a name with an underscore as that of another field.
 func TestUnderscoreNames(t *testing.T) {
 	for name, want := range map[string]struct {
 		filter filters.Filter
@@ -88,7 +88,7 @@ func TestUnderscoreNames(t *testing.T) {
 		}
 	}
 	for _, f := range []filters.Filter{filters.RefuseAmbiguous(filters.AnyAmbiguity), filters.DropUnderscoreNames()} {
-		if resp, body := through(f, answer("ok"), get("X-User", "u")); resp.StatusCode != 200 || body != "ok" {
+		if resp, body := through(f, respond("ok"), get("X-User", "u")); resp.StatusCode != 200 || body != "ok" {
 			t.Errorf("without one: status %d", resp.StatusCode)
 		}
 	}
@@ -136,37 +136,37 @@ func TestConcurrency(t *testing.T) {
 		f := good(t)(filters.Concurrency(filters.ConcurrencyOptions{Max: 2, Queue: 1, QueueTimeout: 5 * time.Second, RetryAfter: 1500 * time.Millisecond}))
 		release := make(chan struct{})
 		h := f(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
-		answers := make(chan int, 8)
-		ask := func(ctx context.Context) {
+		statuses := make(chan int, 8)
+		serve := func(ctx context.Context) {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, get().WithContext(ctx))
 			if w.Code == 503 && w.Header().Get("Retry-After") != "2" {
 				t.Errorf("Retry-After %q", w.Header().Get("Retry-After"))
 			}
-			answers <- w.Code
+			statuses <- w.Code
 		}
 		for range 3 {
-			go ask(t.Context())
+			go serve(t.Context())
 			synctest.Wait()
 		}
-		go ask(t.Context()) // one too many
-		if got := <-answers; got != 503 {
+		go serve(t.Context()) // neither runs nor waits
+		if got := <-statuses; got != 503 {
 			t.Errorf("status %d", got)
 		}
-		time.Sleep(5 * time.Second) // the one in the queue gives up
-		if got := <-answers; got != 503 {
+		time.Sleep(5 * time.Second) // the timeout of the request in the queue
+		if got := <-statuses; got != 503 {
 			t.Errorf("status %d", got)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		go ask(ctx)
+		go serve(ctx)
 		synctest.Wait()
-		cancel() // so does a client
-		<-answers
-		go ask(t.Context())
+		cancel() // the client of a request in the queue disconnects
+		<-statuses
+		go serve(t.Context())
 		synctest.Wait()
 		close(release)
 		for range 3 {
-			if got := <-answers; got != 200 {
+			if got := <-statuses; got != 200 {
 				t.Errorf("status %d", got)
 			}
 		}
@@ -174,7 +174,7 @@ func TestConcurrency(t *testing.T) {
 	bad(t, "filters: Concurrency needs a Max, and nothing negative")(filters.Concurrency(filters.ConcurrencyOptions{}))
 }
 
-// The time to the head is bounded; what comes after it is not.
+// The time to the header is bounded, and the time of the body is not.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := good(t)(filters.Timeout(time.Second))
@@ -190,7 +190,7 @@ func TestTimeout(t *testing.T) {
 			w.WriteHeader(418)
 		}, get())
 		if resp.StatusCode != 418 {
-			t.Errorf("the handler's answer became %d", resp.StatusCode)
+			t.Errorf("the handler's response became %d", resp.StatusCode)
 		}
 		resp, body := through(f, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, "begun, ")
@@ -200,13 +200,13 @@ func TestTimeout(t *testing.T) {
 			}
 		}, get())
 		if resp.StatusCode != 200 || body != "begun, ended" {
-			t.Errorf("answer %d %q", resp.StatusCode, body)
+			t.Errorf("response %d %q", resp.StatusCode, body)
 		}
 	})
 	bad(t, "filters: Timeout needs a time")(filters.Timeout(0))
 }
 
-// A proxy behind it answers 504, and its target is blamed.
+// A proxy inside of Timeout responds with 504, and the failure names the target.
 func TestTimeoutOfProxy(t *testing.T) {
 	leaktest.Check(t)
 	f := good(t)(filters.Timeout(50 * time.Millisecond))
@@ -231,11 +231,11 @@ func TestTimeoutOfProxy(t *testing.T) {
 	}
 }
 
-// copies collects what a mirror is sent.
+// copies records the requests that a mirror sends.
 type copies struct {
 	mu   sync.Mutex
 	got  []string
-	hold chan struct{} // nil: nothing is held
+	hold chan struct{} // if not nil, the handler waits until it is closed
 }
 
 func (c *copies) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -243,8 +243,8 @@ func (c *copies) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	c.got = append(c.got, r.Method+" "+r.URL.String()+" "+string(body))
 	c.mu.Unlock()
-	w.Header().Set("X-Nobody", "sees this")
-	_, _ = io.WriteString(w, "nor this")
+	w.Header().Set("X-Discarded", "this")
+	_, _ = io.WriteString(w, "and this")
 	if err == nil && c.hold != nil {
 		select {
 		case <-c.hold:
@@ -274,8 +274,8 @@ func TestMirror(t *testing.T) {
 				r.ContentLength = -1
 			}
 			resp, got := through(m.Filter, echo, r)
-			if resp.Header.Get("X-Nobody") != "" || target != "/unread" && got != body {
-				t.Errorf("answer %v %q", resp.Header, got)
+			if resp.Header.Get("X-Discarded") != "" || target != "/unread" && got != body {
+				t.Errorf("response %v %q", resp.Header, got)
 			}
 			synctest.Wait()
 		}
@@ -315,7 +315,7 @@ func TestMirror(t *testing.T) {
 	})
 }
 
-// Close cancels what does not end, and a copy has its time.
+// A copy is cancelled at its timeout, and by Close when Close's context ends.
 func TestMirrorEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, timeout := range []time.Duration{time.Second, time.Hour} {
@@ -324,7 +324,7 @@ func TestMirrorEnds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			through(m.Filter, answer("ok"), get())
+			through(m.Filter, respond("ok"), get())
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			start := time.Now()
 			err = m.Close(ctx)
@@ -336,7 +336,7 @@ func TestMirrorEnds(t *testing.T) {
 	})
 }
 
-// A copy has the client of its original, and a record of its own.
+// A copy has the client's Info of its original, and not its Result.
 func TestMirrorContext(t *testing.T) {
 	seen := make(chan string, 1)
 	m, err := filters.NewMirror(filters.MirrorOptions{To: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -347,7 +347,7 @@ func TestMirrorContext(t *testing.T) {
 	}
 	realIP := good(t)(filters.RealIP(filters.RealIPOptions{Trusted: trusting("192.0.2.0/24")}))
 	chain := filters.NewChain(realIP, filters.AccessLog(slog.New(slog.DiscardHandler)), m.Filter)
-	chain.Then(answer("ok")).ServeHTTP(httptest.NewRecorder(), get("X-Forwarded-For", "203.0.113.5"))
+	chain.Then(respond("ok")).ServeHTTP(httptest.NewRecorder(), get("X-Forwarded-For", "203.0.113.5"))
 	if got := wiretest.Await(t, seen, "copy"); got != "203.0.113.5 <nil>" {
 		t.Errorf("the copy had %s", got)
 	}
@@ -363,7 +363,7 @@ func TestMirrorShare(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 4000 {
-		through(m.Filter, answer("ok"), get())
+		through(m.Filter, respond("ok"), get())
 	}
 	if err := m.Close(t.Context()); err != nil {
 		t.Error(err)
@@ -373,7 +373,7 @@ func TestMirrorShare(t *testing.T) {
 	}
 	for _, o := range []filters.MirrorOptions{{}, {To: http.NotFoundHandler(), Share: 2}, {To: http.NotFoundHandler(), MaxBody: -1}} {
 		if m, err := filters.NewMirror(o); m != nil || err == nil {
-			t.Errorf("%+v was taken", o)
+			t.Errorf("%+v was accepted", o)
 		}
 	}
 }

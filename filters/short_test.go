@@ -30,8 +30,8 @@ func (f brokenFile) Read(p []byte) (int, error) {
 	return f.Reader.Read(p[:min(int64(len(p)), f.good-at)])
 }
 
-// A file of which http.ServeContent, which tells no error, could read a part alone, is not whole for a client behind a filter that changes
-// its length.
+// A file of which http.ServeContent could read only a part, which it does not report, does not look complete to the client
+// of a filter that changes its length.
 func TestFileThatBreaksOffBehindAFilter(t *testing.T) {
 	leaktest.Check(t)
 	page := bytes.Repeat([]byte("page "), 2000)

@@ -13,8 +13,8 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// A read of the body that waits for the client ends with the time, for handlers that do not look at their context too.
-// The status says who was waited for.
+// A read of the body that waits for the client fails when the time has passed, also for handlers that do not observe
+// their context. The status shows whether the handler was waiting for the client.
 func TestTimeoutOfAnUpload(t *testing.T) {
 	leaktest.Check(t)
 	f := good(t)(filters.Timeout(250 * time.Millisecond))

@@ -9,7 +9,7 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// good fails the test where a filter can't be made.
+// good returns a function that fails the test if a filter's constructor returns an error.
 func good(t testing.TB) func(filters.Filter, error) filters.Filter {
 	return func(f filters.Filter, err error) filters.Filter {
 		t.Helper()
@@ -20,7 +20,7 @@ func good(t testing.TB) func(filters.Filter, error) filters.Filter {
 	}
 }
 
-// bad checks the error of a constructor.
+// bad returns a function that checks the error of a constructor.
 func bad(t testing.TB, want string) func(filters.Filter, error) {
 	return func(f filters.Filter, err error) {
 		t.Helper()
@@ -30,7 +30,7 @@ func bad(t testing.TB, want string) func(filters.Filter, error) {
 	}
 }
 
-// through serves one request through a filter and returns the answer with its body.
+// through serves one request through a filter and returns the response and its body.
 func through(f filters.Filter, h http.HandlerFunc, r *http.Request) (*http.Response, string) {
 	w := httptest.NewRecorder()
 	f(h).ServeHTTP(w, r)
@@ -47,7 +47,8 @@ func get(fields ...string) *http.Request {
 	return r
 }
 
-func answer(text string, fields ...string) http.HandlerFunc {
+// respond returns a handler that responds with header fields and a content.
+func respond(text string, fields ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i < len(fields); i += 2 {
 			w.Header().Add(fields[i], fields[i+1])

@@ -48,7 +48,7 @@ func checkFullDuplex(f filters.Filter, _ options) error {
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		s.check("full duplex", control.EnableFullDuplex())
-		_, _ = io.WriteString(w, "go on ")
+		_, _ = io.WriteString(w, "begun ")
 		s.check("flushing", control.Flush())
 		_, err := io.Copy(w, r.Body)
 		s.check("echoing", err)
@@ -58,7 +58,7 @@ func checkFullDuplex(f filters.Filter, _ options) error {
 		if err != nil {
 			return err
 		}
-		if err := want(resp.Body, "go on "); err != nil {
+		if err := want(resp.Body, "begun "); err != nil {
 			return err
 		}
 		if err := c.send("hello"); err != nil {

@@ -54,7 +54,7 @@ func TestHeaders(t *testing.T) {
 	bad(t, `filters: Headers: invalid value "a\nb" of X`)(filters.Headers(filters.HeaderRule{Add: http.Header{"X": {"a\nb"}}}))
 }
 
-// TestHeadersOfARuleAreNotShared: who stands outside may change the values in place.
+// TestHeadersOfARuleAreNotShared: an outer filter may change the values in place.
 func TestHeadersOfARuleAreNotShared(t *testing.T) {
 	headers := good(t)(filters.Headers(filters.HeaderRule{Set: http.Header{"X-A": {"1"}}, Add: http.Header{"X-B": {"2"}}}))
 	edit := filters.OnResponse(filters.ResponseHooks{Head: func(_ *http.Request, _ int, h http.Header) {
@@ -62,13 +62,13 @@ func TestHeadersOfARuleAreNotShared(t *testing.T) {
 		h["X-B"][0] += "!"
 	}})
 	for range 2 {
-		if resp, _ := through(filters.NewChain(edit, headers).Then, answer("ok"), get()); resp.Header.Get("X-A") != "1!" || resp.Header.Get("X-B") != "2!" {
+		if resp, _ := through(filters.NewChain(edit, headers).Then, respond("ok"), get()); resp.Header.Get("X-A") != "1!" || resp.Header.Get("X-B") != "2!" {
 			t.Errorf("sent %v", resp.Header)
 		}
 	}
 }
 
-// TestObserversShareARecord: what the proxy has recorded reaches each of them.
+// TestObserversShareARecord: each observer receives what the proxy has recorded.
 func TestObserversShareARecord(t *testing.T) {
 	outer, inner := &observed{}, &observed{}
 	through(filters.NewChain(filters.Observe(outer), filters.Observe(inner)).Then, func(_ http.ResponseWriter, r *http.Request) {
@@ -97,14 +97,14 @@ func TestRecover(t *testing.T) {
 	client := wiretest.Dial(t, addr)
 	client.Send("GET /?q HTTP/1.1\r\nHost: a\r\n\r\n")
 	if resp, body := client.Answer("GET"); resp.StatusCode != 500 || body != "Internal Server Error\n" {
-		t.Errorf("answer %s %q", resp.Status, body)
+		t.Errorf("response %s %q", resp.Status, body)
 	}
 	client.Send("GET /later HTTP/1.1\r\nHost: a\r\n\r\n") // the connection was kept
 	if got := client.Ended(); !strings.HasSuffix(got, "\r\n\r\nhalf") {
 		t.Errorf("got %q", got)
 	}
 	for _, uri := range []string{"/?q", "/later"} {
-		if text := wiretest.Await(t, log, "log"); !strings.Contains(text, "panic=boom method=GET uri="+uri+" ") || !strings.Contains(text, "answers_test.go") {
+		if text := wiretest.Await(t, log, "log"); !strings.Contains(text, "panic=boom method=GET uri="+uri+" ") || !strings.Contains(text, "responses_test.go") {
 			t.Errorf("logged %q", text)
 		}
 	}
@@ -133,7 +133,7 @@ func TestRequestID(t *testing.T) {
 		f := good(t)(filters.RequestID(filters.RequestIDOptions{Trust: test.trust}))
 		resp, _ := through(f, handler, get("X-Request-Id", test.sent))
 		if lines := resp.Header["X-Request-Id"]; len(lines) != 1 || lines[0] != seen || inContext != seen {
-			t.Errorf("answered %q, the handler saw %q and %q", lines, seen, inContext)
+			t.Errorf("response %q, the handler saw %q and %q", lines, seen, inContext)
 		}
 		if test.kept != (seen == test.sent) || !test.kept && !random.MatchString(seen) {
 			t.Errorf("%q became %q", test.sent, seen)
@@ -146,12 +146,12 @@ func TestRequestID(t *testing.T) {
 	bad(t, `filters: RequestID: invalid field name "a b"`)(filters.RequestID(filters.RequestIDOptions{Field: "a b"}))
 }
 
-// A page stands for the content of an error, with the error's status.
+// A page replaces the content of an error, with the error's status.
 func TestErrorPages(t *testing.T) {
 	leaktest.Check(t)
 	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != "GET" || r.Header.Get("Range") != "" || r.ContentLength != 0 {
-			t.Errorf("the page was asked by %s %v", r.Method, r.Header)
+			t.Errorf("the page was requested by %s %v", r.Method, r.Header)
 		}
 		w.Header().Set("Content-Type", "text/html")
 		w.Header().Set("Cache-Control", "no-store")
@@ -180,15 +180,15 @@ func TestErrorPages(t *testing.T) {
 	resp, body := client.Answer("POST")
 	if resp.StatusCode != 502 || body != "<h1>sorry</h1>" || resp.Header.Get("Content-Type") != "text/html" || resp.Header.Get("Cache-Control") != "no-store" ||
 		resp.Header.Get("Etag") != "" || resp.Header.Get("X-Kept") != "yes" {
-		t.Errorf("answer %s %v %q", resp.Status, resp.Header, body)
+		t.Errorf("response %s %v %q", resp.Status, resp.Header, body)
 	}
 	client.Send("HEAD /bad HTTP/1.1\r\nHost: a\r\n\r\n")
 	if resp, _ := client.Answer("HEAD"); resp.StatusCode != 502 || resp.Header.Get("Content-Type") != "text/html" {
-		t.Errorf("answer %s %v", resp.Status, resp.Header)
+		t.Errorf("response %s %v", resp.Status, resp.Header)
 	}
 	client.Send("GET /good HTTP/1.1\r\nHost: a\r\n\r\n")
 	if resp, body := client.Answer("GET"); resp.StatusCode != 200 || body != "hello, world" || resp.Header.Get("Etag") != `"x"` {
-		t.Errorf("answer %s %v %q", resp.Status, resp.Header, body)
+		t.Errorf("response %s %v %q", resp.Status, resp.Header, body)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestObserve(t *testing.T) {
 			t.Errorf("started %d, ended %d", m.started, m.ended)
 		}
 		if record := filters.ResultFrom(r.Context()); record == nil {
-			t.Error("no record is asked for")
+			t.Error("the context carries no Result")
 		} else {
 			record.Upstream = "app"
 		}
