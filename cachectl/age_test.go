@@ -45,8 +45,8 @@ func TestAge(t *testing.T) {
 	})
 }
 
-// A cap bounds caches that count Expires from Date, and makes no response fresh that is stale for caches that compare Expires
-// with their clocks.
+// A cap bounds caches that count Expires from Date, and makes no response fresh that is stale for
+// caches that compare Expires with their clocks.
 func TestCapOfOldDates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := func(after time.Duration) string { return httpDate(time.Now().Add(after)) }

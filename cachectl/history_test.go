@@ -81,8 +81,8 @@ func inBubble(t *testing.T, history func(c *choices.Choices) error) {
 	})
 }
 
-// TestExplainHistories: Explain's verdicts on shared caches are what RFC 9111 allows, and those on browsers keep the rules
-// that every browser keeps.
+// TestExplainHistories: Explain's verdicts on shared caches are what RFC 9111 allows, and those on
+// browsers keep the rules that every browser keeps.
 func TestExplainHistories(t *testing.T) {
 	inBubble(t, func(c *choices.Choices) error {
 		r := newResponse(c)
@@ -141,8 +141,8 @@ func contradiction(v cachectl.Verdict, r *cachectl.Response, parsed *reading) st
 	return ""
 }
 
-// TestErrorPagesHistories: the rules for error pages change only error pages that do not state how long they may be
-// kept, and no cache reuses the result.
+// TestErrorPagesHistories: the rules for error pages change only error pages that do not state how long
+// they may be kept, and no cache reuses the result.
 func TestErrorPagesHistories(t *testing.T) {
 	inBubble(t, func(c *choices.Choices) error {
 		r := newResponse(c)
@@ -175,7 +175,8 @@ func TestErrorPagesHistories(t *testing.T) {
 	})
 }
 
-// checkNotStuck returns an error if r is an error page that caches reuse for ever though the rules were applied.
+// checkNotStuck returns an error if r is an error page that caches reuse for ever though the rules were
+// applied.
 func checkNotStuck(r *cachectl.Response, came http.Header) error {
 	if v, sticks := cachectl.Sticks(r); sticks {
 		return fmt.Errorf("%d %q became %q, and sticks: %+v", r.Status, came, r.Header, v)
@@ -191,8 +192,8 @@ func checkNotStuck(r *cachectl.Response, came http.Header) error {
 	return nil
 }
 
-// TestCapHistories: caches reuse a capped response no longer than they did before, and browsers no longer than the cap. No cache
-// reuses it that did not before.
+// TestCapHistories: caches reuse a capped response no longer than they did before, and browsers no
+// longer than the cap. No cache reuses it that did not before.
 func TestCapHistories(t *testing.T) {
 	inBubble(t, func(c *choices.Choices) error {
 		r := newResponse(c)

@@ -26,8 +26,8 @@ func TestQuotedDirectives(t *testing.T) {
 	}
 }
 
-// TestCapOfMalformedMaxAge: a date over the cap is replaced, and not only removed, where the response has a max-age
-// that no browser reads: the page would stick.
+// TestCapOfMalformedMaxAge: a date over the cap is replaced, and not only removed, where the response
+// has a max-age that no browser reads: the page would stick.
 func TestCapOfMalformedMaxAge(t *testing.T) {
 	for _, control := range []string{"max-age=abc", "max-age", `max-age="60"`, "max-age=-1"} {
 		r := response("/", http.StatusGone, "Cache-Control: "+control, "Expires: Thu, 31 Dec 2037 23:55:55 GMT")
@@ -38,8 +38,9 @@ func TestCapOfMalformedMaxAge(t *testing.T) {
 	}
 }
 
-// TestExplainPublicErrors: RFC 9111 lets caches keep a public response that does not state for how long (section
-// 4.2.2). A proxy-revalidate does not let them keep the response to a request with credentials (section 3.5).
+// TestExplainPublicErrors: RFC 9111 lets caches keep a public response that does not state for how long
+// (section 4.2.2). A proxy-revalidate does not let them keep the response to a request with credentials
+// (section 3.5).
 func TestExplainPublicErrors(t *testing.T) {
 	shared := func(r *cachectl.Response) cachectl.Verdict {
 		verdicts := cachectl.Explain(r)

@@ -87,14 +87,15 @@ func readResponse(h http.Header) *reading {
 	return r
 }
 
-// has reports whether the response has a directive without an argument; one with an argument applies to some fields only.
+// has reports whether the response has a directive without an argument; one with an argument applies to
+// some fields only.
 func (r *reading) has(name string) bool { return slices.Contains(r.directives[name], "") }
 
 // names reports whether the response has a directive, with or without an argument.
 func (r *reading) names(name string) bool { return len(r.directives[name]) > 0 }
 
-// seconds returns the first number among a directive's arguments; quoted ones count if quoted is true (section 5.2:
-// a cache should accept both).
+// seconds returns the first number among a directive's arguments; quoted ones count if quoted is true
+// (section 5.2: a cache should accept both).
 func (r *reading) seconds(name string, quoted bool) (d time.Duration, ok bool) {
 	for _, argument := range r.directives[name] {
 		if quoted {
@@ -124,8 +125,8 @@ func (r *reading) explicit(h http.Header) bool {
 		len(h["Cache-Control"]) == 0 && strings.EqualFold(strings.TrimSpace(h.Get("Pragma")), "no-cache")
 }
 
-// shared returns how long RFC 9111 lets a shared cache reuse a response to a GET without revalidation: 0 for not at
-// all, cachectl.Forever for as long as the cache sees fit.
+// shared returns how long RFC 9111 lets a shared cache reuse a response to a GET without revalidation:
+// 0 for not at all, cachectl.Forever for as long as the cache sees fit.
 func (r *reading) shared(status int, authorized bool) time.Duration {
 	_, forShared := r.seconds("s-maxage", true)
 	switch {
@@ -147,8 +148,8 @@ func (r *reading) shared(status int, authorized bool) time.Duration {
 	return 0
 }
 
-// lifetime returns the lifetime by max-age, or else by Expires (section 4.2.1). An Expires that is no date is in
-// the past (section 5.3).
+// lifetime returns the lifetime by max-age, or else by Expires (section 4.2.1). An Expires that is no
+// date is in the past (section 5.3).
 func (r *reading) lifetime() (d time.Duration, ok bool) {
 	if d, ok := r.seconds("max-age", true); ok {
 		return d, true

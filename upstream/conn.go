@@ -63,12 +63,14 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// waitForResponse delays a write's failure. Writes to a target that responds early and closes fail while its response
-// can still be read, and http.Transport would return the failure in place of the response (golang/go#51109).
+// waitForResponse delays a write's failure. Writes to a target that responds early and closes fail
+// while its response can still be read, and http.Transport would return the failure in place of the
+// response (golang/go#51109).
 //
-// A connection of HTTP/2 does not wait: the transport writes while it holds a mutex that its other streams need, and so
-// does its reader of PING and SETTINGS. There the failure is left to the reader, which is always reading: it finds
-// the end after what the target has sent, and fails the streams that the target has not ended.
+// A connection of HTTP/2 does not wait: the transport writes while it holds a mutex that its other
+// streams need, and so does its reader of PING and SETTINGS. There the failure is left to the reader,
+// which is always reading: it finds the end after what the target has sent, and fails the streams that
+// the target has not ended.
 func (c *conn) waitForResponse() {
 	timer := time.NewTimer(earlyResponseWait)
 	defer timer.Stop()
@@ -92,8 +94,8 @@ func (e *DialError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *DialError) Unwrap() error { return e.Err }
 
-// dialConn returns a dialer that wraps dial's connections in conn. shared is true where streams share each connection and
-// that is known before a handshake.
+// dialConn returns a dialer that wraps dial's connections in conn. shared is true where streams share
+// each connection and that is known before a handshake.
 func dialConn(dial dialer, writeTimeout time.Duration, shared bool) dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)

@@ -182,8 +182,8 @@ func (t *leastTTL) resolver(r *net.Resolver) *net.Resolver {
 	return watched
 }
 
-// dialServer calls dial, which is that of the user's Resolver. It runs on a goroutine of package net, where a panic would
-// end the program, and so would a nil connection without an error.
+// dialServer calls dial, which is that of the user's Resolver. It runs on a goroutine of package net,
+// where a panic would end the program, and so would a nil connection without an error.
 func dialServer(ctx context.Context, dial dialer, network, addr string) (conn net.Conn, err error) {
 	defer func() {
 		if v := recover(); v != nil {

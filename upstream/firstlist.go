@@ -17,8 +17,8 @@ type firstList struct {
 	waiting   atomic.Int32            // the requests that wait for the list
 }
 
-// atStart is how many requests may wait for the first list at least, even if Options.Queue is less.
-const atStart = 100
+// minFirstListQueue is how many requests may wait for the first list at least, even if Options.Queue is less.
+const minFirstListQueue = 100
 
 var (
 	errClosed      = errors.New("the group is closed")
@@ -54,7 +54,7 @@ func (g *Group) waitForTargets(ctx context.Context, timer *time.Timer) error {
 		return nil
 	}
 	defer l.waiting.Add(-1)
-	if n := l.waiting.Add(1); int(n) > max(atStart, g.o.Queue) {
+	if n := l.waiting.Add(1); int(n) > max(minFirstListQueue, g.o.Queue) {
 		return g.fault(fault.Busy, "too many requests wait for the first list of targets")
 	}
 	select {

@@ -15,7 +15,8 @@ type sourceFunc func(ctx context.Context, set func(...upstream.Target) error)
 
 func (f sourceFunc) Watch(ctx context.Context, set func(...upstream.Target) error) { f(ctx, set) }
 
-// As many requests as documented wait for a Source's first list, and Waiting counts them. The others are refused at once.
+// As many requests as documented wait for a Source's first list, and Waiting counts them. The others
+// are refused at once.
 func TestBoundOfTheWaitForTheFirstList(t *testing.T) {
 	for queue, room := range map[int]int{0: 100, 7: 100, 130: 130} {
 		synctest.Test(t, func(t *testing.T) {
@@ -47,7 +48,8 @@ func TestBoundOfTheWaitForTheFirstList(t *testing.T) {
 	}
 }
 
-// No request waits for a first list that will not be delivered: the group is closed or drained, or the Source has returned.
+// No request waits for a first list that will not be delivered: the group is closed or drained, or the
+// Source has returned.
 func TestEndOfTheWaitForTheFirstList(t *testing.T) {
 	type ending struct {
 		kind  fault.Kind

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// A write that fails on a connection of HTTP/2 does not delay its other writers, and does not cost the response that the
-// target has sent before it closed.
+// A write that fails on a connection of HTTP/2 does not delay its other writers, and does not cost the
+// response that the target has sent before it closed.
 func TestGoneHTTP2Target(t *testing.T) {
 	leaktest.Check(t)
 	secure := httptest.NewUnstartedServer(nil)
@@ -69,9 +69,9 @@ func TestGoneHTTP2Target(t *testing.T) {
 	}
 }
 
-// respondWhileGone reads a request's header and makes writes fail from then on. It responds when a write of the body and
-// one of another frame have failed: the transport's response to a PING, which would have to wait for the body's write if
-// that were delayed.
+// respondWhileGone reads a request's header and makes writes fail from then on. It responds when a
+// write of the body and one of another frame have failed: the transport's response to a PING, which
+// would have to wait for the body's write if that were delayed.
 func respondWhileGone(t *testing.T, c net.Conn, link *goneLink, upload *io.PipeWriter) {
 	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
 	if _, err := io.ReadFull(c, make([]byte, len(http2.ClientPreface))); err != nil {

@@ -85,13 +85,14 @@ func (g *Group) Scheme() string { return g.o.Scheme }
 // or the group's own.
 func (g *Group) Transport() http.RoundTripper { return g.transport }
 
-// HeaderBounds returns Options.HeaderTimeout, 0 for no bound, and Options.MaxHeaderBytes. The group's own transport bounds
-// the header of a response by them.
+// HeaderBounds returns Options.HeaderTimeout, 0 for no bound, and Options.MaxHeaderBytes. The group's
+// own transport bounds the header of a response by them.
 //
-// If proxy.Options.Transport is another transport, without such a method, package proxy uses them to bound what net/http's
-// transport does not: the headers of all interim responses together, and, for a client that expects a 100 Continue, the
-// time of a header that has begun. That transport itself bounds the time until the header begins, and its size: an
-// http.Transport by ResponseHeaderTimeout and MaxResponseHeaderBytes.
+// If proxy.Options.Transport is another transport, without such a method, package proxy uses them to
+// bound what net/http's transport does not: the headers of all interim responses together, and, for a
+// client that expects a 100 Continue, the time of a header that has begun. That transport itself bounds
+// the time until the header begins, and its size: an http.Transport by ResponseHeaderTimeout and
+// MaxResponseHeaderBytes.
 func (g *Group) HeaderBounds() (timeout time.Duration, size int64) {
 	return max(0, g.o.HeaderTimeout), g.o.MaxHeaderBytes
 }
@@ -99,9 +100,10 @@ func (g *Group) HeaderBounds() (timeout time.Duration, size int64) {
 // TLSConfig returns Options.TLSConfig.
 func (g *Group) TLSConfig() *tls.Config { return g.o.TLSConfig }
 
-// Set replaces the targets. Requests in flight continue with their targets, and their outcomes count by the current
-// options of the address. The health of an address that is kept, or that is added again within ten minutes, is kept. If
-// Set returns an error, which names the group and the target, nothing has changed.
+// Set replaces the targets. Requests in flight continue with their targets, and their outcomes count by
+// the current options of the address. The health of an address is kept, even if it is removed and added
+// again within ten minutes. If Set returns an error, which names the group and the target, nothing has
+// changed.
 func (g *Group) Set(list ...Target) error {
 	fail := func(err error) error { return fmt.Errorf("upstream %q: %w", g.o.Name, err) }
 	full := make([]Target, len(list))
@@ -171,8 +173,9 @@ func (g *Group) forgetRemoved(s *targets) {
 	}
 }
 
-// Drain refuses further requests, and those that wait for the first list of Options.Source (503). It returns when the
-// requests in flight, tunnels included, have ended, or with ctx's error if ctx ends before.
+// Drain refuses further requests, and those that wait for the first list of Options.Source (503). It
+// returns when the requests in flight, tunnels included, have ended, or with ctx's error if ctx ends
+// before.
 func (g *Group) Drain(ctx context.Context) error {
 	g.first.giveUp(errDraining)
 	return g.gate.Drain(ctx)

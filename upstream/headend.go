@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// boundHead bounds the exchange of a HEAD by o's HeaderTimeout if next may speak HTTP/2. net/http's transport returns such a
-// response when its stream has ended, so that it has the trailers, but bounds only the wait for the header: a target that
-// sends a header without END_STREAM, and nothing after it, would hold the exchange for ever.
+// boundHead bounds the exchange of a HEAD by o's HeaderTimeout if next may speak HTTP/2. net/http's
+// transport returns such a response when its stream has ended, so that it has the trailers, but bounds
+// only the wait for the header: a target that sends a header without END_STREAM, and nothing after it,
+// would hold the exchange for ever.
 func boundHead(next http.RoundTripper, o Options) http.RoundTripper {
 	if o.Protocol == HTTP1 || o.HeaderTimeout <= 0 {
 		return next
@@ -26,7 +27,7 @@ type headBound struct {
 	timeout time.Duration
 }
 
-var errHeadEnd = fmt.Errorf("awaiting the response to a HEAD: %w", os.ErrDeadlineExceeded)
+var errHeadTimeout = fmt.Errorf("awaiting the response to a HEAD: %w", os.ErrDeadlineExceeded)
 
 // RoundTrip implements http.RoundTripper.
 func (h *headBound) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -40,11 +41,11 @@ func (h *headBound) RoundTrip(r *http.Request) (*http.Response, error) {
 	trace := &httptrace.ClientTrace{WroteRequest: timer.start}
 	resp, err := h.RoundTripper.RoundTrip(r.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	// When ctx is canceled, the transport may also return the response whose end it was waiting for.
-	if errors.Is(context.Cause(ctx), errHeadEnd) {
+	if errors.Is(context.Cause(ctx), errHeadTimeout) {
 		if err == nil {
 			resp.Body.Close()
 		}
-		return nil, errHeadEnd
+		return nil, errHeadTimeout
 	}
 	return resp, err
 }
@@ -59,15 +60,15 @@ type headTimer struct {
 	stopped bool
 }
 
-// start starts the timer when the request was written. It starts it anew if the transport sends the request again over
-// another connection.
+// start starts the timer when the request was written. It starts it anew if the transport sends the
+// request again over another connection.
 func (e *headTimer) start(httptrace.WroteRequestInfo) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
 	case e.stopped:
 	case e.timer == nil:
-		e.timer = time.AfterFunc(e.timeout, func() { e.cancel(errHeadEnd) })
+		e.timer = time.AfterFunc(e.timeout, func() { e.cancel(errHeadTimeout) })
 	default:
 		e.timer.Reset(e.timeout)
 	}

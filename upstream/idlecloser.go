@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// idleCloser closes idle connections, and those that become idle within seconds. net/http removes a stream of HTTP/2 a
-// moment after the end of its exchange; if idle connections are closed in between, it keeps that one until
-// IdleConnTimeout. An idleCloser is safe for concurrent use.
+// idleCloser closes idle connections, and those that become idle within seconds. net/http removes a
+// stream of HTTP/2 a moment after the end of its exchange; if idle connections are closed in between,
+// it keeps that one until IdleConnTimeout. An idleCloser is safe for concurrent use.
 type idleCloser struct {
 	close func() // closes those that are idle now
 

@@ -22,8 +22,8 @@ type Lease struct {
 	n     uint64 // grant's number when this lease was made
 }
 
-// grant distinguishes a held lease from a released one without an allocation for each: one lease after the other uses it,
-// each with another number.
+// grant distinguishes a held lease from a released one without an allocation for each: one lease after
+// the other uses it, each with another number.
 type grant struct{ n atomic.Uint64 }
 
 var grants = sync.Pool{New: func() any { return new(grant) }}
@@ -117,9 +117,9 @@ type Outcome struct {
 	Err error
 }
 
-// Done releases the target and counts the outcome for its health, by its current options, which may have changed
-// since Pick (Group.Set). Only the first call counts, of all copies of l; further ones do nothing. Done is safe for
-// concurrent use.
+// Done releases the target and counts the outcome for its health, by its current options, which may
+// have changed since Pick (Group.Set). Only the first call counts, of all copies of l; further ones do
+// nothing. Done is safe for concurrent use.
 func (l Lease) Done(o Outcome) {
 	if !l.release() {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// A lease that is released twice frees one place, and its outcome counts once, even if other leases have been made since. The zero
-// Lease frees none.
+// A lease that is released twice frees one place, and its outcome counts once, even if other leases
+// have been made since. The zero Lease frees none.
 func TestDoneTwice(t *testing.T) {
 	p := newPicks(t, upstream.Options{}, upstream.Target{Addr: "a:1", MaxConns: 2, MaxFails: 3}, upstream.Target{Addr: "b:1", MaxConns: 2, MaxFails: 3})
 	check := func(inFlight, fails int) {

@@ -13,8 +13,8 @@ import (
 
 func noConn(context.Context, string, string) (net.Conn, error) { return nil, nil }
 
-// A DialContext that returns neither a connection nor an error is a dial error, as in net/http: of an exchange, of a Dial and
-// of a check, over connections of each kind.
+// A DialContext that returns neither a connection nor an error is a dial error, as in net/http: of an
+// exchange, of a Dial and of a check, over connections of each kind.
 func TestDialContextWithoutAConnection(t *testing.T) {
 	const want = "upstream: Options.DialContext returned (nil, nil)"
 	for _, scheme := range []string{"http", "https"} {
@@ -46,8 +46,8 @@ func TestDialContextWithoutAConnection(t *testing.T) {
 	}
 }
 
-// The lookup fails if a Resolver's Dial panics, or returns neither a connection nor an error: package net calls it on
-// goroutines of its own, where either would end the program.
+// The lookup fails if a Resolver's Dial panics, or returns neither a connection nor an error: package
+// net calls it on goroutines of its own, where either would end the program.
 func TestResolverDialWithoutAConnection(t *testing.T) {
 	warmResolver(t)
 	for name, test := range map[string]struct {

@@ -12,15 +12,15 @@ import (
 
 // Protocol is the protocol that a group's targets speak.
 //
-// HTTP/2 is run by net/http's client. Use it only with targets that do not attack their gateway, since the client of Go 1.26
-// has two faults:
+// HTTP/2 is run by net/http's client. Use it only with targets that do not attack their gateway, since
+// the client of Go 1.26 has two faults:
 //
-//   - It locks up if a target opens the window of a stream beyond 2^31-1 bytes (RFC 9113 section 6.9.1). No exchange with any
-//     target of the same Transport ends then, by any timeout, and none releases its target. golang.org/x/net v0.62.0 has the
-//     fix for net/http's next version.
-//   - It does not end a stream whose target has sent a response without a body, with a status below 300, and neither accepts the
-//     rest of the request's body nor resets the stream. The stream is open after its exchange, until another stream of its
-//     connection ends.
+//   - It locks up if a target opens the window of a stream beyond 2^31-1 bytes (RFC 9113 section 6.9.1).
+//     No exchange with any target of the same Transport ends then, by any timeout, and none releases
+//     its target. golang.org/x/net v0.62.0 has the fix for net/http's next version.
+//   - It does not end a stream whose target has sent a response without a body, with a status below 300,
+//     and neither accepts the rest of the request's body nor resets the stream. The stream is open after
+//     its exchange, until another stream of its connection ends.
 type Protocol int
 
 const (
@@ -110,13 +110,13 @@ type Options struct {
 	// the same time again. 0 means 10 seconds.
 	DialTimeout time.Duration
 	// WriteTimeout bounds the time in which the target must accept a piece of a request;
-	// it may be exceeded by a quarter. 0 means 60 seconds, a negative value no bound. If
+	// it may be exceeded by up to a quarter. 0 means 60 seconds, a negative value no bound. If
 	// package proxy uses a Transport of this package, it also bounds the wait for an HTTP/2
 	// window until the response begins.
 	WriteTimeout time.Duration
 	// HeaderTimeout bounds the time in which the target must send the whole header of its
 	// response, interim responses included, counted from the last byte of the request; it may
-	// be exceeded by a quarter. 0 means 60 seconds, a negative value no bound.
+	// be exceeded by up to a quarter. 0 means 60 seconds, a negative value no bound.
 	//
 	// If package proxy relays interim responses, the time in which the client accepts them
 	// does not count. If package proxy uses connections of its own, a header section that

@@ -102,7 +102,8 @@ func TestBadSources(t *testing.T) {
 	}
 }
 
-// An address that can't be dialled, or that means something else, is refused at once, and not with each request.
+// An address that can't be dialled, or that means something else, is refused at once, and not with each
+// request.
 func TestBadAddr(t *testing.T) {
 	for addr, want := range map[string]string{
 		"a:0":             `port "0" is no number from 1 to 65535`,

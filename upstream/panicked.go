@@ -8,8 +8,8 @@ import (
 	"net/http"
 )
 
-// panicError carries a panic of a user's function, Options.DialContext for instance, from a goroutine on which it
-// would end the program to the goroutine of the request.
+// panicError carries a panic of a user's function, Options.DialContext for instance, from a goroutine
+// on which it would end the program to the goroutine of the request.
 type panicError struct{ value any }
 
 // Error returns the value's text.
@@ -27,7 +27,8 @@ func recoverPanics(dial dialer) dialer {
 	}
 }
 
-// repanic panics with the value that recoverPanics has caught, if err is its error, and returns its arguments otherwise.
+// repanic panics with the value that recoverPanics has caught, if err is its error, and returns its
+// arguments otherwise.
 func repanic(resp *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		if p := (*panicError)(nil); errors.As(err, &p) {

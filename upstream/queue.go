@@ -66,8 +66,8 @@ func (g *Group) wait(ctx context.Context, q query) (*member, error) {
 	return w.m, w.err
 }
 
-// mustNotWait returns a channel that is ready if a request must not wait for a target, since another request, which
-// it is part of, holds one. It returns nil if the request may wait.
+// mustNotWait returns a channel that is ready if a request must not wait for a target, since another
+// request, which it is part of, holds one. It returns nil if the request may wait.
 func mustNotWait(ctx context.Context) <-chan struct{} {
 	if nested.Is(ctx) {
 		return ready

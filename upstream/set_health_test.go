@@ -9,8 +9,9 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// The outcome of a request that was sent before Set counts by the current targets: a failure takes out a target that was the
-// only one of its group, and the success of a request that was sent before does not end that.
+// The outcome of a request that was sent before Set counts by the current targets: a failure takes out
+// a target that was the only one of its group, and the success of a request that was sent before does
+// not end that.
 func TestOutcomesAfterSet(t *testing.T) {
 	p := newPicks(t, upstream.Options{}, addrs("a")...)
 	failing, slow := p.lease(), p.lease()

@@ -62,14 +62,14 @@ func (t *Transport) CloseIdleConnections() {
 // HTTP/1.1, and nil otherwise. RoundTrip has connections of its own.
 func (t *Transport) Pool() *http1.Pool { return t.pool }
 
-// HeaderBounds returns Options.HeaderTimeout, 0 for no bound, and Options.MaxHeaderBytes. Package proxy uses them to
-// bound what net/http's transport does not: see Group.HeaderBounds.
+// HeaderBounds returns Options.HeaderTimeout, 0 for no bound, and Options.MaxHeaderBytes. Package proxy
+// uses them to bound what net/http's transport does not: see Group.HeaderBounds.
 func (t *Transport) HeaderBounds() (timeout time.Duration, size int64) {
 	return max(0, t.o.HeaderTimeout), t.o.MaxHeaderBytes
 }
 
-// WriteBound returns Options.WriteTimeout, 0 for no bound. Package proxy uses it to bound the wait for an HTTP/2
-// window, which net/http's transport does not bound.
+// WriteBound returns Options.WriteTimeout, 0 for no bound. Package proxy uses it to bound the wait for
+// an HTTP/2 window, which net/http's transport does not bound.
 func (t *Transport) WriteBound() time.Duration { return max(0, t.o.WriteTimeout) }
 
 // Dial dials a target. addr is the Host of a Lease, with a port added if that has

@@ -10,12 +10,14 @@ import (
 	"github.com/culvert-go/culvert/internal/fault"
 )
 
-// passUnused returns a RoundTripper that sends a request again, over another connection of HTTP/2, if the one that next
-// has chosen had ended before it carried any request. It returns next if that does not speak HTTP/2.
+// passUnused returns a RoundTripper that sends a request again, over another connection of HTTP/2, if
+// the one that next has chosen had ended before it carried any request. It returns next if that does
+// not speak HTTP/2.
 //
-// net/http's transport keeps such a connection for five seconds, so that requests to a target that ends each connection fail,
-// and for ever if the request that would have found the failure was canceled just then. When a request is sent over it, its
-// failure is old and does not show that its target fails now, and nothing of the request was sent.
+// net/http's transport keeps such a connection for five seconds, so that requests to a target that ends
+// each connection fail, and for ever if the request that would have found the failure was canceled just
+// then. When a request is sent over it, its failure is old and does not show that its target fails now,
+// and nothing of the request was sent.
 func passUnused(next http.RoundTripper, o Options) http.RoundTripper {
 	if o.Protocol == HTTP1 {
 		return next
@@ -25,8 +27,9 @@ func passUnused(next http.RoundTripper, o Options) http.RoundTripper {
 
 type unusedPasser struct{ http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper. It always makes a second attempt after the first failure. It makes further ones
-// only after the failure of a connection that is older than the exchange: their number is limited, and each fails once.
+// RoundTrip implements http.RoundTripper. It always makes a second attempt after the first failure. It
+// makes further ones only after the failure of a connection that is older than the exchange: their
+// number is limited, and each fails once.
 func (u *unusedPasser) RoundTrip(r *http.Request) (*http.Response, error) {
 	start := time.Now()
 	resp, err := u.RoundTripper.RoundTrip(r)

@@ -18,9 +18,9 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// unusedConns dials a target of HTTP/2. Its first connection accepts one request, to which the target never responds, so that
-// another connection is dialled for the next request. The following connections end before they carry a request; over further ones
-// the target responds.
+// unusedConns dials a target of HTTP/2. Its first connection accepts one request, to which the target
+// never responds, so that another connection is dialled for the next request. The following connections
+// end before they carry a request; over further ones the target responds.
 type unusedConns struct {
 	certificates []tls.Certificate // nil: without TLS
 	ends         int32             // how many connections end unused
@@ -45,7 +45,8 @@ func (u *unusedConns) dial(context.Context, string, string) (net.Conn, error) {
 	return near, nil
 }
 
-// serve serves the nth connection. It writes on another goroutine than it reads on, since the connection has no buffer.
+// serve serves the nth connection. It writes on another goroutine than it reads on, since the
+// connection has no buffer.
 func (u *unusedConns) serve(raw net.Conn, n int32) {
 	defer raw.Close()
 	c := raw
@@ -98,8 +99,9 @@ func (u *unusedConns) serve(raw net.Conn, n int32) {
 	}
 }
 
-// No request fails by a connection that its target has ended before it carried a request. net/http's transport keeps such a
-// connection for a while, and for ever if the request that would have found its end was canceled.
+// No request fails by a connection that its target has ended before it carried a request. net/http's
+// transport keeps such a connection for a while, and for ever if the request that would have found its
+// end was canceled.
 func TestUnusedConnections(t *testing.T) {
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	certificates := secure.TLS.Certificates
@@ -148,7 +150,8 @@ func TestUnusedConnections(t *testing.T) {
 						}
 						cancel()
 						synctest.Wait()
-						// The first connection still counts the stream that was reset, since the target has not responded to a PING.
+						// The first connection still counts the stream that was reset, since the target
+						// has not responded to a PING.
 						for range ends {
 							target.proceed <- struct{}{}
 							synctest.Wait()
