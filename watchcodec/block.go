@@ -61,9 +61,9 @@ func inStrings(quotes uint64) uint64 {
 	return quotes ^ quotes<<32
 }
 
-// escaped returns a mask of the bytes that a backslash escapes. behind is 1 if the block's last
-// byte escapes the byte behind the block. before is 1 if the block's first byte is escaped.
-func escaped(backslashes, before uint64) (mask, behind uint64) {
+// escaped returns a mask of the bytes that a backslash escapes. next is 1 if the block's last
+// byte escapes the byte after the block. before is 1 if the block's first byte is escaped.
+func escaped(backslashes, before uint64) (mask, next uint64) {
 	for backslashes &^= before; backslashes != 0; {
 		at := bits.TrailingZeros64(backslashes)
 		if at == blockSize-1 {

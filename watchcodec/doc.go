@@ -7,8 +7,8 @@
 // for instance. A Rewriter is called with each object on its way to a client, may edit it, and
 // reports whether the client sees it. The parts of the filter can be used by themselves: Classify
 // and Negotiate for requests, JSONReader and ProtobufReader for the frames of a watch, Event and
-// Object for their content, and Visible for the events that a client receives when objects come
-// into its sight and go out of it.
+// Object for their content, and Visible for the events that a client receives when objects become
+// visible or hidden to it.
 //
 // Writer sends a program's own events, each in its own chunk and flushed at once. Fanout sends the
 // events of one watch to many clients. NewRecords is for streams of other kinds: lines of JSON and

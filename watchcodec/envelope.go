@@ -89,7 +89,7 @@ func appendSealed(dst, apiVersion, kind, raw []byte) []byte {
 	return append(append(dst, raw...), sealedTail...)
 }
 
-// sealedTail is the two empty fields that an API server writes behind an object.
+// sealedTail is the two empty fields that an API server writes after an object.
 const sealedTail = "\x1a\x00\x22\x00"
 
 func appendSealedHead(dst, apiVersion, kind []byte, n int) []byte {

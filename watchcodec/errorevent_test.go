@@ -40,7 +40,7 @@ func TestErrorEventArrives(t *testing.T) {
 				t.Errorf("the client reads %+v, %v, want an ERROR event", event, err)
 			}
 			if err := events.Decode(&event); err == nil || err == io.EOF {
-				t.Errorf("the watch looks whole behind it: %+v, %v", event, err)
+				t.Errorf("the watch looks whole after it: %+v, %v", event, err)
 			}
 		})
 	}

@@ -49,7 +49,7 @@ func (e *Event) Decode(f Format, frame []byte) error {
 	return nil
 }
 
-// decodeFirst parses the JSON event that p begins with, and returns the index behind it.
+// decodeFirst parses the JSON event that p begins with, and returns the index after it.
 func (e *Event) decodeFirst(p []byte) (end int, err error) {
 	e.reset(JSON)
 	if end, err = e.decodeJSON(p); err != nil {
@@ -176,7 +176,7 @@ func (e *Event) decodeProtobuf(p []byte) error {
 // Changed reports whether the event was modified since it was decoded.
 func (e *Event) Changed() bool { return e.Type != e.decodedType || e.Object.edited }
 
-// Append appends the event as a watch sends it: JSON with a newline behind it, protobuf with its
+// Append appends the event as a watch sends it: JSON with a newline after it, protobuf with its
 // length before it. An unmodified event is appended as it was received, byte for byte.
 func (e *Event) Append(dst []byte) ([]byte, error) {
 	switch {

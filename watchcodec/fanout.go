@@ -109,7 +109,7 @@ func (f *Fanout) Kept(version uint64) bool {
 }
 
 // Close ends the watch of each client when the frames sent before are delivered, as a server does
-// that shuts down. Clients then start a new watch.
+// that shuts down. Clients then start a new watch. After Close, Send and SendVersion do nothing.
 func (f *Fanout) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -179,7 +179,7 @@ func (f *Fanout) Follow(w http.ResponseWriter, r *http.Request, o Following) {
 	w.Header().Set("Content-Type", f.o.Format.WatchContentType())
 	c := &fanoutClient{w: w}
 	c.writes.StartWrites(w, r, f.o.WriteTimeout) // if w can't be bounded, the server's own timeout applies
-	defer c.writes.Leave()                       // for the end of the stream, perhaps behind a long pause
+	defer c.writes.Leave()                       // for the end of the stream, perhaps after a long pause
 	if o.Before != nil && o.Before(c) != nil || !c.send() {
 		return
 	}

@@ -64,7 +64,7 @@ type FilterOptions struct {
 // watch keeps its place in upstream.Target.MaxConns and filters.Concurrency: if no other place is
 // free, the list does not wait for one and fails.
 //
-// A list in pages keeps the server's continue token, even behind a page of which the client sees
+// A list in pages keeps the server's continue token, even after a page of which the client sees
 // nothing. A token of kube-apiserver is not encrypted: it is base64 of JSON whose "start" is the
 // key of the page's last object, its namespace and name, even if that object is hidden. So a client
 // that requests pages (limit) can learn the namespaces and names of hidden objects, one a page, and

@@ -106,7 +106,7 @@ func (g *gunzipWriter) stop() {
 // that looked for the next member before it passed on the last bytes of this one would hold an
 // event back until the next event.
 func (g *gunzipWriter) inflate() error {
-	src := bufio.NewReader(readerFunc(g.read)) // keeps the bytes behind a member
+	src := bufio.NewReader(readerFunc(g.read)) // keeps the bytes after a member
 	z, err := gzip.NewReader(src)
 	for err == nil {
 		z.Multistream(false)

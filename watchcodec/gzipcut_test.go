@@ -66,7 +66,7 @@ func TestCompressedWatchThatIsCut(t *testing.T) {
 	leaktest.Check(t)
 	one, two := pod("ADDED", "a", "yes", "1")+"\n", pod("ADDED", "b", "yes", "2")+"\n"
 	whole, first := gzipped(one, two), gzipped(one)
-	boundary := bytes.Index(whole, []byte{0, 0, 0xff, 0xff}) + 4 // behind the flush of the first event
+	boundary := bytes.Index(whole, []byte{0, 0, 0xff, 0xff}) + 4 // after the flush of the first event
 	corrupt := append(bytes.Clone(whole[:boundary]), bytes.Repeat([]byte{0xff}, 100)...)
 	checksum := bytes.Clone(first)
 	checksum[len(checksum)-5]++
@@ -81,12 +81,12 @@ func TestCompressedWatchThatIsCut(t *testing.T) {
 		"of no byte":                  {nil, false, 0, false, false},
 		"cut in the first header":     {whole[:5], false, 0, true, false},
 		"cut in an event":             {whole[:boundary-6], false, 0, true, false},
-		"cut behind an event":         {whole[:boundary], false, 1, true, false},
+		"cut after an event":          {whole[:boundary], false, 1, true, false},
 		"cut in the checksum":         {whole[:len(whole)-3], false, 2, true, false},
 		"in two members, cut":         {append(bytes.Clone(first), whole[:boundary]...), false, 2, true, false},
 		"corrupt":                     {corrupt, false, 1, true, true},
 		"with another checksum":       {checksum, false, 1, true, true},
-		"with no member behind it":    {append(bytes.Clone(first), "no member, but text"...), false, 1, true, true},
+		"with no member after it":     {append(bytes.Clone(first), "no member, but text"...), false, 1, true, true},
 		"aborted":                     {whole[:boundary], true, 1, false, true},
 		"whole, and half an event":    {gzipped(one, two[:20]), false, 1, true, false},
 		"whole, with what is no JSON": {gzipped(one, "no"), false, 1, true, true},
@@ -121,7 +121,7 @@ func TestCompressedListThatIsCut(t *testing.T) {
 		"whole":                 {whole, http.StatusOK},
 		"cut in the header":     {whole[:5], http.StatusBadGateway},
 		"no gzip":               {[]byte("no gzip at all"), http.StatusBadGateway},
-		"cut behind a part":     {gzipped(start)[:len(gzipped(start))-12], 0},
+		"cut after a part":      {gzipped(start)[:len(gzipped(start))-12], 0},
 		"cut in the checksum":   {whole[:len(whole)-3], 0},
 		"with another checksum": {checksum, 0},
 	} {

@@ -12,7 +12,7 @@ type splice struct {
 type planner struct {
 	e       *Edit
 	p       []byte
-	at      int // the index behind the part that was planned
+	at      int // the index after the part that was planned
 	w       *window
 	splices []splice
 }
@@ -30,7 +30,7 @@ func (pl *planner) apply(dst []byte) []byte {
 // enough is the value of planner.at when every splice has been found before the end.
 const enough = -1
 
-// object plans for the object at pl.at and moves pl.at behind it. Where a key can't be there twice,
+// object plans for the object at pl.at and moves pl.at past it. Where a key can't be there twice,
 // in the object itself and in its metadata, it scans no further than needed.
 func (pl *planner) object(path Path) error {
 	_, err := pl.members(path)
@@ -84,7 +84,7 @@ func (pl *planner) members(path Path) (empty bool, err error) {
 	return r.count == 0, nil
 }
 
-// member plans for the member that begins at start and has its value at c.at, and moves c.at behind
+// member plans for the member that begins at start and has its value at c.at, and moves c.at past
 // it.
 func (r *remover) member(c *cursor, start int, path Path) error {
 	before := len(r.splices)
@@ -117,7 +117,7 @@ func (r *remover) finishEarly(c *cursor) (empty bool, err error) {
 	return false, nil
 }
 
-// value plans for the value of the path's first step, at pl.at, and moves pl.at behind it. gone
+// value plans for the value of the path's first step, at pl.at, and moves pl.at past it. gone
 // reports whether the whole value is removed.
 func (pl *planner) value(path Path) (gone bool, err error) {
 	c := cursor{p: pl.p, at: pl.at, w: pl.w}
@@ -208,7 +208,7 @@ func (pl *planner) elements() (empty bool, err error) {
 type remover struct {
 	*planner
 	count   int  // elements that are kept
-	end     int  // of the element before, else the index behind the bracket
+	end     int  // of the element before, else the index after the bracket
 	leading bool // the last splice extends to the next element
 }
 
@@ -230,7 +230,7 @@ func (r *remover) removed(start, end int) {
 		start = r.end // includes the comma before it
 	}
 	r.splices = append(r.splices, splice{span: span{start, end}})
-	r.leading = r.count == 0 // includes the comma behind it
+	r.leading = r.count == 0 // includes the comma after it
 	r.end = end
 }
 

@@ -104,7 +104,7 @@ func (l *jsonListWriter) start() (bool, error) {
 	return true, nil
 }
 
-// element looks for the next value behind white space and, if there was one before, a comma. At the
+// element looks for the next value after white space and, if there was one before, a comma. At the
 // closing bracket done is true; else the value begins at l.gap.
 func (l *jsonListWriter) element(before bool, closing byte) (there, done bool, err error) {
 	l.gap = skipSpace(l.buf, l.gap)
@@ -125,7 +125,7 @@ func (l *jsonListWriter) element(before bool, closing byte) (there, done bool, e
 	return l.gap < len(l.buf), false, nil
 }
 
-// maxKey bounds a key of the list itself, with the white space behind it: it is scanned again with
+// maxKey bounds a key of the list itself, with the white space after it: it is scanned again with
 // each piece that is received.
 const maxKey = 4 << 10
 
@@ -237,7 +237,7 @@ func withoutCount(dst, meta []byte) ([]byte, error) {
 	return dst, err
 }
 
-// complete returns the index behind the value that begins at i, and reports whether all of it was
+// complete returns the index after the value that begins at i, and reports whether all of it was
 // received.
 func (l *jsonListWriter) complete(i int) (end int, ok bool) {
 	switch l.buf[i] {
@@ -362,7 +362,7 @@ func (l *jsonListWriter) appendItem() {
 	}
 }
 
-// rest takes the white space behind the list.
+// rest takes the white space after the list.
 func (l *jsonListWriter) rest() (bool, error) {
 	if i := skipSpace(l.buf, 0); i < len(l.buf) {
 		return false, malformed(i)

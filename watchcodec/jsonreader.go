@@ -68,7 +68,7 @@ func (r *JSONReader) Next() ([]byte, error) {
 // frame's end by decoding it into e, which saves a scan for it.
 func (r *JSONReader) next(e *Event) (frame []byte, decoded bool, err error) {
 	for r.err == nil {
-		// A complete event has a newline behind it. An incomplete one would be decoded in vain.
+		// A complete event has a newline after it. An incomplete one would be decoded in vain.
 		if r.err = r.findStart(); r.err == nil && e != nil && r.scanned == r.start && bytes.IndexByte(r.buf[r.start:r.end], '\n') >= 0 {
 			if end, err := e.decodeFirst(r.buf[r.start:r.end]); err == nil && end <= r.max {
 				r.start += end

@@ -105,7 +105,7 @@ func TestFrames(t *testing.T) {
 		{"braces in a string on a line", "{\"a\":\"} {}{\"}\n{}\n", 0, `{"a":"} {}{"} {}`, "EOF"},
 		{"cut in an object", `{} {"a":`, 0, `{}`, "unexpected EOF"},
 		{"cut in a string", `{"a":"`, 0, ``, "unexpected EOF"},
-		{"cut behind a backslash", `{"a":"\`, 0, ``, "unexpected EOF"},
+		{"cut after a backslash", `{"a":"\`, 0, ``, "unexpected EOF"},
 		{"no object", `{} [1]`, 0, `{}`, `watchcodec: byte '[' at offset 3 begins no JSON object`},
 		{"an HTML page", "\n<html>", 0, ``, `watchcodec: byte '<' at offset 1 begins no JSON object`},
 		{"a stray brace", `{}}`, 0, `{}`, `watchcodec: byte '}' at offset 2 begins no JSON object`},

@@ -16,7 +16,7 @@ var errJSON = errors.New("watchcodec: malformed JSON")
 
 func malformed(i int) error { return fmt.Errorf("%w at byte %d", errJSON, i) }
 
-// skipSpace returns the index of the first byte at or behind i that is no white space.
+// skipSpace returns the index of the first byte at or after i that is no white space.
 func skipSpace(p []byte, i int) int {
 	for i < len(p) && isSpace(p[i]) {
 		i++
@@ -61,7 +61,7 @@ func findStringEnd(p []byte, i int) (end, next int) {
 	return -1, i
 }
 
-// skipString returns the index behind the string that begins at p[i].
+// skipString returns the index after the string that begins at p[i].
 func skipString(p []byte, i int) (int, error) {
 	if i >= len(p) || p[i] != '"' {
 		return i, malformed(i)
@@ -73,7 +73,7 @@ func skipString(p []byte, i int) (int, error) {
 	return end + 1, nil
 }
 
-// skipValue returns the index behind the value that begins at p[i]. It checks that as many brackets
+// skipValue returns the index after the value that begins at p[i]. It checks that as many brackets
 // are closed as opened, of either kind. It does not check the syntax of numbers and literals.
 func skipValue(p []byte, i int) (int, error) {
 	if i >= len(p) {
@@ -96,7 +96,7 @@ func skipValue(p []byte, i int) (int, error) {
 	return i, nil
 }
 
-// skipNested returns the index behind the object or array that begins at p[i].
+// skipNested returns the index after the object or array that begins at p[i].
 func skipNested(p []byte, i int) (int, error) {
 	var w window
 	return w.skip(p, i)
@@ -116,7 +116,7 @@ type cursor struct {
 	w     *window // shared by the cursors over the same bytes; may be nil
 }
 
-// enter returns a cursor behind the bracket p[i], which must be open.
+// enter returns a cursor after the bracket p[i], which must be open.
 func enter(p []byte, i int, open byte, w *window) (cursor, error) {
 	if i >= len(p) || p[i] != open {
 		return cursor{}, malformed(i)
@@ -124,7 +124,7 @@ func enter(p []byte, i int, open byte, w *window) (cursor, error) {
 	return cursor{p: p, at: i + 1, close: open + 2, first: true, w: w}, nil
 }
 
-// more moves c.at to the next element and returns true. At the closing bracket it moves c.at behind
+// more moves c.at to the next element and returns true. At the closing bracket it moves c.at past
 // it and returns false.
 func (c *cursor) more() (bool, error) {
 	c.at = skipSpace(c.p, c.at)
@@ -159,7 +159,7 @@ func (c *cursor) key() (span, error) {
 	return key, nil
 }
 
-// value returns the value at c.at and moves c.at behind it.
+// value returns the value at c.at and moves c.at past it.
 func (c *cursor) value() (s span, err error) {
 	s.start = c.at
 	if c.w != nil && c.at < len(c.p) && (c.p[c.at] == '{' || c.p[c.at] == '[') {

@@ -6,7 +6,8 @@ import (
 )
 
 // ListReader takes a list as it is received, written to it in the response of a handler for
-// instance, and calls a function with each item.
+// instance, and calls a function with each item. It accepts some objects that are not lists, a
+// Status for instance: the caller has to check Kind.
 //
 // A ListReader must not be used by several goroutines at the same time.
 type ListReader struct {

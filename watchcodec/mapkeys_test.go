@@ -9,8 +9,8 @@ import (
 )
 
 // TestSetKeepsTheOrderOfKeys: a key that is set in a map is placed where encoders place it, by its
-// text and not by its spelling in JSON: with its quote "a" would sort behind "a!", and an escaped
-// "<x" behind "A".
+// text and not by its spelling in JSON: with its quote "a" would sort after "a!", and an escaped
+// "<x" after "A".
 func TestSetKeepsTheOrderOfKeys(t *testing.T) {
 	keys := []string{"", "!", "A", "A!", "A B", "<", "<x", "\\", `a"b`, "a", "a!", "\u00e9", "\u2028", "\U0001f41f", "\x01"}
 	for _, first := range keys {

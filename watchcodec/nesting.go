@@ -31,8 +31,8 @@ type nesting struct {
 	deep  bool // more than maxDepth were open
 }
 
-// add processes the brackets of a block. It returns the index in the block behind the value, -1 if
-// the value continues behind the block.
+// add processes the brackets of a block. It returns the index in the block after the value, -1 if
+// the value continues after the block.
 func (n *nesting) add(open, closing, curly uint64) int {
 	opens, closes := bits.OnesCount64(open), bits.OnesCount64(closing)
 	if closes >= n.depth || n.depth+opens > maxDepth {

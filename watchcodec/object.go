@@ -128,7 +128,7 @@ func (o *Object) AppendRaw(dst []byte) []byte {
 }
 
 // AppendSealed appends the object as an API server sends it in a response: in protobuf in an
-// envelope, in JSON with a newline behind it.
+// envelope, in JSON with a newline after it.
 func (o *Object) AppendSealed(dst []byte) []byte {
 	if o.format == JSON {
 		return append(o.appendText(dst), '\n')
@@ -136,7 +136,7 @@ func (o *Object) AppendSealed(dst []byte) []byte {
 	return appendSealed(dst, o.apiVersion, o.kind, o.raw)
 }
 
-// parse parses p, the object's encoding, from its first byte on, and returns the index behind it.
+// parse parses p, the object's encoding, from its first byte on, and returns the index after it.
 // In protobuf it does not set the kind, which is not in the message.
 func (o *Object) parse(p []byte) (end int, err error) {
 	if o.format == JSON {
@@ -165,7 +165,7 @@ func (o *Object) refresh() {
 	}
 }
 
-// parseText parses the object at p[i] and returns the index behind it.
+// parseText parses the object at p[i] and returns the index after it.
 func (o *Object) parseText(p []byte, i int) (end int, err error) {
 	c := cursor{p: p, at: i, w: o.resetWindow()}
 	err = o.parseJSON(&c)

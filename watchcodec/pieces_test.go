@@ -14,7 +14,7 @@ import (
 )
 
 // TestKindBehindItems: the kind of a list's items must be known before they are sent. If the items
-// have kinds of their own, as those of custom resources do, it may come behind them.
+// have kinds of their own, as those of custom resources do, it may come after them.
 func TestKindBehindItems(t *testing.T) {
 	var kinds []string
 	note := func(o *watchcodec.Object) (bool, error) {
@@ -84,7 +84,7 @@ func TestSmallPieces(t *testing.T) {
 		"a string beside the items":  `{"kind":"Status","message":"` + long + `"}`,
 		"a number":                   `{"kind":"Status","code":` + strings.Repeat("1", size) + `}`,
 		"white space before a comma": start + `{"metadata":{"name":"b"}}` + spaces + `,{}]}`,
-		"white space behind it":      start + `{"metadata":{"name":"b"}},` + spaces + `{}]}`,
+		"white space after it":       start + `{"metadata":{"name":"b"}},` + spaces + `{}]}`,
 		"in protobuf":                protobuf,
 	} {
 		contentType := "application/json"

@@ -28,7 +28,7 @@ func (e *Edit) protobuf(dst, p []byte, path Path) (_ []byte, err error) {
 		from = f.whole.end
 		switch {
 		case !last && isMap(path):
-			return dst, fmt.Errorf("watchcodec: a path that continues behind the key %q", path[1].Name)
+			return dst, fmt.Errorf("watchcodec: a path that continues after the key %q", path[1].Name)
 		case !last:
 			dst, err = appendNested(dst, f.number, len(f.value.of(p)), func(b []byte) ([]byte, error) { return e.protobuf(b, f.value.of(p), path[1:]) })
 			if err != nil {

@@ -25,7 +25,7 @@ type protobufListWriter struct {
 	state     func(l *protobufListWriter, p []byte) (used, need int, err error)
 	envelope  envelope
 	head      []byte // the envelope before the list
-	tail      []byte // the envelope behind the list
+	tail      []byte // the envelope after the list
 	remaining int    // remaining bytes of the list
 	item      Object
 	scratch   []byte
@@ -108,7 +108,7 @@ func (l *protobufListWriter) takeBefore(p []byte) (used, need int, err error) {
 	l.item.kind, l.item.apiVersion = single, l.envelope.apiVersion
 	l.remaining = size
 	if size == 0 {
-		l.state = (*protobufListWriter).takeBehind
+		l.state = (*protobufListWriter).takeAfter
 	}
 	l.envelope.seen |= 1 << unknownRaw
 	if l.info != nil {
@@ -117,8 +117,8 @@ func (l *protobufListWriter) takeBefore(p []byte) (used, need int, err error) {
 	return at, 0, nil
 }
 
-// takeBehind consumes the fields of the envelope behind the list.
-func (l *protobufListWriter) takeBehind(p []byte) (used, need int, err error) {
+// takeAfter consumes the fields of the envelope after the list.
+func (l *protobufListWriter) takeAfter(p []byte) (used, need int, err error) {
 	return l.takeAround(&l.tail, p)
 }
 
@@ -177,7 +177,7 @@ func (l *protobufListWriter) takeField(p []byte) (used, need int, err error) {
 
 func (l *protobufListWriter) advance(n int) {
 	if l.remaining -= n; l.remaining == 0 {
-		l.state = (*protobufListWriter).takeBehind
+		l.state = (*protobufListWriter).takeAfter
 	}
 }
 

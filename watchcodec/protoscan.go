@@ -74,7 +74,7 @@ func nextFieldOfAny(p []byte, i int) (f protoField, err error) {
 }
 
 // fieldPrefix decodes the tag and the length of the field that p begins with, of which the rest may
-// not be received yet: its content is size bytes behind p[at]. at is 0 if more bytes are needed for
+// not be received yet: its content is size bytes after p[at]. at is 0 if more bytes are needed for
 // that.
 func fieldPrefix(p []byte) (number, at, size int, err error) {
 	tag, n := binary.Uvarint(p)

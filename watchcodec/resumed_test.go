@@ -71,7 +71,7 @@ func TestResumedWatch(t *testing.T) {
 		{"both, many times", "/api/v1/namespaces/n/pods?watch=1&labelSelector=a%3Db&resourceVersion=7",
 			strings.Repeat(pod("MODIFIED", "unseen", "no", "8"), 3) + pod("MODIFIED", "had", "no", "9") + pod("MODIFIED", "had", "no", "10") + pod("MODIFIED", "unseen", "yes", "11"), list,
 			gone("had", "9") + pod("ADDED", "unseen", "yes", "11"), 0, "/api/v1/namespaces/n/pods?" + query},
-		{"one that becomes visible behind the list", "/api/v1/pods?watch=1&labelSelector=a%3Db&resourceVersion=7",
+		{"one that becomes visible after the list", "/api/v1/pods?watch=1&labelSelector=a%3Db&resourceVersion=7",
 			pod("MODIFIED", "other", "no", "8") + pod("MODIFIED", "unseen", "yes", "11") + pod("MODIFIED", "had", "yes", "12"), list,
 			pod("ADDED", "unseen", "yes", "11") + pod("MODIFIED", "had", "yes", "12"), 0, "/api/v1/pods?" + query},
 		{"at the version that the watch has reached", "/api/v1/pods?watch=1&resourceVersion=5", pod("ADDED", "a", "yes", "6") + `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"7"}}}` + "\n" + pod("MODIFIED", "unseen", "no", "8"), list,

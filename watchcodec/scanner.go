@@ -34,17 +34,17 @@ func (s *scanner) skipRest(p []byte, at int) (n int, complete bool) {
 		return len(p), false
 	}
 	b := partialBlock(p[at:])
-	// The byte that the last one escapes is behind the partial block, and not one of its padding.
-	_, behind := escaped(b.backslash<<(blockSize-left), s.escaped<<(blockSize-left))
+	// The byte that the last one escapes is after the partial block, and not one of its padding.
+	_, next := escaped(b.backslash<<(blockSize-left), s.escaped<<(blockSize-left))
 	s.strip(&b)
 	if end := s.add(b.open, b.close, b.curly); end >= 0 {
 		return at + end, true
 	}
-	s.quoting.escaped = behind
+	s.quoting.escaped = next
 	return len(p), false
 }
 
-// partialBlock classifies less than a block. The bytes behind p have no bits set.
+// partialBlock classifies less than a block. The bytes after p have no bits set.
 func partialBlock(p []byte) block {
 	var whole [blockSize]byte
 	var blocks [1]block

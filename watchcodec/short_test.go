@@ -74,7 +74,7 @@ func TestResponseShorterThanAnnounced(t *testing.T) {
 }
 
 // A stream of which the next handler has written less than its Content-Length is cut off, even if
-// it ends behind an event.
+// it ends after an event.
 func TestStreamShorterThanAnnounced(t *testing.T) {
 	event := `{"type":"ADDED","object":` + carp + "}\n"
 	for name, test := range map[string]struct {

@@ -127,7 +127,7 @@ func (h *streamHistory) accept() string {
 }
 
 // cut cuts a body off in some cases, and reports whether content is missing then: the newline
-// behind JSON is none, nor are the two empty fields behind an object in protobuf.
+// after JSON is none, nor are the two empty fields after an object in protobuf.
 func (h *streamHistory) cut(body []byte) (sent []byte, cut bool) {
 	if !h.c.Bool(6) {
 		return body, false

@@ -171,7 +171,7 @@ func TestTableWatchHistories(t *testing.T) {
 			watch, columns = rest, nil
 		}
 		if len(watch) > 0 {
-			return fmt.Errorf("%q behind the last event", watch)
+			return fmt.Errorf("%q after the last event", watch)
 		}
 		return h.err
 	})

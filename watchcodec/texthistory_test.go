@@ -141,7 +141,7 @@ func (h *textHistory) path() (path watchcodec.Path) {
 		}
 		f := watchcodec.Key(name)
 		if h.c.Bool(2) {
-			f.Number = 100 // a field of a typed object, with a number behind those of metadata
+			f.Number = 100 // a field of a typed object, with a number after those of metadata
 		}
 		f.OmitEmpty = h.c.Bool(3)
 		path = append(path, f)

@@ -190,7 +190,7 @@ func sameKey(quoted []byte, name string) bool {
 	return err == nil && string(text) == name
 }
 
-// keyFollows reports whether a quoted key sorts behind name, however it is escaped.
+// keyFollows reports whether a quoted key sorts after name, however it is escaped.
 func keyFollows(quoted []byte, name string) bool {
 	if inner := quoted[1 : len(quoted)-1]; bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner) > name

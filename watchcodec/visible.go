@@ -54,8 +54,9 @@ func NewVisible(rewrite Rewriter) *Visible {
 // hidden object is MODIFIED for which the watch has sent no event yet, the client may have it from
 // before or may never have seen it. If the client keeps such an object, its state is wrong; if it
 // is sent a DELETED event for it, it learns the name of a hidden object. So Apply calls list, at
-// most once: list has to call take with each object of the collection as it was at resourceVersion
-// (resourceVersionMatch=Exact). If list is nil or fails, Apply returns ErrUnknownState.
+// most once: list has to call take with each object of the collection as it was at the
+// resourceVersion that list is called with (resourceVersionMatch=Exact). If list is nil or fails,
+// Apply returns ErrUnknownState.
 func NewResumedVisible(rewrite Rewriter, resourceVersion string, list func(resourceVersion string, take func(*Object) error) error) *Visible {
 	return &Visible{rewrite: rewrite, seen: map[uint64]bool{}, version: []byte(resourceVersion), list: list}
 }

@@ -94,7 +94,7 @@ func (h *watchHistory) cutFrame(watch []byte) (e metav1.WatchEvent, frame, rest 
 		err = d.Decode(&e)
 		end := int(d.InputOffset())
 		if err == nil && (end == len(watch) || watch[end] != '\n') {
-			err = fmt.Errorf("no newline behind %s", watch[:end])
+			err = fmt.Errorf("no newline after %s", watch[:end])
 		}
 		if err != nil {
 			return e, nil, nil, err
@@ -183,7 +183,7 @@ func (h *watchHistory) compare(watch []byte, broken bool) error {
 		watch = rest
 	}
 	if len(watch) > 0 {
-		return fmt.Errorf("%q behind the last event", watch)
+		return fmt.Errorf("%q after the last event", watch)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ type window struct {
 	blocks [16]block // stripped
 }
 
-// skip returns the index behind the object or array that begins at p[i]. All calls must be for the
+// skip returns the index after the object or array that begins at p[i]. All calls must be for the
 // same p, with increasing i.
 func (w *window) skip(p []byte, i int) (int, error) {
 	if end := w.base + w.n*blockSize; w.n == 0 || i >= end {
@@ -27,7 +27,7 @@ func (w *window) skip(p []byte, i int) (int, error) {
 			if end := n.add(b.open&mask, b.close&mask, b.curly); end >= 0 {
 				end += w.base + at*blockSize
 				if n.deep {
-					return i, fmt.Errorf("%w: nested too deeply behind byte %d", errJSON, i)
+					return i, fmt.Errorf("%w: nested too deeply after byte %d", errJSON, i)
 				}
 				if n.curly != 0 {
 					return end, malformed(end)

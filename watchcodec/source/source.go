@@ -29,13 +29,14 @@ type Sink interface {
 	Delete(o *watchcodec.Object) error
 	// Replaced is called when Set was called with all objects since Replacing: there are no others.
 	Replaced(c Collection)
-	// Lost is called when the server can't be reached, or when its response can't be read. The
-	// state is then the last one that was received. Found is called when the server responds again.
+	// Lost is called when the server can't be reached, or when its response can't be read: the
+	// objects received so far are the last known state. Found is called when the server responds
+	// again.
 	Lost(err error)
 	Found()
 }
 
-// Collection is what the objects of a resource have in common.
+// Collection describes the objects of a resource.
 type Collection struct {
 	Format           watchcodec.Format
 	APIVersion, Kind string
