@@ -36,7 +36,7 @@ func TestAccidentTerminalsFirstFrameNeverArrived(t *testing.T) {
 	})
 	p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
 	p.Send(handshake + size)
-	sameHead(t, p.Head(), switching)
+	sameHeader(t, p.Head(), switching)
 	p.Receive("\x81\x07welcome\x81\x02ok")
 	p.Send(maskedText("ls"))
 	if rest := p.Rest(); rest != "" {
@@ -58,7 +58,7 @@ func TestAccidentFirstWebSocketNeededAWarmUp(t *testing.T) {
 	})
 	p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
 	p.Send(handshake)
-	sameHead(t, p.Head(), switching)
+	sameHeader(t, p.Head(), switching)
 	p.Send(maskedText("hi"))
 	p.Receive("\x81\x02hi")
 

@@ -96,8 +96,8 @@ func TestHosts(t *testing.T) {
 	} {
 		p := wiretest.Dial(t, addr)
 		p.Send(with(strings.Replace(handshake, "Host: culvert.test", "Host: "+host, 1), "Origin: http://"+host))
-		if head := p.Head(); !strings.HasPrefix(head, "HTTP/1.1 "+want+" ") {
-			t.Errorf("host %s: %q, want %s", host, head, want)
+		if header := p.Head(); !strings.HasPrefix(header, "HTTP/1.1 "+want+" ") {
+			t.Errorf("host %s: %q, want %s", host, header, want)
 		}
 	}
 	for _, bad := range []string{

@@ -36,9 +36,9 @@ func TestUpgradeWithABody(t *testing.T) {
 		"expects continue": {length + "\r\nExpect: 100-continue", execBody, "HTTP/1.1 100 Continue\r\n\r\n", execBody},
 	} {
 		t.Run(name, func(t *testing.T) {
-			heads := make(chan string, 1)
+			headers := make(chan string, 1)
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
-				heads <- p.Head()
+				headers <- p.Head()
 				p.Receive(test.want)
 				p.Send("HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\nprompt")
 				p.Receive("early, later")
@@ -47,14 +47,14 @@ func TestUpgradeWithABody(t *testing.T) {
 			p := wiretest.Dial(t, gateway(t, tcp, target))
 			p.Send(with(dockerExec, test.field) + test.body + "early, ")
 			p.Receive(test.interim)
-			if head := p.Head(); !strings.HasPrefix(head, "HTTP/1.1 101 ") {
-				t.Errorf("the client got %q", head)
+			if header := p.Head(); !strings.HasPrefix(header, "HTTP/1.1 101 ") {
+				t.Errorf("the client got %q", header)
 			}
 			p.Send("later")
 			p.Receive("promptoutput")
-			head := wiretest.Await(t, heads, "request")
-			if want := fmt.Sprintf("\r\nContent-Length: %d\r\n", len(test.want)); !strings.Contains(head, want) || strings.Contains(head, "chunked") || strings.Contains(head, "Expect") {
-				t.Errorf("the target got %q, want %q", head, want)
+			header := wiretest.Await(t, headers, "request")
+			if want := fmt.Sprintf("\r\nContent-Length: %d\r\n", len(test.want)); !strings.Contains(header, want) || strings.Contains(header, "chunked") || strings.Contains(header, "Expect") {
+				t.Errorf("the target got %q, want %q", header, want)
 			}
 			p.End()
 			p.Rest()

@@ -12,7 +12,7 @@ import (
 
 // echoing starts a target that accepts any handshake with the RFC's key, switches to protocol, and
 // reports the request's header.
-func echoing(t *testing.T, protocol string) (addr string, heads <-chan string) {
+func echoing(t *testing.T, protocol string) (addr string, headers <-chan string) {
 	c := make(chan string, 1)
 	return wiretest.Target(t, func(p *wiretest.Peer) {
 		c <- p.Head()
@@ -39,11 +39,11 @@ func TestUpgradesAreDetected(t *testing.T) {
 		{"by the allow-list", []string{"websocket", "SPDY/3.1"}, "POST /exec HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: spdy/3.1\r\n\r\n", "spdy/3.1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			target, heads := echoing(t, test.upgrade)
+			target, headers := echoing(t, test.upgrade)
 			p := wiretest.Dial(t, gateway(t, wsupgrade.Options{Protocols: test.protocols}, target))
 			p.Send(test.request)
 			want := []string{"connection: Upgrade", "upgrade: " + test.upgrade}
-			got := wiretest.Lines(wiretest.Await(t, heads, "head"))
+			got := wiretest.Lines(wiretest.Await(t, headers, "header"))
 			for _, line := range want {
 				if !strings.Contains(got+"\n", "\n"+line+"\n") {
 					t.Errorf("the target got\n%s\nwithout %q", got, line)

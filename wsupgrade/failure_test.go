@@ -28,7 +28,7 @@ func TestTargetFails(t *testing.T) {
 		}
 	}
 	impatient := wsupgrade.Options{HandshakeTimeout: 50 * time.Millisecond}
-	slowHead := wsupgrade.Options{HeaderTimeout: 50 * time.Millisecond, HandshakeTimeout: time.Hour}
+	slowHeader := wsupgrade.Options{HeaderTimeout: 50 * time.Millisecond, HandshakeTimeout: time.Hour}
 	small := wsupgrade.Options{MaxHeadBytes: 1000}
 	for _, test := range []struct {
 		name    string
@@ -46,7 +46,7 @@ func TestTargetFails(t *testing.T) {
 		{"sends one long line", small, endless("HTTP/1.1 101 Switching Protocols\r\nX-Fill: ", "x"), 502, true},
 		{"sends interim responses for ever", small, endless("", "HTTP/1.1 103 Early Hints\r\n\r\n"), 502, true},
 		{"never responds", impatient, func(p *wiretest.Peer) { p.Head(); p.Ended() }, 504, true},
-		{"has its own time for the header", slowHead, func(p *wiretest.Peer) { p.Head(); p.Ended() }, 504, true},
+		{"has its own time for the header", slowHeader, func(p *wiretest.Peer) { p.Head(); p.Ended() }, 504, true},
 		{"stops within the header", impatient, func(p *wiretest.Peer) { p.Head(); p.Send("HTTP/1.1 101 Switching Protocols\r\n"); p.Ended() }, 504, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestConnectionCannotBeTakenOver(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	for name, o := range map[string]wsupgrade.Options{
 		"negative timeout": {HandshakeTimeout: -1},
-		"negative head":    {MaxHeadBytes: -1},
+		"negative header":  {MaxHeadBytes: -1},
 		"h2c":              {Protocols: []string{"websocket", "h2c"}},
 		"any and h2c":      {Protocols: []string{wsupgrade.AnyProtocol, "h2c"}},
 		"HTTP/2.0":         {Protocols: []string{"HTTP/2.0"}},

@@ -33,8 +33,8 @@ func TestVisitsAreBounded(t *testing.T) {
 		defer client.Close()
 		defer target.Close()
 		flowing.Go(func() {
-			head := binary.BigEndian.AppendUint64([]byte{0x82, 127}, 1<<40)
-			for _, err := client.Write(head); err == nil; {
+			header := binary.BigEndian.AppendUint64([]byte{0x82, 127}, 1<<40)
+			for _, err := client.Write(header); err == nil; {
 				_, err = client.Write(make([]byte, 256<<10))
 			}
 		})

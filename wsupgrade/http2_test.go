@@ -31,7 +31,7 @@ type h2Client struct {
 	t       *testing.T
 	conn    net.Conn
 	connect bool // the server accepts extended CONNECT
-	head    bytes.Buffer
+	header  bytes.Buffer
 	encoder *hpack.Encoder
 	next    uint32
 }
@@ -52,7 +52,7 @@ func newH2Client(t *testing.T, conn net.Conn) *h2Client {
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	c := &h2Client{Framer: http2.NewFramer(conn, conn), t: t, conn: conn, next: 1}
 	c.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-	c.encoder = hpack.NewEncoder(&c.head)
+	c.encoder = hpack.NewEncoder(&c.header)
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
 		t.Fatal(err)
 	}
@@ -76,14 +76,14 @@ func (c *h2Client) check(err error) {
 // open sends a header section, of "name value" lines, and returns the stream's number.
 func (c *h2Client) open(end bool, lines ...string) uint32 {
 	c.t.Helper()
-	c.head.Reset()
+	c.header.Reset()
 	for _, line := range lines {
 		name, value, _ := strings.Cut(line, " ")
 		c.check(c.encoder.WriteField(hpack.HeaderField{Name: name, Value: value}))
 	}
 	id := c.next
 	c.next += 2
-	c.check(c.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: c.head.Bytes(), EndHeaders: true, EndStream: end}))
+	c.check(c.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: c.header.Bytes(), EndHeaders: true, EndStream: end}))
 	return id
 }
 
@@ -171,23 +171,23 @@ func toTarget(t *testing.T, o wsupgrade.Options, target string) http.Handler {
 }
 
 // respondToHandshake responds to a handshake as a target must.
-func respondToHandshake(p *wiretest.Peer, lines ...string) (head string) {
-	head = p.Head()
-	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(head)))
+func respondToHandshake(p *wiretest.Peer, lines ...string) (header string) {
+	header = p.Head()
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(header)))
 	if err != nil {
-		return head
+		return header
 	}
 	p.Send(with(strings.Replace(switching, accept, wsupgrade.AcceptFor(r.Header.Get("Sec-WebSocket-Key")), 1), lines...))
-	return head
+	return header
 }
 
 // A browser's WebSocket over HTTP/2 reaches a target that speaks HTTP/1.1, with its
 // subprotocol, extensions and close codes; the end of either side is passed on.
 func TestExtendedConnect(t *testing.T) {
 	leaktest.Check(t)
-	heads := make(chan string, 1)
+	headers := make(chan string, 1)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		heads <- respondToHandshake(p, "Sec-WebSocket-Protocol: chat", "Sec-WebSocket-Extensions: permessage-deflate", "X-Hop: 1", "Keep-Alive: 5")
+		headers <- respondToHandshake(p, "Sec-WebSocket-Protocol: chat", "Sec-WebSocket-Extensions: permessage-deflate", "X-Hop: 1", "Keep-Alive: 5")
 		p.Send(frame(text, "first"))
 		p.Receive(masked(text, "hello"))
 		p.Send(frame(text, "world"))
@@ -208,15 +208,15 @@ func TestExtendedConnect(t *testing.T) {
 			t.Errorf("%s: %s", name, fields.Get(name))
 		}
 	}
-	head := wiretest.Await(t, heads, "handshake")
+	header := wiretest.Await(t, headers, "handshake")
 	for _, want := range []string{"GET /chat?x=%zz HTTP/1.1\r\n", "Host: culvert.test\r\n", "Connection: Upgrade\r\n", "Upgrade: websocket\r\n", "Sec-Websocket-Key: ",
 		"Sec-Websocket-Version: 13\r\n", "Origin: http://culvert.test\r\n", "Sec-Websocket-Protocol: other, chat\r\n", "Cookie: a=b\r\n", "X-Forwarded-Proto: http\r\n"} {
-		if !strings.Contains(head, want) {
-			t.Errorf("no %q in %q", want, head)
+		if !strings.Contains(header, want) {
+			t.Errorf("no %q in %q", want, header)
 		}
 	}
-	if strings.Contains(strings.ToLower(head), "protocol: websocket") || strings.Contains(head, "Content-Length") || strings.Contains(head, "Transfer-Encoding") {
-		t.Errorf("header %q", head)
+	if strings.Contains(strings.ToLower(header), "protocol: websocket") || strings.Contains(header, "Content-Length") || strings.Contains(header, "Transfer-Encoding") {
+		t.Errorf("header %q", header)
 	}
 	if got := c.data(id, 7); got != frame(text, "first") {
 		t.Errorf("got %q", got)
@@ -391,7 +391,7 @@ func TestExtendedConnectStalls(t *testing.T) {
 	leaktest.Check(t)
 	release := make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		if head := respondToHandshake(p); strings.HasPrefix(head, "GET /stalled ") {
+		if header := respondToHandshake(p); strings.HasPrefix(header, "GET /stalled ") {
 			<-release
 			return
 		}

@@ -24,15 +24,15 @@ func TestTunnelsKilledInEveryWay(t *testing.T) {
 	const atATime = 50
 	tunnels := wiretest.Size(10000, 700)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		head := p.Head()
+		header := p.Head()
 		p.Send(switching)
 		if _, err := p.R.Peek(1); err != nil {
 			return
 		}
 		switch {
-		case strings.Contains(head, "/target-fin"):
+		case strings.Contains(header, "/target-fin"):
 			return
-		case strings.Contains(head, "/target-rst"):
+		case strings.Contains(header, "/target-rst"):
 			p.Reset()
 			return
 		}

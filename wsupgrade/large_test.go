@@ -12,8 +12,8 @@ import (
 
 // largeFrame returns a binary frame of n bytes, masked with the key 0 as a client's.
 func largeFrame(n int) []byte {
-	head := binary.BigEndian.AppendUint64([]byte{0x82, 0x80 | 127}, uint64(n))
-	return append(append(head, 0, 0, 0, 0), wiretest.Pattern(n)...)
+	header := binary.BigEndian.AppendUint64([]byte{0x82, 0x80 | 127}, uint64(n))
+	return append(append(header, 0, 0, 0, 0), wiretest.Pattern(n)...)
 }
 
 // Frames of all sizes, which may be spliced from socket to socket, are echoed byte for byte, also

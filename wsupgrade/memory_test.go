@@ -58,8 +58,8 @@ func (h *hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // request parses a handshake.
-func request(t testing.TB, head string) *http.Request {
-	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(head)))
+func request(t testing.TB, header string) *http.Request {
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(header)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func request(t testing.TB, head string) *http.Request {
 }
 
 // inMemory runs a tunnel between two ends in memory, in a bubble of its own.
-func inMemory(t *testing.T, o wsupgrade.Options, head, reply string, script func(t *testing.T, client, target *duplex, done <-chan error)) {
+func inMemory(t *testing.T, o wsupgrade.Options, header, reply string, script func(t *testing.T, client, target *duplex, done <-chan error)) {
 	synctest.Test(t, func(t *testing.T) {
 		client, clientSide := newDuplex()
 		target, targetSide := newDuplex()
@@ -75,7 +75,7 @@ func inMemory(t *testing.T, o wsupgrade.Options, head, reply string, script func
 		f := forwarder(t, o)
 		done := make(chan error, 1)
 		go func() {
-			in := request(t, head)
+			in := request(t, header)
 			_, err := f.Forward(&hijackable{ResponseRecorder: httptest.NewRecorder(), conn: clientSide}, in, outboundTo(in, "target:80"))
 			done <- err
 		}()
@@ -168,9 +168,9 @@ func TestSilenceAfterHalfClose(t *testing.T) {
 
 // Other protocols may use a half-open connection.
 func TestSilenceAfterHalfCloseOfOtherProtocols(t *testing.T) {
-	head := "POST /attach HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"
+	header := "POST /attach HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"
 	reply := "HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"
-	inMemory(t, wsupgrade.Options{Protocols: []string{"tcp"}}, head, reply, func(t *testing.T, client, target *duplex, done <-chan error) {
+	inMemory(t, wsupgrade.Options{Protocols: []string{"tcp"}}, header, reply, func(t *testing.T, client, target *duplex, done <-chan error) {
 		discard(t, client, target)
 		_ = client.CloseWrite()
 		time.Sleep(24 * time.Hour)

@@ -42,8 +42,8 @@ func open(t testing.TB, addr string, lines ...string) *wiretest.Peer {
 	t.Helper()
 	p := wiretest.Dial(t, addr)
 	p.Send(with(handshake, lines...))
-	if head := p.Head(); !strings.HasPrefix(head, "HTTP/1.1 101 ") {
-		t.Fatalf("response %q", head)
+	if header := p.Head(); !strings.HasPrefix(header, "HTTP/1.1 101 ") {
+		t.Fatalf("response %q", header)
 	}
 	return p
 }

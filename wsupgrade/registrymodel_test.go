@@ -81,11 +81,11 @@ func (p *modelPeer) run() {
 // respond writes the target's response to the handshake.
 func (p *modelPeer) respond() (switched bool) {
 	time.Sleep(p.m.delay)
-	head := switching
+	header := switching
 	if p.m.refuses {
-		head = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"
+		header = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"
 	}
-	_, err := io.WriteString(p.conn, head)
+	_, err := io.WriteString(p.conn, header)
 	return err == nil && !p.m.refuses
 }
 
@@ -131,24 +131,24 @@ func (p *modelPeer) sendClose(code int) {
 }
 
 func readModelFrame(r io.Reader) (first byte, payload string, err error) {
-	head := make([]byte, 2)
-	if _, err := io.ReadFull(r, head); err != nil {
+	header := make([]byte, 2)
+	if _, err := io.ReadFull(r, header); err != nil {
 		return 0, "", err
 	}
 	var key [4]byte
-	if head[1]&0x80 != 0 {
+	if header[1]&0x80 != 0 {
 		if _, err := io.ReadFull(r, key[:]); err != nil {
 			return 0, "", err
 		}
 	}
-	p := make([]byte, head[1]&0x7F)
+	p := make([]byte, header[1]&0x7F)
 	if _, err := io.ReadFull(r, p); err != nil {
 		return 0, "", err
 	}
 	for i := range p {
 		p[i] ^= key[i&3]
 	}
-	return head[0], string(p), nil
+	return header[0], string(p), nil
 }
 
 // closeWhere closes the tunnels of a user, or some by their numbers.

@@ -17,7 +17,7 @@ const secret = "GET /secret HTTP/1.1\r\nHost: culvert.test\r\n\r\n"
 func TestRefusedVersionDoesNotOpenATunnel(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		if head := p.Head(); strings.Contains(head, "/secret") {
+		if header := p.Head(); strings.Contains(header, "/secret") {
 			t.Error("the second request reached the target")
 		}
 		p.Send("HTTP/1.1 426 Upgrade Required\r\nConnection: upgrade\r\nUpgrade: websocket\r\n" +

@@ -41,27 +41,27 @@ func renderRequest(out *http.Request, protocol string, body []byte) ([]byte, err
 	if target[0] == '*' && (target != "*" || method != http.MethodOptions) {
 		return nil, errors.New("an asterisk for a path") // RFC 9112 section 3.2.4
 	}
-	var head bytes.Buffer
-	head.WriteString(method + " " + target + " HTTP/1.1\r\nHost: " + host + "\r\n")
+	var b bytes.Buffer
+	b.WriteString(method + " " + target + " HTTP/1.1\r\nHost: " + host + "\r\n")
 	if protocol != "" {
-		head.WriteString("Connection: Upgrade\r\nUpgrade: " + protocol + "\r\n")
+		b.WriteString("Connection: Upgrade\r\nUpgrade: " + protocol + "\r\n")
 	} else {
-		head.WriteString("Connection: close\r\n")
+		b.WriteString("Connection: close\r\n")
 	}
 	if body != nil {
-		head.WriteString("Content-Length: " + strconv.Itoa(len(body)) + "\r\n")
+		b.WriteString("Content-Length: " + strconv.Itoa(len(body)) + "\r\n")
 	}
 	skip := notCopied
 	if agent := out.Header["User-Agent"]; len(agent) > 0 && agent[0] == "" {
 		skip = maps.Clone(notCopied)
 		skip["User-Agent"] = true // net/http's convention for none
 	}
-	if err := out.Header.WriteSubset(&head, skip); err != nil {
+	if err := out.Header.WriteSubset(&b, skip); err != nil {
 		return nil, err
 	}
-	head.WriteString("\r\n")
-	head.Write(body)
-	return head.Bytes(), nil
+	b.WriteString("\r\n")
+	b.Write(body)
+	return b.Bytes(), nil
 }
 
 // requestTarget returns the path and query as the client sent them. Opaque is sent unchanged, also

@@ -30,23 +30,23 @@ func masked(first byte, payload string) string {
 // payload.
 func nextFrame(t *testing.T, r io.Reader) (first byte, payload string, isMasked bool) {
 	t.Helper()
-	head := make([]byte, 2)
-	if _, err := io.ReadFull(r, head); err != nil {
+	header := make([]byte, 2)
+	if _, err := io.ReadFull(r, header); err != nil {
 		t.Errorf("frame: %v", err)
 		return 0, "", false
 	}
 	var key [4]byte
-	if isMasked = head[1]&0x80 != 0; isMasked {
+	if isMasked = header[1]&0x80 != 0; isMasked {
 		_, _ = io.ReadFull(r, key[:])
 	}
-	p := make([]byte, head[1]&0x7F)
+	p := make([]byte, header[1]&0x7F)
 	if _, err := io.ReadFull(r, p); err != nil {
 		t.Errorf("frame: %v", err)
 	}
 	for i := range p {
 		p[i] ^= key[i&3]
 	}
-	return head[0], string(p), isMasked
+	return header[0], string(p), isMasked
 }
 
 // wantClose reads a Close frame.
@@ -213,9 +213,9 @@ func TestCloseOfOtherProtocols(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	head := "POST /attach HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"
+	header := "POST /attach HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"
 	reply := "HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"
-	inMemory(t, wsupgrade.Options{Protocols: []string{"tcp"}, Registry: r}, head, reply, func(t *testing.T, client, target *duplex, done <-chan error) {
+	inMemory(t, wsupgrade.Options{Protocols: []string{"tcp"}, Registry: r}, header, reply, func(t *testing.T, client, target *duplex, done <-chan error) {
 		synctest.Wait()
 		if tunnel := only(t, r); tunnel.Protocol != "tcp" {
 			t.Errorf("protocol %q", tunnel.Protocol)

@@ -89,8 +89,8 @@ func (h *pollHalf) includeNextHeader(l *loop, c *passthroughCodec) error {
 	if err != nil || n < 2 || n < headerLen(l.buf[:2]) {
 		return err
 	}
-	if head := parseHeader(l.buf[:headerLen(l.buf[:2])]); head.length >= bulk && head.length>>62 == 0 {
-		c.startFrame(head)
+	if header := parseHeader(l.buf[:headerLen(l.buf[:2])]); header.length >= bulk && header.length>>62 == 0 {
+		c.startFrame(header)
 		c.remaining += uint64(headerLen(l.buf[:2]))
 	}
 	return nil

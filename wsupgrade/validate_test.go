@@ -74,7 +74,7 @@ func TestValid101(t *testing.T) {
 	hint := "HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n"
 	for _, test := range []struct {
 		name, request, reply string
-		head                 string // of the client's 101; "" = switching's
+		header               string // of the client's 101; "" = switching's
 	}{
 		{"plain", handshake, switching, ""},
 		{"other case", handshake, strings.NewReplacer("Connection: Upgrade", "connection: keep-alive, UPGRADE", "Upgrade: websocket", "upgrade: WebSocket").Replace(switching), ""},
@@ -100,10 +100,10 @@ func TestValid101(t *testing.T) {
 			})
 			p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
 			p.Send(test.request + "early")
-			if test.head == "" {
-				test.head = switching
+			if test.header == "" {
+				test.header = switching
 			}
-			sameHead(t, p.Head(), test.head)
+			sameHeader(t, p.Head(), test.header)
 			p.Receive("hellobye")
 			if rest := p.Rest(); rest != "" {
 				t.Errorf("rest %q", rest)
@@ -112,8 +112,8 @@ func TestValid101(t *testing.T) {
 	}
 }
 
-// sameHead compares heads by their sorted lines, names in any case.
-func sameHead(t *testing.T, got, want string) {
+// sameHeader compares headers by their sorted lines, names in any case.
+func sameHeader(t *testing.T, got, want string) {
 	t.Helper()
 	if g, w := wiretest.Lines(got), wiretest.Lines(want); g != w {
 		t.Errorf("header is\n%s\nwant\n%s", g, w)

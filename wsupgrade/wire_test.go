@@ -32,18 +32,18 @@ const switching = "HTTP/1.1 101 Switching Protocols\r\n" +
 	"Sec-WebSocket-Accept: " + accept + "\r\n" +
 	"\r\n"
 
-// with returns head with lines inserted before its blank line.
-func with(head string, lines ...string) string {
+// with returns header with lines inserted before its blank line.
+func with(header string, lines ...string) string {
 	if len(lines) == 0 {
-		return head
+		return header
 	}
-	return strings.TrimSuffix(head, "\r\n") + strings.Join(lines, "\r\n") + "\r\n\r\n"
+	return strings.TrimSuffix(header, "\r\n") + strings.Join(lines, "\r\n") + "\r\n\r\n"
 }
 
-// without returns head without the lines of the named field.
-func without(head, field string) string {
+// without returns header without the lines of the named field.
+func without(header, field string) string {
 	var kept []string
-	for _, line := range strings.SplitAfter(head, "\r\n") {
+	for _, line := range strings.SplitAfter(header, "\r\n") {
 		if !strings.HasPrefix(strings.ToLower(line), strings.ToLower(field)+":") {
 			kept = append(kept, line)
 		}

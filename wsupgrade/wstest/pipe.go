@@ -20,7 +20,8 @@ func Pipe() (a, b *Conn) {
 	return &Conn{in: back, out: there}, &Conn{in: there, out: back}
 }
 
-// Conn is one end of a Pipe. It is safe for concurrent use by multiple goroutines.
+// Conn is one end of a Pipe. Its methods may be called by multiple goroutines; the bytes of concurrent
+// writes that wait for room in the buffer may interleave.
 type Conn struct{ in, out *lane }
 
 // Read reads what the other end has written. It returns io.EOF when the other end has closed.

@@ -13,9 +13,9 @@ import (
 
 // Fields that Connection names are removed, but never those on which the handshake or the target's
 // decision depends; no field is invented.
-func TestHeadAtTheTarget(t *testing.T) {
+func TestHeaderAtTheTarget(t *testing.T) {
 	leaktest.Check(t)
-	target, heads := echoing(t, "websocket")
+	target, headers := echoing(t, "websocket")
 	p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
 	p.Send("GET /chat?a=1 HTTP/1.1\r\n" +
 		"Host: culvert.test\r\n" +
@@ -33,7 +33,7 @@ func TestHeadAtTheTarget(t *testing.T) {
 		"X-Hop: gone\r\nKeep-Alive: 5\r\nTE: gzip\r\nProxy-Authorization: Basic x\r\nHTTP2-Settings: AAMA\r\nContent-Length: 0\r\n" +
 		"X-Kept: a\r\nX-Kept: b\r\n" +
 		"\r\n")
-	sameHead(t, wiretest.Await(t, heads, "head"), "GET /chat?a=1 HTTP/1.1\r\n"+
+	sameHeader(t, wiretest.Await(t, headers, "header"), "GET /chat?a=1 HTTP/1.1\r\n"+
 		"Host: culvert.test\r\n"+
 		"Connection: Upgrade\r\n"+
 		"Upgrade: websocket\r\n"+
@@ -56,11 +56,11 @@ func TestRequestTargetIsKept(t *testing.T) {
 		"/", "/?", "/a%2Fb/../c", "/a;b=c/%7e~", "/a|b\"<>`{}^", "/caf\xc3\xa9/%C3%A9", "/%41?z=1&a=2&sig=%zz;x", "//double//slash", "//double|\"", "/a?b?c=d", "/a#b", "/+%20%2b",
 	} {
 		t.Run(target, func(t *testing.T) {
-			addr, heads := echoing(t, "websocket")
+			addr, headers := echoing(t, "websocket")
 			direct := forwarder(t, wsupgrade.Options{}).Handler(&url.URL{Scheme: "ws", Host: addr, Path: "/ignored"})
 			p := wiretest.Dial(t, wiretest.Serve(t, direct)) // a ServeMux would redirect some of these
 			p.Send(strings.Replace(handshake, "/chat", target, 1))
-			line, _, _ := strings.Cut(wiretest.Await(t, heads, "head"), "\r\n")
+			line, _, _ := strings.Cut(wiretest.Await(t, headers, "header"), "\r\n")
 			if want := "GET " + target + " HTTP/1.1"; line != want {
 				t.Errorf("the target got %q, want %q", line, want)
 			}
@@ -93,7 +93,7 @@ func TestOutboundRequest(t *testing.T) {
 		}, nil, "7"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			target, heads := echoing(t, "websocket")
+			target, headers := echoing(t, "websocket")
 			f := forwarder(t, wsupgrade.Options{})
 			p := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				out := outboundTo(r, target)
@@ -103,14 +103,14 @@ func TestOutboundRequest(t *testing.T) {
 				}
 			})))
 			p.Send(handshake)
-			head := wiretest.Await(t, heads, "head")
+			header := wiretest.Await(t, headers, "header")
 			for _, want := range test.want {
-				if !strings.Contains(head, want) {
-					t.Errorf("the target got %q without %q", head, want)
+				if !strings.Contains(header, want) {
+					t.Errorf("the target got %q without %q", header, want)
 				}
 			}
-			if test.not != "" && strings.Contains(head, test.not) {
-				t.Errorf("the target got %q", head)
+			if test.not != "" && strings.Contains(header, test.not) {
+				t.Errorf("the target got %q", header)
 			}
 			p.Head()
 		})
@@ -149,9 +149,9 @@ func TestUpgradeTakenOut(t *testing.T) {
 		switching: 502,
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok": 200,
 	} {
-		heads := make(chan string, 1)
+		headers := make(chan string, 1)
 		target := wiretest.Target(t, func(p *wiretest.Peer) {
-			heads <- p.Head()
+			headers <- p.Head()
 			p.Send(reply)
 			if got := p.Ended(); got != "" {
 				t.Errorf("the target got %q", got)
@@ -168,8 +168,8 @@ func TestUpgradeTakenOut(t *testing.T) {
 		})))
 		p.Send(handshake)
 		p.Status(want)
-		if head := wiretest.Await(t, heads, "head"); !strings.Contains(head, "Connection: close\r\n") || strings.Contains(head, "Upgrade: ") {
-			t.Errorf("the target got %q", head)
+		if header := wiretest.Await(t, headers, "header"); !strings.Contains(header, "Connection: close\r\n") || strings.Contains(header, "Upgrade: ") {
+			t.Errorf("the target got %q", header)
 		}
 	}
 }
