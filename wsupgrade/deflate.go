@@ -3,6 +3,7 @@ package wsupgrade
 import (
 	"bytes"
 	"io"
+	"math"
 	"net/http"
 	"net/textproto"
 	"strings"
@@ -74,7 +75,7 @@ func (d *deflate) inflate(p []byte, max uint64) ([]byte, error) {
 	if err := r.(flate.Resetter).Reset(src, d.history); err != nil {
 		return nil, errDeflate
 	}
-	content, err := io.ReadAll(io.LimitReader(r, int64(max)+1))
+	content, err := io.ReadAll(io.LimitReader(r, int64(min(max, math.MaxInt64-1))+1))
 	switch {
 	case err != nil:
 		return nil, errDeflate

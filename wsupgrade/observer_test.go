@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -264,6 +265,16 @@ func send(t *testing.T, conn *websocket.Conn, message string) {
 	t.Helper()
 	if err := conn.WriteMessage(websocket.TextMessage, []byte(message)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The largest MaxMessage bounds nothing, inflated messages included.
+func TestLargestMaxMessage(t *testing.T) {
+	leaktest.Check(t)
+	conn := gorillas(t, true, wsupgrade.Observer{Inflate: true, MaxMessage: math.MaxInt64, Message: func(*wsupgrade.Message) error { return nil }})
+	send(t, conn, "message")
+	if _, got, err := conn.ReadMessage(); err != nil || string(got) != "message" {
+		t.Errorf("echoed as %q: %v", got, err)
 	}
 }
 
