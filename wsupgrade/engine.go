@@ -9,7 +9,7 @@ import (
 // run moves bytes until both directions have ended, one has failed, or the tunnel was closed: on a
 // loop where the system has them, else on this goroutine and one more.
 func (t *Tunnel) run(early earlyBytes) {
-	if t.polled(early, nil) {
+	if t.moveToLoop(early, nil) {
 		<-t.Done()
 		return
 	}
@@ -18,7 +18,7 @@ func (t *Tunnel) run(early earlyBytes) {
 
 // start is run that does not wait. ended, if not nil, is called when the tunnel has ended.
 func (t *Tunnel) start(early earlyBytes, ended func(*Tunnel)) {
-	if t.polled(early, ended) {
+	if t.moveToLoop(early, ended) {
 		return
 	}
 	go func() {

@@ -50,13 +50,13 @@ func (h *pollHalf) dst() *pollConn {
 	return &h.pair.client
 }
 
-// polled moves the tunnel to a loop if both sides are plain sockets. It returns false if the tunnel
+// moveToLoop moves the tunnel to a loop if both sides are plain sockets. It returns false if the tunnel
 // is not on a loop. ended, if not nil, is called when the tunnel has ended.
 //
 // Tunnels with an Observer run on the portable engine: its functions may take long, and a loop has
 // other tunnels to serve.
-func (t *Tunnel) polled(early earlyBytes, ended func(*Tunnel)) bool {
-	if t.loops == nil || !plain(t.client) || !plain(t.target) {
+func (t *Tunnel) moveToLoop(early earlyBytes, ended func(*Tunnel)) bool {
+	if t.loops == nil || !isPlainSocket(t.client) || !isPlainSocket(t.target) {
 		return false
 	}
 	l, err := t.loops.join()

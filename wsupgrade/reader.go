@@ -16,7 +16,7 @@ type reader interface {
 }
 
 func newReader(src net.Conn) reader {
-	if plain(src) {
+	if isPlainSocket(src) {
 		if r := newSocketReader(src.(syscall.Conn)); r != nil {
 			return r
 		}
@@ -24,8 +24,8 @@ func newReader(src net.Conn) reader {
 	return &smallReader{src: src}
 }
 
-// plain reports whether c is a socket and nothing more: a wrapper may count or change what is read.
-func plain(c net.Conn) bool {
+// isPlainSocket reports whether c is a socket and nothing more: a wrapper may count or change what is read.
+func isPlainSocket(c net.Conn) bool {
 	switch c.(type) {
 	case *net.TCPConn, *net.UnixConn:
 		return true

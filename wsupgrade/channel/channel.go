@@ -57,8 +57,8 @@ func (p Protocol) Text() bool { return p == Base64 || p == V4Base64 }
 
 // Message is one message.
 type Message struct {
-	// Channel is the channel's number: Stdin and so on, or for port-forward twice the
-	// port's place for its data and one more for its errors.
+	// Channel is the channel's number: Stdin and so on, or for port-forward twice the port's index
+	// for its data, and one more than that for its errors.
 	Channel byte
 	// Data is the content of the message. Decode's may share the encoded message's memory.
 	Data []byte

@@ -90,11 +90,11 @@ func FuzzTranslate(f *testing.F) {
 	f.Add(byte(4), []byte(`{"Width":80,"Height":20}`))
 	f.Add(byte(0), []byte{})
 	f.Fuzz(func(t *testing.T, number byte, data []byte) {
-		said, err := channel.V4.Append(nil, channel.Message{Channel: number, Data: data})
+		encoded, err := channel.V4.Append(nil, channel.Message{Channel: number, Data: data})
 		if err != nil {
 			t.Fatal(err)
 		}
-		there, text, err := channel.Translate(channel.V4, channel.V4Base64, false, said)
+		there, text, err := channel.Translate(channel.V4, channel.V4Base64, false, encoded)
 		if number > 9 {
 			if err == nil {
 				t.Fatalf("channel %d has a digit", number)
@@ -105,8 +105,8 @@ func FuzzTranslate(f *testing.F) {
 			t.Fatal(text, err)
 		}
 		back, text, err := channel.Translate(channel.V4Base64, channel.V4, text, there)
-		if err != nil || text || !bytes.Equal(back, said) {
-			t.Fatalf("%q became %q, then %q: %v", said, there, back, err)
+		if err != nil || text || !bytes.Equal(back, encoded) {
+			t.Fatalf("%q became %q, then %q: %v", encoded, there, back, err)
 		}
 	})
 }
