@@ -10,11 +10,11 @@ import (
 type MessageType byte
 
 const (
-	// Text is UTF-8.
+	// Text is a data message of UTF-8 text.
 	Text MessageType = opText
-	// Binary is anything.
+	// Binary is a data message of any bytes.
 	Binary MessageType = opBinary
-	// CloseMessage has a code of two bytes and a reason as its data, or nothing.
+	// CloseMessage is a Close frame. Its data is a code of two bytes and a reason, or empty.
 	CloseMessage MessageType = opClose
 	// Ping requests a Pong with the same data.
 	Ping MessageType = opPing

@@ -16,7 +16,7 @@ import (
 type Protocol string
 
 const (
-	// Binary is the first one: a byte with the channel's number, then the data.
+	// Binary is the first version: each message is a byte with the channel's number, then the data.
 	Binary Protocol = "channel.k8s.io"
 	// Base64 is Binary for clients that can't send binary messages: a digit, then the data in
 	// base64, as text.
