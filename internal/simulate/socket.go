@@ -62,7 +62,7 @@ func (s *socket) Read(p []byte) (int, error) {
 		s.gateway.journal.Break("time", "%v has not responded for %v, HeaderTimeout is %v", s.remote, took, plan.HeaderTimeout)
 	}
 	s.tail = append(s.tail, p[:n]...)
-	if bytes.Contains(s.tail, []byte("\r\n\r\n")) {
+	if bytes.Contains(s.tail, []byte("\n\r\n")) || bytes.Contains(s.tail, []byte("\n\n")) { // a bare LF is tolerated
 		s.since = time.Time{}
 	}
 	s.tail = append(s.tail[:0], s.tail[max(0, len(s.tail)-3):]...)
