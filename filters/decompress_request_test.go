@@ -14,7 +14,7 @@ import (
 
 // A goroutine of the handler may read the body while the handler returns, as that of a transport does. The decoder is
 // not freed before the Read returns, and no Read begins after the handler has returned.
-func TestDecompressReaderBehindTheHandler(t *testing.T) {
+func TestDecompressReaderOutlivesTheHandler(t *testing.T) {
 	decompress, err := filters.Decompress(filters.DecompressOptions{Requests: true})
 	if err != nil {
 		t.Fatal(err)

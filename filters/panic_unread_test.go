@@ -23,9 +23,9 @@ func (panickyMetrics) RequestEnded(*http.Request, filters.Observation) {}
 func TestPanicBesideAnUnsentBody(t *testing.T) {
 	recovers := filters.Recover(slog.New(slog.DiscardHandler))
 	for name, h := range map[string]http.Handler{
-		"RequestStarted":  filters.Observe(panickyMetrics{})(http.NotFoundHandler()),
-		"before a header": recovers(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a bug") })),
-		"behind a header": recovers(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		"RequestStarted":    filters.Observe(panickyMetrics{})(http.NotFoundHandler()),
+		"before the header": recovers(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a bug") })),
+		"after the header": recovers(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_ = http.NewResponseController(w).EnableFullDuplex()
 			_, _ = io.WriteString(w, "a part")
 			_ = http.NewResponseController(w).Flush()

@@ -32,7 +32,7 @@ func (f brokenFile) Read(p []byte) (int, error) {
 
 // A file of which http.ServeContent could read only a part, which it does not report, does not look complete to the client
 // of a filter that changes its length.
-func TestFileThatBreaksOffBehindAFilter(t *testing.T) {
+func TestFileThatIsCutOffInsideAFilter(t *testing.T) {
 	leaktest.Check(t)
 	page := bytes.Repeat([]byte("page "), 2000)
 	member := zipped(t, "half")

@@ -30,13 +30,13 @@ func TestTimeoutOfAnUpload(t *testing.T) {
 			}
 			<-r.Context().Done()
 		}, 408},
-		"behind the body": {whole, func(_ http.ResponseWriter, r *http.Request) {
+		"after the body": {whole, func(_ http.ResponseWriter, r *http.Request) {
 			if _, err := io.Copy(io.Discard, r.Body); err != nil {
 				t.Error(err)
 			}
 			<-r.Context().Done()
 		}, 504},
-		"a read behind the time": {half, func(_ http.ResponseWriter, r *http.Request) {
+		"a read after the time": {half, func(_ http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 			if _, err := io.Copy(io.Discard, r.Body); !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("the body ends with %v", err)

@@ -36,12 +36,12 @@ func TestBounded(t *testing.T) {
 		one, two []setting
 	}{
 		{"nothing is written", func(b *deadline.Bounded) { time.Sleep(s); b.LeaveWritten() }, nil, nil},
-		{"a header, behind the end of the request's time", func(b *deadline.Bounded) {
+		{"a header, after the request's deadline", func(b *deadline.Bounded) {
 			time.Sleep(10 * s)
 			b.WriteHeader(http.StatusGatewayTimeout)
 			b.LeaveWritten()
 		}, []setting{{10 * s, 15 * s}}, []setting{{10 * s, 15 * s}}},
-		{"content, behind the end of the request's time", func(b *deadline.Bounded) {
+		{"content, after the request's deadline", func(b *deadline.Bounded) {
 			time.Sleep(10 * s)
 			write(b, 100<<10)
 			b.LeaveWritten()

@@ -71,7 +71,7 @@ func TestDeadline(t *testing.T) {
 		}, []setting{{0, 5 * s}, {3 * s / 2, 13 * s / 2}}, nil},
 		{"too long", 4 * s, 0, func(d *deadline.Deadline) { operation(d, s, s); operation(d, 20*s, 0) },
 			[]setting{{0, 5 * s}, {2 * s, 7 * s}}, []setting{{7 * s, expired}}},
-		{"behind a pause", 4 * s, 0, func(d *deadline.Deadline) { operation(d, s, 20*s); operation(d, 20*s, 0) },
+		{"after a pause", 4 * s, 0, func(d *deadline.Deadline) { operation(d, s, 20*s); operation(d, 20*s, 0) },
 			[]setting{{0, 5 * s}, {21 * s, 26 * s}}, []setting{{26 * s, expired}}},
 		{"end of all", 4 * s, 6 * s, func(d *deadline.Deadline) { operation(d, s, 3*s); operation(d, 20*s, 0) },
 			[]setting{{0, 5 * s}, {4 * s, 6 * s}}, []setting{{6 * s, expired}}},

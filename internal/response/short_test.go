@@ -50,7 +50,7 @@ func looksWhole(t *testing.T, s *httptest.Server, protocol, method string) bool 
 
 // net/http's server aborts the response of a handler that has written less than its Content-Length. So does Serve where a
 // hook has deleted that field, since the response would look complete.
-func TestShorterThanAnnouncedBehindATransform(t *testing.T) {
+func TestShorterThanItsContentLength(t *testing.T) {
 	for name, test := range map[string]struct {
 		length, sent string
 		flush        bool

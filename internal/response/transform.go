@@ -11,7 +11,7 @@ import (
 // the target.
 type TransformError struct{ Err error }
 
-// Error returns the text of the cause behind "response body transform: ".
+// Error returns "response body transform: " and the text of the cause.
 func (e *TransformError) Error() string { return "response body transform: " + e.Err.Error() }
 
 // Unwrap returns the cause.

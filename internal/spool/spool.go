@@ -15,7 +15,7 @@ var ErrFull = errors.New("the body is larger than its buffer")
 // DiskError is a failure to create, write or read the temporary file.
 type DiskError struct{ Err error }
 
-// Error returns the text of the cause behind "body on disk: ".
+// Error returns "body on disk: " and the text of the cause.
 func (e *DiskError) Error() string { return "body on disk: " + e.Err.Error() }
 
 // Unwrap returns the cause.
@@ -91,8 +91,8 @@ func (s *Spool) writeDisk(p []byte) error {
 	return nil
 }
 
-// End marks the end of the content. Readers then return err behind the last byte: io.EOF,
-// or why the content is not complete. The first End counts.
+// End marks the end of the content. After the last byte Read returns err: io.EOF, or why
+// the content is not complete. Only the first call has an effect.
 func (s *Spool) End(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
