@@ -33,6 +33,8 @@ func (w *writer) shortError() error {
 		return nil
 	case w.length.writeErr != nil:
 		return w.length.writeErr
+	case w.writeErr != nil: // of a flush, whose error the handler has got
+		return w.writeErr
 	}
 	return errShort
 }

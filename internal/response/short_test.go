@@ -119,3 +119,38 @@ func TestShorterThanItsContentLength(t *testing.T) {
 		}
 	}
 }
+
+// unflushable is a writer whose client has left, as a flush finds out.
+type unflushable struct{ *httptest.ResponseRecorder }
+
+var errLeft = errors.New("the client has left")
+
+func (unflushable) FlushError() error { return errLeft }
+
+// A handler that returns since its client has left is not to blame for what it has not written, though a flush alone has told it so.
+func TestShortSinceAFlushHasFailed(t *testing.T) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "4")
+		_, _ = io.WriteString(w, "ab")
+		if err := http.NewResponseController(w).Flush(); !errors.Is(err, errLeft) {
+			t.Errorf("the flush ends with %v", err)
+		}
+	})
+	hooks := &response.Hooks{Body: func(_ *http.Request, _ int, h http.Header, w io.Writer) io.WriteCloser {
+		h.Del("Content-Length")
+		return doubled{w}
+	}}
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	ctx, record := result.WithNew(r.Context())
+	func() {
+		defer func() {
+			if v := recover(); v != http.ErrAbortHandler {
+				t.Errorf("the handler panics with %v", v)
+			}
+		}()
+		response.Serve(handler, unflushable{httptest.NewRecorder()}, r.WithContext(ctx), hooks)
+	}()
+	if e := (*fault.Error)(nil); !errors.As(record.Err, &e) || e.Kind != fault.ClientGone || !errors.Is(e, errLeft) {
+		t.Errorf("the failure is %v", record.Err)
+	}
+}

@@ -46,7 +46,7 @@ type writer struct {
 	hijacked     bool
 	aborted      bool
 	callingInner bool               // a call of inner is under way, or has panicked
-	writeErr     error              // of a write or flush of the transform's output
+	writeErr     error              // of a write of the transform's output, or a flush
 	output       *deadline.Deadline // of the transform's output; nil: it is not bounded here
 	nested       *nested
 }
@@ -194,13 +194,7 @@ type sink writer
 func (s *sink) Write(p []byte) (int, error) { return (*writer)(s).send(p) }
 
 // FlushError lets a transform send what it has written so far before it fails.
-func (s *sink) FlushError() error {
-	err := (*writer)(s).flush()
-	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		s.writeErr = err
-	}
-	return err
-}
+func (s *sink) FlushError() error { return (*writer)(s).flush() }
 
 // Flush implements http.Flusher.
 func (w *writer) Flush() { _ = w.FlushError() }
@@ -221,6 +215,9 @@ func (w *writer) flush() error {
 	w.beginOutput()
 	err := http.NewResponseController(w.inner).Flush()
 	w.endOutput()
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		w.writeErr = err
+	}
 	return err
 }
 
