@@ -38,8 +38,14 @@ type Options struct {
 	// twice at once (hedging) lets one of them alone have the trace: the other's context must not give out its values.
 	//
 	// The context of a request whose body comes from the client ends where its response is closed before that body's end, and
-	// where the transport closes the body that it reads and has, one second later, returned no response. An *http.Transport for
-	// HTTP/1.1 notices a target that breaks off meanwhile no sooner than the client's next bytes come, or ReadTimeout is over.
+	// where the transport closes the body that it reads and has, one second later, returned no response: 50 milliseconds later where
+	// the trace tells of a connection, and of no byte of a response over it. An *http.Transport for HTTP/1.1 notices a
+	// target that breaks off meanwhile no sooner than the client's next bytes come, or ReadTimeout is over.
+	//
+	// The body of a response whose ProtoMajor is 2 or more is closed when the time of the exchange is over, or its client has left, also
+	// while it is read: its Close must allow that, as net/http's do. Set DisableCompression of an http.Transport: the body of one that
+	// decompresses by itself can't be closed before it has the header of the gzip stream, so that a response over HTTP/2 which
+	// comes to a halt there, beside an upload, has no bound but the client's.
 	Transport http.RoundTripper
 	// Rewrite changes the outbound request before it is sent, once for each
 	// request, before a target is picked. nil means Outbound.SetXForwarded and
@@ -78,6 +84,9 @@ type Options struct {
 	// meanwhile ends the exchange, but for one of HTTP/1.1 that has sent a further request behind this one: net/http reads
 	// no more of its connection then, and such a client is not noticed to have gone before something is written to it. With
 	// no bound here and none in Timeout its request, and upstream.Group.Drain, may wait for a silent target for ever.
+	//
+	// A response over HTTP/2 of more than 4 KiB may outlive this bound, and Timeout, while its target reads nothing of the connection:
+	// net/http's transport tells the target of what was read before a read returns. That takes the WriteTimeout of the upstream at most.
 	BodyTimeout time.Duration
 	// ReadTimeout bounds the time that the client may take for the next bytes of
 	// its request's body (408), to a quarter. 0 means 60 seconds, a negative value
