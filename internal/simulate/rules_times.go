@@ -178,7 +178,7 @@ func (t *times) early(a *Attempt) {
 	case a.Header > 0:
 		had, least = a.Total-a.Header, bounds(t.g.BodyTimeout, t.g.TargetWrite, t.ping())
 	case a.Connect > 0:
-		had, least = a.Total-a.Connect, bounds(t.g.HeaderTimeout, t.g.TargetWrite, t.ping())
+		had, least = a.Total-a.Connect, bounds(t.g.HeaderTimeout, t.g.TargetWrite, t.ping(), t.unended())
 	}
 	if had < least-tick { // a connection that was kept takes a nanosecond (filters.Try)
 		t.fail(a.Ended, "%s has timed out after %v, it has %v: %v", a.Target, had, least, e)
@@ -204,6 +204,15 @@ const pingInterval = 15 * time.Second
 func (t *times) ping() time.Duration {
 	if t.g.H2Targets {
 		return pingInterval
+	}
+	return 0
+}
+
+// unended is how long a target that speaks HTTP/2 may leave the stream of a response open which has no content. Its header is
+// held until then.
+func (t *times) unended() time.Duration {
+	if t.g.H2Targets && slices.ContainsFunc(t.e.Responses, func(r ResponsePlan) bool { return r.Body.Length == 0 }) {
+		return t.g.BodyTimeout
 	}
 	return 0
 }
