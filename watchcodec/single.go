@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 
@@ -126,7 +127,7 @@ func gunzip(p []byte, most int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := io.ReadAll(io.LimitReader(z, int64(most)+1))
+	content, err := io.ReadAll(io.LimitReader(z, int64(min(most, math.MaxInt-1))+1))
 	if err == nil && len(content) > most {
 		err = errTooLarge
 	}
