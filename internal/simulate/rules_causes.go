@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"math"
+	"net/http"
 	"slices"
 	"time"
 )
@@ -131,6 +132,8 @@ func (e *ExchangePlan) blameless(g *GatewayPlan, kind ClientKind) bool {
 		switch {
 		case r.Never, r.Garbage, r.Odd > 0, r.Behind > 0, r.Body.Cut, r.Stale != NotStale, r.Unasked > 0:
 			return false
+		case r.Framing == ByClose && !r.Close && (e.Method == http.MethodHead || r.Status == 204 || r.Status == 304):
+			return false // it closes the connection without notice
 		case r.tooLong(e.Token): // the gateway accepts what it has room for
 			return false
 		case r.Early && e.hasBody(): // the target may close while it is sent
