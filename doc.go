@@ -1,5 +1,6 @@
 // Package culvert is the root of an embeddable reverse proxy for Go HTTP
-// servers. It holds no code: import the packages that you need.
+// servers. It holds the types that all packages share: Error and ErrorKind, Result and
+// Attempt, ResponseStats, and Filter. Import the packages that you need:
 //
 //   - proxy forwards a request to one of the targets (backend servers) of an upstream group.
 //   - upstream selects a target for each request: by balance, health and load.

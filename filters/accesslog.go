@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/culvert-go/culvert"
 )
 
 // AccessLog returns a filter that logs one record "request" at level Info for
@@ -18,7 +20,7 @@ import (
 // and error for failures. targets and target_statuses list the attempts in order, header is
 // the time to the header of the last attempt's response. The status is 499, as in nginx,
 // if the client has disconnected.
-func AccessLog(l *slog.Logger) Filter {
+func AccessLog(l *slog.Logger) culvert.Filter {
 	if l == nil {
 		l = slog.Default()
 	}
@@ -50,9 +52,9 @@ func (o Observation) attrs(attrs []slog.Attr, r *http.Request) []slog.Attr {
 	if id := RequestIDFrom(r.Context()); id != "" {
 		attrs = append(attrs, slog.String("id", id))
 	}
-	if o.Result.Upstream != "" || len(o.Result.Tries) > 0 {
+	if o.Result.Upstream != "" || len(o.Result.Attempts) > 0 {
 		attrs = append(attrs, slog.String("upstream", o.Result.Upstream))
-		attrs = append(attrs, attemptAttrs(o.Result.Tries)...)
+		attrs = append(attrs, attemptAttrs(o.Result.Attempts)...)
 	}
 	if o.Hijacked {
 		attrs = append(attrs, slog.Int64("in_bytes", o.Result.BytesIn), slog.Int64("out_bytes", o.Result.BytesOut))
@@ -65,12 +67,12 @@ func (o Observation) attrs(attrs []slog.Attr, r *http.Request) []slog.Attr {
 
 // attemptAttrs returns the attributes with the target and the status of each attempt. The status is 0 for
 // an attempt without a response.
-func attemptAttrs(attempts []Try) []slog.Attr {
+func attemptAttrs(attempts []culvert.Attempt) []slog.Attr {
 	targets, statuses := make([]string, len(attempts)), make([]string, len(attempts))
 	var header time.Duration
 	for i, t := range attempts {
 		targets[i], statuses[i] = t.Target, strconv.Itoa(t.Status)
-		header = t.Header
+		header = t.TimeToHeader
 	}
 	return []slog.Attr{
 		slog.String("targets", strings.Join(targets, ", ")),

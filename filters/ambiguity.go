@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/head"
 )
 
@@ -46,7 +47,7 @@ const (
 // RefuseAmbiguous returns a filter that responds with 400 to requests that are
 // ambiguous in one of the ways in what. It rewrites nothing: other requests reach the
 // next handler unchanged. It panics if what has a bit that is not part of AnyAmbiguity.
-func RefuseAmbiguous(what Ambiguity) Filter {
+func RefuseAmbiguous(what Ambiguity) culvert.Filter {
 	if unknown := what &^ AnyAmbiguity; unknown != 0 {
 		panic(fmt.Sprintf("filters: RefuseAmbiguous: unknown Ambiguity %#x", uint(unknown)))
 	}
@@ -69,7 +70,7 @@ func RefuseAmbiguous(what Ambiguity) Filter {
 // DropUnderscoreNames returns a filter that removes the header fields with "_" in
 // their name (UnderscoreNames) from each request, and calls the next handler with the
 // rest, as nginx does by default (underscores_in_headers off).
-func DropUnderscoreNames() Filter {
+func DropUnderscoreNames() culvert.Filter {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			head.RemoveUnderscored(r.Header)

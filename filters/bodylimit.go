@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/culvert-go/culvert"
 )
 
 // BodyLimit returns a filter that bounds the body of each request to max bytes. If the
@@ -11,7 +13,7 @@ import (
 // length that turns out to be larger fails to be read with an *http.MaxBytesError, to
 // which package proxy responds with 413. The data of a CONNECT are those of a tunnel, and
 // are not bounded. BodyLimit returns an error if max is negative.
-func BodyLimit(max int64) (Filter, error) {
+func BodyLimit(max int64) (culvert.Filter, error) {
 	if max < 0 {
 		return nil, errors.New("filters: BodyLimit is negative")
 	}

@@ -5,35 +5,32 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/head"
 )
-
-// Filter wraps a handler. It is an alias, so any middleware of that type is a
-// Filter.
-type Filter = func(http.Handler) http.Handler
 
 // Chain is an immutable list of filters, the outermost first. The zero value is
 // an empty chain. It is safe for concurrent use by multiple goroutines.
 type Chain struct {
-	filters []Filter
+	filters []culvert.Filter
 }
 
 // NewChain returns a chain of filters. The first is the outermost. It panics if one of
 // them is nil.
-func NewChain(filters ...Filter) Chain {
+func NewChain(filters ...culvert.Filter) Chain {
 	checkFilters("NewChain", filters)
 	return Chain{slices.Clone(filters)}
 }
 
 // Append returns a chain of c's filters and more, which are inside of them. It does not
 // change c. It panics if one of the filters is nil.
-func (c Chain) Append(more ...Filter) Chain {
+func (c Chain) Append(more ...culvert.Filter) Chain {
 	checkFilters("Append", more)
 	return Chain{slices.Concat(c.filters, more)}
 }
 
 // checkFilters panics if a filter is nil: where the mistake is made, and not at the first request.
-func checkFilters(function string, filters []Filter) {
+func checkFilters(function string, filters []culvert.Filter) {
 	for i, f := range filters {
 		if f == nil {
 			panic(fmt.Sprintf("filters: %s: filter %d is nil", function, i))

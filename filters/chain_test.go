@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
 // named returns a filter that adds its name to the header Passed.
-func named(name string) filters.Filter {
+func named(name string) culvert.Filter {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Add("Passed", name)
@@ -30,7 +31,7 @@ func passed(h http.Handler) string {
 }
 
 func TestChain(t *testing.T) {
-	list := []filters.Filter{named("a"), named("b")}
+	list := []culvert.Filter{named("a"), named("b")}
 	ab := filters.NewChain(list...)
 	list[0] = named("changed")
 	abc, abd := ab.Append(named("c")), ab.Append(named("d"))

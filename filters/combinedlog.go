@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/client"
 )
 
@@ -19,7 +20,7 @@ import (
 // overlap. Bytes outside of printable ASCII, quotes and backslashes are written as
 // \xHH, as nginx escapes them, so that a request can't forge a line. Errors of w are
 // ignored: a full disk must not stop the traffic. CombinedLog panics if w is nil.
-func CombinedLog(w io.Writer) Filter {
+func CombinedLog(w io.Writer) culvert.Filter {
 	if w == nil {
 		panic("filters: CombinedLog: the io.Writer is nil")
 	}

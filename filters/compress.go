@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/response"
 )
@@ -59,7 +60,7 @@ var standardTypes = []string{"text/*", "application/json", "application/javascri
 // Security: if a response contains a secret together with input that an attacker
 // chooses, its compressed length reveals the secret (BREACH). Do not use the filter on such
 // routes. Compress returns an error for an unknown encoding and for options out of range.
-func Compress(o CompressOptions) (Filter, error) {
+func Compress(o CompressOptions) (culvert.Filter, error) {
 	c, err := newCompressor(o)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -88,7 +89,7 @@ func TestCompressNegotiation(t *testing.T) {
 		"gzip;level=9":               " ",
 	} {
 		got := ""
-		for i, filter := range []filters.Filter{f, gzipOnly} {
+		for i, filter := range []culvert.Filter{f, gzipOnly} {
 			r := get()
 			if accept != "" {
 				r.Header.Set("Accept-Encoding", accept)

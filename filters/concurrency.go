@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/nested"
 )
 
@@ -26,7 +27,7 @@ type ConcurrencyOptions struct {
 // Concurrency returns a filter that bounds how many requests and tunnels run at a
 // time. It responds with 503 and Retry-After to a request that can neither run nor wait.
 // It returns an error if Max is not positive or another option is negative.
-func Concurrency(o ConcurrencyOptions) (Filter, error) {
+func Concurrency(o ConcurrencyOptions) (culvert.Filter, error) {
 	if o.Max <= 0 || o.Queue < 0 || o.QueueTimeout < 0 || o.RetryAfter < 0 {
 		return nil, errors.New("filters: Concurrency needs a Max, and nothing negative")
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 )
 
@@ -25,7 +26,7 @@ func TestTunnelsOfCONNECT(t *testing.T) {
 	w := gzip.NewWriter(&encoded)
 	_, _ = io.WriteString(w, "decoded")
 	_ = w.Close()
-	for name, f := range map[string]filters.Filter{
+	for name, f := range map[string]culvert.Filter{
 		"BodyLimit":  good(t)(filters.BodyLimit(4)),
 		"Mirror":     mirror.Filter,
 		"Compress":   good(t)(filters.Compress(filters.CompressOptions{})),

@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/response"
 )
 
@@ -32,7 +33,7 @@ type DecompressOptions struct {
 // does fails to be read, or aborts the response. Checksums of the encoded content
 // (RFC 9530) are removed. Put Compress outside of it for clients that accept compressed
 // responses.
-func Decompress(o DecompressOptions) (Filter, error) {
+func Decompress(o DecompressOptions) (culvert.Filter, error) {
 	if o.MaxRequest < 0 || !o.Requests && !o.Responses {
 		return nil, fmt.Errorf("filters: Decompress of nothing, or a negative MaxRequest")
 	}
@@ -178,7 +179,7 @@ func (d *decoding) body(_ *http.Request, _ int, _ http.Header, w io.Writer) io.W
 }
 
 // release frees the decoder, also if the handler has panicked.
-func (d *decoding) release(*http.Request, response.Stats) {
+func (d *decoding) release(*http.Request, culvert.ResponseStats) {
 	if d.w != nil {
 		d.w.stop()
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 )
 
@@ -38,7 +39,7 @@ func TestDigests(t *testing.T) {
 	})
 	for _, test := range []struct {
 		name     string
-		filter   filters.Filter
+		filter   culvert.Filter
 		status   int
 		accept   string
 		encoding string // of the request and the response

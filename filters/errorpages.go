@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/response"
 )
 
@@ -16,7 +17,7 @@ import (
 //
 // The content is replaced when the final header is written. A response that has begun
 // is not changed. ErrorPages panics if pages is nil.
-func ErrorPages(pages func(status int) http.Handler) Filter {
+func ErrorPages(pages func(status int) http.Handler) culvert.Filter {
 	if pages == nil {
 		panic("filters: ErrorPages: the function is nil")
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -16,9 +17,9 @@ import (
 func TestLongPageForHeadOverHTTP2(t *testing.T) {
 	leaktest.Check(t)
 	page := bytes.Repeat([]byte("x"), 5000)
-	ended := make(chan filters.ResponseStats, 1)
+	ended := make(chan culvert.ResponseStats, 1)
 	chain := filters.NewChain(
-		filters.OnResponse(filters.ResponseHooks{End: func(_ *http.Request, s filters.ResponseStats) { ended <- s }}),
+		filters.OnResponse(filters.ResponseHooks{End: func(_ *http.Request, s culvert.ResponseStats) { ended <- s }}),
 		filters.ErrorPages(func(int) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) })
 		}))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -37,7 +38,7 @@ func TestHeadHasNoOtherLength(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name    string
-		filter  filters.Filter
+		filter  culvert.Filter
 		header  http.Header
 		content []byte
 	}{

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/head"
 )
 
@@ -44,7 +45,7 @@ func StatusClass(classes ...int) func(int) bool {
 // Headers returns a filter that applies the rules, in order, to the final header of each
 // response. It does not change interim responses and upgrades. It returns an error if a
 // rule names a header field that can't be sent or a content type that no response has.
-func Headers(rules ...HeaderRule) (Filter, error) {
+func Headers(rules ...HeaderRule) (culvert.Filter, error) {
 	compiled := make([]headerRule, len(rules))
 	for i, r := range rules {
 		var err error

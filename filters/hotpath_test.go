@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/cachectl"
 	"github.com/culvert-go/culvert/filters"
 )
 
 // hotPath returns a handler with the filters that most gateways have around a proxy.
-func hotPath(t testing.TB, log filters.Filter) http.Handler {
+func hotPath(t testing.TB, log culvert.Filter) http.Handler {
 	headers, err := filters.Headers(filters.HeaderRule{Set: http.Header{"X-Gateway": {"yes"}}}, filters.HeaderRule{Status: filters.StatusClass(5), Remove: []string{"X-Powered-By"}})
 	if err != nil {
 		t.Fatal(err)
@@ -45,8 +46,8 @@ func (w *bareWriter) Write(p []byte) (int, error)      { return len(p), nil }
 func (w *bareWriter) SetWriteDeadline(time.Time) error { return nil }
 
 // logs returns the access logs, with output that is discarded.
-func logs() map[string]filters.Filter {
-	return map[string]filters.Filter{
+func logs() map[string]culvert.Filter {
+	return map[string]culvert.Filter{
 		"slog":     filters.AccessLog(slog.New(slog.NewTextHandler(io.Discard, nil))),
 		"combined": filters.CombinedLog(io.Discard),
 	}

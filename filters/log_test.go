@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -220,7 +221,7 @@ func TestResult(t *testing.T) {
 	leaktest.Check(t)
 	app := wiretest.Replying(t, "HTTP/1.1 204 No Content\r\n\r\n")
 	p := newProxy(t, app)
-	results := make(chan *filters.Result, 1)
+	results := make(chan *culvert.Result, 1)
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if filters.ResultFrom(r.Context()) != nil {
 			t.Error("a Result before WithResult")
@@ -232,17 +233,17 @@ func TestResult(t *testing.T) {
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	client.Status(204)
 	r := wiretest.Await(t, results, "record")
-	if r.Upstream != "app" || len(r.Tries) != 1 || r.Err != nil {
+	if r.Upstream != "app" || len(r.Attempts) != 1 || r.Err != nil {
 		t.Fatalf("record %+v", r)
 	}
-	if try := r.Tries[0]; try.Target != app || try.Status != 204 || try.Header <= 0 || try.Total < try.Header || try.Err != nil {
+	if try := r.Attempts[0]; try.Target != app || try.Status != 204 || try.TimeToHeader <= 0 || try.Total < try.TimeToHeader || try.Err != nil {
 		t.Errorf("try %+v", try)
 	}
 }
 
 func BenchmarkLogs(b *testing.B) {
 	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) })
-	for name, filter := range map[string]filters.Filter{
+	for name, filter := range map[string]culvert.Filter{
 		"AccessLog":   filters.AccessLog(slog.New(slog.NewTextHandler(io.Discard, nil))),
 		"CombinedLog": filters.CombinedLog(io.Discard),
 		"Chain":       filters.NewChain().Then,

@@ -3,10 +3,11 @@ package filters
 import (
 	"net/http"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/errs"
+	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/internal/response"
-	"github.com/culvert-go/culvert/internal/result"
 )
 
 // Metrics receives the beginning and the end of each request. Adapters for Prometheus and
@@ -23,15 +24,15 @@ type Metrics interface {
 type Observation struct {
 	// ResponseStats describes the response. If none was sent, Status is that of the
 	// failure. It is 499 if the client has disconnected, also if a response has begun.
-	ResponseStats
+	culvert.ResponseStats
 	// Result is the record of the proxied exchange, with each attempt. It is never nil,
 	// and empty if no proxy was called.
-	Result *Result
+	Result *culvert.Result
 }
 
 // Observe returns a filter that calls m's methods for each request. It panics if m
 // is nil.
-func Observe(m Metrics) Filter {
+func Observe(m Metrics) culvert.Filter {
 	if m == nil {
 		panic("filters: Observe: Metrics is nil")
 	}
@@ -39,15 +40,15 @@ func Observe(m Metrics) Filter {
 }
 
 // observe is Observe for two functions. The access logs use it too.
-func observe(started func(*http.Request), ended func(*http.Request, Observation)) Filter {
-	hooks := &response.Hooks{End: func(r *http.Request, s response.Stats) {
+func observe(started func(*http.Request), ended func(*http.Request, Observation)) culvert.Filter {
+	hooks := &response.Hooks{End: func(r *http.Request, s culvert.ResponseStats) {
 		record := ResultFrom(r.Context())
 		s.Status = loggedStatus(s, record)
 		ended(r, Observation{s, record})
 	}}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			r, _ = result.Record(r)
+			r, _ = record.ForRequest(r)
 			callStarted(w, r, started)
 			response.Serve(next, w, r, hooks)
 		})
@@ -64,10 +65,10 @@ func callStarted(w http.ResponseWriter, r *http.Request, started func(*http.Requ
 
 // loggedStatus returns the status of the response. It is that of the failure if none was
 // sent or the client has disconnected.
-func loggedStatus(s response.Stats, record *Result) int {
-	failure := fault.As(record.Err)
+func loggedStatus(s culvert.ResponseStats, record *culvert.Result) int {
+	failure := errs.As(record.Err)
 	switch {
-	case failure != nil && failure.Kind == fault.ClientGone:
+	case failure != nil && failure.Kind == culvert.ClientGone:
 		return failure.Status()
 	case s.Status != 0:
 		return s.Status

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/client"
 	"github.com/culvert-go/culvert/internal/head"
 )
@@ -38,7 +39,7 @@ type RealIPOptions struct {
 // filter belongs at the beginning of a Chain, outside of the logs.
 //
 // It returns an error if Trusted is empty or has an invalid network.
-func RealIP(o RealIPOptions) (Filter, error) {
+func RealIP(o RealIPOptions) (culvert.Filter, error) {
 	if len(o.Trusted) == 0 {
 		return nil, errors.New("filters: RealIP: RealIPOptions.Trusted is empty")
 	}

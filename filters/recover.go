@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime/debug"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/response"
 )
@@ -16,7 +17,7 @@ import (
 //
 // A panic with http.ErrAbortHandler is passed on: a proxy aborts a response with it. So is a panic of an outer filter or
 // writer that is called by a write of the handler: only a Recover outside of that filter can respond.
-func Recover(l *slog.Logger) Filter {
+func Recover(l *slog.Logger) culvert.Filter {
 	if l == nil {
 		l = slog.Default()
 	}

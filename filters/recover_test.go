@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -36,7 +37,7 @@ func TestRecoverOfAFilterAround(t *testing.T) {
 	panics := filters.OnResponse(filters.ResponseHooks{Head: func(*http.Request, int, http.Header) { panic("boom") }})
 	for _, test := range []struct {
 		name    string
-		between filters.Filter
+		between culvert.Filter
 		handler http.HandlerFunc
 	}{
 		{"WriteHeader", panics, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }},
@@ -96,8 +97,8 @@ func TestRecoverOfAnInvalidStatus(t *testing.T) {
 	for _, status := range []int{-1, 0, 99, 1000} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			leaktest.Check(t)
-			ended := make(chan filters.ResponseStats, 1)
-			chain := filters.NewChain(filters.OnResponse(filters.ResponseHooks{End: func(_ *http.Request, s filters.ResponseStats) { ended <- s }}),
+			ended := make(chan culvert.ResponseStats, 1)
+			chain := filters.NewChain(filters.OnResponse(filters.ResponseHooks{End: func(_ *http.Request, s culvert.ResponseStats) { ended <- s }}),
 				filters.Recover(slog.New(slog.DiscardHandler)), filters.OnResponse(filters.ResponseHooks{}))
 			client := wiretest.Dial(t, wiretest.Serve(t, chain.ThenFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/watchcodec"
@@ -24,14 +25,14 @@ import (
 const webSocket = "GET /api/v1/pods?watch=1 HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 
 // ahead returns a filter that replaces the next handler by f around an empty response.
-func ahead(f filters.Filter) filters.Filter {
+func ahead(f culvert.Filter) culvert.Filter {
 	return func(http.Handler) http.Handler {
 		return f(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	}
 }
 
 // views returns a filter that serves every resource from a view.
-func views(t *testing.T) filters.Filter {
+func views(t *testing.T) culvert.Filter {
 	v, err := view.New(view.Options{Renderer: func(*http.Request, watchcodec.Request) view.Renderer { return nothing{} }})
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +45,7 @@ func views(t *testing.T) filters.Filter {
 type nothing struct{ view.Renderer }
 
 // connect returns a filter that replaces the next handler by one for CONNECT.
-func connect(t *testing.T) filters.Filter {
+func connect(t *testing.T) culvert.Filter {
 	f, err := wsupgrade.New(wsupgrade.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +58,7 @@ func connect(t *testing.T) filters.Filter {
 }
 
 // handler returns a filter that replaces the next handler by one for upgrades, whose target can't be dialled.
-func handler(t *testing.T) filters.Filter {
+func handler(t *testing.T) culvert.Filter {
 	f, err := wsupgrade.New(wsupgrade.Options{Protocols: []string{"a"}, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no") }})
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +69,7 @@ func handler(t *testing.T) filters.Filter {
 
 // A filter that responds itself does not wait for the request's body.
 func TestRefusalsDoNotWaitForBodies(t *testing.T) {
-	one := func(f filters.Filter, err error) filters.Filter {
+	one := func(f culvert.Filter, err error) culvert.Filter {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +80,7 @@ func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		filter filters.Filter
+		filter culvert.Filter
 		line   string
 		status int
 	}{
@@ -128,7 +129,7 @@ func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 }
 
 // full returns a filter in which a request is running, so that f, which bounds requests, refuses another one.
-func full(f filters.Filter) filters.Filter {
+func full(f culvert.Filter) culvert.Filter {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			hold, held := make(chan struct{}), make(chan struct{})

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
@@ -19,7 +20,7 @@ func TestRefusalThatIsNotAccepted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
-		filter  filters.Filter
+		filter  culvert.Filter
 		request string
 	}{
 		"RefuseAmbiguous": {filters.RefuseAmbiguous(filters.EmptySegments), "GET /a//b HTTP/1.1\r\nHost: a\r\n\r\n"},

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/textproto"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/response"
 )
 
@@ -28,7 +29,7 @@ type RequestIDOptions struct {
 // RequestID returns a filter that gives each request an id. It sets the header field of the
 // request, which the target receives, and that of the response. RequestIDFrom returns the
 // id. RequestID returns an error if the field can't be set.
-func RequestID(o RequestIDOptions) (Filter, error) {
+func RequestID(o RequestIDOptions) (culvert.Filter, error) {
 	if o.Field == "" {
 		o.Field = "X-Request-Id"
 	}

@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -70,7 +71,7 @@ func TestRefuseAmbiguous(t *testing.T) {
 // CGI and WSGI read a name with an underscore as that of another field.
 func TestUnderscoreNames(t *testing.T) {
 	for name, want := range map[string]struct {
-		filter filters.Filter
+		filter culvert.Filter
 		status int
 		fields string
 	}{
@@ -87,7 +88,7 @@ func TestUnderscoreNames(t *testing.T) {
 			t.Errorf("%s: status %d, fields %q", name, resp.StatusCode, got)
 		}
 	}
-	for _, f := range []filters.Filter{filters.RefuseAmbiguous(filters.AnyAmbiguity), filters.DropUnderscoreNames()} {
+	for _, f := range []culvert.Filter{filters.RefuseAmbiguous(filters.AnyAmbiguity), filters.DropUnderscoreNames()} {
 		if resp, body := through(f, respond("ok"), get("X-User", "u")); resp.StatusCode != 200 || body != "ok" {
 			t.Errorf("without one: status %d", resp.StatusCode)
 		}
@@ -216,8 +217,8 @@ func TestTimeoutOfProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer u.Close()
-	failed := make(chan *proxy.Error, 2)
-	p, err := proxy.New(proxy.Options{Upstream: u, OnError: func(_ *http.Request, e *proxy.Error) { failed <- e }})
+	failed := make(chan *culvert.Error, 2)
+	p, err := proxy.New(proxy.Options{Upstream: u, OnError: func(_ *http.Request, e *culvert.Error) { failed <- e }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +226,7 @@ func TestTimeoutOfProxy(t *testing.T) {
 		client := wiretest.Dial(t, wiretest.Serve(t, f(p)))
 		client.Send("GET / HTTP/1.1\r\nHost: a\r\n" + request + "\r\n")
 		client.Status(504)
-		if e := wiretest.Await(t, failed, "failure"); e.Kind != proxy.Timeout || e.Target != target {
+		if e := wiretest.Await(t, failed, "failure"); e.Kind != culvert.Timeout || e.Target != target {
 			t.Errorf("failure %#v", e)
 		}
 	}

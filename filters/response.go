@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/response"
 )
 
@@ -27,18 +28,12 @@ type ResponseHooks struct {
 	// (proxy.Options.WriteTimeout) applies to the calls of w.
 	Body func(r *http.Request, status int, h http.Header, w io.Writer) io.WriteCloser
 	// End is called once when the handler has returned or panicked.
-	End func(r *http.Request, s ResponseStats)
+	End func(r *http.Request, s culvert.ResponseStats)
 }
-
-// ResponseStats describes a finished response. Status is that of the final header, 101 for a
-// hijacked connection. Bytes is the number of bytes of content that were sent. Start is
-// when the handler was called and Duration how long it ran. Hijacked reports whether the
-// connection was hijacked, Aborted whether the handler panicked.
-type ResponseStats = response.Stats
 
 // OnResponse returns a filter that calls the hooks. It preserves the other features of the
 // ResponseWriter: flush, hijack, trailers, interim responses, ReadFrom and deadlines.
-func OnResponse(hooks ResponseHooks) Filter {
+func OnResponse(hooks ResponseHooks) culvert.Filter {
 	bound := &response.Hooks{Head: hooks.Head, Body: hooks.Body, End: hooks.End}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -37,7 +38,7 @@ func TestFileThatIsCutOffInsideAFilter(t *testing.T) {
 	page := bytes.Repeat([]byte("page "), 2000)
 	member := zipped(t, "half")
 	for name, test := range map[string]struct {
-		filter   filters.Filter
+		filter   culvert.Filter
 		content  []byte
 		good     int
 		encoding string

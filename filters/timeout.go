@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/response"
 )
@@ -21,7 +22,7 @@ import (
 // with 504, as package proxy does. A handler that neither observes its context nor reads the
 // body is not stopped. Package proxy may relay a response that is received as a whole within
 // 10 ms of the end. Timeout returns an error if d is not positive.
-func Timeout(d time.Duration) (Filter, error) {
+func Timeout(d time.Duration) (culvert.Filter, error) {
 	if d <= 0 {
 		return nil, errors.New("filters: Timeout needs a time")
 	}

@@ -6,12 +6,12 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert"
 )
 
 // good returns a function that fails the test if a filter's constructor returns an error.
-func good(t testing.TB) func(filters.Filter, error) filters.Filter {
-	return func(f filters.Filter, err error) filters.Filter {
+func good(t testing.TB) func(culvert.Filter, error) culvert.Filter {
+	return func(f culvert.Filter, err error) culvert.Filter {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -21,8 +21,8 @@ func good(t testing.TB) func(filters.Filter, error) filters.Filter {
 }
 
 // bad returns a function that checks the error of a constructor.
-func bad(t testing.TB, want string) func(filters.Filter, error) {
-	return func(f filters.Filter, err error) {
+func bad(t testing.TB, want string) func(culvert.Filter, error) {
+	return func(f culvert.Filter, err error) {
 		t.Helper()
 		if f != nil || err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
@@ -31,7 +31,7 @@ func bad(t testing.TB, want string) func(filters.Filter, error) {
 }
 
 // through serves one request through a filter and returns the response and its body.
-func through(f filters.Filter, h http.HandlerFunc, r *http.Request) (*http.Response, string) {
+func through(f culvert.Filter, h http.HandlerFunc, r *http.Request) (*http.Response, string) {
 	w := httptest.NewRecorder()
 	f(h).ServeHTTP(w, r)
 	resp := w.Result()

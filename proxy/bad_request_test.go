@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -31,7 +32,7 @@ func TestBodyEndsEarly(t *testing.T) {
 			if answer := client.Ended(); answer != "" {
 				t.Errorf("the client got %q", answer)
 			}
-			if e := failed.only(t); e.Kind != proxy.ClientGone || e.Target != "" || e.HeadSent {
+			if e := failed.only(t); e.Kind != culvert.ClientGone || e.Target != "" || e.HeaderSent {
 				t.Errorf("failure %#v", e)
 			}
 			if got := wiretest.Await(t, requests, "request"); got.err == nil {
@@ -58,7 +59,7 @@ func TestSmallBodyEndsEarly(t *testing.T) {
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
 	client.End()
 	client.Ended()
-	if e := failed.only(t); e.Kind != proxy.ClientGone || asked.Load() && !onStandardPath {
+	if e := failed.only(t); e.Kind != culvert.ClientGone || asked.Load() && !onStandardPath {
 		t.Errorf("failure %#v, the target was asked: %v", e, asked.Load())
 	}
 }
@@ -76,7 +77,7 @@ func TestBrokenChunk(t *testing.T) {
 	if rest := client.Ended(); rest != "" {
 		t.Errorf("and then %q", rest)
 	}
-	if e := failed.only(t); e.Kind != proxy.BadRequest || e.Target != "" || e.HeadSent {
+	if e := failed.only(t); e.Kind != culvert.BadRequest || e.Target != "" || e.HeaderSent {
 		t.Errorf("failure %#v", e)
 	}
 	if got := wiretest.Await(t, requests, "request"); got.err == nil {

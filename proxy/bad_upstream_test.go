@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -21,34 +22,34 @@ func TestBadTargets(t *testing.T) {
 	tests := []struct {
 		name   string
 		target func(t *testing.T) string
-		kind   proxy.Kind
+		kind   culvert.ErrorKind
 		status int
 		wrote  bool
 	}{
-		{"refuses", func(t *testing.T) string { return wiretest.Unused(t) }, proxy.DialFailed, 502, false},
-		{"resets", func(t *testing.T) string { return wiretest.Target(t, reset) }, proxy.HeadInvalid, 502, true},
-		{"closes", replying(""), proxy.HeadInvalid, 502, true},
-		{"stalls", func(t *testing.T) string { return wiretest.Replying(t, "") }, proxy.Timeout, 504, true},
-		{"stalls in the head", func(t *testing.T) string { return wiretest.Replying(t, "HTTP/1.1 200 OK\r\nX: ") }, proxy.Timeout, 504, true},
-		{"garbage", replying("\x16\x03\x01\x00\x05hello\r\n\r\n"), proxy.HeadInvalid, 502, true},
-		{"status 099", replying("HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n"), proxy.HeadInvalid, 502, true},
-		{"status 000", replying("HTTP/1.1 000 Odd\r\nContent-Length: 0\r\n\r\n"), proxy.HeadInvalid, 502, true},
-		{"status of four digits", replying("HTTP/1.1 1200 Odd\r\nContent-Length: 0\r\n\r\n"), proxy.HeadInvalid, 502, true},
-		{"an unasked 101", replying("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"), proxy.HeadInvalid, 502, true},
-		{"huge head", replying("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 70<<10) + "\r\n\r\n"), proxy.HeadInvalid, 502, true},
-		{"half a head", replying("HTTP/1.1 200 OK\r\nContent-Le"), proxy.HeadInvalid, 502, true},
-		{"two lengths", replying("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nok"), proxy.HeadInvalid, 502, true},
-		{"a negative length", replying("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nok"), proxy.HeadInvalid, 502, true},
-		{"an unknown coding", replying("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\nok"), proxy.HeadInvalid, 502, true},
-		{"a first field that is folded", replying("HTTP/1.1 200 OK\r\n X: v\r\nContent-Length: 0\r\n\r\n"), proxy.HeadInvalid, 502, true},
-		{"a field without a name", replying("HTTP/1.1 200 OK\r\n: v\r\n\r\n"), proxy.HeadInvalid, 502, true},
+		{"refuses", func(t *testing.T) string { return wiretest.Unused(t) }, culvert.DialFailed, 502, false},
+		{"resets", func(t *testing.T) string { return wiretest.Target(t, reset) }, culvert.HeaderInvalid, 502, true},
+		{"closes", replying(""), culvert.HeaderInvalid, 502, true},
+		{"stalls", func(t *testing.T) string { return wiretest.Replying(t, "") }, culvert.Timeout, 504, true},
+		{"stalls in the head", func(t *testing.T) string { return wiretest.Replying(t, "HTTP/1.1 200 OK\r\nX: ") }, culvert.Timeout, 504, true},
+		{"garbage", replying("\x16\x03\x01\x00\x05hello\r\n\r\n"), culvert.HeaderInvalid, 502, true},
+		{"status 099", replying("HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n"), culvert.HeaderInvalid, 502, true},
+		{"status 000", replying("HTTP/1.1 000 Odd\r\nContent-Length: 0\r\n\r\n"), culvert.HeaderInvalid, 502, true},
+		{"status of four digits", replying("HTTP/1.1 1200 Odd\r\nContent-Length: 0\r\n\r\n"), culvert.HeaderInvalid, 502, true},
+		{"an unasked 101", replying("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"), culvert.HeaderInvalid, 502, true},
+		{"huge head", replying("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 70<<10) + "\r\n\r\n"), culvert.HeaderInvalid, 502, true},
+		{"half a head", replying("HTTP/1.1 200 OK\r\nContent-Le"), culvert.HeaderInvalid, 502, true},
+		{"two lengths", replying("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nok"), culvert.HeaderInvalid, 502, true},
+		{"a negative length", replying("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nok"), culvert.HeaderInvalid, 502, true},
+		{"an unknown coding", replying("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\nok"), culvert.HeaderInvalid, 502, true},
+		{"a first field that is folded", replying("HTTP/1.1 200 OK\r\n X: v\r\nContent-Length: 0\r\n\r\n"), culvert.HeaderInvalid, 502, true},
+		{"a field without a name", replying("HTTP/1.1 200 OK\r\n: v\r\n\r\n"), culvert.HeaderInvalid, 502, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var failed failures
 			target := test.target(t)
 			var o upstream.Options
-			if test.kind == proxy.Timeout {
+			if test.kind == culvert.Timeout {
 				o.HeaderTimeout = 50 * time.Millisecond
 			}
 			p := newProxy(t, proxy.Options{Upstream: groupAt(t, o, target), OnError: failed.add})
@@ -59,7 +60,7 @@ func TestBadTargets(t *testing.T) {
 				t.Errorf("answer %s %q, want %d %q", resp.Status, body, test.status, want)
 			}
 			e := failed.only(t)
-			if e.Kind != test.kind || e.Target != target || e.Wrote != test.wrote || e.HeadSent || e.ClientSide() {
+			if e.Kind != test.kind || e.Target != target || e.BytesSent != test.wrote || e.HeaderSent || e.ClientSide() {
 				t.Errorf("failure %#v, want %v of %s, Wrote %v", e, test.kind, target, test.wrote)
 			}
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n") // the connection is none the worse
@@ -98,7 +99,7 @@ func TestHalfABody(t *testing.T) {
 			if !strings.Contains(got, "half") || strings.HasSuffix(got, "0\r\n\r\n") {
 				t.Errorf("the client got %q", got)
 			}
-			if e := failed.only(t); e.Kind != proxy.BodyBroken || e.Target != target || !e.HeadSent {
+			if e := failed.only(t); e.Kind != culvert.BodyBroken || e.Target != target || !e.HeaderSent {
 				t.Errorf("failure %#v", e)
 			}
 		})
@@ -143,8 +144,8 @@ func TestErrorHandler(t *testing.T) {
 	var told []string
 	p := newProxy(t, proxy.Options{
 		Upstream: groupOf(t, upstream.Options{Name: "app"}, upstream.Target{Addr: "127.0.0.1:1", Down: true}),
-		OnError:  func(_ *http.Request, e *proxy.Error) { told = append(told, "OnError "+e.Error()) },
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, e *proxy.Error) {
+		OnError:  func(_ *http.Request, e *culvert.Error) { told = append(told, "OnError "+e.Error()) },
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, e *culvert.Error) {
 			told = append(told, "ErrorHandler "+e.Error())
 			w.WriteHeader(599)
 		},

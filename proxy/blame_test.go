@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -43,7 +44,7 @@ func TestTimeThatRanOutForTheClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := proxy.Options{Timeout: enough}
-	around := []filters.Filter{timeout}
+	around := []culvert.Filter{timeout}
 	stalled := func(path string) visitor {
 		return func(t *testing.T, client *http.Client, url string, _ <-chan struct{}) {
 			content, send := io.Pipe()
@@ -81,17 +82,17 @@ func TestTimeThatRanOutForTheClient(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		o      proxy.Options
-		around []filters.Filter
+		around []culvert.Filter
 		do     visitor
-		kind   proxy.Kind
+		kind   culvert.ErrorKind
 	}{
-		{"a stalled upload", whole, nil, stalled("/"), proxy.BodyTooSlow},
-		{"a stalled upload, of a filter", proxy.Options{}, around, stalled("/"), proxy.BodyTooSlow},
-		{"a stalled upload, held", proxy.Options{Timeout: enough, RequestBuffer: &proxy.Buffer{}}, nil, stalled("/"), proxy.BodyTooSlow},
-		{"an unread download", whole, nil, download("/download", time.Hour), proxy.ClientGone},
-		{"unread events", whole, nil, download("/events", time.Hour), proxy.ClientGone},
-		{"a slow reader", whole, nil, download("/download", 5*time.Millisecond), proxy.ClientGone},
-		{"a slow reader of events", whole, nil, download("/events", 5*time.Millisecond), proxy.ClientGone},
+		{"a stalled upload", whole, nil, stalled("/"), culvert.BodyTooSlow},
+		{"a stalled upload, of a filter", proxy.Options{}, around, stalled("/"), culvert.BodyTooSlow},
+		{"a stalled upload, held", proxy.Options{Timeout: enough, RequestBuffer: &proxy.Buffer{}}, nil, stalled("/"), culvert.BodyTooSlow},
+		{"an unread download", whole, nil, download("/download", time.Hour), culvert.ClientGone},
+		{"unread events", whole, nil, download("/events", time.Hour), culvert.ClientGone},
+		{"a slow reader", whole, nil, download("/download", 5*time.Millisecond), culvert.ClientGone},
+		{"a slow reader of events", whole, nil, download("/events", 5*time.Millisecond), culvert.ClientGone},
 	} {
 		for name, front := range clientFronts {
 			t.Run(test.name+", "+name, func(t *testing.T) {
@@ -239,7 +240,7 @@ func TestHaltedResponseBesideABody(t *testing.T) {
 	client.Send(expecting + "he")
 	client.Head()
 	failed.await(t)
-	if e := failed.only(t); e.Kind != proxy.Timeout || e.Target != target || !e.HeadSent {
+	if e := failed.only(t); e.Kind != culvert.Timeout || e.Target != target || !e.HeaderSent {
 		t.Errorf("failure %#v", e)
 	}
 }

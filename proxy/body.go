@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
-	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/iolock"
 	"github.com/culvert-go/culvert/internal/spool"
@@ -49,9 +49,9 @@ type bodySource struct {
 }
 
 // start begins with in's body, and returns the request that is to be forwarded.
-func (s *bodySource) start(w http.ResponseWriter, in *http.Request, o *Options) (*http.Request, *fault.Error) {
+func (s *bodySource) start(w http.ResponseWriter, in *http.Request, o *Options) (*http.Request, *culvert.Error) {
 	if declaresNone(in) {
-		var err *fault.Error
+		var err *culvert.Error
 		if in, err = s.awaitNone(w, in, o.ReadTimeout); err != nil {
 			return in, err
 		}
@@ -60,7 +60,7 @@ func (s *bodySource) start(w http.ResponseWriter, in *http.Request, o *Options) 
 }
 
 // open begins with in's body. With a request buffer it reads all of it. close ends it, also behind a failure or a panic.
-func (s *bodySource) open(w http.ResponseWriter, in *http.Request, o *Options) *fault.Error {
+func (s *bodySource) open(w http.ResponseWriter, in *http.Request, o *Options) *culvert.Error {
 	s.in = in
 	if in.ContentLength == 0 || in.Body == nil || in.Body == http.NoBody {
 		return nil
@@ -79,7 +79,7 @@ func (s *bodySource) open(w http.ResponseWriter, in *http.Request, o *Options) *
 }
 
 // readWhole takes the body in before any target is asked.
-func (s *bodySource) readWhole(b Buffer) *fault.Error {
+func (s *bodySource) readWhole(b Buffer) *culvert.Error {
 	s.whole = spool.New(spool.Options(b))
 	n, err := io.Copy(s.whole, s.body)
 	switch {
@@ -231,19 +231,19 @@ func (s *bodySource) noteEnd(err error) {
 
 // bodyFault is the error of a body that failed on the client's side, or on the disk
 // that holds it.
-func bodyFault(in *http.Request, err error) *fault.Error {
-	e := &fault.Error{Kind: fault.BadRequest, Err: err}
+func bodyFault(in *http.Request, err error) *culvert.Error {
+	e := &culvert.Error{Kind: culvert.BadRequest, Err: err}
 	var tooLarge *http.MaxBytesError
 	var disk *spool.DiskError
 	switch {
 	case errors.As(err, &disk), err == errPanicked:
-		e.Kind = fault.Internal
+		e.Kind = culvert.Internal
 	case errors.As(err, &tooLarge):
-		e.Kind = fault.BodyTooLarge
+		e.Kind = culvert.BodyTooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded): // net/http cancels the context as well
-		e.Kind = fault.BodyTooSlow
+		e.Kind = culvert.BodyTooSlow
 	case errors.Is(in.Context().Err(), context.Canceled):
-		e.Kind = fault.ClientGone
+		e.Kind = culvert.ClientGone
 	}
 	return e
 }

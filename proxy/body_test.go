@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -206,7 +207,7 @@ func TestBodyOverTheLimit(t *testing.T) {
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n" + strings.Repeat("x", 20) + "\r\n")
 	client.Status(413)
 	client.Ended()
-	if e := failed.only(t); e.Kind != proxy.BodyTooLarge || e.Target != "" || e.Status() != 413 {
+	if e := failed.only(t); e.Kind != culvert.BodyTooLarge || e.Target != "" || e.Status() != 413 {
 		t.Errorf("failure %+v", e)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -32,13 +33,13 @@ func TestBodyBreaksBesideTheResponse(t *testing.T) {
 	type test struct {
 		name   string
 		client func(t *testing.T, h http.Handler, begun <-chan struct{})
-		kind   proxy.Kind
+		kind   culvert.ErrorKind
 	}
 	atOnce(t, []test{
-		{"no chunk", chunked(func(p *wiretest.Peer) { p.Send("no chunk\r\n"); p.Ended() }), proxy.BadRequest},
-		{"half close", chunked(func(p *wiretest.Peer) { p.End(); p.Ended() }), proxy.ClientGone},
-		{"halt", chunked(func(p *wiretest.Peer) { p.Ended() }), proxy.BodyTooSlow},
-		{"too short, HTTP/2", shortOverHTTP2, proxy.BadRequest},
+		{"no chunk", chunked(func(p *wiretest.Peer) { p.Send("no chunk\r\n"); p.Ended() }), culvert.BadRequest},
+		{"half close", chunked(func(p *wiretest.Peer) { p.End(); p.Ended() }), culvert.ClientGone},
+		{"halt", chunked(func(p *wiretest.Peer) { p.Ended() }), culvert.BodyTooSlow},
+		{"too short, HTTP/2", shortOverHTTP2, culvert.BadRequest},
 	}, func(c test) string { return c.name }, func(t *testing.T, test test) {
 		begun := make(chan struct{})
 		target := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -55,7 +56,7 @@ func TestBodyBreaksBesideTheResponse(t *testing.T) {
 			Upstream: groupOf(t, upstream.Options{}, upstream.Target{Addr: target, MaxFails: 1, FailTimeout: time.Hour})}
 		test.client(t, newProxy(t, o), begun)
 		failed.await(t)
-		if e := failed.only(t); e.Kind != test.kind || !e.HeadSent || !e.Wrote || e.Target != "" {
+		if e := failed.only(t); e.Kind != test.kind || !e.HeaderSent || !e.BytesSent || e.Target != "" {
 			t.Errorf("failure %v, %#v", e, e)
 		}
 		if n := failsOf(o.Upstream); n != 0 {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -94,7 +95,7 @@ func TestRequestBufferOnABrokenDisk(t *testing.T) {
 	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nhello")
 	client.Status(500)
 	client.Ended()
-	if e := failed.only(t); e.Kind != proxy.Internal || e.Target != "" || !errors.Is(e, os.ErrNotExist) {
+	if e := failed.only(t); e.Kind != culvert.Internal || e.Target != "" || !errors.Is(e, os.ErrNotExist) {
 		t.Errorf("failure %v", e)
 	}
 }
@@ -184,7 +185,7 @@ func TestResponseBufferOfHalfABody(t *testing.T) {
 	if got := client.Ended(); !strings.HasSuffix(got, "\r\n\r\nhalf") {
 		t.Errorf("the client got %q", got)
 	}
-	if e := failed.only(t); e.Kind != proxy.BodyBroken || e.Target != target {
+	if e := failed.only(t); e.Kind != culvert.BodyBroken || e.Target != target {
 		t.Errorf("failure %#v", e)
 	}
 }

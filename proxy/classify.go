@@ -6,7 +6,8 @@ import (
 	"net"
 	"os"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -20,31 +21,31 @@ func dialFailed(err error) bool {
 
 // classify turns an error of RoundTrip into the typed one. The order matters:
 // a client that left, or whose body broke, makes the transport fail as well.
-func classify(ctx context.Context, err error, body *requestBody) *fault.Error {
-	e := &fault.Error{Kind: fault.Head, Wrote: true, Err: err}
-	own := fault.As(err) // of an embedder's transport
+func classify(ctx context.Context, err error, body *requestBody) *culvert.Error {
+	e := &culvert.Error{Kind: culvert.HeaderInvalid, BytesSent: true, Err: err}
+	own := errs.As(err) // of an embedder's transport
 	switch failure, cause, over := body.source.failed(), context.Cause(ctx), body.timeOver(ctx); {
 	case stalled(cause):
-		e.Kind, e.Err = fault.Timeout, cause
+		e.Kind, e.Err = culvert.Timeout, cause
 	case over != nil:
 		e.Kind, e.Err = kindOfTimeout(ctx, body), over
 	case errors.Is(cause, errRefused):
-		e.Wrote, e.Err = false, cause
+		e.BytesSent, e.Err = false, cause
 	case errors.Is(cause, errUnclear):
 		e.Err = cause
 	case failure != nil:
 		e = bodyFault(body.source.in, failure)
-		e.Wrote = true
+		e.BytesSent = true
 	case ctx.Err() != nil:
-		e.Kind = fault.ClientGone
+		e.Kind = culvert.ClientGone
 	case own != nil:
-		e.Kind, e.Wrote, e.RetryAfter = own.Kind, own.Wrote, own.RetryAfter
+		e.Kind, e.BytesSent, e.RetryAfter = own.Kind, own.BytesSent, own.RetryAfter
 	case refused(err):
-		e.Wrote = false
+		e.BytesSent = false
 	case dialFailed(err):
-		e.Kind, e.Wrote = fault.DialKind(err), false
+		e.Kind, e.BytesSent = errs.KindOfDial(err), false
 	case isTimeout(err):
-		e.Kind = fault.Timeout
+		e.Kind = culvert.Timeout
 	}
 	return e
 }

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
 )
 
 // clientWait is how an attempt has waited for the client's body. A read that an attempt before has left may await the client still,
@@ -41,14 +41,14 @@ func (b *requestBody) waited(started time.Time, toHeader time.Duration) time.Dur
 }
 
 // kindOfTimeout is the kind of a failure of an exchange whose time ran out: who was waited for?
-func kindOfTimeout(ctx context.Context, body *requestBody) fault.Kind {
+func kindOfTimeout(ctx context.Context, body *requestBody) culvert.ErrorKind {
 	if body.awaitsClient() {
-		return fault.BodyTooSlow
+		return culvert.BodyTooSlow
 	}
 	if end, ok := ctx.Deadline(); ok && body.source.interims.covers(end) {
-		return fault.ClientGone
+		return culvert.ClientGone
 	}
-	return fault.Timeout
+	return culvert.Timeout
 }
 
 // timeOver returns why the time of an exchange is over, nil while it is not. A read of the client fails at the same time, and net/http's

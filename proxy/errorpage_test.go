@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -24,7 +25,7 @@ func TestErrorPageThatIsNotAccepted(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newProxy(t, proxy.Options{
 					Upstream: groupOf(t, upstream.Options{}, upstream.Target{Addr: "192.0.2.1:80", Down: true}),
-					ErrorHandler: func(w http.ResponseWriter, _ *http.Request, e *proxy.Error) {
+					ErrorHandler: func(w http.ResponseWriter, _ *http.Request, e *culvert.Error) {
 						w.WriteHeader(e.Status())
 						_, _ = io.WriteString(w, strings.Repeat("x", size))
 					},
@@ -46,7 +47,7 @@ func TestErrorPageBehindTheTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newProxy(t, proxy.Options{
 					Upstream: groupOf(t, upstream.Options{}, upstream.Target{Addr: "192.0.2.1:80", Down: true}),
-					ErrorHandler: func(w http.ResponseWriter, _ *http.Request, e *proxy.Error) {
+					ErrorHandler: func(w http.ResponseWriter, _ *http.Request, e *culvert.Error) {
 						if test.size > 0 {
 							w.WriteHeader(e.Status())
 							_, _ = io.WriteString(w, strings.Repeat("x", test.size))

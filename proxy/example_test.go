@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -29,7 +30,7 @@ func Example() {
 	defer upstream.Close()
 	handler, err := proxy.New(proxy.Options{
 		Upstream: upstream,
-		OnError:  func(r *http.Request, err *proxy.Error) { log.Printf("%s: %v", r.URL.Path, err) },
+		OnError:  func(r *http.Request, err *culvert.Error) { log.Printf("%s: %v", r.URL.Path, err) },
 	})
 	if err != nil {
 		log.Fatal(err)

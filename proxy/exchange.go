@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/relay"
-	"github.com/culvert-go/culvert/internal/result"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -20,7 +20,7 @@ import (
 // the client's ResponseWriter. An *http.Response is an implementation's own
 // matter.
 type exchanger interface {
-	exchange(*forwarding) (answered, *fault.Error)
+	exchange(*forwarding) (answered, *culvert.Error)
 }
 
 // answered is what is recorded of a target's answer.
@@ -36,7 +36,7 @@ type answered struct {
 // transportExchange runs over an http.RoundTripper.
 type transportExchange struct{ o *Options }
 
-func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
+func (e *transportExchange) exchange(f *forwarding) (answered, *culvert.Error) {
 	c, out := f.tracedCall()
 	defer c.body.end()
 	defer c.interim.later.finish(false) // also where a function of the user's panics
@@ -76,11 +76,11 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 		err = cutShort(ctx, resp)
 	}
 	if at := c.connected.Load(); at != nil {
-		result.Connected(f.record, *at)
+		f.record.Connected(*at)
 	}
 	if err != nil {
 		failure := classify(ctx, err, &c.body)
-		failure.Wrote = failure.Wrote || dialFailed(err) && c.resends.unclear()
+		failure.BytesSent = failure.BytesSent || dialFailed(err) && c.resends.unclear()
 		return answered{sent: c.body.sent()}, failure
 	}
 	answer.sent = c.body.sent()
@@ -100,7 +100,7 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *fault.Error) {
 	}
 	answer.received, err = f.relay(c, resp, false)
 	answer.sent = c.body.sent()
-	return answer, refine(ctx, fault.As(err), &c.body)
+	return answer, refine(ctx, errs.As(err), &c.body)
 }
 
 // roundTrip runs one exchange. A transport that gives neither a response nor an error is at fault, not its target; a
@@ -115,7 +115,7 @@ func (c *call) roundTrip(t http.RoundTripper, out *http.Request) (*http.Response
 	case err != nil:
 		return nil, err
 	case resp == nil:
-		return nil, &fault.Error{Kind: fault.Internal, Wrote: true, Err: fmt.Errorf("proxy: Options.Transport (%T) returned (nil, nil)", t)}
+		return nil, &culvert.Error{Kind: culvert.Internal, BytesSent: true, Err: fmt.Errorf("proxy: Options.Transport (%T) returned (nil, nil)", t)}
 	case resp.Body == nil:
 		resp.Body = http.NoBody
 	}
@@ -140,7 +140,7 @@ func cutShort(ctx context.Context, resp *http.Response) error {
 // relay writes a target's answer to the client. inPlace says that the fields are the client's
 // already.
 func (f *forwarding) relay(c *call, resp *http.Response, inPlace bool) (int64, error) {
-	result.Arrived(f.record, resp.StatusCode)
+	f.record.HeaderReceived(resp.StatusCode)
 	f.body.client.StartResponse()
 	if cookie := f.lease.Cookie(f.out.In); cookie != nil {
 		f.w.Header().Add("Set-Cookie", cookie.String())

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -45,7 +46,7 @@ func TestBoundsBeforeAnExpectedBody(t *testing.T) {
 		client.Send(expecting)
 		client.Status(504)
 		failed.await(t)
-		if e := failed.only(t); e.Kind != proxy.Timeout || e.Target != target {
+		if e := failed.only(t); e.Kind != culvert.Timeout || e.Target != target {
 			t.Errorf("failure %#v", e)
 		}
 	})
@@ -81,12 +82,12 @@ func TestBlameForWithholdingTheBody(t *testing.T) {
 	type test struct {
 		name   string
 		o      proxy.Options
-		around []filters.Filter
+		around []culvert.Filter
 		serves bool // the body is sent before the time is over
 	}
 	atOnce(t, []test{
 		{"Timeout", proxy.Options{Timeout: limit}, nil, !onStandardPath}, // net/http's transport waits for a second
-		{"filter", proxy.Options{}, []filters.Filter{timeout}, false},
+		{"filter", proxy.Options{}, []culvert.Filter{timeout}, false},
 	}, func(c test) string { return c.name }, func(t *testing.T, test test) {
 		target := wiretest.Target(t, func(p *wiretest.Peer) {
 			p.Head()
@@ -141,7 +142,7 @@ func TestTimeNoticedByTheBodyFirst(t *testing.T) {
 		synctest.Wait()
 		ctx.tell()
 		<-served
-		if e := failed.only(t); w.Code != http.StatusGatewayTimeout || e.Kind != proxy.Timeout {
+		if e := failed.only(t); w.Code != http.StatusGatewayTimeout || e.Kind != culvert.Timeout {
 			t.Errorf("status %d, failure %#v", w.Code, e)
 		}
 	})

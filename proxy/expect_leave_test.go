@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -57,7 +58,7 @@ func TestClientLeavesASilentTarget(t *testing.T) {
 					t.Errorf("the target got %q", rest)
 				}
 				failed.await(t)
-				if e := failed.only(t); e.Kind != proxy.ClientGone {
+				if e := failed.only(t); e.Kind != culvert.ClientGone {
 					t.Errorf("failure %#v", e)
 				}
 				drained, cancel := context.WithTimeout(t.Context(), 5*time.Second)

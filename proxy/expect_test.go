@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -47,7 +48,7 @@ func TestClientLeavesBeforeItsBody(t *testing.T) {
 				t.Errorf("the target got %q", rest)
 			}
 			failed.await(t)
-			if e := failed.only(t); e.Kind != proxy.ClientGone || !e.HeadSent {
+			if e := failed.only(t); e.Kind != culvert.ClientGone || !e.HeaderSent {
 				t.Errorf("failure %#v", e)
 			}
 		})

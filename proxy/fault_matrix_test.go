@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -19,9 +20,9 @@ type faulty struct {
 	o            upstream.Options
 	body         time.Duration // proxy.Options.BodyTimeout
 	target       func(t *testing.T) string
-	answer       string     // the first line; "" for 200 with a whole body
-	kind         proxy.Kind // of the failure
-	cut          bool       // the head is out, and what follows is broken off
+	answer       string            // the first line; "" for 200 with a whole body
+	kind         culvert.ErrorKind // of the failure
+	cut          bool              // the head is out, and what follows is broken off
 }
 
 const (
@@ -77,27 +78,27 @@ func TestFaultMatrix(t *testing.T) {
 	half := chunkedHead + "5\r\nhel"
 	beforeTrailer := chunkedHead + "5\r\nhello\r\n0\r\nX-S"
 	for _, f := range []faulty{
-		{"dial", "refuse", upstream.Options{}, 0, func(t *testing.T) string { return wiretest.Unused(t) }, bad, proxy.DialFailed, false},
-		{"dial", "stall", upstream.Options{DialTimeout: time.Nanosecond}, 0, func(t *testing.T) string { return wiretest.Unused(t) }, late, proxy.Timeout, false},
-		{"dial", "garbage", upstream.Options{}, 0, func(*testing.T) string { return "no.such.host.invalid:80" }, bad, proxy.DialFailed, false},
-		{"TLS", "refuse", secure, 0, tlsTarget, bad, proxy.DialFailed, false},
-		{"TLS", "reset", secure, 0, raw(func(p *wiretest.Peer) { p.R.Peek(1); p.Reset() }), bad, proxy.DialFailed, false},
-		{"TLS", "stall", hurried, 0, raw(stalls), late, proxy.Timeout, false},
-		{"TLS", "garbage", secure, 0, raw(func(p *wiretest.Peer) { p.R.Peek(1); p.Send(wholeAnswer); p.Ended() }), bad, proxy.DialFailed, false},
-		{"head", "refuse", upstream.Options{}, 0, script("", closes), bad, proxy.HeadInvalid, false},
-		{"head", "reset", upstream.Options{}, 0, script("HTTP/1.1 200", resets), bad, proxy.HeadInvalid, false},
-		{"head", "stall", impatient, 0, script("HTTP/1.1 200", stalls), late, proxy.Timeout, false},
-		{"head", "garbage", upstream.Options{}, 0, script("200 OK HTTP/1.1\r\n\r\n", stalls), bad, proxy.HeadInvalid, false},
+		{"dial", "refuse", upstream.Options{}, 0, func(t *testing.T) string { return wiretest.Unused(t) }, bad, culvert.DialFailed, false},
+		{"dial", "stall", upstream.Options{DialTimeout: time.Nanosecond}, 0, func(t *testing.T) string { return wiretest.Unused(t) }, late, culvert.Timeout, false},
+		{"dial", "garbage", upstream.Options{}, 0, func(*testing.T) string { return "no.such.host.invalid:80" }, bad, culvert.DialFailed, false},
+		{"TLS", "refuse", secure, 0, tlsTarget, bad, culvert.DialFailed, false},
+		{"TLS", "reset", secure, 0, raw(func(p *wiretest.Peer) { p.R.Peek(1); p.Reset() }), bad, culvert.DialFailed, false},
+		{"TLS", "stall", hurried, 0, raw(stalls), late, culvert.Timeout, false},
+		{"TLS", "garbage", secure, 0, raw(func(p *wiretest.Peer) { p.R.Peek(1); p.Send(wholeAnswer); p.Ended() }), bad, culvert.DialFailed, false},
+		{"head", "refuse", upstream.Options{}, 0, script("", closes), bad, culvert.HeaderInvalid, false},
+		{"head", "reset", upstream.Options{}, 0, script("HTTP/1.1 200", resets), bad, culvert.HeaderInvalid, false},
+		{"head", "stall", impatient, 0, script("HTTP/1.1 200", stalls), late, culvert.Timeout, false},
+		{"head", "garbage", upstream.Options{}, 0, script("200 OK HTTP/1.1\r\n\r\n", stalls), bad, culvert.HeaderInvalid, false},
 		{"head", "slow", upstream.Options{}, 0, slowly(wholeAnswer), "", 0, false},
-		{"body", "refuse", upstream.Options{}, 0, script(half, closes), "", proxy.BodyBroken, true},
-		{"body", "reset", upstream.Options{}, 0, script(half, resets), "", proxy.BodyBroken, true},
-		{"body", "stall", upstream.Options{}, soon, script(half, stalls), "", proxy.Timeout, true},
-		{"body", "garbage", upstream.Options{}, 0, script(chunkedHead+"5\r\nhello\r\nno size\r\n", stalls), "", proxy.BodyBroken, true},
+		{"body", "refuse", upstream.Options{}, 0, script(half, closes), "", culvert.BodyBroken, true},
+		{"body", "reset", upstream.Options{}, 0, script(half, resets), "", culvert.BodyBroken, true},
+		{"body", "stall", upstream.Options{}, soon, script(half, stalls), "", culvert.Timeout, true},
+		{"body", "garbage", upstream.Options{}, 0, script(chunkedHead+"5\r\nhello\r\nno size\r\n", stalls), "", culvert.BodyBroken, true},
 		{"body", "slow", upstream.Options{}, 5 * time.Second, slowly(wholeAnswer), "", 0, false},
-		{"trailer", "refuse", upstream.Options{}, 0, script(beforeTrailer, closes), "", proxy.BodyBroken, true},
-		{"trailer", "reset", upstream.Options{}, 0, script(beforeTrailer, resets), "", proxy.BodyBroken, true},
-		{"trailer", "stall", upstream.Options{}, soon, script(beforeTrailer, stalls), "", proxy.Timeout, true},
-		{"trailer", "garbage", upstream.Options{}, 0, script(chunkedHead+"5\r\nhello\r\n0\r\nno colon\r\n\r\n", stalls), "", proxy.BodyBroken, true},
+		{"trailer", "refuse", upstream.Options{}, 0, script(beforeTrailer, closes), "", culvert.BodyBroken, true},
+		{"trailer", "reset", upstream.Options{}, 0, script(beforeTrailer, resets), "", culvert.BodyBroken, true},
+		{"trailer", "stall", upstream.Options{}, soon, script(beforeTrailer, stalls), "", culvert.Timeout, true},
+		{"trailer", "garbage", upstream.Options{}, 0, script(chunkedHead+"5\r\nhello\r\n0\r\nno colon\r\n\r\n", stalls), "", culvert.BodyBroken, true},
 		{"trailer", "slow", upstream.Options{}, 0, slowly(wholeAnswer), "", 0, false},
 	} {
 		t.Run(f.phase+" "+f.fault, func(t *testing.T) { f.check(t) })
@@ -139,7 +140,7 @@ func (f faulty) check(t *testing.T) {
 		return
 	}
 	failed.await(t)
-	if e := failed.only(t); e.Kind != f.kind || e.Target != target || e.HeadSent != f.cut || e.Wrote == (f.phase == "dial" || f.phase == "TLS") || fails != 1 {
+	if e := failed.only(t); e.Kind != f.kind || e.Target != target || e.HeaderSent != f.cut || e.BytesSent == (f.phase == "dial" || f.phase == "TLS") || fails != 1 {
 		t.Errorf("failure %#v, the target has %d", e, fails)
 	}
 }

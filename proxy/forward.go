@@ -10,8 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
-	"github.com/culvert-go/culvert/internal/result"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
+	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -29,7 +30,7 @@ type forwarding struct {
 	out      *Outbound
 	exchange exchanger
 	body     bodySource
-	record   *result.Result // nil: nobody asked for one
+	record   *record.Recorder // nil: nobody asked for one
 	start    time.Time
 	started  time.Time // of this try
 	lease    upstream.Lease
@@ -66,7 +67,7 @@ func (f *forwarding) free() {
 }
 
 // forward requests one target after the other until one has given the response. left counts behind a failure.
-func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *result.Result) (left unread, err *fault.Error) {
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *record.Recorder) (left unread, err *culvert.Error) {
 	f := forwardings.Get().(*forwarding)
 	f.p, f.w, f.exchange, f.record = p, w, p.exchange, record
 	err = f.forward(r)
@@ -77,23 +78,23 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *result.R
 	return left, err
 }
 
-func (f *forwarding) forward(r *http.Request) *fault.Error {
+func (f *forwarding) forward(r *http.Request) *culvert.Error {
 	p := f.p
 	f.start = time.Now()
 	f.started = f.start
 	protocol := p.upgrades.Protocol(r)
 	if protocol == "" && r.Method == http.MethodConnect {
-		return &fault.Error{Kind: fault.Unsupported, Err: errConnect}
+		return &culvert.Error{Kind: culvert.Unsupported, Err: errConnect}
 	}
 	if r.URL.Opaque != "" && !strings.HasPrefix(r.URL.Opaque, "/") { // "GET foo:bar"
-		return &fault.Error{Kind: fault.BadRequest, Err: errNoPath}
+		return &culvert.Error{Kind: culvert.BadRequest, Err: errNoPath}
 	}
 	if err := checkLength(r); err != nil {
 		return err
 	}
 	shareTrailers(r)
 	if protocol != "" {
-		r, f.record = result.Record(r) // it says when the header of the response was there
+		r, f.record = record.ForRequest(r) // it says when the header of the response was there
 		f.exchange, f.held = upgradeExchange{p.upgrades, p.o.DetachTunnels}, true
 	} else if p.o.Timeout > 0 {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), p.o.Timeout, errTotalTimeout)
@@ -111,10 +112,10 @@ func (f *forwarding) forward(r *http.Request) *fault.Error {
 }
 
 // forwardWith is forward of what may be forwarded. protocol is that of an upgrade, "" for none.
-func (f *forwarding) forwardWith(r *http.Request, protocol string) *fault.Error {
+func (f *forwarding) forwardWith(r *http.Request, protocol string) *culvert.Error {
 	p := f.p
 	if protocol == "" {
-		var err *fault.Error
+		var err *culvert.Error
 		if r, err = f.body.start(f.w, r, &p.o); err != nil {
 			return err
 		}
@@ -130,7 +131,7 @@ func (f *forwarding) forwardWith(r *http.Request, protocol string) *fault.Error 
 	return f.run()
 }
 
-func (f *forwarding) run() *fault.Error {
+func (f *forwarding) run() *culvert.Error {
 	if err := f.pick(f.out.In.Context()); err != nil {
 		return err
 	}
@@ -147,10 +148,10 @@ func (f *forwarding) run() *fault.Error {
 }
 
 // pick leases a target. It waits in the group's queue as long as ctx lasts.
-func (f *forwarding) pick(ctx context.Context) *fault.Error {
+func (f *forwarding) pick(ctx context.Context) *culvert.Error {
 	lease, err := f.p.upstream.Pick(ctx, f.out.In, f.tried...)
 	if err != nil {
-		return fault.As(err)
+		return errs.As(err)
 	}
 	f.lease = lease
 	return nil
@@ -158,7 +159,7 @@ func (f *forwarding) pick(ctx context.Context) *fault.Error {
 
 // next leases another target, if one more may be asked. failure is that of the one
 // before; nil means that its response is to be dropped.
-func (f *forwarding) next(failure *fault.Error) (leased bool) {
+func (f *forwarding) next(failure *culvert.Error) (leased bool) {
 	retry := &f.p.o.Retry
 	tries := len(f.tried) + 1
 	switch {
@@ -183,8 +184,8 @@ func (f *forwarding) next(failure *fault.Error) (leased bool) {
 
 // brokeOff reports whether the last attempt, which failed with failure, has ended with a kept connection that its target
 // has broken off, or that has refused the request unprocessed.
-func (f *forwarding) brokeOff(failure *fault.Error) bool {
-	return failure != nil && failure.Kind == fault.Head && (f.stale || !failure.Wrote)
+func (f *forwarding) brokeOff(failure *culvert.Error) bool {
+	return failure != nil && failure.Kind == culvert.HeaderInvalid && (f.stale || !failure.BytesSent)
 }
 
 // noWait has ended: a request whose response is to be dropped has its target until then, and must not wait for another.
@@ -198,7 +199,7 @@ var noWait = func() context.Context {
 // repeat leases a target again that has broken a kept connection off, or refused the request unprocessed, in the last
 // attempt or one before it, where no other target is left: what it closed may have been no more than a connection that
 // was kept too long (golang/go#22158), and what it refused one stream too many. A request is repeated once.
-func (f *forwarding) repeat(failure *fault.Error) bool {
+func (f *forwarding) repeat(failure *culvert.Error) bool {
 	if f.repeated || !f.brokeOff(failure) {
 		return false
 	}
@@ -226,7 +227,7 @@ func (f *forwarding) drop(status int, body *requestBody) bool {
 }
 
 // try runs the exchange against the leased target and tells how it did.
-func (f *forwarding) try() (answered, *fault.Error) {
+func (f *forwarding) try() (answered, *culvert.Error) {
 	lease := f.lease
 	f.out.Out.URL.Host = lease.Host()
 	if lease.ConnAddr().Unix {
@@ -234,16 +235,16 @@ func (f *forwarding) try() (answered, *fault.Error) {
 	}
 	f.started = time.Now() // behind the queue, and what was read of the client's body before
 	f.stale = false
-	result.Begin(f.record, lease.Addr(), f.started)
+	f.record.StartAttempt(lease.Addr(), f.started)
 	returned := false
 	defer func() {
 		if !returned { // a hook panicked, which says nothing about the target
-			nothing := upstream.Outcome{Err: &fault.Error{Kind: fault.ClientGone}}
+			nothing := upstream.Outcome{Err: &culvert.Error{Kind: culvert.ClientGone}}
 			lease.Done(nothing)
 			if f.lease != lease { // of the attempt behind a dropped response
 				f.lease.Done(nothing)
 			}
-			result.Abandon(f.record, f.call.body.sent(), &fault.Error{Kind: fault.Internal, Wrote: true, Err: errPanicked})
+			f.record.AbandonAttempt(f.call.body.sent(), &culvert.Error{Kind: culvert.Internal, BytesSent: true, Err: errPanicked})
 		}
 	}()
 	answer, err := f.exchange.exchange(f)
@@ -252,7 +253,7 @@ func (f *forwarding) try() (answered, *fault.Error) {
 		err.Target = lease.Addr()
 	}
 	// Whether a dropped status is a failure of the target is the group's matter, too.
-	outcome, failure := upstream.Outcome{Status: answer.status, Header: answer.waited}, error(nil)
+	outcome, failure := upstream.Outcome{Status: answer.status, TimeToHeader: answer.waited}, error(nil)
 	switch {
 	case err != nil:
 		outcome.Err, failure = f.blame(err), err
@@ -263,7 +264,7 @@ func (f *forwarding) try() (answered, *fault.Error) {
 		lease.Done(outcome)
 	}
 	if f.record != nil {
-		result.Finish(f.record, result.Try{Target: lease.Addr(), Status: answer.status, Header: answer.after,
+		f.record.FinishAttempt(culvert.Attempt{Target: lease.Addr(), Status: answer.status, TimeToHeader: answer.after,
 			Total: time.Since(f.started), Sent: answer.sent, Received: answer.received, Err: failure})
 	}
 	return answer, err
@@ -278,16 +279,16 @@ func (f *forwarding) arrived(status int) answered {
 // targetTime returns how much of the time of this try, to the header of its response or to its failure, the target is to blame
 // for. An upgrade knows what of it was the client's; its body is not the proxy's to read.
 func (f *forwarding) targetTime(took time.Duration) time.Duration {
-	return result.TargetTime(f.record, f.call.body.waited(f.started, took))
+	return f.record.TargetTime(f.call.body.waited(f.started, took))
 }
 
 // blame returns the failure as it counts for the target's health. A target that had less than half of the time that ran
 // out is not to blame: the client, the queue or another target have used it.
-func (f *forwarding) blame(err *fault.Error) *fault.Error {
+func (f *forwarding) blame(err *culvert.Error) *culvert.Error {
 	attempt := time.Since(f.started)
 	whole := errors.Is(context.Cause(f.out.In.Context()), context.DeadlineExceeded) || errors.Is(err, errTotalTimeout)
-	if err.Kind == fault.Timeout && whole && 2*f.targetTime(attempt) < time.Since(f.start) {
-		return &fault.Error{Kind: fault.ClientGone, Err: err}
+	if err.Kind == culvert.Timeout && whole && 2*f.targetTime(attempt) < time.Since(f.start) {
+		return &culvert.Error{Kind: culvert.ClientGone, Err: err}
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -32,11 +33,11 @@ func TestDroppedStatusCountsAsTheGroupSays(t *testing.T) {
 			second, _ := recording(t, ok)
 			g := groupAt(t, upstream.Options{Balance: upstream.First(), FailStatuses: test.fails}, first, second)
 			p := newProxy(t, proxy.Options{Upstream: g, Retry: proxy.Retry{Statuses: []int{404}}})
-			tries := make(chan filters.Try, 8)
+			tries := make(chan culvert.Attempt, 8)
 			client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				ctx, record := filters.WithResult(r.Context())
 				p.ServeHTTP(w, r.WithContext(ctx))
-				tries <- record.Tries[0]
+				tries <- record.Attempts[0]
 			})))
 			for range 3 {
 				client.Send(getShop)
@@ -61,7 +62,7 @@ func TestTimeToHeaderOfATunnel(t *testing.T) {
 		p.Ended()
 	})
 	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
-	records := make(chan *filters.Result, 1)
+	records := make(chan *culvert.Result, 1)
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, record := filters.WithResult(r.Context())
 		p.ServeHTTP(w, r.WithContext(ctx))
@@ -77,7 +78,7 @@ func TestTimeToHeaderOfATunnel(t *testing.T) {
 	handshake, life := open.Sub(start), time.Since(open)
 	client.Close()
 	record := wiretest.Await(t, records, "record")
-	if try := record.Tries[0]; try.Header <= 0 || try.Header > handshake || try.Total < life {
+	if try := record.Attempts[0]; try.TimeToHeader <= 0 || try.TimeToHeader > handshake || try.Total < life {
 		t.Errorf("handshake %v, life %v, attempt %+v", handshake, life, try)
 	}
 }
@@ -132,7 +133,7 @@ func TestHeaderTimeoutIsForTheWholeSection(t *testing.T) {
 			if !strings.HasPrefix(head, "HTTP/1.1 504 ") {
 				t.Errorf("the client got %q", head)
 			}
-			if e := failed.only(t); e.Kind != proxy.Timeout {
+			if e := failed.only(t); e.Kind != culvert.Timeout {
 				t.Errorf("failure %v", e)
 			}
 		})
@@ -180,12 +181,12 @@ func TestFailingTransform(t *testing.T) {
 				if got := client.Ended(); strings.HasSuffix(got, "0\r\n\r\n") || strings.Contains(got, "Content-Length: 0") {
 					t.Errorf("the client got %q", got)
 				}
-				var e *proxy.Error
-				if err := wiretest.Await(t, results, "result"); !errors.As(err, &e) || e.Kind != proxy.Internal || !e.HeadSent || !errors.Is(err, errTransform) {
+				var e *culvert.Error
+				if err := wiretest.Await(t, results, "result"); !errors.As(err, &e) || e.Kind != culvert.Internal || !e.HeaderSent || !errors.Is(err, errTransform) {
 					t.Errorf("result %v", err)
 				}
 			}
-			if atOnce && (len(failed.all) != 2 || failed.all[0].Kind != proxy.Internal) {
+			if atOnce && (len(failed.all) != 2 || failed.all[0].Kind != culvert.Internal) {
 				t.Errorf("failures %v", failed.all)
 			}
 			if len(requests) != 2 {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -102,8 +103,8 @@ func TestPanicOfAHook(t *testing.T) {
 				group := upstream.Options{Protocol: protocol}
 				before := test.hook(&o, &group, bug)
 				o.Upstream = groupOf(t, group, upstream.Target{Addr: target, MaxFails: 1})
-				failures := make(chan *proxy.Error, 2)
-				o.OnError = func(_ *http.Request, e *proxy.Error) { failures <- e }
+				failures := make(chan *culvert.Error, 2)
+				o.OnError = func(_ *http.Request, e *culvert.Error) { failures <- e }
 				p := newProxy(t, o)
 				addr := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if before != nil {

@@ -11,10 +11,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/bufpool"
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/http1"
-	"github.com/culvert-go/culvert/internal/result"
 )
 
 // http1Exchange runs over connections of a pool, on the handler's goroutine: what
@@ -26,7 +26,7 @@ type http1Exchange struct {
 	slow exchanger
 }
 
-func (e *http1Exchange) exchange(f *forwarding) (answered, *fault.Error) {
+func (e *http1Exchange) exchange(f *forwarding) (answered, *culvert.Error) {
 	c, out := f.ownCall()
 	c.body.attach(out.Context(), out, e.o.RequestTrailer)
 	if expect := c.body.expect; expect != nil {
@@ -128,14 +128,14 @@ func (x *ownExchange) headAgain(last bool) (err error) {
 
 // over runs the exchange over one connection. again says that it was kept too long, and that
 // the request may go over another one.
-func (x *ownExchange) over(fresh bool) (a answered, failure *fault.Error, again bool) {
+func (x *ownExchange) over(fresh bool) (a answered, failure *culvert.Error, again bool) {
 	ctx := x.out.Context()
 	conn, err := x.e.pool.Get(ctx, x.f.lease.ConnAddr(), fresh)
 	if err != nil {
 		return a, classify(ctx, err, &x.call.body), false
 	}
 	if x.f.record != nil {
-		result.Connected(x.f.record, time.Now())
+		x.f.record.Connected(time.Now())
 	}
 	x.conn, x.unwatch = conn, nil
 	kept := false
@@ -186,7 +186,7 @@ func (x *ownExchange) over(fresh bool) (a answered, failure *fault.Error, again 
 	a.received, err = x.f.relay(x.call, &x.resp, x.inPlace)
 	a.sent = x.call.body.sent()
 	if err != nil {
-		return a, refineOwn(ctx, fault.As(err), &x.call.body), false
+		return a, refineOwn(ctx, errs.As(err), &x.call.body), false
 	}
 	kept = x.keep()
 	return a, nil, false
@@ -431,7 +431,7 @@ func brokenOff(err error) bool {
 }
 
 // failure is the typed error of an exchange that has no answer.
-func (x *ownExchange) failure(err error) *fault.Error {
+func (x *ownExchange) failure(err error) *culvert.Error {
 	if e := x.upload.failed(); e != nil {
 		err = e // the answer's failure follows from it
 	}
@@ -442,9 +442,9 @@ func (x *ownExchange) failure(err error) *fault.Error {
 }
 
 // refineOwn tells the timeouts of a body from other failures of it.
-func refineOwn(ctx context.Context, e *fault.Error, body *requestBody) *fault.Error {
-	if e != nil && e.Kind == fault.Body && isTimeout(e.Err) && ctx.Err() == nil && body.source.failed() == nil {
-		e.Kind, e.Err = fault.Timeout, errBodyStalled
+func refineOwn(ctx context.Context, e *culvert.Error, body *requestBody) *culvert.Error {
+	if e != nil && e.Kind == culvert.BodyBroken && isTimeout(e.Err) && ctx.Err() == nil && body.source.failed() == nil {
+		e.Kind, e.Err = culvert.Timeout, errBodyStalled
 	}
 	return refine(ctx, e, body)
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/proxy"
 )
@@ -44,8 +45,8 @@ func TestHeadWhoseStreamDoesNotEnd(t *testing.T) {
 					if status != test.status {
 						t.Errorf("status %d, want %d: %v", status, test.status, record.Err)
 					}
-					var e *proxy.Error
-					if status == http.StatusGatewayTimeout && (!errors.As(record.Err, &e) || e.Kind != proxy.Timeout || e.Target != addr) {
+					var e *culvert.Error
+					if status == http.StatusGatewayTimeout && (!errors.As(record.Err, &e) || e.Kind != culvert.Timeout || e.Target != addr) {
 						t.Errorf("the failure is %v, want a timeout of the target", record.Err)
 					}
 				}

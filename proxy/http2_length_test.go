@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -65,8 +66,8 @@ func TestHTTP2LengthIsNotThatOfTheContent(t *testing.T) {
 				t.Errorf("the target got %d requests", n)
 			}
 			e := failed.only(t)
-			gone := reset && e.Kind == proxy.ClientGone // net/http's server ends the request's context with the stream
-			if e.Kind != proxy.BadRequest && !gone || e.Target != "" {
+			gone := reset && e.Kind == culvert.ClientGone // net/http's server ends the request's context with the stream
+			if e.Kind != culvert.BadRequest && !gone || e.Target != "" {
 				t.Errorf("failure %v, %#v", e, e)
 			}
 		})

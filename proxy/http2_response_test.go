@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -130,10 +131,10 @@ func framesScript(list ...string) func(f *http2.Framer, stream uint32) error {
 }
 
 // checkFailure checks that failed has the one failure, of the target.
-func checkFailure(t *testing.T, failed *failures, want proxy.Kind, target string) {
+func checkFailure(t *testing.T, failed *failures, want culvert.ErrorKind, target string) {
 	t.Helper()
 	failed.await(t)
-	if e := failed.only(t); e.Kind != want || e.Target != target || e.HeadSent != (want == proxy.BodyBroken) || !e.Wrote || e.ClientSide() {
+	if e := failed.only(t); e.Kind != want || e.Target != target || e.HeaderSent != (want == culvert.BodyBroken) || !e.BytesSent || e.ClientSide() {
 		t.Errorf("failure %v, %#v, want %v of %s", e, e, want, target)
 	}
 }
@@ -152,7 +153,7 @@ func TestHTTP2SwitchingProtocols(t *testing.T) {
 					if got := client.receive(t, client.serve(t, p), method); !slices.Equal(got.statuses, []int{502}) || !got.whole {
 						t.Errorf("the client got %v, want a 502", got)
 					}
-					checkFailure(t, &failed, proxy.HeadInvalid, target)
+					checkFailure(t, &failed, culvert.HeaderInvalid, target)
 				})
 			}
 		}
@@ -171,7 +172,7 @@ func TestHTTP2StatusCode(t *testing.T) {
 			if got := client.receive(t, client.serve(t, p), "GET"); !slices.Equal(got.statuses, []int{502}) || !got.whole {
 				t.Errorf("the client got %v, want a 502", got)
 			}
-			checkFailure(t, &failed, proxy.HeadInvalid, target)
+			checkFailure(t, &failed, culvert.HeaderInvalid, target)
 		})
 	}
 }
@@ -180,13 +181,13 @@ func TestHTTP2StatusCode(t *testing.T) {
 // section 8.1.1). net/http's transport leaves that to its caller over HTTP/2. It must not reach a client whole: the next hop
 // might find its end elsewhere.
 func TestHTTP2ResponseLength(t *testing.T) {
-	const malformed, broken = proxy.HeadInvalid, proxy.BodyBroken
-	const whole = proxy.Kind(-1)
+	const malformed, broken = culvert.HeaderInvalid, culvert.BodyBroken
+	const whole = culvert.ErrorKind(-1)
 	for _, test := range []struct {
 		name    string
 		method  string
 		frames  []string
-		want    proxy.Kind
+		want    culvert.ErrorKind
 		lengths []string // if whole
 		body    string   // if whole
 	}{
@@ -294,12 +295,12 @@ func TestResponseLengthOfATransport(t *testing.T) {
 					if !slices.Equal(got.statuses, []int{502}) {
 						t.Errorf("the client got %v", got)
 					}
-					checkFailure(t, &failed, proxy.HeadInvalid, target)
+					checkFailure(t, &failed, culvert.HeaderInvalid, target)
 				default:
 					if got.whole {
 						t.Errorf("the client got %v", got)
 					}
-					checkFailure(t, &failed, proxy.BodyBroken, target)
+					checkFailure(t, &failed, culvert.BodyBroken, target)
 				}
 			})
 		}

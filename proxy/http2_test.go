@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -144,7 +145,7 @@ func TestHTTP2ClientCancels(t *testing.T) {
 			}
 			wiretest.Await(t, ended, "cancellation at the target")
 			failed.await(t)
-			if e := failed.only(t); e.Kind != proxy.ClientGone || e.HeadSent != headFirst {
+			if e := failed.only(t); e.Kind != culvert.ClientGone || e.HeaderSent != headFirst {
 				t.Errorf("failure %#v", e)
 			}
 		})
@@ -174,7 +175,7 @@ func TestHTTP2TargetResets(t *testing.T) {
 		t.Fatalf("%v %v", resp, err)
 	}
 	resp.Body.Close()
-	if len(failed.all) != 2 || failed.all[0].Kind != proxy.BodyBroken || failed.all[1].Kind != proxy.HeadInvalid {
+	if len(failed.all) != 2 || failed.all[0].Kind != culvert.BodyBroken || failed.all[1].Kind != culvert.HeaderInvalid {
 		t.Errorf("failures %v", failed.all)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -93,7 +94,7 @@ func TestHTTP2SlowClients(t *testing.T) {
 		}
 		defer resp.Body.Close()
 		failed.await(t)
-		if e := failed.only(t); e.Kind != proxy.ClientGone || !e.HeadSent {
+		if e := failed.only(t); e.Kind != culvert.ClientGone || !e.HeaderSent {
 			t.Errorf("failure %#v", e)
 		}
 	})
@@ -110,7 +111,7 @@ func TestHTTP2SlowClients(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		if e := failed.only(t); e.Kind != proxy.BodyTooSlow || resp.StatusCode != 408 {
+		if e := failed.only(t); e.Kind != culvert.BodyTooSlow || resp.StatusCode != 408 {
 			t.Errorf("a %d, failure %#v", resp.StatusCode, e)
 		}
 	})

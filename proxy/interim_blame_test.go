@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -21,10 +22,10 @@ func TestBlameForAnInterimResponse(t *testing.T) {
 	for name, test := range map[string]struct {
 		o             proxy.Options
 		headerTimeout time.Duration
-		kinds         []proxy.Kind // of the failure, no failure is 0
+		kinds         []culvert.ErrorKind // of the failure, no failure is 0
 	}{
-		"the time of the exchange": {proxy.Options{Timeout: 5 * time.Second}, time.Hour, []proxy.Kind{0, proxy.ClientGone}},
-		"the time of the header":   {proxy.Options{}, 5 * time.Second, []proxy.Kind{0}},
+		"the time of the exchange": {proxy.Options{Timeout: 5 * time.Second}, time.Hour, []culvert.ErrorKind{0, culvert.ClientGone}},
+		"the time of the header":   {proxy.Options{}, 5 * time.Second, []culvert.ErrorKind{0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -65,11 +66,11 @@ func TestBlameForAnInterimResponse(t *testing.T) {
 }
 
 // checkKind checks that the only failure, if there is one, is of one of the kinds.
-func checkKind(t *testing.T, failed *failures, kinds []proxy.Kind) {
+func checkKind(t *testing.T, failed *failures, kinds []culvert.ErrorKind) {
 	t.Helper()
 	failed.mu.Lock()
 	defer failed.mu.Unlock()
-	got := proxy.Kind(0)
+	got := culvert.ErrorKind(0)
 	for _, err := range failed.all {
 		got = err.Kind
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -71,7 +72,7 @@ func TestSizeOfInterimResponses(t *testing.T) {
 		t.Errorf("the client got %d interim responses and %q", interim, got)
 	}
 	failed.await(t)
-	if e := failed.only(t); e.Kind != proxy.HeadInvalid {
+	if e := failed.only(t); e.Kind != culvert.HeaderInvalid {
 		t.Errorf("failure %#v", e)
 	}
 }

@@ -76,8 +76,8 @@ func testRefusedUploadOfALateRoundTrip(t *testing.T) {
 		ctx, record := filters.WithResult(t.Context())
 		w := httptest.NewRecorder()
 		p.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "http://gateway.test/", body))
-		if w.Code != http.StatusOK || len(record.Tries) != 2 || !late.Load() {
-			t.Errorf("status %d, late %v, attempts %+v", w.Code, late.Load(), record.Tries)
+		if w.Code != http.StatusOK || len(record.Attempts) != 2 || !late.Load() {
+			t.Errorf("status %d, late %v, attempts %+v", w.Code, late.Load(), record.Attempts)
 		}
 		for _, conn := range conns {
 			conn.Close()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -127,7 +128,7 @@ func TestTargetBreaksOffBesideAHalfSentBody(t *testing.T) {
 					client.Status(http.StatusEarlyHints)
 				}
 				client.Status(http.StatusBadGateway)
-				if e := failed.only(t); e.Kind != proxy.HeadInvalid || !e.Wrote {
+				if e := failed.only(t); e.Kind != culvert.HeaderInvalid || !e.BytesSent {
 					t.Errorf("failure %v, %#v", e, e)
 				}
 			})

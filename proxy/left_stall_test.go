@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -46,7 +47,7 @@ func TestTargetStallsBehindALeftUpload(t *testing.T) {
 		Retry: proxy.Retry{Statuses: []int{503}, NonIdempotent: true, KeepBody: 2 * sent}})))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\n" + strings.Repeat("a", sent))
 	client.Status(http.StatusGatewayTimeout)
-	if e := failed.only(t); e.Kind != proxy.Timeout {
+	if e := failed.only(t); e.Kind != culvert.Timeout {
 		t.Errorf("failure %v, want a target's", e)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -40,14 +41,14 @@ func TestTimeOverBehindALeftUpload(t *testing.T) {
 		o       proxy.Options
 		filter  bool // has the time in place of o
 		accepts int  // by the second target
-		kind    proxy.Kind
+		kind    culvert.ErrorKind
 		status  string
 		fails   int
 	}{
-		"target":         {whole, false, 1 << 10, proxy.Timeout, "504", 1},
-		"target, filter": {proxy.Options{}, true, 1 << 10, proxy.Timeout, "504", 1},
-		"client":         {whole, false, sent, proxy.BodyTooSlow, "408", 0},
-		"client, filter": {proxy.Options{}, true, sent, proxy.BodyTooSlow, "408", 0},
+		"target":         {whole, false, 1 << 10, culvert.Timeout, "504", 1},
+		"target, filter": {proxy.Options{}, true, 1 << 10, culvert.Timeout, "504", 1},
+		"client":         {whole, false, sent, culvert.BodyTooSlow, "408", 0},
+		"client, filter": {proxy.Options{}, true, sent, culvert.BodyTooSlow, "408", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -62,7 +63,7 @@ func TestTimeOverBehindALeftUpload(t *testing.T) {
 				var failure error
 				o := test.o
 				o.Upstream, o.Retry = group, proxy.Retry{Statuses: []int{503}, NonIdempotent: true}
-				o.OnError = func(_ *http.Request, err *proxy.Error) { failure = err }
+				o.OnError = func(_ *http.Request, err *culvert.Error) { failure = err }
 				p := newProxy(t, o)
 				h := http.Handler(p)
 				if test.filter {
@@ -82,7 +83,7 @@ func TestTimeOverBehindALeftUpload(t *testing.T) {
 				near.Close()
 				_ = s.Close()
 				_ = p.Drain(context.Background())
-				if e := (*proxy.Error)(nil); !errors.As(failure, &e) || e.Kind != test.kind || !strings.Contains(status, test.status) {
+				if e := (*culvert.Error)(nil); !errors.As(failure, &e) || e.Kind != test.kind || !strings.Contains(status, test.status) {
 					t.Errorf("%v, %q", failure, status)
 				}
 				for target := range group.Targets() {

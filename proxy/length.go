@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/http1"
 )
 
@@ -18,16 +18,16 @@ var errContentLength = errors.New("a Content-Length that is not that of the cont
 // get an empty request, or one of another length, as a whole one.
 //
 // A filter that takes a body away leaves http.NoBody, perhaps beside the client's field.
-func checkLength(in *http.Request) *fault.Error {
+func checkLength(in *http.Request) *culvert.Error {
 	if in.ProtoMajor < 2 {
 		return nil
 	}
 	length, err := http1.ContentLength(in.Header["Content-Length"])
 	if err != nil {
-		return &fault.Error{Kind: fault.BadRequest, Err: err}
+		return &culvert.Error{Kind: culvert.BadRequest, Err: err}
 	}
 	if length > 0 && in.ContentLength == 0 && in.Body != nil && in.Body != http.NoBody {
-		return &fault.Error{Kind: fault.BadRequest, Err: errContentLength}
+		return &culvert.Error{Kind: culvert.BadRequest, Err: errContentLength}
 	}
 	return nil
 }
@@ -41,7 +41,7 @@ func declaresNone(in *http.Request) bool {
 // awaitNone reads to the end of a body that was declared as empty, before a target gets the request: one with content is
 // malformed (RFC 9113 section 8.1.1), and would look whole. It returns the request that is to be forwarded: where trailers
 // stand behind the body, that is one without a length, since HTTP/1.1 has trailers behind chunks alone (RFC 9112 section 7.1.2).
-func (s *bodySource) awaitNone(w http.ResponseWriter, in *http.Request, timeout time.Duration) (*http.Request, *fault.Error) {
+func (s *bodySource) awaitNone(w http.ResponseWriter, in *http.Request, timeout time.Duration) (*http.Request, *culvert.Error) {
 	s.client.Start(w, in, timeout)
 	var one [1]byte
 	_, err := io.ReadFull(&s.client, one[:])

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -34,7 +35,7 @@ func TestLargeAnswersThroughFilters(t *testing.T) {
 	body := bytes.Repeat([]byte("0123456789abcdefghij"), 25_000)
 	upper := filters.OnResponse(filters.ResponseHooks{Body: func(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser { return upperWriter{w} }})
 	for name, test := range map[string]struct {
-		filter filters.Filter
+		filter culvert.Filter
 		want   []byte
 	}{
 		"none": {func(next http.Handler) http.Handler { return next }, body},
@@ -43,9 +44,9 @@ func TestLargeAnswersThroughFilters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			next := make(chan struct{}, 10)
-			var ended filters.ResponseStats
+			var ended culvert.ResponseStats
 			done := make(chan struct{})
-			count := filters.OnResponse(filters.ResponseHooks{End: func(_ *http.Request, s filters.ResponseStats) { ended = s; close(done) }})
+			count := filters.OnResponse(filters.ResponseHooks{End: func(_ *http.Request, s culvert.ResponseStats) { ended = s; close(done) }})
 			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, wiretest.Target(t, func(p *wiretest.Peer) { pieces(p, body, next) }))})
 			client := wiretest.Dial(t, wiretest.Serve(t, filters.NewChain(count, test.filter).Then(p)))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -74,12 +75,12 @@ func TestLargeAnswersStall(t *testing.T) {
 	for name, test := range map[string]struct {
 		options proxy.Options
 		sends   int
-		want    proxy.Kind
+		want    culvert.ErrorKind
 	}{
-		"target": {proxy.Options{BodyTimeout: 50 * time.Millisecond}, 100_000, proxy.Timeout},
-		"client": {proxy.Options{WriteTimeout: 50 * time.Millisecond}, 64 << 20, proxy.ClientGone},
+		"target": {proxy.Options{BodyTimeout: 50 * time.Millisecond}, 100_000, culvert.Timeout},
+		"client": {proxy.Options{WriteTimeout: 50 * time.Millisecond}, 64 << 20, culvert.ClientGone},
 		// Somebody reads ahead then, and the target says nothing more.
-		"client, read ahead of": {proxy.Options{WriteTimeout: 50 * time.Millisecond, ResponseBuffer: &proxy.Buffer{Memory: 48 << 20}}, 48 << 20, proxy.ClientGone},
+		"client, read ahead of": {proxy.Options{WriteTimeout: 50 * time.Millisecond, ResponseBuffer: &proxy.Buffer{Memory: 48 << 20}}, 48 << 20, culvert.ClientGone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var failed failures
@@ -93,7 +94,7 @@ func TestLargeAnswersStall(t *testing.T) {
 			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, test.options)))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 			failed.await(t)
-			if e := failed.only(t); e.Kind != test.want || !e.HeadSent {
+			if e := failed.only(t); e.Kind != test.want || !e.HeaderSent {
 				t.Errorf("failure %#v", e)
 			}
 			client.Close()
@@ -119,7 +120,7 @@ func TestLargeAnswersBreakOff(t *testing.T) {
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 			client.Head()
 			client.Ended()
-			if e := failed.only(t); e.Kind != proxy.BodyBroken {
+			if e := failed.only(t); e.Kind != culvert.BodyBroken {
 				t.Errorf("failure %#v", e)
 			}
 		})

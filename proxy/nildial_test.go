@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -43,7 +44,7 @@ func TestDialContextWithoutAConnection(t *testing.T) {
 						continue
 					}
 					p.Status(http.StatusBadGateway)
-					if e := f.only(t); e.Kind != proxy.DialFailed || e.Wrote || e.Err.Error() != "upstream: Options.DialContext returned (nil, nil)" {
+					if e := f.only(t); e.Kind != culvert.DialFailed || e.BytesSent || e.Err.Error() != "upstream: Options.DialContext returned (nil, nil)" {
 						t.Errorf("failure %#v", e)
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -28,7 +29,7 @@ func TestTransportWithoutAResponse(t *testing.T) {
 		if status := get(nil); status != http.StatusInternalServerError {
 			t.Errorf("no response: %d", status)
 		}
-		if e := f.only(t); e.Kind != proxy.Internal || !strings.HasSuffix(e.Error(), "proxy: Options.Transport (proxy_test.givesBack) returned (nil, nil)") {
+		if e := f.only(t); e.Kind != culvert.Internal || !strings.HasSuffix(e.Error(), "proxy: Options.Transport (proxy_test.givesBack) returned (nil, nil)") {
 			t.Errorf("failure %#v", e)
 		}
 		if status := get(&http.Response{StatusCode: http.StatusCreated, Header: http.Header{}}); status != http.StatusCreated {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
@@ -25,7 +26,7 @@ type Options struct {
 	//
 	// An error of a transport is the target's failure (502) and may have come after a part
 	// of the request was sent: nothing tells what a transport of your own has done. One that
-	// fails by itself, before it asks the target, returns an *Error, or one that wraps it:
+	// fails by itself, before it asks the target, returns an *culvert.Error, or one that wraps it:
 	// its Kind, Wrote and RetryAfter are used. With Kind Internal (500) no other target is
 	// asked, and none is blamed. So it is where a transport returns neither a response nor an error. A response whose
 	// Content-Length is no number, or differs from another one or from http.Response.ContentLength, is the target's failure
@@ -127,10 +128,10 @@ type Options struct {
 	// write has the time of WriteTimeout, unless ErrorHandler sets a write deadline itself
 	// (http.ResponseController). nil writes the
 	// status and its text. It is not called where the client has gone.
-	ErrorHandler func(http.ResponseWriter, *http.Request, *Error)
+	ErrorHandler func(http.ResponseWriter, *http.Request, *culvert.Error)
 	// OnError is told every failure first, before ErrorHandler or the abort of an
 	// answer of which the head is out. nil means nothing is told.
-	OnError func(*http.Request, *Error)
+	OnError func(*http.Request, *culvert.Error)
 }
 
 // Buffer bounds what is held of a body.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -22,7 +22,7 @@ import (
 
 // ownFault sends a request through a group of two targets, each of which is taken out by its first
 // failure, and wants the first to be asked still.
-func ownFault(t *testing.T, o proxy.Options, around filters.Filter, request string) (status int, failed *failures) {
+func ownFault(t *testing.T, o proxy.Options, around culvert.Filter, request string) (status int, failed *failures) {
 	t.Helper()
 	first := wiretest.Target(t, func(p *wiretest.Peer) {
 		for {
@@ -63,7 +63,7 @@ func ownFault(t *testing.T, o proxy.Options, around filters.Filter, request stri
 func TestOwnFaultsAreNoTargets(t *testing.T) {
 	leaktest.Check(t)
 	get, post := "GET /a HTTP/1.1\r\nHost: shop.example\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
-	body := func(length int64, body string) filters.Filter {
+	body := func(length int64, body string) culvert.Filter {
 		return func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				r.ContentLength, r.Body = length, io.NopCloser(strings.NewReader(body))
@@ -73,29 +73,29 @@ func TestOwnFaultsAreNoTargets(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		rewrite func(*proxy.Outbound)
-		around  filters.Filter
+		around  culvert.Filter
 		request string
-		kind    proxy.Kind
+		kind    culvert.ErrorKind
 	}{
-		"a claim with a line feed": {rewrite: func(o *proxy.Outbound) { o.Out.Header.Set("X-User", "a\nb") }, kind: proxy.Internal},
-		"a name with a blank":      {rewrite: func(o *proxy.Outbound) { o.Out.Header["X User"] = []string{"a"} }, kind: proxy.Internal},
-		"a method":                 {rewrite: func(o *proxy.Outbound) { o.Out.Method = "GET /" }, kind: proxy.Internal},
-		"a host":                   {rewrite: func(o *proxy.Outbound) { o.Out.Host = "a b" }, kind: proxy.Internal},
-		"a host with a line feed":  {rewrite: func(o *proxy.Outbound) { o.Out.Host = "a\nb" }, kind: proxy.Internal},
-		"a query":                  {rewrite: func(o *proxy.Outbound) { o.Out.URL.RawQuery = "a=b c" }, kind: proxy.Internal},
-		"a target":                 {rewrite: func(o *proxy.Outbound) { o.Out.URL.Opaque = "/\r\nX: y" }, kind: proxy.Internal},
-		"a target without a slash": {rewrite: func(o *proxy.Outbound) { o.Out.URL.Path = "a" }, kind: proxy.Internal},
-		"a scheme":                 {rewrite: func(o *proxy.Outbound) { o.Out.URL.Scheme = "ftp" }, kind: proxy.Internal},
+		"a claim with a line feed": {rewrite: func(o *proxy.Outbound) { o.Out.Header.Set("X-User", "a\nb") }, kind: culvert.Internal},
+		"a name with a blank":      {rewrite: func(o *proxy.Outbound) { o.Out.Header["X User"] = []string{"a"} }, kind: culvert.Internal},
+		"a method":                 {rewrite: func(o *proxy.Outbound) { o.Out.Method = "GET /" }, kind: culvert.Internal},
+		"a host":                   {rewrite: func(o *proxy.Outbound) { o.Out.Host = "a b" }, kind: culvert.Internal},
+		"a host with a line feed":  {rewrite: func(o *proxy.Outbound) { o.Out.Host = "a\nb" }, kind: culvert.Internal},
+		"a query":                  {rewrite: func(o *proxy.Outbound) { o.Out.URL.RawQuery = "a=b c" }, kind: culvert.Internal},
+		"a target":                 {rewrite: func(o *proxy.Outbound) { o.Out.URL.Opaque = "/\r\nX: y" }, kind: culvert.Internal},
+		"a target without a slash": {rewrite: func(o *proxy.Outbound) { o.Out.URL.Path = "a" }, kind: culvert.Internal},
+		"a scheme":                 {rewrite: func(o *proxy.Outbound) { o.Out.URL.Scheme = "ftp" }, kind: culvert.Internal},
 		"no scheme":                {rewrite: func(o *proxy.Outbound) { o.Out.URL = &url.URL{Path: "/"} }},
 		"a trailer":                {rewrite: func(o *proxy.Outbound) { o.Out.Header["Trailer"] = []string{"a b"} }},
 		"fields of the connection": {rewrite: func(o *proxy.Outbound) {
 			o.Out.Header["Connection"], o.Out.Header["Transfer-Encoding"] = []string{"x-y"}, []string{"gzip"}
 		}},
 		"another length":      {rewrite: func(o *proxy.Outbound) { o.Out.ContentLength = 2 }, request: post},
-		"a longer body":       {around: body(2, "abc"), request: post, kind: proxy.BadRequest},
-		"a shorter body":      {around: body(4, "abc"), request: post, kind: proxy.BadRequest},
-		"GET *":               {request: "GET * HTTP/1.1\r\nHost: a\r\n\r\n", kind: proxy.BadRequest},
-		"no path":             {request: "GET foo:bar HTTP/1.1\r\nHost: a\r\n\r\n", kind: proxy.BadRequest},
+		"a longer body":       {around: body(2, "abc"), request: post, kind: culvert.BadRequest},
+		"a shorter body":      {around: body(4, "abc"), request: post, kind: culvert.BadRequest},
+		"GET *":               {request: "GET * HTTP/1.1\r\nHost: a\r\n\r\n", kind: culvert.BadRequest},
+		"no path":             {request: "GET foo:bar HTTP/1.1\r\nHost: a\r\n\r\n", kind: culvert.BadRequest},
 		"OPTIONS * is a path": {request: "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestOwnFaultsAreNoTargets(t *testing.T) {
 				test.request = get
 			}
 			status, failed := ownFault(t, proxy.Options{Rewrite: test.rewrite}, test.around, test.request)
-			if test.kind == proxy.Kind(0) {
+			if test.kind == culvert.ErrorKind(0) {
 				if status != 200 {
 					t.Errorf("status %d", status)
 				}
@@ -112,7 +112,7 @@ func TestOwnFaultsAreNoTargets(t *testing.T) {
 			if name == "a longer body" && status == 200 {
 				return // what is too much was not sent, and net/http reads it later
 			}
-			if e := failed.only(t); e.Kind != test.kind || e.Wrote && test.around == nil || e.TargetSide() || e.Status() != status {
+			if e := failed.only(t); e.Kind != test.kind || e.BytesSent && test.around == nil || e.TargetSide() || e.Status() != status {
 				t.Errorf("status %d, failure %+v", status, e)
 			}
 		})
@@ -124,7 +124,7 @@ func TestOwnFaultsOfUpgrades(t *testing.T) {
 	leaktest.Check(t)
 	status, failed := ownFault(t, proxy.Options{Rewrite: func(o *proxy.Outbound) { o.Out.Header.Set("X-User", "a\nb") }}, nil,
 		"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
-	if e := failed.only(t); status != 500 || e.Kind != proxy.Internal || e.Wrote {
+	if e := failed.only(t); status != 500 || e.Kind != culvert.Internal || e.BytesSent {
 		t.Errorf("status %d, failure %+v", status, e)
 	}
 }
@@ -165,11 +165,11 @@ func TestNothingToDialWith(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		dialer *net.Dialer
-		kind   proxy.Kind
+		kind   culvert.ErrorKind
 	}{
-		"no descriptor":      {fails("socket", syscall.EMFILE), proxy.Internal},
-		"no local port":      {fails("connect", syscall.EADDRNOTAVAIL), proxy.Internal},
-		"none that is bound": {fails("bind", syscall.EADDRINUSE), proxy.Internal},
+		"no descriptor":      {fails("socket", syscall.EMFILE), culvert.Internal},
+		"no local port":      {fails("connect", syscall.EADDRNOTAVAIL), culvert.Internal},
+		"none that is bound": {fails("bind", syscall.EADDRINUSE), culvert.Internal},
 	} {
 		for _, request := range []string{getShop, handshakeOfA} {
 			t.Run(name+", "+request[:8], func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestNothingToDialWith(t *testing.T) {
 					client.Status(500)
 				}
 				for _, e := range failed.all {
-					if e.Kind != test.kind || e.Wrote {
+					if e.Kind != test.kind || e.BytesSent {
 						t.Errorf("failure %v", e)
 					}
 				}
@@ -221,13 +221,13 @@ type failsItself struct{ err error }
 
 func (r failsItself) RoundTrip(*http.Request) (*http.Response, error) { return nil, r.err }
 
-// A transport of an embedder says by a proxy.Error that the target has no part in a failure.
+// A transport of an embedder says by a culvert.Error that the target has no part in a failure.
 func TestTransportsOwnError(t *testing.T) {
 	leaktest.Check(t)
-	for kind, want := range map[proxy.Kind]int{proxy.Internal: 500, proxy.Forbidden: 403} {
-		cause := fmt.Errorf("signing: %w", &proxy.Error{Kind: kind, Err: errors.New("no key")})
+	for kind, want := range map[culvert.ErrorKind]int{culvert.Internal: 500, culvert.Forbidden: 403} {
+		cause := fmt.Errorf("signing: %w", &culvert.Error{Kind: kind, Err: errors.New("no key")})
 		status, failed := ownFault(t, proxy.Options{Transport: failsItself{cause}}, nil, getShop)
-		if e := failed.only(t); status != want || e.Kind != kind || e.Wrote || !errors.Is(e, cause) {
+		if e := failed.only(t); status != want || e.Kind != kind || e.BytesSent || !errors.Is(e, cause) {
 			t.Errorf("status %d, failure %+v", status, e)
 		}
 	}

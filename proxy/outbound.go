@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/client"
-	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/head"
 )
 
@@ -103,16 +103,16 @@ func (f *forwarding) copyHeader(from http.Header) {
 
 // settle completes the request after the hook. A scheme that e does not speak is an error: a
 // transport's refusal would count as the target's failure.
-func (o *Outbound) settle(scheme string, e exchanger) *fault.Error {
+func (o *Outbound) settle(scheme string, e exchanger) *culvert.Error {
 	out := o.Out
 	if out.URL.Scheme == "" {
 		out.URL.Scheme = scheme
 	}
 	if err := checkScheme(out.URL.Scheme, scheme, e); err != nil {
-		return &fault.Error{Kind: fault.Internal, Err: err}
+		return &culvert.Error{Kind: culvert.Internal, Err: err}
 	}
 	if !sameBody(o.body, out.Body) {
-		return &fault.Error{Kind: fault.Internal, Err: errOwnBody}
+		return &culvert.Error{Kind: culvert.Internal, Err: errOwnBody}
 	}
 	head.RemoveMisspelt(out.Header)
 	if _, ok := out.Header["User-Agent"]; !ok {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -42,10 +43,10 @@ func TestBodyOfRewrite(t *testing.T) {
 		"a type without ==": {post, func(o *proxy.Outbound) { o.Out.Body = incomparable{ReadCloser: another} }, false, 500},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var seen *proxy.Error
+			var seen *culvert.Error
 			p := newProxy(t, proxy.Options{
 				Upstream: groupAt(t, upstream.Options{}, echoTarget(t, upstream.HTTP1)), Rewrite: test.rewrite,
-				OnError: func(_ *http.Request, e *proxy.Error) { seen = e },
+				OnError: func(_ *http.Request, e *culvert.Error) { seen = e },
 			})
 			client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if test.filter {
@@ -55,7 +56,7 @@ func TestBodyOfRewrite(t *testing.T) {
 			})))
 			client.Send(test.request)
 			client.Status(test.want)
-			if test.want == 500 && (seen == nil || seen.Kind != proxy.Internal || !strings.Contains(errors.Unwrap(seen).Error(), "Body")) {
+			if test.want == 500 && (seen == nil || seen.Kind != culvert.Internal || !strings.Contains(errors.Unwrap(seen).Error(), "Body")) {
 				t.Errorf("the failure is %v", seen)
 			}
 		})

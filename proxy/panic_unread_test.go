@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -53,13 +54,13 @@ func TestPanicBesideAnUnsentBody(t *testing.T) {
 			return gateway{group: upstream.Options{DialContext: func(context.Context, string, string) (net.Conn, error) { bug(); return nil, nil }}}
 		},
 		"OnError": func() gateway {
-			return gateway{proxy: proxy.Options{OnError: func(*http.Request, *proxy.Error) { bug() }}, drains: true}
+			return gateway{proxy: proxy.Options{OnError: func(*http.Request, *culvert.Error) { bug() }}, drains: true}
 		},
 		"OnError, no connection": func() gateway {
-			return gateway{proxy: proxy.Options{OnError: func(*http.Request, *proxy.Error) { bug() }}, group: upstream.Options{DialContext: refusing}}
+			return gateway{proxy: proxy.Options{OnError: func(*http.Request, *culvert.Error) { bug() }}, group: upstream.Options{DialContext: refusing}}
 		},
 		"ErrorHandler": func() gateway {
-			return gateway{proxy: proxy.Options{ErrorHandler: func(http.ResponseWriter, *http.Request, *proxy.Error) { bug() }}, drains: true}
+			return gateway{proxy: proxy.Options{ErrorHandler: func(http.ResponseWriter, *http.Request, *culvert.Error) { bug() }}, drains: true}
 		},
 		"RewriteAnswer": func() gateway {
 			return gateway{proxy: proxy.Options{RewriteAnswer: func(*proxy.Answer) { bug() }}, group: upstream.Options{DialContext: responding}}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -15,7 +16,7 @@ import (
 )
 
 // endings receives what filters.Observe says of each request.
-type endings chan *filters.Result
+type endings chan *culvert.Result
 
 func (endings) RequestStarted(*http.Request)                          {}
 func (e endings) RequestEnded(_ *http.Request, o filters.Observation) { e <- o.Result }
@@ -52,12 +53,12 @@ func TestRecordOfAPanic(t *testing.T) {
 			client := wiretest.Dial(t, wiretest.Serve(t, chain.Then(newProxy(t, o))))
 			client.Send(test.request)
 			record := wiretest.Await(t, seen, "record")
-			if len(record.Tries) != 1 {
+			if len(record.Attempts) != 1 {
 				t.Fatalf("record %+v", record)
 			}
-			attempt := record.Tries[0]
-			var e *proxy.Error
-			if attempt.Status != test.status || attempt.Total <= 0 || !errors.As(attempt.Err, &e) || e.Kind != proxy.Internal || record.Err != attempt.Err {
+			attempt := record.Attempts[0]
+			var e *culvert.Error
+			if attempt.Status != test.status || attempt.Total <= 0 || !errors.As(attempt.Err, &e) || e.Kind != culvert.Internal || record.Err != attempt.Err {
 				t.Errorf("attempt %+v of %+v", attempt, record)
 			}
 		})

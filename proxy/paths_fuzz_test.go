@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -42,7 +43,7 @@ func (two *twoPaths) differ(compare func() (difference string)) string {
 
 type onePath struct {
 	proxy   *proxy.Proxy
-	failure *proxy.Error
+	failure *culvert.Error
 	forget  func() // the connections that were kept: the target closes each
 }
 
@@ -71,7 +72,7 @@ func newTwoPaths(f *testing.F) *twoPaths {
 	for _, name := range []string{"own", "standard"} {
 		u := groupAt(f, upstream.Options{HeaderTimeout: 2 * time.Second}, l.Addr().String())
 		path := &onePath{forget: u.Transport().(*upstream.Transport).CloseIdleConnections}
-		o := proxy.Options{Upstream: u, BodyTimeout: 2 * time.Second, Rewrite: two.tell, OnError: func(_ *http.Request, e *proxy.Error) { path.failure = e }}
+		o := proxy.Options{Upstream: u, BodyTimeout: 2 * time.Second, Rewrite: two.tell, OnError: func(_ *http.Request, e *culvert.Error) { path.failure = e }}
 		if name == "standard" {
 			o.Transport = standard{u.Transport()}
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -24,7 +25,7 @@ import (
 type scene struct {
 	target   string        // where requests are sent; unused with a Source
 	told     chan<- string // receives the kind of each failure, if not nil
-	around   []filters.Filter
+	around   []culvert.Filter
 	upstream upstream.Options
 	retry    proxy.Retry
 }
@@ -39,7 +40,7 @@ func gatewayIn(t *testing.T, s scene) http.Handler {
 		OnError: s.onError}))
 }
 
-func (s scene) onError(_ *http.Request, e *proxy.Error) {
+func (s scene) onError(_ *http.Request, e *culvert.Error) {
 	if s.told != nil {
 		s.told <- e.Kind.String()
 	}
@@ -369,7 +370,7 @@ func fieldInConnection(t *testing.T) string {
 			next.ServeHTTP(w, r)
 		})
 	}
-	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target, around: []filters.Filter{user}})))
+	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target, around: []culvert.Filter{user}})))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: X-User\r\n\r\n")
 	client.Status(200)
 	_, after, _ := strings.Cut(wiretest.Await(t, heads, "request"), "X-User: ")
@@ -379,9 +380,9 @@ func fieldInConnection(t *testing.T) string {
 
 // statusOf sends a POST of five bytes through a filter and returns the status of the
 // answer.
-func statusOf(t *testing.T, around filters.Filter) string {
+func statusOf(t *testing.T, around culvert.Filter) string {
 	target := wiretest.Target(t, func(p *wiretest.Peer) { p.Ended() })
-	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target, around: []filters.Filter{around}})))
+	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target, around: []culvert.Filter{around}})))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
 	resp, _ := client.Answer("POST")
 	return fmt.Sprint(resp.StatusCode)
@@ -415,7 +416,7 @@ func TestBodyReadBefore(t *testing.T) {
 			})))
 			client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
 			client.Status(400)
-			if e := failed.only(t); e.Kind != proxy.BadRequest || !strings.Contains(e.Error(), "the body was read before it came to the proxy") {
+			if e := failed.only(t); e.Kind != culvert.BadRequest || !strings.Contains(e.Error(), "the body was read before it came to the proxy") {
 				t.Errorf("failure %v", e)
 			}
 		})

@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/gate"
-	"github.com/culvert-go/culvert/internal/result"
+	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
@@ -65,7 +65,7 @@ func New(o Options) (*Proxy, error) {
 
 // ServeHTTP forwards r and relays the answer.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	record := result.From(r.Context())
+	record := record.From(r.Context())
 	if record != nil {
 		record.Upstream = p.upstream.Name()
 	}
@@ -78,9 +78,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve forwards r. left counts behind a failure.
-func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, record *result.Result) (left unread, err *fault.Error) {
+func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, record *record.Recorder) (left unread, err *culvert.Error) {
 	if _, open := p.running.Enter(); !open {
-		return unreadOf(r), &fault.Error{Kind: fault.Busy, Target: p.upstream.Name(), Err: errDraining}
+		return unreadOf(r), &culvert.Error{Kind: culvert.Busy, Target: p.upstream.Name(), Err: errDraining}
 	}
 	defer p.running.Leave()
 	return p.forward(w, r, record)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -57,10 +58,10 @@ func TestRefusalBehindABody(t *testing.T) {
 					t.Fatal(err)
 				}
 				refused := 0
-				o.ErrorHandler = func(w http.ResponseWriter, r *http.Request, e *proxy.Error) {
+				o.ErrorHandler = func(w http.ResponseWriter, r *http.Request, e *culvert.Error) {
 					refused++
 					synctest.Wait() // net/http's goroutine that notices a client which leaves
-					if e.Kind != proxy.Internal || r.Context().Err() != nil {
+					if e.Kind != culvert.Internal || r.Context().Err() != nil {
 						t.Errorf("%v, and the request's context: %v", e, context.Cause(r.Context()))
 					}
 					w.WriteHeader(e.Status())

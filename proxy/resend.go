@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/errs"
 )
 
 // errRefused is the error of an attempt whose target did not process the request, and said so (RFC 9113 section 8.7).
@@ -123,7 +123,7 @@ const cannotRetry = "http2: Transport: cannot retry err ["
 func refused(err error) bool {
 	text, again := strings.CutPrefix(err.Error(), cannotRetry)
 	if !again {
-		return strings.HasPrefix(text, "http2: Transport received GOAWAY from server") || unsent(err) || fault.EndedUnused(err)
+		return strings.HasPrefix(text, "http2: Transport received GOAWAY from server") || unsent(err) || errs.EndedUnused(err)
 	}
 	return strings.HasPrefix(text, "http2: Transport received Server's graceful shutdown GOAWAY]") ||
 		strings.HasPrefix(text, "stream error: ") && strings.Contains(text, "; REFUSED_STREAM")

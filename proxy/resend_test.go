@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/proxy"
@@ -100,8 +101,8 @@ func TestRefusedUnprocessed(t *testing.T) {
 						sent += int(n.Load())
 					}
 					// One that the transport has dialled for the attempt before counts as a kept connection.
-					if status != test.status || len(record.Tries) != test.attempts || sent < test.attempts || sent > 2*test.attempts {
-						t.Errorf("status %d, sent %d times in %d attempts, want %d, %d: %v", status, sent, len(record.Tries), test.status, test.attempts, record.Err)
+					if status != test.status || len(record.Attempts) != test.attempts || sent < test.attempts || sent > 2*test.attempts {
+						t.Errorf("status %d, sent %d times in %d attempts, want %d, %d: %v", status, sent, len(record.Attempts), test.status, test.attempts, record.Err)
 					}
 				})
 			}
@@ -110,7 +111,7 @@ func TestRefusedUnprocessed(t *testing.T) {
 }
 
 // recorded sends a request through p.
-func recorded(t *testing.T, p *proxy.Proxy, method, body string) (status int, record *filters.Result) {
+func recorded(t *testing.T, p *proxy.Proxy, method, body string) (status int, record *culvert.Result) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	ctx, record = filters.WithResult(ctx)
@@ -132,8 +133,8 @@ func TestRefusedOnAKeptConnection(t *testing.T) {
 			})
 			p := newProxy(t, proxy.Options{Upstream: groupAt(t, over.options, addr), Retry: proxy.Retry{Tries: 1}})
 			for range 4 {
-				if status, record := recorded(t, p, "GET", ""); status != http.StatusOK || len(record.Tries) != 1 {
-					t.Errorf("status %d in %d attempts: %v", status, len(record.Tries), record.Err)
+				if status, record := recorded(t, p, "GET", ""); status != http.StatusOK || len(record.Attempts) != 1 {
+					t.Errorf("status %d in %d attempts: %v", status, len(record.Attempts), record.Err)
 				}
 			}
 		})
@@ -240,8 +241,8 @@ func TestResetOnAKeptConnection(t *testing.T) {
 					default:
 						want = http.StatusBadGateway
 					}
-					if status != want || len(record.Tries) != attempts || ends.Load() > 1 {
-						t.Fatalf("status %d in %d attempts, ended %d times, want %d in %d: %v", status, len(record.Tries), ends.Load(), want, attempts, record.Err)
+					if status != want || len(record.Attempts) != attempts || ends.Load() > 1 {
+						t.Fatalf("status %d in %d attempts, ended %d times, want %d in %d: %v", status, len(record.Attempts), ends.Load(), want, attempts, record.Err)
 					}
 				}
 				if ends.Load() == 0 {

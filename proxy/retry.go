@@ -8,7 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
 )
 
 // Retry says when a request is retried on another target. Each target gets it at most
@@ -79,15 +80,15 @@ func (r Retry) withDefaults() (Retry, error) {
 }
 
 // again reports whether the failure allows that another target gets out, the request as it is sent.
-func (r Retry) again(out *http.Request, err *fault.Error) bool {
+func (r Retry) again(out *http.Request, err *culvert.Error) bool {
 	switch {
-	case err.Kind == fault.Internal && !err.Wrote && fault.NoPort(err.Err):
+	case err.Kind == culvert.Internal && !err.BytesSent && errs.NoPort(err.Err):
 		return true // another target's address may have ports left
-	case err.HeadSent || !err.TargetSide():
+	case err.HeaderSent || !err.TargetSide():
 		return false
-	case !err.Wrote:
-		return err.Kind == fault.Dial || err.Kind == fault.Timeout || err.Kind == fault.Head
-	case err.Kind == fault.Timeout:
+	case !err.BytesSent:
+		return err.Kind == culvert.DialFailed || err.Kind == culvert.Timeout || err.Kind == culvert.HeaderInvalid
+	case err.Kind == culvert.Timeout:
 		return r.Timeouts && r.repeatable(out)
 	}
 	return r.Errors && r.repeatable(out)

@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -159,7 +160,7 @@ func TestRecordOfTries(t *testing.T) {
 	first, second := breaking(t, "503"), wiretest.Replying(t, ok)
 	p := newProxy(t, proxy.Options{Retry: proxy.Retry{Statuses: []int{503}},
 		Upstream: groupAt(t, upstream.Options{Name: "app", Balance: upstream.First()}, first, second)})
-	records := make(chan *filters.Result, 1)
+	records := make(chan *culvert.Result, 1)
 	addr := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, record := filters.WithResult(r.Context())
 		p.ServeHTTP(w, r.WithContext(ctx))
@@ -169,14 +170,14 @@ func TestRecordOfTries(t *testing.T) {
 	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
 	client.Status(200)
 	record := wiretest.Await(t, records, "record")
-	if record.Upstream != "app" || record.Err != nil || len(record.Tries) != 2 {
+	if record.Upstream != "app" || record.Err != nil || len(record.Attempts) != 2 {
 		t.Fatalf("record %+v", record)
 	}
-	a, b := record.Tries[0], record.Tries[1]
+	a, b := record.Attempts[0], record.Attempts[1]
 	if a.Target != first || a.Status != 503 || a.Err == nil || a.Received != 0 {
 		t.Errorf("first try %+v", a)
 	}
-	if b.Target != second || b.Status != 200 || b.Err != nil || b.Received != 2 || b.Header <= 0 || b.Total < b.Header {
+	if b.Target != second || b.Status != 200 || b.Err != nil || b.Received != 2 || b.TimeToHeader <= 0 || b.Total < b.TimeToHeader {
 		t.Errorf("second try %+v", b)
 	}
 }
@@ -196,10 +197,10 @@ func TestRecordAtTheHeader(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			first, second := wiretest.Unused(t), wiretest.Replying(t, test.response)
-			seen := make(chan filters.Try, 3)
+			seen := make(chan culvert.Attempt, 3)
 			note := func(r *http.Request) {
-				tries := filters.ResultFrom(r.Context()).Tries
-				if len(tries) == 2 && tries[0].Target == first && tries[0].Err != nil && tries[0].Header == 0 && tries[0].Connect == 0 {
+				tries := filters.ResultFrom(r.Context()).Attempts
+				if len(tries) == 2 && tries[0].Target == first && tries[0].Err != nil && tries[0].TimeToHeader == 0 && tries[0].TimeToConnect == 0 {
 					seen <- tries[1]
 					return
 				}
@@ -211,8 +212,8 @@ func TestRecordAtTheHeader(t *testing.T) {
 			client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				ctx, record := filters.WithResult(r.Context())
 				hooks(p).ServeHTTP(w, r.WithContext(ctx))
-				if len(record.Tries) == 2 {
-					seen <- record.Tries[1]
+				if len(record.Attempts) == 2 {
+					seen <- record.Attempts[1]
 				}
 				close(seen)
 			})))
@@ -220,15 +221,15 @@ func TestRecordAtTheHeader(t *testing.T) {
 			client.Status(test.status)
 			client.End()
 			client.Rest()
-			var last filters.Try
+			var last culvert.Attempt
 			n := 0
 			for try := range seen {
-				if try.Target != second || try.Status != test.status || try.Connect <= 0 || try.Header < try.Connect || n > 0 && try.Header != last.Header {
+				if try.Target != second || try.Status != test.status || try.TimeToConnect <= 0 || try.TimeToHeader < try.TimeToConnect || n > 0 && try.TimeToHeader != last.TimeToHeader {
 					t.Errorf("after %+v: %+v", last, try)
 				}
 				last, n = try, n+1
 			}
-			if n < 2 || last.Total < last.Header {
+			if n < 2 || last.Total < last.TimeToHeader {
 				t.Errorf("%d records, the last %+v", n, last)
 			}
 		})
@@ -239,7 +240,7 @@ func TestRecordedBytes(t *testing.T) {
 	leaktest.Check(t)
 	target, _ := readingTarget(t)
 	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
-	records := make(chan *filters.Result, 1)
+	records := make(chan *culvert.Result, 1)
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, record := filters.WithResult(r.Context())
 		p.ServeHTTP(w, r.WithContext(ctx))
@@ -247,7 +248,7 @@ func TestRecordedBytes(t *testing.T) {
 	})))
 	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
 	client.Status(200)
-	if try := wiretest.Await(t, records, "record").Tries[0]; try.Sent != 5 || try.Received != 2 {
+	if try := wiretest.Await(t, records, "record").Attempts[0]; try.Sent != 5 || try.Received != 2 {
 		t.Errorf("sent %d, received %d", try.Sent, try.Received)
 	}
 }

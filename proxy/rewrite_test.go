@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -23,7 +24,7 @@ import (
 
 // sentFor sends a request to a proxy behind the filters, and returns what the target
 // was sent.
-func sentFor(t *testing.T, o proxy.Options, reach front, request string, around ...filters.Filter) *http.Request {
+func sentFor(t *testing.T, o proxy.Options, reach front, request string, around ...culvert.Filter) *http.Request {
 	t.Helper()
 	target, heads := recording(t, "HTTP/1.1 204 No Content\r\n\r\n")
 	o.Upstream = groupAt(t, upstream.Options{}, target)
@@ -75,7 +76,7 @@ func overUnix(t *testing.T, h http.Handler) *wiretest.Peer {
 }
 
 // trusting is a RealIP that trusts this machine.
-func trusting(t *testing.T) filters.Filter {
+func trusting(t *testing.T) culvert.Filter {
 	f, err := filters.RealIP(filters.RealIPOptions{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	if err != nil {
 		t.Fatal(err)
@@ -93,11 +94,11 @@ func TestForwardedFields(t *testing.T) {
 	const others = "X-Forwarded-Port: 6666\r\nX-Forwarded-Prefix: /evil\r\nX-Original-URL: /admin\r\nX-Rewrite-URL: /admin\r\n"
 	const underscored = "X_Forwarded_For: 203.0.113.9\r\nX_FORWARDED_PORT: 6666\r\nX-Original_URL: /admin\r\nX_Other: kept\r\n"
 	const said = "X-Forwarded-For: 203.0.113.9, 203.0.113.5\r\nX-Forwarded-Host: shop.example\r\nX-Forwarded-Proto: https\r\n"
-	nobody := []filters.Filter{}
+	nobody := []culvert.Filter{}
 	for _, test := range []struct {
 		name, host, fields string
 		reach              front
-		around             []filters.Filter
+		around             []culvert.Filter
 		want               map[string]string
 	}{
 		{"nobody is trusted", "example.com", spoofed, overTCP, nobody, map[string]string{
@@ -107,16 +108,16 @@ func TestForwardedFields(t *testing.T) {
 			"X-Forwarded-Proto": "https", "Forwarded": `for=127.0.0.1;host="example.com";proto=https`}},
 		{"a unix socket", "a:80", spoofed, overUnix, nobody, map[string]string{
 			"X-Forwarded-For": "", "Forwarded": `for=unknown;host="a:80";proto=http`}},
-		{"behind a trusted proxy", "edge", said, overTCP, []filters.Filter{trusting(t)}, map[string]string{
+		{"behind a trusted proxy", "edge", said, overTCP, []culvert.Filter{trusting(t)}, map[string]string{
 			"X-Forwarded-For": "203.0.113.5, 127.0.0.1", "X-Forwarded-Host": "shop.example", "X-Forwarded-Proto": "https",
 			"Forwarded": `for=203.0.113.5, for=127.0.0.1;host="shop.example";proto=https`}},
 		{"port, prefix and URL", "edge", others + underscored, overTCP, nobody, map[string]string{
 			"X-Forwarded-Port": "", "X-Forwarded-Prefix": "", "X-Original-Url": "", "X-Rewrite-Url": "",
 			"X_forwarded_for": "", "X_forwarded_port": "", "X-Original_url": "", "X_other": "kept"}},
-		{"port, prefix and URL of a trusted proxy", "edge", others + underscored, overTCP, []filters.Filter{trusting(t)}, map[string]string{
+		{"port, prefix and URL of a trusted proxy", "edge", others + underscored, overTCP, []culvert.Filter{trusting(t)}, map[string]string{
 			"X-Forwarded-Port": "6666", "X-Forwarded-Prefix": "/evil", "X-Original-Url": "/admin", "X-Rewrite-Url": "/admin",
 			"X_forwarded_for": "", "X_forwarded_port": "", "X-Original_url": "", "X_other": "kept"}},
-		{"an IPv6 client", "edge", "X-Forwarded-For: 2001:db8::7\r\n", overTCP, []filters.Filter{trusting(t)}, map[string]string{
+		{"an IPv6 client", "edge", "X-Forwarded-For: 2001:db8::7\r\n", overTCP, []culvert.Filter{trusting(t)}, map[string]string{
 			"X-Forwarded-For": "2001:db8::7, 127.0.0.1", "Forwarded": `for="[2001:db8::7]", for=127.0.0.1;host="edge";proto=http`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -225,7 +226,7 @@ const getShop = "GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n"
 // answerTo sends a request through a proxy whose target, known as app:8080 and as
 // app.internal, answers with the fields, and returns the fields that the client
 // gets.
-func answerTo(t *testing.T, reach front, request, fields string, rewrite func(*proxy.Answer), around ...filters.Filter) http.Header {
+func answerTo(t *testing.T, reach front, request, fields string, rewrite func(*proxy.Answer), around ...culvert.Filter) http.Header {
 	t.Helper()
 	target := wiretest.Replying(t, "HTTP/1.1 302 Found\r\nContent-Length: 0\r\n"+fields+"\r\n")
 	transport := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {

@@ -6,28 +6,28 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/http1"
 )
 
 // unsendable is the failure of a request that can't be written. Nothing of it was sent, and the
 // target has no part in it: the fault is the client's, or that of a filter or of Rewrite.
-func unsendable(in *http.Request, err error) *fault.Error {
+func unsendable(in *http.Request, err error) *culvert.Error {
 	if e := checkClient(in); e != nil {
 		return e
 	}
-	return &fault.Error{Kind: fault.Internal, Err: err}
+	return &culvert.Error{Kind: culvert.Internal, Err: err}
 }
 
 // checkClient refuses what net/http's servers let through though it has no place in a request.
 // They have checked the fields.
-func checkClient(in *http.Request) *fault.Error {
+func checkClient(in *http.Request) *culvert.Error {
 	err := http1.CheckLine(in.Method, in.Host, clientTarget(in.URL))
 	if err == nil {
 		return nil
 	}
-	return &fault.Error{Kind: fault.BadRequest, Err: err}
+	return &culvert.Error{Kind: culvert.BadRequest, Err: err}
 }
 
 // clientTarget is the target that the client asked for, in origin or asterisk form.
@@ -43,7 +43,7 @@ var errTargetForm = errors.New("a path with two leading slashes that net/http's 
 
 // forTransport prepares out for an http.RoundTripper, and refuses what one would refuse itself.
 // out.URL is replaced, not changed, where it must differ.
-func forTransport(in, out *http.Request) *fault.Error {
+func forTransport(in, out *http.Request) *culvert.Error {
 	if err := http1.Check(out); err != nil {
 		return unsendable(in, err)
 	}
@@ -57,7 +57,7 @@ func forTransport(in, out *http.Request) *fault.Error {
 	u.Opaque, u.RawPath = "", u.Opaque
 	var err error
 	if u.Path, err = url.PathUnescape(u.RawPath); err != nil || u.EscapedPath() != u.RawPath {
-		return &fault.Error{Kind: fault.BadRequest, Err: errTargetForm}
+		return &culvert.Error{Kind: culvert.BadRequest, Err: errTargetForm}
 	}
 	out.URL = &u
 	return nil

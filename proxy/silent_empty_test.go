@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -34,7 +35,7 @@ func TestSilentEmptyResponse(t *testing.T) {
 				})
 				group := groupOf(t, upstream.Options{Protocol: upstream.H2C, DialContext: target}, upstream.Target{Addr: "192.0.2.1:80", MaxFails: 2, FailTimeout: time.Hour})
 				var failure error
-				p := newProxy(t, proxy.Options{Upstream: group, BodyTimeout: 10 * time.Second, OnError: func(_ *http.Request, err *proxy.Error) { failure = err }})
+				p := newProxy(t, proxy.Options{Upstream: group, BodyTimeout: 10 * time.Second, OnError: func(_ *http.Request, err *culvert.Error) { failure = err }})
 				near, far := net.Pipe()
 				s := &http.Server{Handler: p, ErrorLog: wiretest.Quiet()}
 				go func() { _ = s.Serve(wiretest.OneConn(far)) }()
@@ -43,7 +44,7 @@ func TestSilentEmptyResponse(t *testing.T) {
 				near.Close()
 				_ = s.Close()
 				_ = p.Drain(context.Background())
-				if e := (*proxy.Error)(nil); status != "HTTP/1.1 504 Gateway Timeout\r" || !errors.As(failure, &e) || e.Kind != proxy.Timeout || e.Target == "" {
+				if e := (*culvert.Error)(nil); status != "HTTP/1.1 504 Gateway Timeout\r" || !errors.As(failure, &e) || e.Kind != culvert.Timeout || e.Target == "" {
 					t.Errorf("%q, failure %v", status, failure)
 				}
 				for target := range group.Targets() {

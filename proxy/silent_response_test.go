@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -23,13 +24,13 @@ func TestSilentResponseBesideAnUpload(t *testing.T) {
 	for name, test := range map[string]struct {
 		o       proxy.Options
 		request string
-		kind    proxy.Kind
+		kind    culvert.ErrorKind
 		fails   int
 	}{
-		"body":              {proxy.Options{BodyTimeout: 10 * time.Second, ReadTimeout: time.Hour}, halfSent, proxy.Timeout, 1},
-		"body, unasked":     {proxy.Options{BodyTimeout: 10 * time.Second}, unasked, proxy.Timeout, 1},
-		"exchange":          {proxy.Options{Timeout: 10 * time.Second}, halfSent, proxy.BodyTooSlow, 0},
-		"exchange, unasked": {proxy.Options{Timeout: 10 * time.Second}, unasked, proxy.Timeout, 1},
+		"body":              {proxy.Options{BodyTimeout: 10 * time.Second, ReadTimeout: time.Hour}, halfSent, culvert.Timeout, 1},
+		"body, unasked":     {proxy.Options{BodyTimeout: 10 * time.Second}, unasked, culvert.Timeout, 1},
+		"exchange":          {proxy.Options{Timeout: 10 * time.Second}, halfSent, culvert.BodyTooSlow, 0},
+		"exchange, unasked": {proxy.Options{Timeout: 10 * time.Second}, unasked, culvert.Timeout, 1},
 	} {
 		for protocol, name2 := range map[upstream.Protocol]string{upstream.HTTP1: "HTTP/1.1", upstream.H2C: "HTTP/2"} {
 			t.Run(name+", "+name2, func(t *testing.T) {
@@ -44,7 +45,7 @@ func TestSilentResponseBesideAnUpload(t *testing.T) {
 					})}, upstream.Target{Addr: "192.0.2.1:80", MaxFails: 2, FailTimeout: time.Hour})
 					var failure error
 					o := test.o
-					o.Upstream, o.OnError = group, func(_ *http.Request, err *proxy.Error) { failure = err }
+					o.Upstream, o.OnError = group, func(_ *http.Request, err *culvert.Error) { failure = err }
 					p := newProxy(t, o)
 					near, far := net.Pipe()
 					s := &http.Server{Handler: p, ErrorLog: wiretest.Quiet()}
@@ -69,7 +70,7 @@ func TestSilentResponseBesideAnUpload(t *testing.T) {
 					if took := time.Since(start); took > 15*time.Second {
 						t.Errorf("it took %v", took)
 					}
-					if e := (*proxy.Error)(nil); !errors.As(failure, &e) || e.Kind != test.kind || !e.HeadSent {
+					if e := (*culvert.Error)(nil); !errors.As(failure, &e) || e.Kind != test.kind || !e.HeaderSent {
 						t.Errorf("failure %#v, %v", failure, failure)
 					}
 					for target := range group.Targets() {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -23,14 +24,14 @@ func TestFailureBeforeAnUploadThatStopped(t *testing.T) {
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("sorry ", 1000)) })
 	pages := filters.ErrorPages(func(int) http.Handler { return page })
 	for name, test := range map[string]struct {
-		around []filters.Filter
+		around []culvert.Filter
 		target upstream.Target
 		status string
 	}{
 		"not dialled":                    {nil, upstream.Target{}, "502 "},
-		"not dialled, behind ErrorPages": {[]filters.Filter{pages}, upstream.Target{}, "502 "},
+		"not dialled, behind ErrorPages": {[]culvert.Filter{pages}, upstream.Target{}, "502 "},
 		"no target":                      {nil, upstream.Target{Down: true}, "503 "},
-		"no target, behind ErrorPages":   {[]filters.Filter{pages}, upstream.Target{Down: true}, "503 "},
+		"no target, behind ErrorPages":   {[]culvert.Filter{pages}, upstream.Target{Down: true}, "503 "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

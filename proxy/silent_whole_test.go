@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -38,7 +39,7 @@ func TestSilentResponseBesideAWholeBody(t *testing.T) {
 						time.Sleep(time.Hour) // Serve does not wait for the connection
 					})}, upstream.Target{Addr: "192.0.2.1:80", MaxFails: 2, FailTimeout: time.Hour})
 					var failure error
-					o.Upstream, o.OnError = group, func(_ *http.Request, err *proxy.Error) { failure = err }
+					o.Upstream, o.OnError = group, func(_ *http.Request, err *culvert.Error) { failure = err }
 					o.RequestBuffer = &proxy.Buffer{Memory: 1 << 20}
 					p := newProxy(t, o)
 					near, far := net.Pipe()
@@ -62,7 +63,7 @@ func TestSilentResponseBesideAWholeBody(t *testing.T) {
 					if took := time.Since(start); took > 15*time.Second {
 						t.Errorf("it took %v", took)
 					}
-					if e := (*proxy.Error)(nil); !errors.As(failure, &e) || e.Kind != proxy.Timeout || !e.HeadSent {
+					if e := (*culvert.Error)(nil); !errors.As(failure, &e) || e.Kind != culvert.Timeout || !e.HeaderSent {
 						t.Errorf("failure %#v, %v", failure, failure)
 					}
 					for target := range group.Targets() {

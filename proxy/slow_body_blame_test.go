@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -31,7 +32,7 @@ func TestSlowBodyBehindAResponse(t *testing.T) {
 					time.Sleep(time.Minute)
 				})}, "192.0.2.1:80")
 				var failure error
-				p := newProxy(t, proxy.Options{Upstream: group, ReadTimeout: time.Second, OnError: func(_ *http.Request, err *proxy.Error) { failure = err }})
+				p := newProxy(t, proxy.Options{Upstream: group, ReadTimeout: time.Second, OnError: func(_ *http.Request, err *culvert.Error) { failure = err }})
 				near, far := net.Pipe()
 				s := &http.Server{Handler: p}
 				go func() { _ = s.Serve(wiretest.OneConn(far)) }()
@@ -42,7 +43,7 @@ func TestSlowBodyBehindAResponse(t *testing.T) {
 				_ = p.Drain(context.Background())
 				_ = group.Close()
 				time.Sleep(time.Hour) // the target ends
-				if e := (*proxy.Error)(nil); !errors.As(failure, &e) || e.Kind != proxy.BodyTooSlow {
+				if e := (*culvert.Error)(nil); !errors.As(failure, &e) || e.Kind != culvert.BodyTooSlow {
 					t.Errorf("%v behind %q", failure, got)
 				}
 			})

@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
 )
 
 var errBodyStalled = fmt.Errorf("the response body came to a halt: %w", context.DeadlineExceeded)
@@ -34,21 +34,21 @@ func (s *stallWatch) Read(p []byte) (int, error) {
 
 // refine tells the timeouts of a response's body, and the failures of the request's, which end the exchange with the
 // target, from other failures of it.
-func refine(ctx context.Context, e *fault.Error, body *requestBody) *fault.Error {
+func refine(ctx context.Context, e *culvert.Error, body *requestBody) *culvert.Error {
 	if e == nil {
 		return nil
 	}
 	cause, failure, over := context.Cause(ctx), body.source.failed(), body.timeOver(ctx)
 	switch {
-	case e.Kind == fault.Body, e.Kind == fault.Timeout:
-	case e.Kind == fault.ClientGone && cause == context.Canceled && errors.Is(failure, os.ErrDeadlineExceeded):
+	case e.Kind == culvert.BodyBroken, e.Kind == culvert.Timeout:
+	case e.Kind == culvert.ClientGone && cause == context.Canceled && errors.Is(failure, os.ErrDeadlineExceeded):
 		// net/http's server cancels a request of whose body it can't read more, for whatever reason.
 	default:
 		return e
 	}
 	switch {
 	case stalled(cause):
-		e.Kind, e.Err = fault.Timeout, cause
+		e.Kind, e.Err = culvert.Timeout, cause
 	case over != nil:
 		e.Kind, e.Err = kindOfTimeout(ctx, body), over
 	case failure != nil:

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -119,7 +120,7 @@ func TestClientLeaves(t *testing.T) {
 			client.Close()
 			wiretest.Await(t, gone, "end of the target's connection")
 			failed.await(t)
-			if e := failed.only(t); e.Kind != proxy.ClientGone || e.Status() != 499 || !e.ClientSide() || e.HeadSent != (head != "") {
+			if e := failed.only(t); e.Kind != culvert.ClientGone || e.Status() != 499 || !e.ClientSide() || e.HeaderSent != (head != "") {
 				t.Errorf("failure %+v", e)
 			}
 		})

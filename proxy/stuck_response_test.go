@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -33,9 +34,9 @@ func TestTimeOfAResponseOverAStuckConnection(t *testing.T) {
 				target.held, target.last, target.resume = 3, 3, make(chan struct{})
 				group := groupOf(t, upstream.Options{Protocol: upstream.H2C, DialContext: pipeTo(target.serve), WriteTimeout: -1, PingInterval: -1},
 					upstream.Target{Addr: "192.0.2.1:80"})
-				var failed atomic.Pointer[proxy.Error]
+				var failed atomic.Pointer[culvert.Error]
 				o.Upstream = group
-				o.OnError = func(_ *http.Request, e *proxy.Error) { failed.Store(e) }
+				o.OnError = func(_ *http.Request, e *culvert.Error) { failed.Store(e) }
 				p := newProxy(t, o)
 				if v := panickedWith(p); v != nil { // the connection is there
 					t.Fatal(v)
@@ -49,7 +50,7 @@ func TestTimeOfAResponseOverAStuckConnection(t *testing.T) {
 				target.writes <- func(f *http2.Framer) error { return f.WriteData(3, false, []byte("part")) }
 				select {
 				case v := <-ended:
-					if e := failed.Load(); v != http.ErrAbortHandler || e == nil || e.Kind != proxy.Timeout || !e.HeadSent {
+					if e := failed.Load(); v != http.ErrAbortHandler || e == nil || e.Kind != culvert.Timeout || !e.HeaderSent {
 						t.Errorf("a panic with %v, failure %v", v, e)
 					}
 				case <-time.After(time.Minute):

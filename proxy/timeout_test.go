@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -72,16 +73,16 @@ func TestTimeouts(t *testing.T) {
 		script  func(*wiretest.Peer)
 		request string
 		answer  string // the beginning of what the client gets
-		kind    proxy.Kind
+		kind    culvert.ErrorKind
 	}{
-		{"head", proxy.Options{}, upstream.Options{HeaderTimeout: soon}, silent, get, "HTTP/1.1 504 ", proxy.Timeout},
-		{"whole exchange, head", proxy.Options{Timeout: soon}, upstream.Options{}, silent, get, "HTTP/1.1 504 ", proxy.Timeout},
-		{"body", proxy.Options{BodyTimeout: soon}, upstream.Options{}, half, get, "HTTP/1.1 200 ", proxy.Timeout},
-		{"whole exchange, request body", proxy.Options{Timeout: soon, ReadTimeout: time.Minute}, upstream.Options{}, silent, post, "HTTP/1.1 408 ", proxy.BodyTooSlow},
-		{"head in drops", proxy.Options{}, upstream.Options{HeaderTimeout: 4 * soon}, drops, get, "HTTP/1.1 504 ", proxy.Timeout},
-		{"whole exchange, body", proxy.Options{Timeout: soon}, upstream.Options{}, half, get, "HTTP/1.1 200 ", proxy.Timeout},
-		{"request body", proxy.Options{ReadTimeout: soon}, upstream.Options{}, silent, post, "HTTP/1.1 408 ", proxy.BodyTooSlow},
-		{"request body, buffered", proxy.Options{ReadTimeout: soon, RequestBuffer: &proxy.Buffer{}}, upstream.Options{}, silent, post, "HTTP/1.1 408 ", proxy.BodyTooSlow},
+		{"head", proxy.Options{}, upstream.Options{HeaderTimeout: soon}, silent, get, "HTTP/1.1 504 ", culvert.Timeout},
+		{"whole exchange, head", proxy.Options{Timeout: soon}, upstream.Options{}, silent, get, "HTTP/1.1 504 ", culvert.Timeout},
+		{"body", proxy.Options{BodyTimeout: soon}, upstream.Options{}, half, get, "HTTP/1.1 200 ", culvert.Timeout},
+		{"whole exchange, request body", proxy.Options{Timeout: soon, ReadTimeout: time.Minute}, upstream.Options{}, silent, post, "HTTP/1.1 408 ", culvert.BodyTooSlow},
+		{"head in drops", proxy.Options{}, upstream.Options{HeaderTimeout: 4 * soon}, drops, get, "HTTP/1.1 504 ", culvert.Timeout},
+		{"whole exchange, body", proxy.Options{Timeout: soon}, upstream.Options{}, half, get, "HTTP/1.1 200 ", culvert.Timeout},
+		{"request body", proxy.Options{ReadTimeout: soon}, upstream.Options{}, silent, post, "HTTP/1.1 408 ", culvert.BodyTooSlow},
+		{"request body, buffered", proxy.Options{ReadTimeout: soon, RequestBuffer: &proxy.Buffer{}}, upstream.Options{}, silent, post, "HTTP/1.1 408 ", culvert.BodyTooSlow},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -105,7 +106,7 @@ func TestTimeouts(t *testing.T) {
 					t.Errorf("the client got %q, want %q", got, test.answer)
 				}
 				failed.await(t)
-				if e := failed.only(t); e.Kind != test.kind || e.HeadSent != strings.Contains(test.answer, "200") || e.ClientSide() == (e.Target == target) {
+				if e := failed.only(t); e.Kind != test.kind || e.HeaderSent != strings.Contains(test.answer, "200") || e.ClientSide() == (e.Target == target) {
 					t.Errorf("failure %#v", e)
 				}
 			})
@@ -144,7 +145,7 @@ func TestTargetThatReadsNothing(t *testing.T) {
 	go func() { _, _ = io.CopyN(client.Conn, zeros{}, 100000000) }()
 	client.Status(504)
 	close(answered)
-	if e := failed.only(t); e.Kind != proxy.Timeout || e.Target != target {
+	if e := failed.only(t); e.Kind != culvert.Timeout || e.Target != target {
 		t.Errorf("failure %#v", e)
 	}
 }
@@ -161,7 +162,7 @@ func TestWriteTimeout(t *testing.T) {
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	client.Head()
 	failed.await(t)
-	if e := failed.only(t); e.Kind != proxy.ClientGone || !e.HeadSent {
+	if e := failed.only(t); e.Kind != culvert.ClientGone || !e.HeaderSent {
 		t.Errorf("failure %#v", e)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -27,7 +28,7 @@ func TestTrailersAreSanitised(t *testing.T) {
 	leaktest.Check(t)
 	announced := "Trailer: X-Listed, X-Hop, Authorization, X-Sum\r\n"
 	for name, head := range map[string]string{"announced": announced, "unannounced": ""} {
-		for front, chain := range map[string]filters.Filter{"chain": filters.NewChain().Then, "proxy alone": func(h http.Handler) http.Handler { return h }} {
+		for front, chain := range map[string]culvert.Filter{"chain": filters.NewChain().Then, "proxy alone": func(h http.Handler) http.Handler { return h }} {
 			t.Run(name+", "+front, func(t *testing.T) {
 				heads, seen := make(chan string, 1), make(chan string, 1)
 				target := wiretest.Target(t, func(p *wiretest.Peer) {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -47,7 +48,7 @@ func (b *pacedBody) Close() error {
 	return nil
 }
 
-func paced(wait time.Duration, held bool) filters.Filter {
+func paced(wait time.Duration, held bool) culvert.Filter {
 	return filters.OnResponse(filters.ResponseHooks{Body: func(_ *http.Request, _ int, h http.Header, w io.Writer) io.WriteCloser {
 		h.Del("Content-Length")
 		return &pacedBody{w: w, wait: wait, held: held}
@@ -59,7 +60,7 @@ func paced(wait time.Duration, held bool) filters.Filter {
 func TestTimeOfATransform(t *testing.T) {
 	const bound = 4 * time.Second
 	at := paced(0, false)
-	for name, chain := range map[string]filters.Filter{
+	for name, chain := range map[string]culvert.Filter{
 		"in a write":                    paced(10*time.Second, false),
 		"in a write, below another":     filters.NewChain(at, paced(10*time.Second, false)).Then,
 		"in a write, around another":    filters.NewChain(paced(10*time.Second, false), at).Then,
@@ -79,7 +80,7 @@ func TestTimeOfATransform(t *testing.T) {
 	}
 }
 
-func testTransform(t *testing.T, chain filters.Filter, bound, flush time.Duration, http2, reads bool) {
+func testTransform(t *testing.T, chain culvert.Filter, bound, flush time.Duration, http2, reads bool) {
 	length := 100
 	if !reads {
 		length = 16 << 20 // more than what net/http's client has windows and buffers for

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
 )
 
@@ -40,7 +41,7 @@ func (f *forwarding) unread(r *http.Request) unread {
 }
 
 // leave is called before the response that tells of err is begun.
-func (left unread) leave(w http.ResponseWriter, r *http.Request, err *Error) {
+func (left unread) leave(w http.ResponseWriter, r *http.Request, err *culvert.Error) {
 	switch {
 	case left == restUnread, left == brokenUnread && err.TargetSide():
 		// A small rest is read: the connection is kept, and not reset under the response, as one is with bytes that

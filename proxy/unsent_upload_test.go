@@ -174,8 +174,8 @@ func TestUnsentUploadBehindALostConnection(t *testing.T) {
 							status <- w.Code
 						}()
 					})
-					if got := <-status; got != http.StatusOK || conns.Load() != 2 || len(record.Tries) != 1 || record.Tries[0].Err != nil {
-						t.Errorf("status %d, over %d connections, attempts %+v", got, conns.Load(), record.Tries)
+					if got := <-status; got != http.StatusOK || conns.Load() != 2 || len(record.Attempts) != 1 || record.Attempts[0].Err != nil {
+						t.Errorf("status %d, over %d connections, attempts %+v", got, conns.Load(), record.Attempts)
 					}
 				})
 			})

@@ -127,8 +127,8 @@ func TestBehindAnUnusedConnection(t *testing.T) {
 					for data := range last.received {
 						got += data
 					}
-					if w.Code != http.StatusOK || len(record.Tries) != attempts || got != test.body || failsOf(group)-before != attempts-1 {
-						t.Errorf("status %d, body %q, %d failures, attempts %+v", w.Code, got, failsOf(group)-before, record.Tries)
+					if w.Code != http.StatusOK || len(record.Attempts) != attempts || got != test.body || failsOf(group)-before != attempts-1 {
+						t.Errorf("status %d, body %q, %d failures, attempts %+v", w.Code, got, failsOf(group)-before, record.Attempts)
 					}
 					_ = group.Close()
 					target.close()

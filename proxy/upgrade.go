@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/http1"
-	"github.com/culvert-go/culvert/internal/result"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
@@ -19,7 +19,7 @@ type upgradeExchange struct {
 	detach   bool
 }
 
-func (e upgradeExchange) exchange(f *forwarding) (answered, *fault.Error) {
+func (e upgradeExchange) exchange(f *forwarding) (answered, *culvert.Error) {
 	if err := checkUpgrade(f.out.Out); err != nil {
 		return answered{}, unsendable(f.out.In, err)
 	}
@@ -33,14 +33,14 @@ func (e upgradeExchange) exchange(f *forwarding) (answered, *fault.Error) {
 		forward = f.startTunnel
 	}
 	status, err := forward(f.w, f.out.In, f.out.Out)
-	failure := fault.As(err)
-	if failure != nil && !failure.HeadSent {
+	failure := errs.As(err)
+	if failure != nil && !failure.HeaderSent {
 		h["Set-Cookie"] = before // the cookie is this target's
 		if before == nil {
 			delete(h, "Set-Cookie")
 		}
 	}
-	after := result.TimeToHeader(f.record)
+	after := f.record.TimeToHeader()
 	return answered{status: status, after: after, waited: f.targetTime(after), detached: e.detach && failure == nil && status == http.StatusSwitchingProtocols}, failure
 }
 
@@ -61,7 +61,7 @@ func checkUpgrade(out *http.Request) error {
 // request.
 func (f *forwarding) startTunnel(w http.ResponseWriter, in, out *http.Request) (int, error) {
 	lease, running, waited := f.lease, &f.p.running, new(time.Duration)
-	result.KeepWaited(f.record, waited)
+	f.record.KeepTargetTime(waited)
 	running.Split()
 	opened := false
 	defer func() {
@@ -70,7 +70,7 @@ func (f *forwarding) startTunnel(w http.ResponseWriter, in, out *http.Request) (
 		}
 	}()
 	status, err := f.p.upgrades.Start(w, in, out, func(*wsupgrade.Tunnel) {
-		lease.Done(upstream.Outcome{Status: http.StatusSwitchingProtocols, Header: *waited})
+		lease.Done(upstream.Outcome{Status: http.StatusSwitchingProtocols, TimeToHeader: *waited})
 		running.Leave()
 	})
 	opened = err == nil && status == http.StatusSwitchingProtocols

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -65,13 +66,13 @@ func TestUpgradeFailures(t *testing.T) {
 	leaktest.Check(t)
 	for name, test := range map[string]struct {
 		target func(*testing.T) string
-		kind   proxy.Kind
+		kind   culvert.ErrorKind
 		status int
 	}{
-		"refused":       {func(t *testing.T) string { return wiretest.Unused(t) }, proxy.DialFailed, 502},
-		"closed":        {replying(""), proxy.HeadInvalid, 502},
-		"another key":   {replying("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n"), proxy.HandshakeFailed, 502},
-		"another proto": {replying("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"), proxy.HandshakeFailed, 502},
+		"refused":       {func(t *testing.T) string { return wiretest.Unused(t) }, culvert.DialFailed, 502},
+		"closed":        {replying(""), culvert.HeaderInvalid, 502},
+		"another key":   {replying("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n"), culvert.HandshakeFailed, 502},
+		"another proto": {replying("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"), culvert.HandshakeFailed, 502},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var failed failures
@@ -80,7 +81,7 @@ func TestUpgradeFailures(t *testing.T) {
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send(upgrade)
 			client.Status(test.status)
-			if e := failed.only(t); e.Kind != test.kind || e.Target != target || e.HeadSent {
+			if e := failed.only(t); e.Kind != test.kind || e.Target != target || e.HeaderSent {
 				t.Errorf("failure %#v", e)
 			}
 		})
@@ -170,7 +171,7 @@ func TestConnectIsRefused(t *testing.T) {
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("CONNECT db.internal:5432 HTTP/1.1\r\nHost: db.internal:5432\r\n\r\n")
 	client.Status(501)
-	if e := failed.only(t); e.Kind != proxy.Unsupported {
+	if e := failed.only(t); e.Kind != culvert.Unsupported {
 		t.Errorf("failure %v", e)
 	}
 }

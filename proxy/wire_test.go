@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -49,10 +50,10 @@ func gateway(t testing.TB, addrs ...string) string {
 // failures collects what OnError is told.
 type failures struct {
 	mu  sync.Mutex
-	all []*proxy.Error
+	all []*culvert.Error
 }
 
-func (f *failures) add(_ *http.Request, err *proxy.Error) {
+func (f *failures) add(_ *http.Request, err *culvert.Error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.all = append(f.all, err)
@@ -74,13 +75,13 @@ func (f *failures) await(t *testing.T) {
 }
 
 // only returns the one failure there was, an empty one if there were none.
-func (f *failures) only(t *testing.T) *proxy.Error {
+func (f *failures) only(t *testing.T) *culvert.Error {
 	t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.all) != 1 {
 		t.Errorf("failures %v, want one", f.all)
-		return new(proxy.Error)
+		return new(culvert.Error)
 	}
 	return f.all[0]
 }

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -23,11 +24,11 @@ import (
 func TestTargetThatAcceptsNoRequest(t *testing.T) {
 	for name, test := range map[string]struct {
 		timeout, leaves time.Duration // 0: it stays
-		want            proxy.Kind
+		want            culvert.ErrorKind
 	}{
-		"Timeout":           {5 * time.Second, 0, proxy.Timeout},
-		"the client leaves": {time.Minute, 5 * time.Second, proxy.ClientGone},
-		"without Timeout":   {0, 5 * time.Second, proxy.ClientGone},
+		"Timeout":           {5 * time.Second, 0, culvert.Timeout},
+		"the client leaves": {time.Minute, 5 * time.Second, culvert.ClientGone},
+		"without Timeout":   {0, 5 * time.Second, culvert.ClientGone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -52,7 +53,7 @@ func TestTargetThatAcceptsNoRequest(t *testing.T) {
 				if took := time.Since(start); took != 5*time.Second {
 					t.Errorf("it took %v", took)
 				}
-				var e *proxy.Error
+				var e *culvert.Error
 				if len(seen.all) != 1 || !errors.As(seen.all[0], &e) || e.Kind != test.want {
 					t.Errorf("failures %v, want %v", seen.all, test.want)
 				}

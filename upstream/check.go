@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/panics"
@@ -178,7 +178,7 @@ func (g *Group) runChecks(ctx context.Context, addr string, s *state) {
 		switch {
 		case err == nil:
 			good, bad = good+1, 0
-		case !fault.Local(err) && !errors.As(err, new(*panicError)):
+		case !errs.Local(err) && !errors.As(err, new(*panicError)):
 			good, bad = 0, bad+1
 		}
 		switch {

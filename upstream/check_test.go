@@ -17,7 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/upstream"
@@ -223,7 +223,7 @@ func TestCheckOfServer(t *testing.T) {
 		t.Errorf("OnChange was called with %q", got)
 	}
 	_, err := g.Pick(t.Context(), request())
-	refused(t, err, fault.NoTarget, "no target can be asked")
+	refused(t, err, culvert.NoTarget, "no target can be asked")
 	healthy.Store(true)
 	if got := wiretest.Await(t, changed, "the target to become healthy"); got != "true <nil>" {
 		t.Errorf("OnChange was called with %q", got)

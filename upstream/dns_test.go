@@ -19,7 +19,8 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -199,10 +200,10 @@ func TestWaitsForTheFirstSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(t, upstream.Options{Name: "app", Source: late(time.Hour)})
 		_, err := g.Pick(t.Context(), request())
-		refused(t, err, fault.NoTarget, "no targets are known yet")
+		refused(t, err, culvert.NoTarget, "no targets are known yet")
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		if _, err := g.Pick(ctx, request()); fault.As(err).Kind != fault.ClientGone || !errors.Is(err, context.Canceled) {
+		if _, err := g.Pick(ctx, request()); errs.As(err).Kind != culvert.ClientGone || !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
 	})

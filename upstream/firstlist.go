@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
 )
 
 // firstList is a Source's first list of targets, for which requests wait.
@@ -55,18 +55,18 @@ func (g *Group) waitForTargets(ctx context.Context, timer *time.Timer) error {
 	}
 	defer l.waiting.Add(-1)
 	if n := l.waiting.Add(1); int(n) > max(minFirstListQueue, g.o.Queue) {
-		return g.fault(fault.Busy, "too many requests wait for the first list of targets")
+		return g.fault(culvert.Busy, "too many requests wait for the first list of targets")
 	}
 	select {
 	case <-l.delivered:
 		return nil
 	case <-l.abandoned.Done():
 		if cause := context.Cause(l.abandoned); cause != errDraining {
-			return g.fault(fault.NoTarget, cause.Error())
+			return g.fault(culvert.NoTarget, cause.Error())
 		}
-		return g.fault(fault.Busy, errDraining.Error())
+		return g.fault(culvert.Busy, errDraining.Error())
 	case <-timer.C:
-		return g.fault(fault.NoTarget, "no targets are known yet")
+		return g.fault(culvert.NoTarget, "no targets are known yet")
 	case <-ctx.Done():
 		return g.contextFault(ctx)
 	}

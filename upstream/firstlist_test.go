@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -32,7 +32,7 @@ func TestBoundOfTheWaitForTheFirstList(t *testing.T) {
 				if len(late) == 0 {
 					t.Fatal("a request beyond the bound waits")
 				}
-				refused(t, (<-late).err, fault.Busy, "too many requests wait for the first list of targets")
+				refused(t, (<-late).err, culvert.Busy, "too many requests wait for the first list of targets")
 			}
 			time.Sleep(time.Second)
 			synctest.Wait()
@@ -52,14 +52,14 @@ func TestBoundOfTheWaitForTheFirstList(t *testing.T) {
 // Source has returned.
 func TestEndOfTheWaitForTheFirstList(t *testing.T) {
 	type ending struct {
-		kind  fault.Kind
+		kind  culvert.ErrorKind
 		cause string
 		do    func(g *upstream.Group, end context.CancelFunc) error
 	}
 	for name, test := range map[string]ending{
-		"Close":   {fault.NoTarget, "the group is closed", func(g *upstream.Group, _ context.CancelFunc) error { return g.Close() }},
-		"Drain":   {fault.Busy, "draining", func(g *upstream.Group, _ context.CancelFunc) error { return g.Drain(context.Background()) }},
-		"returns": {fault.NoTarget, "the source has ended without a list of targets", func(_ *upstream.Group, end context.CancelFunc) error { end(); return nil }},
+		"Close":   {culvert.NoTarget, "the group is closed", func(g *upstream.Group, _ context.CancelFunc) error { return g.Close() }},
+		"Drain":   {culvert.Busy, "draining", func(g *upstream.Group, _ context.CancelFunc) error { return g.Drain(context.Background()) }},
+		"returns": {culvert.NoTarget, "the source has ended without a list of targets", func(_ *upstream.Group, end context.CancelFunc) error { end(); return nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

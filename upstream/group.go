@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/gate"
 )
 
@@ -199,9 +199,9 @@ func (g *Group) Close() error {
 }
 
 // fault returns an error of the group as a whole.
-func (g *Group) fault(kind fault.Kind, cause string) *fault.Error {
-	e := &fault.Error{Kind: kind, Target: g.o.Name, Err: errors.New(cause)}
-	if kind == fault.Busy {
+func (g *Group) fault(kind culvert.ErrorKind, cause string) *culvert.Error {
+	e := &culvert.Error{Kind: kind, Target: g.o.Name, Err: errors.New(cause)}
+	if kind == culvert.Busy {
 		e.RetryAfter = g.o.RetryAfter
 	}
 	return e

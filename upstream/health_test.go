@@ -7,7 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -75,12 +76,12 @@ func TestHealthRules(t *testing.T) {
 		p.broken["a"], p.broken["b"] = true, true
 		p.want("a b - -")
 		_, err := p.g.Pick(t.Context(), request())
-		refused(t, err, fault.NoTarget, "no target can be asked")
+		refused(t, err, culvert.NoTarget, "no target can be asked")
 	})
 	t.Run("errors of the client don't count", func(t *testing.T) {
 		p := newPicks(t, upstream.Options{}, addrs("a b")...)
 		for range 4 {
-			p.lease().Done(upstream.Outcome{Err: &fault.Error{Kind: fault.ClientGone}})
+			p.lease().Done(upstream.Outcome{Err: &culvert.Error{Kind: culvert.ClientGone}})
 		}
 		p.want("a b a b")
 	})
@@ -93,7 +94,7 @@ func TestPassiveRules(t *testing.T) {
 	p.want("a b b b")
 
 	p = newPicks(t, upstream.Options{FailLatency: time.Second}, addrs("a b")...)
-	p.lease().Done(upstream.Outcome{Status: 200, Header: time.Second})
+	p.lease().Done(upstream.Outcome{Status: 200, TimeToHeader: time.Second})
 	p.want("b b b")
 }
 
@@ -170,8 +171,8 @@ func TestMaxConnsWithoutQueue(t *testing.T) {
 		t.Errorf("leased %s", got)
 	}
 	_, err := p.g.Pick(t.Context(), request())
-	refused(t, err, fault.Busy, "every target has its MaxConns")
-	if e := fault.As(err); e.RetryAfter != 3*time.Second {
+	refused(t, err, culvert.Busy, "every target has its MaxConns")
+	if e := errs.As(err); e.RetryAfter != 3*time.Second {
 		t.Errorf("RetryAfter %v", e.RetryAfter)
 	}
 	held[0].Done(upstream.Outcome{Status: 200})
@@ -197,7 +198,7 @@ func TestQueue(t *testing.T) {
 			t.Errorf("%d wait", n)
 		}
 		_, err := p.g.Pick(t.Context(), request())
-		refused(t, err, fault.Busy, "every target has its MaxConns")
+		refused(t, err, culvert.Busy, "every target has its MaxConns")
 		held.Done(upstream.Outcome{Status: 200})
 		synctest.Wait()
 		go func() {
@@ -222,7 +223,7 @@ func TestQueueTimeout(t *testing.T) {
 		held := p.lease()
 		start := time.Now()
 		_, err := p.g.Pick(t.Context(), request())
-		refused(t, err, fault.Busy, "no target became free in time")
+		refused(t, err, culvert.Busy, "no target became free in time")
 		if waited := time.Since(start); waited != 5*time.Second {
 			t.Errorf("waited %v", waited)
 		}
@@ -243,7 +244,7 @@ func TestQueueOfFailing(t *testing.T) {
 		}()
 		synctest.Wait()
 		held.Done(upstream.Outcome{Err: errors.New("broken")})
-		refused(t, <-failed, fault.NoTarget, "no target can be asked")
+		refused(t, <-failed, culvert.NoTarget, "no target can be asked")
 	})
 }
 
@@ -251,7 +252,7 @@ func TestMaxInFlight(t *testing.T) {
 	p := newPicks(t, upstream.Options{MaxInFlight: 2}, addrs("a b")...)
 	a, b := p.lease(), p.lease()
 	_, err := p.g.Pick(t.Context(), request())
-	refused(t, err, fault.Busy, "too many requests in flight")
+	refused(t, err, culvert.Busy, "too many requests in flight")
 	a.Done(upstream.Outcome{Status: 200})
 	p.want("a")
 	b.Done(upstream.Outcome{Status: 200})
@@ -265,7 +266,7 @@ func TestDrain(t *testing.T) {
 		go func() { drained <- p.g.Drain(t.Context()) }()
 		synctest.Wait()
 		_, err := p.g.Pick(t.Context(), request())
-		refused(t, err, fault.Busy, "draining")
+		refused(t, err, culvert.Busy, "draining")
 		select {
 		case err := <-drained:
 			t.Fatalf("drained with a request in flight: %v", err)

@@ -8,7 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/http1"
 )
 
@@ -48,17 +49,17 @@ func (l Lease) release() bool {
 // r must not be nil if Options.Balance is Hash, HashModulo, IPHash or Sticky, which
 // use it. A panic of a key function is passed on to the caller.
 //
-// An error is a *fault.Error, which package proxy exports as Error. Its kind is
+// An error is a *culvert.Error, which package proxy exports as Error. Its kind is
 // NoTarget if no target is available, or Busy if none may get the request now; if ctx
 // has ended, it is the kind of ctx's error.
 func (g *Group) Pick(ctx context.Context, r *http.Request, tried ...Lease) (Lease, error) {
 	n, open := g.gate.Enter()
 	if !open {
-		return Lease{}, g.fault(fault.Busy, "draining")
+		return Lease{}, g.fault(culvert.Busy, "draining")
 	}
 	if g.o.MaxInFlight > 0 && n > int64(g.o.MaxInFlight) {
 		g.gate.Leave()
-		return Lease{}, g.fault(fault.Busy, "too many requests in flight")
+		return Lease{}, g.fault(culvert.Busy, "too many requests in flight")
 	}
 	var m *member
 	defer func() {
@@ -108,10 +109,10 @@ func (l Lease) Cookie(r *http.Request) *http.Cookie {
 type Outcome struct {
 	// Status is the status code of the response, 0 if there was none.
 	Status int
-	// Header is the time to the response's header.
-	Header time.Duration
+	// TimeToHeader is the time to the response's header.
+	TimeToHeader time.Duration
 	// Err is why the exchange failed; nil means that it did not. It does not count for the
-	// target if it is a *fault.Error that is the client's fault or Internal, or if a
+	// target if it is a *culvert.Error that is the client's fault or Internal, or if a
 	// connection could not be made since this host has no file descriptor, memory or local
 	// port left.
 	Err error
@@ -148,8 +149,8 @@ func (l Lease) Done(o Outcome) {
 // isFailure reports whether o counts as a failure of its target.
 func (g *Group) isFailure(o Outcome) bool {
 	if o.Err != nil {
-		e := fault.As(o.Err)
-		return e == nil && !fault.Local(o.Err) || e != nil && e.TargetSide()
+		e := errs.As(o.Err)
+		return e == nil && !errs.Local(o.Err) || e != nil && e.TargetSide()
 	}
-	return slices.Contains(g.o.FailStatuses, o.Status) || g.o.FailLatency > 0 && o.Header >= g.o.FailLatency
+	return slices.Contains(g.o.FailStatuses, o.Status) || g.o.FailLatency > 0 && o.TimeToHeader >= g.o.FailLatency
 }

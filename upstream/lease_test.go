@@ -3,7 +3,7 @@ package upstream_test
 import (
 	"testing"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -35,7 +35,7 @@ func TestDoneTwice(t *testing.T) {
 		check(n+1, 1)
 	}
 	_, err := p.g.Pick(t.Context(), request())
-	refused(t, err, fault.Busy, "every target has its MaxConns")
+	refused(t, err, culvert.Busy, "every target has its MaxConns")
 	for n, l := range held {
 		l.Done(outcomes['s'])
 		first.Done(outcomes['s'])

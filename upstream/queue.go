@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/nested"
 )
 
@@ -51,9 +52,9 @@ func (g *Group) wait(ctx context.Context, q query) (*member, error) {
 	select {
 	case <-w.served:
 	case <-mustNotWait(ctx):
-		err = g.fault(fault.Busy, "no target is free for a request that must not wait")
+		err = g.fault(culvert.Busy, "no target is free for a request that must not wait")
 	case <-timer.C:
-		err = g.fault(fault.Busy, "no target became free in time")
+		err = g.fault(culvert.Busy, "no target became free in time")
 	case <-ctx.Done():
 		err = g.contextFault(ctx)
 	}
@@ -82,7 +83,7 @@ var ready = func() chan struct{} {
 }()
 
 func (g *Group) contextFault(ctx context.Context) error {
-	return &fault.Error{Kind: fault.Ended(ctx), Target: g.o.Name, Err: ctx.Err()}
+	return &culvert.Error{Kind: errs.KindOfContext(ctx), Target: g.o.Name, Err: ctx.Err()}
 }
 
 // join adds w to the end of the queue and serves it. It returns an error if w would have to wait and
@@ -106,7 +107,7 @@ func (g *Group) join(w *waiter) (*list.Element, error) {
 			return place, nil
 		case q.wakes.Load() == wakes:
 			q.remove(place, w)
-			return nil, g.fault(fault.Busy, "every target has its MaxConns")
+			return nil, g.fault(culvert.Busy, "every target has its MaxConns")
 		}
 	}
 }
@@ -192,7 +193,7 @@ func (g *Group) settle(set *targets, w *waiter, blocked bool) (settled bool) {
 		}
 	}
 	if !set.mayBecomeFree(w.q) {
-		w.err = g.fault(fault.NoTarget, "no target can be asked")
+		w.err = g.fault(culvert.NoTarget, "no target can be asked")
 		return true
 	}
 	return false

@@ -10,7 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -93,7 +94,7 @@ func TestHopelessWaiter(t *testing.T) {
 		p.pickLater(t.Context())
 		hopeless := p.pickLater(t.Context(), a)
 		b.Done(outcomes['f'])
-		refused(t, (<-hopeless).err, fault.NoTarget, "no target can be asked")
+		refused(t, (<-hopeless).err, culvert.NoTarget, "no target can be asked")
 	})
 }
 
@@ -110,7 +111,7 @@ func TestNoWaitForATriedTargetThatCameBack(t *testing.T) {
 		}
 		p.lease() // the target is full, and could become free
 		_, err := p.g.Pick(t.Context(), request(), tried)
-		refused(t, err, fault.NoTarget, "no target can be asked")
+		refused(t, err, culvert.NoTarget, "no target can be asked")
 	})
 }
 
@@ -307,9 +308,9 @@ func (m *queueModel) finished(r *modelRequest, got picked, before []*modelReques
 		return
 	}
 	usable, mayWait := m.usable(r)
-	switch e := fault.As(got.err); {
-	case e.Kind == fault.NoTarget && !usable && !mayWait:
-	case e.Kind == fault.Busy && joined && !usable && len(before) >= queue:
+	switch e := errs.As(got.err); {
+	case e.Kind == culvert.NoTarget && !usable && !mayWait:
+	case e.Kind == culvert.Busy && joined && !usable && len(before) >= queue:
 	default:
 		m.t.Fatalf("%v (a target is free: %v, one may become free: %v, %d wait)", got.err, usable, mayWait, len(before))
 	}

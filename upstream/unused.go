@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/clientbody"
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/errs"
 )
 
 // passUnused returns a RoundTripper that sends a request again, over another connection of HTTP/2, if
@@ -33,7 +33,7 @@ type unusedPasser struct{ http.RoundTripper }
 func (u *unusedPasser) RoundTrip(r *http.Request) (*http.Response, error) {
 	start := time.Now()
 	resp, err := u.RoundTripper.RoundTrip(r)
-	for again := true; again && fault.EndedUnused(err); {
+	for again := true; again && errs.EndedUnused(err); {
 		if r = reopened(r); r == nil {
 			return nil, err
 		}

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -109,9 +110,9 @@ func (p *picks) want(want string, mutate ...func(*http.Request)) {
 }
 
 // refused checks the error of a pick.
-func refused(t testing.TB, err error, kind fault.Kind, cause string) {
+func refused(t testing.TB, err error, kind culvert.ErrorKind, cause string) {
 	t.Helper()
-	e := fault.As(err)
+	e := errs.As(err)
 	if e == nil || e.Kind != kind || e.Target != "app" || e.Err.Error() != cause || e.Status() != 503 {
 		t.Errorf("error %#v, want %v: %s", e, kind, cause)
 	}

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/head"
@@ -215,7 +216,7 @@ type exchange struct {
 }
 
 // stopInflating stops what Close would have stopped, had the handler not panicked.
-func (x *exchange) stopInflating(*http.Request, response.Stats) {
+func (x *exchange) stopInflating(*http.Request, culvert.ResponseStats) {
 	if x.inflate != nil {
 		x.inflate.stop()
 	}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -53,7 +54,7 @@ func testLateList(t *testing.T, compressed, http2 bool) {
 		return near, nil
 	}}, upstream.Target{Addr: "192.0.2.1:80"}))
 	var failures []error
-	p := must(proxy.New(proxy.Options{Upstream: group, WriteTimeout: 5 * time.Second, OnError: func(_ *http.Request, e *proxy.Error) { failures = append(failures, e) }}))
+	p := must(proxy.New(proxy.Options{Upstream: group, WriteTimeout: 5 * time.Second, OnError: func(_ *http.Request, e *culvert.Error) { failures = append(failures, e) }}))
 	var protocols http.Protocols
 	protocols.SetHTTP1(!http2)
 	protocols.SetUnencryptedHTTP2(http2)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/watchcodec"
@@ -19,12 +20,12 @@ func TestListThatCannotBeReadIsNotTheClients(t *testing.T) {
 		contentType string
 		status      int
 		list        string
-		kinds       []proxy.Kind // that OnError is called with
+		kinds       []culvert.ErrorKind // that OnError is called with
 	}{
-		"no list":              {"application/json", 200, "no list", []proxy.Kind{proxy.Internal}},
-		"in a form not read":   {"text/html", 200, "no list", []proxy.Kind{proxy.Internal}},
+		"no list":              {"application/json", 200, "no list", []culvert.ErrorKind{culvert.Internal}},
+		"in a form not read":   {"text/html", 200, "no list", []culvert.ErrorKind{culvert.Internal}},
 		"Expired":              {"application/json", 410, `{"kind":"Status","code":410}`, nil},
-		"an error without end": {"application/json", 500, strings.Repeat("x", 1<<20), []proxy.Kind{proxy.Internal}},
+		"an error without end": {"application/json", 500, strings.Repeat("x", 1<<20), []culvert.ErrorKind{culvert.Internal}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,8 +41,8 @@ func TestListThatCannotBeReadIsNotTheClients(t *testing.T) {
 			defer target.Close()
 			group := must(upstream.New(upstream.Options{}, upstream.Target{Addr: target.Listener.Addr().String()}))
 			defer group.Close()
-			var kinds []proxy.Kind
-			p := must(proxy.New(proxy.Options{Upstream: group, OnError: func(r *http.Request, e *proxy.Error) {
+			var kinds []culvert.ErrorKind
+			p := must(proxy.New(proxy.Options{Upstream: group, OnError: func(r *http.Request, e *culvert.Error) {
 				if !strings.Contains(r.URL.RawQuery, "watch=1") { // the watch's writes fail as well, after the ERROR event
 					kinds = append(kinds, e.Kind)
 				}

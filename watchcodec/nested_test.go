@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -69,7 +70,7 @@ func TestResumedWatchThatHoldsTheLastPlace(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				chain := []filters.Filter{filter}
+				chain := []culvert.Filter{filter}
 				if test.places > 0 {
 					bound, err := filters.Concurrency(filters.ConcurrencyOptions{Max: test.places, Queue: 5, QueueTimeout: time.Hour})
 					if err != nil {

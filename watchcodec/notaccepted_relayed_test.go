@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -55,8 +56,8 @@ func notAccepted(t *testing.T, filter func(http.Handler) http.Handler, http2 boo
 		go func() { _ = target.Serve(wiretest.OneConn(far)) }()
 		return near, nil
 	}}, upstream.Target{Addr: "192.0.2.1:80"}))
-	var kinds []proxy.Kind
-	p := must(proxy.New(proxy.Options{Upstream: group, WriteTimeout: 5 * time.Second, OnError: func(_ *http.Request, e *proxy.Error) { kinds = append(kinds, e.Kind) }}))
+	var kinds []culvert.ErrorKind
+	p := must(proxy.New(proxy.Options{Upstream: group, WriteTimeout: 5 * time.Second, OnError: func(_ *http.Request, e *culvert.Error) { kinds = append(kinds, e.Kind) }}))
 	ended := make(chan struct{})
 	var protocols http.Protocols
 	protocols.SetHTTP1(!http2)
@@ -88,7 +89,7 @@ func notAccepted(t *testing.T, filter func(http.Handler) http.Handler, http2 boo
 	case <-time.After(10 * time.Minute):
 		t.Fatal("the handler is held")
 	}
-	if len(kinds) != 1 || kinds[0] != proxy.ClientGone {
-		t.Errorf("OnError is called with %v, want %v", kinds, proxy.ClientGone)
+	if len(kinds) != 1 || kinds[0] != culvert.ClientGone {
+		t.Errorf("OnError is called with %v, want %v", kinds, culvert.ClientGone)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/nested"
+	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/internal/response"
-	"github.com/culvert-go/culvert/internal/result"
 )
 
 // listingTimeout bounds how long a watch is held up by the list of the objects that its client has
@@ -67,7 +67,7 @@ func (x *exchange) listAt(next http.Handler, r *http.Request, version string, ta
 	}
 	for {
 		// The result of r is that of the watch, which another goroutine may be writing.
-		own, _ := result.WithNew(ctx)
+		own, _ := record.WithNew(ctx)
 		page := r.Clone(own)
 		page.Method, page.Body, page.ContentLength, page.RequestURI = http.MethodGet, http.NoBody, 0, ""
 		page.URL = &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: x.req.CollectionPath(), RawQuery: query.Encode()}

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/result"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/record"
 )
 
 // TestPagesHaveResultsOfTheirOwn: each page of the list that a resumed watch needs is a separate
@@ -16,13 +17,13 @@ func TestPagesHaveResultsOfTheirOwn(t *testing.T) {
 	requests := 0
 	gateway := withTables(t, seen, func(w http.ResponseWriter, r *http.Request) {
 		requests++
-		_, record := result.With(r.Context())
-		if len(record.Tries) > 0 {
-			t.Errorf("%s begins with the attempts %+v", r.URL, record.Tries)
+		_, record := record.With(r.Context())
+		if len(record.Attempts) > 0 {
+			t.Errorf("%s begins with the attempts %+v", r.URL, record.Attempts)
 		}
-		result.Begin(record, "10.0.0.1:80", time.Now())
-		result.Arrived(record, http.StatusOK)
-		result.Finish(record, result.Try{Target: "10.0.0.1:80"})
+		record.StartAttempt("10.0.0.1:80", time.Now())
+		record.HeaderReceived(http.StatusOK)
+		record.FinishAttempt(culvert.Attempt{Target: "10.0.0.1:80"})
 		w.Header().Set("Content-Type", "application/json")
 		more, name := `,"continue":"rest"`, "had"
 		switch query := r.URL.Query(); {

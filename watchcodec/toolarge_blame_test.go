@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/watchcodec"
@@ -24,8 +25,8 @@ func TestTooLargeIsNotTheClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer group.Close()
-	var kind proxy.Kind
-	p, err := proxy.New(proxy.Options{Upstream: group, OnError: func(_ *http.Request, e *proxy.Error) { kind = e.Kind }})
+	var kind culvert.ErrorKind
+	p, err := proxy.New(proxy.Options{Upstream: group, OnError: func(_ *http.Request, e *culvert.Error) { kind = e.Kind }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestTooLargeIsNotTheClients(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	filter(p).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/namespaces/a/pods/b", nil))
-	if w.Code != http.StatusBadGateway || kind != proxy.Internal {
+	if w.Code != http.StatusBadGateway || kind != culvert.Internal {
 		t.Errorf("status %d, kind %v", w.Code, kind)
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/errs"
 )
 
 // maxBody bounds the body of an upgrade. That of a "docker exec" is a small JSON object.
@@ -63,17 +64,17 @@ func (f *Forwarder) readBody(w http.ResponseWriter, in *http.Request) ([]byte, e
 
 // bodyError gives a failure of reading the client's body its kind.
 func bodyError(in *http.Request, err error) error {
-	e := &fault.Error{Kind: fault.BadRequest, Err: err}
+	e := &culvert.Error{Kind: culvert.BadRequest, Err: err}
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		e.Kind = fault.BodyTooLarge
+		e.Kind = culvert.BodyTooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded): // net/http cancels the context as well
-		e.Kind = fault.BodyTooSlow
+		e.Kind = culvert.BodyTooSlow
 	case in.Context().Err() != nil:
-		e.Kind = fault.Ended(in.Context())
+		e.Kind = errs.KindOfContext(in.Context())
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		e.Kind = fault.ClientGone
+		e.Kind = culvert.ClientGone
 	}
 	return e
 }

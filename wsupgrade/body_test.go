@@ -9,7 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
@@ -111,7 +112,7 @@ func TestUpgradeWithABadBody(t *testing.T) {
 			p := wiretest.Dial(t, addr)
 			p.Send(test.sent)
 			p.Status(test.status)
-			if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || !o.err.ClientSide() || o.err.Wrote || o.err.Status() != test.status {
+			if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || !o.err.ClientSide() || o.err.BytesSent || o.err.Status() != test.status {
 				t.Errorf("outcome %+v", o.err)
 			}
 		})
@@ -143,7 +144,7 @@ func TestTimeOfASlowBody(t *testing.T) {
 		gateway := wstest.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			for attempts := 1; ; attempts++ { // the second one has the body at once
 				_, err := f.Forward(w, r, outboundTo(r, target.URL().Host))
-				if e := fault.As(err); e == nil || e.Kind != fault.Timeout || attempts == 2 {
+				if e := errs.As(err); e == nil || e.Kind != culvert.Timeout || attempts == 2 {
 					wsupgrade.Refuse(w, e)
 					return
 				}

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
 )
 
 // check refuses a handshake that must not reach the target (RFC 6455 section 4.2.1). Other
@@ -20,13 +20,13 @@ func (f *Forwarder) check(r *http.Request, protocol string) error {
 		return nil
 	}
 	if r.ContentLength != 0 {
-		return refusal(fault.BadRequest, errors.New("a WebSocket handshake with a body"))
+		return refusal(culvert.BadRequest, errors.New("a WebSocket handshake with a body"))
 	}
 	if r.Method != http.MethodGet {
-		return refusal(fault.BadRequest, fmt.Errorf("a WebSocket handshake with method %s", r.Method))
+		return refusal(culvert.BadRequest, fmt.Errorf("a WebSocket handshake with method %s", r.Method))
 	}
 	if err := checkKey(r.Header["Sec-Websocket-Key"]); err != nil {
-		return refusal(fault.BadRequest, err)
+		return refusal(culvert.BadRequest, err)
 	}
 	if err := checkVersion(r.Header["Sec-Websocket-Version"]); err != nil {
 		return err
@@ -37,10 +37,10 @@ func (f *Forwarder) check(r *http.Request, protocol string) error {
 // checkSite refuses a WebSocket that a foreign page opens.
 func (f *Forwarder) checkSite(r *http.Request) error {
 	if !hostAllowed(f.hosts, r.Host) {
-		return refusal(fault.Forbidden, fmt.Errorf("host %q", r.Host))
+		return refusal(culvert.Forbidden, fmt.Errorf("host %q", r.Host))
 	}
 	if !f.checkOrigin(r) {
-		return refusal(fault.Forbidden, fmt.Errorf("origin %q", r.Header["Origin"]))
+		return refusal(culvert.Forbidden, fmt.Errorf("origin %q", r.Header["Origin"]))
 	}
 	return nil
 }
@@ -60,17 +60,17 @@ func checkKey(keys []string) error {
 // retry with this one; one that sends no number is broken (RFC 6455 section 4.4).
 func checkVersion(versions []string) error {
 	if len(versions) != 1 {
-		return refusal(fault.BadRequest, fmt.Errorf("%d Sec-WebSocket-Version fields", len(versions)))
+		return refusal(culvert.BadRequest, fmt.Errorf("%d Sec-WebSocket-Version fields", len(versions)))
 	}
 	if versions[0] == "13" {
 		return nil
 	}
-	kind := fault.UpgradeRequired
+	kind := culvert.UpgradeRequired
 	if v := versions[0]; v == "" || len(v) > 3 || strings.Trim(v, "0123456789") != "" {
-		kind = fault.BadRequest
+		kind = culvert.BadRequest
 	}
 	return refusal(kind, fmt.Errorf("Sec-WebSocket-Version %q", versions[0]))
 }
 
 // refusal returns an error that the client is to blame for, before a byte was sent.
-func refusal(kind fault.Kind, err error) error { return &fault.Error{Kind: kind, Err: err} }
+func refusal(kind culvert.ErrorKind, err error) error { return &culvert.Error{Kind: kind, Err: err} }

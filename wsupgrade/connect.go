@@ -7,14 +7,15 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/deadline"
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/errs"
 )
 
 // Connect returns a handler of CONNECT requests (RFC 9110 section 9.3.6), HTTP/1.1 and HTTP/2, that
 // tunnels to the address that allow returns: a "host:port", or "unix:/path" if the Forwarder's Dial
-// supports it. If allow returns an error, the response has its status if it is an *Error, else 403.
+// supports it. If allow returns an error, the response has its status if it is an *culvert.Error, else 403.
 // Other methods get a 405.
 //
 // A gateway that dials any address that a client names is an open door into its own network: allow
@@ -32,9 +33,9 @@ func (f *Forwarder) Connect(allow func(*http.Request) (addr string, err error)) 
 		}
 		returned := false
 		defer clientbody.LeavePanicked(w, r, &returned)
-		switch e := fault.As(f.connectTo(w, r, allow)); {
+		switch e := errs.As(f.connectTo(w, r, allow)); {
 		case e == nil:
-		case e.HeadSent || e.Kind == fault.ClientGone:
+		case e.HeaderSent || e.Kind == culvert.ClientGone:
 			panic(http.ErrAbortHandler)
 		default:
 			refuse(w, r, e)
@@ -55,10 +56,10 @@ func refuseMethod(w http.ResponseWriter, r *http.Request) {
 func (f *Forwarder) connectTo(w http.ResponseWriter, r *http.Request, allow func(*http.Request) (string, error)) error {
 	addr, err := allow(r)
 	if err != nil {
-		if e := fault.As(err); e != nil {
+		if e := errs.As(err); e != nil {
 			return e
 		}
-		return refusal(fault.Forbidden, err)
+		return refusal(culvert.Forbidden, err)
 	}
 	admitted, err := f.registry.admit(r)
 	if err != nil {
@@ -93,7 +94,7 @@ func (f *Forwarder) openTo(admitted *admission, w http.ResponseWriter, r *http.R
 	defer cancel()
 	target, err := f.dialOne(ctx, addr)
 	if err != nil {
-		e := fault.As(handshakeError(r.Context(), nil, err))
+		e := errs.As(handshakeError(r.Context(), nil, err))
 		e.Target = addr
 		return nil, early, admitted.refusal(r, e)
 	}
@@ -118,19 +119,19 @@ func (f *Forwarder) acceptConnect(w http.ResponseWriter, r *http.Request) (net.C
 		c := newStreamConn(w, r)
 		w.WriteHeader(http.StatusOK)
 		if err := c.flush(); err != nil {
-			return nil, nil, &fault.Error{Kind: fault.ClientGone, HeadSent: true, Err: err}
+			return nil, nil, &culvert.Error{Kind: culvert.ClientGone, HeaderSent: true, Err: err}
 		}
 		return c, nil, nil
 	}
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		return nil, nil, refusal(fault.BadRequest, err)
+		return nil, nil, refusal(culvert.BadRequest, err)
 	}
 	_ = conn.SetDeadline(time.Time{})
 	early, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
 	if err := f.sendHeader(conn, []byte("HTTP/1.1 200 Connection Established\r\n\r\n")); err != nil {
 		conn.Close()
-		return nil, nil, &fault.Error{Kind: fault.ClientGone, HeadSent: true, Err: err}
+		return nil, nil, &culvert.Error{Kind: culvert.ClientGone, HeaderSent: true, Err: err}
 	}
 	return conn, early, nil
 }

@@ -157,7 +157,7 @@ func TestHandshakesAreRefused(t *testing.T) {
 			if test.status == 426 && resp.Header.Get("Sec-Websocket-Version") != "13" {
 				t.Errorf("header %v", resp.Header)
 			}
-			if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || !o.err.ClientSide() || o.err.Wrote || o.err.HeadSent || o.err.Target != "" || o.status != 0 {
+			if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || !o.err.ClientSide() || o.err.BytesSent || o.err.HeaderSent || o.err.Target != "" || o.status != 0 {
 				t.Errorf("outcome %+v", o)
 			}
 		})

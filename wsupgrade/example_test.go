@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
@@ -45,9 +46,9 @@ func ExampleForwarder_Forward() {
 		out := r.Clone(r.Context())
 		out.URL.Scheme, out.URL.Host = "http", "127.0.0.1:9000"
 		if _, err := upgrades.Forward(w, r, out); err != nil {
-			e := err.(*wsupgrade.Error) // it is always this type
+			e := err.(*culvert.Error) // it is always this type
 			log.Print(e)
-			if e.HeadSent {
+			if e.HeaderSent {
 				panic(http.ErrAbortHandler)
 			}
 			wsupgrade.Refuse(w, e)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
@@ -58,7 +59,7 @@ func TestTargetFails(t *testing.T) {
 			p := wiretest.Dial(t, addr)
 			p.Send(handshake)
 			p.Status(test.status)
-			if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || o.err.Wrote != test.wrote || o.err.HeadSent || o.err.ClientSide() || o.err.Target != target {
+			if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || o.err.BytesSent != test.wrote || o.err.HeaderSent || o.err.ClientSide() || o.err.Target != target {
 				t.Errorf("outcome %+v", o)
 			}
 		})
@@ -78,7 +79,7 @@ func TestTargetStallsBeforeTheHead(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := forwarder(t, wsupgrade.Options{HandshakeTimeout: 50 * time.Millisecond, Dial: test.dial})
-			outcomes := make(chan *wsupgrade.Error, 1)
+			outcomes := make(chan *culvert.Error, 1)
 			p := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				out := outboundTo(r, stalls)
 				out.URL.Scheme = test.scheme
@@ -88,7 +89,7 @@ func TestTargetStallsBeforeTheHead(t *testing.T) {
 			})))
 			p.Send(handshake)
 			p.Status(504)
-			if e := wiretest.Await(t, outcomes, "outcome"); e.Wrote {
+			if e := wiretest.Await(t, outcomes, "outcome"); e.BytesSent {
 				t.Errorf("outcome %+v", e)
 			}
 		})
@@ -110,7 +111,7 @@ func TestClientLeavesDuringTheHandshake(t *testing.T) {
 	p.Send(handshake)
 	wiretest.Await(t, requested, "handshake at the target")
 	p.Close()
-	if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || o.err.Status() != 499 || o.err.HeadSent {
+	if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || o.err.Status() != 499 || o.err.HeaderSent {
 		t.Errorf("outcome %+v", o)
 	}
 }
@@ -128,7 +129,7 @@ func TestConnectionCannotBeTakenOver(t *testing.T) {
 		w.Header().Set("X-Filter", "c")
 		_, err := f.Forward(unhijackable{w}, r, outboundTo(r, target))
 		e := asError(err)
-		if e == nil || !errors.Is(err, http.ErrNotSupported) || !e.ClientSide() || !e.Wrote || e.HeadSent {
+		if e == nil || !errors.Is(err, http.ErrNotSupported) || !e.ClientSide() || !e.BytesSent || e.HeaderSent {
 			t.Errorf("Forward: %+v", e)
 		}
 		wsupgrade.Refuse(w, e)

@@ -6,10 +6,11 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/internal/relay"
-	"github.com/culvert-go/culvert/internal/result"
 )
 
 // Forward sends the upgrade that in requests to a target and returns the status of the target's
@@ -37,7 +38,7 @@ import (
 // During the handshake net/http treats a half-close of the client as a disconnect and cancels in's
 // context; from the 101 on a half-close is passed on.
 //
-// An error is an *Error. If its HeadSent is false, nothing was written and the caller must write
+// An error is an *culvert.Error. If its HeadSent is false, nothing was written and the caller must write
 // the response, with Refuse for instance. If its Wrote is false as well, the target has received
 // nothing and the caller may retry on another target. The way in which a tunnel ends is not an
 // error. If the Observer panics, both ends of the WebSocket are sent InternalError, and then
@@ -48,7 +49,7 @@ func (f *Forwarder) Forward(w http.ResponseWriter, in, out *http.Request) (statu
 	return f.upgrade(w, in, out, func(t *Tunnel, early earlyBytes) {
 		defer context.AfterFunc(in.Context(), t.Abort)()
 		t.run(early)
-		if record := result.From(in.Context()); record != nil {
+		if record := record.From(in.Context()); record != nil {
 			record.BytesIn, record.BytesOut = t.Bytes()
 		}
 		t.repanic()
@@ -96,7 +97,7 @@ func (f *Forwarder) upgrade(w http.ResponseWriter, in, out *http.Request, run fu
 		}
 	}()
 	status, t, early, err := f.openWithin(admitted, w, in, out)
-	if e := fault.As(err); e != nil && e.Target == "" && !e.ClientSide() {
+	if e := errs.As(err); e != nil && e.Target == "" && !e.ClientSide() {
 		e.Target = out.URL.Host
 	}
 	if t != nil { // out is not referenced any more from here on
@@ -127,7 +128,7 @@ func (f *Forwarder) open(w http.ResponseWriter, in, out *http.Request) (status i
 	var observer *Observer
 	if isWebSocket(protocol) {
 		if hasBody(in) {
-			return 0, nil, early, refusal(fault.BadRequest, errors.New("a WebSocket handshake with a body"))
+			return 0, nil, early, refusal(culvert.BadRequest, errors.New("a WebSocket handshake with a body"))
 		}
 		observer = f.observe(in)
 		out = observer.offer(out)
@@ -141,17 +142,17 @@ func (f *Forwarder) open(w http.ResponseWriter, in, out *http.Request) (status i
 			conn.Close()
 		}
 	}()
-	result.Arrived(result.From(in.Context()), resp.StatusCode)
+	record.From(in.Context()).HeaderReceived(resp.StatusCode)
 	if _, stream := extended(in); stream && resp.StatusCode >= 200 && resp.StatusCode <= 299 {
 		// It would open the client's tunnel (RFC 9110 section 9.3.6). Unsupported, since a target
 		// that sends a page is not a bad one.
-		return resp.StatusCode, nil, early, &fault.Error{Kind: fault.Unsupported, Wrote: true, Err: errNotSwitched}
+		return resp.StatusCode, nil, early, &culvert.Error{Kind: culvert.Unsupported, BytesSent: true, Err: errNotSwitched}
 	}
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		return resp.StatusCode, nil, early, f.relayResponse(w, in, conn, resp)
 	}
 	if err := validate(resp, out.Header, protocol); err != nil {
-		return resp.StatusCode, nil, early, &fault.Error{Kind: fault.Handshake, Wrote: true, Err: err}
+		return resp.StatusCode, nil, early, &culvert.Error{Kind: culvert.HandshakeFailed, BytesSent: true, Err: err}
 	}
 	t, early, err = f.takeOver(w, in, conn, resp, protocol, observer)
 	if t != nil {

@@ -46,7 +46,7 @@ func FuzzResponse(f *testing.F) {
 		status, err := forwarder(t, wsupgrade.Options{Dial: dial}).Forward(w, r, outboundTo(r, "target.test:80"))
 		got := w.end()
 		e := asError(err)
-		switched := status == 101 && (e == nil || e.HeadSent)
+		switched := status == 101 && (e == nil || e.HeaderSent)
 		switch {
 		case switched && (!strings.HasPrefix(got, "HTTP/1.1 101 ") || !strings.Contains(got, "\r\nSec-Websocket-Accept: "+accept+"\r\n")):
 			t.Errorf("switched with %q", got)
@@ -54,7 +54,7 @@ func FuzzResponse(f *testing.F) {
 			t.Errorf("status %d, and the client's connection got %q", status, got)
 		case !switched && e == nil && (w.Code != status || status < 200 || status > 999):
 			t.Errorf("status %d, the client got %d", status, w.Code)
-		case e != nil && !e.HeadSent && len(w.Header()) != 0:
+		case e != nil && !e.HeaderSent && len(w.Header()) != 0:
 			t.Errorf("failed, and left %v for the refusal", w.Header())
 		}
 	})

@@ -5,7 +5,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/head"
 )
 
@@ -36,9 +37,9 @@ func (f *Forwarder) Handler(target *url.URL) http.Handler {
 			return
 		}
 		_, err := f.Forward(w, r, outbound(r, scheme, host))
-		switch e := fault.As(err); {
+		switch e := errs.As(err); {
 		case e == nil:
-		case e.HeadSent || e.Kind == fault.ClientGone:
+		case e.HeaderSent || e.Kind == culvert.ClientGone:
 			panic(http.ErrAbortHandler)
 		default:
 			refuse(w, r, e)
@@ -50,13 +51,13 @@ func (f *Forwarder) Handler(target *url.URL) http.Handler {
 // name.
 func (f *Forwarder) refusePlain(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor != 1 {
-		refuse(w, r, &fault.Error{Kind: fault.BadRequest})
+		refuse(w, r, &culvert.Error{Kind: culvert.BadRequest})
 		return
 	}
 	if len(f.protocols) > 0 {
 		w.Header().Set("Upgrade", f.protocols[0])
 	}
-	refuse(w, r, &fault.Error{Kind: fault.UpgradeRequired})
+	refuse(w, r, &culvert.Error{Kind: culvert.UpgradeRequired})
 }
 
 // outbound returns the request for the target.

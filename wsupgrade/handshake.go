@@ -9,8 +9,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
-	"github.com/culvert-go/culvert/internal/result"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
+	"github.com/culvert-go/culvert/internal/record"
 )
 
 // requestUpgrade dials the target, sends the handshake and reads the header of the response, all
@@ -19,7 +20,7 @@ import (
 func (f *Forwarder) requestUpgrade(w http.ResponseWriter, in, out *http.Request, protocol string) (_ *upstreamConn, resp *http.Response, err error) {
 	request, err := renderRequest(out, protocol, nil)
 	if err != nil {
-		return nil, nil, refusal(fault.BadRequest, err)
+		return nil, nil, refusal(culvert.BadRequest, err)
 	}
 	begun := time.Now()
 	conn, err := f.dialWithin(in.Context(), out)
@@ -31,17 +32,17 @@ func (f *Forwarder) requestUpgrade(w http.ResponseWriter, in, out *http.Request,
 			conn.Close()
 		}
 	}()
-	result.Connected(result.From(in.Context()), time.Now())
+	record.From(in.Context()).Connected(time.Now())
 	left := f.handshakeTimeout - time.Since(begun)
 	if hasBody(in) {
 		reads := time.Now()
 		body, err := f.readBody(w, in)
-		result.AwaitedClient(result.From(in.Context()), time.Since(reads))
+		record.From(in.Context()).AwaitedClient(time.Since(reads))
 		if err != nil {
 			return nil, nil, err
 		}
 		if request, err = renderRequest(out, protocol, body); err != nil {
-			return nil, nil, refusal(fault.BadRequest, err)
+			return nil, nil, refusal(culvert.BadRequest, err)
 		}
 	}
 	if f.headerTimeout > 0 {
@@ -116,15 +117,15 @@ func (c *upstreamConn) exchange(request []byte, out *http.Request) (*http.Respon
 // before it was dialled. When the client leaves, everything else fails too, which must not be
 // blamed on the target.
 func handshakeError(in context.Context, conn *upstreamConn, err error) error {
-	e := &fault.Error{Kind: fault.Head, Err: err, Wrote: conn != nil && conn.wrote}
+	e := &culvert.Error{Kind: culvert.HeaderInvalid, Err: err, BytesSent: conn != nil && conn.wrote}
 	var netErr net.Error
 	switch {
 	case errors.Is(in.Err(), context.Canceled):
-		e.Kind = fault.Ended(in)
+		e.Kind = errs.KindOfContext(in)
 	case conn == nil:
-		e.Kind = fault.DialKind(err)
+		e.Kind = errs.KindOfDial(err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
-		e.Kind = fault.Timeout
+		e.Kind = culvert.Timeout
 	}
 	return e
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/head"
 )
 
@@ -33,11 +33,11 @@ func extended(r *http.Request) (protocol string, ok bool) {
 func (f *Forwarder) checkExtended(r *http.Request, protocol string) error {
 	switch {
 	case r.Method != http.MethodConnect:
-		return refusal(fault.BadRequest, fmt.Errorf(":protocol with method %s", r.Method))
+		return refusal(culvert.BadRequest, fmt.Errorf(":protocol with method %s", r.Method))
 	case r.ContentLength > 0:
-		return refusal(fault.BadRequest, errors.New("an extended CONNECT with Content-Length"))
+		return refusal(culvert.BadRequest, errors.New("an extended CONNECT with Content-Length"))
 	case !f.allows(protocol):
-		return refusal(fault.Unsupported, fmt.Errorf(":protocol %q", protocol))
+		return refusal(culvert.Unsupported, fmt.Errorf(":protocol %q", protocol))
 	case !isWebSocket(protocol):
 		return nil
 	}
@@ -85,7 +85,7 @@ func openStream(w http.ResponseWriter, in *http.Request, resp *http.Response, pr
 	c := newStreamConn(w, in)
 	w.WriteHeader(http.StatusOK)
 	if err := c.flush(); err != nil {
-		return nil, &fault.Error{Kind: fault.ClientGone, Wrote: true, HeadSent: true, Err: err}
+		return nil, &culvert.Error{Kind: culvert.ClientGone, BytesSent: true, HeaderSent: true, Err: err}
 	}
 	return c, nil
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
@@ -335,7 +336,7 @@ func TestExtendedConnectWhereNothingSwitches(t *testing.T) {
 		"HTTP/1.1 204 No Content\r\n\r\n",
 	} {
 		target := wiretest.Replying(t, response)
-		failed := make(chan *wsupgrade.Error, 1)
+		failed := make(chan *culvert.Error, 1)
 		c := dialH2(t, serveH2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			f, err := wsupgrade.New(wsupgrade.Options{Registry: registry(t, wsupgrade.RegistryOptions{})})
 			if err != nil {
@@ -345,7 +346,7 @@ func TestExtendedConnectWhereNothingSwitches(t *testing.T) {
 			out := r.Clone(r.Context())
 			out.URL.Scheme, out.URL.Host = "http", target
 			_, err = f.Forward(w, r, out)
-			var e *wsupgrade.Error
+			var e *culvert.Error
 			errors.As(err, &e)
 			failed <- e
 			if e != nil {
@@ -356,7 +357,7 @@ func TestExtendedConnectWhereNothingSwitches(t *testing.T) {
 		if status, fields := c.status(id); status != "501" {
 			t.Errorf("the client got %s %v", status, fields)
 		}
-		if e := wiretest.Await(t, failed, "error"); e == nil || e.TargetSide() || e.HeadSent || !e.Wrote {
+		if e := wiretest.Await(t, failed, "error"); e == nil || e.TargetSide() || e.HeaderSent || !e.BytesSent {
 			t.Errorf("error %#v", e)
 		}
 	}

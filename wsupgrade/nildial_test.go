@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
@@ -26,7 +26,7 @@ func TestDialWithoutAConnection(t *testing.T) {
 		out := outboundTo(in, "192.0.2.1:1")
 		out.URL.Scheme = scheme
 		_, err = forwarder(t, o).Forward(httptest.NewRecorder(), in, out)
-		if e := asError(err); e == nil || e.Kind != fault.Dial || e.Wrote || e.Err.Error() != want {
+		if e := asError(err); e == nil || e.Kind != culvert.DialFailed || e.BytesSent || e.Err.Error() != want {
 			t.Errorf("%s: %#v", scheme, e)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/head"
 )
 
@@ -91,10 +90,6 @@ type Forwarder struct {
 	observe          func(*http.Request) *Observer
 	loops            *loops // nil: the portable engine
 }
-
-// Error is the failure of an upgrade; see proxy.Error, which is the same type. Its fields are Kind,
-// Target, Wrote, HeadSent and Err.
-type Error = fault.Error
 
 // New checks o and returns the Forwarder. It returns an error for negative limits and times, for a
 // protocol that can't be forwarded, and for a host that no browser sends.

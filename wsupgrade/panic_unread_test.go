@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
@@ -29,7 +29,7 @@ func TestPanicBesideAnUnsentBody(t *testing.T) {
 		"Dial of a CONNECT": {o: wsupgrade.Options{Dial: func(context.Context, string, string) (net.Conn, error) { bug(); return nil, nil }},
 			allow: allowed, connect: true},
 		"an aborted CONNECT": {o: wsupgrade.Options{Dial: func(context.Context, string, string) (net.Conn, error) {
-			return nil, &wsupgrade.Error{Kind: fault.ClientGone, Err: errors.New("left")}
+			return nil, &culvert.Error{Kind: culvert.ClientGone, Err: errors.New("left")}
 		}}, allow: allowed, connect: true},
 		"Dial":        {o: wsupgrade.Options{Dial: func(context.Context, string, string) (net.Conn, error) { bug(); return nil, nil }}},
 		"CheckOrigin": {o: wsupgrade.Options{CheckOrigin: func(*http.Request) bool { bug(); return true }}},

@@ -145,7 +145,7 @@ func TestForeignCertificate(t *testing.T) {
 		out := outboundTo(r, target.Listener.Addr().String())
 		out.URL.Scheme = "https"
 		_, err := f.Forward(w, r, out)
-		if e := asError(err); e == nil || e.Wrote || e.ClientSide() {
+		if e := asError(err); e == nil || e.BytesSent || e.ClientSide() {
 			t.Errorf("Forward: %v", err)
 		}
 		wsupgrade.Refuse(w, asError(err))

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/deadline"
 )
@@ -16,7 +17,7 @@ import (
 // not be called when e.HeadSent is set or when the client is gone, and panics if e is nil. The
 // caller must bound how long the client may take to accept the response, by
 // http.Server.WriteTimeout for instance.
-func Refuse(w http.ResponseWriter, e *Error) {
+func Refuse(w http.ResponseWriter, e *culvert.Error) {
 	if e == nil {
 		panic("wsupgrade: Refuse: nil Error")
 	}
@@ -44,7 +45,7 @@ func Refuse(w http.ResponseWriter, e *Error) {
 
 // refuse is Refuse for a client that may neither send the rest of its request nor accept the
 // response: it bounds how long such a client holds the connection.
-func refuse(w http.ResponseWriter, r *http.Request, e *Error) {
+func refuse(w http.ResponseWriter, r *http.Request, e *culvert.Error) {
 	clientbody.LeaveUnread(w, r)
 	bounded := deadline.BoundOwn(w, r)
 	Refuse(bounded, e)

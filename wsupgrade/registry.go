@@ -9,8 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/client"
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/errs"
 )
 
 // RegistryOptions configures a Registry. The zero value sets no bounds.
@@ -106,7 +107,7 @@ type admission struct {
 	id  uint64
 }
 
-// admit returns an admission, or a *fault.Error if the Registry drains or a bound is reached. A nil
+// admit returns an admission, or a *culvert.Error if the Registry drains or a bound is reached. A nil
 // Registry admits every request.
 func (r *Registry) admit(in *http.Request) (*admission, error) {
 	if r == nil {
@@ -134,7 +135,7 @@ func (r *Registry) admit(in *http.Request) (*admission, error) {
 }
 
 func (r *Registry) busyError(cause error) error {
-	return &fault.Error{Kind: fault.Busy, Target: "tunnels", RetryAfter: r.o.RetryAfter, Err: cause}
+	return &culvert.Error{Kind: culvert.Busy, Target: "tunnels", RetryAfter: r.o.RetryAfter, Err: cause}
 }
 
 // errDrained is the cause with which a drain cancels a handshake.
@@ -157,11 +158,11 @@ func (a *admission) bindContext(in *http.Request) (bounded *http.Request, done f
 // refusal returns the error of a handshake: that of a draining registry if a drain has cut the
 // handshake, else err.
 func (a *admission) refusal(in *http.Request, err error) error {
-	e := fault.As(err)
-	if a == nil || e == nil || e.HeadSent || context.Cause(in.Context()) != errDrained {
+	e := errs.As(err)
+	if a == nil || e == nil || e.HeaderSent || context.Cause(in.Context()) != errDrained {
 		return err
 	}
-	return &fault.Error{Kind: fault.Busy, Target: "tunnels", RetryAfter: a.r.o.RetryAfter, Wrote: e.Wrote, Err: errDrained}
+	return &culvert.Error{Kind: culvert.Busy, Target: "tunnels", RetryAfter: a.r.o.RetryAfter, BytesSent: e.BytesSent, Err: errDrained}
 }
 
 // register lists the tunnel, whose 101 was sent. One whose handshake was under way when a drain

@@ -117,7 +117,7 @@ func TestBrokenAnswerIsAborted(t *testing.T) {
 	if rest := p.Ended(); len(rest) > 4 {
 		t.Errorf("body %q", rest)
 	}
-	if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || !o.err.HeadSent || o.err.ClientSide() || o.err.Target != target || o.status != 500 {
+	if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || !o.err.HeaderSent || o.err.ClientSide() || o.err.Target != target || o.status != 500 {
 		t.Errorf("outcome %+v", o)
 	}
 }

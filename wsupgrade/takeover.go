@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/client"
-	"github.com/culvert-go/culvert/internal/fault"
 	"github.com/culvert-go/culvert/internal/head"
 )
 
@@ -61,7 +61,7 @@ func (f *Forwarder) clientConn(w http.ResponseWriter, in *http.Request, resp *ht
 	first := switchingHeader(w.Header(), protocol)
 	if err := f.sendHeader(conn, first.Bytes()); err != nil {
 		conn.Close()
-		return nil, nil, &fault.Error{Kind: fault.ClientGone, Wrote: true, HeadSent: true, Err: err}
+		return nil, nil, &culvert.Error{Kind: culvert.ClientGone, BytesSent: true, HeaderSent: true, Err: err}
 	}
 	return conn, early, nil
 }
@@ -100,7 +100,7 @@ func hijack(w http.ResponseWriter, resp *http.Response, protocol string) (conn n
 		maps.Copy(fields, kept)
 		// A fault of this server, not of the target.
 		err = errors.Join(errors.New("the client's connection can't be taken over"), err)
-		return nil, nil, &fault.Error{Kind: fault.BadRequest, Wrote: true, Err: err}
+		return nil, nil, &culvert.Error{Kind: culvert.BadRequest, BytesSent: true, Err: err}
 	}
 	_ = conn.SetDeadline(time.Time{}) // the server's timeouts are not the tunnel's
 	early, _ = buffered.Reader.Peek(buffered.Reader.Buffered())

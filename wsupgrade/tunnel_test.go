@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
-	"github.com/culvert-go/culvert/internal/result"
+	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
@@ -139,10 +139,10 @@ func TestEightMebibytesEachWay(t *testing.T) {
 		got <- p.Rest()
 		sending.Wait()
 	})
-	done := make(chan *result.Result, 1)
+	done := make(chan *record.Recorder, 1)
 	f := forwarder(t, wsupgrade.Options{})
 	p := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, record := result.With(r.Context())
+		ctx, record := record.With(r.Context())
 		r = r.WithContext(ctx)
 		if _, err := f.Forward(w, r, outboundTo(r, target)); err != nil {
 			t.Errorf("Forward: %v", err)

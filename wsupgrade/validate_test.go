@@ -58,7 +58,7 @@ func TestInvalid101(t *testing.T) {
 					t.Errorf("%s: %q in the refusal", name, resp.Header[name])
 				}
 			}
-			if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || !o.err.Wrote || o.err.HeadSent || o.err.ClientSide() || o.err.Target != target {
+			if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || !o.err.BytesSent || o.err.HeaderSent || o.err.ClientSide() || o.err.Target != target {
 				t.Errorf("outcome %+v", o)
 			}
 			if got := wiretest.Await(t, after, "end at the target"); got != "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
@@ -75,7 +76,7 @@ func gateway(t testing.TB, o wsupgrade.Options, target string) (addr string) {
 // outcome is what one call of Forward did.
 type outcome struct {
 	status int
-	err    *wsupgrade.Error
+	err    *culvert.Error
 }
 
 // watched serves Forward and reports each call's outcome.
@@ -88,7 +89,7 @@ func watched(t testing.TB, o wsupgrade.Options, target string) (addr string, out
 		c <- outcome{status, asError(err)}
 		switch e := asError(err); {
 		case e == nil:
-		case e.HeadSent:
+		case e.HeaderSent:
 			panic(http.ErrAbortHandler)
 		default:
 			wsupgrade.Refuse(w, e)
@@ -102,8 +103,8 @@ func outboundTo(r *http.Request, target string) *http.Request {
 	return out
 }
 
-func asError(err error) *wsupgrade.Error {
-	var e *wsupgrade.Error
+func asError(err error) *culvert.Error {
+	var e *culvert.Error
 	_ = errors.As(err, &e)
 	return e
 }

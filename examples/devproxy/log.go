@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
-	"github.com/culvert-go/culvert/proxy"
 )
 
 // log writes a line for each request that points to the cause:
@@ -30,7 +30,7 @@ type entry struct {
 	start  time.Time
 	target *target // nil: the request was sent to none
 	level  string
-	result *filters.Result
+	result *culvert.Result
 }
 
 type entryKey struct{}
@@ -56,11 +56,11 @@ func (l *log) hooks() filters.ResponseHooks {
 				l.write(e, "info", "%s %s → %s WebSocket open after %v", r.Method, r.RequestURI, e.target.name(), e.took())
 			}
 		},
-		End: func(r *http.Request, s filters.ResponseStats) { l.end(r, s) },
+		End: func(r *http.Request, s culvert.ResponseStats) { l.end(r, s) },
 	}
 }
 
-func (l *log) end(r *http.Request, s filters.ResponseStats) {
+func (l *log) end(r *http.Request, s culvert.ResponseStats) {
 	e := r.Context().Value(entryKey{}).(*entry)
 	request := r.Method + " " + r.RequestURI
 	switch {
@@ -99,20 +99,20 @@ func (l *log) write(e *entry, level, format string, args ...any) {
 
 // inWords describes a failure for the developer who has to fix it.
 func inWords(err error) string {
-	var e *proxy.Error
+	var e *culvert.Error
 	if !errors.As(err, &e) {
 		return err.Error()
 	}
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens there (connection refused): is the server running?"
-	case e.Kind == proxy.DialFailed:
+	case e.Kind == culvert.DialFailed:
 		return fmt.Sprintf("it can't be reached: %v", e.Err)
-	case e.Kind == proxy.Timeout:
+	case e.Kind == culvert.Timeout:
 		return "it did not respond in time (proxyTimeout)"
-	case e.Kind == proxy.ClientGone:
+	case e.Kind == culvert.ClientGone:
 		return "the browser went away"
-	case e.Kind == proxy.Forbidden:
+	case e.Kind == culvert.Forbidden:
 		return "a page of another origin wanted the WebSocket"
 	}
 	return e.Kind.String() + ": " + fmt.Sprint(e.Err)
@@ -120,7 +120,7 @@ func inWords(err error) string {
 
 // explain responds with the words of the log: the browser's network panel is where a developer
 // looks first.
-func explain(w http.ResponseWriter, r *http.Request, err *proxy.Error) {
+func explain(w http.ResponseWriter, r *http.Request, err *culvert.Error) {
 	e := r.Context().Value(entryKey{}).(*entry)
 	http.Error(w, fmt.Sprintf("devproxy: %s: %s", e.target.name(), inWords(err)), err.Status())
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters/filtertest"
 )
 
@@ -20,7 +20,7 @@ import (
 func TestBadFilters(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		filter filters.Filter
+		filter culvert.Filter
 		fails  []string
 	}{
 		{"a status recorder without Unwrap", wrap(func(w http.ResponseWriter) http.ResponseWriter { return &recorder{ResponseWriter: w} }),
@@ -62,7 +62,7 @@ func TestBadFilters(t *testing.T) {
 	}
 }
 
-func wrap(w func(http.ResponseWriter) http.ResponseWriter) filters.Filter {
+func wrap(w func(http.ResponseWriter) http.ResponseWriter) culvert.Filter {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { next.ServeHTTP(w(rw), r) })
 	}

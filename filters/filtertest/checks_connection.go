@@ -7,12 +7,12 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert"
 )
 
 // checkFlush: the client receives what was flushed while the handler runs, whether it flushes by
 // http.Flusher or by http.ResponseController.
-func checkFlush(f filters.Filter, _ options) error {
+func checkFlush(f culvert.Filter, _ options) error {
 	first, second := make(chan struct{}), make(chan struct{})
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "first")
@@ -44,7 +44,7 @@ func checkFlush(f filters.Filter, _ options) error {
 }
 
 // checkFullDuplex: a response can begin before the request has ended.
-func checkFullDuplex(f filters.Filter, _ options) error {
+func checkFullDuplex(f culvert.Filter, _ options) error {
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		s.check("full duplex", control.EnableFullDuplex())
@@ -70,7 +70,7 @@ func checkFullDuplex(f filters.Filter, _ options) error {
 
 // checkDeadlines: the deadlines of the connection can be set through
 // http.ResponseController, and they work.
-func checkDeadlines(f filters.Filter, _ options) error {
+func checkDeadlines(f culvert.Filter, _ options) error {
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		s.check("write deadline", control.SetWriteDeadline(time.Now().Add(time.Hour)))
@@ -90,7 +90,7 @@ func checkDeadlines(f filters.Filter, _ options) error {
 
 // checkHijack: the connection can be hijacked by http.Hijacker and by
 // http.ResponseController, and what the client has sent before is not lost.
-func checkHijack(f filters.Filter, _ options) error {
+func checkHijack(f culvert.Filter, _ options) error {
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		if _, ok := w.(http.Hijacker); !ok {
 			s.failf("the ResponseWriter hides http.Hijacker")
@@ -126,7 +126,7 @@ func checkHijack(f filters.Filter, _ options) error {
 
 // checkAbort: a panic with http.ErrAbortHandler reaches the server, so that a part of a
 // body does not look complete.
-func checkAbort(f filters.Filter, _ options) error {
+func checkAbort(f culvert.Filter, _ options) error {
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "half")
 		_ = http.NewResponseController(w).Flush()
@@ -148,7 +148,7 @@ func checkAbort(f filters.Filter, _ options) error {
 }
 
 // checkCancel: the request's context is cancelled when the client disconnects.
-func checkCancel(f filters.Filter, _ options) error {
+func checkCancel(f culvert.Filter, _ options) error {
 	running, ended := make(chan struct{}), make(chan struct{})
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		close(running)
@@ -171,7 +171,7 @@ func checkCancel(f filters.Filter, _ options) error {
 }
 
 // checkKeepAlive: the connection serves a second request.
-func checkKeepAlive(f filters.Filter, _ options) error {
+func checkKeepAlive(f culvert.Filter, _ options) error {
 	script := func(_ *stage, w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.RequestURI)
 	}

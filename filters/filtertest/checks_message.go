@@ -6,12 +6,12 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert"
 )
 
 // checkRequest: method, bytes of the request target, host, header fields, body and context reach
 // the handler unchanged.
-func checkRequest(f filters.Filter, _ options) error {
+func checkRequest(f culvert.Filter, _ options) error {
 	const target = "/a%2Fb//c;d?z=1&a=2&sig=%zz"
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		if r.Method != "PUT" || r.RequestURI != target || r.URL.EscapedPath() != "/a%2Fb//c;d" || r.URL.RawQuery != "z=1&a=2&sig=%zz" || r.Host != "x.example" {
@@ -40,7 +40,7 @@ func checkRequest(f filters.Filter, _ options) error {
 }
 
 // checkResponse: status, header fields and body reach the client unchanged.
-func checkResponse(f filters.Filter, _ options) error {
+func checkResponse(f culvert.Filter, _ options) error {
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		w.Header()["X-Two"] = []string{"1", "2"}
 		w.Header().Set("Content-Type", "text/plain")
@@ -63,7 +63,7 @@ func checkResponse(f filters.Filter, _ options) error {
 }
 
 // checkEmpty: the response of a handler that writes nothing has the status 200.
-func checkEmpty(f filters.Filter, _ options) error {
+func checkEmpty(f culvert.Filter, _ options) error {
 	return run(f, func(*stage, http.ResponseWriter, *http.Request) {}, func(c *client) error {
 		resp, err := c.roundTrip(get)
 		if err != nil {
@@ -75,7 +75,7 @@ func checkEmpty(f filters.Filter, _ options) error {
 
 // checkInterim: a 103 reaches the client before the final header, which the handler can
 // still change.
-func checkInterim(f filters.Filter, _ options) error {
+func checkInterim(f culvert.Filter, _ options) error {
 	script := func(_ *stage, w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Link", "</a.css>")
 		w.WriteHeader(http.StatusEarlyHints)
@@ -101,7 +101,7 @@ func checkInterim(f filters.Filter, _ options) error {
 }
 
 // checkTrailers: the client receives trailers, announced or not.
-func checkTrailers(f filters.Filter, _ options) error {
+func checkTrailers(f culvert.Filter, _ options) error {
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Trailer", "X-Sum")
 		_, err := io.WriteString(w, "body")
@@ -123,7 +123,7 @@ func checkTrailers(f filters.Filter, _ options) error {
 }
 
 // checkRequestTrailers: the handler receives the trailers of the request.
-func checkRequestTrailers(f filters.Filter, _ options) error {
+func checkRequestTrailers(f culvert.Filter, _ options) error {
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		_, err := io.ReadAll(r.Body)
 		s.check("reading the body", err)
@@ -140,7 +140,7 @@ func checkRequestTrailers(f filters.Filter, _ options) error {
 
 // checkReadFrom: the writer implements io.ReaderFrom, so that sendfile and splice
 // work, and the client receives every byte.
-func checkReadFrom(f filters.Filter, o options) error {
+func checkReadFrom(f culvert.Filter, o options) error {
 	large := strings.Repeat("0123456789abcdef", 1<<16)
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")

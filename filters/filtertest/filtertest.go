@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert"
 )
 
 // Failure is a check that a filter has not passed.
@@ -40,7 +40,7 @@ func TransformsBody() Option { return func(o *options) { o.transformsBody = true
 // loopback port, with a raw connection as the client. The checks run concurrently, so
 // f's handlers must be safe for that. They take well under a second if nothing fails, and
 // up to ten seconds if a filter hangs.
-func Check(f filters.Filter, opts ...Option) []Failure {
+func Check(f culvert.Filter, opts ...Option) []Failure {
 	o := apply(opts)
 	var errs [len(checks)]error
 	var running sync.WaitGroup
@@ -58,7 +58,7 @@ func Check(f filters.Filter, opts ...Option) []Failure {
 }
 
 // Test runs every check of f as a subtest of t, one after the other.
-func Test(t *testing.T, f filters.Filter, opts ...Option) {
+func Test(t *testing.T, f culvert.Filter, opts ...Option) {
 	o := apply(opts)
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func apply(opts []Option) options {
 // checks are the checks, in the order of the failures that Check returns.
 var checks = [...]struct {
 	name string
-	run  func(filters.Filter, options) error
+	run  func(culvert.Filter, options) error
 }{
 	{"request", checkRequest},
 	{"response", checkResponse},

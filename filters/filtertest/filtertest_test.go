@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/filters/filtertest"
 )
@@ -17,8 +18,8 @@ import (
 func identity(next http.Handler) http.Handler { return next }
 
 // good returns a function that fails the test if a filter's constructor returns an error.
-func good(t *testing.T) func(filters.Filter, error) filters.Filter {
-	return func(f filters.Filter, err error) filters.Filter {
+func good(t *testing.T) func(culvert.Filter, error) culvert.Filter {
+	return func(f culvert.Filter, err error) culvert.Filter {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +27,7 @@ func good(t *testing.T) func(filters.Filter, error) filters.Filter {
 	}
 }
 
-func mirror(t *testing.T) filters.Filter {
+func mirror(t *testing.T) culvert.Filter {
 	m, err := filters.NewMirror(filters.MirrorOptions{To: http.NotFoundHandler()})
 	if err != nil {
 		t.Fatal(err)
@@ -46,11 +47,11 @@ func (unobserved) RequestEnded(*http.Request, filters.Observation) {}
 func TestGoodFilters(t *testing.T) {
 	hooks := filters.ResponseHooks{
 		Head: func(_ *http.Request, _ int, h http.Header) { h.Set("X-Hooked", "1") },
-		End:  func(*http.Request, filters.ResponseStats) {},
+		End:  func(*http.Request, culvert.ResponseStats) {},
 	}
 	withBody := hooks
 	withBody.Body = func(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser { return passing{w} }
-	for name, f := range map[string]filters.Filter{
+	for name, f := range map[string]culvert.Filter{
 		"identity":    identity,
 		"Chain":       filters.NewChain().Then,
 		"AccessLog":   filters.AccessLog(slog.New(slog.DiscardHandler)),
@@ -76,7 +77,7 @@ func TestGoodFilters(t *testing.T) {
 			filtertest.Test(t, f)
 		})
 	}
-	for name, f := range map[string]filters.Filter{
+	for name, f := range map[string]culvert.Filter{
 		"Compress":   good(t)(filters.Compress(filters.CompressOptions{})),
 		"Decompress": good(t)(filters.Decompress(filters.DecompressOptions{Requests: true, Responses: true})),
 	} {

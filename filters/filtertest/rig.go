@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert"
 )
 
 // patience bounds every wait of a check.
@@ -20,7 +20,7 @@ const patience = 5 * time.Second
 
 // run serves script with f around it, runs client on a connection to the server, and returns the
 // failures of the two sides.
-func run(f filters.Filter, script func(*stage, http.ResponseWriter, *http.Request), client func(*client) error) error {
+func run(f culvert.Filter, script func(*stage, http.ResponseWriter, *http.Request), client func(*client) error) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

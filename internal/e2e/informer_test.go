@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -70,7 +71,7 @@ func plainProxy(t *testing.T, target string) *proxy.Proxy {
 }
 
 // hidingPods hides pods with the label hidden=yes and strips managedFields.
-func hidingPods(t *testing.T, o watchcodec.FilterOptions) filters.Filter {
+func hidingPods(t *testing.T, o watchcodec.FilterOptions) culvert.Filter {
 	t.Helper()
 	strip := watchcodec.Delete(watchcodec.ManagedFields()...)
 	o.Rewriter = func(_ *http.Request, req watchcodec.Request) watchcodec.Rewriter {

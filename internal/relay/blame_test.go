@@ -12,7 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
 )
 
 // Whose failure it is that a body could not be read before the end of the exchange's time.
@@ -25,15 +26,15 @@ func TestBlameAtTheEndOfTheTime(t *testing.T) {
 		name  string
 		taken time.Time
 		used  time.Duration // of a second
-		kind  fault.Kind
+		kind  culvert.ErrorKind
 	}{
-		{"the client has just accepted a piece", end.Add(-leastWait / 2), 0, fault.ClientGone},
-		{"the client was served long ago", end.Add(-2 * leastWait), 499 * time.Millisecond, fault.Timeout},
-		{"the client used half of the time", end.Add(-2 * leastWait), time.Second / 2, fault.ClientGone},
-		{"nothing was written to the client", time.Time{}, 0, fault.Timeout},
+		{"the client has just accepted a piece", end.Add(-leastWait / 2), 0, culvert.ClientGone},
+		{"the client was served long ago", end.Add(-2 * leastWait), 499 * time.Millisecond, culvert.Timeout},
+		{"the client used half of the time", end.Add(-2 * leastWait), time.Second / 2, culvert.ClientGone},
+		{"nothing was written to the client", time.Time{}, 0, culvert.Timeout},
 	} {
 		c := client{end: end, begun: end.Add(-time.Second), taken: test.taken, used: test.used}
-		if e := fault.As(c.readFailed(ctx, errors.New("read"))); e.Kind != test.kind {
+		if e := errs.As(c.readFailed(ctx, errors.New("read"))); e.Kind != test.kind {
 			t.Errorf("%s: %v, want %v", test.name, e.Kind, test.kind)
 		}
 	}
@@ -46,16 +47,16 @@ func TestBlameOfAWriterBetween(t *testing.T) {
 		name string
 		w    refusingWriter
 		err  error
-		kind fault.Kind
+		kind culvert.ErrorKind
 	}{
-		{"accepts less", refusingWriter{n: 1}, io.ErrShortWrite, fault.Internal},
-		{"has announced less", refusingWriter{err: http.ErrContentLength}, http.ErrContentLength, fault.Internal},
-		{"has lost its client", refusingWriter{err: net.ErrClosed}, net.ErrClosed, fault.ClientGone},
+		{"accepts less", refusingWriter{n: 1}, io.ErrShortWrite, culvert.Internal},
+		{"has announced less", refusingWriter{err: http.ErrContentLength}, http.ErrContentLength, culvert.Internal},
+		{"has lost its client", refusingWriter{err: net.ErrClosed}, net.ErrClosed, culvert.ClientGone},
 	} {
 		test.w.ResponseWriter = httptest.NewRecorder()
 		resp := &http.Response{ProtoMajor: 1, ContentLength: 4, Body: io.NopCloser(strings.NewReader("body"))}
 		_, err := Options{}.copyBody(test.w, httptest.NewRequest(http.MethodGet, "/", nil), resp)
-		if e := fault.As(err); e == nil || e.Kind != test.kind || !errors.Is(e, test.err) {
+		if e := errs.As(err); e == nil || e.Kind != test.kind || !errors.Is(e, test.err) {
 			t.Errorf("%s: %v, want %v of the kind %v", test.name, err, test.err, test.kind)
 		}
 	}
@@ -76,16 +77,16 @@ func TestBlameOfASlowReader(t *testing.T) {
 		for _, test := range []struct {
 			name string
 			slow time.Duration // the client, for a piece
-			kind fault.Kind
+			kind culvert.ErrorKind
 		}{
-			{"slow reader", 95 * time.Millisecond, fault.ClientGone},
-			{"quick reader", time.Millisecond, fault.Timeout},
+			{"slow reader", 95 * time.Millisecond, culvert.ClientGone},
+			{"quick reader", time.Millisecond, culvert.Timeout},
 		} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			resp := &http.Response{ProtoMajor: 1, ContentLength: 1 << 20, Body: io.NopCloser(&lateAtTheEnd{ctx: ctx, pieces: 10})}
 			_, err := Options{}.copyBody(slowWriter{httptest.NewRecorder(), test.slow}, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil), resp)
 			cancel()
-			if e := fault.As(err); e.Kind != test.kind {
+			if e := errs.As(err); e.Kind != test.kind {
 				t.Errorf("%s: %v, want %v", test.name, e.Kind, test.kind)
 			}
 		}

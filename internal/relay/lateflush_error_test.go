@@ -10,7 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
 )
 
 // A late flush of a response's last piece that fails is the failure of the response, though nothing is written behind it.
@@ -27,7 +28,7 @@ func TestLastLateFlushFails(t *testing.T) {
 				resp := &http.Response{ProtoMajor: 1, ContentLength: -1, Body: body}
 				w := &failingFlush{ResponseWriter: httptest.NewRecorder(), blocks: blocks}
 				_, err := Options{Flush: time.Second}.copyBody(w, httptest.NewRequest(http.MethodGet, "/", nil), resp)
-				if e := fault.As(err); e == nil || e.Kind != fault.ClientGone || !errors.Is(e, net.ErrClosed) {
+				if e := errs.As(err); e == nil || e.Kind != culvert.ClientGone || !errors.Is(e, net.ErrClosed) {
 					t.Errorf("the failure is %v", err)
 				}
 			})

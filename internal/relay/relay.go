@@ -10,8 +10,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/deadline"
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/head"
 	"github.com/culvert-go/culvert/internal/response"
 	"github.com/culvert-go/culvert/internal/spool"
@@ -43,7 +44,7 @@ type Options struct {
 // body. The fields of resp are added to those that w.Header() already holds. It
 // returns how many bytes of content were relayed.
 //
-// A failure is a *fault.Error with HeadSent set and Wrote true; its Target is
+// A failure is a *culvert.Error with HeadSent set and Wrote true; its Target is
 // left to the caller. The caller must then abort the answer.
 func Response(w http.ResponseWriter, r *http.Request, resp *http.Response, o Options) (int64, error) {
 	defer resp.Body.Close()
@@ -164,9 +165,9 @@ func flush(w http.ResponseWriter) error {
 // clientGone is the failure of a write: the client's, unless a filter's transform has failed, or what stands between has
 // announced another length or accepted less than it was given.
 func clientGone(err error) error {
-	e := &fault.Error{Kind: fault.ClientGone, Wrote: true, HeadSent: true, Err: err}
+	e := &culvert.Error{Kind: culvert.ClientGone, BytesSent: true, HeaderSent: true, Err: err}
 	if failed := (*response.TransformError)(nil); errors.As(err, &failed) || errors.Is(err, http.ErrContentLength) || errors.Is(err, io.ErrShortWrite) {
-		e.Kind = fault.Internal
+		e.Kind = culvert.Internal
 	}
 	return e
 }
@@ -174,12 +175,12 @@ func clientGone(err error) error {
 // bodyBroken tells a target that broke off from a client whose leaving
 // cancelled the read.
 func bodyBroken(ctx context.Context, err error) error {
-	kind := fault.Body
+	kind := culvert.BodyBroken
 	switch disk := (*spool.DiskError)(nil); {
 	case ctx.Err() != nil:
-		kind = fault.Ended(ctx)
+		kind = errs.KindOfContext(ctx)
 	case errors.As(err, &disk): // of a buffer
-		kind = fault.Internal
+		kind = culvert.Internal
 	}
-	return &fault.Error{Kind: kind, Wrote: true, HeadSent: true, Err: err}
+	return &culvert.Error{Kind: kind, BytesSent: true, HeaderSent: true, Err: err}
 }

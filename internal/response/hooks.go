@@ -3,7 +3,8 @@ package response
 import (
 	"io"
 	"net/http"
-	"time"
+
+	"github.com/culvert-go/culvert"
 )
 
 // Hooks are the functions of a filter that Serve calls for a response. A nil hook is skipped. Each hook is
@@ -31,23 +32,5 @@ type Hooks struct {
 	// instance, and not by one of its own. A panic in ReadFrom counts as the handler's own: it may be that of the source.
 	Around func(r *http.Request)
 	// End is called once when the handler has returned or panicked.
-	End func(r *http.Request, s Stats)
-}
-
-// Stats describes a finished response.
-type Stats struct {
-	// Status is the status of the final header: 101 if the connection was hijacked,
-	// 200 if the handler returned and wrote nothing, 0 if it panicked before the header.
-	Status int
-	// Bytes is the number of bytes of content that were sent, after every inner transform,
-	// without headers and chunk framing. It is 0 for HEAD and for a hijacked connection.
-	Bytes int64
-	// Start is when the handler was called, Duration the time until it returned or panicked.
-	Start    time.Time
-	Duration time.Duration
-	// Hijacked reports whether the handler hijacked the connection.
-	Hijacked bool
-	// Aborted reports whether the handler panicked, with http.ErrAbortHandler or another
-	// value.
-	Aborted bool
+	End func(r *http.Request, s culvert.ResponseStats)
 }

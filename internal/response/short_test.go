@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/culvert-go/culvert/internal/fault"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/internal/response"
-	"github.com/culvert-go/culvert/internal/result"
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
@@ -88,7 +88,7 @@ func TestShorterThanItsContentLength(t *testing.T) {
 						}
 					})
 					s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-						ctx, record := result.WithNew(r.Context())
+						ctx, record := record.WithNew(r.Context())
 						defer func() { failed <- record.Err }()
 						response.Serve(handler, w, r.WithContext(ctx), hooks)
 					}))
@@ -110,8 +110,8 @@ func TestShorterThanItsContentLength(t *testing.T) {
 					if whole != test.whole {
 						t.Errorf("whole %v, want %v", whole, test.whole)
 					}
-					e := (*fault.Error)(nil)
-					if (err == nil) != test.whole || err != nil && (!errors.As(err, &e) || e.Kind != fault.Internal) {
+					e := (*culvert.Error)(nil)
+					if (err == nil) != test.whole || err != nil && (!errors.As(err, &e) || e.Kind != culvert.Internal) {
 						t.Errorf("the failure is %v", err)
 					}
 				})
@@ -141,7 +141,7 @@ func TestShortSinceAFlushHasFailed(t *testing.T) {
 		return doubled{w}
 	}}
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
-	ctx, record := result.WithNew(r.Context())
+	ctx, record := record.WithNew(r.Context())
 	func() {
 		defer func() {
 			if v := recover(); v != http.ErrAbortHandler {
@@ -150,7 +150,7 @@ func TestShortSinceAFlushHasFailed(t *testing.T) {
 		}()
 		response.Serve(handler, unflushable{httptest.NewRecorder()}, r.WithContext(ctx), hooks)
 	}()
-	if e := (*fault.Error)(nil); !errors.As(record.Err, &e) || e.Kind != fault.ClientGone || !errors.Is(e, errLeft) {
+	if e := (*culvert.Error)(nil); !errors.As(record.Err, &e) || e.Kind != culvert.ClientGone || !errors.Is(e, errLeft) {
 		t.Errorf("the failure is %v", record.Err)
 	}
 }

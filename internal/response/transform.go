@@ -3,8 +3,9 @@ package response
 import (
 	"errors"
 
-	"github.com/culvert-go/culvert/internal/fault"
-	"github.com/culvert-go/culvert/internal/result"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
+	"github.com/culvert-go/culvert/internal/record"
 )
 
 // TransformError is the failure of a body transform itself. It is caused neither by the client nor by
@@ -32,17 +33,17 @@ func (w *writer) transformError(err error) error {
 // recordFailure records err, the failure at the end of a body, in the Result for the outer filters, unless
 // that has an error already. The handler has returned and can't report it.
 func (w *writer) recordFailure(err error) {
-	r := result.From(w.r.Context())
+	r := record.From(w.r.Context())
 	if r == nil || r.Err != nil {
 		return
 	}
-	e := &fault.Error{Kind: fault.ClientGone, Wrote: true, HeadSent: true, Err: err}
+	e := &culvert.Error{Kind: culvert.ClientGone, BytesSent: true, HeaderSent: true, Err: err}
 	failed := (*TransformError)(nil)
 	switch ctx := w.r.Context(); {
 	case errors.As(err, &failed), err == errShort && ctx.Err() == nil:
-		e.Kind = fault.Internal
+		e.Kind = culvert.Internal
 	case err == errShort:
-		e.Kind = fault.Ended(ctx)
+		e.Kind = errs.KindOfContext(ctx)
 	}
 	r.Err = e
 }

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/bufpool"
 	"github.com/culvert-go/culvert/internal/deadline"
 )
@@ -294,6 +295,6 @@ func (w *writer) cleanUp() {
 		w.hooks.Around(w.r)
 	}
 	if w.hooks.End != nil {
-		w.hooks.End(w.r, Stats{Status: w.status, Bytes: w.bytes, Start: w.start, Duration: time.Since(w.start), Hijacked: w.hijacked, Aborted: w.aborted})
+		w.hooks.End(w.r, culvert.ResponseStats{Status: w.status, Bytes: w.bytes, Start: w.start, Duration: time.Since(w.start), Hijacked: w.hijacked, Aborted: w.aborted})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/response"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -22,7 +23,7 @@ func (s *calls) add(format string, args ...any) { *s = append(*s, fmt.Sprintf(fo
 func (s *calls) hooks(name string) *response.Hooks {
 	return &response.Hooks{
 		Head: func(_ *http.Request, status int, _ http.Header) { s.add("%s head %d", name, status) },
-		End: func(_ *http.Request, st response.Stats) {
+		End: func(_ *http.Request, st culvert.ResponseStats) {
 			s.add("%s end %d %d hijacked=%v aborted=%v", name, st.Status, st.Bytes, st.Hijacked, st.Aborted)
 		},
 	}
@@ -192,7 +193,7 @@ func TestBody(t *testing.T) {
 				h.Del("Content-Length")
 				return &upper{w: w}
 			},
-			End: func(_ *http.Request, s response.Stats) { bytes <- s.Bytes },
+			End: func(_ *http.Request, s culvert.ResponseStats) { bytes <- s.Bytes },
 		})
 	})))
 	client.Send("GET / HTTP/1.0\r\n\r\n")
@@ -241,7 +242,7 @@ func BenchmarkServe(b *testing.B) {
 	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) })
 	r := httptest.NewRequest("GET", "/", nil)
 	w := httptest.NewRecorder()
-	hooks := &response.Hooks{Head: func(*http.Request, int, http.Header) {}, End: func(*http.Request, response.Stats) {}}
+	hooks := &response.Hooks{Head: func(*http.Request, int, http.Header) {}, End: func(*http.Request, culvert.ResponseStats) {}}
 	b.ReportAllocs()
 	for b.Loop() {
 		response.Serve(next, w, r, hooks)

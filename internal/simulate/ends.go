@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert"
 )
 
 // addEnds chooses how requests begin and responses end that few do so.
@@ -97,7 +97,7 @@ func (t *times) seen() {
 // gone: a client that is there has not gone.
 func (t *times) gone() {
 	f, c := t.p.Failure, t.w.clientOf(t.p.Token)
-	if f == nil || f.Kind != proxy.ClientGone || c.Kind != HTTP1 && c.Kind != HTTP10 || c.Pipelined || t.p.Upgrade || t.wholeEnded(t.p.FailedAt) || !t.w.smooth(t.p.Token) {
+	if f == nil || f.Kind != culvert.ClientGone || c.Kind != HTTP1 && c.Kind != HTTP10 || c.Pipelined || t.p.Upgrade || t.wholeEnded(t.p.FailedAt) || !t.w.smooth(t.p.Token) {
 		return
 	}
 	o := t.w.journal.outcomes[t.p.Token]

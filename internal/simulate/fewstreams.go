@@ -116,10 +116,10 @@ func (r *ruler) countWaits() {
 		for i := range p.Attempts {
 			a := &p.Attempts[i]
 			switch {
-			case a.Connect == 0 || i != len(p.Attempts)-1:
-			case len(r.sights) == 0 && a.Total-a.Connect > time.Second:
+			case a.TimeToConnect == 0 || i != len(p.Attempts)-1:
+			case len(r.sights) == 0 && a.Total-a.TimeToConnect > time.Second:
 				r.w.journal.manners.Add("gateway: a request waits for a stream in vain", 1)
-			case len(r.sights) == 1 && r.sights[0].At.Sub(r.w.journal.start)-a.Began-a.Connect > 200*time.Millisecond:
+			case len(r.sights) == 1 && r.sights[0].At.Sub(r.w.journal.start)-a.Began-a.TimeToConnect > 200*time.Millisecond:
 				r.w.journal.manners.Add("gateway: a request waits for a stream", 1)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 )
 
@@ -42,7 +43,7 @@ func init() { // not in the declaration: kinds refer to passage, which refers to
 // headersKind sets fields of responses.
 var headersKind = filterKind{
 	name: "Headers",
-	make: func(_ *gateway, p FilterPlan) (filters.Filter, error) {
+	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {
 		rule := filters.HeaderRule{Status: filters.AnyStatus, Set: http.Header{"X-Rule": {"set"}}}
 		switch p.A {
 		case 1:
@@ -80,7 +81,7 @@ var headersKind = filterKind{
 // requestIDKind gives requests ids, of which the rules look whether they are the same on both sides.
 var requestIDKind = filterKind{
 	name: "RequestID",
-	make: func(g *gateway, p FilterPlan) (filters.Filter, error) {
+	make: func(g *gateway, p FilterPlan) (culvert.Filter, error) {
 		return filters.RequestID(filters.RequestIDOptions{Trust: p.A%2 == 1, New: g.newID})
 	},
 	response: func(_ FilterPlan, _ *hop, m *message) { m.acts("RequestID") },
@@ -92,7 +93,7 @@ func (g *gateway) newID() string { return fmt.Sprint("id-", g.ids.Add(1)) }
 // realIPKind finds the client behind proxies that are trusted: the clients of even options are such proxies.
 var realIPKind = filterKind{
 	name: "RealIP",
-	make: func(_ *gateway, p FilterPlan) (filters.Filter, error) {
+	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {
 		trusted := "203.0.113.0/24"
 		if p.A%2 == 1 {
 			trusted = "198.51.100.0/24"

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/watchcodec"
 )
@@ -14,7 +15,7 @@ import (
 // compressKind: a response of a type that is compressed, from a size on, is encoded as its client likes best.
 var compressKind = filterKind{
 	name: "Compress",
-	make: func(_ *gateway, p FilterPlan) (filters.Filter, error) {
+	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {
 		o := filters.CompressOptions{GzipLevel: p.B}
 		switch p.A {
 		case 1:
@@ -72,7 +73,7 @@ func liked(accept string, gzipAlone bool) string {
 // decompressKind decodes what it knows.
 var decompressKind = filterKind{
 	name: "Decompress",
-	make: func(_ *gateway, p FilterPlan) (filters.Filter, error) {
+	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {
 		o := filters.DecompressOptions{Requests: p.A != 1, Responses: p.A != 2}
 		if p.B == 1 {
 			o.MaxRequest = 1000
@@ -105,7 +106,7 @@ var decompressKind = filterKind{
 // bodyLimitKind refuses bodies that are longer.
 var bodyLimitKind = filterKind{
 	name: "BodyLimit",
-	make: func(_ *gateway, p FilterPlan) (filters.Filter, error) { return filters.BodyLimit(p.bodyLimit()) },
+	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) { return filters.BodyLimit(p.bodyLimit()) },
 	request: func(p FilterPlan, q *hop) {
 		switch {
 		case q.length <= p.bodyLimit():
@@ -131,7 +132,7 @@ func (q *hop) tooLong() {
 // errorPagesKind serves pages in place of some responses.
 var errorPagesKind = filterKind{
 	name: "ErrorPages",
-	make: func(_ *gateway, p FilterPlan) (filters.Filter, error) {
+	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {
 		return filters.ErrorPages(func(status int) http.Handler {
 			if !p.hasPage(status) {
 				return nil
@@ -167,7 +168,7 @@ func (p FilterPlan) page(status int) []byte {
 // recordsKind sends records by themselves, and may edit them.
 var recordsKind = filterKind{
 	name: "Records",
-	make: func(_ *gateway, p FilterPlan) (filters.Filter, error) {
+	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {
 		o := watchcodec.RecordsOptions{}
 		if p.edits() {
 			o.Rewrite = func(*http.Request) func([]byte) ([]byte, error) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/cachectl"
 	"github.com/culvert-go/culvert/filters"
 )
@@ -12,7 +13,7 @@ import (
 // cachectlKind applies rules about caching.
 var cachectlKind = filterKind{
 	name: "cachectl",
-	make: func(_ *gateway, p FilterPlan) (filters.Filter, error) {
+	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {
 		switch p.A {
 		case 1:
 			return cachectl.New(cachectl.AllErrorPages())
@@ -45,7 +46,7 @@ var cachectlKind = filterKind{
 // ambiguityKind refuses requests that are ambiguous in some ways.
 var ambiguityKind = filterKind{
 	name: "RefuseAmbiguous",
-	make: func(_ *gateway, p FilterPlan) (filters.Filter, error) {
+	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {
 		return filters.RefuseAmbiguous(p.ambiguity()), nil
 	},
 	request: func(p FilterPlan, q *hop) {
@@ -83,6 +84,6 @@ func (p FilterPlan) ambiguity() filters.Ambiguity {
 // underscoreKind drops fields with an underscore in their name.
 var underscoreKind = filterKind{
 	name:    "DropUnderscoreNames",
-	make:    func(*gateway, FilterPlan) (filters.Filter, error) { return filters.DropUnderscoreNames(), nil },
+	make:    func(*gateway, FilterPlan) (culvert.Filter, error) { return filters.DropUnderscoreNames(), nil },
 	request: func(_ FilterPlan, q *hop) { q.under = false },
 }

@@ -6,14 +6,14 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
 // kubeKind rewrites lists, watches and objects of Kubernetes.
 var kubeKind = filterKind{
 	name: "watchcodec",
-	make: func(_ *gateway, p FilterPlan) (filters.Filter, error) {
+	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {
 		return watchcodec.NewFilter(watchcodec.FilterOptions{AllowWrites: p.allowsWrites(), Tables: p.tables(), Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter {
 			if p.passes() {
 				return nil

@@ -6,13 +6,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 )
 
 // concurrencyKind bounds how many requests run at a time.
 var concurrencyKind = filterKind{
 	name: "Concurrency",
-	make: func(g *gateway, p FilterPlan) (filters.Filter, error) {
+	make: func(g *gateway, p FilterPlan) (culvert.Filter, error) {
 		l := &limited{g: g, max: [filterOptions]int{3, 1, 2, 1, 5, 2}[p.A], queue: [filterOptions]int{3, 0, 1, 10, 0, 1}[p.B], timeout: g.plan.takes(10 * time.Second)}
 		if p.A == 3 {
 			l.timeout = g.plan.takes(time.Second)
@@ -120,7 +121,7 @@ func (p FilterPlan) timeout() time.Duration {
 // timeoutKind bounds the time to the header.
 var timeoutKind = filterKind{
 	name: timeoutName,
-	make: func(g *gateway, p FilterPlan) (filters.Filter, error) {
+	make: func(g *gateway, p FilterPlan) (culvert.Filter, error) {
 		most := g.plan.takes(p.timeout())
 		f, err := filters.Timeout(most)
 		if err != nil {

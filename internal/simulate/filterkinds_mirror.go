@@ -7,13 +7,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 )
 
 // mirrorKind copies requests to a handler beside the proxy, which changes nothing for their clients.
 var mirrorKind = filterKind{
 	name: "Mirror",
-	make: func(g *gateway, p FilterPlan) (filters.Filter, error) {
+	make: func(g *gateway, p FilterPlan) (culvert.Filter, error) {
 		c := &copies{g: g, slow: p.B, timeout: g.plan.takes(30 * time.Second), most: 64, seen: map[uint32]int{}}
 		if p.A == 3 {
 			c.timeout = g.plan.takes(2 * time.Second)

@@ -10,23 +10,24 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 )
 
 // accessLogKind logs each request once.
-var accessLogKind = filterKind{name: "AccessLog", make: func(g *gateway, _ FilterPlan) (filters.Filter, error) {
+var accessLogKind = filterKind{name: "AccessLog", make: func(g *gateway, _ FilterPlan) (culvert.Filter, error) {
 	b := g.newBook("AccessLog")
 	return b.around(filters.AccessLog(slog.New(b))), nil
 }}
 
 // combinedLogKind writes a line for each request.
-var combinedLogKind = filterKind{name: "CombinedLog", make: func(g *gateway, _ FilterPlan) (filters.Filter, error) {
+var combinedLogKind = filterKind{name: "CombinedLog", make: func(g *gateway, _ FilterPlan) (culvert.Filter, error) {
 	b := g.newBook("CombinedLog")
 	return b.around(filters.CombinedLog(b)), nil
 }}
 
 // observeKind tells the beginning and the end of each request.
-var observeKind = filterKind{name: "Observe", make: func(g *gateway, _ FilterPlan) (filters.Filter, error) {
+var observeKind = filterKind{name: "Observe", make: func(g *gateway, _ FilterPlan) (culvert.Filter, error) {
 	b := g.newBook("Observe")
 	return b.around(filters.Observe(b)), nil
 }}
@@ -34,9 +35,9 @@ var observeKind = filterKind{name: "Observe", make: func(g *gateway, _ FilterPla
 // onResponseKind calls hooks, of which one may change each byte.
 var onResponseKind = filterKind{
 	name: "OnResponse",
-	make: func(g *gateway, p FilterPlan) (filters.Filter, error) {
+	make: func(g *gateway, p FilterPlan) (culvert.Filter, error) {
 		b := g.newBook("OnResponse")
-		hooks := filters.ResponseHooks{End: func(r *http.Request, s filters.ResponseStats) { b.note(r.URL.EscapedPath(), 0) }}
+		hooks := filters.ResponseHooks{End: func(r *http.Request, s culvert.ResponseStats) { b.note(r.URL.EscapedPath(), 0) }}
 		if p.A%2 == 1 {
 			hooks.Body = func(r *http.Request, _ int, h http.Header, w io.Writer) io.WriteCloser {
 				if h.Get("Content-Encoding") != "" || opensTunnel(r) {
@@ -120,7 +121,7 @@ func (g *gateway) newBook(name string) *book {
 }
 
 // around counts requests.
-func (b *book) around(f filters.Filter) filters.Filter {
+func (b *book) around(f culvert.Filter) culvert.Filter {
 	return func(next http.Handler) http.Handler {
 		logged := f(next)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -215,7 +216,7 @@ func (b *book) WithGroup(string) slog.Handler { return b }
 // recoverKind responds where what is inside of it panics.
 var recoverKind = filterKind{
 	name: "Recover",
-	make: func(_ *gateway, p FilterPlan) (filters.Filter, error) {
+	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {
 		recovers := filters.Recover(slog.New(slog.DiscardHandler))
 		return func(next http.Handler) http.Handler { return recovers(p.panics(next)) }, nil
 	},

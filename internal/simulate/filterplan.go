@@ -3,7 +3,7 @@ package simulate
 import (
 	"slices"
 
-	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert"
 )
 
 // FilterPlan is one filter of the gateway's chain and its options, of which each kind
@@ -28,7 +28,7 @@ func newFilterPlans(c *Choices) (list []FilterPlan) {
 // documented to do. A nil function changes nothing.
 type filterKind struct {
 	name string
-	make func(g *gateway, p FilterPlan) (filters.Filter, error)
+	make func(g *gateway, p FilterPlan) (culvert.Filter, error)
 	// request says what the filter makes of a request.
 	request func(p FilterPlan, q *hop)
 	// response says what it makes of a target's response to the request that it met as q.

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -201,7 +202,7 @@ func (g *GatewayPlan) buffer(kind int, dir string) *proxy.Buffer {
 
 // chain returns the proxy behind the plan's filters.
 func (g *gateway) chain() (http.Handler, error) {
-	var list []filters.Filter
+	var list []culvert.Filter
 	if g.plan.Gateway.Hooks.Warn {
 		f, err := g.warn()
 		if err != nil {

@@ -47,7 +47,7 @@ func (t *times) dropped() {
 		if !(&model{w: t.w}).dropped(a) || t.e.response(i).hasInterim() {
 			continue // an interim response may be on its way to the client
 		}
-		if took := a.Ended - a.Began - a.Header; took > slack {
+		if took := a.Ended - a.Began - a.TimeToHeader; took > slack {
 			t.fail(a.Ended, "the response of %s was dropped, and its attempt ended %v after its header", a.Target, took)
 		}
 		if t.p.Body {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/cachectl"
-	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
 )
 
@@ -107,7 +107,7 @@ func (h *HooksPlan) options(o *proxy.Options) {
 		}
 	}
 	if h.ErrorHandler {
-		o.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, e *proxy.Error) {
+		o.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, e *culvert.Error) {
 			w.Header().Set(failedField, "1")
 			http.Error(w, "a page for "+e.Kind.String(), e.Status())
 		}
@@ -159,7 +159,7 @@ type warnings struct {
 }
 
 // warn returns the filter.
-func (g *gateway) warn() (filters.Filter, error) {
+func (g *gateway) warn() (culvert.Filter, error) {
 	return cachectl.Warn(slog.New(&warnings{g: g, told: map[string]int{}}))
 }
 

@@ -94,7 +94,7 @@ func (e *ExchangePlan) holds() bool {
 // beyond that was the client's time.
 func (m *model) prompt(p *Passage, i int, most time.Duration) bool {
 	e, sights := m.w.exchanges[p.Token], m.w.journal.sights[p.Token]
-	if e == nil || p.Body || m.w.plan.Gateway.H2Targets || len(sights) != len(p.Attempts) || p.Attempts[i].Connect == 0 {
+	if e == nil || p.Body || m.w.plan.Gateway.H2Targets || len(sights) != len(p.Attempts) || p.Attempts[i].TimeToConnect == 0 {
 		return false
 	}
 	for k := range m.w.plan.Targets {
@@ -103,7 +103,7 @@ func (m *model) prompt(p *Passage, i int, most time.Duration) bool {
 		}
 	}
 	r := e.response(i)
-	return r.Odd == 0 && r.Drip == 0 && p.Attempts[i].Connect+r.Delay+promptly < most
+	return r.Odd == 0 && r.Drip == 0 && p.Attempts[i].TimeToConnect+r.Delay+promptly < most
 }
 
 // promptly is more than the network takes for a header, and interim responses before it.

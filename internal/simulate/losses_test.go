@@ -88,7 +88,7 @@ func TestTimeOfInterimResponses(t *testing.T) {
 		e.Responses = []ResponsePlan{c.response}
 		m := &model{w: &world{plan: plan, journal: NewJournal(), exchanges: map[uint32]*ExchangePlan{1: e}}}
 		p := &Passage{Token: 1, Attempts: make([]Attempt, 1)}
-		p.Attempts[0].Status, p.Attempts[0].Header = 200, 2*time.Second
+		p.Attempts[0].Status, p.Attempts[0].TimeToHeader = 200, 2*time.Second
 		if got := m.outcome(p, 0); got != c.want {
 			t.Errorf("%s: a late header is %v to the target's health, want %v", c.name, got, c.want)
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -250,11 +250,11 @@ func (b *batch) checkPick(w *wait) {
 		return
 	}
 	switch e := w.p.Failure; {
-	case e.Kind == proxy.Busy && took > 0 && took != bound:
+	case e.Kind == culvert.Busy && took > 0 && took != bound:
 		m.fail("queue timeout", "#%d was refused after %v, QueueTimeout is %v", w.p.Token, took, bound)
-	case e.Kind == proxy.Busy && took == 0:
+	case e.Kind == culvert.Busy && took == 0:
 		b.checkRefusal(w)
-	case e.Kind == proxy.NoTarget:
+	case e.Kind == culvert.NoTarget:
 		b.checkNoTarget(w)
 	}
 }

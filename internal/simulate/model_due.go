@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert"
 )
 
 // readCosts makes an event of what a request has perhaps held of the budget behind its last attempt, where no retry is seen: no
@@ -18,7 +18,7 @@ func (m *model) readCosts(p *Passage) {
 	case a.Err != nil:
 		m.events = append(m.events, modelEvent{at: a.Ended, cost: p})
 	case m.w.plan.Gateway.RetryStatus && a.Status == 503:
-		m.events = append(m.events, modelEvent{at: a.Began + a.Header, cost: p})
+		m.events = append(m.events, modelEvent{at: a.Began + a.TimeToHeader, cost: p})
 	}
 }
 
@@ -47,10 +47,10 @@ func (b *batch) checkDue() {
 // and its client still waits, within its time.
 func (b *batch) unsent(p *Passage) bool {
 	w, g := b.m.w, &b.m.w.plan.Gateway
-	a, e := &p.Attempts[len(p.Attempts)-1], (*proxy.Error)(nil)
+	a, e := &p.Attempts[len(p.Attempts)-1], (*culvert.Error)(nil)
 	o, c := w.journal.outcomes[p.Token], w.clientOf(p.Token)
 	switch {
-	case !errors.As(a.Err, &e) || e.Wrote || e.Kind != proxy.DialFailed && e.Kind != proxy.Timeout:
+	case !errors.As(a.Err, &e) || e.BytesSent || e.Kind != culvert.DialFailed && e.Kind != culvert.Timeout:
 		return false
 	case p.FailedAt != a.Ended || p.TimedOut || p.Upgrade || p.Body || p.DialPanicked:
 		return false

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert"
 )
 
 // read makes events of a passage: picks, and what targets had.
@@ -28,7 +28,7 @@ func (m *model) read(p *Passage) {
 			l.to = p.TunnelEnd
 		}
 		if i > 0 && m.dropped(&p.Attempts[i-1]) {
-			l.from = p.Attempts[i-1].Began + p.Attempts[i-1].Header // it was leased when the header had come
+			l.from = p.Attempts[i-1].Began + p.Attempts[i-1].TimeToHeader // it was leased when the header had come
 			began = l.from
 		}
 		m.addPick(&wait{p: p, attempt: i, from: began, to: l.from, tried: slices.Clone(tried), got: a.Target})
@@ -59,13 +59,13 @@ func (m *model) addPick(w *wait) {
 }
 
 // noPlace reports whether a failure is that of a group without a free target.
-func noPlace(e *proxy.Error) bool {
-	return e != nil && (e.Kind == proxy.Busy || e.Kind == proxy.NoTarget)
+func noPlace(e *culvert.Error) bool {
+	return e != nil && (e.Kind == culvert.Busy || e.Kind == culvert.NoTarget)
 }
 
 // dropped reports whether an attempt's response was dropped for that of another target.
 func (m *model) dropped(a *Attempt) bool {
-	var e *proxy.Error
+	var e *culvert.Error
 	return a.Err != nil && !errors.As(a.Err, &e) && m.w.plan.Gateway.RetryStatus && a.Status == 503
 }
 
@@ -73,10 +73,10 @@ func (m *model) dropped(a *Attempt) bool {
 // Options.FailLatency, proxy.Options.Timeout).
 func (m *model) outcome(p *Passage, i int) step {
 	a, g, u := &p.Attempts[i], &m.w.plan.Gateway, &m.w.plan.Upstream
-	var e *proxy.Error
+	var e *culvert.Error
 	switch {
 	case a.Err == nil, m.dropped(a):
-		late := u.FailLatency > 0 && a.Header >= u.FailLatency
+		late := u.FailLatency > 0 && a.TimeToHeader >= u.FailLatency
 		switch {
 		case g.FailStatus && (a.Status == 500 || a.Status == 503):
 			return stepFail
@@ -90,11 +90,11 @@ func (m *model) outcome(p *Passage, i int) step {
 		return stepSucceed
 	case !errors.As(a.Err, &e):
 		return stepFail
-	case e.ClientSide(), e.Kind == proxy.Internal:
+	case e.ClientSide(), e.Kind == culvert.Internal:
 		return stepNothing
-	case e.Kind == proxy.Timeout && m.wholeTime(p, a):
+	case e.Kind == culvert.Timeout && m.wholeTime(p, a):
 		return m.blame(p, a)
-	case e.Kind == proxy.Timeout && g.Transport && m.ofTheClient(p): // net/http's bounds the header meanwhile
+	case e.Kind == culvert.Timeout && g.Transport && m.ofTheClient(p): // net/http's bounds the header meanwhile
 		return stepUnclear
 	}
 	return stepFail

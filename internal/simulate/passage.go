@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
 )
@@ -24,7 +25,7 @@ type Passage struct {
 	Picking   time.Duration // Options.Rewrite was called: a target is picked next
 	Attempts  []Attempt
 	FailedAt  time.Duration // Options.OnError was called
-	Failure   *proxy.Error
+	Failure   *culvert.Error
 	Returned  time.Duration // the proxy returned
 	Left      time.Duration // the outermost filter returned
 	Silent    bool          // the outermost filter panicked, and there is no record of a failure
@@ -38,9 +39,9 @@ type Passage struct {
 	dials        int    // how often it was called
 }
 
-// Attempt is a filters.Try whose moments are counted from the history's beginning.
+// Attempt is a culvert.Attempt whose moments are counted from the history's beginning.
 type Attempt struct {
-	filters.Try
+	culvert.Attempt
 	Began, Ended time.Duration
 }
 
@@ -91,9 +92,9 @@ func (g *gateway) observe(next http.Handler) http.Handler {
 		defer func() {
 			p.Returned = g.journal.now()
 			p.TimedOut = context.Cause(ctx) == context.DeadlineExceeded || ctx.Err() == context.DeadlineExceeded
-			for _, t := range record.Tries {
+			for _, t := range record.Attempts {
 				began := t.Start.Sub(g.journal.start)
-				p.Attempts = append(p.Attempts, Attempt{Try: t, Began: began, Ended: began + t.Total})
+				p.Attempts = append(p.Attempts, Attempt{Attempt: t, Began: began, Ended: began + t.Total})
 			}
 		}()
 		next.ServeHTTP(w, r.WithContext(ctx))
@@ -118,7 +119,7 @@ func (g *gateway) picking(o *proxy.Outbound) {
 }
 
 // failed is the proxy's OnError.
-func (g *gateway) failed(r *http.Request, e *proxy.Error) {
+func (g *gateway) failed(r *http.Request, e *culvert.Error) {
 	g.journal.Note("gateway", "%s: %v", r.URL.Path, e)
 	g.journal.told(r.URL.Path)
 	if p := passageOf(r.Context()); p != nil {

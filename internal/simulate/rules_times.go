@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert"
 )
 
 // checkTimes: an exchange ends within the sum of its documented bounds, and no bound is met too soon. The caller of
@@ -135,7 +135,7 @@ func (w *world) clientOf(token uint32) *ClientPlan {
 // bodyTooSlow: the client has ReadTimeout for each piece of its body.
 func (t *times) bodyTooSlow() {
 	f := t.p.Failure
-	if f == nil || f.Kind != proxy.BodyTooSlow || t.wholeEnded(t.p.FailedAt) {
+	if f == nil || f.Kind != culvert.BodyTooSlow || t.wholeEnded(t.p.FailedAt) {
 		return
 	}
 	bound := t.g.ReadTimeout
@@ -166,21 +166,21 @@ func (t *times) attempt(a *Attempt) {
 
 // early: a target's time is not over before one of the bounds that it has.
 func (t *times) early(a *Attempt) {
-	var e *proxy.Error
-	if !errors.As(a.Err, &e) || e.Kind != proxy.Timeout || t.wholeEnded(a.Ended) {
+	var e *culvert.Error
+	if !errors.As(a.Err, &e) || e.Kind != culvert.Timeout || t.wholeEnded(a.Ended) {
 		return
 	}
 	had, least := a.Total, bounds(t.g.DialTimeout)
 	switch {
 	case t.p.Upgrade:
 		least = bounds(t.g.DialTimeout, handshakeTimeout)
-	case !e.Wrote: // a dial, behind a connection that was kept too long perhaps
-	case a.Header > 0:
-		had, least = a.Total-a.Header, bounds(t.g.BodyTimeout, t.g.TargetWrite, t.ping())
-	case a.Connect > 0:
-		had, least = a.Total-a.Connect, bounds(t.g.HeaderTimeout, t.g.TargetWrite, t.ping(), t.unended())
+	case !e.BytesSent: // a dial, behind a connection that was kept too long perhaps
+	case a.TimeToHeader > 0:
+		had, least = a.Total-a.TimeToHeader, bounds(t.g.BodyTimeout, t.g.TargetWrite, t.ping())
+	case a.TimeToConnect > 0:
+		had, least = a.Total-a.TimeToConnect, bounds(t.g.HeaderTimeout, t.g.TargetWrite, t.ping(), t.unended())
 	}
-	if had < least-tick { // a connection that was kept takes a nanosecond (filters.Try)
+	if had < least-tick { // a connection that was kept takes a nanosecond (culvert.Attempt)
 		t.fail(a.Ended, "%s has timed out after %v, it has %v: %v", a.Target, had, least, e)
 	}
 }
@@ -222,7 +222,7 @@ const handshakeTimeout = 10 * time.Second
 
 // handshake: HandshakeTimeout bounds dialling and the header together.
 func (t *times) handshake(a *Attempt) {
-	took := a.Header
+	took := a.TimeToHeader
 	if a.Err != nil && took == 0 {
 		took = a.Total
 	}
@@ -242,11 +242,11 @@ func (t *times) connections() time.Duration {
 
 // connect: DialTimeout bounds the time to a connection, HeaderTimeout that on one that was kept too long.
 func (t *times) connect(a *Attempt) {
-	took, bound := a.Connect, t.g.DialTimeout
-	if a.Connect == 0 {
+	took, bound := a.TimeToConnect, t.g.DialTimeout
+	if a.TimeToConnect == 0 {
 		took = a.Total
 	}
-	if a.Connect == 0 && a.Err == nil || took <= bound+slack {
+	if a.TimeToConnect == 0 && a.Err == nil || took <= bound+slack {
 		return
 	}
 	if t.g.HeaderTimeout <= 0 || took <= bound+(t.connections()-1)*(bound+late(t.g.HeaderTimeout))+slack {
@@ -258,15 +258,15 @@ func (t *times) connect(a *Attempt) {
 // header: HeaderTimeout bounds the time to the header of the response, DialTimeout that to another connection where the
 // first one, which had been kept, was closed meanwhile.
 func (t *times) header(a *Attempt) {
-	if a.Connect == 0 || t.g.HeaderTimeout <= 0 || t.g.Strict { // which waits for a stream before
+	if a.TimeToConnect == 0 || t.g.HeaderTimeout <= 0 || t.g.Strict { // which waits for a stream before
 		return
 	}
-	took := a.Header - a.Connect
-	if a.Header == 0 {
-		took = a.Total - a.Connect
+	took := a.TimeToHeader - a.TimeToConnect
+	if a.TimeToHeader == 0 {
+		took = a.Total - a.TimeToConnect
 	}
 	bound := late(t.g.HeaderTimeout)
-	if e := (*proxy.Error)(nil); errors.As(a.Err, &e) && !e.Wrote { // no connection took the request: the last dial failed
+	if e := (*culvert.Error)(nil); errors.As(a.Err, &e) && !e.BytesSent { // no connection took the request: the last dial failed
 		bound = (t.connections() - 1) * (bound + t.g.DialTimeout)
 	}
 	if took > bound+t.heldByWrites()+slack { // interim responses are written meanwhile
@@ -298,7 +298,7 @@ func (t *times) body() {
 	if t.e.Resumed {
 		bound += listingTime
 	}
-	if took := a.Total - a.Header; a.Header > 0 && took > bound {
+	if took := a.Total - a.TimeToHeader; a.TimeToHeader > 0 && took > bound {
 		t.fail(a.Ended, "the body of %s took %v, its bounds %v", a.Target, took, bound)
 	}
 }

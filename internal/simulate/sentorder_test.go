@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert"
 )
 
 // What is sent to a target that is far away may arrive behind the next attempt, at another one: the order is the gateway's.
@@ -21,7 +21,7 @@ func TestOrderOfAttempts(t *testing.T) {
 	} {
 		p, r := &Passage{Token: 1}, ruler{w: &world{journal: NewJournal()}, e: &ExchangePlan{Token: 1}}
 		for _, target := range c.asked {
-			p.Attempts = append(p.Attempts, Attempt{Try: filters.Try{Target: target}})
+			p.Attempts = append(p.Attempts, Attempt{Attempt: culvert.Attempt{Target: target}})
 		}
 		r.w.journal.passages = []*Passage{p}
 		for _, target := range c.seen {

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
 )
@@ -28,7 +29,7 @@ var early = scenario{
 		e := &earlyLoad{addr: r.target(earlyTarget)}
 		decompress := must(filters.Decompress(filters.DecompressOptions{Requests: true}))
 		e.gateways = append(e.gateways, r.gateways(setup{name: "streaming", targets: addresses(e.addr)})...)
-		e.decoding = r.gateways(setup{name: "Decompress", targets: addresses(e.addr), filters: []filters.Filter{decompress}})
+		e.decoding = r.gateways(setup{name: "Decompress", targets: addresses(e.addr), filters: []culvert.Filter{decompress}})
 		e.gateways = append(e.gateways, e.decoding...)
 		e.whole = r.gateways(setup{name: "RequestBuffer", targets: addresses(e.addr), proxy: proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 4 << 10, Disk: 1 << 20}}})
 		return e.converse

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -33,8 +34,8 @@ type setup struct {
 	targets  []upstream.Target
 	upstream upstream.Options
 	proxy    proxy.Options
-	filters  []filters.Filter
-	around   filters.Filter // outside of the chain; nil: nothing
+	filters  []culvert.Filter
+	around   culvert.Filter // outside of the chain; nil: nothing
 }
 
 // gateways starts a gateway for each path that an exchange can take: the proxy's own and

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert"
 )
 
 // interim is about interim responses to clients that go while they are written.
@@ -23,7 +23,7 @@ var interim = scenario{
 			})
 		}
 		gateways := append(r.gateways(setup{name: "no filter", targets: addresses(addr)}),
-			r.gateways(setup{name: "a filter's field", targets: addresses(addr), filters: []filters.Filter{mark}})...)
+			r.gateways(setup{name: "a filter's field", targets: addresses(addr), filters: []culvert.Filter{mark}})...)
 		return func(c *client) {
 			g, p := pick(c.Rand, gateways), pick(c.Rand, protocols)
 			if p.http2() {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -51,16 +52,16 @@ func (r *run) timedGateways() (whole, header []*gateway) {
 	blame := r.blame(r.pulse())
 	whole = r.gateways(setup{name: "Options.Timeout", targets: targets, around: r.timed, proxy: proxy.Options{Timeout: slowTimeout, OnError: blame}})
 	timeout := must(filters.Timeout(slowTimeout))
-	header = r.gateways(setup{name: "filters.Timeout", targets: targets, around: r.timed, filters: []filters.Filter{timeout}, proxy: proxy.Options{OnError: blame}})
+	header = r.gateways(setup{name: "filters.Timeout", targets: targets, around: r.timed, filters: []culvert.Filter{timeout}, proxy: proxy.Options{OnError: blame}})
 	return whole, header
 }
 
 // blame finds failures that count against a target which waited for its client: those of uploads, which have no end,
 // and of downloads behind their header. On a busy machine a target may be late with that, and with the rest where the
 // machine has stopped them all.
-func (r *run) blame(p *pulse) func(*http.Request, *proxy.Error) {
-	return func(q *http.Request, err *proxy.Error) {
-		if err.TargetSide() && err.Kind != proxy.NoTarget && (err.HeadSent || q.Method == http.MethodPost) && !p.stopped(2*slowTimeout) {
+func (r *run) blame(p *pulse) func(*http.Request, *culvert.Error) {
+	return func(q *http.Request, err *culvert.Error) {
+		if err.TargetSide() && err.Kind != culvert.NoTarget && (err.HeaderSent || q.Method == http.MethodPost) && !p.stopped(2*slowTimeout) {
 			r.broke("a target is not blamed for its client", "%s %s of %s: %v", q.Method, q.URL, q.Proto, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/watchcodec"
@@ -34,8 +35,8 @@ func TestListThatIsNotReadBehindAProxy(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer group.Close()
-			var kinds []proxy.Kind
-			p, err := proxy.New(proxy.Options{Upstream: group, OnError: func(_ *http.Request, e *proxy.Error) { kinds = append(kinds, e.Kind) }})
+			var kinds []culvert.ErrorKind
+			p, err := proxy.New(proxy.Options{Upstream: group, OnError: func(_ *http.Request, e *culvert.Error) { kinds = append(kinds, e.Kind) }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -43,8 +44,8 @@ func TestListThatIsNotReadBehindAProxy(t *testing.T) {
 			if err == nil || test.take != nil && !errors.Is(err, test.take) {
 				t.Errorf("List returned %v", err)
 			}
-			if len(kinds) != 1 || kinds[0] != proxy.Internal {
-				t.Errorf("OnError is called with %v, want one %v", kinds, proxy.Internal)
+			if len(kinds) != 1 || kinds[0] != culvert.Internal {
+				t.Errorf("OnError is called with %v, want one %v", kinds, culvert.Internal)
 			}
 		})
 	}

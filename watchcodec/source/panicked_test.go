@@ -14,7 +14,7 @@ import (
 
 // panicky is a Sink that panics in one of its methods.
 type panicky struct {
-	*record
+	*recordingSink
 	in string
 }
 

@@ -8,7 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/result"
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/watchcodec/source"
 )
 
@@ -16,17 +17,17 @@ import (
 // for one request is neither that of the next one nor that of the request whose context it uses.
 func TestEachRequestHasItsOwnResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		outer, own := result.With(t.Context())
+		outer, own := record.With(t.Context())
 		requests := 0
 		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			requests++
-			_, record := result.With(r.Context())
-			if record == own || len(record.Tries) > 0 {
-				t.Errorf("request %d, %s, begins with the attempts %+v", requests, r.URL.RawQuery, record.Tries)
+			_, record := record.With(r.Context())
+			if record == own || len(record.Attempts) > 0 {
+				t.Errorf("request %d, %s, begins with the attempts %+v", requests, r.URL.RawQuery, record.Attempts)
 			}
-			result.Begin(record, "10.0.0.1:80", time.Now())
-			result.Arrived(record, http.StatusOK)
-			result.Finish(record, result.Try{Target: "10.0.0.1:80"})
+			record.StartAttempt("10.0.0.1:80", time.Now())
+			record.HeaderReceived(http.StatusOK)
+			record.FinishAttempt(culvert.Attempt{Target: "10.0.0.1:80"})
 			switch q := r.URL.Query(); {
 			case q.Get("sendInitialEvents") == "true":
 				w.WriteHeader(http.StatusUnprocessableEntity)
@@ -43,8 +44,8 @@ func TestEachRequestHasItsOwnResult(t *testing.T) {
 		ctx, cancel := context.WithTimeout(outer, time.Minute)
 		defer cancel()
 		_ = s.Run(ctx)
-		if requests < 3 || len(own.Tries) > 0 {
-			t.Errorf("%d requests, and %d attempts in the record of the context", requests, len(own.Tries))
+		if requests < 3 || len(own.Attempts) > 0 {
+			t.Errorf("%d requests, and %d attempts in the record of the context", requests, len(own.Attempts))
 		}
 	})
 }

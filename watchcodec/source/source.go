@@ -13,7 +13,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/result"
+	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
@@ -190,7 +190,7 @@ func wrapSink(err error) error {
 // request returns the next request for the collection. Each has a result of its own: one for all
 // requests would grow as long as the Source runs.
 func (s *Source) request(ctx context.Context, query url.Values) *http.Request {
-	ctx, _ = result.WithNew(ctx)
+	ctx, _ = record.WithNew(ctx)
 	r := s.o.Request.Clone(ctx)
 	r.Method, r.Body, r.ContentLength, r.RequestURI = http.MethodGet, http.NoBody, 0, ""
 	r.TransferEncoding, r.Trailer = nil, nil

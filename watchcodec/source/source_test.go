@@ -20,8 +20,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec/source"
 )
 
-// record is a sink that notes its calls.
-type record struct {
+// recordingSink is a sink that notes its calls.
+type recordingSink struct {
 	mu      sync.Mutex
 	objects map[string]string // version by name
 	seen    map[string]bool
@@ -29,20 +29,20 @@ type record struct {
 	fail    error
 }
 
-func newRecord() *record { return &record{objects: map[string]string{}} }
+func newRecord() *recordingSink { return &recordingSink{objects: map[string]string{}} }
 
-func (r *record) note(format string, args ...any) {
+func (r *recordingSink) note(format string, args ...any) {
 	r.calls = append(r.calls, fmt.Sprintf(format, args...))
 }
 
-func (r *record) Replacing() {
+func (r *recordingSink) Replacing() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen = map[string]bool{}
 	r.note("replacing")
 }
 
-func (r *record) Set(o *watchcodec.Object) error {
+func (r *recordingSink) Set(o *watchcodec.Object) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen[string(o.Name())] = true
@@ -50,14 +50,14 @@ func (r *record) Set(o *watchcodec.Object) error {
 	return r.fail
 }
 
-func (r *record) Delete(o *watchcodec.Object) error {
+func (r *recordingSink) Delete(o *watchcodec.Object) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.objects, string(o.Name()))
 	return nil
 }
 
-func (r *record) Replaced(c source.Collection) {
+func (r *recordingSink) Replaced(c source.Collection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for name := range r.objects {
@@ -68,7 +68,7 @@ func (r *record) Replaced(c source.Collection) {
 	r.note("replaced %s %s", c.APIVersion, c.Kind)
 }
 
-func (r *record) Lost(err error) {
+func (r *recordingSink) Lost(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n := len(r.calls); n == 0 || !strings.HasPrefix(r.calls[n-1], "lost") {
@@ -76,9 +76,9 @@ func (r *record) Lost(err error) {
 	}
 }
 
-func (r *record) Found() {}
+func (r *recordingSink) Found() {}
 
-func (r *record) expect(t *testing.T, objects map[string]string, calls ...string) {
+func (r *recordingSink) expect(t *testing.T, objects map[string]string, calls ...string) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -160,7 +160,7 @@ func list(version, next string, names ...string) string {
 }
 
 // play lets a source follow a script for a while.
-func play(t *testing.T, steps map[string][]http.HandlerFunc, r *record, d time.Duration) (s *script, err error) {
+func play(t *testing.T, steps map[string][]http.HandlerFunc, r *recordingSink, d time.Duration) (s *script, err error) {
 	t.Helper()
 	leaktest.Check(t)
 	s = &script{steps: steps}

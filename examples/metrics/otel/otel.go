@@ -52,7 +52,7 @@ func (m *Metrics) RequestEnded(r *http.Request, o filters.Observation) {
 	set := metric.WithAttributes(method(r), attribute.Int("http.response.status_code", o.Status), attribute.String("culvert.upstream", o.Result.Upstream))
 	m.duration.Record(ctx, o.Duration.Seconds(), set)
 	m.size.Record(ctx, o.Bytes, set)
-	for _, t := range o.Result.Tries {
+	for _, t := range o.Result.Attempts {
 		m.tries.Add(ctx, 1, metric.WithAttributes(attribute.String("culvert.upstream", o.Result.Upstream),
 			attribute.String("server.address", t.Target), attribute.Bool("error", t.Err != nil)))
 	}

@@ -12,6 +12,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/examples/metrics/otel"
 	"github.com/culvert-go/culvert/filters"
 )
@@ -25,7 +26,7 @@ func TestMetrics(t *testing.T) {
 	h := filters.Observe(m)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		record := filters.ResultFrom(r.Context())
 		record.Upstream = "app"
-		record.Tries = append(record.Tries, filters.Try{Target: "a:1", Err: io.EOF}, filters.Try{Target: "b:1", Status: 418})
+		record.Attempts = append(record.Attempts, culvert.Attempt{Target: "a:1", Err: io.EOF}, culvert.Attempt{Target: "b:1", Status: 418})
 		w.WriteHeader(418)
 		_, _ = io.WriteString(w, "teapot")
 	}))

@@ -46,7 +46,7 @@ func (m *Metrics) RequestEnded(r *http.Request, o filters.Observation) {
 	m.inFlight.Dec()
 	m.duration.WithLabelValues(method(r.Method), strconv.Itoa(o.Status), o.Result.Upstream).Observe(o.Duration.Seconds())
 	m.bytes.WithLabelValues(o.Result.Upstream).Add(float64(o.Bytes))
-	for _, t := range o.Result.Tries {
+	for _, t := range o.Result.Attempts {
 		result := strconv.Itoa(t.Status/100) + "xx"
 		if t.Err != nil {
 			result = "error"

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/cachectl"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/nginx/conf"
@@ -36,7 +37,7 @@ type Engine struct {
 	groups     map[string]*group // of the configuration
 	names      resolvedNames
 	mirrors    []*filters.Mirror
-	gunzip     filters.Filter
+	gunzip     culvert.Filter
 	errorPages func(http.Handler) http.Handler
 	passwords  passwordFiles
 	shared     shared

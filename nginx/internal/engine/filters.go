@@ -3,7 +3,7 @@ package engine
 import (
 	"net/http"
 
-	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert"
 )
 
 // finish combines the directives of a level when all of them are compiled.
@@ -38,7 +38,7 @@ func (x *exchange) filtered(w http.ResponseWriter, serve func(*exchange, http.Re
 		}
 		status = serve(x, w)
 	})
-	for _, f := range []filters.Filter{replaces, x.gunzipFilter(), l.gzip.filter()} {
+	for _, f := range []culvert.Filter{replaces, x.gunzipFilter(), l.gzip.filter()} {
 		if f != nil {
 			handler = f(handler)
 		}

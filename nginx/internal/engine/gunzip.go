@@ -3,7 +3,7 @@ package engine
 import (
 	"strings"
 
-	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
@@ -15,7 +15,7 @@ func gunzipDirective(_ *compiler, l *level, d *conf.Directive) error {
 }
 
 // gunzipFilter returns the filter, nil if it is off or the client accepts gzip.
-func (x *exchange) gunzipFilter() filters.Filter {
+func (x *exchange) gunzipFilter() culvert.Filter {
 	if !x.level.gunzip || x.takesGzip() {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/nginx/conf"
 )
@@ -26,7 +27,7 @@ type gzipSettings struct {
 }
 
 // gzipFilter compresses the responses of the levels that have it.
-type gzipFilter struct{ filter filters.Filter }
+type gzipFilter struct{ filter culvert.Filter }
 
 func defaultGzip() gzipSettings {
 	return gzipSettings{types: []string{"text/html"}, min: 20, level: 1, proxied: []string{"off"}}
@@ -198,7 +199,7 @@ func (g gzipSettings) forProxies(r *http.Request, h http.Header) bool {
 	return !(allowed("no_last_modified") && h.Get("Last-Modified") != "" || allowed("no_etag") && h.Get("Etag") != "")
 }
 
-func (g *gzipSettings) filter() filters.Filter {
+func (g *gzipSettings) filter() culvert.Filter {
 	if g.made == nil {
 		return nil
 	}

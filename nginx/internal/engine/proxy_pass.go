@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 	"github.com/culvert-go/culvert/proxy"
@@ -189,11 +190,11 @@ func (p *passRule) serve(x *exchange, w http.ResponseWriter) int {
 		return 0
 	}
 	x.proxied = false
-	var e *proxy.Error
-	if !errors.As(x.proxyFailure, &e) || e.Kind == proxy.NoTarget || e.Kind == proxy.Busy {
+	var e *culvert.Error
+	if !errors.As(x.proxyFailure, &e) || e.Kind == culvert.NoTarget || e.Kind == culvert.Busy {
 		return http.StatusBadGateway // nginx: no live upstreams
 	}
-	if e.Kind == proxy.UpgradeRequired {
+	if e.Kind == culvert.UpgradeRequired {
 		x.requireUpgrade(w.Header())
 	}
 	return e.Status()
@@ -245,10 +246,10 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	o.ReadTimeout, o.WriteTimeout = p.level.bodyTimeout, p.level.sendTimeout
 	o.Rewrite = func(o *proxy.Outbound) { p.rewrite(exchangeOf(o.In.Context()), o) }
 	o.RewriteAnswer = p.modifyResponse
-	o.ErrorHandler = func(_ http.ResponseWriter, r *http.Request, err *proxy.Error) {
+	o.ErrorHandler = func(_ http.ResponseWriter, r *http.Request, err *culvert.Error) {
 		exchangeOf(r.Context()).proxyFailure = err
 	}
-	o.OnError = func(r *http.Request, err *proxy.Error) { exchangeOf(r.Context()).logProxy(p, err) }
+	o.OnError = func(r *http.Request, err *culvert.Error) { exchangeOf(r.Context()).logProxy(p, err) }
 	return o, nil
 }
 

@@ -5,7 +5,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -74,12 +74,12 @@ func (e *Engine) transport(key transportKey) (*upstream.Transport, error) {
 func nonZero(d time.Duration) time.Duration { return max(d, time.Millisecond) }
 
 // logProxy logs why there is no whole response of an upstream.
-func (x *exchange) logProxy(p *passRule, err *proxy.Error) {
+func (x *exchange) logProxy(p *passRule, err *culvert.Error) {
 	upstream := ""
 	if err.Target != "" {
 		upstream = "http://" + err.Target + x.RequestURI
 	}
-	if err.Kind == proxy.ClientGone {
+	if err.Kind == culvert.ClientGone {
 		x.logAt(levelInfo, "client prematurely closed connection", upstream)
 		return
 	}

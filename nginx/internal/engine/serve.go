@@ -3,6 +3,7 @@ package engine
 import (
 	"net/http"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 )
@@ -174,7 +175,7 @@ func finalHeader(r *http.Request, status int, h http.Header) {
 }
 
 // finishResponse is called when the response is complete or has failed.
-func finishResponse(r *http.Request, s filters.ResponseStats) {
+func finishResponse(r *http.Request, s culvert.ResponseStats) {
 	x := exchangeOf(r.Context())
 	x.Status, x.BodyBytes = s.Status, s.Bytes
 	if s.Hijacked && x.Upstream != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/replace"
@@ -18,7 +19,7 @@ type subSettings struct {
 	types        []string // nil: all
 	every        bool     // sub_filter_once off
 	lastModified bool
-	made         filters.Filter
+	made         culvert.Filter
 }
 
 type subPair struct{ from, to vars.Value }
@@ -91,7 +92,7 @@ func (s *subSettings) changes(t string) bool {
 	return s.made != nil && isOneOf(s.types, http.Header{"Content-Type": {t}})
 }
 
-func (s *subSettings) filter() filters.Filter { return s.made }
+func (s *subSettings) filter() culvert.Filter { return s.made }
 
 // finishSub creates the filter.
 func (l *level) finishSub() {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert"
 )
 
 // Request is the engine's state of one request. It is used only by the request's own goroutine.
@@ -69,7 +69,7 @@ type Request struct {
 	// Complete reports whether the whole response has been sent.
 	Complete bool
 	// Upstream is the record of the exchange with the upstream.
-	Upstream *filters.Result
+	Upstream *culvert.Result
 	// UpstreamHeader is the header of its response as received.
 	UpstreamHeader http.Header
 

@@ -31,8 +31,8 @@ func (r *Request) secureLinkExpires() string {
 // Redirected drops what nginx's modules do not keep over an internal redirect.
 func (r *Request) Redirected() {
 	r.linkExpires = ""
-	if r.Upstream != nil && len(r.Upstream.Tries) > 0 {
-		r.passed = append(r.passed, len(r.Upstream.Tries))
+	if r.Upstream != nil && len(r.Upstream.Attempts) > 0 {
+		r.passed = append(r.passed, len(r.Upstream.Attempts))
 	}
 }
 

@@ -6,8 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/culvert-go/culvert/filters"
-	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert"
 )
 
 // The variables of several attempts are lists: "a, b", and "a : b" if an internal redirect is
@@ -16,27 +15,27 @@ var upstreamVariables = map[string]Getter{
 	"proxy_add_x_forwarded_for":    known(forwardedFor),
 	"proxy_host":                   nonEmpty(func(r *Request) string { return r.ProxyHost }),
 	"proxy_port":                   nonEmpty(func(r *Request) string { return r.ProxyPort }),
-	"upstream_addr":                perTry(func(t filters.Try) string { return t.Target }),
+	"upstream_addr":                perTry(func(t culvert.Attempt) string { return t.Target }),
 	"upstream_cache_etag":          none, // there is no cache
 	"upstream_cache_last_modified": none,
 	"upstream_cache_status":        none,
 	"upstream_connect_time":        perTry(upstreamConnectTime),
-	"upstream_response_length":     perTry(func(t filters.Try) string { return strconv.FormatInt(t.Received, 10) }),
+	"upstream_response_length":     perTry(func(t culvert.Attempt) string { return strconv.FormatInt(t.Received, 10) }),
 	"upstream_header_time":         perTry(upstreamHeaderTime),
 	"upstream_response_time":       perTry(upstreamResponseTime),
 	"upstream_status":              perTry(upstreamStatus),
 }
 
-func perTry(get func(filters.Try) string) Getter {
+func perTry(get func(culvert.Attempt) string) Getter {
 	return func(r *Request) (string, bool) {
-		if r.Upstream == nil || len(r.Upstream.Tries) == 0 {
+		if r.Upstream == nil || len(r.Upstream.Attempts) == 0 {
 			return "", false
 		}
-		if len(r.Upstream.Tries) == 1 {
-			return get(r.Upstream.Tries[0]), true
+		if len(r.Upstream.Attempts) == 1 {
+			return get(r.Upstream.Attempts[0]), true
 		}
 		var list strings.Builder
-		for i, t := range r.Upstream.Tries {
+		for i, t := range r.Upstream.Attempts {
 			switch {
 			case slices.Contains(r.passed, i):
 				list.WriteString(" : ")
@@ -50,7 +49,7 @@ func perTry(get func(filters.Try) string) Getter {
 }
 
 // upstreamResponseTime returns "-" until the whole response has been received.
-func upstreamResponseTime(t filters.Try) string {
+func upstreamResponseTime(t culvert.Attempt) string {
 	if t.Total == 0 {
 		return "-"
 	}
@@ -58,27 +57,27 @@ func upstreamResponseTime(t filters.Try) string {
 }
 
 // upstreamConnectTime returns "-" for an attempt that got no connection.
-func upstreamConnectTime(t filters.Try) string {
-	if t.Connect == 0 {
+func upstreamConnectTime(t culvert.Attempt) string {
+	if t.TimeToConnect == 0 {
 		return "-"
 	}
-	return Seconds(t.Connect)
+	return Seconds(t.TimeToConnect)
 }
 
-func upstreamHeaderTime(t filters.Try) string {
+func upstreamHeaderTime(t culvert.Attempt) string {
 	if t.Status == 0 {
 		return "-"
 	}
-	return Seconds(t.Header)
+	return Seconds(t.TimeToHeader)
 }
 
 // upstreamStatus returns the status of an attempt's response. Without a response it is 502 or,
 // after a timeout, 504; it is "-" if the client was to blame.
-func upstreamStatus(t filters.Try) string {
+func upstreamStatus(t culvert.Attempt) string {
 	if t.Status != 0 {
 		return strconv.Itoa(t.Status)
 	}
-	var e *proxy.Error
+	var e *culvert.Error
 	switch {
 	case !errors.As(t.Err, &e):
 		return "502"

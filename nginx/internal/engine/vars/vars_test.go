@@ -12,10 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
-	"github.com/culvert-go/culvert/proxy"
 )
 
 // request returns one with a bit of everything.
@@ -38,9 +37,9 @@ func request() *vars.Request {
 		UpstreamHeader: http.Header{"Server": {"up"}},
 		ProxyHost:      "console", ProxyPort: "80",
 		Location: location{},
-		Upstream: &filters.Result{Tries: []filters.Try{
-			{Target: "10.0.0.1:1", Total: 5 * time.Millisecond, Err: &proxy.Error{Kind: proxy.DialFailed}},
-			{Target: "10.0.0.2:1", Status: 200, Connect: time.Millisecond, Received: 17, Header: 3 * time.Millisecond, Total: 1234 * time.Millisecond},
+		Upstream: &culvert.Result{Attempts: []culvert.Attempt{
+			{Target: "10.0.0.1:1", Total: 5 * time.Millisecond, Err: &culvert.Error{Kind: culvert.DialFailed}},
+			{Target: "10.0.0.2:1", Status: 200, TimeToConnect: time.Millisecond, Received: 17, TimeToHeader: 3 * time.Millisecond, Total: 1234 * time.Millisecond},
 		}},
 	}
 }

@@ -1,4 +1,4 @@
-package fault
+package errs
 
 import (
 	"context"
@@ -6,18 +6,20 @@ import (
 	"net"
 	"os"
 	"syscall"
+
+	"github.com/culvert-go/culvert"
 )
 
-// DialKind is the kind of a connection that could not be made: Internal where that is Local.
-func DialKind(err error) Kind {
+// KindOfDial returns the kind of a connection that could not be made: Internal where that is Local.
+func KindOfDial(err error) culvert.ErrorKind {
 	var netErr net.Error
 	switch {
 	case Local(err):
-		return Internal
+		return culvert.Internal
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
-		return Timeout
+		return culvert.Timeout
 	}
-	return Dial
+	return culvert.DialFailed
 }
 
 // Local reports whether a connection could not be made since this process or this host lacks what any connection
