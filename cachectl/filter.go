@@ -12,7 +12,7 @@ var responses = sync.Pool{New: func() any { return new(Response) }}
 
 // atHeader returns a filter that calls f with each final header, and with that of a 101.
 func atHeader(f func(*Response)) func(http.Handler) http.Handler {
-	hooks := &response.Hooks{Head: func(r *http.Request, status int, h http.Header) {
+	hooks := &response.Hooks{Header: func(r *http.Request, status int, h http.Header) {
 		resp := responses.Get().(*Response)
 		*resp = Response{Request: r, Status: status, Header: h}
 		f(resp)

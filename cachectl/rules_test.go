@@ -113,8 +113,8 @@ func TestAccidentSticky410(t *testing.T) {
 	} {
 		client.Send("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n")
 		client.Receive("HTTP/1.1 103 Early Hints\r\n")
-		client.Head() // the handler's own fields; none of the filter's
-		if got := wiretest.Lines(client.Head()); got != want {
+		client.Header() // the handler's own fields; none of the filter's
+		if got := wiretest.Lines(client.Header()); got != want {
 			t.Errorf("%s: the client got\n%s\nwant\n%s", path, got, want)
 		}
 	}

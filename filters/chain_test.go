@@ -89,7 +89,7 @@ func TestChainKeepsTrailers(t *testing.T) {
 		fmt.Fprint(w, r.Trailer.Get("X-Sum"))
 	})))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Sum: 7\r\n\r\n")
-	if _, body := client.Answer("POST"); body != "7" {
+	if _, body := client.Response("POST"); body != "7" {
 		t.Errorf("trailer %q", body)
 	}
 }
@@ -112,7 +112,7 @@ func ExampleChain() {
 
 func ExampleOnResponse() {
 	server := filters.OnResponse(filters.ResponseHooks{
-		Head: func(_ *http.Request, status int, h http.Header) {
+		Header: func(_ *http.Request, status int, h http.Header) {
 			if status >= 500 {
 				h.Set("Retry-After", "5")
 			}

@@ -161,7 +161,7 @@ func TestCompressedHead(t *testing.T) {
 	for tag, want := range map[string]string{`"x"`: `W/"x"`, `W/"x"`: `W/"x"`} {
 		for _, method := range []string{"GET", "HEAD"} {
 			client.Send(method + " /?tag=" + tag + " HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n")
-			resp, body := client.Answer(method)
+			resp, body := client.Response(method)
 			h := resp.Header
 			if h.Get("Content-Encoding") != "gzip" || h.Get("Etag") != want || h.Get("Accept-Ranges") != "" || resp.ContentLength != -1 && method == "HEAD" || h.Get("Vary") != "Cookie, accept-encoding" {
 				t.Errorf("%s: %s %v", method, resp.Status, h)
@@ -368,7 +368,7 @@ func TestDecompressStreams(t *testing.T) {
 		for _, path := range []string{"/", "/abort"} {
 			client := wiretest.Dial(t, addr)
 			client.Send("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n")
-			client.Head()
+			client.Header()
 			for range 3 {
 				client.Receive("5\r\nevent\r\n")
 				seen <- struct{}{}

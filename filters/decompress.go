@@ -63,7 +63,7 @@ func Decompress(o DecompressOptions) (culvert.Filter, error) {
 				return
 			}
 			d := &decoding{headRequest: r.Method == http.MethodHead}
-			response.Serve(next, w, r, &response.Hooks{Head: d.header, Body: d.body, End: d.release})
+			response.Serve(next, w, r, &response.Hooks{Header: d.header, Body: d.body, End: d.release})
 		})
 	}, nil
 }

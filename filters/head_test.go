@@ -57,7 +57,7 @@ func TestHeadHasNoOtherLength(t *testing.T) {
 			lengths := map[string]int{}
 			for _, method := range []string{"GET", "HEAD"} {
 				client.Send(method + " /api/v1/pods HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n")
-				resp, content := client.Answer(method)
+				resp, content := client.Response(method)
 				lengths[method] = len(content)
 				if v := resp.Header.Get("Content-Length"); method == "HEAD" && v != "" {
 					t.Errorf("HEAD: Content-Length %s, GET has %d bytes", v, lengths["GET"])

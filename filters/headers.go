@@ -53,7 +53,7 @@ func Headers(rules ...HeaderRule) (culvert.Filter, error) {
 			return nil, fmt.Errorf("filters: Headers: %w", err)
 		}
 	}
-	return OnResponse(ResponseHooks{Head: func(_ *http.Request, status int, h http.Header) {
+	return OnResponse(ResponseHooks{Header: func(_ *http.Request, status int, h http.Header) {
 		if status == http.StatusSwitchingProtocols {
 			return
 		}

@@ -176,7 +176,7 @@ func TestAccessLogOfGoneClient(t *testing.T) {
 			logger, log := records()
 			arrived := make(chan struct{})
 			app := wiretest.Target(t, func(p *wiretest.Peer) {
-				p.Head()
+				p.Header()
 				p.Send(reply)
 				close(arrived)
 				p.Ended()
@@ -185,7 +185,7 @@ func TestAccessLogOfGoneClient(t *testing.T) {
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 			wiretest.Await(t, arrived, "request")
 			if reply != "" {
-				client.Head()
+				client.Header()
 			}
 			client.Close()
 			m := record(t, wiretest.Await(t, log, "record"), "upstream", "targets", "target_statuses", "header", "error")
@@ -200,13 +200,13 @@ func TestAccessLogOfTunnel(t *testing.T) {
 	leaktest.Check(t)
 	logger, log := records()
 	app := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\nhello")
 		p.Rest()
 	})
 	client := wiretest.Dial(t, wiretest.Serve(t, filters.AccessLog(logger)(newProxy(t, app))))
 	client.Send("GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\nok")
-	client.Head()
+	client.Header()
 	client.Receive("hello")
 	client.End()
 	client.Rest()

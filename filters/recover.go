@@ -42,7 +42,7 @@ func Recover(l *slog.Logger) culvert.Filter {
 				refuse(w, r, http.StatusInternalServerError)
 			}()
 			response.Serve(next, w, r, &response.Hooks{
-				Head: func(_ *http.Request, status int, _ http.Header) {
+				Header: func(_ *http.Request, status int, _ http.Header) {
 					headerSent, hijacked = true, status == http.StatusSwitchingProtocols
 				},
 				Around: func(*http.Request) { around = true },

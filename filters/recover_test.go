@@ -34,7 +34,7 @@ func (h *heldHeader) Write(p []byte) (int, error) {
 // If a filter between two Recovers panics while the handler writes, the outer Recover responds. The inner one can't know
 // whether the header was sent.
 func TestRecoverOfAFilterAround(t *testing.T) {
-	panics := filters.OnResponse(filters.ResponseHooks{Head: func(*http.Request, int, http.Header) { panic("boom") }})
+	panics := filters.OnResponse(filters.ResponseHooks{Header: func(*http.Request, int, http.Header) { panic("boom") }})
 	for _, test := range []struct {
 		name    string
 		between culvert.Filter

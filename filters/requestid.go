@@ -49,7 +49,7 @@ func RequestID(o RequestIDOptions) (culvert.Filter, error) {
 			r.Header[o.Field] = []string{id}
 			r = r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id))
 			// It replaces the field of the target's response.
-			response.Serve(next, w, r, &response.Hooks{Head: func(_ *http.Request, _ int, h http.Header) { h[o.Field] = []string{id} }})
+			response.Serve(next, w, r, &response.Hooks{Header: func(_ *http.Request, _ int, h http.Header) { h[o.Field] = []string{id} }})
 		})
 	}, nil
 }

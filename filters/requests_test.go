@@ -121,7 +121,7 @@ func TestBodyLimit(t *testing.T) {
 	} {
 		client := wiretest.Dial(t, addr)
 		client.Send("POST / HTTP/1.1\r\nHost: a\r\n" + request)
-		resp, body := client.Answer("POST")
+		resp, body := client.Response("POST")
 		if got := resp.Status[:3] + " " + body; got != want {
 			t.Errorf("%q: %q, want %q", request, got, want)
 		}

@@ -11,13 +11,13 @@ import (
 // ResponseHooks are the functions that OnResponse calls. A nil hook is skipped. The hooks of
 // one response are called one after the other.
 type ResponseHooks struct {
-	// Head is called once when the final header is about to be written: never for
+	// Header is called once when the final header is about to be written: never for
 	// an interim response, and with status 101 when the connection is hijacked. It may
 	// change h. Of nested filters the innermost is called first.
-	Head func(r *http.Request, status int, h http.Header)
-	// Body is called after Head if the status allows content. It returns a transform, or
+	Header func(r *http.Request, status int, h http.Header)
+	// Body is called after Header if the status allows content. It returns a transform, or
 	// nil to leave the body unchanged. The handler's body is written to the transform,
-	// which writes what is to be sent to w. If the transform changes the length, Head or
+	// which writes what is to be sent to w. If the transform changes the length, Header or
 	// Body must delete Content-Length.
 	//
 	// The transform is closed when the handler has returned. If the handler has written less
@@ -34,7 +34,7 @@ type ResponseHooks struct {
 // OnResponse returns a filter that calls the hooks. It preserves the other features of the
 // ResponseWriter: flush, hijack, trailers, interim responses, ReadFrom and deadlines.
 func OnResponse(hooks ResponseHooks) culvert.Filter {
-	bound := &response.Hooks{Head: hooks.Head, Body: hooks.Body, End: hooks.End}
+	bound := &response.Hooks{Header: hooks.Header, Body: hooks.Body, End: hooks.End}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			response.Serve(next, w, r, bound)

@@ -57,7 +57,7 @@ func TestHeaders(t *testing.T) {
 // TestHeadersOfARuleAreNotShared: an outer filter may change the values in place.
 func TestHeadersOfARuleAreNotShared(t *testing.T) {
 	headers := good(t)(filters.Headers(filters.HeaderRule{Set: http.Header{"X-A": {"1"}}, Add: http.Header{"X-B": {"2"}}}))
-	edit := filters.OnResponse(filters.ResponseHooks{Head: func(_ *http.Request, _ int, h http.Header) {
+	edit := filters.OnResponse(filters.ResponseHooks{Header: func(_ *http.Request, _ int, h http.Header) {
 		h["X-A"][0] += "!"
 		h["X-B"][0] += "!"
 	}})
@@ -96,7 +96,7 @@ func TestRecover(t *testing.T) {
 	})))
 	client := wiretest.Dial(t, addr)
 	client.Send("GET /?q HTTP/1.1\r\nHost: a\r\n\r\n")
-	if resp, body := client.Answer("GET"); resp.StatusCode != 500 || body != "Internal Server Error\n" {
+	if resp, body := client.Response("GET"); resp.StatusCode != 500 || body != "Internal Server Error\n" {
 		t.Errorf("response %s %q", resp.Status, body)
 	}
 	client.Send("GET /later HTTP/1.1\r\nHost: a\r\n\r\n") // the connection was kept
@@ -177,17 +177,17 @@ func TestErrorPages(t *testing.T) {
 	})))
 	client := wiretest.Dial(t, addr)
 	client.Send("POST /bad HTTP/1.1\r\nHost: a\r\nRange: bytes=0-1\r\nContent-Length: 2\r\n\r\nhi")
-	resp, body := client.Answer("POST")
+	resp, body := client.Response("POST")
 	if resp.StatusCode != 502 || body != "<h1>sorry</h1>" || resp.Header.Get("Content-Type") != "text/html" || resp.Header.Get("Cache-Control") != "no-store" ||
 		resp.Header.Get("Etag") != "" || resp.Header.Get("X-Kept") != "yes" {
 		t.Errorf("response %s %v %q", resp.Status, resp.Header, body)
 	}
 	client.Send("HEAD /bad HTTP/1.1\r\nHost: a\r\n\r\n")
-	if resp, _ := client.Answer("HEAD"); resp.StatusCode != 502 || resp.Header.Get("Content-Type") != "text/html" {
+	if resp, _ := client.Response("HEAD"); resp.StatusCode != 502 || resp.Header.Get("Content-Type") != "text/html" {
 		t.Errorf("response %s %v", resp.Status, resp.Header)
 	}
 	client.Send("GET /good HTTP/1.1\r\nHost: a\r\n\r\n")
-	if resp, body := client.Answer("GET"); resp.StatusCode != 200 || body != "hello, world" || resp.Header.Get("Etag") != `"x"` {
+	if resp, body := client.Response("GET"); resp.StatusCode != 200 || body != "hello, world" || resp.Header.Get("Etag") != `"x"` {
 		t.Errorf("response %s %v %q", resp.Status, resp.Header, body)
 	}
 }

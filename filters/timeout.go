@@ -57,7 +57,7 @@ func (t *timing) serve(w http.ResponseWriter, r *http.Request, d time.Duration) 
 		t.body.Interrupt(func() { cancel(context.DeadlineExceeded) })
 	})
 	defer t.timer.Stop()
-	response.Serve(http.HandlerFunc(t.respond), w, r, &response.Hooks{Head: func(*http.Request, int, http.Header) {
+	response.Serve(http.HandlerFunc(t.respond), w, r, &response.Hooks{Header: func(*http.Request, int, http.Header) {
 		t.headerSent = true
 		t.timer.Stop()
 	}})

@@ -151,7 +151,7 @@ func TestNewServer(t *testing.T) {
 	ask := func(path, want string) {
 		t.Helper()
 		first.Send("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n")
-		if _, body := first.Answer("GET"); body != want {
+		if _, body := first.Response("GET"); body != want {
 			t.Errorf("%s: %q, want %q", path, body, want)
 		}
 	}
@@ -166,7 +166,7 @@ func TestNewServer(t *testing.T) {
 	other.Ended()
 	ask("/status", "Active connections: 1 \nserver accepts handled requests\n 2 2 3 \nReading: 0 Writing: 1 Waiting: 0 \n")
 	first.Send("GET /n HTTP/1.1\r\nHost: a\r\n\r\n")
-	if resp, body := first.Answer("GET"); body != "1/4" || !resp.Close {
+	if resp, body := first.Response("GET"); body != "1/4" || !resp.Close {
 		t.Errorf("the last request of the connection: %q, close %t", body, resp.Close)
 	}
 	if got := get(t, addr, "/n"); got != "3/1" {
@@ -339,7 +339,7 @@ func TestClientCertificatesOverReload(t *testing.T) {
 	request := func(want int, verified string) {
 		t.Helper()
 		client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-		if resp, body := client.Answer("GET"); resp.StatusCode != want || want == http.StatusOK && body != verified {
+		if resp, body := client.Response("GET"); resp.StatusCode != want || want == http.StatusOK && body != verified {
 			t.Errorf("status %d, %q; want %d, %q", resp.StatusCode, body, want, verified)
 		}
 	}

@@ -68,7 +68,7 @@ func TestReopenOfFormerConfigurations(t *testing.T) {
 				t.Error(err)
 			}
 			close(release)
-			if _, body := client.Answer("GET"); body != "held" {
+			if _, body := client.Response("GET"); body != "held" {
 				t.Errorf("got %q", body)
 			}
 			if err := wiretest.Await(t, ended, how); err != nil {

@@ -57,7 +57,7 @@ func get(t *testing.T, addr, path string) string {
 	c := wiretest.Dial(t, addr)
 	defer c.Close()
 	c.Send("GET " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-	_, body := c.Answer("GET")
+	_, body := c.Response("GET")
 	return body
 }
 
@@ -168,7 +168,7 @@ func TestHandlerFollowsReload(t *testing.T) {
 		c := wiretest.Dial(t, addr)
 		defer c.Close()
 		c.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-		resp, _ := c.Answer("GET")
+		resp, _ := c.Response("GET")
 		return resp.StatusCode
 	}
 	s.write("server { listen 127.0.0.1:2; return 200 moved; }")
@@ -276,7 +276,7 @@ func TestShutdownAndRunningRequests(t *testing.T) {
 				}
 				return
 			}
-			if _, body := client.Answer("GET"); body != "held" {
+			if _, body := client.Response("GET"); body != "held" {
 				t.Errorf("the request got %q", body)
 			}
 		})
@@ -337,7 +337,7 @@ func TestListenBeforeStart(t *testing.T) {
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if _, body := early.Answer("GET"); body != "new" {
+	if _, body := early.Response("GET"); body != "new" {
 		t.Errorf("got %q", body)
 	}
 	if err := s.Listen(); err == nil {

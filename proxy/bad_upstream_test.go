@@ -18,7 +18,7 @@ import (
 // fails before its head is out.
 func TestBadTargets(t *testing.T) {
 	leaktest.Check(t)
-	reset := func(p *wiretest.Peer) { p.Head(); p.Reset() }
+	reset := func(p *wiretest.Peer) { p.Header(); p.Reset() }
 	tests := []struct {
 		name   string
 		target func(t *testing.T) string
@@ -55,7 +55,7 @@ func TestBadTargets(t *testing.T) {
 			p := newProxy(t, proxy.Options{Upstream: groupAt(t, o, target), OnError: failed.add})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-			resp, body := client.Answer("GET")
+			resp, body := client.Response("GET")
 			if want := http.StatusText(test.status) + "\n"; resp.StatusCode != test.status || body != want {
 				t.Errorf("answer %s %q, want %d %q", resp.Status, body, test.status, want)
 			}
@@ -72,7 +72,7 @@ func TestBadTargets(t *testing.T) {
 func replying(reply string) func(*testing.T) string {
 	return func(t *testing.T) string {
 		return wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Head()
+			p.Header()
 			_, _ = io.WriteString(p, reply) // the gateway need not read all of it
 		})
 	}
@@ -94,7 +94,7 @@ func TestHalfABody(t *testing.T) {
 			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-			client.Head()
+			client.Header()
 			got := client.Ended()
 			if !strings.Contains(got, "half") || strings.HasSuffix(got, "0\r\n\r\n") {
 				t.Errorf("the client got %q", got)
@@ -122,7 +122,7 @@ func TestNextTarget(t *testing.T) {
 	})
 	t.Run("not after a lost one", func(t *testing.T) {
 		second, heads := recording(t, ok)
-		client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) { p.Head() }), second))
+		client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) { p.Header() }), second))
 		client.Send(body)
 		client.Status(502)
 		select {

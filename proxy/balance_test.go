@@ -98,7 +98,7 @@ func (c *cluster) ask(target string, fields ...string) (*http.Response, string) 
 	client := wiretest.Dial(c.t, c.addr)
 	defer client.Close()
 	client.Send("GET " + target + " HTTP/1.1\r\nHost: a\r\n" + strings.Join(fields, "") + "\r\n")
-	return client.Answer("GET")
+	return client.Response("GET")
 }
 
 // want sends as many GETs as want has words.

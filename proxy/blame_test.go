@@ -207,13 +207,13 @@ func TestBlameForTheClientsTime(t *testing.T) {
 			func(p *wiretest.Peer) { p.Send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"); p.Ended() }, 1},
 	}, func(c test) string { return c.name }, func(t *testing.T, test test) {
 		target := wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Head()
+			p.Header()
 			test.target(p)
 		})
 		test.o.Upstream = groupOf(t, test.u, upstream.Target{Addr: target, FailTimeout: time.Hour})
 		client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, test.o)))
 		test.client(client)
-		client.Head()
+		client.Header()
 		deadline := time.Now().Add(5 * time.Second)
 		for test.o.Upstream.InFlight() > 0 && time.Now().Before(deadline) {
 			time.Sleep(time.Millisecond)
@@ -228,7 +228,7 @@ func TestBlameForTheClientsTime(t *testing.T) {
 func TestHaltedResponseBesideABody(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 100 Continue\r\n\r\n")
 		p.Receive("he")
 		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
@@ -238,7 +238,7 @@ func TestHaltedResponseBesideABody(t *testing.T) {
 	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), BodyTimeout: soon, OnError: failed.add})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send(expecting + "he")
-	client.Head()
+	client.Header()
 	failed.await(t)
 	if e := failed.only(t); e.Kind != culvert.Timeout || e.Target != target || !e.HeaderSent {
 		t.Errorf("failure %#v", e)

@@ -34,13 +34,13 @@ func TestNoBodyBehindAPanic(t *testing.T) {
 	leaktest.Check(t)
 	retried := make(chan struct{})
 	busy := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
 		p.Ended()
 	})
 	got := make(chan string, 1)
 	other := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		close(retried)
 		got <- p.Ended()
 	})

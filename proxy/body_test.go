@@ -96,7 +96,7 @@ func TestResponseTrailers(t *testing.T) {
 			client := wiretest.Dial(t, gateway(t, wiretest.Replying(t,
 				"HTTP/1.1 200 OK\r\n"+announcement+"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 7\r\n\r\n")))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n\r\n")
-			resp, body := client.Answer("GET")
+			resp, body := client.Response("GET")
 			if body != "ok" || len(resp.Trailer) != 1 || resp.Trailer.Get("X-Sum") != "7" {
 				t.Errorf("body %q, trailers %v", body, resp.Trailer)
 			}
@@ -110,7 +110,7 @@ func TestExpectContinue(t *testing.T) {
 	const request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
 	t.Run("granted", func(t *testing.T) {
 		client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
-			if head := p.Head(); !strings.Contains(head, "Expect: 100-continue\r\n") {
+			if head := p.Header(); !strings.Contains(head, "Expect: 100-continue\r\n") {
 				t.Errorf("the target got %q", head)
 			}
 			p.Send("HTTP/1.1 100 Continue\r\n\r\n")
@@ -125,12 +125,12 @@ func TestExpectContinue(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
 		rest := make(chan string, 1)
 		client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Head()
+			p.Header()
 			p.Send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 2\r\n\r\nno")
 			rest <- p.Ended()
 		})))
 		client.Send(request)
-		resp, body := client.Answer("POST")
+		resp, body := client.Response("POST")
 		if resp.StatusCode != 417 || body != "no" {
 			t.Errorf("answer %s %q", resp.Status, body)
 		}
@@ -147,14 +147,14 @@ func TestEarlyAnswer(t *testing.T) {
 	leaktest.Check(t)
 	answered := make(chan struct{})
 	client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Receive("first half")
 		p.Send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig")
 		<-answered
 		p.Ended()
 	})))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nfirst half")
-	resp, body := client.Answer("POST")
+	resp, body := client.Response("POST")
 	close(answered)
 	if resp.StatusCode != 413 || body != "big" {
 		t.Errorf("answer %s %q", resp.Status, body)
@@ -183,7 +183,7 @@ func TestFullDuplex(t *testing.T) {
 		p.Send("0\r\n\r\n")
 	})))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
-	client.Head()
+	client.Header()
 	for _, piece := range []string{"a", "b", "c"} {
 		client.Send("1\r\n" + piece + "\r\n")
 		client.Receive("1\r\n" + piece + "\r\n")

@@ -26,7 +26,7 @@ func TestBodyBreaksBesideTheResponse(t *testing.T) {
 			client := wiretest.Dial(t, wiretest.Serve(t, h))
 			client.Send(header + "Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n")
 			wiretest.Await(t, begun, "response")
-			client.Head()
+			client.Header()
 			rest(client)
 		}
 	}

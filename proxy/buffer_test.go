@@ -127,7 +127,7 @@ func TestResponseBuffer(t *testing.T) {
 			if name != "does not fit" {
 				wiretest.Await(t, done, "end of the target's answer")
 			}
-			resp, got := client.Answer("GET")
+			resp, got := client.Response("GET")
 			wiretest.SameBytes(t, "body", []byte(got), body)
 			if resp.ContentLength != -1 {
 				t.Errorf("length %d", resp.ContentLength)
@@ -147,7 +147,7 @@ func TestResponseBufferStreams(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			seen := make(chan struct{})
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
-				p.Head()
+				p.Header()
 				p.Send("HTTP/1.1 200 OK\r\n" + field + "Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n")
 				for range 3 {
 					p.Send(chunk("piece"))
@@ -158,7 +158,7 @@ func TestResponseBufferStreams(t *testing.T) {
 			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ResponseBuffer: &proxy.Buffer{}})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-			if head := client.Head(); strings.Contains(head, "Accel") {
+			if head := client.Header(); strings.Contains(head, "Accel") {
 				t.Errorf("head %q", head)
 			}
 			for range 3 {
@@ -175,7 +175,7 @@ func TestResponseBufferOfHalfABody(t *testing.T) {
 	leaktest.Check(t)
 	var failed failures
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
 		p.Reset()
 	})
@@ -209,7 +209,7 @@ func TestFlushInterval(t *testing.T) {
 	leaktest.Check(t)
 	seen := make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
 		for range 50 {
 			p.Send(chunk("piece"))
@@ -224,7 +224,7 @@ func TestFlushInterval(t *testing.T) {
 		p.ServeHTTP(counted, r)
 	})))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-	client.Head()
+	client.Header()
 	body := make([]byte, 250)
 	if _, err := io.ReadFull(httputil.NewChunkedReader(client.R), body); err != nil {
 		t.Error(err)
@@ -251,7 +251,7 @@ func TestFlushEachRead(t *testing.T) {
 		p.ServeHTTP(counted, r)
 	})))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-	_, got := client.Answer("GET")
+	_, got := client.Response("GET")
 	wiretest.SameBytes(t, "body", []byte(got), body)
 	if n := len(counted.n); n < 8 {
 		t.Errorf("%d flushes", n)

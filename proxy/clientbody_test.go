@@ -126,7 +126,7 @@ func earlyTarget(t *testing.T, ready func()) string {
 		if _, err := p.R.Peek(1); err != nil {
 			return
 		}
-		p.Head()
+		p.Header()
 		_, _ = p.R.ReadByte()
 		ready()
 		p.Send("HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno")

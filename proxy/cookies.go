@@ -28,7 +28,7 @@ type CookieRewrite struct {
 // RewriteCookies changes each Set-Cookie. Names, values and attributes that are
 // not asked for stay byte for byte, also those that Go would not read as a
 // cookie.
-func (a *Answer) RewriteCookies(c CookieRewrite) {
+func (a *Response) RewriteCookies(c CookieRewrite) {
 	for i, line := range a.Header["Set-Cookie"] {
 		a.Header["Set-Cookie"][i] = c.rewrite(line)
 	}

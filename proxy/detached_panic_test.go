@@ -22,7 +22,7 @@ func TestDrainBehindAPanicAtTheHandshake(t *testing.T) {
 		group := groupAt(t, upstream.Options{}, wiretest.Replying(t, switching))
 		p := newProxy(t, proxy.Options{Upstream: group, DetachTunnels: detach})
 		chain := filters.NewChain(filters.Recover(slog.New(slog.DiscardHandler)),
-			filters.OnResponse(filters.ResponseHooks{Head: func(*http.Request, int, http.Header) { panic("a bug") }}))
+			filters.OnResponse(filters.ResponseHooks{Header: func(*http.Request, int, http.Header) { panic("a bug") }}))
 		client := wiretest.Dial(t, wiretest.Serve(t, chain.Then(p)))
 		client.Send(handshake)
 		client.Status(500)

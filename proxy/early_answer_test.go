@@ -35,7 +35,7 @@ func TestEarlyAnswerEndsTheConnection(t *testing.T) {
 		atOnce(t, uploads, func(u upload) string { return fmt.Sprint(u.name, ", ", status) }, func(t *testing.T, u upload) {
 			requests := make(chan string, 9)
 			addr := gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
-				requests <- p.Head()
+				requests <- p.Header()
 				if c, err := p.R.ReadByte(); err != nil || c != 'x' && c != '1' {
 					t.Errorf("the body begins with %q, error %v", c, err)
 				}
@@ -44,7 +44,7 @@ func TestEarlyAnswerEndsTheConnection(t *testing.T) {
 			}))
 			client := wiretest.Dial(t, addr)
 			client.Send(u.begin)
-			if resp, body := client.Answer("POST"); resp.StatusCode != status || body != "no" {
+			if resp, body := client.Response("POST"); resp.StatusCode != status || body != "no" {
 				t.Errorf("%s %q", resp.Status, body)
 			}
 			_, _ = io.WriteString(client, u.behind) // the connection may be gone
@@ -70,11 +70,11 @@ func TestConnectionGoesOn(t *testing.T) {
 	body := strings.Repeat("x", 40000)
 	for range 3 {
 		client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n" + body)
-		if resp, got := client.Answer("POST"); resp.StatusCode != 413 || got != body || resp.Close {
+		if resp, got := client.Response("POST"); resp.StatusCode != 413 || got != body || resp.Close {
 			t.Errorf("%s, %d bytes, closes: %v", resp.Status, len(got), resp.Close)
 		}
 		client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
-		if resp, got := client.Answer("POST"); resp.StatusCode != 413 || got != "abc" || resp.Close {
+		if resp, got := client.Response("POST"); resp.StatusCode != 413 || got != "abc" || resp.Close {
 			t.Errorf("%s, %q, closes: %v", resp.Status, got, resp.Close)
 		}
 	}
@@ -99,7 +99,7 @@ func TestFailureBeforeTheBody(t *testing.T) {
 			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupOf(t, upstream.Options{}, target)})))
 			for range 2 {
 				client.Send("POST / HTTP/1.1\r\nHost: a\r\n" + test.request)
-				resp, _ := client.Answer("POST")
+				resp, _ := client.Response("POST")
 				if resp.StatusCode != 502 || resp.Close != test.closes {
 					t.Errorf("response %s, closes: %v", resp.Status, resp.Close)
 				}

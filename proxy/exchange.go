@@ -147,10 +147,10 @@ func (f *forwarding) relay(c *call, resp *http.Response, inPlace bool) (int64, e
 	}
 	po := &f.p.o
 	o := relay.Options{InPlace: inPlace, Flush: po.FlushInterval, WriteTimeout: po.WriteTimeout, Trailer: po.ResponseTrailer, Buffer: bufferFor(po.ResponseBuffer, resp)}
-	if po.RewriteAnswer != nil {
+	if po.ModifyResponse != nil {
 		o.Head = func() http.Handler {
-			a := Answer{In: f.out.In, Out: f.out.Out, Status: resp.StatusCode, Header: resp.Header}
-			po.RewriteAnswer(&a)
+			a := Response{In: f.out.In, Out: f.out.Out, Status: resp.StatusCode, Header: resp.Header}
+			po.ModifyResponse(&a)
 			head.RemoveMisspelt(a.Header)
 			return a.instead
 		}

@@ -35,7 +35,7 @@ func TestBoundsBeforeAnExpectedBody(t *testing.T) {
 		{"Timeout", proxy.Options{Timeout: 1200 * time.Millisecond}, upstream.Options{}},
 	}, func(c test) string { return c.name }, func(t *testing.T, test test) {
 		target := wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Head()
+			p.Header()
 			p.Send("H")
 			p.Ended()
 		})
@@ -56,7 +56,7 @@ func TestBoundsBeforeAnExpectedBody(t *testing.T) {
 func TestHeaderBeforeAnExpectedBody(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
 		if !quietFor(p, 4*soon) {
 			t.Error("the exchange has ended")
@@ -67,7 +67,7 @@ func TestHeaderBeforeAnExpectedBody(t *testing.T) {
 	})
 	client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{HeaderTimeout: 2 * soon}, target)})))
 	client.Send(expecting)
-	client.Head()
+	client.Header()
 	client.Receive("1\r\nx\r\n1\r\ny\r\n0\r\n\r\n")
 }
 
@@ -90,7 +90,7 @@ func TestBlameForWithholdingTheBody(t *testing.T) {
 		{"filter", proxy.Options{}, []culvert.Filter{timeout}, false},
 	}, func(c test) string { return c.name }, func(t *testing.T, test test) {
 		target := wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Head()
+			p.Header()
 			if test.serves {
 				p.Receive("hello")
 				p.Send(ok)
@@ -101,9 +101,9 @@ func TestBlameForWithholdingTheBody(t *testing.T) {
 		test.o.Upstream = group
 		client := wiretest.Dial(t, wiretest.Serve(t, filters.NewChain(test.around...).Then(newProxy(t, test.o))))
 		client.Send(expecting + "hello")
-		got := client.Head()
+		got := client.Header()
 		if strings.HasPrefix(got, "HTTP/1.1 100 ") {
-			got = client.Head()
+			got = client.Header()
 		}
 		if want := map[bool]string{true: "HTTP/1.1 200 ", false: "HTTP/1.1 504 "}[test.serves]; !strings.HasPrefix(got, want) {
 			t.Errorf("the client got %q, want %q", got, want)

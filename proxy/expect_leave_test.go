@@ -29,7 +29,7 @@ func TestClientLeavesASilentTarget(t *testing.T) {
 				var failed failures
 				begun, ended := make(chan struct{}), make(chan string, 1)
 				target := wiretest.Target(t, func(p *wiretest.Peer) {
-					p.Head()
+					p.Header()
 					p.Send(test.begun)
 					close(begun)
 					ended <- p.Ended()

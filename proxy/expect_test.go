@@ -32,15 +32,15 @@ func TestClientLeavesBeforeItsBody(t *testing.T) {
 			var failed failures
 			ended := make(chan string, 1)
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
-				p.Head()
+				p.Header()
 				test.script(p)
 				p.Send(begun)
 				ended <- p.Ended()
 			})
 			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})))
 			client.Send("POST / HTTP/1.1\r\nHost: a\r\n" + test.header)
-			if strings.HasPrefix(client.Head(), "HTTP/1.1 100 ") { // the gateway's, when it reads
-				client.Head()
+			if strings.HasPrefix(client.Header(), "HTTP/1.1 100 ") { // the gateway's, when it reads
+				client.Header()
 			}
 			client.Receive("1\r\nx\r\n")
 			client.Close()
@@ -61,7 +61,7 @@ func TestRestOfABodyBehindTheHeader(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			leaktest.Check(t)
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
-				p.Head()
+				p.Header()
 				p.Receive("6\r\nfirst \r\n")
 				p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
 				p.Receive("6\r\nsecond\r\n0\r\n\r\n")
@@ -97,7 +97,7 @@ func TestRestOfABodyBehindTheHeader(t *testing.T) {
 func TestClientThatListens(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
 		if !quietFor(p, 8*soon) {
 			t.Error("the exchange has ended")
@@ -108,6 +108,6 @@ func TestClientThatListens(t *testing.T) {
 	})
 	client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ReadTimeout: soon})))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
-	client.Head()
+	client.Header()
 	client.Receive("1\r\nx\r\n1\r\ny\r\n0\r\n\r\n")
 }

@@ -35,7 +35,7 @@ const (
 func script(sent string, end func(*wiretest.Peer)) func(t *testing.T) string {
 	return func(t *testing.T) string {
 		return wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Head()
+			p.Header()
 			p.Send(sent)
 			end(p)
 		})
@@ -46,7 +46,7 @@ func script(sent string, end func(*wiretest.Peer)) func(t *testing.T) string {
 func slowly(sent string) func(t *testing.T) string {
 	return func(t *testing.T) string {
 		return wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Head()
+			p.Header()
 			for _, b := range []byte(sent) {
 				p.Send(string(b))
 			}
@@ -113,7 +113,7 @@ func (f faulty) check(t *testing.T) {
 	p := newProxy(t, proxy.Options{Upstream: group, BodyTimeout: f.body, OnError: failed.add})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	head := client.Head()
+	head := client.Header()
 	line, _, _ := strings.Cut(head, "\r\n")
 	switch {
 	case f.answer != "":
@@ -156,7 +156,7 @@ func readChunked(t *testing.T, p *wiretest.Peer) string {
 			return b.String()
 		}
 		if size == "0\r\n" {
-			b.WriteString(p.Head())
+			b.WriteString(p.Header())
 			return b.String()
 		}
 		piece := make([]byte, int(size[0]-'0')+2)

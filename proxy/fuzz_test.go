@@ -113,7 +113,7 @@ func FuzzCookies(f *testing.F) {
 	}
 	rewrite := proxy.CookieRewrite{Domain: func(string) string { return "" }, Path: func(p string) string { return "/x" + p }, Secure: true}
 	f.Fuzz(func(t *testing.T, line string) {
-		a := &proxy.Answer{Header: http.Header{"Set-Cookie": {line}}}
+		a := &proxy.Response{Header: http.Header{"Set-Cookie": {line}}}
 		if a.RewriteCookies(proxy.CookieRewrite{}); a.Header.Get("Set-Cookie") != line {
 			t.Errorf("%q became %q", line, a.Header.Get("Set-Cookie"))
 		}
@@ -136,7 +136,7 @@ func FuzzLocation(f *testing.F) {
 	in := &http.Request{Host: "shop.example", URL: &url.URL{}}
 	out := &http.Request{Host: "app.internal", URL: &url.URL{Host: "10.0.0.1:80"}}
 	f.Fuzz(func(t *testing.T, location string) {
-		a := &proxy.Answer{In: in, Out: out, Header: http.Header{"Location": {location}}}
+		a := &proxy.Response{In: in, Out: out, Header: http.Header{"Location": {location}}}
 		a.FixLocation()
 		got := a.Header.Get("Location")
 		u, err := url.Parse(location)

@@ -109,7 +109,7 @@ func TestResponseHead(t *testing.T) {
 		"set-cookie: a=1",
 		"set-cookie: b=2",
 	}, "\n")
-	if got := wiretest.Lines(client.Head()); got != want {
+	if got := wiretest.Lines(client.Header()); got != want {
 		t.Errorf("the client got\n%s\nwant\n%s", got, want)
 	}
 	client.Receive("\x1f\x8b")
@@ -130,7 +130,7 @@ func TestAnswersWithoutBody(t *testing.T) {
 			client := wiretest.Dial(t, gateway(t, target))
 			for range 2 { // the second shows that nothing was left on either connection
 				client.Send(test.method + " / HTTP/1.1\r\nHost: culvert.test\r\n\r\n")
-				got := strings.Replace(wiretest.Lines(client.Head()), "\ndate: Sat, 21 Nov 2026 00:00:00 GMT", "", 1)
+				got := strings.Replace(wiretest.Lines(client.Header()), "\ndate: Sat, 21 Nov 2026 00:00:00 GMT", "", 1)
 				if got != test.want {
 					t.Errorf("the client got\n%s\nwant\n%s", got, test.want)
 				}
@@ -144,7 +144,7 @@ func TestHTTP10Client(t *testing.T) {
 	leaktest.Check(t)
 	client := wiretest.Dial(t, gateway(t, wiretest.Replying(t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")))
 	client.Send("GET / HTTP/1.0\r\n\r\n")
-	head := client.Head()
+	head := client.Header()
 	if strings.Contains(strings.ToLower(head), "transfer-encoding") {
 		t.Errorf("the client got %q", head)
 	}

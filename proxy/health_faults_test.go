@@ -57,7 +57,7 @@ func TestDroppedStatusCountsAsTheGroupSays(t *testing.T) {
 func TestTimeToHeaderOfATunnel(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
 		p.Ended()
 	})
@@ -70,7 +70,7 @@ func TestTimeToHeaderOfATunnel(t *testing.T) {
 	})))
 	start := time.Now()
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
-	client.Head()
+	client.Header()
 	open := time.Now()
 	for time.Since(open) < 20*time.Millisecond {
 		time.Sleep(time.Millisecond) // the tunnel lives on
@@ -120,15 +120,15 @@ func TestHeaderTimeoutIsForTheWholeSection(t *testing.T) {
 			}
 			var failed failures
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
-				p.Head()
+				p.Header()
 				test.target(p)
 			})
 			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{HeaderTimeout: 300 * time.Millisecond}, target), OnError: failed.add})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send("POST / HTTP/1.1\r\nHost: a\r\n" + test.head + "\r\n" + test.body)
-			head := client.Head()
+			head := client.Header()
 			for strings.HasPrefix(head, "HTTP/1.1 103 ") {
-				head = client.Head()
+				head = client.Header()
 			}
 			if !strings.HasPrefix(head, "HTTP/1.1 504 ") {
 				t.Errorf("the client got %q", head)

@@ -343,7 +343,7 @@ func (x *ownExchange) fields() http.Header {
 		return make(http.Header, 8)
 	}
 	h := x.f.w.Header()
-	if x.inPlace = len(h) == 0 && x.f.p.o.RewriteAnswer == nil; x.inPlace {
+	if x.inPlace = len(h) == 0 && x.f.p.o.ModifyResponse == nil; x.inPlace {
 		return h
 	}
 	return make(http.Header, 8)

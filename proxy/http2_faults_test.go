@@ -86,7 +86,7 @@ func TestHTTP2ResponseTrailersBesideALength(t *testing.T) {
 		client := wiretest.Dial(t, address)
 		client.Send(request + "\r\nHost: a\r\n\r\n")
 		method, _, _ := strings.Cut(request, " ")
-		resp, body := client.Answer(method)
+		resp, body := client.Response(method)
 		if resp.ContentLength != want.length || resp.Trailer.Get("X-Sum") != want.sum || method == "GET" && body != "hello" {
 			t.Errorf("%s: %q, length %d, trailers %v, want %v", request, body, resp.ContentLength, resp.Trailer, want)
 		}
@@ -187,7 +187,7 @@ func TestHTTP2InterimResponsesAndResets(t *testing.T) {
 			if _, err := p.R.Peek(1); err != nil {
 				return
 			}
-			p.Head()
+			p.Header()
 			for range 20 {
 				if _, err := io.WriteString(p, interim); err != nil {
 					return

@@ -186,7 +186,7 @@ func TestRetriesHoldNothingBack(t *testing.T) {
 	leaktest.Check(t)
 	seen := make(chan struct{})
 	stream := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(chunkedHead)
 		for range 3 {
 			p.Send("5\r\nhello\r\n")
@@ -198,7 +198,7 @@ func TestRetriesHoldNothingBack(t *testing.T) {
 	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, stream, wiretest.Unused(t)), Retry: retry})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	client.Head()
+	client.Header()
 	for range 3 {
 		client.Receive("5\r\nhello\r\n")
 		seen <- struct{}{}
@@ -206,7 +206,7 @@ func TestRetriesHoldNothingBack(t *testing.T) {
 	client.Receive("0\r\n\r\n")
 
 	tunnel := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
 		p.Receive("frame")
 		p.Reset()
@@ -214,7 +214,7 @@ func TestRetriesHoldNothingBack(t *testing.T) {
 	p = newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, tunnel, wiretest.Unused(t)), Retry: retry})
 	client = wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
-	if head := client.Head(); !strings.HasPrefix(head, "HTTP/1.1 101 ") {
+	if head := client.Header(); !strings.HasPrefix(head, "HTTP/1.1 101 ") {
 		t.Fatalf("head %q", head)
 	}
 	client.Send("frame")

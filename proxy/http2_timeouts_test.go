@@ -53,7 +53,7 @@ func TestHTTP2TimeoutsAreForTheClient(t *testing.T) {
 	}, func(c test) string { return c.name }, func(t *testing.T, test test) {
 		var failed failures
 		target := wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Head()
+			p.Header()
 			test.target(p)
 		})
 		test.o.Upstream, test.o.OnError = groupAt(t, upstream.Options{}, target), failed.add

@@ -74,12 +74,12 @@ func TestConnectionEndsWhileTheBodyIsAwaited(t *testing.T) {
 		const header = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "
 		for range test.served {
 			client.Send(header + "2\r\n\r\nhi")
-			client.Answer("POST")
+			client.Response("POST")
 		}
 		client.Send(header + strconv.Itoa(test.length) + "\r\n\r\n")
 		wiretest.Await(t, decided, "decision")
 		client.Send(strings.Repeat("body", test.length/4))
-		if resp, body := client.Answer("POST"); resp.StatusCode != 200 || body != "bo" {
+		if resp, body := client.Response("POST"); resp.StatusCode != 200 || body != "bo" {
 			t.Errorf("%s, %q; failures %v", resp.Status, body, failed.all)
 		}
 		if n := failsOf(group); n != 0 {

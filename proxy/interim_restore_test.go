@@ -45,8 +45,8 @@ func TestServersTimeoutBehindAnInterimResponse(t *testing.T) {
 					}()
 					return near, nil
 				}}, upstream.Target{Addr: "192.0.2.1:80"})
-				p := newProxy(t, proxy.Options{Upstream: group, RewriteAnswer: func(a *proxy.Answer) {
-					a.Replace(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				p := newProxy(t, proxy.Options{Upstream: group, ModifyResponse: func(a *proxy.Response) {
+					a.ServeInstead(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 						_, _ = io.WriteString(w, strings.Repeat("x", 100<<10))
 					}))
 				}})

@@ -29,7 +29,7 @@ func TestInterimAnswers(t *testing.T) {
 	client.Receive("HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n")
 	client.Receive("HTTP/1.1 102 Processing\r\n\r\n")
 	want := "HTTP/1.1 200 OK\n" + strings.Join([]string{"content-length: 2", "date: d", "x-filter: set", "x-final: 1"}, "\n")
-	if got := wiretest.Lines(client.Head()); got != want {
+	if got := wiretest.Lines(client.Header()); got != want {
 		t.Errorf("the client got\n%s\nwant\n%s", got, want)
 	}
 	client.Receive("ok")
@@ -56,7 +56,7 @@ func TestInterimAnswersNotWanted(t *testing.T) {
 func TestSizeOfInterimResponses(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: <"+strings.Repeat("a", 1000)+">\r\n\r\n", 8) + ok)
 		p.Ended()
 	})
@@ -64,8 +64,8 @@ func TestSizeOfInterimResponses(t *testing.T) {
 	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{MaxHeaderBytes: 4 << 10}, target), OnError: failed.add})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	got, interim := client.Head(), 0
-	for ; strings.HasPrefix(got, "HTTP/1.1 103 "); got = client.Head() {
+	got, interim := client.Header(), 0
+	for ; strings.HasPrefix(got, "HTTP/1.1 103 "); got = client.Header() {
 		interim++
 	}
 	if !strings.HasPrefix(got, "HTTP/1.1 502 ") || interim > 3 {

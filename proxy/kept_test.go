@@ -45,7 +45,7 @@ func TestDoubtfulFraming(t *testing.T) {
 					if _, err := p.R.Peek(1); err != nil {
 						return
 					}
-					p.Head()
+					p.Header()
 					p.Send(test.response)
 				}
 			})
@@ -82,14 +82,14 @@ func TestBytesBehindAnAnswer(t *testing.T) {
 			var conns atomic.Int32
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
 				conns.Add(1)
-				p.Head()
+				p.Header()
 				p.Send(answer + "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")
 				p.Ended()
 			})
 			client := wiretest.Dial(t, gateway(t, target))
 			for range 3 {
 				client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-				if _, body := client.Answer("GET"); strings.Contains(body, "poison") {
+				if _, body := client.Response("GET"); strings.Contains(body, "poison") {
 					t.Fatal("the client got what was nobody's answer")
 				}
 			}
@@ -117,7 +117,7 @@ func TestOnlyTargetBreaksOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var requests atomic.Int32
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
-				p.Head()
+				p.Header()
 				requests.Add(1)
 				if test.first == "" {
 					return
@@ -131,14 +131,14 @@ func TestOnlyTargetBreaksOff(t *testing.T) {
 					p.Reset()
 					return
 				}
-				p.Head()
+				p.Header()
 				p.Send(test.second)
 				p.End()
 			})
 			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Retry: proxy.Retry{Errors: true}})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-			if resp, _ := client.Answer("GET"); test.first == "" && resp.StatusCode != 502 {
+			if resp, _ := client.Response("GET"); test.first == "" && resp.StatusCode != 502 {
 				t.Errorf("response %s", resp.Status)
 			}
 			if test.first != "" {
@@ -162,12 +162,12 @@ func TestOneOfSeveralBreaksOff(t *testing.T) {
 	leaktest.Check(t)
 	var fresh, kept atomic.Int32 // requests
 	first := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		fresh.Add(1)
 		p.Reset()
 	})
 	second := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		kept.Add(1)
 		p.Send(ok)
 		if _, err := p.R.Peek(1); err == nil {
@@ -205,7 +205,7 @@ func TestLastBreaksOff(t *testing.T) {
 			if _, err := p.R.Peek(1); err != nil {
 				return
 			}
-			heads <- p.Head()
+			heads <- p.Header()
 			if first && len(heads) == 2 {
 				p.Reset()
 				return
@@ -248,7 +248,7 @@ func TestBytesBehindAnAnswerWhileDialling(t *testing.T) {
 		if _, err := p.R.Peek(1); err != nil {
 			return // dialled for a request that another connection has taken
 		}
-		p.Head()
+		p.Header()
 		asked <- struct{}{}
 		<-answer
 		if !first {
@@ -272,15 +272,15 @@ func TestBytesBehindAnAnswerWhileDialling(t *testing.T) {
 	second.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	wiretest.Await(t, dialling, "second dial")
 	close(answer)
-	first.Answer("GET")
+	first.Response("GET")
 	// The third finds the first connection given away, or at rest.
 	third := wiretest.Dial(t, addr)
 	third.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	if _, body := third.Answer("GET"); body != "ok" {
+	if _, body := third.Response("GET"); body != "ok" {
 		t.Errorf("the third client got %q", body)
 	}
 	close(dial)
-	if _, body := second.Answer("GET"); body != "ok" {
+	if _, body := second.Response("GET"); body != "ok" {
 		t.Errorf("the second client got %q", body)
 	}
 }
@@ -311,14 +311,14 @@ func TestBytesBehindAnAnswerOverTLS(t *testing.T) {
 					if _, err := p.R.Peek(1); err != nil {
 						return
 					}
-					p.Head()
+					p.Header()
 					p.Send(test.answer)
 				}
 			})
 			client := wiretest.Dial(t, gatewayOver(t, upstream.Options{Scheme: "https", TLSConfig: &tls.Config{InsecureSkipVerify: true}}, target))
 			for range 3 {
 				client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-				if _, body := client.Answer("GET"); len(body) != 9000 {
+				if _, body := client.Response("GET"); len(body) != 9000 {
 					t.Fatal("the client got what was nobody's answer")
 				}
 			}
@@ -345,7 +345,7 @@ func TestRequestThatCloses(t *testing.T) {
 			if _, err := p.R.Peek(1); err != nil {
 				return
 			}
-			p.Head()
+			p.Header()
 			p.Send(ok)
 		}
 	})

@@ -31,7 +31,7 @@ func TestKeptConnectionEndsBesideAFreeTarget(t *testing.T) {
 					if _, err := p.R.Peek(1); err != nil {
 						return
 					}
-					got <- p.Head()
+					got <- p.Header()
 					if len(got) == 2 { // the request behind the first one
 						p.Reset()
 						return
@@ -45,7 +45,7 @@ func TestKeptConnectionEndsBesideAFreeTarget(t *testing.T) {
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 			client.Status(200)
 			client.Send(test.request)
-			if resp, _ := client.Answer(name); resp.StatusCode != test.status {
+			if resp, _ := client.Response(name); resp.StatusCode != test.status {
 				t.Errorf("response %s", resp.Status)
 			}
 			if n := len(got) - 1; n != test.times || len(asked) > 0 {

@@ -90,12 +90,12 @@ func TestResponseEndsBesideAHalfSentBody(t *testing.T) {
 	inAnUpload(t, early, func(t *testing.T, u *upstream.Group) {
 		client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: u})))
 		client.Send(halfSent)
-		client.Head()
+		client.Header()
 		client.Receive("1\r\nx\r\n0\r\n\r\n")
 	})
 	inAnUpload(t, early, func(t *testing.T, u *upstream.Group) {
-		client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: u, RewriteAnswer: func(a *proxy.Answer) {
-			a.Replace(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+		client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: u, ModifyResponse: func(a *proxy.Response) {
+			a.ServeInstead(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 		}})))
 		client.Send(halfSent)
 		client.Status(http.StatusTeapot)

@@ -10,7 +10,7 @@ import (
 // ReplaceLocation replaces from at the beginning of Location, of Refresh's url and
 // of Content-Location by to, as nginx's proxy_redirect does for the first two:
 // ReplaceLocation("http://app:8080/", "/app/").
-func (a *Answer) ReplaceLocation(from, to string) {
+func (a *Response) ReplaceLocation(from, to string) {
 	a.mapLocations(func(location string) string {
 		if rest, ok := strings.CutPrefix(location, from); ok {
 			return to + rest
@@ -23,7 +23,7 @@ func (a *Answer) ReplaceLocation(from, to string) {
 // where they point to the target: scheme and host of an absolute reference that
 // names the Host which the target was sent, or its address, become those that
 // the client asked. A reference to anywhere else, and a relative one, stays.
-func (a *Answer) FixLocation() {
+func (a *Response) FixLocation() {
 	scheme, host := a.clientOrigin()
 	a.mapLocations(func(location string) string {
 		u, err := url.Parse(location)
@@ -39,7 +39,7 @@ func (a *Answer) FixLocation() {
 	})
 }
 
-func (a *Answer) clientOrigin() (scheme, host string) {
+func (a *Response) clientOrigin() (scheme, host string) {
 	scheme, host = "http", a.In.Host
 	if a.In.TLS != nil {
 		scheme = "https"
@@ -52,11 +52,11 @@ func (a *Answer) clientOrigin() (scheme, host string) {
 }
 
 // isTarget says whether host, of a reference, is what the target was asked as.
-func (a *Answer) isTarget(host string) bool {
+func (a *Response) isTarget(host string) bool {
 	return strings.EqualFold(host, a.Out.URL.Host) || a.Out.Host != "" && strings.EqualFold(host, a.Out.Host)
 }
 
-func (a *Answer) mapLocations(f func(string) string) {
+func (a *Response) mapLocations(f func(string) string) {
 	for _, name := range [...]string{"Location", "Content-Location"} {
 		if v := a.Header[name]; len(v) > 0 {
 			v[0] = f(v[0])

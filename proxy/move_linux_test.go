@@ -18,7 +18,7 @@ func TestResponseWithUrgentData(t *testing.T) {
 	body := wiretest.Pattern(500_000)
 	urgent := make(chan error, 1)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", len(body)))
 		p.Send(string(body[:len(body)/2]))
 		urgent <- sendUrgent(p.Conn.(syscall.Conn))
@@ -28,7 +28,7 @@ func TestResponseWithUrgentData(t *testing.T) {
 	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-	client.Head()
+	client.Header()
 	wiretest.SameBytes(t, "body", []byte(client.Rest()), body)
 	if err := wiretest.Await(t, urgent, "urgent data"); err != nil {
 		t.Error(err)

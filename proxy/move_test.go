@@ -20,7 +20,7 @@ import (
 
 // pieces sends an answer of the length in pieces, with pauses in which what came must go on.
 func pieces(p *wiretest.Peer, body []byte, next <-chan struct{}) {
-	p.Head()
+	p.Header()
 	p.Send(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", len(body)))
 	for piece := range slices.Chunk(body, 100_000) {
 		p.Send(string(piece))
@@ -39,7 +39,7 @@ func TestLargeAnswersThroughFilters(t *testing.T) {
 		want   []byte
 	}{
 		"none": {func(next http.Handler) http.Handler { return next }, body},
-		"head": {filters.OnResponse(filters.ResponseHooks{Head: func(_ *http.Request, _ int, h http.Header) { h.Set("X-Seen", "1") }}), body},
+		"head": {filters.OnResponse(filters.ResponseHooks{Header: func(_ *http.Request, _ int, h http.Header) { h.Set("X-Seen", "1") }}), body},
 		"body": {upper, bytes.ToUpper(body)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestLargeAnswersThroughFilters(t *testing.T) {
 			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, wiretest.Target(t, func(p *wiretest.Peer) { pieces(p, body, next) }))})
 			client := wiretest.Dial(t, wiretest.Serve(t, filters.NewChain(count, test.filter).Then(p)))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-			client.Head()
+			client.Header()
 			for piece := range slices.Chunk(test.want, 100_000) {
 				client.Receive(string(piece))
 				next <- struct{}{}
@@ -86,7 +86,7 @@ func TestLargeAnswersStall(t *testing.T) {
 			var failed failures
 			test.options.OnError = failed.add
 			test.options.Upstream = groupAt(t, upstream.Options{}, wiretest.Target(t, func(p *wiretest.Peer) {
-				p.Head()
+				p.Header()
 				_, _ = io.WriteString(p.Conn, "HTTP/1.1 200 OK\r\nContent-Length: 67108864\r\n\r\n")
 				_, _ = io.CopyN(p.Conn, zeros{}, int64(test.sends))
 				_, _ = io.Copy(io.Discard, p.Conn)
@@ -112,13 +112,13 @@ func TestLargeAnswersBreakOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var failed failures
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
-				p.Head()
+				p.Header()
 				p.Send("HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n" + string(bytes.Repeat([]byte("x"), 100_000)))
 				end(p)
 			})
 			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-			client.Head()
+			client.Header()
 			client.Ended()
 			if e := failed.only(t); e.Kind != culvert.BodyBroken {
 				t.Errorf("failure %#v", e)
@@ -136,7 +136,7 @@ func TestLargeAnswersToASlowClient(t *testing.T) {
 	body := wiretest.Pattern(512 << 10) // more than narrow sockets take, and less than those of a target hold
 	sent, written := make(chan struct{}), make(chan int, 1000)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", len(body)) + string(body))
 		close(sent)
 		p.Ended()
@@ -158,7 +158,7 @@ func TestLargeAnswersToASlowClient(t *testing.T) {
 	if total >= len(body) {
 		t.Errorf("the gateway did not wait for the client")
 	}
-	client.Head()
+	client.Header()
 	client.Receive(string(body))
 	if len(failed.all) > 0 {
 		t.Errorf("failures %v", failed.all)

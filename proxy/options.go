@@ -53,11 +53,11 @@ type Options struct {
 	// nothing else. It runs after the client's hop-by-hop fields were removed,
 	// so that a client can't name away what it adds.
 	Rewrite func(*Outbound)
-	// RewriteAnswer changes the head of a target's final answer before it is sent
+	// ModifyResponse changes the head of a target's final answer before it is sent
 	// to the client, after its hop-by-hop fields were removed and before the
 	// filters see it. nil means it stays as it is. It is not called for interim
 	// answers and for a 101.
-	RewriteAnswer func(*Answer)
+	ModifyResponse func(*Response)
 	// Upgrades forwards upgrades; nil means WebSocket with wsupgrade's defaults,
 	// its same-origin check included, dialled as the upstream dials.
 	Upgrades *wsupgrade.Forwarder

@@ -48,7 +48,7 @@ func ownFault(t *testing.T, o proxy.Options, around culvert.Filter, request stri
 	addr := wiretest.Serve(t, h)
 	client := wiretest.Dial(t, addr)
 	client.Send(request)
-	resp, _ := client.Answer("GET")
+	resp, _ := client.Response("GET")
 	healthy := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: o.Upstream})))
 	healthy.Send(getShop)
 	healthy.Status(200)
@@ -136,11 +136,11 @@ func TestForbiddenAnnouncements(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			announced := make(chan string, 1)
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
-				head := p.Head()
+				head := p.Header()
 				p.Receive("1\r\na\r\n0\r\n")
 				_, line, _ := strings.Cut(head, "Trailer: ")
 				line, _, _ = strings.Cut(line, "\r\n")
-				announced <- line + "|" + p.Head()
+				announced <- line + "|" + p.Header()
 				p.Send(ok)
 			})
 			var failed failures
@@ -246,11 +246,11 @@ func TestFramingInAnotherCase(t *testing.T) {
 			}
 			o.Out.Header["x-raw"] = []string{"kept"}
 		},
-		RewriteAnswer: func(a *proxy.Answer) { a.Header["content-length"] = []string{"77"} },
+		ModifyResponse: func(a *proxy.Response) { a.Header["content-length"] = []string{"77"} },
 	})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
-	if answer := client.Head(); strings.Contains(answer, "77") {
+	if answer := client.Header(); strings.Contains(answer, "77") {
 		t.Errorf("the client got %q", answer)
 	}
 	got := wiretest.Await(t, requests, "request")

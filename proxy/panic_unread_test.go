@@ -62,12 +62,12 @@ func TestPanicBesideAnUnsentBody(t *testing.T) {
 		"ErrorHandler": func() gateway {
 			return gateway{proxy: proxy.Options{ErrorHandler: func(http.ResponseWriter, *http.Request, *culvert.Error) { bug() }}, drains: true}
 		},
-		"RewriteAnswer": func() gateway {
-			return gateway{proxy: proxy.Options{RewriteAnswer: func(*proxy.Answer) { bug() }}, group: upstream.Options{DialContext: responding}}
+		"ModifyResponse": func() gateway {
+			return gateway{proxy: proxy.Options{ModifyResponse: func(*proxy.Response) { bug() }}, group: upstream.Options{DialContext: responding}}
 		},
 		"a response's header": func() gateway {
 			return gateway{group: upstream.Options{DialContext: responding}, filter: filters.OnResponse(filters.ResponseHooks{
-				Head: func(*http.Request, int, http.Header) { bug() }})}
+				Header: func(*http.Request, int, http.Header) { bug() }})}
 		},
 		"a request that is over": func() gateway { // which is aborted
 			return gateway{filter: func(next http.Handler) http.Handler {

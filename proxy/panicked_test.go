@@ -37,12 +37,12 @@ func TestRecordOfAPanic(t *testing.T) {
 		o                 proxy.Options
 		status            int
 	}{
-		"RewriteAnswer": {get, page, filters.ResponseHooks{}, proxy.Options{RewriteAnswer: func(*proxy.Answer) { panic("a bug") }}, 200},
-		"header":        {get, page, filters.ResponseHooks{Head: panics}, proxy.Options{}, 200},
+		"ModifyResponse": {get, page, filters.ResponseHooks{}, proxy.Options{ModifyResponse: func(*proxy.Response) { panic("a bug") }}, 200},
+		"header":         {get, page, filters.ResponseHooks{Header: panics}, proxy.Options{}, 200},
 		"body": {get, page, filters.ResponseHooks{Body: func(*http.Request, int, http.Header, io.Writer) io.WriteCloser { return bug{} }},
 			proxy.Options{}, 200},
-		"upgrade":           {handshake, switching, filters.ResponseHooks{Head: panics}, proxy.Options{}, 101},
-		"upgrade, detached": {handshake, switching, filters.ResponseHooks{Head: panics}, proxy.Options{DetachTunnels: true}, 101},
+		"upgrade":           {handshake, switching, filters.ResponseHooks{Header: panics}, proxy.Options{}, 101},
+		"upgrade, detached": {handshake, switching, filters.ResponseHooks{Header: panics}, proxy.Options{DetachTunnels: true}, 101},
 	} {
 		t.Run(name, func(t *testing.T) {
 			leaktest.Check(t)

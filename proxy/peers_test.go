@@ -84,7 +84,7 @@ func hopsIn103(t *testing.T) string {
 	target := wiretest.Replying(t, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nConnection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 1\r\n\r\n"+ok)
 	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target})))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	return namesOf(client.Head())
+	return namesOf(client.Header())
 }
 
 // namesOf returns the names of a head's fields in order.
@@ -103,13 +103,13 @@ const handshake = "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: 
 
 func hopsIn101(t *testing.T) string {
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 1\r\nProxy-Authenticate: Basic\r\n" +
 			"Upgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
 	})
 	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target})))
 	client.Send(handshake)
-	return namesOf(client.Head())
+	return namesOf(client.Header())
 }
 
 // refused101 returns what has become of the connection to a target that switches to
@@ -117,7 +117,7 @@ func hopsIn101(t *testing.T) string {
 func refused101(t *testing.T) string {
 	answered, state := make(chan struct{}), make(chan string, 1)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n")
 		<-answered
 		_ = p.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
@@ -141,8 +141,8 @@ func fieldsAfter103(t *testing.T) string {
 		h.ServeHTTP(w, r)
 	})))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	client.Head()
-	if strings.Contains(client.Head(), "X-Filter: 1") {
+	client.Header()
+	if strings.Contains(client.Header(), "X-Filter: 1") {
 		return "kept"
 	}
 	return "lost"
@@ -159,9 +159,9 @@ func query(t *testing.T) string {
 func requestTrailers(t *testing.T) string {
 	seen := make(chan string, 1)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Receive("2\r\nhi\r\n0\r\n")
-		seen <- strings.TrimSpace(p.Head())
+		seen <- strings.TrimSpace(p.Header())
 		p.Send(ok)
 	})
 	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target})))
@@ -173,7 +173,7 @@ func requestTrailers(t *testing.T) string {
 func causeOfAbort(t *testing.T) string {
 	told := make(chan string, 4)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
 	})
 	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target, told: told})))
@@ -194,7 +194,7 @@ func wordOf(told <-chan string) string {
 func clientLeaves(t *testing.T) string {
 	told, asked := make(chan string, 4), make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		close(asked)
 		p.Ended()
 	})
@@ -217,14 +217,14 @@ func status099(t *testing.T) string {
 func earlyFrame(t *testing.T) string {
 	got := make(chan string, 1)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
 		frame, _ := io.ReadAll(p.R)
 		got <- string(frame)
 	})
 	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target})))
 	client.Send(handshake + "early")
-	client.Head()
+	client.Header()
 	client.End()
 	return wiretest.Await(t, got, "end of the tunnel")
 }
@@ -251,7 +251,7 @@ func keyedPost(t *testing.T) string {
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	client.Status(200)
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: 1\r\nContent-Length: 5\r\n\r\nhello")
-	resp, _ := client.Answer("POST")
+	resp, _ := client.Response("POST")
 	return fmt.Sprint(resp.StatusCode)
 }
 
@@ -259,7 +259,7 @@ func keyedPost(t *testing.T) string {
 // unread: the gateway's writes are answered by resets.
 func earlyAnswers(t *testing.T) string {
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 413 Too Large\r\nContent-Length: 9\r\nConnection: close\r\n\r\ntoo large")
 	})
 	addr := wiretest.Serve(t, gatewayIn(t, scene{target: target}))
@@ -320,7 +320,7 @@ func movedName(t *testing.T) string {
 	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{upstream: upstream.Options{Source: moves}})))
 	ask := func() string {
 		client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-		_, body := client.Answer("GET")
+		_, body := client.Response("GET")
 		return body
 	}
 	wiretest.Await(t, moves.taken, "first address")
@@ -384,7 +384,7 @@ func statusOf(t *testing.T, around culvert.Filter) string {
 	target := wiretest.Target(t, func(p *wiretest.Peer) { p.Ended() })
 	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target, around: []culvert.Filter{around}})))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
-	resp, _ := client.Answer("POST")
+	resp, _ := client.Response("POST")
 	return fmt.Sprint(resp.StatusCode)
 }
 
@@ -428,7 +428,7 @@ func TestBodyReadBefore(t *testing.T) {
 func TestPanicGivesTheTargetBack(t *testing.T) {
 	leaktest.Check(t)
 	group := groupAt(t, upstream.Options{}, wiretest.Replying(t, ok))
-	p := newProxy(t, proxy.Options{Upstream: group, RewriteAnswer: func(*proxy.Answer) { panic("boom") }})
+	p := newProxy(t, proxy.Options{Upstream: group, ModifyResponse: func(*proxy.Response) { panic("boom") }})
 	panicked := make(chan any, 1)
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() { panicked <- recover() }()

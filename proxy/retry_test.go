@@ -30,25 +30,25 @@ func breaking(t *testing.T, how string) string {
 	return wiretest.Target(t, func(p *wiretest.Peer) {
 		switch how {
 		case "at once":
-			p.Head()
+			p.Header()
 			p.Reset()
 		case "in the body":
-			p.Head()
+			p.Header()
 			p.Receive("hel")
 			p.Reset()
 		case "garbage":
-			p.Head()
+			p.Header()
 			p.Send("I am no HTTP server\r\n\r\n")
 			p.Ended()
 		case "stalled":
 			p.Ended()
 		case "503 after the body":
-			p.Head()
+			p.Header()
 			p.Receive("hello")
 			p.Send("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n")
 			p.Ended()
 		default: // a status
-			p.Head()
+			p.Header()
 			p.Send("HTTP/1.1 " + how + " No\r\nContent-Length: 4\r\nX-From: first\r\n\r\nlost")
 			p.Ended()
 		}
@@ -98,7 +98,7 @@ func TestRetry(t *testing.T) {
 				Upstream: groupAt(t, upstream.Options{Balance: upstream.First(), HeaderTimeout: 100 * time.Millisecond}, breaking(t, test.first), second)})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send(test.request)
-			resp, body := client.Answer("GET")
+			resp, body := client.Response("GET")
 			if resp.StatusCode != test.want {
 				t.Errorf("answer %s %q, want %d", resp.Status, body, test.want)
 			}
@@ -127,7 +127,7 @@ func TestLastAnswerIsRelayed(t *testing.T) {
 		Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, breaking(t, "503"), breaking(t, "503"))})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	if resp, body := client.Answer("GET"); resp.StatusCode != 503 || body != "lost" {
+	if resp, body := client.Response("GET"); resp.StatusCode != 503 || body != "lost" {
 		t.Errorf("answer %s %q", resp.Status, body)
 	}
 }
@@ -136,7 +136,7 @@ func TestLastAnswerIsRelayed(t *testing.T) {
 func TestNoRetryAfterTheHead(t *testing.T) {
 	leaktest.Check(t)
 	first := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
 		p.Reset()
 	})
@@ -182,7 +182,7 @@ func TestRecordOfTries(t *testing.T) {
 	}
 }
 
-// An attempt is recorded when its header has been received: RewriteAnswer and the hooks of
+// An attempt is recorded when its header has been received: ModifyResponse and the hooks of
 // filters around the proxy see its target, status and time. At the end the same entry has the
 // rest.
 func TestRecordAtTheHeader(t *testing.T) {
@@ -207,8 +207,8 @@ func TestRecordAtTheHeader(t *testing.T) {
 				t.Errorf("tries %+v", tries)
 			}
 			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, first, second),
-				RewriteAnswer: func(a *proxy.Answer) { note(a.In) }})
-			hooks := filters.OnResponse(filters.ResponseHooks{Head: func(r *http.Request, _ int, _ http.Header) { note(r) }})
+				ModifyResponse: func(a *proxy.Response) { note(a.In) }})
+			hooks := filters.OnResponse(filters.ResponseHooks{Header: func(r *http.Request, _ int, _ http.Header) { note(r) }})
 			client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				ctx, record := filters.WithResult(r.Context())
 				hooks(p).ServeHTTP(w, r.WithContext(ctx))
@@ -331,7 +331,7 @@ func TestStickyCookie(t *testing.T) {
 		p := newProxy(t, proxy.Options{Upstream: groupAt(t, sticky, addrs...)})
 		client := wiretest.Dial(t, wiretest.Serve(t, p))
 		client.Send(request)
-		head := client.Head()
+		head := client.Header()
 		client.Close()
 		_, after, _ := strings.Cut(head, "Set-Cookie: ")
 		value, _, _ := strings.Cut(after, "\r\n")
@@ -407,7 +407,7 @@ func TestClosedKeptConnection(t *testing.T) {
 // refusing is a target that reads so much of a body, answers 503, and reads on.
 func refusing(t *testing.T, head string, n int) string {
 	return wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Receive(strings.Repeat("a", n))
 		p.Send(head)
 		p.Ended()
@@ -423,7 +423,7 @@ func TestRetryInAnUpload(t *testing.T) {
 	const kept, rest = 40_000, 1_000_000
 	replayed, whole := make(chan struct{}), make(chan struct{})
 	second := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Receive(strings.Repeat("a", kept))
 		close(replayed)
 		p.Receive(strings.Repeat("b", rest))
@@ -445,7 +445,7 @@ func TestNoRetryInAnUpload(t *testing.T) {
 	leaktest.Check(t)
 	const rest = 100_000
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Receive("aaaaa")
 		p.Send("HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n")
 		p.Receive(strings.Repeat("b", rest))
@@ -455,7 +455,7 @@ func TestNoRetryInAnUpload(t *testing.T) {
 	p := newProxy(t, proxy.Options{Upstream: u, Retry: proxy.Retry{Statuses: []int{503}, NonIdempotent: true}})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send(fmt.Sprintf("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\naaaaa", 5+rest))
-	client.Head()
+	client.Header()
 	client.Send(strings.Repeat("b", rest))
 	client.Receive("0\r\n\r\n")
 }
@@ -474,7 +474,7 @@ func TestRetryWithTrailers(t *testing.T) {
 	})
 	answered := make(chan struct{}, 1)
 	first := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(refusal)
 		answered <- struct{}{}
 		p.Ended()
@@ -516,7 +516,7 @@ func TestNoRetryWithoutTheBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := wiretest.NewPeer(t, conn)
-	first.Head()
+	first.Header()
 	first.Send(ok)
 	client.Status(200)
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
@@ -559,7 +559,7 @@ func TestDroppedStatusWaitsForNoTarget(t *testing.T) {
 	busy := func() upstream.Target {
 		var first sync.Once
 		addr := wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Head()
+			p.Header()
 			first.Do(func() {
 				both.Done()
 				both.Wait()
@@ -576,6 +576,6 @@ func TestDroppedStatusWaitsForNoTarget(t *testing.T) {
 	}
 	// One of the two may find the other's target free again.
 	for _, client := range clients {
-		client.Head()
+		client.Header()
 	}
 }

@@ -226,40 +226,40 @@ const getShop = "GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n"
 // answerTo sends a request through a proxy whose target, known as app:8080 and as
 // app.internal, answers with the fields, and returns the fields that the client
 // gets.
-func answerTo(t *testing.T, reach front, request, fields string, rewrite func(*proxy.Answer), around ...culvert.Filter) http.Header {
+func answerTo(t *testing.T, reach front, request, fields string, rewrite func(*proxy.Response), around ...culvert.Filter) http.Header {
 	t.Helper()
 	target := wiretest.Replying(t, "HTTP/1.1 302 Found\r\nContent-Length: 0\r\n"+fields+"\r\n")
 	transport := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, target)
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, "app:8080"), RewriteAnswer: rewrite, Transport: transport,
+	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, "app:8080"), ModifyResponse: rewrite, Transport: transport,
 		Rewrite: func(o *proxy.Outbound) { o.SetHost("app.internal") }})
 	c := reach(t, filters.NewChain(around...).ThenFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Filter", "set before")
 		p.ServeHTTP(w, r)
 	}))
 	c.Send(request)
-	resp, _ := c.Answer("GET")
+	resp, _ := c.Response("GET")
 	return resp.Header
 }
 
 func TestLocations(t *testing.T) {
 	leaktest.Check(t)
 	for _, test := range []struct {
-		rewrite        func(*proxy.Answer)
+		rewrite        func(*proxy.Response)
 		location, want string
 	}{
-		{(*proxy.Answer).FixLocation, "http://app.internal/x?y=%zz#f", "https://shop.example/x?y=%zz#f"},
-		{(*proxy.Answer).FixLocation, "http://APP:8080", "https://shop.example"},
-		{(*proxy.Answer).FixLocation, "http://app:8080?q", "https://shop.example?q"},
-		{(*proxy.Answer).FixLocation, "http://app:9090/x", "http://app:9090/x"},
-		{(*proxy.Answer).FixLocation, "http://other.example/x", "http://other.example/x"},
-		{(*proxy.Answer).FixLocation, "/x", "/x"},
-		{(*proxy.Answer).FixLocation, "//app.internal/x", "https://shop.example/x"},
-		{(*proxy.Answer).FixLocation, "http://[bad", "http://[bad"},
-		{func(a *proxy.Answer) { a.ReplaceLocation("http://app:8080/", "/app/") }, "http://app:8080/x", "/app/x"},
-		{func(a *proxy.Answer) { a.ReplaceLocation("http://app:8080/", "/app/") }, "http://app:8081/x", "http://app:8081/x"},
+		{(*proxy.Response).FixLocation, "http://app.internal/x?y=%zz#f", "https://shop.example/x?y=%zz#f"},
+		{(*proxy.Response).FixLocation, "http://APP:8080", "https://shop.example"},
+		{(*proxy.Response).FixLocation, "http://app:8080?q", "https://shop.example?q"},
+		{(*proxy.Response).FixLocation, "http://app:9090/x", "http://app:9090/x"},
+		{(*proxy.Response).FixLocation, "http://other.example/x", "http://other.example/x"},
+		{(*proxy.Response).FixLocation, "/x", "/x"},
+		{(*proxy.Response).FixLocation, "//app.internal/x", "https://shop.example/x"},
+		{(*proxy.Response).FixLocation, "http://[bad", "http://[bad"},
+		{func(a *proxy.Response) { a.ReplaceLocation("http://app:8080/", "/app/") }, "http://app:8080/x", "/app/x"},
+		{func(a *proxy.Response) { a.ReplaceLocation("http://app:8080/", "/app/") }, "http://app:8081/x", "http://app:8081/x"},
 	} {
 		got := answerTo(t, overTLS, getShop, "Location: "+test.location+"\r\nContent-Location: "+test.location+"\r\nRefresh: 5; URL='"+test.location+"'\r\n", test.rewrite)
 		want := http.Header{"Location": {test.want}, "Content-Location": {test.want}, "Refresh": {"5; URL='" + test.want + "'"}}
@@ -270,7 +270,7 @@ func TestLocations(t *testing.T) {
 		}
 	}
 	got := answerTo(t, overTCP, "GET / HTTP/1.1\r\nHost: edge\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: shop.example\r\n\r\n",
-		"Location: http://app.internal/\r\nRefresh: 5\r\n", (*proxy.Answer).FixLocation, trusting(t))
+		"Location: http://app.internal/\r\nRefresh: 5\r\n", (*proxy.Response).FixLocation, trusting(t))
 	if got.Get("Location") != "https://shop.example/" || got.Get("Refresh") != "5" {
 		t.Errorf("behind a trusted proxy: %v", got)
 	}
@@ -297,7 +297,7 @@ func TestCookies(t *testing.T) {
 		{proxy.CookieRewrite{Remove: []string{"secure", "SameSite"}, SameSite: "Lax"}, "a=b; Secure; samesite=None; path=/", "a=b; SameSite=Lax; path=/"},
 		{proxy.CookieRewrite{Domain: to("shop.example")}, "a=b;domain = x; Path", "a=b;domain =shop.example; Path"},
 	} {
-		got := answerTo(t, overTCP, getShop, "Set-Cookie: first=1\r\nSet-Cookie: "+test.line+"\r\n", func(a *proxy.Answer) { a.RewriteCookies(test.rewrite) })
+		got := answerTo(t, overTCP, getShop, "Set-Cookie: first=1\r\nSet-Cookie: "+test.line+"\r\n", func(a *proxy.Response) { a.RewriteCookies(test.rewrite) })
 		if lines := got["Set-Cookie"]; len(lines) != 2 || lines[1] != test.want {
 			t.Errorf("%q became %q, want %q", test.line, lines, test.want)
 		}
@@ -308,8 +308,8 @@ func TestCookies(t *testing.T) {
 // leaves the answer to the handler around the proxy.
 func TestAnswerIsReplaced(t *testing.T) {
 	leaktest.Check(t)
-	got := answerTo(t, overTCP, getShop, "X-Of-Target: x\r\n", func(a *proxy.Answer) {
-		a.Replace(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X-Instead", r.Host) }))
+	got := answerTo(t, overTCP, getShop, "X-Of-Target: x\r\n", func(a *proxy.Response) {
+		a.ServeInstead(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X-Instead", r.Host) }))
 	})
 	if got.Get("X-Of-Target") != "" || got.Get("Location") != "" || got.Get("X-Instead") != "shop.example" || got.Get("X-Filter") != "set before" {
 		t.Errorf("fields %v", got)
@@ -318,7 +318,7 @@ func TestAnswerIsReplaced(t *testing.T) {
 
 func TestAnswerFields(t *testing.T) {
 	leaktest.Check(t)
-	got := answerTo(t, overTCP, getShop, "X-Powered-By: x\r\nServer: y\r\nVia: 1.1 inner\r\n", func(a *proxy.Answer) {
+	got := answerTo(t, overTCP, getShop, "X-Powered-By: x\r\nServer: y\r\nVia: 1.1 inner\r\n", func(a *proxy.Response) {
 		if a.Status != 302 || a.In.Host != "shop.example" || a.Out.Host != "app.internal" || a.Header.Get("X-Filter") != "" {
 			t.Errorf("answer %+v", a)
 		}
@@ -345,9 +345,9 @@ func TestTrailerPolicies(t *testing.T) {
 			t.Run(name+", "+announcement, func(t *testing.T) {
 				seen := make(chan string, 1)
 				target := wiretest.Target(t, func(p *wiretest.Peer) {
-					p.Head()
+					p.Header()
 					p.Receive("2\r\nhi\r\n0\r\n")
-					seen <- p.Head()
+					seen <- p.Header()
 					p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" + announced + "\r\n2\r\nhi\r\n0\r\nX-One: 1\r\nX-Two: 2\r\n\r\n")
 				})
 				p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), RequestTrailer: test.policy, ResponseTrailer: test.policy})
@@ -356,9 +356,9 @@ func TestTrailerPolicies(t *testing.T) {
 				if got := sorted(wiretest.Await(t, seen, "request")); got != test.want {
 					t.Errorf("the target got %q, want %q", got, test.want)
 				}
-				c.Head()
+				c.Header()
 				c.Receive("2\r\nhi\r\n0\r\n")
-				if got := sorted(c.Head()); got != test.want {
+				if got := sorted(c.Header()); got != test.want {
 					t.Errorf("the client got %q, want %q", got, test.want)
 				}
 			})
@@ -380,7 +380,7 @@ func TestProxyDrain(t *testing.T) {
 	leaktest.Check(t)
 	asked, release := make(chan struct{}), make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		close(asked)
 		<-release
 		p.Send(ok)
@@ -410,7 +410,7 @@ func TestRetryAfter(t *testing.T) {
 	leaktest.Check(t)
 	asked, release := make(chan struct{}), make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		close(asked)
 		<-release
 		p.Send(ok)
@@ -420,7 +420,7 @@ func TestRetryAfter(t *testing.T) {
 	first.Send(getShop)
 	wiretest.Await(t, asked, "request")
 	second.Send(getShop)
-	if resp, _ := second.Answer("GET"); resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "2" {
+	if resp, _ := second.Response("GET"); resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "2" {
 		t.Errorf("answer %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
 	}
 	close(release)

@@ -15,9 +15,9 @@ func TestRetryOfARewrittenRequest(t *testing.T) {
 	method := func(name string) func(*proxy.Outbound) {
 		return func(o *proxy.Outbound) { o.Out.Method = name }
 	}
-	breaksOff := func(p *wiretest.Peer) { p.Head() }
+	breaksOff := func(p *wiretest.Peer) { p.Header() }
 	refuses := func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n")
 		p.Ended()
 	}
@@ -46,7 +46,7 @@ func TestRetryOfARewrittenRequest(t *testing.T) {
 				}))
 				client := wiretest.Dial(t, addr)
 				client.Send(test.request)
-				client.Answer(http.MethodGet)
+				client.Response(http.MethodGet)
 				if n := received.Load(); n != test.want {
 					t.Errorf("%d targets have received it, want %d", n, test.want)
 				}

@@ -43,7 +43,7 @@ func TestFailureBeforeAnUploadThatStopped(t *testing.T) {
 				client := dialInMemory(t, filters.NewChain(test.around...).Then(p), p, o.Upstream)
 				start := time.Now()
 				client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
-				if head := client.Head(); !strings.HasPrefix(head, "HTTP/1.1 "+test.status) || time.Since(start) > 5*time.Second {
+				if head := client.Header(); !strings.HasPrefix(head, "HTTP/1.1 "+test.status) || time.Since(start) > 5*time.Second {
 					t.Errorf("after %v: %q", time.Since(start), head)
 				}
 			})

@@ -87,7 +87,7 @@ func TestUnixTarget(t *testing.T) {
 	}
 	p := wiretest.Dial(t, addr)
 	p.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
-	if head := p.Head(); !strings.HasPrefix(head, "HTTP/1.1 101") {
+	if head := p.Header(); !strings.HasPrefix(head, "HTTP/1.1 101") {
 		t.Fatalf("got %q", head)
 	}
 	p.Send("hello")
@@ -119,13 +119,13 @@ func TestNoNameReachesAUnixSocket(t *testing.T) {
 	} {
 		p := wiretest.Dial(t, test.to)
 		p.Send(test.request)
-		if head := p.Head(); !strings.HasPrefix(head, test.want) {
+		if head := p.Header(); !strings.HasPrefix(head, test.want) {
 			t.Errorf("%q:\ngot %q, want %s", test.request, head, test.want)
 		}
 	}
 	p := wiretest.Dial(t, wiretest.Serve(t, upgrades.Handler(&url.URL{Scheme: "http", Host: name})))
 	p.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
-	if head := p.Head(); !strings.HasPrefix(head, "HTTP/1.1 502") {
+	if head := p.Header(); !strings.HasPrefix(head, "HTTP/1.1 502") {
 		t.Errorf("got %q", head)
 	}
 	if n := connections.Load(); n != 0 {

@@ -29,7 +29,7 @@ func TestStreaming(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			seen := make(chan struct{})
 			addr := gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
-				p.Head()
+				p.Header()
 				p.Send("HTTP/1.1 200 OK\r\n" + test.head + "\r\n")
 				for _, piece := range []string{"one", "two", "six"} {
 					p.Send(test.framed(piece))
@@ -39,7 +39,7 @@ func TestStreaming(t *testing.T) {
 			}))
 			client := wiretest.Dial(t, addr)
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-			head := client.Head()
+			head := client.Header()
 			chunked := strings.Contains(head, "Transfer-Encoding: chunked")
 			for _, piece := range []string{"one", "two", "six"} {
 				if chunked {
@@ -65,13 +65,13 @@ func TestStreamHeadFirst(t *testing.T) {
 	leaktest.Check(t)
 	seen := make(chan struct{})
 	client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
 		wiretest.Await(t, seen, "the client's word")
 		p.Send("0\r\n\r\n")
 	})))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	client.Head()
+	client.Header()
 	close(seen)
 	client.Receive("0\r\n\r\n")
 }
@@ -80,12 +80,12 @@ func TestLargeAnswer(t *testing.T) {
 	leaktest.Check(t)
 	body := wiretest.Pattern(8<<20 + 1)
 	client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 8388609\r\n\r\n" + string(body))
 		p.Ended()
 	})))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	_, got := client.Answer("GET")
+	_, got := client.Response("GET")
 	wiretest.SameBytes(t, "body", []byte(got), body)
 }
 
@@ -102,7 +102,7 @@ func TestClientLeaves(t *testing.T) {
 			arrived, gone := make(chan struct{}), make(chan struct{})
 			p := newProxy(t, proxy.Options{
 				Upstream: groupAt(t, upstream.Options{}, wiretest.Target(t, func(p *wiretest.Peer) {
-					p.Head()
+					p.Header()
 					p.Send(head)
 					close(arrived)
 					p.Ended()
@@ -114,7 +114,7 @@ func TestClientLeaves(t *testing.T) {
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 			wiretest.Await(t, arrived, "request")
 			if head != "" {
-				client.Head()
+				client.Header()
 				client.Receive("first")
 			}
 			client.Close()

@@ -27,7 +27,7 @@ func TestLongestTimeouts(t *testing.T) {
 	leaktest.Check(t)
 	const longest = time.Duration(math.MaxInt64)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Receive("5\r\nhello\r\n0\r\n\r\n")
 		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n")
 		p.Send("ok")
@@ -38,7 +38,7 @@ func TestLongestTimeouts(t *testing.T) {
 		ReadTimeout: longest, WriteTimeout: longest, FlushInterval: longest, Retry: proxy.Retry{Timeout: longest}})))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhello\r\n")
 	client.Send("0\r\n\r\n")
-	if head := client.Head(); !strings.HasPrefix(head, "HTTP/1.1 200 ") {
+	if head := client.Header(); !strings.HasPrefix(head, "HTTP/1.1 200 ") {
 		t.Errorf("response %q", head)
 	}
 	client.Receive("ok")
@@ -54,12 +54,12 @@ func TestTimeouts(t *testing.T) {
 	leaktest.Check(t)
 	silent := func(p *wiretest.Peer) { p.Ended() }
 	half := func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
 		p.Ended()
 	}
 	drops := func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 200 OK\r\nX: ")
 		for quietFor(p, soon*3/4) { // never at the moment at which the time is over
 			p.Send("x")
@@ -136,7 +136,7 @@ func TestTargetThatReadsNothing(t *testing.T) {
 	var failed failures
 	answered := make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		wiretest.Await(t, answered, "answer")
 	})
 	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{WriteTimeout: soon}, target), OnError: failed.add})
@@ -160,7 +160,7 @@ func TestWriteTimeout(t *testing.T) {
 	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), WriteTimeout: soon, OnError: failed.add})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	client.Head()
+	client.Header()
 	failed.await(t)
 	if e := failed.only(t); e.Kind != culvert.ClientGone || !e.HeaderSent {
 		t.Errorf("failure %#v", e)
@@ -191,7 +191,7 @@ func TestTimeoutsAreForEachStep(t *testing.T) {
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	for range 2 {
 		client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
-		client.Head()
+		client.Header()
 		client.Receive("1\r\na\r\n")
 		client.Send("1\r\nb\r\n0\r\n\r\n")
 		client.Receive("1\r\nb\r\n0\r\n\r\n")
@@ -200,7 +200,7 @@ func TestTimeoutsAreForEachStep(t *testing.T) {
 
 // answerOf reads an answer with its body, or what there is of it.
 func answerOf(client *wiretest.Peer) string {
-	head := client.Head()
+	head := client.Header()
 	if strings.HasPrefix(head, "HTTP/1.1 200 ") {
 		return head + client.Ended()
 	}
@@ -225,7 +225,7 @@ func TestAnswerBeforeTheUploadEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
-				p.Head()
+				p.Header()
 				p.Receive(test.first)
 				p.Send("HTTP/1.1 " + test.answer + "\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
 				p.Receive(test.rest)
@@ -237,7 +237,7 @@ func TestAnswerBeforeTheUploadEnds(t *testing.T) {
 			})
 			client := wiretest.Dial(t, gatewayOver(t, upstream.Options{HeaderTimeout: soon}, target))
 			client.Send(test.request + test.first)
-			client.Head()
+			client.Header()
 			client.Receive("1\r\nx\r\n")
 			client.Send(test.rest)
 			client.Receive("1\r\ny\r\n0\r\n\r\n")
@@ -256,7 +256,7 @@ func TestTimeoutAndTheNextRequest(t *testing.T) {
 			if _, err := p.R.Peek(1); err != nil {
 				return
 			}
-			silent := strings.HasPrefix(p.Head(), "POST /silent ")
+			silent := strings.HasPrefix(p.Header(), "POST /silent ")
 			p.Receive("body")
 			if silent {
 				p.Ended()
@@ -270,7 +270,7 @@ func TestTimeoutAndTheNextRequest(t *testing.T) {
 		client.Send("POST /silent" + behind)
 		client.Status(504)
 		client.Send("POST /" + behind)
-		if resp, _ := client.Answer("POST"); resp.StatusCode != 200 && resp.StatusCode != 504 { // on a busy machine
+		if resp, _ := client.Response("POST"); resp.StatusCode != 200 && resp.StatusCode != 504 { // on a busy machine
 			t.Errorf("response %s", resp.Status)
 		}
 	}

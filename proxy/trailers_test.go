@@ -32,9 +32,9 @@ func TestTrailersAreSanitised(t *testing.T) {
 			t.Run(name+", "+front, func(t *testing.T) {
 				heads, seen := make(chan string, 1), make(chan string, 1)
 				target := wiretest.Target(t, func(p *wiretest.Peer) {
-					heads <- p.Head()
+					heads <- p.Header()
 					p.Receive("2\r\nhi\r\n0\r\n")
-					seen <- p.Head()
+					seen <- p.Header()
 					p.Send("HTTP/1.1 200 OK\r\nConnection: x-hop, X-Listed\r\nTransfer-Encoding: chunked\r\n" + head + "\r\n2\r\nhi\r\n0\r\n" + hopTrailers + "X-Sum: 2\r\n\r\n")
 				})
 				p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
@@ -43,13 +43,13 @@ func TestTrailersAreSanitised(t *testing.T) {
 				if got := wiretest.Await(t, seen, "request"); got != "X-Sum: 1\r\n\r\n" {
 					t.Errorf("the target got %q", got)
 				}
-				for _, got := range []string{wiretest.Await(t, heads, "head"), c.Head()} {
+				for _, got := range []string{wiretest.Await(t, heads, "head"), c.Header()} {
 					if line := announcement(got); head != "" && line != "X-Sum" || head == "" && line != "" {
 						t.Errorf("announced %q", line)
 					}
 				}
 				c.Receive("2\r\nhi\r\n0\r\n")
-				if got := c.Head(); got != "X-Sum: 2\r\n\r\n" {
+				if got := c.Header(); got != "X-Sum: 2\r\n\r\n" {
 					t.Errorf("the client got %q", got)
 				}
 			})

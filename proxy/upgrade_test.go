@@ -32,7 +32,7 @@ func TestUpgradeOnTheFirstRequest(t *testing.T) {
 	client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
 		want := "GET /ws%2F?a=%zz HTTP/1.1\nconnection: Upgrade\nhost: culvert.test\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\n" +
 			"sec-websocket-version: 13\nupgrade: websocket\nx-forwarded-for: 127.0.0.1\nx-forwarded-host: culvert.test\nx-forwarded-proto: http"
-		if got := wiretest.Lines(p.Head()); got != want {
+		if got := wiretest.Lines(p.Header()); got != want {
 			t.Errorf("the target got\n%s\nwant\n%s", got, want)
 		}
 		p.Send(switching + "hello")
@@ -40,7 +40,7 @@ func TestUpgradeOnTheFirstRequest(t *testing.T) {
 		p.Send("done")
 	})))
 	client.Send(upgrade + "resize")
-	client.Head()
+	client.Header()
 	client.Receive("hellodone")
 	client.End()
 	client.Rest()
@@ -50,14 +50,14 @@ func TestUpgradeOnTheFirstRequest(t *testing.T) {
 func TestUpgradeNextTarget(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(switching)
 		p.Rest()
 	})
 	client := wiretest.Dial(t, gateway(t, wiretest.Unused(t), target))
 	client.Send(upgrade)
 	client.Receive("HTTP/1.1 101 ")
-	client.Head()
+	client.Header()
 	client.End()
 	client.Rest()
 }
@@ -111,7 +111,7 @@ func TestUpgradeNotAllowed(t *testing.T) {
 func TestDetachedTunnels(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
 		p.Receive("ping")
 		p.Send("pong")
@@ -125,7 +125,7 @@ func TestDetachedTunnels(t *testing.T) {
 		returned <- struct{}{}
 	})))
 	client.Send(handshake)
-	client.Head()
+	client.Header()
 	wiretest.Await(t, returned, "handler's end")
 	client.Send("ping")
 	client.Receive("pong")
@@ -187,7 +187,7 @@ func TestUpgradeWithABody(t *testing.T) {
 			t.Fatal(err)
 		}
 		target := wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Head()
+			p.Header()
 			p.Receive(body)
 			p.Send("HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n")
 			p.Receive("input")
@@ -200,7 +200,7 @@ func TestUpgradeWithABody(t *testing.T) {
 			client := wiretest.Dial(t, addr)
 			client.Send("POST /exec/1/start HTTP/1.1\r\nHost: docker\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Type: application/json\r\n" +
 				fmt.Sprintf("Content-Length: %d\r\n\r\n%sinput", len(body), body))
-			if head := client.Head(); !strings.HasPrefix(head, "HTTP/1.1 101 ") {
+			if head := client.Header(); !strings.HasPrefix(head, "HTTP/1.1 101 ") {
 				t.Errorf("the client got %q", head)
 			}
 			client.Receive("output")
@@ -235,12 +235,12 @@ func testUpgradeBodyIsSentAgain(t *testing.T, registry *wsupgrade.Registry) {
 		}
 		broken := make(chan bool, 2)
 		breaks := func(p *wiretest.Peer) {
-			p.Head()
+			p.Header()
 			p.Receive(body)
 			broken <- true
 		}
 		target := wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Head()
+			p.Header()
 			p.Receive(body)
 			p.Send("HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n")
 			p.Receive("input")
@@ -251,7 +251,7 @@ func testUpgradeBodyIsSentAgain(t *testing.T, registry *wsupgrade.Registry) {
 		addr := wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: group, Upgrades: upgrades, Retry: retry}))
 		client := wiretest.Dial(t, addr)
 		client.Send("POST /exec/1/start HTTP/1.1\r\nHost: docker\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n" + framed + "input")
-		if head := client.Head(); !strings.HasPrefix(head, "HTTP/1.1 101 ") {
+		if head := client.Header(); !strings.HasPrefix(head, "HTTP/1.1 101 ") {
 			t.Errorf("the client got %q", head)
 		}
 		client.Receive("output")
@@ -266,7 +266,7 @@ func testUpgradeBodyIsSentAgain(t *testing.T, registry *wsupgrade.Registry) {
 func TestExtendedConnectIsForwarded(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		head := wiretest.Lines(p.Head())
+		head := wiretest.Lines(p.Header())
 		if strings.Contains(head, "protocol:") {
 			t.Errorf("the target got\n%s", head)
 		}

@@ -95,7 +95,7 @@ func recording(t testing.TB, reply string) (addr string, heads <-chan string) {
 			if _, err := p.R.Peek(1); err != nil {
 				return
 			}
-			c <- p.Head()
+			c <- p.Header()
 			p.Send(reply)
 		}
 	}), c

@@ -1,74 +1,37 @@
 package watchcodec
 
 import (
-	"errors"
-	"io"
+	"net/http"
 )
 
-// errMore is the error of a read that needs more bytes than were received so far.
-var errMore = errors.New("watchcodec: more is to come")
-
-// feed is the source of a reader that receives its bytes piece by piece.
-type feed struct {
-	p     []byte
-	ended bool // the stream has ended; Read returns io.EOF
-}
-
-func (f *feed) Read(b []byte) (int, error) {
-	if len(f.p) == 0 {
-		if f.ended {
-			return 0, io.EOF
-		}
-		return 0, errMore
-	}
-	n := copy(b, f.p)
-	f.p = f.p[n:]
-	return n, nil
-}
-
-// EventWriter is an EventReader that is written to: it takes a watch as it is received, in the
-// response of a handler for instance, and calls a function with each event.
+// EventWriter sends events to a client of a watch, one at a time. Clients wait for the header as well as
+// for each event, so both are flushed at once (kubernetes#75837).
 //
 // An EventWriter must not be used by several goroutines at the same time.
 type EventWriter struct {
-	feed   feed
-	events *EventReader
-	take   func(*Event) error
+	w     http.ResponseWriter
+	flush func() error
+	line  []byte
 }
 
-// NewEventWriter returns a writer that calls take with each event, which is valid until take
-// returns. Frames have at most maxFrame bytes; 0 means DefaultMaxFrame.
-func NewEventWriter(f Format, maxFrame int, take func(*Event) error) *EventWriter {
-	w := &EventWriter{take: take}
-	w.events = NewEventReader(&w.feed, f, maxFrame)
-	return w
-}
-
-// Write takes the next bytes of the watch. Its errors are those of EventReader.Next and of take;
-// after one, every call returns that error.
-func (w *EventWriter) Write(p []byte) (int, error) {
-	w.feed.p = p
-	for {
-		event, err := w.events.Next()
-		if err == errMore {
-			return len(p), nil
-		}
-		if err == nil {
-			err = w.take(event)
-		}
-		if err != nil {
-			w.events.err = err
-			return 0, err
-		}
+// NewEventWriter sends the header of w with status 200 and returns an EventWriter. The default Content-Type is
+// application/json. The error is that of the flush: the client has disconnected, or w can't flush,
+// in which case it can't serve a watch.
+func NewEventWriter(w http.ResponseWriter) (*EventWriter, error) {
+	if w.Header().Get("Content-Type") == "" {
+		w.Header().Set("Content-Type", "application/json")
 	}
+	flush := http.NewResponseController(w).Flush
+	w.WriteHeader(http.StatusOK)
+	return &EventWriter{w: w, flush: flush}, flush()
 }
 
-// Close is called at the end of the watch. It returns the error that Write has returned, if any,
-// and io.ErrUnexpectedEOF if the watch ended within an event.
-func (w *EventWriter) Close() error {
-	w.feed.p = nil
-	if w.events.err == nil && w.events.unfinished() {
-		w.events.err = io.ErrUnexpectedEOF
+// WriteEvent sends event, a JSON object, and a newline, in one write, one chunk and one flush. An
+// error means that the client has disconnected.
+func (w *EventWriter) WriteEvent(event []byte) error {
+	w.line = append(append(w.line[:0], event...), '\n')
+	if _, err := w.w.Write(w.line); err != nil {
+		return err
 	}
-	return w.events.err
+	return w.flush()
 }

@@ -81,7 +81,7 @@ func TestRecordsOneChunkEach(t *testing.T) {
 	})
 	p := wiretest.Dial(t, s.Listener.Addr().String())
 	p.Send("GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n")
-	p.Head()
+	p.Header()
 	if got, want := p.Rest(), "3\r\n{}\n\r\n4\r\n[1]\n\r\n4\r\n\"x\"\n\r\n0\r\n\r\n"; got != want {
 		t.Errorf("on the wire %q, want %q", got, want)
 	}

@@ -72,7 +72,7 @@ func (x *exchange) listAt(next http.Handler, r *http.Request, version string, ta
 		page.Method, page.Body, page.ContentLength, page.RequestURI = http.MethodGet, http.NoBody, 0, ""
 		page.URL = &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: x.req.CollectionPath(), RawQuery: query.Encode()}
 		page.Header.Set("Accept", strings.ReplaceAll(page.Header.Get("Accept"), "as=PartialObjectMetadata;", "as=PartialObjectMetadataList;"))
-		l := &listing{header: http.Header{}, cancel: cancel, open: func(f Format) *ListReader { return newListReader(f, x.o, take) }}
+		l := &listing{header: http.Header{}, cancel: cancel, open: func(f Format) *ListParser { return newListParser(f, x.o, take) }}
 		if err := l.serve(next, page); err != nil {
 			return err
 		}
@@ -90,8 +90,8 @@ func (x *exchange) listAt(next http.Handler, r *http.Request, version string, ta
 type listing struct {
 	header http.Header
 	cancel context.CancelFunc // ends a request whose response can't be used
-	open   func(Format) *ListReader
-	list   *ListReader
+	open   func(Format) *ListParser
+	list   *ListParser
 	err    error
 
 	refused bool // the server has refused the request

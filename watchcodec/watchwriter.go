@@ -13,7 +13,7 @@ import (
 type watchWriter struct {
 	w       io.Writer
 	format  Format
-	events  *EventWriter
+	events  *EventParser
 	visible *Visible
 	out     []byte
 	tables  bool
@@ -21,7 +21,7 @@ type watchWriter struct {
 
 func newWatchWriter(w io.Writer, x *exchange) *watchWriter {
 	ww := &watchWriter{w: w, format: x.format, visible: x.visible, tables: x.o.Tables}
-	ww.events = NewEventWriter(x.format, x.o.MaxObject, ww.event)
+	ww.events = NewEventParser(x.format, x.o.MaxObject, ww.event)
 	ww.visible.table.row.bare = x.bare
 	return ww
 }

@@ -19,7 +19,7 @@ func TestEventsOneByOne(t *testing.T) {
 	leaktest.Check(t)
 	seen := make(chan struct{})
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		events, err := watchcodec.NewWriter(w)
+		events, err := watchcodec.NewEventWriter(w)
 		if err != nil {
 			t.Error(err)
 			return
@@ -32,7 +32,7 @@ func TestEventsOneByOne(t *testing.T) {
 		}
 	})))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	header := client.Head()
+	header := client.Header()
 	if !strings.HasPrefix(header, "HTTP/1.1 200 OK\r\n") || !strings.Contains(header, "Content-Type: application/json\r\n") {
 		t.Errorf("header %q", header)
 	}
@@ -46,7 +46,7 @@ func TestEventsOneByOne(t *testing.T) {
 func TestWriterKeepsContentType(t *testing.T) {
 	w := httptest.NewRecorder()
 	w.Header().Set("Content-Type", "application/json;as=Table")
-	if _, err := watchcodec.NewWriter(w); err != nil || w.Header().Get("Content-Type") != "application/json;as=Table" {
+	if _, err := watchcodec.NewEventWriter(w); err != nil || w.Header().Get("Content-Type") != "application/json;as=Table" {
 		t.Errorf("%v, Content-Type %q", err, w.Header().Get("Content-Type"))
 	}
 }
@@ -54,11 +54,11 @@ func TestWriterKeepsContentType(t *testing.T) {
 // Without a flush no watch can be served, and for a client that has disconnected an error is
 // returned.
 func TestWriterErrors(t *testing.T) {
-	if _, err := watchcodec.NewWriter(struct{ http.ResponseWriter }{httptest.NewRecorder()}); !errors.Is(err, http.ErrNotSupported) {
+	if _, err := watchcodec.NewEventWriter(struct{ http.ResponseWriter }{httptest.NewRecorder()}); !errors.Is(err, http.ErrNotSupported) {
 		t.Errorf("error %v", err)
 	}
 	gone := errors.New("gone")
-	w, err := watchcodec.NewWriter(&failing{ResponseRecorder: httptest.NewRecorder(), err: gone})
+	w, err := watchcodec.NewEventWriter(&failing{ResponseRecorder: httptest.NewRecorder(), err: gone})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func (f *failing) Write([]byte) (int, error) { return 0, f.err }
 // A watch of two events, split into frames on the client's side.
 func ExampleWriter() {
 	apiserver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		events, err := watchcodec.NewWriter(w)
+		events, err := watchcodec.NewEventWriter(w)
 		if err != nil {
 			return
 		}
@@ -107,7 +107,7 @@ func ExampleWriter() {
 }
 
 func BenchmarkWriteEvent(b *testing.B) {
-	w, err := watchcodec.NewWriter(discard{http.Header{}})
+	w, err := watchcodec.NewEventWriter(discard{http.Header{}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func TestEndOfAWebSocketWatch(t *testing.T) {
 func proxied(chunks string) func(*testing.T) http.Handler {
 	return func(t *testing.T) http.Handler {
 		target := wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Head()
+			p.Header()
 			p.Send(strings.Join([]string{"HTTP/1.1 200 OK", "Content-Type: application/json", "Transfer-Encoding: chunked", "", chunks}, "\r\n"))
 		})
 		group, err := upstream.New(upstream.Options{}, upstream.Target{Addr: target})

@@ -28,7 +28,7 @@ func TestAccidentTerminalsFirstFrameNeverArrived(t *testing.T) {
 	leaktest.Check(t)
 	size := maskedText(`{"Width":120,"Height":40}`)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(switching + "\x81\x07welcome") // the target is early too
 		p.Receive(size)
 		p.Send("\x81\x02ok")
@@ -36,7 +36,7 @@ func TestAccidentTerminalsFirstFrameNeverArrived(t *testing.T) {
 	})
 	p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
 	p.Send(handshake + size)
-	sameHeader(t, p.Head(), switching)
+	sameHeader(t, p.Header(), switching)
 	p.Receive("\x81\x07welcome\x81\x02ok")
 	p.Send(maskedText("ls"))
 	if rest := p.Rest(); rest != "" {
@@ -51,14 +51,14 @@ func TestAccidentTerminalsFirstFrameNeverArrived(t *testing.T) {
 func TestAccidentFirstWebSocketNeededAWarmUp(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(switching)
 		p.Receive(maskedText("hi"))
 		p.Send("\x81\x02hi")
 	})
 	p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
 	p.Send(handshake)
-	sameHeader(t, p.Head(), switching)
+	sameHeader(t, p.Header(), switching)
 	p.Send(maskedText("hi"))
 	p.Receive("\x81\x02hi")
 

@@ -96,7 +96,7 @@ func TestHosts(t *testing.T) {
 	} {
 		p := wiretest.Dial(t, addr)
 		p.Send(with(strings.Replace(handshake, "Host: culvert.test", "Host: "+host, 1), "Origin: http://"+host))
-		if header := p.Head(); !strings.HasPrefix(header, "HTTP/1.1 "+want+" ") {
+		if header := p.Header(); !strings.HasPrefix(header, "HTTP/1.1 "+want+" ") {
 			t.Errorf("host %s: %q, want %s", host, header, want)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 func BenchmarkTunnel(b *testing.B) {
 	client := wiretest.Dial(b, gateway(b, wsupgrade.Options{}, mirror(b)))
 	client.Send(handshake)
-	client.Head()
+	client.Header()
 	message := wiretest.Pattern(32 << 10)
 	back := make([]byte, len(message))
 	b.SetBytes(2 * int64(len(message)))
@@ -35,14 +35,14 @@ func BenchmarkHandshake(b *testing.B) {
 	for b.Loop() {
 		client := wiretest.Dial(b, addr)
 		client.Send(handshake)
-		client.Head()
+		client.Header()
 		client.Close()
 	}
 }
 
 func mirror(b *testing.B) (addr string) {
 	return wiretest.Target(b, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(switching)
 		_, _ = io.Copy(p.Conn, p.R)
 	})

@@ -39,7 +39,7 @@ func TestUpgradeWithABody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			headers := make(chan string, 1)
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
-				headers <- p.Head()
+				headers <- p.Header()
 				p.Receive(test.want)
 				p.Send("HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\nprompt")
 				p.Receive("early, later")
@@ -48,7 +48,7 @@ func TestUpgradeWithABody(t *testing.T) {
 			p := wiretest.Dial(t, gateway(t, tcp, target))
 			p.Send(with(dockerExec, test.field) + test.body + "early, ")
 			p.Receive(test.interim)
-			if header := p.Head(); !strings.HasPrefix(header, "HTTP/1.1 101 ") {
+			if header := p.Header(); !strings.HasPrefix(header, "HTTP/1.1 101 ") {
 				t.Errorf("the client got %q", header)
 			}
 			p.Send("later")
@@ -68,18 +68,18 @@ func TestUpgradeWithABody(t *testing.T) {
 func TestUpgradeWithABodyRefused(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Receive(execBody)
 		p.Send("HTTP/1.1 409 Conflict\r\nContent-Length: 7\r\n\r\nstopped")
 		p.Ended()
 	})
 	p := wiretest.Dial(t, gateway(t, tcp, target))
 	p.Send(with(dockerExec, fmt.Sprintf("Content-Length: %d", len(execBody))) + execBody)
-	if resp, body := p.Answer("POST"); resp.StatusCode != 409 || body != "stopped" {
+	if resp, body := p.Response("POST"); resp.StatusCode != 409 || body != "stopped" {
 		t.Errorf("%s %q", resp.Status, body)
 	}
 	p.Send("GET /secret HTTP/1.1\r\nHost: a\r\n\r\n")
-	if resp, body := p.Answer("GET"); resp.StatusCode != 200 || body != "kept by the gateway" {
+	if resp, body := p.Response("GET"); resp.StatusCode != 200 || body != "kept by the gateway" {
 		t.Errorf("after it: %s %q", resp.Status, body)
 	}
 }
@@ -161,7 +161,7 @@ func TestTimeOfASlowBody(t *testing.T) {
 		p.Send(with(dockerExec, fmt.Sprintf("Content-Length: %d", len(execBody))) + execBody[:5])
 		time.Sleep(4 * time.Second) // of the bubble's time
 		p.Send(execBody[5:])
-		if resp, _ := p.Answer("POST"); resp.StatusCode != http.StatusGatewayTimeout || time.Since(begun) != 14*time.Second {
+		if resp, _ := p.Response("POST"); resp.StatusCode != http.StatusGatewayTimeout || time.Since(begun) != 14*time.Second {
 			t.Errorf("%s after %v", resp.Status, time.Since(begun))
 		}
 	})

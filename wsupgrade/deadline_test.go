@@ -67,7 +67,7 @@ func (l remembering) Accept() (net.Conn, error) {
 func TestServerTimeoutsAreNotTheTunnels(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(switching)
 		p.Ended()
 	})
@@ -96,7 +96,7 @@ func TestServerTimeoutsAreNotTheTunnels(t *testing.T) {
 	t.Cleanup(func() { s.Close(); serving.Wait() })
 	p := wiretest.Dial(t, tcp.Addr().String())
 	p.Send(handshake)
-	p.Head()
+	p.Header()
 	if read, write := wiretest.Await(t, accepted, "connection").get(); !read.IsZero() || !write.IsZero() {
 		t.Errorf("in the tunnel the deadlines are %v and %v", read, write)
 	}

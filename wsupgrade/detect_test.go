@@ -15,7 +15,7 @@ import (
 func echoing(t *testing.T, protocol string) (addr string, headers <-chan string) {
 	c := make(chan string, 1)
 	return wiretest.Target(t, func(p *wiretest.Peer) {
-		c <- p.Head()
+		c <- p.Header()
 		p.Send(strings.Replace(switching, "Upgrade: websocket", "Upgrade: "+protocol, 1))
 		p.Ended()
 	}), c
@@ -52,7 +52,7 @@ func TestUpgradesAreDetected(t *testing.T) {
 			if n := strings.Count(got, "upgrade: ") + strings.Count(got, "connection: "); n != 2 {
 				t.Errorf("%d Connection and Upgrade fields in\n%s", n, got)
 			}
-			if client := p.Head(); !strings.HasPrefix(client, "HTTP/1.1 101 ") || !strings.Contains(client, "Upgrade: "+test.upgrade+"\r\n") {
+			if client := p.Header(); !strings.HasPrefix(client, "HTTP/1.1 101 ") || !strings.Contains(client, "Upgrade: "+test.upgrade+"\r\n") {
 				t.Errorf("the client got %q", client)
 			}
 		})
@@ -63,7 +63,7 @@ func TestUpgradesAreDetected(t *testing.T) {
 // what it accepts.
 func TestPlainRequestsAreRefused(t *testing.T) {
 	leaktest.Check(t)
-	target := wiretest.Target(t, func(p *wiretest.Peer) { t.Errorf("the target got %q", p.Head()) })
+	target := wiretest.Target(t, func(p *wiretest.Peer) { t.Errorf("the target got %q", p.Header()) })
 	for _, test := range []struct {
 		name      string
 		protocols []string
@@ -86,7 +86,7 @@ func TestPlainRequestsAreRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p := wiretest.Dial(t, gateway(t, wsupgrade.Options{Protocols: test.protocols}, target))
 			p.Send(test.request)
-			resp, _ := p.Answer("GET")
+			resp, _ := p.Response("GET")
 			if resp.StatusCode != 426 || resp.Header.Get("Upgrade") != test.upgrade || resp.Header.Get("Connection") != "Upgrade" {
 				t.Errorf("response %s %v", resp.Status, resp.Header)
 			}
@@ -105,7 +105,7 @@ func TestControlByteInUpgrade(t *testing.T) {
 
 func TestHandshakesAreRefused(t *testing.T) {
 	leaktest.Check(t)
-	target := wiretest.Target(t, func(p *wiretest.Peer) { t.Errorf("the target got %q", p.Head()) })
+	target := wiretest.Target(t, func(p *wiretest.Peer) { t.Errorf("the target got %q", p.Header()) })
 	addr, outcomes := watched(t, wsupgrade.Options{}, target)
 	replace := func(old, new string) string { return strings.Replace(handshake, old, new, 1) }
 	for _, test := range []struct {
@@ -150,7 +150,7 @@ func TestHandshakesAreRefused(t *testing.T) {
 			p := wiretest.Dial(t, addr)
 			p.Send(test.request)
 			method, _, _ := strings.Cut(test.request, " ")
-			resp, _ := p.Answer(method)
+			resp, _ := p.Response(method)
 			if resp.StatusCode != test.status {
 				t.Errorf("response %s, want %d", resp.Status, test.status)
 			}

@@ -18,7 +18,7 @@ func TestDrainWhileTheReceiverCloses(t *testing.T) {
 		upgraded := make(chan *wiretest.Peer)
 		over := make(chan struct{})
 		addr := gateway(t, wsupgrade.Options{Registry: r}, wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Head()
+			p.Header()
 			p.Send(switching)
 			upgraded <- p
 			<-over

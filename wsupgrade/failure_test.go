@@ -21,7 +21,7 @@ func TestTargetFails(t *testing.T) {
 	leaktest.Check(t)
 	endless := func(prefix, piece string) func(*wiretest.Peer) {
 		return func(p *wiretest.Peer) {
-			p.Head()
+			p.Header()
 			_, err := io.WriteString(p, prefix)
 			for err == nil {
 				_, err = io.WriteString(p, piece)
@@ -30,7 +30,7 @@ func TestTargetFails(t *testing.T) {
 	}
 	impatient := wsupgrade.Options{HandshakeTimeout: 50 * time.Millisecond}
 	slowHeader := wsupgrade.Options{HeaderTimeout: 50 * time.Millisecond, HandshakeTimeout: time.Hour}
-	small := wsupgrade.Options{MaxHeadBytes: 1000}
+	small := wsupgrade.Options{MaxHeaderBytes: 1000}
 	for _, test := range []struct {
 		name    string
 		options wsupgrade.Options
@@ -39,16 +39,16 @@ func TestTargetFails(t *testing.T) {
 		wrote   bool
 	}{
 		{"refuses", wsupgrade.Options{}, nil, 502, false},
-		{"closes", wsupgrade.Options{}, func(p *wiretest.Peer) { p.Head() }, 502, true},
-		{"closes within the header", wsupgrade.Options{}, func(p *wiretest.Peer) { p.Head(); p.Send(switching[:len(switching)-2]) }, 502, true},
-		{"sends garbage", wsupgrade.Options{}, func(p *wiretest.Peer) { p.Head(); p.Send("\x16\x03\x01 what?\r\n\r\n"); p.Ended() }, 502, true},
-		{"sends status 099", wsupgrade.Options{}, func(p *wiretest.Peer) { p.Head(); p.Send("HTTP/1.1 099 Low\r\n\r\n"); p.Ended() }, 502, true},
+		{"closes", wsupgrade.Options{}, func(p *wiretest.Peer) { p.Header() }, 502, true},
+		{"closes within the header", wsupgrade.Options{}, func(p *wiretest.Peer) { p.Header(); p.Send(switching[:len(switching)-2]) }, 502, true},
+		{"sends garbage", wsupgrade.Options{}, func(p *wiretest.Peer) { p.Header(); p.Send("\x16\x03\x01 what?\r\n\r\n"); p.Ended() }, 502, true},
+		{"sends status 099", wsupgrade.Options{}, func(p *wiretest.Peer) { p.Header(); p.Send("HTTP/1.1 099 Low\r\n\r\n"); p.Ended() }, 502, true},
 		{"sends a huge header", wsupgrade.Options{}, endless("HTTP/1.1 101 Switching Protocols\r\n", "X-Fill: "+strings.Repeat("x", 1000)+"\r\n"), 502, true},
 		{"sends one long line", small, endless("HTTP/1.1 101 Switching Protocols\r\nX-Fill: ", "x"), 502, true},
 		{"sends interim responses for ever", small, endless("", "HTTP/1.1 103 Early Hints\r\n\r\n"), 502, true},
-		{"never responds", impatient, func(p *wiretest.Peer) { p.Head(); p.Ended() }, 504, true},
-		{"has its own time for the header", slowHeader, func(p *wiretest.Peer) { p.Head(); p.Ended() }, 504, true},
-		{"stops within the header", impatient, func(p *wiretest.Peer) { p.Head(); p.Send("HTTP/1.1 101 Switching Protocols\r\n"); p.Ended() }, 504, true},
+		{"never responds", impatient, func(p *wiretest.Peer) { p.Header(); p.Ended() }, 504, true},
+		{"has its own time for the header", slowHeader, func(p *wiretest.Peer) { p.Header(); p.Ended() }, 504, true},
+		{"stops within the header", impatient, func(p *wiretest.Peer) { p.Header(); p.Send("HTTP/1.1 101 Switching Protocols\r\n"); p.Ended() }, 504, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			target := wiretest.Unused(t)
@@ -102,7 +102,7 @@ func TestClientLeavesDuringTheHandshake(t *testing.T) {
 	leaktest.Check(t)
 	requested := make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		close(requested)
 		p.Ended()
 	})
@@ -135,7 +135,7 @@ func TestConnectionCannotBeTakenOver(t *testing.T) {
 		wsupgrade.Refuse(w, e)
 	})))
 	p.Send(handshake)
-	resp, _ := p.Answer("GET")
+	resp, _ := p.Response("GET")
 	if resp.StatusCode != 400 || resp.Header.Get("X-Filter") != "c" || resp.Header["Upgrade"] != nil || resp.Header["Sec-Websocket-Accept"] != nil || resp.Header["X-A"] != nil {
 		t.Errorf("response %s %v", resp.Status, resp.Header)
 	}
@@ -144,7 +144,7 @@ func TestConnectionCannotBeTakenOver(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	for name, o := range map[string]wsupgrade.Options{
 		"negative timeout": {HandshakeTimeout: -1},
-		"negative header":  {MaxHeadBytes: -1},
+		"negative header":  {MaxHeaderBytes: -1},
 		"h2c":              {Protocols: []string{"websocket", "h2c"}},
 		"any and h2c":      {Protocols: []string{wsupgrade.AnyProtocol, "h2c"}},
 		"HTTP/2.0":         {Protocols: []string{"HTTP/2.0"}},
@@ -172,7 +172,7 @@ func TestRefusalBehindAWriterThatPushes(t *testing.T) {
 	h := forwarder(t, wsupgrade.Options{}).Handler(&url.URL{Scheme: "http", Host: "target.test"})
 	p := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(pushes{w}, r) })))
 	p.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	if resp, _ := p.Answer("GET"); resp.StatusCode != 426 || resp.Header.Get("Upgrade") != "websocket" || resp.Header.Get("Connection") != "Upgrade" {
+	if resp, _ := p.Response("GET"); resp.StatusCode != 426 || resp.Header.Get("Upgrade") != "websocket" || resp.Header.Get("Connection") != "Upgrade" {
 		t.Errorf("response %s %v", resp.Status, resp.Header)
 	}
 }

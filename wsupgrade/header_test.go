@@ -47,7 +47,7 @@ func TestHeaderAtTheTarget(t *testing.T) {
 		"X-Forwarded-Proto: http\r\n"+
 		"X-Kept: a\r\nX-Kept: b\r\n"+
 		"\r\n")
-	p.Head()
+	p.Header()
 }
 
 func TestRequestTargetIsKept(t *testing.T) {
@@ -64,7 +64,7 @@ func TestRequestTargetIsKept(t *testing.T) {
 			if want := "GET " + target + " HTTP/1.1"; line != want {
 				t.Errorf("the target got %q, want %q", line, want)
 			}
-			p.Head()
+			p.Header()
 		})
 	}
 }
@@ -112,7 +112,7 @@ func TestOutboundRequest(t *testing.T) {
 			if test.not != "" && strings.Contains(header, test.not) {
 				t.Errorf("the target got %q", header)
 			}
-			p.Head()
+			p.Header()
 		})
 	}
 }
@@ -135,7 +135,7 @@ func TestUnwritableRequest(t *testing.T) {
 			wsupgrade.Refuse(w, asError(err))
 		})))
 		p.Send(handshake)
-		if resp, _ := p.Answer("GET"); resp.StatusCode != 400 {
+		if resp, _ := p.Response("GET"); resp.StatusCode != 400 {
 			t.Errorf("%s: response %s, want 400", name, resp.Status)
 		}
 	}
@@ -151,7 +151,7 @@ func TestUpgradeTakenOut(t *testing.T) {
 	} {
 		headers := make(chan string, 1)
 		target := wiretest.Target(t, func(p *wiretest.Peer) {
-			headers <- p.Head()
+			headers <- p.Header()
 			p.Send(reply)
 			if got := p.Ended(); got != "" {
 				t.Errorf("the target got %q", got)

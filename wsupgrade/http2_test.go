@@ -173,7 +173,7 @@ func toTarget(t *testing.T, o wsupgrade.Options, target string) http.Handler {
 
 // respondToHandshake responds to a handshake as a target must.
 func respondToHandshake(p *wiretest.Peer, lines ...string) (header string) {
-	header = p.Head()
+	header = p.Header()
 	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(header)))
 	if err != nil {
 		return header
@@ -368,7 +368,7 @@ func TestExtendedConnectWhereNothingSwitches(t *testing.T) {
 func TestRefusalIsNotAccepted(t *testing.T) {
 	leaktest.Check(t)
 	refusing := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		for _, err := p.Conn.Write([]byte("HTTP/1.1 401 Unauthorized\r\nContent-Length: 1000000000\r\n\r\n")); err == nil; {
 			_, err = p.Conn.Write(make([]byte, 1<<16))
 		}

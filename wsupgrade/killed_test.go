@@ -24,7 +24,7 @@ func TestTunnelsKilledInEveryWay(t *testing.T) {
 	const atATime = 50
 	tunnels := wiretest.Size(10000, 700)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		header := p.Head()
+		header := p.Header()
 		p.Send(switching)
 		if _, err := p.R.Peek(1); err != nil {
 			return
@@ -113,7 +113,7 @@ func kill(t *testing.T, addr, way, mode string, midFrame bool) {
 	p := wiretest.Dial(t, addr)
 	defer p.Close()
 	p.Send(strings.Replace(handshake, "/chat", "/"+way+mode, 1))
-	p.Head()
+	p.Header()
 	sent := masked(text, "hello")
 	if midFrame && way != "idle" && way != "closed" { // which wait for the frame's end
 		sent = sent[:len(sent)-2]

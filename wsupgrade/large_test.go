@@ -53,7 +53,7 @@ func TestCloseBehindALargeFrame(t *testing.T) {
 	half := len(whole) / 2
 	got := make(chan []byte, 1)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(switching)
 		frame := make([]byte, len(whole))
 		_, _ = io.ReadFull(p.R, frame)
@@ -82,7 +82,7 @@ func TestGoneInALargeFrame(t *testing.T) {
 	for _, who := range []string{"client", "target"} {
 		underWay, ended := make(chan struct{}, 1), make(chan string, 1)
 		target := wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Head()
+			p.Header()
 			p.Send(switching)
 			_, _ = io.ReadFull(p.R, make([]byte, 1<<20))
 			if who == "target" {

@@ -79,9 +79,9 @@ func inMemory(t *testing.T, o wsupgrade.Options, header, reply string, script fu
 			_, err := f.Forward(&hijackable{ResponseRecorder: httptest.NewRecorder(), conn: clientSide}, in, outboundTo(in, "target:80"))
 			done <- err
 		}()
-		newQuietPeer(t, target).Head()
+		newQuietPeer(t, target).Header()
 		_, _ = io.WriteString(target, reply)
-		newQuietPeer(t, client).Head()
+		newQuietPeer(t, client).Header()
 		script(t, client, target, done)
 		client.Close()
 		target.Close()

@@ -27,7 +27,7 @@ func TestResponseThatIsNotAccepted(t *testing.T) {
 			defer far.Close()
 			p := wiretest.NewPeer(t, far)
 			_ = far.SetDeadline(time.Time{})
-			p.Head()
+			p.Header()
 			p.Send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
 			p.Ended()
 		}()

@@ -309,7 +309,7 @@ func TestContextTakeover(t *testing.T) {
 	}}
 	got := make(chan []byte, 8)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		if header := p.Head(); !strings.Contains(header, "Sec-Websocket-Extensions: permessage-deflate; client_max_window_bits\r\n") {
+		if header := p.Header(); !strings.Contains(header, "Sec-Websocket-Extensions: permessage-deflate; client_max_window_bits\r\n") {
 			t.Errorf("offer %q", header)
 		}
 		p.Send(with(switching, "Sec-WebSocket-Extensions: permessage-deflate"))

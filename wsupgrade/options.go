@@ -38,9 +38,9 @@ type Options struct {
 	// HeaderTimeout bounds the time from the dialled connection to the header of the target's
 	// response, within HandshakeTimeout. 0 means no bound of its own.
 	HeaderTimeout time.Duration
-	// MaxHeadBytes bounds the header of the target's response, interim responses included. 0 means
+	// MaxHeaderBytes bounds the header of the target's response, interim responses included. 0 means
 	// 64 KiB.
-	MaxHeadBytes int
+	MaxHeaderBytes int
 	// Hosts are the hosts by which a WebSocket may be requested, with any port: names, "*." and
 	// a name for all names below it, IPv4 addresses, IPv6 addresses without brackets. Case is
 	// ignored. Others are refused (403): CheckOrigin alone does not help where a foreign page makes
@@ -94,8 +94,8 @@ type Forwarder struct {
 // New checks o and returns the Forwarder. It returns an error for negative limits and times, for a
 // protocol that can't be forwarded, and for a host that no browser sends.
 func New(o Options) (*Forwarder, error) {
-	if o.HandshakeTimeout < 0 || o.HeaderTimeout < 0 || o.MaxHeadBytes < 0 {
-		return nil, fmt.Errorf("wsupgrade: negative limit: HandshakeTimeout %v, HeaderTimeout %v, MaxHeadBytes %d", o.HandshakeTimeout, o.HeaderTimeout, o.MaxHeadBytes)
+	if o.HandshakeTimeout < 0 || o.HeaderTimeout < 0 || o.MaxHeaderBytes < 0 {
+		return nil, fmt.Errorf("wsupgrade: negative limit: HandshakeTimeout %v, HeaderTimeout %v, MaxHeaderBytes %d", o.HandshakeTimeout, o.HeaderTimeout, o.MaxHeaderBytes)
 	}
 	if o.IdleTimeout < 0 || o.MaxLifetime < 0 || o.PingInterval < 0 {
 		return nil, fmt.Errorf("wsupgrade: negative time: IdleTimeout %v, MaxLifetime %v, PingInterval %v", o.IdleTimeout, o.MaxLifetime, o.PingInterval)
@@ -110,7 +110,7 @@ func New(o Options) (*Forwarder, error) {
 		tlsConfig:        o.TLSConfig,
 		handshakeTimeout: o.HandshakeTimeout,
 		headerTimeout:    o.HeaderTimeout,
-		maxHeaderBytes:   o.MaxHeadBytes,
+		maxHeaderBytes:   o.MaxHeaderBytes,
 		hosts:            hosts,
 		checkOrigin:      o.CheckOrigin,
 		registry:         o.Registry,

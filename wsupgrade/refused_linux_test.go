@@ -72,7 +72,7 @@ func TestSpliceRefused(t *testing.T) {
 func TestEpollRefused(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(switching + "early")
 		_, _ = io.Copy(struct{ io.Writer }{p.Conn}, p.R)
 	})
@@ -94,7 +94,7 @@ func TestEpollRefused(t *testing.T) {
 		for range 2 {
 			p := wiretest.Dial(t, addr)
 			p.Send(handshake + "first")
-			p.Head()
+			p.Header()
 			p.Receive("early" + "first")
 			p.Send("second")
 			p.Receive("second")
@@ -127,7 +127,7 @@ func TestEpollRefusedUnderBackpressure(t *testing.T) {
 	ended := make(chan string, 1)
 	full := make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(switching)
 		<-full
 		p.Ended()

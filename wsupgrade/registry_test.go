@@ -22,7 +22,7 @@ import (
 // its client.
 func mirroring(t testing.TB, lines ...string) (addr string) {
 	return wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(with(switching, lines...))
 		_, _ = io.Copy(struct{ io.Writer }{p.Conn}, p.R) // without a splice, whose pipe would be kept
 	})
@@ -42,7 +42,7 @@ func open(t testing.TB, addr string, lines ...string) *wiretest.Peer {
 	t.Helper()
 	p := wiretest.Dial(t, addr)
 	p.Send(with(handshake, lines...))
-	if header := p.Head(); !strings.HasPrefix(header, "HTTP/1.1 101 ") {
+	if header := p.Header(); !strings.HasPrefix(header, "HTTP/1.1 101 ") {
 		t.Fatalf("response %q", header)
 	}
 	return p
@@ -126,7 +126,7 @@ func TestRegistryCaps(t *testing.T) {
 		t.Helper()
 		p := wiretest.Dial(t, addr)
 		p.Send(with(handshake, "X-User: "+user))
-		if resp, _ := p.Answer("GET"); resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "7" {
+		if resp, _ := p.Response("GET"); resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "7" {
 			t.Errorf("response %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
 		}
 	}
@@ -177,7 +177,7 @@ func respondToClose(t *testing.T, p *wiretest.Peer, code int) {
 // closingEcho starts a server that responds to a Close frame that is its client's first.
 func closingEcho(t *testing.T) (addr string) {
 	return wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(switching)
 		wantClose(t, p.R, 1001, "", true)
 		p.Send(frame(closing, "\x03\xe9"))
@@ -193,7 +193,7 @@ func TestDrain(t *testing.T) {
 	target := closingEcho(t)
 	requested, respond := make(chan struct{}), make(chan struct{})
 	slow := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		requested <- struct{}{}
 		<-respond
 		p.Send(switching)
@@ -223,7 +223,7 @@ func TestDrain(t *testing.T) {
 		t.Error("drained with a handshake under way")
 	}
 	close(respond)
-	late.Head()
+	late.Header()
 	respondToClose(t, late, 1001)
 	late.Ended()
 	if err := wiretest.Await(t, drained, "end of the drain"); err != nil {
@@ -339,7 +339,7 @@ func TestDrainCutsHandshakes(t *testing.T) {
 	r := registry(t, wsupgrade.RegistryOptions{RetryAfter: 7 * time.Second})
 	requested := make(chan struct{}, 1)
 	silent := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		requested <- struct{}{}
 		p.Ended()
 	})
@@ -349,7 +349,7 @@ func TestDrainCutsHandshakes(t *testing.T) {
 	if err := r.Drain(canceled(), wsupgrade.GoingAway); err != context.Canceled {
 		t.Errorf("drain: %v", err)
 	}
-	if resp, _ := client.Answer("GET"); resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "7" {
+	if resp, _ := client.Response("GET"); resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "7" {
 		t.Errorf("response %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
 	}
 }
@@ -381,7 +381,7 @@ func TestDrainCutsDuringCloseFrames(t *testing.T) {
 			_, err := f.Forward(&hijackable{ResponseRecorder: httptest.NewRecorder(), conn: clientSide}, in, outboundTo(in, "target:80"))
 			done <- err
 		}()
-		newQuietPeer(t, target).Head()
+		newQuietPeer(t, target).Header()
 		begun := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -389,7 +389,7 @@ func TestDrainCutsDuringCloseFrames(t *testing.T) {
 		go func() { drained <- r.Drain(ctx, wsupgrade.GoingAway) }()
 		time.Sleep(10 * time.Millisecond)
 		_, _ = io.WriteString(target, switching)
-		newQuietPeer(t, client).Head()
+		newQuietPeer(t, client).Header()
 		if err := <-drained; err != context.DeadlineExceeded || time.Since(begun) > time.Second {
 			t.Errorf("drain: %v after %v", err, time.Since(begun))
 		}

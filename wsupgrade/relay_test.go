@@ -17,7 +17,7 @@ const secret = "GET /secret HTTP/1.1\r\nHost: culvert.test\r\n\r\n"
 func TestRefusedVersionDoesNotOpenATunnel(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		if header := p.Head(); strings.Contains(header, "/secret") {
+		if header := p.Header(); strings.Contains(header, "/secret") {
 			t.Error("the second request reached the target")
 		}
 		p.Send("HTTP/1.1 426 Upgrade Required\r\nConnection: upgrade\r\nUpgrade: websocket\r\n" +
@@ -41,7 +41,7 @@ func TestRefusedVersionDoesNotOpenATunnel(t *testing.T) {
 			} else {
 				p.Send(test.request)
 			}
-			resp, body := p.Answer("GET")
+			resp, body := p.Response("GET")
 			if resp.StatusCode != 426 || body != test.body {
 				t.Errorf("%s: %d %q, want 426 %q", test.name, resp.StatusCode, body, test.body)
 			}
@@ -51,7 +51,7 @@ func TestRefusedVersionDoesNotOpenATunnel(t *testing.T) {
 			if !together {
 				p.Send(secret)
 			}
-			if resp, body := p.Answer("GET"); resp.StatusCode != 200 || body != "kept by the gateway" {
+			if resp, body := p.Response("GET"); resp.StatusCode != 200 || body != "kept by the gateway" {
 				t.Errorf("%s: second response %d %q", test.name, resp.StatusCode, body)
 			}
 			p.Close()
@@ -77,12 +77,12 @@ func TestOtherAnswersAreRelayed(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
-				p.Head()
+				p.Header()
 				p.Send(test.reply)
 			})
 			p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
 			p.Send(handshake + secret)
-			resp, body := p.Answer("GET")
+			resp, body := p.Response("GET")
 			if resp.StatusCode != test.status || body != test.body {
 				t.Errorf("%d with %d bytes of body, want %d with %d", resp.StatusCode, len(body), test.status, len(test.body))
 			}
@@ -96,7 +96,7 @@ func TestOtherAnswersAreRelayed(t *testing.T) {
 				}
 			}
 			// The client's early bytes are its next request.
-			if resp, body := p.Answer("GET"); resp.StatusCode != 200 || body != "kept by the gateway" {
+			if resp, body := p.Response("GET"); resp.StatusCode != 200 || body != "kept by the gateway" {
 				t.Errorf("next response %d %q", resp.StatusCode, body)
 			}
 		})
@@ -107,13 +107,13 @@ func TestOtherAnswersAreRelayed(t *testing.T) {
 func TestBrokenAnswerIsAborted(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 500 Oops\r\nContent-Length: 10\r\n\r\nhalf")
 	})
 	addr, outcomes := watched(t, wsupgrade.Options{}, target)
 	p := wiretest.Dial(t, addr)
 	p.Send(handshake)
-	p.Head()
+	p.Header()
 	if rest := p.Ended(); len(rest) > 4 {
 		t.Errorf("body %q", rest)
 	}
@@ -127,7 +127,7 @@ func TestBrokenAnswerIsAborted(t *testing.T) {
 func TestClientLeavesDuringAnAnswer(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n")
 		block := strings.Repeat("x", 64<<10)
 		for {
@@ -139,7 +139,7 @@ func TestClientLeavesDuringAnAnswer(t *testing.T) {
 	addr, outcomes := watched(t, wsupgrade.Options{}, target)
 	p := wiretest.Dial(t, addr)
 	p.Send(handshake)
-	p.Head()
+	p.Header()
 	p.Close()
 	if o := wiretest.Await(t, outcomes, "outcome"); o.err == nil || o.err.Status() != 499 || !o.err.ClientSide() {
 		t.Errorf("outcome %+v", o)

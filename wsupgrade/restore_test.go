@@ -50,7 +50,7 @@ func TestRestore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := wiretest.Dial(t, addr)
 			p.Send(test.request)
-			if header := p.Head(); !strings.HasPrefix(header, "HTTP/1.1 "+test.status+" ") && !strings.HasPrefix(header, "HTTP/1.0 "+test.status+" ") {
+			if header := p.Header(); !strings.HasPrefix(header, "HTTP/1.1 "+test.status+" ") && !strings.HasPrefix(header, "HTTP/1.0 "+test.status+" ") {
 				t.Errorf("response %q, want %s", header, test.status)
 			}
 			if test.status == "101" {

@@ -23,7 +23,7 @@ func TestClientHalfCloses(t *testing.T) {
 	leaktest.Check(t)
 	tail := wiretest.Pattern(1 << 20)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(switching)
 		if got := p.Rest(); got != "question" {
 			t.Errorf("the target got %q", got)
@@ -32,7 +32,7 @@ func TestClientHalfCloses(t *testing.T) {
 	})
 	p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
 	p.Send(handshake)
-	p.Head()
+	p.Header()
 	p.Send("question")
 	p.End()
 	wiretest.SameBytes(t, "tail", []byte(p.Rest()), tail)
@@ -44,14 +44,14 @@ func TestTargetHalfCloses(t *testing.T) {
 	tail := wiretest.Pattern(1 << 20)
 	got := make(chan string, 1)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(switching + "response")
 		p.End()
 		got <- p.Rest()
 	})
 	p := wiretest.Dial(t, gateway(t, wsupgrade.Options{}, target))
 	p.Send(handshake)
-	p.Head()
+	p.Header()
 	if response := p.Rest(); response != "response" {
 		t.Errorf("the client got %q", response)
 	}
@@ -66,7 +66,7 @@ func TestTargetStopsAcceptingWhileTheClientSends(t *testing.T) {
 	leaktest.Check(t)
 	tail := wiretest.Pattern(1 << 20)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(switching)
 		p.Receive("go")
 		p.Send(string(tail))
@@ -79,7 +79,7 @@ func TestTargetStopsAcceptingWhileTheClientSends(t *testing.T) {
 		return &deafConn{Conn: conn, refused: refused}, err
 	}}, target))
 	p.Send(handshake)
-	p.Head()
+	p.Header()
 	p.Send("go")
 	got := make([]byte, len(tail))
 	sent := make(chan struct{})
@@ -132,7 +132,7 @@ func TestEightMebibytesEachWay(t *testing.T) {
 	up, down := wiretest.Pattern(8<<20), wiretest.Pattern(8<<20+1)
 	got := make(chan string, 1)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(switching)
 		var sending sync.WaitGroup
 		sending.Go(func() { p.Send(string(down)); p.End() })
@@ -150,7 +150,7 @@ func TestEightMebibytesEachWay(t *testing.T) {
 		done <- record
 	})))
 	p.Send(handshake)
-	p.Head()
+	p.Header()
 	var sending sync.WaitGroup
 	sending.Go(func() { p.Send(string(up)); p.End() })
 	wiretest.SameBytes(t, "down", []byte(p.Rest()), down)
@@ -167,7 +167,7 @@ func TestManyEarlyBytes(t *testing.T) {
 	early := wiretest.Pattern(3 << 20)
 	got, release := make(chan string, 1), make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		<-release
 		p.Send(switching)
 		got <- p.Rest()
@@ -177,7 +177,7 @@ func TestManyEarlyBytes(t *testing.T) {
 	var sending sync.WaitGroup
 	sending.Go(func() { p.Send(string(early[64<<10:])) })
 	close(release)
-	p.Head()
+	p.Header()
 	sending.Wait()
 	p.End()
 	wiretest.SameBytes(t, "early", []byte(wiretest.Await(t, got, "end")), early)
@@ -187,7 +187,7 @@ func TestTunnelEndsWithTheContext(t *testing.T) {
 	leaktest.Check(t)
 	ended := make(chan string, 1)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(switching)
 		ended <- p.Ended()
 	})
@@ -199,7 +199,7 @@ func TestTunnelEndsWithTheContext(t *testing.T) {
 		outcomes <- err
 	})))
 	p.Send(handshake)
-	p.Head()
+	p.Header()
 	cancel()
 	if err := wiretest.Await(t, outcomes, "outcome"); err != nil {
 		t.Errorf("Forward: %v", err)
@@ -217,7 +217,7 @@ func TestResets(t *testing.T) {
 	}
 	ended := make(chan string, 1)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		if strings.Contains(p.Head(), "/reset") {
+		if strings.Contains(p.Header(), "/reset") {
 			p.Send(switching)
 			p.Receive("x")
 			reset(p)
@@ -230,13 +230,13 @@ func TestResets(t *testing.T) {
 
 	p := wiretest.Dial(t, addr)
 	p.Send(strings.Replace(handshake, "/chat", "/reset", 1))
-	p.Head()
+	p.Header()
 	p.Send("x")
 	p.Ended()
 
 	p = wiretest.Dial(t, addr)
 	p.Send(handshake)
-	p.Head()
+	p.Header()
 	reset(p)
 	wiretest.Await(t, ended, "end at the target")
 }

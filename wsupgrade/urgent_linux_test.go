@@ -37,7 +37,7 @@ func sendUrgent(t *testing.T, conn net.Conn) {
 func held(t *testing.T, requested chan<- struct{}, n int) (addr string, got <-chan []byte) {
 	c := make(chan []byte, 1)
 	return wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		requested <- struct{}{}
 		requested <- struct{}{}
 		p.Send(switching)

@@ -42,14 +42,14 @@ func TestInvalid101(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			after := make(chan string, 1)
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
-				p.Head()
+				p.Header()
 				p.Send(test.reply)
 				after <- p.Ended()
 			})
 			addr, outcomes := watched(t, wsupgrade.Options{}, target)
 			p := wiretest.Dial(t, addr)
 			p.Send(test.request + "early")
-			resp, _ := p.Answer("GET")
+			resp, _ := p.Response("GET")
 			if resp.StatusCode != 502 {
 				t.Errorf("response %s, want 502", resp.Status)
 			}
@@ -93,7 +93,7 @@ func TestValid101(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
-				p.Head()
+				p.Header()
 				p.Send(test.reply + "hello")
 				p.Receive("early")
 				p.Send("bye")
@@ -103,7 +103,7 @@ func TestValid101(t *testing.T) {
 			if test.header == "" {
 				test.header = switching
 			}
-			sameHeader(t, p.Head(), test.header)
+			sameHeader(t, p.Header(), test.header)
 			p.Receive("hellobye")
 			if rest := p.Rest(); rest != "" {
 				t.Errorf("rest %q", rest)

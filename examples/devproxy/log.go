@@ -51,7 +51,7 @@ func noteTarget(r *http.Request, t *target, level string) {
 
 func (l *log) hooks() filters.ResponseHooks {
 	return filters.ResponseHooks{
-		Head: func(r *http.Request, status int, _ http.Header) {
+		Header: func(r *http.Request, status int, _ http.Header) {
 			if e := r.Context().Value(entryKey{}).(*entry); status == http.StatusSwitchingProtocols {
 				l.write(e, "info", "%s %s → %s WebSocket open after %v", r.Method, r.RequestURI, e.target.name(), e.took())
 			}

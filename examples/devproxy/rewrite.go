@@ -29,7 +29,7 @@ func (r *compiled) rewrite(out *proxy.Outbound, t *target) {
 }
 
 // modifyResponse rewrites the target's own addresses in a response.
-func (r *compiled) modifyResponse(a *proxy.Answer, t *target) {
+func (r *compiled) modifyResponse(a *proxy.Response, t *target) {
 	if r.AutoRewrite || r.HostRewrite != "" || r.ProtocolRewrite != "" {
 		r.rewriteLocation(a, t)
 	}
@@ -46,7 +46,7 @@ func (r *compiled) modifyResponse(a *proxy.Answer, t *target) {
 }
 
 // rewriteLocation rewrites redirects that lead to the target itself.
-func (r *compiled) rewriteLocation(a *proxy.Answer, t *target) {
+func (r *compiled) rewriteLocation(a *proxy.Response, t *target) {
 	switch a.Status {
 	case 201, 301, 302, 303, 307, 308:
 	default:

@@ -24,7 +24,7 @@ func TestRun(t *testing.T) {
 	}
 	client := wiretest.Dial(t, listen)
 	client.Send("GET /api/x HTTP/1.1\r\nHost: a\r\n\r\n")
-	if _, body := client.Answer("GET"); body != "received GET /api/x for a\n" {
+	if _, body := client.Response("GET"); body != "received GET /api/x for a\n" {
 		t.Errorf("response %q", body)
 	}
 	if err := run(ctx, []string{"-c", rules}, announced); err == nil || !strings.Contains(err.Error(), `address already in use (another address: "listen" in the rules)`) {

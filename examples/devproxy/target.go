@@ -61,11 +61,11 @@ func (d *devProxy) newTarget(r *compiled, text string) (*target, error) {
 		return nil, err
 	}
 	t.proxy, err = proxy.New(proxy.Options{
-		Upstream:      t.group,
-		Upgrades:      upgrades,
-		Rewrite:       func(out *proxy.Outbound) { r.rewrite(out, t) },
-		RewriteAnswer: func(a *proxy.Answer) { r.modifyResponse(a, t) },
-		ErrorHandler:  explain,
+		Upstream:       t.group,
+		Upgrades:       upgrades,
+		Rewrite:        func(out *proxy.Outbound) { r.rewrite(out, t) },
+		ModifyResponse: func(a *proxy.Response) { r.modifyResponse(a, t) },
+		ErrorHandler:   explain,
 	})
 	return t, err
 }

@@ -58,7 +58,7 @@ func newTerminal(c cluster, log *slog.Logger) (*terminal, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /api/v1/namespaces/{namespace}/pods/{pod}/exec", exec)
 	mux.Handle("GET /", secured(http.FileServerFS(page)))
-	chain := filters.NewChain(filters.Recover(log), filters.AccessLog(log), filters.OnResponse(filters.ResponseHooks{Head: b.accept}))
+	chain := filters.NewChain(filters.Recover(log), filters.AccessLog(log), filters.OnResponse(filters.ResponseHooks{Header: b.accept}))
 	return &terminal{chain.Then(mux), group}, nil
 }
 

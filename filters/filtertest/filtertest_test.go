@@ -46,8 +46,8 @@ func (unobserved) RequestEnded(*http.Request, filters.Observation) {}
 // is not made with it.
 func TestGoodFilters(t *testing.T) {
 	hooks := filters.ResponseHooks{
-		Head: func(_ *http.Request, _ int, h http.Header) { h.Set("X-Hooked", "1") },
-		End:  func(*http.Request, culvert.ResponseStats) {},
+		Header: func(_ *http.Request, _ int, h http.Header) { h.Set("X-Hooked", "1") },
+		End:    func(*http.Request, culvert.ResponseStats) {},
 	}
 	withBody := hooks
 	withBody.Body = func(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser { return passing{w} }

@@ -11,14 +11,14 @@ import (
 // called with the request that Serve was called with, so that a filter without a state of its own for each
 // request can use one Hooks for all.
 type Hooks struct {
-	// Status is called once before Head, and returns the status that is sent in place of
+	// Status is called once before Header, and returns the status that is sent in place of
 	// status. It may change h. It is not called for a hijack.
 	Status func(r *http.Request, status int, h http.Header) int
-	// Head is called once, when the final header is about to be written: never
+	// Header is called once, when the final header is about to be written: never
 	// for an interim response, and with status 101 when the connection is
 	// hijacked. It may change h. Of nested filters the innermost is called first.
-	Head func(r *http.Request, status int, h http.Header)
-	// Body is called after Head if the status allows content. It returns a
+	Header func(r *http.Request, status int, h http.Header)
+	// Body is called after Header if the status allows content. It returns a
 	// transform, or nil to leave the body unchanged. The handler's body is written to
 	// the transform, which writes what is to be sent to w. The transform is closed
 	// when the handler has returned. If the handler has written less than its

@@ -99,14 +99,14 @@ func (w *writer) WriteHeader(status int) {
 	w.callingInner = false
 }
 
-// finalHeader records the status and runs the hooks Head and Body. Later calls do nothing.
+// finalHeader records the status and runs the hooks Header and Body. Later calls do nothing.
 func (w *writer) finalHeader(status int) {
 	if w.status != 0 {
 		return
 	}
 	w.status = status
-	if w.hooks.Head != nil {
-		w.hooks.Head(w.r, status, w.inner.Header())
+	if w.hooks.Header != nil {
+		w.hooks.Header(w.r, status, w.inner.Header())
 	}
 	if w.hooks.Body != nil && contentAllowed(status) {
 		w.body = w.hooks.Body(w.r, status, w.inner.Header(), (*sink)(w))
@@ -222,7 +222,7 @@ func (w *writer) flush() error {
 	return err
 }
 
-// Hijack runs the Head hook with status 101 on Header, then hijacks the
+// Hijack runs the Header hook with status 101 on Header, then hijacks the
 // connection. A handler that accepts an upgrade fills Header first,
 // hijacks, and writes the response's header from Header, so that filters see a
 // 101 as they see every other response.

@@ -22,7 +22,7 @@ func (s *calls) add(format string, args ...any) { *s = append(*s, fmt.Sprintf(fo
 
 func (s *calls) hooks(name string) *response.Hooks {
 	return &response.Hooks{
-		Head: func(_ *http.Request, status int, _ http.Header) { s.add("%s head %d", name, status) },
+		Header: func(_ *http.Request, status int, _ http.Header) { s.add("%s head %d", name, status) },
 		End: func(_ *http.Request, st culvert.ResponseStats) {
 			s.add("%s end %d %d hijacked=%v aborted=%v", name, st.Status, st.Bytes, st.Hijacked, st.Aborted)
 		},
@@ -92,7 +92,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// The innermost Head hook is called first, the outermost End hook last.
+// The innermost Header hook is called first, the outermost End hook last.
 func TestNestedHooks(t *testing.T) {
 	var s calls
 	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -197,7 +197,7 @@ func TestBody(t *testing.T) {
 		})
 	})))
 	client.Send("GET / HTTP/1.0\r\n\r\n")
-	client.Head()
+	client.Header()
 	client.Receive("ONE")
 	close(seen)
 	if got := client.Rest(); got != "TWOSIX" {
@@ -220,7 +220,7 @@ func TestBodyThatCannotBeClosed(t *testing.T) {
 		}})
 	})))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	client.Head()
+	client.Header()
 	if got := client.Ended(); !strings.Contains(got, "HELL") || strings.Contains(got, "0\r\n\r\n") {
 		t.Errorf("the client received %q", got)
 	}
@@ -242,7 +242,7 @@ func BenchmarkServe(b *testing.B) {
 	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) })
 	r := httptest.NewRequest("GET", "/", nil)
 	w := httptest.NewRecorder()
-	hooks := &response.Hooks{Head: func(*http.Request, int, http.Header) {}, End: func(*http.Request, culvert.ResponseStats) {}}
+	hooks := &response.Hooks{Header: func(*http.Request, int, http.Header) {}, End: func(*http.Request, culvert.ResponseStats) {}}
 	b.ReportAllocs()
 	for b.Loop() {
 		response.Serve(next, w, r, hooks)
@@ -266,7 +266,7 @@ func TestStatus(t *testing.T) {
 					h.Set("Was", fmt.Sprint(status))
 					return http.StatusBadGateway
 				},
-				Head: func(_ *http.Request, status int, _ http.Header) { statuses = append(statuses, status) },
+				Header: func(_ *http.Request, status int, _ http.Header) { statuses = append(statuses, status) },
 			})
 		}))
 		resp, err := http.Get(s.URL)

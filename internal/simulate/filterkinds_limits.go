@@ -130,7 +130,7 @@ var timeoutKind = filterKind{
 		timed := func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				begun := time.Now()
-				filters.OnResponse(filters.ResponseHooks{Head: func(r *http.Request, status int, _ http.Header) {
+				filters.OnResponse(filters.ResponseHooks{Header: func(r *http.Request, status int, _ http.Header) {
 					took := time.Since(begun)
 					if took >= most {
 						g.journal.effects.Add(timeoutName, 1)

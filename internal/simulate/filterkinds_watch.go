@@ -47,7 +47,7 @@ var onResponseKind = filterKind{
 			}
 		}
 		if p.A >= 4 {
-			hooks.Head = func(_ *http.Request, _ int, h http.Header) { h.Add("X-Hooked", "1") }
+			hooks.Header = func(_ *http.Request, _ int, h http.Header) { h.Add("X-Hooked", "1") }
 		}
 		return b.around(filters.OnResponse(hooks)), nil
 	},
@@ -284,7 +284,7 @@ func (p FilterPlan) panics(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			panic(errPlanned)
 		case panicAtHeader:
-			next = filters.OnResponse(filters.ResponseHooks{Head: func(*http.Request, int, http.Header) { panic(errPlanned) }})(next)
+			next = filters.OnResponse(filters.ResponseHooks{Header: func(*http.Request, int, http.Header) { panic(errPlanned) }})(next)
 		case panicAtWrite:
 			next = filters.OnResponse(filters.ResponseHooks{Body: func(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser { return panicking{} }})(next)
 		}

@@ -16,23 +16,23 @@ import (
 // HooksPlan is what a program does in the proxy's hooks.
 type HooksPlan struct {
 	Rewrite         bool // Options.Rewrite sets a field, and deletes another one
-	Answer          AnswerHook
+	Modify          ModifyHook
 	ErrorHandler    bool
 	RequestTrailer  TrailerPolicy
 	ResponseTrailer TrailerPolicy
 	Warn            bool // cachectl.Warn is the outermost filter
 }
 
-// AnswerHook is what Options.RewriteAnswer does.
-type AnswerHook int
+// ModifyHook is what Options.ModifyResponse does.
+type ModifyHook int
 
 const (
 	// AnswerAsIs changes nothing.
-	AnswerAsIs AnswerHook = iota
-	// AnswerEdits sets a field, and hides another one.
-	AnswerEdits
-	// AnswerReplaces serves a page in place of a 404.
-	AnswerReplaces
+	AnswerAsIs ModifyHook = iota
+	// ModifyEdits sets a field, and hides another one.
+	ModifyEdits
+	// ModifyReplaces serves a page in place of a 404.
+	ModifyReplaces
 )
 
 // TrailerPolicy says which trailers are forwarded.
@@ -65,7 +65,7 @@ func (p *Plan) addHooks(c *Choices) {
 	if !c.Bool(5) {
 		return
 	}
-	p.Gateway.Hooks = HooksPlan{Rewrite: c.Bool(2), Answer: AnswerHook(c.Int(3)), ErrorHandler: c.Bool(2), RequestTrailer: TrailerPolicy(c.Int(3)), ResponseTrailer: TrailerPolicy(c.Int(3)), Warn: c.Bool(2)}
+	p.Gateway.Hooks = HooksPlan{Rewrite: c.Bool(2), Modify: ModifyHook(c.Int(3)), ErrorHandler: c.Bool(2), RequestTrailer: TrailerPolicy(c.Int(3)), ResponseTrailer: TrailerPolicy(c.Int(3)), Warn: c.Bool(2)}
 }
 
 // Fields that hooks set.
@@ -89,16 +89,16 @@ func (h *HooksPlan) options(o *proxy.Options) {
 			out.Out.Header.Del(deletedField)
 		}
 	}
-	switch h.Answer {
-	case AnswerEdits:
-		o.RewriteAnswer = func(a *proxy.Answer) {
+	switch h.Modify {
+	case ModifyEdits:
+		o.ModifyResponse = func(a *proxy.Response) {
 			a.Header.Set(answeredField, "1")
 			a.Hide("Cache-Control")
 		}
-	case AnswerReplaces:
-		o.RewriteAnswer = func(a *proxy.Answer) {
+	case ModifyReplaces:
+		o.ModifyResponse = func(a *proxy.Response) {
 			if a.Status == http.StatusNotFound {
-				a.Replace(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				a.ServeInstead(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					w.Header().Set(answeredField, "1")
 					w.WriteHeader(http.StatusNotFound)
 					_, _ = io.WriteString(w, "a page of the gateway's own")
@@ -114,13 +114,13 @@ func (h *HooksPlan) options(o *proxy.Options) {
 	}
 }
 
-// answered is what Options.RewriteAnswer makes of a response.
+// answered is what Options.ModifyResponse makes of a response.
 func (h *HooksPlan) answered(m *message) {
 	switch {
-	case h.Answer == AnswerEdits:
-		m.acts("RewriteAnswer edits")
+	case h.Modify == ModifyEdits:
+		m.acts("ModifyResponse edits")
 		m.header[answeredField], m.header["Cache-Control"] = "1", ""
-	case h.Answer == AnswerReplaces && m.status == http.StatusNotFound:
+	case h.Modify == ModifyReplaces && m.status == http.StatusNotFound:
 		m.takeAway(http.StatusNotFound)
 		m.media = "text/plain; charset=utf-8"
 	}
@@ -142,7 +142,7 @@ func (r *ruler) hooks() {
 	}
 	failed := r.o.Header.Values(failedField)
 	told := r.w.journal.errors[r.e.Token] > 0
-	replaced := h.Answer == AnswerReplaces && r.o.Status == http.StatusNotFound
+	replaced := h.Modify == ModifyReplaces && r.o.Status == http.StatusNotFound
 	if told && r.o.Attempt < 0 && !replaced && h.ErrorHandler != (len(failed) == 1) {
 		r.fail("hooks", "%d of the gateway's own with %s: %q, ErrorHandler sets it: %v", r.o.Status, failedField, failed, h.ErrorHandler)
 	}

@@ -57,7 +57,7 @@ func (t *times) room(o *Outcome) int {
 
 // replaced reports whether the response may be that of a program's handler, whose writes are its own matter.
 func (t *times) replaced(o *Outcome) bool {
-	return t.g.Hooks.Answer == AnswerReplaces && o.Status == http.StatusNotFound && o.Attempt < 0
+	return t.g.Hooks.Modify == ModifyReplaces && o.Status == http.StatusNotFound && o.Attempt < 0
 }
 
 // refusalTimeout is how long a client may take to accept a filter's own response.

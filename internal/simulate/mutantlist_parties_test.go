@@ -24,7 +24,7 @@ var mutantsOfParties = []mutant{
 	{"a budget earns nothing by time", "proxy/retry.go", "b.tokens = min(b.tokens+brought, most)", "_ = brought"},
 	{"what could not be dialled is not retried", "proxy/retry.go", "return err.Kind == culvert.DialFailed || ", "return "},
 	{"a panic of Check.Healthy is a bad check", "upstream/check.go", "!errs.Local(err) && !errors.As(err, new(*panicError))", "!errs.Local(err)"},
-	{"a panic of RewriteAnswer is ignored", "proxy/exchange.go", "			po.RewriteAnswer(&a)\n", "			func() {\n				defer func() { _ = recover() }()\n				po.RewriteAnswer(&a)\n			}()\n"},
+	{"a panic of ModifyResponse is ignored", "proxy/exchange.go", "			po.ModifyResponse(&a)\n", "			func() {\n				defer func() { _ = recover() }()\n				po.ModifyResponse(&a)\n			}()\n"},
 	{"a panic is an abort to Recover", "filters/recover.go", "if v == http.ErrAbortHandler || around {", "if v != nil || around {"},
 	{"a 101 over HTTP/2 is an interim response", "proxy/transportresponse.go", "	if status == http.StatusSwitchingProtocols {", "	if status == http.StatusSwitchingProtocols && status == 0 {"},
 	{"a response over HTTP/2 that is longer than its length looks whole", "proxy/transportresponse.go", "	if b.left == 0 && b.err != io.EOF {", "	if b.left < 0 {"},

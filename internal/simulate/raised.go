@@ -16,15 +16,15 @@ const (
 	RaiseNowhere Raise = iota
 	// RaiseRewrite: Options.Rewrite, before a target is picked.
 	RaiseRewrite
-	// RaiseAnswer: Options.RewriteAnswer, when a target's header has come.
-	RaiseAnswer
+	// RaiseModify: Options.ModifyResponse, when a target's header has come.
+	RaiseModify
 	// RaiseError: Options.OnError.
 	RaiseError
 )
 
 // String returns the hook.
 func (r Raise) String() string {
-	return [...]string{"no hook", "Rewrite", "RewriteAnswer", "OnError"}[r]
+	return [...]string{"no hook", "Rewrite", "ModifyResponse", "OnError"}[r]
 }
 
 // addRaised chooses histories in which hooks panic with values of their own, that of checks among them.
@@ -59,13 +59,13 @@ func (g *gateway) raise(r *http.Request, at Raise) {
 	panic(errPlanned)
 }
 
-// raising adds RewriteAnswer to the proxy's hooks, in front of the one that there is.
+// raising adds ModifyResponse to the proxy's hooks, in front of the one that there is.
 func (g *gateway) raising(o *proxy.Options) {
-	next := o.RewriteAnswer
+	next := o.ModifyResponse
 	for _, e := range g.journal.exchanges {
-		if e.Raises == RaiseAnswer {
-			o.RewriteAnswer = func(a *proxy.Answer) {
-				g.raise(a.In, RaiseAnswer)
+		if e.Raises == RaiseModify {
+			o.ModifyResponse = func(a *proxy.Response) {
+				g.raise(a.In, RaiseModify)
 				if next != nil {
 					next(a)
 				}

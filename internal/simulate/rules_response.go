@@ -66,7 +66,7 @@ func (r *ruler) byFilter(status int) bool {
 			return true
 		}
 	}
-	replaced := r.client.Kind.upgrades() && status == http.StatusNotFound && r.w.plan.Gateway.Hooks.Answer == AnswerReplaces
+	replaced := r.client.Kind.upgrades() && status == http.StatusNotFound && r.w.plan.Gateway.Hooks.Modify == ModifyReplaces
 	return replaced || slices.Contains(p.last.may, status)
 }
 

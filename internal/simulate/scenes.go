@@ -242,7 +242,7 @@ func (p *Plan) sceneInstead(c *Choices) {
 	if c.Bool(2) {
 		g.ServerWrite = 9 * time.Minute
 	}
-	g.Hooks.Answer = AnswerReplaces
+	g.Hooks.Modify = ModifyReplaces
 	p.wellTargets()
 	client := p.join(c, 1+c.Int(3))
 	for i := range client.Requests {

@@ -49,8 +49,8 @@ func (p *Peer) Send(s string) {
 	}
 }
 
-// Head reads up to the blank line, it included.
-func (p *Peer) Head() string {
+// Header reads up to the blank line, it included.
+func (p *Peer) Header() string {
 	p.t.Helper()
 	var b strings.Builder
 	for {
@@ -118,8 +118,8 @@ func (p *Peer) Reset() {
 	p.Close()
 }
 
-// Answer reads a response to a request with the method, with its body.
-func (p *Peer) Answer(method string) (*http.Response, string) {
+// Response reads a response to a request with the method, with its body.
+func (p *Peer) Response(method string) (*http.Response, string) {
 	p.t.Helper()
 	resp, err := http.ReadResponse(p.R, &http.Request{Method: method})
 	if err != nil {
@@ -135,7 +135,7 @@ func (p *Peer) Answer(method string) (*http.Response, string) {
 // Status reads a response and checks its status.
 func (p *Peer) Status(want int) {
 	p.t.Helper()
-	if resp, body := p.Answer("GET"); resp.StatusCode != want {
+	if resp, body := p.Response("GET"); resp.StatusCode != want {
 		p.t.Errorf("answer %s %q, want %d", resp.Status, body, want)
 	}
 }

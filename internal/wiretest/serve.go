@@ -42,7 +42,7 @@ func Target(t testing.TB, script func(p *Peer)) (addr string) {
 // gateway is gone.
 func Replying(t testing.TB, reply string) (addr string) {
 	return Target(t, func(p *Peer) {
-		p.Head()
+		p.Header()
 		p.Send(reply)
 		p.Ended()
 	})

@@ -131,7 +131,7 @@ func (p *process) get(path string) string {
 	p.t.Helper()
 	client := wiretest.Dial(p.t, p.address)
 	client.Send("GET " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-	_, body := client.Answer("GET")
+	_, body := client.Response("GET")
 	client.Close()
 	return body
 }
@@ -158,7 +158,7 @@ func slow(t *testing.T) (addr string, received, release chan struct{}) {
 			if _, err := p.R.Peek(1); err != nil {
 				return
 			}
-			p.Head()
+			p.Header()
 			received <- struct{}{}
 			<-release
 			p.Send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nslow")
@@ -179,7 +179,7 @@ func TestQuitFinishesRequests(t *testing.T) {
 		return err != nil || conn.Close() != nil
 	})
 	close(release)
-	if _, body := client.Answer("GET"); body != "slow" {
+	if _, body := client.Response("GET"); body != "slow" {
 		t.Errorf("the request that was in flight got %q", body)
 	}
 	p.ended()
@@ -214,7 +214,7 @@ func TestReload(t *testing.T) {
 	app, received, release := slow(t)
 	const upgraded = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
 	socket := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Head()
+		p.Header()
 		p.Send(upgraded)
 		p.Receive("after the reload")
 		p.Send("heard")
@@ -230,13 +230,13 @@ func TestReload(t *testing.T) {
 	tunnel := wiretest.Dial(t, p.address)
 	tunnel.Send("GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
 	tunnel.Receive("HTTP/1.1 101 ")
-	tunnel.Head()
+	tunnel.Header()
 
 	p.write("server { listen ADDRESS; location /version { return 200 new; } }")
 	p.signal(syscall.SIGHUP)
 	p.eventually("served the new configuration", func() bool { return p.get("/version") == "new" })
 	close(release)
-	if _, body := request.Answer("GET"); body != "slow" {
+	if _, body := request.Response("GET"); body != "slow" {
 		t.Errorf("the request that was in flight got %q", body)
 	}
 	tunnel.Send("after the reload")
@@ -290,7 +290,7 @@ func TestReloadBeforeFirstRequest(t *testing.T) {
 	p.signal(syscall.SIGHUP)
 	p.eventually("served the new configuration", func() bool { return p.get("/") == "new" })
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	if _, body := client.Answer("GET"); body != "old" {
+	if _, body := client.Response("GET"); body != "old" {
 		t.Errorf("got %q", body)
 	}
 	client.Ended()

@@ -59,7 +59,7 @@ func TestReloadKeepsZones(t *testing.T) {
 		}
 	}
 	free()
-	if _, body := held.Answer("GET"); body != "slow" {
+	if _, body := held.Response("GET"); body != "slow" {
 		t.Errorf("the request that was in flight got %q", body)
 	}
 	p.eventually("let the next one in", func() bool { return p.get("/conn?a=x") == "slow" })
@@ -125,14 +125,14 @@ func TestReloadKeepsCounts(t *testing.T) {
 		p.eventually("counted", func() bool {
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 			requests++
-			_, got := client.Answer("GET")
+			_, got := client.Response("GET")
 			return got == fmt.Sprintf("Active connections: %d \nserver accepts handled requests\n %d %d %d \nReading: 0 Writing: %d Waiting: 0 \n",
 				open, accepted, accepted, requests, writing)
 		})
 	}
 	counted(2, 2)
 	free()
-	if _, body := held.Answer("GET"); body != "slow" {
+	if _, body := held.Response("GET"); body != "slow" {
 		t.Errorf("the request that was in flight got %q", body)
 	}
 	counted(1, 1)

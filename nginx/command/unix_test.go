@@ -30,7 +30,7 @@ func (p *process) getUnix(name string) string {
 	p.t.Helper()
 	client := p.dialUnix(name)
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-	_, body := client.Answer("GET")
+	_, body := client.Response("GET")
 	client.Close()
 	return body
 }
@@ -102,7 +102,7 @@ func TestReloadKeepsUnixSocket(t *testing.T) {
 	close(stop)
 	clients.Wait()
 	early.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	if _, body := early.Answer("GET"); body != "old" {
+	if _, body := early.Response("GET"); body != "old" {
 		t.Errorf("the client that had connected before got %q", body)
 	}
 	if after, err := os.Stat(filepath.Join(p.dir, "s")); err != nil || !os.SameFile(before, after) {

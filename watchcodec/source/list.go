@@ -51,10 +51,10 @@ func (s *Source) pages(ctx context.Context, found func(), take func(*watchcodec.
 		if next != "" {
 			query.Set("continue", next)
 		}
-		var list *watchcodec.ListReader
+		var list *watchcodec.ListParser
 		rw := &responseWriter{header: http.Header{}, found: found, cancel: cancel, open: func(f watchcodec.Format) io.WriteCloser {
 			c.Format = f
-			list = watchcodec.NewListReader(f, s.o.MaxObject, take)
+			list = watchcodec.NewListParser(f, s.o.MaxObject, take)
 			return list
 		}}
 		r := s.request(ctx, query)

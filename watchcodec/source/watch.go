@@ -79,7 +79,7 @@ func (w *watching) open(f watchcodec.Format) io.WriteCloser {
 	} else {
 		w.startInStep()
 	}
-	return watchcodec.NewEventWriter(f, w.s.o.MaxObject, w.event)
+	return watchcodec.NewEventParser(f, w.s.o.MaxObject, w.event)
 }
 
 // outcome returns what the end of the watch means to attempt's caller.

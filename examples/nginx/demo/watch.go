@@ -60,7 +60,7 @@ func (c *cluster) saw(name string) {
 // watch responds as a kube-apiserver does to a watch of EndpointSlices: an event
 // at a time, each in a chunk of its own, with pauses between them.
 func watch(w http.ResponseWriter, r *http.Request, seen <-chan struct{}) {
-	events, err := watchcodec.NewWriter(w)
+	events, err := watchcodec.NewEventWriter(w)
 	if err != nil {
 		return // the client has disconnected
 	}

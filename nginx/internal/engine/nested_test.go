@@ -20,7 +20,7 @@ func TestCapturesOfLocationsAround(t *testing.T) {
 	} {
 		client := wiretest.Dial(t, s.first)
 		client.Send("GET " + target + " HTTP/1.1\r\nHost: a\r\n\r\n")
-		if _, got := client.Answer("GET"); got != want {
+		if _, got := client.Response("GET"); got != want {
 			t.Errorf("%s: got %q, want %q", target, got, want)
 		}
 	}

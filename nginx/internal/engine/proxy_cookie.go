@@ -123,7 +123,7 @@ func (rule *flagRule) flag(flag string) bool {
 }
 
 // rewriteCookies applies the first matching rule of each directive.
-func (l *level) rewriteCookies(x *exchange, a *proxy.Answer) {
+func (l *level) rewriteCookies(x *exchange, a *proxy.Response) {
 	s := &l.proxy
 	if a.Header["Set-Cookie"] == nil || len(s.cookieDomains)+len(s.cookiePaths)+len(s.cookieFlags) == 0 {
 		return

@@ -42,7 +42,7 @@ func proxyIgnoreHeaders(_ *compiler, l *level, d *conf.Directive) error {
 }
 
 // modifyResponse examines an upstream's response before the client receives it.
-func (p *passRule) modifyResponse(a *proxy.Answer) {
+func (p *passRule) modifyResponse(a *proxy.Response) {
 	x := exchangeOf(a.In.Context())
 	x.UpstreamHeader = a.Header
 	l := x.level
@@ -69,9 +69,9 @@ func (p *passRule) modifyResponse(a *proxy.Answer) {
 var kept = []string{"Content-Type", "Set-Cookie", "Content-Disposition", "Cache-Control", "Expires", "Accept-Ranges"}
 
 // divert discards the response: what replaces it is served when the proxy has returned.
-func (x *exchange) divert(a *proxy.Answer, to diversion) {
+func (x *exchange) divert(a *proxy.Response, to diversion) {
 	x.diverted = &to
-	a.Replace(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	a.ServeInstead(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if to.uri != "" {
 			for _, name := range kept {
 				if lines := a.Header[name]; lines != nil {

@@ -245,7 +245,7 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	o.BodyTimeout = s.readTimeout
 	o.ReadTimeout, o.WriteTimeout = p.level.bodyTimeout, p.level.sendTimeout
 	o.Rewrite = func(o *proxy.Outbound) { p.rewrite(exchangeOf(o.In.Context()), o) }
-	o.RewriteAnswer = p.modifyResponse
+	o.ModifyResponse = p.modifyResponse
 	o.ErrorHandler = func(_ http.ResponseWriter, r *http.Request, err *culvert.Error) {
 		exchangeOf(r.Context()).proxyFailure = err
 	}

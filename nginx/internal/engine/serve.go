@@ -21,7 +21,7 @@ func (e *Engine) handler(k *socket) http.Handler {
 			})
 		},
 		e.errorPages,
-		filters.OnResponse(filters.ResponseHooks{Head: finalHeader, Body: limitedBody, End: finishResponse}),
+		filters.OnResponse(filters.ResponseHooks{Header: finalHeader, Body: limitedBody, End: finishResponse}),
 	)
 	return chain.ThenFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchangeOf(r.Context())

@@ -107,7 +107,7 @@ func (l *level) finishSub() {
 			h.Get("Content-Encoding") == "" && isOneOf(here.types, h)
 	}
 	l.sub.made = filters.OnResponse(filters.ResponseHooks{
-		Head: func(r *http.Request, status int, h http.Header) {
+		Header: func(r *http.Request, status int, h http.Header) {
 			if status >= 200 && changes(r, h) {
 				exchangeOf(r.Context()).level.sub.removeContentFields(h)
 			}

@@ -15,7 +15,7 @@ import (
 func TestUpgradeToAnyProtocol(t *testing.T) {
 	leaktest.Check(t)
 	up := wiretest.Target(t, func(p *wiretest.Peer) {
-		head := p.Head()
+		head := p.Header()
 		for _, protocol := range []string{"tcp", "SPDY/3.1"} {
 			if strings.Contains(head, "\r\nUpgrade: "+protocol+"\r\n") {
 				p.Send("HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: " + protocol + "\r\n\r\nhello")
@@ -46,13 +46,13 @@ func TestUpgradeToAnyProtocol(t *testing.T) {
 			client := wiretest.Dial(t, s.first)
 			client.Send(test.method + " " + test.target + " HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: " + test.protocol + "\r\n\r\n")
 			if !test.switches {
-				if _, body := client.Answer(test.method); body != "plain" {
+				if _, body := client.Response(test.method); body != "plain" {
 					t.Errorf("the client got %q", body)
 				}
 				return
 			}
 			client.Receive("HTTP/1.1 101 ")
-			if head := client.Head(); !strings.Contains(head, "\r\nUpgrade: "+test.protocol+"\r\n") {
+			if head := client.Header(); !strings.Contains(head, "\r\nUpgrade: "+test.protocol+"\r\n") {
 				t.Errorf("the client got %q", head)
 			}
 			client.Receive("hello")
@@ -69,7 +69,7 @@ func TestUpgradeWithABody(t *testing.T) {
 	const exec = `{"Detach":false,"Tty":true}`
 	large := strings.Repeat("x", 64<<10+1)
 	up := wiretest.Target(t, func(p *wiretest.Peer) {
-		if !strings.Contains(p.Head(), "\r\nUpgrade: tcp\r\n") {
+		if !strings.Contains(p.Header(), "\r\nUpgrade: tcp\r\n") {
 			p.Receive(large)
 			p.Send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nplain")
 			p.Ended()
@@ -87,13 +87,13 @@ func TestUpgradeWithABody(t *testing.T) {
 		return client
 	}
 	client := send(exec)
-	if head := client.Head(); !strings.HasPrefix(head, "HTTP/1.1 101 ") {
+	if head := client.Header(); !strings.HasPrefix(head, "HTTP/1.1 101 ") {
 		t.Fatalf("the client got %q", head)
 	}
 	client.Receive("prompt")
 	client.Send("input")
 	client.Rest()
-	if _, body := send(large).Answer("POST"); body != "plain" {
+	if _, body := send(large).Response("POST"); body != "plain" {
 		t.Errorf("the client got %q", body)
 	}
 }
