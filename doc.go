@@ -17,6 +17,8 @@
 //     objects whose content depends on other state, and watchcodec/watchtest is an
 //     API server for tests.
 //
+// The module github.com/culvert-go/culvert/nginx runs an nginx.conf over these packages.
+//
 // Every handler is an http.Handler and every filter a func(http.Handler) http.Handler, so
 // they fit into any mux, and each package is usable without the others.
 package culvert
