@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,9 +19,12 @@ import (
 )
 
 // TestSilentResponseBesideAnUpload: the bounds of a response's body hold also while the client is still sending, or has not been
-// asked for its body and sends none. net/http's transport looks at nothing but that body then, over HTTP/2.
+// asked for its body and sends none, or the target accepts no more of a body that the proxy has as a whole. Over HTTP/2 net/http's
+// transport looks at nothing but that body then, or the target's window.
 func TestSilentResponseBesideAnUpload(t *testing.T) {
 	const unasked = "POST /unasked HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\nExpect: 100-continue\r\n\r\n"
+	whole := "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n" + strings.Repeat("a", 300_000) // more than the target's windows
+	buffer := &proxy.Buffer{Memory: 1 << 20}
 	for name, test := range map[string]struct {
 		o       proxy.Options
 		request string
@@ -31,6 +35,8 @@ func TestSilentResponseBesideAnUpload(t *testing.T) {
 		"body, unasked":     {proxy.Options{BodyTimeout: 10 * time.Second}, unasked, culvert.Timeout, 1},
 		"exchange":          {proxy.Options{Timeout: 10 * time.Second}, halfSent, culvert.BodyTooSlow, 0},
 		"exchange, unasked": {proxy.Options{Timeout: 10 * time.Second}, unasked, culvert.Timeout, 1},
+		"body, whole":       {proxy.Options{BodyTimeout: 10 * time.Second, RequestBuffer: buffer}, whole, culvert.Timeout, 1},
+		"exchange, whole":   {proxy.Options{Timeout: 10 * time.Second, RequestBuffer: buffer}, whole, culvert.Timeout, 1},
 	} {
 		for protocol, name2 := range map[upstream.Protocol]string{upstream.HTTP1: "HTTP/1.1", upstream.H2C: "HTTP/2"} {
 			t.Run(name+", "+name2, func(t *testing.T) {
@@ -38,7 +44,8 @@ func TestSilentResponseBesideAnUpload(t *testing.T) {
 					var protocols http.Protocols
 					protocols.SetHTTP1(protocol == upstream.HTTP1)
 					protocols.SetUnencryptedHTTP2(protocol == upstream.H2C)
-					target := &http.Server{Protocols: &protocols, ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(beginAndWait)}
+					target := &http.Server{Protocols: &protocols, ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(beginAndWait),
+						HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10, MaxReceiveBufferPerConnection: 64 << 10}}
 					group := groupOf(t, upstream.Options{Protocol: protocol, DialContext: pipeTo(func(c net.Conn) {
 						_ = target.Serve(wiretest.OneConn(c))
 						time.Sleep(time.Hour) // Serve does not wait for the connection

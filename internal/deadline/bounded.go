@@ -117,6 +117,7 @@ func (b *Bounded) WriteHeader(status int) {
 	b.ResponseWriter.WriteHeader(status)
 }
 
+// Write implements io.Writer. A large p is written in pieces, each of which is bounded.
 func (b *Bounded) Write(p []byte) (n int, err error) {
 	for len(p) > piece && err == nil {
 		var m int
