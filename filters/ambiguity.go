@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 // Ambiguity is a set of ways in which two programs may read one request differently: a
@@ -58,7 +58,7 @@ func RefuseAmbiguous(what Ambiguity) culvert.Filter {
 				path = r.URL.RawPath
 			}
 			if pathAmbiguity(path)&what != 0 || queryAmbiguity(r.URL.RawQuery, what) ||
-				what&UnderscoreNames != 0 && head.HasUnderscored(r.Header) {
+				what&UnderscoreNames != 0 && header.HasUnderscored(r.Header) {
 				refuse(w, r, http.StatusBadRequest)
 				return
 			}
@@ -73,7 +73,7 @@ func RefuseAmbiguous(what Ambiguity) culvert.Filter {
 func DropUnderscoreNames() culvert.Filter {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			head.RemoveUnderscored(r.Header)
+			header.RemoveUnderscored(r.Header)
 			next.ServeHTTP(w, r)
 		})
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/culvert-go/culvert"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 // Chain is an immutable list of filters, the outermost first. The zero value is
@@ -66,7 +66,7 @@ func (c Chain) ThenFunc(f http.HandlerFunc) http.Handler {
 type sanitizer struct{ next http.Handler }
 
 func (s sanitizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	head.SanitizeRequest(r, nil)
+	header.SanitizeRequest(r, nil)
 	if r.Trailer == nil && r.ContentLength < 0 {
 		// net/http sets trailers that were not announced on this very *Request.
 		// A filter that copies the request would lose them; the copies share a map.

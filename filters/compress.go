@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/culvert-go/culvert"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/response"
 )
 
@@ -187,7 +187,7 @@ func (c *compressor) compressible(status int, h http.Header) bool {
 	if status < 200 || status == http.StatusNoContent || status == http.StatusNotModified || status == http.StatusPartialContent {
 		return false
 	}
-	if h["Content-Encoding"] != nil || h["Content-Range"] != nil || head.HasToken(h["Cache-Control"], "no-transform") {
+	if h["Content-Encoding"] != nil || h["Content-Range"] != nil || header.HasToken(h["Cache-Control"], "no-transform") {
 		return false
 	}
 	if length := h["Content-Length"]; len(length) > 0 {
@@ -244,7 +244,7 @@ func (b *encodedBody) Close() error {
 
 // addVary adds a name to Vary unless Vary names it already or is "*".
 func addVary(h http.Header, name string) {
-	if !head.HasToken(h["Vary"], name) && !slices.Contains(h["Vary"], "*") {
+	if !header.HasToken(h["Vary"], name) && !slices.Contains(h["Vary"], "*") {
 		h["Vary"] = append(h["Vary"], name)
 	}
 }

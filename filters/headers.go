@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/culvert-go/culvert"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 // HeaderRule changes the header fields of responses: Remove first, then Set, then Add.
@@ -119,7 +119,7 @@ func checkField(name string) error {
 	if !httpguts.ValidHeaderFieldName(name) {
 		return fmt.Errorf("invalid field name %q", name)
 	}
-	if head.IsReserved(name) {
+	if header.IsReserved(name) {
 		return fmt.Errorf("field %s is chosen by the server", name)
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/client"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 // RealIPOptions configures RealIP.
@@ -73,8 +73,8 @@ type realIP struct {
 func (f *realIP) identify(r *http.Request) *http.Request {
 	peer := client.Peer(r)
 	if !f.trusts(peer) {
-		head.RemoveClaims(r.Header, false)
-		head.RemoveSpellings(r.Header, f.field)
+		header.RemoveClaims(r.Header, false)
+		header.RemoveSpellings(r.Header, f.field)
 		return r
 	}
 	i := &client.Info{Addr: peer}

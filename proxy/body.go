@@ -14,7 +14,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/iolock"
 	"github.com/culvert-go/culvert/internal/spool"
 )
@@ -67,7 +67,7 @@ func (s *bodySource) open(w http.ResponseWriter, in *http.Request, o *Options) *
 	}
 	s.keep = o.Retry.KeepBody
 	s.client.Start(w, in, o.ReadTimeout)
-	s.body = head.TrailerGuard(in, &s.client)
+	s.body = header.TrailerGuard(in, &s.client)
 	s.nameTrailers()
 	if o.RequestBuffer == nil {
 		if expectsContinue(in) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/errs"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/relay"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -151,7 +151,7 @@ func (f *forwarding) relay(c *call, resp *http.Response, inPlace bool) (int64, e
 		o.Head = func() http.Handler {
 			a := Response{In: f.out.In, Out: f.out.Out, Status: resp.StatusCode, Header: resp.Header}
 			po.ModifyResponse(&a)
-			head.RemoveMisspelt(a.Header)
+			header.RemoveMisspelt(a.Header)
 			return a.instead
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 var (
@@ -50,7 +50,9 @@ func newExpectation(in *http.Request) *expectation {
 	return &expectation{settled: make(chan struct{}), received: make(chan struct{})}
 }
 
-func expectsContinue(r *http.Request) bool { return head.HasToken(r.Header["Expect"], "100-continue") }
+func expectsContinue(r *http.Request) bool {
+	return header.HasToken(r.Header["Expect"], "100-continue")
+}
 
 // firstByte is called when the target has begun to say something.
 func (e *expectation) firstByte() {

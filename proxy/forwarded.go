@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert/internal/client"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 // SetXForwarded sets X-Forwarded-For to the client's address, X-Forwarded-Host
@@ -43,7 +43,7 @@ func (o *Outbound) SetXForwarded() {
 // set or remove each of them, or to the target. Call it before SetXForwarded, if that is used too.
 func (o *Outbound) KeepForwarded() {
 	for name, lines := range o.In.Header {
-		if head.IsClaim(name) {
+		if header.IsClaim(name) {
 			o.Out.Header[name] = lines[:len(lines):len(lines)]
 		}
 	}

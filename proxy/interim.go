@@ -8,7 +8,7 @@ import (
 
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/deadline"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 // interimRelay passes interim responses on as they come. The proxy's own exchange relays them itself, and a transport's
@@ -37,7 +37,7 @@ func (i *interimRelay) relay(status int, fields textproto.MIMEHeader) {
 // interimFields returns a copy of what of fields is for the client.
 func interimFields(status int, fields textproto.MIMEHeader) http.Header {
 	h := http.Header(fields).Clone()
-	head.SanitizeResponse(status, h, "")
+	header.SanitizeResponse(status, h, "")
 	return h
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/client"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 // Outbound is a request on its way to a target, as Options.Rewrite sees it. It is good until
@@ -73,8 +73,8 @@ func (f *forwarding) newOutbound(in *http.Request, protocol, scheme string) *Out
 	if protocol != "" {
 		allowed = append(allowed, protocol)
 	}
-	head.SanitizeRequest(out, allowed)
-	head.RemoveClaims(out.Header, client.From(in.Context()) != nil)
+	header.SanitizeRequest(out, allowed)
+	header.RemoveClaims(out.Header, client.From(in.Context()) != nil)
 	out.Close = false
 	out.RequestURI = ""
 	f.outbound = Outbound{In: in, Out: out, body: out.Body}
@@ -114,7 +114,7 @@ func (o *Outbound) settle(scheme string, e exchanger) *culvert.Error {
 	if !sameBody(o.body, out.Body) {
 		return &culvert.Error{Kind: culvert.Internal, Err: errOwnBody}
 	}
-	head.RemoveMisspelt(out.Header)
+	header.RemoveMisspelt(out.Header)
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header["User-Agent"] = noUserAgent
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/http1"
 )
 
@@ -67,7 +67,7 @@ func forTransport(in, out *http.Request) *culvert.Error {
 // the transport's, and has no place in HTTP/2 (RFC 9113 section 8.2.2), where net/http refuses it.
 func dropConnectionFields(out *http.Request) {
 	if lines := out.Header["Connection"]; lines != nil {
-		out.Close = out.Close || head.HasToken(lines, "close")
+		out.Close = out.Close || header.HasToken(lines, "close")
 	}
 	for _, name := range [...]string{"Connection", "Upgrade", "Transfer-Encoding", "Keep-Alive", "Proxy-Connection"} {
 		if out.Header[name] != nil { // or another attempt may still read the map

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"net/textproto"
 
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 // NoTrailers forwards no trailer: for Options.RequestTrailer and ResponseTrailer.
@@ -60,7 +60,7 @@ var chunked = []string{"chunked"}
 // relays reports whether a trailer of the client is sent. Those that may not be are dropped, as
 // a recipient may do with any (RFC 9110 section 6.5.1).
 func (b *requestBody) relays(name string) bool {
-	return head.ForwardsRequestTrailer(name) && (b.trailer == nil || b.trailer(name))
+	return header.ForwardsRequestTrailer(name) && (b.trailer == nil || b.trailer(name))
 }
 
 // copyTrailers copies the values that have come with the end of the body.

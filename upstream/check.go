@@ -15,7 +15,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/culvert-go/culvert/internal/errs"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/panics"
 	"github.com/culvert-go/culvert/internal/random"
@@ -116,7 +116,7 @@ func (c Check) checkRequest() error {
 		if !httpguts.ValidHeaderFieldName(name) {
 			return fmt.Errorf("header: invalid name %q", name)
 		}
-		if head.IsReserved(name) && !strings.EqualFold(name, "TE") {
+		if header.IsReserved(name) && !strings.EqualFold(name, "TE") {
 			return fmt.Errorf("header: %s is not possible here", name)
 		}
 		for _, value := range values {

@@ -13,7 +13,7 @@ import (
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/deadline"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/response"
 )
 
@@ -131,7 +131,7 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 		refuse(w, r, NewFailure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "this gateway can respond in application/json and "+protobufType+" only"))
 		return
 	}
-	out := head.CloneRequest(r.Context(), r)
+	out := header.CloneRequest(r.Context(), r)
 	out.Header.Set("Accept", accept)
 	out.Header.Del("Accept-Encoding")
 	for _, name := range []string{"If-None-Match", "If-Modified-Since", "Range"} {

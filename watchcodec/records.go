@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert/internal/clientbody"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/response"
 )
 
@@ -54,7 +54,7 @@ func (o *RecordsOptions) serve(next http.Handler, w http.ResponseWriter, r *http
 		rewrite = o.Rewrite(r)
 		returned = true
 	}
-	out := head.CloneRequest(r.Context(), r)
+	out := header.CloneRequest(r.Context(), r)
 	out.Header.Del("Accept-Encoding")
 	s := &recordStream{rewrite: rewrite, max: o.MaxRecord}
 	response.Serve(next, w, out, &response.Hooks{Status: s.status, Body: s.body})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/errs"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/internal/relay"
 )
@@ -124,7 +124,7 @@ func (f *Forwarder) open(w http.ResponseWriter, in, out *http.Request) (status i
 		out = bridged(out, protocol)
 	}
 	// What out requests counts, not what in does: a hook may have changed it.
-	protocol := head.RequestedProtocol(&http.Request{ProtoMajor: 1, ProtoMinor: 1, Header: out.Header}, f.protocols)
+	protocol := header.RequestedProtocol(&http.Request{ProtoMajor: 1, ProtoMinor: 1, Header: out.Header}, f.protocols)
 	var observer *Observer
 	if isWebSocket(protocol) {
 		if hasBody(in) {

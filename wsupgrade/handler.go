@@ -7,7 +7,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/errs"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 // Handler returns a handler that forwards upgrades to target, a URL with scheme http, https, ws or
@@ -32,7 +32,7 @@ func (f *Forwarder) Handler(target *url.URL) http.Handler {
 	}
 	host := target.Host
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if head.SanitizeRequest(r, f.protocols); f.Protocol(r) == "" {
+		if header.SanitizeRequest(r, f.protocols); f.Protocol(r) == "" {
 			f.refusePlain(w, r)
 			return
 		}
@@ -64,7 +64,7 @@ func (f *Forwarder) refusePlain(w http.ResponseWriter, r *http.Request) {
 func outbound(r *http.Request, scheme, host string) *http.Request {
 	out := r.Clone(r.Context())
 	out.URL.Scheme, out.URL.Host, out.URL.User = scheme, host, nil
-	head.RemoveClaims(out.Header, false)
+	header.RemoveClaims(out.Header, false)
 	if client, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		out.Header["X-Forwarded-For"] = []string{client}
 	}

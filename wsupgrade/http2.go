@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 // protocolField is the header field in which net/http puts the pseudo-header of an extended CONNECT
@@ -50,7 +50,7 @@ func (f *Forwarder) checkExtended(r *http.Request, protocol string) error {
 // allows reports whether protocol may be upgraded to.
 func (f *Forwarder) allows(protocol string) bool {
 	if f.protocols == nil {
-		return head.Forwardable(protocol)
+		return header.Forwardable(protocol)
 	}
 	return slices.ContainsFunc(f.protocols, func(p string) bool { return strings.EqualFold(p, protocol) })
 }
@@ -74,7 +74,7 @@ func bridged(out *http.Request, protocol string) *http.Request {
 
 // openStream sends the client the header of the response that opens the tunnel on its stream.
 func openStream(w http.ResponseWriter, in *http.Request, resp *http.Response, protocol string) (*streamConn, error) {
-	head.SanitizeResponse(resp.StatusCode, resp.Header, protocol)
+	header.SanitizeResponse(resp.StatusCode, resp.Header, protocol)
 	for _, name := range []string{"Connection", "Upgrade", "Sec-Websocket-Accept"} {
 		delete(resp.Header, name) // they have no meaning here (RFC 8441 section 5)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 // AnyProtocol in Options.Protocols stands for every protocol that can be forwarded.
@@ -121,7 +121,7 @@ func New(o Options) (*Forwarder, error) {
 		f.protocols = slices.Clone(o.Protocols)
 	}
 	for _, protocol := range f.protocols {
-		if !head.Forwardable(protocol) {
+		if !header.Forwardable(protocol) {
 			return nil, fmt.Errorf("wsupgrade: protocol %q can't be forwarded", protocol)
 		}
 	}
@@ -156,7 +156,7 @@ func (f *Forwarder) Protocol(r *http.Request) string {
 	if protocol, ok := extended(r); ok {
 		return protocol
 	}
-	return head.RequestedProtocol(r, f.protocols)
+	return header.RequestedProtocol(r, f.protocols)
 }
 
 func isWebSocket(protocol string) bool { return strings.EqualFold(protocol, "websocket") }

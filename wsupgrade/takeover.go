@@ -10,7 +10,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/client"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 // earlyBytes are the bytes that were received before the tunnel began.
@@ -88,7 +88,7 @@ func clientAddr(in *http.Request) string {
 // 101's header is put into w.Header() before, for the hooks of w's wrappers, and removed again if
 // the connection can't be taken over.
 func hijack(w http.ResponseWriter, resp *http.Response, protocol string) (conn net.Conn, early []byte, err error) {
-	head.SanitizeResponse(resp.StatusCode, resp.Header, protocol)
+	header.SanitizeResponse(resp.StatusCode, resp.Header, protocol)
 	fields := w.Header()
 	kept := fields.Clone()
 	for name, values := range resp.Header {
@@ -109,7 +109,7 @@ func hijack(w http.ResponseWriter, resp *http.Response, protocol string) (conn n
 
 // switchingHeader renders the header of the 101 as the hooks left it.
 func switchingHeader(fields http.Header, protocol string) *bytes.Buffer {
-	head.SanitizeResponse(http.StatusSwitchingProtocols, fields, protocol)
+	header.SanitizeResponse(http.StatusSwitchingProtocols, fields, protocol)
 	b := bytes.NewBufferString("HTTP/1.1 101 Switching Protocols\r\n")
 	_ = fields.Write(b)
 	b.WriteString("\r\n")

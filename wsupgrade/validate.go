@@ -9,7 +9,7 @@ import (
 	"net/textproto"
 	"strings"
 
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 // validate checks the target's 101 against the header of the request (RFC 6455 section 4.1, the
@@ -25,7 +25,7 @@ func validate(resp *http.Response, requested http.Header, protocol string) error
 	if got := resp.Header["Upgrade"]; len(got) != 1 || !strings.EqualFold(textproto.TrimString(got[0]), protocol) {
 		return fmt.Errorf("101 with Upgrade %q, requested %q", got, protocol)
 	}
-	if !head.HasToken(resp.Header["Connection"], "upgrade") {
+	if !header.HasToken(resp.Header["Connection"], "upgrade") {
 		return fmt.Errorf("101 with Connection %q", resp.Header["Connection"])
 	}
 	if !isWebSocket(protocol) {

@@ -13,7 +13,7 @@ import (
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/errs"
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/response"
 	"github.com/culvert-go/culvert/internal/spool"
 )
@@ -48,8 +48,8 @@ type Options struct {
 // left to the caller. The caller must then abort the answer.
 func Response(w http.ResponseWriter, r *http.Request, resp *http.Response, o Options) (int64, error) {
 	defer resp.Body.Close()
-	o.unlisted(head.Listed(resp.Header))
-	head.SanitizeResponse(resp.StatusCode, resp.Header, "")
+	o.unlisted(header.Listed(resp.Header))
+	header.SanitizeResponse(resp.StatusCode, resp.Header, "")
 	if r.ProtoMajor != 1 { // a 426 has kept them
 		delete(resp.Header, "Connection")
 		delete(resp.Header, "Upgrade")
@@ -119,7 +119,7 @@ func (o *Options) unlisted(listed []string) {
 }
 
 func (o Options) relays(trailer string) bool {
-	return head.ForwardsTrailer(trailer) && (o.Trailer == nil || o.Trailer(trailer))
+	return header.ForwardsTrailer(trailer) && (o.Trailer == nil || o.Trailer(trailer))
 }
 
 // copyTrailers hands the trailers over once the body has ended. Trailers that

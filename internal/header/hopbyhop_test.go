@@ -1,4 +1,4 @@
-package head_test
+package header_test
 
 import (
 	"maps"
@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 func TestRemoveHopByHop(t *testing.T) {
@@ -36,7 +36,7 @@ func TestRemoveHopByHop(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			head.RemoveHopByHop(test.in)
+			header.RemoveHopByHop(test.in)
 			if !maps.EqualFunc(test.in, test.want, slices.Equal) {
 				t.Errorf("left %v, want %v", test.in, test.want)
 			}
@@ -57,7 +57,7 @@ func TestHasToken(t *testing.T) {
 		{[]string{"\"upgrade\""}, false},
 		{nil, false},
 	} {
-		if got := head.HasToken(test.lines, "upgrade"); got != test.want {
+		if got := header.HasToken(test.lines, "upgrade"); got != test.want {
 			t.Errorf("%q: %v", test.lines, got)
 		}
 	}

@@ -1,7 +1,7 @@
-// Package head is the one sanitiser of message heads: it removes what belongs
+// Package header is the one sanitiser of message heads: it removes what belongs
 // to a single connection from requests, interim answers, upgrade answers and
 // final answers, always by the same rules.
-package head
+package header
 
 import (
 	"net/http"

@@ -1,4 +1,4 @@
-package head_test
+package header_test
 
 import (
 	"maps"
@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 func TestIsClaim(t *testing.T) {
@@ -19,7 +19,7 @@ func TestIsClaim(t *testing.T) {
 		"x-forwarded-user": false, "x-forwarded": false, "x-forwarded-for-2": false, "_x-forwarded-for": false,
 		"x__forwarded_for": false, "via": false, "host": false, "x_user": false, "": false,
 	} {
-		if got := head.IsClaim(textproto.CanonicalMIMEHeaderKey(name)); got != want {
+		if got := header.IsClaim(textproto.CanonicalMIMEHeaderKey(name)); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -27,7 +27,7 @@ func TestIsClaim(t *testing.T) {
 
 func TestRemoveSpellings(t *testing.T) {
 	h := http.Header{"Cf-Connecting-Ip": {"a"}, "Cf_connecting_ip": {"a"}, "Cf-Connecting_ip": {"a"}, "Cf-Connecting-Ipv6": {"a"}}
-	head.RemoveSpellings(h, "Cf-Connecting-Ip")
+	header.RemoveSpellings(h, "Cf-Connecting-Ip")
 	if want := (http.Header{"Cf-Connecting-Ipv6": {"a"}}); !maps.EqualFunc(h, want, slices.Equal) {
 		t.Errorf("left %v, want %v", h, want)
 	}
@@ -39,7 +39,7 @@ func TestForwardsNoClaimInATrailer(t *testing.T) {
 		"x-forwarded-for": false, "x_forwarded_for": false, "x-real-ip": false, "x_real_ip": false, "forwarded": false,
 		"x-original-url": false, "x_original_url": false, "x-client-ip": false, "x-forwarded-user": false, "x-sum": true, "x_sum": true,
 	} {
-		if got := head.ForwardsRequestTrailer(textproto.CanonicalMIMEHeaderKey(name)); got != want {
+		if got := header.ForwardsRequestTrailer(textproto.CanonicalMIMEHeaderKey(name)); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -53,7 +53,7 @@ func TestRemoveClaims(t *testing.T) {
 		h := http.Header{"X-User": {"u"}, "X_user": {"u"}, "X-Forwarded-Port": {"443"}, "X-Original-Url": {"/a"},
 			"X-Forwarded-For": {"a"}, "X-Real-Ip": {"a"}, "Forwarded": {"for=a"}, "X-Forwarded-Host": {"a"}, "X-Forwarded-Proto": {"https"},
 			"X_forwarded_for": {"a"}, "X_forwarded_port": {"1"}, "X_original_url": {"/b"}}
-		head.RemoveClaims(h, trusted)
+		header.RemoveClaims(h, trusted)
 		if !maps.EqualFunc(h, want, slices.Equal) {
 			t.Errorf("trusted %v: left %v, want %v", trusted, h, want)
 		}

@@ -1,4 +1,4 @@
-package head_test
+package header_test
 
 import (
 	"maps"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 func request(h http.Header) *http.Request {
@@ -50,7 +50,7 @@ func TestSanitizeRequest(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r := request(test.in)
 			for range 2 { // doing it again changes nothing
-				if got := head.SanitizeRequest(r, test.protocols); got != test.protocol {
+				if got := header.SanitizeRequest(r, test.protocols); got != test.protocol {
 					t.Errorf("protocol %q, want %q", got, test.protocol)
 				}
 				if !maps.EqualFunc(r.Header, test.want, slices.Equal) {
@@ -66,7 +66,7 @@ func TestNoUpgradeInOtherVersions(t *testing.T) {
 	for _, version := range [][2]int{{1, 0}, {2, 0}} {
 		r := request(http.Header{"Connection": {"upgrade"}, "Upgrade": {"websocket"}})
 		r.ProtoMajor, r.ProtoMinor = version[0], version[1]
-		if got := head.SanitizeRequest(r, nil); got != "" || len(r.Header) != 0 {
+		if got := header.SanitizeRequest(r, nil); got != "" || len(r.Header) != 0 {
 			t.Errorf("HTTP/%d.%d: %q, left %v", version[0], version[1], got, r.Header)
 		}
 	}
@@ -95,7 +95,7 @@ func TestSanitizeResponse(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			head.SanitizeResponse(test.status, test.in, test.protocol)
+			header.SanitizeResponse(test.status, test.in, test.protocol)
 			if !maps.EqualFunc(test.in, test.want, slices.Equal) {
 				t.Errorf("left %v, want %v", test.in, test.want)
 			}
@@ -111,11 +111,11 @@ func FuzzSanitizeRequest(f *testing.F) {
 	f.Add("upgrade\x00,,\"", "a/b/c , é", "")
 	f.Fuzz(func(t *testing.T, connection, upgrade, te string) {
 		r := request(http.Header{"Connection": {connection}, "Upgrade": {upgrade}, "Te": {te}, "Keep-Alive": {"1"}, "Authorization": {"a"}})
-		protocol := head.SanitizeRequest(r, nil)
+		protocol := header.SanitizeRequest(r, nil)
 		want := http.Header{"Authorization": {"a"}}
 		if protocol != "" {
 			want["Connection"], want["Upgrade"] = []string{"Upgrade"}, []string{protocol}
-			if !head.Forwardable(protocol) {
+			if !header.Forwardable(protocol) {
 				t.Errorf("protocol %q", protocol)
 			}
 		}
@@ -134,6 +134,6 @@ func BenchmarkSanitizeRequest(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		h["Connection"] = []string{"keep-alive"}
-		head.SanitizeRequest(r, nil)
+		header.SanitizeRequest(r, nil)
 	}
 }

@@ -1,4 +1,4 @@
-package head_test
+package header_test
 
 import (
 	"io"
@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/culvert-go/culvert/internal/head"
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 // The trailers of a request reach a copy of it, announced or not.
 func TestCloneRequestKeepsTrailers(t *testing.T) {
 	got := make(chan http.Header, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		out := head.CloneRequest(r.Context(), r)
+		out := header.CloneRequest(r.Context(), r)
 		out.Header.Set("X-Copy", "1")
 		_, _ = io.Copy(io.Discard, out.Body)
 		if r.Header.Get("X-Copy") != "" {
