@@ -134,7 +134,7 @@ var mutants = []mutant{
 	{"the id of a request differs", "filters/requestid.go", "r.Header[o.Field] = []string{id}", "r.Header[o.Field] = []string{o.New()}"},
 	{"no-store is no explicit freshness", "cachectl/freshness.go", "\tcase \"no-store\":\n\t\treturn true\n", "\tcase \"no-store\":\n\t\treturn false\n"},
 	{"dot segments are not refused", "filters/ambiguity.go", "segment == \".\" || segment == \"..\"", "segment == \".\""},
-	{"names with underscores pass", "filters/ambiguity.go", "\t\t\thead.RemoveUnderscored(r.Header)\n", "\t\t\t_ = header.RemoveUnderscored\n"},
+	{"names with underscores pass", "filters/ambiguity.go", "\t\t\theader.RemoveUnderscored(r.Header)\n", "\t\t\t_ = header.RemoveUnderscored\n"},
 	{"the beginning of a request is not reported", "filters/observe.go", "\tstarted(r)\n", ""},
 	{"a refusal waits for a body", "filters/refuse.go", "\tclientbody.LeaveUnread(w, r)\n", "\t_ = clientbody.LeaveUnread\n"},
 	{"a panic at a handshake leaves a tunnel counted", "proxy/upgrade.go", "\topened := false\n", "\topened := true\n"},
