@@ -48,7 +48,7 @@ func (t *timing) serve(w http.ResponseWriter, r *http.Request, d time.Duration) 
 	defer cancel(nil)
 	t.ctx = ctx
 	r = r.WithContext(ctx)
-	if r.ContentLength != 0 && r.Body != nil && r.Method != http.MethodConnect {
+	if (r.ContentLength != 0 || clientbody.DeclaredEmpty(r)) && r.Body != nil && r.Method != http.MethodConnect {
 		t.body.Start(w, r, 0)
 		defer t.body.Finish()
 		r.Body = &t.body

@@ -50,7 +50,7 @@ type bodySource struct {
 
 // start begins with in's body, and returns the request that is to be forwarded.
 func (s *bodySource) start(w http.ResponseWriter, in *http.Request, o *Options) (*http.Request, *culvert.Error) {
-	if declaresNone(in) {
+	if clientbody.DeclaredEmpty(in) {
 		var err *culvert.Error
 		if in, err = s.awaitNone(w, in, o.ReadTimeout); err != nil {
 			return in, err

@@ -32,12 +32,6 @@ func checkLength(in *http.Request) *culvert.Error {
 	return nil
 }
 
-// declaresNone reports whether a request over HTTP/2 has declared that its content is empty, which its stream may still
-// disprove: net/http's server passes it on before.
-func declaresNone(in *http.Request) bool {
-	return in.ProtoMajor >= 2 && in.ContentLength == 0 && len(in.Header["Content-Length"]) > 0 && in.Body != nil && in.Body != http.NoBody
-}
-
 // awaitNone reads to the end of a body that was declared as empty, before a target gets the request: one with content is
 // malformed (RFC 9113 section 8.1.1), and would look whole. It returns the request that is to be forwarded: where trailers
 // stand behind the body, that is one without a length, since HTTP/1.1 has trailers behind chunks alone (RFC 9112 section 7.1.2).

@@ -20,6 +20,12 @@ func Remains(r *http.Request) bool {
 	return r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody && !whole
 }
 
+// DeclaredEmpty reports whether r came over HTTP/2 and has declared that its content is empty, which its stream may still
+// disprove: net/http's server passes r on before the stream has ended, and a read of the body may wait for the client.
+func DeclaredEmpty(r *http.Request) bool {
+	return r.ProtoMajor >= 2 && r.ContentLength == 0 && len(r.Header["Content-Length"]) > 0 && r.Body != nil && r.Body != http.NoBody
+}
+
 // Reopener is a request's body that can be read again when a transport has closed it, where it has read none of it.
 type Reopener interface {
 	// Reopen makes the body readable again, and reports whether it is still at its beginning.
