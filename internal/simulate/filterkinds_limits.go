@@ -14,7 +14,7 @@ import (
 var concurrencyKind = filterKind{
 	name: "Concurrency",
 	make: func(g *gateway, p FilterPlan) (culvert.Filter, error) {
-		l := &limited{g: g, max: [filterOptions]int{3, 1, 2, 1, 5, 2}[p.A], queue: [filterOptions]int{3, 0, 1, 10, 0, 1}[p.B], timeout: g.plan.takes(10 * time.Second)}
+		l := &limited{g: g, present: map[*visit]bool{}, max: [filterOptions]int{3, 1, 2, 1, 5, 2}[p.A], queue: [filterOptions]int{3, 0, 1, 10, 0, 1}[p.B], timeout: g.plan.takes(10 * time.Second)}
 		if p.A == 3 {
 			l.timeout = g.plan.takes(time.Second)
 		}
@@ -36,8 +36,27 @@ type limited struct {
 	max, queue int
 	timeout    time.Duration
 
-	mu               sync.Mutex
-	present, running int
+	mu      sync.Mutex
+	present map[*visit]bool
+	running int
+}
+
+// visit is a request that has come, and has not left.
+type visit struct {
+	entered bool
+	peak    int // the most that were present at once meanwhile: any of them may have had the place
+}
+
+// enter adds a request to those that are present.
+func (l *limited) enter() *visit {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v := &visit{}
+	l.present[v] = true
+	for other := range l.present {
+		other.peak = max(other.peak, len(l.present))
+	}
+	return v
 }
 
 type enteredKey struct{}
@@ -45,16 +64,12 @@ type enteredKey struct{}
 // outside counts requests that have come.
 func (l *limited) outside(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		begun, entered := time.Now(), false
-		l.mu.Lock()
-		l.present++
-		present := l.present
-		l.mu.Unlock()
+		begun, v := time.Now(), l.enter()
 		defer func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			l.present--
-			if entered {
+			delete(l.present, v)
+			if v.entered {
 				return
 			}
 			waited := time.Since(begun)
@@ -63,11 +78,11 @@ func (l *limited) outside(next http.Handler) http.Handler {
 			if query := r.URL.Query(); query.Get("limit") == "500" && (query.Get("resourceVersionMatch") == "Exact" || query.Has("continue")) {
 				room = l.max // a list of watchcodec.NewFilter's, which waits for no place
 			}
-			if present <= room && waited < l.timeout && r.Context().Err() == nil || waited > l.timeout && l.g.plan.exact() || w.Header().Get("Retry-After") != "1" {
-				l.g.journal.Break("limit", "%s is refused after %v, with %d present of %d and %d", r.URL.Path, waited, present, l.max, l.queue)
+			if v.peak <= room && waited < l.timeout && r.Context().Err() == nil || waited > l.timeout && l.g.plan.exact() || w.Header().Get("Retry-After") != "1" {
+				l.g.journal.Break("limit", "%s is refused after %v, with %d present of %d and %d", r.URL.Path, waited, v.peak, l.max, l.queue)
 			}
 		}()
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), enteredKey{}, entry{l, begun, &entered, r.Context()})))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), enteredKey{}, entry{l, begun, &v.entered, r.Context()})))
 	})
 }
 
@@ -105,7 +120,7 @@ func (l *limited) inside(next http.Handler) http.Handler {
 func (l *limited) check() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if waiting := l.present - l.running; waiting > 0 && l.running < l.max || waiting > l.queue {
+	if waiting := len(l.present) - l.running; waiting > 0 && l.running < l.max || waiting > l.queue {
 		l.g.journal.Break("limit", "%d requests wait while %d run of %d", waiting, l.running, l.max)
 	}
 }

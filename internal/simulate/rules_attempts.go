@@ -56,7 +56,7 @@ func (r *ruler) unbegun(s *Sight) bool {
 }
 
 // mostAttempts returns how often targets may see the request. A target that is asked may see it twice, once over
-// a connection that it had kept too long; net/http's transport tries all connections that it has.
+// a connection that it had kept too long; net/http's transport tries all idle connections that it has, and a new one.
 func (r *ruler) mostAttempts() int {
 	p := &r.w.plan.Gateway
 	asked := len(r.w.plan.Targets) + len(r.w.plan.Changes)
@@ -68,7 +68,7 @@ func (r *ruler) mostAttempts() int {
 	}
 	switch {
 	case r.safe() && p.Transport:
-		return asked * 100
+		return asked * (mostIdle + 1)
 	case r.safe():
 		return asked * 2
 	case r.repeatable() && (p.RetryErrors || p.RetryTimeouts || p.RetryStatus):
@@ -76,6 +76,9 @@ func (r *ruler) mostAttempts() int {
 	}
 	return 1
 }
+
+// mostIdle is the default of upstream.Options.MaxIdleConns.
+const mostIdle = 128
 
 // stale reports whether another attempt may follow before since a target may close a connection that was kept: it
 // has written nothing, and the request is safe or has a key, and no body (RFC 9112 section 9.3.1). If the target
