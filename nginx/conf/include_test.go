@@ -28,7 +28,7 @@ func TestIncludeInsideBlocks(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := conf.Parse(conf.Options{File: filepath.Join(dir, "nginx.conf")})
+			_, err := conf.Parse(conf.Options{File: filepath.Join(dir, "nginx.conf"), Implemented: implemented})
 			got := ""
 			if err != nil {
 				got = strings.ReplaceAll(err.Error(), dir, "DIR")
@@ -67,7 +67,7 @@ func TestNotFollowed(t *testing.T) {
 		if err := os.WriteFile(file, []byte("events {} "+text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		tree, err := conf.Parse(conf.Options{File: file})
+		tree, err := conf.Parse(conf.Options{File: file, Implemented: implemented})
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -88,7 +88,7 @@ func TestUserIsNotFollowed(t *testing.T) {
 	if err := os.WriteFile(file, []byte("user www-data; events {}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	tree, err := conf.Parse(conf.Options{File: file})
+	tree, err := conf.Parse(conf.Options{File: file, Implemented: implemented})
 	if err != nil {
 		t.Fatal(err)
 	}

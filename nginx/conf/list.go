@@ -7,8 +7,6 @@ import (
 	"strings"
 )
 
-//go:generate go run ../internal/table ../README.md
-
 // TableBegins and TableEnds enclose the table in the README.
 const (
 	TableBegins = "<!-- go generate: the table of directives -->\n"
@@ -23,14 +21,11 @@ type Row struct {
 	Reason string
 }
 
-// Directives returns all known directives of nginx's open-source modules, by name. Those of a
+// Rows returns all known directives of nginx's open-source modules, by name. Those of a
 // refused module except its pass directive are in one row, "fastcgi_…".
-func Directives() []Row {
+func (s Specs) Rows() []Row {
 	rows := map[string]Row{}
 	add := func(name string, class Class, reason string) { rows[name] = Row{name, class, reason} }
-	for name := range implemented {
-		add(name, Implemented, "")
-	}
 	for name, reason := range noOps {
 		add(name, NoOp, reason)
 	}
@@ -56,11 +51,15 @@ func Directives() []Row {
 		add(pass, class, reason)
 		add(prefix+"…", NoOp, "it concerns "+pass)
 	}
+	for name := range s {
+		add(name, Implemented, "")
+	}
+	add("include", Implemented, "")
 	return slices.SortedFunc(maps.Values(rows), func(a, b Row) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Table returns the directives by class, in Markdown.
-func Table() string {
+func (s Specs) Table() string {
 	var b strings.Builder
 	for _, section := range []struct {
 		class Class
@@ -72,15 +71,15 @@ func Table() string {
 		{Refused, "Refused: a configuration with one does not start"},
 	} {
 		fmt.Fprintf(&b, "\n### %s\n\n", section.about)
-		b.WriteString(tableOf(section.class))
+		b.WriteString(s.tableOf(section.class))
 	}
 	return b.String()
 }
 
 // tableOf returns a table with a line for each reason.
-func tableOf(class Class) string {
+func (s Specs) tableOf(class Class) string {
 	byReason := map[string][]string{}
-	for _, row := range Directives() {
+	for _, row := range s.Rows() {
 		if row.Class == class {
 			byReason[row.Reason] = append(byReason[row.Reason], "`"+row.Name+"`")
 		}

@@ -20,17 +20,19 @@ type Options struct {
 	Globals string
 	// ReadFile reads a file by its absolute path; nil is os.ReadFile.
 	ReadFile func(name string) ([]byte, error)
+	// Implemented lists the directives that the caller implements.
+	Implemented Specs
 }
 
 // commandLine is how nginx names the place of -g's directives.
 const commandLine = "command line"
 
 // Parse parses a configuration and all it includes, checks names, contexts and argument counts,
-// and refuses what culvert does not implement. The error is an *Error with nginx's text, the
+// and refuses what is not implemented. The error is an *Error with nginx's text, the
 // first one if there are several. The tree's Notes describe the directives before it, and after
 // it too if a directive was refused.
 func Parse(o Options) (*Tree, error) {
-	p := &parser{dir: filepath.Dir(o.File), readFile: o.ReadFile, tree: &Tree{}}
+	p := &parser{specs: o.Implemented, dir: filepath.Dir(o.File), readFile: o.ReadFile, tree: &Tree{}}
 	if p.readFile == nil {
 		p.readFile = os.ReadFile
 	}
@@ -55,10 +57,11 @@ func (p *parser) read(o Options) error {
 		return err
 	}
 	p.tree.Main = append(globals, main...)
-	return checkDuplicates(p.tree.Main, nil)
+	return p.specs.checkDuplicates(p.tree.Main, nil)
 }
 
 type parser struct {
+	specs    Specs
 	dir      string
 	readFile func(string) ([]byte, error)
 	tree     *Tree

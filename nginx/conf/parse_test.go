@@ -9,7 +9,11 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine"
 )
+
+// implemented lists the directives of the tests: all that the engine implements.
+var implemented = engine.Directives()
 
 // parse writes files and parses nginx.conf of them. The returned text has DIR instead of the
 // directory.
@@ -25,7 +29,7 @@ func parse(t *testing.T, globals string, files map[string]string) (*conf.Tree, s
 			t.Fatal(err)
 		}
 	}
-	tree, err := conf.Parse(conf.Options{File: filepath.Join(dir, "nginx.conf"), Globals: globals})
+	tree, err := conf.Parse(conf.Options{File: filepath.Join(dir, "nginx.conf"), Globals: globals, Implemented: implemented})
 	if err == nil {
 		return tree, ""
 	}
@@ -186,7 +190,7 @@ func TestNotes(t *testing.T) {
 
 func TestReadFile(t *testing.T) {
 	files := map[string]string{"/etc/n.conf": "events {} include x.conf;", "/etc/x.conf": "pid p;"}
-	tree, err := conf.Parse(conf.Options{File: "/etc/n.conf", ReadFile: func(name string) ([]byte, error) {
+	tree, err := conf.Parse(conf.Options{File: "/etc/n.conf", Implemented: implemented, ReadFile: func(name string) ([]byte, error) {
 		if text, ok := files[name]; ok {
 			return []byte(text), nil
 		}

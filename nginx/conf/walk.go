@@ -68,11 +68,11 @@ func (w *walk) classify(d *Directive, blocks []string) bool {
 	if isData(blocks) {
 		return true
 	}
-	class, reason := classOf(d)
+	class, reason := w.specs.classOf(d)
 	w.tree.Notes = append(w.tree.Notes, Note{
 		Directive: d.Name, Class: class, Reason: reason, File: d.File, Line: d.Line,
 	})
-	if reason := notFollowed(d); reason != "" && class == Implemented {
+	if reason := w.specs.notFollowed(d); reason != "" {
 		w.tree.Notes = append(w.tree.Notes, Note{Directive: d.Name + " " + strings.Join(d.Args, " "), Class: Passed, Reason: reason, File: d.File, Line: d.Line})
 	}
 	if class == Refused && w.refused == nil {

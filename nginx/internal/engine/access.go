@@ -7,6 +7,24 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
+// accessModule allows and denies addresses (ngx_http_access_module.c).
+var accessModule = module{
+	directives: []directive{
+		{name: "allow", repeatable: true, compile: access},
+		{name: "deny", repeatable: true, compile: access},
+		{name: "satisfy", compile: setWord(accessSlot, func(s *accessSettings) *bool { return &s.any }, map[string]bool{"all": false, "any": true})},
+	},
+	hooks: hooks{access: byAddress},
+}
+
+// accessSettings are allow, deny and satisfy.
+type accessSettings struct {
+	rules []accessRule
+	any   bool // "satisfy any": one check that grants access is enough
+}
+
+var accessSlot = newSlot(accessSettings{})
+
 // accessRule is one allow or deny.
 type accessRule struct {
 	allow   bool
@@ -18,8 +36,9 @@ type accessRule struct {
 // access compiles "allow|deny address|CIDR|unix:|all" (ngx_http_access_module.c). Rules on an
 // inner level replace those of the outer levels.
 func access(_ *compiler, l *level, d *conf.Directive) error {
+	s := accessSlot.edit(l)
 	if l.first("access") {
-		l.access = nil
+		s.rules = nil
 	}
 	rule := accessRule{allow: d.Name == "allow"}
 	switch arg := d.Args[0]; arg {
@@ -33,7 +52,7 @@ func access(_ *compiler, l *level, d *conf.Directive) error {
 			return d.Errorf("invalid parameter \"%s\"", arg)
 		}
 	}
-	l.access = append(l.access, rule)
+	s.rules = append(s.rules, rule)
 	return nil
 }
 
@@ -44,16 +63,6 @@ func network(s string) (netip.Prefix, bool) {
 	}
 	p, err := netip.ParsePrefix(s)
 	return p.Masked(), err == nil
-}
-
-// satisfy compiles "satisfy all|any".
-func satisfy(_ *compiler, l *level, d *conf.Directive) error {
-	switch d.Args[0] {
-	case "all", "any":
-		l.satisfyAny = d.Args[0] == "any"
-		return nil
-	}
-	return d.Errorf("invalid value \"%s\"", d.Args[0])
 }
 
 // verdict is the result of one check of the access phase.
@@ -68,15 +77,18 @@ const (
 // accessPhase runs the access phase and returns 0 if the request is allowed
 // (ngx_http_core_access_phase).
 func (x *exchange) accessPhase(w http.ResponseWriter) int {
-	code := 0
-	for _, check := range []func(http.ResponseWriter) (verdict, int){x.byAddress, x.byPassword, x.bySubrequest} {
-		v, status := check(w)
+	if x.main != nil {
+		return 0
+	}
+	code, satisfyAny := 0, accessSlot.of(x.level).any
+	for _, check := range x.engine.phases.access {
+		v, status := check(x, w)
 		switch {
-		case v == granted && x.level.satisfyAny:
+		case v == granted && satisfyAny:
 			w.Header().Del("Www-Authenticate")
 			return 0
 		case v != refused:
-		case !x.level.satisfyAny, status != http.StatusForbidden && status != http.StatusUnauthorized:
+		case !satisfyAny, status != http.StatusForbidden && status != http.StatusUnauthorized:
 			return status
 		case code != http.StatusUnauthorized:
 			code = status
@@ -86,13 +98,14 @@ func (x *exchange) accessPhase(w http.ResponseWriter) int {
 }
 
 // byAddress applies allow and deny.
-func (x *exchange) byAddress(http.ResponseWriter) (verdict, int) {
-	if len(x.level.access) == 0 {
+func byAddress(x *exchange, _ http.ResponseWriter) (verdict, int) {
+	rules := accessSlot.of(x.level).rules
+	if len(rules) == 0 {
 		return declined, 0
 	}
 	at, err := netip.ParseAddrPort(x.HTTP.RemoteAddr)
 	addr := at.Addr().Unmap().WithZone("")
-	for _, rule := range x.level.access {
+	for _, rule := range rules {
 		if rule.all || rule.unix && x.overUnix() || err == nil && rule.network.Contains(addr) {
 			if rule.allow {
 				return granted, 0

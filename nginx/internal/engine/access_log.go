@@ -1,11 +1,28 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
+
+// logModule logs requests (ngx_http_log_module.c).
+var logModule = module{
+	directives: []directive{
+		{name: "access_log", repeatable: true, compile: accessLog, notFollowed: compressedLog},
+		{name: "log_format", repeatable: true, declare: declareFormat},
+	},
+	hooks: hooks{log: logRequest},
+}
+
+type logSettings struct {
+	loggers []accessLogger
+	formats map[string]logFormat // of http
+}
+
+var logSlot = newSlot(logSettings{})
 
 // accessLogger is one access_log.
 type accessLogger struct {
@@ -22,43 +39,52 @@ type accessOutput interface {
 // accessLog compiles "access_log path|syslog:... [format [parameters]]" and "access_log off".
 // Lines are written at once: buffer, flush and gzip are accepted and have no effect.
 func accessLog(c *compiler, l *level, d *conf.Directive) error {
+	s := logSlot.edit(l)
 	if l.first("access_log") {
-		l.accessLogs = nil
+		s.loggers = nil
 	}
 	name := d.Args[0]
 	switch {
 	case name == "off" && len(d.Args) > 1:
 		return d.Errorf("invalid parameter \"%s\"", d.Args[1])
 	case name == "off":
-		l.accessLogs = nil
+		s.loggers = nil
 		return nil
 	}
-	log, err := c.accessLogger(d)
+	log, err := newAccessLogger(c, s.formats, d)
 	if err != nil {
 		return err
 	}
-	l.accessLogs = append(l.accessLogs, log)
+	s.loggers = append(s.loggers, log)
 	return nil
 }
 
-// accessLogger compiles every access_log but "off". As in nginx, a syslog server and variables
+func compressedLog(d *conf.Directive) string {
+	compresses := func(parameter string) bool { return parameter == "gzip" || strings.HasPrefix(parameter, "gzip=") }
+	if slices.ContainsFunc(d.Args[min(2, len(d.Args)):], compresses) {
+		return "lines are written at once, not compressed"
+	}
+	return ""
+}
+
+// newAccessLogger compiles every access_log but "off". As in nginx, a syslog server and variables
 // are parsed first, and a file, which has to be opened, last.
-func (c *compiler) accessLogger(d *conf.Directive) (log accessLogger, err error) {
+func newAccessLogger(c *compiler, formats map[string]logFormat, d *conf.Directive) (log accessLogger, err error) {
 	toSyslog, named := strings.HasPrefix(d.Args[0], syslogPrefix), strings.Contains(d.Args[0], "$")
 	switch {
 	case toSyslog:
-		log.out, err = c.syslog(d)
+		log.out, err = newSyslog(c, d)
 	case named:
-		log.out, err = c.variableLog(d)
+		log.out, err = newVariableLog(c, d)
 	}
 	if err != nil {
 		return log, err
 	}
-	if log.line, err = c.accessFormat(d); err != nil {
+	if log.line, err = findFormat(c, formats, d); err != nil {
 		return log, err
 	}
 	buffered := false
-	if log.condition, buffered, err = c.accessParameters(d); err != nil {
+	if log.condition, buffered, err = logParameters(c, d); err != nil {
 		return log, err
 	}
 	switch {
@@ -77,21 +103,21 @@ func (c *compiler) accessLogger(d *conf.Directive) (log accessLogger, err error)
 	return log, nil
 }
 
-// accessFormat returns the format that the second argument names, "combined" if there is none.
-func (c *compiler) accessFormat(d *conf.Directive) (logFormat, error) {
-	name := "combined"
-	if len(d.Args) > 1 {
-		name = d.Args[1]
+// findFormat returns the format that the second argument names, "combined" if there is none.
+func findFormat(c *compiler, formats map[string]logFormat, d *conf.Directive) (logFormat, error) {
+	if len(d.Args) == 1 || d.Args[1] == combinedName {
+		return c.scope.CompileLine(combined, vars.EscapeDefault)
 	}
-	line := c.formats[name]
+	name := d.Args[1]
+	line := formats[name]
 	if !line.Defined() {
 		return line, d.Errorf("unknown log format \"%s\"", name)
 	}
 	return line, nil
 }
 
-// accessParameters parses the parameters behind the format.
-func (c *compiler) accessParameters(d *conf.Directive) (condition *vars.Value, buffered bool, err error) {
+// logParameters parses the parameters behind the format.
+func logParameters(c *compiler, d *conf.Directive) (condition *vars.Value, buffered bool, err error) {
 	flushed := false
 	for _, p := range d.Args[min(2, len(d.Args)):] {
 		key, value, ok := strings.Cut(p, "=")
@@ -127,10 +153,11 @@ func (c *compiler) accessParameters(d *conf.Directive) (condition *vars.Value, b
 	return condition, buffered, nil
 }
 
-// log writes a line about x to each of the level's access logs.
-func (l *level) log(x *exchange) {
-	for i := range l.accessLogs {
-		a := &l.accessLogs[i]
+// logRequest writes a line about x to each of the level's access logs.
+func logRequest(x *exchange) {
+	loggers := logSlot.of(x.level).loggers
+	for i := range loggers {
+		a := &loggers[i]
 		if a.condition != nil {
 			if v := a.condition.String(&x.Request); v == "" || v == "0" {
 				continue

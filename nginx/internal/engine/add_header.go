@@ -8,6 +8,16 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
+// addHeaderModule adds header fields.
+var addHeaderModule = module{
+	directives: []directive{
+		{name: "add_header", repeatable: true, compile: addHeader},
+	},
+	hooks: hooks{header: addHeaders},
+}
+
+var addHeaderSlot = newSlot([]header(nil))
+
 // header is one add_header.
 type header struct {
 	name   string
@@ -18,16 +28,21 @@ type header struct {
 // addHeader compiles "add_header name value [always]". Directives on an inner level replace those
 // of the outer levels.
 func addHeader(c *compiler, l *level, d *conf.Directive) error {
-	if l.first("add_header") {
-		l.addHeaders = nil
+	return appendHeader(c, l, d, addHeaderSlot)
+}
+
+// appendHeader compiles "name value [always]" into one of the fields of a slot.
+func appendHeader(c *compiler, l *level, d *conf.Directive, s slot[[]header]) error {
+	fields := s.edit(l)
+	if l.first(d.Name) {
+		*fields = nil
 	}
-	h, err := c.header(d)
-	l.addHeaders = append(l.addHeaders, h)
+	h, err := parseHeader(c, d)
+	*fields = append(*fields, h)
 	return err
 }
 
-// header compiles "name value [always]".
-func (c *compiler) header(d *conf.Directive) (h header, err error) {
+func parseHeader(c *compiler, d *conf.Directive) (h header, err error) {
 	h.name = http.CanonicalHeaderKey(d.Args[0])
 	if len(d.Args) == 3 {
 		if d.Args[2] != "always" {
@@ -39,12 +54,12 @@ func (c *compiler) header(d *conf.Directive) (h header, err error) {
 	return h, err
 }
 
-// applyHeaders adds the header fields to a final header. Those without "always" are added only
+// addHeaders adds the header fields to a final header. Those without "always" are added only
 // for nginx's list of statuses. An empty value adds nothing. Last-Modified and ETag replace an
 // existing field, others are added to it.
-func (l *level) applyHeaders(x *exchange, to http.Header) {
+func addHeaders(x *exchange, to http.Header) {
 	ok := cachectl.AddHeaderStatus(x.Status)
-	for _, h := range l.addHeaders {
+	for _, h := range *addHeaderSlot.of(x.level) {
 		if !ok && !h.always {
 			continue
 		}

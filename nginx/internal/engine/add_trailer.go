@@ -7,23 +7,29 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
+// addTrailerModule adds trailers.
+var addTrailerModule = module{
+	directives: []directive{
+		{name: "add_trailer", repeatable: true, compile: addTrailer},
+	},
+	hooks: hooks{header: announceTrailers, log: sendTrailers},
+}
+
+var addTrailerSlot = newSlot([]header(nil))
+
 // addTrailer compiles "add_trailer name value [always]".
 func addTrailer(c *compiler, l *level, d *conf.Directive) error {
-	if l.first("add_trailer") {
-		l.addTrailers = nil
-	}
-	h, err := c.header(d)
-	l.addTrailers = append(l.addTrailers, h)
-	return err
+	return appendHeader(c, l, d, addTrailerSlot)
 }
 
 // announceTrailers prepares the header for the trailers, which need a chunked response.
-func (l *level) announceTrailers(x *exchange, h http.Header) {
-	if len(l.addTrailers) == 0 || x.HTTP.Method == http.MethodHead || !x.HTTP.ProtoAtLeast(1, 1) {
+func announceTrailers(x *exchange, h http.Header) {
+	trailers := *addTrailerSlot.of(x.level)
+	if len(trailers) == 0 || x.Status == http.StatusSwitchingProtocols || x.HTTP.Method == http.MethodHead || !x.HTTP.ProtoAtLeast(1, 1) {
 		return
 	}
 	ok := cachectl.AddHeaderStatus(x.Status)
-	for _, t := range l.addTrailers {
+	for _, t := range trailers {
 		if ok || t.always {
 			h[http.TrailerPrefix+t.name] = nil
 			delete(h, "Content-Length")
@@ -32,8 +38,9 @@ func (l *level) announceTrailers(x *exchange, h http.Header) {
 }
 
 // sendTrailers sets the trailers when the content has been sent.
-func (l *level) sendTrailers(x *exchange, h http.Header) {
-	for _, t := range l.addTrailers {
+func sendTrailers(x *exchange) {
+	h := x.Header
+	for _, t := range *addTrailerSlot.of(x.level) {
 		if _, announced := h[http.TrailerPrefix+t.name]; announced {
 			if value := t.value.String(&x.Request); value != "" {
 				h.Add(http.TrailerPrefix+t.name, value)

@@ -2,8 +2,12 @@
 // files and proxying, with nginx's semantics over culvert's packages. Everything is compiled at
 // load; nothing of the configuration is parsed while a request is served.
 //
-// A directive is found by its name: the file that implements add_header is add_header.go,
-// proxy_pass is in proxy_pass.go, and so on.
+// A directive belongs to a module (module.go), which is in the file of the directive's name or of
+// its family's: the directives with what compiles them, the slot of their settings, and the hooks
+// that the module has in the phases of a request. modules.go lists the modules in the order of the
+// phases; the parser's table, the phases and the table in the README are made of that list. A new
+// directive of a module changes the module's file alone; a new module has a file and a place in the
+// list.
 package engine
 
 import (

@@ -15,6 +15,17 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
+// authBasicModule requires a password (ngx_http_auth_basic_module.c).
+var authBasicModule = module{
+	directives: []directive{
+		{name: "auth_basic", compile: authBasic},
+		{name: "auth_basic_user_file", compile: authBasicUserFile},
+	},
+	hooks: hooks{access: byPassword},
+}
+
+var authBasicSlot = newSlot(authRule{})
+
 // authRule is auth_basic and its file (ngx_http_auth_basic_module.c).
 type authRule struct {
 	on    bool
@@ -25,22 +36,24 @@ type authRule struct {
 
 // authBasic compiles "auth_basic string|off".
 func authBasic(c *compiler, l *level, d *conf.Directive) (err error) {
-	l.auth.on = d.Args[0] != "off"
-	l.auth.realm, err = c.value(d, d.Args[0])
+	rule := authBasicSlot.edit(l)
+	rule.on = d.Args[0] != "off"
+	rule.realm, err = c.value(d, d.Args[0])
 	return err
 }
 
 // authBasicUserFile compiles "auth_basic_user_file file".
 func authBasicUserFile(c *compiler, l *level, d *conf.Directive) (err error) {
-	l.auth.file, err = c.value(d, absolute(c.confDir, d.Args[0]))
-	l.auth.named = true
+	rule := authBasicSlot.edit(l)
+	rule.file, err = c.value(d, absolute(c.confDir, d.Args[0]))
+	rule.named = true
 	return err
 }
 
 // byPassword checks the user and the password. If it refuses, the status is 401, or that of a
 // file that can't be read.
-func (x *exchange) byPassword(w http.ResponseWriter) (v verdict, status int) {
-	rule := &x.level.auth
+func byPassword(x *exchange, w http.ResponseWriter) (v verdict, status int) {
+	rule := authBasicSlot.of(x.level)
 	if !rule.on || !rule.named {
 		return declined, 0
 	}

@@ -7,6 +7,17 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
+// authRequestModule asks another location whether a request is allowed (ngx_http_auth_request_module.c).
+var authRequestModule = module{
+	directives: []directive{
+		{name: "auth_request", compile: authRequest},
+		{name: "auth_request_set", repeatable: true, compile: authRequestSet, sets: declareSet},
+	},
+	hooks: hooks{access: bySubrequest},
+}
+
+var authRequestSlot = newSlot(authRequestRule{})
+
 // authRequestRule is auth_request with its auth_request_set
 // (ngx_http_auth_request_module.c).
 type authRequestRule struct {
@@ -21,30 +32,32 @@ type authVariable struct {
 
 // authRequest compiles "auth_request uri|off".
 func authRequest(_ *compiler, l *level, d *conf.Directive) error {
-	l.authRequest.uri = d.Args[0]
+	rule := authRequestSlot.edit(l)
+	rule.uri = d.Args[0]
 	if d.Args[0] == "off" {
-		l.authRequest.uri = ""
+		rule.uri = ""
 	}
 	return nil
 }
 
 // authRequestSet compiles "auth_request_set $variable value".
 func authRequestSet(c *compiler, l *level, d *conf.Directive) error {
+	rule := authRequestSlot.edit(l)
 	if l.first("auth_request_set") {
-		l.authRequest.set = nil
+		rule.set = nil
 	}
 	v, err := c.value(d, d.Args[1])
 	if err != nil {
 		return err
 	}
 	name, _ := setName(d)
-	l.authRequest.set = append(l.authRequest.set[:len(l.authRequest.set):len(l.authRequest.set)], authVariable{name, v})
+	rule.set = append(rule.set, authVariable{name, v})
 	return nil
 }
 
 // bySubrequest sends a subrequest to the location that auth_request names.
-func (x *exchange) bySubrequest(w http.ResponseWriter) (verdict, int) {
-	rule := &x.level.authRequest
+func bySubrequest(x *exchange, w http.ResponseWriter) (verdict, int) {
+	rule := authRequestSlot.of(x.level)
 	if rule.uri == "" {
 		return declined, 0
 	}

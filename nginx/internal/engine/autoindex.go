@@ -13,28 +13,25 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// autoindexRule is autoindex and the directives beside it.
-type autoindexRule struct {
-	on      bool
-	rounded bool // autoindex_exact_size off
-	local   bool // autoindex_localtime
-	format  string
+// autoindexModule lists directories (ngx_http_autoindex_module.c).
+var autoindexModule = module{
+	directives: []directive{
+		{name: "autoindex", compile: setFlag(autoindexSlot, func(s *autoindexSettings) *bool { return &s.on })},
+		{name: "autoindex_exact_size", compile: setFlag(autoindexSlot, func(s *autoindexSettings) *bool { return &s.exact })},
+		{name: "autoindex_format", compile: autoindexFormat},
+		{name: "autoindex_localtime", compile: setFlag(autoindexSlot, func(s *autoindexSettings) *bool { return &s.local })},
+	},
+	hooks: hooks{content: serveListing},
 }
 
-func autoindex(_ *compiler, l *level, d *conf.Directive) error {
-	l.autoindex.on = d.Flag()
-	return nil
+type autoindexSettings struct {
+	on     bool
+	exact  bool // sizes
+	local  bool // times
+	format string
 }
 
-func autoindexExactSize(_ *compiler, l *level, d *conf.Directive) error {
-	l.autoindex.rounded = !d.Flag()
-	return nil
-}
-
-func autoindexLocaltime(_ *compiler, l *level, d *conf.Directive) error {
-	l.autoindex.local = d.Flag()
-	return nil
-}
+var autoindexSlot = newSlot(autoindexSettings{exact: true, format: "html"})
 
 // listingTypes are the formats of autoindex_format with their content types. XML is in UTF-8
 // regardless of charset.
@@ -47,27 +44,31 @@ var listingTypes = map[string]string{
 
 // autoindexFormat compiles "autoindex_format html|xml|json|jsonp".
 func autoindexFormat(_ *compiler, l *level, d *conf.Directive) error {
-	l.autoindex.format = strings.ToLower(d.Args[0])
-	if listingTypes[l.autoindex.format] == "" {
+	format := strings.ToLower(d.Args[0])
+	if listingTypes[format] == "" {
 		return d.Errorf("invalid value \"%s\"", d.Args[0])
 	}
+	autoindexSlot.edit(l).format = format
 	return nil
 }
 
-// lists reports whether a directory without an index is listed.
-func (a autoindexRule) lists(method string) bool {
-	return a.on && (method == http.MethodGet || method == http.MethodHead)
+// serveListing lists a directory without an index.
+func serveListing(x *exchange, w http.ResponseWriter) (status int, done bool) {
+	method := x.HTTP.Method
+	if !autoindexSlot.of(x.level).on || !strings.HasSuffix(x.URI, "/") || method != http.MethodGet && method != http.MethodHead {
+		return 0, false
+	}
+	return listDirectory(x, w, filename(x, x.URI)), true
 }
 
-// list serves the listing of a directory (ngx_http_autoindex_module.c).
-func (x *exchange) list(w http.ResponseWriter, name string) int {
-	format, callback, ok := x.listingFormat()
+func listDirectory(x *exchange, w http.ResponseWriter, name string) int {
+	format, callback, ok := listingFormat(x)
 	if !ok {
 		return http.StatusBadRequest
 	}
 	dir, status := static.OpenDir(name)
 	if status != 0 {
-		x.logFailed("opendir", name, status)
+		logFailed(x, "opendir", name, status)
 		return status
 	}
 	defer dir.Close()
@@ -76,7 +77,7 @@ func (x *exchange) list(w http.ResponseWriter, name string) int {
 	}
 	switch status {
 	case 0:
-		return x.sendListing(w, dir, format, callback)
+		return sendListing(x, w, dir, format, callback)
 	case http.StatusNotModified:
 		w.WriteHeader(status)
 		return 0
@@ -86,12 +87,12 @@ func (x *exchange) list(w http.ResponseWriter, name string) int {
 
 // listingFormat returns the format of the listing and, for JSONP, the function that the request
 // names; JSONP without a function is JSON. ok is false if no function can have the name.
-func (x *exchange) listingFormat() (format, callback string, ok bool) {
-	format = x.level.autoindex.format
+func listingFormat(x *exchange) (format, callback string, ok bool) {
+	format = autoindexSlot.of(x.level).format
 	if format != "jsonp" {
 		return format, "", true
 	}
-	if callback, ok = x.callback(); callback == "" {
+	if callback, ok = callbackOf(x); callback == "" {
 		format = "json"
 	}
 	return format, callback, ok
@@ -99,17 +100,17 @@ func (x *exchange) listingFormat() (format, callback string, ok bool) {
 
 // sendListing reads the whole directory, to sort it, and sends it line by line. For HEAD it does
 // not read the directory.
-func (x *exchange) sendListing(w http.ResponseWriter, dir *os.File, format, callback string) int {
+func sendListing(x *exchange, w http.ResponseWriter, dir *os.File, format, callback string) int {
 	var entries []listing.Entry
 	if x.HTTP.Method != http.MethodHead {
 		var err error
-		if entries, err = listing.Read(x.HTTP.Context(), dir, x.logUnseen); err != nil {
+		if entries, err = listing.Read(x.HTTP.Context(), dir, func(name string) { logUnseen(x, name) }); err != nil {
 			x.logError("readdir() \"" + path.Clean(dir.Name()) + "\" failed (" + err.Error() + ")")
 			return http.StatusInternalServerError
 		}
 	}
 	w.Header().Set("Content-Type", listingTypes[format])
-	page := x.listingPage(w.Header())
+	page := listingPage(x, w.Header())
 	w.WriteHeader(http.StatusOK)
 	if x.HTTP.Method == http.MethodHead {
 		return 0
@@ -124,7 +125,7 @@ func (x *exchange) sendListing(w http.ResponseWriter, dir *os.File, format, call
 }
 
 // logUnseen logs a name without permission.
-func (x *exchange) logUnseen(name string) {
+func logUnseen(x *exchange, name string) {
 	x.logAt(levelCrit, "stat() \""+name+"\" failed (13: Permission denied)", "")
 }
 
@@ -139,9 +140,10 @@ func writeListing(w http.ResponseWriter, page listing.Page, entries []listing.En
 }
 
 // listingPage returns the layout of a page with the header h, to which the charset is added at the end.
-func (x *exchange) listingPage(h http.Header) listing.Page {
-	page := listing.Page{URI: x.URI, Rounded: x.level.autoindex.rounded, UTF8: strings.EqualFold(x.level.charsetOf(x, h), "utf-8")}
-	if x.level.autoindex.local {
+func listingPage(x *exchange, h http.Header) listing.Page {
+	s := autoindexSlot.of(x.level)
+	page := listing.Page{URI: x.URI, Rounded: !s.exact, UTF8: strings.EqualFold(charsetOf(x, h), "utf-8")}
+	if s.local {
 		// the current zone, as in nginx: in winter a file of last summer is shown in winter time
 		_, seconds := time.Now().Zone()
 		page.Offset = int64(seconds)
@@ -152,9 +154,9 @@ func (x *exchange) listingPage(h http.Header) listing.Page {
 // maxCallback bounds the name of a function.
 const maxCallback = 128
 
-// callback returns the function that "?callback=" names, as it was sent; ok is false if no
+// callbackOf returns the function that "?callback=" names, as it was sent; ok is false if no
 // function can have the name.
-func (x *exchange) callback() (name string, ok bool) {
+func callbackOf(x *exchange) (name string, ok bool) {
 	name, _ = vars.Argument(x.Args, "callback")
 	if len(name) > maxCallback {
 		x.logAt(levelInfo, "client sent too long callback name: \""+name+"\"", "")

@@ -8,7 +8,7 @@ import (
 )
 
 // balance compiles the directives that choose among an upstream's servers.
-func (c *compiler) balance(g *group, d *conf.Directive) error {
+func balance(c *compiler, g *group, d *conf.Directive) error {
 	if g.chosen != "" {
 		c.warn(d, "load balancing method redefined")
 	}
@@ -21,7 +21,7 @@ func (c *compiler) balance(g *group, d *conf.Directive) error {
 	case "random":
 		return g.random(d)
 	case "hash":
-		return c.hash(g, d)
+		return g.hash(c, d)
 	}
 	return nil
 }
@@ -37,7 +37,7 @@ func (g *group) random(d *conf.Directive) error {
 }
 
 // hash compiles "hash key [consistent]".
-func (c *compiler) hash(g *group, d *conf.Directive) error {
+func (g *group) hash(c *compiler, d *conf.Directive) error {
 	if len(d.Args) == 2 && d.Args[1] != "consistent" {
 		return d.Errorf("invalid parameter \"%s\"", d.Args[1])
 	}

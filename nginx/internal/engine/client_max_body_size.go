@@ -2,24 +2,32 @@ package engine
 
 import (
 	"net/http"
-
-	"github.com/culvert-go/culvert/nginx/conf"
+	"time"
 )
 
-// clientMaxBodySize compiles "client_max_body_size size"; 0 is no limit.
-func clientMaxBodySize(_ *compiler, l *level, d *conf.Directive) error {
-	n, ok := conf.Size(d.Args[0])
-	if !ok {
-		return d.Invalid()
-	}
-	l.bodyLimit = n
-	return nil
+// clientBodyModule bounds the bodies of requests, and the time that clients take.
+var clientBodyModule = module{
+	directives: []directive{
+		{name: "client_body_timeout", compile: setDuration(clientBodySlot, func(s *clientBodySettings) *time.Duration { return &s.timeout })},
+		{name: "client_max_body_size", compile: setSize(clientBodySlot, func(s *clientBodySettings) *int64 { return &s.limit })},
+		{name: "send_timeout", compile: setDuration(clientBodySlot, func(s *clientBodySettings) *time.Duration { return &s.sendTimeout })},
+	},
+	hooks: hooks{located: limitBody},
 }
+
+type clientBodySettings struct {
+	limit int64 // of a body's length; 0 is none
+	// timeout bounds the time between two reads of a body that is proxied, not that of the whole
+	// body; sendTimeout that between two writes to the client of a response of an upstream.
+	timeout, sendTimeout time.Duration
+}
+
+var clientBodySlot = newSlot(clientBodySettings{limit: 1 << 20, timeout: time.Minute, sendTimeout: time.Minute})
 
 // limitBody refuses a request whose announced content is too large, and bounds what is read of a
 // chunked one: the proxy responds with 413 at the bound.
-func (x *exchange) limitBody(w http.ResponseWriter) int {
-	limit := x.level.bodyLimit
+func limitBody(x *exchange, w http.ResponseWriter) int {
+	limit := clientBodySlot.of(x.level).limit
 	if limit == 0 || x.HTTP.Body == nil || x.HTTP.Body == http.NoBody {
 		return 0
 	}

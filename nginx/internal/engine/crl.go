@@ -42,7 +42,7 @@ var (
 const removedFromList = 8
 
 // listFile returns the path of the file that d names, "" for the name "", which names no file.
-func (c *compiler) listFile(d *conf.Directive) string {
+func listFile(c *compiler, d *conf.Directive) string {
 	if d.Args[0] == "" {
 		return ""
 	}

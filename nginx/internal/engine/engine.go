@@ -42,6 +42,7 @@ type Engine struct {
 	passwords  passwordFiles
 	shared     shared
 	readsBody  bool // the configuration has $request_body
+	phases     *phases
 }
 
 // Load reads and compiles a configuration. If the configuration is at fault the error is an
@@ -56,7 +57,7 @@ func Load(o LoadOptions) (*Engine, error) {
 		stderr = os.Stderr
 	}
 	file := absolute(prefix, o.File)
-	tree, err := conf.Parse(conf.Options{File: file, Globals: o.Globals, ReadFile: o.ReadFile})
+	tree, err := conf.Parse(conf.Options{File: file, Globals: o.Globals, ReadFile: o.ReadFile, Implemented: Directives()})
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +88,11 @@ func Load(o LoadOptions) (*Engine, error) {
 		confDir: filepath.Dir(file),
 		scope:   vars.NewScope(),
 		groups:  e.groups,
-		run:     directives(),
 		before:  before,
 	}
+	list := modules()
+	c.use(list)
+	e.phases = phasesOf(list)
 	errorLogName := o.ErrorLog
 	if errorLogName == "" {
 		errorLogName = logStderr
@@ -109,7 +112,7 @@ func Notes(o LoadOptions) []Note {
 	if err != nil {
 		return nil
 	}
-	tree, _ := conf.Parse(conf.Options{File: absolute(prefix, o.File), Globals: o.Globals, ReadFile: o.ReadFile})
+	tree, _ := conf.Parse(conf.Options{File: absolute(prefix, o.File), Globals: o.Globals, ReadFile: o.ReadFile, Implemented: Directives()})
 	return tree.Notes
 }
 

@@ -12,6 +12,15 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
+// errorLogModule logs errors.
+var errorLogModule = module{
+	directives: []directive{
+		{name: "error_log", repeatable: true, compile: errorLog},
+	},
+}
+
+var errorLogSlot = newSlot((*errorLogger)(nil))
+
 // nginx's levels between and above slog's.
 const (
 	LevelNotice = slog.LevelInfo + 2
@@ -55,28 +64,28 @@ func errorLog(c *compiler, l *level, d *conf.Directive) error {
 	if len(d.Args) > 2 {
 		return d.Errorf("invalid log level \"%s\"", d.Args[2])
 	}
-	sink, err := c.errorSink(d)
+	sink, err := openSink(c, d)
 	if err != nil {
 		return err
 	}
-	next := &errorLogger{}
+	log, next := errorLogSlot.edit(l), &errorLogger{}
 	if !l.first("error_log") {
-		next.sinks = slices.Clone(l.errorLog.sinks)
+		next.sinks = slices.Clone((*log).sinks)
 	}
 	next.sinks = append(next.sinks, sink)
-	l.errorLog = next
+	*log = next
 	return nil
 }
 
-// errorSink opens the log that an error_log names. As in nginx, a syslog server is parsed before
+// openSink opens the log that an error_log names. As in nginx, a syslog server is parsed before
 // the level, and a file, which has to be opened, after it.
-func (c *compiler) errorSink(d *conf.Directive) (s errorSink, err error) {
+func openSink(c *compiler, d *conf.Directive) (s errorSink, err error) {
 	name := d.Args[0]
 	switch {
 	case strings.HasPrefix(name, "memory:"):
 		return s, d.Errorf("error log \"%s\" is not supported by culvert yet", name)
 	case strings.HasPrefix(name, syslogPrefix):
-		if s.syslog, err = c.syslog(d); err != nil {
+		if s.syslog, err = newSyslog(c, d); err != nil {
 			return s, err
 		}
 		s.least, err = leastLevel(d)
@@ -195,7 +204,7 @@ func (e *errorLogger) WithGroup(string) slog.Handler { return e }
 func (x *exchange) logError(text string) { x.logAt(levelError, text, "") }
 
 func (x *exchange) logAt(level slog.Level, text, upstream string) {
-	log := x.level.errorLog
+	log := *errorLogSlot.of(x.level)
 	if !log.Enabled(context.Background(), level) {
 		return
 	}

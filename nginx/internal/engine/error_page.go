@@ -2,11 +2,27 @@ package engine
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
+
+// errorPageModule sends the pages of errors.
+var errorPageModule = module{
+	directives: []directive{
+		{name: "error_page", repeatable: true, compile: errorPage, notFollowed: plainOnTLS},
+		{name: "recursive_error_pages", compile: setFlag(errorPageSlot, func(s *errorPageSettings) *bool { return &s.recursive })},
+	},
+}
+
+type errorPageSettings struct {
+	pages     []errorPageRule
+	recursive bool // an error on the way to a page has a page, too
+}
+
+var errorPageSlot = newSlot(errorPageSettings{})
 
 // keepStatus sends an error page with the error's own status.
 const keepStatus = -1
@@ -21,8 +37,9 @@ type errorPageRule struct {
 
 // errorPage compiles "error_page code ... [=[response]] uri".
 func errorPage(c *compiler, l *level, d *conf.Directive) error {
+	s := errorPageSlot.edit(l)
 	if l.first("error_page") {
-		l.errorPages = nil
+		s.pages = nil
 	}
 	last := len(d.Args) - 1
 	rule := errorPageRule{overwrite: keepStatus}
@@ -55,22 +72,22 @@ func errorPage(c *compiler, l *level, d *conf.Directive) error {
 	if rule.target, err = c.value(d, d.Args[last]); err != nil {
 		return err
 	}
-	l.errorPages = append(l.errorPages, rule)
+	s.pages = append(s.pages, rule)
 	return nil
 }
 
-func recursiveErrorPages(_ *compiler, l *level, d *conf.Directive) error {
-	l.recursive = d.Flag()
-	return nil
+func plainOnTLS(d *conf.Directive) string {
+	if len(d.Args) > 0 && slices.Contains(d.Args[:len(d.Args)-1], "497") {
+		return "net/http itself responds to plain HTTP on a TLS port"
+	}
+	return ""
 }
 
-// errorPageFor returns the first rule for the status.
-func (l *level) errorPageFor(status int) *errorPageRule {
-	for i := range l.errorPages {
-		for _, code := range l.errorPages[i].codes {
-			if code == status {
-				return &l.errorPages[i]
-			}
+// pageFor returns the first rule for the status; nil if there is none.
+func (s *errorPageSettings) pageFor(status int) *errorPageRule {
+	for i := range s.pages {
+		if slices.Contains(s.pages[i].codes, status) {
+			return &s.pages[i]
 		}
 	}
 	return nil
@@ -90,7 +107,7 @@ func (e *errorPageRule) serve(x *exchange) int {
 	case strings.HasPrefix(target, "/"):
 		uri, args, _ := strings.Cut(target, "?")
 		if x.HTTP.Method != http.MethodHead {
-			x.becomeGET()
+			becomeGET(x)
 		}
 		return x.redirect(w, uri, args)
 	case strings.HasPrefix(target, "@"):
@@ -100,13 +117,13 @@ func (e *errorPageRule) serve(x *exchange) int {
 		x.errStatus = http.StatusFound
 	}
 	x.w.Header().Set("Location", target)
-	x.builtinPage(x.w, x.errStatus)
+	builtinPage(x, x.w, x.errStatus)
 	return 0
 }
 
 // becomeGET turns the request into a GET without content: its content was meant for the location
 // that failed.
-func (x *exchange) becomeGET() {
+func becomeGET(x *exchange) {
 	r := x.HTTP.Clone(x.HTTP.Context())
 	r.Method, r.Body, r.ContentLength, r.TransferEncoding = http.MethodGet, http.NoBody, 0, nil
 	r.Header.Del("Content-Length")

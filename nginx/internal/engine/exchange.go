@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/filters"
-	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
@@ -26,23 +25,23 @@ type exchange struct {
 	request http.Request        // the first value of HTTP
 	w       http.ResponseWriter // the client's
 
-	errStatus    int         // the status that an error page is sent with, 0 for its own
-	redirects    int         // internal redirects and changes of the path so far
-	uriRewritten bool        // the path was rewritten inside its location, which need not match it any more
-	uriChanged   bool        // path and query differ from those that the client sent
-	failed       bool        // an error page has been chosen; another failure gets the built-in one
-	rootTested   bool        // a file was found below the root, or the alias
-	proxyURI     string      // of a proxy_pass with variables
-	proxied      bool        // the response is an upstream's
-	proxyFailure error       // why there is no response
-	rateSet      bool        // LimitRate has been determined
-	bodyRead     bool        // ahead, for $request_body
-	compressible bool        // gzip applies to this response
-	newUserID    []byte      // the id that userid assigns
-	atEnd        []func()    // called when the response has ended
-	main         *exchange   // the exchange of a subrequest's parent, nil for a client's request
-	diverted     *diversion  // what is served instead of the upstream's response
-	replaced     [][]subPair // what enclosing sub_filters replace in the response
+	errStatus    int              // the status that an error page is sent with, 0 for its own
+	redirects    int              // internal redirects and changes of the path so far
+	uriRewritten bool             // the path was rewritten inside its location, which need not match it any more
+	uriChanged   bool             // path and query differ from those that the client sent
+	failed       bool             // an error page has been chosen; another failure gets the built-in one
+	rootTested   bool             // a file was found below the root, or the alias
+	proxyURI     string           // of a proxy_pass with variables
+	proxied      bool             // the response is an upstream's
+	proxyFailure error            // why there is no response
+	rateSet      bool             // LimitRate has been determined
+	bodyRead     bool             // ahead, for $request_body
+	compressible bool             // gzip applies to this response
+	newUserID    []byte           // the id that userid assigns
+	counted      []countedRequest // by limit_conn
+	main         *exchange        // the exchange of a subrequest's parent, nil for a client's request
+	diverted     *diversion       // what is served instead of the upstream's response
+	replaced     [][]subPair      // what enclosing sub_filters replace in the response
 }
 
 type exchangeKey struct{}
@@ -97,7 +96,6 @@ func (e *Engine) enter(k *socket, w http.ResponseWriter, r *http.Request) *excha
 	if x.Host == "" {
 		x.Host = x.ServerName
 	}
-	x.setRealIP(&s.level.realIP)
 	return x
 }
 
@@ -117,17 +115,6 @@ func requestTarget(r *http.Request) string {
 		}
 	}
 	return target
-}
-
-// split sets URI and Args from the target. It returns false if the path is malformed.
-func (x *exchange) split() bool {
-	path, args := route.Split(x.RequestURI)
-	uri, err := route.Normalize(path, x.server.level.mergeSlashes)
-	if err != nil {
-		return false
-	}
-	x.URI, x.Args = uri, args
-	return true
 }
 
 // bySNI returns the server that the client has named in TLS.

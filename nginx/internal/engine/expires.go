@@ -10,6 +10,16 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
+// expiresModule sets Expires and Cache-Control.
+var expiresModule = module{
+	directives: []directive{
+		{name: "expires", compile: expires},
+	},
+	hooks: hooks{header: setExpires},
+}
+
+var expiresSlot = newSlot(expiresRule{})
+
 // expiresRule is an expires: fixed, or evaluated for each response if its time has variables.
 type expiresRule struct {
 	fixed    *cachectl.Expires
@@ -19,7 +29,8 @@ type expiresRule struct {
 
 // expires compiles "expires [modified] time|epoch|max|off".
 func expires(c *compiler, l *level, d *conf.Directive) error {
-	l.expires = expiresRule{modified: len(d.Args) == 2}
+	rule := expiresSlot.edit(l)
+	*rule = expiresRule{modified: len(d.Args) == 2}
 	if len(d.Args) == 2 && d.Args[0] != "modified" {
 		return d.Invalid()
 	}
@@ -29,31 +40,32 @@ func expires(c *compiler, l *level, d *conf.Directive) error {
 	}
 	if strings.Contains(last, "$") {
 		v, err := c.value(d, last)
-		l.expires.variable = &v
+		rule.variable = &v
 		return err
 	}
 	e, err := cachectl.ParseExpires(d.Args...)
 	if err != nil {
 		return d.Invalid()
 	}
-	l.expires.fixed = &e
+	rule.fixed = &e
 	return nil
 }
 
-// applyExpires sets Expires and Cache-Control in a final header.
-func (l *level) applyExpires(x *exchange, h http.Header) {
+// setExpires sets Expires and Cache-Control in a final header.
+func setExpires(x *exchange, h http.Header) {
 	if !cachectl.AddHeaderStatus(x.Status) {
 		return
 	}
-	if l.expires.fixed != nil {
-		l.expires.fixed.Apply(h, time.Now())
+	rule := expiresSlot.of(x.level)
+	if rule.fixed != nil {
+		rule.fixed.Apply(h, time.Now())
 		return
 	}
-	if l.expires.variable == nil {
+	if rule.variable == nil {
 		return
 	}
-	args := []string{l.expires.variable.String(&x.Request)}
-	if l.expires.modified {
+	args := []string{rule.variable.String(&x.Request)}
+	if rule.modified {
 		args = []string{"modified", args[0]}
 	}
 	if e, err := cachectl.ParseExpires(args...); err == nil { // anything else is "off"

@@ -8,14 +8,14 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// declareGeo compiles "geo [$address] $variable { … }".
-func (c *compiler) declareGeo(d *conf.Directive, name string) (func() error, error) {
+// defineGeo compiles "geo [$address] $variable { … }".
+func defineGeo(c *compiler, d *conf.Directive, name string) func() error {
 	g := new(vars.Geo)
 	c.scope.DeclareGeo(name, g)
-	return func() error { return c.fillGeo(g, d) }, nil
+	return func() error { return fillGeo(c, g, d) }
 }
 
-func (c *compiler) fillGeo(g *vars.Geo, d *conf.Directive) (err error) {
+func fillGeo(c *compiler, g *vars.Geo, d *conf.Directive) (err error) {
 	source := "$remote_addr"
 	if len(d.Args) == 2 {
 		source = d.Args[0]
@@ -33,14 +33,14 @@ func (c *compiler) fillGeo(g *vars.Geo, d *conf.Directive) (err error) {
 			ranges = true
 			continue
 		}
-		if err := c.geoRow(g, row, ranges); err != nil {
+		if err := geoRow(c, g, row, ranges); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *compiler) geoRow(g *vars.Geo, row *conf.Directive, ranges bool) error {
+func geoRow(c *compiler, g *vars.Geo, row *conf.Directive, ranges bool) error {
 	switch {
 	case row.Name == "proxy_recursive" && len(row.Args) == 0:
 		g.Recursive = true
@@ -65,10 +65,10 @@ func (c *compiler) geoRow(g *vars.Geo, row *conf.Directive, ranges bool) error {
 	if ranges {
 		return geoRange(g, row, network, value, remove)
 	}
-	return c.geoNetwork(g, row, network, value, remove)
+	return geoNetwork(c, g, row, network, value, remove)
 }
 
-func (c *compiler) geoNetwork(g *vars.Geo, row *conf.Directive, text, value string, remove bool) error {
+func geoNetwork(c *compiler, g *vars.Geo, row *conf.Directive, text, value string, remove bool) error {
 	p, ok := network(text)
 	switch {
 	case !ok:

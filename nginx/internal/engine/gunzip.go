@@ -4,19 +4,22 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert"
-	"github.com/culvert-go/culvert/nginx/conf"
 )
 
-// gunzipDirective compiles "gunzip on|off": responses that an upstream has compressed are
-// decompressed for clients that don't accept gzip (ngx_http_gunzip_filter_module.c).
-func gunzipDirective(_ *compiler, l *level, d *conf.Directive) error {
-	l.gunzip = d.Flag()
-	return nil
+// gunzipModule decompresses responses (ngx_http_gunzip_filter_module.c).
+var gunzipModule = module{
+	directives: []directive{
+		{name: "gunzip", compile: setFlag(gunzipSlot, func(on *bool) *bool { return on })},
+	},
+	hooks: hooks{body: decompress},
 }
 
-// gunzipFilter returns the filter, nil if it is off or the client accepts gzip.
-func (x *exchange) gunzipFilter() culvert.Filter {
-	if !x.level.gunzip || x.takesGzip() {
+var gunzipSlot = newSlot(false)
+
+// decompress decompresses responses that an upstream has compressed for a client that does not
+// accept gzip.
+func decompress(x *exchange) culvert.Filter {
+	if !*gunzipSlot.of(x.level) || takesGzip(x) {
 		return nil
 	}
 	return x.engine.gunzip
@@ -24,11 +27,11 @@ func (x *exchange) gunzipFilter() culvert.Filter {
 
 // takesGzip reports whether the client accepts gzip and none of gzip's directives excludes it
 // (ngx_http_gzip_ok).
-func (x *exchange) takesGzip() bool {
+func takesGzip(x *exchange) bool {
 	if !acceptsGzip(strings.Join(x.HTTP.Header["Accept-Encoding"], ",")) {
 		return false
 	}
-	return x.level.gzip.forClient(x.HTTP, x.w.Header())
+	return gzipSlot.of(x.level).forClient(x.HTTP, x.w.Header())
 }
 
 // acceptsGzip reports whether field has gzip with a weight above 0 (RFC 9110 section 12.5.3).

@@ -13,6 +13,23 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
+// gzipModule compresses responses (ngx_http_gzip_filter_module.c).
+var gzipModule = module{
+	directives: []directive{
+		{name: "gzip", compile: setFlag(gzipSlot, func(s *gzipSettings) *bool { return &s.on })},
+		{name: "gzip_comp_level", compile: gzipCompLevel},
+		{name: "gzip_disable", repeatable: true, compile: gzipDisable},
+		{name: "gzip_http_version", compile: setWord(gzipSlot, func(s *gzipSettings) *bool { return &s.http10 }, map[string]bool{"1.0": true, "1.1": false})},
+		{name: "gzip_min_length", compile: setSize(gzipSlot, func(s *gzipSettings) *int64 { return &s.min })},
+		{name: "gzip_proxied", compile: gzipProxied},
+		{name: "gzip_types", compile: gzipTypes},
+	},
+	merge: makeGzip,
+	hooks: hooks{body: compress, log: dropGzipCount},
+}
+
+var gzipSlot = newSlot(gzipSettings{types: []string{"text/html"}, min: 20, level: 1, proxied: []string{"off"}})
+
 // gzipSettings are the gzip directives (ngx_http_gzip_filter_module.c, and
 // ngx_http_gzip_ok of ngx_http_core_module.c).
 type gzipSettings struct {
@@ -29,64 +46,42 @@ type gzipSettings struct {
 // gzipFilter compresses the responses of the levels that have it.
 type gzipFilter struct{ filter culvert.Filter }
 
-func defaultGzip() gzipSettings {
-	return gzipSettings{types: []string{"text/html"}, min: 20, level: 1, proxied: []string{"off"}}
-}
-
-// gzipDirective compiles one of the gzip directives.
-func gzipDirective(_ *compiler, l *level, d *conf.Directive) error {
-	g := &l.gzip
-	l.first("gzip filter")
-	switch d.Name {
-	case "gzip":
-		g.on = d.Flag()
-	case "gzip_types":
-		g.types = append([]string{"text/html"}, d.Args...)
-		if slices.Contains(d.Args, "*") {
-			g.types = nil
-		}
-	case "gzip_min_length":
-		n, ok := conf.Size(d.Args[0])
-		if !ok {
-			return d.Errorf("\"gzip_min_length\" directive invalid value")
-		}
-		g.min = n
-	case "gzip_comp_level":
-		n, ok := conf.Number(d.Args[0])
-		if !ok {
-			return d.Errorf("\"gzip_comp_level\" directive invalid number")
-		}
-		if n < 1 || n > 9 {
-			return d.Errorf("value must be between 1 and 9")
-		}
-		g.level = n
-	case "gzip_http_version":
-		if d.Args[0] != "1.0" && d.Args[0] != "1.1" {
-			return d.Errorf("invalid value \"%s\"", d.Args[0])
-		}
-		g.http10 = d.Args[0] == "1.0"
-	case "gzip_proxied":
-		return g.setProxied(d)
-	case "gzip_disable":
-		return g.disable(l, d)
+func gzipTypes(_ *compiler, l *level, d *conf.Directive) error {
+	s := gzipSlot.edit(l)
+	s.types = append([]string{"text/html"}, d.Args...)
+	if slices.Contains(d.Args, "*") {
+		s.types = nil
 	}
 	return nil
 }
 
-func (g *gzipSettings) setProxied(d *conf.Directive) error {
+func gzipCompLevel(_ *compiler, l *level, d *conf.Directive) error {
+	n, err := d.Number()
+	if err != nil {
+		return err
+	}
+	if n < 1 || n > 9 {
+		return d.Errorf("value must be between 1 and 9")
+	}
+	gzipSlot.edit(l).level = n
+	return nil
+}
+
+func gzipProxied(_ *compiler, l *level, d *conf.Directive) error {
 	for _, arg := range d.Args {
 		if !slices.Contains([]string{"off", "expired", "no-cache", "no-store", "private", "no_last_modified", "no_etag", "auth", "any"}, arg) {
 			return d.Errorf("invalid value \"%s\"", arg)
 		}
 	}
-	g.proxied = d.Args
+	gzipSlot.edit(l).proxied = d.Args
 	return nil
 }
 
-// disable compiles "gzip_disable regex ...", of which "msie6" is a short form.
-func (g *gzipSettings) disable(l *level, d *conf.Directive) error {
+// gzipDisable compiles "gzip_disable regex ...", of which "msie6" is a short form.
+func gzipDisable(_ *compiler, l *level, d *conf.Directive) error {
+	s := gzipSlot.edit(l)
 	if l.first("gzip_disable") {
-		g.disabled = nil
+		s.disabled = nil
 	}
 	for _, arg := range d.Args {
 		if arg == "msie6" {
@@ -96,33 +91,35 @@ func (g *gzipSettings) disable(l *level, d *conf.Directive) error {
 		if err != nil {
 			return err
 		}
-		g.disabled = append(g.disabled, re)
+		s.disabled = append(s.disabled, re)
 	}
 	return nil
 }
 
-// finishGzip creates the filter of a level that has set something.
-func (l *level) finishGzip() error {
-	if !l.own["gzip filter"] {
+// makeGzip creates the filter of a level that has set something.
+func makeGzip(_ *compiler, l *level) error {
+	if !gzipSlot.own(l) {
 		return nil
 	}
-	g := l.gzip
-	l.gzip.made = nil
-	if !g.on {
+	s := gzipSlot.edit(l)
+	s.made = nil
+	if !s.on {
 		return nil
 	}
-	made := &gzipFilter{}
+	made, g := &gzipFilter{}, *s
 	o := filters.CompressOptions{Encodings: []string{"gzip"}, ContentTypes: matchable(g.types), MinSize: max(g.min, 1), GzipLevel: g.level, When: func(r *http.Request, status int, h http.Header) bool {
 		x := exchangeOf(r.Context())
-		return x.level.gzip.made == made && g.when(x, r, status, h) // an internal redirect may have led to another level
+		return gzipSlot.of(x.level).made == made && g.when(x, r, status, h) // an internal redirect may have led to another level
 	}}
 	if g.types == nil {
 		o.ContentTypes = []string{"application/*", "audio/*", "font/*", "image/*", "message/*", "model/*", "multipart/*", "text/*", "video/*"}
 	}
 	var err error
-	made.filter, err = filters.Compress(o)
-	l.gzip.made = made
-	return err
+	if made.filter, err = filters.Compress(o); err != nil {
+		return l.at.Errorf("%s", err)
+	}
+	s.made = made
+	return nil
 }
 
 // when reports whether nginx compresses a response. If only this client prevents it, Vary is set
@@ -132,7 +129,7 @@ func (g gzipSettings) when(x *exchange, r *http.Request, status int, h http.Head
 		return false
 	}
 	x.Status = status
-	x.level.applyExpires(x, h) // gzip_proxied needs its result; a second call at the end has the same result
+	setExpires(x, h) // gzip_proxied needs its result; a second call at the end has the same result
 	ok := g.forClient(r, h)
 	if !ok {
 		h.Add("Vary", "Accept-Encoding")
@@ -162,9 +159,11 @@ func (w *plainBytes) ReadFrom(r io.Reader) (int64, error) {
 	return n, err
 }
 
-// compressed reports whether gzip has compressed the response.
-func (x *exchange) compressed() bool {
-	return x.compressible && slices.Equal(x.Header["Content-Encoding"], []string{"gzip"})
+// dropGzipCount drops the count of a response that has not been compressed.
+func dropGzipCount(x *exchange) {
+	if !x.compressible || !slices.Equal(x.Header["Content-Encoding"], []string{"gzip"}) {
+		x.GzipIn = 0
+	}
 }
 
 func (g gzipSettings) forClient(r *http.Request, h http.Header) bool {
@@ -199,11 +198,17 @@ func (g gzipSettings) forProxies(r *http.Request, h http.Header) bool {
 	return !(allowed("no_last_modified") && h.Get("Last-Modified") != "" || allowed("no_etag") && h.Get("Etag") != "")
 }
 
-func (g *gzipSettings) filter() culvert.Filter {
-	if g.made == nil {
+// compress returns the level's filter. It counts what is passed to the compressor.
+func compress(x *exchange) culvert.Filter {
+	made := gzipSlot.of(x.level).made
+	if made == nil {
 		return nil
 	}
-	return g.made.filter
+	return func(next http.Handler) http.Handler {
+		return made.filter(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(&plainBytes{w, x}, r)
+		}))
+	}
 }
 
 // matchable returns the types that a response may have. nginx accepts others, too, and compresses

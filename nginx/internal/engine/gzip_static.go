@@ -2,10 +2,21 @@ package engine
 
 import (
 	"net/http"
+	"strings"
 
-	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/static"
 )
+
+// gzipStaticModule serves compressed files that stand beside the others (ngx_http_gzip_static_module.c).
+var gzipStaticModule = module{
+	directives: []directive{
+		{name: "gzip_static", compile: setWord(gzipStaticSlot, func(p *precompressed) *precompressed { return p },
+			map[string]precompressed{"on": whereAccepted, "always": always, "off": neverPrecompressed})},
+	},
+	hooks: hooks{content: serveCompressed},
+}
+
+var gzipStaticSlot = newSlot(neverPrecompressed)
 
 // precompressed is gzip_static: files with ".gz" stand beside the others.
 type precompressed int
@@ -16,42 +27,28 @@ const (
 	always
 )
 
-// gzipStatic compiles "gzip_static on|off|always".
-func gzipStatic(_ *compiler, l *level, d *conf.Directive) error {
-	switch d.Args[0] {
-	case "on":
-		l.gzipStatic = whereAccepted
-	case "always":
-		l.gzipStatic = always
-	case "off":
-		l.gzipStatic = neverPrecompressed
-	default:
-		return d.Errorf("invalid value \"%s\"", d.Args[0])
+// serveCompressed serves the file's compressed version, if there is one and the client accepts it.
+func serveCompressed(x *exchange, w http.ResponseWriter) (status int, done bool) {
+	mode, method := *gzipStaticSlot.of(x.level), x.HTTP.Method
+	if mode == neverPrecompressed || strings.HasSuffix(x.URI, "/") || method != http.MethodGet && method != http.MethodHead {
+		return 0, false
 	}
-	return nil
-}
-
-// precompressed serves the file's compressed version, if there is one and the client accepts it
-// (ngx_http_gzip_static_module.c).
-func (x *exchange) precompressed(w http.ResponseWriter, name string) (done bool) {
-	if x.level.gzipStatic == neverPrecompressed {
-		return false
-	}
-	takes := x.level.gzipStatic == always || x.takesGzip()
-	f, info, dir, status := static.Open(name + ".gz")
+	takes := mode == always || takesGzip(x)
+	f, info, dir, status := static.Open(filename(x, x.URI) + ".gz")
 	if status != 0 || dir {
-		return false
+		return 0, false
 	}
 	defer f.Close()
-	if x.level.gzipStatic == whereAccepted {
+	if mode == whereAccepted {
 		w.Header().Add("Vary", "Accept-Encoding")
 	}
 	if !takes {
-		return false
+		return 0, false
 	}
 	x.rootTested = !x.failed
 	w.Header().Set("Content-Encoding", "gzip")
-	static.Serve(w, x.HTTP, static.Content{File: f, Size: info.Size(), ModTime: info.ModTime(), Type: x.contentType(), Since: x.level.modifiedSince,
-		NoETag: !x.level.etag, NoRanges: true, Whole: x.errStatus != 0 && x.errStatus != http.StatusOK})
-	return true
+	content := fileContent(x, f, info, typeOf(x))
+	content.NoRanges = true
+	static.Serve(w, x.HTTP, content)
+	return 0, true
 }

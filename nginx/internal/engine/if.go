@@ -17,72 +17,58 @@ type ifRule struct {
 }
 
 // ifDirective compiles "if (condition) { … }". The block is compiled when the level around
-// is, from which it inherits: see finishIfs.
+// is, from which it inherits: see compileIfs.
 func ifDirective(c *compiler, l *level, d *conf.Directive) (err error) {
 	rule := &ifRule{at: d}
-	if rule.holds, err = c.condition(d); err != nil {
+	if rule.holds, err = parseCondition(c, d); err != nil {
 		return err
 	}
-	l.ifs = append(l.ifs, rule)
-	l.script = append(l.script, func(x *exchange, run *scriptRun) {
+	s := rewriteSlot.edit(l)
+	s.ifs = append(s.ifs, rule)
+	addStep(l, func(x *exchange, run *scriptRun) {
 		if rule.holds(x) {
 			x.level = rule.level
-			rule.level.script.run(x, run)
+			rewriteSlot.of(rule.level).script.run(x, run)
 		}
 	})
 	return nil
 }
 
-// finishIfs compiles the blocks of a level's ifs. As in nginx, they inherit its upstream but not
+// compileIfs compiles the blocks of a level's ifs. As in nginx, they inherit its upstream but not
 // its try_files.
-func (c *compiler) finishIfs(l *level) error {
-	for _, rule := range l.ifs {
-		rule.level = l.inside()
-		if err := c.finishInside(l, rule.level, rule.at); err != nil {
+func compileIfs(c *compiler, l *level, _ []*conf.Directive) error {
+	for _, rule := range rewriteSlot.of(l).ifs {
+		rule.level = l.inside(rule.at)
+		if err := c.block(rule.level, rule.at.Block); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// inside returns the level of a block inside a location that is not a location itself.
-func (l *level) inside() *level {
-	inner := l.child()
-	inner.kind, inner.name, inner.pass = l.kind, l.name, l.pass
-	inner.condition = true
-	return inner
-}
-
-// finishInside compiles the block of such a level.
-func (c *compiler) finishInside(l, inner *level, at *conf.Directive) error {
-	if err := c.block(inner, at.Block); err != nil {
-		return err
-	}
-	if err := c.finish(inner); err != nil {
-		return at.Errorf("%s", err)
-	}
-	if inner.pass != l.pass {
-		return c.finishPass(inner)
+func conditionCaptures(c *compiler, d *conf.Directive) error {
+	if n := len(d.Args); n == 3 && strings.HasSuffix(strings.TrimSuffix(d.Args[1], "*"), "~") {
+		return c.declareGroups(d, d.Args[2])
 	}
 	return nil
 }
 
-// condition compiles the condition between the parentheses.
-func (c *compiler) condition(d *conf.Directive) (func(*exchange) bool, error) {
+// parseCondition compiles the condition between the parentheses.
+func parseCondition(c *compiler, d *conf.Directive) (func(*exchange) bool, error) {
 	args := d.Args
 	if len(args) == 0 {
 		return nil, d.Errorf("invalid condition")
 	}
 	if strings.HasPrefix(args[0], "$") {
-		return c.variableCondition(d, args)
+		return variableCondition(c, d, args)
 	}
 	if len(args) == 2 {
-		return c.fileCondition(d, args)
+		return fileCondition(c, d, args)
 	}
 	return nil, d.Errorf("invalid condition \"%s\"", args[0])
 }
 
-func (c *compiler) variableCondition(d *conf.Directive, args []string) (func(*exchange) bool, error) {
+func variableCondition(c *compiler, d *conf.Directive, args []string) (func(*exchange) bool, error) {
 	if len(args) != 1 && len(args) != 3 {
 		return nil, d.Errorf("invalid condition \"%s\"", args[0])
 	}
@@ -106,12 +92,12 @@ func (c *compiler) variableCondition(d *conf.Directive, args []string) (func(*ex
 		}, err
 	case "~", "~*":
 		re, err := pattern(d, args[2], operator == "~*")
-		return func(x *exchange) bool { return x.matches(re, variable) != negated }, err
+		return func(x *exchange) bool { return matches(x, re, variable) != negated }, err
 	}
 	return nil, d.Errorf("unexpected \"%s\" in condition", args[1])
 }
 
-func (x *exchange) matches(re *regexp.Regexp, variable vars.Getter) bool {
+func matches(x *exchange, re *regexp.Regexp, variable vars.Getter) bool {
 	v, _ := variable(&x.Request)
 	groups := re.FindStringSubmatch(v)
 	if groups == nil {
@@ -122,7 +108,7 @@ func (x *exchange) matches(re *regexp.Regexp, variable vars.Getter) bool {
 	return true
 }
 
-func (c *compiler) fileCondition(d *conf.Directive, args []string) (func(*exchange) bool, error) {
+func fileCondition(c *compiler, d *conf.Directive, args []string) (func(*exchange) bool, error) {
 	operator, negated := strings.CutPrefix(args[0], "!")
 	is, ok := map[string]func(os.FileInfo) bool{
 		"-f": func(i os.FileInfo) bool { return i.Mode().IsRegular() },

@@ -8,65 +8,49 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
-// keepaliveRule is how long an upstream's connections are kept
-// (ngx_http_upstream_keepalive_module.c). 0 is the library's default.
-type keepaliveRule struct {
-	max      int
-	requests int
-	time     time.Duration
-	timeout  time.Duration
+// keepaliveModule bounds the life of clients' connections.
+var keepaliveModule = module{
+	directives: []directive{
+		{name: "keepalive_requests", compile: setNumber(keepaliveSlot, func(k *clientKeepalive) *int { return &k.requests })},
+		{name: "keepalive_time", compile: setDuration(keepaliveSlot, func(k *clientKeepalive) *time.Duration { return &k.time })},
+		{name: "keepalive_timeout", compile: keepaliveTimeout},
+	},
+	hooks: hooks{header: limitConnection},
 }
 
-// set compiles keepalive and the related directives inside upstream.
-func (k *keepaliveRule) set(d *conf.Directive) (err error) {
-	switch d.Name {
-	case "keepalive":
-		n, ok := conf.Number(d.Args[0])
-		if !ok || n == 0 {
-			return d.Errorf("invalid value \"%s\" in \"keepalive\" directive", d.Args[0])
-		}
-		k.max = n
-	case "keepalive_requests":
-		k.requests, err = d.Number()
-	case "keepalive_time":
-		k.time, err = d.Duration()
-	case "keepalive_timeout":
-		k.timeout, err = d.Duration()
-	}
-	return err
+var keepaliveSlot = newSlot(clientKeepalive{timeout: 75 * time.Second, requests: 1000, time: time.Hour})
+
+// clientKeepalive is how long a client's connections are kept.
+type clientKeepalive struct {
+	timeout  time.Duration
+	said     string // value of the Keep-Alive field, in seconds; "" is none
+	requests int
+	time     time.Duration
 }
 
 // keepaliveTimeout compiles "keepalive_timeout time [header time]".
 func keepaliveTimeout(_ *compiler, l *level, d *conf.Directive) (err error) {
-	if l.keepalive, err = d.Duration(); err != nil || len(d.Args) == 1 {
+	k := keepaliveSlot.edit(l)
+	if k.timeout, err = d.Duration(); err != nil || len(d.Args) == 1 {
 		return err
 	}
 	said, ok := conf.Duration(d.Args[1])
 	if !ok {
 		return d.Invalid()
 	}
-	l.keepaliveSaid = strconv.Itoa(int(said / time.Second))
+	k.said = strconv.Itoa(int(said / time.Second))
 	return nil
 }
 
-func keepaliveRequests(_ *compiler, l *level, d *conf.Directive) (err error) {
-	l.keepaliveRequests, err = d.Number()
-	return err
-}
-
-func keepaliveTime(_ *compiler, l *level, d *conf.Directive) (err error) {
-	l.keepaliveTime, err = d.Duration()
-	return err
-}
-
-// applyKeepalive closes a client's connection that has reached its number of requests or its
+// limitConnection closes a client's connection that has reached its number of requests or its
 // time. For others it sends how long they are kept.
-func (l *level) applyKeepalive(x *exchange, h http.Header) {
-	over := x.Conn.Requests.Load() >= int64(l.keepaliveRequests) || !x.Conn.Born.IsZero() && x.Start.Sub(x.Conn.Born) > l.keepaliveTime
+func limitConnection(x *exchange, h http.Header) {
+	k := keepaliveSlot.of(x.level)
+	over := x.Conn.Requests.Load() >= int64(k.requests) || !x.Conn.Born.IsZero() && x.Start.Sub(x.Conn.Born) > k.time
 	switch {
-	case l.keepalive == 0, over:
+	case k.timeout == 0, over:
 		h.Set("Connection", "close")
-	case l.keepaliveSaid != "" && l.keepaliveSaid != "0" && x.HTTP.ProtoMajor == 1 && !x.HTTP.Close && h.Get("Connection") == "":
-		h.Set("Keep-Alive", "timeout="+l.keepaliveSaid)
+	case k.said != "" && k.said != "0" && x.HTTP.ProtoMajor == 1 && !x.HTTP.Close && h.Get("Connection") == "":
+		h.Set("Keep-Alive", "timeout="+k.said)
 	}
 }

@@ -11,6 +11,6 @@ func largeClientHeaderBuffers(_ *compiler, l *level, d *conf.Directive) error {
 	if !ok || !sizeOK || n == 0 || size == 0 || size > 1<<30/int64(n) {
 		return d.Invalid()
 	}
-	l.headBytes = n * int(size)
+	connectionSlot.edit(l).headerBytes = n * int(size)
 	return nil
 }

@@ -1,136 +1,62 @@
 package engine
 
 import (
-	"time"
-
-	"github.com/culvert-go/culvert/nginx/internal/engine/static"
-	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 )
 
 // level is the compiled form of the directives of http, a server or a location, including what it
 // inherits from the levels around it. A request runs under one level at a time; an internal
 // redirect may change it.
 type level struct {
-	// inherited
-	absoluteRedirect  bool
-	access            []accessRule
-	accessLogs        []accessLogger
-	addHeaders        []header
-	addTrailers       []header
-	auth              authRule
-	authRequest       authRequestRule
-	autoindex         autoindexRule
-	bodyLimit         int64 // 0 is none
-	bodyTimeout       time.Duration
-	charset           charsetRule
-	defaultType       string
-	errorLog          *errorLogger
-	errorPages        []errorPageRule
-	etag              bool
-	expires           expiresRule
-	gzip              gzipSettings
-	headBytes         int // large_client_header_buffers
-	gunzip            bool
-	gzipStatic        precompressed
-	headTimeout       time.Duration
-	http2             bool
-	index             []vars.Value
-	internal          bool // also the locations inside
-	limitConn         limitConnSettings
-	limitReq          limitReqSettings
-	invalidFields     bool // ignore_invalid_headers off
-	keepalive         time.Duration
-	keepaliveRequests int
-	keepaliveSaid     string // value of the Keep-Alive field, in seconds; "" is none
-	keepaliveTime     time.Duration
-	mergeSlashes      bool
-	mirror            mirrorRule
-	modifiedSince     static.Since
-	portInRedirect    bool
-	proxy             proxySettings
-	realIP            realIPRule
-	rate              rateRule
-	recursive         bool // recursive_error_pages
-	referers          refererRule
-	resolver          *resolverRule
-	root              rootRule
-	satisfyAny        bool
-	secureLink        secureLinkRule
-	sendTimeout       time.Duration
-	serverNameFirst   bool // server_name_in_redirect
-	ssl               sslSettings
-	sub               subSettings
-	types             map[string]string
-	underscores       bool // underscores_in_headers
-	userid            useridRule
-
-	local
-	server *server         // nil on http's level
-	own    map[string]bool // the families of directives that are set on this level itself
-}
-
-// local is what a level does not inherit.
-type local struct {
-	name      string // the location's name: its prefix or regular expression
+	at        *conf.Directive // the block; nil on the main level
+	outer     *level          // nil on the main level
+	server    *server         // nil on http's level
 	kind      locationKind
-	pass      *passRule
-	status    bool // stub_status
-	script    script
-	ifs       []*ifRule // their blocks have yet to be compiled
-	tries     *tryRule
-	except    *exceptRule
-	condition bool // the block of an if
+	name      string                   // the location's name: its prefix or regular expression
+	condition bool                     // the block of an if or a limit_except, inside the location of this name
+	locations *route.Locations[*level] // inside; nil if there can be none
+	settings  []settings               // by the index of the modules' slots
+	set       map[string]bool          // the families of directives that are set on this level itself
 }
 
-// newLevel returns http's level with nginx's defaults.
+// newLevel returns the main level, with nginx's defaults.
 func newLevel() *level {
-	return &level{
-		absoluteRedirect:  true,
-		autoindex:         autoindexRule{format: "html"},
-		bodyLimit:         1 << 20,
-		bodyTimeout:       time.Minute,
-		charset:           defaultCharset(),
-		etag:              true,
-		sub:               defaultSub(),
-		userid:            defaultUserid(),
-		ssl:               sslSettings{client: clientCertRule{depth: 1}},
-		sendTimeout:       time.Minute,
-		defaultType:       "text/plain",
-		gzip:              defaultGzip(),
-		headBytes:         32 << 10,
-		headTimeout:       time.Minute,
-		index:             []vars.Value{vars.Constant("index.html")},
-		limitConn:         limitConnSettings{status: 503, level: levelError},
-		limitReq:          limitReqSettings{status: 503, level: levelError},
-		keepalive:         75 * time.Second,
-		keepaliveRequests: 1000,
-		keepaliveTime:     time.Hour,
-		mergeSlashes:      true,
-		portInRedirect:    true,
-		proxy:             defaultProxySettings(),
-		realIP:            realIPRule{field: "X-Real-IP"},
-		root:              rootRule{value: vars.Constant("html")},
-		types:             defaultTypes(),
+	l := &level{settings: make([]settings, len(slotTypes))}
+	for i, t := range slotTypes {
+		l.settings[i].value = t.defaults
 	}
+	return l
 }
 
-// child returns a level inside l, before any directive of its own.
-func (l *level) child() *level {
-	c := *l
-	c.local = local{}
-	c.own = nil
-	return &c
+// child returns the level of a block inside l, before any directive of its own.
+func (l *level) child(at *conf.Directive) *level {
+	c := &level{at: at, outer: l, server: l.server, settings: make([]settings, len(slotTypes))}
+	for i, t := range slotTypes {
+		c.settings[i].value = t.defaults
+		if t.inherited {
+			c.settings[i].value = l.settings[i].value
+		}
+	}
+	return c
+}
+
+// inside returns the level of a block inside a location that is not a location itself.
+func (l *level) inside(at *conf.Directive) *level {
+	c := l.child(at)
+	c.kind, c.name, c.condition = l.kind, l.name, true
+	return c
 }
 
 // first reports whether the family has not been set on this level itself before. The caller drops
 // inherited values then, as nginx does for every directive that may be repeated.
 func (l *level) first(family string) bool {
-	if l.own[family] {
+	if l.set[family] {
 		return false
 	}
-	if l.own == nil {
-		l.own = map[string]bool{}
+	if l.set == nil {
+		l.set = map[string]bool{}
 	}
-	l.own[family] = true
+	l.set[family] = true
 	return true
 }

@@ -7,6 +7,20 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
+// limitConnModule limits the requests that run at a time (ngx_http_limit_conn_module.c).
+var limitConnModule = module{
+	directives: []directive{
+		{name: "limit_conn", repeatable: true, compile: limitConn},
+		{name: "limit_conn_dry_run", compile: setFlag(limitConnSlot, func(s *limitConnSettings) *bool { return &s.dryRun })},
+		{name: "limit_conn_log_level", compile: setWord(limitConnSlot, func(s *limitConnSettings) *slog.Level { return &s.level }, limitLogLevels)},
+		{name: "limit_conn_status", compile: limitConnStatus},
+		{name: "limit_conn_zone", repeatable: true, declare: declareConnZone},
+	},
+	hooks: hooks{preaccess: limitConnections, log: leaveConnections},
+}
+
+var limitConnSlot = newSlot(limitConnSettings{status: 503, level: levelError})
+
 // connLimit is one limit_conn: how many requests of a key may run at a time.
 type connLimit struct {
 	zone *zone[*running]
@@ -23,7 +37,7 @@ type limitConnSettings struct {
 }
 
 // declareConnZone compiles "limit_conn_zone key zone=name:size".
-func (c *compiler) declareConnZone(d *conf.Directive) error {
+func declareConnZone(c *compiler, _ *level, d *conf.Directive) error {
 	if !strings.HasPrefix(d.Args[1], "zone=") {
 		return d.Errorf("invalid parameter \"%s\"", d.Args[1])
 	}
@@ -41,8 +55,9 @@ func (c *compiler) declareConnZone(d *conf.Directive) error {
 
 // limitConn compiles "limit_conn zone number".
 func limitConn(c *compiler, l *level, d *conf.Directive) error {
+	s := limitConnSlot.edit(l)
 	if l.first("limit_conn") {
-		l.limitConn.limits = nil
+		s.limits = nil
 	}
 	z := c.engine.shared.connZones[d.Args[0]]
 	if z == nil {
@@ -55,28 +70,18 @@ func limitConn(c *compiler, l *level, d *conf.Directive) error {
 	if n > 65535 {
 		return d.Errorf("connection limit must be less 65536")
 	}
-	for _, have := range l.limitConn.limits {
+	for _, have := range s.limits {
 		if have.zone == z {
 			return d.Errorf("\"limit_conn\" directive is duplicate")
 		}
 	}
-	l.limitConn.limits = append(l.limitConn.limits, connLimit{z, n})
+	s.limits = append(s.limits, connLimit{z, n})
 	return nil
 }
 
 func limitConnStatus(_ *compiler, l *level, d *conf.Directive) (err error) {
-	l.limitConn.status, err = limitStatus(d)
+	limitConnSlot.edit(l).status, err = limitStatus(d)
 	return err
-}
-
-func limitConnLogLevel(_ *compiler, l *level, d *conf.Directive) (err error) {
-	l.limitConn.level, err = limitLogLevel(d)
-	return err
-}
-
-func limitConnDryRun(_ *compiler, l *level, d *conf.Directive) error {
-	l.limitConn.dryRun = d.Flag()
-	return nil
 }
 
 // limitStatus parses the status of a refusal.
@@ -88,14 +93,8 @@ func limitStatus(d *conf.Directive) (int, error) {
 	return n, err
 }
 
-func limitLogLevel(d *conf.Directive) (slog.Level, error) {
-	levels := map[string]slog.Level{"info": levelInfo, "notice": LevelNotice, "warn": slog.LevelWarn, "error": levelError}
-	l, ok := levels[d.Args[0]]
-	if !ok {
-		return 0, d.Errorf("invalid value \"%s\"", d.Args[0])
-	}
-	return l, nil
-}
+// limitLogLevels are those of limit_conn_log_level and limit_req_log_level.
+var limitLogLevels = map[string]slog.Level{"info": levelInfo, "notice": LevelNotice, "warn": slog.LevelWarn, "error": levelError}
 
 func dryRunSuffix(dry bool) string {
 	if dry {
@@ -112,12 +111,13 @@ func dryRunText(dry bool) string {
 }
 
 // limitConnections counts the request under each of its keys until it has ended.
-func (x *exchange) limitConnections() int {
-	if x.LimitConnStatus != "" {
+func limitConnections(x *exchange) int {
+	s := limitConnSlot.of(x.level)
+	if x.LimitConnStatus != "" || x.main != nil {
 		return 0
 	}
-	var leave []func()
-	for _, limit := range x.level.limitConn.limits {
+	var counted []countedRequest
+	for _, limit := range s.limits {
 		key := limit.zone.keyOf(x, 255)
 		if key == "" {
 			continue
@@ -125,22 +125,33 @@ func (x *exchange) limitConnections() int {
 		x.LimitConnStatus = "PASSED"
 		in, known := limit.zone.memory.enter(key, limit.max)
 		if !in {
-			for _, f := range leave {
-				f() // a refused request counts nowhere
+			for _, c := range counted {
+				c.in.leave(c.key) // a refused request counts nowhere
 			}
-			return x.refuseConnection(limit.zone.name, known)
+			return s.refuse(x, limit.zone.name, known)
 		}
-		memory := limit.zone.memory
-		leave = append(leave, func() { memory.leave(key) })
+		counted = append(counted, countedRequest{limit.zone.memory, key})
 	}
-	x.atEnd = append(x.atEnd, leave...)
+	x.counted = counted
 	return 0
 }
 
-// refuseConnection logs why the request is refused: known is false if a zone has no room for the
+// countedRequest is where a request is counted.
+type countedRequest struct {
+	in  *running
+	key string
+}
+
+// leaveConnections is called when the request has ended.
+func leaveConnections(x *exchange) {
+	for _, c := range x.counted {
+		c.in.leave(c.key)
+	}
+}
+
+// refuse logs why the request is refused: known is false if a zone has no room for the
 // key. It returns 0 in a dry run.
-func (x *exchange) refuseConnection(zone string, known bool) int {
-	s := &x.level.limitConn
+func (s *limitConnSettings) refuse(x *exchange, zone string, known bool) int {
 	if known {
 		dry := ""
 		if s.dryRun {

@@ -6,6 +6,8 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
+var exceptSlot = newLocalSlot[*exceptRule]()
+
 // exceptRule is a limit_except: the level that applies to other methods.
 type exceptRule struct {
 	methods []string
@@ -17,7 +19,7 @@ type exceptRule struct {
 var methods = []string{"GET", "HEAD", "POST", "PUT", "DELETE", "MKCOL", "COPY", "MOVE", "OPTIONS", "PROPFIND", "PROPPATCH", "LOCK", "UNLOCK", "PATCH"}
 
 // limitExcept compiles "limit_except method ... { … }". The block is compiled with the location:
-// see finishExcept. GET includes HEAD.
+// see compileExcept. GET includes HEAD.
 func limitExcept(_ *compiler, l *level, d *conf.Directive) error {
 	rule := &exceptRule{at: d}
 	for _, name := range d.Args {
@@ -29,26 +31,26 @@ func limitExcept(_ *compiler, l *level, d *conf.Directive) error {
 			rule.methods = append(rule.methods, "HEAD")
 		}
 	}
-	l.except = rule
+	*exceptSlot.edit(l) = rule
 	return nil
 }
 
-// finishExcept compiles the block of a limit_except. As in nginx, it inherits the location's
+// compileExcept compiles the block of a limit_except. As in nginx, it inherits the location's
 // upstream and nothing of its script.
-func (c *compiler) finishExcept(l *level) error {
-	rule := l.except
+func compileExcept(c *compiler, l *level) error {
+	rule := *exceptSlot.of(l)
 	if rule == nil {
 		return nil
 	}
-	inner := l.inside()
-	rule.level = inner
-	return c.finishInside(l, inner, rule.at)
+	rule.level = l.inside(rule.at)
+	return c.block(rule.level, rule.at.Block)
 }
 
 // exceptFor returns the level that applies to the request's method.
-func (l *level) exceptFor(method string) *level {
-	if l.except == nil || slices.Contains(l.except.methods, method) {
+func exceptFor(l *level, method string) *level {
+	rule := *exceptSlot.of(l)
+	if rule == nil || slices.Contains(rule.methods, method) {
 		return l
 	}
-	return l.except.level
+	return rule.level
 }

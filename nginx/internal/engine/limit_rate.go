@@ -1,14 +1,25 @@
 package engine
 
 import (
+	"context"
 	"io"
-	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
+
+// limitRateModule limits the rate of responses.
+var limitRateModule = module{
+	directives: []directive{
+		{name: "limit_rate", compile: limitRate},
+		{name: "limit_rate_after", compile: limitRateAfter},
+	},
+	hooks: hooks{write: limitedBody},
+}
+
+var limitRateSlot = newSlot(rateRule{})
 
 // rateRule is limit_rate and limit_rate_after.
 type rateRule struct {
@@ -17,17 +28,17 @@ type rateRule struct {
 
 // limitRate compiles "limit_rate rate": bytes per second, for each response.
 func limitRate(c *compiler, l *level, d *conf.Directive) (err error) {
-	l.rate.rate, err = c.size(d)
+	limitRateSlot.edit(l).rate, err = parseSize(c, d)
 	return err
 }
 
 func limitRateAfter(c *compiler, l *level, d *conf.Directive) (err error) {
-	l.rate.after, err = c.size(d)
+	limitRateSlot.edit(l).after, err = parseSize(c, d)
 	return err
 }
 
-// size compiles a size with variables; a constant one is checked.
-func (c *compiler) size(d *conf.Directive) (vars.Value, error) {
+// parseSize compiles a size with variables; a constant one is checked.
+func parseSize(c *compiler, d *conf.Directive) (vars.Value, error) {
 	v, err := c.value(d, d.Args[0])
 	if err != nil {
 		return v, err
@@ -40,18 +51,15 @@ func (c *compiler) size(d *conf.Directive) (vars.Value, error) {
 	return v, nil
 }
 
-// limitRate stores the rate of an upstream's X-Accel-Limit-Rate.
-func (x *exchange) limitRate(field string) {
-	if field == "" || x.level.proxy.ignored["X-Accel-Limit-Rate"] {
-		return
-	}
+// takeLimitRate stores the rate of an upstream's X-Accel-Limit-Rate.
+func takeLimitRate(x *exchange, field string) {
 	if n, err := strconv.ParseInt(field, 10, 64); err == nil && n >= 0 {
 		x.LimitRate, x.rateSet = n, true
 	}
 }
 
 // setLimitRate implements "set $limit_rate size" (ngx_http_variable_set_limit_rate).
-func (x *exchange) setLimitRate(size string) {
+func setLimitRate(x *exchange, size string) {
 	n, ok := conf.Size(size)
 	if !ok {
 		x.logError("invalid $limit_rate \"" + size + "\"")
@@ -60,10 +68,9 @@ func (x *exchange) setLimitRate(size string) {
 	x.LimitRate, x.rateSet = n, true
 }
 
-// limitedBody is the hook that limits the rate of a response's body; nil if there is no limit.
-func limitedBody(r *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
-	x := exchangeOf(r.Context())
-	rule := &x.level.rate
+// limitedBody limits the rate of a response's body; it returns nil if there is no limit.
+func limitedBody(x *exchange, w io.Writer) io.WriteCloser {
+	rule := limitRateSlot.of(x.level)
 	if !x.rateSet {
 		x.LimitRate, _ = conf.Size(rule.rate.String(&x.Request))
 		x.rateSet = true
@@ -73,13 +80,13 @@ func limitedBody(r *http.Request, _ int, _ http.Header, w io.Writer) io.WriteClo
 		return nil
 	}
 	after, _ := conf.Size(rule.after.String(&x.Request))
-	return &limitedWriter{w: w, r: r, rate: rate, after: after, start: time.Now()}
+	return &limitedWriter{w: w, ctx: x.HTTP.Context(), rate: rate, after: after, start: time.Now()}
 }
 
 // limitedWriter writes rate bytes per second, after the first ones (ngx_http_write_filter).
 type limitedWriter struct {
 	w           io.Writer
-	r           *http.Request
+	ctx         context.Context
 	rate, after int64
 	start       time.Time
 	sent        int64
@@ -113,8 +120,8 @@ func (l *limitedWriter) wait(bytes int64) error {
 	select {
 	case <-timer.C:
 		return nil
-	case <-l.r.Context().Done():
-		return l.r.Context().Err()
+	case <-l.ctx.Done():
+		return l.ctx.Err()
 	}
 }
 

@@ -9,6 +9,20 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
+// limitReqModule limits the rate of requests (ngx_http_limit_req_module.c).
+var limitReqModule = module{
+	directives: []directive{
+		{name: "limit_req", repeatable: true, compile: limitReq},
+		{name: "limit_req_dry_run", compile: setFlag(limitReqSlot, func(s *limitReqSettings) *bool { return &s.dryRun })},
+		{name: "limit_req_log_level", compile: setWord(limitReqSlot, func(s *limitReqSettings) *slog.Level { return &s.level }, limitLogLevels)},
+		{name: "limit_req_status", compile: limitReqStatus},
+		{name: "limit_req_zone", repeatable: true, declare: declareRequestZone},
+	},
+	hooks: hooks{preaccess: limitRequests},
+}
+
+var limitReqSlot = newSlot(limitReqSettings{status: 503, level: levelError})
+
 // requestZone is a limit_req_zone.
 type requestZone struct {
 	*zone[*buckets]
@@ -39,7 +53,7 @@ type limitReqSettings struct {
 }
 
 // declareRequestZone compiles "limit_req_zone key zone=name:size rate=rate".
-func (c *compiler) declareRequestZone(d *conf.Directive) error {
+func declareRequestZone(c *compiler, _ *level, d *conf.Directive) error {
 	z := &requestZone{rate: 1000}
 	named := ""
 	for _, arg := range d.Args[1:] {
@@ -89,8 +103,9 @@ func requestRate(s string) (int64, bool) {
 
 // limitReq compiles "limit_req zone=name [burst=number] [nodelay|delay=number]".
 func limitReq(c *compiler, l *level, d *conf.Directive) error {
+	s := limitReqSlot.edit(l)
 	if l.first("limit_req") {
-		l.limitReq.limits = nil
+		s.limits = nil
 	}
 	var limit requestLimit
 	for _, arg := range d.Args {
@@ -118,35 +133,25 @@ func limitReq(c *compiler, l *level, d *conf.Directive) error {
 	if limit.zone == nil {
 		return d.Errorf("\"limit_req\" must have \"zone\" parameter")
 	}
-	for _, have := range l.limitReq.limits {
+	for _, have := range s.limits {
 		if have.zone == limit.zone {
 			return d.Errorf("\"limit_req\" directive is duplicate")
 		}
 	}
-	l.limitReq.limits = append(l.limitReq.limits, limit)
+	s.limits = append(s.limits, limit)
 	return nil
 }
 
 func limitReqStatus(_ *compiler, l *level, d *conf.Directive) (err error) {
-	l.limitReq.status, err = limitStatus(d)
+	limitReqSlot.edit(l).status, err = limitStatus(d)
 	return err
-}
-
-func limitReqLogLevel(_ *compiler, l *level, d *conf.Directive) (err error) {
-	l.limitReq.level, err = limitLogLevel(d)
-	return err
-}
-
-func limitReqDryRun(_ *compiler, l *level, d *conf.Directive) error {
-	l.limitReq.dryRun = d.Flag()
-	return nil
 }
 
 // limitRequests lets the request through, perhaps after a delay, or ends it with a status. A
 // request is counted once, even if it is redirected.
-func (x *exchange) limitRequests() int {
-	s := &x.level.limitReq
-	if len(s.limits) == 0 || x.LimitReqStatus != "" {
+func limitRequests(x *exchange) int {
+	s := limitReqSlot.of(x.level)
+	if len(s.limits) == 0 || x.main != nil || x.LimitReqStatus != "" {
 		return 0
 	}
 	v := s.count(x)

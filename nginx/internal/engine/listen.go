@@ -3,11 +3,33 @@ package engine
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 )
+
+// listenModule holds the sockets, and what applies to a connection before its server is known.
+var listenModule = module{
+	directives: []directive{
+		{name: "client_header_timeout", compile: setDuration(connectionSlot, func(s *connectionSettings) *time.Duration { return &s.headerTimeout })},
+		{name: "http2", compile: setFlag(connectionSlot, func(s *connectionSettings) *bool { return &s.http2 })},
+		{name: "large_client_header_buffers", compile: largeClientHeaderBuffers},
+		{name: "listen", repeatable: true, compile: listen, notFollowed: noQUIC},
+	},
+}
+
+// connectionSettings apply before the server of a connection's request is known: those of the
+// default server.
+type connectionSettings struct {
+	headerBytes   int // large_client_header_buffers
+	headerTimeout time.Duration
+	http2         bool
+}
+
+var connectionSlot = newSlot(connectionSettings{headerBytes: 32 << 10, headerTimeout: time.Minute})
 
 // listenRule is one listen directive.
 type listenRule struct {
@@ -51,6 +73,13 @@ func listen(c *compiler, l *level, d *conf.Directive) error {
 		l.server.listens = append(l.server.listens, rule)
 	}
 	return nil
+}
+
+func noQUIC(d *conf.Directive) string {
+	if slices.Contains(d.Args, "quic") {
+		return "QUIC is not supported: HTTP/1.1 and HTTP/2 are"
+	}
+	return ""
 }
 
 // parameter applies one parameter.

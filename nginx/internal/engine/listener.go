@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 )
 
@@ -32,16 +31,16 @@ type virtual struct {
 	tuned    bool    // a listen has socket options
 }
 
-// listeners groups the servers by sockets and creates the Listeners.
-func (c *compiler) listeners() error {
+// createListeners groups the servers by sockets and creates the Listeners.
+func createListeners(c *compiler) error {
 	var sockets []*socket
 	for _, s := range c.servers {
 		for _, rule := range s.listens {
-			at := c.socketOf(&sockets, rule)
+			at := socketOf(c, &sockets, rule)
 			at.ssl = at.ssl || rule.ssl
 			at.proxyProtocol = at.proxyProtocol || rule.proxyProtocol
-			at.http2 = at.http2 || rule.http2 || s.level.http2
-			if err := c.attach(at, s, rule); err != nil {
+			at.http2 = at.http2 || rule.http2 || connectionSlot.of(s.level).http2
+			if err := at.attach(c, s, rule); err != nil {
 				return err
 			}
 		}
@@ -52,15 +51,16 @@ func (c *compiler) listeners() error {
 			return err
 		}
 		standard := k.host(k.addr.Addr()).standard.level
+		conn := connectionSlot.of(standard)
 		network, address := k.addr.forNet()
 		c.engine.listeners = append(c.engine.listeners, Listener{
 			Network:           network,
 			Address:           address,
 			TLS:               config,
 			HTTP2:             k.http2,
-			IdleTimeout:       standard.keepalive,
-			ReadHeaderTimeout: standard.headTimeout,
-			MaxHeaderBytes:    standard.headBytes,
+			IdleTimeout:       keepaliveSlot.of(standard).timeout,
+			ReadHeaderTimeout: conn.headerTimeout,
+			MaxHeaderBytes:    conn.headerBytes,
 			ProxyProtocol:     k.proxyProtocol,
 			ConnState:         c.engine.shared.counts.track,
 			ConnContext:       c.engine.shared.conns.Context,
@@ -71,7 +71,7 @@ func (c *compiler) listeners() error {
 }
 
 // socketOf finds or creates the socket of a rule.
-func (c *compiler) socketOf(sockets *[]*socket, rule listenRule) *socket {
+func socketOf(c *compiler, sockets *[]*socket, rule listenRule) *socket {
 	bind := rule.addr
 	for _, s := range c.servers {
 		for _, other := range s.listens {
@@ -92,7 +92,7 @@ func (c *compiler) socketOf(sockets *[]*socket, rule listenRule) *socket {
 }
 
 // attach adds a server to an address.
-func (c *compiler) attach(k *socket, s *server, rule listenRule) error {
+func (k *socket) attach(c *compiler, s *server, rule listenRule) error {
 	k.servers = append(k.servers, s)
 	v := k.hosts[rule.addr.Addr()]
 	if v == nil {
@@ -164,14 +164,4 @@ func hostName(field string) string {
 		host = host[:i]
 	}
 	return strings.ToLower(strings.TrimSuffix(host, "."))
-}
-
-func clientHeaderTimeout(_ *compiler, l *level, d *conf.Directive) (err error) {
-	l.headTimeout, err = d.Duration()
-	return err
-}
-
-func http2(_ *compiler, l *level, d *conf.Directive) error {
-	l.http2 = d.Flag()
-	return nil
 }

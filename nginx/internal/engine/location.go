@@ -1,11 +1,31 @@
 package engine
 
 import (
+	"net/http"
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 )
+
+// locationModule finds the location of a request.
+var locationModule = module{
+	directives: []directive{
+		{name: "internal", compile: internal},
+		{name: "limit_except", repeatable: true, compile: limitExcept},
+		{name: "location", repeatable: true, captures: locationCaptures},
+		{name: "merge_slashes", compile: setFlag(locationSlot, func(s *locationSettings) *bool { return &s.mergeSlashes })},
+	},
+	blocks: compileLocations,
+	hooks:  hooks{postRead: splitTarget, located: refuseInternal},
+}
+
+type locationSettings struct {
+	internal     bool // also the locations inside
+	mergeSlashes bool
+}
+
+var locationSlot = newSlot(locationSettings{mergeSlashes: true})
 
 // locationKind is how a location's name is compared with a path.
 type locationKind int
@@ -47,21 +67,24 @@ func locationName(d *conf.Directive) (locationKind, string) {
 	return prefixLocation, d.Args[0]
 }
 
-// locations compiles the locations among list, which stand inside outer, and adds them to into.
-func (c *compiler) locations(outer *level, into *route.Locations[*level], list []*conf.Directive) error {
+// compileLocations compiles the blocks inside a server or a location.
+func compileLocations(c *compiler, l *level, list []*conf.Directive) error {
+	if err := compileExcept(c, l); err != nil {
+		return err
+	}
 	for _, d := range list {
 		if d.Name != "location" {
 			continue
 		}
-		if err := c.location(outer, into, d); err != nil {
+		if err := compileLocation(c, l, d); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *compiler) location(outer *level, into *route.Locations[*level], d *conf.Directive) error {
-	l := outer.child()
+func compileLocation(c *compiler, outer *level, d *conf.Directive) error {
+	l := outer.child(d)
 	l.kind, l.name = locationName(d)
 	if l.kind == unknownLocation {
 		return d.Errorf("invalid location modifier \"%s\"", l.name)
@@ -69,26 +92,18 @@ func (c *compiler) location(outer *level, into *route.Locations[*level], d *conf
 	if err := nestable(outer, l, d); err != nil {
 		return err
 	}
+	l.locations = &route.Locations[*level]{}
 	if err := c.block(l, d.Block); err != nil {
 		return err
 	}
-	if err := c.finish(l); err != nil {
-		return d.Errorf("%s", err)
+	return l.addTo(outer.locations, d)
+}
+
+func locationCaptures(c *compiler, d *conf.Directive) error {
+	if kind, name := locationName(d); kind == patternLocation || kind == patternNoCaseLocation {
+		return c.declareGroups(d, name)
 	}
-	if err := c.finishPass(l); err != nil {
-		return err
-	}
-	if err := c.finishIfs(l); err != nil {
-		return err
-	}
-	if err := c.finishExcept(l); err != nil {
-		return err
-	}
-	nested := &route.Locations[*level]{}
-	if err := c.locations(l, nested, d.Block); err != nil {
-		return err
-	}
-	return l.addTo(into, nested, d)
+	return nil
 }
 
 // nestable returns an error for a location where nginx allows none.
@@ -115,12 +130,12 @@ func (l *level) isPattern() bool {
 }
 
 // addTo adds l to the locations that are searched for it.
-func (l *level) addTo(into, nested *route.Locations[*level], d *conf.Directive) error {
+func (l *level) addTo(into *route.Locations[*level], d *conf.Directive) error {
 	entry := route.Prefix[*level]{
 		Name:     l.name,
 		Final:    l.kind == finalLocation,
-		Redirect: l.pass != nil && strings.HasSuffix(l.name, "/"),
-		Nested:   nested,
+		Redirect: *passSlot.of(l) != nil && strings.HasSuffix(l.name, "/"),
+		Nested:   l.locations,
 		To:       l,
 	}
 	added := true
@@ -136,7 +151,7 @@ func (l *level) addTo(into, nested *route.Locations[*level], d *conf.Directive) 
 		if err != nil {
 			return err
 		}
-		into.AddPattern(route.Pattern[*level]{Regexp: re, Nested: nested, To: l})
+		into.AddPattern(route.Pattern[*level]{Regexp: re, Nested: l.locations, To: l})
 	default:
 		added = into.AddPrefix(entry)
 	}
@@ -147,11 +162,28 @@ func (l *level) addTo(into, nested *route.Locations[*level], d *conf.Directive) 
 }
 
 func internal(_ *compiler, l *level, _ *conf.Directive) error {
-	l.internal = true
+	locationSlot.edit(l).internal = true
 	return nil
 }
 
-func mergeSlashes(_ *compiler, l *level, d *conf.Directive) error {
-	l.mergeSlashes = d.Flag()
-	return nil
+// refuseInternal keeps clients out of internal locations.
+func refuseInternal(x *exchange, _ http.ResponseWriter) int {
+	if locationSlot.of(x.level).internal && !x.Internal {
+		return http.StatusNotFound
+	}
+	return 0
+}
+
+// splitTarget sets URI and Args from the target.
+func splitTarget(x *exchange) int {
+	if x.HTTP.Host == "" && x.HTTP.ProtoAtLeast(1, 1) {
+		return http.StatusBadRequest
+	}
+	path, args := route.Split(x.RequestURI)
+	uri, err := route.Normalize(path, locationSlot.of(x.level).mergeSlashes)
+	if err != nil {
+		return http.StatusBadRequest
+	}
+	x.URI, x.Args = uri, args
+	return 0
 }

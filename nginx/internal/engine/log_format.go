@@ -8,33 +8,17 @@ import (
 )
 
 // combined is nginx's predefined format.
-const combined = `$remote_addr - $remote_user [$time_local] "$request" ` +
+const combinedName, combined = "combined", `$remote_addr - $remote_user [$time_local] "$request" ` +
 	`$status $body_bytes_sent "$http_referer" "$http_user_agent"`
 
 // logFormat is a compiled log_format.
 type logFormat = vars.Line
 
-// declareFormats compiles all log formats.
-func (c *compiler) declareFormats(list []*conf.Directive) error {
-	line, err := c.scope.CompileLine(combined, vars.EscapeDefault)
-	if err != nil {
-		return err
-	}
-	c.formats = map[string]logFormat{"combined": line}
-	for _, d := range list {
-		if d.Name != "log_format" {
-			continue
-		}
-		if err := c.format(d); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *compiler) format(d *conf.Directive) error {
+// declareFormat compiles "log_format name [escape=default|json|none] string ...".
+func declareFormat(c *compiler, http *level, d *conf.Directive) error {
+	s := logSlot.edit(http)
 	name, parts := d.Args[0], d.Args[1:]
-	if _, ok := c.formats[name]; ok {
+	if _, ok := s.formats[name]; ok || name == combinedName {
 		return d.Errorf("duplicate \"log_format\" name \"%s\"", name)
 	}
 	escape := vars.EscapeDefault
@@ -54,6 +38,9 @@ func (c *compiler) format(d *conf.Directive) error {
 	if err != nil {
 		return d.Errorf("%s", err)
 	}
-	c.formats[name] = line
+	if s.formats == nil {
+		s.formats = map[string]logFormat{}
+	}
+	s.formats[name] = line
 	return nil
 }

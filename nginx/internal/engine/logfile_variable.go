@@ -17,8 +17,8 @@ type variableLog struct {
 	folder string // what is before the first variable, up to its last slash
 }
 
-// variableLog compiles the first argument of d.
-func (c *compiler) variableLog(d *conf.Directive) (*variableLog, error) {
+// newVariableLog compiles the first argument of d.
+func newVariableLog(c *compiler, d *conf.Directive) (*variableLog, error) {
 	text := absoluteText(c.prefix, d.Args[0])
 	name, err := c.value(d, text)
 	if err != nil {
@@ -31,7 +31,7 @@ func (c *compiler) variableLog(d *conf.Directive) (*variableLog, error) {
 // log writes a line of an access log, unless the folder that is served is missing: otherwise
 // requests for unknown hosts would create files.
 func (v *variableLog) log(x *exchange, line *logFormat) {
-	if !x.rootExists() {
+	if !rootExists(x) {
 		return
 	}
 	name := v.name.String(&x.Request)
@@ -56,11 +56,11 @@ func (v *variableLog) holds(name string) bool {
 }
 
 // rootExists reports whether the root of x's location is a folder. If it is not, it logs that.
-func (x *exchange) rootExists() bool {
+func rootExists(x *exchange) bool {
 	if x.rootTested {
 		return true
 	}
-	root := x.level.documentRoot(x)
+	root := documentRoot(x)
 	info, err := os.Stat(root)
 	if err == nil && !info.IsDir() {
 		err = syscall.ENOTDIR

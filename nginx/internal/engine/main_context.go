@@ -4,6 +4,16 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
+// mainModule holds the directives of the main context.
+var mainModule = module{
+	directives: []directive{
+		{name: "events"},
+		{name: "http", compile: httpBlock},
+		{name: "pid", compile: pid},
+		{name: "worker_shutdown_timeout", compile: workerShutdownTimeout},
+	},
+}
+
 func pid(c *compiler, _ *level, d *conf.Directive) error {
 	c.engine.settings.PIDFile = c.path(d.Args[0])
 	return nil
@@ -28,17 +38,18 @@ func (c *compiler) mainContext(list []*conf.Directive, errorLogName string) erro
 		}
 	}
 	main := newLevel()
-	if err := c.block(main, early); err != nil {
+	if err := c.own(main, early); err != nil {
 		return err
 	}
-	if main.errorLog == nil || main.errorLog.file() == nil { // nginx keeps a file beside syslog
+	log := errorLogSlot.of(main)
+	if *log == nil || (*log).file() == nil { // nginx keeps a file beside syslog
 		d := &conf.Directive{Name: "error_log", Args: []string{errorLogName}}
 		if err := errorLog(c, main, d); err != nil {
 			return err
 		}
 	}
-	c.engine.setErrorLog(main.errorLog)
-	if err := c.block(main, late); err != nil {
+	c.engine.setErrorLog(*errorLogSlot.of(main))
+	if err := c.own(main, late); err != nil {
 		return err
 	}
 	if !events {

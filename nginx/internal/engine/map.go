@@ -8,15 +8,15 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// declareMap compiles "map string $variable { … }".
-func (c *compiler) declareMap(d *conf.Directive, name string) (func() error, error) {
+// defineMap compiles "map string $variable { … }".
+func defineMap(c *compiler, d *conf.Directive, name string) func() error {
 	m := new(vars.Map)
 	c.scope.DeclareMap(name, m)
-	return func() error { return c.fillMap(m, d) }, nil
+	return func() error { return fillMap(c, m, d) }
 }
 
 // fillMap compiles the body of a map.
-func (c *compiler) fillMap(m *vars.Map, d *conf.Directive) (err error) {
+func fillMap(c *compiler, m *vars.Map, d *conf.Directive) (err error) {
 	if m.Source, err = c.value(d, d.Args[0]); err != nil {
 		return err
 	}
@@ -78,5 +78,17 @@ func addKey(m *vars.Map, hosts *route.Names[vars.Value], hostnames bool, row *co
 		return row.Errorf("conflicting parameter \"%s\"", strings.ToLower(row.Name))
 	}
 	m.Exact[key] = v
+	return nil
+}
+
+// mapCaptures declares the groups of the keys.
+func mapCaptures(c *compiler, d *conf.Directive) error {
+	for _, row := range d.Block {
+		if text, _, ok := namePattern(row.Name); ok {
+			if err := c.declareGroups(row, text); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }

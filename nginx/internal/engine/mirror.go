@@ -3,16 +3,28 @@ package engine
 import (
 	"context"
 	"net/http"
-	"slices"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
+// mirrorModule sends copies of requests (ngx_http_mirror_module.c).
+var mirrorModule = module{
+	directives: []directive{
+		{name: "mirror", repeatable: true, compile: mirrorDirective},
+		{name: "mirror_request_body", compile: setFlag(mirrorSlot, func(r *mirrorRule) *bool { return &r.body })},
+	},
+	merge: makeMirrors,
+	hooks: hooks{around: mirrorFilter},
+}
+
+var mirrorSlot = newSlot(mirrorRule{body: true})
+
 // mirrorRule is mirror and mirror_request_body (ngx_http_mirror_module.c).
 type mirrorRule struct {
 	targets []string
-	without bool // mirror_request_body off
+	body    bool // mirror_request_body
 	made    []*filters.Mirror
 }
 
@@ -21,27 +33,24 @@ const maxMirrored = 1 << 20
 
 // mirrorDirective compiles "mirror uri|off".
 func mirrorDirective(_ *compiler, l *level, d *conf.Directive) error {
+	rule := mirrorSlot.edit(l)
 	if l.first("mirror") {
-		l.mirror.targets = nil
+		rule.targets = nil
 	}
 	if d.Args[0] != "off" {
-		l.mirror.targets = append(slices.Clip(l.mirror.targets), d.Args[0])
+		rule.targets = append(rule.targets, d.Args[0])
 	}
 	return nil
 }
 
-func mirrorRequestBody(_ *compiler, l *level, d *conf.Directive) error {
-	l.mirror.without = !d.Flag()
-	return nil
-}
-
-// finishMirror creates the mirrors of a level that has set some.
-func (c *compiler) finishMirror(l *level) error {
-	if !l.own["mirror"] {
+// makeMirrors creates the mirrors of a level that has set some.
+func makeMirrors(c *compiler, l *level) error {
+	if !mirrorSlot.own(l) {
 		return nil
 	}
-	l.mirror.made = nil
-	for _, target := range l.mirror.targets {
+	rule := mirrorSlot.edit(l)
+	rule.made = nil
+	for _, target := range rule.targets {
 		m, err := filters.NewMirror(filters.MirrorOptions{
 			MaxBody: maxMirrored,
 			Context: func(ctx context.Context, r *http.Request) context.Context {
@@ -54,33 +63,38 @@ func (c *compiler) finishMirror(l *level) error {
 			}),
 		})
 		if err != nil {
-			return err
+			return l.at.Errorf("%s", err)
 		}
-		l.mirror.made = append(l.mirror.made, m)
+		rule.made = append(rule.made, m)
 		c.engine.mirrors = append(c.engine.mirrors, m)
 	}
 	return nil
 }
 
-// mirrored serves the request and sends copies of it to the URIs of mirror.
-func (x *exchange) mirrored(w http.ResponseWriter) (status int) {
-	rule := &x.level.mirror
+// mirrorFilter sends copies of a request to the URIs of mirror.
+func mirrorFilter(x *exchange) culvert.Filter {
+	rule := mirrorSlot.of(x.level)
 	if len(rule.made) == 0 || x.main != nil {
-		return x.content(w)
+		return nil
 	}
-	var handler http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x.HTTP = r
-		status = x.content(w)
-	})
-	for _, m := range rule.made {
-		if rule.without {
-			m.Filter(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(nil, withoutBody(x.HTTP))
-			continue
+	return func(next http.Handler) http.Handler {
+		if !rule.body {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				for _, m := range rule.made {
+					m.Filter(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(nil, withoutBody(r))
+				}
+				next.ServeHTTP(w, r)
+			})
 		}
-		handler = m.Filter(handler)
+		var copied http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			x.HTTP = r // its body is copied while it is read
+			next.ServeHTTP(w, r)
+		})
+		for _, m := range rule.made {
+			copied = m.Filter(copied)
+		}
+		return copied
 	}
-	handler.ServeHTTP(w, x.HTTP)
-	return status
 }
 
 // withoutBody returns a copy of r without a body.

@@ -18,8 +18,9 @@ func proxyBind(c *compiler, l *level, d *conf.Directive) (err error) {
 	if d.Args[0] == "off" {
 		d = &conf.Directive{Args: []string{""}, File: d.File, Line: d.Line}
 	}
-	l.proxy.bind, err = c.value(d, d.Args[0])
-	if text, constant := l.proxy.bind.Literal(); err == nil && constant && text != "" {
+	s := proxySlot.edit(l)
+	s.bind, err = c.value(d, d.Args[0])
+	if text, constant := s.bind.Literal(); err == nil && constant && text != "" {
 		if _, ok := bindAddress(text); !ok {
 			return d.Errorf("invalid address \"%s\"", text)
 		}

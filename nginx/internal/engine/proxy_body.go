@@ -8,39 +8,24 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
-func proxyMethod(c *compiler, l *level, d *conf.Directive) (err error) {
-	l.proxy.method, err = c.value(d, d.Args[0])
-	return err
-}
-
 func proxySetBody(c *compiler, l *level, d *conf.Directive) error {
 	v, err := c.value(d, d.Args[0])
-	l.proxy.body = &v
+	proxySlot.edit(l).body = &v
 	return err
-}
-
-func proxyPassRequestBody(_ *compiler, l *level, d *conf.Directive) error {
-	l.proxy.withoutBody = !d.Flag()
-	return nil
-}
-
-func proxyPassRequestHeaders(_ *compiler, l *level, d *conf.Directive) error {
-	l.proxy.withoutFields = !d.Flag()
-	return nil
 }
 
 // reshape returns the request for the upstream: with another method and another body if these are
 // configured. r may be the client's own, which is not changed.
 func (s *proxySettings) reshape(x *exchange, r *http.Request) *http.Request {
 	method := s.method.String(&x.Request)
-	if method == "" && s.body == nil && !s.withoutBody {
+	if method == "" && s.body == nil && s.passBody {
 		return r
 	}
 	changed := r.WithContext(r.Context())
 	if method != "" {
 		changed.Method = method
 	}
-	if s.body == nil && !s.withoutBody {
+	if s.body == nil && s.passBody {
 		return changed
 	}
 	changed.Header = r.Header.Clone()

@@ -20,34 +20,20 @@ type buffers struct {
 	responseDir       string // proxy_temp_path
 }
 
-func defaultBuffers() buffers {
-	return buffers{requestMemory: 16 << 10, responseMemory: 8 * 4 << 10, responseDisk: 1 << 30}
-}
-
 func proxyRequestBuffering(_ *compiler, l *level, d *conf.Directive) error {
-	l.proxy.buffers.request = d.Flag()
-	l.proxy.buffers.streamed = !d.Flag()
+	b := &proxySlot.edit(l).buffers
+	b.request, b.streamed = d.Flag(), !d.Flag()
 	return nil
-}
-
-func proxyBuffering(_ *compiler, l *level, d *conf.Directive) error {
-	l.proxy.buffers.response = d.Flag()
-	return nil
-}
-
-func clientBodyBufferSize(_ *compiler, l *level, d *conf.Directive) (err error) {
-	l.proxy.buffers.requestMemory, err = d.Size()
-	return err
 }
 
 // clientBodyTempPath and proxyTempPath set the directory. Files in it have no names.
 func clientBodyTempPath(c *compiler, l *level, d *conf.Directive) error {
-	l.proxy.buffers.requestDir = c.path(d.Args[0])
+	proxySlot.edit(l).buffers.requestDir = c.path(d.Args[0])
 	return nil
 }
 
 func proxyTempPath(c *compiler, l *level, d *conf.Directive) error {
-	l.proxy.buffers.responseDir = c.path(d.Args[0])
+	proxySlot.edit(l).buffers.responseDir = c.path(d.Args[0])
 	return nil
 }
 
@@ -61,22 +47,15 @@ func proxyBuffers(_ *compiler, l *level, d *conf.Directive) error {
 	if n < 2 {
 		return d.Errorf("there must be at least 2 \"proxy_buffers\"")
 	}
-	l.proxy.buffers.responseMemory = int64(n) * size
+	proxySlot.edit(l).buffers.responseMemory = int64(n) * size
 	return nil
 }
 
-func proxyMaxTempFileSize(_ *compiler, l *level, d *conf.Directive) (err error) {
-	l.proxy.buffers.responseDisk, err = d.Size()
-	return err
-}
-
-// requestBuffer returns a buffer as large as client_max_body_size allows a body to be.
-func (l *level) requestBuffer() (*proxy.Buffer, error) {
-	b := l.proxy.buffers
+// forRequest returns a buffer as large as a body may be; a limit of 0 is none.
+func (b *buffers) forRequest(limit int64) (*proxy.Buffer, error) {
 	if !b.request {
 		return nil, nil
 	}
-	limit := l.bodyLimit
 	if limit == 0 {
 		limit = 1 << 62
 	}
@@ -84,8 +63,7 @@ func (l *level) requestBuffer() (*proxy.Buffer, error) {
 	return bufferIn(b.requestDir, memory, max(limit-memory, 0))
 }
 
-func (l *level) responseBuffer() (*proxy.Buffer, error) {
-	b := l.proxy.buffers
+func (b *buffers) forResponse() (*proxy.Buffer, error) {
 	if !b.response {
 		return nil, nil
 	}

@@ -25,16 +25,16 @@ type flagRule struct {
 }
 
 func proxyCookieDomain(c *compiler, l *level, d *conf.Directive) error {
-	return c.cookieRule(l, d, &l.proxy.cookieDomains)
+	return cookieRules(c, l, d, &proxySlot.edit(l).cookieDomains)
 }
 
 func proxyCookiePath(c *compiler, l *level, d *conf.Directive) error {
-	return c.cookieRule(l, d, &l.proxy.cookiePaths)
+	return cookieRules(c, l, d, &proxySlot.edit(l).cookiePaths)
 }
 
-// cookieRule compiles "name off" and "name from to".
-func (c *compiler) cookieRule(l *level, d *conf.Directive, rules *[]cookieRule) (err error) {
-	if err := l.offAlone(d, len(d.Args) == 1 && d.Args[0] == "off"); err != nil {
+// cookieRules compiles "name off" and "name from to".
+func cookieRules(c *compiler, l *level, d *conf.Directive, rules *[]cookieRule) (err error) {
+	if err := offAlone(l, d, len(d.Args) == 1 && d.Args[0] == "off"); err != nil {
 		return err
 	}
 	if l.first(d.Name) {
@@ -68,14 +68,15 @@ func (c *compiler) cookieRule(l *level, d *conf.Directive, rules *[]cookieRule) 
 
 // proxyCookieFlags compiles "proxy_cookie_flags off|cookie [flag ...]".
 func proxyCookieFlags(c *compiler, l *level, d *conf.Directive) (err error) {
-	if err := l.offAlone(d, len(d.Args) == 1 && d.Args[0] == "off"); err != nil {
+	if err := offAlone(l, d, len(d.Args) == 1 && d.Args[0] == "off"); err != nil {
 		return err
 	}
+	s := proxySlot.edit(l)
 	if l.first("proxy_cookie_flags") {
-		l.proxy.cookieFlags = nil
+		s.cookieFlags = nil
 	}
 	if len(d.Args) == 1 && d.Args[0] == "off" {
-		l.proxy.cookieFlags = nil
+		s.cookieFlags = nil
 		return nil
 	}
 	if len(d.Args) == 1 {
@@ -94,7 +95,7 @@ func proxyCookieFlags(c *compiler, l *level, d *conf.Directive) (err error) {
 			return d.Errorf("invalid parameter \"%s\"", flag)
 		}
 	}
-	l.proxy.cookieFlags = append(l.proxy.cookieFlags, rule)
+	s.cookieFlags = append(s.cookieFlags, rule)
 	return nil
 }
 
@@ -123,15 +124,14 @@ func (rule *flagRule) flag(flag string) bool {
 }
 
 // rewriteCookies applies the first matching rule of each directive.
-func (l *level) rewriteCookies(x *exchange, a *proxy.Response) {
-	s := &l.proxy
+func (s *proxySettings) rewriteCookies(x *exchange, a *proxy.Response) {
 	if a.Header["Set-Cookie"] == nil || len(s.cookieDomains)+len(s.cookiePaths)+len(s.cookieFlags) == 0 {
 		return
 	}
 	a.Header["Set-Cookie"] = slices.Clone(a.Header["Set-Cookie"]) // $upstream_http_set_cookie must not change
 	a.RewriteCookies(proxy.CookieRewrite{
-		Domain: func(domain string) string { return x.cookieAttribute(s.cookieDomains, domain, sameDomain) },
-		Path:   func(path string) string { return x.cookieAttribute(s.cookiePaths, path, samePath) },
+		Domain: func(domain string) string { return cookieAttribute(x, s.cookieDomains, domain, sameDomain) },
+		Path:   func(path string) string { return cookieAttribute(x, s.cookiePaths, path, samePath) },
 	})
 	for i := range s.cookieFlags {
 		change := s.cookieFlags[i].change
@@ -154,7 +154,7 @@ func samePath(path, from string) (before, rest string, ok bool) {
 	return "", rest, ok
 }
 
-func (x *exchange) cookieAttribute(rules []cookieRule, value string, cut func(value, from string) (before, rest string, ok bool)) string {
+func cookieAttribute(x *exchange, rules []cookieRule, value string, cut func(value, from string) (before, rest string, ok bool)) string {
 	for _, rule := range rules {
 		if rule.re != nil {
 			if groups := rule.re.FindStringSubmatch(value); groups != nil {

@@ -47,8 +47,8 @@ func (d *dynamicPass) choose(x *exchange) (http.Handler, int) {
 		}
 		x.ProxyHost, x.ProxyPort = proxyHost(to.scheme, to.address)
 	}
-	to.sslName = d.pass.level.proxy.sslName.String(&x.Request)
-	to.bind = d.pass.level.proxy.bind.String(&x.Request)
+	to.sslName = proxySlot.of(d.pass.level).sslName.String(&x.Request)
+	to.bind = proxySlot.of(d.pass.level).bind.String(&x.Request)
 	found, err := d.proxyFor(x, to)
 	if err == nil {
 		err = found.group.known(x.HTTP.Context())
@@ -90,5 +90,5 @@ func (d *dynamicPass) groupOf(x *exchange, to passTo) (*group, error) {
 	if g, ok := d.groups[to.scheme+"://"+to.address]; ok {
 		return g, nil
 	}
-	return d.engine.names.group(x.level.resolver, to)
+	return d.engine.names.group(*resolverSlot.of(x.level), to)
 }

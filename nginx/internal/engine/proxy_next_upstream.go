@@ -7,18 +7,16 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-// defaultRetry is "proxy_next_upstream error timeout".
-func defaultRetry() proxy.Retry { return proxy.Retry{Errors: true, Timeouts: true} }
-
 // proxyNextUpstream compiles "proxy_next_upstream error|timeout|… ...". nginx distinguishes a
 // broken connection from an invalid response (invalid_header); culvert retries after both if
 // "error" is given.
 func proxyNextUpstream(_ *compiler, l *level, d *conf.Directive) error {
+	s := proxySlot.edit(l)
+	r := &s.retry
 	if l.first("proxy_next_upstream") {
-		l.proxy.retry.Errors, l.proxy.retry.Timeouts, l.proxy.retry.NonIdempotent = false, false, false
-		l.proxy.retry.Statuses, l.proxy.retryOff = nil, false
+		r.Errors, r.Timeouts, r.NonIdempotent = false, false, false
+		r.Statuses, s.retryOff = nil, false
 	}
-	r := &l.proxy.retry
 	for _, arg := range d.Args {
 		switch arg {
 		case "error", "invalid_header":
@@ -32,22 +30,12 @@ func proxyNextUpstream(_ *compiler, l *level, d *conf.Directive) error {
 			r.Statuses = append(r.Statuses, status)
 		case "updating": // it is about a cache
 		case "off":
-			l.proxy.retryOff = true
+			s.retryOff = true
 		default:
 			return d.Errorf("invalid value \"%s\"", arg)
 		}
 	}
 	return nil
-}
-
-func proxyNextUpstreamTries(_ *compiler, l *level, d *conf.Directive) (err error) {
-	l.proxy.retry.Tries, err = d.Number()
-	return err
-}
-
-func proxyNextUpstreamTimeout(_ *compiler, l *level, d *conf.Directive) (err error) {
-	l.proxy.retry.Timeout, err = d.Duration()
-	return err
 }
 
 // retryRule combines the directives.

@@ -33,7 +33,9 @@ type passRule struct {
 // same place.
 type passTo struct{ scheme, address, sslName, bind string }
 
-// proxyPass compiles "proxy_pass URL". finishPass creates its proxy when the whole location is
+var passSlot = newLocalSlot[*passRule]()
+
+// proxyPass compiles "proxy_pass URL". mergeProxy creates its proxy when the whole location is
 // known.
 func proxyPass(c *compiler, l *level, d *conf.Directive) error {
 	p := &passRule{at: d, level: l}
@@ -41,7 +43,7 @@ func proxyPass(c *compiler, l *level, d *conf.Directive) error {
 	if err != nil {
 		return err
 	}
-	l.pass = p
+	*passSlot.edit(l) = p
 	text, constant := v.Literal()
 	if !constant {
 		p.dynamic = &dynamicPass{url: &v}
@@ -105,19 +107,30 @@ func proxyHost(scheme, address string) (host, port string) {
 	return address, port
 }
 
-// finishPass creates the proxy of l's proxy_pass.
-func (c *compiler) finishPass(l *level) error {
-	p := l.pass
-	if p == nil {
+// mergeProxy creates the proxy of a level's proxy_pass. The block of an if or a limit_except has
+// that of its location unless it has one itself.
+func mergeProxy(c *compiler, l *level) error {
+	p := *passSlot.of(l)
+	switch {
+	case p == nil && l.condition:
+		*passSlot.edit(l) = *passSlot.of(l.outer)
+		return nil
+	case p == nil:
 		return nil
 	}
-	if err := l.finishRedirects(); err != nil {
+	if err := p.finishRedirects(); err != nil {
 		return err
 	}
 	if err := p.finishFields(c); err != nil {
 		return err
 	}
-	if p.dynamic == nil && (!isConstant(l.proxy.sslName) || !isConstant(l.proxy.bind)) {
+	return p.createProxy(c)
+}
+
+// createProxy creates the proxy, or what will create those of a proxy_pass with variables.
+func (p *passRule) createProxy(c *compiler) error {
+	s := proxySlot.of(p.level)
+	if p.dynamic == nil && (!isConstant(s.sslName) || !isConstant(s.bind)) {
 		p.dynamic = &dynamicPass{}
 	}
 	if p.dynamic != nil {
@@ -126,18 +139,18 @@ func (c *compiler) finishPass(l *level) error {
 	if p.url == "" {
 		return nil
 	}
-	g, err := c.group(p.at, p.to.scheme, p.to.address)
+	g, err := findGroup(c, p.at, p.to.scheme, p.to.address)
 	if err != nil {
 		return err
 	}
-	g.failsAt(l.proxy.failStatuses())
+	g.failsAt(s.failStatuses())
 	if p.dynamic != nil {
 		return nil
 	}
 	c.deferred = append(c.deferred, func() (err error) {
 		to := p.to
-		to.sslName, _ = l.proxy.sslName.Literal()
-		to.bind, _ = l.proxy.bind.Literal()
+		to.sslName, _ = s.sslName.Literal()
+		to.bind, _ = s.bind.Literal()
 		p.proxy, err = c.engine.newProxy(p, g, to)
 		return err
 	})
@@ -149,8 +162,8 @@ func isConstant(v vars.Value) bool {
 	return constant
 }
 
-// group returns the upstream that address names, or creates one for the host.
-func (c *compiler) group(at *conf.Directive, scheme, address string) (*group, error) {
+// findGroup returns the upstream that address names, or creates one for the host.
+func findGroup(c *compiler, at *conf.Directive, scheme, address string) (*group, error) {
 	if g, ok := c.groups[address]; ok {
 		return g, nil
 	}
@@ -169,7 +182,15 @@ func (c *compiler) group(at *conf.Directive, scheme, address string) (*group, er
 	return g, nil
 }
 
-// serve sends the request to the upstream.
+// serveProxy sends the request to the upstream of the level.
+func serveProxy(x *exchange, w http.ResponseWriter) (status int, done bool) {
+	p := *passSlot.of(x.level)
+	if p == nil {
+		return 0, false
+	}
+	return p.serve(x, w), true
+}
+
 func (p *passRule) serve(x *exchange, w http.ResponseWriter) int {
 	handler := p.proxy
 	x.ProxyHost, x.ProxyPort = p.hostOf, p.portOf
@@ -179,9 +200,9 @@ func (p *passRule) serve(x *exchange, w http.ResponseWriter) int {
 			return status
 		}
 	}
-	x.readBody(w)
+	readBody(x, w)
 	x.proxied, x.proxyFailure, x.diverted = true, nil, nil
-	handler.ServeHTTP(w, p.level.proxy.reshape(x, p.inbound(x)))
+	handler.ServeHTTP(w, proxySlot.of(p.level).reshape(x, p.inbound(x)))
 	if to := x.diverted; to != nil {
 		x.proxied = false
 		return to.serve(x, w)
@@ -195,14 +216,14 @@ func (p *passRule) serve(x *exchange, w http.ResponseWriter) int {
 		return http.StatusBadGateway // nginx: no live upstreams
 	}
 	if e.Kind == culvert.UpgradeRequired {
-		x.requireUpgrade(w.Header())
+		requireUpgrade(x, w.Header())
 	}
 	return e.Status()
 }
 
 // requireUpgrade sets the header of a 426 that names the required upgrade: a WebSocket in its
 // only version (RFC 6455 section 4.4). HTTP/2 has no Upgrade.
-func (x *exchange) requireUpgrade(h http.Header) {
+func requireUpgrade(x *exchange, h http.Header) {
 	h.Set("Sec-WebSocket-Version", "13")
 	if x.HTTP.ProtoMajor == 1 {
 		h.Set("Upgrade", "websocket")
@@ -220,7 +241,7 @@ func (e *Engine) newProxy(p *passRule, g *group, to passTo) (http.Handler, error
 }
 
 func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options, err error) {
-	s := &p.level.proxy
+	s, client := proxySlot.of(p.level), clientBodySlot.of(p.level)
 	if o.Upstream, err = e.upstream(g, to.scheme); err != nil {
 		return o, err
 	}
@@ -234,22 +255,22 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	if o.Upgrades, err = e.forwarder(*s, transport); err != nil {
 		return o, err
 	}
-	if o.RequestBuffer, err = p.level.requestBuffer(); err != nil {
+	if o.RequestBuffer, err = s.buffers.forRequest(client.limit); err != nil {
 		return o, err
 	}
-	if o.ResponseBuffer, err = p.level.responseBuffer(); err != nil {
+	if o.ResponseBuffer, err = s.buffers.forResponse(); err != nil {
 		return o, err
 	}
 	o.Transport = transport
 	o.Retry = s.retryRule()
 	o.BodyTimeout = s.readTimeout
-	o.ReadTimeout, o.WriteTimeout = p.level.bodyTimeout, p.level.sendTimeout
+	o.ReadTimeout, o.WriteTimeout = client.timeout, client.sendTimeout
 	o.Rewrite = func(o *proxy.Outbound) { p.rewrite(exchangeOf(o.In.Context()), o) }
 	o.ModifyResponse = p.modifyResponse
 	o.ErrorHandler = func(_ http.ResponseWriter, r *http.Request, err *culvert.Error) {
 		exchangeOf(r.Context()).proxyFailure = err
 	}
-	o.OnError = func(r *http.Request, err *culvert.Error) { exchangeOf(r.Context()).logProxy(p, err) }
+	o.OnError = func(r *http.Request, err *culvert.Error) { logProxy(exchangeOf(r.Context()), err) }
 	return o, nil
 }
 

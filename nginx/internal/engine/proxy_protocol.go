@@ -4,7 +4,7 @@ package engine
 const proxyProtocolField = "proxy_protocol"
 
 // proxyProtocolLines returns the client's address as a list of one.
-func (x *exchange) proxyProtocolLines() []string {
+func proxyProtocolLines(x *exchange) []string {
 	client, _ := x.Conn.ProxyAddrs()
 	if client == nil {
 		return nil

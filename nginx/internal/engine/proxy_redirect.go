@@ -20,20 +20,21 @@ type redirectRule struct {
 
 // proxyRedirect compiles "proxy_redirect default", "off" and "from to".
 func proxyRedirect(c *compiler, l *level, d *conf.Directive) error {
-	if err := l.offAlone(d, len(d.Args) == 1 && d.Args[0] == "off"); err != nil {
+	if err := offAlone(l, d, len(d.Args) == 1 && d.Args[0] == "off"); err != nil {
 		return err
 	}
+	s := proxySlot.edit(l)
 	if l.first("proxy_redirect") {
-		l.proxy.redirects = nil
+		s.redirects = nil
 	}
-	l.proxy.redirectGiven = true
+	s.redirectGiven = true
 	if len(d.Args) == 1 {
 		switch d.Args[0] {
 		case "off", "false":
-			l.proxy.redirects = nil
+			s.redirects = nil
 			return nil
 		case "default":
-			l.proxy.redirects = append(l.proxy.redirects, redirectRule{standard: true})
+			s.redirects = append(s.redirects, redirectRule{standard: true})
 			return nil
 		}
 		return d.Errorf("invalid parameter \"%s\"", d.Args[0])
@@ -50,14 +51,14 @@ func proxyRedirect(c *compiler, l *level, d *conf.Directive) error {
 	if rule.to, err = c.value(d, d.Args[1]); err != nil {
 		return err
 	}
-	l.proxy.redirects = append(l.proxy.redirects, rule)
+	s.redirects = append(s.redirects, rule)
 	return nil
 }
 
 // offAlone refuses an "off" beside other directives of its name: nginx calls the later one a
 // duplicate.
-func (l *level) offAlone(d *conf.Directive, off bool) error {
-	if l.own[d.Name+" off"] || off && l.own[d.Name] {
+func offAlone(l *level, d *conf.Directive, off bool) error {
+	if l.set[d.Name+" off"] || off && l.set[d.Name] {
 		return d.Errorf("\"%s\" directive is duplicate", d.Name)
 	}
 	if off {
@@ -68,47 +69,47 @@ func (l *level) offAlone(d *conf.Directive, off bool) error {
 
 // finishRedirects fills in the default once proxy_pass is known: its URL
 // becomes the location's name.
-func (l *level) finishRedirects() error {
-	p := l.pass
-	if !l.proxy.redirectGiven && p.url != "" {
-		l.proxy.redirects = []redirectRule{{standard: true}}
+func (p *passRule) finishRedirects() error {
+	s := proxySlot.edit(p.level)
+	if !s.redirectGiven && p.url != "" {
+		s.redirects = []redirectRule{{standard: true}}
 	}
-	rules := make([]redirectRule, 0, len(l.proxy.redirects))
-	for _, rule := range l.proxy.redirects {
+	rules := make([]redirectRule, 0, len(s.redirects))
+	for _, rule := range s.redirects {
 		if rule.standard {
 			if p.url == "" {
 				return p.at.Errorf("\"proxy_redirect default\" cannot be used with \"proxy_pass\" directive with variables")
 			}
 			rule = redirectRule{from: vars.Constant(p.url + "/"), to: vars.Constant("/")}
 			if p.hasURI {
-				rule = redirectRule{from: vars.Constant(p.url + p.uri), to: vars.Constant(l.name)}
+				rule = redirectRule{from: vars.Constant(p.url + p.uri), to: vars.Constant(p.level.name)}
 			}
 		}
 		rules = append(rules, rule)
 	}
-	l.proxy.redirects = rules
+	s.redirects = rules
 	return nil
 }
 
 // rewriteRedirects applies the first matching rule to Location and to the URL of Refresh. A
 // result that is a path becomes absolute, as the server's own redirects do.
-func (l *level) rewriteRedirects(x *exchange, h http.Header) {
+func (s *proxySettings) rewriteRedirects(x *exchange, h http.Header) {
 	if location := h.Get("Location"); location != "" {
-		if to, ok := l.rewriteRedirect(x, location); ok {
-			h.Set("Location", x.absoluteURL(to))
+		if to, ok := s.rewriteRedirect(x, location); ok {
+			h.Set("Location", absoluteURL(x, to))
 		}
 	}
 	if refresh := h.Get("Refresh"); refresh != "" {
 		if i := strings.Index(strings.ToLower(refresh), "url="); i >= 0 {
-			if to, ok := l.rewriteRedirect(x, refresh[i+4:]); ok {
+			if to, ok := s.rewriteRedirect(x, refresh[i+4:]); ok {
 				h.Set("Refresh", refresh[:i+4]+to)
 			}
 		}
 	}
 }
 
-func (l *level) rewriteRedirect(x *exchange, location string) (string, bool) {
-	for _, rule := range l.proxy.redirects {
+func (s *proxySettings) rewriteRedirect(x *exchange, location string) (string, bool) {
+	for _, rule := range s.redirects {
 		if rule.re != nil {
 			groups := rule.re.FindStringSubmatch(location)
 			if groups == nil {

@@ -24,7 +24,7 @@ func (p *passRule) finishFields(c *compiler) error {
 	}
 	fields := []proxyField{{"Host", host, true}, {"Expect", vars.Value{}, true}}
 	seen := map[string]bool{}
-	for _, f := range p.level.proxy.fields {
+	for _, f := range proxySlot.of(p.level).fields {
 		switch f.name {
 		case "Upgrade":
 			p.wants.upgrade = f.value
@@ -81,12 +81,13 @@ func hasToken(list, token string) bool {
 // rewrite applies the configuration to the outbound request.
 func (p *passRule) rewrite(x *exchange, o *proxy.Outbound) {
 	out := o.Out
-	if p.level.proxy.withoutFields {
+	passFields := proxySlot.of(p.level).passFields
+	if !passFields {
 		clearFields(out.Header)
 	}
 	// nginx passes on what the client claims, unless the configuration says otherwise; the proxy
 	// has removed it
-	if !p.level.proxy.withoutFields {
+	if passFields {
 		o.KeepForwarded()
 	}
 	delete(out.Header, "Te")
@@ -128,9 +129,9 @@ func (p *passRule) target(x *exchange, u *url.URL) {
 	case p.url == "" && x.proxyURI != "":
 		setTarget(u, safe(x.proxyURI))
 	case p.hasURI && !x.uriRewritten:
-		setTarget(u, withArgs(p.uri+x.outboundPath(len(p.level.name)), x.Args))
+		setTarget(u, withArgs(p.uri+outboundPath(x, len(p.level.name)), x.Args))
 	case x.uriChanged || p.hasURI:
-		setTarget(u, withArgs(x.outboundPath(0), x.Args))
+		setTarget(u, withArgs(outboundPath(x, 0), x.Args))
 	default:
 		target, _, _ := strings.Cut(x.RequestURI, "#")
 		setTarget(u, target)
@@ -139,7 +140,7 @@ func (p *passRule) target(x *exchange, u *url.URL) {
 
 // outboundPath returns the path without its first bytes, which the location's name stands for. It
 // is escaped anew if the client had escaped anything; else it is sent as it was received.
-func (x *exchange) outboundPath(without int) string {
+func outboundPath(x *exchange, without int) string {
 	rest := x.URI[min(without, len(x.URI)):]
 	path, _ := route.Split(x.RequestURI)
 	if x.Internal || strings.Contains(path, "%") {

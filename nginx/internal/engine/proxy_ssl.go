@@ -24,33 +24,13 @@ type tlsRule struct {
 	min, max uint16
 }
 
-func proxySSLName(c *compiler, l *level, d *conf.Directive) (err error) {
-	l.proxy.sslName, err = c.value(d, d.Args[0])
-	return err
-}
-
-func proxySSLServerName(_ *compiler, l *level, d *conf.Directive) error {
-	l.proxy.tls.sni = d.Flag()
-	return nil
-}
-
-func proxySSLVerify(_ *compiler, l *level, d *conf.Directive) error {
-	l.proxy.tls.verify = d.Flag()
-	return nil
-}
-
-func proxySSLVerifyDepth(_ *compiler, l *level, d *conf.Directive) (err error) {
-	l.proxy.tls.depth, err = d.Number()
-	return err
-}
-
 func proxySSLTrustedCertificate(c *compiler, l *level, d *conf.Directive) error {
-	l.proxy.tls.trusted = absolute(c.confDir, d.Args[0])
+	proxySlot.edit(l).tls.trusted = absolute(c.confDir, d.Args[0])
 	return nil
 }
 
 func proxySSLCRL(c *compiler, l *level, d *conf.Directive) error {
-	l.proxy.tls.crl = c.listFile(d)
+	proxySlot.edit(l).tls.crl = listFile(c, d)
 	return nil
 }
 
@@ -60,15 +40,16 @@ func proxySSLCertificate(c *compiler, l *level, d *conf.Directive) error {
 	}
 	name := absolute(c.confDir, d.Args[0])
 	if d.Name == "proxy_ssl_certificate_key" {
-		l.proxy.tls.key = name
+		proxySlot.edit(l).tls.key = name
 	} else {
-		l.proxy.tls.cert = name
+		proxySlot.edit(l).tls.cert = name
 	}
 	return nil
 }
 
 func proxySSLProtocols(_ *compiler, l *level, d *conf.Directive) (err error) {
-	l.proxy.tls.min, l.proxy.tls.max, err = tlsVersions(d)
+	rule := &proxySlot.edit(l).tls
+	rule.min, rule.max, err = tlsVersions(d)
 	return err
 }
 

@@ -74,7 +74,7 @@ func (e *Engine) transport(key transportKey) (*upstream.Transport, error) {
 func nonZero(d time.Duration) time.Duration { return max(d, time.Millisecond) }
 
 // logProxy logs why there is no whole response of an upstream.
-func (x *exchange) logProxy(p *passRule, err *culvert.Error) {
+func logProxy(x *exchange, err *culvert.Error) {
 	upstream := ""
 	if err.Target != "" {
 		upstream = "http://" + err.Target + x.RequestURI

@@ -7,6 +7,18 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
+// realIPModule takes the client's address from a trusted proxy (ngx_http_realip_module.c).
+var realIPModule = module{
+	directives: []directive{
+		{name: "real_ip_header", compile: realIPHeader},
+		{name: "real_ip_recursive", compile: setFlag(realIPSlot, func(r *realIPRule) *bool { return &r.recursive })},
+		{name: "set_real_ip_from", repeatable: true, compile: setRealIPFrom},
+	},
+	hooks: hooks{postRead: setRealIP, preaccess: setRealIP},
+}
+
+var realIPSlot = newSlot(realIPRule{field: "X-Real-IP"})
+
 // realIPRule is which peers are trusted to name the client of a request, and the field in which
 // they do (ngx_http_realip_module.c).
 type realIPRule struct {
@@ -18,15 +30,16 @@ type realIPRule struct {
 
 // setRealIPFrom compiles "set_real_ip_from address|CIDR|hostname|unix:".
 func setRealIPFrom(_ *compiler, l *level, d *conf.Directive) error {
+	rule := realIPSlot.edit(l)
 	if l.first("set_real_ip_from") {
-		l.realIP.from, l.realIP.fromUnix = nil, false
+		rule.from, rule.fromUnix = nil, false
 	}
 	if d.Args[0] == "unix:" {
-		l.realIP.fromUnix = true
+		rule.fromUnix = true
 		return nil
 	}
 	if p, ok := network(d.Args[0]); ok {
-		l.realIP.from = append(l.realIP.from, p)
+		rule.from = append(rule.from, p)
 		return nil
 	}
 	addresses, err := lookup(d.Args[0])
@@ -35,7 +48,7 @@ func setRealIPFrom(_ *compiler, l *level, d *conf.Directive) error {
 	}
 	for _, text := range addresses {
 		if p, ok := network(text); ok {
-			l.realIP.from = append(l.realIP.from, p)
+			rule.from = append(rule.from, p)
 		}
 	}
 	return nil
@@ -43,32 +56,29 @@ func setRealIPFrom(_ *compiler, l *level, d *conf.Directive) error {
 
 // realIPHeader compiles "real_ip_header field".
 func realIPHeader(_ *compiler, l *level, d *conf.Directive) error {
-	l.realIP.field = d.Args[0]
-	return nil
-}
-
-func realIPRecursive(_ *compiler, l *level, d *conf.Directive) error {
-	l.realIP.recursive = d.Flag()
+	realIPSlot.edit(l).field = d.Args[0]
 	return nil
 }
 
 // setRealIP replaces the client's address with the one that a trusted proxy reports. Like nginx's
 // module it runs when the server is known and again when the location is, before limits, access
 // rules and content, and changes the address of a request once.
-func (x *exchange) setRealIP(rule *realIPRule) {
+func setRealIP(x *exchange) int {
+	rule := realIPSlot.of(x.level)
 	if x.PeerAddr != "" || len(rule.from) == 0 && !rule.fromUnix {
-		return
+		return 0
 	}
 	peer, err := netip.ParseAddrPort(x.HTTP.RemoteAddr) // that of a unix socket has none
 	if err != nil && !(rule.fromUnix && x.overUnix()) || err == nil && !vars.Trusts(rule.from, peer.Addr()) {
-		return
+		return 0
 	}
 	lines := x.HTTP.Header.Values(rule.field)
 	if rule.field == proxyProtocolField {
-		lines = x.proxyProtocolLines()
+		lines = proxyProtocolLines(x)
 	}
 	if at := vars.ForwardedTo(peer, lines, rule.from, rule.recursive); at != peer {
 		x.PeerAddr = x.HTTP.RemoteAddr
 		x.HTTP.RemoteAddr = at.String()
 	}
+	return 0
 }

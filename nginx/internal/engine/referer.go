@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,6 +8,16 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 )
+
+// refererModule defines $invalid_referer (ngx_http_referer_module.c).
+var refererModule = module{
+	directives: []directive{
+		{name: "valid_referers", repeatable: true, compile: validReferers},
+	},
+	merge: verifyReferers,
+}
+
+var refererSlot = newSlot(refererRule{})
 
 // refererRule is valid_referers, which makes $invalid_referer
 // (ngx_http_referer_module.c).
@@ -23,10 +32,10 @@ type refererRule struct {
 
 // validReferers compiles "valid_referers none|blocked|server_names|name|~regex ...".
 func validReferers(_ *compiler, l *level, d *conf.Directive) error {
+	r := refererSlot.edit(l)
 	if l.first("valid_referers") {
-		l.referers = refererRule{given: true, names: route.NewNames[string]()}
+		*r = refererRule{given: true, names: route.NewNames[string]()}
 	}
-	r := &l.referers
 	for _, arg := range d.Args {
 		switch {
 		case arg == "none":
@@ -54,16 +63,17 @@ func validReferers(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// verify refuses a rule without a site, as nginx does: regular expressions are not counted.
-func (r *refererRule) verify() error {
+// verifyReferers refuses a rule without a site, as nginx does: regular expressions are not counted.
+func verifyReferers(_ *compiler, l *level) error {
+	r := refererSlot.of(l)
 	if r.given && (r.none || r.blocked) && !r.serverNames && r.names.Plain() == 0 {
-		return errors.New(`the "none" or "blocked" referers are specified in the "valid_referers" directive without any valid referer`)
+		return l.at.Errorf("%s", `the "none" or "blocked" referers are specified in the "valid_referers" directive without any valid referer`)
 	}
 	return nil
 }
 
 // InvalidReferer implements vars.Location.
-func (x *exchange) InvalidReferer() bool { return x.level.referers.invalid(x) }
+func (x *exchange) InvalidReferer() bool { return refererSlot.of(x.level).invalid(x) }
 
 // invalid reports whether the request's Referer is not a valid one.
 func (r *refererRule) invalid(x *exchange) bool {

@@ -40,69 +40,6 @@ var pcreErrors = map[syntax.ErrorCode]string{
 	syntax.ErrUnexpectedParen:       "unmatched closing parenthesis",
 }
 
-// declareCaptures declares the named groups of all regular expressions as variables.
-func (c *compiler) declareCaptures(list []*conf.Directive) error {
-	for _, d := range list {
-		for _, re := range patternsOf(d) {
-			compiled, err := pattern(d, re, false)
-			if err != nil {
-				return err
-			}
-			for _, name := range compiled.SubexpNames() {
-				if name != "" {
-					c.scope.DeclareCapture(name)
-				}
-			}
-		}
-		if d.Name != "types" {
-			if err := c.declareCaptures(mapKeys(d)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// mapKeys returns the directives inside d. Those of a map are returned as locations, so that
-// their keys are examined.
-func mapKeys(d *conf.Directive) []*conf.Directive {
-	if d.Name != "map" {
-		if conf.HasRows(d.Name) {
-			return nil
-		}
-		return d.Block
-	}
-	var keys []*conf.Directive
-	for _, k := range d.Block {
-		keys = append(keys, &conf.Directive{Name: "server_name", Args: []string{k.Name}, File: k.File, Line: k.Line})
-	}
-	return keys
-}
-
-// patternsOf returns the regular expressions among d's arguments.
-func patternsOf(d *conf.Directive) []string {
-	var found []string
-	switch d.Name {
-	case "location":
-		if kind, name := locationName(d); kind == patternLocation || kind == patternNoCaseLocation {
-			found = append(found, name)
-		}
-	case "rewrite":
-		found = append(found, d.Args[0])
-	case "if":
-		if n := len(d.Args); n == 3 && strings.HasSuffix(strings.TrimSuffix(d.Args[1], "*"), "~") {
-			found = append(found, d.Args[2])
-		}
-	case "server_name":
-		for _, name := range d.Args {
-			if text, _, ok := namePattern(name); ok {
-				found = append(found, text)
-			}
-		}
-	}
-	return found
-}
-
 // namePattern removes the modifier of a regular expression of server_name or map.
 func namePattern(s string) (text string, noCase, ok bool) {
 	if text, ok = strings.CutPrefix(s, "~*"); ok {

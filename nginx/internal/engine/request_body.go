@@ -11,13 +11,13 @@ import (
 // variable: as in nginx it has a value if the whole body fits into client_body_buffer_size. A
 // larger body is streamed, as is any body with "proxy_request_buffering off". client_body_timeout
 // bounds the wait for a client that stalls; the proxy handles that failure like one of its own.
-func (x *exchange) readBody(w http.ResponseWriter) {
-	buffers, body := &x.level.proxy.buffers, x.HTTP.Body
+func readBody(x *exchange, w http.ResponseWriter) {
+	buffers, body := &proxySlot.of(x.level).buffers, x.HTTP.Body
 	if !x.engine.readsBody || buffers.streamed || x.bodyRead || body == nil || body == http.NoBody {
 		return
 	}
 	x.bodyRead = true
-	read, err := readAhead(w, body, int(buffers.requestMemory), x.level.bodyTimeout)
+	read, err := readAhead(w, body, int(buffers.requestMemory), clientBodySlot.of(x.level).timeout)
 	rest := io.Reader(body)
 	switch {
 	case err == io.EOF && int64(len(read)) <= buffers.requestMemory:

@@ -16,6 +16,16 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
+// resolverModule looks up names while requests are served.
+var resolverModule = module{
+	directives: []directive{
+		{name: "resolver", compile: resolver},
+		{name: "resolver_timeout", compile: resolverTimeout},
+	},
+}
+
+var resolverSlot = newSlot((*resolverRule)(nil))
+
 // resolverRule is a resolver: the name servers for names that come from variables, and for
 // servers with "resolve".
 type resolverRule struct {
@@ -28,7 +38,10 @@ type resolverRule struct {
 
 // resolver compiles "resolver address ... [valid=time] [ipv4=on|off] [ipv6=on|off]".
 func resolver(_ *compiler, l *level, d *conf.Directive) error {
-	r := &resolverRule{timeout: l.resolverTimeout()}
+	r := &resolverRule{timeout: 30 * time.Second}
+	if have := *resolverSlot.of(l); have != nil {
+		r.timeout = have.timeout
+	}
 	for _, arg := range d.Args {
 		key, value, ok := strings.Cut(arg, "=")
 		switch {
@@ -57,7 +70,7 @@ func resolver(_ *compiler, l *level, d *conf.Directive) error {
 	case r.no4 && r.no6:
 		return d.Errorf("\"ipv4\" and \"ipv6\" cannot both be \"off\"")
 	}
-	l.resolver = r
+	*resolverSlot.edit(l) = r
 	return nil
 }
 
@@ -82,18 +95,12 @@ func resolverTimeout(_ *compiler, l *level, d *conf.Directive) error {
 		return err
 	}
 	r := resolverRule{}
-	if l.resolver != nil {
-		r = *l.resolver
+	if have := *resolverSlot.of(l); have != nil {
+		r = *have
 	}
-	r.timeout, l.resolver = t, &r
+	r.timeout = t
+	*resolverSlot.edit(l) = &r
 	return nil
-}
-
-func (l *level) resolverTimeout() time.Duration {
-	if l.resolver != nil {
-		return l.resolver.timeout
-	}
-	return 30 * time.Second
 }
 
 // source returns a Source that looks up the address's host, and calls failed if it can't.

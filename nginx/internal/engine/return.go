@@ -41,7 +41,7 @@ func returnDirective(c *compiler, l *level, d *conf.Directive) error {
 		}
 		rule.text, rule.given = v, true
 	}
-	l.script = append(l.script, func(_ *exchange, run *scriptRun) { run.done, run.returns = true, rule })
+	addStep(l, func(_ *exchange, run *scriptRun) { run.done, run.returns = true, rule })
 	return nil
 }
 
@@ -57,7 +57,7 @@ func (ret *returnRule) serve(x *exchange, w http.ResponseWriter) int {
 	case ret.status >= 400 && !ret.given, ret.status == 444:
 		return ret.status
 	case isRedirect(ret.status):
-		return x.redirectAs(w, ret.status, ret.text.String(&x.Request))
+		return redirectAs(x, w, ret.status, ret.text.String(&x.Request))
 	}
 	if ret.status < 200 || ret.status == http.StatusNoContent || ret.status == http.StatusNotModified {
 		w.WriteHeader(max(ret.status, http.StatusOK))
@@ -65,66 +65,11 @@ func (ret *returnRule) serve(x *exchange, w http.ResponseWriter) int {
 	}
 	x.Status = cmp.Or(x.errStatus, ret.status) // the text may contain $status
 	text := ret.text.String(&x.Request)
-	x.setContentType(w.Header())
+	setContentType(x, w.Header())
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(ret.status)
 	if x.HTTP.Method != http.MethodHead && text != "" {
 		_, _ = w.Write([]byte(text))
 	}
 	return 0
-}
-
-// redirectTo redirects the client to a path of this server, with the query.
-func (x *exchange) redirectTo(w http.ResponseWriter, path string) int {
-	if x.Args != "" {
-		path += "?" + x.Args
-	}
-	return x.redirectAs(w, http.StatusMovedPermanently, path)
-}
-
-// redirectAs sets Location and leaves the page to the error pages.
-func (x *exchange) redirectAs(w http.ResponseWriter, status int, to string) int {
-	if to != "" {
-		w.Header().Set("Location", x.absoluteURL(to))
-	}
-	return status
-}
-
-// absoluteURL puts scheme, name and port in front of a path
-// (ngx_http_header_filter).
-func (x *exchange) absoluteURL(to string) string {
-	if !x.level.absoluteRedirect || !strings.HasPrefix(to, "/") {
-		return to
-	}
-	host := x.Host
-	if x.HTTP.Host == "" {
-		host = x.ServerAddr()
-	}
-	if x.level.serverNameFirst {
-		host = x.ServerName
-	}
-	port := x.ServerPort()
-	standard := "80"
-	if x.HTTPS {
-		standard = "443"
-	}
-	if port == standard || port == "" || !x.level.portInRedirect {
-		return x.Scheme() + "://" + host + to
-	}
-	return x.Scheme() + "://" + host + ":" + port + to
-}
-
-func absoluteRedirect(_ *compiler, l *level, d *conf.Directive) error {
-	l.absoluteRedirect = d.Flag()
-	return nil
-}
-
-func portInRedirect(_ *compiler, l *level, d *conf.Directive) error {
-	l.portInRedirect = d.Flag()
-	return nil
-}
-
-func serverNameInRedirect(_ *compiler, l *level, d *conf.Directive) error {
-	l.serverNameFirst = d.Flag()
-	return nil
 }

@@ -11,6 +11,26 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
+// rewriteModule runs set, rewrite, return, break and if (ngx_http_rewrite_module.c).
+var rewriteModule = module{
+	directives: []directive{
+		{name: "break", repeatable: true, compile: breakDirective},
+		{name: "if", repeatable: true, compile: ifDirective, captures: conditionCaptures},
+		{name: "return", repeatable: true, compile: returnDirective},
+		{name: "rewrite", repeatable: true, compile: rewrite, captures: rewriteCaptures},
+		{name: "set", repeatable: true, compile: set, sets: declareSet},
+	},
+	blocks: compileIfs,
+}
+
+var rewriteSlot = newLocalSlot[rewriteSettings]()
+
+// rewriteSettings are the script of a level.
+type rewriteSettings struct {
+	script script
+	ifs    []*ifRule // their blocks have yet to be compiled
+}
+
 // rewriteRule is one rewrite.
 type rewriteRule struct {
 	re           *regexp.Regexp
@@ -25,15 +45,17 @@ type rewriteRule struct {
 
 // rewrite compiles "rewrite regex replacement [last|break|redirect|permanent]".
 func rewrite(c *compiler, l *level, d *conf.Directive) error {
-	rule, err := c.rewriteRule(d)
+	rule, err := parseRewrite(c, d)
 	if err != nil {
 		return err
 	}
-	l.script = append(l.script, rule.step)
+	addStep(l, rule.step)
 	return nil
 }
 
-func (c *compiler) rewriteRule(d *conf.Directive) (rule *rewriteRule, err error) {
+func rewriteCaptures(c *compiler, d *conf.Directive) error { return c.declareGroups(d, d.Args[0]) }
+
+func parseRewrite(c *compiler, d *conf.Directive) (rule *rewriteRule, err error) {
 	rule = &rewriteRule{keepArgs: true}
 	if rule.re, err = pattern(d, d.Args[0], false); err != nil {
 		return nil, err

@@ -4,9 +4,18 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
-	"github.com/culvert-go/culvert/nginx/internal/engine/static"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
+
+// rootModule maps paths to files.
+var rootModule = module{
+	directives: []directive{
+		{name: "alias", compile: alias},
+		{name: "root", compile: root},
+	},
+}
+
+var rootSlot = newSlot(rootRule{value: vars.Constant("html")})
 
 // rootRule is root or alias.
 type rootRule struct {
@@ -17,15 +26,15 @@ type rootRule struct {
 }
 
 // root compiles "root path".
-func root(c *compiler, l *level, d *conf.Directive) error { return c.setRoot(l, d, false) }
+func root(c *compiler, l *level, d *conf.Directive) error { return setRoot(c, l, d, false) }
 
 // alias compiles "alias path".
-func alias(c *compiler, l *level, d *conf.Directive) error { return c.setRoot(l, d, true) }
+func alias(c *compiler, l *level, d *conf.Directive) error { return setRoot(c, l, d, true) }
 
-func (c *compiler) setRoot(l *level, d *conf.Directive, isAlias bool) error {
+func setRoot(c *compiler, l *level, d *conf.Directive, isAlias bool) error {
 	if !l.first("root") {
 		other := "root"
-		if l.root.alias {
+		if rootSlot.of(l).alias {
 			other = "alias"
 		}
 		return d.Errorf("\"%s\" directive is duplicate, \"%s\" directive was specified earlier", d.Name, other)
@@ -43,19 +52,19 @@ func (c *compiler) setRoot(l *level, d *conf.Directive, isAlias bool) error {
 	if text, ok := v.Literal(); ok && !isAlias {
 		v = vars.Constant(strings.TrimSuffix(text, "/"))
 	}
-	l.root = rootRule{value: v, alias: isAlias, prefix: l.name, whole: l.isPattern()}
+	*rootSlot.edit(l) = rootRule{value: v, alias: isAlias, prefix: l.name, whole: l.isPattern()}
 	return nil
 }
 
 // DocumentRoot implements vars.Location.
-func (x *exchange) DocumentRoot() string { return x.level.documentRoot(x) }
+func (x *exchange) DocumentRoot() string { return documentRoot(x) }
 
 // Filename implements vars.Location.
-func (x *exchange) Filename() string { return x.filename(x.URI) }
+func (x *exchange) Filename() string { return filename(x, x.URI) }
 
 // documentRoot returns $document_root, an absolute path.
-func (l *level) documentRoot(x *exchange) string {
-	return absoluteText(x.engine.prefix, l.root.value.String(&x.Request))
+func documentRoot(x *exchange) string {
+	return absoluteText(x.engine.prefix, rootSlot.of(x.level).value.String(&x.Request))
 }
 
 // absoluteText puts the prefix before a relative path. Unlike filepath.Join it does not clean the
@@ -68,8 +77,8 @@ func absoluteText(prefix, name string) string {
 }
 
 // filename returns the file of a path (ngx_http_map_uri_to_path).
-func (x *exchange) filename(uri string) string {
-	base, rule := x.level.documentRoot(x), x.level.root
+func filename(x *exchange, uri string) string {
+	base, rule := documentRoot(x), rootSlot.of(x.level)
 	switch {
 	case !rule.alias:
 		return base + uri
@@ -79,44 +88,4 @@ func (x *exchange) filename(uri string) string {
 		return base + uri[len(rule.prefix):]
 	}
 	return base + uri
-}
-
-// index compiles "index file ...". Names behind an absolute one are not looked for.
-func index(c *compiler, l *level, d *conf.Directive) error {
-	if l.first("index") {
-		l.index = nil
-	}
-	for i, name := range d.Args {
-		if name == "" {
-			return d.Errorf("index \"%s\" in \"index\" directive is invalid", name)
-		}
-		if strings.HasPrefix(name, "/") && i < len(d.Args)-1 {
-			c.warn(d, "only the last index in \"index\" directive should be absolute")
-		}
-		v, err := c.value(d, name)
-		if err != nil {
-			return err
-		}
-		l.index = append(l.index, v)
-	}
-	return nil
-}
-
-// indexFile finds the index of a directory and returns the path to continue with.
-func (x *exchange) indexFile(exists func(string) bool) (uri string, found bool) {
-	looked := false
-	for _, v := range x.level.index {
-		name := v.String(&x.Request)
-		if strings.HasPrefix(name, "/") {
-			return name, true
-		}
-		if exists(x.filename(x.URI) + name) { // not that of the longer path: an alias may be made of captures
-			return x.URI + name, true
-		}
-		if !looked && static.Search(x.filename(x.URI)) != 0 {
-			break // not a readable directory: an absolute index is not used either
-		}
-		looked = true
-	}
-	return "", false
 }

@@ -10,6 +10,12 @@ import (
 // order in which they stand (ngx_http_rewrite_module.c).
 type script []func(x *exchange, run *scriptRun)
 
+// addStep adds a step to a level's script.
+func addStep(l *level, step func(x *exchange, run *scriptRun)) {
+	s := rewriteSlot.edit(l)
+	s.script = append(s.script, step)
+}
+
 // scriptRun is the state of a running script.
 type scriptRun struct {
 	done    bool
@@ -28,7 +34,7 @@ func (x *exchange) runScript(w http.ResponseWriter, s script) (status int, chang
 	if run.returns == nil {
 		return 0, run.changed, false
 	}
-	return x.filtered(w, func(x *exchange, w http.ResponseWriter) int { return run.returns.serve(x, w) }), false, true
+	return x.filtered(x.engine.phases.body, w, run.returns.serve), false, true
 }
 
 func (s script) run(x *exchange, run *scriptRun) {
@@ -41,6 +47,6 @@ func (s script) run(x *exchange, run *scriptRun) {
 
 // breakDirective compiles "break": the rest of the script does not run, and the location is kept.
 func breakDirective(_ *compiler, l *level, _ *conf.Directive) error {
-	l.script = append(l.script, func(_ *exchange, run *scriptRun) { run.done, run.changed = true, false })
+	addStep(l, func(_ *exchange, run *scriptRun) { run.done, run.changed = true, false })
 	return nil
 }

@@ -13,6 +13,17 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
+// secureLinkModule defines $secure_link (ngx_http_secure_link_module.c).
+var secureLinkModule = module{
+	directives: []directive{
+		{name: "secure_link", compile: secureLink},
+		{name: "secure_link_md5", compile: secureLink},
+		{name: "secure_link_secret", compile: secureLinkSecret},
+	},
+}
+
+var secureLinkSlot = newSlot(secureLinkRule{})
+
 // secureLinkRule defines a valid link (ngx_http_secure_link_module.c): one whose hash is that of
 // sum or, with a secret, one whose path contains the hash. A nil field is not configured.
 type secureLinkRule struct {
@@ -28,14 +39,15 @@ func secureLink(c *compiler, l *level, d *conf.Directive) error {
 		return err
 	}
 	l.first("secure_link")
-	if l.own["secure_link_secret"] && l.server != nil {
+	if l.set["secure_link_secret"] && l.server != nil {
 		return mixedSecureLink(d)
 	}
-	l.secureLink.secret = nil
+	rule := secureLinkSlot.edit(l)
+	rule.secret = nil
 	if d.Name == "secure_link" {
-		l.secureLink.link = &v
+		rule.link = &v
 	} else {
-		l.secureLink.sum = &v
+		rule.sum = &v
 	}
 	return nil
 }
@@ -45,8 +57,8 @@ func secureLink(c *compiler, l *level, d *conf.Directive) error {
 func secureLinkSecret(_ *compiler, l *level, d *conf.Directive) error {
 	l.first("secure_link_secret")
 	switch {
-	case !l.own["secure_link"]:
-		l.secureLink = secureLinkRule{secret: &d.Args[0]}
+	case !l.set["secure_link"]:
+		*secureLinkSlot.edit(l) = secureLinkRule{secret: &d.Args[0]}
 	case l.server != nil:
 		return mixedSecureLink(d)
 	}
@@ -58,7 +70,9 @@ func mixedSecureLink(d *conf.Directive) error {
 }
 
 // SecureLink implements vars.Location.
-func (x *exchange) SecureLink() (link, expires string) { return x.level.secureLink.check(&x.Request) }
+func (x *exchange) SecureLink() (link, expires string) {
+	return secureLinkSlot.of(x.level).check(&x.Request)
+}
 
 // check returns $secure_link for a request, and the time until which the link is valid, as it was
 // sent.

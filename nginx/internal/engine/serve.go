@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"io"
 	"net/http"
 
 	"github.com/culvert-go/culvert"
@@ -21,7 +22,7 @@ func (e *Engine) handler(k *socket) http.Handler {
 			})
 		},
 		e.errorPages,
-		filters.OnResponse(filters.ResponseHooks{Header: finalHeader, Body: limitedBody, End: finishResponse}),
+		filters.OnResponse(filters.ResponseHooks{Header: finalHeader, Body: responseWriter, End: finishResponse}),
 	)
 	return chain.ThenFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchangeOf(r.Context())
@@ -33,24 +34,30 @@ func (e *Engine) handler(k *socket) http.Handler {
 // serve serves x: a status without a response leads to the error pages, until one has sent a
 // response.
 func (x *exchange) serve() {
-	x.removeInvalidFields()
-	status := http.StatusBadRequest
-	emptyHost := x.HTTP.Host == "" && x.HTTP.ProtoAtLeast(1, 1)
-	if !emptyHost && x.split() {
-		if status = x.verifyClient(); status == 0 {
-			status = x.process(x.w)
-		}
+	status := x.received()
+	if status == 0 {
+		status = x.process(x.w)
 	}
 	for status != 0 {
 		status = x.special(status)
 	}
 }
 
+// received examines a new request.
+func (x *exchange) received() int {
+	for _, step := range x.engine.phases.postRead {
+		if status := step(x); status != 0 {
+			return status
+		}
+	}
+	return 0
+}
+
 // process runs the server's own phase, then chooses the location. Like all steps it returns 0 if
 // it has sent a response, and else the status of an error page.
 func (x *exchange) process(w http.ResponseWriter) int {
 	x.level = x.server.level
-	if status, _, done := x.runScript(w, x.level.script); done {
+	if status, _, done := x.runScript(w, rewriteSlot.of(x.level).script); done {
 		return status
 	}
 	return x.locate(w)
@@ -58,7 +65,7 @@ func (x *exchange) process(w http.ResponseWriter) int {
 
 // locate chooses the location and serves the request in it.
 func (x *exchange) locate(w http.ResponseWriter) int {
-	m, ok := x.server.locations.Find(x.URI)
+	m, ok := x.server.level.locations.Find(x.URI)
 	if !ok {
 		return x.run(w, x.server.level)
 	}
@@ -70,22 +77,21 @@ func (x *exchange) locate(w http.ResponseWriter) int {
 	}
 	if m.Redirect {
 		x.level = m.To
-		return x.redirectTo(w, route.Escape(x.URI)+"/")
+		return redirectTo(x, w, route.Escape(x.URI)+"/")
 	}
 	return x.run(w, m.To)
 }
 
 // run serves the request in the given level.
 func (x *exchange) run(w http.ResponseWriter, l *level) int {
-	l = l.exceptFor(x.HTTP.Method)
+	l = exceptFor(l, x.HTTP.Method)
 	x.level = l
-	if l.internal && !x.Internal {
-		return http.StatusNotFound
+	for _, step := range x.engine.phases.located {
+		if status := step(x, w); status != 0 {
+			return status
+		}
 	}
-	if status := x.limitBody(w); status != 0 {
-		return status
-	}
-	script := l.script
+	script := rewriteSlot.of(l).script
 	if l == x.server.level {
 		script = nil // it has run: there is no location
 	}
@@ -99,35 +105,31 @@ func (x *exchange) run(w http.ResponseWriter, l *level) int {
 		}
 		return x.locate(w)
 	}
-	x.setRealIP(&x.level.realIP)
-	if x.main == nil {
-		for _, step := range []func() int{x.limitRequests, x.limitConnections} {
-			if status := step(); status != 0 {
-				return status
-			}
-		}
-		if status := x.accessPhase(w); status != 0 {
+	for _, step := range x.engine.phases.preaccess {
+		if status := step(x); status != 0 {
 			return status
 		}
 	}
-	return x.filtered(w, (*exchange).mirrored)
+	if status := x.accessPhase(w); status != 0 {
+		return status
+	}
+	return x.filtered(x.engine.phases.body, w, (*exchange).contentPhase)
 }
 
-// content serves a file or an upstream's response.
+// contentPhase serves the request inside the filters of its response.
+func (x *exchange) contentPhase(w http.ResponseWriter) int {
+	return x.filtered(x.engine.phases.around, w, (*exchange).content)
+}
+
+// content calls the modules until one serves the request. The last one serves files, and leaves
+// nothing.
 func (x *exchange) content(w http.ResponseWriter) int {
-	l := x.level
-	if l.tries != nil {
-		if status, done := l.tries.serve(x, w); done {
+	for _, serve := range x.engine.phases.content {
+		if status, done := serve(x, w); done {
 			return status
 		}
 	}
-	if l.pass != nil {
-		return l.pass.serve(x, w)
-	}
-	if l.status {
-		return x.stubStatus(w)
-	}
-	return x.static(w)
+	return http.StatusNotFound
 }
 
 // redirect continues with another path inside the server. Captures are kept.
@@ -160,18 +162,15 @@ func finalHeader(r *http.Request, status int, h http.Header) {
 	x := exchangeOf(r.Context())
 	x.Status = status
 	x.Header = h
-	x.level.hideHeaders(x, h)
-	if h["Server"] == nil {
-		h.Set("Server", "culvert") // else the upstream's, which proxy_pass_header lets through
+	for _, change := range x.engine.phases.header {
+		change(x, h)
 	}
-	if status != http.StatusSwitchingProtocols {
-		x.level.applyExpires(x, h)
-		x.level.applyCharset(x, h)
-		x.level.applyUserid(x, h)
-		x.level.announceTrailers(x, h)
-	}
-	x.level.applyHeaders(x, h)
-	x.level.applyKeepalive(x, h)
+}
+
+// responseWriter is called when the body is about to be written.
+func responseWriter(r *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
+	x := exchangeOf(r.Context())
+	return x.engine.phases.write(x, w)
 }
 
 // finishResponse is called when the response is complete or has failed.
@@ -188,12 +187,7 @@ func finishResponse(r *http.Request, s culvert.ResponseStats) {
 		}
 	}
 	x.Complete = !s.Aborted && s.Status != 0 && x.HTTP.Context().Err() == nil
-	if !x.compressed() {
-		x.GzipIn = 0
+	for _, log := range x.engine.phases.log {
+		log(x)
 	}
-	x.level.sendTrailers(x, x.Header)
-	for _, f := range x.atEnd {
-		f()
-	}
-	x.level.log(x)
 }

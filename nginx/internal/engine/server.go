@@ -8,28 +8,41 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 )
 
-// server is one server block.
-type server struct {
-	level     *level
-	names     []nameRule
-	listens   []listenRule
-	locations *route.Locations[*level]
-	named     map[string]*level // locations that start with "@"
-	silent    bool              // it has listens that are not served
+// serverModule holds the servers and their names.
+var serverModule = module{
+	directives: []directive{
+		{name: "server", repeatable: true},
+		{name: "server_name", repeatable: true, compile: serverName, captures: nameCaptures},
+	},
+	blocks: compileServers,
 }
 
-// server compiles a server block inside http.
-func (c *compiler) server(http *level, d *conf.Directive) error {
-	s := &server{locations: &route.Locations[*level]{}, named: map[string]*level{}}
-	s.level = http.child()
-	s.level.server = s
+// server is one server block.
+type server struct {
+	level   *level
+	names   []nameRule
+	listens []listenRule
+	named   map[string]*level // locations that start with "@"
+	silent  bool              // it has listens that are not served
+}
+
+// compileServers compiles the servers of http.
+func compileServers(c *compiler, http *level, list []*conf.Directive) error {
+	for _, d := range list {
+		if d.Name != "server" {
+			continue
+		}
+		if err := compileServer(c, http, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func compileServer(c *compiler, http *level, d *conf.Directive) error {
+	s := &server{level: http.child(d), named: map[string]*level{}}
+	s.level.server, s.level.locations = s, &route.Locations[*level]{}
 	if err := c.block(s.level, d.Block); err != nil {
-		return err
-	}
-	if err := c.finish(s.level); err != nil {
-		return d.Errorf("%s", err)
-	}
-	if err := c.finishIfs(s.level); err != nil {
 		return err
 	}
 	if len(s.names) == 0 {
@@ -38,13 +51,11 @@ func (c *compiler) server(http *level, d *conf.Directive) error {
 	if len(s.listens) == 0 && !s.silent {
 		s.listens = []listenRule{{addr: listenAddr{AddrPort: netip.AddrPortFrom(netip.IPv4Unspecified(), 80)}, at: d}}
 	}
+	ssl := sslSlot.of(s.level)
 	for _, rule := range s.listens {
-		if rule.ssl && len(s.level.ssl.certs) == 0 && !s.level.ssl.reject {
+		if rule.ssl && len(ssl.certs) == 0 && !ssl.reject {
 			return rule.at.Errorf("no \"ssl_certificate\" is defined for the \"listen ... ssl\" directive")
 		}
-	}
-	if err := c.locations(s.level, s.locations, d.Block); err != nil {
-		return err
 	}
 	c.servers = append(c.servers, s)
 	return nil

@@ -61,3 +61,15 @@ func (n nameRule) matches(host string) bool {
 	}
 	return host == n.text
 }
+
+// nameCaptures declares the groups of the names.
+func nameCaptures(c *compiler, d *conf.Directive) error {
+	for _, name := range d.Args {
+		if text, _, ok := namePattern(name); ok {
+			if err := c.declareGroups(d, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -13,7 +13,7 @@ func set(c *compiler, l *level, d *conf.Directive) error {
 	if err != nil {
 		return err
 	}
-	l.script = append(l.script, func(x *exchange, _ *scriptRun) { x.assign(name, value.String(&x.Request)) })
+	addStep(l, func(x *exchange, _ *scriptRun) { x.assign(name, value.String(&x.Request)) })
 	return nil
 }
 
@@ -23,7 +23,7 @@ func (x *exchange) assign(name, value string) {
 	case "args", "query_string":
 		x.Args, x.uriChanged = value, true
 	case "limit_rate":
-		x.setLimitRate(value)
+		setLimitRate(x, value)
 	default:
 		x.SetVariable(name, value)
 	}
@@ -34,27 +34,16 @@ func setName(d *conf.Directive) (name string, ok bool) {
 	return strings.ToLower(name), ok && name != ""
 }
 
-// declareSets declares each variable that is set anywhere.
-func (c *compiler) declareSets(list []*conf.Directive) error {
-	for _, d := range list {
-		if d.Name != "set" && d.Name != "auth_request_set" {
-			if !conf.HasRows(d.Name) {
-				if err := c.declareSets(d.Block); err != nil {
-					return err
-				}
-			}
-			continue
-		}
-		name, ok := setName(d)
-		if !ok {
-			return d.Errorf("invalid variable name \"%s\"", d.Args[0])
-		}
-		if name == "args" || name == "query_string" || name == "limit_rate" {
-			continue
-		}
-		if !c.scope.DeclareSet(name, d.Name == "set") {
-			return d.Errorf("the duplicate \"%s\" variable", name)
-		}
+// declareSet declares the variable that set or auth_request_set sets.
+func declareSet(c *compiler, d *conf.Directive) error {
+	name, ok := setName(d)
+	switch {
+	case !ok:
+		return d.Errorf("invalid variable name \"%s\"", d.Args[0])
+	case name == "args", name == "query_string", name == "limit_rate":
+		return nil
+	case !c.scope.DeclareSet(name, d.Name == "set"):
+		return d.Errorf("the duplicate \"%s\" variable", name)
 	}
 	return nil
 }

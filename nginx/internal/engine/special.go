@@ -17,13 +17,14 @@ func (x *exchange) special(status int) int {
 	}
 	x.errStatus, x.Status = status, status // the page's name may contain $status
 	if !x.failed && x.redirects <= maxRedirects {
-		if rule := x.level.errorPageFor(status); rule != nil {
-			x.failed = !x.level.recursive
-			return rule.serve(x)
+		s := errorPageSlot.of(x.level)
+		if page := s.pageFor(status); page != nil {
+			x.failed = !s.recursive
+			return page.serve(x)
 		}
 	}
-	return x.filtered(x.w, func(x *exchange, w http.ResponseWriter) int {
-		x.builtinPage(w, x.errStatus)
+	return x.filtered(x.engine.phases.body, x.w, func(x *exchange, w http.ResponseWriter) int {
+		builtinPage(x, w, x.errStatus)
 		return 0
 	})
 }
@@ -39,7 +40,7 @@ func closesAfter(status int) bool {
 }
 
 // builtinPage writes nginx's own page for a status.
-func (x *exchange) builtinPage(w http.ResponseWriter, status int) {
+func builtinPage(x *exchange, w http.ResponseWriter, status int) {
 	h := w.Header()
 	if status < 300 || status == http.StatusNotModified {
 		w.WriteHeader(status)

@@ -9,14 +9,14 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// declareSplit compiles "split_clients string $variable { share value; … }".
-func (c *compiler) declareSplit(d *conf.Directive, name string) (func() error, error) {
+// defineSplit compiles "split_clients string $variable { share value; … }".
+func defineSplit(c *compiler, d *conf.Directive, name string) func() error {
 	s := new(vars.Split)
 	c.scope.DeclareSplit(name, s)
-	return func() error { return c.fillSplit(s, d) }, nil
+	return func() error { return fillSplit(c, s, d) }
 }
 
-func (c *compiler) fillSplit(s *vars.Split, d *conf.Directive) (err error) {
+func fillSplit(c *compiler, s *vars.Split, d *conf.Directive) (err error) {
 	if s.Source, err = c.value(d, d.Args[0]); err != nil {
 		return err
 	}

@@ -8,13 +8,31 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
+// sslModule holds the certificates of servers and verifies those of clients (ngx_http_ssl_module.c).
+var sslModule = module{
+	directives: []directive{
+		{name: "ssl_certificate", repeatable: true, compile: sslCertificate},
+		{name: "ssl_certificate_key", repeatable: true, compile: sslCertificateKey},
+		{name: "ssl_client_certificate", compile: sslClientCertificate},
+		{name: "ssl_crl", compile: sslCRL},
+		{name: "ssl_protocols", compile: sslProtocols},
+		{name: "ssl_reject_handshake", compile: setFlag(sslSlot, func(s *sslSettings) *bool { return &s.reject })},
+		{name: "ssl_trusted_certificate", compile: sslTrustedCertificate},
+		{name: "ssl_verify_client", compile: setWord(sslSlot, func(s *sslSettings) *string { return &s.client.verify }, verifyModes)},
+		{name: "ssl_verify_depth", compile: setNumber(sslSlot, func(s *sslSettings) *int { return &s.client.depth })},
+	},
+	hooks: hooks{postRead: verifyClient},
+}
+
+var sslSlot = newSlot(sslSettings{client: clientCertRule{depth: 1}})
+
 // sslSettings are a level's ssl_ directives. The n-th key belongs to the n-th
 // certificate.
 type sslSettings struct {
 	certs, keys []sslFile
 	min, max    uint16 // 0 is Go's choice
 	client      clientCertRule
-	reject      bool // ssl_reject_handshake
+	reject      bool // handshakes; a server that does needs no certificate
 }
 
 type sslFile struct {
@@ -23,23 +41,26 @@ type sslFile struct {
 }
 
 func sslCertificate(c *compiler, l *level, d *conf.Directive) error {
+	s := sslSlot.edit(l)
 	if l.first("ssl_certificate") {
-		l.ssl.certs = nil
+		s.certs = nil
 	}
-	l.ssl.certs = append(l.ssl.certs, sslFile{absolute(c.confDir, d.Args[0]), d})
+	s.certs = append(s.certs, sslFile{absolute(c.confDir, d.Args[0]), d})
 	return nil
 }
 
 func sslCertificateKey(c *compiler, l *level, d *conf.Directive) error {
+	s := sslSlot.edit(l)
 	if l.first("ssl_certificate_key") {
-		l.ssl.keys = nil
+		s.keys = nil
 	}
-	l.ssl.keys = append(l.ssl.keys, sslFile{absolute(c.confDir, d.Args[0]), d})
+	s.keys = append(s.keys, sslFile{absolute(c.confDir, d.Args[0]), d})
 	return nil
 }
 
 func sslProtocols(_ *compiler, l *level, d *conf.Directive) (err error) {
-	l.ssl.min, l.ssl.max, err = tlsVersions(d)
+	s := sslSlot.edit(l)
+	s.min, s.max, err = tlsVersions(d)
 	return err
 }
 
@@ -67,7 +88,7 @@ func tlsVersions(d *conf.Directive) (least, most uint16, err error) {
 
 // tlsConfig loads the certificates of a server that listens with TLS.
 func (s *server) tlsConfig(http2 bool) (*tls.Config, error) {
-	settings := s.level.ssl
+	settings := sslSlot.of(s.level)
 	config := &tls.Config{MinVersion: settings.min, MaxVersion: settings.max, NextProtos: []string{"http/1.1"}}
 	if http2 {
 		config.NextProtos = []string{"h2", "http/1.1"}
@@ -88,13 +109,6 @@ func (s *server) tlsConfig(http2 bool) (*tls.Config, error) {
 
 // errRejected ends a handshake.
 var errRejected = errors.New("handshake rejected")
-
-// sslRejectHandshake compiles "ssl_reject_handshake on|off". A server that rejects handshakes
-// needs no certificate.
-func sslRejectHandshake(_ *compiler, l *level, d *conf.Directive) error {
-	l.ssl.reject = d.Flag()
-	return nil
-}
 
 func loadPair(cert, key sslFile) (tls.Certificate, error) {
 	certPEM, err := os.ReadFile(cert.name)
@@ -124,7 +138,7 @@ func (k *socket) tlsConfig() (*tls.Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(config.Certificates) > 0 || s.level.ssl.reject {
+		if len(config.Certificates) > 0 || sslSlot.of(s.level).reject {
 			configs[s] = config
 		}
 	}
@@ -135,7 +149,7 @@ func (k *socket) tlsConfig() (*tls.Config, error) {
 	base := standard.Clone()
 	base.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		s, _, _ := k.host(addrIP(hello.Conn.LocalAddr())).choose(hostName(hello.ServerName))
-		if s.level.ssl.reject {
+		if sslSlot.of(s.level).reject {
 			return nil, errRejected
 		}
 		return configs[s], nil // nil is base itself

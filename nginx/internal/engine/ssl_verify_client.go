@@ -25,44 +25,29 @@ const (
 	statusNoCertificate    = 496
 )
 
-// sslVerifyClient compiles "ssl_verify_client on|off|optional|optional_no_ca".
-func sslVerifyClient(_ *compiler, l *level, d *conf.Directive) error {
-	switch d.Args[0] {
-	case "on", "optional", "optional_no_ca":
-		l.ssl.client.verify = d.Args[0]
-	case "off":
-		l.ssl.client.verify = ""
-	default:
-		return d.Errorf("invalid value \"%s\"", d.Args[0])
-	}
-	return nil
-}
-
-func sslVerifyDepth(_ *compiler, l *level, d *conf.Directive) (err error) {
-	l.ssl.client.depth, err = d.Number()
-	return err
-}
+// verifyModes are those of ssl_verify_client.
+var verifyModes = map[string]string{"on": "on", "optional": "optional", "optional_no_ca": "optional_no_ca", "off": ""}
 
 func sslClientCertificate(c *compiler, l *level, d *conf.Directive) error {
-	l.ssl.client.accept = absolute(c.confDir, d.Args[0])
+	sslSlot.edit(l).client.accept = absolute(c.confDir, d.Args[0])
 	return nil
 }
 
 func sslTrustedCertificate(c *compiler, l *level, d *conf.Directive) error {
-	l.ssl.client.trusted = absolute(c.confDir, d.Args[0])
+	sslSlot.edit(l).client.trusted = absolute(c.confDir, d.Args[0])
 	return nil
 }
 
 // sslCRL compiles "ssl_crl file".
 func sslCRL(c *compiler, l *level, d *conf.Directive) error {
-	l.ssl.client.crl = sslFile{c.listFile(d), d}
+	sslSlot.edit(l).client.crl = sslFile{listFile(c, d), d}
 	return nil
 }
 
 // requestCertificates makes a handshake request a certificate. It is verified when a request has
 // been received, so that the client gets an error page instead of a failed handshake.
 func (s *server) requestCertificates(config *tls.Config) error {
-	rule := &s.level.ssl.client
+	rule := &sslSlot.edit(s.level).client
 	if rule.verify == "" {
 		_, err := rule.revocations(nil) // nginx reads the file even so
 		return err
@@ -102,9 +87,9 @@ func (r *clientCertRule) revocations(trusted []byte) (*revocations, error) {
 }
 
 // verifyClient checks the client's certificate and returns 0 if the request is allowed.
-func (x *exchange) verifyClient() int {
+func verifyClient(x *exchange) int {
 	state := x.HTTP.TLS
-	rule := &x.server.level.ssl.client
+	rule := &sslSlot.of(x.server.level).client
 	if rule.verify == "" {
 		return 0
 	}

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"io/fs"
 	"net/http"
+	"os"
 	"path"
 	"strings"
 
@@ -9,96 +11,74 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/static"
 )
 
-// static serves a file of root or alias: the content of a location without proxy_pass and return.
-func (x *exchange) static(w http.ResponseWriter) int {
-	method := x.HTTP.Method
-	if method != http.MethodGet && method != http.MethodHead && method != http.MethodPost {
-		return http.StatusMethodNotAllowed
+// staticModule serves files (ngx_http_static_module.c): it is the last module of content.
+var staticModule = module{
+	directives: []directive{
+		{name: "etag", compile: setFlag(staticSlot, func(s *staticSettings) *bool { return &s.etag })},
+		{name: "if_modified_since", compile: setWord(staticSlot, func(s *staticSettings) *static.Since { return &s.since },
+			map[string]static.Since{"exact": static.Exact, "before": static.Before, "off": static.Ignored})},
+	},
+	hooks: hooks{content: serveStatic},
+}
+
+type staticSettings struct {
+	etag  bool
+	since static.Since // if_modified_since
+}
+
+var staticSlot = newSlot(staticSettings{etag: true})
+
+// serveStatic serves a file of root or alias.
+func serveStatic(x *exchange, w http.ResponseWriter) (status int, done bool) {
+	if !readsFile(x.HTTP.Method) {
+		return http.StatusMethodNotAllowed, true
 	}
 	if strings.HasSuffix(x.URI, "/") {
-		return x.directory(w)
+		x.logError("directory index of \"" + filename(x, x.URI) + "\" is forbidden")
+		return http.StatusForbidden, true
 	}
-	name := x.filename(x.URI)
-	if method != http.MethodPost && x.precompressed(w, name) {
-		return 0
-	}
+	name := filename(x, x.URI)
 	f, info, dir, status := static.Open(name)
 	if status != 0 {
-		x.logOpen(name, status)
-		return status
+		logOpen(x, name, status)
+		return status, true
 	}
 	x.rootTested = !x.failed
 	if dir {
-		return x.redirectTo(w, route.Escape(x.URI)+"/")
+		return redirectTo(x, w, route.Escape(x.URI)+"/"), true
 	}
 	defer f.Close()
-	if method == http.MethodPost {
-		return http.StatusMethodNotAllowed
+	if x.HTTP.Method == http.MethodPost {
+		return http.StatusMethodNotAllowed, true
 	}
-	whole := x.errStatus != 0 && x.errStatus != http.StatusOK
-	return static.Serve(w, x.HTTP, static.Content{
+	return static.Serve(w, x.HTTP, fileContent(x, f, info, contentTypeOf(x, w.Header()))), true
+}
+
+// readsFile reports whether a request of the method may lead to a file.
+func readsFile(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodPost
+}
+
+// fileContent describes a file as the level serves it.
+func fileContent(x *exchange, f *os.File, info fs.FileInfo, contentType string) static.Content {
+	s := staticSlot.of(x.level)
+	return static.Content{
 		File:     f,
 		Size:     info.Size(),
 		ModTime:  info.ModTime(),
-		Type:     x.contentTypeOf(w.Header()),
-		Since:    x.level.modifiedSince,
-		NoETag:   !x.level.etag,
-		NoRanges: x.level.sub.changes(x.contentType()), // the content will be changed
-		Whole:    whole,
-	})
-}
-
-// directory serves a path that ends in a slash: the directory's index, or its listing.
-func (x *exchange) directory(w http.ResponseWriter) int {
-	uri, found := x.indexFile(func(name string) bool { return static.Exists(name, false) })
-	if found {
-		return x.redirect(w, uri, x.Args)
+		Type:     contentType,
+		Since:    s.since,
+		NoETag:   !s.etag,
+		NoRanges: subSlot.of(x.level).changes(typeOf(x)), // the content will be changed
+		Whole:    x.errStatus != 0 && x.errStatus != http.StatusOK,
 	}
-	name := x.filename(x.URI)
-	if status := static.Search(name); status != 0 {
-		x.logOpen(name, status)
-		return status
-	}
-	if x.level.autoindex.lists(x.HTTP.Method) {
-		return x.list(w, name)
-	}
-	x.logError("directory index of \"" + name + "\" is forbidden")
-	return http.StatusForbidden
-}
-
-// contentType returns the type of the path's extension on this level.
-func (x *exchange) contentType() string {
-	if ext := static.Extension(x.URI); ext != "" {
-		if t, ok := x.level.types[strings.ToLower(ext)]; ok {
-			return t
-		}
-	}
-	return x.level.defaultType
-}
-
-// contentTypeOf returns contentType, unless an upstream has led here and set a type.
-func (x *exchange) contentTypeOf(h http.Header) string {
-	if x.diverted != nil && x.diverted.uri != "" && h.Get("Content-Type") != "" {
-		return h.Get("Content-Type")
-	}
-	return x.contentType()
-}
-
-// setContentType sets the type of a response without a file. An empty one keeps net/http from
-// guessing one.
-func (x *exchange) setContentType(h http.Header) {
-	if t := x.contentType(); t != "" {
-		h.Set("Content-Type", t)
-		return
-	}
-	h["Content-Type"] = nil
 }
 
 // logOpen logs that a file can't be served.
-func (x *exchange) logOpen(name string, status int) { x.logFailed("open", name, status) }
+func logOpen(x *exchange, name string, status int) { logFailed(x, "open", name, status) }
 
 // logFailed logs that a system call has failed for a file.
-func (x *exchange) logFailed(call, name string, status int) {
+func logFailed(x *exchange, call, name string, status int) {
 	why := map[int]string{
 		http.StatusNotFound:  "2: No such file or directory",
 		http.StatusForbidden: "13: Permission denied",

@@ -8,9 +8,19 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
+// stubStatusModule responds with counts of connections (ngx_http_stub_status_module.c).
+var stubStatusModule = module{
+	directives: []directive{
+		{name: "stub_status", compile: stubStatus},
+	},
+	hooks: hooks{content: serveStubStatus},
+}
+
+var stubStatusSlot = newLocalSlot[bool]()
+
 // stubStatus compiles "stub_status": the location responds with counts of connections.
 func stubStatus(_ *compiler, l *level, _ *conf.Directive) error {
-	l.status = true
+	*stubStatusSlot.edit(l) = true
 	return nil
 }
 
@@ -21,10 +31,13 @@ func (c *counts) text() string {
 		n.Active, accepted, accepted, c.requests.Load(), n.Reading, n.Writing, n.Waiting)
 }
 
-// stubStatus sends the counts.
-func (x *exchange) stubStatus(w http.ResponseWriter) int {
-	if m := x.HTTP.Method; m != http.MethodGet && m != http.MethodHead {
-		return http.StatusMethodNotAllowed
+// serveStubStatus sends the counts.
+func serveStubStatus(x *exchange, w http.ResponseWriter) (status int, done bool) {
+	switch {
+	case !*stubStatusSlot.of(x.level):
+		return 0, false
+	case x.HTTP.Method != http.MethodGet && x.HTTP.Method != http.MethodHead:
+		return http.StatusMethodNotAllowed, true
 	}
 	text := x.engine.shared.counts.text()
 	w.Header().Set("Content-Type", "text/plain")
@@ -33,5 +46,5 @@ func (x *exchange) stubStatus(w http.ResponseWriter) int {
 	if x.HTTP.Method != http.MethodHead {
 		_, _ = w.Write([]byte(text))
 	}
-	return 0
+	return 0, true
 }

@@ -13,23 +13,36 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
+// subModule replaces texts in responses (ngx_http_sub_filter_module.c).
+var subModule = module{
+	directives: []directive{
+		{name: "sub_filter", repeatable: true, compile: subFilter},
+		{name: "sub_filter_last_modified", compile: setFlag(subSlot, func(s *subSettings) *bool { return &s.lastModified })},
+		{name: "sub_filter_once", compile: setFlag(subSlot, func(s *subSettings) *bool { return &s.once })},
+		{name: "sub_filter_types", compile: subFilterTypes},
+	},
+	merge: makeSubFilter,
+	hooks: hooks{body: replaceTexts},
+}
+
+var subSlot = newSlot(subSettings{types: []string{"text/html"}, once: true})
+
 // subSettings are the sub_filter directives (ngx_http_sub_filter_module.c).
 type subSettings struct {
 	pairs        []subPair
 	types        []string // nil: all
-	every        bool     // sub_filter_once off
+	once         bool
 	lastModified bool
 	made         culvert.Filter
 }
 
 type subPair struct{ from, to vars.Value }
 
-func defaultSub() subSettings { return subSettings{types: []string{"text/html"}} }
-
 // subFilter compiles "sub_filter string replacement".
 func subFilter(c *compiler, l *level, d *conf.Directive) (err error) {
+	s := subSlot.edit(l)
 	if l.first("sub_filter") {
-		l.sub.pairs = nil
+		s.pairs = nil
 	}
 	if d.Args[0] == "" {
 		return d.Errorf("empty search pattern")
@@ -41,22 +54,12 @@ func subFilter(c *compiler, l *level, d *conf.Directive) (err error) {
 	if pair.to, err = c.value(d, d.Args[1]); err != nil {
 		return err
 	}
-	l.sub.pairs = append(l.sub.pairs, pair)
-	return nil
-}
-
-func subFilterOnce(_ *compiler, l *level, d *conf.Directive) error {
-	l.sub.every = !d.Flag()
+	s.pairs = append(s.pairs, pair)
 	return nil
 }
 
 func subFilterTypes(_ *compiler, l *level, d *conf.Directive) error {
-	l.sub.types = mediaTypes([]string{"text/html"}, d.Args)
-	return nil
-}
-
-func subFilterLastModified(_ *compiler, l *level, d *conf.Directive) error {
-	l.sub.lastModified = d.Flag()
+	subSlot.edit(l).types = mediaTypes([]string{"text/html"}, d.Args)
 	return nil
 }
 
@@ -92,24 +95,22 @@ func (s *subSettings) changes(t string) bool {
 	return s.made != nil && isOneOf(s.types, http.Header{"Content-Type": {t}})
 }
 
-func (s *subSettings) filter() culvert.Filter { return s.made }
-
-// finishSub creates the filter.
-func (l *level) finishSub() {
-	l.sub.made = nil
-	if len(l.sub.pairs) == 0 {
-		return
+// makeSubFilter creates the filter of a level that has set something.
+func makeSubFilter(_ *compiler, l *level) error {
+	if !subSlot.own(l) || len(subSlot.of(l).pairs) == 0 {
+		return nil
 	}
-	pairs := l.sub.pairs
+	s := subSlot.edit(l)
+	pairs := s.pairs
 	changes := func(r *http.Request, h http.Header) bool {
-		here := exchangeOf(r.Context()).level.sub // an internal redirect may have led to another level
+		here := subSlot.of(exchangeOf(r.Context()).level) // an internal redirect may have led to another level
 		return samePairs(here.pairs, pairs) && h.Get("Content-Length") != "0" &&
 			h.Get("Content-Encoding") == "" && isOneOf(here.types, h)
 	}
-	l.sub.made = filters.OnResponse(filters.ResponseHooks{
+	s.made = filters.OnResponse(filters.ResponseHooks{
 		Header: func(r *http.Request, status int, h http.Header) {
 			if status >= 200 && changes(r, h) {
-				exchangeOf(r.Context()).level.sub.removeContentFields(h)
+				subSlot.of(exchangeOf(r.Context()).level).removeContentFields(h)
 			}
 		},
 		Body: func(r *http.Request, _ int, h http.Header, w io.Writer) io.WriteCloser {
@@ -117,9 +118,26 @@ func (l *level) finishSub() {
 				return nil
 			}
 			x := exchangeOf(r.Context())
-			return x.level.sub.writer(x, w)
+			return subSlot.of(x.level).writer(x, w)
 		},
 	})
+	return nil
+}
+
+// replaceTexts returns the level's filter.
+func replaceTexts(x *exchange) culvert.Filter {
+	s := subSlot.of(x.level)
+	if s.made == nil || replacing(x, s.pairs) {
+		return nil
+	}
+	return func(next http.Handler) http.Handler {
+		filter := s.made(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			x.replaced = append(x.replaced, s.pairs)
+			defer func() { x.replaced = x.replaced[:len(x.replaced)-1] }()
+			filter.ServeHTTP(w, r)
+		})
+	}
 }
 
 // samePairs reports whether one level has inherited its pairs from the other, or both from a
@@ -128,9 +146,10 @@ func samePairs(a, b []subPair) bool {
 	return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0]
 }
 
-// replacing reports whether an enclosing filter already makes l's replacements in x's response.
-func (x *exchange) replacing(l *level) bool {
-	return slices.ContainsFunc(x.replaced, func(pairs []subPair) bool { return samePairs(pairs, l.sub.pairs) })
+// replacing reports whether an enclosing filter already makes these replacements in x's response:
+// an internal redirect has led here.
+func replacing(x *exchange, these []subPair) bool {
+	return slices.ContainsFunc(x.replaced, func(pairs []subPair) bool { return samePairs(pairs, these) })
 }
 
 // removeContentFields removes header fields that describe the unchanged content.
@@ -154,5 +173,5 @@ func (s *subSettings) writer(x *exchange, w io.Writer) io.WriteCloser {
 			pairs = append(pairs, replace.Pair{From: from, To: p.to.String(&x.Request)})
 		}
 	}
-	return replace.NewWriter(w, !s.every, pairs)
+	return replace.NewWriter(w, s.once, pairs)
 }

@@ -42,9 +42,6 @@ func (x *exchange) serveSubrequest() {
 		if e := recover(); e != nil && e != http.ErrAbortHandler {
 			panic(e)
 		}
-		for _, end := range x.atEnd {
-			end()
-		}
 	}()
 	status := x.process(x.w)
 	for status != 0 {

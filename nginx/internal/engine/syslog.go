@@ -40,8 +40,8 @@ const (
 	maxErrorLine = 2047
 )
 
-// syslog parses the first argument of d, "syslog:server=address[,parameter=value ...]".
-func (c *compiler) syslog(d *conf.Directive) (*syslogServer, error) {
+// newSyslog parses the first argument of d, "syslog:server=address[,parameter=value ...]".
+func newSyslog(c *compiler, d *conf.Directive) (*syslogServer, error) {
 	options, err := parseSyslog(d, strings.TrimPrefix(d.Args[0], syslogPrefix))
 	if err != nil {
 		return nil, err

@@ -1,21 +1,33 @@
-package engine_test
+package engine
 
 import (
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/culvert-go/culvert/nginx/conf"
-	"github.com/culvert-go/culvert/nginx/internal/engine"
 )
 
-// The directives that the parser accepts as implemented are those that the engine compiles.
-func TestDirectivesAreThoseOfTheParser(t *testing.T) {
-	got := engine.Directives()
-	slices.Sort(got)
-	if want := conf.Supported(); !slices.Equal(got, want) {
-		t.Errorf("the engine compiles\n%q\nthe parser says\n%q", got, want)
+// Each directive is in one module, except for those that stand inside upstream as well, and has
+// no other verdict.
+func TestDirectivesAreInOneModule(t *testing.T) {
+	levels, upstreams := map[string]bool{}, map[string]bool{}
+	for _, m := range modules() {
+		for _, d := range m.directives {
+			seen := levels
+			if d.upstream != nil {
+				seen = upstreams
+			}
+			if seen[d.name] {
+				t.Errorf("%s is in the list twice", d.name)
+			}
+			seen[d.name] = true
+		}
+	}
+	for _, row := range conf.Specs.Rows(nil) {
+		if row.Name != "include" && (levels[row.Name] || upstreams[row.Name]) {
+			t.Errorf("%s is implemented, and %s in the tables of conf", row.Name, row.Class)
+		}
 	}
 }
 
@@ -30,7 +42,7 @@ func TestReadmeTable(t *testing.T) {
 	if !found {
 		t.Fatal("the README has no table")
 	}
-	if table != conf.Table() {
-		t.Error("the table is not the code's: go generate ./nginx/conf")
+	if table != Directives().Table() {
+		t.Error("the table is not the code's: go generate ./nginx/internal/engine")
 	}
 }

@@ -9,6 +9,16 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
+// tryFilesModule looks for files (ngx_http_try_files_module.c).
+var tryFilesModule = module{
+	directives: []directive{
+		{name: "try_files", compile: tryFiles},
+	},
+	hooks: hooks{content: serveTryFiles},
+}
+
+var tryFilesSlot = newLocalSlot[*tryRule]()
+
 // tryRule is a try_files.
 type tryRule struct {
 	files []tryFile
@@ -44,19 +54,24 @@ func tryFiles(c *compiler, l *level, d *conf.Directive) error {
 	if rule.last, err = c.value(d, d.Args[n]); err != nil {
 		return err
 	}
-	l.tries = rule
+	*tryFilesSlot.edit(l) = rule
 	return nil
 }
 
-// serve looks for the files. done is false if one exists: the location's content continues with
-// it.
-func (t *tryRule) serve(x *exchange, w http.ResponseWriter) (status int, done bool) {
+// serveTryFiles looks for the files. done is false if one exists: the location's content continues
+// with it.
+func serveTryFiles(x *exchange, w http.ResponseWriter) (status int, done bool) {
+	t := *tryFilesSlot.of(x.level)
+	if t == nil {
+		return 0, false
+	}
+	root := rootSlot.of(x.level)
 	for _, f := range t.files {
 		uri := f.uri.String(&x.Request)
-		if x.level.root.alias && !x.level.root.whole && !strings.HasPrefix(uri, x.level.root.prefix) {
+		if root.alias && !root.whole && !strings.HasPrefix(uri, root.prefix) {
 			continue
 		}
-		if !static.Exists(x.filename(uri), f.dir) {
+		if !static.Exists(filename(x, uri), f.dir) {
 			continue
 		}
 		x.URI = uri

@@ -8,6 +8,24 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
+// upstreamModule holds the groups of servers.
+var upstreamModule = module{
+	directives: []directive{
+		{name: "upstream", repeatable: true, declare: declareUpstream},
+		{name: "hash", upstream: balance},
+		{name: "ip_hash", upstream: balance},
+		{name: "least_conn", upstream: balance},
+		{name: "random", upstream: balance},
+		{name: "keepalive", upstream: groupKeepalive},
+		{name: "keepalive_requests", upstream: groupKeepalive},
+		{name: "keepalive_time", upstream: groupKeepalive},
+		{name: "keepalive_timeout", upstream: groupKeepalive},
+		{name: "resolver", upstream: groupResolver},
+		{name: "resolver_timeout", upstream: groupResolver},
+		{name: "server", repeatable: true, upstream: groupServer},
+	},
+}
+
 // group is an upstream block, or the host of a proxy_pass that names none.
 type group struct {
 	name     string
@@ -39,58 +57,38 @@ func (g *group) close() {
 	}
 }
 
-// declareUpstreams compiles the upstream blocks.
-func (c *compiler) declareUpstreams(list []*conf.Directive) error {
-	for _, d := range list {
-		if d.Name != "upstream" {
-			continue
-		}
-		name := d.Args[0]
-		if _, ok := c.groups[name]; ok {
-			return d.Errorf("duplicate upstream \"%s\"", name)
-		}
-		g := newGroup(name)
-		if err := c.fill(g, d); err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(g.targets, func(t upstream.Target) bool { return !t.Backup }) && len(g.resolve) == 0 {
-			return d.Errorf("no servers in upstream \"%s\"", name) // nothing but backups
-		}
-		c.groups[name] = g
+// declareUpstream compiles an upstream block.
+func declareUpstream(c *compiler, http *level, d *conf.Directive) error {
+	name := d.Args[0]
+	if _, ok := c.groups[name]; ok {
+		return d.Errorf("duplicate upstream \"%s\"", name)
 	}
+	g := newGroup(name)
+	for _, row := range d.Block {
+		if compile := c.inUpstream[row.Name].upstream; compile != nil {
+			if err := compile(c, g, row); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case len(g.targets) == 0 && len(g.resolve) == 0:
+		return d.Errorf("no servers are inside upstream")
+	case !slices.ContainsFunc(g.targets, func(t upstream.Target) bool { return !t.Backup }) && len(g.resolve) == 0:
+		return d.Errorf("no servers in upstream \"%s\"", name) // nothing but backups
+	}
+	c.groups[name] = g
+	c.deferred = append(c.deferred, func() error { return g.lookUpNames(http) })
 	return nil
 }
 
-// fill compiles the body of an upstream block.
-func (c *compiler) fill(g *group, d *conf.Directive) error {
-	servers := 0
-	for _, row := range d.Block {
-		switch row.Name {
-		case "hash", "ip_hash", "least_conn", "random":
-			if err := c.balance(g, row); err != nil {
-				return err
-			}
-		case "keepalive", "keepalive_requests", "keepalive_time", "keepalive_timeout":
-			if err := g.keepalive.set(row); err != nil {
-				return err
-			}
-		case "resolver", "resolver_timeout":
-			own := &level{resolver: g.resolver}
-			if err := c.run[row.Name](c, own, row); err != nil {
-				return err
-			}
-			g.resolver = own.resolver
-		case "server":
-			if err := g.server(row); err != nil {
-				return err
-			}
-			servers++
-		}
-	}
-	if servers == 0 {
-		return d.Errorf("no servers are inside upstream")
-	}
-	return nil
+// groupResolver compiles resolver and resolver_timeout inside upstream.
+func groupResolver(c *compiler, g *group, d *conf.Directive) error {
+	own := newLevel()
+	*resolverSlot.edit(own) = g.resolver
+	err := c.directives[d.Name].compile(c, own, d)
+	g.resolver = *resolverSlot.of(own)
+	return err
 }
 
 // upstream returns the group of targets for a scheme.
@@ -117,20 +115,18 @@ func (e *Engine) upstream(g *group, scheme string) (*upstream.Group, error) {
 	return u, nil
 }
 
-// resolveNames gives the groups with "resolve" their name servers.
-func (c *compiler) resolveNames(http *level) error {
-	for _, g := range c.groups {
-		rule := g.resolver
-		if rule == nil {
-			rule = http.resolver
+// lookUpNames gives a group with "resolve" its name servers.
+func (g *group) lookUpNames(http *level) error {
+	rule := g.resolver
+	if rule == nil {
+		rule = *resolverSlot.of(http)
+	}
+	for _, s := range g.resolve {
+		if rule == nil || len(rule.servers) == 0 {
+			return s.at.Errorf("no resolver defined to resolve names at run time in upstream \"%s\"", g.name)
 		}
-		for _, s := range g.resolve {
-			if rule == nil || len(rule.servers) == 0 {
-				return s.at.Errorf("no resolver defined to resolve names at run time in upstream \"%s\"", g.name)
-			}
-			if err := g.lookUp(rule, s.target, s.address, "80"); err != nil {
-				return s.at.Errorf("%s", err)
-			}
+		if err := g.lookUp(rule, s.target, s.address, "80"); err != nil {
+			return s.at.Errorf("%s", err)
 		}
 	}
 	return nil

@@ -21,9 +21,9 @@ type resolvedServer struct {
 	address string
 }
 
-// server compiles "server address [parameters]": one target for each address of the
+// groupServer compiles "server address [parameters]": one target for each address of the
 // name.
-func (g *group) server(d *conf.Directive) error {
+func groupServer(_ *compiler, g *group, d *conf.Directive) error {
 	var t upstream.Target
 	for _, p := range d.Args[1:] {
 		if err := targetParameter(&t, d, p); err != nil {

@@ -12,6 +12,22 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
+// useridModule gives clients an id in a cookie (ngx_http_userid_filter_module.c).
+var useridModule = module{
+	directives: []directive{
+		{name: "userid", compile: userid},
+		{name: "userid_domain", compile: userid},
+		{name: "userid_expires", compile: userid},
+		{name: "userid_flags", compile: userid},
+		{name: "userid_name", compile: userid},
+		{name: "userid_p3p", compile: userid},
+		{name: "userid_path", compile: userid},
+	},
+	hooks: hooks{header: sendUserID},
+}
+
+var useridSlot = newSlot(useridRule{name: "uid", path: "/"})
+
 // useridRule is how clients receive an id in a cookie (ngx_http_userid_filter_module.c).
 type useridRule struct {
 	mode    string // "on", "v1", "log", or "" for off
@@ -24,12 +40,10 @@ type useridRule struct {
 	flags   []string
 }
 
-func defaultUserid() useridRule { return useridRule{name: "uid", path: "/"} }
-
 // userid compiles the userid directives. Ids of "v1" are made like those of "on": they differ
 // only in their bytes.
 func userid(_ *compiler, l *level, d *conf.Directive) error {
-	u, arg := &l.userid, d.Args[0]
+	u, arg := useridSlot.edit(l), d.Args[0]
 	unlessNone := func(to *string) {
 		if *to = arg; arg == "none" {
 			*to = ""
@@ -97,7 +111,7 @@ func (u *useridRule) setFlags(d *conf.Directive) error {
 // UserID implements vars.Location. It returns the client's id as got, or a new one as set:
 // $uid_got and $uid_set.
 func (x *exchange) UserID() (got, set string) {
-	u := &x.level.userid
+	u := useridSlot.of(x.level)
 	if u.mode == "" {
 		return "", ""
 	}
@@ -137,10 +151,10 @@ func logUserID(name string, id []byte) string {
 	return b.String()
 }
 
-// applyUserid sends a new client its id.
-func (l *level) applyUserid(x *exchange, h http.Header) {
-	u := &l.userid
-	if u.mode != "on" && u.mode != "v1" {
+// sendUserID sends a new client its id.
+func sendUserID(x *exchange, h http.Header) {
+	u := useridSlot.of(x.level)
+	if x.Status == http.StatusSwitchingProtocols || u.mode != "on" && u.mode != "v1" {
 		return
 	}
 	if _, set := x.UserID(); set == "" {

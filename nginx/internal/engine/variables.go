@@ -7,21 +7,28 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
+// variablesModule holds the directives that only define variables.
+var variablesModule = module{
+	directives: []directive{
+		{name: "geo", repeatable: true, define: defineGeo},
+		{name: "map", repeatable: true, define: defineMap, captures: mapCaptures},
+		{name: "split_clients", repeatable: true, define: defineSplit},
+	},
+}
+
 // declareVariables declares the configuration's variables: all names first, since each may be
 // used in the others, above or below.
-func (c *compiler) declareVariables(list []*conf.Directive) error {
-	if err := c.declareCaptures(list); err != nil {
+func (c *compiler) declareVariables(http []*conf.Directive) error {
+	if err := c.forAll(http, func(d directive) declareFunc { return d.captures }); err != nil {
 		return err
 	}
-	if err := c.declareSets(list); err != nil {
+	if err := c.forAll(http, func(d directive) declareFunc { return d.sets }); err != nil {
 		return err
 	}
-	var fill []func() error
-	for _, d := range list {
-		declare, ok := map[string]func(*conf.Directive, string) (func() error, error){
-			"geo": c.declareGeo, "map": c.declareMap, "split_clients": c.declareSplit,
-		}[d.Name]
-		if !ok {
+	var definitions []func() error
+	for _, d := range http {
+		define := c.directives[d.Name].define
+		if define == nil {
 			continue
 		}
 		last := d.Args[len(d.Args)-1]
@@ -32,15 +39,46 @@ func (c *compiler) declareVariables(list []*conf.Directive) error {
 		if vars.Builtin(strings.ToLower(name)) {
 			return d.Errorf("the duplicate \"%s\" variable", name)
 		}
-		define, err := declare(d, strings.ToLower(name))
-		if err != nil {
+		definitions = append(definitions, define(c, d, strings.ToLower(name)))
+	}
+	for _, compile := range definitions {
+		if err := compile(); err != nil {
 			return err
 		}
-		fill = append(fill, define)
 	}
-	for _, f := range fill {
-		if err := f(); err != nil {
+	return nil
+}
+
+// declareFunc declares the variables of a directive.
+type declareFunc = func(c *compiler, d *conf.Directive) error
+
+// forAll calls a hook for all directives in list and in the blocks inside.
+func (c *compiler) forAll(list []*conf.Directive, hook func(directive) declareFunc) error {
+	for _, d := range list {
+		if declare := hook(c.directives[d.Name]); declare != nil {
+			if err := declare(c, d); err != nil {
+				return err
+			}
+		}
+		if conf.HasRows(d.Name) {
+			continue
+		}
+		if err := c.forAll(d.Block, hook); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// declareGroups declares the named groups of a regular expression.
+func (c *compiler) declareGroups(d *conf.Directive, text string) error {
+	re, err := pattern(d, text, false)
+	if err != nil {
+		return err
+	}
+	for _, name := range re.SubexpNames() {
+		if name != "" {
+			c.scope.DeclareCapture(name)
 		}
 	}
 	return nil

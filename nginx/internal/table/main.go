@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine"
 )
 
 func main() {
@@ -22,7 +23,7 @@ func main() {
 	if !ok || !ends {
 		log.Fatal("the README has no place for the table")
 	}
-	if err := os.WriteFile(os.Args[1], []byte(before+conf.TableBegins+conf.Table()+conf.TableEnds+after), 0o644); err != nil {
+	if err := os.WriteFile(os.Args[1], []byte(before+conf.TableBegins+engine.Directives().Table()+conf.TableEnds+after), 0o644); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -16,13 +16,6 @@ type diversion struct {
 	uri    string // or where X-Accel-Redirect leads
 }
 
-// proxyInterceptErrors compiles "proxy_intercept_errors on|off": error_page applies to responses
-// of upstreams, too.
-func proxyInterceptErrors(_ *compiler, l *level, d *conf.Directive) error {
-	l.proxy.intercept = d.Flag()
-	return nil
-}
-
 // ignorable are the fields of proxy_ignore_headers. Those about a cache have no effect.
 var ignorable = map[string]bool{"X-Accel-Redirect": true, "X-Accel-Expires": true, "X-Accel-Limit-Rate": true,
 	"X-Accel-Buffering": true, "X-Accel-Charset": true, "Expires": true, "Cache-Control": true, "Set-Cookie": true, "Vary": true}
@@ -37,7 +30,7 @@ func proxyIgnoreHeaders(_ *compiler, l *level, d *conf.Directive) error {
 		}
 		ignored[canonical] = true
 	}
-	l.proxy.ignored = ignored
+	proxySlot.edit(l).ignored = ignored
 	return nil
 }
 
@@ -45,23 +38,25 @@ func proxyIgnoreHeaders(_ *compiler, l *level, d *conf.Directive) error {
 func (p *passRule) modifyResponse(a *proxy.Response) {
 	x := exchangeOf(a.In.Context())
 	x.UpstreamHeader = a.Header
-	l := x.level
-	if l.proxy.ignored["X-Accel-Buffering"] {
+	s := proxySlot.of(x.level)
+	if s.ignored["X-Accel-Buffering"] {
 		a.Header.Del("X-Accel-Buffering")
 	}
-	if l.proxy.intercept && a.Status >= 300 && l.errorPageFor(a.Status) != nil { // before X-Accel-Redirect, as in nginx
-		x.divert(a, diversion{status: a.Status})
+	if s.intercept && a.Status >= 300 && errorPageSlot.of(x.level).pageFor(a.Status) != nil { // before X-Accel-Redirect, as in nginx
+		divert(x, a, diversion{status: a.Status})
 		return
 	}
-	if uri := a.Header.Get("X-Accel-Redirect"); uri != "" && !l.proxy.ignored["X-Accel-Redirect"] {
-		x.divert(a, diversion{uri: uri})
+	if uri := a.Header.Get("X-Accel-Redirect"); uri != "" && !s.ignored["X-Accel-Redirect"] {
+		divert(x, a, diversion{uri: uri})
 		return
 	}
 	if a.Header["Content-Type"] != nil {
 		x.w.Header().Del("Content-Type") // an X-Accel-Redirect that led here may have set one
 	}
-	x.limitRate(a.Header.Get("X-Accel-Limit-Rate"))
-	l.rewriteCookies(x, a)
+	if !s.ignored["X-Accel-Limit-Rate"] {
+		takeLimitRate(x, a.Header.Get("X-Accel-Limit-Rate"))
+	}
+	s.rewriteCookies(x, a)
 }
 
 // kept are the header fields of a response that are kept for what is served instead
@@ -69,7 +64,7 @@ func (p *passRule) modifyResponse(a *proxy.Response) {
 var kept = []string{"Content-Type", "Set-Cookie", "Content-Disposition", "Cache-Control", "Expires", "Accept-Ranges"}
 
 // divert discards the response: what replaces it is served when the proxy has returned.
-func (x *exchange) divert(a *proxy.Response, to diversion) {
+func divert(x *exchange, a *proxy.Response, to diversion) {
 	x.diverted = &to
 	a.ServeInstead(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if to.uri != "" {
@@ -90,7 +85,7 @@ func (to *diversion) serve(x *exchange, w http.ResponseWriter) int {
 		return to.status
 	}
 	if x.HTTP.Method != http.MethodHead {
-		x.becomeGET()
+		becomeGET(x)
 	}
 	if strings.HasPrefix(to.uri, "@") {
 		return x.redirectNamed(w, to.uri)

@@ -1,0 +1,26 @@
+package engine
+
+// modules lists the modules. Within each phase of a request they are called in this order, which
+// is nginx's; the filters of bodies wrap each other, the first one being next to the content.
+func modules() []*module {
+	return []*module{
+		// of the process and of http
+		&mainModule, &errorLogModule, &variablesModule, &resolverModule, &upstreamModule,
+		// when a request has been received
+		&listenModule, &serverModule, &realIPModule, &headerFieldsModule, &locationModule, &sslModule,
+		// when its location has been found
+		&clientBodyModule, &rewriteModule, &refererModule, &secureLinkModule,
+		// before access to its location
+		&limitReqModule, &limitConnModule,
+		// access
+		&accessModule, &authBasicModule, &authRequestModule,
+		// content
+		&mirrorModule, &tryFilesModule, &proxyModule, &stubStatusModule, &indexModule, &autoindexModule, &gzipStaticModule, &staticModule,
+		&rootModule, &typesModule,
+		&errorPageModule, &redirectModule,
+		// filters of the response
+		&subModule, &gunzipModule, &gzipModule, &limitRateModule,
+		&serverHeaderModule, &expiresModule, &charsetModule, &useridModule, &addTrailerModule, &addHeaderModule, &keepaliveModule,
+		&logModule,
+	}
+}

@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"io"
+	"net/http"
+
+	"github.com/culvert-go/culvert"
+)
+
+// phases are the hooks of all modules, by phase, in the order of the modules.
+type phases struct {
+	postRead  []func(*exchange) int
+	located   []func(*exchange, http.ResponseWriter) int
+	preaccess []func(*exchange) int
+	access    []func(*exchange, http.ResponseWriter) (verdict, int)
+	around    []func(*exchange) culvert.Filter
+	content   []func(*exchange, http.ResponseWriter) (status int, done bool)
+	header    []func(*exchange, http.Header)
+	body      []func(*exchange) culvert.Filter
+	write     func(*exchange, io.Writer) io.WriteCloser
+	log       []func(*exchange)
+}
+
+func phasesOf(list []*module) *phases {
+	p := new(phases)
+	for _, m := range list {
+		p.postRead = with(p.postRead, m.postRead, m.postRead != nil)
+		p.located = with(p.located, m.located, m.located != nil)
+		p.preaccess = with(p.preaccess, m.preaccess, m.preaccess != nil)
+		p.access = with(p.access, m.access, m.access != nil)
+		p.around = with(p.around, m.around, m.around != nil)
+		p.content = with(p.content, m.content, m.content != nil)
+		p.header = with(p.header, m.header, m.header != nil)
+		p.body = with(p.body, m.body, m.body != nil)
+		p.log = with(p.log, m.log, m.log != nil)
+		if m.write != nil {
+			p.write = m.write
+		}
+	}
+	return p
+}
+
+// with returns the hooks and one more, if a module has it.
+func with[F any](hooks []F, hook F, has bool) []F {
+	if has {
+		return append(hooks, hook)
+	}
+	return hooks
+}
+
+// filtered calls serve with a writer that applies filters, the first one being next to it.
+func (x *exchange) filtered(filters []func(*exchange) culvert.Filter, w http.ResponseWriter, serve contentFunc) int {
+	var inner *filteredContent
+	var handler http.Handler
+	for _, of := range filters {
+		filter := of(x)
+		if filter == nil {
+			continue
+		}
+		if inner == nil {
+			inner = &filteredContent{x: x, serve: serve}
+			handler = inner
+		}
+		handler = filter(handler)
+	}
+	if inner == nil {
+		return serve(x, w)
+	}
+	handler.ServeHTTP(w, x.HTTP)
+	return inner.status
+}
+
+// contentFunc sends a response and returns 0, or returns the status of an error page.
+type contentFunc func(x *exchange, w http.ResponseWriter) int
+
+// filteredContent is the handler inside filters.
+type filteredContent struct {
+	x      *exchange
+	serve  contentFunc
+	status int
+}
+
+func (c *filteredContent) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	c.status = c.serve(c.x, w)
+}

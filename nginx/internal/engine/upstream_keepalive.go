@@ -1,0 +1,36 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+)
+
+// keepaliveRule is how long an upstream's connections are kept
+// (ngx_http_upstream_keepalive_module.c). 0 is the library's default.
+type keepaliveRule struct {
+	max      int
+	requests int
+	time     time.Duration
+	timeout  time.Duration
+}
+
+// groupKeepalive compiles keepalive and the related directives inside upstream.
+func groupKeepalive(_ *compiler, g *group, d *conf.Directive) (err error) {
+	k := &g.keepalive
+	switch d.Name {
+	case "keepalive":
+		n, ok := conf.Number(d.Args[0])
+		if !ok || n == 0 {
+			return d.Errorf("invalid value \"%s\" in \"keepalive\" directive", d.Args[0])
+		}
+		k.max = n
+	case "keepalive_requests":
+		k.requests, err = d.Number()
+	case "keepalive_time":
+		k.time, err = d.Duration()
+	case "keepalive_timeout":
+		k.timeout, err = d.Duration()
+	}
+	return err
+}
