@@ -23,7 +23,10 @@ func (panickyMetrics) RequestEnded(*http.Request, filters.Observation) {}
 func TestPanicBesideAnUnsentBody(t *testing.T) {
 	recovers := filters.Recover(slog.New(slog.DiscardHandler))
 	for name, h := range map[string]http.Handler{
-		"RequestStarted":    filters.Observe(panickyMetrics{})(http.NotFoundHandler()),
+		"RequestStarted": filters.Observe(panickyMetrics{})(http.NotFoundHandler()),
+		"RecordsOptions.Rewrite": good(t)(filters.Records(filters.RecordsOptions{Rewrite: func(*http.Request) func([]byte) ([]byte, error) {
+			panic("a bug")
+		}}))(http.NotFoundHandler()),
 		"before the header": recovers(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a bug") })),
 		"after the header": recovers(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_ = http.NewResponseController(w).EnableFullDuplex()

@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -11,61 +12,68 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
-	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// TestRecordsThatAreNotAccepted: a client of HTTP/2 that accepts no more of a stream of records, each of which is flushed by itself, is
+// TestRecordsThatAreNotAccepted: a client that accepts no more of a stream of records, each of which is flushed by itself, is
 // given up when WriteTimeout is over.
 func TestRecordsThatAreNotAccepted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		records, err := watchcodec.NewRecords(watchcodec.RecordsOptions{})
-		if err != nil {
-			t.Fatal(err)
+	for _, http2 := range []bool{false, true} {
+		t.Run(fmt.Sprintf("HTTP/2 %v", http2), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { recordsNotAccepted(t, http2) })
+		})
+	}
+}
+
+func recordsNotAccepted(t *testing.T, http2 bool) {
+	records, err := filters.Records(filters.RecordsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := []byte(strings.Repeat("a", 1000) + "\n")
+	group := groupAt(t, upstream.Options{Protocol: upstream.HTTP1, DialContext: pipeTo(func(c net.Conn) {
+		if _, err := c.Read(make([]byte, 4<<10)); err == nil {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n\r\n")
+			_, _ = c.Write(bytes.Repeat(line, 1000))
 		}
-		line := []byte(strings.Repeat("a", 1000) + "\n")
-		group := groupAt(t, upstream.Options{Protocol: upstream.HTTP1, DialContext: pipeTo(func(c net.Conn) {
-			if _, err := c.Read(make([]byte, 4<<10)); err == nil {
-				_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n\r\n")
-				_, _ = c.Write(bytes.Repeat(line, 1000))
-			}
-			_, _ = io.Copy(io.Discard, c)
-		})}, "192.0.2.1:80")
-		var failed failures
-		p := newProxy(t, proxy.Options{Upstream: group, WriteTimeout: 4 * time.Second, BodyTimeout: 24 * time.Hour, OnError: failed.add})
-		ended := make(chan struct{})
-		var protocols http.Protocols
-		protocols.SetUnencryptedHTTP2(true)
-		s := &http.Server{Protocols: &protocols, ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			defer close(ended)
-			records(p).ServeHTTP(w, r)
-		})}
-		near, far := net.Pipe()
-		go func() { _ = s.Serve(wiretest.OneConn(far)) }()
-		client := &http.Transport{Protocols: &protocols, HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10},
-			DialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://gateway.test/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := client.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case <-ended:
-			failed.only(t)
-		case <-time.After(time.Hour):
-			t.Error("the handler is held")
-		}
-		resp.Body.Close()
-		near.Close()
-		client.CloseIdleConnections()
-		_ = s.Close()
-		_ = p.Drain(context.Background())
-		_ = group.Close()
-		time.Sleep(time.Hour) // net/http's server lingers
-	})
+		_, _ = io.Copy(io.Discard, c)
+	})}, "192.0.2.1:80")
+	var failed failures
+	p := newProxy(t, proxy.Options{Upstream: group, WriteTimeout: 4 * time.Second, BodyTimeout: 24 * time.Hour, OnError: failed.add})
+	ended := make(chan struct{})
+	var protocols http.Protocols
+	protocols.SetHTTP1(!http2)
+	protocols.SetUnencryptedHTTP2(http2)
+	s := &http.Server{Protocols: &protocols, ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		records(p).ServeHTTP(w, r)
+	})}
+	near, far := net.Pipe()
+	go func() { _ = s.Serve(wiretest.OneConn(far)) }()
+	client := &http.Transport{Protocols: &protocols, HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10},
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://gateway.test/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+		failed.only(t)
+	case <-time.After(time.Hour):
+		t.Error("the handler is held")
+	}
+	resp.Body.Close()
+	near.Close()
+	client.CloseIdleConnections()
+	_ = s.Close()
+	_ = p.Drain(context.Background())
+	_ = group.Close()
+	time.Sleep(time.Hour) // net/http's server lingers
 }

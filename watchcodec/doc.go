@@ -11,6 +11,6 @@
 // visible or hidden to it.
 //
 // Writer sends a program's own events, each in its own chunk and flushed at once. Fanout sends the
-// events of one watch to many clients. NewRecords is for streams of other kinds: lines of JSON and
-// server-sent events.
+// events of one watch to many clients. For streams of other kinds, lines of JSON and server-sent
+// events, see filters.Records.
 package watchcodec

@@ -15,7 +15,6 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
-	"github.com/culvert-go/culvert/watchcodec"
 )
 
 // If a client stops accepting a relayed response that a filter rewrites, the response is given up,
@@ -27,7 +26,6 @@ func TestRelayedResponseThatIsNotAccepted(t *testing.T) {
 		media   string
 		content string // again and again
 	}{
-		"records": {must(watchcodec.NewRecords(watchcodec.RecordsOptions{})), "/", "application/x-ndjson", strings.Repeat("x", 1000) + "\n"},
 		"a watch": {showing(true), "/api/v1/pods?watch=1", "application/json", pod("ADDED", "a", "yes", "7")},
 		"a list": {showing(true), "/api/v1/pods", "application/json",
 			`{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[` + strings.Repeat(item("a", "yes")+",", 100_000) + item("a", "yes") + "]}"},

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert/internal/wiretest"
-	"github.com/culvert-go/culvert/watchcodec"
 )
 
 // A response of which the next handler has written less than its Content-Length, or nothing, can't
@@ -73,40 +72,32 @@ func TestResponseShorterThanAnnounced(t *testing.T) {
 	}
 }
 
-// A stream of which the next handler has written less than its Content-Length is cut off, even if
+// A watch of which the next handler has written less than its Content-Length is cut off, even if
 // it ends after an event.
-func TestStreamShorterThanAnnounced(t *testing.T) {
+func TestWatchShorterThanAnnounced(t *testing.T) {
 	event := `{"type":"ADDED","object":` + carp + "}\n"
-	for name, test := range map[string]struct {
-		filter            func(http.Handler) http.Handler
-		path, contentType string
-	}{
-		"a watch": {showing(true), carpsPath + "?watch=1", "application/json"},
-		"records": {must(watchcodec.NewRecords(watchcodec.RecordsOptions{})), "/", "application/x-ndjson"},
-	} {
-		for _, missing := range []int{0, 1} {
-			for _, version := range []int{1, 2} {
-				t.Run(name+", without "+strconv.Itoa(missing)+", HTTP/"+strconv.Itoa(version), func(t *testing.T) {
-					s := httptest.NewUnstartedServer(test.filter(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-						w.Header().Set("Content-Type", test.contentType)
-						w.Header().Set("Content-Length", strconv.Itoa(len(event)+missing))
-						_, _ = io.WriteString(w, event)
-						_ = http.NewResponseController(w).Flush()
-					})))
-					s.EnableHTTP2 = version == 2
-					s.Config.ErrorLog = wiretest.Quiet()
-					s.StartTLS()
-					defer s.Close()
-					resp, err := s.Client().Get(s.URL + test.path)
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer resp.Body.Close()
-					if content, err := io.ReadAll(resp.Body); string(content) != event || (err == nil) != (missing == 0) {
-						t.Errorf("%q, %v", content, err)
-					}
-				})
-			}
+	for _, missing := range []int{0, 1} {
+		for _, version := range []int{1, 2} {
+			t.Run("without "+strconv.Itoa(missing)+", HTTP/"+strconv.Itoa(version), func(t *testing.T) {
+				s := httptest.NewUnstartedServer(showing(true)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", "application/json")
+					w.Header().Set("Content-Length", strconv.Itoa(len(event)+missing))
+					_, _ = io.WriteString(w, event)
+					_ = http.NewResponseController(w).Flush()
+				})))
+				s.EnableHTTP2 = version == 2
+				s.Config.ErrorLog = wiretest.Quiet()
+				s.StartTLS()
+				defer s.Close()
+				resp, err := s.Client().Get(s.URL + carpsPath + "?watch=1")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				if content, err := io.ReadAll(resp.Body); string(content) != event || (err == nil) != (missing == 0) {
+					t.Errorf("%q, %v", content, err)
+				}
+			})
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
-	"github.com/culvert-go/culvert/watchcodec"
 )
 
 // compressKind: a response of a type that is compressed, from a size on, is encoded as its client likes best.
@@ -169,7 +168,7 @@ func (p FilterPlan) page(status int) []byte {
 var recordsKind = filterKind{
 	name: "Records",
 	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {
-		o := watchcodec.RecordsOptions{}
+		o := filters.RecordsOptions{}
 		if p.edits() {
 			o.Rewrite = func(*http.Request) func([]byte) ([]byte, error) {
 				return func(record []byte) ([]byte, error) {
@@ -183,7 +182,7 @@ var recordsKind = filterKind{
 		if p.A == 2 || p.A == 3 {
 			o.MaxRecord = longestRecord
 		}
-		return watchcodec.NewRecords(o)
+		return filters.Records(o)
 	},
 	request:  func(_ FilterPlan, q *hop) { q.accept = "" },
 	response: func(p FilterPlan, q *hop, m *message) { p.records(q, m) },

@@ -1,18 +1,20 @@
-package watchcodec_test
+package filters_test
 
 import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
-	"github.com/culvert-go/culvert/watchcodec"
 )
 
 // shout turns a record into upper case, and hides those that contain "secret".
@@ -26,15 +28,35 @@ func shout(record []byte) ([]byte, error) {
 	return bytes.ToUpper(record), nil
 }
 
-func records(t *testing.T, rewrite func([]byte) ([]byte, error), handler http.HandlerFunc) *httptest.Server {
+func recordServer(t *testing.T, rewrite func([]byte) ([]byte, error), handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
-	f, err := watchcodec.NewRecords(watchcodec.RecordsOptions{MaxRecord: 100, Rewrite: func(*http.Request) func([]byte) ([]byte, error) { return rewrite }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := good(t)(filters.Records(filters.RecordsOptions{MaxRecord: 100, Rewrite: func(*http.Request) func([]byte) ([]byte, error) { return rewrite }}))
 	s := httptest.NewServer(f(handler))
 	t.Cleanup(s.Close)
 	return s
+}
+
+// getRaw returns a response as it is on the wire. A body that is cut off ends with the error.
+func getRaw(t *testing.T, url string, fields ...string) (*http.Response, []byte) {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Set(fields[i], fields[i+1])
+	}
+	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}
+	resp, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		body = append(body, []byte("\nBROKEN: "+err.Error())...)
+	}
+	return resp, body
 }
 
 // TestRecords: streams of records and their rewritten forms, however they are written.
@@ -55,7 +77,7 @@ func TestRecords(t *testing.T) {
 		{"a record over the limit without an end", lines, "{\"a\":1}\n" + strings.Repeat("x", 101), "{\"A\":1}\n\nBROKEN: unexpected EOF"},
 	} {
 		for _, size := range []int{1, 7, 1000} {
-			s := records(t, shout, func(w http.ResponseWriter, _ *http.Request) {
+			s := recordServer(t, shout, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", test.contentType)
 				for rest := test.sent; len(rest) > 0; rest = rest[min(size, len(rest)):] {
 					if _, err := io.WriteString(w, rest[:min(size, len(rest))]); err != nil {
@@ -63,7 +85,7 @@ func TestRecords(t *testing.T) {
 					}
 				}
 			})
-			if _, got := get(t, s.URL); string(got) != test.want {
+			if _, got := getRaw(t, s.URL); string(got) != test.want {
 				t.Errorf("%s, in pieces of %d: %q, want %q", test.name, size, got, test.want)
 			}
 			s.Close()
@@ -75,7 +97,7 @@ func TestRecords(t *testing.T) {
 // three chunks.
 func TestRecordsOneChunkEach(t *testing.T) {
 	leaktest.Check(t)
-	s := records(t, nil, func(w http.ResponseWriter, _ *http.Request) {
+	s := recordServer(t, nil, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		_, _ = io.WriteString(w, "{}\n[1]\n\"x\"\n")
 	})
@@ -89,7 +111,7 @@ func TestRecordsOneChunkEach(t *testing.T) {
 
 // TestCompressedRecords: a stream that can't be read is not passed on.
 func TestCompressedRecords(t *testing.T) {
-	s := records(t, shout, func(w http.ResponseWriter, r *http.Request) {
+	s := recordServer(t, shout, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept-Encoding") != "" {
 			t.Error("the request accepts a compressed stream")
 		}
@@ -99,17 +121,69 @@ func TestCompressedRecords(t *testing.T) {
 		_, _ = io.WriteString(z, "secret\n")
 		_ = z.Close()
 	})
-	resp, got := get(t, s.URL, "Accept-Encoding", "gzip")
+	resp, got := getRaw(t, s.URL, "Accept-Encoding", "gzip")
 	if resp.StatusCode != 502 || resp.Header.Get("Content-Encoding") != "" || !strings.Contains(string(got), "compressed") {
 		t.Errorf("%d %v %q", resp.StatusCode, resp.Header, got)
 	}
+}
+
+// TestRecordsWithAChecksum: the checksums of the content do not reach the client of a stream, as
+// header fields or as trailers.
+func TestRecordsWithAChecksum(t *testing.T) {
+	s := recordServer(t, shout, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		w.Header().Set("Content-Digest", "sha-256=:AAAA:")
+		w.Header().Set("Trailer", "Repr-Digest, X-End")
+		_, _ = io.WriteString(w, "a\n")
+		w.Header().Set("Repr-Digest", "sha-256=:AAAA:")
+		w.Header().Set("X-End", "1")
+	})
+	resp, got := getRaw(t, s.URL)
+	if digest := resp.Header.Get("Content-Digest") + resp.Trailer.Get("Repr-Digest"); digest != "" || resp.Trailer.Get("X-End") != "1" || string(got) != "A\n" {
+		t.Errorf("checksums %q, trailers %v, content %q", digest, resp.Trailer, got)
+	}
+}
+
+// TestRecordsShorterThanAnnounced: a stream of which the next handler has written less than its
+// Content-Length is cut off, even if it ends after a record.
+func TestRecordsShorterThanAnnounced(t *testing.T) {
+	const record = "{\"a\":1}\n"
+	for _, missing := range []int{0, 1} {
+		for _, version := range []int{1, 2} {
+			t.Run(fmt.Sprintf("without %d, HTTP/%d", missing, version), func(t *testing.T) {
+				s := httptest.NewUnstartedServer(good(t)(filters.Records(filters.RecordsOptions{}))(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", "application/x-ndjson")
+					w.Header().Set("Content-Length", strconv.Itoa(len(record)+missing))
+					_, _ = io.WriteString(w, record)
+					_ = http.NewResponseController(w).Flush()
+				})))
+				s.EnableHTTP2 = version == 2
+				s.Config.ErrorLog = wiretest.Quiet()
+				s.StartTLS()
+				defer s.Close()
+				resp, err := s.Client().Get(s.URL)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				if content, err := io.ReadAll(resp.Body); string(content) != record || (err == nil) != (missing == 0) {
+					t.Errorf("%q, %v", content, err)
+				}
+			})
+		}
+	}
+}
+
+// TestRecordsOptions: a negative bound is refused.
+func TestRecordsOptions(t *testing.T) {
+	bad(t, "filters: RecordsOptions: a negative bound")(filters.Records(filters.RecordsOptions{MaxRecord: -1}))
 }
 
 // The filters pass on a request's trailers, which are received at the end of its body.
 func TestTrailersOfARequest(t *testing.T) {
 	leaktest.Check(t)
 	got := make(chan string, 1)
-	s := records(t, nil, func(_ http.ResponseWriter, r *http.Request) {
+	s := recordServer(t, nil, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		got <- r.Trailer.Get("X-Sum")
 	})

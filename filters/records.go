@@ -1,4 +1,4 @@
-package watchcodec
+package filters
 
 import (
 	"bytes"
@@ -8,12 +8,13 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/response"
 )
 
-// RecordsOptions configures a filter of streams of records.
+// RecordsOptions configures Records.
 type RecordsOptions struct {
 	// Rewrite, if not nil, is called with each request and returns the function that rewrites the
 	// records of its response; if it returns nil, the records are unchanged. That function is
@@ -26,7 +27,7 @@ type RecordsOptions struct {
 	MaxRecord int
 }
 
-// NewRecords checks the options and returns a filter that sends each record of a stream separately
+// Records checks the options and returns a filter that sends each record of a stream separately
 // and at once, independently of the handler's writes and flushes: a line of newline-delimited JSON
 // (application/x-ndjson, application/jsonl), an event of text/event-stream (WHATWG HTML, section
 // 9.2). Empty lines and comments, which keep a connection alive, pass without a call of Rewrite's
@@ -34,9 +35,9 @@ type RecordsOptions struct {
 //
 // The filter requests an uncompressed response. With a Rewrite, a stream that is compressed all the
 // same becomes a 502, since it can't be read.
-func NewRecords(o RecordsOptions) (func(http.Handler) http.Handler, error) {
+func Records(o RecordsOptions) (culvert.Filter, error) {
 	if o.MaxRecord < 0 {
-		return nil, errors.New("watchcodec: RecordsOptions: a negative bound")
+		return nil, errors.New("filters: RecordsOptions: a negative bound")
 	}
 	if o.MaxRecord == 0 {
 		o.MaxRecord = 1 << 20
@@ -82,31 +83,50 @@ func (s *recordStream) status(_ *http.Request, status int, h http.Header) int {
 		s.cut = nil
 		return status
 	case encoding == "" || encoding == "identity":
-		for _, name := range describing {
-			h.Del(name)
-		}
+		deleteValidators(h)
 		return status
 	case s.rewrite == nil:
 		s.cut = nil
 		return status
 	}
 	s.refused = true
-	for _, name := range append(describing, "Content-Encoding", "Trailer") {
-		h.Del(name)
-	}
+	deleteValidators(h)
+	delete(h, "Content-Encoding")
+	delete(h, "Trailer")
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	return http.StatusBadGateway
+}
+
+// deleteValidators deletes the fields that describe the content before it is rewritten.
+func deleteValidators(h http.Header) {
+	for _, name := range []string{"Content-Length", "Etag", "Last-Modified", "Accept-Ranges"} {
+		delete(h, name)
+	}
+	deleteDigests(h)
 }
 
 func (s *recordStream) body(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
 	switch {
 	case s.refused:
-		return &refused{w, []byte("the server's stream is compressed and can't be read\n")}
+		return &replacement{w, "the server's stream is compressed and can't be read\n"}
 	case s.cut == nil:
 		return nil
 	}
 	s.w, s.flush = w, w.(interface{ FlushError() error }).FlushError // of w, which bounds the time that the client may take
 	return s
+}
+
+// replacement sends a text in place of a response.
+type replacement struct {
+	w    io.Writer
+	text string
+}
+
+func (r *replacement) Write(p []byte) (int, error) { return len(p), nil }
+
+func (r *replacement) Close() error {
+	_, err := io.WriteString(r.w, r.text)
+	return err
 }
 
 // cutter returns the function that finds the end of a record in a stream of the given type, nil for
@@ -201,7 +221,7 @@ func (s *recordStream) Write(p []byte) (int, error) {
 	}
 	s.pending = append(s.pending[:0], s.pending[used:]...)
 	if len(s.pending) > s.max {
-		s.err = fmt.Errorf("watchcodec: a record of more than %d bytes", s.max)
+		s.err = fmt.Errorf("filters: a record of more than %d bytes", s.max)
 		return 0, s.err
 	}
 	return len(p), nil
@@ -210,7 +230,7 @@ func (s *recordStream) Write(p []byte) (int, error) {
 // send sends a record, of which the first length bytes are its content.
 func (s *recordStream) send(record []byte, length int) error {
 	if length > s.max {
-		return fmt.Errorf("watchcodec: a record of more than %d bytes", s.max)
+		return fmt.Errorf("filters: a record of more than %d bytes", s.max)
 	}
 	content := record[:length]
 	if s.rewrite != nil && !silent(content) {
