@@ -5,7 +5,6 @@
 //   - proxy forwards a request to one of the targets (backend servers) of an upstream group.
 //   - upstream selects a target for each request: by balance, health and load.
 //   - wsupgrade forwards WebSocket and other upgrades and tunnels their bytes.
-//     wsupgrade/channel reads and writes the WebSocket subprotocols of Kubernetes,
 //     wsupgrade/extendedconnect enables WebSockets over HTTP/2 in net/http's server,
 //     and wsupgrade/wstest tests a gateway for WebSockets in memory.
 //   - filters holds Filter, Chain and the filters that know about proxying.
@@ -15,7 +14,8 @@
 //   - watchcodec parses, edits and writes Kubernetes lists and watch streams, event by event.
 //     watchcodec/source follows a resource of an API server, watchcodec/view serves
 //     objects whose content depends on other state, and watchcodec/watchtest is an
-//     API server for tests.
+//     API server for tests. watchcodec/remotecommand parses and writes the messages of
+//     exec, attach and port-forward over WebSocket.
 //
 // The module github.com/culvert-go/culvert/nginx runs an nginx.conf over these packages.
 //

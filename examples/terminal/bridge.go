@@ -5,16 +5,16 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/culvert-go/culvert/watchcodec/remotecommand"
 	"github.com/culvert-go/culvert/wsupgrade"
-	"github.com/culvert-go/culvert/wsupgrade/channel"
 )
 
 const protocolField = "Sec-Websocket-Protocol"
 
 // The protocol of the page, and the one that the server gets instead.
 const (
-	browsers = channel.V4Base64
-	servers  = channel.V4
+	browsers = remotecommand.V4Base64
+	servers  = remotecommand.V4
 )
 
 // bridge lets a browser use text with a server that uses binary messages, and logs messages that
@@ -25,8 +25,8 @@ type bridge struct {
 
 // protocolOf returns the one protocol that h offers, "" if there are none or several: then the
 // protocol is not known before the response, and frames pass unseen.
-func protocolOf(h http.Header) channel.Protocol {
-	p := channel.Protocol(strings.TrimSpace(strings.Join(h[protocolField], ",")))
+func protocolOf(h http.Header) remotecommand.Protocol {
+	p := remotecommand.Protocol(strings.TrimSpace(strings.Join(h[protocolField], ",")))
 	if !p.Known() {
 		return ""
 	}
@@ -70,7 +70,7 @@ func (b bridge) observe(r *http.Request) *wsupgrade.Observer {
 
 // fromClient logs a message that the server would ignore. One that can't be translated is not
 // sent to the server either.
-func fromClient(log *slog.Logger, protocol channel.Protocol, m *wsupgrade.Message) error {
+func fromClient(log *slog.Logger, protocol remotecommand.Protocol, m *wsupgrade.Message) error {
 	ignored := protocol.Check(m.Type == wsupgrade.Text, m.Data)
 	if ignored != nil {
 		log.Warn("the server would ignore this frame", "type", m.Type, "begins", string(m.Data[:min(len(m.Data), 40)]), "why", ignored)
@@ -84,8 +84,8 @@ func fromClient(log *slog.Logger, protocol channel.Protocol, m *wsupgrade.Messag
 	return nil
 }
 
-func translate(from, to channel.Protocol, m *wsupgrade.Message) error {
-	data, text, err := channel.Translate(from, to, m.Type == wsupgrade.Text, m.Data)
+func translate(from, to remotecommand.Protocol, m *wsupgrade.Message) error {
+	data, text, err := remotecommand.Translate(from, to, m.Type == wsupgrade.Text, m.Data)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/culvert-go/culvert/wsupgrade/channel"
+	"github.com/culvert-go/culvert/watchcodec/remotecommand"
 )
 
 // demo is an API server that has only exec. Its shell knows a few words.
@@ -34,7 +34,7 @@ func (d *demo) close() { d.server.Close() }
 
 func serveShell(w http.ResponseWriter, r *http.Request) {
 	upgrader := websocket.Upgrader{
-		Subprotocols: []string{string(channel.V4)},
+		Subprotocols: []string{string(remotecommand.V4)},
 		CheckOrigin:  func(*http.Request) bool { return true }, // the gateway in front has checked it
 	}
 	conn, err := upgrader.Upgrade(w, r, nil)
@@ -48,7 +48,7 @@ func serveShell(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return
 		}
-		m, err := channel.V4.Decode(kind == websocket.TextMessage, message)
+		m, err := remotecommand.V4.Decode(kind == websocket.TextMessage, message)
 		if err != nil {
 			continue // like a real server, without a message
 		}
@@ -60,24 +60,24 @@ func serveShell(w http.ResponseWriter, r *http.Request) {
 // shell is a session.
 type shell struct {
 	conn  *websocket.Conn
-	size  channel.Size
+	size  remotecommand.Size
 	line  []byte
 	ended bool
 }
 
-func (s *shell) take(m channel.Message) {
+func (s *shell) take(m remotecommand.Message) {
 	switch m.Channel {
-	case channel.Resize:
-		size, err := channel.ParseSize(m.Data)
+	case remotecommand.Resize:
+		size, err := remotecommand.ParseSize(m.Data)
 		if err != nil {
 			return
 		}
-		first := s.size == channel.Size{}
+		first := s.size == remotecommand.Size{}
 		if s.size = size; first {
 			s.print("\x1b[32mculvert\x1b[0m: try \"size\", \"colors\", \"exit 7\"\r\n")
 			s.prompt()
 		}
-	case channel.Stdin:
+	case remotecommand.Stdin:
 		for _, c := range m.Data {
 			s.key(c)
 		}
@@ -129,15 +129,15 @@ func (s *shell) exit(code int) {
 	if code != 0 {
 		status = fmt.Sprintf(`{"status":"Failure","reason":"NonZeroExitCode","message":"exit code %d","details":{"causes":[{"reason":"ExitCode","message":"%d"}]}}`, code, code)
 	}
-	s.send(channel.Message{Channel: channel.Error, Data: []byte(status)})
+	s.send(remotecommand.Message{Channel: remotecommand.Error, Data: []byte(status)})
 }
 
 func (s *shell) print(text string) {
-	s.send(channel.Message{Channel: channel.Stdout, Data: []byte(text)})
+	s.send(remotecommand.Message{Channel: remotecommand.Stdout, Data: []byte(text)})
 }
 
-func (s *shell) send(m channel.Message) {
-	b, err := channel.V4.Append(nil, m)
+func (s *shell) send(m remotecommand.Message) {
+	b, err := remotecommand.V4.Append(nil, m)
 	if err == nil {
 		_ = s.conn.WriteMessage(websocket.BinaryMessage, b)
 	}

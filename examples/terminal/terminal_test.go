@@ -18,7 +18,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/culvert-go/culvert/wsupgrade/channel"
+	"github.com/culvert-go/culvert/watchcodec/remotecommand"
 )
 
 // lockedBuffer is a log that may be read while it is written.
@@ -78,7 +78,7 @@ func dial(t *testing.T, address string, offered ...string) *websocket.Conn {
 }
 
 // expect reads the output until it contains want.
-func expect(t *testing.T, conn *websocket.Conn, p channel.Protocol, want string) {
+func expect(t *testing.T, conn *websocket.Conn, p remotecommand.Protocol, want string) {
 	t.Helper()
 	var got strings.Builder
 	for !strings.Contains(got.String(), want) {
@@ -98,8 +98,8 @@ func expect(t *testing.T, conn *websocket.Conn, p channel.Protocol, want string)
 // before the first prompt.
 func TestBridge(t *testing.T) {
 	address, log := start(t)
-	conn := dial(t, address, string(channel.V4Base64))
-	if got := conn.Subprotocol(); got != string(channel.V4Base64) {
+	conn := dial(t, address, string(remotecommand.V4Base64))
+	if got := conn.Subprotocol(); got != string(remotecommand.V4Base64) {
 		t.Fatalf("the browser receives %q", got)
 	}
 	say := func(c byte, text string) {
@@ -108,15 +108,15 @@ func TestBridge(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	say(channel.Resize, `{"Width":80,"Height":20}`)
-	expect(t, conn, channel.V4Base64, "80x20 $ ")
-	say(channel.Stdin, "grüße\r")
-	expect(t, conn, channel.V4Base64, "grüße: not found")
-	say(channel.Resize, `{"Width":100,"Height":30}`)
-	say(channel.Stdin, "size\r")
-	expect(t, conn, channel.V4Base64, "100 columns, 30 rows")
-	say(channel.Stdin, "exit 7\r")
-	expect(t, conn, channel.V4Base64, `"message":"7"`)
+	say(remotecommand.Resize, `{"Width":80,"Height":20}`)
+	expect(t, conn, remotecommand.V4Base64, "80x20 $ ")
+	say(remotecommand.Stdin, "grüße\r")
+	expect(t, conn, remotecommand.V4Base64, "grüße: not found")
+	say(remotecommand.Resize, `{"Width":100,"Height":30}`)
+	say(remotecommand.Stdin, "size\r")
+	expect(t, conn, remotecommand.V4Base64, "100 columns, 30 rows")
+	say(remotecommand.Stdin, "exit 7\r")
+	expect(t, conn, remotecommand.V4Base64, `"message":"7"`)
 	if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
 		t.Errorf("the end: %v", err)
 	}
@@ -128,20 +128,20 @@ func TestBridge(t *testing.T) {
 // TestIgnoredFramesAreNamed: the incident of the terminal that was never resized. Its first frame
 // has no base64, and the server reports nothing.
 func TestIgnoredFramesAreNamed(t *testing.T) {
-	for offered, test := range map[channel.Protocol]struct {
+	for offered, test := range map[remotecommand.Protocol]struct {
 		kind int
 		size string
 		why  string
 	}{
-		channel.V4Base64: {websocket.TextMessage, `4{"Width":80,"Height":20}`, "the size is not in base64"},
-		channel.V4:       {websocket.BinaryMessage, `4{"Width":80,"Height":20}`, "the digit '4'"},
+		remotecommand.V4Base64: {websocket.TextMessage, `4{"Width":80,"Height":20}`, "the size is not in base64"},
+		remotecommand.V4:       {websocket.BinaryMessage, `4{"Width":80,"Height":20}`, "the digit '4'"},
 	} {
 		address, log := start(t)
 		conn := dial(t, address, string(offered))
 		if err := conn.WriteMessage(test.kind, []byte(test.size)); err != nil {
 			t.Fatal(err)
 		}
-		good, err := offered.Append(nil, channel.Size{Width: 90, Height: 25}.Message())
+		good, err := offered.Append(nil, remotecommand.Size{Width: 90, Height: 25}.Message())
 		if err != nil {
 			t.Fatal(err)
 		}

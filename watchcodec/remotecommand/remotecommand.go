@@ -1,8 +1,9 @@
-// Package channel implements the WebSocket subprotocols by which Kubernetes carries the streams of
-// exec, attach and port-forward over one connection: each message belongs to one channel. They are
-// those of k8s.io/streaming's wsstream and of
-// k8s.io/cri-streaming/pkg/streaming/remotecommand/websocket.go.
-package channel
+// Package remotecommand implements the WebSocket subprotocols by which Kubernetes carries the
+// streams of exec, attach and port-forward over one connection: each message belongs to one channel.
+// They are those of k8s.io/streaming's wsstream and of
+// k8s.io/cri-streaming/pkg/streaming/remotecommand/websocket.go. The package imports nothing of
+// culvert's; package wsupgrade shows a gateway the messages of a tunnel.
+package remotecommand
 
 import (
 	"encoding/base64"
@@ -68,9 +69,9 @@ type Message struct {
 }
 
 var (
-	errEmpty   = errors.New("channel: an empty message has no channel")
-	errKind    = errors.New("channel: a text message where a binary one is expected, or the other way round")
-	errClosing = errors.New("channel: a close signal names one channel")
+	errEmpty   = errors.New("remotecommand: an empty message has no channel")
+	errKind    = errors.New("remotecommand: a text message where a binary one is expected, or the other way round")
+	errClosing = errors.New("remotecommand: a close signal names one channel")
 )
 
 // Append appends m in p's encoding, for a text message if p.Text returns true. It returns an error
@@ -78,17 +79,17 @@ var (
 func (p Protocol) Append(b []byte, m Message) ([]byte, error) {
 	switch {
 	case !p.Known():
-		return b, fmt.Errorf("channel: unknown protocol %q", string(p))
+		return b, fmt.Errorf("remotecommand: unknown protocol %q", string(p))
 	case m.Closed && p != V5:
-		return b, fmt.Errorf("channel: %s can't close one channel", p)
+		return b, fmt.Errorf("remotecommand: %s can't close one channel", p)
 	case m.Closed:
 		return append(b, closeSignal, m.Channel), nil
 	case p == V5 && m.Channel == closeSignal:
-		return b, errors.New("channel: 255 is the close signal")
+		return b, errors.New("remotecommand: 255 is the close signal")
 	case !p.Text():
 		return append(append(b, m.Channel), m.Data...), nil
 	case m.Channel > 9:
-		return b, fmt.Errorf("channel: %d is no digit", m.Channel)
+		return b, fmt.Errorf("remotecommand: %d is no digit", m.Channel)
 	}
 	return base64.StdEncoding.AppendEncode(append(b, '0'+m.Channel), m.Data), nil
 }
@@ -99,7 +100,7 @@ func (p Protocol) Append(b []byte, m Message) ([]byte, error) {
 func (p Protocol) Decode(text bool, message []byte) (Message, error) {
 	switch {
 	case !p.Known():
-		return Message{}, fmt.Errorf("channel: unknown protocol %q", string(p))
+		return Message{}, fmt.Errorf("remotecommand: unknown protocol %q", string(p))
 	case len(message) == 0:
 		return Message{}, errEmpty
 	case text != p.Text():
@@ -111,11 +112,11 @@ func (p Protocol) Decode(text bool, message []byte) (Message, error) {
 	case !p.Text():
 		return Message{Channel: message[0], Data: message[1:]}, nil
 	case message[0] < '0' || message[0] > '9':
-		return Message{}, fmt.Errorf("channel: %q is no digit of a channel", message[0])
+		return Message{}, fmt.Errorf("remotecommand: %q is no digit of a channel", message[0])
 	}
 	data, err := base64.StdEncoding.AppendDecode(nil, message[1:])
 	if err != nil {
-		return Message{}, fmt.Errorf("channel: %s: %w", p, err)
+		return Message{}, fmt.Errorf("remotecommand: %s: %w", p, err)
 	}
 	return Message{Channel: message[0] - '0', Data: data}, nil
 }
@@ -134,7 +135,7 @@ func (s Size) Message() Message {
 func ParseSize(data []byte) (Size, error) {
 	var s Size
 	if err := json.Unmarshal(data, &s); err != nil {
-		return s, fmt.Errorf("channel: size: %w", err)
+		return s, fmt.Errorf("remotecommand: size: %w", err)
 	}
 	return s, nil
 }
@@ -155,7 +156,7 @@ func (p Protocol) Check(text bool, message []byte) error {
 			return errors.Join(err, p.hint(text, message))
 		}
 	case m.Channel != Stdin:
-		return errors.Join(fmt.Errorf("channel: a client does not send on channel %d", m.Channel), p.hint(text, message))
+		return errors.Join(fmt.Errorf("remotecommand: a client does not send on channel %d", m.Channel), p.hint(text, message))
 	}
 	return nil
 }

@@ -1,18 +1,18 @@
-package channel_test
+package remotecommand_test
 
 import (
 	"log"
 	"net/http"
 
+	"github.com/culvert-go/culvert/watchcodec/remotecommand"
 	"github.com/culvert-go/culvert/wsupgrade"
-	"github.com/culvert-go/culvert/wsupgrade/channel"
 )
 
 // A gateway for terminals logs the messages that the server behind it would ignore silently.
 func ExampleProtocol_Check() {
 	_, err := wsupgrade.New(wsupgrade.Options{
 		Observe: func(r *http.Request) *wsupgrade.Observer {
-			protocol := channel.Protocol(r.Header.Get("Sec-WebSocket-Protocol"))
+			protocol := remotecommand.Protocol(r.Header.Get("Sec-WebSocket-Protocol"))
 			if !protocol.Known() {
 				return nil // several are offered, or none: no Observer
 			}
