@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"github.com/culvert-go/culvert/watchcodec/internal/scan"
 )
 
 // Edit is a change of an object's bytes. Bytes that it does not concern are left unchanged. If the
@@ -54,7 +56,7 @@ func (e *Edit) apply(o *Object, dst []byte) (_ []byte, changed bool, err error) 
 	if len(e.path) == 0 {
 		return dst, false, fmt.Errorf("an edit without a path")
 	}
-	if e.kind == deletes && slices.Equal(e.path, managedFields) && !o.stale && o.meta.managed.start > 0 {
+	if e.kind == deletes && slices.Equal(e.path, managedFields) && !o.stale && o.meta.managed.Start > 0 {
 		return o.withoutManaged(dst), true, nil
 	}
 	if o.format == Protobuf {
@@ -74,11 +76,11 @@ func (e *Edit) apply(o *Object, dst []byte) (_ []byte, changed bool, err error) 
 // parser has noted where they are. It is not used where they are the first field of the metadata.
 func (o *Object) withoutManaged(dst []byte) []byte {
 	meta, whole, managed := o.meta.all.raw, o.meta.whole, o.meta.managed
-	dst = append(dst, o.raw[:whole.start]...)
+	dst = append(dst, o.raw[:whole.Start]...)
 	if o.format == Protobuf {
-		dst = append(dst, byte(metadata.Number<<3|wireBytes))
-		dst = binary.AppendUvarint(dst, uint64(len(meta)-(managed.end-managed.start)))
+		dst = append(dst, byte(metadata.Number<<3|scan.WireBytes))
+		dst = binary.AppendUvarint(dst, uint64(len(meta)-(managed.End-managed.Start)))
 	}
-	dst = append(append(dst, meta[:managed.start]...), meta[managed.end:]...)
-	return append(dst, o.raw[whole.end:]...)
+	dst = append(append(dst, meta[:managed.Start]...), meta[managed.End:]...)
+	return append(dst, o.raw[whole.End:]...)
 }

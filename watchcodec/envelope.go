@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+
+	"github.com/culvert-go/culvert/watchcodec/internal/scan"
 )
 
 // magic is the prefix of every protobuf object of Kubernetes
@@ -21,66 +23,66 @@ const (
 // envelope holds the decoded fields of an Unknown.
 type envelope struct {
 	kind, apiVersion []byte
-	raw              span // the content of the field raw
-	rawField         span // the field raw with its tag and length
+	raw              scan.Span // the content of the field raw
+	rawField         scan.Span // the field raw with its tag and length
 	seen             int
 }
 
 // add decodes the field f of p.
-func (e *envelope) add(p []byte, f protoField) error {
-	if f.wire != wireBytes || e.seen&(1<<f.number) != 0 {
-		return errProtobuf
+func (e *envelope) add(p []byte, f scan.ProtobufField) error {
+	if f.Wire != scan.WireBytes || e.seen&(1<<f.Number) != 0 {
+		return scan.ErrProtobuf
 	}
-	content := f.value.of(p)
-	switch f.number {
+	content := f.Value.Of(p)
+	switch f.Number {
 	case unknownTypeMeta:
-		e.apiVersion, _ = lastField(content, typeMetaAPIVersion)
-		e.kind, _ = lastField(content, typeMetaKind)
+		e.apiVersion, _ = scan.LastField(content, typeMetaAPIVersion)
+		e.kind, _ = scan.LastField(content, typeMetaKind)
 	case unknownRaw:
-		e.raw, e.rawField = f.value, f.whole
+		e.raw, e.rawField = f.Value, f.Whole
 	case unknownEncoding:
 		if len(content) > 0 {
-			return fmt.Errorf("%w: an object encoded as %q", errProtobuf, content)
+			return fmt.Errorf("%w: an object encoded as %q", scan.ErrProtobuf, content)
 		}
 	case unknownContentType:
 		if len(content) > 0 && string(content) != protobufType {
-			return fmt.Errorf("%w: an object of type %q", errProtobuf, content)
+			return fmt.Errorf("%w: an object of type %q", scan.ErrProtobuf, content)
 		}
 	default:
-		return errProtobuf
+		return scan.ErrProtobuf
 	}
-	e.seen |= 1 << f.number
+	e.seen |= 1 << f.Number
 	return nil
 }
 
 // open removes the envelope of a protobuf object and parses the object.
 func (o *Object) open(p []byte) error {
 	if !bytes.HasPrefix(p, []byte(magic)) {
-		return fmt.Errorf("%w: no Kubernetes object", errProtobuf)
+		return fmt.Errorf("%w: no Kubernetes object", scan.ErrProtobuf)
 	}
 	var e envelope
 	for i := len(magic); i < len(p); {
-		f, err := nextField(p, i)
+		f, err := scan.NextField(p, i)
 		if err == nil {
 			err = e.add(p, f)
 		}
 		if err != nil {
 			return err
 		}
-		i = f.whole.end
+		i = f.Whole.End
 	}
 	if e.seen&(1<<unknownRaw) == 0 {
-		return fmt.Errorf("%w: an envelope without an object", errProtobuf)
+		return fmt.Errorf("%w: an envelope without an object", scan.ErrProtobuf)
 	}
 	o.kind, o.apiVersion, o.sealed = e.kind, e.apiVersion, e.rawField
-	return o.parseProtobuf(e.raw.of(p))
+	return o.parseProtobuf(e.raw.Of(p))
 }
 
 // seal appends envelope, out of which the object was decoded, with the object's current encoding.
 func (o *Object) seal(dst, envelope []byte) []byte {
-	dst = append(dst, envelope[:o.sealed.start]...)
-	dst = binary.AppendUvarint(append(dst, unknownRaw<<3|wireBytes), uint64(len(o.raw)))
-	return append(append(dst, o.raw...), envelope[o.sealed.end:]...)
+	dst = append(dst, envelope[:o.sealed.Start]...)
+	dst = binary.AppendUvarint(append(dst, unknownRaw<<3|scan.WireBytes), uint64(len(o.raw)))
+	return append(append(dst, o.raw...), envelope[o.sealed.End:]...)
 }
 
 // appendSealed appends an object in a new envelope.
@@ -94,7 +96,7 @@ const sealedTail = "\x1a\x00\x22\x00"
 
 func appendSealedHead(dst, apiVersion, kind []byte, n int) []byte {
 	var few [256]byte
-	typeMeta := appendBytesField(appendBytesField(few[:0], typeMetaAPIVersion, apiVersion), typeMetaKind, kind)
-	dst = appendBytesField(append(dst, magic...), unknownTypeMeta, typeMeta)
-	return binary.AppendUvarint(append(dst, unknownRaw<<3|wireBytes), uint64(n))
+	typeMeta := scan.AppendBytesField(scan.AppendBytesField(few[:0], typeMetaAPIVersion, apiVersion), typeMetaKind, kind)
+	dst = scan.AppendBytesField(append(dst, magic...), unknownTypeMeta, typeMeta)
+	return binary.AppendUvarint(append(dst, unknownRaw<<3|scan.WireBytes), uint64(n))
 }

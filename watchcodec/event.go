@@ -3,6 +3,8 @@ package watchcodec
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/culvert-go/culvert/watchcodec/internal/scan"
 )
 
 // EventType is the type of a watch event (k8s.io/apimachinery/pkg/watch).
@@ -42,8 +44,8 @@ func (e *Event) Decode(f Format, frame []byte) error {
 	if err != nil {
 		return err
 	}
-	if end = skipSpace(frame, end); end < len(frame) {
-		return malformed(end)
+	if end = scan.SkipSpace(frame, end); end < len(frame) {
+		return scan.Malformed(end)
 	}
 	e.frame = frame
 	return nil
@@ -65,54 +67,54 @@ func (e *Event) reset(f Format) {
 }
 
 func (e *Event) decodeJSON(p []byte) (end int, err error) {
-	c, err := enter(p, skipSpace(p, 0), '{', e.Object.resetWindow())
+	c, err := scan.Enter(p, scan.SkipSpace(p, 0), '{', e.Object.resetWindow())
 	if err != nil {
 		return 0, err
 	}
 	for {
-		more, err := c.more()
+		more, err := c.More()
 		if err != nil {
-			return c.at, err
+			return c.At, err
 		}
 		if !more {
 			break
 		}
-		key, err := c.key()
+		key, err := c.Key()
 		if err != nil {
-			return c.at, err
+			return c.At, err
 		}
-		switch k, err := known(key.of(p), "type", "object"); {
+		switch k, err := scan.Known(key.Of(p), "type", "object"); {
 		case err != nil:
-			return c.at, err
+			return c.At, err
 		case k == "object":
 			if e.Object.raw != nil {
-				return c.at, malformed(c.at)
+				return c.At, scan.Malformed(c.At)
 			}
 			if err = e.Object.parseJSON(&c); err != nil {
-				return c.at, err
+				return c.At, err
 			}
 		case k == "type":
-			value, err := c.value()
+			value, err := c.Value()
 			if err != nil {
-				return c.at, err
+				return c.At, err
 			}
-			t, ok := Value{JSON, value.of(p)}.Text()
+			t, ok := Value{JSON, value.Of(p)}.Text()
 			if !ok || e.Type != "" {
-				return c.at, malformed(value.start)
+				return c.At, scan.Malformed(value.Start)
 			}
 			if err := e.setType(t); err != nil {
-				return c.at, err
+				return c.At, err
 			}
 		default:
-			if _, err := c.value(); err != nil {
-				return c.at, err
+			if _, err := c.Value(); err != nil {
+				return c.At, err
 			}
 		}
 	}
 	if e.Type == "" || e.Object.raw == nil {
-		return c.at, malformed(c.at)
+		return c.At, scan.Malformed(c.At)
 	}
-	return c.at, nil
+	return c.At, nil
 }
 
 // setType sets the type, and returns an error for an unknown one: what a client would do with that
@@ -145,31 +147,31 @@ const (
 func (e *Event) decodeProtobuf(p []byte) error {
 	var object []byte
 	for i := 0; i < len(p); {
-		f, err := nextField(p, i)
+		f, err := scan.NextField(p, i)
 		if err != nil {
 			return err
 		}
-		i = f.whole.end
-		switch f.number {
+		i = f.Whole.End
+		switch f.Number {
 		case eventType:
-			if f.wire != wireBytes || e.Type != "" {
-				return errProtobuf
+			if f.Wire != scan.WireBytes || e.Type != "" {
+				return scan.ErrProtobuf
 			}
-			if err := e.setType(f.value.of(p)); err != nil {
+			if err := e.setType(f.Value.Of(p)); err != nil {
 				return err
 			}
 		case eventObject:
-			if f.wire != wireBytes || object != nil {
-				return errProtobuf
+			if f.Wire != scan.WireBytes || object != nil {
+				return scan.ErrProtobuf
 			}
-			object = f.value.of(p)
+			object = f.Value.Of(p)
 		}
 	}
-	extension, err := nextField(object, 0)
-	if err != nil || e.Type == "" || extension.number != extensionRaw || extension.wire != wireBytes || extension.whole.end != len(object) {
-		return errProtobuf
+	extension, err := scan.NextField(object, 0)
+	if err != nil || e.Type == "" || extension.Number != extensionRaw || extension.Wire != scan.WireBytes || extension.Whole.End != len(object) {
+		return scan.ErrProtobuf
 	}
-	e.envelope, e.frame, e.decodedType = extension.value.of(object), p, e.Type
+	e.envelope, e.frame, e.decodedType = extension.Value.Of(object), p, e.Type
 	return e.Object.open(e.envelope)
 }
 
@@ -198,9 +200,9 @@ func (e *Event) appendProtobuf(dst []byte) ([]byte, error) {
 	if !e.Changed() {
 		return append(dst, e.frame...), nil
 	}
-	dst = appendBytesField(dst, eventType, []byte(e.Type))
-	return appendNested(dst, eventObject, len(e.envelope), func(b []byte) ([]byte, error) {
-		return appendNested(b, extensionRaw, len(e.envelope), func(b []byte) ([]byte, error) {
+	dst = scan.AppendBytesField(dst, eventType, []byte(e.Type))
+	return scan.AppendNested(dst, eventObject, len(e.envelope), func(b []byte) ([]byte, error) {
+		return scan.AppendNested(b, extensionRaw, len(e.envelope), func(b []byte) ([]byte, error) {
 			return e.Object.seal(b, e.envelope), nil
 		})
 	})
@@ -214,9 +216,9 @@ func AppendEvent(dst []byte, t EventType, o *Object) ([]byte, error) {
 		return append(o.appendText(dst), "}\n"...), nil
 	}
 	start := len(dst)
-	dst = appendBytesField(append(dst, 0, 0, 0, 0), eventType, []byte(t))
-	dst, err := appendNested(dst, eventObject, len(o.raw), func(b []byte) ([]byte, error) {
-		return appendNested(b, extensionRaw, len(o.raw), func(b []byte) ([]byte, error) {
+	dst = scan.AppendBytesField(append(dst, 0, 0, 0, 0), eventType, []byte(t))
+	dst, err := scan.AppendNested(dst, eventObject, len(o.raw), func(b []byte) ([]byte, error) {
+		return scan.AppendNested(b, extensionRaw, len(o.raw), func(b []byte) ([]byte, error) {
 			return appendSealed(b, o.apiVersion, o.kind, o.raw), nil
 		})
 	})
@@ -234,7 +236,7 @@ func (o *Object) appendText(dst []byte) []byte {
 	}
 	dst = append(append(dst, `{"kind":`...), quoted(string(o.kind))...)
 	dst = append(append(dst, `,"apiVersion":`...), quoted(string(o.apiVersion))...)
-	if rest := o.raw[1+skipSpace(o.raw[1:], 0):]; rest[0] == '}' {
+	if rest := o.raw[1+scan.SkipSpace(o.raw[1:], 0):]; rest[0] == '}' {
 		return append(dst, '}')
 	}
 	return append(append(dst, ','), o.raw[1:]...)

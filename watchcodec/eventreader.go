@@ -54,7 +54,7 @@ func (r *EventReader) frame() (frame []byte, decoded bool, err error) {
 // unfinished reports whether a part of a frame was received and the rest was not.
 func (r *EventReader) unfinished() bool {
 	if r.format == JSON {
-		return r.json.scan.depth > 0
+		return r.json.scan.Within()
 	}
 	return r.protobuf.to > r.protobuf.from
 }

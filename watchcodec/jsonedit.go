@@ -1,10 +1,14 @@
 package watchcodec
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/culvert-go/culvert/watchcodec/internal/scan"
+)
 
 // splice is the replacement of a part of a text.
 type splice struct {
-	span
+	scan.Span
 	with string
 }
 
@@ -13,7 +17,7 @@ type planner struct {
 	e       *Edit
 	p       []byte
 	at      int // the index after the part that was planned
-	w       *window
+	w       *scan.Window
 	splices []splice
 }
 
@@ -21,8 +25,8 @@ type planner struct {
 func (pl *planner) apply(dst []byte) []byte {
 	from := 0
 	for _, s := range pl.splices {
-		dst = append(append(dst, pl.p[from:s.start]...), s.with...)
-		from = s.end
+		dst = append(append(dst, pl.p[from:s.Start]...), s.with...)
+		from = s.End
 	}
 	return append(dst, pl.p[from:]...)
 }
@@ -39,38 +43,38 @@ func (pl *planner) object(path Path) error {
 
 // members is object, and reports whether the object has no members left.
 func (pl *planner) members(path Path) (empty bool, err error) {
-	c, err := enter(pl.p, pl.at, '{', pl.w)
+	c, err := scan.Enter(pl.p, pl.at, '{', pl.w)
 	if err != nil {
 		return false, err
 	}
-	r := remover{planner: pl, end: c.at}
+	r := remover{planner: pl, end: c.At}
 	pos := newPlace(pl.e, path)
 	found := false
 	for {
-		more, err := c.more()
+		more, err := c.More()
 		if err != nil {
 			return false, err
 		}
 		if !more {
 			break
 		}
-		start := c.at
+		start := c.At
 		r.startElement(start)
-		key, err := c.key()
+		key, err := c.Key()
 		if err != nil {
 			return false, err
 		}
-		pos.see(key.of(pl.p), start)
-		if !sameKey(key.of(pl.p), path[0].Name) {
-			value, err := c.value()
+		pos.see(key.Of(pl.p), start)
+		if !scan.SameKey(key.Of(pl.p), path[0].Name) {
+			value, err := c.Value()
 			if err != nil {
 				return false, err
 			}
-			r.kept(value.end)
+			r.kept(value.End)
 			continue
 		}
 		found = true
-		if err := r.member(&c, start, path); err != nil || c.at == enough {
+		if err := r.member(&c, start, path); err != nil || c.At == enough {
 			return false, err
 		}
 		if pl.e.once(path) {
@@ -80,17 +84,17 @@ func (pl *planner) members(path Path) (empty bool, err error) {
 	if pl.e.kind == sets && !found {
 		r.insert(pos.at(), pl.e.added(path))
 	}
-	pl.at = c.at
+	pl.at = c.At
 	return r.count == 0, nil
 }
 
 // member plans for the member that begins at start and has its value at c.at, and moves c.at past
 // it.
-func (r *remover) member(c *cursor, start int, path Path) error {
+func (r *remover) member(c *scan.Cursor, start int, path Path) error {
 	before := len(r.splices)
-	r.at = c.at
+	r.at = c.At
 	gone, err := r.value(path)
-	c.at = r.at
+	c.At = r.at
 	switch {
 	case err != nil || r.at == enough:
 	case gone:
@@ -103,16 +107,15 @@ func (r *remover) member(c *cursor, start int, path Path) error {
 }
 
 // finishEarly ends the scan of an object in which nothing more changes.
-func (r *remover) finishEarly(c *cursor) (empty bool, err error) {
-	at := skipSpace(r.p, c.at)
-	if at < len(r.p) && r.p[at] == c.close {
-		r.at = at + 1
+func (r *remover) finishEarly(c *scan.Cursor) (empty bool, err error) {
+	if end, ok := c.Ends(); ok {
+		r.at = end
 		return r.count == 0, nil
 	}
-	if more, err := c.more(); err != nil || !more {
+	if more, err := c.More(); err != nil || !more {
 		return false, err
 	}
-	r.startElement(c.at)
+	r.startElement(c.At)
 	r.at = enough
 	return false, nil
 }
@@ -120,10 +123,10 @@ func (r *remover) finishEarly(c *cursor) (empty bool, err error) {
 // value plans for the value of the path's first step, at pl.at, and moves pl.at past it. gone
 // reports whether the whole value is removed.
 func (pl *planner) value(path Path) (gone bool, err error) {
-	c := cursor{p: pl.p, at: pl.at, w: pl.w}
+	c := scan.Cursor{Text: pl.p, At: pl.at, Window: pl.w}
 	first := byte(0)
-	if c.at < len(c.p) {
-		first = c.p[c.at]
+	if c.At < len(c.Text) {
+		first = c.Text[c.At]
 	}
 	switch {
 	case len(path) > 1 && first == '[':
@@ -137,8 +140,8 @@ func (pl *planner) value(path Path) (gone bool, err error) {
 		empty, err := pl.elements()
 		return empty && path[0].OmitEmpty, err
 	}
-	v, err := c.value()
-	pl.at = v.end
+	v, err := c.Value()
+	pl.at = v.End
 	if err == nil && pl.e.kind == sets {
 		pl.splices = append(pl.splices, splice{v, pl.e.text})
 	}
@@ -147,59 +150,59 @@ func (pl *planner) value(path Path) (gone bool, err error) {
 
 // each plans for the elements of the array at pl.at.
 func (pl *planner) each(path Path) error {
-	c, err := enter(pl.p, pl.at, '[', pl.w)
+	c, err := scan.Enter(pl.p, pl.at, '[', pl.w)
 	if err != nil {
 		return err
 	}
 	for {
-		more, err := c.more()
+		more, err := c.More()
 		if err != nil || !more {
-			pl.at = c.at
+			pl.at = c.At
 			return err
 		}
-		pl.at = c.at
+		pl.at = c.At
 		if _, err := pl.members(path[1:]); err != nil {
 			return err
 		}
-		c.at = pl.at
+		c.At = pl.at
 	}
 }
 
 // null plans for a null within the path, which counts as a missing value.
-func (pl *planner) null(c *cursor, path Path) error {
-	v, err := c.value()
-	if err != nil || string(v.of(pl.p)) != "null" {
-		return firstOf(err, malformed(v.start))
+func (pl *planner) null(c *scan.Cursor, path Path) error {
+	v, err := c.Value()
+	if err != nil || string(v.Of(pl.p)) != "null" {
+		return firstOf(err, scan.Malformed(v.Start))
 	}
 	if pl.e.kind == sets {
 		pl.splices = append(pl.splices, splice{v, "{" + pl.e.added(path[1:]) + "}"})
 	}
-	pl.at = v.end
+	pl.at = v.End
 	return nil
 }
 
 // elements removes elements of the array at pl.at.
 func (pl *planner) elements() (empty bool, err error) {
-	c, err := enter(pl.p, pl.at, '[', pl.w)
+	c, err := scan.Enter(pl.p, pl.at, '[', pl.w)
 	if err != nil {
 		return false, err
 	}
-	r := remover{planner: pl, end: c.at}
+	r := remover{planner: pl, end: c.At}
 	for {
-		more, err := c.more()
+		more, err := c.More()
 		if err != nil || !more {
-			pl.at = c.at
+			pl.at = c.At
 			return r.count == 0, err
 		}
-		r.startElement(c.at)
-		element, err := c.value()
+		r.startElement(c.At)
+		element, err := c.Value()
 		if err != nil {
 			return false, err
 		}
-		if pl.e.keep(Value{JSON, element.of(pl.p)}) {
-			r.kept(element.end)
+		if pl.e.keep(Value{JSON, element.Of(pl.p)}) {
+			r.kept(element.End)
 		} else {
-			r.removed(element.start, element.end)
+			r.removed(element.Start, element.End)
 		}
 	}
 }
@@ -215,7 +218,7 @@ type remover struct {
 // startElement is called at the first byte of an element.
 func (r *remover) startElement(start int) {
 	if r.leading {
-		r.splices[len(r.splices)-1].end = start
+		r.splices[len(r.splices)-1].End = start
 		r.leading = false
 	}
 }
@@ -229,7 +232,7 @@ func (r *remover) removed(start, end int) {
 	if r.count > 0 {
 		start = r.end // includes the comma before it
 	}
-	r.splices = append(r.splices, splice{span: span{start, end}})
+	r.splices = append(r.splices, splice{Span: scan.Span{Start: start, End: end}})
 	r.leading = r.count == 0 // includes the comma after it
 	r.end = end
 }
@@ -251,7 +254,7 @@ func (r *remover) insert(at int, member string) {
 	default:
 		at = r.end
 	}
-	r.splices = append(r.splices, splice{span{at, at}, member})
+	r.splices = append(r.splices, splice{scan.Span{Start: at, End: at}, member})
 	r.count++
 }
 
@@ -276,7 +279,7 @@ func (p *place) see(key []byte, start int) {
 	if p.e.kind != sets {
 		return
 	}
-	if p.byName < 0 && keyFollows(key, p.path[0].Name) {
+	if p.byName < 0 && scan.KeyFollows(key, p.path[0].Name) {
 		p.byName = start
 	}
 	number := objectMetaNumber(key)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/culvert-go/culvert/watchcodec/internal/scan"
 )
 
 // jsonListWriter takes a list in JSON and sends the part that the client sees, item by item. It
@@ -17,11 +19,11 @@ type jsonListWriter struct {
 	buf     []byte // store[from:]
 	out     []byte
 	state   func(*jsonListWriter) (more bool, err error)
-	scan    scanner // of the value at the front of buf[gap:]
-	scanned int     // how much of it was scanned
-	gap     int     // length of the white space and comma before an item or a member, as far as it was scanned
-	comma   bool    // the gap includes the comma
-	seen    keys
+	scan    scan.Scanner // of the value at the front of buf[gap:]
+	scanned int          // how much of it was scanned
+	gap     int          // length of the white space and comma before an item or a member, as far as it was scanned
+	comma   bool         // the gap includes the comma
+	seen    scan.Keys
 	kind    string // of the list
 	version []byte // the list's apiVersion
 	single  []byte // the kind of the items, which need not have one of their own
@@ -87,16 +89,16 @@ func (l *jsonListWriter) Close() error {
 func (l *jsonListWriter) use(n int) {
 	l.buf = l.buf[n:]
 	l.from += n
-	l.scan, l.scanned, l.gap, l.comma = scanner{}, 0, 0, false
+	l.scan, l.scanned, l.gap, l.comma = scan.Scanner{}, 0, 0, false
 }
 
 func (l *jsonListWriter) start() (bool, error) {
-	i := skipSpace(l.buf, 0)
+	i := scan.SkipSpace(l.buf, 0)
 	if i == len(l.buf) {
 		return false, nil
 	}
 	if l.buf[i] != '{' {
-		return false, malformed(i)
+		return false, scan.Malformed(i)
 	}
 	l.out = append(l.out, l.buf[:i+1]...)
 	l.use(i + 1)
@@ -107,7 +109,7 @@ func (l *jsonListWriter) start() (bool, error) {
 // element looks for the next value after white space and, if there was one before, a comma. At the
 // closing bracket done is true; else the value begins at l.gap.
 func (l *jsonListWriter) element(before bool, closing byte) (there, done bool, err error) {
-	l.gap = skipSpace(l.buf, l.gap)
+	l.gap = scan.SkipSpace(l.buf, l.gap)
 	if l.gap < len(l.buf) && !l.comma {
 		if l.buf[l.gap] == closing {
 			l.out = append(l.out, l.buf[:l.gap+1]...)
@@ -116,10 +118,10 @@ func (l *jsonListWriter) element(before bool, closing byte) (there, done bool, e
 		}
 		if before {
 			if l.buf[l.gap] != ',' {
-				return false, false, malformed(l.gap)
+				return false, false, scan.Malformed(l.gap)
 			}
 			l.comma = true
-			l.gap = skipSpace(l.buf, l.gap+1)
+			l.gap = scan.SkipSpace(l.buf, l.gap+1)
 		}
 	}
 	return l.gap < len(l.buf), false, nil
@@ -141,18 +143,18 @@ func (l *jsonListWriter) member() (bool, error) {
 	}
 	p := l.buf
 	if p[l.gap] != '"' {
-		return false, malformed(l.gap)
+		return false, scan.Malformed(l.gap)
 	}
 	p = p[:min(len(p), l.gap+maxKey)]
-	end, value := stringEnd(p, l.gap+1), len(p)
+	end, value := scan.StringEnd(p, l.gap+1), len(p)
 	if end >= 0 {
-		value = skipSpace(p, end+1)
+		value = scan.SkipSpace(p, end+1)
 	}
 	if value < len(p) {
 		if p[value] != ':' {
-			return false, malformed(value)
+			return false, scan.Malformed(value)
 		}
-		value = skipSpace(p, value+1)
+		value = scan.SkipSpace(p, value+1)
 	}
 	switch {
 	case value < len(p):
@@ -164,13 +166,13 @@ func (l *jsonListWriter) member() (bool, error) {
 }
 
 func (l *jsonListWriter) memberValue(key []byte, value int) (bool, error) {
-	name, err := known(key, "kind", "apiVersion", "metadata", "items")
+	name, err := scan.Known(key, "kind", "apiVersion", "metadata", "items")
 	if err != nil {
 		return false, err
 	}
 	table := l.kind == tableKind && l.x.o.Tables
-	rows := table && sameKey(key, tableRows)
-	if name == "" && l.kind != "Status" && !rows && !(table && sameKey(key, tableColumns)) {
+	rows := table && scan.SameKey(key, tableRows)
+	if name == "" && l.kind != "Status" && !rows && !(table && scan.SameKey(key, tableColumns)) {
 		return false, fmt.Errorf("watchcodec: a list with the key %s, which may hold anything", key)
 	}
 	if (name == "items" || rows) && l.buf[value] == '[' {
@@ -187,8 +189,8 @@ func (l *jsonListWriter) memberValue(key []byte, value int) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	if checked, err := skipValue(l.buf, value); err != nil || checked != end {
-		return false, malformed(value)
+	if checked, err := scan.SkipValue(l.buf, value); err != nil || checked != end {
+		return false, scan.Malformed(value)
 	}
 	if err := l.addMember(key); err != nil {
 		return false, err
@@ -222,7 +224,7 @@ func (l *jsonListWriter) memberValue(key []byte, value int) (bool, error) {
 // addMember counts a member and checks its key.
 func (l *jsonListWriter) addMember(key []byte) error {
 	l.members++
-	return l.seen.add(append([]byte(nil), key...))
+	return l.seen.Add(append([]byte(nil), key...))
 }
 
 // withoutCount appends a list's metadata without the number of the items on later pages, which
@@ -242,16 +244,16 @@ func withoutCount(dst, meta []byte) ([]byte, error) {
 func (l *jsonListWriter) complete(i int) (end int, ok bool) {
 	switch l.buf[i] {
 	case '"':
-		end, l.scanned = findStringEnd(l.buf, max(l.scanned, i+1))
+		end, l.scanned = scan.FindStringEnd(l.buf, max(l.scanned, i+1))
 		return end + 1, end >= 0
 	case '{', '[':
 		from := max(l.scanned, i)
-		n, complete := l.scan.skip(l.buf[from:])
+		n, complete := l.scan.Skip(l.buf[from:])
 		l.scanned = from + n
 		return l.scanned, complete
 	}
 	for end = max(l.scanned, i); end < len(l.buf); end++ {
-		if c := l.buf[end]; isSpace(c) || c == ',' || c == '}' || c == ']' {
+		if c := l.buf[end]; scan.IsSpace(c) || c == ',' || c == '}' || c == ']' {
 			return end, true
 		}
 	}
@@ -270,7 +272,7 @@ func (l *jsonListWriter) item() (bool, error) {
 		return true, nil
 	}
 	if l.buf[l.gap] != '{' {
-		return false, malformed(l.gap)
+		return false, scan.Malformed(l.gap)
 	}
 	end, ok, err := l.parseItem()
 	if err != nil || !ok {
@@ -311,7 +313,7 @@ func (l *jsonListWriter) parseItem() (end int, ok bool, err error) {
 	}
 	parsed, err := l.object.parseText(l.buf, l.gap)
 	if err != nil || parsed != end {
-		return end, false, fmt.Errorf("watchcodec: item of a list: %w", firstOf(err, malformed(l.gap)))
+		return end, false, fmt.Errorf("watchcodec: item of a list: %w", firstOf(err, scan.Malformed(l.gap)))
 	}
 	return end, true, nil
 }
@@ -364,8 +366,8 @@ func (l *jsonListWriter) appendItem() {
 
 // rest takes the white space after the list.
 func (l *jsonListWriter) rest() (bool, error) {
-	if i := skipSpace(l.buf, 0); i < len(l.buf) {
-		return false, malformed(i)
+	if i := scan.SkipSpace(l.buf, 0); i < len(l.buf) {
+		return false, scan.Malformed(i)
 	}
 	l.out = append(l.out, l.buf...)
 	l.use(len(l.buf))

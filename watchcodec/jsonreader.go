@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/culvert-go/culvert/watchcodec/internal/scan"
 )
 
 // DefaultMaxFrame is the default limit of a frame, in bytes: 16 MiB. An object in etcd has at most
@@ -40,7 +42,7 @@ type JSONReader struct {
 	end     int
 	scanned int   // buf[start:scanned] was scanned
 	offset  int64 // of buf[0] in the stream
-	scan    scanner
+	scan    scan.Scanner
 	err     error
 }
 
@@ -90,10 +92,10 @@ func (r *JSONReader) next(e *Event) (frame []byte, decoded bool, err error) {
 
 // findStart moves r.start to the first byte of a frame.
 func (r *JSONReader) findStart() error {
-	if r.scan.depth > 0 {
+	if r.scan.Within() {
 		return nil
 	}
-	for r.start < r.end && isSpace(r.buf[r.start]) {
+	for r.start < r.end && scan.IsSpace(r.buf[r.start]) {
 		r.start++
 	}
 	r.scanned = r.start
@@ -108,7 +110,7 @@ func (r *JSONReader) cut() []byte {
 	if r.err != nil {
 		return nil
 	}
-	n, complete := r.scan.skip(r.buf[r.scanned:r.end])
+	n, complete := r.scan.Skip(r.buf[r.scanned:r.end])
 	r.scanned += n
 	if r.scanned-r.start > r.max {
 		r.err = ErrFrameTooLarge
@@ -118,7 +120,7 @@ func (r *JSONReader) cut() []byte {
 		return nil
 	}
 	frame := r.buf[r.start:r.scanned:r.scanned]
-	r.start, r.scan = r.scanned, scanner{}
+	r.start, r.scan = r.scanned, scan.Scanner{}
 	return frame
 }
 
@@ -144,7 +146,7 @@ func (r *JSONReader) fill() error {
 	switch {
 	case n > 0:
 		return nil // an error that came with bytes is returned again by the next Read
-	case err == io.EOF && r.scan.depth > 0:
+	case err == io.EOF && r.scan.Within():
 		return io.ErrUnexpectedEOF
 	}
 	return err
@@ -161,5 +163,3 @@ func (r *JSONReader) enlarge(most int) {
 		r.buf = grown
 	}
 }
-
-func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\r' || b == '\t' }

@@ -1,5 +1,7 @@
 package watchcodec
 
+import "github.com/culvert-go/culvert/watchcodec/internal/scan"
+
 // Label returns the value of a label, and reports whether the object has it.
 func (o *Object) Label(key string) (value []byte, ok bool) {
 	o.refresh()
@@ -39,21 +41,21 @@ func (o *Object) entries(object Value, f Field) (all map[string]string) {
 		}
 		return all
 	}
-	c, err := enter(object.raw, 0, '{', nil)
+	c, err := scan.Enter(object.raw, 0, '{', nil)
 	for more := err == nil; more; {
-		if more, err = c.more(); err != nil || !more {
+		if more, err = c.More(); err != nil || !more {
 			break
 		}
-		key, err := c.key()
+		key, err := c.Key()
 		if err != nil {
 			break
 		}
-		value, err := c.value()
+		value, err := c.Value()
 		if err != nil {
 			break
 		}
-		if text, err := unquote(key.of(c.p)); err == nil {
-			add(text, Value{JSON, value.of(c.p)})
+		if text, err := scan.Unquote(key.Of(c.Text)); err == nil {
+			add(text, Value{JSON, value.Of(c.Text)})
 		}
 	}
 	return all

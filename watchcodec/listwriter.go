@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
+
+	"github.com/culvert-go/culvert/watchcodec/internal/scan"
 )
 
 // List is a list to be written.
@@ -45,19 +47,19 @@ func (l *List) json(w *bufio.Writer) {
 const listVersion = 2
 
 func (l *List) protobuf(w *bufio.Writer) {
-	meta := appendBytesField(nil, 1, nil) // selfLink, which is always written
-	meta = appendBytesField(meta, listVersion, []byte(l.ResourceVersion))
-	meta = appendBytesField(meta, 3, nil) // continue
-	meta = appendBytesField(nil, listMetadata, meta)
+	meta := scan.AppendBytesField(nil, 1, nil) // selfLink, which is always written
+	meta = scan.AppendBytesField(meta, listVersion, []byte(l.ResourceVersion))
+	meta = scan.AppendBytesField(meta, 3, nil) // continue
+	meta = scan.AppendBytesField(nil, listMetadata, meta)
 	size := len(meta)
 	for _, item := range l.Items {
-		size += 1 + uvarintLen(uint64(len(item))) + len(item)
+		size += 1 + scan.UvarintLen(uint64(len(item))) + len(item)
 	}
 	_, _ = w.Write(appendSealedHead(nil, []byte(l.APIVersion), []byte(l.Kind+"List"), size))
 	_, _ = w.Write(meta)
 	var head [1 + binary.MaxVarintLen64]byte
 	for _, item := range l.Items {
-		_, _ = w.Write(binary.AppendUvarint(append(head[:0], listItems<<3|wireBytes), uint64(len(item))))
+		_, _ = w.Write(binary.AppendUvarint(append(head[:0], listItems<<3|scan.WireBytes), uint64(len(item))))
 		_, _ = w.Write(item)
 	}
 	_, _ = w.WriteString(sealedTail)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+
+	"github.com/culvert-go/culvert/watchcodec/internal/scan"
 )
 
 // errKind is the error of an object whose kind is unknown, so that it can't be decided whether the
@@ -20,11 +22,11 @@ type Object struct {
 	kind, apiVersion []byte // without quotes
 	meta             objectMeta
 	edited           bool
-	stale            bool     // meta is that before the last edit
-	splices          []splice // of the last edit
-	window           *window  // of the text
-	sealed           span     // where the object is in its envelope
-	hasKind          bool     // the object has a kind of its own, in JSON
+	stale            bool         // meta is that before the last edit
+	splices          []splice     // of the last edit
+	window           *scan.Window // of the text
+	sealed           scan.Span    // where the object is in its envelope
+	hasKind          bool         // the object has a kind of its own, in JSON
 	scratch          scratch
 	// original holds the kind and the apiVersion before the first edit, from the object, its list
 	// or its envelope. Unlike kind and apiVersion they are never in scratch.
@@ -110,7 +112,7 @@ func (o *Object) Parse(f Format, apiVersion, kind string, raw []byte) error {
 	o.reset(f)
 	end, err := o.parse(raw)
 	if err == nil && end != len(raw) {
-		err = malformed(end)
+		err = scan.Malformed(end)
 	}
 	if f == Protobuf || o.kind == nil {
 		o.kind, o.apiVersion = []byte(kind), []byte(apiVersion)
@@ -140,7 +142,7 @@ func (o *Object) AppendSealed(dst []byte) []byte {
 // In protobuf it does not set the kind, which is not in the message.
 func (o *Object) parse(p []byte) (end int, err error) {
 	if o.format == JSON {
-		return o.parseText(p, skipSpace(p, 0))
+		return o.parseText(p, scan.SkipSpace(p, 0))
 	}
 	return len(p), o.parseProtobuf(p)
 }
@@ -167,59 +169,59 @@ func (o *Object) refresh() {
 
 // parseText parses the object at p[i] and returns the index after it.
 func (o *Object) parseText(p []byte, i int) (end int, err error) {
-	c := cursor{p: p, at: i, w: o.resetWindow()}
+	c := scan.Cursor{Text: p, At: i, Window: o.resetWindow()}
 	err = o.parseJSON(&c)
-	return c.at, err
+	return c.At, err
 }
 
 // resetWindow returns o's window, emptied for another text.
-func (o *Object) resetWindow() *window {
+func (o *Object) resetWindow() *scan.Window {
 	if o.window == nil {
-		o.window = new(window)
+		o.window = new(scan.Window)
 	}
-	o.window.n = 0
+	o.window.Reset()
 	return o.window
 }
 
 // parseJSON parses the object at outer.at in one pass, down to the fields of metadata.
-func (o *Object) parseJSON(outer *cursor) error {
-	p, start := outer.p, outer.at
-	c, err := enter(p, start, '{', outer.w)
+func (o *Object) parseJSON(outer *scan.Cursor) error {
+	p, start := outer.Text, outer.At
+	c, err := scan.Enter(p, start, '{', outer.Window)
 	if err != nil {
 		return err
 	}
 	o.kind, o.apiVersion, o.meta, o.hasKind = nil, nil, objectMeta{}, false
-	var seen keys
+	var seen scan.Keys
 	for {
-		more, err := c.more()
+		more, err := c.More()
 		if err != nil {
 			return err
 		}
 		if !more {
-			o.raw, outer.at = p[start:c.at], c.at
+			o.raw, outer.At = p[start:c.At], c.At
 			return nil
 		}
-		key, err := c.key()
+		key, err := c.Key()
 		if err != nil {
 			return err
 		}
-		if err := seen.add(key.of(p)); err != nil {
+		if err := seen.Add(key.Of(p)); err != nil {
 			return err
 		}
-		switch k, err := known(key.of(p), "kind", "apiVersion", "metadata"); {
+		switch k, err := scan.Known(key.Of(p), "kind", "apiVersion", "metadata"); {
 		case err != nil:
 			return err
-		case k == "metadata" && c.at < len(p) && p[c.at] == '{':
-			at := c.at - start
+		case k == "metadata" && c.At < len(p) && p[c.At] == '{':
+			at := c.At - start
 			if err = o.meta.parseJSON(&c); err != nil {
 				return err
 			}
-			o.meta.whole = span{at, c.at - start}
+			o.meta.whole = scan.Span{Start: at, End: c.At - start}
 			continue
 		case k == "metadata":
-			value, err := c.value()
-			if err != nil || string(value.of(p)) != "null" {
-				return firstOf(err, malformed(value.start))
+			value, err := c.Value()
+			if err != nil || string(value.Of(p)) != "null" {
+				return firstOf(err, scan.Malformed(value.Start))
 			}
 			continue
 		case k == "kind":
@@ -236,21 +238,21 @@ func (o *Object) parseJSON(outer *cursor) error {
 			}
 			continue
 		}
-		if _, err := c.value(); err != nil {
+		if _, err := c.Value(); err != nil {
 			return err
 		}
 	}
 }
 
 // once parses a string that must not be set already.
-func once(s *[]byte, c *cursor) error {
-	value, err := c.value()
+func once(s *[]byte, c *scan.Cursor) error {
+	value, err := c.Value()
 	if err != nil {
 		return err
 	}
-	t, ok := Value{JSON, value.of(c.p)}.Text()
+	t, ok := Value{JSON, value.Of(c.Text)}.Text()
 	if !ok || *s != nil {
-		return malformed(value.start)
+		return scan.Malformed(value.Start)
 	}
 	*s = t
 	return nil
@@ -261,21 +263,21 @@ func (o *Object) parseProtobuf(p []byte) error {
 	o.raw = p
 	o.meta = objectMeta{}
 	for i := 0; i < len(p); {
-		f, err := nextField(p, i)
+		f, err := scan.NextField(p, i)
 		if err != nil {
 			return err
 		}
-		i = f.whole.end
-		if f.number != metadata.Number {
+		i = f.Whole.End
+		if f.Number != metadata.Number {
 			continue
 		}
-		if f.wire != wireBytes || o.meta.all.raw != nil {
-			return errProtobuf
+		if f.Wire != scan.WireBytes || o.meta.all.raw != nil {
+			return scan.ErrProtobuf
 		}
-		if err := o.meta.parseProtobuf(f.value.of(p)); err != nil {
+		if err := o.meta.parseProtobuf(f.Value.Of(p)); err != nil {
 			return err
 		}
-		o.meta.whole = f.whole
+		o.meta.whole = f.Whole
 	}
 	return nil
 }

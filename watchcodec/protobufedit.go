@@ -1,12 +1,16 @@
 package watchcodec
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/culvert-go/culvert/watchcodec/internal/scan"
+)
 
 // protobuf appends the edited message p to dst.
 func (e *Edit) protobuf(dst, p []byte, path Path) (_ []byte, err error) {
 	from, found := 0, false // p[from:] is not copied yet
 	for i := 0; i < len(p); {
-		f, err := nextField(p, i)
+		f, err := scan.NextField(p, i)
 		if err != nil {
 			return dst, err
 		}
@@ -16,21 +20,21 @@ func (e *Edit) protobuf(dst, p []byte, path Path) (_ []byte, err error) {
 			dst = e.missing(dst, path)
 			from = i
 		}
-		i = f.whole.end
-		if f.number != path[0].Number || isMap(path) && !hasKey(f.value.of(p), path[1].Name) {
+		i = f.Whole.End
+		if f.Number != path[0].Number || isMap(path) && !hasKey(f.Value.Of(p), path[1].Name) {
 			continue
 		}
 		last := len(path) == 1 || isMap(path) && len(path) == 2
-		if last && e.kind == keeps && e.keep(Value{Protobuf, f.value.of(p)}) {
+		if last && e.kind == keeps && e.keep(Value{Protobuf, f.Value.Of(p)}) {
 			continue
 		}
-		dst = append(dst, p[from:f.whole.start]...)
-		from = f.whole.end
+		dst = append(dst, p[from:f.Whole.Start]...)
+		from = f.Whole.End
 		switch {
 		case !last && isMap(path):
 			return dst, fmt.Errorf("watchcodec: a path that continues after the key %q", path[1].Name)
 		case !last:
-			dst, err = appendNested(dst, f.number, len(f.value.of(p)), func(b []byte) ([]byte, error) { return e.protobuf(b, f.value.of(p), path[1:]) })
+			dst, err = scan.AppendNested(dst, f.Number, len(f.Value.Of(p)), func(b []byte) ([]byte, error) { return e.protobuf(b, f.Value.Of(p), path[1:]) })
 			if err != nil {
 				return dst, err
 			}
@@ -56,11 +60,11 @@ func hasKey(entry []byte, key string) bool {
 
 // before reports whether the missing value that is set belongs before f: fields are in the order of
 // their numbers, and a map's entries in that of their keys.
-func (e *Edit) before(path Path, f protoField, p []byte) bool {
-	if f.number != path[0].Number || !isMap(path) {
-		return f.number > path[0].Number
+func (e *Edit) before(path Path, f scan.ProtobufField, p []byte) bool {
+	if f.Number != path[0].Number || !isMap(path) {
+		return f.Number > path[0].Number
 	}
-	key, _ := Value{Protobuf, f.value.of(p)}.pair()
+	key, _ := Value{Protobuf, f.Value.Of(p)}.pair()
 	return string(key) > path[1].Name
 }
 
@@ -69,11 +73,11 @@ func (e *Edit) missing(dst []byte, path Path) []byte {
 	content := []byte(e.wire)
 	for i := len(path) - 1; i > 0; i-- {
 		if path[i].Number == 0 {
-			entry := appendBytesField(nil, 1, []byte(path[i].Name))
-			content = appendBytesField(entry, 2, content)
+			entry := scan.AppendBytesField(nil, 1, []byte(path[i].Name))
+			content = scan.AppendBytesField(entry, 2, content)
 			continue
 		}
-		content = appendBytesField(nil, path[i].Number, content)
+		content = scan.AppendBytesField(nil, path[i].Number, content)
 	}
-	return appendBytesField(dst, path[0].Number, content)
+	return scan.AppendBytesField(dst, path[0].Number, content)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/culvert-go/culvert/internal/bufpool"
+	"github.com/culvert-go/culvert/watchcodec/internal/scan"
 )
 
 // Field numbers of every list (ListMeta is its metadata).
@@ -78,7 +79,7 @@ func (l *protobufListWriter) takeMagic(p []byte) (used, need int, err error) {
 		return 0, len(magic), nil
 	}
 	if string(p[:len(magic)]) != magic {
-		return 0, 0, fmt.Errorf("%w: no Kubernetes object", errProtobuf)
+		return 0, 0, fmt.Errorf("%w: no Kubernetes object", scan.ErrProtobuf)
 	}
 	l.head = append(l.head, magic...)
 	l.state = (*protobufListWriter).takeBefore
@@ -87,7 +88,7 @@ func (l *protobufListWriter) takeMagic(p []byte) (used, need int, err error) {
 
 // takeBefore consumes the fields of the envelope before the list.
 func (l *protobufListWriter) takeBefore(p []byte) (used, need int, err error) {
-	number, at, size, err := fieldPrefix(p)
+	number, at, size, err := scan.FieldPrefix(p)
 	switch {
 	case err != nil:
 		return 0, 0, err
@@ -123,7 +124,7 @@ func (l *protobufListWriter) takeAfter(p []byte) (used, need int, err error) {
 }
 
 func (l *protobufListWriter) takeAround(kept *[]byte, p []byte) (used, need int, err error) {
-	_, at, size, err := fieldPrefix(p)
+	_, at, size, err := scan.FieldPrefix(p)
 	switch {
 	case err != nil:
 		return 0, 0, err
@@ -134,7 +135,7 @@ func (l *protobufListWriter) takeAround(kept *[]byte, p []byte) (used, need int,
 	}
 	*kept = append(*kept, p[:at+size]...)
 	field := (*kept)[len(*kept)-at-size:]
-	f, err := nextField(field, 0)
+	f, err := scan.NextField(field, 0)
 	if err == nil {
 		err = l.envelope.add(bytes.Clone(field), f) // kept may be reallocated
 	}
@@ -151,28 +152,28 @@ func (l *protobufListWriter) takeStatus(p []byte) (used, need int, err error) {
 // takeField consumes a field of the list.
 func (l *protobufListWriter) takeField(p []byte) (used, need int, err error) {
 	p = p[:min(len(p), l.remaining)]
-	number, at, size, err := fieldPrefix(p)
+	number, at, size, err := scan.FieldPrefix(p)
 	whole := at + size
 	switch {
 	case err != nil:
 		return 0, 0, err
 	case whole > l.remaining || at == 0 && len(p) == l.remaining:
-		return 0, 0, errProtobuf
+		return 0, 0, scan.ErrProtobuf
 	case at == 0:
 		return 0, len(p) + 1, nil
 	case whole > len(p):
 		return 0, whole, nil
 	}
 	l.advance(whole)
-	switch f, err := nextField(p, 0); {
+	switch f, err := scan.NextField(p, 0); {
 	case err != nil:
 		return 0, 0, err
-	case number == listMetadata && f.wire == wireBytes:
-		return whole, 0, l.metadata(f.value.of(p))
-	case number == listItems && f.wire == wireBytes:
-		return whole, 0, l.rewrite(p[:whole], f.value.of(p))
+	case number == listMetadata && f.Wire == scan.WireBytes:
+		return whole, 0, l.metadata(f.Value.Of(p))
+	case number == listItems && f.Wire == scan.WireBytes:
+		return whole, 0, l.rewrite(p[:whole], f.Value.Of(p))
 	}
-	return 0, 0, fmt.Errorf("%w: the field %d of a list", errProtobuf, number)
+	return 0, 0, fmt.Errorf("%w: the field %d of a list", scan.ErrProtobuf, number)
 }
 
 func (l *protobufListWriter) advance(n int) {
@@ -186,7 +187,7 @@ func (l *protobufListWriter) metadata(p []byte) (err error) {
 		l.info.meta = bytes.Clone(p)
 	}
 	e := Delete(Field{Name: "remainingItemCount", Number: listRemainingItemCount})
-	l.scratch, err = appendNested(l.scratch[:0], listMetadata, len(p), func(b []byte) ([]byte, error) {
+	l.scratch, err = scan.AppendNested(l.scratch[:0], listMetadata, len(p), func(b []byte) ([]byte, error) {
 		return e.protobuf(b, p, e.path)
 	})
 	return firstOf(err, l.keep(l.scratch))
@@ -208,7 +209,7 @@ func (l *protobufListWriter) rewrite(whole, p []byte) error {
 	case !item.edited:
 		return l.keep(whole)
 	}
-	l.scratch = binary.AppendUvarint(append(l.scratch[:0], listItems<<3|wireBytes), uint64(len(item.raw)))
+	l.scratch = binary.AppendUvarint(append(l.scratch[:0], listItems<<3|scan.WireBytes), uint64(len(item.raw)))
 	return firstOf(l.keep(l.scratch), l.keep(item.raw))
 }
 
@@ -229,7 +230,7 @@ func (l *protobufListWriter) Close() error {
 	case l.remaining > 0 || len(l.carry) > 0 || l.envelope.seen&(1<<unknownRaw) == 0:
 		return io.ErrUnexpectedEOF
 	}
-	head := binary.AppendUvarint(append(l.head, unknownRaw<<3|wireBytes), uint64(l.out.size))
+	head := binary.AppendUvarint(append(l.head, unknownRaw<<3|scan.WireBytes), uint64(l.out.size))
 	if _, err := l.w.Write(head); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/response"
+	"github.com/culvert-go/culvert/watchcodec/internal/scan"
 )
 
 // single rewrites the response for one object. The response is held, since its status depends on
@@ -90,12 +91,12 @@ func (x *exchange) object(h http.Header, content []byte) (rewritten []byte, visi
 	if x.format == Protobuf {
 		err = o.open(content)
 	} else {
-		start := skipSpace(content, 0)
+		start := scan.SkipSpace(content, 0)
 		var end int
 		if end, err = o.parseText(content, start); err == nil {
 			before, after = content[:start], content[end:]
-			if at := skipSpace(after, 0); at < len(after) {
-				err = malformed(end + at)
+			if at := scan.SkipSpace(after, 0); at < len(after) {
+				err = scan.Malformed(end + at)
 			}
 		}
 	}

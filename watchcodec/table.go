@@ -1,6 +1,10 @@
 package watchcodec
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/culvert-go/culvert/watchcodec/internal/scan"
+)
 
 // The parts of a Table (k8s.io/apimachinery/pkg/apis/meta/v1, types.go), which is always in JSON.
 const (
@@ -15,7 +19,7 @@ var errRow = errors.New("watchcodec: a row of a Table without its object")
 // row is a row of a Table, identified by the object that it contains.
 type row struct {
 	raw    []byte
-	at     span // of the object in raw
+	at     scan.Span // of the object in raw
 	object Object
 	bare   bool // the client requested rows without objects
 	hidden bool // raw is what the client sees, not what was received
@@ -23,15 +27,15 @@ type row struct {
 
 // parse parses a row.
 func (r *row) parse(raw []byte) (err error) {
-	at, ok := findMember(raw, rowObject)
-	if !ok || raw[at.start] != '{' {
+	at, ok := scan.FindMember(raw, rowObject)
+	if !ok || raw[at.Start] != '{' {
 		return errRow
 	}
 	r.raw, r.at, r.hidden = raw, at, false
 	r.object.reset(JSON)
-	end, err := r.object.parseText(raw, at.start)
-	if err == nil && end != at.end {
-		err = malformed(end)
+	end, err := r.object.parseText(raw, at.Start)
+	if err == nil && end != at.End {
+		err = scan.Malformed(end)
 	}
 	return err
 }
@@ -41,13 +45,13 @@ func (r *row) append(dst []byte) []byte {
 	if r.hidden || !r.bare && !r.object.edited {
 		return append(dst, r.raw...)
 	}
-	dst = append(dst, r.raw[:r.at.start]...)
+	dst = append(dst, r.raw[:r.at.Start]...)
 	if r.bare {
 		dst = append(dst, "null"...)
 	} else {
 		dst = append(dst, r.object.raw...)
 	}
-	return append(dst, r.raw[r.at.end:]...)
+	return append(dst, r.raw[r.at.End:]...)
 }
 
 // hide reduces the row to the name of its object: its other cells must not reach a client that does
@@ -66,14 +70,14 @@ func (r *row) hide() {
 // rewriteRows applies a Rewriter to each row of a Table. visible reports whether a row is left, or
 // there was none.
 func rewriteRows(o *Object, rewrite Rewriter, bare bool) (visible bool, err error) {
-	at, ok := findMember(o.raw, tableRows)
-	if !ok || o.raw[at.start] != '[' {
+	at, ok := scan.FindMember(o.raw, tableRows)
+	if !ok || o.raw[at.Start] != '[' {
 		return true, nil
 	}
 	out := []byte{'['}
 	count := 0
 	r := row{bare: bare}
-	for element := range (Value{JSON, at.of(o.raw)}).elements {
+	for element := range (Value{JSON, at.Of(o.raw)}).elements {
 		count++
 		if err := r.parse(element.raw); err != nil {
 			return false, err
@@ -95,12 +99,12 @@ func rewriteRows(o *Object, rewrite Rewriter, bare bool) (visible bool, err erro
 }
 
 // replace replaces a part of a JSON object by text.
-func (o *Object) replace(at span, text []byte) error {
-	if string(at.of(o.raw)) == string(text) {
+func (o *Object) replace(at scan.Span, text []byte) error {
+	if string(at.Of(o.raw)) == string(text) {
 		return nil
 	}
-	out := append(o.scratch.free(), o.raw[:at.start]...)
-	out = append(append(out, text...), o.raw[at.end:]...)
+	out := append(o.scratch.free(), o.raw[:at.Start]...)
+	out = append(append(out, text...), o.raw[at.End:]...)
 	o.edit(out, true)
 	return nil
 }
@@ -115,12 +119,12 @@ type tableEvents struct {
 
 // subject returns the object that an event of a Table is about.
 func (t *tableEvents) subject(o *Object) (*Object, error) {
-	at, ok := findMember(o.raw, tableRows)
+	at, ok := scan.FindMember(o.raw, tableRows)
 	if !ok {
 		return nil, errRow
 	}
 	count := 0
-	for element := range (Value{JSON, at.of(o.raw)}).elements {
+	for element := range (Value{JSON, at.Of(o.raw)}).elements {
 		if count++; count > 1 {
 			return nil, errors.New("watchcodec: an event with several rows")
 		}
@@ -136,11 +140,11 @@ func (t *tableEvents) subject(o *Object) (*Object, error) {
 
 // finish notes the columns of an event that is not sent, and adds them to the next event that is.
 func (t *tableEvents) finish(o *Object, send bool) error {
-	at, ok := findMember(o.raw, tableColumns)
-	has := ok && o.raw[at.start] == '['
+	at, ok := scan.FindMember(o.raw, tableColumns)
+	has := ok && o.raw[at.Start] == '['
 	if !send {
 		if has {
-			t.columns = append([]byte(nil), at.of(o.raw)...)
+			t.columns = append([]byte(nil), at.Of(o.raw)...)
 		}
 		return nil
 	}
@@ -155,7 +159,7 @@ func (t *tableEvents) finish(o *Object, send bool) error {
 
 // setRow replaces the row of the event by the rewritten one.
 func (t *tableEvents) setRow(o *Object) error {
-	at, _ := findMember(o.raw, tableRows)
+	at, _ := scan.FindMember(o.raw, tableRows)
 	out := t.row.append([]byte{'['})
 	return o.replace(at, append(out, ']'))
 }

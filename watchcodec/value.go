@@ -1,10 +1,11 @@
 package watchcodec
 
 import (
-	"bytes"
 	"encoding/binary"
 	"iter"
 	"strconv"
+
+	"github.com/culvert-go/culvert/watchcodec/internal/scan"
 )
 
 // Format is an encoding of objects. The zero value is JSON.
@@ -35,7 +36,7 @@ func (v Value) Text() (text []byte, ok bool) {
 	if len(v.raw) < 2 || v.raw[0] != '"' {
 		return nil, false
 	}
-	text, err := unquote(v.raw)
+	text, err := scan.Unquote(v.raw)
 	return text, err == nil
 }
 
@@ -82,25 +83,25 @@ func (v Value) Get(path ...Field) (got Value, ok bool) {
 
 func (v Value) field(f Field) (Value, bool) {
 	if v.format == Protobuf {
-		content, ok := lastField(v.raw, f.Number)
+		content, ok := scan.LastField(v.raw, f.Number)
 		return Value{Protobuf, content}, ok
 	}
-	at, ok := findMember(v.raw, f.Name)
+	at, ok := scan.FindMember(v.raw, f.Name)
 	if !ok {
 		return Value{}, false
 	}
-	return Value{JSON, at.of(v.raw)}, true
+	return Value{JSON, at.Of(v.raw)}, true
 }
 
 // fields returns the fields of a message with the number, up to the first malformed one.
 func (v Value) fields(number int) iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		for i := 0; i < len(v.raw); {
-			f, err := nextField(v.raw, i)
-			if err != nil || f.number == number && !yield(Value{Protobuf, f.value.of(v.raw)}) {
+			f, err := scan.NextField(v.raw, i)
+			if err != nil || f.Number == number && !yield(Value{Protobuf, f.Value.Of(v.raw)}) {
 				return
 			}
-			i = f.whole.end
+			i = f.Whole.End
 		}
 	}
 }
@@ -108,16 +109,16 @@ func (v Value) fields(number int) iter.Seq[Value] {
 // entry returns the value of a map's key in protobuf, where a map is a list of its entries.
 func (v Value) entry(number int, key string) (found Value, ok bool) {
 	for i := 0; i < len(v.raw); {
-		f, err := nextField(v.raw, i)
+		f, err := scan.NextField(v.raw, i)
 		if err != nil {
 			break
 		}
-		if f.number == number {
-			if k, value := (Value{Protobuf, f.value.of(v.raw)}).pair(); string(k) == key {
+		if f.Number == number {
+			if k, value := (Value{Protobuf, f.Value.Of(v.raw)}).pair(); string(k) == key {
 				found, ok = value, true
 			}
 		}
-		i = f.whole.end
+		i = f.Whole.End
 	}
 	return found, ok
 }
@@ -126,7 +127,7 @@ func (v Value) entry(number int, key string) (found Value, ok bool) {
 func (v Value) pair() (key []byte, value Value) {
 	value.format = Protobuf
 	for i := 0; i < len(v.raw); {
-		if end := shortField(v.raw, i); end > 0 && v.raw[i]>>3 <= 2 {
+		if end := scan.ShortField(v.raw, i); end > 0 && v.raw[i]>>3 <= 2 {
 			if v.raw[i]>>3 == 1 {
 				key = v.raw[i+2 : end]
 			} else {
@@ -135,17 +136,17 @@ func (v Value) pair() (key []byte, value Value) {
 			i = end
 			continue
 		}
-		f, err := nextField(v.raw, i)
+		f, err := scan.NextField(v.raw, i)
 		if err != nil {
 			break
 		}
-		switch f.number {
+		switch f.Number {
 		case 1:
-			key = f.value.of(v.raw)
+			key = f.Value.Of(v.raw)
 		case 2:
-			value.raw = f.value.of(v.raw)
+			value.raw = f.Value.Of(v.raw)
 		}
-		i = f.whole.end
+		i = f.Whole.End
 	}
 	return key, value
 }
@@ -164,37 +165,15 @@ func (v Value) Elements(path ...Field) iter.Seq[Value] {
 }
 
 func (v Value) elements(yield func(Value) bool) {
-	var w window
-	c, err := enter(v.raw, 0, '[', &w)
+	var w scan.Window
+	c, err := scan.Enter(v.raw, 0, '[', &w)
 	for more := err == nil; more; {
-		if more, err = c.more(); err != nil || !more {
+		if more, err = c.More(); err != nil || !more {
 			return
 		}
-		element, err := c.value()
-		if err != nil || !yield(Value{JSON, element.of(v.raw)}) {
+		element, err := c.Value()
+		if err != nil || !yield(Value{JSON, element.Of(v.raw)}) {
 			return
 		}
 	}
-}
-
-// sameKey reports whether a quoted key equals name, however it is escaped.
-func sameKey(quoted []byte, name string) bool {
-	inner := quoted[1 : len(quoted)-1]
-	if len(inner) == len(name) {
-		return string(inner) == name
-	}
-	if len(inner) < len(name) || bytes.IndexByte(inner, '\\') < 0 {
-		return false
-	}
-	text, err := unquote(quoted)
-	return err == nil && string(text) == name
-}
-
-// keyFollows reports whether a quoted key sorts after name, however it is escaped.
-func keyFollows(quoted []byte, name string) bool {
-	if inner := quoted[1 : len(quoted)-1]; bytes.IndexByte(inner, '\\') < 0 {
-		return string(inner) > name
-	}
-	text, err := unquote(quoted)
-	return err == nil && string(text) > name
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+
+	"github.com/culvert-go/culvert/watchcodec/internal/scan"
 )
 
 // Rewriter is called with an object on its way to a client, may edit it, and reports whether the
@@ -182,7 +184,7 @@ func (o *Object) reduceToIdentity() {
 		switch {
 		case len(field.value.raw) == 0:
 		case o.format == Protobuf:
-			meta = appendBytesField(meta, field.Number, field.value.raw)
+			meta = scan.AppendBytesField(meta, field.Number, field.value.raw)
 		default:
 			if len(meta) > 1 {
 				meta = append(meta, ',')
@@ -192,7 +194,7 @@ func (o *Object) reduceToIdentity() {
 		}
 	}
 	if o.format == Protobuf {
-		o.become(appendBytesField(nil, metadata.Number, meta))
+		o.become(scan.AppendBytesField(nil, metadata.Number, meta))
 	} else {
 		o.become([]byte(`{"kind":` + quoted(string(o.kind)) + `,"apiVersion":` + quoted(string(o.apiVersion)) + `,"metadata":` + string(meta) + `}}`))
 	}

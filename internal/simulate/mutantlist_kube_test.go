@@ -9,5 +9,5 @@ var mutantsOfKube = []mutant{
 	{"a client that may have missed something is told no 410", "watchcodec/watchwriter.go", "	if errors.Is(err, ErrUnknownState) {\n", "	if failed == nil {\n"},
 	{"a list for a watch is recorded as an attempt of the watch", "watchcodec/resumed.go", "		own, _ := record.WithNew(ctx)\n", "		own := ctx\n		_ = record.WithNew\n"},
 	{"a hidden row of a Table keeps its cells", "watchcodec/table.go", "	r.raw, r.hidden = []byte(text), true\n", "	r.hidden = len(text) > 0\n"},
-	{"the columns of a Table are lost with an event that is hidden", "watchcodec/table.go", "			t.columns = append([]byte(nil), at.of(o.raw)...)\n", "			t.columns = nil\n"},
+	{"the columns of a Table are lost with an event that is hidden", "watchcodec/table.go", "			t.columns = append([]byte(nil), at.Of(o.raw)...)\n", "			t.columns = nil\n"},
 }

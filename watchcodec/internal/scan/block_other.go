@@ -1,5 +1,5 @@
 //go:build !amd64 || purego
 
-package watchcodec
+package scan
 
 func classify(p []byte, blocks []block) { classifyPortable(p, blocks) }

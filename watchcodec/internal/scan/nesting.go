@@ -1,4 +1,4 @@
-package watchcodec
+package scan
 
 import "math/bits"
 

@@ -1,14 +1,17 @@
-package watchcodec
+package scan
 
-// scanner finds the end of a JSON object or array that is received in any number of pieces.
-type scanner struct {
+// Scanner finds the end of a JSON object or array that is received in any number of pieces.
+type Scanner struct {
 	nesting
 	quoting
 }
 
-// skip continues with p. It returns how many bytes of p belong to the value, and reports whether
+// Within reports whether a value has begun and not ended.
+func (s *Scanner) Within() bool { return s.depth > 0 }
+
+// Skip continues with p. It returns how many bytes of p belong to the value, and reports whether
 // the value ends with them.
-func (s *scanner) skip(p []byte) (n int, complete bool) {
+func (s *Scanner) Skip(p []byte) (n int, complete bool) {
 	var blocks [16]block
 	for at, size := 0, 1; ; size = min(2*size, len(blocks)) { // most values are short
 		m := min(size, (len(p)-at)/blockSize)
@@ -28,7 +31,7 @@ func (s *scanner) skip(p []byte) (n int, complete bool) {
 }
 
 // skipRest continues with less than a block.
-func (s *scanner) skipRest(p []byte, at int) (n int, complete bool) {
+func (s *Scanner) skipRest(p []byte, at int) (n int, complete bool) {
 	left := len(p) - at
 	if left == 0 {
 		return len(p), false

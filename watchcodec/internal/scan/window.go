@@ -1,19 +1,22 @@
-package watchcodec
+package scan
 
 import "fmt"
 
-// window holds the classified blocks of a part of a text, for values that are skipped one after the
+// Window holds the classified blocks of a part of a text, for values that are skipped one after the
 // other: if they are short, several are in a block.
-type window struct {
+type Window struct {
 	base   int // index of the first block in the text
 	n      int // number of blocks
 	quotes quoting
 	blocks [16]block // stripped
 }
 
-// skip returns the index after the object or array that begins at p[i]. All calls must be for the
+// Reset empties w, so that it can be used for another text.
+func (w *Window) Reset() { w.n = 0 }
+
+// Skip returns the index after the object or array that begins at p[i]. All calls must be for the
 // same p, with increasing i.
-func (w *window) skip(p []byte, i int) (int, error) {
+func (w *Window) Skip(p []byte, i int) (int, error) {
 	if end := w.base + w.n*blockSize; w.n == 0 || i >= end {
 		w.base, w.n, w.quotes = i, 0, quoting{}
 		w.load(p, 2)
@@ -27,23 +30,23 @@ func (w *window) skip(p []byte, i int) (int, error) {
 			if end := n.add(b.open&mask, b.close&mask, b.curly); end >= 0 {
 				end += w.base + at*blockSize
 				if n.deep {
-					return i, fmt.Errorf("%w: nested too deeply after byte %d", errJSON, i)
+					return i, fmt.Errorf("%w: nested too deeply after byte %d", ErrJSON, i)
 				}
 				if n.curly != 0 {
-					return end, malformed(end)
+					return end, Malformed(end)
 				}
 				return end, nil
 			}
 			mask = ^uint64(0)
 		}
 		if at = 0; !w.load(p, 2*w.n) {
-			return len(p), malformed(len(p))
+			return len(p), Malformed(len(p))
 		}
 	}
 }
 
 // load classifies the next blocks. It returns false if there are none.
-func (w *window) load(p []byte, most int) bool {
+func (w *Window) load(p []byte, most int) bool {
 	w.base += w.n * blockSize
 	rest := p[min(w.base, len(p)):]
 	w.n = min(most, len(w.blocks), len(rest)/blockSize)

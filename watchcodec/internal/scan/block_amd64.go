@@ -1,6 +1,6 @@
 //go:build !purego
 
-package watchcodec
+package scan
 
 var avx2 = hasAVX2()
 

@@ -1,4 +1,4 @@
-package watchcodec
+package scan
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ func FuzzBlocks(f *testing.F) {
 			return
 		}
 		want := len(first)
-		if n, complete := (&scanner{}).skip(p); n != want || !complete {
+		if n, complete := (&Scanner{}).Skip(p); n != want || !complete {
 			t.Errorf("%q: a scanner skips %d %v, want %d", p, n, complete, want)
 		}
 		shift &= 127
@@ -34,9 +34,9 @@ func FuzzBlocks(f *testing.F) {
 }
 
 func skipPieces(p []byte, piece int) (n int) {
-	var s scanner
+	var s Scanner
 	for n < len(p) {
-		m, complete := s.skip(p[n:min(len(p), n+piece)])
+		m, complete := s.Skip(p[n:min(len(p), n+piece)])
 		if n += m; complete {
 			break
 		}
