@@ -44,14 +44,14 @@ type FilterOptions struct {
 // NewFilter checks the options and returns a filter over any handler that responds as a Kubernetes
 // API server does, a proxy to one for instance. Content that the filter can't read is not passed
 // on: a client that accepts no format that can be edited gets a 406, a response in another format
-// becomes a 502, and a malformed stream ends with an ERROR event. So does a stream that ends within
-// an event or within its compression.
+// becomes a 502, as does another object in the place of a list, and a malformed stream ends with an
+// ERROR event. So does a stream that ends within an event or within its compression.
 //
 // The response to a request for one object is held until the next handler has returned, and so is a
-// list in protobuf. The header of a list in JSON is held until its first byte. If the next handler
-// aborts a held response (http.ErrAbortHandler) or writes less of it than its Content-Length,
-// with any status, the client gets a 502, and also if the response for an object has no content
-// at all. A response that is not held is cut off in these cases.
+// list in protobuf. The header of a list in JSON is held until it is known to be a list. If the
+// next handler aborts a held response (http.ErrAbortHandler) or writes less of it than its
+// Content-Length, with any status, the client gets a 502, and also if the response for an object
+// has no content at all. A response that is not held is cut off in these cases.
 //
 // The filter requests uncompressed responses; filters.Compress in front of it compresses them
 // again. A watch over WebSocket is terminated here, and the server is watched over HTTP. Handshakes
@@ -278,6 +278,12 @@ func (x *exchange) body(r *http.Request, _ int, h http.Header, w io.Writer) io.W
 		return x.inflate
 	}
 	return body
+}
+
+// listRules returns the rules for the list that the server responds with. It may respond with a
+// Status instead, to deletecollection for instance.
+func (x *exchange) listRules() listRules {
+	return listRules{maxObject: x.o.MaxObject, tables: x.o.Tables, status: true}
 }
 
 // listBody replaces a list that can't be read by a Status if nothing of the list was sent.

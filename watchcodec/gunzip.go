@@ -144,5 +144,3 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
-
-var errTooLarge = errors.New("watchcodec: response over the limit")

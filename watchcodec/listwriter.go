@@ -43,9 +43,6 @@ func (l *List) json(w *bufio.Writer) {
 	_, _ = w.WriteString("]}\n")
 }
 
-// listVersion is the field resourceVersion of ListMeta.
-const listVersion = 2
-
 func (l *List) protobuf(w *bufio.Writer) {
 	meta := scan.AppendBytesField(nil, 1, nil) // selfLink, which is always written
 	meta = scan.AppendBytesField(meta, listVersion, []byte(l.ResourceVersion))

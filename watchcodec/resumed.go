@@ -72,7 +72,9 @@ func (x *exchange) listAt(next http.Handler, r *http.Request, version string, ta
 		page.Method, page.Body, page.ContentLength, page.RequestURI = http.MethodGet, http.NoBody, 0, ""
 		page.URL = &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: x.req.CollectionPath(), RawQuery: query.Encode()}
 		page.Header.Set("Accept", strings.ReplaceAll(page.Header.Get("Accept"), "as=PartialObjectMetadata;", "as=PartialObjectMetadataList;"))
-		l := &listing{header: http.Header{}, cancel: cancel, open: func(f Format) *ListParser { return newListParser(f, x.o, take) }}
+		l := &listing{header: http.Header{}, cancel: cancel, open: func(f Format) *ListParser {
+			return newListParser(f, listRules{maxObject: x.o.MaxObject, tables: x.o.Tables}, take)
+		}}
 		if err := l.serve(next, page); err != nil {
 			return err
 		}
