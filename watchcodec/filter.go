@@ -3,6 +3,7 @@ package watchcodec
 import (
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 
@@ -151,7 +152,7 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 			response.Serve(next, w, r, &response.Hooks{Status: x.status, Body: x.body, End: x.stopInflating})
 		}
 		if websocket.IsWebSocketUpgrade(r) {
-			serveWebSocket(watch, w, out)
+			serveWebSocket(watch, w, out, math.MaxInt) // MaxObject has bounded the events already
 			return
 		}
 		watch(w, out)

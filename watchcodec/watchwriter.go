@@ -29,8 +29,8 @@ func newWatchWriter(w io.Writer, x *exchange) *watchWriter {
 // Write sends the events in p, rewritten, in one write: the server has flushed them as often as it
 // wants. After an event that can't be read it sends an ERROR event and returns an error.
 func (w *watchWriter) Write(p []byte) (int, error) {
-	if w.events.events.err != nil {
-		return 0, w.events.events.err
+	if w.events.err != nil {
+		return 0, w.events.err
 	}
 	w.out = w.out[:0]
 	if _, err := w.events.Write(p); err != nil {
@@ -65,7 +65,7 @@ func (w *watchWriter) sendError(err error) error {
 // as any malformed watch does.
 func (w *watchWriter) unreadable(err error, ended bool) error {
 	w.out = w.out[:0]
-	w.events.events.err = err
+	w.events.err = err
 	if failed := w.sendError(err); !ended || !errors.Is(failed, err) {
 		return failed
 	}
@@ -94,7 +94,7 @@ func (w *watchWriter) event(e *Event) error {
 // Close is called at the end of the stream. If that is within a frame, of which nothing was sent,
 // it sends an ERROR event.
 func (w *watchWriter) Close() error {
-	if w.events.events.err != nil || w.events.Close() == nil {
+	if w.events.err != nil || w.events.Close() == nil {
 		return nil
 	}
 	w.out = w.out[:0]

@@ -2,7 +2,6 @@ package watchcodec
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -26,8 +25,8 @@ type wsWatch struct {
 	status  int
 	conn    *websocket.Conn   // nil: the response is not a watch
 	refusal *deadline.Bounded // ws.w, for a response that is not a watch; nil: there is none
-	feed    *feed
-	frames  interface{ Next() ([]byte, error) }
+	frames  framer
+	max     int // bounds an event
 	kind    int
 	err     error
 
@@ -40,7 +39,7 @@ type wsWatch struct {
 //
 // A bearer token that a client sends as a subprotocol, as browsers have to, is in the Authorization
 // field of the request that next receives, unless the request has that field already; the first
-// other subprotocol is selected.
+// other subprotocol is selected. An event has at most DefaultMaxFrame bytes.
 //
 // The WebSocket is closed with the code 1000, as that of kube-apiserver is, when next has returned
 // and its last event is complete: the watch has timed out. A watch that was cut off is closed with
@@ -49,7 +48,7 @@ type wsWatch struct {
 func WebSocketWatch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if req, ok := Classify(r); ok && req.Verb == "watch" && websocket.IsWebSocketUpgrade(r) {
-			serveWebSocket(next.ServeHTTP, w, r)
+			serveWebSocket(next.ServeHTTP, w, r, DefaultMaxFrame)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -57,8 +56,9 @@ func WebSocketWatch(next http.Handler) http.Handler {
 }
 
 // serveWebSocket calls next for a plain watch and sends its response over the WebSocket that r
-// requests. Handshakes from pages of other sites are refused (403).
-func serveWebSocket(next func(http.ResponseWriter, *http.Request), w http.ResponseWriter, r *http.Request) {
+// requests. Handshakes from pages of other sites are refused (403). An event has at most maxFrame
+// bytes.
+func serveWebSocket(next func(http.ResponseWriter, *http.Request), w http.ResponseWriter, r *http.Request, maxFrame int) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	plain := withBearer(r).Clone(ctx)
@@ -72,7 +72,7 @@ func serveWebSocket(next func(http.ResponseWriter, *http.Request), w http.Respon
 		refuse(w, r, NewFailure(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, err.Error()))
 		return
 	}
-	ws := &wsWatch{w: w, r: r, cancel: cancel, header: http.Header{}, feed: new(feed)}
+	ws := &wsWatch{w: w, r: r, cancel: cancel, header: http.Header{}, max: maxFrame}
 	if len(protocols) > 0 {
 		ws.protocol = protocols[0]
 	}
@@ -109,12 +109,10 @@ func (ws *wsWatch) WriteHeader(status int) {
 		ws.cancel()
 		return
 	}
-	ws.kind = websocket.TextMessage
-	if format, _ := FormatOf(ws.header.Get("Content-Type")); format == Protobuf {
+	format, _ := FormatOf(ws.header.Get("Content-Type"))
+	ws.frames, ws.kind = newFramer(format, ws.max), websocket.TextMessage
+	if format == Protobuf {
 		ws.kind = websocket.BinaryMessage
-		ws.frames = NewProtobufReader(ws.feed, 0)
-	} else {
-		ws.frames = NewJSONReader(ws.feed, 0)
 	}
 	go ws.listen()
 }
@@ -140,21 +138,16 @@ func (ws *wsWatch) Write(p []byte) (int, error) {
 	if ws.conn == nil {
 		return ws.refusal.Write(p)
 	}
-	ws.feed.p = p
-	for {
-		frame, err := ws.frames.Next()
-		if err == errMore {
-			return len(p), nil
-		}
-		if err == nil {
-			_ = ws.conn.SetWriteDeadline(time.Now().Add(time.Minute))
-			err = ws.conn.WriteMessage(ws.kind, frame)
-		}
-		if err != nil {
-			ws.err = err
-			return 0, err
-		}
+	if ws.err = push(ws.frames, p, nil, ws.send); ws.err != nil {
+		return 0, ws.err
 	}
+	return len(p), nil
+}
+
+// send sends an event as a message.
+func (ws *wsWatch) send(event []byte, _ bool) error {
+	_ = ws.conn.SetWriteDeadline(time.Now().Add(time.Minute))
+	return ws.conn.WriteMessage(ws.kind, event)
 }
 
 // Flush is for handlers that assert http.Flusher.
@@ -170,11 +163,8 @@ func (ws *wsWatch) FlushError() error {
 // closeCode returns the status code of the close: normal for a watch that has timed out, internal
 // error for one that was cut off.
 func (ws *wsWatch) closeCode() int {
-	if ws.returned && ws.err == nil {
-		ws.feed.p, ws.feed.ended = nil, true
-		if _, err := ws.frames.Next(); err == io.EOF {
-			return websocket.CloseNormalClosure
-		}
+	if ws.returned && ws.err == nil && !ws.frames.within() {
+		return websocket.CloseNormalClosure
 	}
 	return websocket.CloseInternalServerErr
 }
