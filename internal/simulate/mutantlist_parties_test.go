@@ -15,7 +15,7 @@ var mutantsOfParties = []mutant{
 	{"a panic of DialContext is an error of http.Transport's", "upstream/panicked.go", "			panic(p.value)\n", "			return resp, err\n"},
 	{"a target is blamed for a panic of DialContext", "proxy/forward.go", "nothing := upstream.Outcome{Err: &culvert.Error{Kind: culvert.ClientGone}}", "nothing := upstream.Outcome{Err: &culvert.Error{Kind: culvert.DialFailed}}"},
 	{"a panic of DialContext keeps its lease", "proxy/forward.go", "			lease.Done(nothing)\n", ""},
-	{"content behind a length of 0 over HTTP/2 is not awaited", "proxy/length.go", "	return in.ProtoMajor >= 2 && in.ContentLength == 0", "	return in.ProtoMajor >= 20 && in.ContentLength == 0"},
+	{"content behind a length of 0 over HTTP/2 is not awaited", "internal/clientbody/whole.go", "	return r.ProtoMajor >= 2 && r.ContentLength == 0", "	return r.ProtoMajor >= 20 && r.ContentLength == 0"},
 	{"the list of a resumed watch waits for a place", "upstream/queue.go", "		return ready\n", "		return nil\n"},
 	{"requests wait for a stream of the connection that there is", "upstream/transport.go", "HTTP2: &http.HTTP2Config{SendPingTimeout", "HTTP2: &http.HTTP2Config{StrictMaxConcurrentRequests: true, SendPingTimeout"},
 	{"Group.Set leaves the places as they were", "upstream/targets.go", "		s.members = append(s.members, m)\n", "		if old := m.current.Load(); old != nil && old.MaxConns > 0 {\n			m.MaxConns = old.MaxConns\n		}\n		s.members = append(s.members, m)\n"},
