@@ -16,7 +16,7 @@ import (
 	"github.com/culvert-go/culvert/internal/errs"
 )
 
-// Whose failure it is that a body could not be read before the end of the exchange's time.
+// A body that could not be read before the end of the exchange's time is the failure of the party that used up the time.
 func TestBlameAtTheEndOfTheTime(t *testing.T) {
 	end := time.Now()
 	ctx, cancel := context.WithDeadlineCause(context.Background(), end, context.DeadlineExceeded)
@@ -40,8 +40,8 @@ func TestBlameAtTheEndOfTheTime(t *testing.T) {
 	}
 }
 
-// A writer between that accepts less than it is given, or has announced another length, has cut the response: that is
-// neither the client's doing nor taken for a whole one.
+// A filter's writer that accepts a part of a write, or has announced another length, has cut the response: the client is
+// not to blame, and the response is not taken for a whole one.
 func TestBlameOfAWriterBetween(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -76,7 +76,7 @@ func TestBlameOfASlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, test := range []struct {
 			name string
-			slow time.Duration // the client, for a piece
+			slow time.Duration // how long the client takes for a piece
 			kind culvert.ErrorKind
 		}{
 			{"slow reader", 95 * time.Millisecond, culvert.ClientGone},
@@ -93,7 +93,7 @@ func TestBlameOfASlowReader(t *testing.T) {
 	})
 }
 
-// lateAtTheEnd has pieces, and then waits until the time has run out.
+// lateAtTheEnd is a body of so many pieces, which then waits until the time has ended.
 type lateAtTheEnd struct {
 	ctx    context.Context
 	pieces int

@@ -9,9 +9,9 @@ import (
 	"github.com/culvert-go/culvert/internal/response"
 )
 
-// copyBody copies until the end of the body and returns the bytes that were
-// taken. It flushes whenever the target paused: a stream's head at once, then
-// after every read that left more to come.
+// copyBody copies the body to its end and returns how many bytes the writer accepted. It
+// flushes whenever the target pauses: the header of a stream at once, then after each read
+// that is not the last.
 func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Response) (int64, error) {
 	left := resp.ContentLength
 	stream := left < 0
@@ -25,8 +25,8 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 		o.leave(w, r)
 		return 0, nil
 	case left == 0:
-		// An HTTP/2 target may send trailers behind a body of no bytes. Where it has ended its stream with
-		// the header, as gRPC does for a failed call, the client's must end there, too: nothing is flushed.
+		// An HTTP/2 target may send trailers after an empty body. If it has ended its stream with the
+		// header, as gRPC does for a failed call, the client's must end there, too: nothing is flushed.
 		left = -1
 	}
 	if body := o.movable(w, r, resp); body != nil {
@@ -60,7 +60,7 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 			}
 			return sent, nil
 		case readErr != nil:
-			_ = out.flush() // the abort that follows would take what came with it
+			_ = out.flush() // the abort that follows would discard what was received
 			return sent, out.to().readFailed(r.Context(), readErr)
 		case n > 0 && left != 0:
 			if err := out.pause(n < len(buf)); err != nil {
@@ -71,8 +71,8 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 	}
 }
 
-// leave bounds the time that the client may take for a response of which nothing is written here: the server writes the
-// header when the handler has returned.
+// leave bounds the time that the client may take for a response without content: the server writes its header after the
+// handler has returned.
 func (o Options) leave(w http.ResponseWriter, r *http.Request) {
 	var writes deadline.Deadline
 	writes.StartWrites(w, r, o.WriteTimeout)
@@ -80,10 +80,9 @@ func (o Options) leave(w http.ResponseWriter, r *http.Request) {
 	writes.Leave()
 }
 
-// awaitTrailers waits for the trailers that an HTTP/2 target has announced of a response without content. One that has
-// announced none is not waited for: the client's response ends with its header. Nor is the body's failure one of the response:
-// net/http takes the Content-Length of a 304 for that of its body, though it is the length of what a 200 would have
-// (RFC 9110 section 8.6).
+// awaitTrailers waits for the trailers that an HTTP/2 target has announced for a response without content. If it has
+// announced none, the client's response ends with its header at once. A failure of the body is ignored: net/http expects a
+// body of the Content-Length of a 304, though that is the length of the corresponding 200 (RFC 9110 section 8.6).
 func (o Options) awaitTrailers(w http.ResponseWriter, r *http.Request, resp *http.Response) error {
 	if len(resp.Trailer) == 0 {
 		o.leave(w, r)
@@ -94,7 +93,7 @@ func (o Options) awaitTrailers(w http.ResponseWriter, r *http.Request, resp *htt
 	if err := out.flush(); err != nil {
 		return clientGone(err)
 	}
-	_, _ = resp.Body.Read(make([]byte, 1)) // the trailers come with its end
+	_, _ = resp.Body.Read(make([]byte, 1)) // the trailers are received with its end
 	if err := out.finish(); err != nil {
 		return clientGone(err)
 	}
@@ -107,8 +106,8 @@ type Mover interface {
 	Move(w io.ReaderFrom, before func(), after func(n int64) error) (n int64, read, write error)
 }
 
-// movable is the body if nobody has to see it on its way: it goes from one plain socket to
-// another, as fast as the client takes it.
+// movable returns the body if the kernel may move it: from one plain socket to another, at
+// the client's pace, with no filter or buffer between. Otherwise it returns nil.
 func (o Options) movable(w http.ResponseWriter, r *http.Request, resp *http.Response) Mover {
 	body, ok := resp.Body.(Mover)
 	if !ok || o.Buffer != nil || o.Flush != 0 || r.TLS != nil || r.ProtoMajor != 1 || !body.Movable() || !response.Plain(w) {
@@ -117,8 +116,8 @@ func (o Options) movable(w http.ResponseWriter, r *http.Request, resp *http.Resp
 	return body
 }
 
-// heldBack is how long a piece of a moved body may be that the client's writer keeps for more: net/http's holds the
-// header and what came with it, up to 512 bytes, and lets what follows the header through.
+// heldBack is the size from which a moved piece need not be flushed: net/http's writer buffers the header and up to 512
+// bytes that follow it, and writes more at once.
 const heldBack = 4 << 10
 
 func (o Options) move(w http.ResponseWriter, r *http.Request, body Mover) (int64, error) {
@@ -147,7 +146,7 @@ func (o Options) move(w http.ResponseWriter, r *http.Request, body Mover) (int64
 	return n, nil
 }
 
-// source is the body, through the buffer if there is one.
+// source returns the body, read through the buffer if there is one.
 func (o Options) source(resp *http.Response) (src io.Reader, stop func()) {
 	if o.Buffer == nil {
 		return resp.Body, func() {}
@@ -156,7 +155,7 @@ func (o Options) source(resp *http.Response) (src io.Reader, stop func()) {
 	return b.reader(), b.stop
 }
 
-// newOutput returns the plain output, or one with a flush interval.
+// newOutput returns the client's side of a body, with a flush interval if o.Flush is positive.
 func (o Options) newOutput(w http.ResponseWriter, r *http.Request) (out output) {
 	out.each = o.Flush < 0
 	if o.Flush > 0 {
@@ -194,8 +193,7 @@ func (o *output) flush() error {
 	return o.client.flush()
 }
 
-// pause is called after each write; idle says that the target has nothing more at
-// the moment.
+// pause is called after each write. idle means that no more of the body has been received.
 func (o *output) pause(idle bool) error {
 	if o.late != nil || !idle && !o.each {
 		return nil
@@ -210,7 +208,7 @@ func (o *output) close() {
 	o.to().writes.Stop()
 }
 
-// finish is called when the whole body was written. It returns the error of a late flush that no write has returned.
+// finish is called after the whole body was written. It returns the error of a late flush that no write has returned.
 func (o *output) finish() error {
 	if o.late != nil {
 		if err := o.late.stop(); err != nil {

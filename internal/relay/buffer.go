@@ -9,18 +9,18 @@ import (
 	"github.com/culvert-go/culvert/internal/spool"
 )
 
-// errHandOver ends a spool that is full; what follows comes from the body itself.
+// errHandOver ends a spool that is full: the rest is read from the body itself.
 var errHandOver = errors.New("full")
 
-// buffer reads a body ahead of its client. When it is full it stops for good, and
-// the rest of the body is read at the client's pace.
+// buffer reads a body ahead of its client. Once it is full it reads no more, and the rest
+// of the body is read at the client's pace.
 type buffer struct {
 	body  io.ReadCloser
 	spool *spool.Spool
-	rest  []byte // read, and too much for the spool
+	rest  []byte // read from body, but the spool was full
 	done  chan struct{}
 
-	panicked any // of body, by the time that spool has ended
+	panicked any // the value of a panic in body; set before the end of spool
 }
 
 func startBuffer(body io.ReadCloser, o spool.Options) *buffer {
@@ -42,7 +42,7 @@ func (b *buffer) fill() {
 		n, err := b.body.Read(buf)
 		if n > 0 {
 			if _, full := b.spool.Write(buf[:n]); full != nil {
-				// Also if the disk failed: then the client waits as it would without.
+				// Also if the disk has failed: then the body is relayed without a buffer.
 				b.rest = bytes.Clone(buf[:n])
 				if err == nil {
 					err = errHandOver
@@ -60,12 +60,12 @@ func (b *buffer) fill() {
 
 var errPanicked = errors.New("the response's body panicked")
 
-// afterRest is a body's end that came with the rest.
+// afterRest is the end of a body that was read together with buffer.rest.
 type afterRest struct{ error }
 
 func (b *buffer) reader() io.Reader { return &bufferReader{b: b, src: b.spool.Reader()} }
 
-// stop ends the reading ahead.
+// stop closes the body and waits until it is no longer read ahead.
 func (b *buffer) stop() {
 	b.body.Close()
 	<-b.done
@@ -75,7 +75,7 @@ func (b *buffer) stop() {
 type bufferReader struct {
 	b     *buffer
 	src   io.Reader
-	after error // the end of what src gives, nil if that is the end
+	after error // returned at the end of src in place of io.EOF, if not nil
 }
 
 func (r *bufferReader) Read(p []byte) (int, error) {

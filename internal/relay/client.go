@@ -9,16 +9,16 @@ import (
 	"github.com/culvert-go/culvert/internal/deadline"
 )
 
-// client takes a body, in the time that there is. The end of the request's time bounds a write, too: one that waits
-// for the client fails then, and the client has been too slow.
+// client writes a body to the client within the timeouts. The deadline of the request's context bounds a write, too: a
+// write that waits for the client then fails, and counts as the client's failure.
 type client struct {
 	w       http.ResponseWriter
 	writes  deadline.Deadline
-	end     time.Time // of the request's time, zero for none: what follows is kept only where there is an end
+	end     time.Time // the request's deadline, zero for none; without one the fields below are not set
 	begun   time.Time
-	offered time.Time     // when the last piece was offered to the client
+	offered time.Time     // when the write of the last piece began
 	taken   time.Time     // when the client had accepted the last piece
-	used    time.Duration // what the client took to accept all of them
+	used    time.Duration // how long the client took to accept all pieces
 }
 
 func (c *client) start(w http.ResponseWriter, r *http.Request, timeout time.Duration) {
@@ -47,14 +47,14 @@ func (c *client) flush() error {
 	return flush(c.w)
 }
 
-// offer notes that the client is given a piece: from now on it is waited for.
+// offer records that a piece is about to be written: the exchange waits for the client.
 func (c *client) offer() {
 	if !c.end.IsZero() {
 		c.offered = time.Now()
 	}
 }
 
-// accepted notes that the client has accepted a piece: from now on the target is waited for.
+// accepted records that the client has accepted a piece: the exchange waits for the target.
 func (c *client) accepted() {
 	if !c.end.IsZero() {
 		c.taken = time.Now()
@@ -62,17 +62,17 @@ func (c *client) accepted() {
 	}
 }
 
-// lastWrite is how long after the end of the request's time what has been received in time may be written. A
-// deadline that has passed cuts what stands in net/http's buffer of an HTTP/1 response: no write would be told of it.
+// lastWrite is how long after the request's deadline what was received before it may be written. A write deadline
+// that has passed cuts what net/http buffers of an HTTP/1 response, and no write returns an error for that.
 const lastWrite = 100 * time.Millisecond
 
-// leastWait is the time that a target is given for the next piece of a body before the end of the
-// exchange's time is its failure.
+// leastWait is how long the exchange must have waited for the next piece of a body before the end of its
+// time counts as the target's failure.
 const leastWait = 10 * time.Millisecond
 
-// readFailed is the error of a body that could not be read. Where the time ran out as soon as the
-// client had accepted a piece, or the client had used half of it, the client was waited for: a target
-// that is read a moment before the end, and responds at once each time, has not spent the time.
+// readFailed returns the error of a body that could not be read. If the time ended just after the client
+// had accepted a piece, or the client had used half of it, the client is to blame: a target that is read
+// a moment before the end, and has responded at once each time, has not used up the time.
 func (c *client) readFailed(ctx context.Context, err error) error {
 	if ctx.Err() != nil && (c.taken.After(c.end.Add(-leastWait)) || c.usedMost()) {
 		return clientGone(err)

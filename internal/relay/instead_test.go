@@ -13,7 +13,7 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// replacing is a handler that has instead respond in the place of a target's response.
+// replacing returns a handler that relays a response in whose place instead responds.
 func replacing(instead http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		resp := &http.Response{StatusCode: 200, ProtoMajor: 1, Header: http.Header{}, Body: http.NoBody}
@@ -24,7 +24,7 @@ func replacing(instead http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// A client that accepts nothing of what stands in the place of a response holds neither handler nor connection.
+// A client that accepts nothing of a replacement holds neither handler nor connection.
 func TestReplacementThatIsNotAccepted(t *testing.T) {
 	for name, size := range map[string]int{"short": 10, "long": 100 << 10} {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestReplacementThatIsNotAccepted(t *testing.T) {
 	}
 }
 
-// A replacement that writes nothing leaves no deadline for the handler around.
+// A replacement that writes nothing leaves no deadline for the outer handler.
 func TestReplacementThatWritesNothing(t *testing.T) {
 	for major := 1; major <= 2; major++ {
 		w := &noDeadline{header: http.Header{}}

@@ -6,17 +6,16 @@ import (
 	"github.com/culvert-go/culvert/internal/iolock"
 )
 
-// lateFlush flushes what was written after an interval, so that many small
-// writes share one flush.
+// lateFlush flushes an interval after a write, so that many small writes share one flush.
 type lateFlush struct {
 	interval time.Duration
-	lock     iolock.Lock // guards what follows; held while a write waits for the client
+	lock     iolock.Lock // guards the fields below; held while a write waits for the client
 	client   client
 	timer    *time.Timer
 	due      bool
 	stopped  bool
 	err      error // of a flush on the timer's goroutine
-	panicked any   // what a hook's panic in such a flush was called with
+	panicked any   // the value of a hook's panic in such a flush
 }
 
 func newLateFlush(interval time.Duration) *lateFlush {
@@ -54,8 +53,8 @@ func (l *lateFlush) passed() {
 	}
 }
 
-// panicAgain panics on the handler's goroutine where a hook has panicked on the timer's: net/http and filters.Recover
-// bear it there, and it would end the process here. It is called with the lock held.
+// panicAgain repeats a hook's panic on the timer's goroutine on that of the handler, where net/http and filters.Recover
+// recover from it. On the timer's it would end the process. It is called with the lock held.
 func (l *lateFlush) panicAgain() {
 	if v := l.panicked; v != nil {
 		l.panicked = nil
@@ -71,7 +70,7 @@ func (l *lateFlush) flush() error {
 	return l.client.flush()
 }
 
-// stop ends the timer; the writer is not touched afterwards. It panics where the last flush did, and returns the error of that.
+// stop stops the timer; the writer is not used afterwards. It panics if the last flush did, and returns the error of that flush.
 func (l *lateFlush) stop() error {
 	l.lock.Lock()
 	defer l.lock.Unlock()

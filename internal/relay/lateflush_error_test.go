@@ -14,7 +14,7 @@ import (
 	"github.com/culvert-go/culvert/internal/errs"
 )
 
-// A late flush of a response's last piece that fails is the failure of the response, though nothing is written behind it.
+// If the late flush of a response's last piece fails, the response fails, though nothing is written after it.
 func TestLastLateFlushFails(t *testing.T) {
 	for name, blocks := range map[string]bool{"before the end": false, "behind the end": true} {
 		t.Run(name, func(t *testing.T) {

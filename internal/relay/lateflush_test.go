@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A hook that panics when a late flush writes does so on the goroutine of its handler, once.
+// A hook's panic in a late flush is repeated on the goroutine of its handler, once.
 func TestPanicInALateFlush(t *testing.T) {
 	for name, rest := range map[string]string{"and then the end": "", "and then more": "more"} {
 		t.Run(name, func(t *testing.T) {

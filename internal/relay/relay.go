@@ -1,5 +1,5 @@
-// Package relay writes a target's answer to a client: sanitised head, body as
-// it arrives, trailers. The proxy and the upgrade handshake share it.
+// Package relay writes a target's response to a client: the sanitised header, the body as
+// it arrives, and the trailers. Packages proxy and wsupgrade use it.
 package relay
 
 import (
@@ -18,37 +18,37 @@ import (
 	"github.com/culvert-go/culvert/internal/spool"
 )
 
-// Options say how an answer is relayed. The zero value streams it.
+// Options configures how a response is relayed. The zero value streams it.
 type Options struct {
-	// Head is called when the head of resp has been sanitised; nil for nobody. It
-	// may change resp.Header. A handler that it returns responds in resp's place, or leaves that to
-	// a handler around.
+	// Head, if not nil, is called when the header of resp has been sanitised. It may change
+	// resp.Header. If it returns a handler, that handler responds in place of resp, or leaves
+	// the response to an outer handler.
 	Head func() http.Handler
-	// Begun, if not nil, is called when the writer has resp's header, before its body is relayed.
+	// Begun, if not nil, is called after the header of resp was written and before its body is relayed.
 	Begun func()
-	// InPlace says that resp.Header is the writer's Header itself.
+	// InPlace is set if resp.Header is the map that the writer's Header returns.
 	InPlace bool
-	// Flush is the longest time that content may wait for more; 0 flushes
-	// whenever the target pauses, a negative value after each write.
+	// Flush is the maximum time between a write of content and its flush. 0 flushes whenever
+	// the target pauses, a negative value after each write.
 	Flush time.Duration
-	// WriteTimeout bounds each write to the client; 0 means no bound.
+	// WriteTimeout is the maximum time of a write to the client; 0 means no bound.
 	WriteTimeout time.Duration
-	// Trailer says which trailers are relayed; nil means all.
+	// Trailer reports whether the trailer field name is relayed; nil means all are.
 	Trailer func(name string) bool
-	// Buffer holds what the client does not take yet, so that the target is done
-	// sooner; nil means none.
+	// Buffer holds content that the client has not accepted yet, so that the target is free
+	// sooner; nil means no buffer.
 	Buffer *spool.Options
 }
 
-// Response writes resp, a final answer that is not a 101, to w and closes its
-// body. The fields of resp are added to those that w.Header() already holds. It
-// returns how many bytes of content were relayed.
+// Response writes resp, a final response that is not a 101, to w and closes its body. The
+// header fields of resp are added to those of w.Header(). It returns how many bytes of
+// content were relayed.
 //
-// A failure is a *culvert.Error with HeadSent set and Wrote true; its Target is
-// left to the caller. The caller must then abort the answer.
+// A failure is a *culvert.Error with HeaderSent and BytesSent set. The caller sets its
+// Target, and must abort the response.
 func Response(w http.ResponseWriter, r *http.Request, resp *http.Response, o Options) (int64, error) {
 	defer resp.Body.Close()
-	o.unlisted(header.Listed(resp.Header))
+	o.exclude(header.Listed(resp.Header))
 	header.SanitizeResponse(resp.StatusCode, resp.Header, "")
 	if r.ProtoMajor != 1 { // a 426 has kept them
 		delete(resp.Header, "Connection")
@@ -56,12 +56,12 @@ func Response(w http.ResponseWriter, r *http.Request, resp *http.Response, o Opt
 	}
 	if o.Head != nil {
 		if instead := o.Head(); instead != nil {
-			resp.Body.Close() // before: the handler may take its time
+			resp.Body.Close() // now, since the handler may be slow
 			o.serve(instead, w, r)
 			return 0, nil
 		}
 	}
-	announced := o.copyHead(w.Header(), resp)
+	announced := o.copyHeader(w.Header(), resp)
 	if announced > 0 && r.ProtoMajor == 1 && r.ProtoAtLeast(1, 1) && r.Method != http.MethodHead {
 		delete(w.Header(), "Content-Length") // HTTP/2 has it beside trailers; over HTTP/1.1 they need chunks
 	}
@@ -76,16 +76,16 @@ func Response(w http.ResponseWriter, r *http.Request, resp *http.Response, o Opt
 	return n, o.copyTrailers(w, resp, announced)
 }
 
-// serve has h respond to r, each write in its time where the server has none for the whole response.
+// serve has h respond to r. WriteTimeout bounds each write if the server has no WriteTimeout of its own.
 func (o Options) serve(h http.Handler, w http.ResponseWriter, r *http.Request) {
 	bounded := deadline.BoundUnbounded(w, r, o.WriteTimeout)
 	h.ServeHTTP(bounded.Writer(), r)
 	bounded.LeaveWritten()
 }
 
-// copyHead adds resp's fields and the announcement of its trailers to dst, and
-// returns how many trailers were announced. resp's fields may be dst already.
-func (o Options) copyHead(dst http.Header, resp *http.Response) (announced int) {
+// copyHeader adds resp's header fields and the announcement of its trailers to dst, and
+// returns how many trailers were announced.
+func (o Options) copyHeader(dst http.Header, resp *http.Response) (announced int) {
 	if !o.InPlace {
 		for name, values := range resp.Header {
 			if had := dst[name]; had == nil {
@@ -107,8 +107,8 @@ func (o Options) copyHead(dst http.Header, resp *http.Response) (announced int) 
 	return announced
 }
 
-// unlisted takes the trailers that Connection lists out of those that are relayed.
-func (o *Options) unlisted(listed []string) {
+// exclude excludes the trailers that are listed in Connection from those that are relayed.
+func (o *Options) exclude(listed []string) {
 	if listed == nil {
 		return
 	}
@@ -122,10 +122,10 @@ func (o Options) relays(trailer string) bool {
 	return header.ForwardsTrailer(trailer) && (o.Trailer == nil || o.Trailer(trailer))
 }
 
-// copyTrailers hands the trailers over once the body has ended. Trailers that
-// no Trailer field announced are sent too, as net/http's TrailerPrefix allows.
-// Those that were announced and did not come are left out: for a nil value net/http
-// writes a header section of nothing, and an HTTP/2 stream that never ends.
+// copyTrailers copies the trailers to w after the end of the body. It uses net/http's
+// TrailerPrefix for trailers that were not announced in the field Trailer. It omits those
+// that were announced and not received: for a nil value net/http writes an empty header
+// section, and never ends an HTTP/2 stream.
 func (o Options) copyTrailers(w http.ResponseWriter, resp *http.Response, announced int) error {
 	names := len(resp.Trailer)
 	for name, values := range resp.Trailer {
@@ -141,7 +141,7 @@ func (o Options) copyTrailers(w http.ResponseWriter, resp *http.Response, announ
 	}
 	prefix := ""
 	if names != announced {
-		// An unannounced trailer needs a chunked body, and a body that is
+		// An unannounced trailer needs a chunked body, but a body that is
 		// still buffered would be sent with a Content-Length.
 		if err := flush(w); err != nil {
 			return clientGone(err)
@@ -154,7 +154,7 @@ func (o Options) copyTrailers(w http.ResponseWriter, resp *http.Response, announ
 	return nil
 }
 
-// flush flushes w if it can be.
+// flush flushes w if w supports it.
 func flush(w http.ResponseWriter) error {
 	if err := http.NewResponseController(w).Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
@@ -162,8 +162,8 @@ func flush(w http.ResponseWriter) error {
 	return nil
 }
 
-// clientGone is the failure of a write: the client's, unless a filter's transform has failed, or what stands between has
-// announced another length or accepted less than it was given.
+// clientGone returns the failure of a write. It is ClientGone, unless a filter caused it: its transform has failed, or it
+// has announced another Content-Length or accepted only a part of a write.
 func clientGone(err error) error {
 	e := &culvert.Error{Kind: culvert.ClientGone, BytesSent: true, HeaderSent: true, Err: err}
 	if failed := (*response.TransformError)(nil); errors.As(err, &failed) || errors.Is(err, http.ErrContentLength) || errors.Is(err, io.ErrShortWrite) {
@@ -172,8 +172,8 @@ func clientGone(err error) error {
 	return e
 }
 
-// bodyBroken tells a target that broke off from a client whose leaving
-// cancelled the read.
+// bodyBroken returns the failure of a read of the body. The cause is the target, unless the request's
+// context has ended or a buffer's disk has failed.
 func bodyBroken(ctx context.Context, err error) error {
 	kind := culvert.BodyBroken
 	switch disk := (*spool.DiskError)(nil); {
