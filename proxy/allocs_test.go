@@ -12,7 +12,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// quietTarget answers 1 KiB to each request with a body of the length, and allocates nothing.
+// quietTarget responds with 1 KiB to each request with a body of the length, and allocates nothing.
 func quietTarget(t testing.TB, length int) string {
 	reply := append([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nDate: Sat, 21 Nov 2026 00:00:00 GMT\r\nContent-Length: 1024\r\n\r\n"), bytes.Repeat([]byte("x"), 1024)...)
 	return wiretest.Target(t, func(p *wiretest.Peer) {
@@ -51,7 +51,7 @@ func exchange(t testing.TB, method string, body []byte) func() {
 		}
 		p.ServeHTTP(w, r)
 		if w.h.Get("Content-Length") != "1024" {
-			t.Fatalf("answer %v", w.h)
+			t.Fatalf("response %v", w.h)
 		}
 	}
 }
@@ -68,8 +68,8 @@ type again struct{ bytes.Reader }
 
 func (*again) Close() error { return nil }
 
-// What an exchange allocates is counted, so that nobody adds to it unseen: the fields' names and
-// values, where they stand, X-Forwarded-*, and the map of the answer's fields.
+// The allocations of an exchange are counted, so that no change adds one unnoticed: the names and
+// values of header fields, the slices that hold them, X-Forwarded-*, and the map of the response's header.
 func TestAllocationsOfAnExchange(t *testing.T) {
 	if onStandardPath || raceDetector {
 		t.Logf("counted on the proxy's own path, without the race detector's")

@@ -29,8 +29,8 @@ func TestBodyEndsEarly(t *testing.T) {
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send(request)
 			client.End()
-			if answer := client.Ended(); answer != "" {
-				t.Errorf("the client got %q", answer)
+			if got := client.Ended(); got != "" {
+				t.Errorf("the client got %q", got)
 			}
 			if e := failed.only(t); e.Kind != culvert.ClientGone || e.Target != "" || e.HeaderSent {
 				t.Errorf("failure %#v", e)
@@ -47,10 +47,10 @@ func TestBodyEndsEarly(t *testing.T) {
 func TestSmallBodyEndsEarly(t *testing.T) {
 	leaktest.Check(t)
 	var failed failures
-	var asked atomic.Bool
+	var reached atomic.Bool
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		if _, err := p.R.Peek(1); err == nil {
-			asked.Store(true)
+			reached.Store(true)
 		}
 		_, _ = io.Copy(io.Discard, p.R) // to the connection's end
 	})
@@ -59,13 +59,13 @@ func TestSmallBodyEndsEarly(t *testing.T) {
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
 	client.End()
 	client.Ended()
-	if e := failed.only(t); e.Kind != culvert.ClientGone || asked.Load() && !onStandardPath {
-		t.Errorf("failure %#v, the target was asked: %v", e, asked.Load())
+	if e := failed.only(t); e.Kind != culvert.ClientGone || reached.Load() && !onStandardPath {
+		t.Errorf("failure %#v, the target got the request: %v", e, reached.Load())
 	}
 }
 
-// A body that breaks the rules is answered, and its connection ends: nobody knows
-// where the next request would begin.
+// A malformed body gets a response, and its connection is closed: it is not known where the
+// next request would begin.
 func TestBrokenChunk(t *testing.T) {
 	leaktest.Check(t)
 	var failed failures

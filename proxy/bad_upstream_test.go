@@ -14,8 +14,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// What a client gets, and what OnError is told, for every way in which a target
-// fails before its head is out.
+// The response that a client gets, and the error that OnError is called with, for every way
+// in which a target fails before the header was sent.
 func TestBadTargets(t *testing.T) {
 	leaktest.Check(t)
 	reset := func(p *wiretest.Peer) { p.Header(); p.Reset() }
@@ -57,7 +57,7 @@ func TestBadTargets(t *testing.T) {
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 			resp, body := client.Response("GET")
 			if want := http.StatusText(test.status) + "\n"; resp.StatusCode != test.status || body != want {
-				t.Errorf("answer %s %q, want %d %q", resp.Status, body, test.status, want)
+				t.Errorf("response %s %q, want %d %q", resp.Status, body, test.status, want)
 			}
 			e := failed.only(t)
 			if e.Kind != test.kind || e.Target != target || e.BytesSent != test.wrote || e.HeaderSent || e.ClientSide() {
@@ -78,8 +78,8 @@ func replying(reply string) func(*testing.T) string {
 	}
 }
 
-// Once the head is out the answer is aborted: a half body never looks complete
-// (traefik#13568), and the cause is told (golang/go#28239).
+// After the header was sent a failure aborts the response: half a body never looks complete
+// (traefik#13568), and OnError is called with the cause (golang/go#28239).
 func TestHalfABody(t *testing.T) {
 	leaktest.Check(t)
 	for name, reply := range map[string]string{
@@ -141,19 +141,19 @@ func TestNextTarget(t *testing.T) {
 
 func TestErrorHandler(t *testing.T) {
 	leaktest.Check(t)
-	var told []string
+	var calls []string
 	p := newProxy(t, proxy.Options{
 		Upstream: groupOf(t, upstream.Options{Name: "app"}, upstream.Target{Addr: "127.0.0.1:1", Down: true}),
-		OnError:  func(_ *http.Request, e *culvert.Error) { told = append(told, "OnError "+e.Error()) },
+		OnError:  func(_ *http.Request, e *culvert.Error) { calls = append(calls, "OnError "+e.Error()) },
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, e *culvert.Error) {
-			told = append(told, "ErrorHandler "+e.Error())
+			calls = append(calls, "ErrorHandler "+e.Error())
 			w.WriteHeader(599)
 		},
 	})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	client.Status(599)
-	if want := "OnError no target available: app: no target can be asked, ErrorHandler no target available: app: no target can be asked"; strings.Join(told, ", ") != want {
-		t.Errorf("told %q, want %q", told, want)
+	if want := "OnError no target available: app: no target can be asked, ErrorHandler no target available: app: no target can be asked"; strings.Join(calls, ", ") != want {
+		t.Errorf("the hooks were called with %q, want %q", calls, want)
 	}
 }

@@ -18,27 +18,27 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// cluster is a proxy with a few servers behind it, all on sockets. A server answers
-// with its name. What package upstream tests on leases and in bubbles of time is
-// seen here through a client's eyes.
+// cluster is a proxy with a few servers behind it, all on sockets. A server responds
+// with its name. What package upstream tests by its leases, in virtual time, is tested
+// here as a client sees it.
 type cluster struct {
 	t     *testing.T
 	group *upstream.Group
 	addr  string // of the proxy
 	at    map[string]string
-	held  chan string   // who has got a request for /hold
-	let   chan struct{} // lets one of those go
+	held  chan string   // receives the name of each server that got a request for /hold
+	let   chan struct{} // releases one of those requests
 
-	mu     sync.Mutex
-	status map[string]int // 0: well; below 0: the server breaks off
-	asked  map[string]int
+	mu       sync.Mutex
+	status   map[string]int // 0: 200; below 0: the server breaks off
+	requests map[string]int
 }
 
 // newCluster starts the servers "a b c". Their targets are given by their names.
 func newCluster(t *testing.T, o upstream.Options, retry proxy.Retry, targets ...upstream.Target) *cluster {
 	t.Helper()
 	c := &cluster{t: t, at: map[string]string{}, held: make(chan string, 100), let: make(chan struct{}),
-		status: map[string]int{}, asked: map[string]int{}}
+		status: map[string]int{}, requests: map[string]int{}}
 	for _, name := range []string{"a", "b", "c"} {
 		c.at[name] = wiretest.Serve(t, c.server(name))
 	}
@@ -60,7 +60,7 @@ func (c *cluster) located(targets []upstream.Target) []upstream.Target {
 func (c *cluster) server(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
-		c.asked[name]++
+		c.requests[name]++
 		status := c.status[name]
 		c.mu.Unlock()
 		if r.URL.Path == "/hold" {
@@ -75,25 +75,25 @@ func (c *cluster) server(name string) http.HandlerFunc {
 	}
 }
 
-// turn lets a server answer with a status, or break off (-1).
+// turn makes a server respond with a status, or break off (-1).
 func (c *cluster) turn(name string, status int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.status[name] = status
 }
 
-// get sends a GET with the fields and returns who has answered, or the status of
-// whoever was not well.
+// get sends a GET with the header fields. It returns the name of the server that has
+// responded with 200, or another status.
 func (c *cluster) get(target string, fields ...string) string {
 	c.t.Helper()
-	resp, body := c.ask(target, fields...)
+	resp, body := c.request(target, fields...)
 	if resp.StatusCode != 200 {
 		return fmt.Sprint(resp.StatusCode)
 	}
 	return body
 }
 
-func (c *cluster) ask(target string, fields ...string) (*http.Response, string) {
+func (c *cluster) request(target string, fields ...string) (*http.Response, string) {
 	c.t.Helper()
 	client := wiretest.Dial(c.t, c.addr)
 	defer client.Close()
@@ -109,22 +109,22 @@ func (c *cluster) want(want string) {
 		got = append(got, c.get("/"))
 	}
 	if s := strings.Join(got, " "); s != want {
-		c.t.Errorf("answered by %q, want %q", s, want)
+		c.t.Errorf("the responses are from %q, want %q", s, want)
 	}
 }
 
-// hold sends a GET that the server holds, and returns who it is and what tells the
-// end.
-func (c *cluster) hold() (name string, answered <-chan string) {
+// hold sends a GET that the server holds. It returns the server's name, and a channel that
+// receives that of the response.
+func (c *cluster) hold() (name string, responder <-chan string) {
 	c.t.Helper()
-	answered = c.begin()
-	return wiretest.Await(c.t, c.held, "held request"), answered
+	responder = c.begin()
+	return wiretest.Await(c.t, c.held, "held request"), responder
 }
 
 func (c *cluster) begin() <-chan string {
-	answered := make(chan string, 1)
-	go func() { answered <- c.get("/hold") }()
-	return answered
+	responder := make(chan string, 1)
+	go func() { responder <- c.get("/hold") }()
+	return responder
 }
 
 // release lets n held requests go.
@@ -163,25 +163,25 @@ func TestBalanceOverSockets(t *testing.T) {
 		}
 		c.want("c c c")
 		c.release(2)
-		wiretest.Await(t, first, "answer")
-		wiretest.Await(t, second, "answer")
+		wiretest.Await(t, first, "response")
+		wiretest.Await(t, second, "response")
 	})
 	t.Run("random two", func(t *testing.T) {
 		c := newCluster(t, upstream.Options{Balance: upstream.RandomTwo()}, retry, three...)
 		at := map[string]int{}
-		var answers []<-chan string
+		var responders []<-chan string
 		for range 30 {
-			name, answered := c.hold()
+			name, responder := c.hold()
 			at[name]++
-			answers = append(answers, answered)
+			responders = append(responders, responder)
 		}
-		// Of two the one with less is taken: nobody falls far behind.
+		// Of two targets the one with fewer requests is selected, so none has far fewer than the others.
 		if least := slices.Min(slices.Collect(maps.Values(at))); len(at) != 3 || least < 6 {
 			t.Errorf("held by %v", at)
 		}
 		c.release(30)
-		for _, answered := range answers {
-			wiretest.Await(t, answered, "answer")
+		for _, responder := range responders {
+			wiretest.Await(t, responder, "response")
 		}
 	})
 	t.Run("ip_hash", func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestBalanceOverSockets(t *testing.T) {
 }
 
 // wantStable sends requests of 30 clients, three of each, checks that each client
-// stays with its target and that there is more than one, and returns who is whose.
+// keeps its target and that there is more than one, and returns the target of each client.
 func (c *cluster) wantStable(request func(client, n int) (target, field string)) []string {
 	c.t.Helper()
 	var home []string
@@ -215,27 +215,27 @@ func (c *cluster) wantStable(request func(client, n int) (target, field string))
 			got = append(got, c.get(target, field))
 		}
 		if len(slices.Compact(slices.Clone(got))) != 1 {
-			c.t.Errorf("client %d was answered by %v", i, got)
+			c.t.Errorf("client %d got responses from %v", i, got)
 		}
 		home = append(home, got[0])
 	}
 	if !slices.Contains(home, "a") || !slices.Contains(home, "b") || !slices.Contains(home, "c") {
-		c.t.Errorf("not everybody was asked: %v", home)
+		c.t.Errorf("some targets got no request: %v", home)
 	}
 	return home
 }
 
 // A client that has its cookie is with its target for good, and moves when that is
-// gone. A cookie that was made up chooses nobody.
+// gone. A forged cookie selects no target.
 func TestStickyOverSockets(t *testing.T) {
 	leaktest.Check(t)
 	c := newCluster(t, upstream.Options{Balance: upstream.Sticky(upstream.StickyOptions{Secret: []byte("s")})}, proxy.Retry{Errors: true}, three...)
-	resp, home := c.ask("/")
+	resp, home := c.request("/")
 	cookie := "Cookie: x=y; culvert=" + resp.Cookies()[0].Value + "\r\n"
 	for range 4 {
-		resp, body := c.ask("/", cookie)
+		resp, body := c.request("/", cookie)
 		if body != home || len(resp.Cookies()) != 0 {
-			t.Errorf("answered by %s with %v, want %s", body, resp.Cookies(), home)
+			t.Errorf("the response is from %s with %v, want %s", body, resp.Cookies(), home)
 		}
 	}
 	made := map[string]bool{}
@@ -246,9 +246,9 @@ func TestStickyOverSockets(t *testing.T) {
 		t.Errorf("a cookie that was made up chose %v", made)
 	}
 	c.turn(home, -1)
-	moved, body := c.ask("/", cookie)
+	moved, body := c.request("/", cookie)
 	if body == home || len(moved.Cookies()) != 1 || moved.Cookies()[0].Value == resp.Cookies()[0].Value {
-		t.Errorf("answered by %s with %v", body, moved.Cookies())
+		t.Errorf("the response is from %s with %v", body, moved.Cookies())
 	}
 }
 
@@ -313,12 +313,12 @@ func TestQueueOverSockets(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	c.want("503") // the queue is full
-	if asked := len(c.held); asked != 0 {
-		t.Errorf("%d more were let through", asked)
+	if n := len(c.held); n != 0 {
+		t.Errorf("%d more were let through", n)
 	}
 	c.release(2)
-	if a, b := wiretest.Await(t, first, "answer"), wiretest.Await(t, second, "answer"); a != "a" || b != "a" {
-		t.Errorf("answers %s and %s", a, b)
+	if a, b := wiretest.Await(t, first, "response"), wiretest.Await(t, second, "response"); a != "a" || b != "a" {
+		t.Errorf("responses from %s and %s", a, b)
 	}
 }
 
@@ -336,14 +336,14 @@ func TestRefusedOverSockets(t *testing.T) {
 			_, first := c.hold()
 			c.want("503 503")
 			c.release(1)
-			if got := wiretest.Await(t, first, "answer"); got != "a" {
-				t.Errorf("answer %s", got)
+			if got := wiretest.Await(t, first, "response"); got != "a" {
+				t.Errorf("response from %s", got)
 			}
 		})
 	}
 }
 
-// One upstream drains, what runs there included, while another goes on.
+// One upstream group drains, requests in flight included, while another continues to serve.
 func TestDrainOverSockets(t *testing.T) {
 	leaktest.Check(t)
 	old, other := newCluster(t, upstream.Options{}, proxy.Retry{}, three...), newCluster(t, upstream.Options{}, proxy.Retry{}, three...)
@@ -360,8 +360,8 @@ func TestDrainOverSockets(t *testing.T) {
 		t.Error("drained with a request in flight")
 	}
 	old.release(1)
-	if got := wiretest.Await(t, first, "answer"); got != "a" {
-		t.Errorf("answer %s", got)
+	if got := wiretest.Await(t, first, "response"); got != "a" {
+		t.Errorf("response from %s", got)
 	}
 	if err := wiretest.Await(t, drained, "end of the drain"); err != nil {
 		t.Error(err)

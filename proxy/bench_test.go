@@ -71,7 +71,7 @@ func benchmarkGET(b *testing.B, addr string, size int) {
 				b.Error(err)
 				return
 			}
-			if err := skipAnswer(r, size); err != nil {
+			if err := skipResponse(r, size); err != nil {
 				b.Error(err)
 				return
 			}
@@ -79,8 +79,8 @@ func benchmarkGET(b *testing.B, addr string, size int) {
 	})
 }
 
-// skipAnswer reads one answer with a body of the size.
-func skipAnswer(r *bufio.Reader, size int) error {
+// skipResponse reads one response with a body of the size.
+func skipResponse(r *bufio.Reader, size int) error {
 	for first := true; ; first = false {
 		line, err := r.ReadSlice('\n')
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// zerosWithoutEnd is a target that serves downloads at /download, says nothing at /silent, and else reads all.
+// zerosWithoutEnd is a target that serves downloads at /download, sends nothing at /silent, and else reads all.
 func zerosWithoutEnd(t *testing.T) string {
 	return wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

@@ -11,7 +11,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// gappedBody is a filter's body that panics within its content, and goes on behind the gap when it is read once more.
+// gappedBody is a filter's body that panics within its content, and continues after the gap when it is read again.
 type gappedBody struct {
 	io.Closer
 	reads int

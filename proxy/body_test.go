@@ -14,8 +14,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// readingTarget hands over each request as net/http's server side parses it,
-// with its body and trailers, and answers ok.
+// readingTarget returns each request as net/http's server parses it, with its body and
+// trailers, and responds with "ok".
 func readingTarget(t testing.TB) (addr string, requests <-chan received) {
 	c := make(chan received, 16)
 	return wiretest.Target(t, func(p *wiretest.Peer) {
@@ -132,7 +132,7 @@ func TestExpectContinue(t *testing.T) {
 		client.Send(request)
 		resp, body := client.Response("POST")
 		if resp.StatusCode != 417 || body != "no" {
-			t.Errorf("answer %s %q", resp.Status, body)
+			t.Errorf("response %s %q", resp.Status, body)
 		}
 		client.Close()
 		if got := wiretest.Await(t, rest, "end"); got != "" {
@@ -141,23 +141,23 @@ func TestExpectContinue(t *testing.T) {
 	})
 }
 
-// The answer may come, and end, before the request has (golang/go#51109): a
-// client that is still sending gets it.
-func TestEarlyAnswer(t *testing.T) {
+// A response may begin and end before the request ends (golang/go#51109): a client
+// that is still sending receives it.
+func TestResponseBeforeTheRequestEnds(t *testing.T) {
 	leaktest.Check(t)
-	answered := make(chan struct{})
+	responded := make(chan struct{})
 	client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		p.Receive("first half")
 		p.Send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig")
-		<-answered
+		<-responded
 		p.Ended()
 	})))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nfirst half")
 	resp, body := client.Response("POST")
-	close(answered)
+	close(responded)
 	if resp.StatusCode != 413 || body != "big" {
-		t.Errorf("answer %s %q", resp.Status, body)
+		t.Errorf("response %s %q", resp.Status, body)
 	}
 	client.Close()
 }
@@ -212,7 +212,7 @@ func TestBodyOverTheLimit(t *testing.T) {
 	}
 }
 
-// A target that ends with the request half read keeps nobody waiting.
+// A target that ends with the request half read makes neither client nor gateway wait.
 func TestConcurrentBodies(t *testing.T) {
 	leaktest.Check(t)
 	target, requests := readingTarget(t)

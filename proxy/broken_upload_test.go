@@ -17,7 +17,7 @@ import (
 )
 
 // A client's body that breaks off, or comes to a halt, while the response is relayed is the client's failure: the target
-// would go on.
+// would continue.
 func TestBodyBreaksBesideTheResponse(t *testing.T) {
 	leaktest.Check(t)
 	const header = "POST / HTTP/1.1\r\nHost: a\r\n"

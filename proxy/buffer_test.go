@@ -17,8 +17,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// A request's body is there as a whole before a target is asked, with its length,
-// and can be sent again, from memory or from disk.
+// A buffered request is sent only after its whole body was received, with its length, and
+// the body can be sent again, from memory or from disk.
 func TestRequestBuffer(t *testing.T) {
 	leaktest.Check(t)
 	dir := t.TempDir()
@@ -31,7 +31,7 @@ func TestRequestBuffer(t *testing.T) {
 		client.Send("PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n")
 		client.Receive("HTTP/1.1 100 Continue\r\n\r\n")
 		if len(requests) != 0 {
-			t.Error("a target was asked before the body was there")
+			t.Error("a target got the request before the body was received")
 		}
 		client.Send(chunk(body) + "0\r\n\r\n")
 		client.Status(200)
@@ -56,8 +56,8 @@ func chunk(s string) string {
 	return size + "\r\n" + s + "\r\n"
 }
 
-// A body that does not fit is refused before anybody is asked, and its trailers
-// are kept if it does.
+// A body that does not fit is refused before a target gets the request. The trailers of one
+// that fits are kept.
 func TestRequestBufferBounds(t *testing.T) {
 	leaktest.Check(t)
 	target, requests := readingTarget(t)
@@ -125,14 +125,14 @@ func TestResponseBuffer(t *testing.T) {
 			client := wiretest.Dial(t, wiretest.ServeOver(t, p, wiretest.Narrow))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 			if name != "does not fit" {
-				wiretest.Await(t, done, "end of the target's answer")
+				wiretest.Await(t, done, "end of the target's response")
 			}
 			resp, got := client.Response("GET")
 			wiretest.SameBytes(t, "body", []byte(got), body)
 			if resp.ContentLength != -1 {
 				t.Errorf("length %d", resp.ContentLength)
 			}
-			wiretest.Await(t, done, "end of the target's answer")
+			wiretest.Await(t, done, "end of the target's response")
 			if left, _ := os.ReadDir(dir); len(left) != 0 {
 				t.Errorf("%v is left", left)
 			}
@@ -170,7 +170,7 @@ func TestResponseBufferStreams(t *testing.T) {
 	}
 }
 
-// A target that breaks off is no complete answer, also out of a buffer.
+// A response that its target breaks off never looks complete, also from a buffer.
 func TestResponseBufferOfHalfABody(t *testing.T) {
 	leaktest.Check(t)
 	var failed failures

@@ -15,8 +15,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// A small body that no attempt has read is read behind a response of the gateway's own, whatever failed: the client's
-// connection is not reset under the response, and serves the next request.
+// A small body that no attempt has read is read after a response of the gateway's own: the client's connection is not
+// reset under the response, and serves the next request.
 func TestRefusalBeforeABody(t *testing.T) {
 	target := upstream.Target{Addr: "192.0.2.1:80", MaxConns: 1}
 	for name, test := range map[string]struct {

@@ -70,8 +70,8 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// A response that comes before its request has ended ends the reading of the request, whatever the client does
-// then: a writer of net/http for HTTP/2 that is used by a goroutine behind its handler ends the process.
+// A response that ends before its request stops the reading of the request's body, also if the client sends no more: a
+// writer of net/http for HTTP/2 that is used by a goroutine after its handler returned ends the process.
 func TestNothingReadsBehindTheHandler(t *testing.T) {
 	for name, front := range clientFronts {
 		t.Run(name, func(t *testing.T) {

@@ -36,8 +36,8 @@ func TestErrorPageThatIsNotAccepted(t *testing.T) {
 	}
 }
 
-// A page that tells that the time of the request is over is sent behind that time, however long the page is; and an
-// ErrorHandler that writes nothing leaves no deadline for the handler around.
+// An error page for a request whose time is over is sent after that time, however long the page is. An ErrorHandler that
+// writes nothing leaves no deadline for the outer handler.
 func TestErrorPageBehindTheTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		size int

@@ -21,8 +21,8 @@ import (
 
 const expecting = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
 
-// A target that begins a response's header and does not end it holds a request whose body it has not asked for no longer
-// than the bounds of each request.
+// A target that begins a response's header and does not end it holds a request whose body it has not requested no longer
+// than any other request.
 func TestBoundsBeforeAnExpectedBody(t *testing.T) {
 	leaktest.Check(t)
 	type test struct {
@@ -52,7 +52,7 @@ func TestBoundsBeforeAnExpectedBody(t *testing.T) {
 	})
 }
 
-// A response's header that has ended in time bounds nothing behind it, though the body was never asked for.
+// The bound of a response's header does not apply after the header, also if the body was never requested.
 func TestHeaderBeforeAnExpectedBody(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -119,8 +119,8 @@ func TestBlameForWithholdingTheBody(t *testing.T) {
 	})
 }
 
-// The end of a request's time is told to the contexts made of its own one after the other. A transport that fails since a
-// read of the body has noticed it first has met that end as well: the target was too slow, and has sent no wrong response.
+// At the end of a request's time the contexts derived from its own end one after the other. A transport that fails since a
+// read of the body has noticed the end first has met it as well: the target was too slow, and its response is not invalid.
 func TestTimeNoticedByTheBodyFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := &slowContext{Context: t.Context(), done: make(chan struct{})}
@@ -152,7 +152,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// slowContext tells those that are made of it later than those that wait for it that its time is over.
+// slowContext is a context whose derived contexts end later than it does itself.
 type slowContext struct {
 	context.Context
 	done chan struct{}

@@ -17,8 +17,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// earlyResponse is the response of a transport that has had an interim one, and that reads the request's body, which its client
-// has not been asked for, when the response's has begun: net/http's does, to keep the connection.
+// earlyResponse is the response of a transport that has received an interim response and reads the request's body, for which
+// the client has received no 100, when the response's body has begun: net/http's does, to keep the connection.
 type earlyResponse struct {
 	request io.ReadCloser
 	reads   int
@@ -53,8 +53,8 @@ func (b *earlyResponse) Close() error {
 	return nil
 }
 
-// A client that expects a 100 and gets a response is not asked for its body any more: a transport that reads it all the same does
-// not wait for the client, and ReadTimeout does not cut a response that pauses.
+// A client that expects a 100 and gets a final response sends no body. A transport that reads the body all the same does not
+// wait for the client, and ReadTimeout does not cut a response that pauses.
 func TestEarlyResponseBehindAnInterimOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := roundTripper(func(r *http.Request) (*http.Response, error) {

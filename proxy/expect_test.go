@@ -13,8 +13,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// A client that leaves ends the exchange, though its body is not read: the target did not ask for it, or stopped
-// reading it, and does not end its response.
+// A client that disconnects ends the exchange, though its body is not read: the target has not requested it, or has
+// stopped reading it, and does not end its response.
 func TestClientLeavesBeforeItsBody(t *testing.T) {
 	leaktest.Check(t)
 	const begun = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"
@@ -55,7 +55,7 @@ func TestClientLeavesBeforeItsBody(t *testing.T) {
 	}
 }
 
-// A target that responds when it has seen the beginning of a body for which it did not ask gets the rest of it.
+// A target that responds after it has read the beginning of a body that it did not request gets the rest of the body.
 func TestRestOfABodyBehindTheHeader(t *testing.T) {
 	for name, front := range clientFronts {
 		t.Run(name, func(t *testing.T) {

@@ -20,9 +20,9 @@ type faulty struct {
 	o            upstream.Options
 	body         time.Duration // proxy.Options.BodyTimeout
 	target       func(t *testing.T) string
-	answer       string            // the first line; "" for 200 with a whole body
+	response     string            // its first line; "" for 200 with a whole body
 	kind         culvert.ErrorKind // of the failure
-	cut          bool              // the head is out, and what follows is broken off
+	cut          bool              // the header was sent, and the body is broken off
 }
 
 const (
@@ -30,8 +30,7 @@ const (
 	wholeAnswer = chunkedHead + "5\r\nhello\r\n0\r\nX-Sum: 7\r\n\r\n"
 )
 
-// script makes a target that reads a head, sends what is given, and does then what
-// end says.
+// script returns a target that reads a header section, sends sent, and then calls end.
 func script(sent string, end func(*wiretest.Peer)) func(t *testing.T) string {
 	return func(t *testing.T) string {
 		return wiretest.Target(t, func(p *wiretest.Peer) {
@@ -59,7 +58,7 @@ func closes(*wiretest.Peer)   {}
 func resets(p *wiretest.Peer) { p.Reset() }
 func stalls(p *wiretest.Peer) { p.Ended() }
 
-// raw makes a target that never reads a head, for handshakes.
+// raw returns a target that reads no header section, for handshakes.
 func raw(do func(*wiretest.Peer)) func(t *testing.T) string {
 	return func(t *testing.T) string { return wiretest.Target(t, do) }
 }
@@ -116,9 +115,9 @@ func (f faulty) check(t *testing.T) {
 	head := client.Header()
 	line, _, _ := strings.Cut(head, "\r\n")
 	switch {
-	case f.answer != "":
-		if line != f.answer {
-			t.Errorf("the client got %q, want %q", line, f.answer)
+	case f.response != "":
+		if line != f.response {
+			t.Errorf("the client got %q, want %q", line, f.response)
 		}
 	case f.cut:
 		if rest := client.Ended(); line != "HTTP/1.1 200 OK" || strings.Contains(rest, "\r\n0\r\n") {
@@ -168,7 +167,7 @@ func readChunked(t *testing.T, p *wiretest.Peer) string {
 	}
 }
 
-// tlsTarget has a certificate that nobody knows.
+// tlsTarget returns a target with a certificate of an unknown authority.
 func tlsTarget(t *testing.T) string {
 	s := httptest.NewUnstartedServer(nil)
 	s.Config.ErrorLog = wiretest.Quiet()

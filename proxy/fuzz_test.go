@@ -16,8 +16,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// FuzzRequestTarget: whatever path and query net/http's server lets through
-// reach the target byte for byte.
+// FuzzRequestTarget: any path and query that net/http's server accepts reach the target byte
+// for byte.
 func FuzzRequestTarget(f *testing.F) {
 	for _, target := range requestTargets {
 		f.Add(target)
@@ -48,8 +48,7 @@ func (w writing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 204, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 }
 
-// finalRecorder leaves interim answers out, which a ResponseRecorder takes for
-// final ones.
+// finalRecorder drops interim responses, which a ResponseRecorder takes for final ones.
 type finalRecorder struct{ *httptest.ResponseRecorder }
 
 func (w finalRecorder) WriteHeader(status int) {
@@ -58,10 +57,10 @@ func (w finalRecorder) WriteHeader(status int) {
 	}
 }
 
-// FuzzAnswer: whatever bytes a target answers with, the client gets a valid
-// answer or an abort, and never a hop-by-hop field.
+// FuzzAnswer: for any bytes that a target sends, the client gets a valid response or an
+// abort, and never a hop-by-hop field.
 func FuzzAnswer(f *testing.F) {
-	for _, answer := range []string{
+	for _, response := range []string{
 		ok, "", "HTTP/1.1 099 Odd\r\n\r\n",
 		"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n" + ok,
 		"HTTP/1.1 200 OK\r\nConnection: X\r\nX: 1\r\nTransfer-Encoding: chunked\r\nTrailer: T\r\n\r\n2\r\nok\r\n0\r\nT: 1\r\n\r\n",
@@ -69,15 +68,15 @@ func FuzzAnswer(f *testing.F) {
 		"HTTP/1.0 200 OK\r\n\r\nuntil the end",
 		"HTTP/1.1 426 Upgrade Required\r\nUpgrade: h2c\r\nContent-Length: 5\r\n\r\nhalf",
 	} {
-		f.Add(answer)
+		f.Add(response)
 	}
-	f.Fuzz(func(t *testing.T, answer string) {
+	f.Fuzz(func(t *testing.T, response string) {
 		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 			client, target := net.Pipe()
 			go func() {
 				defer target.Close()
 				if _, err := http.ReadRequest(bufio.NewReader(target)); err == nil {
-					_, _ = io.WriteString(target, answer)
+					_, _ = io.WriteString(target, response)
 				}
 			}()
 			return client, nil
@@ -105,8 +104,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// A cookie of which nothing is to be changed stays byte for byte; its name and value
-// stay whatever is changed.
+// A cookie is kept byte for byte if no change is configured. Its name and value are kept with any.
 func FuzzCookies(f *testing.F) {
 	for _, seed := range []string{"a=b; Path=/; Domain=x", "a=\"b;c\"; ;;", "=", "a; domain ; path = ", ";Path=/;Path=/"} {
 		f.Add(seed)
@@ -128,7 +126,7 @@ func FuzzCookies(f *testing.F) {
 	})
 }
 
-// A redirect to somebody else stays byte for byte, and one to the target leads here.
+// A redirect to another host is kept byte for byte. One to the target is changed to the gateway's own.
 func FuzzLocation(f *testing.F) {
 	for _, seed := range []string{"http://app.internal/x?y#z", "//app.internal", "http://APP.internal:80/", "/x", "http://u@app.internal/", "::"} {
 		f.Add(seed)

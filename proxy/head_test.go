@@ -10,7 +10,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-func TestRequestHead(t *testing.T) {
+func TestRequestHeader(t *testing.T) {
 	leaktest.Check(t)
 	tests := []struct {
 		name    string
@@ -66,7 +66,7 @@ func TestRequestHead(t *testing.T) {
 	}
 }
 
-func TestRewrittenHead(t *testing.T) {
+func TestRewrittenHeader(t *testing.T) {
 	leaktest.Check(t)
 	target, heads := recording(t, ok)
 	p := newProxy(t, proxy.Options{
@@ -86,7 +86,7 @@ func TestRewrittenHead(t *testing.T) {
 	}
 }
 
-func TestResponseHead(t *testing.T) {
+func TestResponseHeader(t *testing.T) {
 	leaktest.Check(t)
 	reply := "HTTP/1.1 404 Not Here\r\n" +
 		"Content-Length: 2\r\n" +
@@ -116,7 +116,7 @@ func TestResponseHead(t *testing.T) {
 }
 
 // HEAD has the length of a body that never comes, 204 and 304 have none at all.
-func TestAnswersWithoutBody(t *testing.T) {
+func TestResponsesWithoutBody(t *testing.T) {
 	leaktest.Check(t)
 	tests := []struct{ method, reply, want string }{
 		{"HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\nX: 1\r\n\r\n", "HTTP/1.1 200 OK\ncontent-length: 1000000\nx: 1"},

@@ -16,8 +16,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// A response that is dropped for that of another target counts as FailStatuses says, and is told
-// apart in the record.
+// A response that is dropped for that of another target counts against its target as
+// FailStatuses says, and the record distinguishes it.
 func TestDroppedStatusCountsAsTheGroupSays(t *testing.T) {
 	leaktest.Check(t)
 	for name, test := range map[string]struct {
@@ -159,8 +159,8 @@ type ends chan error
 func (ends) RequestStarted(*http.Request)                          {}
 func (e ends) RequestEnded(_ *http.Request, o filters.Observation) { e <- o.Result.Err }
 
-// A body transform that fails is told as that, and aborts the response; neither the client nor the
-// target is to blame.
+// A body transform that fails aborts the response. Its error is Internal: neither the client nor
+// the target is to blame.
 func TestFailingTransform(t *testing.T) {
 	leaktest.Check(t)
 	for name, atOnce := range map[string]bool{"write": true, "end": false} {

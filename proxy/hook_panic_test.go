@@ -50,8 +50,8 @@ func (t panickyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// A user's function that panics on whatever goroutine ends its own exchange as a panic of the handler would: neither the
-// program, nor another exchange, and it does not count against the target.
+// A user's function that panics, on any goroutine, ends its own exchange as a panic of the handler would. It ends neither
+// the program nor another exchange, and does not count against the target.
 func TestPanicOfAHook(t *testing.T) {
 	const (
 		get     = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -46,9 +46,9 @@ func TestHTTP2LengthIsNotThatOfTheContent(t *testing.T) {
 		{"nothing, and content behind an empty frame", []string{"0", "0"}, []string{"", "abc"}, "400"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var asked atomic.Int32
+			var requests atomic.Int32
 			target := wiretest.Serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				asked.Add(1)
+				requests.Add(1)
 				_, _ = io.Copy(io.Discard, r.Body)
 			}))
 			var failed failures
@@ -62,7 +62,7 @@ func TestHTTP2LengthIsNotThatOfTheContent(t *testing.T) {
 				return
 			}
 			failed.await(t)
-			if n := asked.Load(); n > 0 {
+			if n := requests.Load(); n > 0 {
 				t.Errorf("the target got %d requests", n)
 			}
 			e := failed.only(t)
@@ -77,13 +77,13 @@ func TestHTTP2LengthIsNotThatOfTheContent(t *testing.T) {
 // A client that declares no content and does not end its stream may take as long for that as for any read of a body.
 func TestHTTP2NoContentThatDoesNotEnd(t *testing.T) {
 	leaktest.Check(t)
-	var asked atomic.Int32
-	target := wiretest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	var requests atomic.Int32
+	target := wiretest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ReadTimeout: soon})
 	if status := postFrames(t, p, []string{"0"}, []string{}); status != "408" {
 		t.Errorf("the client got %q", status)
 	}
-	if n := asked.Load(); n > 0 {
+	if n := requests.Load(); n > 0 {
 		t.Errorf("the target got %d requests", n)
 	}
 }

@@ -112,17 +112,17 @@ func TestHTTP2Events(t *testing.T) {
 	}
 }
 
-// A client's cancellation reaches the target, before the head and after it.
+// A client's cancellation reaches the target, before the header and after it.
 func TestHTTP2ClientCancels(t *testing.T) {
 	for _, headFirst := range []bool{false, true} {
 		t.Run(fmt.Sprint("head first ", headFirst), func(t *testing.T) {
-			asked, ended := make(chan struct{}), make(chan error, 1)
+			arrived, ended := make(chan struct{}), make(chan error, 1)
 			var failed failures
 			client, url := overHTTP2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if headFirst {
 					_ = http.NewResponseController(w).Flush()
 				}
-				close(asked)
+				close(arrived)
 				<-r.Context().Done()
 				ended <- r.Context().Err()
 			}), proxy.Options{OnError: failed.add})
@@ -134,7 +134,7 @@ func TestHTTP2ClientCancels(t *testing.T) {
 			}
 			if !headFirst {
 				go func() {
-					<-asked
+					<-arrived
 					cancel()
 				}()
 			}
@@ -152,7 +152,7 @@ func TestHTTP2ClientCancels(t *testing.T) {
 	}
 }
 
-// A target that resets its stream is an error for the client, never a whole answer.
+// A target that resets its stream is an error for the client, never a whole response.
 func TestHTTP2TargetResets(t *testing.T) {
 	var failed failures
 	client, url := overHTTP2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,10 +12,9 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// An interim answer carries the target's fields alone, without the hop-by-hop
-// ones, and takes nothing away from what filters have set for the final answer
-// (golang/go#81207, #81319).
-func TestInterimAnswers(t *testing.T) {
+// An interim response has only the target's header fields, without hop-by-hop fields, and
+// removes none that filters have set for the final response (golang/go#81207, #81319).
+func TestInterimResponses(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Replying(t, "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nConnection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\n\r\n"+
 		"HTTP/1.1 102 Processing\r\n\r\n"+
@@ -35,9 +34,9 @@ func TestInterimAnswers(t *testing.T) {
 	client.Receive("ok")
 }
 
-// HTTP/1.0 knows no interim answers (RFC 9110 section 15.2), and nobody gets a
-// 100 that he did not ask for.
-func TestInterimAnswersNotWanted(t *testing.T) {
+// HTTP/1.0 has no interim responses (RFC 9110 section 15.2), and no client gets a 100
+// without Expect.
+func TestInterimResponsesNotWanted(t *testing.T) {
 	leaktest.Check(t)
 	tests := map[string]struct{ interim, request string }{
 		"HTTP/1.0":   {"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"},

@@ -64,16 +64,16 @@ func TestDoubtfulFraming(t *testing.T) {
 	}
 }
 
-// What a target sends behind its answer, in one piece with it, is nobody's answer: its connection
-// is not used again. net/http's transport offers it before it has looked (transport.go, readLoop), and
-// now and then gives the next request what was no answer to it.
-func TestBytesBehindAnAnswer(t *testing.T) {
+// If a target sends bytes after its response, in one piece with it, they belong to no request: the
+// connection is not used again. net/http's transport offers the connection before it has looked
+// (transport.go, readLoop), and sometimes returns those bytes as the response to the next request.
+func TestBytesBehindAResponse(t *testing.T) {
 	leaktest.Check(t)
 	if onStandardPath {
 		t.Log("net/http promises nothing here")
 		return
 	}
-	for name, answer := range map[string]string{
+	for name, response := range map[string]string{
 		"length": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
 		"chunks": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
 		"none":   "HTTP/1.1 204 No Content\r\n\r\n",
@@ -83,14 +83,14 @@ func TestBytesBehindAnAnswer(t *testing.T) {
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
 				conns.Add(1)
 				p.Header()
-				p.Send(answer + "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")
+				p.Send(response + "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")
 				p.Ended()
 			})
 			client := wiretest.Dial(t, gateway(t, target))
 			for range 3 {
 				client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 				if _, body := client.Response("GET"); strings.Contains(body, "poison") {
-					t.Fatal("the client got what was nobody's answer")
+					t.Fatal("the client got bytes that belong to no response")
 				}
 			}
 			if n := conns.Load(); n != 3 {
@@ -228,19 +228,19 @@ func TestLastBreaksOff(t *testing.T) {
 	}
 }
 
-// behind is an answer with what is nobody's behind it. Its body is longer than what a connection reads
-// ahead, so that the rest stays where the last read did not look.
+// behind is a response followed by bytes that belong to no request. Its body is longer than what a
+// connection reads ahead, so that those bytes are not read with it.
 var behind = "HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\n" + strings.Repeat("b", 9000) + "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
 
 // A request that waits for a connection of its own takes one that comes to rest before, unless there
 // is something left on that.
-func TestBytesBehindAnAnswerWhileDialling(t *testing.T) {
+func TestBytesBehindAResponseWhileDialling(t *testing.T) {
 	leaktest.Check(t)
 	if onStandardPath {
 		t.Log("net/http promises nothing here")
 		return
 	}
-	asked, answer := make(chan struct{}, 9), make(chan struct{}) // a request may be sent again
+	arrived, respond := make(chan struct{}, 9), make(chan struct{}) // a request may be sent again
 	dialling, dial := make(chan struct{}), make(chan struct{})
 	var conns, dials atomic.Int32
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -249,8 +249,8 @@ func TestBytesBehindAnAnswerWhileDialling(t *testing.T) {
 			return // dialled for a request that another connection has taken
 		}
 		p.Header()
-		asked <- struct{}{}
-		<-answer
+		arrived <- struct{}{}
+		<-respond
 		if !first {
 			p.Send(ok)
 			return
@@ -268,12 +268,12 @@ func TestBytesBehindAnAnswerWhileDialling(t *testing.T) {
 	addr := wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Dialer: slow}, target)}))
 	first, second := wiretest.Dial(t, addr), wiretest.Dial(t, addr)
 	first.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	wiretest.Await(t, asked, "request")
+	wiretest.Await(t, arrived, "request")
 	second.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	wiretest.Await(t, dialling, "second dial")
-	close(answer)
+	close(respond)
 	first.Response("GET")
-	// The third finds the first connection given away, or at rest.
+	// The third finds the first connection in use, or idle.
 	third := wiretest.Dial(t, addr)
 	third.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	if _, body := third.Response("GET"); body != "ok" {
@@ -285,8 +285,8 @@ func TestBytesBehindAnAnswerWhileDialling(t *testing.T) {
 	}
 }
 
-// Over TLS it stands in the record that the answer ends in, decrypted with it.
-func TestBytesBehindAnAnswerOverTLS(t *testing.T) {
+// Over TLS the bytes are in the record that the response ends in, and are decrypted with it.
+func TestBytesBehindAResponseOverTLS(t *testing.T) {
 	leaktest.Check(t)
 	if onStandardPath {
 		t.Log("net/http promises nothing here")
@@ -296,8 +296,8 @@ func TestBytesBehindAnAnswerOverTLS(t *testing.T) {
 	config := &tls.Config{Certificates: s.TLS.Certificates, DynamicRecordSizingDisabled: true}
 	s.Close()
 	for name, test := range map[string]struct {
-		answer string
-		conns  int32
+		response string
+		conns    int32
 	}{
 		"something": {behind, 3},
 		"nothing":   {strings.TrimSuffix(behind, behind[strings.LastIndex(behind, "HTTP/"):]), 1},
@@ -312,14 +312,14 @@ func TestBytesBehindAnAnswerOverTLS(t *testing.T) {
 						return
 					}
 					p.Header()
-					p.Send(test.answer)
+					p.Send(test.response)
 				}
 			})
 			client := wiretest.Dial(t, gatewayOver(t, upstream.Options{Scheme: "https", TLSConfig: &tls.Config{InsecureSkipVerify: true}}, target))
 			for range 3 {
 				client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 				if _, body := client.Response("GET"); len(body) != 9000 {
-					t.Fatal("the client got what was nobody's answer")
+					t.Fatal("the client got bytes that belong to no response")
 				}
 			}
 			if n := conns.Load(); n != test.conns {
@@ -334,8 +334,8 @@ func gatewayOver(t *testing.T, o upstream.Options, target string) string {
 	return wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, o, target)}))
 }
 
-// A connection on which the target was told that it ends gets no other request (RFC 9112 section
-// 9.6), also where the target does not end it.
+// A connection on which the gateway has sent "Connection: close" carries no other request (RFC 9112
+// section 9.6), also if the target does not close it.
 func TestRequestThatCloses(t *testing.T) {
 	leaktest.Check(t)
 	var conns atomic.Int32

@@ -39,7 +39,7 @@ func TestKeptConnectionEndsBesideAFreeTarget(t *testing.T) {
 					p.Send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 				}
 			})
-			other, asked := recording(t, ok)
+			other, otherGot := recording(t, ok)
 			g := groupAt(t, upstream.Options{Balance: upstream.First()}, target, other)
 			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: g})))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -48,8 +48,8 @@ func TestKeptConnectionEndsBesideAFreeTarget(t *testing.T) {
 			if resp, _ := client.Response(name); resp.StatusCode != test.status {
 				t.Errorf("response %s", resp.Status)
 			}
-			if n := len(got) - 1; n != test.times || len(asked) > 0 {
-				t.Errorf("the target got the request %d times, want %d, and the other one %d times", n, test.times, len(asked))
+			if n := len(got) - 1; n != test.times || len(otherGot) > 0 {
+				t.Errorf("the target got the request %d times, want %d, and the other one %d times", n, test.times, len(otherGot))
 			}
 			for s := range g.Targets() {
 				if failed := test.status == 502 && s.Target.Addr == target; (s.Fails > 0) != failed {

@@ -119,7 +119,7 @@ func TestTargetBreaksOffBesideAHalfSentBody(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			inAnUpload(t, []http.HandlerFunc{test.breaks}, func(t *testing.T, u *upstream.Group) {
 				if onStandardPath && strings.HasSuffix(t.Name(), "HTTP/1.1") {
-					return // there net/http's transport waits for its read of the body, whatever the proxy does
+					return // there net/http's transport waits for its read of the body, and the proxy can't stop it
 				}
 				var failed failures
 				client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: u, OnError: failed.add})))

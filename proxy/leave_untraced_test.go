@@ -12,8 +12,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// TestTransportWithoutATraceClosesTheBody: a transport that tells nothing of its connections may close a body that it reads, since its
-// target refuses the rest, and have its response a moment later.
+// TestTransportWithoutATraceClosesTheBody: a transport without httptrace may close a body that it reads, since its target refuses the
+// rest, and return its response a moment later.
 func TestTransportWithoutATraceClosesTheBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := roundTripper(func(r *http.Request) (*http.Response, error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// pieces sends an answer of the length in pieces, with pauses in which what came must go on.
+// pieces sends a response in pieces, with pauses in which each piece must reach the client.
 func pieces(p *wiretest.Peer, body []byte, next <-chan struct{}) {
 	p.Header()
 	p.Send(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", len(body)))
@@ -28,9 +28,9 @@ func pieces(p *wiretest.Peer, body []byte, next <-chan struct{}) {
 	}
 }
 
-// Large answers go from socket to socket, and lose nothing: with hooks that look at the head alone, with a
-// filter that looks at the body, and where the target pauses.
-func TestLargeAnswersThroughFilters(t *testing.T) {
+// Large responses move from socket to socket without loss: with hooks that see only the header, with a filter
+// that sees the body, and when the target pauses.
+func TestLargeResponsesThroughFilters(t *testing.T) {
 	leaktest.Check(t)
 	body := bytes.Repeat([]byte("0123456789abcdefghij"), 25_000)
 	upper := filters.OnResponse(filters.ResponseHooks{Body: func(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser { return upperWriter{w} }})
@@ -68,9 +68,8 @@ type upperWriter struct{ w io.Writer }
 func (u upperWriter) Write(p []byte) (int, error) { return u.w.Write(bytes.ToUpper(p)) }
 func (upperWriter) Close() error                  { return nil }
 
-// A target that stops in the midst of a large answer, and a client that stops to take it, are told
-// apart.
-func TestLargeAnswersStall(t *testing.T) {
+// A target that stops within a large response and a client that stops reading it are distinguished.
+func TestLargeResponsesStall(t *testing.T) {
 	leaktest.Check(t)
 	for name, test := range map[string]struct {
 		options proxy.Options
@@ -79,7 +78,7 @@ func TestLargeAnswersStall(t *testing.T) {
 	}{
 		"target": {proxy.Options{BodyTimeout: 50 * time.Millisecond}, 100_000, culvert.Timeout},
 		"client": {proxy.Options{WriteTimeout: 50 * time.Millisecond}, 64 << 20, culvert.ClientGone},
-		// Somebody reads ahead then, and the target says nothing more.
+		// The gateway reads ahead then, and the target sends nothing more.
 		"client, read ahead of": {proxy.Options{WriteTimeout: 50 * time.Millisecond, ResponseBuffer: &proxy.Buffer{Memory: 48 << 20}}, 48 << 20, culvert.ClientGone},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,8 +101,8 @@ func TestLargeAnswersStall(t *testing.T) {
 	}
 }
 
-// A large answer that ends too early, or is reset, is never taken for a whole one.
-func TestLargeAnswersBreakOff(t *testing.T) {
+// A large response that ends too early, or is reset, is never taken for a whole one.
+func TestLargeResponsesBreakOff(t *testing.T) {
 	leaktest.Check(t)
 	for name, end := range map[string]func(*wiretest.Peer){
 		"closed": func(p *wiretest.Peer) { p.Conn.Close() },
@@ -130,7 +129,7 @@ func TestLargeAnswersBreakOff(t *testing.T) {
 // A client that stops for longer than a target may is no target that stops: also where the pieces are
 // not moved at once, but copied, for the client's socket is not plain. The target has written everything
 // by then, so that no delay of this process can be its delay.
-func TestLargeAnswersToASlowClient(t *testing.T) {
+func TestLargeResponsesToASlowClient(t *testing.T) {
 	leaktest.Check(t)
 	const bodyTimeout = 5 * soon
 	body := wiretest.Pattern(512 << 10) // more than narrow sockets take, and less than those of a target hold
@@ -165,7 +164,7 @@ func TestLargeAnswersToASlowClient(t *testing.T) {
 	}
 }
 
-// wrapped gives out connections that the kernel moves nothing to, and tells of their writes.
+// wrapped returns connections to which the kernel can't move bytes, and reports their writes.
 type wrapped struct {
 	net.Listener
 	written chan<- int

@@ -21,7 +21,7 @@ import (
 )
 
 // ownFault sends a request through a group of two targets, each of which is taken out by its first
-// failure, and wants the first to be asked still.
+// failure, and checks that the first still gets requests.
 func ownFault(t *testing.T, o proxy.Options, around culvert.Filter, request string) (status int, failed *failures) {
 	t.Helper()
 	first := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -58,8 +58,8 @@ func ownFault(t *testing.T, o proxy.Options, around culvert.Filter, request stri
 	return resp.StatusCode, failed
 }
 
-// What a gateway makes of a request is not the target's doing: it is told as an error of its own
-// kind, sent to no other target, and takes none out.
+// A gateway that makes an invalid request of a valid one is itself to blame: the error has a kind of
+// its own, the request is not retried on another target, and no target is taken out.
 func TestOwnFaultsAreNoTargets(t *testing.T) {
 	leaktest.Check(t)
 	get, post := "GET /a HTTP/1.1\r\nHost: shop.example\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
@@ -221,7 +221,7 @@ type failsItself struct{ err error }
 
 func (r failsItself) RoundTrip(*http.Request) (*http.Response, error) { return nil, r.err }
 
-// A transport of an embedder says by a culvert.Error that the target has no part in a failure.
+// A transport of an embedder reports by a culvert.Error that the target is not to blame for a failure.
 func TestTransportsOwnError(t *testing.T) {
 	leaktest.Check(t)
 	for kind, want := range map[culvert.ErrorKind]int{culvert.Internal: 500, culvert.Forbidden: 403} {
@@ -250,8 +250,8 @@ func TestFramingInAnotherCase(t *testing.T) {
 	})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
-	if answer := client.Header(); strings.Contains(answer, "77") {
-		t.Errorf("the client got %q", answer)
+	if got := client.Header(); strings.Contains(got, "77") {
+		t.Errorf("the client got %q", got)
 	}
 	got := wiretest.Await(t, requests, "request")
 	if got.err != nil || got.body != "abc" || got.ContentLength != 3 || got.Host != "a" || got.TransferEncoding != nil || got.Close || got.Trailer != nil {

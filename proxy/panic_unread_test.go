@@ -19,8 +19,8 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// TestPanicBesideAnUnsentBody: behind a panic net/http's server reads on in the request's body before it closes the connection.
-// A client that sends nothing of it does not hold the connection, whatever has panicked, and whatever ReadTimeout is.
+// TestPanicBesideAnUnsentBody: after a panic net/http's server continues to read the request's body before it closes the connection.
+// A client that sends nothing of it does not hold the connection, with any ReadTimeout and any function that panicked.
 func TestPanicBesideAnUnsentBody(t *testing.T) {
 	const (
 		plain     = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"

@@ -15,7 +15,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// endings receives what filters.Observe says of each request.
+// endings receives the calls of filters.Observe at the end of each request.
 type endings chan *culvert.Result
 
 func (endings) RequestStarted(*http.Request)                          {}

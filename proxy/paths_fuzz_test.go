@@ -23,7 +23,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// twoPaths is a proxy on each path, in front of a target that answers whatever it is told.
+// twoPaths is a proxy on each path, in front of a target that sends the bytes of a script.
 type twoPaths struct {
 	target *scripted
 	paths  map[string]*onePath
@@ -47,7 +47,7 @@ type onePath struct {
 	forget  func() // the connections that were kept: the target closes each
 }
 
-// scripted answers each request with the reply, closes, and keeps what it read.
+// scripted responds to each request with the reply, closes the connection, and keeps what it read.
 type scripted struct {
 	mu    sync.Mutex
 	reply []byte
@@ -57,7 +57,7 @@ type scripted struct {
 // readRequest is one as the target has read it. It may come when the next run has begun already.
 type readRequest struct{ run, text string }
 
-// runField tells the target which run a request is of.
+// runField holds the number of the run that a request belongs to.
 const runField = "X-Run"
 
 func newTwoPaths(f *testing.F) *twoPaths {
@@ -72,7 +72,7 @@ func newTwoPaths(f *testing.F) *twoPaths {
 	for _, name := range []string{"own", "standard"} {
 		u := groupAt(f, upstream.Options{HeaderTimeout: 2 * time.Second}, l.Addr().String())
 		path := &onePath{forget: u.Transport().(*upstream.Transport).CloseIdleConnections}
-		o := proxy.Options{Upstream: u, BodyTimeout: 2 * time.Second, Rewrite: two.tell, OnError: func(_ *http.Request, e *culvert.Error) { path.failure = e }}
+		o := proxy.Options{Upstream: u, BodyTimeout: 2 * time.Second, Rewrite: two.setRun, OnError: func(_ *http.Request, e *culvert.Error) { path.failure = e }}
 		if name == "standard" {
 			o.Transport = standard{u.Transport()}
 		}
@@ -126,8 +126,8 @@ func fieldsOf(h http.Header) string {
 	return b.String()
 }
 
-// tell is a proxy's Rewrite.
-func (two *twoPaths) tell(o *proxy.Outbound) { o.Out.Header.Set(runField, strconv.Itoa(two.run)) }
+// setRun is a proxy's Rewrite.
+func (two *twoPaths) setRun(o *proxy.Outbound) { o.Out.Header.Set(runField, strconv.Itoa(two.run)) }
 
 // sent is what the target has read in this run, "" for nothing.
 func (two *twoPaths) sent() string {
@@ -144,7 +144,7 @@ func (two *twoPaths) sent() string {
 	}
 }
 
-// send sends a request through one path and says what came of it.
+// send sends a request through one path and returns its outcome.
 func (two *twoPaths) send(name string, request, reply []byte) (sent, got string) {
 	path := two.paths[name]
 	two.run++
@@ -194,15 +194,15 @@ func named(h http.Header) http.Header {
 // section 5.1), and refuses others.
 var blankInName = regexp.MustCompile(`\n[^:\n]*[ \t][^:\n]*:`)
 
-// otherVersion begins a head of a version that is not 1.x: net/http takes it, the proxy does
-// not.
+// otherVersion is the beginning of a response whose version is not 1.x: net/http accepts it, the
+// proxy does not.
 var otherVersion = regexp.MustCompile(`(?m)^HTTP/(?:[^1]|1[^.])`)
 
 // bareTrailers are lines of a body in chunks that end with a line feed alone: the proxy takes none
 // among trailers, net/http takes some.
 var bareTrailers = regexp.MustCompile(`(?is)chunked.*[^\r]\n`)
 
-// FuzzAnswerPaths: whatever a target answers, both paths make the same of it.
+// FuzzAnswerPaths: both paths relay any response of a target in the same way.
 func FuzzAnswerPaths(f *testing.F) {
 	for _, reply := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
@@ -241,7 +241,7 @@ func FuzzAnswerPaths(f *testing.F) {
 	})
 }
 
-// FuzzRequestPaths: whatever a client sends, the target sees the same on both paths.
+// FuzzRequestPaths: the target sees the same request on both paths, for any bytes that a client sends.
 func FuzzRequestPaths(f *testing.F) {
 	for _, request := range []string{
 		"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "POST /x?y HTTP/1.1\r\nHost: a:80\r\nContent-Length: 5\r\n\r\nhello", "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: B\r\n\r\n3\r\nabc\r\n0\r\nB: 1\r\n\r\n",
@@ -270,7 +270,7 @@ func FuzzRequestPaths(f *testing.F) {
 	})
 }
 
-// shortBody says whether a request's body can't be read to its end.
+// shortBody reports whether a request's body can't be read to its end.
 func shortBody(request []byte) bool {
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(request)))
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 // scene is what a gateway stands in.
 type scene struct {
 	target   string        // where requests are sent; unused with a Source
-	told     chan<- string // receives the kind of each failure, if not nil
+	kinds    chan<- string // receives the kind of each failure, if not nil
 	around   []culvert.Filter
 	upstream upstream.Options
 	retry    proxy.Retry
@@ -41,8 +41,8 @@ func gatewayIn(t *testing.T, s scene) http.Handler {
 }
 
 func (s scene) onError(_ *http.Request, e *culvert.Error) {
-	if s.told != nil {
-		s.told <- e.Kind.String()
+	if s.kinds != nil {
+		s.kinds <- e.Kind.String()
 	}
 }
 
@@ -63,7 +63,7 @@ func TestWherePeersHurt(t *testing.T) {
 		{"golang/go#28239: the cause of an abort", causeOfAbort, "response body broken"},
 		{"golang/go#20071: a client that leaves", clientLeaves, "client gone"},
 		{"golang/go#22158, caddy#1229: a POST with a key on a connection that closes", keyedPost, "200"},
-		{"golang/go#51109: early answers to uploads that are not read", earlyAnswers, "all"},
+		{"golang/go#51109: early responses to uploads that are not read", earlyResponses, "all"},
 		{"golang/go#23427: requests of a connection", requestsOfAConnection, "2"},
 		{"golang/go#34511: a name that leads elsewhere", movedName, "new"},
 		{"golang/go#50580: a filter's field that the client names in Connection", fieldInConnection, "alice"},
@@ -87,7 +87,7 @@ func hopsIn103(t *testing.T) string {
 	return namesOf(client.Header())
 }
 
-// namesOf returns the names of a head's fields in order.
+// namesOf returns the names of a header section's fields in order.
 func namesOf(head string) string {
 	var names []string
 	for line := range strings.Lines(head) {
@@ -112,14 +112,14 @@ func hopsIn101(t *testing.T) string {
 	return namesOf(client.Header())
 }
 
-// refused101 returns what has become of the connection to a target that switches to
-// a protocol that nobody has asked for.
+// refused101 returns the state of the connection to a target that switches to a protocol
+// that was not requested.
 func refused101(t *testing.T) string {
-	answered, state := make(chan struct{}), make(chan string, 1)
+	responded, state := make(chan struct{}), make(chan string, 1)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		p.Send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n")
-		<-answered
+		<-responded
 		_ = p.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
 		if _, err := p.R.ReadByte(); errors.Is(err, os.ErrDeadlineExceeded) {
 			state <- "open"
@@ -129,7 +129,7 @@ func refused101(t *testing.T) string {
 	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target})))
 	client.Send(handshake)
 	client.Status(502)
-	close(answered)
+	close(responded)
 	return wiretest.Await(t, state, "the connection's end")
 }
 
@@ -171,38 +171,38 @@ func requestTrailers(t *testing.T) string {
 }
 
 func causeOfAbort(t *testing.T) string {
-	told := make(chan string, 4)
+	kinds := make(chan string, 4)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
 	})
-	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target, told: told})))
+	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target, kinds: kinds})))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	client.Ended()
-	return wordOf(told)
+	return kindOf(kinds)
 }
 
-func wordOf(told <-chan string) string {
+func kindOf(kinds <-chan string) string {
 	select {
-	case word := <-told:
-		return word
+	case kind := <-kinds:
+		return kind
 	default:
 		return ""
 	}
 }
 
 func clientLeaves(t *testing.T) string {
-	told, asked := make(chan string, 4), make(chan struct{})
+	kinds, arrived := make(chan string, 4), make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
-		close(asked)
+		close(arrived)
 		p.Ended()
 	})
-	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target, told: told})))
+	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target, kinds: kinds})))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	wiretest.Await(t, asked, "request")
+	wiretest.Await(t, arrived, "request")
 	client.Close()
-	return wiretest.Await(t, told, "word of the error hook")
+	return wiretest.Await(t, kinds, "call of OnError")
 }
 
 func status099(t *testing.T) string {
@@ -255,9 +255,9 @@ func keyedPost(t *testing.T) string {
 	return fmt.Sprint(resp.StatusCode)
 }
 
-// earlyAnswers uploads to a target that answers at once and closes, with the upload
-// unread: the gateway's writes are answered by resets.
-func earlyAnswers(t *testing.T) string {
+// earlyResponses uploads to a target that responds at once and closes, with the upload
+// unread: the gateway's writes are reset.
+func earlyResponses(t *testing.T) string {
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		p.Send("HTTP/1.1 413 Too Large\r\nContent-Length: 9\r\nConnection: close\r\n\r\ntoo large")
@@ -287,7 +287,7 @@ func earlyAnswers(t *testing.T) string {
 }
 
 // requestsOfAConnection returns how many of four requests the target's first
-// connection got, where two were asked for.
+// connection got, where MaxConnRequests is two.
 func requestsOfAConnection(t *testing.T) string {
 	var conns, first atomic.Int32
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -316,20 +316,20 @@ func requestsOfAConnection(t *testing.T) string {
 
 // movedName returns which target responds when the group's source has replaced the address.
 func movedName(t *testing.T) string {
-	moves := newSource(answering(t, "old"))
+	moves := newSource(responding(t, "old"))
 	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{upstream: upstream.Options{Source: moves}})))
-	ask := func() string {
+	request := func() string {
 		client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 		_, body := client.Response("GET")
 		return body
 	}
 	wiretest.Await(t, moves.taken, "first address")
-	if first := ask(); first != "old" {
+	if first := request(); first != "old" {
 		t.Errorf("%q at first", first)
 	}
-	moves.addrs <- answering(t, "new")
+	moves.addrs <- responding(t, "new")
 	wiretest.Await(t, moves.taken, "second address")
-	return ask()
+	return request()
 }
 
 // source delivers one address after the other.
@@ -356,7 +356,7 @@ func (s *source) Watch(ctx context.Context, set func(...upstream.Target) error) 
 	}
 }
 
-func answering(t *testing.T, body string) string {
+func responding(t *testing.T, body string) string {
 	return wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
 }
 
@@ -378,8 +378,7 @@ func fieldInConnection(t *testing.T) string {
 	return name
 }
 
-// statusOf sends a POST of five bytes through a filter and returns the status of the
-// answer.
+// statusOf sends a POST of five bytes through a filter and returns the response's status.
 func statusOf(t *testing.T, around culvert.Filter) string {
 	target := wiretest.Target(t, func(p *wiretest.Peer) { p.Ended() })
 	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target, around: []culvert.Filter{around}})))
@@ -401,8 +400,8 @@ func bodyReadBefore(t *testing.T) string {
 	})
 }
 
-// A filter that has read the body and not put it back gets an answer at once, with a
-// request buffer too (http-proxy-middleware#40).
+// If a filter has read the body and not replaced it, the client gets a response at once,
+// also with a request buffer (http-proxy-middleware#40).
 func TestBodyReadBefore(t *testing.T) {
 	leaktest.Check(t)
 	for name, buffer := range map[string]*proxy.Buffer{"streamed": nil, "buffered": {}} {

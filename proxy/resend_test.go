@@ -57,9 +57,9 @@ func refusingTarget(t *testing.T, over http2Over, n int64, refuse func(f *http2.
 	}), sent
 }
 
-// A request that a target of HTTP/2 refuses unprocessed is sent once an attempt, and again by the proxy's own rules,
-// whatever its method (RFC 9113 section 8.7): to another target, or once more to the only one. Only of a POST without a body
-// net/http's transport does not tell a graceful GOAWAY from a reset behind which it may have been processed.
+// A request of any method that a target of HTTP/2 refuses unprocessed is sent once an attempt, and again by the proxy's own
+// rules (RFC 9113 section 8.7): to another target, or once more to the only one. For a POST without a body net/http's
+// transport does not distinguish a graceful GOAWAY from a reset after which the request may have been processed.
 func TestRefusedUnprocessed(t *testing.T) {
 	const always = 1 << 40
 	for kind, refuse := range refusals {
@@ -253,7 +253,7 @@ func TestResetOnAKeptConnection(t *testing.T) {
 	}
 }
 
-// repeating is an embedder's transport that sends a request again with what the first response has asked for.
+// repeating is an embedder's transport that sends a request again with what the first response requires.
 type repeating struct{ http.RoundTripper }
 
 func (r repeating) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -17,7 +17,7 @@ func TestRetryBudget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := &asked{broken: map[string]bool{"a": true}}
+		a := &recordingTransport{broken: map[string]bool{"a": true}}
 		targets := []upstream.Target{{Addr: "a:1", MaxFails: -1}, {Addr: "b:1"}}
 		p := newProxy(t, proxy.Options{Transport: a, Retry: proxy.Retry{Errors: true, Budget: budget},
 			Upstream: groupOf(t, upstream.Options{Balance: upstream.First()}, targets...)})
@@ -49,7 +49,7 @@ func TestRetryBudgetWithoutAnotherTarget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := &asked{broken: map[string]bool{"a": true}, status: map[string]int{"b": http.StatusServiceUnavailable}}
+		a := &recordingTransport{broken: map[string]bool{"a": true}, status: map[string]int{"b": http.StatusServiceUnavailable}}
 		proxies := map[string]*proxy.Proxy{}
 		broken, busy := upstream.Target{Addr: "a:1", MaxFails: -1}, upstream.Target{Addr: "b:1"}
 		for name, targets := range map[string][]upstream.Target{"broken": {broken}, "busy": {busy}, "both": {broken, {Addr: "c:1"}}} {

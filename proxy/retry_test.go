@@ -55,9 +55,9 @@ func breaking(t *testing.T, how string) string {
 	})
 }
 
-// A request goes to the next target exactly where the policy and the request allow
-// it: a POST only where that is asked for (traefik#8990), and with its body
-// (caddy#1229, #5454, #6259, #7546).
+// A request is retried on the next target exactly if the policy and the request allow it:
+// a POST only if the policy names it (traefik#8990), and with its body (caddy#1229, #5454,
+// #6259, #7546).
 func TestRetry(t *testing.T) {
 	leaktest.Check(t)
 	const (
@@ -72,7 +72,7 @@ func TestRetry(t *testing.T) {
 		retry                proxy.Retry
 		want                 int // 200 from the second target, or the first one's fault
 	}{
-		{"not asked for", "at once", get, proxy.Retry{}, 502},
+		{"no policy", "at once", get, proxy.Retry{}, 502},
 		{"GET", "at once", get, all, 200},
 		{"GET after garbage", "garbage", get, all, 200},
 		{"GET after a timeout", "stalled", get, all, 200},
@@ -100,11 +100,11 @@ func TestRetry(t *testing.T) {
 			client.Send(test.request)
 			resp, body := client.Response("GET")
 			if resp.StatusCode != test.want {
-				t.Errorf("answer %s %q, want %d", resp.Status, body, test.want)
+				t.Errorf("response %s %q, want %d", resp.Status, body, test.want)
 			}
 			if test.want != 200 {
 				if len(requests) != 0 {
-					t.Error("the second target was asked")
+					t.Error("the second target got the request")
 				}
 				return
 			}
@@ -114,26 +114,26 @@ func TestRetry(t *testing.T) {
 				wantBody = "hello"
 			}
 			if got.err != nil || got.RequestURI != "/x" || got.body != wantBody || body != "ok" || resp.Header.Get("X-From") != "" {
-				t.Errorf("second try %v %q, answer %q", got.err, got.body, body)
+				t.Errorf("second attempt %v %q, response %q", got.err, got.body, body)
 			}
 		})
 	}
 }
 
-// The answer that would have been dropped is relayed where nobody else is left.
-func TestLastAnswerIsRelayed(t *testing.T) {
+// A response that could be dropped for another target's is relayed if no target is left.
+func TestLastResponseIsRelayed(t *testing.T) {
 	leaktest.Check(t)
 	p := newProxy(t, proxy.Options{Retry: proxy.Retry{Statuses: []int{503}},
 		Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, breaking(t, "503"), breaking(t, "503"))})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	if resp, body := client.Response("GET"); resp.StatusCode != 503 || body != "lost" {
-		t.Errorf("answer %s %q", resp.Status, body)
+		t.Errorf("response %s %q", resp.Status, body)
 	}
 }
 
-// Once a head is out nobody else is asked, whatever the policy.
-func TestNoRetryAfterTheHead(t *testing.T) {
+// After the header was sent there is no retry, with any policy.
+func TestNoRetryAfterTheHeader(t *testing.T) {
 	leaktest.Check(t)
 	first := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
@@ -149,13 +149,13 @@ func TestNoRetryAfterTheHead(t *testing.T) {
 		t.Errorf("the client got %q", got)
 	}
 	if len(requests) != 0 {
-		t.Error("the second target was asked")
+		t.Error("the second target got the request")
 	}
 }
 
-// The record tells every try with its time, bytes and failure, and the log shows
-// who was asked.
-func TestRecordOfTries(t *testing.T) {
+// The record has every attempt with its time, bytes and failure, and the log shows the
+// targets.
+func TestRecordOfAttempts(t *testing.T) {
 	leaktest.Check(t)
 	first, second := breaking(t, "503"), wiretest.Replying(t, ok)
 	p := newProxy(t, proxy.Options{Retry: proxy.Retry{Statuses: []int{503}},
@@ -253,16 +253,16 @@ func TestRecordedBytes(t *testing.T) {
 	}
 }
 
-// asked is a Transport that notes which target each request goes to, and fails
-// for those that are broken.
-type asked struct {
+// recordingTransport is a Transport that records the target of each request, and fails for those that
+// are broken.
+type recordingTransport struct {
 	order  []string
 	broken map[string]bool
 	took   time.Duration
 	status map[string]int // in the place of 204
 }
 
-func (a *asked) RoundTrip(r *http.Request) (*http.Response, error) {
+func (a *recordingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	host, _, _ := strings.Cut(r.URL.Host, ":")
 	a.order = append(a.order, host)
 	time.Sleep(a.took)
@@ -272,16 +272,16 @@ func (a *asked) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: cmp.Or(a.status[host], 204), Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 }
 
-func (a *asked) get(p http.Handler) *httptest.ResponseRecorder {
+func (a *recordingTransport) get(p http.Handler) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	p.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 	return w
 }
 
-// No further target is asked when the time for that is over.
+// There is no retry after RetryTimeout.
 func TestRetryTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &asked{broken: map[string]bool{"a": true, "b": true, "c": true}, took: 2 * time.Second}
+		a := &recordingTransport{broken: map[string]bool{"a": true, "b": true, "c": true}, took: 2 * time.Second}
 		p := newProxy(t, proxy.Options{Transport: a, Retry: proxy.Retry{Errors: true, Timeout: 3 * time.Second},
 			Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, "a:1", "b:1", "c:1")})
 		if w := a.get(p); w.Code != 502 || fmt.Sprint(a.order) != "[a b]" {
@@ -320,8 +320,8 @@ func TestBadRetryOptions(t *testing.T) {
 	}
 }
 
-// A client's target is remembered by a cookie, on plain answers and on upgrades,
-// and it is the one that has answered.
+// A cookie stores a client's target, for plain responses and for upgrades. It is the target that
+// has responded.
 func TestStickyCookie(t *testing.T) {
 	leaktest.Check(t)
 	const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
@@ -404,7 +404,7 @@ func TestClosedKeptConnection(t *testing.T) {
 	}
 }
 
-// refusing is a target that reads so much of a body, answers 503, and reads on.
+// refusing returns a target that reads n bytes of a body, responds with 503, and continues to read.
 func refusing(t *testing.T, head string, n int) string {
 	return wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
@@ -416,8 +416,8 @@ func refusing(t *testing.T, head string, n int) string {
 
 const refusal = "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"
 
-// A target whose answer was dropped takes no byte from the one that is asked after it, though the
-// gateway was reading the body for it when it answered, and the rest is more than is kept.
+// A target whose response was dropped consumes no byte of the body that the next target gets, though
+// the gateway was reading the body for it when it responded, and the rest exceeds KeepBody.
 func TestRetryInAnUpload(t *testing.T) {
 	leaktest.Check(t)
 	const kept, rest = 40_000, 1_000_000
@@ -440,7 +440,7 @@ func TestRetryInAnUpload(t *testing.T) {
 	close(whole)
 }
 
-// Where nobody else is left the answer is relayed, and the body goes on.
+// If no target is left the response is relayed, and the rest of the body is sent.
 func TestNoRetryInAnUpload(t *testing.T) {
 	leaktest.Check(t)
 	const rest = 100_000
@@ -460,8 +460,8 @@ func TestNoRetryInAnUpload(t *testing.T) {
 	client.Receive("0\r\n\r\n")
 }
 
-// The end of a body with trailers may be read while the head for the next target is made: net/http
-// writes them into the client's map then. The race detector fails this now and then where that is shared.
+// The end of a body with trailers may be read while the header for the next target is made: net/http then
+// writes them into the client's map. If that map is shared, the race detector sometimes reports it here.
 func TestRetryWithTrailers(t *testing.T) {
 	leaktest.Check(t)
 	second := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -472,11 +472,11 @@ func TestRetryWithTrailers(t *testing.T) {
 		}
 		p.Send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 	})
-	answered := make(chan struct{}, 1)
+	responded := make(chan struct{}, 1)
 	first := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		p.Send(refusal)
-		answered <- struct{}{}
+		responded <- struct{}{}
 		p.Ended()
 	})
 	for range 30 {
@@ -484,7 +484,7 @@ func TestRetryWithTrailers(t *testing.T) {
 		p := newProxy(t, proxy.Options{Upstream: u, Retry: proxy.Retry{Statuses: []int{503}, NonIdempotent: true}})
 		client := wiretest.Dial(t, wiretest.Serve(t, p))
 		client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n1\r\na\r\n")
-		wiretest.Await(t, answered, "first answer")
+		wiretest.Await(t, responded, "first response")
 		client.Send("1\r\nb\r\n0\r\nX-Sum: 1\r\n\r\n")
 		client.Status(200)
 		client.Close()
@@ -535,7 +535,7 @@ func TestNoRetryWithoutTheBody(t *testing.T) {
 	}
 }
 
-// announced tells of one of its reads, and waits before it.
+// announced reports one of its reads, and waits before it.
 type announced struct {
 	io.ReadCloser
 	which   int

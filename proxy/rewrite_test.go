@@ -94,24 +94,24 @@ func TestForwardedFields(t *testing.T) {
 	const others = "X-Forwarded-Port: 6666\r\nX-Forwarded-Prefix: /evil\r\nX-Original-URL: /admin\r\nX-Rewrite-URL: /admin\r\n"
 	const underscored = "X_Forwarded_For: 203.0.113.9\r\nX_FORWARDED_PORT: 6666\r\nX-Original_URL: /admin\r\nX_Other: kept\r\n"
 	const said = "X-Forwarded-For: 203.0.113.9, 203.0.113.5\r\nX-Forwarded-Host: shop.example\r\nX-Forwarded-Proto: https\r\n"
-	nobody := []culvert.Filter{}
+	untrusting := []culvert.Filter{}
 	for _, test := range []struct {
 		name, host, fields string
 		reach              front
 		around             []culvert.Filter
 		want               map[string]string
 	}{
-		{"nobody is trusted", "example.com", spoofed, overTCP, nobody, map[string]string{
+		{"no proxy is trusted", "example.com", spoofed, overTCP, untrusting, map[string]string{
 			"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Host": "example.com", "X-Forwarded-Proto": "http",
 			"Forwarded": `for=127.0.0.1;host="example.com";proto=http`, "X-Real-Ip": ""}},
-		{"over TLS", "example.com", spoofed, overTLS, nobody, map[string]string{
+		{"over TLS", "example.com", spoofed, overTLS, untrusting, map[string]string{
 			"X-Forwarded-Proto": "https", "Forwarded": `for=127.0.0.1;host="example.com";proto=https`}},
-		{"a unix socket", "a:80", spoofed, overUnix, nobody, map[string]string{
+		{"a unix socket", "a:80", spoofed, overUnix, untrusting, map[string]string{
 			"X-Forwarded-For": "", "Forwarded": `for=unknown;host="a:80";proto=http`}},
 		{"behind a trusted proxy", "edge", said, overTCP, []culvert.Filter{trusting(t)}, map[string]string{
 			"X-Forwarded-For": "203.0.113.5, 127.0.0.1", "X-Forwarded-Host": "shop.example", "X-Forwarded-Proto": "https",
 			"Forwarded": `for=203.0.113.5, for=127.0.0.1;host="shop.example";proto=https`}},
-		{"port, prefix and URL", "edge", others + underscored, overTCP, nobody, map[string]string{
+		{"port, prefix and URL", "edge", others + underscored, overTCP, untrusting, map[string]string{
 			"X-Forwarded-Port": "", "X-Forwarded-Prefix": "", "X-Original-Url": "", "X-Rewrite-Url": "",
 			"X_forwarded_for": "", "X_forwarded_port": "", "X-Original_url": "", "X_other": "kept"}},
 		{"port, prefix and URL of a trusted proxy", "edge", others + underscored, overTCP, []culvert.Filter{trusting(t)}, map[string]string{
@@ -165,8 +165,7 @@ func TestVia(t *testing.T) {
 	}
 }
 
-// Paths are changed as they were written: not an escape is lost, and the query
-// stays.
+// Paths are changed as they were written: no escape is lost, and the query is kept.
 func TestPaths(t *testing.T) {
 	leaktest.Check(t)
 	strip := func(prefix string) func(*proxy.Outbound) {
@@ -223,10 +222,9 @@ func TestHost(t *testing.T) {
 
 const getShop = "GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n"
 
-// answerTo sends a request through a proxy whose target, known as app:8080 and as
-// app.internal, answers with the fields, and returns the fields that the client
-// gets.
-func answerTo(t *testing.T, reach front, request, fields string, rewrite func(*proxy.Response), around ...culvert.Filter) http.Header {
+// responseTo sends a request through a proxy whose target, known as app:8080 and as
+// app.internal, responds with the header fields, and returns the header that the client gets.
+func responseTo(t *testing.T, reach front, request, fields string, rewrite func(*proxy.Response), around ...culvert.Filter) http.Header {
 	t.Helper()
 	target := wiretest.Replying(t, "HTTP/1.1 302 Found\r\nContent-Length: 0\r\n"+fields+"\r\n")
 	transport := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -261,7 +259,7 @@ func TestLocations(t *testing.T) {
 		{func(a *proxy.Response) { a.ReplaceLocation("http://app:8080/", "/app/") }, "http://app:8080/x", "/app/x"},
 		{func(a *proxy.Response) { a.ReplaceLocation("http://app:8080/", "/app/") }, "http://app:8081/x", "http://app:8081/x"},
 	} {
-		got := answerTo(t, overTLS, getShop, "Location: "+test.location+"\r\nContent-Location: "+test.location+"\r\nRefresh: 5; URL='"+test.location+"'\r\n", test.rewrite)
+		got := responseTo(t, overTLS, getShop, "Location: "+test.location+"\r\nContent-Location: "+test.location+"\r\nRefresh: 5; URL='"+test.location+"'\r\n", test.rewrite)
 		want := http.Header{"Location": {test.want}, "Content-Location": {test.want}, "Refresh": {"5; URL='" + test.want + "'"}}
 		for name := range want {
 			if got.Get(name) != want.Get(name) {
@@ -269,7 +267,7 @@ func TestLocations(t *testing.T) {
 			}
 		}
 	}
-	got := answerTo(t, overTCP, "GET / HTTP/1.1\r\nHost: edge\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: shop.example\r\n\r\n",
+	got := responseTo(t, overTCP, "GET / HTTP/1.1\r\nHost: edge\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: shop.example\r\n\r\n",
 		"Location: http://app.internal/\r\nRefresh: 5\r\n", (*proxy.Response).FixLocation, trusting(t))
 	if got.Get("Location") != "https://shop.example/" || got.Get("Refresh") != "5" {
 		t.Errorf("behind a trusted proxy: %v", got)
@@ -297,18 +295,18 @@ func TestCookies(t *testing.T) {
 		{proxy.CookieRewrite{Remove: []string{"secure", "SameSite"}, SameSite: "Lax"}, "a=b; Secure; samesite=None; path=/", "a=b; SameSite=Lax; path=/"},
 		{proxy.CookieRewrite{Domain: to("shop.example")}, "a=b;domain = x; Path", "a=b;domain =shop.example; Path"},
 	} {
-		got := answerTo(t, overTCP, getShop, "Set-Cookie: first=1\r\nSet-Cookie: "+test.line+"\r\n", func(a *proxy.Response) { a.RewriteCookies(test.rewrite) })
+		got := responseTo(t, overTCP, getShop, "Set-Cookie: first=1\r\nSet-Cookie: "+test.line+"\r\n", func(a *proxy.Response) { a.RewriteCookies(test.rewrite) })
 		if lines := got["Set-Cookie"]; len(lines) != 2 || lines[1] != test.want {
 			t.Errorf("%q became %q, want %q", test.line, lines, test.want)
 		}
 	}
 }
 
-// An answer that is replaced leaves nothing behind, and one that nobody replaces
-// leaves the answer to the handler around the proxy.
-func TestAnswerIsReplaced(t *testing.T) {
+// Of a response that is replaced nothing is sent. If the replacement writes nothing, the
+// outer handler may respond.
+func TestResponseIsReplaced(t *testing.T) {
 	leaktest.Check(t)
-	got := answerTo(t, overTCP, getShop, "X-Of-Target: x\r\n", func(a *proxy.Response) {
+	got := responseTo(t, overTCP, getShop, "X-Of-Target: x\r\n", func(a *proxy.Response) {
 		a.ServeInstead(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X-Instead", r.Host) }))
 	})
 	if got.Get("X-Of-Target") != "" || got.Get("Location") != "" || got.Get("X-Instead") != "shop.example" || got.Get("X-Filter") != "set before" {
@@ -316,11 +314,11 @@ func TestAnswerIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAnswerFields(t *testing.T) {
+func TestResponseFields(t *testing.T) {
 	leaktest.Check(t)
-	got := answerTo(t, overTCP, getShop, "X-Powered-By: x\r\nServer: y\r\nVia: 1.1 inner\r\n", func(a *proxy.Response) {
+	got := responseTo(t, overTCP, getShop, "X-Powered-By: x\r\nServer: y\r\nVia: 1.1 inner\r\n", func(a *proxy.Response) {
 		if a.Status != 302 || a.In.Host != "shop.example" || a.Out.Host != "app.internal" || a.Header.Get("X-Filter") != "" {
-			t.Errorf("answer %+v", a)
+			t.Errorf("response %+v", a)
 		}
 		a.Hide("x-powered-by", "X-Filter")
 		a.AddVia("culvert")
@@ -378,10 +376,10 @@ func sorted(trailers string) string {
 // Drain lets what runs end, and refuses the rest.
 func TestProxyDrain(t *testing.T) {
 	leaktest.Check(t)
-	asked, release := make(chan struct{}), make(chan struct{})
+	arrived, release := make(chan struct{}), make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
-		close(asked)
+		close(arrived)
 		<-release
 		p.Send(ok)
 	})
@@ -389,7 +387,7 @@ func TestProxyDrain(t *testing.T) {
 	addr := wiretest.Serve(t, p)
 	c := wiretest.Dial(t, addr)
 	c.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	wiretest.Await(t, asked, "request")
+	wiretest.Await(t, arrived, "request")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := p.Drain(ctx); err != context.Canceled {
@@ -408,20 +406,20 @@ func TestProxyDrain(t *testing.T) {
 // A client that is refused for now hears when to come again.
 func TestRetryAfter(t *testing.T) {
 	leaktest.Check(t)
-	asked, release := make(chan struct{}), make(chan struct{})
+	arrived, release := make(chan struct{}), make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
-		close(asked)
+		close(arrived)
 		<-release
 		p.Send(ok)
 	})
 	addr := wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupOf(t, upstream.Options{RetryAfter: 1500 * time.Millisecond}, upstream.Target{Addr: target, MaxConns: 1})}))
 	first, second := wiretest.Dial(t, addr), wiretest.Dial(t, addr)
 	first.Send(getShop)
-	wiretest.Await(t, asked, "request")
+	wiretest.Await(t, arrived, "request")
 	second.Send(getShop)
 	if resp, _ := second.Response("GET"); resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "2" {
-		t.Errorf("answer %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
+		t.Errorf("response %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
 	}
 	close(release)
 	first.Status(200)

@@ -18,9 +18,9 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// TestSilentResponseBesideAnUpload: the bounds of a response's body hold also while the client is still sending, or has not been
-// asked for its body and sends none, or the target accepts no more of a body that the proxy has as a whole. Over HTTP/2 net/http's
-// transport looks at nothing but that body then, or the target's window.
+// TestSilentResponseBesideAnUpload: the bounds of a response's body apply also while the client is still sending, or has received
+// no 100 and sends nothing, or the target accepts no more of a body that the proxy holds as a whole. Over HTTP/2 net/http's
+// transport then waits only for that body, or for the target's window.
 func TestSilentResponseBesideAnUpload(t *testing.T) {
 	const unasked = "POST /unasked HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\nExpect: 100-continue\r\n\r\n"
 	whole := "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n" + strings.Repeat("a", 300_000) // more than the target's windows

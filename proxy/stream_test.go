@@ -60,7 +60,7 @@ func TestStreaming(t *testing.T) {
 	}
 }
 
-// The head of a stream arrives before its first byte.
+// The header of a stream arrives before its first byte.
 func TestStreamHeadFirst(t *testing.T) {
 	leaktest.Check(t)
 	seen := make(chan struct{})
@@ -76,7 +76,7 @@ func TestStreamHeadFirst(t *testing.T) {
 	client.Receive("0\r\n\r\n")
 }
 
-func TestLargeAnswer(t *testing.T) {
+func TestLargeResponse(t *testing.T) {
 	leaktest.Check(t)
 	body := wiretest.Pattern(8<<20 + 1)
 	client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
@@ -89,8 +89,8 @@ func TestLargeAnswer(t *testing.T) {
 	wiretest.SameBytes(t, "body", []byte(got), body)
 }
 
-// A client that leaves ends the exchange with the target, is told as a 499 and
-// is not the target's fault (golang/go#20071, caddy#2547).
+// A client that disconnects ends the exchange with the target. That is logged with 499, and
+// is not the target's failure (golang/go#20071, caddy#2547).
 func TestClientLeaves(t *testing.T) {
 	leaktest.Check(t)
 	for name, head := range map[string]string{

@@ -16,11 +16,11 @@ import (
 // 5.1.2): it is sent over another connection. No bound but that of the whole exchange would end the wait.
 func TestStreamsOfATarget(t *testing.T) {
 	leaktest.Check(t)
-	asked, freed := make(chan struct{}), make(chan struct{})
+	arrived, freed := make(chan struct{}), make(chan struct{})
 	free := sync.OnceFunc(func() { close(freed) })
 	target := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/held" {
-			close(asked)
+			close(arrived)
 			<-freed
 		}
 		_, _ = w.Write([]byte("page"))
@@ -38,7 +38,7 @@ func TestStreamsOfATarget(t *testing.T) {
 	first.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n") // behind which the transport knows the target's settings
 	first.Status(http.StatusOK)
 	first.Send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n")
-	wiretest.Await(t, asked, "the request whose stream is held")
+	wiretest.Await(t, arrived, "the request whose stream is held")
 	second := wiretest.Dial(t, addr)
 	second.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	second.Status(http.StatusOK)

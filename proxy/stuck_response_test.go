@@ -24,7 +24,7 @@ func panickedWith(h http.Handler) (v any) {
 }
 
 // TestTimeOfAResponseOverAStuckConnection: a response over HTTP/2 that comes to a halt is broken off when its time is over, also
-// while its target reads nothing of the connection, so that it can't be told.
+// while its target reads nothing of the connection, so that no RST_STREAM can reach it.
 func TestTimeOfAResponseOverAStuckConnection(t *testing.T) {
 	for name, o := range map[string]proxy.Options{"BodyTimeout": {BodyTimeout: 5 * time.Second}, "Timeout": {Timeout: 5 * time.Second}} {
 		t.Run(name, func(t *testing.T) {

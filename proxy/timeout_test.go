@@ -22,7 +22,7 @@ import (
 
 const soon = 50 * time.Millisecond
 
-// The longest times that there are bound nothing: a response comes, and nobody is to blame.
+// The longest time.Duration bounds nothing: the response is relayed, and there is no error.
 func TestLongestTimeouts(t *testing.T) {
 	leaktest.Check(t)
 	const longest = time.Duration(math.MaxInt64)
@@ -72,7 +72,7 @@ func TestTimeouts(t *testing.T) {
 		u       upstream.Options
 		script  func(*wiretest.Peer)
 		request string
-		answer  string // the beginning of what the client gets
+		want    string // the beginning of what the client gets
 		kind    culvert.ErrorKind
 	}{
 		{"head", proxy.Options{}, upstream.Options{HeaderTimeout: soon}, silent, get, "HTTP/1.1 504 ", culvert.Timeout},
@@ -101,12 +101,12 @@ func TestTimeouts(t *testing.T) {
 				p := newProxy(t, test.o)
 				client := dialInMemory(t, p, p, test.o.Upstream)
 				client.Send(test.request)
-				got := answerOf(client)
-				if !strings.HasPrefix(got, test.answer) {
-					t.Errorf("the client got %q, want %q", got, test.answer)
+				got := responseOf(client)
+				if !strings.HasPrefix(got, test.want) {
+					t.Errorf("the client got %q, want %q", got, test.want)
 				}
 				failed.await(t)
-				if e := failed.only(t); e.Kind != test.kind || e.HeaderSent != strings.Contains(test.answer, "200") || e.ClientSide() == (e.Target == target) {
+				if e := failed.only(t); e.Kind != test.kind || e.HeaderSent != strings.Contains(test.want, "200") || e.ClientSide() == (e.Target == target) {
 					t.Errorf("failure %#v", e)
 				}
 			})
@@ -134,17 +134,17 @@ func dialInMemory(t *testing.T, h http.Handler, p *proxy.Proxy, group *upstream.
 func TestTargetThatReadsNothing(t *testing.T) {
 	leaktest.Check(t)
 	var failed failures
-	answered := make(chan struct{})
+	responded := make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
-		wiretest.Await(t, answered, "answer")
+		wiretest.Await(t, responded, "response")
 	})
 	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{WriteTimeout: soon}, target), OnError: failed.add})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n")
 	go func() { _, _ = io.CopyN(client.Conn, zeros{}, 100000000) }()
 	client.Status(504)
-	close(answered)
+	close(responded)
 	if e := failed.only(t); e.Kind != culvert.Timeout || e.Target != target {
 		t.Errorf("failure %#v", e)
 	}
@@ -198,8 +198,8 @@ func TestTimeoutsAreForEachStep(t *testing.T) {
 	}
 }
 
-// answerOf reads an answer with its body, or what there is of it.
-func answerOf(client *wiretest.Peer) string {
+// responseOf reads a response with its body, or as much of it as is received.
+func responseOf(client *wiretest.Peer) string {
 	head := client.Header()
 	if strings.HasPrefix(head, "HTTP/1.1 200 ") {
 		return head + client.Ended()
@@ -207,7 +207,7 @@ func answerOf(client *wiretest.Peer) string {
 	return head
 }
 
-// quietFor says whether the other end neither speaks nor leaves for so long.
+// quietFor reports whether the other end neither sends anything nor closes for d.
 func quietFor(p *wiretest.Peer, d time.Duration) bool {
 	_ = p.SetReadDeadline(time.Now().Add(d))
 	_, err := p.R.Peek(1)
@@ -215,11 +215,11 @@ func quietFor(p *wiretest.Peer, d time.Duration) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// The time for an answer's head is over when that has come: the body may be silent for longer,
+// HeaderTimeout does not apply after the header was received: the body may be silent for longer,
 // however the upload ends.
-func TestAnswerBeforeTheUploadEnds(t *testing.T) {
+func TestResponseBeforeTheUploadEnds(t *testing.T) {
 	leaktest.Check(t)
-	for name, test := range map[string]struct{ request, first, rest, answer string }{
+	for name, test := range map[string]struct{ request, first, rest, status string }{
 		"sent":       {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n", "0\r\n\r\n", "200 OK"},
 		"not wanted": {"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", "", "", "417 No"},
 	} {
@@ -227,10 +227,10 @@ func TestAnswerBeforeTheUploadEnds(t *testing.T) {
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
 				p.Header()
 				p.Receive(test.first)
-				p.Send("HTTP/1.1 " + test.answer + "\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+				p.Send("HTTP/1.1 " + test.status + "\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
 				p.Receive(test.rest)
 				if !quietFor(p, 8*soon) {
-					t.Error("the answer was cut off")
+					t.Error("the response was cut off")
 					return
 				}
 				p.Send("1\r\ny\r\n0\r\n\r\n")

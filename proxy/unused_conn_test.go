@@ -85,7 +85,7 @@ func (u *unusedConn) close() {
 }
 
 // TestBehindAnUnusedConnection: a connection of HTTP/2 that its target has ended before it carried a request fails none. With a
-// transport of the embedder's it does, and as nothing was sent, the request may be sent once more, whatever its method.
+// transport of the embedder's it does, and as nothing was sent, a request of any method may be sent once more.
 func TestBehindAnUnusedConnection(t *testing.T) {
 	for name, test := range map[string]struct {
 		body   string
@@ -138,8 +138,8 @@ func TestBehindAnUnusedConnection(t *testing.T) {
 	}
 }
 
-// An upload whose body the transport has closed, unread, with a connection that could not be used goes on beside its response like any
-// other.
+// An upload continues beside its response also if the transport has closed its body, unread, with a connection that could not be
+// used.
 func TestReopenedUploadBesideItsResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		last := newScriptedConn(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 5})

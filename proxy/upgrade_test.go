@@ -46,7 +46,7 @@ func TestUpgradeOnTheFirstRequest(t *testing.T) {
 	client.Rest()
 }
 
-// The next target is asked only where the first could not be dialled.
+// An upgrade is retried on the next target only if the first could not be dialled.
 func TestUpgradeNextTarget(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -147,7 +147,7 @@ func TestDetachedTunnels(t *testing.T) {
 	}
 }
 
-// An upgrade that is answered otherwise gives its target back at once.
+// An upgrade that gets another response than 101 releases its target at once.
 func TestDetachedRefusal(t *testing.T) {
 	leaktest.Check(t)
 	group := groupAt(t, upstream.Options{}, wiretest.Replying(t, "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"))

@@ -47,7 +47,7 @@ func gateway(t testing.TB, addrs ...string) string {
 	return wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Name: "app"}, addrs...)}))
 }
 
-// failures collects what OnError is told.
+// failures collects the errors that OnError is called with.
 type failures struct {
 	mu  sync.Mutex
 	all []*culvert.Error
@@ -59,7 +59,7 @@ func (f *failures) add(_ *http.Request, err *culvert.Error) {
 	f.all = append(f.all, err)
 }
 
-// await waits for the first failure, which is told behind the client's back.
+// await waits for the first failure: OnError may be called after the client has the response.
 func (f *failures) await(t *testing.T) {
 	t.Helper()
 	for range 2000 {
@@ -86,8 +86,8 @@ func (f *failures) only(t *testing.T) *culvert.Error {
 	return f.all[0]
 }
 
-// recording is a target that hands over each request's head, answers reply and
-// serves the next request of the connection.
+// recording returns a target that sends each request's header section to heads, responds with
+// reply and serves the next request of the connection.
 func recording(t testing.TB, reply string) (addr string, heads <-chan string) {
 	c := make(chan string, 64)
 	return wiretest.Target(t, func(p *wiretest.Peer) {

@@ -23,7 +23,7 @@ import (
 // no longer than Timeout. A client that leaves meanwhile is noticed, whether there is a Timeout or not.
 func TestTargetThatAcceptsNoRequest(t *testing.T) {
 	for name, test := range map[string]struct {
-		timeout, leaves time.Duration // 0: it stays
+		timeout, leaves time.Duration // 0: it does not leave
 		want            culvert.ErrorKind
 	}{
 		"Timeout":           {5 * time.Second, 0, culvert.Timeout},

@@ -13,9 +13,9 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// An answer that comes before its request has ended ends the connection: what the client sends
-// behind it is no request, and the body's rest is not waited for (RFC 9112 section 9.3).
-func TestEarlyAnswerEndsTheConnection(t *testing.T) {
+// A response that ends before its request closes the connection: what the client sends after it
+// is no request, and the rest of the body is not waited for (RFC 9112 section 9.3).
+func TestEarlyResponseEndsTheConnection(t *testing.T) {
 	const (
 		chunked  = "POST /1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 		lengthy  = "POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n"
@@ -39,7 +39,7 @@ func TestEarlyAnswerEndsTheConnection(t *testing.T) {
 				if c, err := p.R.ReadByte(); err != nil || c != 'x' && c != '1' {
 					t.Errorf("the body begins with %q, error %v", c, err)
 				}
-				p.Send(fmt.Sprint("HTTP/1.1 ", status, " Answer\r\nContent-Length: 2\r\n\r\nno"))
+				p.Send(fmt.Sprint("HTTP/1.1 ", status, " Early\r\nContent-Length: 2\r\n\r\nno"))
 				p.Ended()
 			}))
 			client := wiretest.Dial(t, addr)
@@ -58,7 +58,7 @@ func TestEarlyAnswerEndsTheConnection(t *testing.T) {
 	}
 }
 
-// A connection goes on where the request has ended by then, whatever its answer was.
+// The connection is kept if the request ended before its response, with any status.
 func TestConnectionGoesOn(t *testing.T) {
 	leaktest.Check(t)
 	addr := gateway(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -80,8 +80,8 @@ func TestConnectionGoesOn(t *testing.T) {
 	}
 }
 
-// A small body that was not read, since no target could be reached, does not end its connection, other than a large
-// one and one that the client was not asked for.
+// If no target could be reached, a small body that was not read does not close its connection. A large one does, and so
+// does one for which the client has received no 100.
 func TestFailureBeforeTheBody(t *testing.T) {
 	leaktest.Check(t)
 	for name, test := range map[string]struct {
