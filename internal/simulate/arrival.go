@@ -2,8 +2,8 @@ package simulate
 
 import "time"
 
-// arrival returns when the last of what was written arrives at the reader, or its end, and whether it does. It is now if
-// all has arrived.
+// arrival returns when the last byte that was written, or the end of the writes, arrives at the reader, and reports
+// whether it does. The time is now if all has arrived.
 func (h *half) arrival() (at time.Time, arrives bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -17,13 +17,13 @@ func (h *half) arrival() (at time.Time, arrives bool) {
 	return at, !h.silent
 }
 
-// begunAt is where a response begins in what an end of a connection writes.
+// begunAt is the position at which a response begins in what one end of a connection writes.
 type begunAt struct {
 	out  *half // nil: not known
 	from int64
 }
 
-// nextResponse returns where the response to a request begins of which nothing has been written.
+// nextResponse returns where the response to a request begins, before any byte of it is written.
 func (c *Conn) nextResponse() begunAt {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
@@ -37,20 +37,20 @@ func (b begunAt) seen() bool {
 	return b.out.taken > b.from
 }
 
-// lastWord is what was written last by then.
+// lastWord is the arrival of the last byte that an end of a connection had written.
 type lastWord struct {
 	out *half // nil: not known
 	at  time.Time
 }
 
-// lastWord returns when what has been written last arrives.
+// lastWord returns when the last byte arrives that was written before the call.
 func (c *Conn) lastWord() lastWord {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	return lastWord{c.out, c.out.last}
 }
 
-// missed reports whether the other end had closed the connection by the time that it arrived.
+// missed reports whether the other end had closed the connection before that byte arrived.
 func (l lastWord) missed() bool {
 	if l.out == nil {
 		return false
@@ -60,7 +60,7 @@ func (l lastWord) missed() bool {
 	return l.out.closed && !l.out.closedAt.After(l.at)
 }
 
-// sendingSince returns when the writer sent the first byte behind those that had all been read.
+// sendingSince returns when the writer sent the first byte that the reader has not read.
 func (h *half) sendingSince() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -12,24 +12,24 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// BadStream is a stream that a client by frames opens beside those of its requests.
+// BadStream is a stream that a client by frames opens in addition to those of its requests.
 type BadStream struct {
-	Before int // which of the requests
-	Kind   int // of the badStreams
-	Resets int // so many well-formed requests are sent and reset at once, in place of it
+	Before int // the index of the request before which it is opened
+	Kind   int // index in badStreams
+	Resets int // if not 0, this many well-formed requests are sent and reset at once in its place
 }
 
-// badStream is a request that is malformed in the terms of HTTP/2 (RFC 9113 sections 8.1.1 to 8.3). Those with a body may
-// reach a target, but not as whole ones; the others reach none.
+// badStream is a request that is malformed by RFC 9113 sections 8.1.1 to 8.3. One with a body may reach a target, but
+// never as a whole request; the others reach no target.
 type badStream struct {
 	name   string
 	change func(list []hpack.HeaderField) []hpack.HeaderField
-	body   bool   // the request is one for /0 that says so by halfField
+	body   bool   // the request is one for /0 that carries halfField
 	data   string // "": the stream ends with its header
 	server bool   // net/http's server responds to it by itself, with a page
 }
 
-// halfField is a field of requests of which no target must see a whole one.
+// halfField marks requests that no target may see as whole ones.
 const halfField = "X-Half"
 
 // withField adds a field.
@@ -39,14 +39,14 @@ func withField(name, value string) func([]hpack.HeaderField) []hpack.HeaderField
 	}
 }
 
-// withFirst puts a field in front of all.
+// withFirst inserts a field before all others.
 func withFirst(name, value string) func([]hpack.HeaderField) []hpack.HeaderField {
 	return func(list []hpack.HeaderField) []hpack.HeaderField {
 		return append([]hpack.HeaderField{{Name: name, Value: value}}, list...)
 	}
 }
 
-// without takes a field out.
+// without removes a field.
 func without(name string) func([]hpack.HeaderField) []hpack.HeaderField {
 	return func(list []hpack.HeaderField) []hpack.HeaderField {
 		return slices.DeleteFunc(list, func(f hpack.HeaderField) bool { return f.Name == name })
@@ -116,7 +116,7 @@ func (p *Plan) addBad(c *Choices) {
 	}
 }
 
-// openBad opens the streams that stand in front of the nth request.
+// openBad opens the bad streams before the nth request.
 func (f *frameConn) openBad(n int, scheme string) {
 	for _, b := range f.plan.Bad {
 		switch {
@@ -135,12 +135,12 @@ func (f *frameConn) openBad(n int, scheme string) {
 	}
 }
 
-// badFields returns the header section of a request that belongs to none of the plan's.
+// badFields returns the header section of a request that is not in the plan.
 func badFields(scheme, method, path string) []hpack.HeaderField {
 	return []hpack.HeaderField{{Name: ":method", Value: method}, {Name: ":scheme", Value: scheme}, {Name: ":authority", Value: "gateway.test"}, {Name: ":path", Value: path}}
 }
 
-// openMalformed sends a malformed request, of which the response is looked at when the connection ends.
+// openMalformed sends a malformed request. Its response is checked when the connection ends.
 func (f *frameConn) openMalformed(b *badStream, scheme string) {
 	fields := badFields(scheme, "GET", fmt.Sprint("/", unknownToken))
 	if b.body {
@@ -160,13 +160,13 @@ func (f *frameConn) openMalformed(b *badStream, scheme string) {
 	}
 }
 
-// badField is where the first field of a header section ends that is malformed by itself, or where it stands.
+// badField finds the first field of a header section that is malformed, by itself or by its position.
 type badField struct {
-	regular bool // one stood before
-	end     int  // in the block; 0: there is none
+	regular bool // a regular field has come before
+	end     int  // where that field ends in the block; 0: there is none
 }
 
-// look looks at the next field, which ends there.
+// look examines the next field, which ends at end in the block.
 func (b *badField) look(f hpack.HeaderField, end int) {
 	pseudo := strings.HasPrefix(f.Name, ":")
 	name := pseudo && !b.regular || !pseudo && httpguts.ValidHeaderFieldName(f.Name) && f.Name == strings.ToLower(f.Name)
@@ -176,18 +176,18 @@ func (b *badField) look(f hpack.HeaderField, end int) {
 	b.regular = b.regular || !pseudo
 }
 
-// continued reports whether a CONTINUATION comes behind the whole field, where the block is sent in pieces of size. It ends
-// the connection (net/http's framer, which stops counting the section's bytes behind such a field); else the stream ends.
+// continued reports whether a CONTINUATION follows the whole field if the block is sent in pieces of size. Then the server
+// ends the connection (net/http's framer stops counting the section's bytes after such a field), else only the stream.
 func (b *badField) continued(block, size int) bool { return b.end > 0 && b.end <= (block-1)/size*size }
 
-// hasSpoilt reports whether such a section was sent.
+// hasSpoilt reports whether a section that ends the connection was sent.
 func (f *frameConn) hasSpoilt() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.spoilt
 }
 
-// checkBad checks that no malformed request has had a response that is not a refusal.
+// checkBad checks that each response to a malformed request is a refusal.
 func (f *frameConn) checkBad() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -198,7 +198,7 @@ func (f *frameConn) checkBad() {
 	}
 }
 
-// noteHalf reads the body of a request that belongs to none of the plan's, and breaks a rule if it looks whole and is not.
+// noteHalf reads the body of a request that is not in the plan, and breaks a rule if a malformed request looks whole.
 func (t *target) noteHalf(req *http.Request) {
 	if _, err := io.Copy(io.Discard, req.Body); err == nil && req.Header.Get(halfField) != "" {
 		t.world.journal.Break("malformed", "%s saw a malformed request of HTTP/2 as a whole one", t.plan.Addr)

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// secureAddr is where clients find the gateway over TLS.
+// secureAddr is the gateway's address for TLS.
 const secureAddr = "192.0.2.1:443"
 
-// certificate is that of all gateways. Signatures of its kind have one length, so that the bytes of a handshake are
-// cut at the same places in each run of a seed.
+// certificate is the certificate of all gateways. Its signatures have a fixed length, so that the bytes of a handshake
+// are cut at the same places in each run of a seed.
 var certificate = sync.OnceValue(func() tls.Certificate {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -29,13 +29,13 @@ var certificate = sync.OnceValue(func() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}
 })
 
-// serverTLS is the configuration of the gateway's server. What is cheap suffices: the handshake is not under test.
+// serverTLS is the TLS configuration of the gateway's server. It is cheap, since the handshake is not under test.
 func serverTLS() *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{certificate()}, SessionTicketsDisabled: true,
 		CurvePreferences: []tls.CurveID{tls.X25519}, MinVersion: tls.VersionTLS13}
 }
 
-// clientTLS is that of a client that speaks protocol, "h2" or "http/1.1".
+// clientTLS returns the TLS configuration of a client that speaks protocol, "h2" or "http/1.1".
 func clientTLS(protocol string) *tls.Config {
 	return &tls.Config{InsecureSkipVerify: true, ServerName: "gateway.test", NextProtos: []string{protocol},
 		CurvePreferences: []tls.CurveID{tls.X25519}, MinVersion: tls.VersionTLS13}

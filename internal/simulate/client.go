@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// runClient does what the plan of the ith client says.
+// runClient runs the ith client of the plan.
 func (w *world) runClient(i int) {
 	p := &w.plan.Clients[i]
 	c := &client{world: w, plan: p, name: fmt.Sprintf("client%d", i), addr: clientAddr(i)}
@@ -41,7 +41,7 @@ type client struct {
 	dials int
 }
 
-// dial connects to the gateway. It returns nil if there is no connection: a link may break a TLS handshake off.
+// dial connects to the gateway. It returns nil if that fails: a link may break off a TLS handshake.
 func (c *client) dial() duplex {
 	there, back := c.plan.Links.link(c.dials)
 	c.dials++
@@ -63,7 +63,7 @@ func (c *client) dial() duplex {
 	return conn
 }
 
-// secure shakes hands over conn.
+// secure runs a TLS handshake over conn.
 func (c *client) secure(conn *Conn) duplex {
 	protocol := "http/1.1"
 	if c.plan.Kind.overHTTP2() {
@@ -88,7 +88,7 @@ func (c *client) note(e *ExchangePlan, format string, args ...any) {
 	c.world.journal.Note(fmt.Sprintf("%s #%d", c.name, e.Token), format, args...)
 }
 
-// patience returns how long the client waits for the end.
+// patience returns how long the client waits for the end of its exchange.
 func (c *client) patience(e *ExchangePlan) time.Duration {
 	if e.GiveUp > 0 {
 		return e.GiveUp + offGrid

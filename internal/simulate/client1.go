@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// runHTTP1 sends the requests over one connection as long as that is kept.
+// runHTTP1 sends the requests over one connection as long as it is kept.
 func (c *client) runHTTP1() {
 	rest := c.plan.Requests
 	for len(rest) > 0 {
@@ -64,7 +64,7 @@ func (c *client) converse(conn duplex, list []ExchangePlan) int {
 	return len(list)
 }
 
-// pipeline sends the requests one behind the other, and reads the responses meanwhile.
+// pipeline sends the requests without waiting for responses, and reads the responses meanwhile.
 func (c *client) pipeline(conn duplex, r *bufio.Reader, list []ExchangePlan) int {
 	outcomes := make([]*Outcome, len(list))
 	for i := range list {
@@ -84,20 +84,20 @@ func (c *client) pipeline(conn duplex, r *bufio.Reader, list []ExchangePlan) int
 		if !c.receive(conn, r, &list[i], outcomes[i]) {
 			conn.Close()
 			<-sent
-			return len(list) // what was sent behind it is not sent again
+			return len(list) // requests that were sent after it are not sent again
 		}
 	}
 	if last := &list[len(list)-1].Body; last.Cut && last.How == FaultSilence {
-		conn.Close() // ends the sending of a body whose response came early
+		conn.Close() // stops sending the body of a request whose response came early
 	}
 	<-sent
 	return len(list)
 }
 
-// expectNothing finds bytes behind a response that belong to nothing.
+// expectNothing checks that no bytes follow a response.
 func (c *client) expectNothing(r *bufio.Reader, e *ExchangePlan, o *Outcome) {
 	if o.Err != nil && !o.Whole {
-		return // what came is a part of it
+		return // the bytes are a part of the response
 	}
 	if e.Method == http.MethodHead && o.Status == http.StatusBadRequest {
 		return // net/http refuses before it knows the method, with a text
@@ -108,7 +108,7 @@ func (c *client) expectNothing(r *bufio.Reader, e *ExchangePlan, o *Outcome) {
 	}
 }
 
-// send writes a request and reports whether all of it was written.
+// send writes a request, and reports whether all of it was written.
 func (c *client) send(conn duplex, e *ExchangePlan, o *Outcome) bool {
 	o.Sent = time.Now()
 	_ = conn.SetWriteDeadline(o.Sent.Add(c.world.longest)) // a link may be silent
@@ -121,7 +121,7 @@ func (c *client) send(conn duplex, e *ExchangePlan, o *Outcome) bool {
 	if !e.hasBody() {
 		return true
 	}
-	if !c.world.waitToSend(e, o.asking, conn.Closed()) {
+	if !c.world.waitToSend(e, o.expectation, conn.Closed()) {
 		return false
 	}
 	if err := c.world.sendBody(conn, &e.Body, e.requestWire(), chunked); err != nil {
@@ -136,7 +136,7 @@ func (c *client) send(conn duplex, e *ExchangePlan, o *Outcome) bool {
 	return true
 }
 
-// hasBody reports whether the request has a body, be it an empty one.
+// hasBody reports whether the request has a body, which may be empty.
 func (e *ExchangePlan) hasBody() bool {
 	return e.Body.Length > 0 || e.Body.Chunked || e.Method == "POST" || e.Method == "PUT"
 }
@@ -186,7 +186,7 @@ func (c *client) receive(conn duplex, r *bufio.Reader, e *ExchangePlan, o *Outco
 	}()
 	_ = conn.SetReadDeadline(time.Now().Add(c.patience(e)))
 	defer conn.SetReadDeadline(time.Time{})
-	defer see(o.asking.responded)
+	defer see(o.expectation.responded)
 	for {
 		resp, err := http.ReadResponse(r, &http.Request{Method: e.Method})
 		if err != nil {
@@ -198,13 +198,13 @@ func (c *client) receive(conn duplex, r *bufio.Reader, e *ExchangePlan, o *Outco
 			o.Interim++
 			c.checkInterim(resp, e)
 			if resp.StatusCode == http.StatusContinue {
-				o.Asked = true
-				see(o.asking.asked)
+				o.Continued = true
+				see(o.expectation.continued)
 			}
 			continue
 		}
 		o.noteHeader(resp)
-		see(o.asking.responded)
+		see(o.expectation.responded)
 		if !c.readBody(resp, e, o) {
 			return false
 		}
@@ -214,7 +214,7 @@ func (c *client) receive(conn duplex, r *bufio.Reader, e *ExchangePlan, o *Outco
 	}
 }
 
-// fail notes why the client sees no more of a response.
+// fail records why the client sees no more of a response.
 func (c *client) fail(o *Outcome, err error) {
 	o.Err = err
 	if o.LeftAlone = errors.Is(err, os.ErrDeadlineExceeded); o.LeftAlone {
@@ -229,7 +229,7 @@ func (c *client) checkInterim(resp *http.Response, e *ExchangePlan) {
 	}
 }
 
-// noteHeader notes the header of a final response.
+// noteHeader records the header of a final response.
 func (o *Outcome) noteHeader(resp *http.Response) {
 	o.Responses++
 	o.Status, o.Header = resp.StatusCode, resp.Header
@@ -238,7 +238,7 @@ func (o *Outcome) noteHeader(resp *http.Response) {
 	}
 }
 
-// readBody reads a response's body and compares it with the one that is due.
+// readBody reads a response's body and compares it with the expected one.
 func (c *client) readBody(resp *http.Response, e *ExchangePlan, o *Outcome) bool {
 	var check *Checker
 	var to io.Writer = io.Discard

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// runHTTP2 sends the requests over one connection, several at a time.
+// runHTTP2 sends the requests over one connection, several at the same time.
 func (c *client) runHTTP2() {
 	conn := c.dial()
 	if conn == nil {
@@ -66,7 +66,7 @@ func (c *client) stream(cc *http.ClientConn, e *ExchangePlan) {
 	case c.readBody(resp, e, o):
 		o.Trailer = resp.Trailer
 	case o.Status == http.StatusNotModified && errors.Is(o.Err, io.ErrUnexpectedEOF):
-		// net/http misses a body as long as the Content-Length of a 304 says, which is whole without one.
+		// net/http expects a body of the Content-Length of a 304, which has none.
 		o.Err, o.Whole = nil, true
 	default:
 		c.fail2(ctx, o, o.Err)
@@ -95,7 +95,7 @@ func (c *client) request2(ctx context.Context, e *ExchangePlan, o *Outcome) (*ht
 	if err != nil {
 		panic(err)
 	}
-	req.URL.Opaque = "//gateway.test" + e.target() // as it is
+	req.URL.Opaque = "//gateway.test" + e.target() // sent unchanged
 	for _, f := range e.Header {
 		req.Header[http.CanonicalHeaderKey(f[0])] = append(req.Header[http.CanonicalHeaderKey(f[0])], f[1])
 	}
@@ -120,7 +120,7 @@ func (c *client) request2(ctx context.Context, e *ExchangePlan, o *Outcome) (*ht
 	return req, paced
 }
 
-// pacedBody is a request's body, sent as its plan says.
+// pacedBody is a request's body, with the pieces and pauses of its plan.
 type pacedBody struct {
 	world *world
 	plan  *ExchangePlan
@@ -165,7 +165,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 // Close does nothing.
 func (b *pacedBody) Close() error { return nil }
 
-// scheme returns that of a client's requests.
+// scheme returns the URL scheme of a client's requests.
 func scheme(p *ClientPlan) string {
 	if p.TLS {
 		return "https"

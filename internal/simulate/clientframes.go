@@ -127,7 +127,7 @@ func (c *client) frames(s *frameStream, e *ExchangePlan, o *Outcome) {
 	for _, h := range interim {
 		o.Interim++
 		status, _ := strconv.Atoi(h.Get("Status"))
-		o.Asked = o.Asked || status == http.StatusContinue
+		o.Continued = o.Continued || status == http.StatusContinue
 		c.checkInterim(&http.Response{StatusCode: status, Header: h}, e)
 	}
 	o.noteHeader(resp)
@@ -140,8 +140,8 @@ func (c *client) frames(s *frameStream, e *ExchangePlan, o *Outcome) {
 	s.conn.mu.Unlock()
 }
 
-// failFrames notes why a response ends. A stream that the server resets without an error has been responded to
-// (RFC 9113 section 8.1): what comes behind the response is only the rest of the request.
+// failFrames records why a response ends. A stream that the server resets with NO_ERROR has had its whole response
+// (RFC 9113 section 8.1): the reset only refuses the rest of the request.
 func (c *client) failFrames(o *Outcome, err error) {
 	o.Err = err
 	if o.LeftAlone = errors.Is(err, os.ErrDeadlineExceeded); o.LeftAlone {
@@ -155,12 +155,12 @@ func (c *client) sendFrames(s *frameStream, e *ExchangePlan) bool {
 	if !e.hasBody() {
 		return true
 	}
-	if !c.world.waitToSend(e, s.asking, s.Closed()) {
+	if !c.world.waitToSend(e, s.expectation, s.Closed()) {
 		return false
 	}
 	plan := e.Body
 	if plan.Chunked && plan.How == FaultFIN {
-		plan.How = FaultReset // an end without a length would be that of a whole body
+		plan.How = FaultReset // without a length, a clean end would be that of a whole body
 	}
 	if err := c.world.sendBody(s, &plan, e.requestWire(), false); err != nil {
 		c.note(e, "body: %v", err)
@@ -182,7 +182,7 @@ func (f *frameConn) ping(stop chan struct{}) {
 	}
 }
 
-// changeSettings changes the windows of streams, as the plan says.
+// changeSettings changes the windows of streams according to the plan.
 func (f *frameConn) changeSettings(stop chan struct{}) {
 	for _, change := range f.plan.Changes {
 		if !f.pause(stop, change.After) {
@@ -195,7 +195,7 @@ func (f *frameConn) changeSettings(stop chan struct{}) {
 	}
 }
 
-// pause sleeps, and reports whether the connection is still used.
+// pause sleeps, and reports whether the connection is still in use.
 func (f *frameConn) pause(stop chan struct{}, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -207,7 +207,7 @@ func (f *frameConn) pause(stop chan struct{}, d time.Duration) bool {
 	}
 }
 
-// goAway tells the server that there will be no further stream.
+// goAway sends a GOAWAY: there will be no further stream.
 func (f *frameConn) goAway() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

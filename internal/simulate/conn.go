@@ -39,13 +39,13 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, c.fault("read", err)
 }
 
-// Write sends p, as the window permits.
+// Write sends p as far as the window permits, and waits for the rest.
 func (c *Conn) Write(p []byte) (int, error) {
 	n, err := c.out.write(p)
 	return n, c.fault("write", err)
 }
 
-// fault wraps an error as package net does.
+// fault wraps an error in a *net.OpError, as package net does.
 func (c *Conn) fault(op string, err error) error {
 	if err == nil || op == "read" && err.Error() == "EOF" {
 		return err
@@ -61,8 +61,8 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// Close closes both directions. What was written arrives, unless the other end had sent
-// what was not read: then it is a reset.
+// Close closes both directions. Data that was written arrives, unless data from the other
+// end was not read: then the connection is reset.
 func (c *Conn) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	c.out.mu.Lock()
@@ -72,7 +72,7 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Reset ends both directions at once, and loses what was not read.
+// Reset ends both directions at once. Data that was not read is lost.
 func (c *Conn) Reset() {
 	c.once.Do(func() { close(c.closed) })
 	c.out.mu.Lock()
@@ -93,13 +93,13 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline lets reads fail from t on; the zero time never.
+// SetReadDeadline makes reads fail from t on; the zero time removes the deadline.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	c.in.setDeadline(&c.in.reader, t)
 	return nil
 }
 
-// SetWriteDeadline lets writes fail from t on; the zero time never.
+// SetWriteDeadline makes writes fail from t on; the zero time removes the deadline.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
 	c.out.setDeadline(&c.out.writer, t)
 	return nil

@@ -6,9 +6,9 @@ import (
 	"io"
 )
 
-// Content is a body that tells whose it is: each eight bytes of it hold the stream's
-// name and their place in it, so that a reader notices bytes that are missing, doubled,
-// or another one's.
+// Content is a body that identifies its stream: each eight bytes of it hold the stream's
+// name and their position, so that a reader notices bytes that are missing, doubled or
+// from another stream.
 type Content struct {
 	Stream uint32
 	Length int64
@@ -22,7 +22,7 @@ func (c Content) unit(b *[unit]byte, i int64) {
 	binary.BigEndian.PutUint32(b[4:], uint32(i))
 }
 
-// ReadAt fills p with what stands at off.
+// ReadAt fills p with the content at off.
 func (c Content) fill(p []byte, off int64) {
 	var b [unit]byte
 	for i := 0; i < len(p); {
@@ -41,13 +41,13 @@ func (c Content) Bytes(off, end int64) []byte {
 
 // Checker reads a body and compares it with a content.
 type Checker struct {
-	Closed bool // a Close frame came, in a tunnel
+	Closed bool // in a tunnel: a Close frame was received
 	Content
 	Got int64
 	bad error
 }
 
-// Write compares p with what is due.
+// Write compares p with the expected bytes.
 func (k *Checker) Write(p []byte) (int, error) {
 	var b [unit]byte
 	for i, v := range p {
@@ -69,7 +69,7 @@ func (k *Checker) Write(p []byte) (int, error) {
 // Err returns the first difference.
 func (k *Checker) Err() error { return k.bad }
 
-// Whole reports whether everything has come.
+// Whole reports whether all of the content was received.
 func (k *Checker) Whole() bool { return k.Got == k.Length && k.bad == nil }
 
 // Reader reads the content, in pieces of at most step bytes, 0 for any.

@@ -11,8 +11,8 @@ import (
 
 // counts is what histories consisted of. Those of a worker are sent as JSON.
 type counts struct {
-	begun, told time.Time
-	stopped     func() bool // nil: never
+	begun, reported time.Time
+	stopped         func() bool // nil: never
 
 	Histories, Requests, Attempts, Broken int
 	Twice, Differ                         int // run twice, and with another journal
@@ -99,10 +99,10 @@ func (c *counts) progress() {
 		c.send(time.Second)
 		return
 	}
-	if !testing.Verbose() || time.Since(c.begun) < progressEvery || time.Since(c.told) < progressEvery {
+	if !testing.Verbose() || time.Since(c.begun) < progressEvery || time.Since(c.reported) < progressEvery {
 		return
 	}
-	c.told = time.Now()
+	c.reported = time.Now()
 	fmt.Fprintf(os.Stderr, "%6.0fs  %s\n", time.Since(c.begun).Seconds(), c.line())
 }
 

@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// addDialPanics chooses histories in which the embedder's DialContext panics: for the first dial for a request, or for the
-// one behind it. The list of a watch that continues is a request, too.
+// addDialPanics chooses histories in which the embedder's DialContext panics, at the first or second dial for a request.
+// The list that a filter requests for a resumed watch is a request, too.
 func (p *Plan) addDialPanics(c *Choices) {
 	if !c.Bool(12) {
 		return
@@ -21,11 +21,11 @@ func (p *Plan) addDialPanics(c *Choices) {
 	}
 }
 
-// dialPanics panics where the plan says so of the request that a target is dialled for.
+// dialPanics panics if the plan has a panic for this dial.
 func (j *Journal) dialPanics(ctx context.Context) {
 	p := passageOf(ctx)
 	if p == nil {
-		return // a check's dial, or that of a copy
+		return // the dial is for a check or a Mirror's copy
 	}
 	j.mu.Lock()
 	p.dials++
@@ -42,8 +42,8 @@ func (j *Journal) dialPanics(ctx context.Context) {
 	}
 }
 
-// dialPanicked: a panic of DialContext is one of the handler. Its client gets no response, and OnError is not told, unless
-// the request has gone over another connection meanwhile.
+// dialPanicked: a panic of DialContext counts as one of the handler. Its client gets no response, and OnError is not
+// called, unless the request was sent over another connection meanwhile.
 func (t *times) dialPanicked() {
 	o := t.w.journal.outcomes[t.p.Token]
 	if !t.p.DialPanicked || o == nil || len(t.w.journal.sights[t.p.Token]) > 0 {
@@ -53,7 +53,7 @@ func (t *times) dialPanicked() {
 		t.fail(t.p.Left, "DialContext has panicked, and the client sees %d", o.Status)
 	}
 	if t.p.Failure != nil {
-		t.fail(t.p.FailedAt, "DialContext has panicked, and OnError is told: %v", t.p.Failure)
+		t.fail(t.p.FailedAt, "DialContext has panicked, and OnError is called with: %v", t.p.Failure)
 	}
 }
 

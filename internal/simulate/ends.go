@@ -7,7 +7,7 @@ import (
 	"github.com/culvert-go/culvert"
 )
 
-// addEnds chooses how requests begin and responses end that few do so.
+// addEnds chooses rare beginnings of requests and ends of responses.
 func (p *Plan) addEnds(c *Choices) {
 	for i := range p.Clients {
 		client := &p.Clients[i]
@@ -36,7 +36,7 @@ func (p *Plan) addEnds(c *Choices) {
 	}
 }
 
-// keepBody returns how many bytes of a request's body the proxy keeps for another target (proxy.Retry.KeepBody), and
+// keepBody returns how many bytes of a request's body the proxy keeps for a retry (proxy.Retry.KeepBody), and reports
 // whether there is such a bound.
 func (g *GatewayPlan) keepBody() (most int64, bounded bool) {
 	switch {
@@ -48,8 +48,8 @@ func (g *GatewayPlan) keepBody() (most int64, bounded bool) {
 	return 64 << 10, true
 }
 
-// lost: of a request no more than a part is sent again. What a target has read of its body and the proxy does not keep
-// can't be sent to the next one.
+// lost: a request is retried only if its whole body can be sent. Bytes that a target has read and the proxy does not keep
+// can't be sent to the next target.
 func (r *ruler) lost(before *Sight) {
 	most, bounded := r.w.plan.Gateway.keepBody()
 	plain := r.e.Coding == "" && !slices.ContainsFunc(r.w.plan.Gateway.Filters, func(f FilterPlan) bool { return filterKinds[f.Kind].name == "Decompress" })
@@ -58,7 +58,7 @@ func (r *ruler) lost(before *Sight) {
 	}
 }
 
-// broke: a target that reads a body which its client breaks off is not to blame for that.
+// broke: a target is not to blame for a request's body that the client breaks off.
 func (t *times) broke() {
 	sights := t.w.journal.sights[t.p.Token]
 	o := t.w.journal.outcomes[t.p.Token]
@@ -82,8 +82,8 @@ func (s *Sight) brokeOffBefore(end time.Time) bool {
 	return (s.Reset || s.BrokeOff) && !s.Ended.IsZero() && !s.Ended.After(end)
 }
 
-// seen: the client sees the end soon when the handler has returned. What is left of its body is waited for within
-// ReadTimeout.
+// seen: the client sees the end soon after the handler has returned. The server waits for the rest of the client's body
+// for ReadTimeout at most.
 func (t *times) seen() {
 	o, c := t.w.journal.outcomes[t.p.Token], t.w.clientOf(t.p.Token)
 	if o == nil || o.Ended.IsZero() || t.p.Left == 0 || t.p.Upgrade || c.Pipelined || c.Kind != HTTP1 && c.Kind != HTTP10 || !t.w.smooth(t.p.Token) {
@@ -94,7 +94,7 @@ func (t *times) seen() {
 	}
 }
 
-// gone: a client that is there has not gone.
+// gone: ClientGone is reported only if the client has disconnected.
 func (t *times) gone() {
 	f, c := t.p.Failure, t.w.clientOf(t.p.Token)
 	if f == nil || f.Kind != culvert.ClientGone || c.Kind != HTTP1 && c.Kind != HTTP10 || c.Pipelined || t.p.Upgrade || t.wholeEnded(t.p.FailedAt) || !t.w.smooth(t.p.Token) {
@@ -112,5 +112,5 @@ func (t *times) gone() {
 	if t.w.plan.has("Timeout") || t.w.plan.hasPanics() {
 		return // which end the request's context, and the response
 	}
-	t.fail(t.p.FailedAt, "the client is said to have gone: %v", f)
+	t.fail(t.p.FailedAt, "the client is connected, and the error is: %v", f)
 }

@@ -11,7 +11,7 @@ func (h *half) at(t time.Time, event func()) {
 	})
 }
 
-// fail is the fault of the link, behind what was written. The caller holds h.mu.
+// fail lets the link's fault happen after the bytes that were written. The caller holds h.mu.
 func (h *half) fail() {
 	k := h.link.Fault.Kind
 	if k != NoFault {
@@ -51,8 +51,8 @@ func (h *half) end() {
 	}
 }
 
-// close ends the reader's interest. Unread bytes make it a reset, as in Linux; those
-// that are on their way do when they arrive. The caller holds h.mu.
+// close closes the reader's side. Unread bytes cause a reset, as in Linux: at once, or when
+// they arrive if they are on their way. The caller holds h.mu.
 func (h *half) close() {
 	if h.closed {
 		return
@@ -68,7 +68,7 @@ func (h *half) close() {
 	}
 }
 
-// meetClosed is a segment that arrives at a closed socket: it causes a reset (RFC 9293
+// meetClosed handles a segment that arrives at a closed socket: it causes a reset (RFC 9293
 // section 3.10.7.1). The caller holds h.mu.
 func (h *half) meetClosed() {
 	if !h.reset && !h.finArrived(time.Now()) {
@@ -76,8 +76,8 @@ func (h *half) meetClosed() {
 	}
 }
 
-// breakOff is a reset: what has not been read is lost in both directions. The caller
-// holds h.mu.
+// breakOff resets the connection: data that was not read is lost in both directions. The
+// caller holds h.mu.
 func (h *half) breakOff() {
 	for _, side := range []*half{h, h.twin} {
 		side.reset = true

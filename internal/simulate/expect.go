@@ -2,17 +2,17 @@ package simulate
 
 import "time"
 
-// ExpectManner is what a client does that expects to be asked for its body (RFC 9110 section 10.1.1).
+// ExpectManner says what a client that sends "Expect: 100-continue" does (RFC 9110 section 10.1.1).
 type ExpectManner int
 
 const (
-	// ExpectAWhile: it waits a little, and sends the body.
+	// ExpectAWhile: it waits a while for a 100, and then sends the body.
 	ExpectAWhile ExpectManner = iota
-	// ExpectForEver: it waits until it is asked, or sees the final response, and then sends no body.
+	// ExpectForEver: it waits for a 100 or the final response. In the latter case it sends no body.
 	ExpectForEver
 	// ExpectNot: it sends the body at once.
 	ExpectNot
-	// ExpectLeave: it waits a little, and leaves.
+	// ExpectLeave: it waits a while, and disconnects.
 	ExpectLeave
 )
 
@@ -21,7 +21,7 @@ func (m ExpectManner) String() string {
 	return [...]string{"waits a while", "waits for ever", "does not wait", "leaves"}[m]
 }
 
-// newExpectManner chooses it.
+// newExpectManner chooses an ExpectManner.
 func newExpectManner(c *Choices, e *ExchangePlan) {
 	e.Manner = ExpectManner(c.Int(4))
 	if e.Manner == ExpectLeave {
@@ -29,17 +29,17 @@ func newExpectManner(c *Choices, e *ExchangePlan) {
 	}
 }
 
-// asking is what a client has seen that waits before it sends a body.
-type asking struct {
-	asked     chan struct{} // closed by a 100
-	responded chan struct{} // closed by the end of the response's header, or of the connection
+// expectation records what a client has seen while it waits for a 100.
+type expectation struct {
+	continued chan struct{} // closed when a 100 is received
+	responded chan struct{} // closed at the end of the final header, or of the connection
 }
 
-func newAsking() *asking {
-	return &asking{asked: make(chan struct{}), responded: make(chan struct{})}
+func newExpectation() *expectation {
+	return &expectation{continued: make(chan struct{}), responded: make(chan struct{})}
 }
 
-// see notes that an event has come. It is called by one goroutine.
+// see closes the channel of an event. It is called by one goroutine.
 func see(event chan struct{}) {
 	select {
 	case <-event:
@@ -48,9 +48,9 @@ func see(event chan struct{}) {
 	}
 }
 
-// waitToSend waits as a client does before it sends the body, and reports whether it sends it: not where its
-// connection has been closed.
-func (w *world) waitToSend(e *ExchangePlan, a *asking, closed <-chan struct{}) bool {
+// waitToSend waits as the client does before it sends the body, and reports whether it sends it. It does not if the
+// connection was closed.
+func (w *world) waitToSend(e *ExchangePlan, a *expectation, closed <-chan struct{}) bool {
 	if !e.Expect {
 		return true
 	}
@@ -60,12 +60,12 @@ func (w *world) waitToSend(e *ExchangePlan, a *asking, closed <-chan struct{}) b
 		w.sleep(e.Body.Pause + 5*time.Millisecond)
 	case ExpectForEver:
 		select {
-		case <-a.asked:
+		case <-a.continued:
 		case <-closed:
 			return false
 		case <-a.responded:
 			select {
-			case <-a.asked: // both may be there
+			case <-a.continued: // both may be ready
 			default:
 				return false
 			}
@@ -74,11 +74,11 @@ func (w *world) waitToSend(e *ExchangePlan, a *asking, closed <-chan struct{}) b
 	return true
 }
 
-// askedFor: a client that expects to be asked for its body, and waits for that, is asked or sees a response.
+// continued: a client that waits for a 100 receives one, or a final response.
 //
-// Over real sockets the guard's body hides from net/http that the client waits: it looks for the body before it sends a refusal,
+// Over real sockets the guard's body hides from net/http that the client waits: before it sends a refusal it waits for the body
 // for the 5 seconds of clientbody.LeaveUnread, which are not scaled.
-func (r *ruler) askedFor() {
+func (r *ruler) continued() {
 	if r.w.sockets != nil || !r.e.Expect || r.e.Manner != ExpectForEver || r.client.Kind == HTTP2 || r.client.Pipelined || !r.o.LeftAlone || r.e.GiveUp > 0 || r.o.SentWhole || r.faulty() {
 		return
 	}
@@ -87,7 +87,7 @@ func (r *ruler) askedFor() {
 			return
 		}
 	}
-	if !r.o.Asked && r.o.Status == 0 {
-		r.fail("served", "a client that waits to be asked for its body is left waiting")
+	if !r.o.Continued && r.o.Status == 0 {
+		r.fail("served", "a client that waits for a 100 gets no response")
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// addFewStreams chooses histories with targets of HTTP/2 that let one stream be open at a time, or two
-// (SETTINGS_MAX_CONCURRENT_STREAMS), and requests that come together. Some are sent before the setting has come. The
-// program's trace holds some up between their choice of a connection and that: they need another one. Where the
-// program has a transport of its own, they may wait for a stream instead.
+// addFewStreams chooses histories with targets of HTTP/2 that allow one or two open streams
+// (SETTINGS_MAX_CONCURRENT_STREAMS), and requests that come together. Some are sent before the setting is received. The
+// program's trace delays some after they have selected a connection, so that they need another one. With a transport of
+// the program's own they may wait for a stream instead.
 func (p *Plan) addFewStreams(c *Choices) {
 	if !p.Gateway.H2Targets || !c.Bool(3) {
 		return
@@ -36,9 +36,9 @@ func (p *Plan) addFewStreams(c *Choices) {
 	}
 }
 
-// waitForStreams gives the gateway a transport of the program's own, whose requests wait for a stream of the connection
-// that there is. Options.Timeout and the client's leaving bound that (proxy.Options.Transport). A panic on its goroutines
-// ends the program.
+// waitForStreams gives the gateway a transport of the program's own, whose requests wait for a stream of the existing
+// connection. Options.Timeout and a disconnect of the client end the wait (proxy.Options.Transport). A panic on the
+// transport's goroutines ends the program.
 func (p *Plan) waitForStreams() {
 	p.Gateway.Transport, p.Gateway.Strict, p.Gateway.Timeout = true, true, seconds(5)
 	for i := range p.Clients {
@@ -62,7 +62,7 @@ func (g *gateway) strict() http.RoundTripper {
 	return t
 }
 
-// crowd adds a client of HTTP/2 whose requests come together, and may be responded to late.
+// crowd adds a client of HTTP/2 whose requests come together, with responses that may be late.
 func (p *Plan) crowd(c *Choices) {
 	client := p.join(c, 2+c.Int(5))
 	client.Kind = HTTP2
@@ -80,7 +80,7 @@ func (p *Plan) crowd(c *Choices) {
 	}
 }
 
-// beyond reports whether more streams are open than the target lets be. The caller holds f.mu.
+// beyond reports whether more streams are open than the target allows. The caller holds f.mu.
 func (f *frameConn) beyond() bool {
 	open := uint32(0)
 	for _, s := range f.streams {
@@ -91,7 +91,7 @@ func (f *frameConn) beyond() bool {
 	return f.plan.Streams > 0 && open > f.plan.Streams
 }
 
-// refuseBeyond refuses a request that is one stream too many (RFC 9113 section 5.1.2), and reports whether it has.
+// refuseBeyond refuses a request that exceeds the allowed streams (RFC 9113 section 5.1.2), and reports whether it did.
 func (t *target) refuseBeyond(s *frameStream, req *http.Request, seen *Sight, beyond bool) bool {
 	if !beyond {
 		return false
@@ -106,8 +106,8 @@ func (t *target) refuseBeyond(s *frameStream, req *http.Request, seen *Sight, be
 	return true
 }
 
-// countWaits counts the requests that have waited for a stream: they were sent a while after the gateway had a connection
-// for them, or never.
+// countWaits counts the requests that have waited for a stream: those that were sent some time after the gateway had a
+// connection for them, or never.
 func (r *ruler) countWaits() {
 	for _, p := range r.w.journal.passages {
 		if p.Token != r.e.Token || !r.w.plan.fewStreams() || r.faulty() {
@@ -126,7 +126,7 @@ func (r *ruler) countWaits() {
 	}
 }
 
-// fewStreams reports whether some targets let one stream or two be open.
+// fewStreams reports whether some targets allow only one or two open streams.
 func (p *Plan) fewStreams() bool {
 	for i := range p.Targets {
 		if n := p.Targets[i].Frames.Streams; p.Targets[i].ByFrames && n > 0 && n <= 2 {
@@ -136,7 +136,7 @@ func (p *Plan) fewStreams() bool {
 	return false
 }
 
-// pausing returns ctx with the trace of a program that takes its time when there is a connection.
+// pausing returns ctx with a trace that pauses when the transport has a connection.
 func (g *gateway) pausing(ctx context.Context, token uint32) context.Context {
 	e := g.journal.exchanges[token]
 	if e == nil || e.TracePause == 0 {

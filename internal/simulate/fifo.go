@@ -1,9 +1,9 @@
 package simulate
 
-// fifo is a queue of bytes. It uses its room again.
+// fifo is a queue of bytes that reuses its memory.
 type fifo struct {
 	room []byte
-	from int // what comes before was taken
+	from int // where the first byte is that was not taken
 }
 
 // len returns how many bytes there are.

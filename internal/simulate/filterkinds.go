@@ -9,10 +9,11 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// filterKinds are all filters. A new one goes to the end of the plain ones, or of all.
+// filterKinds lists all filters. A new one is added at the end of the plain ones, or of all.
 var filterKinds []filterKind
 
-// plainKinds is how many of them, the first, stand in any chain. The others are chosen with what they are for.
+// plainKinds is how many of the first filterKinds are chosen for any chain. The others are chosen with the requests they
+// are for.
 const plainKinds = 19
 
 func init() { // not in the declaration: kinds refer to passage, which refers to them
@@ -40,7 +41,7 @@ func init() { // not in the declaration: kinds refer to passage, which refers to
 	}
 }
 
-// headersKind sets fields of responses.
+// headersKind sets header fields of responses.
 var headersKind = filterKind{
 	name: "Headers",
 	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {
@@ -78,7 +79,7 @@ var headersKind = filterKind{
 	},
 }
 
-// requestIDKind gives requests ids, of which the rules look whether they are the same on both sides.
+// requestIDKind gives requests ids. The rules check that both sides see the same one.
 var requestIDKind = filterKind{
 	name: "RequestID",
 	make: func(g *gateway, p FilterPlan) (culvert.Filter, error) {
@@ -90,7 +91,7 @@ var requestIDKind = filterKind{
 // newID returns another id each time.
 func (g *gateway) newID() string { return fmt.Sprint("id-", g.ids.Add(1)) }
 
-// realIPKind finds the client behind proxies that are trusted: the clients of even options are such proxies.
+// realIPKind finds the client behind trusted proxies. With an even option the clients are such proxies.
 var realIPKind = filterKind{
 	name: "RealIP",
 	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {

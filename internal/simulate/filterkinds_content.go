@@ -11,7 +11,7 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// compressKind: a response of a type that is compressed, from a size on, is encoded as its client likes best.
+// compressKind: a response of a compressible type and of a minimum size is encoded in the coding that its client prefers.
 var compressKind = filterKind{
 	name: "Compress",
 	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {
@@ -30,9 +30,9 @@ var compressKind = filterKind{
 		if m.status == 204 || m.status == 304 || m.coding != "" || !compresses(p, m) {
 			return
 		}
-		refusal := m.replaced && m.body == nil // of HEAD, too: the header may tell its length
+		refusal := m.replaced && m.body == nil // of HEAD, too: the header may have its length
 		if m.length < 0 && (refusal || !m.bodyless(q) && (m.body == nil || len(m.body()) == 0)) {
-			m.loose, m.changed = true, true // whether there is content, and how much of a refusal, may be known by the header, or not
+			m.loose, m.changed = true, true // whether there is content, and how long a refusal is, may or may not be known at the header
 			return
 		}
 		if at := m.header["Vary"]; !strings.Contains(at, "Accept-Encoding") {
@@ -58,7 +58,7 @@ func compresses(p FilterPlan, m *message) bool {
 	return (m.length < 0 || m.length >= least) && fits
 }
 
-// liked returns the encoding that a client likes best, by RFC 9110 section 12.5.3.
+// liked returns the content coding that a client prefers (RFC 9110 section 12.5.3).
 func liked(accept string, gzipAlone bool) string {
 	switch {
 	case accept == "gzip", accept == "zstd, gzip;q=0.5" && gzipAlone:
@@ -69,7 +69,7 @@ func liked(accept string, gzipAlone bool) string {
 	return ""
 }
 
-// decompressKind decodes what it knows.
+// decompressKind decodes the content codings that it knows.
 var decompressKind = filterKind{
 	name: "Decompress",
 	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {
@@ -97,12 +97,12 @@ var decompressKind = filterKind{
 			m.acts("Decompress")
 			m.coding, m.length, m.changed = "", -1, true
 			m.ends, m.encoded = m.ends || !m.encoded, false
-			m.cut = m.cut || m.half && !m.replaced && !m.bodyless(q) // what ends early is the target's content
+			m.cut = m.cut || m.half && !m.replaced && !m.bodyless(q) // the content that ends early is the target's
 		}
 	},
 }
 
-// bodyLimitKind refuses bodies that are longer.
+// bodyLimitKind refuses bodies that are longer than its limit.
 var bodyLimitKind = filterKind{
 	name: "BodyLimit",
 	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) { return filters.BodyLimit(p.bodyLimit()) },
@@ -117,12 +117,12 @@ var bodyLimitKind = filterKind{
 	},
 }
 
-// bodyLimit returns the most that a BodyLimit lets through.
+// bodyLimit returns the limit of a BodyLimit.
 func (p FilterPlan) bodyLimit() int64 {
 	return [filterOptions]int64{250_000, 1000, 20, 0, 10_000, 2_000}[p.A]
 }
 
-// tooLong says that the body fails to be read, so that no target sees all of it.
+// tooLong records that a read of the body fails, so that no target sees all of it.
 func (q *hop) tooLong() {
 	q.over = true
 	q.may = append(q.may, http.StatusRequestEntityTooLarge)
@@ -164,7 +164,7 @@ func (p FilterPlan) page(status int) []byte {
 	return bytes.Repeat(fmt.Appendf(nil, "<p>page of %d</p>\n", status), 1+p.B*p.B*10)
 }
 
-// recordsKind sends records by themselves, and may edit them.
+// recordsKind sends each record as a piece of its own, and may edit it.
 var recordsKind = filterKind{
 	name: "Records",
 	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {
@@ -195,7 +195,7 @@ var refusedRecord = []byte(" 19 of ")
 // edits reports whether a Records filter edits.
 func (p FilterPlan) edits() bool { return p.A%2 == 1 }
 
-// editRecord is what becomes of a record: nothing of every tenth.
+// editRecord returns an edited record. Every tenth is dropped.
 func editRecord(record []byte) []byte {
 	if bytes.Contains(record, []byte("7 of ")) {
 		return nil
@@ -203,7 +203,7 @@ func editRecord(record []byte) []byte {
 	return append([]byte("E "), record...)
 }
 
-// records is what becomes of a response.
+// records applies a Records filter to a response.
 func (p FilterPlan) records(q *hop, m *message) {
 	events := m.media == mediaTypes[MediaEvents]
 	if !events && m.media != mediaTypes[MediaLines] || m.status < 200 || m.status > 299 {
@@ -224,7 +224,7 @@ func (p FilterPlan) records(q *hop, m *message) {
 		return
 	}
 	var out []byte
-	var cut bool // here, and not by a filter that stands inside
+	var cut bool // by this filter, and not by an inner one
 	for _, record := range splitRecords(m.body(), events) {
 		content := bytes.TrimRight(record, "\n")
 		switch {
@@ -246,7 +246,7 @@ func (p FilterPlan) records(q *hop, m *message) {
 	m.body = func() []byte { return out }
 }
 
-// splitRecords cuts lines, or events, each of which ends with an empty line.
+// splitRecords splits lines, or events, each of which ends with an empty line.
 func splitRecords(p []byte, events bool) (list [][]byte) {
 	var record []byte
 	for line := range bytes.SplitAfterSeq(p, []byte("\n")) {

@@ -36,14 +36,14 @@ var cachectlKind = filterKind{
 		case p.A == 2 && cache == "max-age=60":
 			m.acts("cachectl")
 			m.header["Cache-Control"] = "max-age=30"
-		case p.A == 1 || !explicit[cache] && m.header["Expires"] == "": // a date that another one has set is explicit, too
+		case p.A == 1 || !explicit[cache] && m.header["Expires"] == "": // an Expires of another filter is explicit, too
 			m.acts("cachectl")
 			m.header["Cache-Control"], m.header["Expires"] = "private, no-cache", "Thu, 01 Jan 1970 00:00:01 GMT"
 		}
 	},
 }
 
-// ambiguityKind refuses requests that are ambiguous in some ways.
+// ambiguityKind refuses requests that are ambiguous in the ways that its options choose.
 var ambiguityKind = filterKind{
 	name: "RefuseAmbiguous",
 	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {
@@ -75,7 +75,7 @@ var ambiguityKind = filterKind{
 	},
 }
 
-// ambiguity returns what a RefuseAmbiguous refuses.
+// ambiguity returns the kinds of ambiguity that a RefuseAmbiguous refuses.
 func (p FilterPlan) ambiguity() filters.Ambiguity {
 	return [filterOptions]filters.Ambiguity{filters.AnyAmbiguity, filters.EncodedSlash, filters.DotSegments,
 		filters.Semicolons | filters.BadEscapes, filters.UnderscoreNames, filters.PathParameters | filters.EmptySegments}[p.A]

@@ -76,7 +76,7 @@ func (p FilterPlan) rewrite(o *watchcodec.Object) (visible bool, err error) {
 	return true, o.Edit(watchcodec.Set("nowhere", watchcodec.Field{Name: "spec", Number: 2}, watchcodec.Field{Name: "nodeName", Number: 10}))
 }
 
-// rewritten is what rewrite makes of an object.
+// rewritten returns an object as rewrite leaves it.
 func (p FilterPlan) rewritten(e kubeEvent) (_ kubeEvent, visible, failed bool) {
 	switch {
 	case p.failsAt() != "" && e.name == 2:
@@ -97,7 +97,7 @@ func (p FilterPlan) rewritten(e kubeEvent) (_ kubeEvent, visible, failed bool) {
 	return e, true, false
 }
 
-// kube is what becomes of a response.
+// kube applies the filter to a response.
 func (p FilterPlan) kube(q *hop, m *message) {
 	m.acts("watchcodec")
 	m.length, m.flipped = -1, nil
@@ -123,14 +123,14 @@ func (p FilterPlan) kube(q *hop, m *message) {
 	}
 }
 
-// takeAway says that the client gets a response of the gateway's, and of the target's nothing.
+// takeAway records that the client gets a response of the gateway's own in place of the target's.
 func (m *message) takeAway(status int) {
 	m.acts("a response is taken away")
 	m.never, m.instead, m.status, m.media, m.replaced = true, status, status, kubeJSON, true
 	m.body, m.kube = nil, nil
 }
 
-// hold gives a response that is held until it is whole its length.
+// hold sets the length of a response that is held until it is whole.
 func (m *message) hold() {
 	switch {
 	case m.status == http.StatusNoContent || m.status == http.StatusNotModified || m.body == nil:
@@ -141,7 +141,7 @@ func (m *message) hold() {
 	}
 }
 
-// kubeList is what becomes of a list. One that can't be read is broken off where something of it was sent.
+// kubeList applies the filter to a list. One that can't be read is broken off if a part of it was sent.
 func (p FilterPlan) kubeList(m *message) {
 	if m.kube == nil || m.kube.cut && m.kube.proto {
 		m.takeAway(http.StatusBadGateway)
@@ -173,7 +173,7 @@ func (p FilterPlan) kubeList(m *message) {
 	m.body = func() []byte { return content }
 }
 
-// kubeObject is what becomes of an object, whose response is held until it is whole.
+// kubeObject applies the filter to an object, whose response is held until it is whole.
 func (p FilterPlan) kubeObject(m *message) {
 	switch {
 	case m.cut || m.aborted || m.never:
@@ -199,7 +199,7 @@ func (p FilterPlan) kubeObject(m *message) {
 	m.body = func() []byte { return content }
 }
 
-// kubeWatch is what becomes of a watch: it is as if there were no objects but those that the client sees
+// kubeWatch applies the filter to a watch, which then has only the objects that the client may see
 // (watchcodec.Visible). One that can't be read ends with an ERROR event.
 func (p FilterPlan) kubeWatch(m *message) {
 	watch := kubeContent{verb: KubeWatch, failed: true}
@@ -228,8 +228,8 @@ func (p FilterPlan) kubeWatch(m *message) {
 	m.body = func() []byte { return watch.bytes() }
 }
 
-// watched makes of the events that came those that the client sees. A watch that continues may have to know what its client
-// has seen before: if the list that tells it can't be had, it ends with 410 instead (watchcodec.NewFilter).
+// watched returns the events that the client sees of those that the target sends. A resumed watch may need to know what its
+// client has seen before: if the list that shows it can't be had, the watch ends with 410 instead (watchcodec.NewFilter).
 func (p FilterPlan) watched(came, watch *kubeContent, m *message) {
 	has, known := map[int]bool{}, map[int]bool{}
 	listable := true

@@ -10,7 +10,7 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// concurrencyKind bounds how many requests run at a time.
+// concurrencyKind bounds how many requests run at the same time.
 var concurrencyKind = filterKind{
 	name: "Concurrency",
 	make: func(g *gateway, p FilterPlan) (culvert.Filter, error) {
@@ -30,7 +30,7 @@ var concurrencyKind = filterKind{
 	},
 }
 
-// limited counts what runs and what waits in a Concurrency.
+// limited counts the requests that run and that wait in a Concurrency.
 type limited struct {
 	g          *gateway
 	max, queue int
@@ -61,7 +61,7 @@ func (l *limited) enter() *visit {
 
 type enteredKey struct{}
 
-// outside counts requests that have come.
+// outside counts the requests that reach the Concurrency.
 func (l *limited) outside(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begun, v := time.Now(), l.enter()
@@ -94,7 +94,7 @@ type entry struct {
 	outer   context.Context
 }
 
-// inside counts those that run.
+// inside counts the requests that the Concurrency lets through.
 func (l *limited) inside(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e, _ := r.Context().Value(enteredKey{}).(entry)
@@ -116,7 +116,7 @@ func (l *limited) inside(next http.Handler) http.Handler {
 	})
 }
 
-// check is called at instants at which nothing else happens.
+// check checks the counts. It is called at instants at which nothing else happens.
 func (l *limited) check() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,10 +125,10 @@ func (l *limited) check() {
 	}
 }
 
-// timeoutName is that of timeoutKind.
+// timeoutName is the name of timeoutKind.
 const timeoutName = "Timeout"
 
-// timeout is that of a filter of timeoutKind.
+// timeout returns the timeout of a filter of timeoutKind.
 func (p FilterPlan) timeout() time.Duration {
 	return seconds([filterOptions]int{20, 5, 1, 60, 2, 120}[p.A])
 }
@@ -160,7 +160,7 @@ var timeoutKind = filterKind{
 	},
 }
 
-// unwatched is how much later the proxy's own exchange may notice the end of the time (filters.Timeout).
+// unwatched is how much later than the timeout the proxy's own exchange may notice it (filters.Timeout).
 func (g *gateway) unwatched() time.Duration {
 	if g.plan.Gateway.Transport || g.plan.Gateway.H2Targets {
 		return 0
@@ -188,8 +188,8 @@ func (g *gateway) interims(r *http.Request) time.Duration {
 	return most
 }
 
-// traces returns how long the program's trace of a connection may take, which the transport calls before it looks whether
-// the time is over.
+// traces returns how long the program's trace of a connection may take. The transport calls the trace before it checks the
+// timeout.
 func (g *gateway) traces(r *http.Request) time.Duration {
 	token, _ := tokenOf(r.URL.EscapedPath())
 	if e := g.exchange(token); e != nil {

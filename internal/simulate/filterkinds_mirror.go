@@ -11,7 +11,7 @@ import (
 	"github.com/culvert-go/culvert/filters"
 )
 
-// mirrorKind copies requests to a handler beside the proxy, which changes nothing for their clients.
+// mirrorKind copies requests to a second handler, which changes nothing for their clients.
 var mirrorKind = filterKind{
 	name: "Mirror",
 	make: func(g *gateway, p FilterPlan) (culvert.Filter, error) {
@@ -46,7 +46,7 @@ var mirrorKind = filterKind{
 // copies receives a Mirror's copies.
 type copies struct {
 	g       *gateway
-	slow    int // how it behaves
+	slow    int // how slowly the handler responds
 	timeout time.Duration
 	most    int
 
@@ -64,7 +64,7 @@ func (c *copies) passed() {
 	c.requests++
 }
 
-// begin notes a copy.
+// begin records a copy.
 func (c *copies) begin(token uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +118,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// end closes the mirror, and counts.
+// end closes the mirror and checks the counts.
 func (c *copies) end(m *filters.Mirror) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -26,13 +26,13 @@ var combinedLogKind = filterKind{name: "CombinedLog", make: func(g *gateway, _ F
 	return b.around(filters.CombinedLog(b)), nil
 }}
 
-// observeKind tells the beginning and the end of each request.
+// observeKind reports the beginning and the end of each request.
 var observeKind = filterKind{name: "Observe", make: func(g *gateway, _ FilterPlan) (culvert.Filter, error) {
 	b := g.newBook("Observe")
 	return b.around(filters.Observe(b)), nil
 }}
 
-// onResponseKind calls hooks, of which one may change each byte.
+// onResponseKind calls hooks, one of which may change each byte.
 var onResponseKind = filterKind{
 	name: "OnResponse",
 	make: func(g *gateway, p FilterPlan) (culvert.Filter, error) {
@@ -63,13 +63,13 @@ var onResponseKind = filterKind{
 	},
 }
 
-// flip is what becomes of a content each byte of which is flipped.
+// flip applies the flipping of each byte to a content.
 func (m *message) flip() {
 	if m.changed = true; m.told || m.body == nil || len(m.body()) > 0 {
 		m.kube, m.flipped = m.flipped, m.kube // it can't be read, until it is flipped back
 	}
 	if before := m.matches; before != nil {
-		perhaps := m.loose // a Compress inside may have encoded it, and the hook not seen it then
+		perhaps := m.loose // an inner Compress may have encoded it, and then the hook has not seen it
 		m.matches = func(plain []byte, whole bool) error {
 			err := before(flip(plain), whole)
 			if err != nil && perhaps && m.coding != "" && before(plain, whole) == nil {
@@ -99,7 +99,7 @@ func (f *flipped) Write(p []byte) (int, error) { return f.Writer.Write(flip(p)) 
 
 func (f *flipped) Close() error { return nil }
 
-// book is what a log says.
+// book collects the records of a log.
 type book struct {
 	g    *gateway
 	name string
@@ -112,7 +112,7 @@ type book struct {
 	statuses map[uint32][]int
 }
 
-// newBook returns an empty book, which is looked at when the gateway has ended.
+// newBook returns an empty book, which is checked when the gateway has ended.
 func (g *gateway) newBook(name string) *book {
 	b := &book{g: g, name: name, statuses: map[uint32][]int{}}
 	g.closers = append(g.closers, b.end)
@@ -133,7 +133,7 @@ func (b *book) around(f culvert.Filter) culvert.Filter {
 	}
 }
 
-// end looks whether each request was noted once.
+// end checks that each request was logged once.
 func (b *book) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -213,7 +213,7 @@ func (b *book) WithAttrs([]slog.Attr) slog.Handler { return b }
 // WithGroup implements slog.Handler.
 func (b *book) WithGroup(string) slog.Handler { return b }
 
-// recoverKind responds where what is inside of it panics.
+// recoverKind responds if an inner handler panics.
 var recoverKind = filterKind{
 	name: "Recover",
 	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {
@@ -239,7 +239,7 @@ var recoverKind = filterKind{
 			m.never, m.instead = true, http.StatusInternalServerError
 		case at == panicBehind:
 			m.acts("Recover aborts")
-			m.aborted = true // all of the content may be sent by then
+			m.aborted = true // all of the content may have been sent before
 		case at == panicAtWrite && (m.replaced || !m.bodyless(q) && (m.told || len(m.body()) > 0)):
 			m.acts("Recover aborts")
 			m.cut = true
@@ -247,15 +247,15 @@ var recoverKind = filterKind{
 	},
 }
 
-// breaksOff says that a handler may break off a response, an error of the gateway's, too, in whose place a filter that
-// holds it responds with 502.
+// breaksOff records that a handler may break off a response, also an error response of the gateway's own. A filter that
+// holds the response then responds with 502 in its place.
 func (q *hop) breaksOff(held bool) {
 	if held {
 		q.may = append(q.may, http.StatusBadGateway)
 	}
 }
 
-// Where the handler inside of a Recover panics.
+// Where the inner handler of a Recover panics.
 const (
 	panicBefore = 2 + iota
 	panicBehind
@@ -292,7 +292,7 @@ func (p FilterPlan) panics(next http.Handler) http.Handler {
 	})
 }
 
-// panicking panics where it is written to.
+// panicking is a writer that panics.
 type panicking struct{}
 
 func (panicking) Write([]byte) (int, error) { panic(errPlanned) }

@@ -6,8 +6,8 @@ import (
 	"github.com/culvert-go/culvert"
 )
 
-// FilterPlan is one filter of the gateway's chain and its options, of which each kind
-// makes what it likes.
+// FilterPlan is one filter of the gateway's chain and its options. Their meaning depends on
+// the kind.
 type FilterPlan struct {
 	Kind int
 	A, B int // below filterOptions
@@ -24,18 +24,18 @@ func newFilterPlans(c *Choices) (list []FilterPlan) {
 	return list
 }
 
-// filterKind is a filter that may stand in front of the proxy, and in one place what it is
-// documented to do. A nil function changes nothing.
+// filterKind is a filter of the chain with, in one place, what it is documented to do. A nil
+// function changes nothing.
 type filterKind struct {
 	name string
 	make func(g *gateway, p FilterPlan) (culvert.Filter, error)
-	// request says what the filter makes of a request.
+	// request changes q as the filter changes a request.
 	request func(p FilterPlan, q *hop)
-	// response says what it makes of a target's response to the request that it met as q.
+	// response changes m as the filter changes a target's response to the request q.
 	response func(p FilterPlan, q *hop, m *message)
 }
 
-// hop is a request as the filters outside of a place in the chain have left it.
+// hop is a request as the outer filters of a place in the chain have left it.
 type hop struct {
 	e       *ExchangePlan
 	upgrade bool
@@ -47,15 +47,15 @@ type hop struct {
 	sized   bool   // by a Content-Length
 	under   bool   // a field with an underscore in its name is there
 	over    bool   // the body is longer than a filter lets it be read
-	refused bool   // a filter outside must have responded itself
+	refused bool   // an outer filter must have responded itself
 	trusted bool   // the peer is a proxy that a RealIP trusts
-	panics  bool   // a handler may panic where something is written
-	holds   bool   // a filter outside holds a response until its handler has returned, and responds with 502 if that breaks it off
-	delays  bool   // a filter outside does so with the header, until the first byte
-	may     []int  // the statuses with which filters outside may respond
+	panics  bool   // a handler may panic when something is written
+	holds   bool   // an outer filter holds a response until its handler has returned, and responds with 502 if the handler breaks it off
+	delays  bool   // an outer filter holds the header until the first byte
+	may     []int  // the statuses with which outer filters may respond
 }
 
-// refuse says that the filter responds with status, and hands the request to none.
+// refuse records that the filter responds with status and does not pass the request on.
 func (q *hop) refuse(status int) {
 	q.refused = true
 	q.may = append(q.may, status)
@@ -73,38 +73,38 @@ type message struct {
 	changed  bool                                 // the content is not the target's, byte by byte
 	edited   bool                                 // record by record
 	replaced bool                                 // by a content of the filter's own
-	cut      bool                                 // the client must see it broken off
-	noTrail  bool                                 // the target's trailers do not belong to it any more
-	loose    bool                                 // the header may be one of two
+	cut      bool                                 // the client must see that it is broken off
+	noTrail  bool                                 // the target's trailers no longer belong to it
+	loose    bool                                 // there are two possible headers
 	half     bool                                 // the encoded content that the target sends ends early
-	encoded  bool                                 // the coding is a filter's, which may not know either that the content ends early
-	ends     bool                                 // the content was encoded by its target, and tells its own end
+	encoded  bool                                 // a filter has encoded it, which may not know either that the content ends early
+	ends     bool                                 // its target has encoded it, so that a decoder knows its end
 	never    bool                                 // the client must not see it
 	aborted  bool                                 // by a filter that knows nothing of the content
 	names    []string                             // the filters that changed it
-	instead  int                                  // the status of a response that a filter may give in its place, of which no target's token tells
-	kube     *kubeContent                         // what it is made of, nil where it is no list, watch or object or can't be read as one
+	instead  int                                  // the status with which a filter may respond in its place, without a target's token
+	kube     *kubeContent                         // its objects; nil if it is not a readable list, watch or object
 	flipped  *kubeContent                         // what kube was before the bytes were flipped
-	settled  *kubeContent                         // a watch as it is where the list that it needs was had; nil: it needs none
-	told     bool                                 // the end of a watch is an ERROR event, behind which the response may break off
-	matches  func(plain []byte, whole bool) error // in place of body: compares what the client read
+	settled  *kubeContent                         // a watch if the list that it needs was received; nil: it needs none
+	told     bool                                 // a watch ends with an ERROR event, after which the response may break off
+	matches  func(plain []byte, whole bool) error // if not nil, compares the content that the client read, in place of body
 }
 
-// bodyless reports whether the response has no content, whatever its header says.
+// bodyless reports whether the response has no content, regardless of its header.
 func (m *message) bodyless(q *hop) bool {
 	return q.method == "HEAD" || m.status == 204 || m.status == 304
 }
 
-// passage is what the chain is documented to make of an exchange.
+// passage is an exchange as the chain is documented to change it.
 type passage struct {
 	plans  []FilterPlan
-	hops   []hop // as each filter meets the request
-	last   hop   // as the proxy does
+	hops   []hop // the request as each filter gets it
+	last   hop   // the request as the proxy gets it
 	proxy  *HooksPlan
 	chunks bool // a response over HTTP/2 that announces trailers loses its Content-Length: over HTTP/1.1 they need chunks
 }
 
-// passage returns that of an exchange.
+// passage returns the passage of an exchange.
 func (w *world) passage(e *ExchangePlan, kind ClientKind) *passage {
 	p := &passage{plans: w.plan.Gateway.Filters, proxy: &w.plan.Gateway.Hooks, chunks: kind == HTTP1 && w.plan.Gateway.H2Targets}
 	q := hop{e: e, upgrade: kind.upgrades(), accept: e.Accept, wants: e.Wants, method: e.Method, coding: e.Coding, under: e.Under}
@@ -113,7 +113,7 @@ func (w *world) passage(e *ExchangePlan, kind ClientKind) *passage {
 		q.sized = q.length > 0
 	} else {
 		q.length = e.requestWire().Size()
-		q.sized = e.hasBody() && !e.Body.Chunked && kind != Malformed // some of which are framed in another way
+		q.sized = e.hasBody() && !e.Body.Chunked && kind != Malformed // some malformed ones have another framing
 	}
 	for _, f := range p.plans {
 		p.hops = append(p.hops, q)
@@ -125,7 +125,7 @@ func (w *world) passage(e *ExchangePlan, kind ClientKind) *passage {
 	return p
 }
 
-// response returns what the client is to see of the nth attempt's response.
+// response returns the nth attempt's response as the client must see it.
 func (p *passage) response(attempt int) *message {
 	e := p.last.e
 	m := e.response(attempt).message(e, attempt)
@@ -133,7 +133,7 @@ func (p *passage) response(attempt int) *message {
 	if p.chunks && slices.ContainsFunc(e.response(attempt).Trailer, relayed) && !m.bodyless(&p.last) {
 		m.length = -1
 	}
-	p.proxy.answered(m)
+	p.proxy.modified(m)
 	for i := len(p.plans) - 1; i >= 0; i-- {
 		kind := &filterKinds[p.plans[i].Kind]
 		if kind.response == nil {
@@ -144,5 +144,5 @@ func (p *passage) response(attempt int) *message {
 	return m
 }
 
-// acts notes that a filter has changed the message.
+// acts records that a filter has changed the message.
 func (m *message) acts(name string) { m.names = append(m.names, name) }

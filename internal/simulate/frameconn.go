@@ -13,15 +13,15 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// frameConn is a connection of HTTP/2, of a client or a target, that is spoken by frames, so that windows, resets and settings are
-// the plan's. Its writes never wait: its link has an endless window.
+// frameConn is a connection of HTTP/2, of a client or a target, that reads and writes frames itself, so that the plan decides on
+// windows, resets and settings. Its writes never wait: its link has an endless window.
 type frameConn struct {
 	world *world
 	name  string
 	plan  *FramesPlan
 	conn  duplex
 
-	mu      sync.Mutex // of all below
+	mu      sync.Mutex // guards all fields below
 	changed sync.Cond
 	framer  *http2.Framer
 	block   bytes.Buffer
@@ -34,21 +34,21 @@ type frameConn struct {
 	pending []int64
 	room    int64     // that the client may still fill, of the connection
 	initial int64     // of a new stream
-	connect bool      // the server takes extended CONNECT requests
-	ready   bool      // its settings have come
+	connect bool      // the server accepts extended CONNECT requests
+	ready   bool      // its settings were received
 	err     error     // the connection has ended
 	refused bool      // by a GOAWAY: no further streams
-	heard   time.Time // when the last frame came of what lasts
+	heard   time.Time // when the last frame was received, except belated ones
 	spoilt  bool      // the server ends the connection for a header section of the client's
 	read    chan struct{}
 
-	accept func(*frameStream, *http2.MetaHeadersFrame) // takes a request; nil: this is a client
+	accept func(*frameStream, *http2.MetaHeadersFrame) // is called with each request; nil: this is a client
 	newest uint32                                      // the last stream that was accepted
 	last   uint32                                      // the last one that is accepted, if refused
 	bad    []*frameStream                              // of a client's malformed requests
 }
 
-// takeRequest takes the header section of a request, or its trailers. The caller holds f.mu.
+// takeRequest handles the header section of a request, or its trailers. The caller holds f.mu.
 func (f *frameConn) takeRequest(s *frameStream, frame *http2.MetaHeadersFrame) {
 	if s != nil {
 		s.trailer = http.Header{}
@@ -78,7 +78,7 @@ func newFrameConn(w *world, name string, plan *FramesPlan, conn duplex) *frameCo
 // initialTable is the size of the header compression's table before the other end has accepted another one.
 const initialTable = 4096
 
-// makeFrameConn returns a connection on which nothing was sent.
+// makeFrameConn returns a connection on which nothing was sent yet.
 func makeFrameConn(w *world, name string, plan *FramesPlan, conn duplex) *frameConn {
 	f := &frameConn{world: w, name: name, plan: plan, conn: conn, streams: map[uint32]*frameStream{}, next: 1,
 		window: 65535, granted: 65535, room: 65535, initial: 65535, read: make(chan struct{})}
@@ -122,7 +122,7 @@ func (f *frameConn) widen(delta int64) {
 	f.changed.Broadcast()
 }
 
-// close ends the connection, and waits for its reader.
+// close closes the connection and waits for its reader.
 func (f *frameConn) close() {
 	f.conn.Close()
 	<-f.read
@@ -166,7 +166,7 @@ func (f *frameConn) readFrames() {
 // fail ends all streams. The caller holds f.mu.
 func (f *frameConn) fail(err error) {
 	if err == io.EOF {
-		err = io.ErrUnexpectedEOF // that of a stream is another matter
+		err = io.ErrUnexpectedEOF // not io.EOF, which is the clean end of a stream
 	}
 	f.err = err
 	for _, s := range f.streams {
@@ -175,7 +175,7 @@ func (f *frameConn) fail(err error) {
 	f.changed.Broadcast()
 }
 
-// handle takes one frame. The caller holds f.mu.
+// handle handles one frame. The caller holds f.mu.
 func (f *frameConn) handle(frame http2.Frame) {
 	s := f.streams[frame.Header().StreamID]
 	switch frame := frame.(type) {
@@ -216,7 +216,7 @@ func (f *frameConn) handle(frame http2.Frame) {
 	}
 }
 
-// handleSettings takes the server's settings, or that it has seen the client's. The caller holds f.mu.
+// handleSettings handles the server's settings, or its acknowledgement of the client's. The caller holds f.mu.
 func (f *frameConn) handleSettings(frame *http2.SettingsFrame) {
 	if frame.IsAck() {
 		f.framer.ReadMetaHeaders.SetAllowedMaxDynamicTableSize(f.plan.Table) // it is in the first settings
@@ -239,7 +239,7 @@ func (f *frameConn) handleSettings(frame *http2.SettingsFrame) {
 	_ = f.framer.WriteSettingsAck()
 }
 
-// takeData takes a frame of DATA. The caller holds f.mu.
+// takeData handles a DATA frame. The caller holds f.mu.
 func (f *frameConn) takeData(s *frameStream, frame *http2.DataFrame) {
 	n := int64(frame.Length)
 	if f.window -= n; f.window < 0 && n > 0 {
@@ -281,7 +281,7 @@ func (f *frameConn) openConnection() {
 	})
 }
 
-// open sends the header of a request, and returns its stream, nil if the connection takes none.
+// open sends the header of a request and returns its stream, nil if the connection accepts none.
 func (f *frameConn) open(fields []hpack.HeaderField, end bool) *frameStream {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -297,7 +297,7 @@ func (f *frameConn) open(fields []hpack.HeaderField, end bool) *frameStream {
 
 // newStream adds a stream. The caller holds f.mu.
 func (f *frameConn) newStream(id uint32) *frameStream {
-	s := &frameStream{conn: f, id: id, window: f.granted, room: f.initial, closed: make(chan struct{}), asking: newAsking(), header: http.Header{}}
+	s := &frameStream{conn: f, id: id, window: f.granted, room: f.initial, closed: make(chan struct{}), expectation: newExpectation(), header: http.Header{}}
 	for _, delta := range f.pending { // a window that shrinks may not be known to the other side yet
 		s.window -= delta
 	}
@@ -305,7 +305,7 @@ func (f *frameConn) newStream(id uint32) *frameStream {
 	return s
 }
 
-// writeHeader writes a header section, in frames as the plan splits it. The caller holds f.mu.
+// writeHeader writes a header section in the frames that the plan splits it into. The caller holds f.mu.
 func (f *frameConn) writeHeader(id uint32, fields []hpack.HeaderField, end bool) {
 	f.block.Reset()
 	bad := badField{}

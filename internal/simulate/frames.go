@@ -20,7 +20,7 @@ func frames(opcode byte, c Content, masked bool) []byte {
 	var out []byte
 	most := int64(10_000)
 	if c.Stream>>4%2 == 1 {
-		most = 60_000 // which a gateway may move in other ways
+		most = 60_000 // long enough for a gateway to splice
 	}
 	for at := int64(0); at < c.Length; {
 		n := min(most, c.Length-at)

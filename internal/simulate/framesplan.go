@@ -2,7 +2,7 @@ package simulate
 
 import "time"
 
-// FramesPlan is how a client, or a target, that speaks HTTP/2 by frames treats its connections.
+// FramesPlan says how a client or target that speaks HTTP/2 by frames treats its connections.
 type FramesPlan struct {
 	Window  uint32        // of a stream at its beginning
 	Step    uint32        // by which a closed window opens
@@ -13,9 +13,9 @@ type FramesPlan struct {
 	Padding uint8         // of each frame of DATA
 	Pings   int
 	Changes []SettingsChange
-	// GoAway ends the connection from this side behind so many requests; 0: never.
+	// GoAway is the number of requests after which this side sends a GOAWAY; 0: never.
 	GoAway int
-	// Streams is how many streams a target lets be open at a time; 0: any number.
+	// Streams is how many open streams a target allows; 0: any number.
 	Streams uint32
 	Refuses bool        // those beyond that
 	Bad     []BadStream // of a client
@@ -27,7 +27,7 @@ type SettingsChange struct {
 	Window uint32
 }
 
-// newFramesPlan chooses it.
+// newFramesPlan chooses a FramesPlan.
 func newFramesPlan(c *Choices) FramesPlan {
 	p := FramesPlan{
 		Window: Pick[uint32](c, 65535, 0, 1, 100, 1<<20),
@@ -56,7 +56,7 @@ func newFramesPlan(c *Choices) FramesPlan {
 	return p
 }
 
-// addFrames chooses which targets speak by frames, and how they respond then.
+// addFrames chooses which targets speak by frames, and how they respond.
 func (p *Plan) addFrames(c *Choices) {
 	if !p.Gateway.H2Targets && c.Bool(16) {
 		p.Gateway.H2Targets = true
@@ -83,7 +83,7 @@ func (p *Plan) addFrames(c *Choices) {
 	}
 }
 
-// beOddFrames gives a response over frames an oddity.
+// beOddFrames chooses an oddity for a response over frames.
 func (r *ResponsePlan) beOddFrames(n int) {
 	odd := &frameOddities[n-1]
 	r.OddFrames, r.Media, r.Coding, r.Cache, r.Trailer, r.Body.Cut = n, 0, "", "", nil, false

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// frameStream is a stream of a frameConn: the request's body is written to it, and the response's read from it. It
-// is a duplex, so that a tunnel may go through it.
+// frameStream is a stream of a frameConn: the request's body is written to it, and the response's is read from it. It
+// is a duplex, so that it may carry a tunnel.
 type frameStream struct {
 	conn *frameConn
 	id   uint32
@@ -34,11 +34,11 @@ type frameStream struct {
 	gone    bool      // by a RST_STREAM of the client
 	reset   http2.ErrCode
 	err     error // the stream has ended otherwise
-	over    bool  // the deadline
+	over    bool  // the deadline has passed
 	timer   *time.Timer
 	closed  chan struct{}
-	asking  *asking
-	name    string // of how its request is malformed, "": it is not
+	expectation  *expectation
+	name    string // how its request is malformed, "" if it is not
 }
 
 // fail ends the stream. The caller holds conn.mu.
@@ -50,7 +50,7 @@ func (s *frameStream) fail(err error) {
 	s.finish()
 }
 
-// takeEnd takes END_STREAM, if it is there. The caller holds conn.mu.
+// takeEnd handles END_STREAM, if it is set. The caller holds conn.mu.
 func (s *frameStream) takeEnd(there bool) {
 	if there {
 		s.ended = true
@@ -58,7 +58,7 @@ func (s *frameStream) takeEnd(there bool) {
 	}
 }
 
-// noteEnd notes when the other side's half has ended. The caller holds conn.mu.
+// noteEnd records when the other side's half has ended. The caller holds conn.mu.
 func (s *frameStream) noteEnd() {
 	if s.endedAt.IsZero() {
 		s.endedAt = time.Now()
@@ -72,11 +72,11 @@ func (s *frameStream) finish() {
 	default:
 		close(s.closed)
 	}
-	see(s.asking.responded)
+	see(s.expectation.responded)
 	s.conn.changed.Broadcast()
 }
 
-// takeHeader takes an interim response, a response or its trailers. The caller holds conn.mu.
+// takeHeader handles an interim response, a final response or its trailers. The caller holds conn.mu.
 func (s *frameStream) takeHeader(frame *http2.MetaHeadersFrame) {
 	h := http.Header{}
 	for _, field := range frame.RegularFields() {
@@ -94,11 +94,11 @@ func (s *frameStream) takeHeader(frame *http2.MetaHeadersFrame) {
 		h.Set("Status", strconv.Itoa(status))
 		s.interim = append(s.interim, h)
 		if status == http.StatusContinue {
-			see(s.asking.asked)
+			see(s.expectation.continued)
 		}
 	default:
 		s.status, s.header = status, h
-		see(s.asking.responded)
+		see(s.expectation.responded)
 	}
 	s.takeEnd(frame.StreamEnded())
 }
@@ -119,7 +119,7 @@ func (s *frameStream) response() error {
 	return s.await(func() bool { return s.status != 0 })
 }
 
-// await waits until something holds, the stream ends or the deadline is over. The caller holds conn.mu.
+// await waits until holds reports true, the stream ends or the deadline passes. The caller holds conn.mu.
 func (s *frameStream) await(holds func() bool) error {
 	for {
 		switch {
@@ -136,7 +136,7 @@ func (s *frameStream) await(holds func() bool) error {
 	}
 }
 
-// Read returns what has come of the body, and opens the window where it is closed.
+// Read returns what was received of the body, and opens the window if it is closed.
 func (s *frameStream) Read(p []byte) (int, error) {
 	f := s.conn
 	f.mu.Lock()
@@ -162,8 +162,8 @@ func (s *frameStream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// sure is as much of the window as the other side has for certain: it may still use what SETTINGS have taken away until
-// it has acknowledged them, or not. net/http acknowledges two that arrive at once with one frame. The caller holds conn.mu.
+// sure returns how much of the window the other side has for certain: until it has acknowledged SETTINGS that shrink it, it
+// may use the larger one. net/http acknowledges two that arrive at once with one frame. The caller holds conn.mu.
 func (s *frameStream) sure() int64 {
 	sure := s.window
 	for _, delta := range s.conn.pending {
@@ -206,7 +206,7 @@ func (s *frameStream) Write(p []byte) (sent int, err error) {
 // CloseWrite ends the request.
 func (s *frameStream) CloseWrite() error { return s.end(nil) }
 
-// end ends the request, with trailers perhaps.
+// end ends the request, with the plan's trailers if it has some.
 func (s *frameStream) end(trailer [][2]string) error {
 	f := s.conn
 	f.mu.Lock()
@@ -232,10 +232,10 @@ func (s *frameStream) Close() error {
 	return nil
 }
 
-// Reset resets it.
+// Reset resets the stream.
 func (s *frameStream) Reset() { s.resetWith(http2.ErrCodeCancel) }
 
-// resetWith resets the stream if it has not ended, and reports whether that was sent.
+// resetWith resets the stream if it has not ended, and reports whether it sent a RST_STREAM.
 func (s *frameStream) resetWith(code http2.ErrCode) (sent bool) {
 	f := s.conn
 	f.mu.Lock()
@@ -254,7 +254,7 @@ func (s *frameStream) resetWith(code http2.ErrCode) (sent bool) {
 // Closed is closed when the stream has ended, by either side.
 func (s *frameStream) Closed() <-chan struct{} { return s.closed }
 
-// SetDeadline lets reads and writes fail from t on; the zero time never.
+// SetDeadline makes reads and writes fail from t on; the zero time removes the deadline.
 func (s *frameStream) SetDeadline(t time.Time) error {
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
@@ -277,7 +277,7 @@ func (s *frameStream) SetDeadline(t time.Time) error {
 func (s *frameStream) SetReadDeadline(t time.Time) error  { return s.SetDeadline(t) }
 func (s *frameStream) SetWriteDeadline(t time.Time) error { return s.SetDeadline(t) }
 
-// LocalAddr and RemoteAddr are those of the connection.
+// LocalAddr and RemoteAddr return the addresses of the connection.
 func (s *frameStream) LocalAddr() net.Addr  { return s.conn.conn.LocalAddr() }
 func (s *frameStream) RemoteAddr() net.Addr { return s.conn.conn.RemoteAddr() }
 

@@ -19,13 +19,13 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// writeByteTimeout is that of the gateway's server.
+// writeByteTimeout is the WriteByteTimeout of the gateway's server.
 const writeByteTimeout = time.Minute
 
-// idleTimeout is that of the gateway's server.
+// idleTimeout is the IdleTimeout of the gateway's server.
 const idleTimeout = time.Minute
 
-// gatewayAddr is where clients find the gateway.
+// gatewayAddr is the gateway's address.
 const gatewayAddr = "192.0.2.1:80"
 
 // gateway is the system under test.
@@ -49,7 +49,7 @@ type gateway struct {
 	books    []*book
 }
 
-// balances is how many there are. Some have names.
+// balances is how many ways to balance there are. Some have names.
 const (
 	balances = 7
 
@@ -78,13 +78,13 @@ func balance(n int) upstream.Balance {
 	return upstream.RoundRobin()
 }
 
-// surroundings are where the gateway has its connections from.
+// surroundings provide the gateway's connections.
 type surroundings interface {
 	dialTarget(ctx context.Context, addr string) (net.Conn, error)
 	listenGateway() net.Listener
-	listenSecure() net.Listener // for TLS, nil for none
+	listenSecure() net.Listener // for TLS, may be nil
 	plain() bool                // handlers get net/http's own writers
-	portable() bool             // the engine of tunnels is the one that every system has
+	portable() bool             // tunnels run over the portable engine
 }
 
 // newGateway makes the gateway of a plan and starts it.
@@ -135,8 +135,8 @@ func newGateway(plan *Plan, n surroundings, j *Journal, dir string) (*gateway, e
 	protocols.SetHTTP2(true)
 	g.server = &http.Server{Handler: guard(j, p, handler, n.plain(), plan.exact()), Protocols: &protocols, ErrorLog: log.New(&g.errors, "", 0), IdleTimeout: plan.takes(idleTimeout), ReadHeaderTimeout: plan.takes(30 * time.Second),
 		WriteTimeout: plan.Gateway.ServerWrite, MaxHeaderBytes: 64 << 10, TLSConfig: serverTLS(),
-		// Without it a write to an HTTP/2 connection whose client reads no more lasts for ever: the deadline of a stream
-		// only queues a frame behind that write.
+		// Without it a write to an HTTP/2 connection whose client has stopped reading never ends: the deadline of a stream
+		// only queues a frame after that write.
 		HTTP2: &http.HTTP2Config{WriteByteTimeout: plan.takes(writeByteTimeout), SendPingTimeout: plan.pingAfter()}}
 	listener := n.listenGateway()
 	g.served.Go(func() { _ = g.server.Serve(listener) })
@@ -220,7 +220,7 @@ func (g *gateway) chain() (http.Handler, error) {
 	return g.enter(filters.NewChain(list...).Then(g.observe(g.proxy))), nil
 }
 
-// change does what the plan says.
+// change makes a change of the plan.
 func (g *gateway) change(c ChangePlan) {
 	if c.Kind == CloseTunnels {
 		g.closeTunnels()
@@ -239,8 +239,8 @@ func (g *gateway) change(c ChangePlan) {
 	g.set(without, c)
 }
 
-// closeTunnels closes all tunnels, as a program may that takes a service away. None of them holds up the next one
-// for more than a second for each of its ends (wsupgrade.Tunnel.Close).
+// closeTunnels closes all tunnels, as a program may that removes a service. Close takes no more than a second for each
+// end of a tunnel (wsupgrade.Tunnel.Close).
 func (g *gateway) closeTunnels() {
 	for t := range g.registry.All() {
 		g.journal.Note("gateway", "closes a tunnel")
@@ -252,8 +252,8 @@ func (g *gateway) closeTunnels() {
 	}
 }
 
-// close ends the gateway, as a program does that has drained. A client that accepts nothing may hold the refusal of a filter,
-// the time of which is the same at any pace, for a minute (internal/deadline, OwnTimeout).
+// close ends the gateway, as a program does after a drain. A client that accepts nothing may hold a filter's refusal for a
+// minute, at any pace (internal/deadline, OwnTimeout).
 func (g *gateway) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), max(g.plan.takes(10*time.Minute), patience+time.Minute))
 	defer cancel()
@@ -272,13 +272,13 @@ func (g *gateway) close() {
 	_ = g.group.Close()
 }
 
-// serverLog takes what net/http's server logs.
+// serverLog receives the log of net/http's server.
 type serverLog struct {
 	journal *Journal
 	mu      sync.Mutex
 }
 
-// Write notes a line, which may be a broken rule.
+// Write checks a line, which may show that a rule is broken.
 func (l *serverLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 type GatewayPlan struct {
 	Transport bool // the exchange runs over http.Transport
 	H2Targets bool // the targets speak h2c
-	Strict    bool // the transport is the program's own, over which requests wait for a stream
+	Strict    bool // the transport is the program's own, and its requests wait for a stream
 
 	Balance     int
 	MaxConns    int

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// NewPlan makes a plan out of choices. Every alternative that is chosen by 0 is the
-// simplest one: a plan of nothing but zeros is one client, one GET and one target.
+// NewPlan makes a plan from choices. 0 always chooses the simplest alternative: a plan of
+// zeros only is one client, one GET and one target.
 func NewPlan(c *Choices) *Plan {
 	p := &Plan{Gateway: newGatewayPlan(c)}
 	for i := range 1 + c.Int(3) {
@@ -44,9 +44,10 @@ func NewPlan(c *Choices) *Plan {
 	return p
 }
 
-// boundTargets gives a gateway times for its targets where it may not notice that a client has
-// gone, so that an exchange with a silent target would last for ever: net/http does not while
-// another request of the client waits to be read, and none does of whom nothing arrives.
+// boundTargets sets timeouts for targets if the gateway may not notice that a client has
+// disconnected, so that an exchange with a silent target would never end: net/http does not
+// while another request of the client waits to be read, and no server does while the client's
+// link is silent.
 func (p *Plan) boundTargets() {
 	for i := range p.Clients {
 		c := &p.Clients[i]
@@ -57,7 +58,7 @@ func (p *Plan) boundTargets() {
 	}
 }
 
-// someTime is a moment in the first seconds, in which most of a history happens.
+// someTime chooses a moment in the first seconds, in which most of a history happens.
 func someTime(c *Choices) time.Duration {
 	return time.Duration(c.Int(100)) * time.Duration(c.Int(40)) * time.Millisecond
 }

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// guard hands out writers and bodies that notice a use after the handler has
-// returned, and two who read a body at once. If plain, writers are net/http's own. Times are compared if exact.
+// guard returns writers and bodies that notice a use after the handler has returned, and two readers of one body at the
+// same time. If plain, writers are net/http's own. Times are compared if exact.
 //
-// The request is a copy: net/http's server looks at the type of its own's body when it writes a header, and ends a
-// connection behind a body that Expect announced and that was not read.
+// The request is a copy: net/http's server looks at the type of its own request's body when it writes a header, and
+// closes a connection if a body that Expect announced was not read.
 func guard(j *Journal, plan *GatewayPlan, next http.Handler, plain, exact bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, own *http.Request) {
 		r := own.WithContext(own.Context())
@@ -31,7 +31,7 @@ func guard(j *Journal, plan *GatewayPlan, next http.Handler, plain, exact bool) 
 	})
 }
 
-// guarded is a ResponseWriter of net/http's that knows when its handler has returned.
+// guarded is a ResponseWriter around net/http's that knows when its handler has returned.
 type guarded struct {
 	j    *Journal
 	plan *GatewayPlan
@@ -40,7 +40,7 @@ type guarded struct {
 	path string
 
 	start time.Time
-	timed bool // in virtual time, in which nothing is late, and no tunnel
+	timed bool // times are compared: the time is virtual, and the exchange is no tunnel
 
 	passage *Passage // nil before the first filter
 
@@ -153,13 +153,13 @@ func (g *guarded) EnableFullDuplex() error {
 	return http.NewResponseController(g.w).EnableFullDuplex()
 }
 
-// Unwrap gives net/http's writer away: what has no method here goes past the guard.
+// Unwrap returns net/http's writer, for methods that the guard does not have.
 func (g *guarded) Unwrap() http.ResponseWriter { return g.w }
 
 // guardedBody is a request's body.
 type guardedBody struct {
 	*guarded
-	own  *http.Request // the server's
+	own  *http.Request // the server's request
 	body io.ReadCloser
 }
 
@@ -177,7 +177,7 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
 	b.checkRead(start)
 	if err == io.EOF {
-		b.r.Trailer = b.own.Trailer // those that were not announced, too
+		b.r.Trailer = b.own.Trailer // with trailers that were not announced
 	}
 	b.mu.Lock()
 	b.reading = false

@@ -2,9 +2,9 @@ package simulate
 
 import "net/http"
 
-// interim has another goroutine read the header of an interim response over HTTP/2, as net/http's server does unless the
-// header has a length, and waits for it as that does: not where the stream has ended. The mutex of the network would order
-// the server's goroutine and the handler, and hide from the race detector that the handler changes the map meanwhile.
+// interim reads the header of an interim response over HTTP/2 on another goroutine and waits for it, as net/http's server
+// does: unless the header has a length, and without waiting if the stream has ended. Without it, the network's mutex would
+// order the server's goroutine and the handler, and hide from the race detector that the handler changes the map meanwhile.
 func (g *guarded) interim(status int) (wait func()) {
 	h := g.w.Header()
 	if g.r.ProtoMajor != 2 || status > 199 || status == http.StatusSwitchingProtocols || h["Content-Length"] != nil || g.r.Context().Err() != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// write begins a write to the client, and notices a second one at the same time. The function that it returns ends
-// it, and checks that it ended within WriteTimeout.
+// write begins a write to the client, and notices a concurrent one. The function that it returns ends the write, and
+// checks that it ended within WriteTimeout.
 func (g *guarded) write(what string) (end func()) {
 	start := time.Now()
 	g.mu.Lock()
@@ -40,8 +40,8 @@ func (g *guarded) write(what string) (end func()) {
 	}
 }
 
-// closing is how long net/http's server may take over TLS to close a connection on which a write has failed, within that
-// write: crypto/tls gives the alert that ends it five seconds (proxy.Options.WriteTimeout).
+// closing is how long net/http's server may take, within a failed write over TLS, to close its connection: crypto/tls
+// waits up to five seconds for the write of the closing alert (proxy.Options.WriteTimeout).
 func (g *guarded) closing() time.Duration {
 	if g.r.TLS != nil && g.r.ProtoMajor == 1 {
 		return closeNotify
@@ -49,12 +49,12 @@ func (g *guarded) closing() time.Duration {
 	return 0
 }
 
-// closeNotify is the time of that alert.
+// closeNotify is the timeout of that alert.
 const closeNotify = 5 * time.Second
 
-// checkRead checks that a read of the body that began at start has ended within ReadTimeout, and that of an upgrade within
-// HandshakeTimeout (wsupgrade.Forwarder.Forward). A target that responds before the body's end may want no more of it, and
-// it need not come then.
+// checkRead checks that a read of the body that began at start has ended within ReadTimeout, or that of an upgrade within
+// HandshakeTimeout (wsupgrade.Forwarder.Forward). It does not check the reads of a body whose target responds before its
+// end: the rest need not come then.
 func (b *guardedBody) checkRead(start time.Time) {
 	took, bound := time.Since(start), b.plan.ReadTimeout
 	if opensTunnel(b.r) {
@@ -69,8 +69,8 @@ func (b *guardedBody) checkRead(start time.Time) {
 	}
 }
 
-// checkWhole checks that the exchange has ended within Timeout, but for what the filters had still to write when the proxy
-// had returned.
+// checkWhole checks that the exchange has ended within Timeout, except for what the filters wrote after the proxy had
+// returned.
 func (g *guarded) checkWhole() {
 	queued := slices.ContainsFunc(g.plan.Filters, func(f FilterPlan) bool { return filterKinds[f.Kind].name == "Concurrency" })
 	if !g.timed || g.plan.Timeout == 0 || g.r.ProtoMajor == 2 || g.taken || queued || g.r.Header.Get("Upgrade") != "" {
@@ -85,8 +85,8 @@ func (g *guarded) checkWhole() {
 	}
 }
 
-// returnedWithin reports whether the proxy has returned within bound, and the filters had written the rest of their
-// response within the time of one write: WriteTimeout, or that of a filter that holds the response of another handler.
+// returnedWithin reports whether the proxy has returned within bound, and the filters have written the rest of the
+// response within the time of one write: WriteTimeout, or the timeout of a filter that holds another handler's response.
 func (g *guarded) returnedWithin(bound time.Duration) bool {
 	p := g.passage
 	if p == nil || p.Returned == 0 || p.Returned-p.Entered > bound {
@@ -99,11 +99,11 @@ func (g *guarded) returnedWithin(bound time.Duration) bool {
 	return g.j.now()-p.Returned <= within(last)+g.closing()
 }
 
-// holders are the filters that give a response that they have held a time of its own, ownTimeout for each write.
+// holders are the filters that hold a response, and write it with ownTimeout for each write.
 var holders = []string{"Records", "watchcodec"}
 
-// ownTimeout is that time, which no option changes. A filter gives each write of a refusal as long, where the server has no
-// WriteTimeout.
+// ownTimeout is the timeout of each write of a response that a filter has held, and of a filter's refusal if the server
+// has no WriteTimeout. No option changes it.
 const ownTimeout = time.Minute
 
 // early reports whether a response may come before the request's end.
@@ -116,8 +116,8 @@ func (e *ExchangePlan) early() bool {
 	return false
 }
 
-// checkMalformed checks that what a client reads over a connection that lasts is no nonsense. textproto says of a header
-// that breaks off, too, that it is malformed.
+// checkMalformed checks that a client reads well-formed responses over a connection that is not cut. textproto reports also
+// a header that breaks off as malformed.
 func (c *client) checkMalformed(conn duplex, e *ExchangePlan, err error) {
 	if !strings.Contains(err.Error(), "malformed") || e.GiveUp > 0 || len(c.plan.Links.There)+len(c.plan.Links.Back) > 0 {
 		return

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// An exchange ends within Timeout. What a filter has still to write when the proxy has returned within it has the time of one
-// write more.
+// An exchange ends within Timeout. A filter that writes after the proxy has returned has the time of one more write.
 func TestWholeExchange(t *testing.T) {
 	const s = time.Second
 	kinds := map[string]int{}
@@ -18,7 +17,7 @@ func TestWholeExchange(t *testing.T) {
 	}
 	for _, test := range []struct {
 		filter       string
-		proxy, after time.Duration // within the proxy, and behind it
+		proxy, after time.Duration // in the proxy, and after it
 		broken       int
 	}{
 		{"Decompress", 5 * s, 0, 0},

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// half is one direction of a connection: what one end writes arrives at the other end
-// after a while, in segments cut anywhere. What is on its way or unread counts against a
-// window, so that a reader who stops makes the writer wait. Both halves of a connection
+// half is one direction of a connection: bytes that one end writes arrive at the other end
+// after a while, in segments cut anywhere. Bytes on their way or unread count against a
+// window, so that a reader that stops makes the writer wait. Both halves of a connection
 // share one mutex, since a reset ends both.
 //
-// A segment is there as soon as its time has come: only a reader that waits for it needs
-// a timer. What a segment does without a reader is an event (events.go).
+// A segment has arrived as soon as its time has come: only a reader that waits for it needs
+// a timer. Effects of a segment that need no reader are events (events.go).
 type half struct {
 	mu     *sync.Mutex
 	twin   *half
@@ -26,16 +26,16 @@ type half struct {
 	offset time.Duration // of this half's arrivals in an instant
 
 	sent     fifo      // unread, on its way or arrived
-	void     int       // bytes that never arrive, and take room of the window
+	void     int       // bytes that never arrive, and count against the window
 	segments []segment // those of sent that are on their way
-	slots    []segment // room of segments
-	arrived  int       // bytes of sent that are not
-	since    time.Time // when the first byte was written behind what had all been read
+	slots    []segment // the memory of segments
+	arrived  int       // bytes of sent that have arrived
+	since    time.Time // when the first byte was written that is unread
 	last     time.Time // when the latest segment arrives
 	written  int64     // since the beginning
 	taken    int64     // by the reader, since the beginning
 	cuts     int       // segments so far, where the link cuts
-	silent   bool      // what is written does not arrive any more
+	silent   bool      // bytes that are written no longer arrive
 	ended    bool      // by the writer
 	finAt    time.Time // when the writer's end arrives; zero: never
 	closed   bool      // by the reader
@@ -58,7 +58,7 @@ func (h *half) init(mu *sync.Mutex, twin *half, link Link, offset time.Duration,
 	h.random.Seed(link.Seed, uint64(offset))
 }
 
-// read is that of the reader's end.
+// read implements Read of the reader's end.
 func (h *half) read(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -102,7 +102,7 @@ func (h *half) take(p []byte) int {
 	return n
 }
 
-// finArrived reports whether the writer's end has. The caller holds h.mu.
+// finArrived reports whether the writer's FIN has arrived. The caller holds h.mu.
 func (h *half) finArrived(now time.Time) bool { return !h.finAt.IsZero() && !h.finAt.After(now) }
 
 // nextEvent returns when the next segment arrives, or the end; the zero time if none
@@ -114,7 +114,7 @@ func (h *half) nextEvent() time.Time {
 	return h.finAt
 }
 
-// write is that of the writer's end.
+// write implements Write of the writer's end.
 func (h *half) write(p []byte) (n int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -142,9 +142,9 @@ func (h *half) write(p []byte) (n int, err error) {
 	}
 }
 
-// smallWrite is the longest of the writes that have a reserve beyond the window: net/http's server writes a 100
-// (Continue), and crypto/tls an alert while net/http's server closes idle connections, with a mutex held that others
-// wait for, and time does not pass in a bubble meanwhile. A socket's buffer is no more exact than that.
+// smallWrite is the longest write that may use a reserve beyond the window. net/http's server writes a 100 (Continue),
+// and crypto/tls an alert while that server closes idle connections, with a mutex held for which other goroutines wait:
+// such a write must not wait, since time does not pass in a bubble meanwhile. A socket's buffer is no more exact.
 const (
 	smallWrite = 32
 	reserve    = 8 * smallWrite
@@ -156,7 +156,7 @@ func (h *half) send(p []byte) {
 		m := min(len(p), h.cut())
 		before := h.written
 		if f := h.link.Fault; f.Kind != NoFault && before < f.At && before+int64(m) > f.At {
-			m = int(f.At - before) // the fault hits between two segments
+			m = int(f.At - before) // the fault happens between two segments
 		}
 		h.written += int64(m)
 		if h.silent {
@@ -171,9 +171,9 @@ func (h *half) send(p []byte) {
 	}
 }
 
-// cut returns the most that the next segment holds. The first segments of a direction are
-// as small as its link cuts them, and some of the later ones, wherever they begin: each
-// costs as much as a large one, and many in a row find little. The caller holds h.mu.
+// cut returns the most bytes that the next segment may hold. The first segments of a
+// direction are as small as its link cuts them, and so are some later ones: a small segment
+// costs as much as a large one, and many in a row find few faults. The caller holds h.mu.
 func (h *half) cut() int {
 	if h.link.Segment == 0 {
 		return math.MaxInt
@@ -214,9 +214,9 @@ func (h *half) deliver(p []byte) {
 	}
 }
 
-// nextArrival returns when what is written now arrives. Each event of a history has an
-// instant of its own, so that everything that follows from it has happened before the
-// next one: the order of events is the plan's, not the scheduler's. The caller holds h.mu.
+// nextArrival returns when a segment that is written now arrives. Each event of a history
+// has an instant of its own, so that all its consequences have happened before the next
+// event: the plan determines the order of events, not the scheduler. The caller holds h.mu.
 func (h *half) nextArrival() time.Time {
 	at := time.Now().Add(h.link.Delay)
 	if h.link.Jitter > 0 {

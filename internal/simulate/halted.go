@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// addHalted chooses histories whose clients say nothing more within a body, for a while or ever, and whose first targets
-// respond meanwhile: with what is dropped for another target's response, for the most part.
+// addHalted chooses histories whose clients stop sending within a body, for a while or for ever, and whose first targets
+// respond meanwhile, mostly with a response that is dropped for another target's.
 func (p *Plan) addHalted(c *Choices) {
 	if !c.Bool(10) {
 		return
@@ -27,7 +27,7 @@ func (p *Plan) addHalted(c *Choices) {
 	}
 }
 
-// halt makes a request one whose client says nothing more within its body.
+// halt makes the client of a request stop sending within its body.
 func (e *ExchangePlan) halt(c *Choices) {
 	e.Method = Pick(c, http.MethodPut, http.MethodPut, http.MethodPost)
 	e.Body = BodyPlan{Length: int64(2 + c.Int(Pick(c, 3000, 60<<10))), Chunked: e.Body.Chunked}
@@ -40,7 +40,7 @@ func (e *ExchangePlan) halt(c *Choices) {
 	r.Delay = min(r.Delay, 100*time.Millisecond)
 }
 
-// dropped: where a response is dropped for another target's, its attempt ends at once, whatever its client still has to send.
+// dropped: when a response is dropped for another target's, its attempt ends at once, even if its client has more to send.
 func (t *times) dropped() {
 	for i := range t.p.Attempts {
 		a := &t.p.Attempts[i]
@@ -57,8 +57,8 @@ func (t *times) dropped() {
 	}
 }
 
-// freed: the place of an attempt (MaxConns) is another request's when it has ended, and so its target has no more of the request then
-// than what was on its way.
+// freed: when an attempt has ended, its place (MaxConns) may be another request's. Its target then gets no more of the
+// request than what was on its way.
 func (t *times) freed(i int) {
 	sights := t.w.journal.sights[t.p.Token]
 	if len(sights) != len(t.p.Attempts) || sights[i].Target != t.p.Attempts[i].Target || !t.w.smooth(t.p.Token) {

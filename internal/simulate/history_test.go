@@ -30,8 +30,8 @@ var (
 	first     = flag.Bool("first", false, "stop at the first broken rule, and don't shrink it")
 )
 
-// TestMain silences net/http's transport, which logs what a target sends behind its responses, and lets a use of
-// a pooled buffer behind its release show. It removes what killed processes have left.
+// TestMain silences net/http's transport, which logs bytes that a target sends after its responses, and poisons pooled
+// buffers, so that a use after their release shows. It removes the files of killed processes.
 func TestMain(m *testing.M) {
 	log.SetOutput(io.Discard)
 	bufpool.Poison = true

@@ -13,7 +13,7 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-// HooksPlan is what a program does in the proxy's hooks.
+// HooksPlan says what a program does in the proxy's hooks.
 type HooksPlan struct {
 	Rewrite         bool // Options.Rewrite sets a field, and deletes another one
 	Modify          ModifyHook
@@ -23,12 +23,12 @@ type HooksPlan struct {
 	Warn            bool // cachectl.Warn is the outermost filter
 }
 
-// ModifyHook is what Options.ModifyResponse does.
+// ModifyHook says what Options.ModifyResponse does.
 type ModifyHook int
 
 const (
-	// AnswerAsIs changes nothing.
-	AnswerAsIs ModifyHook = iota
+	// ModifyNothing changes nothing.
+	ModifyNothing ModifyHook = iota
 	// ModifyEdits sets a field, and hides another one.
 	ModifyEdits
 	// ModifyReplaces serves a page in place of a 404.
@@ -47,12 +47,12 @@ const (
 	TrailersFirst
 )
 
-// policy returns that of the proxy.
+// policy returns the function for proxy.Options.
 func (t TrailerPolicy) policy() func(string) bool {
 	return [](func(string) bool){nil, proxy.NoTrailers, proxy.OnlyTrailers("x-trailing-0")}[t]
 }
 
-// want returns what is left of a trailer.
+// want returns the value of a trailer as it must arrive.
 func (t TrailerPolicy) want(f [2]string) []string {
 	if t == TrailersNone || t == TrailersFirst && f[0] != "X-Trailing-0" {
 		return nil
@@ -71,7 +71,7 @@ func (p *Plan) addHooks(c *Choices) {
 // Fields that hooks set.
 const (
 	rewrittenField = "X-Rewritten"
-	answeredField  = "X-Answered"
+	modifiedField  = "X-Modified"
 	failedField    = "X-Failed"
 )
 
@@ -92,14 +92,14 @@ func (h *HooksPlan) options(o *proxy.Options) {
 	switch h.Modify {
 	case ModifyEdits:
 		o.ModifyResponse = func(a *proxy.Response) {
-			a.Header.Set(answeredField, "1")
+			a.Header.Set(modifiedField, "1")
 			a.Hide("Cache-Control")
 		}
 	case ModifyReplaces:
 		o.ModifyResponse = func(a *proxy.Response) {
 			if a.Status == http.StatusNotFound {
 				a.ServeInstead(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-					w.Header().Set(answeredField, "1")
+					w.Header().Set(modifiedField, "1")
 					w.WriteHeader(http.StatusNotFound)
 					_, _ = io.WriteString(w, "a page of the gateway's own")
 				}))
@@ -114,19 +114,19 @@ func (h *HooksPlan) options(o *proxy.Options) {
 	}
 }
 
-// answered is what Options.ModifyResponse makes of a response.
-func (h *HooksPlan) answered(m *message) {
+// modified changes a response as Options.ModifyResponse does.
+func (h *HooksPlan) modified(m *message) {
 	switch {
 	case h.Modify == ModifyEdits:
 		m.acts("ModifyResponse edits")
-		m.header[answeredField], m.header["Cache-Control"] = "1", ""
+		m.header[modifiedField], m.header["Cache-Control"] = "1", ""
 	case h.Modify == ModifyReplaces && m.status == http.StatusNotFound:
 		m.takeAway(http.StatusNotFound)
 		m.media = "text/plain; charset=utf-8"
 	}
 }
 
-// hooks: what the program's hooks do is done, once and for all requests.
+// hooks: the program's hooks take effect once for each request.
 func (r *ruler) hooks() {
 	h := &r.w.plan.Gateway.Hooks
 	for _, s := range r.sights {
@@ -147,11 +147,11 @@ func (r *ruler) hooks() {
 		r.fail("hooks", "%d of the gateway's own with %s: %q, ErrorHandler sets it: %v", r.o.Status, failedField, failed, h.ErrorHandler)
 	}
 	if (r.o.Attempt >= 0 || !told || !h.ErrorHandler) && len(failed) > 0 {
-		r.fail("hooks", "the client saw %s: %q, of attempt %d, told: %v", failedField, failed, r.o.Attempt, told)
+		r.fail("hooks", "the client saw %s: %q, of attempt %d; OnError was called: %v", failedField, failed, r.o.Attempt, told)
 	}
 }
 
-// warnings are those of a cachectl.Warn: each route and status is told once.
+// warnings collects the warnings of a cachectl.Warn: it warns once of each route and status.
 type warnings struct {
 	g    *gateway
 	mu   sync.Mutex
@@ -181,7 +181,7 @@ func (w *warnings) Handle(_ context.Context, record slog.Record) error {
 	w.mu.Unlock()
 	w.g.journal.effects.Add("cachectl.Warn warns", 1)
 	if n > 1 {
-		w.g.journal.Break("warn", "told %d times of%s", n, key)
+		w.g.journal.Break("warn", "%d warnings of%s", n, key)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Journal is what the parties of a history saw, in the order of virtual time.
+// Journal records what the parties of a history saw, in the order of virtual time.
 type Journal struct {
 	start     time.Time
 	exchanges map[uint32]*ExchangePlan // by token; never changed
@@ -23,7 +23,7 @@ type Journal struct {
 	events   []groupEvent
 	samples  []sample
 	probes   map[string]bool // targets that have seen a probe at the end
-	unclear  bool            // the model of the group could not follow
+	unclear  bool            // the model of the group could not follow the history
 	listed   map[uint32]int  // how many lists were sent for a watch that continues, by token
 	crossed  map[uint32]bool // requests that were on their way to a target when it sent a response to none, by token
 
@@ -61,23 +61,23 @@ type Sight struct {
 	Got       int64     // bytes of the body
 	Bad       error     // its first difference
 	Whole     bool      // the body's end was read
-	ReadEnd   time.Time // the body's end had come by then, or what cut it; zero: neither has, or nothing was read
+	ReadEnd   time.Time // when the body's end had arrived, or what cut it; zero: neither has, or nothing was read
 	Trailer   http.Header
 	Responded bool      // the whole response was written
 	BrokeOff  bool      // the target broke its response off
 	Opened    time.Time // the connection, at the target
 	From      string    // the gateway's address of the connection
 	Kept      bool      // the connection had carried a request before
-	Wrote     bool      // the target has written a byte, of an interim response perhaps
-	Response  begunAt   // where its bytes begin, of a connection that carries no other ones meanwhile
+	Wrote     bool      // the target has written a byte, perhaps of an interim response
+	Response  begunAt   // where its bytes begin, on a connection that carries no others meanwhile
 	Upgrade   bool
 	Tunnel    *Checker
-	Odd       *oddity // how the response is no ordinary one
-	// Unprocessed: the target has said that it did nothing with the request (RFC 9113 section 8.7).
+	Odd       *oddity // how the response is odd, nil if it is not
+	// Unprocessed: the target has signalled that it has not processed the request (RFC 9113 section 8.7).
 	Unprocessed bool
-	Reset       bool // the target has reset the stream alone, perhaps behind what it did, and has begun no response
+	Reset       bool // the target has reset only the stream, perhaps after other frames, and has begun no response
 	reset       lastWord
-	NoError     bool // RST_STREAM with NO_ERROR stood behind the response, for the rest of the request
+	NoError     bool // RST_STREAM with NO_ERROR followed the response, for the rest of the request
 	TunnelEnd   error
 }
 
@@ -92,7 +92,7 @@ type Outcome struct {
 	Got       int64
 	Bad       error
 	Whole     bool // the response looks complete
-	ByClose   bool // its end was the connection's
+	ByClose   bool // it ended with the connection
 	Trailer   http.Header
 	Err       error // why the client saw no more
 	Interim   int
@@ -100,16 +100,16 @@ type Outcome struct {
 	Responses int
 	Raw       []byte    // the content as it came, where filters change it
 	Collected bool      // Raw is all that came
-	Asked     bool      // for its body, by a 100
+	Continued bool      // a 100 was received
 	ReadFrom  time.Time // when the client began to read, where it waited before
 	Read      int       // bytes of the response, as they came, interim ones included; of a client that does not pipeline
 	Behind    *Outcome  // of the request before on the same connection, of a client of HTTP/1 that does not pipeline
 
-	Spoilt bool // the connection had carried what net/http's server ends it for (badField)
+	Spoilt bool // the connection had carried a field for which net/http's server ends it (badField)
 
-	asking    *asking
-	Tunnel    *Checker
-	TunnelEnd error
+	expectation *expectation
+	Tunnel      *Checker
+	TunnelEnd   error
 }
 
 // NewJournal returns an empty journal.
@@ -140,7 +140,7 @@ func (j *Journal) breakAt(at time.Duration, rule, format string, args ...any) {
 	j.lines = append(j.lines, line{at, "RULE", rule + ": " + what})
 }
 
-// told notes a call of OnError.
+// told records a call of OnError.
 func (j *Journal) told(path string) {
 	token, _ := tokenOf(path)
 	j.mu.Lock()
@@ -148,7 +148,7 @@ func (j *Journal) told(path string) {
 	j.errors[token]++
 }
 
-// sight adds what a target sees of a request, and numbers the attempt.
+// sight adds a Sight of a request, and numbers the attempt.
 func (j *Journal) sight(token uint32, s *Sight) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -156,11 +156,11 @@ func (j *Journal) sight(token uint32, s *Sight) {
 	j.sights[token] = append(j.sights[token], s)
 }
 
-// outcome begins what a client sees of its request.
+// outcome adds the Outcome of a request.
 func (j *Journal) outcome(token uint32) *Outcome {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	o := &Outcome{Attempt: -1, Sent: time.Now(), asking: newAsking()}
+	o := &Outcome{Attempt: -1, Sent: time.Now(), expectation: newExpectation()}
 	j.outcomes[token] = o
 	return o
 }

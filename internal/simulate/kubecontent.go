@@ -20,13 +20,13 @@ type kubeContent struct {
 	table  bool
 	stream uint32
 	events []kubeEvent // of a list or an object: ADDED
-	cut    bool        // behind these events half a one stands
-	failed bool        // behind them an ERROR event of the gateway's stands
-	before []kubeEvent // the objects that a watch which continues does not tell of
-	more   string      // asks for the rest of a list
+	cut    bool        // a part of another event follows
+	failed bool        // an ERROR event of the gateway's own follows
+	before []kubeEvent // the objects that existed before the events of a resumed watch
+	more   string      // the continue token for the rest of a list
 
 	resumed bool         // it is a watch that continues
-	expired *kubeContent // what the client may see instead: up to a 410
+	expired *kubeContent // what the client may see instead: a watch that ends with a 410
 	gone    bool         // the ERROR event of the gateway's is a 410
 }
 
@@ -39,9 +39,9 @@ type kubeEvent struct {
 	node    string // spec.nodeName
 	note    string // an annotation
 	managed bool   // managedFields are there
-	bare    bool   // nothing is left but which object it is
-	columns bool   // of a Table are told with it
-	either  bool   // it may be MODIFIED: nothing tells the gateway that its client does not have the object
+	bare    bool   // only the identity of the object is left
+	columns bool   // the columns of a Table are sent with it
+	either  bool   // it may be MODIFIED instead: the gateway can't know that its client does not have the object
 }
 
 // content returns what a plan's response has, with the contents of a stream.
@@ -64,7 +64,7 @@ func (k *KubeContent) content(stream uint32) *kubeContent {
 			e.kind = "MODIFIED"
 		}
 		if k.Resumed && e.kind == "DELETED" {
-			e.shown = last[e.name] // what was deleted is as it was
+			e.shown = last[e.name] // a deleted object is as it was
 		}
 		if e.kind != "BOOKMARK" {
 			exists[e.name], last[e.name] = e.kind != "DELETED", e.shown
@@ -84,7 +84,7 @@ func (k *KubeContent) content(stream uint32) *kubeContent {
 	return content
 }
 
-// until returns the content of which n bytes are sent.
+// until returns the part of the content that n bytes hold.
 func (k *kubeContent) until(n int64) *kubeContent {
 	if n >= int64(len(k.bytes())) {
 		return k
@@ -123,7 +123,7 @@ func (k *kubeContent) items(n int64) []kubeEvent {
 	return k.events
 }
 
-// listEnd is what stands behind the items of a list in JSON.
+// listEnd ends a list in JSON, after its items.
 const listEnd = "]}\n"
 
 // bytes encodes the content, as an API server does.
@@ -167,7 +167,7 @@ func (k *kubeContent) frame(e *kubeEvent) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(raw))), raw...)
 }
 
-// object returns that of an event.
+// object returns the object of an event.
 func (k *kubeContent) object(e *kubeEvent) runtime.Object {
 	if e.kind == "ERROR" {
 		return tooOld.DeepCopy()

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// match compares a watch as the client got it with what it is to be.
+// match compares a watch as the client received it with the expected one.
 func (k *kubeContent) match(got []byte, whole bool) error {
 	for i := range k.events {
 		e := &k.events[i]
@@ -57,7 +57,7 @@ func (k *kubeContent) match(got []byte, whole bool) error {
 	return nil
 }
 
-// beginsError reports whether a part of an event, of which the client read no more, may be that of an ERROR event.
+// beginsError reports whether a part of an event, after which the client read no more, may be a part of an ERROR event.
 func (k *kubeContent) beginsError(part []byte) bool {
 	want := []byte(`{"type":"ERROR","object":{`)
 	if k.proto {
@@ -67,7 +67,7 @@ func (k *kubeContent) beginsError(part []byte) bool {
 	return bytes.Equal(part[:n], want[:n])
 }
 
-// cutFrame takes the first event off a watch.
+// cutFrame splits the first event off a watch.
 func (k *kubeContent) cutFrame(b []byte) (frame, rest []byte, ok bool) {
 	if !k.proto {
 		n := bytes.IndexByte(b, '\n') + 1
@@ -80,7 +80,7 @@ func (k *kubeContent) cutFrame(b []byte) (frame, rest []byte, ok bool) {
 	return b[:n], b[n:], true
 }
 
-// open decodes an event. The object is that of an ERROR, too.
+// open decodes an event. For an ERROR the object is its Status.
 func (k *kubeContent) open(frame []byte) (kind string, o *carpv1.Carp) {
 	o = new(carpv1.Carp)
 	if !k.proto {

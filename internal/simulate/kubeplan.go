@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// KubeVerb says what a request asks a Kubernetes API server for.
+// KubeVerb is the verb of a request to a Kubernetes API server.
 type KubeVerb int
 
 const (
-	// KubeNothing: it is no request of Kubernetes.
+	// KubeNothing: the request is not for Kubernetes.
 	KubeNothing KubeVerb = iota
 	// KubeList lists objects.
 	KubeList
 	// KubeWatch watches them.
 	KubeWatch
-	// KubeObject is about one object.
+	// KubeObject reads or writes one object.
 	KubeObject
 )
 
-// kubePath begins the paths of requests of Kubernetes. The token is the namespace.
+// kubePath is the prefix of the paths of Kubernetes requests. The token is the namespace.
 const kubePath = "/apis/testapigroup.apimachinery.k8s.io/v1/namespaces/"
 
 // kubeTarget is the request target of a request of Kubernetes.
@@ -36,8 +36,8 @@ func (e *ExchangePlan) kubeTarget() string {
 	return path
 }
 
-// kubeAccepts are the Accept fields of clients, and what a server is asked for that responds in a form that can be
-// edited (watchcodec.Negotiate); "" is a refusal.
+// kubeAccepts are the Accept fields of clients, and the Accept field that the gateway sends to get a form that can be
+// edited (watchcodec.Negotiate); "" means that it refuses the request.
 var kubeAccepts = map[string]string{
 	"":                 kubeJSON,
 	"*/*":              kubeJSON,
@@ -109,7 +109,7 @@ func (e *ExchangePlan) beKube(c *Choices) {
 	}
 }
 
-// beKube makes a response one of Kubernetes. Few fail: what becomes of those is no matter of the verb.
+// beKube makes a response one of Kubernetes. Few fail: the handling of failures does not depend on the verb.
 func (r *ResponsePlan) beKube(c *Choices, e *ExchangePlan, attempt int) {
 	if c.Int(4) > 0 {
 		r.Status = 200

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// addTables chooses histories whose filters of Kubernetes let clients have Tables (watchcodec.FilterOptions.Tables), and
-// lists and watches of them.
+// addTables chooses histories whose Kubernetes filters allow Tables (watchcodec.FilterOptions.Tables), with lists and
+// watches of Tables.
 func (p *Plan) addTables(c *Choices) {
 	if p.kubeEnders() == 0 || !c.Bool(3) {
 		return
@@ -33,7 +33,7 @@ func (p *Plan) addTables(c *Choices) {
 	}
 }
 
-// beTable makes a response of Kubernetes one of Tables, which are spoken in JSON.
+// beTable makes a response of Kubernetes a Table, or a watch of Tables. Tables are in JSON.
 func (r *ResponsePlan) beTable(e *ExchangePlan, attempt int) {
 	k := r.Kube
 	if k == nil || k.Resumed || k.Verb != e.Kube {
@@ -49,13 +49,13 @@ func (r *ResponsePlan) beTable(e *ExchangePlan, attempt int) {
 	r.Body.Cut = r.Body.Cut && r.Body.Length > 0
 }
 
-// kubeTable is the Accept field of a client that wants Tables alone.
+// kubeTable is the Accept field of a client that accepts only Tables.
 const kubeTable = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
-// tables reports whether the filter lets clients have Tables.
+// tables reports whether the filter allows Tables.
 func (p FilterPlan) tables() bool { return p.B >= 3 }
 
-// accepts returns what the filter requests of a server, "" for a refusal.
+// accepts returns the Accept field that the filter sends to the target, "" for a refusal.
 func (p FilterPlan) accepts(wants string) string {
 	if p.tables() && (wants == kubeTable || wants == kubeTableOrJSON) {
 		return wants
@@ -66,7 +66,7 @@ func (p FilterPlan) accepts(wants string) string {
 // columnsOf are the columns of a Table.
 var columnsOf = []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name", Description: `"rows": [`}, {Name: "Node", Type: "string"}}
 
-// encodeTable encodes a Table of objects, as an API server does. The first event of a watch alone has the columns.
+// encodeTable encodes a Table of objects, as an API server does. Only the first event of a watch has the columns.
 func (k *kubeContent) encodeTable(events []kubeEvent, columns bool) []byte {
 	t := &metav1.Table{TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: "meta.k8s.io/v1"}, Rows: []metav1.TableRow{}}
 	if t.ResourceVersion = "9"; columns {
@@ -89,21 +89,21 @@ func (k *kubeContent) encodeTable(events []kubeEvent, columns bool) []byte {
 	return append(text, '\n')
 }
 
-// tableColumns are those of a watch of Tables, on their way to the first event that is told.
+// tableColumns holds the columns of a watch of Tables until the first event that the client sees.
 type tableColumns struct{ due bool }
 
-// take notes the columns of an event that came.
+// take takes the columns of an event of the target's.
 func (c *tableColumns) take(e *kubeEvent) {
 	c.due = c.due || e.columns
 	e.columns = false
 }
 
-// give gives them to an event that is told.
+// give gives the columns to an event that the client sees.
 func (c *tableColumns) give(e *kubeEvent) {
 	e.columns, c.due = c.due, false
 }
 
-// openTable returns the object of a Table's only row.
+// openTable returns the object in a Table's only row.
 func openTable(raw []byte) *carpv1.Carp {
 	t, o := new(metav1.Table), new(carpv1.Carp)
 	if json.Unmarshal(raw, t) == nil && len(t.Rows) == 1 && len(t.Rows[0].Cells) == 1 {

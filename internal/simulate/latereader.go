@@ -19,7 +19,7 @@ func (b *byteCounter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// holdOff waits before the client reads a response.
+// holdOff waits as long as the plan says before the client reads a response.
 func (c *client) holdOff(e *ExchangePlan, o *Outcome) {
 	if e.ReadAfter > 0 {
 		c.world.journal.manners.Add("accepts nothing for a while", 1)
@@ -28,15 +28,15 @@ func (c *client) holdOff(e *ExchangePlan, o *Outcome) {
 	}
 }
 
-// accepted: a client that accepts nothing of a response for longer than WriteTimeout gets no whole one. What the gateway's
-// handler has left is not written sooner than it has returned; of the rest the guard of the writer knows.
+// accepted: a client that accepts nothing of a response for longer than WriteTimeout gets no whole response. This checks
+// the part that is written after the gateway's handler has returned; the guard of the writer checks the rest.
 func (t *times) accepted() {
 	o := t.w.journal.outcomes[t.p.Token]
 	if o == nil || o.ReadFrom.IsZero() || t.p.Left == 0 || !o.Whole || t.replaced(o) {
 		return
 	}
 	bound := t.g.WriteTimeout
-	if t.w.plan.has(timeoutName) || t.w.plan.has("Recover") { // which respond by themselves
+	if t.w.plan.has(timeoutName) || t.w.plan.has("Recover") { // these filters respond by themselves
 		bound = max(bound, refusalTimeout)
 	}
 	waited := o.ReadFrom.Sub(t.w.journal.start) - t.p.Left
@@ -45,8 +45,8 @@ func (t *times) accepted() {
 	}
 }
 
-// room returns how many bytes of a response the network takes that the client does not read. One of the gateway's own is
-// not written in small pieces (smallWrite).
+// room returns how many bytes of a response the network accepts that the client does not read. A response of the gateway's
+// own is not written in small pieces (smallWrite).
 func (t *times) room(o *Outcome) int {
 	room := t.w.clientOf(t.p.Token).Links.Manners.Window
 	if o.Attempt >= 0 {
@@ -55,7 +55,7 @@ func (t *times) room(o *Outcome) int {
 	return room
 }
 
-// replaced reports whether the response may be that of a program's handler, whose writes are its own matter.
+// replaced reports whether the response may be that of a program's handler, which bounds its writes itself.
 func (t *times) replaced(o *Outcome) bool {
 	return t.g.Hooks.Modify == ModifyReplaces && o.Status == http.StatusNotFound && o.Attempt < 0
 }
@@ -66,7 +66,7 @@ const refusalTimeout = time.Minute
 // unreadTime is how long the gateway waits for a body that a filter has refused to read (clientbody.LeaveUnread).
 const unreadTime = 5 * time.Second
 
-// refusedSoon: a client that does not send the rest of its body sees a filter's refusal all the same.
+// refusedSoon: a client sees a filter's refusal even if it does not send the rest of its body.
 func (t *times) refusedSoon() {
 	o, c := t.w.journal.outcomes[t.p.Token], t.w.clientOf(t.p.Token)
 	if t.e == nil || t.p.Proxied > 0 || o == nil || o.Ended.IsZero() || t.p.Left == 0 || c.Kind != HTTP1 && c.Kind != HTTP10 || c.Pipelined || !t.w.smooth(t.p.Token) {
@@ -77,7 +77,7 @@ func (t *times) refusedSoon() {
 	}
 }
 
-// holds reports whether the client may hold interim responses up, and with them the header that follows.
+// holds reports whether the client may delay interim responses, and with them the header that follows.
 func (e *ExchangePlan) holds() bool {
 	if e.ReadAfter == 0 {
 		return false
@@ -90,8 +90,8 @@ func (e *ExchangePlan) holds() bool {
 	return false
 }
 
-// prompt reports whether the target of attempt i has surely had the header of its response ready within most: what is
-// beyond that was the client's time.
+// prompt reports whether the target of attempt i surely had the header of its response ready within most: any longer time
+// was the client's.
 func (m *model) prompt(p *Passage, i int, most time.Duration) bool {
 	e, sights := m.w.exchanges[p.Token], m.w.journal.sights[p.Token]
 	if e == nil || p.Body || m.w.plan.Gateway.H2Targets || len(sights) != len(p.Attempts) || p.Attempts[i].TimeToConnect == 0 {
@@ -106,11 +106,11 @@ func (m *model) prompt(p *Passage, i int, most time.Duration) bool {
 	return r.Odd == 0 && r.Drip == 0 && p.Attempts[i].TimeToConnect+r.Delay+promptly < most
 }
 
-// promptly is more than the network takes for a header, and interim responses before it.
+// promptly is longer than the network takes for a header and the interim responses before it.
 const promptly = 500 * time.Millisecond
 
-// behindLate reports whether the connection may have been idle for too long, since the client took so long to read the response
-// before.
+// behindLate reports whether the connection may have been idle for too long, since the client took long to read the previous
+// response.
 func (r *ruler) behindLate() bool {
 	for i := range r.client.Requests {
 		if r.client.Requests[i].Token+1 == r.e.Token && r.client.Requests[i].ReadAfter >= r.w.plan.takes(idleTimeout) {

@@ -1,6 +1,6 @@
 package simulate
 
-// leaveOpen has targets of HTTP/2 end the streams of their responses to HEAD long behind the header, and the HeaderTimeout.
+// leaveOpen makes targets of HTTP/2 end the streams of their responses to HEAD long after the header, and after HeaderTimeout.
 func (p *Plan) leaveOpen(c *Choices) {
 	p.Gateway.H2Targets, p.Gateway.HeaderTimeout = true, seconds(5)
 	for i := range p.Targets {

@@ -5,14 +5,14 @@ import "time"
 // Link says how one direction of a connection behaves.
 type Link struct {
 	Delay   time.Duration // of each segment
-	Jitter  time.Duration // more, at random, below this
+	Jitter  time.Duration // a random additional delay below this
 	Segment int           // the largest segment in bytes; 0: writes are not cut
-	Window  int           // bytes on their way or unread, before a writer waits
+	Window  int           // how many bytes may be on their way or unread before a writer waits
 	Fault   Fault
 	Seed    uint64 // of the cuts and the jitter
 }
 
-// Fault is what happens to a direction when a number of bytes has gone through it.
+// Fault is what happens to a direction after a number of bytes.
 type Fault struct {
 	Kind  FaultKind
 	At    int64         // in bytes
@@ -25,11 +25,11 @@ type FaultKind int
 const (
 	// NoFault: every byte arrives.
 	NoFault FaultKind = iota
-	// FaultPause: what is written after At arrives later by Pause.
+	// FaultPause: bytes after At arrive later by Pause.
 	FaultPause
-	// FaultReset: both directions end, and what was not read is lost.
+	// FaultReset: both directions end, and data that was not read is lost.
 	FaultReset
-	// FaultFIN: the reader reads up to At, and then the end.
+	// FaultFIN: the reader reads the bytes up to At, and then EOF.
 	FaultFIN
 	// FaultSilence: nothing after At arrives.
 	FaultSilence

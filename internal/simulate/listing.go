@@ -14,7 +14,7 @@ func (t *target) respondToListing(c *Conn, in *bufio.Reader, req *http.Request, 
 	plan := t.world.exchanges[token]
 	attempt := t.world.journal.attempts(token) - 1
 	if plan == nil || !plan.Resumed || attempt < 0 {
-		t.world.journal.Break("listing", "%s is asked for a list that is for no watch: %s", t.plan.Addr, req.RequestURI)
+		t.world.journal.Break("listing", "%s got a request for a list that belongs to no watch: %s", t.plan.Addr, req.RequestURI)
 		return false
 	}
 	k := plan.response(attempt).Kube
@@ -28,7 +28,7 @@ func (t *target) respondToListing(c *Conn, in *bufio.Reader, req *http.Request, 
 		version, _ = strconv.Atoi(strings.TrimPrefix(more, "behind-"))
 	}
 	if more == "" && query.Get("resourceVersionMatch") != "Exact" || version < resumedVersion || version >= resumedVersion+1+len(watch.events) || req.Method != http.MethodGet {
-		t.world.journal.Break("listing", "%s is asked for %s %s", t.plan.Addr, req.Method, req.RequestURI)
+		t.world.journal.Break("listing", "%s got the request %s %s", t.plan.Addr, req.Method, req.RequestURI)
 	}
 	t.note(token, "lists %s: %s", req.RequestURI, k.Listing)
 	t.world.journal.manners.Add("target: the list of a resumed watch, "+k.Listing.String(), 1)
@@ -72,7 +72,7 @@ func (t *target) respondToListing(c *Conn, in *bufio.Reader, req *http.Request, 
 	return err == nil
 }
 
-// heard is closed when a connection ends, or more comes over it.
+// heard returns a channel that is closed when a connection ends, or more is received over it.
 func heard(in io.Reader) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// simplest returns the plan of one client with one request to one target, in which nothing fails.
+// simplest returns a plan of one client, one request and one target, without faults.
 func simplest() *Plan { return NewPlan(Repeat([]uint32{0})) }
 
-// unbroken runs a plan, and expects that it breaks no rule.
+// unbroken runs a plan, and fails the test if it breaks a rule.
 func unbroken(t *testing.T, plan *Plan) *Journal {
 	t.Helper()
 	j := runPlan(t, plan)
@@ -22,11 +22,11 @@ func unbroken(t *testing.T, plan *Plan) *Journal {
 	return j
 }
 
-// A target that resets a tunnel at once takes the 101 along, which its gateway has not read: a failure, and a 502.
+// A target that resets a tunnel at once discards the 101 that the gateway has not read yet: a failure, and a 502.
 func TestResetBehindTheSwitch(t *testing.T) {
 	plan := simplest()
 	plan.Clients[0].Kind = WebSocket
-	again := plan.Clients[0].Requests[0] // looks at the group behind the failure
+	again := plan.Clients[0].Requests[0] // checks the group after the failure
 	again.Token++
 	reset := &plan.Clients[0].Requests[0].Tunnel.Down
 	reset.Length, reset.Cut, reset.How = 3, true, FaultReset
@@ -37,8 +37,8 @@ func TestResetBehindTheSwitch(t *testing.T) {
 	}
 }
 
-// A target that has fallen silent within its response ends when the clients have: by a reset, which takes a header along that
-// is on its way. The gateway may send the request again then.
+// A target that has fallen silent within its response ends when the clients have ended: by a reset, which discards a header
+// that is on its way. The gateway may then send the request again.
 func TestResetBehindTheHeader(t *testing.T) {
 	plan := simplest()
 	plan.Clients[0].Links.Manners.Delay = time.Second // the gateway does not see its client go before it has sent the request again
@@ -55,7 +55,7 @@ func TestResetBehindTheHeader(t *testing.T) {
 	}
 }
 
-// The time in which a client accepts interim responses is its own, whichever they are.
+// The time in which a client accepts interim responses does not count as the target's.
 func TestTimeOfInterimResponses(t *testing.T) {
 	interim := func(list []oddity, name string) int {
 		for i := range list {
@@ -95,8 +95,8 @@ func TestTimeOfInterimResponses(t *testing.T) {
 	}
 }
 
-// The end of a response over HTTP/2 is a frame of its own, which may come too late: the target is to blame for that, and the
-// client, which has not got the last byte, does not take the response for a whole one.
+// The end of a response over HTTP/2 is a frame of its own, which may come too late: the target is to blame for that. The
+// client, which has not received the last byte, does not take the response for a whole one.
 func TestPauseBeforeTheEndOfAStream(t *testing.T) {
 	late := false
 	for at := int64(100); at < 250 && !late && !t.Failed(); at++ { // somewhere there
@@ -113,8 +113,8 @@ func TestPauseBeforeTheEndOfAStream(t *testing.T) {
 	}
 }
 
-// What a program's trace takes when net/http's transport has a connection is the program's own time, also where the time to
-// the header ends meanwhile.
+// The time that a program's trace takes when net/http's transport has a connection does not count as the target's, also if
+// HeaderTimeout ends meanwhile.
 func TestTraceAtTheEndOfTheTime(t *testing.T) {
 	plan := simplest()
 	plan.Gateway.Transport = true
@@ -138,7 +138,7 @@ func TestStrictTransportBoundsTheHeader(t *testing.T) {
 	}
 }
 
-// No scene takes away the bounds without which an exchange with a silent target would last for ever.
+// No scene removes the bounds without which an exchange with a silent target would never end.
 func TestScenesKeepBounds(t *testing.T) {
 	for i := range scenes {
 		plan := simplest()
@@ -151,8 +151,8 @@ func TestScenesKeepBounds(t *testing.T) {
 	}
 }
 
-// A target of HTTP/2 that resets its stream before the client has broken off its body is to blame for that itself, also where the
-// header of its response has not left it.
+// A target of HTTP/2 that resets its stream before the client has broken off its body is to blame for the failure, also if the
+// header of its response was not sent.
 func TestResetBeforeABodyIsBrokenOff(t *testing.T) {
 	for _, broken := range []ResponsePlan{
 		{Status: 200, Early: true, Body: BodyPlan{Length: 100, Cut: true}},

@@ -2,7 +2,7 @@ package simulate
 
 import "strings"
 
-// malformations are the manners of malformed requests. New ones stand at the end.
+// malformations lists the kinds of malformed requests. New ones are added at the end.
 var malformations = []malformation{
 	{"no version", refused, begins("GET %s")},
 	{"no request target", refused, begins("GET")},
@@ -34,7 +34,7 @@ var malformations = []malformation{
 	}},
 	{"a huge field", refused, with("X-Sent: " + strings.Repeat("a", 100<<10))},
 	{"too many fields", refused, with(strings.TrimSuffix(strings.Repeat("X-Sent: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n", 1500), "\r\n"))},
-	// Without a body, for whose rest net/http would wait as long as its client likes: no handler is called that could bound it.
+	// Without a body: net/http would wait for its rest without a bound, since no handler is called that could set one.
 	{"an unknown expectation", refused, with("Expect: miracles")},
 	{"two lengths", refused, sized("Content-Length: %d", "Content-Length: 1%d")},
 	{"two lengths in one field", refused, sized("Content-Length: %d, 1%d")},

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// fate says what may become of a malformed request.
+// fate is the permitted outcome of a malformed request.
 type fate int
 
 const (
@@ -20,11 +20,11 @@ const (
 	declined
 	// broken: its header is well-formed and its body is not. A target may see the request, but no end of its body.
 	broken
-	// tolerated: net/http's server documents or is known to accept it. Targets see the one request that it stands for.
+	// tolerated: net/http's server is documented or known to accept it. Targets see the one request that it stands for.
 	tolerated
 )
 
-// malformation is a manner in which a request is malformed, or looks like it.
+// malformation is a way in which a request is malformed, or seems to be.
 type malformation struct {
 	name string
 	fate fate
@@ -32,16 +32,16 @@ type malformation struct {
 	text func(e *ExchangePlan) string
 }
 
-// forbidden is a request behind, or inside of, a malformed one. A target that sees it breaks a rule, since no client
-// has sent one with this token.
+// forbidden is a request after, or inside, a malformed one. A target that sees it breaks a rule, since no client has sent
+// a request with this token.
 func forbidden(e *ExchangePlan) string {
 	return fmt.Sprintf("GET /%d HTTP/1.1\r\nHost: gateway.test\r\n\r\n", 900_000_000+e.Token)
 }
 
-// next is a request behind one after which the connection may be kept.
+// next is a request that follows one after which the connection may be kept.
 const next = "GET /0 HTTP/1.1\r\nHost: gateway.test\r\nConnection: close\r\n\r\n"
 
-// lines is a request with the given header lines behind Host, and the body.
+// lines is a request with the given header lines after Host, and the body.
 func lines(e *ExchangePlan, body string, header ...string) string {
 	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: gateway.test\r\n%s\r\n\r\n%s", e.Method, e.target(), strings.Join(header, "\r\n"), body)
 }
@@ -87,8 +87,8 @@ func upgrade(header ...string) func(*ExchangePlan) string {
 	return with(append([]string{"Connection: Upgrade", "Upgrade: websocket"}, header...)...)
 }
 
-// malformed runs one malformed exchange on a connection of its own, perhaps behind a good one, and with another
-// request behind it.
+// malformed runs one malformed exchange on a connection of its own, perhaps after a good one, and followed by another
+// request.
 func (c *client) malformed(e *ExchangePlan) {
 	m := &malformations[e.Malformed]
 	o := c.world.journal.outcome(e.Token)
@@ -141,11 +141,11 @@ func (c *client) goodBefore(conn duplex, r *bufio.Reader) bool {
 	return err == nil && !resp.Close
 }
 
-// readNext reads what comes behind the response to a malformed request.
+// readNext reads what follows the response to a malformed request.
 func (c *client) readNext(r *bufio.Reader, e *ExchangePlan, m *malformation) {
 	resp, err := http.ReadResponse(r, nil)
 	if err == nil && (m.fate == refused || m.fate == broken) {
-		c.world.journal.Break("malformed", "%s #%d, %s: the connection goes on with %d", c.name, e.Token, m.name, resp.StatusCode)
+		c.world.journal.Break("malformed", "%s #%d, %s: the connection is kept, with the response %d", c.name, e.Token, m.name, resp.StatusCode)
 	}
 }
 

@@ -2,8 +2,8 @@ package simulate
 
 import "time"
 
-// addManners changes a plan that is made, by decisions of their own at the end of the list: the lists that were
-// recorded before there was one of them mean what they meant.
+// addManners changes a finished plan, by decisions at the end of the list of choices: lists that were recorded before such
+// a decision was added keep their meaning.
 func (p *Plan) addManners(c *Choices) {
 	p.behave(c.Int(8))
 	for i := range p.Clients {
@@ -16,7 +16,7 @@ func (p *Plan) addManners(c *Choices) {
 	}
 }
 
-// addManners chooses what a request and the responses to it have beside the rest.
+// addManners chooses additional properties of a request and of its responses.
 func (e *ExchangePlan) addManners(c *Choices) {
 	if c.Bool(6) {
 		e.Forbidden = Pick(c, "X-Forwarded-For", "Host", "Connection", "Authorization", "Forwarded", "Cookie")
@@ -40,8 +40,8 @@ func (e *ExchangePlan) addManners(c *Choices) {
 	}
 }
 
-// behave takes the faults of some parties out of a plan: what a rule says of a party that does nothing wrong must be
-// looked at in histories in which it does nothing wrong, while the others do.
+// behave removes the faults of some parties from a plan: rules about a party without faults must be checked in histories
+// in which it has none, while the others do.
 func (p *Plan) behave(who int) {
 	links, targets, clients := who == 4, who == 5 || who == 7, who == 6 || who == 7
 	for i := range p.Targets {

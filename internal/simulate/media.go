@@ -11,11 +11,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Media are the kinds of content that targets send.
+// The kinds of content that targets send.
 const (
-	MediaOpaque   = iota // which no filter looks into
-	MediaText            // which Compress compresses
-	MediaLines           // records, a line each
+	MediaOpaque   = iota // bytes that no filter interprets
+	MediaText            // text that Compress compresses
+	MediaLines           // records of a line each
 	MediaEvents          // records of text/event-stream
 	MediaKubeJSON        // of Kubernetes
 	MediaKubeProto
@@ -24,7 +24,7 @@ const (
 
 var mediaTypes = [...]string{"application/x-simulated", "text/plain", "application/x-ndjson", "text/event-stream", kubeJSON, kubeProto, kubeProto + ";stream=watch"}
 
-// body is what is sent of a content.
+// body is an encoded content.
 type body interface {
 	Bytes(off, end int64) []byte
 	Size() int64
@@ -45,7 +45,7 @@ func (b rawBody) Size() int64 { return int64(len(b)) }
 // longestInMemory bounds contents that are not opaque.
 const longestInMemory = 20_000
 
-// newRepresentation chooses what a response is made of.
+// newRepresentation chooses the content of a response.
 func (r *ResponsePlan) newRepresentation(c *Choices) {
 	r.Media = Pick(c, MediaOpaque, MediaText, MediaText, MediaLines, MediaEvents)
 	r.Coding = Pick(c, "", "", "gzip", "zstd", "br")
@@ -167,7 +167,7 @@ func (e *ExchangePlan) newRequestFields(c *Choices) {
 	}
 }
 
-// fields are those of the header that describe the response.
+// fields returns the header fields that describe the response's content.
 func (r *ResponsePlan) fields() (fields [][2]string) {
 	fields = append(fields, [2]string{"Content-Type", mediaTypes[r.Media]})
 	if r.Coding != "" {
@@ -179,7 +179,7 @@ func (r *ResponsePlan) fields() (fields [][2]string) {
 	return fields
 }
 
-// readRequest reads a request's body into check, decoded where its header says that it is encoded.
+// readRequest reads a request's body into check, decoded if it has a Content-Encoding.
 func (e *ExchangePlan) readRequest(check *Checker, req *http.Request) (int64, error) {
 	coding := req.Header.Get("Content-Encoding")
 	if coding == "" || coding == "br" {
@@ -203,7 +203,7 @@ func (c collector) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// addContents chooses contents that the filters of the chain look into: without it few of them meet what they change.
+// addContents chooses contents for the filters of the chain: without it few filters would meet contents that they change.
 func (p *Plan) addContents(c *Choices) {
 	for _, name := range []string{"Compress", "Decompress", "Records"} {
 		if !p.has(name) {

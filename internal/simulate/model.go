@@ -8,14 +8,14 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// model is a group of targets as its documentation has it: it follows what was seen of the gateway from outside, in
-// virtual time, and finds what must not have happened. What happens at one instant has no order.
+// model is a group of targets as its documentation describes it. It follows what was observed of the gateway from outside,
+// in virtual time, and finds what must not have happened. Events of one instant have no order.
 type model struct {
 	w       *world
 	events  []modelEvent
 	waits   []*wait
 	leases  []*lease
-	unclear bool // something was not seen: nothing can be said of what follows
+	unclear bool // something was not observed, so nothing that follows can be checked
 
 	targets  []upstream.Target // of the group
 	states   map[string]*modelTarget
@@ -32,7 +32,7 @@ type modelTarget struct {
 	checks   checkCount
 }
 
-// lease is a request that a target has.
+// lease is a request that a target serves.
 type lease struct {
 	p        *Passage
 	attempt  int
@@ -50,8 +50,8 @@ type wait struct {
 	got      string // the target, "" for none
 	maybe    bool   // the time may have passed elsewhere
 
-	anew    time.Duration // the last moment at which it may have begun again, 0 for none
-	settled bool          // it begins again no more
+	anew    time.Duration // the last moment at which the wait may have begun again, 0 for none
+	settled bool          // the wait does not begin again
 }
 
 // modelEvent is something that has happened.
@@ -88,14 +88,14 @@ const (
 	groupRaised  // Check.Healthy was called, and has panicked
 )
 
-// sample is what the group says of itself at a moment.
+// sample is the state that the group reports at a moment.
 type sample struct {
 	at                time.Duration
 	targets           []upstream.Status
 	inFlight, waiting int
 }
 
-// noteGroup adds an event.
+// noteGroup adds a groupEvent.
 func (j *Journal) noteGroup(e groupEvent) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -103,7 +103,7 @@ func (j *Journal) noteGroup(e groupEvent) {
 	j.events = append(j.events, e)
 }
 
-// sampleGroup notes what the group says of itself.
+// sampleGroup records the state that the group reports.
 func (w *world) sampleGroup() {
 	g := w.gateway.group
 	s := sample{at: w.journal.now(), inFlight: g.InFlight(), waiting: g.Waiting(), targets: slices.Collect(g.Targets())}
@@ -112,12 +112,12 @@ func (w *world) sampleGroup() {
 	w.journal.samples = append(w.journal.samples, s)
 }
 
-// fail notes a broken rule. The caller of check holds the journal's mutex.
+// fail records a broken rule. The caller holds the journal's mutex.
 func (m *model) fail(rule, format string, args ...any) {
 	m.w.journal.breakAt(m.at, rule, format, args...)
 }
 
-// checkModel follows the history. The caller holds the journal's mutex.
+// checkModel lets a model follow the history. The caller holds the journal's mutex.
 func (w *world) checkModel() {
 	m := &model{w: w, states: map[string]*modelTarget{}, budget: newModelBudget(&w.plan.Gateway)}
 	for _, p := range w.journal.passages {
@@ -142,7 +142,7 @@ func (w *world) checkModel() {
 	m.end()
 }
 
-// instant follows what happens at one instant.
+// instant follows the events of one instant.
 func (m *model) instant(events []modelEvent) {
 	m.at = events[0].at
 	m.between()
@@ -156,10 +156,10 @@ func (m *model) instant(events []modelEvent) {
 	m.last = m.at
 }
 
-// instants apart: what the gateway does at once may be seen a nanosecond later.
+// Events that are closer than this belong to one instant: what the gateway does at once may be observed a nanosecond later.
 const tick = 2 * time.Nanosecond
 
-// between looks at the time from the last instant to this one, in which nothing has happened.
+// between checks the time from the last instant to this one, in which nothing has happened.
 func (m *model) between() {
 	if m.at-m.last <= 2*tick {
 		return
@@ -181,7 +181,7 @@ func (m *model) between() {
 	}
 }
 
-// surelyFree reports whether t may get a request at a moment, whatever the order of what happened at one instant.
+// surelyFree reports whether t may get a request at a moment, in any order of the events of one instant.
 func (m *model) surelyFree(t upstream.Target, at time.Duration) bool {
 	s := m.states[t.Addr]
 	return !t.Down && (t.MaxConns == 0 || s.inFlight < t.MaxConns) && m.surelyHealthy(t, at)
@@ -206,10 +206,10 @@ func (m *model) surelyWaiting() []*wait {
 	return slices.DeleteFunc(slices.Clone(m.waits), func(w *wait) bool { return w.maybe })
 }
 
-// running is the most requests and tunnels that may be in flight, those that wait included.
+// running returns the most requests and tunnels that may be in flight, including those that wait.
 func (m *model) running() int { return len(m.waits) + len(m.leases) }
 
-// end checks what is left.
+// end checks the state at the end of the history.
 func (m *model) end() {
 	if m.unclear {
 		m.w.journal.unclear = true

@@ -7,9 +7,9 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// waitAnew notes which waits may have begun again. To a request for which no target is left that it has not tried, or none
-// became free within the QueueTimeout, and that was refused unprocessed, the target that has refused it is given once more
-// (proxy.Retry): it waits behind the others for that, once.
+// waitAnew records which waits may have begun again. If a request was refused unprocessed and no target is left that it has
+// not tried, or none became free within QueueTimeout, it may get the target again that has refused it (proxy.Retry). It
+// waits for that target once, after the other waiting requests.
 func (b *batch) waitAnew() {
 	m := b.m
 	for _, w := range m.waits {
@@ -32,7 +32,7 @@ func (b *batch) waitAnew() {
 	}
 }
 
-// maybeHealthy reports whether t may be healthy at a moment, by one of the orders of what has happened at one instant.
+// maybeHealthy reports whether t may be healthy at a moment, in some order of the events of one instant.
 func (m *model) maybeHealthy(t upstream.Target, at time.Duration) bool {
 	r := healthRules(t, len(m.targets))
 	return !t.Down && slices.ContainsFunc(m.states[t.Addr].health, func(h health) bool { return h.healthy(r, at) })

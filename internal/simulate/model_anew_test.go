@@ -7,8 +7,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// A wait begins again when no target is left that its request has not tried, and not with each instant that follows. When it
-// began at first remains known.
+// A wait begins again when no target is left that its request has not tried, and not at each instant that follows. The time
+// at which it began first is kept.
 func TestWaitThatBeginsAgain(t *testing.T) {
 	a, b := upstream.Target{Addr: "a", MaxConns: 1}, upstream.Target{Addr: "b", MaxConns: 1}
 	out := health{out: true, since: 3 * time.Second}

@@ -8,7 +8,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// batch is what happens at one instant.
+// batch holds the events of one instant.
 type batch struct {
 	m       *model
 	before  []*wait           // that waited
@@ -21,7 +21,7 @@ type batch struct {
 	starts, dones []*wait
 	group         []*groupEvent
 	looks         []*sample
-	costs         []*Passage // that have perhaps spent a retry for which there was no target
+	costs         []*Passage // requests that have perhaps spent a retry for which there was no target
 }
 
 // add adds an event.
@@ -46,7 +46,7 @@ func (b *batch) add(e modelEvent) {
 	}
 }
 
-// follow changes the model, and checks what has happened.
+// follow checks the events and updates the model.
 func (b *batch) follow() {
 	m := b.m
 	b.running = m.running()
@@ -77,10 +77,10 @@ func (b *batch) follow() {
 	}
 }
 
-// memory is how long a group remembers what it knew of a target that is gone, "soon" in Group.Set.
+// memory is how long a group remembers the state of a target that was removed, "soon" in Group.Set.
 const memory = 10 * time.Minute
 
-// set takes the group's new targets over.
+// set replaces the model's targets by the group's new ones.
 func (b *batch) set() {
 	m := b.m
 	for _, e := range b.group {
@@ -114,7 +114,7 @@ func (b *batch) changed() bool {
 	return slices.ContainsFunc(b.group, func(e *groupEvent) bool { return e.kind == groupSet })
 }
 
-// rules are the options of a target at this instant, before and after Set.
+// rules returns the options of a target at this instant, before and after Set.
 func (b *batch) rules(addr string) (list []rulesOf) {
 	for _, targets := range [][]upstream.Target{b.targets, b.m.targets} {
 		for _, t := range targets {
@@ -126,15 +126,15 @@ func (b *batch) rules(addr string) (list []rulesOf) {
 	return list
 }
 
-// touched reports whether something has happened to a target, so that it may not have been free at any time of
-// this instant.
+// touched reports whether an event of this instant concerns a target, so that it may not have been free at each time of
+// the instant.
 func (b *batch) touched(addr string) bool {
 	of := func(l *lease) bool { return l.target == addr }
 	return b.changed() || slices.ContainsFunc(b.begins, of) || slices.ContainsFunc(b.ends, of) ||
 		slices.ContainsFunc(b.group, func(e *groupEvent) bool { return e.addr == addr })
 }
 
-// followHealth follows what has happened to each target's health.
+// followHealth updates the health of each target.
 func (b *batch) followHealth() {
 	for addr, s := range b.m.states {
 		if b.touched(addr) {
@@ -180,7 +180,7 @@ func (b *batch) followTarget(addr string, s *modelTarget) {
 		m.unclear = true
 		return
 	case len(rules) == 0:
-		// One that is gone, as it was configured.
+		// A target that was removed, as it was configured.
 		rules = []rulesOf{healthRules(m.configured(addr), 1), healthRules(m.configured(addr), 2)}
 	}
 	after := s.health.follow(steps, before, rules, m.at)
@@ -202,7 +202,7 @@ func (m *model) configured(addr string) upstream.Target {
 	return upstream.Target{}
 }
 
-// checkPlaces: no target has more requests than its MaxConns, and a backup only what no other target can have.
+// checkPlaces: no target has more requests than its MaxConns, and a backup gets a request only if no other target is free.
 func (b *batch) checkPlaces() {
 	m := b.m
 	for _, t := range m.targets {
@@ -226,7 +226,7 @@ func indexOf(targets []upstream.Target, addr string) int {
 	return slices.IndexFunc(targets, func(t upstream.Target) bool { return t.Addr == addr })
 }
 
-// checkPick looks at the end of a pick.
+// checkPick checks the end of a pick.
 func (b *batch) checkPick(w *wait) {
 	m := b.m
 	took, bound := w.to-w.from, m.w.plan.Upstream.queueTimeout()
@@ -259,8 +259,8 @@ func (b *batch) checkPick(w *wait) {
 	}
 }
 
-// checkRefusal: a request is refused where the group drains, has its MaxInFlight, or has no place free and none
-// in its queue. The list of a resumed watch does not wait.
+// checkRefusal: a request is refused only if the group drains, has reached MaxInFlight, or has neither a free target nor a
+// place in its queue. The list of a resumed watch does not wait.
 func (b *batch) checkRefusal(w *wait) {
 	m, g := b.m, &b.m.w.plan.Gateway
 	others := b.running + len(b.starts) - 1
@@ -277,7 +277,7 @@ func (b *batch) checkRefusal(w *wait) {
 	}
 }
 
-// checkNoTarget: all are down or failing.
+// checkNoTarget: a request gets no target only if all are unhealthy.
 func (b *batch) checkNoTarget(w *wait) {
 	m := b.m
 	for _, t := range m.targets {
@@ -287,7 +287,7 @@ func (b *batch) checkNoTarget(w *wait) {
 	}
 }
 
-// checkOrder: none overtakes one that waits.
+// checkOrder: no request overtakes one that waits.
 func (b *batch) checkOrder() {
 	m := b.m
 	if b.changed() {
@@ -319,7 +319,7 @@ func (b *batch) checkDrain() {
 	}
 }
 
-// compare compares the group's own statement with the model.
+// compare compares the state that the group reports with the model.
 func (m *model) compare(s *sample) {
 	least, most := len(m.surelyWaiting()), len(m.waits)
 	if n := len(m.leases); s.waiting < least || s.waiting > most || s.inFlight < least+n || s.inFlight > most+n {

@@ -2,12 +2,12 @@ package simulate
 
 import "time"
 
-// modelBudget is proxy.RetryBudget as it is documented: a ratio of the requests and some a second, saved up for ten
-// seconds.
+// modelBudget is proxy.RetryBudget as it is documented: a ratio of the requests and a number each second, saved for up to
+// ten seconds.
 type modelBudget struct {
 	on     bool
-	tokens float64 // it has no more
-	least  float64 // and no less: what is not retried, since there was no target, has held one retry for a while
+	tokens float64 // the most that it may have
+	least  float64 // the least: a request that was not retried, for lack of a target, may have held a retry for a while
 	last   time.Duration
 }
 
@@ -21,7 +21,7 @@ func newModelBudget(g *GatewayPlan) *modelBudget {
 	return &modelBudget{on: g.Budget, tokens: budgetPerSecond, least: budgetPerSecond}
 }
 
-// pass adds what time brings.
+// pass adds the retries that the passage of time gives.
 func (b *modelBudget) pass(at time.Duration) {
 	brought := (at - b.last).Seconds() * budgetPerSecond
 	for _, n := range []*float64{&b.tokens, &b.least} {
@@ -32,7 +32,7 @@ func (b *modelBudget) pass(at time.Duration) {
 	b.last = at
 }
 
-// earn is called for each request, once its target is picked. Where it is not sure that it was, the budget may have less.
+// earn is called for each request when its target is picked. If it is not sure that one was, the budget may have less.
 func (b *modelBudget) earn(at time.Duration, sure bool) {
 	b.pass(at)
 	const most = 10 * 100 * budgetRatio
@@ -52,5 +52,5 @@ func (b *modelBudget) spend(m *model, w *wait) {
 	}
 }
 
-// cost is called for what may have taken or held a retry.
+// cost is called for each request that may have spent or held a retry.
 func (b *modelBudget) cost() { b.least = max(0, b.least-1) }

@@ -2,27 +2,27 @@ package simulate
 
 import "time"
 
-// checkCount counts the checks of one target as upstream.Check has it: Fall bad ones in a row take it out, Rise good
-// ones bring it back. A check without a response is not seen: it lies between two that are, and the intervals say how
-// many there may have been.
+// checkCount counts the checks of one target as upstream.Check documents it: Fall bad checks in a row take it out, Rise
+// good ones bring it back. A check without a response is not observed. The time between two that are observed, and the
+// interval, bound how many there may have been.
 type checkCount struct {
-	last      time.Duration // the last check that was seen, or when the target came
-	fresh     bool          // none was seen
+	last      time.Duration // the last check that was observed, or when the target was added
+	fresh     bool          // no check was observed
 	good, bad span          // in a row
 	sick      bool
-	unsure    bool          // sick may be wrong: the target came again after a long time
+	unsure    bool          // sick may be wrong: the target was added again after a long time
 	goodAt    time.Duration // the last good check
 }
 
-// span is a number that is known but for its bounds.
+// span is a number of which only the bounds are known.
 type span struct{ least, most int }
 
-// begin is called when a target comes.
+// begin is called when a target is added.
 func (c *checkCount) begin(at time.Duration) {
 	c.last, c.fresh, c.good, c.bad = at, true, span{}, span{}
 }
 
-// unseen returns how many checks have ended since the last one that was seen, before at or at it.
+// unseen returns how many checks have ended since the last observed one, at or before at.
 func (c *checkCount) unseen(p *Plan, at time.Duration) span {
 	least, most := p.checkBounds()
 	passed := at - c.last
@@ -37,7 +37,7 @@ func (c *checkCount) unseen(p *Plan, at time.Duration) span {
 	return span{int(passed / (most + time.Microsecond)), int((passed + time.Microsecond) / least)}
 }
 
-// follow returns what the events of an instant change, and checks that it is due.
+// follow returns the changes of health by the events of an instant, and checks that they are due.
 func (c *checkCount) follow(m *model, addr string, events []*groupEvent) (steps []step) {
 	u := &m.w.plan.Upstream
 	for _, e := range events {

@@ -7,8 +7,8 @@ import (
 	"github.com/culvert-go/culvert"
 )
 
-// readCosts makes an event of what a request has perhaps held of the budget behind its last attempt, where no retry is seen: no
-// target may have been free.
+// readCosts adds an event if a request may have held a retry of the budget after its last attempt, without one that was
+// observed: no target may have been free.
 func (m *model) readCosts(p *Passage) {
 	if len(p.Attempts) == 0 {
 		return
@@ -22,8 +22,8 @@ func (m *model) readCosts(p *Passage) {
 	}
 }
 
-// checkDue: a request that has surely not reached the target which could not be dialled is sent to another one that is
-// free (proxy.Retry), as long as the budget permits it.
+// checkDue: a request whose target could not be dialled is sent to another target that is free (proxy.Retry), as long as
+// the budget permits it.
 func (b *batch) checkDue() {
 	if len(b.costs) != 1 || len(b.starts)+len(b.before)+len(b.group) > 0 || !b.unsent(b.costs[0]) {
 		return

@@ -7,13 +7,12 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// health is what upstream.Target and upstream.Check say of one target, as its documentation has it. It is a value, so
-// that several can be compared: where events happen at one instant, their order is not known, and each order is
-// followed (healths).
+// health is the health of one target as upstream.Target and upstream.Check document it. It is a value, so that several can
+// be compared: the order of events at one instant is not known, and each order is followed (healths).
 type health struct {
 	failures [maxFailures]time.Duration // within FailTimeout, the oldest first
 	count    int
-	out      bool          // MaxFails came
+	out      bool          // MaxFails was reached
 	since    time.Duration // the last failure, or the request that was let through after it
 	failed   time.Duration // the last failure
 	sick     bool          // by active checks
@@ -29,7 +28,7 @@ type rulesOf struct {
 	only        bool // the only target of its group, which failures never take out
 }
 
-// healthRules returns those of a target among n.
+// healthRules returns the rules of a target in a group of n.
 func healthRules(t upstream.Target, n int) rulesOf {
 	r := rulesOf{t.MaxFails, t.FailTimeout, n == 1}
 	if r.maxFails == 0 {
@@ -49,7 +48,7 @@ func (h health) healthy(r rulesOf, at time.Duration) bool {
 // isOut reports whether failures have taken the target out.
 func (h health) isOut(r rulesOf) bool { return h.out && !r.only && r.maxFails > 0 }
 
-// fails is the number of failures within FailTimeout.
+// fails returns the number of failures within FailTimeout.
 func (h health) fails(r rulesOf, at time.Duration) int {
 	n := 0
 	for _, f := range h.failures[:h.count] {
@@ -60,26 +59,26 @@ func (h health) fails(r rulesOf, at time.Duration) int {
 	return n
 }
 
-// forgiven is h when its failures are forgotten.
+// forgiven returns h without its failures.
 func (h health) forgiven() health {
 	h.failures, h.count, h.out = [maxFailures]time.Duration{}, 0, false
 	return h
 }
 
-// step is something that happens to a target's health.
+// step is an event that concerns a target's health.
 type step int
 
 const (
 	stepPick    step = iota // it gets a request
-	stepFail                // a request has failed by it
+	stepFail                // a request has failed, and the target is to blame
 	stepSucceed             // a request has succeeded
-	stepNothing             // a request has ended that tells nothing
+	stepNothing             // a request has ended that does not count
 	stepUnclear             // one of the three
 	stepSick                // checks take it out
 	stepWell                // checks bring it back
 )
 
-// after returns what h may be after a step; none where the step must not happen.
+// after returns the possible states of h after a step, none if the step must not happen.
 func (h health) after(s step, r rulesOf, at time.Duration) []health {
 	switch s {
 	case stepPick:
@@ -99,7 +98,7 @@ func (h health) after(s step, r rulesOf, at time.Duration) []health {
 	return []health{h}
 }
 
-// picked is the request: any to a healthy target, one each FailTimeout to a target that is out.
+// picked is after for stepPick: a healthy target may get any request, one that is out gets one each FailTimeout.
 func (h health) picked(r rulesOf, at time.Duration) []health {
 	switch {
 	case h.sick:
@@ -127,27 +126,27 @@ func (h health) afterFailure(r rulesOf, at time.Duration) []health {
 	list := []health{h}
 	if h.count >= r.maxFails {
 		if r.only && !h.out {
-			list = append(list, h) // whether it is out when another target comes is not said
+			list = append(list, h) // the documentation does not say whether it is out when another target is added
 		}
 		list[0].out = true
 	}
 	return list
 }
 
-// afterSuccess brings a target back that was let through.
+// afterSuccess brings a target back that got a request while it was out.
 func (h health) afterSuccess(r rulesOf) []health {
 	switch {
 	case !h.out:
 		return []health{h}
 	case r.only || r.maxFails < 0:
-		return []health{h, h.forgiven()} // not said either
+		return []health{h, h.forgiven()} // not documented either
 	case h.since <= h.failed:
 		return []health{h}
 	}
 	return []health{h.forgiven()}
 }
 
-// healths are what a target's health may be.
+// healths holds the possible states of a target's health.
 type healths []health
 
 // all reports whether f holds for each.
@@ -155,8 +154,8 @@ func (l healths) all(f func(health) bool) bool {
 	return !slices.ContainsFunc(l, func(h health) bool { return !f(h) })
 }
 
-// follow returns what may be after steps that happen at one instant, in any order that the documentation
-// permits; none if there is no such order. before[i] is the step that must come before the ith, -1: none.
+// follow returns the possible states after steps that happen at one instant, in any order that the documentation
+// permits; none if there is no such order. before[i] is the step that must come before the ith, -1 for none.
 func (l healths) follow(steps []step, before []int, rules []rulesOf, at time.Duration) healths {
 	type node struct {
 		done uint32

@@ -8,7 +8,7 @@ import (
 	"github.com/culvert-go/culvert"
 )
 
-// read makes events of a passage: picks, and what targets had.
+// read adds the events of a passage: its picks and its leases.
 func (m *model) read(p *Passage) {
 	if p.Picking == 0 {
 		return // refused before
@@ -40,14 +40,14 @@ func (m *model) read(p *Passage) {
 	m.readCosts(p)
 }
 
-// readFailure adds the pick that has got no target, if there was one.
+// readFailure adds the pick that got no target, if there was one.
 func (m *model) readFailure(p *Passage, began time.Duration, tried []string) {
 	switch {
 	case p.FailedAt == 0:
 	case len(p.Attempts) == 0 && p.FailedAt == p.Picking && !noPlace(p.Failure):
 		// refused, or its client has gone
 	case len(p.Attempts) == 0, p.FailedAt > began:
-		// Behind an attempt the end of the body's reading may have been waited for, too.
+		// After an attempt the gateway may also have waited until the body was no longer read.
 		maybe := len(p.Attempts) > 0 && p.Body
 		m.addPick(&wait{p: p, attempt: len(p.Attempts), from: began, to: p.FailedAt, tried: slices.Clone(tried), maybe: maybe})
 	}
@@ -69,7 +69,7 @@ func (m *model) dropped(a *Attempt) bool {
 	return a.Err != nil && !errors.As(a.Err, &e) && m.w.plan.Gateway.RetryStatus && a.Status == 503
 }
 
-// outcome is what an attempt says of its target's health (upstream.Target.MaxFails, Options.FailStatuses,
+// outcome returns how an attempt counts for its target's health (upstream.Target.MaxFails, Options.FailStatuses,
 // Options.FailLatency, proxy.Options.Timeout).
 func (m *model) outcome(p *Passage, i int) step {
 	a, g, u := &p.Attempts[i], &m.w.plan.Gateway, &m.w.plan.Upstream
@@ -82,7 +82,7 @@ func (m *model) outcome(p *Passage, i int) step {
 			return stepFail
 		case late && m.prompt(p, i, u.FailLatency):
 			return stepSucceed
-		case late && m.ofTheClient(p): // but for the time in which the client was sending, or accepting an interim response
+		case late && m.ofTheClient(p): // the client may have been sending, or accepting an interim response, for a part of the time
 			return stepUnclear
 		case late:
 			return stepFail
@@ -106,13 +106,13 @@ func (m *model) ofTheClient(p *Passage) bool {
 	return p.Body || e != nil && slices.ContainsFunc(e.Responses, func(r ResponsePlan) bool { return r.hasInterim() })
 }
 
-// wholeTime reports whether an attempt has ended with the time of the whole exchange.
+// wholeTime reports whether an attempt ended at the end of the whole exchange's time.
 func (m *model) wholeTime(p *Passage, a *Attempt) bool {
 	whole := m.w.plan.Gateway.Timeout
 	return p.TimedOut || whole > 0 && a.Ended-p.Proxied >= whole
 }
 
-// blame: a target that had less than half of the time that ran out is not to blame.
+// blame: a target that had less than half of the time is not to blame for a timeout.
 func (m *model) blame(p *Passage, a *Attempt) step {
 	switch had := a.Ended - a.Began; {
 	case m.ofTheClient(p) || p.Upgrade:

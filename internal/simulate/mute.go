@@ -2,9 +2,8 @@ package simulate
 
 import "time"
 
-// addMute chooses tunnels of which one end says nothing behind its message, a Close frame neither, while the other end reads
-// nothing for a while: the end that the gateway makes of such a tunnel must wait for what is on its way, and for no byte
-// more.
+// addMute chooses tunnels of which one end sends nothing after its message, not even a Close frame, while the other end reads
+// nothing for a while: when the gateway ends such a tunnel, it must wait for the bytes on their way, and for no more.
 func (p *Plan) addMute(c *Choices) {
 	if !c.Bool(6) {
 		return
@@ -30,8 +29,8 @@ func (p *Plan) addMute(c *Choices) {
 	}
 }
 
-// beMute makes a tunnel one with a mute end, whose message fills the window of the other end and a little more: the gateway
-// has all of it, and waits for room.
+// beMute gives a tunnel a mute end. Its message is a little larger than the window of the other end: the gateway has received
+// all of it, and waits for the window.
 func (e *ExchangePlan) beMute(c *Choices, window int) {
 	t := &e.Tunnel
 	e.Method = "GET"
@@ -46,7 +45,7 @@ func (e *ExchangePlan) beMute(c *Choices, window int) {
 	}
 }
 
-// tunnelEnd is what one end of a tunnel does.
+// tunnelEnd says what one end of a tunnel does.
 type tunnelEnd struct {
 	masked bool          // it is the client
 	pace   *BodyPlan     // of what it sends

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Network joins listeners and those who dial them. It must be used in one
-// testing/synctest bubble, or outside of all.
+// Network connects dials to listeners, in memory. It must be used within one
+// testing/synctest bubble, or outside of all bubbles.
 type Network struct {
-	// Links says how the two directions of the nth connection to an address behave, and
-	// what becomes of the dial.
+	// Links returns how the two directions of the nth connection to an address behave, and
+	// the outcome of the dial.
 	Links func(to string, n int) (Dialling, Link, Link)
 
 	faults *Tally // that have happened
@@ -26,7 +26,7 @@ type Network struct {
 	open      []*Conn
 }
 
-// Dialling says what becomes of a dial.
+// Dialling is the outcome of a dial.
 type Dialling struct {
 	Delay  time.Duration
 	Refuse bool
@@ -151,7 +151,7 @@ func (n *Network) endsAt(addr string) []*Conn {
 	return list
 }
 
-// dialError wraps an error as package net does.
+// dialError wraps an error in a *net.OpError, as package net does.
 func dialError(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = timeoutError{}
@@ -217,7 +217,7 @@ func (n *Network) resetAll() {
 	}
 }
 
-// heal takes the faults away that are still to come.
+// heal removes the faults that are still to come.
 func (n *Network) heal() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

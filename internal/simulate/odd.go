@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// oddity is a manner of a target of HTTP/1.1 to respond as few do.
+// oddity is a rare or malformed way in which a target of HTTP/1.1 responds.
 type oddity struct {
 	name string
 	fate fate // refused: the client sees no whole response of this attempt; tolerated: it may see it as planned
-	// change returns what is sent in place of the header and the body, whole is a well-formed response.
+	// change returns the bytes that are sent in place of the header and the body; whole is a well-formed response.
 	change func(o *oddResponse) string
 }
 
@@ -60,7 +60,7 @@ func framed(lines ...string) func(*oddResponse) string {
 	return func(o *oddResponse) string { return o.with(strings.Join(lines, "\r\n")+"\r\n", o.body) }
 }
 
-// oddities are the odd responses. New ones stand at the end.
+// oddities lists the odd responses. New ones are added at the end.
 var oddities = []oddity{
 	{"a body that ends before its length", refused, func(o *oddResponse) string {
 		return o.with(fmt.Sprintf("Content-Length: %d\r\n", len(o.body)+1), o.body)
@@ -112,10 +112,10 @@ var oddities = []oddity{
 	{"a response that drips", tolerated, func(o *oddResponse) string { return o.with(o.length(), o.body) }},
 }
 
-// maxDrips is how many pieces a response is cut into that drips.
+// maxDrips is the maximum number of pieces of a response that drips.
 const maxDrips = 100
 
-// respondOddly sends an odd response, and ends the connection.
+// respondOddly sends an odd response and closes the connection.
 func (t *target) respondOddly(c *Conn, plan *ExchangePlan, r *ResponsePlan, s *Sight) bool {
 	odd := &oddities[r.Odd-1]
 	s.Odd = odd
@@ -149,13 +149,13 @@ func (t *target) respondOddly(c *Conn, plan *ExchangePlan, r *ResponsePlan, s *S
 	return false
 }
 
-// recoded reports whether Compress may have encoded an odd response: it knows no length where the plan has one.
+// recoded reports whether Compress may have encoded an odd response: its length may be unknown although the plan has one.
 func (r *ruler) recoded() bool {
 	o := r.o
 	return o.Attempt >= 0 && o.Attempt < len(r.sights) && r.sights[o.Attempt].Odd != nil && o.Header.Get("Content-Encoding") != ""
 }
 
-// oddly: a response that is not well-formed is never a whole one for the client.
+// oddly: a malformed response never looks whole to the client.
 func (r *ruler) oddly() {
 	o := r.o
 	if o.Attempt < 0 || o.Attempt >= len(r.sights) || r.sights[o.Attempt].Odd == nil {

@@ -9,20 +9,20 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// frameOddity is a manner of a target of HTTP/2 to respond as few do.
+// frameOddity is a rare or malformed way in which a target of HTTP/2 responds.
 type frameOddity struct {
 	oddity
 	act func(o *oddStream)
 
-	unprocessed bool // the target says that it has not processed the request: it may be sent again (RFC 9113 section 8.7)
-	always      bool // it is also done where a response has no body
+	unprocessed bool // the target signals that it has not processed the request, which may be sent again (RFC 9113 section 8.7)
+	always      bool // it also applies to a response without a body
 	connection  bool // it is, or may be taken for, an error of the connection
 	empty       bool // the response has no body
 	status      int  // of the response, if not 0
 	owed        bool // the response is well-formed: the client gets it
 }
 
-// oddStream is the stream on which a target responds.
+// oddStream is a stream on which a target responds oddly.
 type oddStream struct {
 	t     *target
 	s     *frameStream
@@ -68,7 +68,7 @@ func (o *oddStream) raw(write func(f *http2.Framer, id uint32)) {
 	write(f.framer, o.s.id)
 }
 
-// replaced sends a header section in which fields change: those with the name are replaced by others.
+// replaced sends a header section in which the fields of a name are replaced by others.
 func replaced(name string, by ...string) func(*oddStream) {
 	return func(o *oddStream) {
 		var list []hpack.HeaderField
@@ -92,17 +92,17 @@ func extra(more ...string) func(*oddStream) {
 	return func(o *oddStream) { o.header(false, more...); o.body(); o.end() }
 }
 
-// broken sends a half response, and what write writes.
+// broken sends half a response, and then what write writes.
 func brokenBy(write func(f *http2.Framer, id uint32)) func(*oddStream) {
 	return func(o *oddStream) { o.header(false); o.half(); o.raw(write) }
 }
 
-// reset sends a half response, and RST_STREAM.
+// reset sends half a response, and RST_STREAM.
 func resetBy(code http2.ErrCode) func(*oddStream) {
 	return func(o *oddStream) { o.header(false); o.half(); o.s.resetWith(code) }
 }
 
-// leaveOut sends a GOAWAY that leaves the stream out, or RST_STREAM where a later one is processed.
+// leaveOut sends a GOAWAY that does not include the stream, or RST_STREAM if a later stream is processed.
 func leaveOut(code http2.ErrCode) func(*oddStream) {
 	return func(o *oddStream) {
 		f := o.s.conn
@@ -118,7 +118,7 @@ func leaveOut(code http2.ErrCode) func(*oddStream) {
 	}
 }
 
-// frameOddities are the odd responses over HTTP/2. New ones stand at the end.
+// frameOddities lists the odd responses over HTTP/2. New ones are added at the end.
 var frameOddities = []frameOddity{
 	{oddity: oddity{name: "GOAWAY that leaves the request out"}, act: leaveOut(http2.ErrCodeNo), unprocessed: true, always: true},
 	{oddity: oddity{name: "GOAWAY with an error"}, act: leaveOut(http2.ErrCodeEnhanceYourCalm), unprocessed: true, always: true, connection: true},

@@ -15,10 +15,10 @@ func (p *Plan) atPace(pace int) *Plan {
 	return &q
 }
 
-// takes returns how long what is planned to take d takes at the plan's pace.
+// takes returns how long a planned time of d takes at the plan's pace.
 func (p *Plan) takes(d time.Duration) time.Duration { return d / time.Duration(max(1, p.Pace)) }
 
-// exact reports whether times are exact: it is virtual time that passes.
+// exact reports whether times are exact, since time is virtual.
 func (p *Plan) exact() bool { return p.Pace == 0 }
 
 // hasten divides all durations in v, and gives it slices of its own. Negative ones mean

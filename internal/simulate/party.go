@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// party is one who reads or writes at an end of a connection: its deadline, and those of
-// its calls that wait. The half's mutex guards it.
+// party is the reader or the writer at an end of a connection: its deadline, and its calls
+// that wait. The half's mutex guards it.
 type party struct {
 	deadline time.Time
 	waiting  []*waiter
@@ -25,8 +25,8 @@ func (p *party) over(now time.Time) bool {
 	return !p.deadline.IsZero() && !p.deadline.After(now)
 }
 
-// wait waits until wake, the deadline or a time, if that is not zero. It gives mu up
-// meanwhile.
+// wait waits until wake is called, the deadline passes, or the time at if it is not zero. It
+// unlocks mu meanwhile.
 func (p *party) wait(mu *sync.Mutex, until time.Time) {
 	if until.IsZero() || !p.deadline.IsZero() && p.deadline.Before(until) {
 		until = p.deadline
@@ -47,7 +47,7 @@ func (p *party) wait(mu *sync.Mutex, until time.Time) {
 	p.leave(w)
 }
 
-// waiter returns one that waits for nothing.
+// waiter returns a waiter that is not in use.
 func (p *party) waiter() *waiter {
 	if n := len(p.idle); n > 0 {
 		w := p.idle[n-1]
@@ -59,7 +59,7 @@ func (p *party) waiter() *waiter {
 	return w
 }
 
-// sleepUntil lets w wake up at a time.
+// sleepUntil makes w wake up at a time.
 func (w *waiter) sleepUntil(t time.Time) {
 	w.until = t
 	w.timer.Reset(time.Until(t))
@@ -80,7 +80,7 @@ func (p *party) leave(w *waiter) {
 	p.idle = append(p.idle, w)
 }
 
-// wake lets those that wait look again.
+// wake wakes all waiting calls.
 func (p *party) wake() {
 	for _, w := range p.waiting {
 		select {
@@ -90,7 +90,7 @@ func (p *party) wake() {
 	}
 }
 
-// wakeAt lets those that wait look again at a time.
+// wakeAt wakes all waiting calls at a time.
 func (p *party) wakeAt(t time.Time) {
 	for _, w := range p.waiting {
 		if w.until.IsZero() || t.Before(w.until) {
@@ -105,7 +105,7 @@ func (h *half) setDeadline(p *party, t time.Time) {
 	defer h.mu.Unlock()
 	p.deadline = t
 	switch {
-	case t.IsZero(): // who wakes up for the one before waits again
+	case t.IsZero(): // a call that wakes up for the previous deadline waits again
 	case p.over(time.Now()):
 		p.wake()
 	default:

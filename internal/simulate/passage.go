@@ -11,9 +11,9 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-// Passage is a request's way through the gateway, as a program sees it that uses the library: the hooks of
-// package proxy, the record of package filters, the connections that are dialled. All moments are counted from
-// the history's beginning; 0 is never.
+// Passage is a request's way through the gateway, as a program sees it that uses the library: by the hooks of
+// package proxy, the record of package filters, and the connections that are dialled. All moments are counted from
+// the history's beginning; 0 means never.
 type Passage struct {
 	Token   uint32
 	Method  string
@@ -31,12 +31,12 @@ type Passage struct {
 	Silent    bool          // the outermost filter panicked, and there is no record of a failure
 	TimedOut  bool          // the context's time had ended when the proxy returned
 	TunnelEnd time.Duration // the gateway closed the connection of a tunnel to its target
-	tunnel    *tunnelConn   // the last one
+	tunnel    *tunnelConn   // the last connection for an upgrade
 
-	Lists        uint32 // the watch that a filter's own request is for
+	Lists        uint32 // of a filter's own request: the token of the watch that it is for
 	DialPanicked bool   // DialContext has panicked for the request
 	Raised       bool   // a hook has panicked with a value of its own
-	dials        int    // how often it was called
+	dials        int    // how often DialContext was called
 }
 
 // Attempt is a culvert.Attempt whose moments are counted from the history's beginning.
@@ -48,16 +48,16 @@ type Attempt struct {
 // passageKey is the context key of a *Passage.
 type passageKey struct{}
 
-// passageOf returns the passage of a request, nil for those of others.
+// passageOf returns the passage of a request, nil if it has none.
 func passageOf(ctx context.Context) *Passage {
 	p, _ := ctx.Value(passageKey{}).(*Passage)
 	return p
 }
 
-// now is the time since the history's beginning.
+// now returns the time since the history's beginning.
 func (j *Journal) now() time.Duration { return time.Since(j.start) }
 
-// enter stands in front of all filters.
+// enter is the outermost filter.
 func (g *gateway) enter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, _ := tokenOf(r.URL.Path)
@@ -78,12 +78,12 @@ func (g *gateway) enter(next http.Handler) http.Handler {
 	})
 }
 
-// observe stands between the filters and the proxy.
+// observe is the innermost filter, around the proxy.
 func (g *gateway) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = g.listing(r)
 		p := passageOf(r.Context())
-		if p == nil || p.Proxied != 0 { // of a copy, or a second time
+		if p == nil || p.Proxied != 0 { // a Mirror's copy, or a second call
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -101,7 +101,7 @@ func (g *gateway) observe(next http.Handler) http.Handler {
 	})
 }
 
-// picking is the proxy's Rewrite: a target is picked behind it.
+// picking is the proxy's Rewrite: a target is picked after it.
 func (g *gateway) picking(o *proxy.Outbound) {
 	token, _ := tokenOf(o.In.URL.Path)
 	e := g.journal.exchanges[token]
@@ -136,12 +136,12 @@ func (g *gateway) dialTunnel(ctx context.Context, network, addr string) (net.Con
 	}
 	inner, ok := c.(*socket)
 	if !ok {
-		return c, nil // a real one has to stay what it is
+		return c, nil // a real socket must not be wrapped
 	}
 	t := &tunnelConn{Conn: inner.Conn, journal: g.journal, passage: passageOf(ctx)}
 	if p := t.passage; p != nil {
 		g.journal.mu.Lock()
-		p.tunnel, p.TunnelEnd = t, 0 // a target that was asked before has opened none
+		p.tunnel, p.TunnelEnd = t, 0 // the target of an earlier attempt has opened no tunnel
 		g.journal.mu.Unlock()
 	}
 	return t, nil
@@ -154,7 +154,7 @@ type tunnelConn struct {
 	passage *Passage // nil: of a request that is not observed
 }
 
-// Close notes the first call's moment.
+// Close records the moment of its first call.
 func (c *tunnelConn) Close() error {
 	if p := c.passage; p != nil {
 		c.journal.mu.Lock()

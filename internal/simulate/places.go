@@ -7,8 +7,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// addPlaces chooses histories whose targets have places of their own (upstream.Target.MaxConns), and calls of Group.Set
-// that give a target more places than before or fewer, fewer than it has requests perhaps.
+// addPlaces chooses histories whose targets have a MaxConns of their own (upstream.Target.MaxConns), and calls of
+// Group.Set that change it, perhaps to fewer than the target has requests.
 func (p *Plan) addPlaces(c *Choices) {
 	if !c.Bool(6) {
 		return
@@ -30,7 +30,7 @@ func (p *Plan) addPlaces(c *Choices) {
 // noBound is the number of places of a target without MaxConns.
 const noBound = -1
 
-// maxConns is the MaxConns of so many places; 0 places are those that all targets have.
+// maxConns returns the MaxConns for a number of places; 0 is the number for all targets.
 func (g *GatewayPlan) maxConns(places int) int {
 	switch places {
 	case 0:
@@ -65,7 +65,7 @@ func (p *Plan) setsPlaces() bool {
 	return slices.ContainsFunc(p.Changes, func(c ChangePlan) bool { return c.Kind == SetPlaces })
 }
 
-// most is the largest MaxConns of a target at this instant, before and after Set; 0: it has none.
+// most returns the largest MaxConns of a target at this instant, before and after Set; 0 means no bound.
 func (b *batch) most(addr string) int {
 	most := 0
 	for _, targets := range [][]upstream.Target{b.targets, b.m.targets} {
@@ -79,8 +79,8 @@ func (b *batch) most(addr string) int {
 	return most
 }
 
-// began reports whether a target has got a request at this instant: those that it has keep their places where Set gives it
-// fewer.
+// began reports whether a target got a request at this instant. Requests that it already has keep their places if Set
+// reduces MaxConns.
 func (b *batch) began(addr string) bool {
 	return slices.ContainsFunc(b.begins, func(l *lease) bool { return l.target == addr })
 }

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Plan is a whole history before it runs.
+// Plan describes a whole history.
 type Plan struct {
 	Gateway  GatewayPlan
 	Targets  []TargetPlan
 	Clients  []ClientPlan
 	Changes  []ChangePlan
 	Upstream UpstreamPlan
-	// Pace is by how much the durations are divided, of those that the gateway has besides
-	// its plan, too; 0 is 1.
+	// Pace is the divisor of all durations, including those of the gateway that are not in
+	// the plan; 0 means 1.
 	Pace int
 }
 
-// TargetPlan is a server behind the gateway.
+// TargetPlan describes a server behind the gateway.
 type TargetPlan struct {
 	Addr  string
 	Links LinksPlan
-	// Refuse says of the first dials whether they are refused, or hang.
+	// Refuse holds the outcome of the first dials: refused, or hanging.
 	Dials []Dialling
 	// IdleClose is how long the target keeps an idle connection; 0: until the end.
 	IdleClose time.Duration
@@ -29,8 +29,8 @@ type TargetPlan struct {
 	Frames    FramesPlan
 }
 
-// LinksPlan makes the links of connections: each has the same manners, and the first few
-// their faults.
+// LinksPlan describes the links of connections: all have the same manners, and the first few
+// have faults.
 type LinksPlan struct {
 	Manners Link
 	There   []Fault // of the nth connection
@@ -38,10 +38,10 @@ type LinksPlan struct {
 	Seed    uint64
 }
 
-// cutConns is how many connections of a party are cut small: a target may be checked over hundreds.
+// cutConns is how many connections of a party are cut into small segments: a target may be checked over hundreds.
 const cutConns = 8
 
-// link returns those of the nth connection.
+// link returns the links of the nth connection.
 func (p *LinksPlan) link(n int) (there, back Link) {
 	there, back = p.Manners, p.Manners
 	if n >= cutConns && there.Segment > 0 {
@@ -57,7 +57,7 @@ func (p *LinksPlan) link(n int) (there, back Link) {
 	return there, back
 }
 
-// ClientKind is what a client speaks.
+// ClientKind is the protocol of a client.
 type ClientKind int
 
 const (
@@ -67,7 +67,7 @@ const (
 	HTTP10
 	// HTTP2 sends its requests over one connection.
 	HTTP2
-	// WebSocket opens a tunnel for each of its requests.
+	// WebSocket opens a tunnel with each request.
 	WebSocket
 	// Malformed sends malformed requests over HTTP/1.1, each on a connection of its own.
 	Malformed
@@ -89,7 +89,7 @@ func (k ClientKind) overHTTP2() bool { return k == HTTP2 || k == Frames || k == 
 // upgrades reports whether it opens tunnels.
 func (k ClientKind) upgrades() bool { return k == WebSocket || k == WebSocket2 }
 
-// ClientPlan is one client.
+// ClientPlan describes a client.
 type ClientPlan struct {
 	Kind      ClientKind
 	Start     time.Duration
@@ -100,7 +100,7 @@ type ClientPlan struct {
 	Requests  []ExchangePlan
 }
 
-// ExchangePlan is a request and how targets respond to it.
+// ExchangePlan describes a request and the responses of targets to it.
 type ExchangePlan struct {
 	Token     uint32
 	Wait      time.Duration // before it is sent
@@ -125,26 +125,26 @@ type ExchangePlan struct {
 	// beyond the first 4 KiB.
 	ReadPause time.Duration
 	Forbidden string         // a field that is sent as a trailer and must not be; "": none
-	Responses []ResponsePlan // of the nth attempt; the last one's holds for further ones
+	Responses []ResponsePlan // for each attempt; the last one is also for further attempts
 	Tunnel    TunnelPlan
 	Malformed int // which of the malformations
 	Manner    ExpectManner
-	HalfClose bool // a FIN behind the request, and the response is still read
-	After     bool // a malformed request stands behind a good one
-	Slashes   bool // the path begins with two
-	Broken    bool // the gateway's Rewrite makes a request of it that can't be written
-	// ReadAfter is how long the client accepts nothing behind its header; 0: it reads at once.
+	HalfClose bool // a FIN follows the request, and the response is still read
+	After     bool // a malformed request follows a good one
+	Slashes   bool // the path begins with two slashes
+	Broken    bool // the gateway's Rewrite makes it a request that can't be written
+	// ReadAfter is how long the client accepts nothing after it has sent its header; 0: it reads at once.
 	ReadAfter time.Duration
 	Large     int  // the length of a header field, 0: there is none
 	Panics    bool // the gateway's Rewrite panics
-	// DialPanics is which dial for the request is one that the gateway's DialContext panics for; 0: none.
+	// DialPanics is the number of the dial for the request at which the gateway's DialContext panics; 0: none.
 	DialPanics int
-	// TracePause is what the program's trace takes when net/http's transport has a connection for the request.
+	// TracePause is how long the program's trace takes when net/http's transport has a connection for the request.
 	TracePause time.Duration
 	Raises     Raise
 }
 
-// BodyPlan is a body and how it is sent.
+// BodyPlan describes a body and how it is sent.
 type BodyPlan struct {
 	Length  int64
 	Chunked bool
@@ -164,27 +164,27 @@ const (
 	ByLength ResponseFraming = iota
 	// Chunked is Transfer-Encoding: chunked.
 	Chunked
-	// ByClose is the connection's end.
+	// ByClose is the end of the connection.
 	ByClose
 )
 
-// ResponsePlan is what a target does with a request.
+// ResponsePlan describes what a target does with a request.
 type ResponsePlan struct {
 	Status  int
-	Interim int // how many interim responses come before it
+	Interim int // how many interim responses precede it
 	Delay   time.Duration
 	Framing ResponseFraming
 	Body    BodyPlan
 	Trailer [][2]string
-	Forget  bool // the announced trailers do not come
+	Forget  bool // the announced trailers are not sent
 	Early   bool // the response does not wait for the request's body
 	Close   bool // Connection: close
-	Behind  int  // bytes behind the response that belong to none
-	Garbage bool // what comes is no response
-	Never   bool // nothing comes
+	Behind  int  // how many bytes follow the response that belong to none
+	Garbage bool // the bytes sent are no response
+	Never   bool // nothing is sent
 	Media   int
 	Coding  string // Content-Encoding
-	Half    bool   // what is encoded ends early, in a body that is whole
+	Half    bool   // the encoded content ends early, in a body that is whole
 	Cache   string // Cache-Control
 	Odd     int    // which of the oddities, from 1; 0: none
 	// OddFrames is which of the frameOddities, where the target speaks by frames; 0: none.
@@ -193,11 +193,11 @@ type ResponsePlan struct {
 	Padding     int           // bytes in each interim response
 	HeaderPause time.Duration // between the header and the body
 	Drip        time.Duration // between pieces of the header section
-	Linger      time.Duration // of a connection that the response says is closed
+	Linger      time.Duration // how long the connection is kept open after "Connection: close"
 	Kube        *KubeContent  // nil: none
 	Forbidden   string        // a field that is sent as a trailer and must not be; "": none
-	Stale       StaleKind     // what becomes of the request where it comes over a kept connection
-	// Unasked is how long behind the response a 408 comes that no request has led to, if the connection is idle; 0: none.
+	Stale       StaleKind     // what the target does if the request comes over a kept connection
+	// Unasked is how long after the response a 408 is sent without a request, if the connection is idle; 0: none.
 	Unasked  time.Duration
 	Apart    bool          // over frames, the end of a response without a body is a frame of its own
 	EndPause time.Duration // before that frame
@@ -223,7 +223,7 @@ func (e *ExchangePlan) target() string {
 	return t
 }
 
-// TunnelPlan is what goes through a tunnel.
+// TunnelPlan describes the traffic of a tunnel.
 type TunnelPlan struct {
 	Up, Down     BodyPlan
 	Early        bool // the client sends before the 101
@@ -232,12 +232,12 @@ type TunnelPlan struct {
 	BadSwitch    int           // which of the badSwitches, from 1; 0: none
 	ClientFirst  bool          // the client ends first
 	Joined       bool          // the target's first frames come with its 101
-	Posted       int           // the length of the body of an upgrade to another protocol than websocket, 0: it is one to that
+	Posted       int           // the length of the body of an upgrade to another protocol than websocket; 0: the upgrade is to websocket
 	Mute         bool          // the end that would close first sends no Close frame
 	Nap          time.Duration // before the other end reads
 }
 
-// ChangePlan is something that happens to the gateway at a moment.
+// ChangePlan is a change of the gateway at a moment.
 type ChangePlan struct {
 	At   time.Duration
 	Kind ChangeKind
@@ -250,7 +250,7 @@ type ChangePlan struct {
 type ChangeKind int
 
 const (
-	// SetTargets replaces the group's targets by all of them but one.
+	// SetTargets replaces the group's targets by all except one.
 	SetTargets ChangeKind = iota
 	// SetAll replaces them by all.
 	SetAll

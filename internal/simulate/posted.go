@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// otherProtocol is one that may be upgraded to besides websocket. Its requests have a body, as those of "docker exec" have.
+// otherProtocol is the protocol of upgrades that are not to websocket. Their requests have a body, as those of "docker exec".
 const otherProtocol = "tcp"
 
 // posted returns the body of the upgrade.

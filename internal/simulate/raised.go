@@ -7,8 +7,8 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-// Raise is where a hook of the program panics with a value of its own, which net/http's server logs before it closes the
-// connection or resets the stream.
+// Raise says which hook of the program panics with a value of its own. net/http's server logs such a value before it closes
+// the connection or resets the stream.
 type Raise int
 
 const (
@@ -59,7 +59,7 @@ func (g *gateway) raise(r *http.Request, at Raise) {
 	panic(errPlanned)
 }
 
-// raising adds ModifyResponse to the proxy's hooks, in front of the one that there is.
+// raising adds ModifyResponse to the proxy's hooks, before the existing one.
 func (g *gateway) raising(o *proxy.Options) {
 	next := o.ModifyResponse
 	for _, e := range g.journal.exchanges {
@@ -92,7 +92,7 @@ func (g *gateway) raiseInChange() {
 	}
 }
 
-// planned reports whether a line of the server's log is of a panic that the plan has.
+// planned reports whether a line of the server's log is about a panic of the plan.
 func planned(text string) bool { return strings.Contains(text, errPlanned.Error()) }
 
 // raised reports whether a hook has panicked for the exchange with a value of its own.
@@ -105,8 +105,8 @@ func (r *ruler) raised() bool {
 	return false
 }
 
-// brokenByPanic: behind a panic in a hook the client sees no response that looks whole, but that of a filter which recovers
-// from it, or holds responses until their handlers have returned.
+// brokenByPanic: after a panic in a hook the client sees no response that looks whole, except that of a filter that recovers
+// from the panic or holds responses until their handlers have returned.
 func (r *ruler) brokenByPanic() {
 	if !r.raised() || r.o.Tunnel != nil {
 		return

@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// realPace is by how much shorter than planned everything takes in real time: a second
-// becomes 25 ms.
+// realPace is the divisor of planned times in real time: a second becomes 25 ms.
 const realPace = 40
 
-// RunReal runs a plan in real time, with a gateway that has real sockets, and writes what
-// is seen into j. The same plan does not happen the same way each time.
+// RunReal runs a plan in real time, with a gateway that has real sockets, and records the
+// history in j. Runs of the same plan differ.
 func RunReal(plan *Plan, j *Journal) {
 	j.start = time.Now()
 	plan = plan.forSockets()
@@ -27,8 +26,8 @@ func RunReal(plan *Plan, j *Journal) {
 	w.check()
 }
 
-// dice returns a number that decides what there are no choices for, since only real
-// sockets know it: they would change the plans of all seeds. It seeds something else.
+// dice returns a number for decisions that only real sockets need: choices for them would
+// change the plans of all seeds.
 func (p *Plan) dice() uint64 { return p.Targets[0].Links.Seed }
 
 // moves reports whether the kernel may move the bodies of responses to the client
@@ -45,7 +44,7 @@ func (p *Plan) forSockets() *Plan {
 	// Each check is a connection: many at once are all that a machine does. Few are good Rise times in a row while the
 	// gateway is waited for.
 	p.Gateway.CheckEvery = max(p.Gateway.CheckEvery, 10*time.Second)
-	// What a busy machine takes for a dial and for a header is no fault of a target that would be one.
+	// The time that a busy machine takes for a dial or a header must not count as a target's failure.
 	p.Gateway.DialTimeout = max(p.Gateway.DialTimeout, 20*time.Second)
 	if p.Gateway.HeaderTimeout > 0 {
 		p.Gateway.HeaderTimeout = max(p.Gateway.HeaderTimeout, 20*time.Second)
@@ -67,8 +66,8 @@ func (p *Plan) forSockets() *Plan {
 	return p
 }
 
-// slow reports whether the exchange has taken so long, in real time, that a bound of the
-// gateway's may have ended it which is far away in the plan.
+// slow reports whether the exchange has taken so long, in real time, that a timeout of the
+// gateway may have ended it, though the plan is far from it.
 func (r *ruler) slow() bool {
 	if r.w.sockets == nil {
 		return false

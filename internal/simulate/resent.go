@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// addResent chooses requests that are seldom sent again, or must not be: by a gateway that finds out that a connection was
-// kept too long, and by one that tries another target with a body that came in pieces.
+// addResent chooses requests that are seldom sent again, or must not be: by a gateway that finds that a connection was kept
+// too long, and by one that retries a body that came in pieces on another target.
 func (p *Plan) addResent(c *Choices) {
 	if !c.Bool(6) {
 		return
@@ -31,8 +31,7 @@ func (p *Plan) addResent(c *Choices) {
 	}
 }
 
-// beBare makes a request one without a body that changes something, behind responses that leave their connections as they
-// were.
+// beBare makes a request one without a body that changes something, after responses that keep their connections.
 func (e *ExchangePlan) beBare(c *Choices) {
 	if e.Kube != KubeNothing {
 		return
@@ -50,7 +49,7 @@ func (e *ExchangePlan) beBare(c *Choices) {
 	}
 }
 
-// beInPieces makes a request one with a body in pieces, behind which the first target gives a response that is retried.
+// beInPieces gives a request a body in pieces, after which the first target sends a response that is retried.
 func (e *ExchangePlan) beInPieces(c *Choices, kind ClientKind) {
 	if e.Kube != KubeNothing {
 		return

@@ -12,14 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Watches that continue from a resourceVersion have a path of their own: behind it the filter may list what they are
-// about (watchcodec.NewFilter), by a path that tells which watch that is for.
+// Watches that continue from a resourceVersion have a path of their own: the filter may list their objects
+// (watchcodec.NewFilter), by a path that identifies the watch.
 const (
 	resumedPath = "/apis/testapigroup.apimachinery.k8s.io/v1/watch/namespaces/r"
 	listedPath  = kubePath + "r"
 )
 
-// listingTime is how long a filter waits for such a list, within which the watch stands still.
+// listingTime is how long a filter waits for such a list. The watch is held meanwhile.
 const listingTime = 30 * time.Second
 
 // listingPause is how long a target takes for a list that is late.
@@ -93,7 +93,7 @@ func (p *Plan) kubeEnders() (n int) {
 	return n
 }
 
-// hideOnce lets the first of such filters hide objects, and the others pass everything.
+// hideOnce makes the first of such filters hide objects, and the others pass all.
 func (p *Plan) hideOnce(c *Choices) {
 	first := true
 	for i := range p.Gateway.Filters {
@@ -140,7 +140,7 @@ func (r *ResponsePlan) resume(c *Choices, e *ExchangePlan, attempt int) {
 	r.Body.CutAt = min(r.Body.CutAt, max(0, r.Body.Length-1))
 }
 
-// begin returns the objects that there are at resumedVersion.
+// begin returns the objects that exist at resumedVersion.
 func (k *KubeContent) begin() (list []kubeEvent) {
 	for name, state := range k.Before {
 		if k.Resumed && state > 0 {
@@ -150,7 +150,7 @@ func (k *KubeContent) begin() (list []kubeEvent) {
 	return list
 }
 
-// at returns what a list of a version has.
+// at returns the objects in a list of a version.
 func (k *kubeContent) at(version int) (list []kubeEvent) {
 	now := map[int]kubeEvent{}
 	for _, e := range k.before {
@@ -180,7 +180,7 @@ const kubeNames = 3
 var tooOld = metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
 	Message: "too old resource version", Reason: metav1.StatusReasonExpired, Code: http.StatusGone}
 
-// listedFor returns the watch that a filter lists objects for, 0 for none.
+// listedFor returns the token of the watch for which a filter lists objects, 0 for none.
 func listedFor(path string) uint32 {
 	digits, ok := strings.CutPrefix(path, listedPath)
 	if !ok {
@@ -205,7 +205,7 @@ func (j *Journal) noteListed(token uint32) {
 	j.listed[token]++
 }
 
-// listing gives a list that a filter requests for a watch a passage of its own: it has a lease beside the watch's.
+// listing gives a list that a filter requests for a watch a passage of its own, since it has a lease of its own.
 func (g *gateway) listing(r *http.Request) *http.Request {
 	if listedFor(r.URL.Path) == 0 {
 		return r
@@ -222,7 +222,7 @@ func (e *ExchangePlan) resumedTarget() string {
 	return fmt.Sprintf("%s%d/carps?%s", resumedPath, e.Token, url.Values{"resourceVersion": {fmt.Sprint(resumedVersion)}}.Encode())
 }
 
-// expired: a watch that continues is ended with 410 only where the list can't be had that it needs.
+// expired: a resumed watch ends with 410 only if the list that it needs can't be had.
 func (r *ruler) expired() {
 	if !r.e.Resumed || !r.o.Collected || r.o.Attempt < 0 {
 		return
@@ -241,7 +241,7 @@ func (r *ruler) expired() {
 		return
 	}
 	if r.w.journal.listed[r.e.Token] > 0 && !r.faulty() && !r.slow() && len(r.w.plan.Gateway.Filters) == 1 && !r.timed() && r.e.GiveUp == 0 {
-		r.fail("expired", "the watch was ended with 410, though the list was had")
+		r.fail("expired", "the watch ended with 410, though the list was received")
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// check looks at the journal when the history has ended.
+// check checks the journal when the history has ended.
 func (w *world) check() {
 	j := w.journal
 	j.mu.Lock()
@@ -37,7 +37,7 @@ func (w *world) check() {
 	}
 }
 
-// ruler looks at one exchange.
+// ruler checks one exchange.
 type ruler struct {
 	w      *world
 	e      *ExchangePlan
@@ -47,7 +47,7 @@ type ruler struct {
 	broken []Broken
 }
 
-// fail notes a broken rule.
+// fail records a broken rule.
 func (r *ruler) fail(rule, format string, args ...any) {
 	r.broken = append(r.broken, Broken{rule, fmt.Sprintf("#%d: ", r.e.Token) + fmt.Sprintf(format, args...)})
 }
@@ -62,7 +62,7 @@ func (r *ruler) check() {
 	r.tunnel()
 	r.malformed()
 	r.oddly()
-	r.askedFor()
+	r.continued()
 	r.served()
 	r.passage()
 	r.early()

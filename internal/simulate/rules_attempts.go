@@ -11,7 +11,7 @@ func (r *ruler) attempts() {
 		r.fail("attempts", "targets saw the request %d times, at most %d are allowed", len(r.sights), most)
 	}
 	if r.faulty() || r.slow() {
-		return // what a link or a busy machine holds back may arrive behind the next attempt
+		return // a link or a busy machine may delay an attempt until after the next one
 	}
 	sights := r.asSent()
 	r.onceEach(sights)
@@ -24,8 +24,8 @@ func (r *ruler) attempts() {
 	}
 }
 
-// onceEach: each target gets the request at most once, but for one that broke a kept connection off before it began a
-// response. Over HTTP/2 that is known of one that has reset the request's stream alone.
+// onceEach: each target gets the request at most once, except one that broke off a kept connection before it began a
+// response. Over HTTP/2 the rule is checked for a target that has reset only the request's stream.
 func (r *ruler) onceEach(sights []*Sight) {
 	for k, again := range sights {
 		for n, before := range sights[:k] {
@@ -44,10 +44,10 @@ func (r *ruler) onceEach(sights []*Sight) {
 	}
 }
 
-// unbegun reports whether the gateway has seen nothing of a target's response: it has written none, or a reset has taken along
-// what it had written. The end of a connection on which a part of the body has not been read is a reset, too, as is that of a
-// target which has fallen silent. Over HTTP/2, and over real sockets, where a bridge reads what the gateway may not have, the
-// plan says what may have been lost.
+// unbegun reports whether the gateway has seen nothing of a target's response: it has written none, or a reset has discarded
+// the bytes that it had written. The end of a connection on which a part of the body was not read is a reset, too, and so is
+// that of a target that has fallen silent. Over HTTP/2, and over real sockets, where a bridge may read more than the gateway,
+// the plan says what may have been lost.
 func (r *ruler) unbegun(s *Sight) bool {
 	if s.Wrote && s.Response.out != nil && r.w.sockets == nil {
 		return !s.Response.seen()
@@ -55,24 +55,24 @@ func (r *ruler) unbegun(s *Sight) bool {
 	return !s.Wrote || r.e.response(s.Attempt).Body.resets() || r.e.hasBody() && !s.Whole
 }
 
-// mostAttempts returns how often targets may see the request. A target that is asked may see it twice, once over
-// a connection that it had kept too long; net/http's transport tries all idle connections that it has, and a new one.
+// mostAttempts returns how often targets may see the request. A target may see it twice, the first time over a connection
+// that it had kept too long; net/http's transport tries all idle connections that it has, and a new one.
 func (r *ruler) mostAttempts() int {
 	p := &r.w.plan.Gateway
-	asked := len(r.w.plan.Targets) + len(r.w.plan.Changes)
+	most := len(r.w.plan.Targets) + len(r.w.plan.Changes)
 	if p.RetryErrors {
-		asked++ // the last one again, if it broke a kept connection off
+		most++ // the last one again, if it broke off a kept connection
 	}
 	if p.Tries > 0 {
-		asked = min(asked, p.Tries)
+		most = min(most, p.Tries)
 	}
 	switch {
 	case r.safe() && p.Transport:
-		return asked * (mostIdle + 1)
+		return most * (mostIdle + 1)
 	case r.safe():
-		return asked * 2
+		return most * 2
 	case r.repeatable() && (p.RetryErrors || p.RetryTimeouts || p.RetryStatus):
-		return asked
+		return most
 	}
 	return 1
 }
@@ -80,17 +80,17 @@ func (r *ruler) mostAttempts() int {
 // mostIdle is the default of upstream.Options.MaxIdleConns.
 const mostIdle = 128
 
-// stale reports whether another attempt may follow before since a target may close a connection that was kept: it
-// has written nothing, and the request is safe or has a key, and no body (RFC 9112 section 9.3.1). If the target
-// can't be dialled then, it is another one's turn.
+// stale reports whether another attempt may follow before since a target may close a kept connection: it has written
+// nothing, and the request is safe or has a key, and no body (RFC 9112 section 9.3.1). If the target then can't be
+// dialled, the request is retried on another one.
 func (r *ruler) stale(before, again *Sight, idle bool) bool {
 	sameTarget := before.Target == again.Target
 	return r.safe() && idle && r.unbegun(before) && (r.w.plan.Gateway.Transport || !again.Kept || !sameTarget)
 }
 
-// wasIdle reports whether attempt k was sent over a connection that had stood idle. net/http's transport keeps those, too,
-// that it dialled for a request which went over another one meanwhile: they are older than the request's turn, or were
-// dialled for the same request, which another connection has lost.
+// wasIdle reports whether attempt k was sent over a connection that had been idle. net/http's transport also keeps connections
+// that it dialled for a request which was sent over another one meanwhile: they are older than the attempt, or were dialled
+// for the same request, which another connection has lost.
 func (r *ruler) wasIdle(sights []*Sight, k int) bool {
 	s := sights[k]
 	if r.w.plan.Gateway.Transport && !r.w.plan.Gateway.H2Targets {
@@ -113,13 +113,13 @@ func (r *ruler) retried(before, again *Sight) bool {
 	case p.RetryStatus && plan.Status == http.StatusServiceUnavailable:
 		return true
 	}
-	// What the target had written may have been no response, or none in time. And an attempt whose time is over may reach
-	// a target that is slow to accept it behind the next one.
+	// The bytes that the target had written may have been no response, or too late. And an attempt whose time is over may
+	// reach a target that is slow to accept its connection after the next attempt.
 	return (p.RetryErrors || p.RetryTimeouts) && r.o.Attempt != before.Attempt || p.RetryTimeouts && r.o.Attempt != again.Attempt
 }
 
-// safe reports whether net/http and culvert send the request again over another connection. Of a body whose length is
-// said to be 0 there is nothing that could not be sent again.
+// safe reports whether net/http and culvert send the request again over another connection. A body with Content-Length 0
+// does not prevent that.
 func (r *ruler) safe() bool {
 	if (r.e.Body.Length > 0 || r.e.Body.Chunked) && !r.client.Kind.upgrades() {
 		return false

@@ -13,17 +13,17 @@ func (r *ruler) before() (*ExchangePlan, *Outcome) {
 	return nil, nil
 }
 
-// behindEarly reports whether the request before, on the same connection, had its response before its body
-// had ended: the gateway closes the connection then (RFC 9112 section 9.3), and a request that is on its way meets that.
+// behindEarly reports whether the previous request on the same connection had its response before its body had ended: the
+// gateway then closes the connection (RFC 9112 section 9.3), and a request that is on its way is lost.
 func (r *ruler) behindEarly() bool {
 	e, o := r.before()
 	return e != nil && e.hasBody() && (o.Attempt < 0 || e.response(o.Attempt).Early)
 }
 
-// behindBroken reports whether the gateway may have broken off the response before, on the same connection, when its
-// client had all of it: a handler panicked behind it, or the response was malformed behind the length that it had
-// (RFC 9113 section 8.1.1). The gateway closes the connection then, and a request that meets that has gone nowhere: no
-// target has seen it, and not a byte has come back.
+// behindBroken reports whether the gateway may have broken off the previous response on the same connection after its client
+// had received all of it: a handler panicked after it, or the response was malformed after its Content-Length (RFC 9113
+// section 8.1.1). The gateway then closes the connection, and a request that is on its way is lost: no target has seen it,
+// and no byte was returned.
 func (r *ruler) behindBroken() bool {
 	e, o := r.before()
 	if e == nil || !o.Whole || len(r.sights) > 0 || r.o.Read > 0 {

@@ -2,7 +2,7 @@ package simulate
 
 import "net/http"
 
-// buffers: a request that is buffered is sent when it has come as a whole, or refused where it does not fit.
+// buffers: a buffered request is sent after all of it was received, or refused if it does not fit.
 func (r *ruler) buffers(p *passage) {
 	g := &r.w.plan.Gateway
 	if g.RequestBuffer == 0 || !r.e.hasBody() || r.client.Kind.upgrades() {
@@ -13,7 +13,7 @@ func (r *ruler) buffers(p *passage) {
 			r.fail("buffer", "%s saw a request of which a part was sent", s.Target)
 		}
 		if g.RequestBuffer > 0 && p.bodyLength() > g.bufferSize(g.RequestBuffer) {
-			r.fail("buffer", "%s saw a request with a body of %d bytes, which the buffer has no room for", s.Target, p.bodyLength())
+			r.fail("buffer", "%s saw a request with a body of %d bytes, which does not fit into the buffer", s.Target, p.bodyLength())
 		}
 	}
 	if r.o.Status == http.StatusRequestEntityTooLarge && p.bodyLength() > g.bufferSize(g.RequestBuffer) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// request: targets see the request as it was sent, and no half one as a whole.
+// request: targets see the request as it was sent, and half a request never looks whole.
 func (r *ruler) request() {
 	for _, s := range r.sights {
 		if r.e.Broken {
@@ -63,11 +63,11 @@ func (r *ruler) fields() {
 	r.responseTrailers()
 }
 
-// responseTrailers: trailers arrive as the target sent them, where the client can get any.
+// responseTrailers: trailers arrive as the target sent them, if the client can receive any.
 func (r *ruler) responseTrailers() {
 	plan := r.e.response(r.o.Attempt)
 	if r.o.Attempt < len(r.sights) && r.sights[r.o.Attempt].Odd != nil {
-		return // it has none of the plan's
+		return // the response has no trailers of the plan
 	}
 	bodyless := r.e.Method == http.MethodHead || plan.Status == 204 || plan.Status == 304
 	if !r.o.Whole || bodyless || plan.Framing != Chunked && !r.w.plan.Gateway.H2Targets || r.client.Kind == HTTP10 || r.client.Kind.upgrades() {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// caused: an error of the gateway's own has a cause in the plan.
+// caused: an error response of the gateway's own has a cause in the plan.
 func (r *ruler) caused() {
 	if r.w.sockets != nil || r.w.passage(r.e, r.client.Kind).last.refused {
 		return // in real time anything may be late; or by a filter
@@ -37,7 +37,7 @@ func (r *ruler) clientBreaks() bool {
 	return r.e.Body.Cut || r.client.Pipelined || r.client.Kind == Malformed || len(r.client.Links.There)+len(r.client.Links.Back) > 0 || r.e.GiveUp > 0
 }
 
-// timed reports whether the time of the whole exchange is bounded.
+// timed reports whether there is a timeout for the whole exchange.
 func (r *ruler) timed() bool {
 	return r.w.plan.Gateway.Timeout > 0 || r.w.plan.has(timeoutName)
 }
@@ -52,10 +52,10 @@ func (p *Plan) hasPanics() bool {
 	return p.has("Recover") || p.Gateway.hooksPanic()
 }
 
-// mostBody returns the length of a body that the gateway takes.
+// mostBody returns the length of the longest body that the gateway accepts.
 func (r *ruler) mostBody() int64 {
 	switch {
-	case len(r.w.plan.Gateway.Filters) > 0: // passage knows what they take
+	case len(r.w.plan.Gateway.Filters) > 0: // passage knows what they accept
 		return -1
 	case r.w.plan.Gateway.RequestBuffer != 0:
 		return r.w.plan.Gateway.BufferSize
@@ -78,8 +78,8 @@ func (r *ruler) troubled(status int) bool {
 	return !r.w.plan.blameless()
 }
 
-// late reports whether a target may be late: by its link, or as the exchange's own plan has it. Over HTTP/2 others share
-// its connection.
+// late reports whether a target may be late, by its link or by the exchange's plan. Over HTTP/2 other exchanges share its
+// connection.
 func (r *ruler) late() bool {
 	g := &r.w.plan.Gateway
 	if g.H2Targets || !r.e.blameless(g, r.client.Kind) {
@@ -90,8 +90,8 @@ func (r *ruler) late() bool {
 	})
 }
 
-// blameless reports whether no target may fail: what is sent to them is responded to in good time. A target is to blame
-// for a time that ran out only if it had half of it.
+// blameless reports whether no target may fail: all respond in time. A target is to blame for a timeout only if it had half
+// of the time.
 func (p *Plan) blameless() bool {
 	g := &p.Gateway
 	if g.Check || g.H2Targets || p.Upstream.FailLatency > 0 || p.drains() {
@@ -122,7 +122,7 @@ func (p *Plan) blameless() bool {
 // blameless reports whether no target may fail with the request.
 func (e *ExchangePlan) blameless(g *GatewayPlan, kind ClientKind) bool {
 	if t := &e.Tunnel; kind.upgrades() && (t.BadAccept || t.BadSwitch > 0 || t.TargetRefuse == 503 && g.FailStatus || t.Down.resets()) {
-		return false // a reset may take the 101 along
+		return false // a reset may discard the 101
 	}
 	if e.holds() {
 		return false // net/http's transport bounds the header meanwhile
@@ -134,7 +134,7 @@ func (e *ExchangePlan) blameless(g *GatewayPlan, kind ClientKind) bool {
 			return false
 		case r.Framing == ByClose && !r.Close && (e.Method == http.MethodHead || r.Status == 204 || r.Status == 304):
 			return false // it closes the connection without notice
-		case r.tooLong(e.Token): // the gateway accepts what it has room for
+		case r.tooLong(e.Token): // the gateway accepts only headers up to its limit
 			return false
 		case r.Early && e.hasBody(): // the target may close while it is sent
 			return false
@@ -147,10 +147,10 @@ func (e *ExchangePlan) blameless(g *GatewayPlan, kind ClientKind) bool {
 	return true
 }
 
-// resets reports whether the body is broken off by a reset, which may take along what came before it.
+// resets reports whether the body is broken off by a reset, which may discard bytes sent before it.
 func (b *BodyPlan) resets() bool { return b.Cut && b.How == FaultReset }
 
-// lasts returns how long a target takes for a response, if its client takes none.
+// lasts returns how long a target takes for a response whose client does not delay it.
 func (r *ResponsePlan) lasts() time.Duration {
 	pieces := int64(1)
 	if r.Body.Piece > 0 {

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// closes: a request says "Connection: close" where it is the last one of its connection (upstream.Options.MaxConnRequests),
-// and not since another attempt was.
+// closes: a request has "Connection: close" only if it is the last one of its connection (upstream.Options.MaxConnRequests),
+// and not because an earlier attempt was.
 func (r *ruler) closes() {
 	most := r.w.plan.Gateway.MaxConnRequests
 	for _, s := range r.sights {
@@ -16,7 +16,7 @@ func (r *ruler) closes() {
 	}
 }
 
-// vain: a target is not to blame for a response that it has ended and that its client has seen whole.
+// vain: a target is not to blame for a response that it has ended and that its client has received as a whole.
 func (t *times) vain() {
 	o, sights := t.w.journal.outcomes[t.p.Token], t.w.journal.sights[t.p.Token]
 	if o == nil || !o.Whole || o.ByClose || t.p.Failure == nil || t.p.Upgrade || t.p.Body || len(sights) != 1 || len(t.p.Attempts) != 1 {

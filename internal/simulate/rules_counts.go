@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// watchCounts looks at the group now and then, at instants at which nothing else happens: no target has more
-// requests than its MaxConns, and the queue has room for those that wait. checkWaiting looks at the same instants.
+// watchCounts checks the group from time to time, at instants at which nothing else happens: no target has more requests
+// than its MaxConns, and no more wait than the queue may hold. checkWaiting checks the same instants.
 func (w *world) watchCounts() (stop func()) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -41,16 +41,16 @@ func (w *world) checkCounts() {
 	w.checkBlame()
 	waiting := w.gateway.group.Waiting()
 	if waiting > p.Queue {
-		w.journal.Break("counts", "%d requests wait, the queue has room for %d", waiting, p.Queue)
+		w.journal.Break("counts", "%d requests wait, Queue is %d", waiting, p.Queue)
 	}
 	if n := w.gateway.group.InFlight(); p.MaxInFlight > 0 && n > p.MaxInFlight {
 		w.journal.Break("counts", "%d requests are in flight, MaxInFlight is %d", n, p.MaxInFlight)
 	}
 }
 
-// checkWaiting looks at the instants of checkCounts when the history has ended, and it is known which targets a request had tried
-// before it waited: no more wait while a target is free than have tried that. What a check says, and a change, may take effect
-// within an instant. The caller holds the journal's mutex.
+// checkWaiting checks the instants of checkCounts when the history has ended, and it is known which targets a request had tried
+// before it waited: while a target is free, only requests that have tried it may wait. A check or a change may take effect within
+// an instant. The caller holds the journal's mutex.
 func (w *world) checkWaiting() {
 	if w.plan.Gateway.Check || len(w.plan.Changes) > 0 {
 		return
@@ -72,7 +72,7 @@ func (w *world) checkWaiting() {
 	}
 }
 
-// triedBefore returns how many requests may wait at a moment for another target than one that they have tried.
+// triedBefore returns how many requests may wait at a moment because they have already tried target.
 func (w *world) triedBefore(target string, at time.Duration) (n int) {
 	for _, p := range w.journal.passages {
 		ended := slices.IndexFunc(p.Attempts, func(a Attempt) bool { return a.Target == target && a.Ended <= at })

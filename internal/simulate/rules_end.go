@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// probe: after the last fault and some time the gateway serves as a new one would. All targets are well, and each
-// gets requests as far as its group's options let it.
+// probe: some time after the last fault the gateway serves as a new one would. All targets are healthy, and each gets
+// requests as far as its group's options permit.
 func (w *world) probe() {
 	w.settle(w.quiet(5*time.Minute), nil)
 	if w.sockets != nil {
@@ -21,14 +21,14 @@ func (w *world) probe() {
 	}
 	w.network.heal()
 	if w.plan.Gateway.Strict {
-		return // whether a connection on which requests have waited takes more is the matter of the program's transport
+		return // whether a connection on which requests have waited serves more depends on the program's transport
 	}
 	w.gateway.change(ChangePlan{Kind: SetAll})
 	if w.plan.drains() {
 		w.probeOnce(http.StatusServiceUnavailable, 0)
 		return
 	}
-	time.Sleep(w.plan.recovery()) // what came again may be ill still, as far as is known
+	time.Sleep(w.plan.recovery()) // a target that was added again may still count as unhealthy
 	due := w.dueTargets()
 	for n := range 100 {
 		if !w.probeOnce(http.StatusOK, n) {
@@ -62,7 +62,7 @@ func (w *world) probeSockets() {
 			}
 			return status == http.StatusOK || w.hasTargetFaults()
 		}
-		w.settle(0, func() bool { // what a busy machine has made fail counts for a moment
+		w.settle(0, func() bool { // failures that a busy machine has caused count for a while
 			if !due() {
 				status, err = w.probeStatus(n)
 			}
@@ -84,7 +84,7 @@ func (w *world) hasTargetFaults() bool {
 	return false
 }
 
-// probeOnce requests what every target serves, and reports whether the status is the one that is due.
+// probeOnce sends a probe, and reports whether the response has the expected status.
 func (w *world) probeOnce(want, n int) bool {
 	status, err := w.probeStatus(n)
 	if status != want {
@@ -104,7 +104,7 @@ func (w *world) probeStatus(n int) (int, error) {
 	return c.probe(conn, n)
 }
 
-// probe requests what every target serves.
+// probe sends a request that every target serves.
 func (c *client) probe(conn duplex, n int) (int, error) {
 	if _, err := fmt.Fprintf(conn, "GET /0/%d HTTP/1.1\r\nHost: gateway.test\r\nConnection: close\r\n\r\n", n); err != nil {
 		return 0, err
@@ -118,8 +118,8 @@ func (c *client) probe(conn duplex, n int) (int, error) {
 	return resp.StatusCode, err
 }
 
-// dueTargets are the targets that get requests of a client that sends one at a time: no backups, and with First,
-// LeastConn and RandomTwo those that come first.
+// dueTargets returns the targets that get requests of a client that sends one at a time: no backups, and with First,
+// LeastConn and RandomTwo the first ones.
 func (w *world) dueTargets() (due []string) {
 	heaviest := 0
 	for _, t := range w.gateway.targets(-1) {

@@ -1,8 +1,8 @@
 package simulate
 
-// interims: a client that sees a target's response sees each interim response that stood before it, but for one of HTTP/1.0
-// (RFC 9110 section 15.2), and where a filter reads an object of Kubernetes before any of it is sent: such servers send no
-// interim responses. net/http's client does not count them, and one that expects a 100 can do without others.
+// interims: a client that sees a target's response sees each interim response that preceded it. Excepted are clients of HTTP/1.0
+// (RFC 9110 section 15.2), and responses of Kubernetes that a filter holds: such servers send no interim responses. net/http's
+// client does not count them, and a client that expects a 100 may miss others.
 func (r *ruler) interims() {
 	o := r.o
 	switch {

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// refusals are the statuses by which a request is refused. What net/http's server lets through is refused when a
-// target is at hand, so that the wait for one may end before.
+// refusals are the statuses with which a malformed request is refused. One that net/http's server accepts is refused when a
+// target is picked, so that the wait for a target may end first.
 var refusals = []int{400, 403, 408, 413, 414, 417, 426, 431, 501, 503, 504, 505}
 
-// malformed: what is malformed is refused and reaches no target, and no body that breaks off in its framing has an
-// end. What a target sees of a tolerated one is looked at as that of any request.
+// malformed: a malformed request is refused and reaches no target, and a body with broken framing never looks whole. A
+// tolerated request is checked as any other.
 func (r *ruler) malformed() {
 	if r.client.Kind != Malformed {
 		return
@@ -27,7 +27,7 @@ func (r *ruler) malformed() {
 			r.fail("malformed", "%s saw fields that must not be forwarded: %v", s.Target, s.Header)
 		}
 	}
-	may := r.w.passage(r.e, r.client.Kind).last.may // a filter was first
+	may := r.w.passage(r.e, r.client.Kind).last.may // a filter has refused it first
 	if (m.fate == refused || m.fate == declined) && r.o.Status != 0 && !slices.Contains(refusals, r.o.Status) && !slices.Contains(may, r.o.Status) {
 		r.fail("malformed", "the client of a request that has %s saw %d %s", m.name, r.o.Status, http.StatusText(r.o.Status))
 	}

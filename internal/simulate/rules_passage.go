@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// passage: the filters have made of the request and its response what they are documented to, and nothing else.
+// passage: the filters have changed the request and its response as they are documented to, and in no other way.
 func (r *ruler) passage() {
 	if r.client.Kind == Malformed {
 		return
@@ -26,7 +26,7 @@ func (r *ruler) passage() {
 	}
 }
 
-// passedIn looks at requests as the targets saw them.
+// passedIn checks requests as the targets saw them.
 func (r *ruler) passedIn(p *passage) {
 	for _, s := range r.sights {
 		if p.last.refused {
@@ -52,7 +52,7 @@ func (r *ruler) passedIn(p *passage) {
 	r.forwarded(p)
 }
 
-// requestID: the id is that of one request, on both sides.
+// requestID: both sides see the same id, and no other request has it.
 func (r *ruler) requestID(p *passage) {
 	if p.count("RequestID") != 1 {
 		return
@@ -82,7 +82,7 @@ func (p *passage) count(name string) (n int) {
 	return n
 }
 
-// refused looks at a response that is no target's.
+// refused checks a response that does not come from a target.
 func (r *ruler) refused(p *passage) {
 	status := r.o.Status
 	switch status {
@@ -97,7 +97,7 @@ func (r *ruler) refused(p *passage) {
 	}
 }
 
-// passedOut looks at a response as its client saw it.
+// passedOut checks a response as its client saw it.
 func (r *ruler) passedOut(p *passage, m *message) {
 	o := r.o
 	for _, name := range m.names {
@@ -144,12 +144,12 @@ func (r *ruler) passedOut(p *passage, m *message) {
 	}
 }
 
-// bodyless reports whether the client gets no content.
+// bodyless reports whether the client receives no content.
 func (r *ruler) bodyless(m *message) bool {
 	return m.bodyless(&hop{e: r.e, method: r.e.Method})
 }
 
-// headLength returns the Content-Length that a GET would have, -1 if that is not known before its end.
+// headLength returns the Content-Length that a GET would have, -1 if it is not known before the end of the content.
 func (m *message) headLength() int64 {
 	if m.length < 0 && m.coding == "" && m.body != nil {
 		return int64(len(m.body()))
@@ -157,7 +157,7 @@ func (m *message) headLength() int64 {
 	return m.length
 }
 
-// collected compares a content that filters have changed.
+// collected checks a content that filters have changed.
 func (r *ruler) collected(p *passage, m *message) {
 	o := r.o
 	plain, ended := decoded(m.coding, o.Raw)
@@ -193,15 +193,15 @@ func (r *ruler) collected(p *passage, m *message) {
 	}
 }
 
-// unknownEnd reports whether the gateway can't know that the target's content is short. One that is decoded tells its end,
-// if there is a byte of it (filters.Decompress).
+// unknownEnd reports whether the gateway can't know that the target's content is short. The end of a decoded content is known
+// if it has at least one byte (filters.Decompress).
 func (r *ruler) unknownEnd(m *message) bool {
 	plan := r.e.response(r.o.Attempt)
 	ends := m.ends && !(plan.Body.Cut && plan.Body.CutAt == 0)
 	return plan.Framing == ByClose && !r.w.plan.Gateway.H2Targets && !m.replaced && !ends
 }
 
-// broken reports whether the client need not see it whole, nor what the gateway responds in its place.
+// broken reports whether the client may see neither the whole response nor one of the gateway's own in its place.
 func (m *message) broken() bool { return m.cut || m.aborted || m.never && m.instead == 0 }
 
 // logged: logs have the status that the client saw.
@@ -218,7 +218,7 @@ func (r *ruler) logged(m *message) {
 	}
 }
 
-// forwarded: targets see which client a request came from, and none that it has made up.
+// forwarded: targets see the address of a request's client, and never one that the client has forged.
 func (r *ruler) forwarded(p *passage) {
 	if p.count("RealIP") > 1 || !r.w.plan.exact() { // all clients have one address in real time
 		return
@@ -234,7 +234,7 @@ func (r *ruler) forwarded(p *passage) {
 	}
 }
 
-// address returns the client's.
+// address returns the client's address.
 func (r *ruler) address() string {
 	for i := range r.w.plan.Clients {
 		if &r.w.plan.Clients[i] == r.client {
@@ -247,5 +247,5 @@ func (r *ruler) address() string {
 // clientAddr returns the address of the ith client.
 func clientAddr(i int) string { return fmt.Sprintf("198.51.100.%d", i+1) }
 
-// forwardedFor is what some clients say in X-Forwarded-For: a client, and a proxy beside them.
+// forwardedFor is the X-Forwarded-For of some clients: a client, and a proxy in front of them.
 const forwardedFor = "192.0.2.77, 198.51.100.50"

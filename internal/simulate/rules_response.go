@@ -29,7 +29,7 @@ func (r *ruler) belongs() {
 	}
 }
 
-// own: what the gateway itself responds is an error, of a kind that a gateway gives.
+// own: a response of the gateway's own is an error, with a status that gateways use.
 func (r *ruler) own() {
 	if r.client.Kind == Malformed && slices.Contains(refusals, r.o.Status) {
 		return
@@ -58,7 +58,7 @@ func (r *ruler) own() {
 	r.caused()
 }
 
-// byFilter reports whether a filter responds with a status in place of the targets.
+// byFilter reports whether a filter may respond with a status in place of the targets.
 func (r *ruler) byFilter(status int) bool {
 	p := r.w.passage(r.e, r.client.Kind)
 	for i := range r.sights {
@@ -99,7 +99,7 @@ func (r *ruler) faulty() bool {
 	return f
 }
 
-// served: where nothing fails and no time ends, the client gets a whole response.
+// served: without faults and timeouts the client receives a whole response.
 func (r *ruler) served() {
 	o, p := r.o, &r.w.plan.Gateway
 	if o.Whole || o.Spoilt || o.Tunnel != nil || r.client.Kind.upgrades() || r.client.Kind == Malformed || r.client.Pipelined || r.faulty() || r.e.GiveUp > 0 || r.e.hasBody() && !r.calm() {
@@ -118,7 +118,7 @@ func (r *ruler) served() {
 		return // the gateway's own response, perhaps
 	}
 	if slices.ContainsFunc(r.client.Requests, func(e ExchangePlan) bool { return r.w.passage(&e, r.client.Kind).last.over }) {
-		return // behind a body that is too long the connection closes, perhaps without a word: the response had begun
+		return // after a body that is too long the connection is closed, perhaps without a response: one had begun
 	}
 	if r.client.Kind.overHTTP2() && slices.ContainsFunc(r.client.Requests, func(e ExchangePlan) bool { return len(e.Trailer) > 0 }) {
 		return // net/http ends a connection on which trailers come behind the response to their request
@@ -150,14 +150,14 @@ func (r *ruler) served() {
 	r.fail("served", "the client sees no whole response: %v", o.Err)
 }
 
-// calm reports whether a request's body is small, comes at once and has reached a target, and no response comes before its
-// end: the client sees the response then. Where the gateway has refused the body the connection may end with it.
+// calm reports whether a request's body is small, is sent at once and has reached a target, and no response is sent before
+// its end: then the client sees the response. If the gateway has refused the body, the connection may end with it.
 func (r *ruler) calm() bool {
 	b, n := &r.e.Body, len(r.sights)
 	return n > 0 && r.sights[n-1].Whole && !b.Cut && b.Pause == 0 && b.Length <= 3000 && !r.e.Expect && !slices.ContainsFunc(r.e.Responses, func(a ResponsePlan) bool { return a.Early })
 }
 
-// endTold reports whether the client saw all of a watch that a filter has ended, and the ERROR event that tells so.
+// endTold reports whether the client saw all of a watch that a filter has ended, including its ERROR event.
 func (r *ruler) endTold() bool {
 	if r.o.Attempt < 0 || !r.o.Collected {
 		return false
@@ -170,8 +170,8 @@ func (r *ruler) endTold() bool {
 	return m.told && m.matches != nil && m.matches(plain, true) == nil
 }
 
-// heldTooLong reports whether the time to the header may have ended behind that of the target's: the header of a list is
-// sent with its first item, that of an object when it is whole. The response is broken off then.
+// heldTooLong reports whether the time to the header may have ended after the target's header was received: the header of a
+// list is sent with its first item, that of an object when it is whole. Then the response is broken off.
 func (r *ruler) heldTooLong() bool {
 	if r.e.Kube != KubeList && r.e.Kube != KubeObject {
 		return false

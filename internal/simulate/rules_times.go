@@ -8,14 +8,14 @@ import (
 	"github.com/culvert-go/culvert"
 )
 
-// checkTimes: an exchange ends within the sum of its documented bounds, and no bound is met too soon. The caller of
-// check holds the journal's mutex.
+// checkTimes: an exchange ends within the sum of its documented timeouts, and no timeout ends it too early. The caller
+// holds the journal's mutex.
 func (w *world) checkTimes() {
 	for _, p := range w.journal.passages {
 		t := times{w: w, g: &w.plan.Gateway, p: p, e: w.exchanges[p.Token]}
 		t.refusedSoon()
 		if t.e == nil || p.Proxied == 0 || w.clientOf(p.Token).Kind == Malformed {
-			continue // the probe, refused by a filter, or not what its plan says: an upgrade that is none
+			continue // the probe, a request that a filter refused, or an upgrade that does not match its plan
 		}
 		if p.Silent && !w.plan.hasPanics() && !t.e.Panics && !p.DialPanicked && !p.Raised {
 			w.journal.breakAt(p.Left, "told", "#%d: the response is broken off, and the record tells no failure", p.Token)
@@ -37,7 +37,7 @@ func (w *world) checkTimes() {
 	}
 }
 
-// times looks at the times of one passage.
+// times checks the times of one passage.
 type times struct {
 	w *world
 	g *GatewayPlan
@@ -45,17 +45,17 @@ type times struct {
 	e *ExchangePlan
 }
 
-// slack is what goes beside the bounds: the network's delays.
+// slack is the time for the network's delays, in addition to the bounds.
 const slack = 2 * time.Second
 
-// late is a bound that is kept to a quarter.
+// late returns how late a bound of d may take effect: a quarter of it later.
 func late(d time.Duration) time.Duration { return d + d/4 }
 
 func (t *times) fail(at time.Duration, format string, args ...any) {
 	t.w.journal.breakAt(at, "time", "#%d: "+format, append([]any{t.p.Token}, args...)...)
 }
 
-// whole: Timeout bounds an exchange that is no upgrade.
+// whole: Timeout bounds an exchange that is not an upgrade.
 func (t *times) whole() {
 	whole := t.g.Timeout
 	if c := t.w.clientOf(t.p.Token); c.TLS && !c.Kind.overHTTP2() {
@@ -69,8 +69,8 @@ func (t *times) whole() {
 	}
 }
 
-// heldByWrites is how long a client that reads nothing may hold an exchange beyond its bounds: WriteTimeout for what is
-// written to it, an error response for one. Over HTTP/2 WriteByteTimeout ends the connection, which has written a part
+// heldByWrites returns how long a client that reads nothing may hold an exchange beyond its bounds: WriteTimeout for a write
+// to it, of an error response for instance. Over HTTP/2 WriteByteTimeout ends the connection, which may have written a part
 // meanwhile (proxy.Options.WriteTimeout).
 func (t *times) heldByWrites() time.Duration {
 	if c := t.w.clientOf(t.p.Token); len(c.Links.There)+len(c.Links.Back) > 0 || t.e.ReadAfter > 0 || c.readsSlowly() {
@@ -84,8 +84,8 @@ func (c *ClientPlan) readsSlowly() bool {
 	return (c.Pipelined || c.Kind.overHTTP2()) && slices.ContainsFunc(c.Requests, func(e ExchangePlan) bool { return e.ReadPause > 0 || e.ReadAfter > 0 })
 }
 
-// left: an exchange ends soon when its client has gone. net/http's server notices that while no body is to be read, on
-// a connection that is not pipelined.
+// left: an exchange ends soon after its client has disconnected. net/http's server notices that while no body is to be
+// read, on a connection without pipelined requests.
 func (t *times) left() {
 	o := t.w.journal.outcomes[t.p.Token]
 	c := t.w.clientOf(t.p.Token)
@@ -94,7 +94,7 @@ func (t *times) left() {
 	}
 	gone := o.Ended.Sub(t.w.journal.start)
 	bound := slack
-	if t.p.Body && !t.unasked(o) { // it is not read as long as the request waits for a target, or a target takes none of it
+	if t.p.Body && !t.unasked(o) { // the body is not read while the request waits for a target, or the target accepts none of it
 		tries := time.Duration(len(t.p.Attempts) + 1)
 		bound += tries * (t.w.plan.Upstream.queueTimeout() + t.g.DialTimeout + late(t.g.TargetWrite) + t.windows())
 	}
@@ -103,8 +103,8 @@ func (t *times) left() {
 	}
 }
 
-// windows is how long a target may take to open its windows for the whole of the request's body. None of its pieces takes
-// too long, and what the client has sent before it left is read first.
+// windows returns how long a target may take to open its windows for the whole of the request's body. No piece takes too
+// long, and the bytes that the client has sent before it left are read first.
 func (t *times) windows() (most time.Duration) {
 	for _, target := range t.w.plan.Targets {
 		if f := target.Frames; target.ByFrames && f.Late > 0 {
@@ -114,10 +114,9 @@ func (t *times) windows() (most time.Duration) {
 	return most
 }
 
-// unasked reports whether the client has got the header of a response in place of being asked for its body, and sends none:
-// no target is to take any of it.
+// unasked reports whether the client has received the header of a response instead of a 100, and so sends no body.
 func (t *times) unasked(o *Outcome) bool {
-	return t.e.Expect && t.e.Manner == ExpectForEver && !o.Asked && o.Header != nil
+	return t.e.Expect && t.e.Manner == ExpectForEver && !o.Continued && o.Header != nil
 }
 
 // clientOf returns the plan of the client that sends a request.
@@ -132,7 +131,7 @@ func (w *world) clientOf(token uint32) *ClientPlan {
 	return nil
 }
 
-// bodyTooSlow: the client has ReadTimeout for each piece of its body.
+// bodyTooSlow: the client is not too slow before ReadTimeout has passed without a piece of its body.
 func (t *times) bodyTooSlow() {
 	f := t.p.Failure
 	if f == nil || f.Kind != culvert.BodyTooSlow || t.wholeEnded(t.p.FailedAt) {
@@ -152,7 +151,7 @@ func (t *times) wholeEnded(at time.Duration) bool {
 	return t.p.TimedOut || t.g.Timeout > 0 && at-t.p.Proxied >= t.g.Timeout
 }
 
-// attempt looks at one attempt.
+// attempt checks one attempt.
 func (t *times) attempt(a *Attempt) {
 	t.early(a)
 	switch {
@@ -164,7 +163,7 @@ func (t *times) attempt(a *Attempt) {
 	}
 }
 
-// early: a target's time is not over before one of the bounds that it has.
+// early: an attempt does not time out before one of its timeouts has passed.
 func (t *times) early(a *Attempt) {
 	var e *culvert.Error
 	if !errors.As(a.Err, &e) || e.Kind != culvert.Timeout || t.wholeEnded(a.Ended) {
@@ -185,7 +184,7 @@ func (t *times) early(a *Attempt) {
 	}
 }
 
-// bounds returns the shortest of the bounds that there are.
+// bounds returns the shortest bound that is set.
 func bounds(list ...time.Duration) time.Duration {
 	least := longest
 	for _, d := range list {
@@ -208,8 +207,8 @@ func (t *times) ping() time.Duration {
 	return 0
 }
 
-// unended is how long a target that speaks HTTP/2 may leave the stream of a response open which has no content. Its header is
-// held until then.
+// unended is how long a target that speaks HTTP/2 may leave the stream of a response without content open. The header is held
+// until then.
 func (t *times) unended() time.Duration {
 	if t.g.H2Targets && slices.ContainsFunc(t.e.Responses, func(r ResponsePlan) bool { return r.Body.Length == 0 }) {
 		return t.g.BodyTimeout
@@ -220,7 +219,7 @@ func (t *times) unended() time.Duration {
 // handshakeTimeout is wsupgrade.Options.HandshakeTimeout's default.
 const handshakeTimeout = 10 * time.Second
 
-// handshake: HandshakeTimeout bounds dialling and the header together.
+// handshake: HandshakeTimeout bounds the dial and the header together.
 func (t *times) handshake(a *Attempt) {
 	took := a.TimeToHeader
 	if a.Err != nil && took == 0 {
@@ -231,8 +230,8 @@ func (t *times) handshake(a *Attempt) {
 	}
 }
 
-// connections is over how many connections one attempt may go: those that the target may have closed meanwhile are
-// followed by another one.
+// connections returns over how many connections one attempt may be sent: another one follows each that the target may have
+// closed meanwhile.
 func (t *times) connections() time.Duration {
 	if t.g.Transport {
 		return time.Duration(len(t.w.exchanges) + 1)
@@ -240,7 +239,7 @@ func (t *times) connections() time.Duration {
 	return 2
 }
 
-// connect: DialTimeout bounds the time to a connection, HeaderTimeout that on one that was kept too long.
+// connect: DialTimeout bounds the time to a connection, HeaderTimeout the time on one that was kept too long.
 func (t *times) connect(a *Attempt) {
 	took, bound := a.TimeToConnect, t.g.DialTimeout
 	if a.TimeToConnect == 0 {
@@ -255,10 +254,10 @@ func (t *times) connect(a *Attempt) {
 	t.fail(a.Ended, "%s took %v for a connection, DialTimeout is %v", a.Target, took, bound)
 }
 
-// header: HeaderTimeout bounds the time to the header of the response, DialTimeout that to another connection where the
+// header: HeaderTimeout bounds the time to the header of the response, DialTimeout the time to another connection if the
 // first one, which had been kept, was closed meanwhile.
 func (t *times) header(a *Attempt) {
-	if a.TimeToConnect == 0 || t.g.HeaderTimeout <= 0 || t.g.Strict { // which waits for a stream before
+	if a.TimeToConnect == 0 || t.g.HeaderTimeout <= 0 || t.g.Strict { // a strict transport waits for a stream before
 		return
 	}
 	took := a.TimeToHeader - a.TimeToConnect
@@ -274,8 +273,8 @@ func (t *times) header(a *Attempt) {
 	}
 }
 
-// body: a response's body takes the target's own time and that of the network, and BodyTimeout where the target falls
-// silent. It is looked at where nothing else takes time.
+// body: a response's body takes the target's own time and the network's, and BodyTimeout if the target falls silent. This
+// is checked if nothing else takes time.
 func (t *times) body() {
 	n := len(t.p.Attempts) - 1
 	if n < 0 || t.p.Upgrade || t.p.Body || len(t.w.journal.sights[t.p.Token]) != n+1 || !t.w.smooth(t.p.Token) {
@@ -306,7 +305,7 @@ func (t *times) body() {
 // transfer is more than the longest body needs over the slowest network.
 const transfer = 10 * time.Second
 
-// smooth reports whether nothing but a target takes time: no link fails, and no client that shares the connection pauses.
+// smooth reports whether only a target takes time: no link fails, and no client that shares the connection pauses.
 func (w *world) smooth(token uint32) bool {
 	c := w.clientOf(token)
 	fails := c.Kind == Frames || len(c.Links.There)+len(c.Links.Back) > 0 || w.plan.Upstream.resets() // frames open their windows late

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A client that still reads the response before holds the next one of its connection up, and what it then reads itself does not.
+// A client that still reads a response delays the next one of its connection. A response that it reads afterwards does not.
 func TestHeldByTheResponseBefore(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -25,7 +25,7 @@ func TestHeldByTheResponseBefore(t *testing.T) {
 	}
 }
 
-// A client that leaves while a target opens its window a little at a time is noticed when all that it has sent was read.
+// If a client leaves while a target opens its window in small steps, that is noticed after all bytes that it has sent were read.
 func TestLeftWhileAWindowOpens(t *testing.T) {
 	const s = time.Second
 	for _, test := range []struct {

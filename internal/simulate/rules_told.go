@@ -20,7 +20,7 @@ func (r *ruler) told() {
 	}
 }
 
-// forbidden: what may not be a trailer is not sent on as one.
+// forbidden: a field that may not be a trailer is not forwarded as one.
 func (r *ruler) forbidden() {
 	if name := r.e.Forbidden; name != "" {
 		for _, s := range r.sights {

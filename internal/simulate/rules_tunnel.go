@@ -27,10 +27,10 @@ func (r *ruler) tunnel() {
 		return
 	}
 	if r.client.Frames.Late > 0 {
-		return // no byte may come from either side for the tunnel's IdleTimeout, while the client takes what has come
+		return // both sides may be silent for the tunnel's IdleTimeout, while the client accepts the bytes already sent
 	}
 	closes := slices.ContainsFunc(r.w.plan.Changes, func(c ChangePlan) bool { return c.Kind == CloseTunnels })
-	// Another protocol than WebSocket knows no Close frames but those of its ends.
+	// In another protocol than WebSocket only the ends themselves send Close frames.
 	frames := !closes || r.e.Tunnel.Posted == 0
 	if frames && !r.slow() && (!closes || r.e.Tunnel.Up.frameTime()+r.e.Tunnel.Down.frameTime() < 4*time.Second) { // the gateway waits for the end of a frame, but not for long
 		if !o.Tunnel.Closed {
@@ -45,8 +45,8 @@ func (r *ruler) tunnel() {
 	}
 }
 
-// frameTime is how long a frame takes, with what comes before and behind it in a piece. The gateway waits five seconds for
-// its end.
+// frameTime returns how long a frame takes, with the bytes before and after it in a piece. The gateway waits five seconds
+// for its end.
 func (b *BodyPlan) frameTime() time.Duration {
 	pieces := int64(1)
 	if b.Piece > 0 {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// scenes bring about what needs several decisions that are seldom made together: each adds clients to a plan, and
-// changes what they need of the gateway and its targets. New ones stand at the end.
+// scenes produce situations that need several decisions which are seldom made together: each adds clients to a plan, and
+// changes the gateway and its targets for them. New ones are added at the end.
 var scenes = []func(*Plan, *Choices){
 	(*Plan).sceneDropped,
 	(*Plan).sceneLateReader,
@@ -25,7 +25,7 @@ var scenes = []func(*Plan, *Choices){
 func (p *Plan) addScene(c *Choices) {
 	if n := c.Int(40); n > 0 && n <= len(scenes) && !p.Gateway.H2Targets {
 		scenes[n-1](p, c)
-		p.boundTargets() // again: the scene has set times
+		p.boundTargets() // again: the scene has set timeouts
 	}
 }
 
@@ -52,7 +52,7 @@ func (e *ExchangePlan) post(c *Choices) {
 	e.Body = BodyPlan{Length: int64(1 + c.Int(3000)), Chunked: c.Bool(2)}
 }
 
-// wellTargets takes the faults of targets away, and of their links.
+// wellTargets removes the faults of targets and of their links.
 func (p *Plan) wellTargets() {
 	for i := range p.Targets {
 		t := &p.Targets[i]
@@ -61,8 +61,8 @@ func (p *Plan) wellTargets() {
 	}
 }
 
-// sceneDropped: responses whose status is dropped for that of another target, and whose body comes late. Their connections
-// are not those of the next requests.
+// sceneDropped: responses that are dropped for another target's because of their status, and whose body comes late. Their
+// connections must not carry the next requests.
 func (p *Plan) sceneDropped(c *Choices) {
 	if len(p.Targets) == 1 {
 		p.Targets = append(p.Targets, newTargetPlan(c, 1))
@@ -82,8 +82,8 @@ func (p *Plan) sceneDropped(c *Choices) {
 	}
 }
 
-// sceneLateReader: a client that accepts nothing for a while, and a response that does not fit into its window: of the
-// gateway's own, behind interim responses, or an ordinary one.
+// sceneLateReader: a client that accepts nothing for a while, and a response that does not fit into its window: one of the
+// gateway's own, one after interim responses, or an ordinary one.
 func (p *Plan) sceneLateReader(c *Choices) {
 	g := &p.Gateway
 	if c.Bool(2) {
@@ -133,7 +133,7 @@ func (p *Plan) sceneUnread(c *Choices) {
 	}
 }
 
-// sceneRefusedBody: a filter refuses requests whose bodies do not come to their end.
+// sceneRefusedBody: a filter refuses requests whose bodies do not end.
 func (p *Plan) sceneRefusedBody(c *Choices) {
 	refuses := slices.IndexFunc(filterKinds, func(k filterKind) bool { return k.name == ambiguityKind.name })
 	p.Gateway.Filters = slices.Insert(p.Gateway.Filters, c.Int(len(p.Gateway.Filters)+1), FilterPlan{Kind: refuses, A: 1})
@@ -152,7 +152,7 @@ func (b *BodyPlan) silent(c *Choices) {
 	b.Cut, b.CutAt, b.How = true, int64(c.Int(int(b.Length))), FaultSilence
 }
 
-// sceneUnasked: a client waits to be asked for its body, gets a response instead, and leaves while the target pauses.
+// sceneUnasked: a client waits for a 100, receives a final response instead, and leaves while the target pauses.
 func (p *Plan) sceneUnasked(c *Choices) {
 	p.Gateway.BodyTimeout, p.Gateway.Timeout = 0, 0
 	p.wellTargets()
@@ -168,7 +168,7 @@ func (p *Plan) sceneUnasked(c *Choices) {
 		r.Body.Length++
 		r.Body.silent(c)
 	}
-	client.Requests[len(client.Requests)-1].Wait = 30 * time.Second // or silent targets would give up too soon
+	client.Requests[len(client.Requests)-1].Wait = 30 * time.Second // else silent targets would give up too soon
 }
 
 // sceneHandedOver: targets end connections that they have kept, are slow to accept the next ones, and others become idle
@@ -201,7 +201,7 @@ func (p *Plan) sceneHandedOver(c *Choices) {
 	}
 }
 
-// scenePanic: a hook panics before the body is read, of which a part does not come.
+// scenePanic: a hook panics before the body is read, and a part of the body is not sent.
 func (p *Plan) scenePanic(c *Choices) {
 	p.wellTargets()
 	client := p.join(c, 1+c.Int(3))
@@ -214,7 +214,7 @@ func (p *Plan) scenePanic(c *Choices) {
 	}
 }
 
-// sceneSlowTarget: a target takes longer to respond than the client may for a piece of its body.
+// sceneSlowTarget: a target takes longer to respond than the client may take for a piece of its body.
 func (p *Plan) sceneSlowTarget(c *Choices) {
 	g := &p.Gateway
 	g.ReadTimeout, g.HeaderTimeout, g.Timeout = seconds(5), seconds(60), 0
@@ -230,9 +230,9 @@ func (p *Plan) sceneSlowTarget(c *Choices) {
 	}
 }
 
-// sceneInstead: a program's page takes the place of a response, when the time of the interim response before it is long
-// over. Behind a server with a WriteTimeout that alone bounds the page, which no interim response may change; it is longer
-// than what histories last.
+// sceneInstead: a program's page replaces a response, long after the deadline of the interim response before it. With a
+// server's WriteTimeout, only that bounds the page, and no interim response may change it; it is longer than a history
+// lasts.
 func (p *Plan) sceneInstead(c *Choices) {
 	g := &p.Gateway
 	g.WriteTimeout, g.HeaderTimeout, g.Timeout = seconds(5), seconds(60), 0

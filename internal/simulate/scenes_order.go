@@ -19,8 +19,8 @@ func (p *Plan) sceneAround(c *Choices) {
 	}
 }
 
-// sceneFirstByte: the first byte of a request's body does not come, the body has no length, and its method seldom has one.
-// Meanwhile a target says that a connection was idle for too long.
+// sceneFirstByte: the first byte of a request's body is not sent, the body has no length, and its method seldom has a body.
+// Meanwhile a target closes a connection as idle for too long.
 func (p *Plan) sceneFirstByte(c *Choices) {
 	p.Gateway.Transport, p.Gateway.MaxIdle, p.Gateway.MaxConnRequests = true, 0, 0
 	p.wellTargets()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// seldom are how many histories have one of the combinations of addSeldom: as many as there are, of so many.
+// seldom is the number of histories of which one, on average, has a given combination of addSeldom.
 const seldom = 60
 
 // addSeldom chooses combinations of decisions that hardly ever come together by themselves.
@@ -18,7 +18,7 @@ func (p *Plan) addSeldom(c *Choices) {
 	}
 }
 
-// ordinary calls change with requests that are no upgrades, malformed ones or those of Kubernetes, every other one by choice.
+// ordinary calls change with every other request that is not an upgrade, malformed, or for Kubernetes.
 func (p *Plan) ordinary(c *Choices, change func(kind ClientKind, e *ExchangePlan)) {
 	for i := range p.Clients {
 		kind := p.Clients[i].Kind
@@ -36,12 +36,13 @@ func (r *ResponsePlan) plain200() {
 	r.Body.Cut, r.Body.Pause = false, 0
 }
 
-// frame makes a response end as framing says.
+// frame sets the framing of a response.
 func (r *ResponsePlan) frame(framing ResponseFraming) {
 	r.Framing, r.Body.Chunked = framing, framing == Chunked
 }
 
-// notModified has targets of HTTP/2 tell the length of the content that a 304 does not have (RFC 9110 section 8.6).
+// notModified makes targets of HTTP/2 send a 304 with the Content-Length of the content that it does not have (RFC 9110
+// section 8.6).
 func (p *Plan) notModified(c *Choices) {
 	p.Gateway.H2Targets = true
 	p.ordinary(c, func(_ ClientKind, e *ExchangePlan) {
@@ -54,7 +55,7 @@ func (p *Plan) notModified(c *Choices) {
 	})
 }
 
-// trailersAlone has targets of HTTP/2 send trailers behind a body of which they tell that it is empty.
+// trailersAlone makes targets of HTTP/2 send trailers after a body with Content-Length 0.
 func (p *Plan) trailersAlone(c *Choices) {
 	p.Gateway.H2Targets = true
 	p.ordinary(c, func(_ ClientKind, e *ExchangePlan) {
@@ -67,7 +68,7 @@ func (p *Plan) trailersAlone(c *Choices) {
 	})
 }
 
-// pauseInside has targets pause behind a header for longer than a client may take for a write.
+// pauseInside makes targets pause after a header for longer than WriteTimeout.
 func (p *Plan) pauseInside(c *Choices) {
 	if p.Gateway.H2Targets {
 		return // whose targets don't
@@ -99,7 +100,7 @@ func kindOf(name string) int {
 	return slices.IndexFunc(filterKinds, func(k filterKind) bool { return k.name == name })
 }
 
-// compressPages has clients ask by HEAD for pages that stand for a response, and are compressed.
+// compressPages makes clients send HEAD requests for pages that replace a response, and are compressed.
 func (p *Plan) compressPages(c *Choices) {
 	p.Gateway.Filters = append(p.Gateway.Filters, FilterPlan{Kind: kindOf("Compress"), A: Pick(c, 0, 2), B: c.Int(filterOptions)},
 		FilterPlan{Kind: kindOf("ErrorPages"), A: c.Int(filterOptions), B: c.Int(4)})
@@ -115,8 +116,8 @@ func (p *Plan) compressPages(c *Choices) {
 	})
 }
 
-// breakOffEncoded has clients break an encoded body off before its first byte, where a decoder may take the end for that of
-// no content.
+// breakOffEncoded makes clients break off an encoded body before its first byte: a decoder may take that for the end of an
+// empty content.
 func (p *Plan) breakOffEncoded(c *Choices) {
 	p.Gateway.Filters = append(p.Gateway.Filters, FilterPlan{Kind: kindOf("Decompress")})
 	p.ordinary(c, func(kind ClientKind, e *ExchangePlan) {
@@ -128,7 +129,7 @@ func (p *Plan) breakOffEncoded(c *Choices) {
 	})
 }
 
-// refuseStreams has targets of HTTP/2 refuse requests, each on its first connection, so that they are another one's.
+// refuseStreams makes targets of HTTP/2 refuse requests, each on its first connection, so that they are retried on another one.
 func (p *Plan) refuseStreams(c *Choices) {
 	p.Gateway.H2Targets, p.Gateway.RetryErrors, p.Gateway.Tries = true, true, 0
 	for i := range p.Targets {
@@ -145,7 +146,7 @@ func (p *Plan) refuseStreams(c *Choices) {
 	})
 }
 
-// leaveInterim has clients of HTTP/2 leave while interim responses are written to them that they have no room for.
+// leaveInterim makes clients of HTTP/2 leave while interim responses are written that exceed their windows.
 func (p *Plan) leaveInterim(c *Choices) {
 	if p.Gateway.H2Targets {
 		return // whose interim responses are short

@@ -7,11 +7,11 @@ import (
 	"github.com/culvert-go/culvert"
 )
 
-// What is sent to a target that is far away may arrive behind the next attempt, at another one: the order is the gateway's.
+// An attempt at a target that is far away may arrive after the next attempt, at another target. asSent has the gateway's order.
 func TestOrderOfAttempts(t *testing.T) {
 	for _, c := range []struct {
 		name                string
-		asked, seen, sorted []string
+		tried, seen, sorted []string
 	}{
 		{"as they came", []string{"a", "b"}, []string{"a", "b"}, []string{"a", "b"}},
 		{"the far one is late", []string{"a", "b"}, []string{"b", "a"}, []string{"a", "b"}},
@@ -20,7 +20,7 @@ func TestOrderOfAttempts(t *testing.T) {
 		{"not known", nil, []string{"b", "a"}, []string{"b", "a"}},
 	} {
 		p, r := &Passage{Token: 1}, ruler{w: &world{journal: NewJournal()}, e: &ExchangePlan{Token: 1}}
-		for _, target := range c.asked {
+		for _, target := range c.tried {
 			p.Attempts = append(p.Attempts, Attempt{Attempt: culvert.Attempt{Target: target}})
 		}
 		r.w.journal.passages = []*Passage{p}

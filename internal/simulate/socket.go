@@ -15,18 +15,18 @@ type socket struct {
 
 	mu      sync.Mutex
 	upgrade bool      // a tunnel's, which has bounds of its own
-	bounded bool      // the last request has no body, and no other bound than HeaderTimeout
-	since   time.Time // when the request was written; zero: a header section has come
-	tail    []byte    // the last bytes that came
+	bounded bool      // the last request has no body, and no timeout except HeaderTimeout
+	since   time.Time // when the request was written; zero: a header section was received
+	tail    []byte    // the last bytes received
 }
 
 // tolerance is how much later than its bound a wait may end.
 const tolerance = time.Second
 
-// within returns how long a wait may last that is bounded by d, "to a quarter".
+// within returns how long a wait with the timeout d may last: a quarter longer.
 func within(d time.Duration) time.Duration { return d + d/4 + tolerance }
 
-// Write measures that it ends within TargetWrite.
+// Write checks that it ends within TargetWrite.
 func (s *socket) Write(p []byte) (int, error) {
 	start := time.Now()
 	n, err := s.Conn.Write(p)
@@ -42,8 +42,8 @@ func (s *socket) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// isBodyless reports whether p is a whole request that has no body. The time of the response to one that has a body begins
-// behind that, which the client may take long to send (upstream.Options.HeaderTimeout).
+// isBodyless reports whether p is a whole request without a body. HeaderTimeout begins after a request's body, which the
+// client may take long to send (upstream.Options.HeaderTimeout).
 func isBodyless(p []byte) bool {
 	if !bytes.HasSuffix(p, []byte("\r\n\r\n")) {
 		return false
@@ -52,7 +52,7 @@ func isBodyless(p []byte) bool {
 	return err == nil && r.ContentLength == 0
 }
 
-// Read measures that the first header section, of an interim response perhaps, is there within HeaderTimeout.
+// Read checks that the first header section, perhaps of an interim response, is received within HeaderTimeout.
 func (s *socket) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
 	s.mu.Lock()

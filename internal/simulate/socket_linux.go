@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// kernelSockets are three sockets of the kernel's: on the first nothing has arrived, on the second a byte has, and the
-// third has ended. They are made once, and stand for those of the Network that a system call looks at.
+// kernelSockets are three sockets of the kernel: on the first nothing has arrived, on the second a byte has, and the third
+// has ended. They are made once, for system calls that look at a connection of the Network.
 var kernelSockets = sync.OnceValues(func() (fds [3]int, err error) {
 	for i := range fds {
 		pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0)
@@ -29,10 +29,10 @@ var kernelSockets = sync.OnceValues(func() (fds [3]int, err error) {
 	return fds, nil
 })
 
-// SyscallConn lets the gateway look at what has arrived, as it does at a socket.
+// SyscallConn lets the gateway look at arrived bytes, as it does on a socket.
 func (s *socket) SyscallConn() (syscall.RawConn, error) { return look{s.Conn}, nil }
 
-// look is what SyscallConn returns.
+// look is the syscall.RawConn that SyscallConn returns.
 type look struct{ c *Conn }
 
 // Control calls f with a socket in the state of the connection's.
@@ -47,10 +47,10 @@ func (l look) Control(f func(fd uintptr)) error {
 
 var errNoIO = errors.New("reads and writes go through the connection")
 
-// Read is not used where a descriptor can't be read from.
+// Read returns an error: the descriptor is not the connection's.
 func (l look) Read(func(fd uintptr) bool) error { return errNoIO }
 
-// Write is as Read.
+// Write is like Read.
 func (l look) Write(func(fd uintptr) bool) error { return errNoIO }
 
 // state returns 0 if nothing has arrived, 1 if bytes have, 2 at the end.

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// The time that a target has for the header of its response is measured from the end of a request that has no body,
-// whatever its method. The client may take its time to send one.
+// HeaderTimeout is checked from the end of a request without a body, of any method. A client may take long to send a body.
 func TestTimeOfATargetsHeader(t *testing.T) {
 	for request, bounded := range map[string]bool{
 		"GET / HTTP/1.1\r\nHost: a\r\n\r\n":                               true,

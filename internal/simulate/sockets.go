@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// sockets stand between the parties of a history, whose connections are those of a
-// Network, and a gateway that has real ones: each connection of a party ends at a bridge,
-// which is to the gateway a peer on the loopback interface. The gateway gets nothing but
-// *net.TCPConn, on both sides, and the peers do to them what the plan says: they cut
-// segments, pause, half-close, stop reading, or reset with what they have not sent lost.
+// sockets connects the parties of a history, which use a Network, to a gateway with real
+// sockets: each connection of a party ends at a bridge, which is the gateway's peer on the
+// loopback interface. The gateway has only *net.TCPConn, on both sides, and the bridges
+// follow the plan: they cut segments, pause, half-close, stop reading, or reset and lose
+// unsent data.
 type sockets struct {
 	plan    *Plan
 	network *Network
@@ -32,7 +32,7 @@ type sockets struct {
 // gatewayEnd is a connection of the gateway.
 type gatewayEnd struct {
 	*net.TCPConn
-	what string // it is for
+	what string // what the connection is for
 }
 
 // newSockets listens in the place of the gateway and of each target.
@@ -94,7 +94,7 @@ func (s *sockets) acceptGateway(l *net.TCPListener, addr string) {
 			return
 		}
 		d, there, back := s.network.Links(addr, n)
-		if d.Refuse && there.Window == 0 { // the target has fallen ill meanwhile
+		if d.Refuse && there.Window == 0 { // the target refuses dials meanwhile
 			reset(outer)
 			continue
 		}
@@ -137,7 +137,7 @@ func (s *sockets) dialTarget(ctx context.Context, addr string) (net.Conn, error)
 	}
 }
 
-// dialledFor says what the gateway dials a target for. net/http's transport may take a connection for another request.
+// dialledFor describes what the gateway dials a target for. net/http's transport may use the connection for another request.
 func dialledFor(ctx context.Context) string {
 	p := passageOf(ctx)
 	switch {
@@ -186,8 +186,8 @@ func (h holding) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// hold remembers a connection of the gateway's. Every other history gives them small
-// buffers, so that writes come to wait for readers.
+// hold records a connection of the gateway. In every other history the connections have
+// small buffers, so that writes wait for readers.
 func (s *sockets) hold(c *net.TCPConn, what string) {
 	s.narrow(c)
 	s.mu.Lock()
@@ -237,7 +237,7 @@ func (s *sockets) close() {
 	s.bridges.Wait()
 }
 
-// bridge passes on what comes from each side until both have ended. outer is a real
+// bridge copies bytes in both directions until both sides have ended. outer is a real
 // socket, inner a party's connection with its faults.
 func (s *sockets) bridge(inner *Conn, outer *net.TCPConn) {
 	s.narrow(outer)
@@ -262,7 +262,7 @@ type halfCloser interface {
 	CloseWrite() error
 }
 
-// pass passes on what comes from a side, and its end.
+// pass copies the bytes of one side to the other, and its end.
 func pass(to, from halfCloser, fail func()) {
 	buf := make([]byte, 16<<10)
 	for {
@@ -292,8 +292,8 @@ func reset(c *net.TCPConn) {
 	c.Close()
 }
 
-// patience is how long a history waits in real time for what must come. Nothing waits as
-// long as that on a machine that is not stuck.
+// patience is how long a history waits in real time for an event that must come. On a
+// machine that is not stuck no wait is as long.
 const patience = time.Minute
 
 // poll waits until done reports true, and reports whether it did.
@@ -308,10 +308,10 @@ func poll(done func() bool) bool {
 	return true
 }
 
-// stop finds what the gateway has not closed when it is closed itself, and ends the rest.
-// A connection of net/http's HTTP/2 transport may stay open until its peer's end: its idle
-// timer does not start again where it ran out while a request was about to begin that its
-// context ended then, and neither does CloseIdleConnections close it.
+// stop checks that the gateway has closed its connections, and closes the rest. A connection
+// of net/http's HTTP/2 transport may be open until its peer closes it: its idle timer does
+// not start again if it fired while a request was about to begin that its context then
+// ended, and CloseIdleConnections does not close it either.
 func (s *sockets) stop() {
 	if s.plan.Gateway.H2Targets {
 		s.close()

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// others returns the stacks of the caller's bubble, but for its own and the test's.
+// others returns the stacks of the caller's bubble, except its own and the test's.
 func others() string {
 	buf := make([]byte, 1<<20)
 	stacks := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
@@ -19,8 +19,8 @@ func others() string {
 	return b.String()
 }
 
-// left returns the stacks of goroutines that a bubble has beyond those it began with. Taking them stops
-// the process and costs as much as a small history, so they are counted first.
+// left returns the stacks of goroutines that a bubble has in addition to those it began with. To take stacks stops the
+// process and costs as much as a small history, so the goroutines are counted first.
 func left(began int) string {
 	if runtime.NumGoroutine() <= began {
 		return ""

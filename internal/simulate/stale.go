@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// StaleKind is how a target ends a connection that it has kept when a request comes over it: to the gateway this looks as
-// if the connection had been idle for too long, and ended while the request was on its way.
+// StaleKind says how a target ends a kept connection when a request arrives on it. To the gateway this looks as if the
+// connection had been idle for too long, and ended while the request was on its way.
 type StaleKind int
 
 const (
@@ -53,7 +53,7 @@ func (p *Plan) addStale(c *Choices) {
 	}
 }
 
-// goStale ends a kept connection on which a request has come.
+// goStale ends a kept connection on which a request has arrived.
 func (t *target) goStale(c *Conn, r *ResponsePlan, s *Sight) {
 	t.world.journal.faults.Add("a target "+r.Stale.String()+" on a kept connection", 1)
 	switch r.Stale {
@@ -64,18 +64,18 @@ func (t *target) goStale(c *Conn, r *ResponsePlan, s *Sight) {
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nX-To")
 		_ = c.CloseWrite()
 	default:
-		_ = c.CloseWrite() // or what the request has beside its header would end the connection by a reset
+		_ = c.CloseWrite() // else the request's body would make the end a reset
 	}
 	_ = c.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
 	_, _ = io.Copy(io.Discard, onlyReader{c})
 }
 
-// alone is how much longer than the network says a request may be on its way over real sockets.
+// alone is how much longer than the network's delay a request may be on its way over real sockets.
 const alone = time.Second
 
-// unasked sends a 408 on an idle connection, as some servers do before they close it, and looks whether a request is sent
-// all the same when that has arrived: "a client that does not expect a response" closes the connection (RFC 9112
-// section 9.2). It reports whether the connection is kept.
+// unasked sends a 408 on an idle connection, as some servers do before they close it, and checks that no request is sent
+// after it has arrived: a client that receives a response without a request closes the connection (RFC 9112 section 9.2).
+// It reports whether the connection is kept.
 func (t *target) unasked(c *Conn, in *bufio.Reader, r *ResponsePlan) bool {
 	_ = c.SetReadDeadline(time.Now().Add(r.Unasked))
 	if _, err := in.Peek(1); err == nil {
@@ -96,13 +96,13 @@ func (t *target) unasked(c *Conn, in *bufio.Reader, r *ResponsePlan) bool {
 	if sent := c.in.sendingSince(); !arrives || !sent.After(told) {
 		t.world.journal.noteCrossed(in)
 	} else {
-		t.world.journal.Break("unasked", "%s got a request on a connection on which a response to none had come", t.plan.Addr)
+		t.world.journal.Break("unasked", "%s got a request on a connection on which a response without a request had arrived", t.plan.Addr)
 	}
 	return false
 }
 
-// noteCrossed notes the request that begins in, for which the gateway may take the response to none: each of the two was
-// sent before the other one arrived.
+// noteCrossed records the request that begins in. The gateway may take the response without a request for its response,
+// since each of the two was sent before the other one arrived.
 func (j *Journal) noteCrossed(in *bufio.Reader) {
 	r, err := http.ReadRequest(in)
 	if err != nil {
@@ -114,10 +114,10 @@ func (j *Journal) noteCrossed(in *bufio.Reader) {
 	j.crossed[token] = true
 }
 
-// noneWaits checks that no request has come before the response to the one before was sent: a gateway does not pipeline.
+// noneWaits checks that no request has arrived before the response to the previous one was sent: a gateway does not pipeline.
 func (t *target) noneWaits(c *Conn, in *bufio.Reader, r *ResponsePlan, s *Sight) {
 	if !s.Whole || t.world.sockets != nil || r.Body.Pause > 0 && r.Framing == ByLength {
-		return // or it has paused behind the last byte
+		return // the target may have paused after the last byte
 	}
 	_ = c.SetReadDeadline(time.Now().Add(1))
 	if p, _ := in.Peek(1); len(p) > 0 {

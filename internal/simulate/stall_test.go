@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// mostSeconds is how long a history may take, most of which take milliseconds.
+// mostSeconds is how long a history may take. Most take milliseconds.
 const mostSeconds = 60
 
-// stoodStill is the rule that such a history breaks.
+// stoodStill is the rule that a longer history breaks.
 const stoodStill = "stood still"
 
-// stallWatch calls a function when a history has run for some seconds in which this process ran, too. One timer of
-// that time would also fire for a process that was stopped, or whose machine was, and end a run for nothing.
+// stallWatch calls a function when a history has run for some seconds in which this process ran, too. A single timer would
+// also fire for a process that was stopped, or whose machine was, and end a run without cause.
 type stallWatch struct {
 	mu    sync.Mutex
 	timer *time.Timer
@@ -48,8 +48,8 @@ func (w *stallWatch) stop() {
 	w.timer.Stop()
 }
 
-// inBubble runs a history in a bubble. One in which time does not pass is given up, with its goroutines: what it has
-// written is lost, since they may hold its mutex.
+// inBubble runs a history in a bubble. A history in which time does not pass is abandoned with its goroutines. Its journal is
+// lost, since they may hold the journal's mutex.
 func inBubble(t *testing.T, seconds int, run func(*Journal)) *Journal {
 	j := NewJournal()
 	ended, stalled := make(chan struct{}), make(chan struct{})

@@ -2,7 +2,7 @@ package simulate
 
 import "strings"
 
-// badSwitch is a 101 of a target that is no valid response to the upgrade, from the accept value that is due.
+// badSwitch returns a 101 of a target that is not a valid response to the upgrade, given the correct accept value.
 type badSwitch struct {
 	name string
 	text func(accept string) string
@@ -17,7 +17,7 @@ func switching(lines ...string) func(string) string {
 
 const acceptLine = "Sec-WebSocket-Accept: %s"
 
-// badSwitches are those that a gateway must not pass on. New ones stand at the end.
+// badSwitches lists 101s that a gateway must not pass on. New ones are added at the end.
 var badSwitches = []badSwitch{
 	{"no Upgrade", switching("Connection: Upgrade", acceptLine)},
 	{"another protocol", switching("Upgrade: h2c", "Connection: Upgrade", acceptLine)},

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// Tally counts by names. The zero Tally is empty. It is safe for concurrent use.
+// Tally holds counts by name. The zero Tally is empty. It is safe for concurrent use.
 type Tally struct {
 	mu sync.Mutex
 	n  map[string]int

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// target is a server of HTTP/1.1 behind the gateway, which does what the plans of the
-// exchanges say.
+// target is a server of HTTP/1.1 behind the gateway, which follows the plans of the
+// exchanges.
 type target struct {
 	world   *world
 	plan    *TargetPlan
@@ -78,7 +78,7 @@ func (t *target) serve(c *Conn) {
 	}
 }
 
-// exchange serves one request, of whose connection seen tells, and reports whether the connection is kept.
+// exchange serves one request, and reports whether the connection is kept. seen describes the connection.
 func (t *target) exchange(c *Conn, in *endNoter, r *bufio.Reader, seen Sight) bool {
 	req, err := http.ReadRequest(r)
 	if err != nil {
@@ -89,7 +89,7 @@ func (t *target) exchange(c *Conn, in *endNoter, r *bufio.Reader, seen Sight) bo
 	}
 	token, ok := tokenOf(req.RequestURI)
 	if !ok {
-		t.world.journal.Break("request", "%s was asked for %q", t.plan.Addr, req.RequestURI)
+		t.world.journal.Break("request", "%s got a request for %q", t.plan.Addr, req.RequestURI)
 		return false
 	}
 	if watch := listedFor(req.URL.Path); watch > 0 {
@@ -124,7 +124,7 @@ func (t *target) respondToCheck(c *Conn, req *http.Request) bool {
 	return err == nil
 }
 
-// silent waits for the end of an illness in which checks get no response, and reports whether there is one.
+// silent waits for the end of an illness in which checks get no response, and reports whether there was one.
 func (t *target) silent(gone <-chan struct{}) bool {
 	if !t.world.ill(t.index, IllSilent) {
 		return false
@@ -136,7 +136,7 @@ func (t *target) silent(gone <-chan struct{}) bool {
 	return true
 }
 
-// checkStatus is that of the response to a check, 200 to the probe.
+// checkStatus returns the status of the response to a check, 200 for the probe.
 func (t *target) checkStatus(req *http.Request) int {
 	switch {
 	case req.Header.Get(checkField) == "":
@@ -153,7 +153,7 @@ func (t *target) note(token uint32, format string, args ...any) {
 	t.world.journal.Note(fmt.Sprintf("%s #%d", strings.TrimSuffix(t.plan.Addr, ":80"), token), format, args...)
 }
 
-// respond reads the body and writes the response: one after the other, or at once where
+// respond reads the body and writes the response: one after the other, or concurrently if
 // the plan says so.
 func (t *target) respond(c *Conn, in *bufio.Reader, req *http.Request, plan *ExchangePlan, s *Sight) bool {
 	response := plan.response(s.Attempt)
@@ -187,7 +187,7 @@ func (t *target) respond(c *Conn, in *bufio.Reader, req *http.Request, plan *Exc
 		return whole && (response.Unasked == 0 || t.unasked(c, in, response))
 	}
 	t.linger(c, response, s, in)
-	// Read what still comes for a moment, so that the end is no reset.
+	// Read the bytes that still arrive for a moment, so that the end is no reset.
 	_ = c.CloseWrite()
 	_ = c.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
 	<-read
@@ -197,7 +197,7 @@ func (t *target) respond(c *Conn, in *bufio.Reader, req *http.Request, plan *Exc
 
 type onlyReader struct{ io.Reader }
 
-// readBody reads and checks the body, and reports whether its end has come.
+// readBody reads and checks the body, and reports whether its end was read.
 func (t *target) readBody(req *http.Request, plan *ExchangePlan, s *Sight) bool {
 	check := &Checker{Content: plan.requestBody()}
 	n, err := plan.readRequest(check, req)
@@ -206,7 +206,7 @@ func (t *target) readBody(req *http.Request, plan *ExchangePlan, s *Sight) bool 
 	return err == nil
 }
 
-// writeResponse does what the plan says, and reports whether the connection can be used again.
+// writeResponse writes the plan's response, and reports whether the connection can be used again.
 func (t *target) writeResponse(c *Conn, req *http.Request, plan *ExchangePlan, r *ResponsePlan, s *Sight) bool {
 	for range r.Interim {
 		s.Wrote = true
@@ -237,7 +237,7 @@ func (t *target) writeResponse(c *Conn, req *http.Request, plan *ExchangePlan, r
 	}
 	if !bodyless {
 		if err := t.writeBody(c, plan, r, s); err != nil {
-			s.BrokeOff = errors.Is(err, errCut) // not because the gateway wants no more
+			s.BrokeOff = errors.Is(err, errCut) // not because the gateway has closed the connection
 			t.note(plan.Token, "body broke off: %v", err)
 			return false
 		}
@@ -309,7 +309,7 @@ func lastChunk(trailer [][2]string, forget bool) string {
 	return b.String()
 }
 
-// sendBody writes a body as its plan says, without what ends a chunked one.
+// sendBody writes a body as planned, without the end of a chunked one.
 func (w *world) sendBody(c duplex, plan *BodyPlan, content body, chunked bool) error {
 	for at, size := int64(0), content.Size(); at < size; {
 		n := size - at
@@ -368,14 +368,14 @@ func tokenOf(uri string) (uint32, bool) {
 	return uint32(n), err == nil
 }
 
-// endNoter remembers why nothing more can be read: a request that breaks off looks like
-// one that is malformed.
+// endNoter records why nothing more can be read: a request that breaks off looks like a
+// malformed one.
 type endNoter struct {
 	io.Reader
 	err error
 }
 
-// Read notes a failure.
+// Read records a failure.
 func (n *endNoter) Read(p []byte) (int, error) {
 	k, err := n.Reader.Read(p)
 	if err != nil {

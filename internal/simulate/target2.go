@@ -64,7 +64,7 @@ func (t *target) serveStream(w http.ResponseWriter, req *http.Request) {
 		}
 		return
 	case plan == nil:
-		t.world.journal.Break("request", "%s was asked for %q", t.plan.Addr, req.RequestURI)
+		t.world.journal.Break("request", "%s got a request for %q", t.plan.Addr, req.RequestURI)
 		return
 	}
 	s := &Sight{Target: t.plan.Addr, At: time.Now(), Line: req.Method + " " + req.RequestURI, Header: req.Header.Clone()}
@@ -84,7 +84,7 @@ func (t *target) serveStream(w http.ResponseWriter, req *http.Request) {
 func (t *target) writeStream(w http.ResponseWriter, req *http.Request, plan *ExchangePlan, r *ResponsePlan, s *Sight) {
 	for range r.Interim {
 		w.Header().Set("Link", "</"+strconv.Itoa(int(plan.Token))+">")
-		w.Header().Set("Content-Length", "0") // has net/http copy the map, of which a frame may be made when the stream has ended
+		w.Header().Set("Content-Length", "0") // makes net/http copy the map, which it may still encode when the stream has ended
 		w.WriteHeader(http.StatusEarlyHints)
 		w.Header().Del("Link")
 		w.Header().Del("Content-Length")
@@ -109,7 +109,7 @@ func (t *target) writeStream(w http.ResponseWriter, req *http.Request, plan *Exc
 	}
 	bodyless := req.Method == http.MethodHead || r.Status == 204 || r.Status == 304
 	for _, f := range r.Trailer {
-		if !bodyless { // or net/http's transport waits for the body that Content-Length tells of
+		if !bodyless { // else net/http's transport waits for a body of that Content-Length
 			h.Add("Trailer", f[0])
 		}
 	}

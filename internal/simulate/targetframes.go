@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// serveFrames serves a connection of HTTP/2 by frames, with windows, settings and ends of streams as the plan has them.
+// serveFrames serves a connection of HTTP/2 by frames. The plan decides on windows, settings and ends of streams.
 func (t *target) serveFrames(c *Conn) {
 	_ = c.SetReadDeadline(time.Now().Add(2 * t.world.longest)) // a link may be silent
 	preface := make([]byte, len(http2.ClientPreface))
@@ -40,7 +40,7 @@ func (t *target) serveFrames(c *Conn) {
 	<-f.read
 }
 
-// request returns the request that a header section begins.
+// request returns the request of a header section.
 func (s *frameStream) request(frame *http2.MetaHeadersFrame) *http.Request {
 	req := &http.Request{Method: frame.PseudoValue("method"), RequestURI: frame.PseudoValue("path"), Header: http.Header{}, Body: io.NopCloser(s)}
 	for _, field := range frame.RegularFields() {
@@ -52,15 +52,15 @@ func (s *frameStream) request(frame *http2.MetaHeadersFrame) *http.Request {
 	return req
 }
 
-// goAwayBehind tells the client that streams behind last are not processed. The connection ends a while after all
-// others have. The caller holds f.mu.
+// goAwayBehind sends a GOAWAY: streams after last are not processed. The connection ends a while after all others have
+// ended. The caller holds f.mu.
 func (f *frameConn) goAwayBehind(last uint32, code http2.ErrCode) {
 	f.refused, f.last = true, last
 	_ = f.framer.WriteGoAway(last, code, nil)
 	time.AfterFunc(time.Second+offGrid, f.closeWhenDone)
 }
 
-// closeWhenDone closes a connection that takes no more streams.
+// closeWhenDone closes a connection that accepts no more streams.
 func (f *frameConn) closeWhenDone() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -85,7 +85,7 @@ func (t *target) serveFrameStream(s *frameStream, req *http.Request, seen Sight,
 		}
 		return
 	case plan == nil:
-		t.world.journal.Break("request", "%s was asked for %q", t.plan.Addr, req.RequestURI)
+		t.world.journal.Break("request", "%s got a request for %q", t.plan.Addr, req.RequestURI)
 		return
 	}
 	seen.Target, seen.At, seen.Line, seen.Header = t.plan.Addr, time.Now(), req.Method+" "+req.RequestURI, req.Header
@@ -108,7 +108,7 @@ func (t *target) serveFrameStream(s *frameStream, req *http.Request, seen Sight,
 		t.readBody(req, plan, sight)
 		s.conn.mu.Lock()
 		sight.Trailer = s.trailer
-		if at := s.endedAt; !at.IsZero() && at.Before(sight.ReadEnd) { // it reads late, where it opens its window late
+		if at := s.endedAt; !at.IsZero() && at.Before(sight.ReadEnd) { // it reads late if it opens its window late
 			sight.ReadEnd = at
 		}
 		s.conn.mu.Unlock()
@@ -125,7 +125,7 @@ func (t *target) serveFrameStream(s *frameStream, req *http.Request, seen Sight,
 		close(body)
 	}
 	t.respondFrames(o, bodyless)
-	if r.Early && r.Close && sight.Responded { // the rest of the body is not wanted (RFC 9113 section 8.1)
+	if r.Early && r.Close && sight.Responded { // refuses the rest of the body (RFC 9113 section 8.1)
 		s.conn.mu.Lock()
 		sight.NoError = !s.ended && s.err == nil
 		s.conn.mu.Unlock()
@@ -177,7 +177,7 @@ func (t *target) respondFrames(o *oddStream, bodyless bool) {
 	if !end {
 		how := r.Body
 		if how.How == FaultFIN && r.Framing != ByLength {
-			how.How = FaultReset // an end without a length would be that of a whole body
+			how.How = FaultReset // without a length, a clean end would be that of a whole body
 		}
 		if err := t.world.sendBody(s, &how, content, false); err != nil {
 			o.sight.BrokeOff = true

@@ -17,7 +17,7 @@ func (r *ResponsePlan) interim(token uint32) string {
 	return fmt.Sprintf("HTTP/1.1 103 Early Hints\r\nLink: </%d>\r\n%s\r\n", token, padding)
 }
 
-// hasInterim reports whether interim responses come before the response, those of oddities included.
+// hasInterim reports whether interim responses precede the response, including those of oddities.
 func (r *ResponsePlan) hasInterim() bool {
 	return r.Interim > 0 || r.Odd > 0 && oddities[r.Odd-1].isInterim() || r.OddFrames > 0 && frameOddities[r.OddFrames-1].isInterim()
 }
@@ -25,13 +25,13 @@ func (r *ResponsePlan) hasInterim() bool {
 // isInterim reports whether the oddity is one of interim responses.
 func (o *oddity) isInterim() bool { return strings.Contains(o.name, "interim response") }
 
-// tooLong reports whether the headers of a response, interim ones included, may be longer than upstream.Options.MaxHeaderBytes,
-// of which that of the final response needs less than 1 KiB.
+// tooLong reports whether the headers of a response, including interim ones, may exceed upstream.Options.MaxHeaderBytes. That of
+// the final response is shorter than 1 KiB.
 func (r *ResponsePlan) tooLong(token uint32) bool {
 	return r.Interim*len(r.interim(token)) > 63<<10
 }
 
-// drip writes a header section as the plan says, and pauses behind it.
+// drip writes a header section in the plan's pieces, and pauses after it.
 func (t *target) drip(c *Conn, header string, r *ResponsePlan, bodyless bool) error {
 	for r.Drip > 0 && len(header) > drop {
 		if _, err := io.WriteString(c, header[:drop]); err != nil {
@@ -41,20 +41,20 @@ func (t *target) drip(c *Conn, header string, r *ResponsePlan, bodyless bool) er
 		t.world.sleep(r.Drip)
 	}
 	_, err := io.WriteString(c, header)
-	if !bodyless && r.Body.Length > 0 { // or the connection may have its next request
+	if !bodyless && r.Body.Length > 0 { // else the next request may already be on the connection
 		t.world.sleep(r.HeaderPause)
 	}
 	return err
 }
 
-// drop is a piece of a header section that comes slowly.
+// drop is the size of a piece of a header section that drips.
 const drop = 25
 
-// linger leaves a connection open for a while that the response has said is closed: "a client that receives a close
+// linger keeps a connection open for a while after a response with "Connection: close": "a client that receives a close
 // option MUST cease sending requests on that connection" (RFC 9112 section 9.6).
 func (t *target) linger(c *Conn, r *ResponsePlan, s *Sight, in *bufio.Reader) {
 	if !r.Close || r.Early || !s.Whole || r.Linger == 0 {
-		return // or what is there may be the rest of a request that has broken off
+		return // bytes may be the rest of a request that has broken off
 	}
 	_ = c.SetReadDeadline(time.Now().Add(r.Linger))
 	if p, _ := in.Peek(1); len(p) > 0 {
@@ -70,5 +70,5 @@ func withForbidden(trailer [][2]string, name string) [][2]string {
 	return append(trailer[:len(trailer):len(trailer)], [2]string{name, forbiddenValue})
 }
 
-// forbiddenValue is a field's that must not arrive.
+// forbiddenValue is the value of a trailer that must not arrive.
 const forbiddenValue = "smuggled"

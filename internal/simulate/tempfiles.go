@@ -13,7 +13,7 @@ import (
 // tempPrefix begins the name of each directory of temporary files. The number of the process that made it follows.
 const tempPrefix = "culvert-simulate-"
 
-// removeLeft removes the directories in dir of processes that have ended without doing so.
+// removeLeft removes the directories in dir of processes that have ended without removing them.
 func removeLeft(dir string) {
 	list, err := filepath.Glob(filepath.Join(dir, tempPrefix+"*-*"))
 	if err != nil {
@@ -27,7 +27,7 @@ func removeLeft(dir string) {
 	}
 }
 
-// gone reports whether a process has ended, false where the system does not tell.
+// gone reports whether a process has ended. It returns false if the system can't tell.
 func gone(pid int) bool {
 	p, err := os.FindProcess(pid)
 	return err == nil && errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
@@ -44,7 +44,7 @@ func (w *world) makeTempFiles() (err error) {
 	return err
 }
 
-// checkTempFiles looks, when the gateway has ended, whether a file or an open descriptor is left, and removes the
+// checkTempFiles checks, when the gateway has ended, that no file and no open descriptor is left, and removes the
 // directory.
 func (w *world) checkTempFiles() {
 	if w.files.dir == "" {
@@ -76,8 +76,8 @@ func (f *tempFiles) names() (list []string) {
 	return list
 }
 
-// descriptors are this process's open files in the directory, those without a name included, where the system
-// tells.
+// descriptors returns this process's open files in the directory, including those without a name, if the system can
+// list them.
 func (f *tempFiles) descriptors() (list []string) {
 	const all = "/proc/self/fd"
 	entries, err := os.ReadDir(all)

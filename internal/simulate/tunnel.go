@@ -113,7 +113,7 @@ func (t *target) upgrade(c *Conn, r *bufio.Reader, req *http.Request, plan *Exch
 	return false
 }
 
-// exchangeFrames sends out and reads frames at once, until both ends have sent a Close
+// exchangeFrames sends and reads frames concurrently, until both ends have sent a Close
 // frame or the connection has ended.
 func (w *world) exchangeFrames(c duplex, r *bufio.Reader, end tunnelEnd, out []byte, check *Checker) error {
 	var mu sync.Mutex // of the Close frame

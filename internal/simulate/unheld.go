@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// unheld is net/http's transport for targets of HTTP/1.1, whose bodies are closed when none who reads them holds a lock of
-// net/http's: who reads the end of a response waits 50 ms for the request's own end, with the lock that Close takes, and time does
-// not pass meanwhile (doc.go).
+// unheld is net/http's transport for targets of HTTP/1.1, whose bodies are closed only while no reader holds a lock of net/http:
+// a Read of the end of a response waits 50 ms for the request's own end, with the lock that Close needs, and time does not pass
+// meanwhile (doc.go).
 type unheld struct{ http.RoundTripper }
 
-// heldAtMost is how long the lock is held, and a little.
+// heldAtMost is a little longer than the lock is held.
 const heldAtMost = 50*time.Millisecond + time.Microsecond
 
 // RoundTrip runs an exchange.
@@ -24,7 +24,7 @@ func (t unheld) RoundTrip(r *http.Request) (*http.Response, error) {
 	written := make(chan struct{})
 	var once sync.Once
 	trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
-		if info.Err == nil { // or another connection's turn may come
+		if info.Err == nil { // else another connection may be used
 			once.Do(func() { close(written) })
 		}
 	}}
@@ -57,7 +57,7 @@ func (b *unheldBody) Read(p []byte) (int, error) {
 	return b.body.Read(p)
 }
 
-// Close ends a Read, and waits a moment for one that may have come to the end.
+// Close closes the body. It first waits a moment for a Read that may have reached the end.
 func (b *unheldBody) Close() error {
 	b.mu.Lock()
 	ended := b.ended

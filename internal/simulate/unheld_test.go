@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A filter that ends a response whose end has been read while the request is still being written ends the exchange: time passes,
-// though net/http's transport waits for the end of that request with a lock held that the response's Close takes.
+// A filter that ends a response ends the exchange, also if the response's end was read while the request is still being written:
+// time passes, though net/http's transport waits for the end of the request with a lock held that the response's Close needs.
 func TestResponseEndsWhileItsRequestIsWritten(t *testing.T) {
 	for length := int64(4100); length < 60<<10 && !t.Failed(); length += 1700 { // more than one Read, which find all of it
 		plan := simplest()

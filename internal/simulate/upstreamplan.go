@@ -9,7 +9,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// UpstreamPlan is the part of the group's configuration that its model follows, and what happens to the group.
+// UpstreamPlan is the part of the group's configuration that the model follows, and the changes of the group.
 type UpstreamPlan struct {
 	QueueTimeout time.Duration // 0: 10 seconds
 	FailLatency  time.Duration
@@ -17,10 +17,10 @@ type UpstreamPlan struct {
 	Fall, Rise   int  // 0: 3 and 2
 	CheckExact   bool // checks come at exact intervals
 	Targets      []UpstreamTarget
-	CheckPanics  int // which of the calls of Check.Healthy panic: every so manieth; 0: none
+	CheckPanics  int // n: every nth call of Check.Healthy panics; 0: none does
 }
 
-// UpstreamTarget is what the group's model follows of a target.
+// UpstreamTarget is the part of a target's configuration that the model follows.
 type UpstreamTarget struct {
 	Weight       int
 	Backup, Down bool
@@ -28,7 +28,7 @@ type UpstreamTarget struct {
 	Places       int // MaxConns; 0: that of the gateway's plan, noBound: none
 }
 
-// Illness is a time in which a target fails.
+// Illness is a period in which a target fails.
 type Illness struct {
 	From, To time.Duration
 	How      IllnessKind
@@ -78,13 +78,13 @@ func (p *Plan) drains() bool {
 	return slices.ContainsFunc(p.Changes, func(c ChangePlan) bool { return c.Kind == DrainGroup })
 }
 
-// queueTimeout is the documented one.
+// queueTimeout returns the documented QueueTimeout.
 func (u *UpstreamPlan) queueTimeout() time.Duration { return or(u.QueueTimeout, 10*time.Second) }
 
 func (u *UpstreamPlan) fall() int { return or(u.Fall, 3) }
 func (u *UpstreamPlan) rise() int { return or(u.Rise, 2) }
 
-// or returns v, or the standard where v is 0.
+// or returns v, or the default if v is 0.
 func or[T comparable](v, standard T) T {
 	var zero T
 	if v == zero {
@@ -93,7 +93,7 @@ func or[T comparable](v, standard T) T {
 	return v
 }
 
-// checkTimeout is Check.Timeout of plans.
+// checkTimeout is the Check.Timeout of all plans.
 const checkTimeout = time.Second
 
 // checkJitter is the most by which the time to a check differs.
@@ -104,26 +104,26 @@ func (p *Plan) checkJitter() time.Duration {
 	return p.Gateway.CheckEvery / 10
 }
 
-// checkBounds are the least and the most time between the ends of two checks.
+// checkBounds returns the least and the most time between the ends of two checks.
 func (p *Plan) checkBounds() (least, most time.Duration) {
 	return p.Gateway.CheckEvery - p.checkJitter(), p.Gateway.CheckEvery + p.checkJitter() + checkTimeout
 }
 
-// recovery is how long checks take to bring a target back.
+// recovery returns how long checks take to bring a target back.
 func (p *Plan) recovery() time.Duration {
 	if !p.Gateway.Check {
 		return 0
 	}
 	_, most := p.checkBounds()
 	checks := time.Duration(p.Upstream.rise() + 1)
-	if p.Upstream.CheckPanics > 0 { // every other one counts
+	if p.Upstream.CheckPanics > 0 { // at least every other check counts
 		checks *= 2
 	}
 	return p.deadConnection() + checks*most
 }
 
-// deadConnection is how long checks may go over a connection that a link has silenced: one of HTTP/2, which they share,
-// is used until a PING has had no response (upstream.Options.PingInterval).
+// deadConnection returns how long checks may use a connection that a link has silenced: they share one of HTTP/2, which is
+// used until a PING gets no response (upstream.Options.PingInterval).
 func (p *Plan) deadConnection() time.Duration {
 	silences := func(f Fault) bool { return f.Kind == FaultSilence || f.Kind == FaultPause }
 	if p.Gateway.H2Targets && slices.ContainsFunc(p.Targets, func(t TargetPlan) bool {
@@ -156,13 +156,13 @@ func (u *UpstreamPlan) options(g *gateway, o *upstream.Options) {
 // checkField is a field of checks.
 const checkField = "X-Check"
 
-// Statuses of responses to checks, of the first target. Those of the next ones are greater by one.
+// The statuses of the first target's responses to checks. Those of each next target are greater by one.
 const (
 	checkGood = 210
 	checkBad  = 510
 )
 
-// checked is the group's Check.Healthy: the status says of which target it is.
+// checked is the group's Check.Healthy. The status identifies the target.
 func (g *gateway) checked(status int) bool {
 	good, n := true, status-checkGood
 	if status >= checkBad {
@@ -176,14 +176,14 @@ func (g *gateway) checked(status int) bool {
 	return good
 }
 
-// target returns the ith target as the group gets it.
+// target returns the ith target for the group.
 func (p *Plan) target(i int) upstream.Target {
 	g, u := &p.Gateway, &p.Upstream.Targets[i]
 	return upstream.Target{Addr: p.Targets[i].Addr, MaxConns: g.maxConns(u.Places), MaxFails: g.MaxFails, FailTimeout: g.FailTimeout,
 		Weight: u.Weight, Backup: u.Backup, Down: u.Down}
 }
 
-// targets are those of the plan, but for one. The first of them is no backup, or the group refuses them.
+// targets returns the plan's targets except one. The first is never a backup, since the group would refuse that.
 func (g *gateway) targets(without int) (list []upstream.Target) {
 	for i := range g.plan.Targets {
 		if i != without || len(g.plan.Targets) == 1 {
@@ -198,7 +198,7 @@ func (g *gateway) targets(without int) (list []upstream.Target) {
 
 // set replaces the group's targets.
 func (g *gateway) set(without int, change ChangePlan) {
-	g.setting.Lock() // or the order of two calls at one instant would not be known
+	g.setting.Lock() // else the order of two calls at one instant would not be known
 	defer g.setting.Unlock()
 	list := g.placed(g.targets(without), change)
 	if err := g.group.Set(list...); err != nil {
@@ -220,7 +220,7 @@ func (g *gateway) drainGroup() {
 	g.journal.noteGroup(groupEvent{kind: groupDrained})
 }
 
-// ill reports whether the ith target fails in a way now. Nothing fails once the clients have ended.
+// ill reports whether the ith target now fails in a way. No target fails after the clients have ended.
 func (w *world) ill(i int, how IllnessKind) bool {
 	if w.healed() {
 		return false

@@ -20,12 +20,12 @@ var worker = flag.Bool("worker", false, "(of a process that a run with several w
 // countsLine begins a line in which a worker sends its counts.
 const countsLine = "counts: "
 
-// send sends the counts to the process that started this one, if that has not happened for some time.
+// send sends the counts to the parent process, unless it did so less than every ago.
 func (c *counts) send(every time.Duration) {
-	if time.Since(c.told) < every {
+	if time.Since(c.reported) < every {
 		return
 	}
-	c.told = time.Now()
+	c.reported = time.Now()
 	p, err := json.Marshal(c)
 	if err != nil {
 		panic(err)
@@ -48,7 +48,7 @@ func TestWorker(t *testing.T) {
 	c.send(0)
 }
 
-// runWorkers shares the histories out to processes: the ith runs every nth seed.
+// runWorkers distributes the histories to n processes: each runs every nth seed.
 func runWorkers(t *testing.T, n int, c *counts) {
 	all := make([]*process, n)
 	var wg sync.WaitGroup
@@ -70,10 +70,10 @@ func runWorkers(t *testing.T, n int, c *counts) {
 	for {
 		select {
 		case <-ticks.C:
-			sum := counts{begun: c.begun, told: c.told}
+			sum := counts{begun: c.begun, reported: c.reported}
 			sum.sumAll(all)
 			sum.progress()
-			c.told = sum.told
+			c.reported = sum.reported
 		case <-ended:
 			c.sumAll(all)
 			return
@@ -125,7 +125,7 @@ func startWorker(t *testing.T, i, n int) *process {
 	return p
 }
 
-// stop lets the worker end behind the history that it runs.
+// stop makes the worker end after the history that it runs.
 func (p *process) stop() { p.once.Do(func() { p.in.Close() }) }
 
 // follow reads what the worker prints until it has ended, and calls broken when a rule broke.

@@ -23,10 +23,10 @@ type world struct {
 	ended     chan struct{} // closed when the clients have ended: silent parties give up
 }
 
-// longest is how long clients wait at most. Every bound of a gateway is shorter.
+// longest is how long clients wait at most. Every timeout of a gateway is shorter.
 const longest = 15 * time.Minute
 
-// Run runs a plan in the caller's testing/synctest bubble and writes what is seen into j.
+// Run runs a plan in the caller's testing/synctest bubble and records the history in j.
 func Run(plan *Plan, j *Journal) {
 	j.start = time.Now()
 	defer random.Seed(plan.Targets[0].Links.Seed)()
@@ -79,9 +79,9 @@ func (w *world) run(s surroundings) {
 	w.checkTempFiles()
 }
 
-// settle lets d pass, and waits until what follows from that has happened. In real time,
-// which does not pass at once, it waits until done reports true instead, if that
-// is not nil; the rules find what did not come.
+// settle lets d pass, and waits until all its consequences have happened. In real time it
+// waits until done reports true instead, if done is not nil; the rules find events that did
+// not happen.
 func (w *world) settle(d time.Duration, done func() bool) {
 	if w.sockets == nil {
 		time.Sleep(d)
@@ -99,7 +99,7 @@ func (w *world) stop() {
 	for _, t := range w.targets {
 		t.close()
 	}
-	w.settle(time.Minute, nil) // for what looks again before it ends
+	w.settle(time.Minute, nil) // for goroutines that end after an interval
 }
 
 // runClients runs all clients, and the changes of the gateway, to their end.
@@ -119,7 +119,7 @@ func (w *world) runClients() {
 	select {
 	case <-done:
 	case <-time.After(8 * w.longest):
-		w.journal.Break("held", "clients wait still after %v; goroutines:\n%s", 8*w.longest, w.stacks())
+		w.journal.Break("held", "clients still wait after %v; goroutines:\n%s", 8*w.longest, w.stacks())
 		w.network.resetAll()
 		<-done
 	}
@@ -133,7 +133,7 @@ func (w *world) stacks() string {
 	return others()
 }
 
-// quiesce waits until every bound of the gateway is over, and looks at what is left.
+// quiesce waits until every timeout of the gateway has passed, and checks that nothing is left.
 func (w *world) quiesce() {
 	w.settle(w.quiet(10*time.Minute), w.idle)
 	if n := w.gateway.group.InFlight(); n != 0 {
@@ -149,7 +149,7 @@ func (w *world) quiesce() {
 	}
 }
 
-// quiet returns how long the world waits where nothing happens but checks: they would be most of a history.
+// quiet limits d, a wait in which only checks happen: else they would be most of a history.
 func (w *world) quiet(d time.Duration) time.Duration {
 	if w.plan.Gateway.Check {
 		return min(d, 2*time.Minute) // twice the longest bound of newGatewayPlan
@@ -168,8 +168,8 @@ func (w *world) idle() bool {
 }
 
 // endless is the window of a direction whose writer holds a mutex while it writes, as
-// net/http's HTTP/2 client does: time does not pass in a bubble while a goroutine waits
-// for a mutex (testing/synctest), so such a writer must not have to wait for it.
+// net/http's HTTP/2 client does: such a writer must not wait, since time does not pass in a
+// bubble while a goroutine waits for a mutex (testing/synctest).
 const endless = 1 << 30
 
 // links gives the gateway's connections to targets their manners.
@@ -227,8 +227,8 @@ func (w *world) sleep(d time.Duration) {
 	}
 }
 
-// offGrid is what a party sleeps beyond its pause: it wakes up when nothing arrives, and the gateway's own times,
-// which are round, don't end either.
+// offGrid is added to each pause of a party, so that it wakes up when nothing arrives and no timeout of the gateway, which
+// are round, ends.
 const offGrid = instant/2 + 3*time.Nanosecond
 
 // host returns the IP address of an address.
