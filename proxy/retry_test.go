@@ -94,8 +94,11 @@ func TestRetry(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			second, requests := readingTarget(t)
-			p := newProxy(t, proxy.Options{Retry: test.retry,
-				Upstream: groupAt(t, upstream.Options{Balance: upstream.First(), HeaderTimeout: 100 * time.Millisecond}, breaking(t, test.first), second)})
+			o := upstream.Options{Balance: upstream.First()}
+			if test.first == "stalled" {
+				o.HeaderTimeout = time.Second // the second target has to respond within it, too
+			}
+			p := newProxy(t, proxy.Options{Retry: test.retry, Upstream: groupAt(t, o, breaking(t, test.first), second)})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send(test.request)
 			resp, body := client.Response("GET")

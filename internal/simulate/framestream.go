@@ -21,24 +21,24 @@ type frameStream struct {
 	id   uint32
 
 	// All below is guarded by conn.mu.
-	window  int64 // that the server may still fill
-	room    int64 // that the client may still fill
-	status  int   // of the final response
-	header  http.Header
-	trailer http.Header
-	interim []http.Header
-	data    []byte    // not read
-	ended   bool      // by the server
-	endedAt time.Time // the other side's half, by an end or a reset; zero: it has not ended
-	sentEnd bool      // by the client
-	gone    bool      // by a RST_STREAM of the client
-	reset   http2.ErrCode
-	err     error // the stream has ended otherwise
-	over    bool  // the deadline has passed
-	timer   *time.Timer
-	closed  chan struct{}
-	expectation  *expectation
-	name    string // how its request is malformed, "" if it is not
+	window      int64 // that the server may still fill
+	room        int64 // that the client may still fill
+	status      int   // of the final response
+	header      http.Header
+	trailer     http.Header
+	interim     []http.Header
+	data        []byte    // not read
+	ended       bool      // by the server
+	endedAt     time.Time // the other side's half, by an end or a reset; zero: it has not ended
+	sentEnd     bool      // by the client
+	gone        bool      // by a RST_STREAM of the client
+	reset       http2.ErrCode
+	err         error // the stream has ended otherwise
+	over        bool  // the deadline has passed
+	timer       *time.Timer
+	closed      chan struct{}
+	expectation *expectation
+	name        string // how its request is malformed, "" if it is not
 }
 
 // fail ends the stream. The caller holds conn.mu.
