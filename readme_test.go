@@ -2,6 +2,8 @@ package culvert_test
 
 import (
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -34,6 +36,56 @@ func TestReadmeShowsTheGateway(t *testing.T) {
 	if lines := strings.Count(program, "\n"); lines >= 80 {
 		t.Errorf("examples/gateway/main.go has %d lines", lines)
 	}
+}
+
+// Each Go block of a page by task is a part of an example, which the compiler checks: as it is, or
+// indented as in a function.
+func TestPagesShowCompiledExamples(t *testing.T) {
+	var examples strings.Builder
+	for _, pattern := range []string{"example_*_test.go", "*/example*_test.go"} {
+		for _, file := range glob(t, pattern) {
+			examples.WriteString(read(t, file))
+		}
+	}
+	for _, page := range glob(t, "docs/*.md") {
+		blocks := strings.Split(read(t, page), "```go\n")[1:]
+		if len(blocks) == 0 {
+			t.Errorf("%s shows no code", page)
+		}
+		for _, block := range blocks {
+			block, _, _ = strings.Cut(block, "```\n")
+			if !strings.Contains(examples.String(), block) && !strings.Contains(examples.String(), indent(block)) {
+				t.Errorf("%s shows code that no example has:\n%s", page, block)
+			}
+		}
+	}
+}
+
+// indent indents all lines that are not empty by a tab.
+func indent(code string) string {
+	return regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(code, "\t$1")
+}
+
+// Links in the documentation to files of this repository have a file at their other end.
+func TestLinksOfTheDocumentation(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:]+)[^):]*\)`)
+	pages := append(glob(t, "docs/*.md"), "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "nginx/README.md")
+	for _, page := range pages {
+		for _, match := range link.FindAllStringSubmatch(read(t, page), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), match[1])); err != nil {
+				t.Errorf("%s links to %s: %v", page, match[1], err)
+			}
+		}
+	}
+}
+
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %v, %v", pattern, files, err)
+	}
+	return files
 }
 
 func read(t *testing.T, file string) string {
