@@ -46,7 +46,7 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *culvert.Error) {
 	c.body.attach(ctx, out, e.o.RequestTrailer)
 	if out.Body == nil {
 		c.trace.GotConn, c.trace.GotFirstResponseByte = c.gotConn, c.firstByte
-		c.resends.watch(&c.trace, e.o.Retry.repeatable(f.out.Out), cancel)
+		c.resends.watch(&c.trace, e.o.Retry.mayRepeat(repeatsOf(f.out.Out)), cancel)
 	} else if t, ok := e.o.Transport.(*upstream.Transport); ok {
 		c.body.watch = newUploadWatch(t.WriteBound(), &c.trace, cancel)
 		defer c.body.watch.settle()
@@ -68,7 +68,7 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *culvert.Error) {
 	if err == nil {
 		c.body.expect.headerReceived()
 		answer = f.arrived(resp.StatusCode) // the target does not wait for the client
-		answer.dropped = f.drop(resp.StatusCode, &c.body)
+		answer.dropped = f.retryStatus(resp.StatusCode) && f.leaseInstead(&c.body)
 	}
 	c.interim.later.finish(err == nil && !answer.dropped)
 	f.stale = err != nil && c.reused.Load() && !c.began.Load() && !streamReset(err)

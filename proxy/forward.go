@@ -131,18 +131,23 @@ func (f *forwarding) forwardWith(r *http.Request, protocol string) *culvert.Erro
 	return f.run()
 }
 
+// run runs one attempt after the other, until one has given the response or no other may follow.
 func (f *forwarding) run() *culvert.Error {
-	if err := f.pick(f.out.In.Context()); err != nil {
+	ctx := f.out.In.Context()
+	if err := f.pick(ctx); err != nil {
 		return err
 	}
 	for {
-		answer, err := f.try()
+		answer, failure := f.attempt()
 		switch {
-		case err == nil && !answer.dropped:
+		case answer.dropped: // another target is leased
+		case failure == nil:
 			return nil
-		case err == nil: // next has a lease
-		case !f.p.o.Retry.again(f.out.Out, err) || !f.next(err):
-			return err
+		default:
+			next := f.p.o.Retry.decide(attemptEnd{request: repeatsOf(f.out.Out), failure: failure, stale: f.stale})
+			if next == endExchange || !f.nextTarget(ctx, next) {
+				return failure
+			}
 		}
 	}
 }
@@ -157,14 +162,12 @@ func (f *forwarding) pick(ctx context.Context) *culvert.Error {
 	return nil
 }
 
-// next leases another target, if one more may be asked. failure is that of the one
-// before; nil means that its response is to be dropped.
-func (f *forwarding) next(failure *culvert.Error) (leased bool) {
+// nextTarget leases the target of the attempt that next asks for, if the request may have another one. It waits in the
+// group's queue as long as ctx lasts.
+func (f *forwarding) nextTarget(ctx context.Context, next decision) (leased bool) {
 	retry := &f.p.o.Retry
-	tries := len(f.tried) + 1
 	switch {
-	case retry.Tries > 0 && tries >= retry.Tries,
-		retry.Timeout > 0 && time.Since(f.start) >= retry.Timeout,
+	case !retry.permits(len(f.tried)+1, time.Since(f.start)),
 		f.out.In.Context().Err() != nil,
 		!f.body.replayable(), // where it was read, if not sent
 		!retry.Budget.reserve():
@@ -172,20 +175,39 @@ func (f *forwarding) next(failure *culvert.Error) (leased bool) {
 	}
 	defer func() { retry.Budget.settle(leased) }() // also where a function of the group's panics
 	f.tried = append(f.tried, f.lease)
-	if !f.brokeOff(failure) {
+	if next != tryAnotherThenSame {
 		f.failed = append(f.failed, f.lease)
 	}
-	ctx := f.out.In.Context()
-	if failure == nil {
-		ctx = noWait
-	}
-	return f.pick(ctx) == nil || f.repeat(failure)
+	return f.pick(ctx) == nil || next == tryAnotherThenSame && f.retrySame(ctx)
 }
 
-// brokeOff reports whether the last attempt, which failed with failure, has ended with a kept connection that its target
-// has broken off, or that has refused the request unprocessed.
-func (f *forwarding) brokeOff(failure *culvert.Error) bool {
-	return failure != nil && failure.Kind == culvert.HeaderInvalid && (f.stale || !failure.BytesSent)
+// retrySame leases one of the targets again that have broken a kept connection off, or refused the request unprocessed.
+// A request is repeated once.
+func (f *forwarding) retrySame(ctx context.Context) bool {
+	if f.repeated {
+		return false
+	}
+	f.repeated = true
+	lease, err := f.p.upstream.Pick(ctx, f.out.In, f.failed...)
+	if err != nil {
+		return false
+	}
+	f.lease = lease
+	return true
+}
+
+// retryStatus reports whether a response of this status is to be dropped for that of another target, if one can be
+// leased at once.
+func (f *forwarding) retryStatus(status int) bool {
+	return f.p.o.Retry.decide(attemptEnd{request: repeatsOf(f.out.Out), status: status}) != endExchange
+}
+
+// leaseInstead leases another target, for the response to be dropped that the attempt has received. body is the attempt's:
+// it gets no more of the client's then.
+func (f *forwarding) leaseInstead(body *requestBody) (leased bool) {
+	body.pause()
+	defer func() { body.resume(leased) }() // a key function may panic
+	return f.nextTarget(noWait, tryAnother)
 }
 
 // noWait has ended: a request whose response is to be dropped has its target until then, and must not wait for another.
@@ -196,38 +218,8 @@ var noWait = func() context.Context {
 	return ctx
 }()
 
-// repeat leases a target again that has broken a kept connection off, or refused the request unprocessed, in the last
-// attempt or one before it, where no other target is left: what it closed may have been no more than a connection that
-// was kept too long (golang/go#22158), and what it refused one stream too many. A request is repeated once.
-func (f *forwarding) repeat(failure *culvert.Error) bool {
-	if f.repeated || !f.brokeOff(failure) {
-		return false
-	}
-	f.repeated = true
-	lease, err := f.p.upstream.Pick(f.out.In.Context(), f.out.In, f.failed...)
-	if err != nil {
-		return false
-	}
-	f.lease = lease
-	return true
-}
-
-// drop is asked by an exchange whether the answer's status is to be dropped for
-// that of another target. body is the try's: it gets no more of the client's then.
-func (f *forwarding) drop(status int, body *requestBody) bool {
-	retry := &f.p.o.Retry
-	if !retry.dropped(status) || !retry.repeatable(f.out.Out) {
-		return false
-	}
-	another := false
-	body.pause()
-	defer func() { body.resume(another) }() // a key function may panic
-	another = f.next(nil)
-	return another
-}
-
-// try runs the exchange against the leased target and tells how it did.
-func (f *forwarding) try() (answered, *culvert.Error) {
+// attempt runs the exchange against the leased target, and tells the group and the record how it has ended.
+func (f *forwarding) attempt() (answered, *culvert.Error) {
 	lease := f.lease
 	f.out.Out.URL.Host = lease.Host()
 	if lease.ConnAddr().Unix {

@@ -173,7 +173,7 @@ func (x *ownExchange) over(fresh bool) (a answered, failure *culvert.Error, agai
 		return answered{sent: x.call.body.sent()}, x.failure(err), false
 	}
 	a = x.f.arrived(x.answer.Status)
-	if x.f.drop(x.answer.Status, &x.call.body) {
+	if x.f.retryStatus(x.answer.Status) && x.f.leaseInstead(&x.call.body) {
 		x.forget()
 		a.dropped, a.sent = true, x.call.body.sent()
 		kept = x.keep()
@@ -407,23 +407,13 @@ func (x *ownExchange) keep() bool {
 	return true
 }
 
-// mayGoAgain says whether the failure may be that of a connection that was kept too long, on
-// which the target has seen nothing, or what it may see again (RFC 9110 section 9.2.2).
+// mayGoAgain reports whether the failure may be that of a connection that was kept too long, on
+// which the target has seen nothing, or what it may see again (RFC 9110 section 9.2.1).
 func (x *ownExchange) mayGoAgain(err error, wrote bool) bool {
 	if !x.conn.Reused || x.began || x.apart || x.out.Context().Err() != nil || !brokenOff(err) {
 		return false
 	}
-	if !wrote {
-		return true
-	}
-	if x.taken > 0 {
-		return false
-	}
-	switch x.out.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		return true
-	}
-	return x.out.Header["Idempotency-Key"] != nil || x.out.Header["X-Idempotency-Key"] != nil
+	return !wrote || x.taken == 0 && repeatsOf(x.out) == repeatsSafe
 }
 
 func brokenOff(err error) bool {

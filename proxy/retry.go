@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/culvert-go/culvert"
@@ -70,7 +69,7 @@ func (r Retry) withDefaults() (Retry, error) {
 	}
 	switch {
 	case !r.Errors && !r.Timeouts && len(r.Statuses) == 0:
-		r.KeepBody = 0 // nobody would send it again
+		r.KeepBody = 0 // it is never sent again
 	case r.KeepBody == 0:
 		r.KeepBody = 64 << 10
 	case r.KeepBody < 0:
@@ -79,9 +78,74 @@ func (r Retry) withDefaults() (Retry, error) {
 	return r, nil
 }
 
-// again reports whether the failure allows that another target gets out, the request as it is sent.
-func (r Retry) again(out *http.Request, err *culvert.Error) bool {
+// repeats is how freely a request may be sent to targets twice.
+type repeats int
+
+const (
+	repeatsNever      repeats = iota // it may take effect each time
+	repeatsIdempotent                // it takes effect once (RFC 9110 section 9.2.2), but late it may undo what another client has done since
+	repeatsSafe                      // it has no effect (section 9.2.1), or its target recognises it by a key
+)
+
+// repeatsOf returns how freely out, the request as it is sent, may be sent twice.
+//
+// Retry repeats what is idempotent, since the program has asked for it. What is repeated without having been asked for,
+// behind a kept connection that has ended, must be safe: that is the rule of net/http's transport
+// (http.Request.isReplayable), so that both exchanges keep it.
+func repeatsOf(out *http.Request) repeats {
+	if out.Header["Idempotency-Key"] != nil || out.Header["X-Idempotency-Key"] != nil {
+		return repeatsSafe
+	}
+	switch out.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return repeatsSafe
+	case http.MethodPut, http.MethodDelete:
+		return repeatsIdempotent
+	}
+	return repeatsNever
+}
+
+// mayRepeat reports whether a request may reach two targets.
+func (r *Retry) mayRepeat(request repeats) bool {
+	return r.NonIdempotent || request >= repeatsIdempotent
+}
+
+// attemptEnd is how an attempt has ended, as far as a retry depends on it.
+type attemptEnd struct {
+	request repeats
+	status  int            // of a response; 0 behind a failure
+	failure *culvert.Error // nil behind a response
+	stale   bool           // behind a failure: a kept connection has ended before a response began
+}
+
+// decision is what follows an attempt.
+type decision int
+
+const (
+	endExchange        decision = iota // its response is relayed, or its failure is the exchange's
+	tryAnother                         // an attempt against another target
+	tryAnotherThenSame                 // that, or one against the same target where no other is left
+)
+
+// decide returns what may follow an attempt. How often, and how long, is the matter of permits, Budget and the body.
+func (r *Retry) decide(end attemptEnd) decision {
 	switch {
+	case end.failure == nil && r.retriesStatus(end):
+		return tryAnother
+	case end.failure == nil || !r.retriesFailure(end):
+		return endExchange
+	case end.brokeOff():
+		return tryAnotherThenSame
+	}
+	return tryAnother
+}
+
+func (r *Retry) retriesStatus(end attemptEnd) bool {
+	return slices.Contains(r.Statuses, end.status) && r.mayRepeat(end.request)
+}
+
+func (r *Retry) retriesFailure(end attemptEnd) bool {
+	switch err := end.failure; {
 	case err.Kind == culvert.Internal && !err.BytesSent && errs.NoPort(err.Err):
 		return true // another target's address may have ports left
 	case err.HeaderSent || !err.TargetSide():
@@ -89,93 +153,18 @@ func (r Retry) again(out *http.Request, err *culvert.Error) bool {
 	case !err.BytesSent:
 		return err.Kind == culvert.DialFailed || err.Kind == culvert.Timeout || err.Kind == culvert.HeaderInvalid
 	case err.Kind == culvert.Timeout:
-		return r.Timeouts && r.repeatable(out)
+		return r.Timeouts && r.mayRepeat(end.request)
 	}
-	return r.Errors && r.repeatable(out)
+	return r.Errors && r.mayRepeat(end.request)
 }
 
-// repeatable reports whether out, the request as it is sent, may reach two targets.
-func (r Retry) repeatable(out *http.Request) bool {
-	switch out.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
-		return true
-	}
-	return r.NonIdempotent || out.Header["Idempotency-Key"] != nil || out.Header["X-Idempotency-Key"] != nil
+// brokeOff reports whether the target of a failed attempt has ended a kept connection, which may have been kept too long
+// (golang/go#22158), or has refused the request unprocessed, which may have been one stream too many.
+func (end attemptEnd) brokeOff() bool {
+	return end.failure.Kind == culvert.HeaderInvalid && (end.stale || !end.failure.BytesSent)
 }
 
-func (r Retry) dropped(status int) bool { return slices.Contains(r.Statuses, status) }
-
-// RetryBudget bounds retries by a share of the requests. What is not retried since no
-// other target is left costs it nothing. It is safe for concurrent use.
-type RetryBudget struct {
-	ratio, perSecond float64
-	mu               sync.Mutex // guards what follows
-	tokens           float64
-	reserved         float64 // of tokens: for retries whose target is being picked
-	last             time.Time
-}
-
-// budgetSeconds is how long a budget saves up.
-const budgetSeconds = 10
-
-// NewRetryBudget returns a budget of ratio retries for each request, 0.2 for one
-// in five, and perSecond more, so that little traffic can be retried too. It
-// saves up for ten seconds.
-func NewRetryBudget(ratio, perSecond float64) (*RetryBudget, error) {
-	if !(ratio >= 0 && ratio <= 1) || !(perSecond >= 0) {
-		return nil, errors.New("proxy: a retry budget needs a ratio from 0 to 1 and perSecond of 0 or more")
-	}
-	return &RetryBudget{ratio: ratio, perSecond: perSecond, tokens: perSecond, last: time.Now()}, nil
-}
-
-// earn is called for each request.
-func (b *RetryBudget) earn() {
-	if b == nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.refill()
-	// What requests earn is bounded as if they came at a hundred a second at
-	// least, so that a burst after a quiet time can be retried.
-	b.tokens = min(b.tokens+b.ratio, max(b.perSecond, 100*b.ratio)*budgetSeconds)
-}
-
-// reserve sets one retry aside, if there is one, until settle is called.
-func (b *RetryBudget) reserve() bool {
-	if b == nil {
-		return true
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.refill()
-	const whole = 1 - 1e-6 // ten tenths make no one in floating point
-	if b.tokens-b.reserved < whole {
-		return false
-	}
-	b.reserved++
-	return true
-}
-
-// settle takes the retry that reserve has set aside, or gives it back.
-func (b *RetryBudget) settle(retried bool) {
-	if b == nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.reserved--
-	if retried {
-		b.tokens--
-	}
-}
-
-// refill adds what time has brought.
-func (b *RetryBudget) refill() {
-	now := time.Now()
-	brought := now.Sub(b.last).Seconds() * b.perSecond
-	b.last = now
-	if most := b.perSecond * budgetSeconds; b.tokens < most {
-		b.tokens = min(b.tokens+brought, most)
-	}
+// permits reports whether a request may have another attempt, after so many of them and so much time.
+func (r *Retry) permits(attempts int, elapsed time.Duration) bool {
+	return (r.Tries == 0 || attempts < r.Tries) && (r.Timeout == 0 || elapsed < r.Timeout)
 }
