@@ -30,6 +30,7 @@ type Renderer interface {
 	Render(items []Item, depends func(name string)) error
 	// Subscribe registers changed until cancel is called. changed has to be called with the name
 	// after state that Render depends on has changed, and after Synced has become true. changed
-	// does not call the Renderer. cancel may be nil.
+	// does not call the Renderer. Subscribe may take its time, in which only the requests for its own
+	// View wait; it must not call Views.Close. cancel may be nil.
 	Subscribe(changed func(name string)) (cancel func())
 }

@@ -19,16 +19,15 @@ import (
 
 // view is one resource, in one format, as one caller sees it.
 type view struct {
-	o           *Options
-	ready       chan struct{} // closed when the view can be served, or has ended
-	ctx         context.Context
-	cancel      context.CancelCauseFunc
-	source      *source.Source
-	wake        chan struct{} // receives when a dependency has changed
-	network     netip.Prefix  // the network of the client that it was made for
-	unsubscribe func()
-	number      uint64      // in the order in which Views are made
-	filled      atomic.Bool // it was ready to be served
+	o       *Options
+	ready   chan struct{} // closed when the view can be served, or has ended
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	source  *source.Source
+	wake    chan struct{} // receives when a dependency has changed
+	network netip.Prefix  // the network of the client that it was made for
+	number  uint64        // in the order in which Views are made
+	filled  atomic.Bool   // it was ready to be served
 
 	mu      sync.Mutex
 	store   store
@@ -62,12 +61,25 @@ func newView(o *Options, upstream http.Handler, r *http.Request, renderer Render
 		cancel(err)
 		return nil, err
 	}
-	v.unsubscribe = v.store.renderer.subscribe(v.changed) // it may panic: no caller has the View yet
 	return v, nil
 }
 
-// start starts to follow the collection. It calls done when that has ended.
+// errSubscribe is the error of a View that has ended because Subscribe panicked.
+var errSubscribe = errors.New("view: the Renderer panicked in Subscribe")
+
+// start subscribes to the Renderer and starts to follow the collection. It calls done when that has
+// ended. It must be called without a lock, since it calls Subscribe, and passes on a panic of that.
 func (v *view) start(done func()) {
+	subscribed := false
+	defer func() {
+		if !subscribed { // others may wait for the View
+			v.cancel(nil)
+			v.finish(errSubscribe)
+			done()
+		}
+	}()
+	unsubscribe := v.store.renderer.subscribe(v.changed)
+	subscribed = true
 	var reducing sync.WaitGroup
 	reducing.Go(v.reduce)
 	go func() {
@@ -77,7 +89,7 @@ func (v *view) start(done func()) {
 		}
 		v.finish(err)
 		v.cancel(nil)
-		v.unsubscribe()
+		unsubscribe()
 		reducing.Wait()
 		done()
 	}()

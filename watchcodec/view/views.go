@@ -181,35 +181,43 @@ func collection(r *http.Request, req watchcodec.Request, accept string) *http.Re
 func (vs *Views) use(next http.Handler, r *http.Request, renderer Renderer) (*view, *metav1.Status) {
 	query := r.URL.Query()
 	k := key{r.URL.Path, query.Get("labelSelector"), query.Get("fieldSelector"), r.Header.Get("Accept"), vs.o.Caller(r)}
+	v, isNew, status := vs.findOrAdd(k, next, r, renderer)
+	if isNew {
+		v.start(func() {
+			vs.removeView(k, v)
+			vs.running.Done()
+		})
+	}
+	return v, status
+}
+
+// findOrAdd returns the View of k, which it has acquired. If it is new, view.start has to be called.
+func (vs *Views) findOrAdd(k key, next http.Handler, r *http.Request, renderer Renderer) (_ *view, isNew bool, _ *metav1.Status) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	v := vs.views[k]
 	if v != nil && v.acquire() {
-		return v, nil
+		return v, false, nil
 	}
 	if v != nil {
 		delete(vs.views, k) // it has ended
 	}
 	if vs.closed {
-		return nil, watchcodec.NewFailure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "this gateway is going down")
+		return nil, false, watchcodec.NewFailure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "this gateway is going down")
 	}
 	if status := vs.admit(networkOf(client.Addr(r))); status != nil {
-		return nil, status
+		return nil, false, status
 	}
 	v, err := newView(&vs.o, next, r, renderer)
 	if err != nil {
-		return nil, watchcodec.NewFailure(http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error())
+		return nil, false, watchcodec.NewFailure(http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error())
 	}
 	vs.made++
 	v.number = vs.made
 	vs.views[k] = v
 	v.acquire()
 	vs.running.Add(1)
-	v.start(func() {
-		vs.removeView(k, v)
-		vs.running.Done()
-	})
-	return v, nil
+	return v, true, nil
 }
 
 // errMadeRoom is the error of a View that was never filled and had to make room for another.
