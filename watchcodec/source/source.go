@@ -131,7 +131,7 @@ func (s *Source) Run(ctx context.Context) error {
 		if errors.As(err, &refused) {
 			wait = max(wait, min(refused.RetryAfter(), s.o.MaxWait))
 		}
-		if !sleep(ctx, wait/2+rand.N(wait/2)) {
+		if !sleep(ctx, wait/2+rand.N(wait/2+1)) {
 			return ctx.Err()
 		}
 		wait = min(2*wait, s.o.MaxWait)

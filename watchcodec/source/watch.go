@@ -31,7 +31,7 @@ type watching struct {
 func (s *Source) watch(ctx context.Context, initial bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	query := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "timeoutSeconds": {strconv.Itoa(s.timeoutSeconds(initial))}}
+	query := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "timeoutSeconds": {strconv.FormatInt(s.timeoutSeconds(initial), 10)}}
 	if initial {
 		query.Set("sendInitialEvents", "true")
 		query.Set("resourceVersionMatch", "NotOlderThan")
@@ -51,11 +51,11 @@ func (s *Source) watch(ctx context.Context, initial bool) error {
 
 // timeoutSeconds returns the duration of a watch to request. As with client-go's reflector, the
 // watches of a fleet must not all end at the same time. Initial events may take long.
-func (s *Source) timeoutSeconds(initial bool) int {
-	if most := int(s.o.MaxWatch / time.Second); most > 0 && !initial {
-		return max(1, most-rand.IntN(most/4+1))
+func (s *Source) timeoutSeconds(initial bool) int64 {
+	if most := int64(s.o.MaxWatch / time.Second); most > 0 && !initial {
+		return max(1, most-rand.N(most/4+1))
 	}
-	return 300 + rand.IntN(300)
+	return 300 + rand.Int64N(300)
 }
 
 // startInStep is called when the watch is up to date: from now on every change is an event.

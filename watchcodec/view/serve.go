@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -186,7 +187,7 @@ func (v *view) sendError(w http.ResponseWriter, r *http.Request, c source.Collec
 // server's.
 func duration(req watchcodec.Request) time.Duration {
 	if seconds := req.Options.TimeoutSeconds; seconds != nil && *seconds > 0 {
-		return time.Duration(*seconds) * time.Second
+		return time.Duration(min(*seconds, math.MaxInt64/int64(time.Second))) * time.Second
 	}
 	return 30*time.Minute + rand.N(30*time.Minute)
 }

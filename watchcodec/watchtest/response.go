@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -157,7 +158,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, req watchcodec.Re
 	}
 	timeout := time.Hour
 	if seconds := req.Options.TimeoutSeconds; seconds != nil {
-		timeout = time.Duration(*seconds) * time.Second
+		timeout = time.Duration(min(*seconds, math.MaxInt64/int64(time.Second))) * time.Second
 	}
 	s.follow(r, req, stream, version, timeout)
 }
