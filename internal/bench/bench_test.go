@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestEveryPeerRuns runs each peer for a moment: all of them answer each work, and
+// TestEveryPeerRuns runs each peer for a moment: all of them respond to each work, and
 // the table has a row of numbers for each.
 func TestEveryPeerRuns(t *testing.T) {
 	for _, w := range works() {
@@ -56,15 +56,15 @@ func checkTable(t *testing.T, table string) {
 	}
 }
 
-// TestWrongAnswers: a peer that does not do the work must not get a number.
-func TestWrongAnswers(t *testing.T) {
-	self, err := startSelf("ReverseProxy", "127.0.0.1:1") // nobody listens there: 502
+// TestWrongResponses: a peer that does not do the work must not get a number.
+func TestWrongResponses(t *testing.T) {
+	self, err := startSelf("ReverseProxy", "127.0.0.1:1") // no server listens there: 502
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer self.stop()
 	if _, err := load(self.address, works()[0], 1, time.Millisecond); err == nil || !strings.Contains(err.Error(), "502") {
-		t.Errorf("a peer that answers 502: error %v", err)
+		t.Errorf("a peer that responds with 502: error %v", err)
 	}
 }
 
@@ -82,14 +82,14 @@ func TestEveryTunnelPeerRuns(t *testing.T) {
 	}
 }
 
-// TestHoldTunnels holds a few, of which each is told of the drain.
+// TestHoldTunnels holds a few tunnels. The drain sends each a Close frame.
 func TestHoldTunnels(t *testing.T) {
 	var out strings.Builder
 	if err := holdTunnels(&out, 40); err != nil {
 		t.Fatalf("%v after\n%s", err, out.String())
 	}
 	if !strings.Contains(out.String(), "drain: 40 in ") {
-		t.Errorf("the drain is not told of:\n%s", out.String())
+		t.Errorf("the drain is not reported:\n%s", out.String())
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // runtime does that by itself when nothing was allocated for two minutes.
 const rest = "rest"
 
-// obey answers the commands that come as lines on standard input, until its end.
+// obey executes the commands that are lines on standard input, until its end.
 func obey(commands map[string]func() string) {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
@@ -27,7 +27,7 @@ func obey(commands map[string]func() string) {
 	}
 }
 
-// ask sends the process a command and returns its answer.
+// ask sends the process a command and returns its reply.
 func (p *process) ask(command string) (string, error) {
 	if _, err := io.WriteString(p.commands, command+"\n"); err != nil {
 		return "", err

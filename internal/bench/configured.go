@@ -56,7 +56,7 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// waitFor waits until somebody listens.
+// waitFor waits until a server listens.
 func waitFor(address string) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -65,5 +65,5 @@ func waitFor(address string) error {
 			return conn.Close()
 		}
 	}
-	return fmt.Errorf("nobody listens on %s", address)
+	return fmt.Errorf("no server listens on %s", address)
 }

@@ -12,7 +12,7 @@ import (
 
 const echoName = "echo"
 
-// echo is the origin of tunnels: it answers a handshake and sends every byte back.
+// echo is the origin of tunnels: it accepts a handshake and sends every byte back.
 func echo(conn net.Conn) {
 	defer conn.Close()
 	r := bufio.NewReaderSize(conn, 1<<10)

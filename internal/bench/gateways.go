@@ -33,7 +33,7 @@ func gatewayWorks() []gatewayWork {
 	}
 	text := name(small, "16 KiB of text in gzip")
 	text.request = []byte(strings.Replace(head("GET", 16<<10, 0), "\r\n\r\n", "\r\nAccept-Encoding: gzip\r\n\r\n", 1))
-	text.answer, text.rate = anyLength, 1000
+	text.length, text.rate = anyLength, 1000
 	secure := name(small, "1 KiB over TLS")
 	secure.secure = true
 	return []gatewayWork{
@@ -122,7 +122,7 @@ var gateways = []string{"nginx", "examples/nginx"}
 
 // runGateways prints a row for each work: what each gateway does, and the ratios.
 func runGateways(out io.Writer, p plan, only string) error {
-	origin, err := startSelf(answerName, "")
+	origin, err := startSelf(bareName, "")
 	if err != nil {
 		return err
 	}

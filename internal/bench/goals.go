@@ -20,7 +20,7 @@ type goal struct {
 func goals() []goal {
 	return []goal{
 		{"GET 1 KiB", tunedName, "CPU a request", cpu, 0.45, false},
-		{"GET 1 KiB", answerName, "CPU a request", cpu, 1.6, false},
+		{"GET 1 KiB", bareName, "CPU a request", cpu, 1.6, false},
 		{"GET 1 KiB", fastName, "req/s", perSecond, 1.5, true},
 		{"GET 1 KiB", "nginx", "CPU a request", cpu, 2.0, false},
 		{"GET 1 MiB", "nginx", "CPU a request", cpu, 0.65, false},
@@ -43,7 +43,7 @@ func goalWorks() map[string]work {
 
 // runGoals prints the table of goals, and what examples/nginx does beside nginx.
 func runGoals(out io.Writer, p plan) error {
-	origin, err := startSelf(answerName, "")
+	origin, err := startSelf(bareName, "")
 	if err != nil {
 		return err
 	}
@@ -66,8 +66,8 @@ func runGoals(out io.Writer, p plan) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%.2f\t%s %.2f\t\n", g.work, g.against, g.what, ratio, map[bool]string{true: "at least", false: "at most"}[g.atLeast], g.wanted)
 	}
 	if rounds := measured["GET 1 KiB"]; rounds != nil {
-		above := median(rounds["culvert"], func(i int) float64 { return rounds["culvert"][i].allocs - rounds[answerName][i].allocs })
-		fmt.Fprintf(t, "GET 1 KiB\t%s\tallocations above its\t%.0f\tat most 8\t\n", answerName, above)
+		above := median(rounds["culvert"], func(i int) float64 { return rounds["culvert"][i].allocs - rounds[bareName][i].allocs })
+		fmt.Fprintf(t, "GET 1 KiB\t%s\tallocations above its\t%.0f\tat most 8\t\n", bareName, above)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -107,12 +107,12 @@ func askAll(out io.Writer, held []holding, command string, want int) error {
 		if command == "drain" {
 			drained.Go(func() { _, _ = held[i].gateway.ask(command) })
 		}
-		answer, err := held[i].clients.ask(command)
+		reply, err := held[i].clients.ask(command)
 		drained.Wait()
 		if err != nil {
 			return err
 		}
-		n, err := strconv.ParseInt(answer, 10, 64)
+		n, err := strconv.ParseInt(reply, 10, 64)
 		done.Add(n)
 		return err
 	})
@@ -150,7 +150,7 @@ func start(f *wsupgrade.Forwarder, target string, w http.ResponseWriter, r *http
 	}
 }
 
-// serveClients is n clients of the gateway. Its answers are how many of them did what was
+// serveClients is n clients of the gateway. Each reply is the number of clients that have done what was
 // asked for.
 func serveClients(n int, gateway string) {
 	fmt.Println("-") // in the place of an address
@@ -180,7 +180,7 @@ func serveClients(n int, gateway string) {
 	})
 }
 
-// closed reads a Close frame with the code 1001, answers it and reads to the end.
+// closed reads a Close frame with the code 1001, replies to it and reads to the end.
 func (c *tunnelClient) closed() error {
 	frame := make([]byte, 4)
 	if _, err := io.ReadFull(c.conn, frame); err != nil {

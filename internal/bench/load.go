@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// load sends requests over connections for the duration, each as soon as the
-// one before is answered, and returns how many were answered. An answer that is
-// not the expected one is an error.
+// load sends requests over connections for the duration, each as soon as the response to the
+// previous one was received, and returns the number of responses. An unexpected response is
+// an error.
 func load(address string, w work, connections int, duration time.Duration) (int64, error) {
 	var requests atomic.Int64
 	end := time.Now().Add(duration)
@@ -82,18 +82,18 @@ func (c *client) exchange() error {
 	if _, err := c.conn.Write(c.request); err != nil {
 		return err
 	}
-	return c.readAnswer()
+	return c.readResponse()
 }
 
-// readAnswer reads one answer with as little work as can be: the processor is
-// the peer's.
-func (c *client) readAnswer() error {
+// readResponse reads one response with as little work as possible: the processor is the
+// peer's.
+func (c *client) readResponse() error {
 	line, err := c.r.ReadSlice('\n')
 	if err != nil {
 		return err
 	}
 	if !bytes.HasPrefix(line, []byte("HTTP/1.1 200 ")) {
-		return fmt.Errorf("answer %q", line)
+		return fmt.Errorf("response %q", line)
 	}
 	length, chunked := -1, false
 	for {
@@ -109,15 +109,15 @@ func (c *client) readAnswer() error {
 			chunked = true
 		}
 	}
-	if c.answer == anyLength && chunked {
+	if c.length == anyLength && chunked {
 		return c.readChunks()
 	}
-	if c.answer == anyLength && length > 0 {
+	if c.length == anyLength && length > 0 {
 		_, err = c.r.Discard(length)
 		return err
 	}
-	if length != c.answer {
-		return fmt.Errorf("an answer of %d bytes", length)
+	if length != c.length {
+		return fmt.Errorf("a response of %d bytes", length)
 	}
 	_, err = c.r.Discard(length)
 	return err

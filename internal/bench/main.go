@@ -101,7 +101,7 @@ func main() {
 
 // run measures the peers at one work and prints the table.
 func run(out io.Writer, p plan, w work, all []peer) error {
-	origin, err := startSelf(answerName, "")
+	origin, err := startSelf(bareName, "")
 	if err != nil {
 		return err
 	}

@@ -32,17 +32,17 @@ type peer struct {
 
 // The peers that the rest of the program knows by name.
 const (
-	answerName = "net/http, no proxy"
-	tunedName  = "ReverseProxy, tuned"
-	relayName  = "bytes, no HTTP"
-	fastName   = "fasthttp client"
+	bareName  = "net/http, no proxy"
+	tunedName = "ReverseProxy, tuned"
+	relayName = "bytes, no HTTP"
+	fastName  = "fasthttp client"
 )
 
 // peers are who is compared. A new one is a line here, and its handler in
 // handlers if it is one of net/http's.
 func peers() []peer {
 	return []peer{
-		{name: answerName, start: startSelf},
+		{name: bareName, start: startSelf},
 		{name: "culvert", start: startSelf},
 		{name: tunedName, start: startSelf},
 		{name: "ReverseProxy", start: startSelf},
@@ -76,7 +76,7 @@ func present(out io.Writer, all []peer) (here []peer) {
 
 // handlers make what a process of this program serves in front of target.
 var handlers = map[string]func(target string) (http.Handler, error){
-	answerName:     answer,
+	bareName:       respond,
 	"culvert":      culvert,
 	tunedName:      tunedReverseProxy,
 	"ReverseProxy": reverseProxy,
@@ -88,8 +88,9 @@ var handlers = map[string]func(target string) (http.Handler, error){
 	blockingName:   tunnels(true, true),
 }
 
-// answer reads the request's body and answers as many bytes as the path says.
-func answer(string) (http.Handler, error) {
+// respond returns a handler that reads the request's body and responds with as many bytes as
+// the path says.
+func respond(string) (http.Handler, error) {
 	content := []byte(strings.Repeat("culvert\n", 1<<17))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/"))
@@ -123,9 +124,9 @@ func reverseProxy(target string) (http.Handler, error) {
 	return httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: target}), nil
 }
 
-// tunedReverseProxy is the standard library's as somebody has it who knows it:
+// tunedReverseProxy is the standard library's, tuned by an expert:
 // idle connections for the load, no compression, buffers that are used again, and
-// a bound on a target that never answers, as every other peer here has one.
+// a bound on a target that never responds, as every other peer here has one.
 func tunedReverseProxy(target string) (http.Handler, error) {
 	to := &url.URL{Scheme: "http", Host: target}
 	return &httputil.ReverseProxy{

@@ -11,7 +11,7 @@ import (
 // its processor time, under its peer's name.
 const profileVariable = "CULVERT_BENCH_PROFILE"
 
-// profile begins one, if somebody wants it.
+// profile starts a profile, if the flags request one.
 func profile(name string) (stop func(), err error) {
 	dir := os.Getenv(profileVariable)
 	if dir == "" {

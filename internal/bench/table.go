@@ -47,7 +47,7 @@ func allocs(m measurement) float64    { return m.allocs }
 func p50(m measurement) float64       { return m.p50 }
 func p99(m measurement) float64       { return m.p99 }
 
-// number is a count, or a dash for one that nobody has told.
+// number returns a count, or a dash if it is not known.
 func number(n float64) string {
 	if n == 0 {
 		return "-"

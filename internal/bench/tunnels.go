@@ -237,7 +237,7 @@ func dialTunnel(p *process) (*tunnelClient, error) {
 			return nil, err
 		}
 		if first && !bytes.HasPrefix(line, []byte("HTTP/1.1 101 ")) {
-			return nil, fmt.Errorf("answer %q", line)
+			return nil, fmt.Errorf("response %q", line)
 		}
 		if len(line) <= 2 {
 			return &tunnelClient{conn: conn, plain: plain}, nil

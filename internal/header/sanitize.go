@@ -2,21 +2,20 @@ package header
 
 import "net/http"
 
-// SanitizeRequest removes from r.Header what must not travel past this hop
-// and returns the protocol that r asks to switch to, "" for none.
+// SanitizeRequest removes from r.Header the fields that must not be forwarded, and returns
+// the protocol of r's upgrade, "" for none.
 //
-// The trailers that Connection lists are taken out at the end of the body.
+// Trailers that Connection lists are removed at the end of the body.
 //
-// Afterwards Connection and Upgrade hold exactly that protocol or are absent,
-// and TE holds "trailers" or is absent. Calling it again changes nothing, so a
-// chain and the proxy behind it may both call it.
+// Afterwards Connection and Upgrade hold exactly that protocol or are absent, and TE holds
+// "trailers" or is absent. A second call changes nothing, so that a chain and the proxy
+// inside it may both call it.
 //
-// protocols is the allow-list, compared without case; nil leaves the choice to
-// whoever forwards the upgrade: "websocket" if it is offered, else the first
-// well-formed offer. h2c, HTTP and TLS are never chosen: an upgrade to them
-// would hide the requests that follow from every filter.
+// protocols is the list of allowed protocols, compared without case. nil allows all:
+// "websocket" is chosen if it is offered, else the first well-formed offer. h2c, HTTP and TLS
+// are never chosen: an upgrade to them would hide the following requests from every filter.
 func SanitizeRequest(r *http.Request, protocols []string) (protocol string) {
-	if r.Header == nil { // a request that no server has made
+	if r.Header == nil { // a request that was not made by a server
 		r.Header = http.Header{}
 	}
 	h := r.Header
@@ -33,12 +32,12 @@ func SanitizeRequest(r *http.Request, protocols []string) (protocol string) {
 	return protocol
 }
 
-// SanitizeResponse removes from h, the head of an answer with the given
-// status, what must not travel past this hop. Interim answers, a 101 and final
-// answers go through the same rules.
+// SanitizeResponse removes from h, the header of a response with the given status, the fields
+// that must not be forwarded. The same rules apply to interim responses, a 101 and final
+// responses.
 //
-// protocol is what a 101 switches to; it must be "" for every other answer. A
-// 426 keeps its Upgrade field, which tells the client what to ask for (RFC
+// protocol is the protocol that a 101 switches to. It must be "" for every other response. A
+// 426 keeps its Upgrade field, which names the protocols that the client may request (RFC
 // 9110 section 15.5.22).
 func SanitizeResponse(status int, h http.Header, protocol string) {
 	var required []string

@@ -23,7 +23,7 @@ var (
 	repeat    = flag.String("repeat", "", "a list of choices to repeat, in place of seeds")
 	stacks    = flag.Duration("stacks", 0, "print the goroutines at this moment of the history")
 	shrink    = flag.Int("shrink", 1500, "how many histories are run to shrink one")
-	keep      = flag.Bool("keep", false, "go on behind a broken rule")
+	keep      = flag.Bool("keep", false, "continue after a broken rule")
 	workers   = flag.Int("workers", 0, "how many processes share the histories; 0: as many as processors, where there are many")
 	threads   = flag.Int("threads", 1, "how many goroutines of a history run at a time")
 	twice     = flag.Bool("twice", false, "run each history twice, and count those whose journals differ")

@@ -15,7 +15,7 @@ var (
 	mutantsRun   = flag.String("mutants", "", "run the mutants whose names match this expression; . is all")
 	mutantLimit  = flag.Int("limit", 20000, "how many histories a mutant may need")
 	mutantsAt    = flag.Int("at-once", 2, "how many mutants run at the same time")
-	mutantsSaved = flag.String("verdicts", "", "a file in which verdicts are kept, so that a later run goes on where this one ended")
+	mutantsSaved = flag.String("verdicts", "", "a file in which verdicts are kept, so that a later run continues there")
 )
 
 // mutant is a deliberate fault: a text of the product that is replaced.

@@ -123,7 +123,7 @@ func (p *Peer) Response(method string) (*http.Response, string) {
 	p.t.Helper()
 	resp, err := http.ReadResponse(p.R, &http.Request{Method: method})
 	if err != nil {
-		p.t.Fatalf("answer: %v", err)
+		p.t.Fatalf("response: %v", err)
 	}
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
@@ -136,6 +136,6 @@ func (p *Peer) Response(method string) (*http.Response, string) {
 func (p *Peer) Status(want int) {
 	p.t.Helper()
 	if resp, body := p.Response("GET"); resp.StatusCode != want {
-		p.t.Errorf("answer %s %q, want %d", resp.Status, body, want)
+		p.t.Errorf("response %s %q, want %d", resp.Status, body, want)
 	}
 }
