@@ -74,29 +74,6 @@ const (
 	refused
 )
 
-// accessPhase runs the access phase and returns 0 if the request is allowed
-// (ngx_http_core_access_phase).
-func (x *exchange) accessPhase(w http.ResponseWriter) int {
-	if x.main != nil {
-		return 0
-	}
-	code, satisfyAny := 0, accessSlot.of(x.level).any
-	for _, check := range x.engine.phases.access {
-		v, status := check(x, w)
-		switch {
-		case v == granted && satisfyAny:
-			w.Header().Del("Www-Authenticate")
-			return 0
-		case v != refused:
-		case !satisfyAny, status != http.StatusForbidden && status != http.StatusUnauthorized:
-			return status
-		case code != http.StatusUnauthorized:
-			code = status
-		}
-	}
-	return code
-}
-
 // byAddress applies allow and deny.
 func byAddress(x *exchange, _ http.ResponseWriter) (verdict, int) {
 	rules := accessSlot.of(x.level).rules
@@ -106,7 +83,7 @@ func byAddress(x *exchange, _ http.ResponseWriter) (verdict, int) {
 	at, err := netip.ParseAddrPort(x.HTTP.RemoteAddr)
 	addr := at.Addr().Unmap().WithZone("")
 	for _, rule := range rules {
-		if rule.all || rule.unix && x.overUnix() || err == nil && rule.network.Contains(addr) {
+		if rule.all || rule.unix && overUnix(x) || err == nil && rule.network.Contains(addr) {
 			if rule.allow {
 				return granted, 0
 			}

@@ -63,9 +63,10 @@ func bySubrequest(x *exchange, w http.ResponseWriter) (verdict, int) {
 	}
 	sub := x.subrequest(rule.uri)
 	for _, v := range rule.set {
-		x.assign(v.name, v.value.String(&sub.Request))
+		assign(x, v.name, v.value.String(&sub.Request))
 	}
-	x.Join(&sub.Request)
+	x.link.join(sub.link)
+	x.realIP, x.HTTP.RemoteAddr = sub.realIP, sub.HTTP.RemoteAddr // of the connection, which both share
 	switch {
 	case sub.Status == http.StatusForbidden:
 		return refused, sub.Status

@@ -20,4 +20,4 @@ func clientAddress(r *http.Request) string {
 }
 
 // overUnix reports whether the client is connected over a unix socket.
-func (x *exchange) overUnix() bool { return strings.HasPrefix(x.HTTP.RemoteAddr, unixPrefix) }
+func overUnix(x *exchange) bool { return strings.HasPrefix(x.HTTP.RemoteAddr, unixPrefix) }

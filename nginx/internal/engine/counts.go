@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-
-	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
 // counts are the process's counts of connections and requests, over all of its configurations.
@@ -80,21 +78,21 @@ func (c *counts) finishRequest(conn net.Conn) {
 	}
 }
 
-// Connections implements vars.Location.
-func (x *exchange) Connections() vars.Connections { return x.engine.shared.counts.connections() }
+// connectionCounts are counts of open connections, in total and by state.
+type connectionCounts struct{ active, reading, writing, waiting int }
 
 // connections counts the open connections. http.Server does not report when a header begins: a
 // connection counts as waiting until its header is complete.
-func (c *counts) connections() vars.Connections {
-	n := vars.Connections{Writing: int(c.writing.Load())}
+func (c *counts) connections() connectionCounts {
+	n := connectionCounts{writing: int(c.writing.Load())}
 	for _, k := range c.conns.Range {
-		n.Active++
+		n.active++
 		switch known := k.(*countedConn); known.current() {
 		case http.StateNew, http.StateIdle:
-			n.Waiting++
+			n.waiting++
 		case http.StateActive:
 			if !known.requested.Load() {
-				n.Reading++
+				n.reading++
 			}
 		}
 	}

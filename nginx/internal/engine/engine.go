@@ -14,7 +14,6 @@ import (
 	"github.com/culvert-go/culvert/cachectl"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/nginx/conf"
-	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
@@ -82,15 +81,15 @@ func Load(o LoadOptions) (*Engine, error) {
 	if e.gunzip, err = filters.Decompress(filters.DecompressOptions{Responses: true}); err != nil {
 		return nil, err
 	}
+	list := modules()
 	c := &compiler{
 		engine:  e,
 		prefix:  prefix,
 		confDir: filepath.Dir(file),
-		scope:   vars.NewScope(),
+		scope:   newScope(list),
 		groups:  e.groups,
 		before:  before,
 	}
-	list := modules()
 	c.use(list)
 	e.phases = phasesOf(list)
 	errorLogName := o.ErrorLog

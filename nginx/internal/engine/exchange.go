@@ -25,23 +25,24 @@ type exchange struct {
 	request http.Request        // the first value of HTTP
 	w       http.ResponseWriter // the client's
 
-	errStatus    int              // the status that an error page is sent with, 0 for its own
-	redirects    int              // internal redirects and changes of the path so far
-	uriRewritten bool             // the path was rewritten inside its location, which need not match it any more
-	uriChanged   bool             // path and query differ from those that the client sent
-	failed       bool             // an error page has been chosen; another failure gets the built-in one
-	rootTested   bool             // a file was found below the root, or the alias
-	proxyURI     string           // of a proxy_pass with variables
-	proxied      bool             // the response is an upstream's
-	proxyFailure error            // why there is no response
-	rateSet      bool             // LimitRate has been determined
-	bodyRead     bool             // ahead, for $request_body
-	compressible bool             // gzip applies to this response
-	newUserID    []byte           // the id that userid assigns
-	counted      []countedRequest // by limit_conn
-	main         *exchange        // the exchange of a subrequest's parent, nil for a client's request
-	diverted     *diversion       // what is served instead of the upstream's response
-	replaced     [][]subPair      // what enclosing sub_filters replace in the response
+	main *exchange // the exchange of a subrequest's parent, nil for a client's request
+
+	errStatus    int  // the status that an error page is sent with, 0 for its own
+	redirects    int  // internal redirects and changes of the path so far
+	uriRewritten bool // the path was rewritten inside its location, which need not match it any more
+	uriChanged   bool // path and query differ from those that the client sent
+	failed       bool // an error page has been chosen; another failure gets the built-in one
+	rootTested   bool // a file was found below the root, or the alias
+
+	// The states of the modules.
+	gzip   gzipState
+	limits limitState
+	link   linkState
+	proxy  proxyState
+	rate   rateState
+	realIP realIPState
+	sub    subState
+	userid useridState
 }
 
 type exchangeKey struct{}
@@ -85,7 +86,7 @@ func (e *Engine) enter(k *socket, w http.ResponseWriter, r *http.Request) *excha
 	x.Upstream = result
 	x.Header = w.Header()
 	x.RequestURI = requestTarget(x.HTTP)
-	x.Location = x
+	x.Owner = x
 	x.Host = hostName(r.Host)
 	x.socket = k
 	s, groups, re := k.host(localIP(r)).choose(x.Host)
@@ -115,10 +116,4 @@ func requestTarget(r *http.Request) string {
 		}
 	}
 	return target
-}
-
-// bySNI returns the server that the client has named in TLS.
-func (x *exchange) bySNI() *server {
-	s, _, _ := x.socket.host(localIP(x.HTTP)).choose(hostName(x.HTTP.TLS.ServerName))
-	return s
 }

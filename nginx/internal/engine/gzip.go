@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -24,8 +25,9 @@ var gzipModule = module{
 		{name: "gzip_proxied", compile: gzipProxied},
 		{name: "gzip_types", compile: gzipTypes},
 	},
-	merge: makeGzip,
-	hooks: hooks{body: compress, log: dropGzipCount},
+	variables: map[string]variable{"gzip_ratio": nonEmpty(gzipRatio)},
+	merge:     makeGzip,
+	hooks:     hooks{body: compress, log: dropGzipCount},
 }
 
 var gzipSlot = newSlot(gzipSettings{types: []string{"text/html"}, min: 20, level: 1, proxied: []string{"off"}})
@@ -41,6 +43,12 @@ type gzipSettings struct {
 	http10   bool
 	disabled []*regexp.Regexp
 	made     *gzipFilter // of them; nil where it is off
+}
+
+// gzipState is that of one response.
+type gzipState struct {
+	applies bool  // to this response
+	in      int64 // the length of the content before it is compressed; 0 if it is not
 }
 
 // gzipFilter compresses the responses of the levels that have it.
@@ -134,7 +142,7 @@ func (g gzipSettings) when(x *exchange, r *http.Request, status int, h http.Head
 	if !ok {
 		h.Add("Vary", "Accept-Encoding")
 	}
-	x.compressible = ok
+	x.gzip.applies = ok
 	return ok
 }
 
@@ -148,22 +156,32 @@ func (w *plainBytes) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *plainBytes) Write(p []byte) (int, error) {
 	n, err := w.ResponseWriter.Write(p)
-	w.x.GzipIn += int64(n)
+	w.x.gzip.in += int64(n)
 	return n, err
 }
 
 // ReadFrom keeps the fast path of content that is not compressed.
 func (w *plainBytes) ReadFrom(r io.Reader) (int64, error) {
 	n, err := io.Copy(w.ResponseWriter, r)
-	w.x.GzipIn += n
+	w.x.gzip.in += n
 	return n, err
 }
 
 // dropGzipCount drops the count of a response that has not been compressed.
 func dropGzipCount(x *exchange) {
-	if !x.compressible || !slices.Equal(x.Header["Content-Encoding"], []string{"gzip"}) {
-		x.GzipIn = 0
+	if !x.gzip.applies || !slices.Equal(x.Header["Content-Encoding"], []string{"gzip"}) {
+		x.gzip.in = 0
 	}
+}
+
+// gzipRatio returns the ratio of the content's length before and after compression, rounded to
+// hundredths (ngx_http_gzip_ratio_variable).
+func gzipRatio(x *exchange) string {
+	if x.gzip.in == 0 || x.BodyBytes == 0 {
+		return ""
+	}
+	n := (x.gzip.in*1000/x.BodyBytes + 5) / 10
+	return fmt.Sprintf("%d.%02d", n/100, n%100)
 }
 
 func (g gzipSettings) forClient(r *http.Request, h http.Header) bool {

@@ -16,7 +16,8 @@ var limitConnModule = module{
 		{name: "limit_conn_status", compile: limitConnStatus},
 		{name: "limit_conn_zone", repeatable: true, declare: declareConnZone},
 	},
-	hooks: hooks{preaccess: limitConnections, log: leaveConnections},
+	variables: map[string]variable{"limit_conn_status": nonEmpty(func(x *exchange) string { return x.limits.conn })},
+	hooks:     hooks{preaccess: limitConnections, log: leaveConnections},
 }
 
 var limitConnSlot = newSlot(limitConnSettings{status: 503, level: levelError})
@@ -113,7 +114,7 @@ func dryRunText(dry bool) string {
 // limitConnections counts the request under each of its keys until it has ended.
 func limitConnections(x *exchange) int {
 	s := limitConnSlot.of(x.level)
-	if x.LimitConnStatus != "" || x.main != nil {
+	if x.limits.conn != "" || x.main != nil {
 		return 0
 	}
 	var counted []countedRequest
@@ -122,7 +123,7 @@ func limitConnections(x *exchange) int {
 		if key == "" {
 			continue
 		}
-		x.LimitConnStatus = "PASSED"
+		x.limits.conn = "PASSED"
 		in, known := limit.zone.memory.enter(key, limit.max)
 		if !in {
 			for _, c := range counted {
@@ -132,8 +133,14 @@ func limitConnections(x *exchange) int {
 		}
 		counted = append(counted, countedRequest{limit.zone.memory, key})
 	}
-	x.counted = counted
+	x.limits.counted = counted
 	return 0
+}
+
+// limitState is what the limits have done to a request.
+type limitState struct {
+	req, conn string // $limit_req_status and $limit_conn_status; "" if there was no limit
+	counted   []countedRequest
 }
 
 // countedRequest is where a request is counted.
@@ -144,7 +151,7 @@ type countedRequest struct {
 
 // leaveConnections is called when the request has ended.
 func leaveConnections(x *exchange) {
-	for _, c := range x.counted {
+	for _, c := range x.limits.counted {
 		c.in.leave(c.key)
 	}
 }
@@ -161,7 +168,7 @@ func (s *limitConnSettings) refuse(x *exchange, zone string, known bool) int {
 	} else {
 		x.logAt(levelCrit, "no memory in limit_conn_zone \""+zone+"\"", "")
 	}
-	x.LimitConnStatus = "REJECTED" + dryRunSuffix(s.dryRun)
+	x.limits.conn = "REJECTED" + dryRunSuffix(s.dryRun)
 	if s.dryRun {
 		return 0
 	}

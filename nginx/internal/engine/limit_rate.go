@@ -16,7 +16,8 @@ var limitRateModule = module{
 		{name: "limit_rate", compile: limitRate},
 		{name: "limit_rate_after", compile: limitRateAfter},
 	},
-	hooks: hooks{write: limitedBody},
+	variables: map[string]variable{"limit_rate": known(func(x *exchange) string { return strconv.FormatInt(x.rate.perSecond, 10) })},
+	hooks:     hooks{write: limitedBody},
 }
 
 var limitRateSlot = newSlot(rateRule{})
@@ -24,6 +25,12 @@ var limitRateSlot = newSlot(rateRule{})
 // rateRule is limit_rate and limit_rate_after.
 type rateRule struct {
 	rate, after vars.Value // sizes
+}
+
+// rateState is the limit of one response.
+type rateState struct {
+	perSecond int64 // bytes of content; 0 is no limit, or that none has been chosen yet
+	set       bool
 }
 
 // limitRate compiles "limit_rate rate": bytes per second, for each response.
@@ -54,7 +61,7 @@ func parseSize(c *compiler, d *conf.Directive) (vars.Value, error) {
 // takeLimitRate stores the rate of an upstream's X-Accel-Limit-Rate.
 func takeLimitRate(x *exchange, field string) {
 	if n, err := strconv.ParseInt(field, 10, 64); err == nil && n >= 0 {
-		x.LimitRate, x.rateSet = n, true
+		x.rate = rateState{n, true}
 	}
 }
 
@@ -65,17 +72,17 @@ func setLimitRate(x *exchange, size string) {
 		x.logError("invalid $limit_rate \"" + size + "\"")
 		return
 	}
-	x.LimitRate, x.rateSet = n, true
+	x.rate = rateState{n, true}
 }
 
 // limitedBody limits the rate of a response's body; it returns nil if there is no limit.
 func limitedBody(x *exchange, w io.Writer) io.WriteCloser {
 	rule := limitRateSlot.of(x.level)
-	if !x.rateSet {
-		x.LimitRate, _ = conf.Size(rule.rate.String(&x.Request))
-		x.rateSet = true
+	if !x.rate.set {
+		x.rate.perSecond, _ = conf.Size(rule.rate.String(&x.Request))
+		x.rate.set = true
 	}
-	rate := x.LimitRate
+	rate := x.rate.perSecond
 	if rate <= 0 {
 		return nil
 	}

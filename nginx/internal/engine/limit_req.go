@@ -18,7 +18,8 @@ var limitReqModule = module{
 		{name: "limit_req_status", compile: limitReqStatus},
 		{name: "limit_req_zone", repeatable: true, declare: declareRequestZone},
 	},
-	hooks: hooks{preaccess: limitRequests},
+	variables: map[string]variable{"limit_req_status": nonEmpty(func(x *exchange) string { return x.limits.req })},
+	hooks:     hooks{preaccess: limitRequests},
 }
 
 var limitReqSlot = newSlot(limitReqSettings{status: 503, level: levelError})
@@ -151,7 +152,7 @@ func limitReqStatus(_ *compiler, l *level, d *conf.Directive) (err error) {
 // request is counted once, even if it is redirected.
 func limitRequests(x *exchange) int {
 	s := limitReqSlot.of(x.level)
-	if len(s.limits) == 0 || x.main != nil || x.LimitReqStatus != "" {
+	if len(s.limits) == 0 || x.main != nil || x.limits.req != "" {
 		return 0
 	}
 	v := s.count(x)
@@ -159,17 +160,17 @@ func limitRequests(x *exchange) int {
 	case v.by == nil:
 		return 0
 	case v.full:
-		x.LimitReqStatus = "REJECTED" + dryRunSuffix(s.dryRun)
+		x.limits.req = "REJECTED" + dryRunSuffix(s.dryRun)
 		x.logAt(s.level, fmt.Sprintf("limiting requests%s, excess: %s by zone \"%s\"", dryRunText(s.dryRun), v.excessText(), v.by.name), "")
 		if s.dryRun {
 			return 0
 		}
 		return s.status
 	case v.wait == 0:
-		x.LimitReqStatus = "PASSED"
+		x.limits.req = "PASSED"
 		return 0
 	}
-	x.LimitReqStatus = "DELAYED" + dryRunSuffix(s.dryRun)
+	x.limits.req = "DELAYED" + dryRunSuffix(s.dryRun)
 	x.logAt(max(s.level-2, levelInfo), fmt.Sprintf("delaying request%s, excess: %s, by zone \"%s\"", dryRunText(s.dryRun), v.excessText(), v.by.name), "")
 	if s.dryRun {
 		return 0

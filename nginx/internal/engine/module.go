@@ -6,6 +6,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
 //go:generate go run ../table ../../README.md
@@ -14,6 +15,7 @@ import (
 // request. A hook that is nil is not called. The settings of a module are in a slot of each level.
 type module struct {
 	directives []directive
+	variables  map[string]variable // by name
 
 	// merge is called for each level when its own directives are compiled.
 	merge func(c *compiler, l *level) error
@@ -32,6 +34,9 @@ type hooks struct {
 	postRead func(x *exchange) int
 	// located is called whenever a location has been found. The status is like that of postRead.
 	located func(x *exchange, w http.ResponseWriter) int
+	// rewrite is called for the server, and then for each location. changed reports whether the
+	// location must be found anew; done, whether the status is like that of postRead.
+	rewrite func(x *exchange, w http.ResponseWriter) (status int, changed, done bool)
 	// preaccess is called when the location is certain. The status is like that of postRead.
 	preaccess func(x *exchange) int
 	// access reports whether the request is allowed; the status is that of a refusal. It is not
@@ -75,6 +80,33 @@ type directive struct {
 	// notFollowed returns the reason why something of the directive is accepted but not followed,
 	// "" if there is nothing; nil means that there never is.
 	notFollowed func(d *conf.Directive) string
+}
+
+// variable returns the value of a variable, and whether it has one.
+type variable func(x *exchange) (string, bool)
+
+// nonEmpty returns a variable that has no value instead of an empty one.
+func nonEmpty(get func(*exchange) string) variable {
+	return func(x *exchange) (string, bool) {
+		s := get(x)
+		return s, s != ""
+	}
+}
+
+// known returns a variable that always has a value.
+func known(get func(*exchange) string) variable {
+	return func(x *exchange) (string, bool) { return get(x), true }
+}
+
+// newScope returns a Scope with the variables of the modules.
+func newScope(list []*module) *vars.Scope {
+	all := map[string]vars.Getter{}
+	for _, m := range list {
+		for name, get := range m.variables {
+			all[name] = func(r *vars.Request) (string, bool) { return get(r.Owner.(*exchange)) }
+		}
+	}
+	return vars.NewScope(all)
 }
 
 // compileFunc compiles one directive into the level that it stands on.

@@ -11,6 +11,7 @@ import (
 type phases struct {
 	postRead  []func(*exchange) int
 	located   []func(*exchange, http.ResponseWriter) int
+	rewrite   []func(*exchange, http.ResponseWriter) (status int, changed, done bool)
 	preaccess []func(*exchange) int
 	access    []func(*exchange, http.ResponseWriter) (verdict, int)
 	around    []func(*exchange) culvert.Filter
@@ -26,6 +27,7 @@ func phasesOf(list []*module) *phases {
 	for _, m := range list {
 		p.postRead = with(p.postRead, m.postRead, m.postRead != nil)
 		p.located = with(p.located, m.located, m.located != nil)
+		p.rewrite = with(p.rewrite, m.rewrite, m.rewrite != nil)
 		p.preaccess = with(p.preaccess, m.preaccess, m.preaccess != nil)
 		p.access = with(p.access, m.access, m.access != nil)
 		p.around = with(p.around, m.around, m.around != nil)

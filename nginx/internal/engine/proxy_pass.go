@@ -29,6 +29,16 @@ type passRule struct {
 	wants   upgradeFields
 }
 
+// proxyState is that of one request.
+type proxyState struct {
+	host, port string     // $proxy_host and $proxy_port
+	uri        string     // of a proxy_pass with variables
+	responded  bool       // the response is an upstream's
+	failure    error      // why there is no response
+	diverted   *diversion // what is served instead of the upstream's response
+	bodyRead   bool       // in advance, for $request_body
+}
+
 // passTo is where a request is sent, and what distinguishes its connection from others to the
 // same place.
 type passTo struct{ scheme, address, sslName, bind string }
@@ -193,7 +203,7 @@ func serveProxy(x *exchange, w http.ResponseWriter) (status int, done bool) {
 
 func (p *passRule) serve(x *exchange, w http.ResponseWriter) int {
 	handler := p.proxy
-	x.ProxyHost, x.ProxyPort = p.hostOf, p.portOf
+	x.proxy.host, x.proxy.port = p.hostOf, p.portOf
 	if p.dynamic != nil {
 		var status int
 		if handler, status = p.dynamic.choose(x); status != 0 {
@@ -201,18 +211,18 @@ func (p *passRule) serve(x *exchange, w http.ResponseWriter) int {
 		}
 	}
 	readBody(x, w)
-	x.proxied, x.proxyFailure, x.diverted = true, nil, nil
+	x.proxy.responded, x.proxy.failure, x.proxy.diverted = true, nil, nil
 	handler.ServeHTTP(w, proxySlot.of(p.level).reshape(x, p.inbound(x)))
-	if to := x.diverted; to != nil {
-		x.proxied = false
+	if to := x.proxy.diverted; to != nil {
+		x.proxy.responded = false
 		return to.serve(x, w)
 	}
-	if x.proxyFailure == nil {
+	if x.proxy.failure == nil {
 		return 0
 	}
-	x.proxied = false
+	x.proxy.responded = false
 	var e *culvert.Error
-	if !errors.As(x.proxyFailure, &e) || e.Kind == culvert.NoTarget || e.Kind == culvert.Busy {
+	if !errors.As(x.proxy.failure, &e) || e.Kind == culvert.NoTarget || e.Kind == culvert.Busy {
 		return http.StatusBadGateway // nginx: no live upstreams
 	}
 	if e.Kind == culvert.UpgradeRequired {
@@ -268,7 +278,7 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	o.Rewrite = func(o *proxy.Outbound) { p.rewrite(exchangeOf(o.In.Context()), o) }
 	o.ModifyResponse = p.modifyResponse
 	o.ErrorHandler = func(_ http.ResponseWriter, r *http.Request, err *culvert.Error) {
-		exchangeOf(r.Context()).proxyFailure = err
+		exchangeOf(r.Context()).proxy.failure = err
 	}
 	o.OnError = func(r *http.Request, err *culvert.Error) { logProxy(exchangeOf(r.Context()), err) }
 	return o, nil

@@ -126,8 +126,8 @@ func clearFields(h http.Header) {
 // location alone changes nothing.
 func (p *passRule) target(x *exchange, u *url.URL) {
 	switch {
-	case p.url == "" && x.proxyURI != "":
-		setTarget(u, safe(x.proxyURI))
+	case p.url == "" && x.proxy.uri != "":
+		setTarget(u, safe(x.proxy.uri))
 	case p.hasURI && !x.uriRewritten:
 		setTarget(u, withArgs(p.uri+outboundPath(x, len(p.level.name)), x.Args))
 	case x.uriChanged || p.hasURI:

@@ -65,7 +65,7 @@ var kept = []string{"Content-Type", "Set-Cookie", "Content-Disposition", "Cache-
 
 // divert discards the response: what replaces it is served when the proxy has returned.
 func divert(x *exchange, a *proxy.Response, to diversion) {
-	x.diverted = &to
+	x.proxy.diverted = &to
 	a.ServeInstead(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if to.uri != "" {
 			for _, name := range kept {

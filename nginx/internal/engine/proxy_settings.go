@@ -55,6 +55,10 @@ var proxyModule = module{
 		{name: "proxy_ssl_verify_depth", compile: setNumber(proxySlot, func(s *proxySettings) *int { return &s.tls.depth })},
 		{name: "proxy_temp_path", compile: proxyTempPath},
 	},
+	variables: map[string]variable{
+		"proxy_host": nonEmpty(func(x *exchange) string { return x.proxy.host }),
+		"proxy_port": nonEmpty(func(x *exchange) string { return x.proxy.port }),
+	},
 	merge: mergeProxy,
 	hooks: hooks{content: serveProxy, header: hideHeaders},
 }
@@ -183,7 +187,7 @@ func (s *proxySettings) hidden(name string) bool {
 // hideHeaders removes the fields of an upstream's response that are hidden from the client, and
 // rewrites its redirects.
 func hideHeaders(x *exchange, h http.Header) {
-	if !x.proxied {
+	if !x.proxy.responded {
 		return
 	}
 	s := proxySlot.of(x.level)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"net/netip"
 
 	"github.com/culvert-go/culvert/nginx/conf"
@@ -13,6 +14,10 @@ var realIPModule = module{
 		{name: "real_ip_header", compile: realIPHeader},
 		{name: "real_ip_recursive", compile: setFlag(realIPSlot, func(r *realIPRule) *bool { return &r.recursive })},
 		{name: "set_real_ip_from", repeatable: true, compile: setRealIPFrom},
+	},
+	variables: map[string]variable{
+		"realip_remote_addr": known(func(x *exchange) string { host, _ := peerOf(x); return host }),
+		"realip_remote_port": known(func(x *exchange) string { _, port := peerOf(x); return port }),
 	},
 	hooks: hooks{postRead: setRealIP, preaccess: setRealIP},
 }
@@ -65,11 +70,11 @@ func realIPHeader(_ *compiler, l *level, d *conf.Directive) error {
 // rules and content, and changes the address of a request once.
 func setRealIP(x *exchange) int {
 	rule := realIPSlot.of(x.level)
-	if x.PeerAddr != "" || len(rule.from) == 0 && !rule.fromUnix {
+	if x.realIP.peer != "" || len(rule.from) == 0 && !rule.fromUnix {
 		return 0
 	}
 	peer, err := netip.ParseAddrPort(x.HTTP.RemoteAddr) // that of a unix socket has none
-	if err != nil && !(rule.fromUnix && x.overUnix()) || err == nil && !vars.Trusts(rule.from, peer.Addr()) {
+	if err != nil && !(rule.fromUnix && overUnix(x)) || err == nil && !vars.Trusts(rule.from, peer.Addr()) {
 		return 0
 	}
 	lines := x.HTTP.Header.Values(rule.field)
@@ -77,8 +82,18 @@ func setRealIP(x *exchange) int {
 		lines = proxyProtocolLines(x)
 	}
 	if at := vars.ForwardedTo(peer, lines, rule.from, rule.recursive); at != peer {
-		x.PeerAddr = x.HTTP.RemoteAddr
+		x.realIP.peer = x.HTTP.RemoteAddr
 		x.HTTP.RemoteAddr = at.String()
 	}
 	return 0
+}
+
+// realIPState is that of one request.
+type realIPState struct {
+	peer string // the connection's other end, if the client's address is one that it has reported; else ""
+}
+
+// peerOf returns the connection's other end.
+func peerOf(x *exchange) (host, port string) {
+	return vars.SplitAddr(cmp.Or(x.realIP.peer, x.HTTP.RemoteAddr))
 }

@@ -14,7 +14,8 @@ var refererModule = module{
 	directives: []directive{
 		{name: "valid_referers", repeatable: true, compile: validReferers},
 	},
-	merge: verifyReferers,
+	variables: map[string]variable{"invalid_referer": nonEmpty(invalidReferer)},
+	merge:     verifyReferers,
 }
 
 var refererSlot = newSlot(refererRule{})
@@ -72,8 +73,12 @@ func verifyReferers(_ *compiler, l *level) error {
 	return nil
 }
 
-// InvalidReferer implements vars.Location.
-func (x *exchange) InvalidReferer() bool { return refererSlot.of(x.level).invalid(x) }
+func invalidReferer(x *exchange) string {
+	if refererSlot.of(x.level).invalid(x) {
+		return "1"
+	}
+	return ""
+}
 
 // invalid reports whether the request's Referer is not a valid one.
 func (r *refererRule) invalid(x *exchange) bool {

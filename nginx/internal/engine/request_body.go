@@ -13,10 +13,10 @@ import (
 // bounds the wait for a client that stalls; the proxy handles that failure like one of its own.
 func readBody(x *exchange, w http.ResponseWriter) {
 	buffers, body := &proxySlot.of(x.level).buffers, x.HTTP.Body
-	if !x.engine.readsBody || buffers.streamed || x.bodyRead || body == nil || body == http.NoBody {
+	if !x.engine.readsBody || buffers.streamed || x.proxy.bodyRead || body == nil || body == http.NoBody {
 		return
 	}
-	x.bodyRead = true
+	x.proxy.bodyRead = true
 	read, err := readAhead(w, body, int(buffers.requestMemory), clientBodySlot.of(x.level).timeout)
 	rest := io.Reader(body)
 	switch {

@@ -21,6 +21,7 @@ var rewriteModule = module{
 		{name: "set", repeatable: true, compile: set, sets: declareSet},
 	},
 	blocks: compileIfs,
+	hooks:  hooks{rewrite: runScript},
 }
 
 var rewriteSlot = newLocalSlot[rewriteSettings]()
@@ -98,13 +99,13 @@ func (rule *rewriteRule) step(x *exchange, run *scriptRun) {
 		return
 	}
 	x.Capture(groups, rule.re.SubexpNames())
-	path := x.rewritten(rule.path, groups, rule.status != 0)
+	path := rewritten(x, rule.path, groups, rule.status != 0)
 	args := x.Args
 	switch {
 	case rule.hasArgs && rule.keepArgs && x.Args != "":
-		args = escapedArgs(x.rewritten(rule.args, groups, true)) + "&" + x.Args
+		args = escapedArgs(rewritten(x, rule.args, groups, true)) + "&" + x.Args
 	case rule.hasArgs:
-		args = escapedArgs(x.rewritten(rule.args, groups, true))
+		args = escapedArgs(rewritten(x, rule.args, groups, true))
 	case !rule.keepArgs:
 		args = ""
 	}
@@ -126,7 +127,7 @@ func (rule *rewriteRule) step(x *exchange, run *scriptRun) {
 // rewritten returns the text of a rule's replacement. If it is sent to the client or is a query,
 // the groups of a path that was received escaped are escaped again; variables are left as they
 // are (ngx_http_script_copy_capture_code).
-func (x *exchange) rewritten(v vars.Value, groups []string, quote bool) string {
+func rewritten(x *exchange, v vars.Value, groups []string, quote bool) string {
 	path, _ := route.Split(x.RequestURI)
 	if !quote || !strings.ContainsAny(path, "%+") {
 		return v.String(&x.Request)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"path/filepath"
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
@@ -12,6 +13,11 @@ var rootModule = module{
 	directives: []directive{
 		{name: "alias", compile: alias},
 		{name: "root", compile: root},
+	},
+	variables: map[string]variable{
+		"document_root":    known(documentRoot),
+		"realpath_root":    nonEmpty(realpathRoot),
+		"request_filename": known(func(x *exchange) string { return filename(x, x.URI) }),
 	},
 }
 
@@ -56,15 +62,18 @@ func setRoot(c *compiler, l *level, d *conf.Directive, isAlias bool) error {
 	return nil
 }
 
-// DocumentRoot implements vars.Location.
-func (x *exchange) DocumentRoot() string { return documentRoot(x) }
-
-// Filename implements vars.Location.
-func (x *exchange) Filename() string { return filename(x, x.URI) }
-
 // documentRoot returns $document_root, an absolute path.
 func documentRoot(x *exchange) string {
 	return absoluteText(x.engine.prefix, rootSlot.of(x.level).value.String(&x.Request))
+}
+
+// realpathRoot is $document_root without symbolic links; it has no value if it leads nowhere.
+func realpathRoot(x *exchange) string {
+	real, err := filepath.EvalSymlinks(documentRoot(x))
+	if err != nil {
+		return ""
+	}
+	return real
 }
 
 // absoluteText puts the prefix before a relative path. Unlike filepath.Join it does not clean the

@@ -25,7 +25,8 @@ type scriptRun struct {
 
 // runScript runs a level's script. done is true if it has sent a response, or has ended with the
 // status of an error page.
-func (x *exchange) runScript(w http.ResponseWriter, s script) (status int, changed, done bool) {
+func runScript(x *exchange, w http.ResponseWriter) (status int, changed, done bool) {
+	s := rewriteSlot.of(x.level).script
 	if len(s) == 0 {
 		return 0, false, false
 	}

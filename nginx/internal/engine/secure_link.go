@@ -20,6 +20,7 @@ var secureLinkModule = module{
 		{name: "secure_link_md5", compile: secureLink},
 		{name: "secure_link_secret", compile: secureLinkSecret},
 	},
+	variables: map[string]variable{"secure_link": nonEmpty(secureLinkOf), "secure_link_expires": nonEmpty(secureLinkExpires)},
 }
 
 var secureLinkSlot = newSlot(secureLinkRule{})
@@ -69,9 +70,35 @@ func mixedSecureLink(d *conf.Directive) error {
 	return d.Errorf("\"secure_link_secret\" cannot be mixed with \"secure_link\" and \"secure_link_md5\"")
 }
 
-// SecureLink implements vars.Location.
-func (x *exchange) SecureLink() (link, expires string) {
-	return secureLinkSlot.of(x.level).check(&x.Request)
+// linkState holds the values of $secure_link and $secure_link_expires at their first use. They
+// are kept when the request is redirected.
+type linkState struct {
+	link, expires           string
+	linkKnown, expiresKnown bool
+	until                   string // when the link expires, once it has been checked; "" after a redirect
+}
+
+// join takes over the values that a finished subrequest was the first to use.
+func (s *linkState) join(sub linkState) {
+	sub.until = s.until
+	*s = sub
+}
+
+func secureLinkOf(x *exchange) string {
+	s := &x.link
+	if !s.linkKnown {
+		s.link, s.until = secureLinkSlot.of(x.level).check(&x.Request)
+		s.linkKnown = true
+	}
+	return s.link
+}
+
+// secureLinkExpires returns "" if it is used before $secure_link, as in nginx.
+func secureLinkExpires(x *exchange) string {
+	if s := &x.link; !s.expiresKnown {
+		s.expires, s.expiresKnown = s.until, true
+	}
+	return x.link.expires
 }
 
 // check returns $secure_link for a request, and the time until which the link is valid, as it was

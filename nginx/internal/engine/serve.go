@@ -57,7 +57,7 @@ func (x *exchange) received() int {
 // it has sent a response, and else the status of an error page.
 func (x *exchange) process(w http.ResponseWriter) int {
 	x.level = x.server.level
-	if status, _, done := x.runScript(w, rewriteSlot.of(x.level).script); done {
+	if status, _, done := x.rewritePhase(w); done {
 		return status
 	}
 	return x.locate(w)
@@ -91,19 +91,17 @@ func (x *exchange) run(w http.ResponseWriter, l *level) int {
 			return status
 		}
 	}
-	script := rewriteSlot.of(l).script
-	if l == x.server.level {
-		script = nil // it has run: there is no location
-	}
-	switch status, changed, done := x.runScript(w, script); {
-	case done:
-		return status
-	case changed:
-		if x.redirects++; x.redirects > maxRedirects {
-			x.logError("rewrite or internal redirection cycle while processing \"" + x.URI + "\"")
-			return http.StatusInternalServerError
+	if l != x.server.level { // else there is no location, and the server's own phase is over
+		switch status, changed, done := x.rewritePhase(w); {
+		case done:
+			return status
+		case changed:
+			if x.redirects++; x.redirects > maxRedirects {
+				x.logError("rewrite or internal redirection cycle while processing \"" + x.URI + "\"")
+				return http.StatusInternalServerError
+			}
+			return x.locate(w)
 		}
-		return x.locate(w)
 	}
 	for _, step := range x.engine.phases.preaccess {
 		if status := step(x); status != 0 {
@@ -114,6 +112,39 @@ func (x *exchange) run(w http.ResponseWriter, l *level) int {
 		return status
 	}
 	return x.filtered(x.engine.phases.body, w, (*exchange).contentPhase)
+}
+
+// rewritePhase calls the modules until one has an effect.
+func (x *exchange) rewritePhase(w http.ResponseWriter) (status int, changed, done bool) {
+	for _, step := range x.engine.phases.rewrite {
+		if status, changed, done = step(x, w); changed || done {
+			return status, changed, done
+		}
+	}
+	return 0, false, false
+}
+
+// accessPhase runs the access phase and returns 0 if the request is allowed
+// (ngx_http_core_access_phase).
+func (x *exchange) accessPhase(w http.ResponseWriter) int {
+	if x.main != nil {
+		return 0
+	}
+	code, satisfyAny := 0, accessSlot.of(x.level).any
+	for _, check := range x.engine.phases.access {
+		v, status := check(x, w)
+		switch {
+		case v == granted && satisfyAny:
+			w.Header().Del("Www-Authenticate")
+			return 0
+		case v != refused:
+		case !satisfyAny, status != http.StatusForbidden && status != http.StatusUnauthorized:
+			return status
+		case code != http.StatusUnauthorized:
+			code = status
+		}
+	}
+	return code
 }
 
 // contentPhase serves the request inside the filters of its response.
@@ -140,9 +171,15 @@ func (x *exchange) redirect(w http.ResponseWriter, uri, args string) int {
 	}
 	x.URI, x.Args, x.Internal, x.uriChanged = uri, args, true, true
 	x.uriRewritten = false
-	x.ProxyHost, x.ProxyPort = "", ""
-	x.Redirected()
+	x.proxy.host, x.proxy.port = "", ""
+	x.redirected()
 	return x.process(w)
+}
+
+// redirected drops what nginx's modules do not keep over an internal redirect.
+func (x *exchange) redirected() {
+	x.Request.Redirected()
+	x.link.until = ""
 }
 
 // redirectNamed continues in a location that starts with "@".
@@ -153,7 +190,7 @@ func (x *exchange) redirectNamed(w http.ResponseWriter, name string) int {
 		return http.StatusInternalServerError
 	}
 	x.Internal = true
-	x.Redirected()
+	x.redirected()
 	return x.run(w, l)
 }
 

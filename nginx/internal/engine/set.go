@@ -6,27 +6,33 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
-// set compiles "set $variable value". Of nginx's own variables $args and $limit_rate can be set.
+// set compiles "set $variable value".
 func set(c *compiler, l *level, d *conf.Directive) error {
 	name, _ := setName(d)
 	value, err := c.value(d, d.Args[1])
 	if err != nil {
 		return err
 	}
-	addStep(l, func(x *exchange, _ *scriptRun) { x.assign(name, value.String(&x.Request)) })
+	addStep(l, func(x *exchange, _ *scriptRun) { assign(x, name, value.String(&x.Request)) })
 	return nil
 }
 
+// settable are nginx's own variables that can be set.
+var settable = map[string]func(x *exchange, value string){
+	"args":         setArgs,
+	"query_string": setArgs,
+	"limit_rate":   setLimitRate,
+}
+
+func setArgs(x *exchange, value string) { x.Args, x.uriChanged = value, true }
+
 // assign sets a variable.
-func (x *exchange) assign(name, value string) {
-	switch name {
-	case "args", "query_string":
-		x.Args, x.uriChanged = value, true
-	case "limit_rate":
-		setLimitRate(x, value)
-	default:
-		x.SetVariable(name, value)
+func assign(x *exchange, name, value string) {
+	if set, ok := settable[name]; ok {
+		set(x, value)
+		return
 	}
+	x.SetVariable(name, value)
 }
 
 func setName(d *conf.Directive) (name string, ok bool) {
@@ -40,7 +46,7 @@ func declareSet(c *compiler, d *conf.Directive) error {
 	switch {
 	case !ok:
 		return d.Errorf("invalid variable name \"%s\"", d.Args[0])
-	case name == "args", name == "query_string", name == "limit_rate":
+	case settable[name] != nil:
 		return nil
 	case !c.scope.DeclareSet(name, d.Name == "set"):
 		return d.Errorf("the duplicate \"%s\" variable", name)

@@ -100,7 +100,7 @@ func verifyClient(x *exchange) int {
 		}
 		return 0
 	}
-	if s := x.bySNI(); s != x.server {
+	if s := serverBySNI(x); s != x.server {
 		x.logAt(levelInfo, "client attempted to request the server name different from the one that was negotiated", "")
 		if x.HTTP.ProtoMajor == 1 { // for HTTP/2 it would end all streams of the connection
 			x.w.Header().Set("Connection", "close")
@@ -122,6 +122,12 @@ func verifyClient(x *exchange) int {
 		return statusCertificateError
 	}
 	return 0
+}
+
+// serverBySNI returns the server that the client has named in TLS.
+func serverBySNI(x *exchange) *server {
+	s, _, _ := x.socket.host(localIP(x.HTTP)).choose(hostName(x.HTTP.TLS.ServerName))
+	return s
 }
 
 func isUnknownAuthority(err error) bool {

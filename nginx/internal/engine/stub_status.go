@@ -13,6 +13,12 @@ var stubStatusModule = module{
 	directives: []directive{
 		{name: "stub_status", compile: stubStatus},
 	},
+	variables: map[string]variable{
+		"connections_active":  countOf(func(n connectionCounts) int { return n.active }),
+		"connections_reading": countOf(func(n connectionCounts) int { return n.reading }),
+		"connections_waiting": countOf(func(n connectionCounts) int { return n.waiting }),
+		"connections_writing": countOf(func(n connectionCounts) int { return n.writing }),
+	},
 	hooks: hooks{content: serveStubStatus},
 }
 
@@ -28,7 +34,11 @@ func stubStatus(_ *compiler, l *level, _ *conf.Directive) error {
 func (c *counts) text() string {
 	n, accepted := c.connections(), c.accepted.Load()
 	return fmt.Sprintf("Active connections: %d \nserver accepts handled requests\n %d %d %d \nReading: %d Writing: %d Waiting: %d \n",
-		n.Active, accepted, accepted, c.requests.Load(), n.Reading, n.Writing, n.Waiting)
+		n.active, accepted, accepted, c.requests.Load(), n.reading, n.writing, n.waiting)
+}
+
+func countOf(which func(connectionCounts) int) variable {
+	return known(func(x *exchange) string { return strconv.Itoa(which(x.engine.shared.counts.connections())) })
 }
 
 // serveStubStatus sends the counts.

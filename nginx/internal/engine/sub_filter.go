@@ -36,6 +36,11 @@ type subSettings struct {
 	made         culvert.Filter
 }
 
+// subState is that of one response.
+type subState struct {
+	replaced [][]subPair // by the filters around the one that is made next
+}
+
 type subPair struct{ from, to vars.Value }
 
 // subFilter compiles "sub_filter string replacement".
@@ -133,8 +138,8 @@ func replaceTexts(x *exchange) culvert.Filter {
 	return func(next http.Handler) http.Handler {
 		filter := s.made(next)
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			x.replaced = append(x.replaced, s.pairs)
-			defer func() { x.replaced = x.replaced[:len(x.replaced)-1] }()
+			x.sub.replaced = append(x.sub.replaced, s.pairs)
+			defer func() { x.sub.replaced = x.sub.replaced[:len(x.sub.replaced)-1] }()
 			filter.ServeHTTP(w, r)
 		})
 	}
@@ -149,7 +154,7 @@ func samePairs(a, b []subPair) bool {
 // replacing reports whether an enclosing filter already makes these replacements in x's response:
 // an internal redirect has led here.
 func replacing(x *exchange, these []subPair) bool {
-	return slices.ContainsFunc(x.replaced, func(pairs []subPair) bool { return samePairs(pairs, these) })
+	return slices.ContainsFunc(x.sub.replaced, func(pairs []subPair) bool { return samePairs(pairs, these) })
 }
 
 // removeContentFields removes header fields that describe the unchanged content.

@@ -26,7 +26,9 @@ func (x *exchange) branch(ctx context.Context, target string) *exchange {
 	sub.Internal, sub.uriChanged = true, true
 	w := &discardWriter{header: http.Header{}, x: sub}
 	sub.w, sub.Header = w, w.header
-	sub.Location = sub
+	sub.Owner = sub
+	sub.link, sub.limits, sub.realIP = x.link, limitState{req: x.limits.req, conn: x.limits.conn}, x.realIP
+	sub.link.until = ""
 	ctx, sub.Upstream = filters.WithNewResult(ctx)
 	sub.HTTP = x.HTTP.Clone(context.WithValue(ctx, exchangeKey{}, sub))
 	for _, name := range []string{"Upgrade", "Connection", "Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"} {

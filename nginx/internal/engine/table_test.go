@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
 // Each directive is in one module, except for those that stand inside upstream as well, and has
@@ -27,6 +28,19 @@ func TestDirectivesAreInOneModule(t *testing.T) {
 	for _, row := range conf.Specs.Rows(nil) {
 		if row.Name != "include" && (levels[row.Name] || upstreams[row.Name]) {
 			t.Errorf("%s is implemented, and %s in the tables of conf", row.Name, row.Class)
+		}
+	}
+}
+
+// Each variable is defined once: by one module, or by package vars.
+func TestVariablesAreDefinedOnce(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range modules() {
+		for name := range m.variables {
+			if seen[name] || vars.NewScope(nil).Builtin(name) {
+				t.Errorf("$%s is defined twice", name)
+			}
+			seen[name] = true
 		}
 	}
 }

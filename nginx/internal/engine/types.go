@@ -63,7 +63,7 @@ func typeOf(x *exchange) string {
 
 // contentTypeOf returns that of typeOf, unless an upstream has led here and set a type.
 func contentTypeOf(x *exchange, h http.Header) string {
-	if x.diverted != nil && x.diverted.uri != "" && h.Get("Content-Type") != "" {
+	if x.proxy.diverted != nil && x.proxy.diverted.uri != "" && h.Get("Content-Type") != "" {
 		return h.Get("Content-Type")
 	}
 	return typeOf(x)

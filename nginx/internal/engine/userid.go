@@ -23,6 +23,10 @@ var useridModule = module{
 		{name: "userid_p3p", compile: userid},
 		{name: "userid_path", compile: userid},
 	},
+	variables: map[string]variable{
+		"uid_got": nonEmpty(func(x *exchange) string { got, _ := userIDs(x); return got }),
+		"uid_set": nonEmpty(func(x *exchange) string { _, set := userIDs(x); return set }),
+	},
 	hooks: hooks{header: sendUserID},
 }
 
@@ -108,9 +112,13 @@ func (u *useridRule) setFlags(d *conf.Directive) error {
 	return nil
 }
 
-// UserID implements vars.Location. It returns the client's id as got, or a new one as set:
-// $uid_got and $uid_set.
-func (x *exchange) UserID() (got, set string) {
+// useridState is that of one request.
+type useridState struct {
+	assigned []byte // the new client's id
+}
+
+// userIDs returns the client's id as got, or a new one as set.
+func userIDs(x *exchange) (got, set string) {
 	u := useridSlot.of(x.level)
 	if u.mode == "" {
 		return "", ""
@@ -121,11 +129,11 @@ func (x *exchange) UserID() (got, set string) {
 	if u.mode == "log" {
 		return "", ""
 	}
-	if x.newUserID == nil {
-		x.newUserID = make([]byte, 16)
-		_, _ = rand.Read(x.newUserID) // never fails
+	if x.userid.assigned == nil {
+		x.userid.assigned = make([]byte, 16)
+		_, _ = rand.Read(x.userid.assigned) // never fails
 	}
-	return "", logUserID(u.name, x.newUserID)
+	return "", logUserID(u.name, x.userid.assigned)
 }
 
 // decodeUserID decodes a cookie's 22 characters and perhaps "==".
@@ -157,10 +165,10 @@ func sendUserID(x *exchange, h http.Header) {
 	if x.Status == http.StatusSwitchingProtocols || u.mode != "on" && u.mode != "v1" {
 		return
 	}
-	if _, set := x.UserID(); set == "" {
+	if _, set := userIDs(x); set == "" {
 		return
 	}
-	cookie := u.name + "=" + base64.StdEncoding.EncodeToString(x.newUserID)
+	cookie := u.name + "=" + base64.StdEncoding.EncodeToString(x.userid.assigned)
 	switch {
 	case u.max:
 		cookie += "; expires=Thu, 31-Dec-37 23:55:55 GMT"

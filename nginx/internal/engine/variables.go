@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
-	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
 // variablesModule holds the directives that only define variables.
@@ -36,7 +35,7 @@ func (c *compiler) declareVariables(http []*conf.Directive) error {
 		if !ok || name == "" {
 			return d.Errorf("invalid variable name \"%s\"", last)
 		}
-		if vars.Builtin(strings.ToLower(name)) {
+		if c.scope.Builtin(strings.ToLower(name)) {
 			return d.Errorf("the duplicate \"%s\" variable", name)
 		}
 		definitions = append(definitions, define(c, d, strings.ToLower(name)))

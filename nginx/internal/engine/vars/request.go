@@ -19,9 +19,6 @@ type Request struct {
 	HTTP *http.Request
 	// Line is the request line as the client sent it.
 	Line string
-	// PeerAddr is the address and port of the connection's other end if HTTP.RemoteAddr is what a
-	// proxy has reported; else it is "".
-	PeerAddr string
 	// RequestURI is the path and the query as the client sent them.
 	RequestURI string
 	// URI is the decoded and normalised path. An internal redirect changes it.
@@ -45,13 +42,8 @@ type Request struct {
 	// Conn is the client's connection.
 	Conn *Conn
 
-	// Location is the current one; nil if there is none.
-	Location Location
-	// ProxyHost and ProxyPort are those of the upstream that the request is sent to.
-	ProxyHost, ProxyPort string
-
-	// LimitReqStatus and LimitConnStatus are the results of the limits; "" for none.
-	LimitReqStatus, LimitConnStatus string
+	// Owner is what the getters need that were given to NewScope.
+	Owner any
 
 	// Status is the response's status, 0 as long as there is none.
 	Status int
@@ -61,11 +53,6 @@ type Request struct {
 	BodyBytes int64
 	// RequestBody is the request's body if it has been read into memory; "" if not.
 	RequestBody string
-	// GzipIn counts the content before gzip has compressed it; 0 if it has not.
-	GzipIn int64
-	// LimitRate is the bytes of content that are sent per second; 0 is no bound, or that none has
-	// been chosen yet.
-	LimitRate int64
 	// Complete reports whether the whole response has been sent.
 	Complete bool
 	// Upstream is the record of the exchange with the upstream.
@@ -78,26 +65,7 @@ type Request struct {
 	named    map[string]string // named captures
 	maps     []evaluated
 	id       string // $request_id, once it was used
-	link     linkState
-
-	linkExpires string // of $secure_link, once the link has been checked
-	passed      []int  // the number of attempts before each internal redirect
-}
-
-// Location returns the values of variables that depend on the request's location or on the
-// process.
-type Location interface {
-	// DocumentRoot returns $document_root, Filename $request_filename.
-	DocumentRoot() string
-	Filename() string
-	// InvalidReferer reports whether valid_referers refuses the request's Referer.
-	InvalidReferer() bool
-	// SecureLink returns $secure_link, and the time until which the link is valid.
-	SecureLink() (link, expires string)
-	// UserID returns $uid_got and $uid_set.
-	UserID() (got, set string)
-	// Connections returns the counts of the process's connections.
-	Connections() Connections
+	passed   []int  // the number of attempts before each internal redirect
 }
 
 // Branch returns a copy for a subrequest: what it sets does not affect r, and it has a response
@@ -109,6 +77,13 @@ func (r *Request) Branch() Request {
 	b.passed = nil
 	b.Redirected()
 	return b
+}
+
+// Redirected records an internal redirect, which the variables of attempts show.
+func (r *Request) Redirected() {
+	if r.Upstream != nil && len(r.Upstream.Attempts) > 0 {
+		r.passed = append(r.passed, len(r.Upstream.Attempts))
+	}
 }
 
 // SetVariable sets a variable of the configuration.
@@ -135,15 +110,15 @@ func (r *Request) Capture(groups, names []string) {
 
 // RemoteAddr returns the client's address without the port.
 func (r *Request) RemoteAddr() string {
-	host, _ := splitAddr(r.HTTP.RemoteAddr)
+	host, _ := SplitAddr(r.HTTP.RemoteAddr)
 	return host
 }
 
 // unixPrefix begins the address of a unix socket.
 const unixPrefix = "unix:"
 
-// splitAddr splits the port off an address; that of a unix socket has none.
-func splitAddr(text string) (host, port string) {
+// SplitAddr splits the port off an address; that of a unix socket has none.
+func SplitAddr(text string) (host, port string) {
 	if strings.HasPrefix(text, unixPrefix) {
 		return text, ""
 	}
@@ -169,7 +144,7 @@ func (r *Request) localAddr() (host, port string) {
 	if addr.Network() == "unix" {
 		return unixPrefix + addr.String(), ""
 	}
-	return splitAddr(addr.String())
+	return SplitAddr(addr.String())
 }
 
 // ServerPort returns the port that the client connected to.

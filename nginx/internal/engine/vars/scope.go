@@ -10,12 +10,25 @@ import (
 // names of its regular expressions' groups. Declare everything before the
 // first Compile; variables may be used above their definition.
 type Scope struct {
+	modules   map[string]Getter // nginx's own, in addition to those of this package
 	declared  map[string]Getter
 	readsBody bool
 }
 
-// NewScope returns a Scope with nginx's own variables.
-func NewScope() *Scope { return &Scope{declared: map[string]Getter{}} }
+// NewScope returns a Scope with nginx's own variables: those of this package, and those of modules.
+func NewScope(modules map[string]Getter) *Scope {
+	return &Scope{modules: modules, declared: map[string]Getter{}}
+}
+
+// Builtin reports whether a variable is one of nginx's own.
+func (s *Scope) Builtin(name string) bool { return s.builtin(name) != nil }
+
+func (s *Scope) builtin(name string) Getter {
+	if get, ok := s.modules[name]; ok {
+		return get
+	}
+	return builtin(name)
+}
 
 // DeclareCapture declares the named group of a regular expression as a variable.
 func (s *Scope) DeclareCapture(name string) {
@@ -32,7 +45,7 @@ func (s *Scope) DeclareCapture(name string) {
 // nginx's own. Until it is set, a capture or a map of the name applies; without one the variable
 // is empty if empty is set, and else has no value.
 func (s *Scope) DeclareSet(name string, empty bool) bool {
-	if builtin(name) != nil {
+	if s.Builtin(name) {
 		return false
 	}
 	before := s.declared[name]
@@ -60,7 +73,7 @@ func (s *Scope) Lookup(name string) (Getter, error) {
 	if get, ok := s.declared[lower]; ok {
 		return get, nil
 	}
-	if get := builtin(lower); get != nil {
+	if get := s.builtin(lower); get != nil {
 		s.readsBody = s.readsBody || lower == "request_body"
 		return get, nil
 	}

@@ -1,7 +1,6 @@
 package vars
 
 import (
-	"cmp"
 	"net"
 	"os"
 	"strconv"
@@ -25,8 +24,6 @@ var connectionVariables = map[string]Getter{
 	"nginx_version":       known(func(*Request) string { return NginxVersion }),
 	"pid":                 known(func(*Request) string { return strconv.Itoa(os.Getpid()) }),
 	"pipe":                known(func(*Request) string { return "." }),
-	"realip_remote_addr":  known(func(r *Request) string { host, _ := r.peer(); return host }),
-	"realip_remote_port":  known(func(r *Request) string { _, port := r.peer(); return port }),
 	"remote_addr":         known((*Request).RemoteAddr),
 	"remote_port":         known(remotePort),
 	"scheme":              known((*Request).Scheme),
@@ -70,7 +67,7 @@ func http2(r *Request) string {
 }
 
 func remotePort(r *Request) string {
-	_, port := splitAddr(r.HTTP.RemoteAddr)
+	_, port := SplitAddr(r.HTTP.RemoteAddr)
 	if port == "0" {
 		return "" // a proxy has reported only the address
 	}
@@ -92,9 +89,4 @@ func binaryRemoteAddr(r *Request) string {
 func hostname(*Request) string {
 	name, _ := os.Hostname()
 	return name
-}
-
-// peer returns the connection's other end.
-func (r *Request) peer() (host, port string) {
-	return splitAddr(cmp.Or(r.PeerAddr, r.HTTP.RemoteAddr))
 }

@@ -4,19 +4,16 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"net"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
 
-// Builtin reports whether a variable is one of nginx's own.
-func Builtin(name string) bool { return builtin(name) != nil }
-
-// builtin returns one of nginx's own variables; nil if there is none.
+// builtin returns one of nginx's own variables that are derived from the request alone; nil if
+// there is none.
 func builtin(name string) Getter {
 	for _, group := range []map[string]Getter{
 		requestVariables, connectionVariables, responseVariables, timeVariables, upstreamVariables,
-		sslVariables, clientCertificateVariables, proxyProtocolVariables, secureLinkVariables, statusVariables,
+		sslVariables, clientCertificateVariables, proxyProtocolVariables,
 	} {
 		if get, ok := group[name]; ok {
 			return get
@@ -38,41 +35,25 @@ func nonEmpty(get func(*Request) string) Getter {
 var requestVariables = map[string]Getter{
 	"args":               nonEmpty(func(r *Request) string { return r.Args }),
 	"query_string":       nonEmpty(func(r *Request) string { return r.Args }),
-	"invalid_referer":    nonEmpty(invalidReferer),
 	"is_args":            known(isArgs),
 	"content_length":     contentLength,
 	"content_type":       nonEmpty(func(r *Request) string { return r.HTTP.Header.Get("Content-Type") }),
-	"document_root":      known(func(r *Request) string { return at(r, Location.DocumentRoot) }),
 	"document_uri":       known(func(r *Request) string { return r.URI }),
 	"is_request_port":    known(func(r *Request) string { return prefixed(":", requestPort(r)) }),
 	"msie":               known(msie),
-	"realpath_root":      nonEmpty(realpathRoot),
 	"request_body":       nonEmpty(func(r *Request) string { return r.RequestBody }),
 	"request_completion": known(requestCompletion),
 	"request_port":       known(requestPort),
 	"slice_range":        none, // there is no slice
 	"host":               known(func(r *Request) string { return r.Host }),
-	"limit_conn_status":  nonEmpty(func(r *Request) string { return r.LimitConnStatus }),
-	"limit_req_status":   nonEmpty(func(r *Request) string { return r.LimitReqStatus }),
 	"remote_user":        nonEmpty(remoteUser),
 	"request":            known(func(r *Request) string { return r.Line }),
-	"request_filename":   known(func(r *Request) string { return at(r, Location.Filename) }),
 	"request_id":         known(requestID),
 	"request_length":     known(requestLength),
 	"request_method":     known(func(r *Request) string { return r.HTTP.Method }),
 	"request_uri":        known(func(r *Request) string { return r.RequestURI }),
 	"server_name":        known(func(r *Request) string { return r.ServerName }),
-	"uid_got":            nonEmpty(func(r *Request) string { got, _ := r.userID(); return got }),
-	"uid_set":            nonEmpty(func(r *Request) string { _, set := r.userID(); return set }),
 	"uri":                known(func(r *Request) string { return r.URI }),
-}
-
-// at calls of with the location.
-func at(r *Request, of func(Location) string) string {
-	if r.Location == nil {
-		return ""
-	}
-	return of(r.Location)
 }
 
 func isArgs(r *Request) string {
@@ -107,15 +88,6 @@ func requestCompletion(r *Request) string {
 		return "OK"
 	}
 	return ""
-}
-
-// realpathRoot is $document_root without symbolic links; it has no value if it leads nowhere.
-func realpathRoot(r *Request) string {
-	real, err := filepath.EvalSymlinks(at(r, Location.DocumentRoot))
-	if err != nil {
-		return ""
-	}
-	return real
 }
 
 // msie returns "1" if the client claims to be an Internet Explorer (ngx_http_process_user_agent).
@@ -170,18 +142,4 @@ func forwardedFor(r *Request) string {
 		return r.RemoteAddr()
 	}
 	return strings.Join(lines, ", ") + ", " + r.RemoteAddr()
-}
-
-func invalidReferer(r *Request) string {
-	if r.Location != nil && r.Location.InvalidReferer() {
-		return "1"
-	}
-	return ""
-}
-
-func (r *Request) userID() (got, set string) {
-	if r.Location == nil {
-		return "", ""
-	}
-	return r.Location.UserID()
 }

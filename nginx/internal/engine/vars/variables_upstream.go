@@ -13,8 +13,6 @@ import (
 // between the two.
 var upstreamVariables = map[string]Getter{
 	"proxy_add_x_forwarded_for":    known(forwardedFor),
-	"proxy_host":                   nonEmpty(func(r *Request) string { return r.ProxyHost }),
-	"proxy_port":                   nonEmpty(func(r *Request) string { return r.ProxyPort }),
 	"upstream_addr":                perTry(func(t culvert.Attempt) string { return t.Target }),
 	"upstream_cache_etag":          none, // there is no cache
 	"upstream_cache_last_modified": none,
