@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/limit"
 )
 
 // limitConnModule limits the requests that run at a time (ngx_http_limit_conn_module.c).
@@ -24,7 +25,7 @@ var limitConnSlot = newSlot(limitConnSettings{status: 503, level: levelError})
 
 // connLimit is one limit_conn: how many requests of a key may run at a time.
 type connLimit struct {
-	zone *zone[*running]
+	zone *zone[*limit.Running]
 	max  int
 }
 
@@ -42,7 +43,7 @@ func declareConnZone(c *compiler, _ *level, d *conf.Directive) error {
 	if !strings.HasPrefix(d.Args[1], "zone=") {
 		return d.Errorf("invalid parameter \"%s\"", d.Args[1])
 	}
-	z, err := newZone(c, d, d.Args[1], newRunning)
+	z, err := newZone(c, d, d.Args[1], limit.NewRunning)
 	if err != nil {
 		return err
 	}
@@ -118,20 +119,20 @@ func limitConnections(x *exchange) int {
 		return 0
 	}
 	var counted []countedRequest
-	for _, limit := range s.limits {
-		key := limit.zone.keyOf(x, 255)
+	for _, rule := range s.limits {
+		key := rule.zone.keyOf(x, 255)
 		if key == "" {
 			continue
 		}
 		x.limits.conn = "PASSED"
-		in, known := limit.zone.memory.enter(key, limit.max)
+		in, known := rule.zone.memory.Enter(key, rule.max)
 		if !in {
 			for _, c := range counted {
-				c.in.leave(c.key) // a refused request counts nowhere
+				c.in.Leave(c.key) // a refused request counts nowhere
 			}
-			return s.refuse(x, limit.zone.name, known)
+			return s.refuse(x, rule.zone.name, known)
 		}
-		counted = append(counted, countedRequest{limit.zone.memory, key})
+		counted = append(counted, countedRequest{rule.zone.memory, key})
 	}
 	x.limits.counted = counted
 	return 0
@@ -145,14 +146,14 @@ type limitState struct {
 
 // countedRequest is where a request is counted.
 type countedRequest struct {
-	in  *running
+	in  *limit.Running
 	key string
 }
 
 // leaveConnections is called when the request has ended.
 func leaveConnections(x *exchange) {
 	for _, c := range x.limits.counted {
-		c.in.leave(c.key)
+		c.in.Leave(c.key)
 	}
 }
 

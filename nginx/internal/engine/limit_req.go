@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/limit"
 )
 
 // limitReqModule limits the rate of requests (ngx_http_limit_req_module.c).
@@ -26,12 +27,12 @@ var limitReqSlot = newSlot(limitReqSettings{status: 503, level: levelError})
 
 // requestZone is a limit_req_zone.
 type requestZone struct {
-	*zone[*buckets]
+	*zone[*limit.Buckets]
 	rate int64 // thousandths of a request per second
 }
 
 // plain returns the zone itself, nil for nil.
-func (z *requestZone) plain() *zone[*buckets] {
+func (z *requestZone) plain() *zone[*limit.Buckets] {
 	if z == nil {
 		return nil
 	}
@@ -77,7 +78,7 @@ func declareRequestZone(c *compiler, _ *level, d *conf.Directive) error {
 		return d.Errorf("\"limit_req_zone\" must have \"zone\" parameter")
 	}
 	var err error
-	if z.zone, err = newZone(c, d, named, newBuckets); err != nil {
+	if z.zone, err = newZone(c, d, named, limit.NewBuckets); err != nil {
 		return err
 	}
 	if err := z.checkUnique(d, c.engine.shared.requestZones[z.name].plain(), c.engine.shared.connZones[z.name] != nil); err != nil {
@@ -108,38 +109,38 @@ func limitReq(c *compiler, l *level, d *conf.Directive) error {
 	if l.first("limit_req") {
 		s.limits = nil
 	}
-	var limit requestLimit
+	var rule requestLimit
 	for _, arg := range d.Args {
 		key, value, _ := strings.Cut(arg, "=")
 		n, isNumber := conf.Number(value)
 		switch {
 		case key == "zone":
-			if limit.zone = c.engine.shared.requestZones[value]; limit.zone == nil {
+			if rule.zone = c.engine.shared.requestZones[value]; rule.zone == nil {
 				return errNoZone(d, value, c.engine.shared.connZones[value] != nil)
 			}
 		case key == "burst" && isNumber && n > 0:
-			limit.burst = int64(n) * 1000
+			rule.burst = int64(n) * 1000
 		case key == "burst":
 			return d.Errorf("invalid burst value \"%s\"", arg)
 		case key == "delay" && isNumber && n > 0:
-			limit.delay = int64(n) * 1000
+			rule.delay = int64(n) * 1000
 		case key == "delay":
 			return d.Errorf("invalid delay value \"%s\"", arg)
 		case arg == "nodelay":
-			limit.delay = 1 << 60
+			rule.delay = 1 << 60
 		default:
 			return d.Errorf("invalid parameter \"%s\"", arg)
 		}
 	}
-	if limit.zone == nil {
+	if rule.zone == nil {
 		return d.Errorf("\"limit_req\" must have \"zone\" parameter")
 	}
 	for _, have := range s.limits {
-		if have.zone == limit.zone {
+		if have.zone == rule.zone {
 			return d.Errorf("\"limit_req\" directive is duplicate")
 		}
 	}
-	s.limits = append(s.limits, limit)
+	s.limits = append(s.limits, rule)
 	return nil
 }
 
@@ -200,18 +201,18 @@ func (v requestVerdict) excessText() string {
 func (s *limitReqSettings) count(x *exchange) (v requestVerdict) {
 	now := time.Now()
 	keys := make([]string, len(s.limits))
-	for i, limit := range s.limits {
-		if keys[i] = limit.zone.keyOf(x, 65535); keys[i] == "" {
+	for i, rule := range s.limits {
+		if keys[i] = rule.zone.keyOf(x, 65535); keys[i] == "" {
 			continue
 		}
-		excess, ok := limit.zone.memory.take(keys[i], limit.zone.rate, limit.burst, now)
+		excess, ok := rule.zone.memory.Take(keys[i], rule.zone.rate, rule.burst, now)
 		if !ok {
 			s.giveBack(keys[:i])
-			return requestVerdict{by: limit.zone, excess: excess, full: true}
+			return requestVerdict{by: rule.zone, excess: excess, full: true}
 		}
-		wait := time.Duration(max(excess-limit.delay, 0)) * time.Second / time.Duration(limit.zone.rate)
+		wait := time.Duration(max(excess-rule.delay, 0)) * time.Second / time.Duration(rule.zone.rate)
 		if v.by == nil || wait > v.wait {
-			v = requestVerdict{by: limit.zone, excess: excess, wait: wait}
+			v = requestVerdict{by: rule.zone, excess: excess, wait: wait}
 		}
 	}
 	return v
@@ -221,7 +222,7 @@ func (s *limitReqSettings) count(x *exchange) (v requestVerdict) {
 func (s *limitReqSettings) giveBack(keys []string) {
 	for i, key := range keys {
 		if key != "" {
-			s.limits[i].zone.memory.giveBack(key)
+			s.limits[i].zone.memory.GiveBack(key)
 		}
 	}
 }

@@ -4,11 +4,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/certs"
 )
 
 // tlsRule is how TLS connections to upstreams are made: the proxy_ssl_ directives except the
@@ -80,63 +80,15 @@ func (e *Engine) upstreamTLS(key transportKey) (*tls.Config, error) {
 	if rule.trusted == "" {
 		return nil, errors.New("no proxy_ssl_trusted_certificate for proxy_ssl_verify")
 	}
-	text, roots, err := readRoots(rule.trusted)
+	text, roots, err := certs.ReadRoots(rule.trusted)
 	if err != nil {
 		return nil, err
 	}
-	lists, err := readRevocations(rule.crl, text)
+	lists, err := certs.ReadRevocations(rule.crl, text)
 	if err != nil {
 		return nil, err
 	}
-	v := chainVerifier{roots: roots, lists: lists, name: name, depth: rule.depth, usage: x509.ExtKeyUsageServerAuth}
-	c.VerifyConnection = func(state tls.ConnectionState) error { return v.verify(state.PeerCertificates) }
+	v := certs.Verifier{Roots: roots, Lists: lists, Name: name, Depth: rule.depth, Usage: x509.ExtKeyUsageServerAuth}
+	c.VerifyConnection = func(state tls.ConnectionState) error { return v.Verify(state.PeerCertificates) }
 	return c, nil
-}
-
-// readRoots reads a file of certificates.
-func readRoots(name string) (text []byte, roots *x509.CertPool, err error) {
-	if text, err = os.ReadFile(name); err != nil {
-		return nil, nil, errors.New("cannot load certificate \"" + name + "\": " + conf.Errno(err))
-	}
-	roots = x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(text) {
-		return nil, nil, errors.New("cannot load certificate \"" + name + "\": there is none in it")
-	}
-	return text, roots, nil
-}
-
-// chainVerifier verifies a peer's certificates.
-type chainVerifier struct {
-	roots *x509.CertPool
-	lists *revocations
-	name  string // "" is any
-	depth int    // the certificates that may be between the peer's own and the root, as OpenSSL counts (SSL_CTX_set_verify_depth)
-	usage x509.ExtKeyUsage
-}
-
-func (v *chainVerifier) verify(certs []*x509.Certificate) error {
-	if len(certs) == 0 {
-		return errors.New("no certificate was sent")
-	}
-	o := x509.VerifyOptions{Roots: v.roots, DNSName: v.name, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{v.usage}}
-	for _, c := range certs[1:] {
-		o.Intermediates.AddCert(c)
-	}
-	chains, err := certs[0].Verify(o)
-	if isUnknownAuthority(err) {
-		return v.lists.checkUnknown(certs, err)
-	}
-	if err != nil {
-		return err
-	}
-	err = errors.New("certificate chain too long")
-	for _, chain := range chains {
-		if len(chain)-2 > v.depth {
-			continue
-		}
-		if err = v.lists.check(chain); err == nil {
-			return nil
-		}
-	}
-	return err
 }

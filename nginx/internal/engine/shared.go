@@ -1,12 +1,15 @@
 package engine
 
-import "github.com/culvert-go/culvert/nginx/internal/engine/vars"
+import (
+	"github.com/culvert-go/culvert/nginx/internal/engine/limit"
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+)
 
 // shared is the state that a configuration hands over to the one that replaces it: it belongs to
 // the process and not to the file.
 type shared struct {
 	requestZones map[string]*requestZone
-	connZones    map[string]*zone[*running]
+	connZones    map[string]*zone[*limit.Running]
 	counts       *counts
 	conns        *vars.Conns
 }
@@ -15,7 +18,7 @@ type shared struct {
 // they are the same; requests of the previous configuration are still counted.
 func sharedFrom(before shared) shared {
 	s := shared{
-		requestZones: map[string]*requestZone{}, connZones: map[string]*zone[*running]{},
+		requestZones: map[string]*requestZone{}, connZones: map[string]*zone[*limit.Running]{},
 		counts: before.counts, conns: before.conns,
 	}
 	if s.counts == nil {

@@ -156,3 +156,11 @@ func (k *socket) tlsConfig() (*tls.Config, error) {
 	}
 	return base, nil
 }
+
+// listFile returns the path of the file that d names, "" for the name "", which names no file.
+func listFile(c *compiler, d *conf.Directive) string {
+	if d.Args[0] == "" {
+		return ""
+	}
+	return absolute(c.confDir, d.Args[0])
+}

@@ -3,20 +3,20 @@ package engine
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"net/http"
 
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/engine/certs"
 )
 
 // clientCertRule is what a server requires of its clients' certificates.
 type clientCertRule struct {
 	verify  string // "on", "optional", "optional_no_ca"; "" is off
 	depth   int
-	accept  string         // ssl_client_certificate: its names are sent to clients
-	trusted string         // ssl_trusted_certificate: these are not
-	crl     sslFile        // ssl_crl
-	chains  *chainVerifier // of these files
+	accept  string          // ssl_client_certificate: its names are sent to clients
+	trusted string          // ssl_trusted_certificate: these are not
+	crl     sslFile         // ssl_crl
+	chains  *certs.Verifier // of these files
 }
 
 // Statuses of nginx's own, which its error pages may name.
@@ -56,30 +56,30 @@ func (s *server) requestCertificates(config *tls.Config) error {
 		return &conf.Error{What: "no ssl_client_certificate for ssl_verify_client"}
 	}
 	config.ClientAuth = tls.RequestClientCert
-	rule.chains = &chainVerifier{roots: x509.NewCertPool(), depth: rule.depth, usage: x509.ExtKeyUsageClientAuth}
+	rule.chains = &certs.Verifier{Roots: x509.NewCertPool(), Depth: rule.depth, Usage: x509.ExtKeyUsageClientAuth}
 	var trusted []byte
 	for _, name := range []string{rule.accept, rule.trusted} {
 		if name == "" {
 			continue
 		}
-		text, roots, err := readRoots(name)
+		text, roots, err := certs.ReadRoots(name)
 		if err != nil {
 			return &conf.Error{What: err.Error()}
 		}
-		rule.chains.roots.AppendCertsFromPEM(text)
+		rule.chains.Roots.AppendCertsFromPEM(text)
 		trusted = append(append(trusted, text...), '\n')
 		if name == rule.accept {
 			config.ClientCAs = roots
 		}
 	}
 	lists, err := rule.revocations(trusted)
-	rule.chains.lists = lists
+	rule.chains.Lists = lists
 	return err
 }
 
 // revocations reads the file of ssl_crl.
-func (r *clientCertRule) revocations(trusted []byte) (*revocations, error) {
-	lists, err := readRevocations(r.crl.name, trusted)
+func (r *clientCertRule) revocations(trusted []byte) (*certs.Revocations, error) {
+	lists, err := certs.ReadRevocations(r.crl.name, trusted)
 	if err != nil {
 		return nil, r.crl.at.Errorf("%s", err)
 	}
@@ -108,7 +108,7 @@ func verifyClient(x *exchange) int {
 		return http.StatusMisdirectedRequest
 	}
 	err := x.Conn.VerifyClient(rule, func() error {
-		return rule.chains.verify(state.PeerCertificates)
+		return rule.chains.Verify(state.PeerCertificates)
 	})
 	x.ClientVerified, x.ClientError = true, err
 	switch {
@@ -117,7 +117,7 @@ func verifyClient(x *exchange) int {
 			x.logAt(levelInfo, "client sent no required SSL certificate", "")
 			return statusNoCertificate
 		}
-	case err != nil && !(rule.verify == "optional_no_ca" && isUnknownAuthority(err)):
+	case err != nil && !(rule.verify == "optional_no_ca" && certs.IsUnknownAuthority(err)):
 		x.logAt(levelInfo, "client SSL certificate verify error: "+err.Error(), "")
 		return statusCertificateError
 	}
@@ -128,9 +128,4 @@ func verifyClient(x *exchange) int {
 func serverBySNI(x *exchange) *server {
 	s, _, _ := x.socket.host(localIP(x.HTTP)).choose(hostName(x.HTTP.TLS.ServerName))
 	return s
-}
-
-func isUnknownAuthority(err error) bool {
-	var unknown x509.UnknownAuthorityError
-	return errors.As(err, &unknown)
 }

@@ -1,4 +1,5 @@
-package engine
+// Package limit counts requests by keys, for limit_req and limit_conn.
+package limit
 
 import (
 	"container/list"
@@ -13,9 +14,9 @@ type bucket struct {
 	excess int64 // thousandths of a request; negative if one was given back
 }
 
-// buckets are those of a limit_req_zone, one for each key. If there is no room for another, the
-// least recently used is removed.
-type buckets struct {
+// Buckets are those of a limit_req_zone, one for each key. If there is no room for another, the
+// least recently used is removed. They are safe for concurrent use by multiple goroutines.
+type Buckets struct {
 	max int
 
 	mu   sync.Mutex
@@ -23,13 +24,15 @@ type buckets struct {
 	used *list.List               // the most recently used first
 }
 
-func newBuckets(keys int) *buckets {
-	return &buckets{max: keys, of: map[string]*list.Element{}, used: list.New()}
+// NewBuckets returns Buckets with room for that many keys.
+func NewBuckets(keys int) *Buckets {
+	return &Buckets{max: keys, of: map[string]*list.Element{}, used: list.New()}
 }
 
-// take adds one request to the key's bucket, unless the bucket would then hold more than most,
-// and returns what it holds or would hold. A new bucket holds nothing with its first request.
-func (s *buckets) take(key string, rate, most int64, now time.Time) (excess int64, ok bool) {
+// Take adds one request to the key's bucket, unless the bucket would then hold more than most,
+// and returns what it holds or would hold. Both are in thousandths of a request, and rate in
+// thousandths per second. A new bucket holds nothing with its first request.
+func (s *Buckets) Take(key string, rate, most int64, now time.Time) (excess int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.of[key]
@@ -50,8 +53,8 @@ func (s *buckets) take(key string, rate, most int64, now time.Time) (excess int6
 	return excess, true
 }
 
-// giveBack removes a request that another zone has refused.
-func (s *buckets) giveBack(key string) {
+// GiveBack removes a request that another zone has refused.
+func (s *Buckets) GiveBack(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := s.of[key]; e != nil {

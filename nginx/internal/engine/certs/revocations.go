@@ -1,4 +1,4 @@
-package engine
+package certs
 
 import (
 	"bytes"
@@ -11,10 +11,10 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
-// revocations are the lists of a file of ssl_crl or proxy_ssl_crl, nil for none. With them every
+// Revocations are the lists of a file of ssl_crl or proxy_ssl_crl, nil for none. With them every
 // certificate of a chain, including the root, needs a list of its issuer (X509_V_FLAG_CRL_CHECK |
 // X509_V_FLAG_CRL_CHECK_ALL).
-type revocations struct {
+type Revocations struct {
 	lists   []*revocationList
 	anchors []*x509.Certificate // trusted certificates
 }
@@ -41,17 +41,9 @@ var (
 // removedFromList is the reason of a withdrawn entry (RFC 5280 section 5.3.1).
 const removedFromList = 8
 
-// listFile returns the path of the file that d names, "" for the name "", which names no file.
-func listFile(c *compiler, d *conf.Directive) string {
-	if d.Args[0] == "" {
-		return ""
-	}
-	return absolute(c.confDir, d.Args[0])
-}
-
-// readRevocations reads a file of lists, and returns nil for the name "". trusted are
+// ReadRevocations reads a file of lists, and returns nil for the name "". trusted are
 // certificates in PEM. Unlike nginx it does not trust certificates in the file of lists.
-func readRevocations(name string, trusted []byte) (*revocations, error) {
+func ReadRevocations(name string, trusted []byte) (*Revocations, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -60,7 +52,7 @@ func readRevocations(name string, trusted []byte) (*revocations, error) {
 	if err != nil {
 		return nil, errors.New(failed + conf.Errno(err) + ")")
 	}
-	r := &revocations{anchors: certificatesIn(trusted)}
+	r := &Revocations{anchors: certificatesIn(trusted)}
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "X509 CRL" {
 			continue
@@ -102,7 +94,7 @@ func certificatesIn(text []byte) (certs []*x509.Certificate) {
 
 // check checks a trusted chain. It continues after an error and returns the last one, as nginx
 // does, which lets OpenSSL check everything.
-func (r *revocations) check(chain []*x509.Certificate) error {
+func (r *Revocations) check(chain []*x509.Certificate) error {
 	if r == nil {
 		return nil
 	}
@@ -114,7 +106,7 @@ func (r *revocations) check(chain []*x509.Certificate) error {
 }
 
 // checkEach checks the certificates of a chain.
-func (r *revocations) checkEach(chain []*x509.Certificate) (last error) {
+func (r *Revocations) checkEach(chain []*x509.Certificate) (last error) {
 	for i, c := range chain {
 		issuer := chain[min(i+1, len(chain)-1)]
 		if err := r.checkOne(c, issuer); err != nil {
@@ -124,7 +116,7 @@ func (r *revocations) checkEach(chain []*x509.Certificate) (last error) {
 	return last
 }
 
-func (r *revocations) checkOne(c, issuer *x509.Certificate) error {
+func (r *Revocations) checkOne(c, issuer *x509.Certificate) error {
 	now := time.Now()
 	list := r.best(issuer, now)
 	if list == nil {
@@ -138,7 +130,7 @@ func (r *revocations) checkOne(c, issuer *x509.Certificate) error {
 
 // best returns the preferred list of an issuer: one that is understood, then one that is valid
 // now, then the newest.
-func (r *revocations) best(issuer *x509.Certificate, now time.Time) (best *revocationList) {
+func (r *Revocations) best(issuer *x509.Certificate, now time.Time) (best *revocationList) {
 	for _, l := range r.lists {
 		if l.isOf(issuer) && (best == nil || l.betterThan(best, now)) {
 			best = l
@@ -191,7 +183,7 @@ func (l *revocationList) timeFault(now time.Time) error {
 
 // upToRoot extends a chain that ends at a trusted certificate which is not a root. crypto/x509
 // ends the chain there, OpenSSL does not: that certificate may be revoked by its own issuer.
-func (r *revocations) upToRoot(chain []*x509.Certificate) ([]*x509.Certificate, error) {
+func (r *Revocations) upToRoot(chain []*x509.Certificate) ([]*x509.Certificate, error) {
 	chain = chain[:len(chain):len(chain)]
 	for !selfIssued(chain[len(chain)-1]) {
 		issuer := issuerIn(r.anchors, chain[len(chain)-1])
@@ -208,7 +200,7 @@ const maxChain = 100
 
 // checkUnknown checks an untrusted chain that optional_no_ca accepts. As in nginx, only a
 // certificate whose issuer is unknown needs no list. unknown is why the chain is not trusted.
-func (r *revocations) checkUnknown(sent []*x509.Certificate, unknown error) error {
+func (r *Revocations) checkUnknown(sent []*x509.Certificate, unknown error) error {
 	if r == nil {
 		return unknown
 	}

@@ -1,0 +1,66 @@
+// Package certs verifies chains of certificates as nginx's OpenSSL does: roots, revocation lists,
+// the depth of a chain.
+package certs
+
+import (
+	"crypto/x509"
+	"errors"
+	"os"
+
+	"github.com/culvert-go/culvert/nginx/conf"
+)
+
+// ReadRoots reads a file of certificates.
+func ReadRoots(name string) (text []byte, roots *x509.CertPool, err error) {
+	if text, err = os.ReadFile(name); err != nil {
+		return nil, nil, errors.New("cannot load certificate \"" + name + "\": " + conf.Errno(err))
+	}
+	roots = x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, nil, errors.New("cannot load certificate \"" + name + "\": there is none in it")
+	}
+	return text, roots, nil
+}
+
+// Verifier verifies a peer's certificates.
+type Verifier struct {
+	Roots *x509.CertPool
+	Lists *Revocations // nil for none
+	Name  string       // "" is any
+	Depth int          // the certificates that may be between the peer's own and the root, as OpenSSL counts (SSL_CTX_set_verify_depth)
+	Usage x509.ExtKeyUsage
+}
+
+// Verify verifies the certificates that the peer has sent, its own first.
+func (v *Verifier) Verify(certs []*x509.Certificate) error {
+	if len(certs) == 0 {
+		return errors.New("no certificate was sent")
+	}
+	o := x509.VerifyOptions{Roots: v.Roots, DNSName: v.Name, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{v.Usage}}
+	for _, c := range certs[1:] {
+		o.Intermediates.AddCert(c)
+	}
+	chains, err := certs[0].Verify(o)
+	if IsUnknownAuthority(err) {
+		return v.Lists.checkUnknown(certs, err)
+	}
+	if err != nil {
+		return err
+	}
+	err = errors.New("certificate chain too long")
+	for _, chain := range chains {
+		if len(chain)-2 > v.Depth {
+			continue
+		}
+		if err = v.Lists.check(chain); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// IsUnknownAuthority reports whether a chain leads to no known root.
+func IsUnknownAuthority(err error) bool {
+	var unknown x509.UnknownAuthorityError
+	return errors.As(err, &unknown)
+}
