@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// certificateAuthority signs certificates by name: that of "stranger" by nobody who is
+// certificateAuthority signs certificates by name: that of "stranger" is signed by an authority that is not
 // trusted.
 type certificateAuthority struct {
 	cert  *x509.Certificate

@@ -50,7 +50,7 @@ func TestChromiumWebSocketOverHTTP2(t *testing.T) {
 				t.Errorf("the page saw\n%s\nwant\n%s\nconsole: %s", got, want, b.log())
 			}
 			if seen.Load() != test.method {
-				t.Errorf("the gateway was asked by %v, want %s", seen.Load(), test.method)
+				t.Errorf("the gateway got the method %v, want %s", seen.Load(), test.method)
 			}
 		})
 	}
@@ -100,7 +100,7 @@ func chattyApp(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// gatewayTo is a proxy behind filters that look at answers.
+// gatewayTo returns a proxy inside filters that read responses.
 func gatewayTo(t *testing.T, target string, look func(*http.Request)) http.Handler {
 	t.Helper()
 	group, err := upstream.New(upstream.Options{}, upstream.Target{Addr: target})

@@ -26,7 +26,7 @@ func TestDemoPanelsTurnGreen(t *testing.T) {
 		chromedp.Navigate("http://"+address+"/"),
 		chromedp.Poll(settled, nil, chromedp.WithPollingTimeout(45*time.Second)),
 		chromedp.Evaluate(report, &panels))
-	// What the browser suffers where culvert is not, or is told not to help.
+	// What the browser sees without culvert, or if culvert is configured not to help.
 	accidents := map[string]string{
 		"upgrade":  "the server saw Upgrade: –\nand answered 404",
 		"gone":     "visit 2: the server was asked 1 ×",

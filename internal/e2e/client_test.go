@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// response is one answer as a client saw it.
+// response is one response as a client saw it.
 type response struct {
 	None    string `json:",omitempty"` // why there was none
 	Interim []int
@@ -80,30 +80,29 @@ func exchange(t *testing.T, address, local, raw string, methods ...string) []res
 	return converse(t, conn, raw, methods...)
 }
 
-// converse sends raw bytes over conn and reads the answers to the methods, in
+// converse sends raw bytes over conn and reads the responses to the methods, in
 // order. It ends early if the connection does.
 func converse(t *testing.T, conn net.Conn, raw string, methods ...string) []response {
 	t.Helper()
 	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
 	go func() { _, _ = io.WriteString(conn, raw) }()
 	r := bufio.NewReader(conn)
-	var answers []response
+	var responses []response
 	for _, method := range methods {
-		answer, err := readResponse(r, method)
+		got, err := readResponse(r, method)
 		if err != nil {
-			return append(answers, response{None: noAnswer(err), Close: true})
+			return append(responses, response{None: noResponse(err), Close: true})
 		}
-		answers = append(answers, answer)
-		if answer.Close {
+		responses = append(responses, got)
+		if got.Close {
 			break
 		}
 	}
-	return answers
+	return responses
 }
 
-// noAnswer puts the reason for a missing answer in words that are the same on
-// every run.
-func noAnswer(err error) string {
+// noResponse describes why there is no response, in words that are the same on every run.
+func noResponse(err error) string {
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		return "closed"
@@ -124,23 +123,23 @@ func readResponse(r *bufio.Reader, method string) (response, error) {
 			interim = append(interim, resp.StatusCode)
 			continue
 		}
-		answer := response{Interim: interim, Status: resp.StatusCode, Fields: resp.Header, Close: resp.Close}
+		got := response{Interim: interim, Status: resp.StatusCode, Fields: resp.Header, Close: resp.Close}
 		if resp.StatusCode == 101 {
 			// What follows is the tunnel's: the test frame comes back.
 			frame := make([]byte, len(webSocketFrame))
 			_, err = io.ReadFull(r, frame)
-			answer.Body, answer.Close = string(frame), true
-			return answer, err
+			got.Body, got.Close = string(frame), true
+			return got, err
 		}
 		body, err := io.ReadAll(resp.Body)
-		answer.Body, answer.Broken = string(body), err != nil
+		got.Body, got.Broken = string(body), err != nil
 		if len(resp.TransferEncoding) > 0 {
-			answer.Fields["Transfer-Encoding"] = resp.TransferEncoding
+			got.Fields["Transfer-Encoding"] = resp.TransferEncoding
 		}
 		if len(resp.Trailer) > 0 {
-			answer.Trailer = resp.Trailer
+			got.Trailer = resp.Trailer
 		}
-		return answer, nil
+		return got, nil
 	}
 }
 

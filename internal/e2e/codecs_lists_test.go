@@ -50,7 +50,7 @@ func listRecordings(t *testing.T) (lists []watchRecording) {
 	return lists
 }
 
-// notHidden says whether an object is not hidden.
+// notHidden reports whether an object is not hidden.
 func notHidden(name string) bool { return len(name)%3 != 0 }
 
 func typedList(t *testing.T, r watchRecording, c change) []byte {
@@ -104,8 +104,8 @@ func filteredList(t *testing.T, r watchRecording, c change, piece int) []byte {
 	return w.Body.Bytes()
 }
 
-// FuzzEdits: whatever a well-formed object holds, edits of its bytes give what the edited
-// object's encoding by Kubernetes' own codecs gives.
+// FuzzEdits: edits of the bytes of any well-formed object give the bytes that Kubernetes' own
+// codecs give for the edited object.
 func FuzzEdits(f *testing.F) {
 	f.Add([]byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","labels":{"z":"1","b":"\u003c"},"managedFields":[{"manager":"x"}]},"spec":{"nodeName":"n"}}`))
 	f.Add([]byte(`{"kind":"EndpointSlice","apiVersion":"discovery.k8s.io/v1","metadata":{"managedFields":[{},{}],"annotations":{"topologyKeys":"[]"}},"addressType":"IPv4","endpoints":[{"addresses":["1"],"zone":"a"},{"addresses":[],"zone":"b"},{"zone":"xa"}],"ports":null}`))

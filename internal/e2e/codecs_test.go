@@ -32,14 +32,14 @@ type change struct {
 
 var endpointsField = watchcodec.Field{Name: "endpoints", Number: 2}
 
-// ofZoneA says whether an endpoint is in the zone "a".
+// ofZoneA reports whether an endpoint is in the zone "a".
 func ofZoneA(v watchcodec.Value) bool {
 	zone, ok := v.Get(watchcodec.Field{Name: "zone", Number: 7})
 	text, isText := zone.Text()
 	return ok && isText && strings.HasSuffix(string(text), "a")
 }
 
-// ofOddNode says whether an address is on a node with an odd number.
+// ofOddNode reports whether an address is on a node with an odd number.
 func ofOddNode(v watchcodec.Value) bool {
 	node, ok := v.Get(watchcodec.Field{Name: "nodeName", Number: 4})
 	text, isText := node.Text()
@@ -145,7 +145,8 @@ func watchRecordings(t *testing.T) []watchRecording {
 	return recordings(t, func(_, target string) bool { return strings.Contains(target, "watch=") })
 }
 
-// recordings are the answers of typed objects in the testdata of watchcodec that keep keeps.
+// recordings returns the recorded responses of typed objects in the testdata of watchcodec for which keep
+// returns true.
 func recordings(t *testing.T, keep func(name, target string) bool) (all []watchRecording) {
 	t.Helper()
 	dir := "../../watchcodec/testdata/recordings"

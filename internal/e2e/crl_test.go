@@ -171,14 +171,14 @@ func (h *holding) asks(pair tls.Certificate, name, target string) string {
 		h.t.Fatal(err)
 	}
 	r.Host = name
-	answer, err := transport.RoundTrip(r)
+	resp, err := transport.RoundTrip(r)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return fmt.Sprintf("%d %q", answer.StatusCode, signature.ReplaceAllString(string(body), ""))
+	return fmt.Sprintf("%d %q", resp.StatusCode, signature.ReplaceAllString(string(body), ""))
 }

@@ -15,8 +15,8 @@ type difference struct {
 	apply        func(nginx, culvert *seen) bool
 }
 
-// eachAnswer makes a difference out of a look at pairs of answers.
-func eachAnswer(look func(n, c *response) bool) func(*seen, *seen) bool {
+// eachResponse makes a difference of a function that compares pairs of responses.
+func eachResponse(look func(n, c *response) bool) func(*seen, *seen) bool {
 	return func(nginx, culvert *seen) bool {
 		met := false
 		for i := range min(len(nginx.Answers), len(culvert.Answers)) {
@@ -56,17 +56,17 @@ var userID = regexp.MustCompile(`^id=[A-Za-z0-9+/]{22}==`)
 
 // differences are those that are wanted, each as narrow as it can be.
 var differences = []difference{
-	{"range of what could be compressed", "nginx compresses the whole file and forgets the range; culvert sends the range", eachAnswer(func(n, c *response) bool {
+	{"range of what could be compressed", "nginx compresses the whole file and forgets the range; culvert sends the range", eachResponse(func(n, c *response) bool {
 		if n.Status != 200 || !slices.Equal(n.Fields["Content-Encoding"], []string{"gzip"}) || c.Status != 206 || len(c.Fields["Content-Range"]) != 1 {
 			return false
 		}
 		*n = *c
 		return true
 	})},
-	{"compressed answers vary", "answers that may be compressed say Vary whatever gzip_vary is", eachAnswer(func(n, c *response) bool {
+	{"compressed responses vary", "responses that may be compressed have Vary with any gzip_vary", eachResponse(func(n, c *response) bool {
 		return n.Fields["Vary"] == nil && drop(c.Fields, "Vary", "Accept-Encoding")
 	})},
-	{"user ids", "they are random", eachAnswer(func(n, c *response) bool {
+	{"user ids", "they are random", eachResponse(func(n, c *response) bool {
 		if len(n.Fields["Set-Cookie"]) != 1 || len(c.Fields["Set-Cookie"]) != 1 {
 			return false
 		}
@@ -80,11 +80,11 @@ var differences = []difference{
 	{"no content said", "net/http forgets that a request without a body has said so, and says it for methods that usually have one (RFC 9110 section 8.6); nginx hands the field on", eachRequest(func(n, c *upstreamRequest) bool {
 		return n.Body == "" && c.Body == "" && (c.Fields["Content-Length"] == nil && drop(n.Fields, "Content-Length", "0") || n.Fields["Content-Length"] == nil && drop(c.Fields, "Content-Length", "0"))
 	})},
-	{"server", "each says its own name", eachAnswer(func(n, c *response) bool {
+	{"server", "each says its own name", eachResponse(func(n, c *response) bool {
 		return len(n.Fields["Server"]) == 1 && strings.HasPrefix(n.Fields["Server"][0], "nginx") &&
 			drop(n.Fields, "Server", n.Fields["Server"][0]) && drop(c.Fields, "Server", "culvert")
 	})},
-	{"date", "the time of the answer", eachAnswer(func(n, c *response) bool {
+	{"date", "the time of the response", eachResponse(func(n, c *response) bool {
 		if len(n.Fields["Date"]) != 1 || len(c.Fields["Date"]) != 1 {
 			return false
 		}
@@ -93,10 +93,10 @@ var differences = []difference{
 		delete(c.Fields, "Date")
 		return true
 	})},
-	{"keep-alive said", "nginx says Connection: keep-alive, which HTTP/1.1 takes for granted", eachAnswer(func(n, c *response) bool {
+	{"keep-alive said", "nginx says Connection: keep-alive, which HTTP/1.1 takes for granted", eachResponse(func(n, c *response) bool {
 		return n.Status != 101 && c.Fields["Connection"] == nil && drop(n.Fields, "Connection", "keep-alive")
 	})},
-	{"signature", "built-in pages are signed", eachAnswer(func(n, c *response) bool {
+	{"signature", "built-in pages are signed", eachResponse(func(n, c *response) bool {
 		i := strings.Index(n.Body, "<center>nginx")
 		if i < 0 || !strings.Contains(c.Body, "<center>culvert</center>") {
 			return false
@@ -107,15 +107,15 @@ var differences = []difference{
 		delete(c.Fields, "Content-Length")
 		return true
 	})},
-	{"length of what is changed", "net/http tells the length of a small answer that was compressed, decompressed or replaced in; nginx sends it in chunks", eachAnswer(func(n, c *response) bool {
+	{"length of what is changed", "net/http sends the length of a small response that was compressed, decompressed or replaced in; nginx sends it in chunks", eachResponse(func(n, c *response) bool {
 		if n.Body != c.Body || len(n.Body) > 2048 || n.Fields["Content-Length"] != nil || len(c.Fields["Content-Length"]) > 1 {
 			return false
 		}
 		delete(c.Fields, "Content-Length")
-		// In HTTP/1.0 the end of the connection is nginx's end of the answer.
+		// In HTTP/1.0 the end of the connection is nginx's end of the response.
 		return c.Fields["Transfer-Encoding"] == nil && (drop(n.Fields, "Transfer-Encoding", "chunked") || n.Close && c.Close)
 	})},
-	{"error pages are not kept", "cachectl.ErrorPages: a 410 must not stick", eachAnswer(func(n, c *response) bool {
+	{"error pages are not kept", "cachectl.ErrorPages: a 410 must not stick", eachResponse(func(n, c *response) bool {
 		return n.Status >= 400 && n.Fields["Cache-Control"] == nil && n.Fields["Expires"] == nil &&
 			drop(c.Fields, "Cache-Control", "private, no-cache") && drop(c.Fields, "Expires", "Thu, 01 Jan 1970 00:00:01 GMT")
 	})},
@@ -140,17 +140,17 @@ var differences = []difference{
 	{"token case", "Connection: Upgrade is spelt as RFC 6455 spells it", eitherWay(func(n, c map[string][]string) bool {
 		return n["Upgrade"] != nil && slices.Equal(n["Connection"], []string{"upgrade"}) && drop(c, "Connection", "Upgrade") && drop(n, "Connection", "upgrade")
 	})},
-	{"date in a 101", "nginx dates a 101; culvert sends the target's fields", eachAnswer(func(n, c *response) bool {
+	{"date in a 101", "nginx dates a 101; culvert sends the target's fields", eachResponse(func(n, c *response) bool {
 		return n.Status == 101 && c.Fields["Date"] == nil && len(n.Fields["Date"]) == 1 && drop(n.Fields, "Date", n.Fields["Date"][0])
 	})},
-	{"malformed request", "net/http answers what it can't parse itself, with the same status, in plain text, and closes as well", eachAnswer(func(n, c *response) bool {
+	{"malformed request", "net/http itself responds to what it can't parse, with the same status, in plain text, and closes as well", eachResponse(func(n, c *response) bool {
 		if c.Status != n.Status || !slices.Equal(c.Fields["Content-Type"], []string{"text/plain; charset=utf-8"}) || !n.Close || !c.Close {
 			return false
 		}
 		*n = *c
 		return true
 	})},
-	{"HTTP on a TLS port", "net/http answers it itself, with 400 as well", eachAnswer(func(n, c *response) bool {
+	{"HTTP on a TLS port", "net/http responds itself, with 400 as well", eachResponse(func(n, c *response) bool {
 		if n.Status != 400 || c.Status != 400 || c.Body != "Client sent an HTTP request to an HTTPS server.\n" || !n.Close || !c.Close {
 			return false
 		}
@@ -166,7 +166,7 @@ var differences = []difference{
 	{"HTTP2-Settings", "belongs to an h2c upgrade, which is never handed on", eachRequest(func(n, c *upstreamRequest) bool {
 		return c.Fields["Http2-Settings"] == nil && drop(n.Fields, "Http2-Settings", "AAMAAABkAAQAAP__")
 	})},
-	{"Upgrade alone", "an Upgrade that Connection does not list asks for nothing (RFC 9110 section 7.8), so $http_upgrade is empty", eachAnswer(func(n, c *response) bool {
+	{"Upgrade alone", "an Upgrade that Connection does not list asks for nothing (RFC 9110 section 7.8), so $http_upgrade is empty", eachResponse(func(n, c *response) bool {
 		return swap(n, c, "upgrade none nothing ", "close none nothing ")
 	})},
 	{"length and chunked", "net/http takes the chunks and drops the length before anyone sees it (RFC 9112 section 6.3); nginx refuses", func(nginx, culvert *seen) bool {
@@ -186,27 +186,27 @@ var differences = []difference{
 		culvert.Upstream = nginx.Upstream
 		return true
 	}},
-	{"trailers", "culvert hands trailers on; nginx 1.22 drops their values", eachAnswer(func(n, c *response) bool {
+	{"trailers", "culvert hands trailers on; nginx 1.22 drops their values", eachResponse(func(n, c *response) bool {
 		return n.Trailer != nil && n.Trailer["X-Sum"] == nil && drop(n.Trailer, "X-Sum") && drop(c.Trailer, "X-Sum", "42")
 	})},
-	{"link through a file", "nginx takes it for an error of the whole listing, and closes; culvert shows it as itself", eachAnswer(func(n, c *response) bool {
+	{"link through a file", "nginx takes it for an error of the whole listing, and closes; culvert shows it as itself", eachResponse(func(n, c *response) bool {
 		if n.None != "closed" || c.Status != 200 || !strings.Contains(c.Body, "<title>Index of /through/</title>") || !strings.Contains(c.Body, ">link</a>") {
 			return false
 		}
 		*n = *c
 		return true
 	})},
-	{"interim answers", "culvert hands a 103 on; nginx 1.22 takes it for the answer and stops", onlyCulvert("/early-hints", "timeout", 200)},
+	{"interim responses", "culvert forwards a 103; nginx 1.22 takes it for the final response and stops", onlyCulvert("/early-hints", "timeout", 200)},
 	{"garbage", "nginx takes it for HTTP/0.9 and hands it on; culvert says 502", onlyCulvert("/garbage", "not HTTP", 502)},
 	{"status 099", "nginx hands it on; culvert says 502", onlyCulvert("/status099", "not HTTP", 502)},
 }
 
-// eitherWay looks at the fields of answers and of upstream requests.
+// eitherWay looks at the header fields of responses and of upstream requests.
 func eitherWay(look func(n, c map[string][]string) bool) func(*seen, *seen) bool {
-	answers := eachAnswer(func(n, c *response) bool { return look(n.Fields, c.Fields) })
+	responses := eachResponse(func(n, c *response) bool { return look(n.Fields, c.Fields) })
 	requests := eachRequest(func(n, c *upstreamRequest) bool { return look(n.Fields, c.Fields) })
 	return func(nginx, culvert *seen) bool {
-		a, b := answers(nginx, culvert), requests(nginx, culvert)
+		a, b := responses(nginx, culvert), requests(nginx, culvert)
 		return a || b
 	}
 }
@@ -220,7 +220,7 @@ func swap(n, c *response, nginx, culvert string) bool {
 	return true
 }
 
-// onlyCulvert is for an answer of the upstream that nginx can't make one of.
+// onlyCulvert is for a response of the upstream that nginx can't forward.
 func onlyCulvert(path, none string, status int) func(*seen, *seen) bool {
 	return func(nginx, culvert *seen) bool {
 		up := nginx.Upstream["UP1"]
@@ -232,11 +232,10 @@ func onlyCulvert(path, none string, status int) func(*seen, *seen) bool {
 	}
 }
 
-// alignExpiry makes an Expires of nginx's that is as far from its Date as
-// culvert's is from its own the same text: the two answers are seldom of one
-// second. A second of tolerance is for the clock that goes on between an
-// answer's two fields. A constant, like that of "expires epoch", is years away
-// and stays as it is.
+// alignExpiry gives nginx's Expires the text of culvert's if both are equally far from
+// the Date of their response: the two responses are seldom of the same second. The
+// tolerance of a second is for the clock, which may advance between the two fields of a
+// response. A constant, like that of "expires epoch", is years away and is not changed.
 func alignExpiry(nginx, culvert map[string][]string) {
 	n, ok := lifetime(nginx)
 	c, ok2 := lifetime(culvert)

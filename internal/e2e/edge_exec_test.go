@@ -16,8 +16,8 @@ import (
 )
 
 // TestKubectlThroughTheEdge: kubectl exec, attach and port-forward through the real edge reach the
-// real apiserver, over both of kubectl's protocols: what they are told, that no kubelet is
-// there, is the apiserver's own word, the same as without the edge.
+// real apiserver, over both of kubectl's protocols: the error that they print, that there is no
+// kubelet, is the apiserver's own, the same as without the edge.
 func TestKubectlThroughTheEdge(t *testing.T) {
 	server := "https://" + startKubernetes(t)
 	kubelet := freePort(t) // nothing listens there

@@ -35,7 +35,7 @@ const webService = "10.96.0.100:80"
 
 // TestEdgeKeepsTrafficInTheUnit is the story of SuperEdge's article: the real kube-proxy of
 // each node, through the node's own gateway, sends connections to a service to the pods
-// of the node's unit only, and follows labels as they change, though nobody writes a slice.
+// of the node's unit only, and follows labels as they change, though no slice is written.
 func TestEdgeKeepsTrafficInTheUnit(t *testing.T) {
 	c := startEdgeCluster(t)
 	node1, node2 := c.nodes[1], c.nodes[2]
@@ -57,7 +57,7 @@ func TestEdgeKeepsTrafficInTheUnit(t *testing.T) {
 	if err := c.client.CoreV1().Services("shop").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	expect("the service is gone", "nobody", "nobody", "nobody")
+	expect("the service is gone", "none", "none", "none")
 	c.createService()
 	expect("the service is back", "node0 node2", "node1", "node0 node2")
 
@@ -76,7 +76,7 @@ func TestEdgeKeepsTrafficInTheUnit(t *testing.T) {
 		"; add chain inet cut in { type filter hook input priority 0; }; add rule inet cut in ip saddr "+c.host+" drop")
 	c.stopProxy[node1.name]()
 	node1.nft(t, "flush table ip kube-proxy; delete table ip kube-proxy")
-	node1.expect(t, webService, "nobody")
+	node1.expect(t, webService, "none")
 	c.startProxy(node1)
 	c.relabel(node2, "nodeunit1")
 	expect("node1 is cut off", "node0 node2", "node1 node2", "node0 node2")
@@ -238,15 +238,15 @@ func await(t *testing.T, url string, is func(text string) bool) {
 	defer tick.Stop()
 	var last string
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); <-tick.C {
-		answer, err := client.Get(url)
+		resp, err := client.Get(url)
 		if err != nil {
 			last = err.Error()
 			continue
 		}
-		text, err := io.ReadAll(answer.Body)
-		answer.Body.Close()
-		last = fmt.Sprintf("%s %v: %s", answer.Status, err, text)
-		if err == nil && answer.StatusCode == http.StatusOK && is(string(text)) {
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		last = fmt.Sprintf("%s %v: %s", resp.Status, err, text)
+		if err == nil && resp.StatusCode == http.StatusOK && is(string(text)) {
 			return
 		}
 	}

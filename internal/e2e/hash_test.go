@@ -56,16 +56,16 @@ func TestConsistentHashAsNginx(t *testing.T) {
 			ours.server = startCulvert(t, ours.fill(sc.conf), nil)
 			for _, st := range keySteps() {
 				a, b := theirs.run(t, st), ours.run(t, st)
-				if x, y := askedOnly(a), askedOnly(b); x != y {
-					t.Errorf("%s: nginx asked %q, culvert %q", st.name, x, y)
+				if x, y := requestedOnly(a), requestedOnly(b); x != y {
+					t.Errorf("%s: nginx sent to %q, culvert to %q", st.name, x, y)
 				}
 			}
 		})
 	}
 }
 
-// askedOnly names the upstreams that were asked.
-func askedOnly(s seen) string {
+// requestedOnly names the upstreams that got requests.
+func requestedOnly(s seen) string {
 	var names []string
 	for name := range s.Upstream {
 		names = append(names, name)

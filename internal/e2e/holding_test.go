@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// holding is a server in front of an upstream that answers a request for .../held when it is told
-// to, and everything else at once.
+// holding is a server in front of an upstream that responds to a request for .../held when let is
+// called, and to all others at once.
 type holding struct {
 	*server
 	t       *testing.T
@@ -22,10 +22,10 @@ type holding struct {
 	held    []*holder
 }
 
-// holder is a connection on which a request is held, and what the answer comes by.
+// holder is a connection on which a request is held, and a channel for its response.
 type holder struct {
 	*conversation
-	answered chan response
+	arrived chan response
 }
 
 // conversation is a connection that several exchanges are made over.
@@ -38,7 +38,7 @@ type conversation struct {
 func startHolding(t *testing.T, start starter, conf string) (h *holding, filled string) {
 	t.Helper()
 	h = &holding{t: t, arrived: make(chan struct{}, 16), release: make(chan struct{}, 16)}
-	up := httptest.NewServer(http.HandlerFunc(h.answer))
+	up := httptest.NewServer(http.HandlerFunc(h.respond))
 	t.Cleanup(up.Close)
 	filled = strings.ReplaceAll(conf, "{{UP}}", up.URL)
 	h.server = start(t, filled, nil)
@@ -46,7 +46,7 @@ func startHolding(t *testing.T, start starter, conf string) (h *holding, filled 
 	return h, filled
 }
 
-func (h *holding) answer(w http.ResponseWriter, r *http.Request) {
+func (h *holding) respond(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; {
 	case strings.HasSuffix(path, "/held"):
 		h.arrived <- struct{}{}
@@ -80,7 +80,7 @@ func (h *holding) connect(local string) *conversation {
 	return &conversation{conn, bufio.NewReader(conn)}
 }
 
-// send sends a request without waiting for its answer.
+// send sends a request without waiting for its response.
 func (h *holding) send(c *conversation, raw string) {
 	h.t.Helper()
 	if _, err := io.WriteString(c, raw); err != nil {
@@ -88,40 +88,40 @@ func (h *holding) send(c *conversation, raw string) {
 	}
 }
 
-// next reads an answer.
+// next reads a response.
 func (h *holding) next(c *conversation, method string) response {
 	h.t.Helper()
-	answer, err := readResponse(c.r, method)
+	got, err := readResponse(c.r, method)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return answer
+	return got
 }
 
-// try sends a request over a connection of its own and returns its answer, or, if it is held, false.
-func (h *holding) try(local, raw string) (answer response, done bool) {
+// try sends a request over a connection of its own and returns its response, or false if it is held.
+func (h *holding) try(local, raw string) (got response, done bool) {
 	h.t.Helper()
 	c := &holder{h.connect(local), make(chan response, 1)}
 	h.send(c.conversation, raw)
 	go func() {
-		answer, err := readResponse(c.r, "GET")
+		got, err := readResponse(c.r, "GET")
 		if err != nil {
-			answer.None = noAnswer(err)
+			got.None = noResponse(err)
 		}
-		c.answered <- answer
+		c.arrived <- got
 	}()
 	select {
 	case <-h.arrived:
 		h.held = append(h.held, c)
 		return response{}, false
-	case answer = <-c.answered:
-		h.over(c.conversation, answer)
-		return answer, true
+	case got = <-c.arrived:
+		h.over(c.conversation, got)
+		return got, true
 	}
 }
 
-// over returns when the request that was answered last on c has ended for the server too: the next
-// one is answered, or the connection is at its end.
+// over returns when the last request on c that has a response has ended for the server too: the
+// next one gets a response, or the connection ends.
 func (h *holding) over(c *conversation, last response) {
 	h.t.Helper()
 	defer c.Close()
@@ -133,14 +133,14 @@ func (h *holding) over(c *conversation, last response) {
 	h.next(c, "GET")
 }
 
-// let answers what is held.
+// let lets the upstream respond to all held requests.
 func (h *holding) let() {
 	h.t.Helper()
 	for range h.held {
 		h.release <- struct{}{}
 	}
 	for _, c := range h.held {
-		got := <-c.answered
+		got := <-c.arrived
 		if got.Status != 200 {
 			h.t.Errorf("what was held: %+v", got)
 		}

@@ -90,8 +90,8 @@ func hidingPods(t *testing.T, o watchcodec.FilterOptions) culvert.Filter {
 	return hide
 }
 
-// startInformer starts an informer of pods, and what its handlers are told, and waits until
-// it is in step.
+// startInformer starts an informer of pods and a record of the calls of its handlers, and waits
+// until it is in step.
 func startInformer(t *testing.T, client kubernetes.Interface) (cache.SharedIndexInformer, *handled) {
 	t.Helper()
 	h := &handled{pods: map[string]int64{}}
@@ -116,7 +116,7 @@ func somePod(i, generation int, hidden bool) *corev1.Pod {
 	return p
 }
 
-// handled is a store that is made of what an informer's handlers are told.
+// handled is a store that is made from the calls of an informer's handlers.
 type handled struct {
 	mu   sync.Mutex
 	pods map[string]int64 // generation by name
@@ -142,10 +142,10 @@ func (h *handled) delete(o any) {
 	delete(h.pods, o.(*corev1.Pod).Name)
 }
 
-// TestInformersThroughTheFilter: whatever happens to the pods, to connections and to the
-// server's past, the store of a real informer behind the filter and a map that is made of
-// what its handlers are told both come to be what a reader of the server would see
-// without the hidden ones.
+// TestInformersThroughTheFilter: after any changes of the pods, cuts of connections and losses
+// of the server's history, the store of a real informer behind the filter, and a map made from
+// the calls of its handlers, both hold what a reader of the server would see without the hidden
+// pods.
 func TestInformersThroughTheFilter(t *testing.T) {
 	for _, contentType := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
 		for _, noWatchList := range []bool{false, true} {
@@ -225,7 +225,7 @@ func compareStores(t *testing.T, informer cache.SharedIndexInformer, h *handled,
 		t.Errorf("the store has\n%v\nwant\n%v", names(store), names(want))
 	}
 	if !maps.Equal(h.pods, want) {
-		t.Errorf("the handlers were told of\n%v\nwant\n%v", names(h.pods), names(want))
+		t.Errorf("the handlers were called with\n%v\nwant\n%v", names(h.pods), names(want))
 	}
 	for _, err := range h.errs {
 		t.Error(err)

@@ -74,11 +74,11 @@ func TestLimitConnAsNginx(t *testing.T) {
 func (h *holding) limited(step string) string {
 	h.t.Helper()
 	f := strings.Fields(step)
-	answer, done := h.try("127.0.0."+f[0], "GET "+f[2]+" HTTP/1.1\r\nHost: "+f[1]+".example\r\n\r\n")
+	got, done := h.try("127.0.0."+f[0], "GET "+f[2]+" HTTP/1.1\r\nHost: "+f[1]+".example\r\n\r\n")
 	if !done {
 		return "held"
 	}
-	return fmt.Sprint(answer.None, answer.Status, answer.Fields["X-Limit"])
+	return fmt.Sprint(got.None, got.Status, got.Fields["X-Limit"])
 }
 
 // logHead is what differs in the head of an error log's line: time, process, connection.

@@ -25,7 +25,7 @@ func startNames(t *testing.T) string {
 			if err != nil {
 				return
 			}
-			if reply := answerName(buf[:n]); reply != nil {
+			if reply := replyTo(buf[:n]); reply != nil {
 				_, _ = conn.WriteTo(reply, from)
 			}
 		}
@@ -37,7 +37,7 @@ func startNames(t *testing.T) string {
 	return conn.LocalAddr().String()
 }
 
-func answerName(query []byte) []byte {
+func replyTo(query []byte) []byte {
 	var m dnsmessage.Message
 	if m.Unpack(query) != nil || len(m.Questions) != 1 {
 		return nil

@@ -109,7 +109,7 @@ func removeDeadNetworks(t *testing.T) {
 
 var networkName = regexp.MustCompile(`^cv([0-9]+)(-[0-9]+)?$`)
 
-// ofDeadRun tells whether startNetwork gave a name in a process that is no more.
+// ofDeadRun reports whether startNetwork made a name in a process that has ended.
 func ofDeadRun(name string) bool {
 	parts := networkName.FindStringSubmatch(name)
 	if parts == nil {

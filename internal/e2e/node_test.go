@@ -83,7 +83,7 @@ func runClient(target string) int {
 	for range 30 {
 		conn, err := net.DialTimeout("tcp", target, time.Second)
 		if err != nil {
-			names = append(names, "nobody")
+			names = append(names, "none")
 			break
 		}
 		name, err := io.ReadAll(conn)
@@ -124,8 +124,7 @@ func (n *node) reaches(t *testing.T, address string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// expect waits until a node's connections to an address come to those that are wanted, and
-// to nobody else.
+// expect waits until a node's connections to an address reach the wanted pods, and no others.
 func (n *node) expect(t *testing.T, address, want string) {
 	t.Helper()
 	got := ""

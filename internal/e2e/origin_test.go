@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// origin is a server of raw bytes that records what a proxy sent. The last
-// part of a request's path says what it answers.
+// origin is a server of raw bytes that records what a proxy sent. The last part of a
+// request's path selects the response.
 type origin struct {
 	address string
 	mu      sync.Mutex
@@ -40,7 +40,7 @@ func startOrigin(t *testing.T) *origin {
 	return serveOrigin(t, l)
 }
 
-// serveOrigin serves whatever l accepts.
+// serveOrigin serves all connections that l accepts.
 func serveOrigin(t *testing.T, l net.Listener) *origin {
 	u := &origin{address: l.Addr().String()}
 	var conns sync.Map
@@ -74,20 +74,20 @@ func (u *origin) take() []upstreamRequest {
 
 func (u *origin) serve(conn net.Conn) {
 	defer conn.Close()
-	told := handshaken(conn)
+	facts := handshaken(conn)
 	r := bufio.NewReader(conn)
 	for {
 		request, err := readRequest(r)
 		if request.Line == "" {
 			return
 		}
-		for name, values := range told {
+		for name, values := range facts {
 			request.Fields[name] = values
 		}
 		u.mu.Lock()
 		u.seen = append(u.seen, request)
 		u.mu.Unlock()
-		if err != nil || !answer(conn, r, request) {
+		if err != nil || !respond(conn, r, request) {
 			return
 		}
 	}
@@ -125,8 +125,8 @@ func readRequest(r *bufio.Reader) (upstreamRequest, error) {
 	return request, err
 }
 
-// answer sends what the path asks for and says whether the connection goes on.
-func answer(conn net.Conn, r *bufio.Reader, request upstreamRequest) bool {
+// respond sends the response that the path selects, and reports whether the connection is kept.
+func respond(conn net.Conn, r *bufio.Reader, request upstreamRequest) bool {
 	path := strings.Fields(request.Line + " /")[1]
 	path, _, _ = strings.Cut(path, "?")
 	kind := path[strings.LastIndexByte(path, '/')+1:]
@@ -221,9 +221,8 @@ func answer(conn net.Conn, r *bufio.Reader, request upstreamRequest) bool {
 	return true
 }
 
-// webSocket echoes what comes after a proper upgrade, byte for byte, and answers
-// 404 to everything else, as Tomcat does. Its Accept is for the key of RFC 6455's
-// example.
+// webSocket echoes all bytes after a proper upgrade, and responds with 404 to all other
+// requests, as Tomcat does. Its Accept is for the key of RFC 6455's example.
 func webSocket(conn net.Conn, r *bufio.Reader, request upstreamRequest) bool {
 	if !strings.EqualFold(first(request.Fields["Upgrade"]), "websocket") ||
 		!strings.EqualFold(first(request.Fields["Connection"]), "upgrade") {
@@ -243,19 +242,19 @@ func first(values []string) string {
 	return values[0]
 }
 
-// handshaken is what a TLS connection's handshake has told: the name that was asked for and
-// the client's certificate.
+// handshaken returns the server name that the client has sent in a TLS handshake, and the subject of
+// its certificate.
 func handshaken(conn net.Conn) map[string][]string {
 	secure, ok := conn.(*tls.Conn)
 	if !ok || secure.Handshake() != nil {
 		return nil
 	}
 	state := secure.ConnectionState()
-	told := map[string][]string{"tls:name": {state.ServerName}}
+	facts := map[string][]string{"tls:name": {state.ServerName}}
 	for _, c := range state.PeerCertificates {
-		told["tls:client"] = append(told["tls:client"], c.Subject.CommonName)
+		facts["tls:client"] = append(facts["tls:client"], c.Subject.CommonName)
 	}
-	return told
+	return facts
 }
 
 // gzipped is a compressed page.

@@ -22,20 +22,20 @@ func (h *holding) reload(conf string) {
 	}
 }
 
-// serve is reload that returns when VERSION is what is served; asked counts how often it had to look.
-func (h *holding) serve(conf, version string) (asked int) {
+// serve is reload, and returns when VERSION is served. It returns the number of requests that it has sent.
+func (h *holding) serve(conf, version string) (requests int) {
 	h.t.Helper()
 	left := len(h.said("error.log", "gracefully shutting down"))
 	h.reload(strings.ReplaceAll(conf, "VERSION", version))
 	waitFor(h.t, version, func() bool {
-		asked++
-		answers := exchange(h.t, h.address, "", get("/version", "Connection: close"), "GET")
-		return answers[0].Body == version
+		requests++
+		responses := exchange(h.t, h.address, "", get("/version", "Connection: close"), "GET")
+		return responses[0].Body == version
 	})
 	if h.cmd.Path != culvertNginx { // there the old worker takes connections until it has heard of its end
 		waitFor(h.t, "end of the old worker", func() bool { return len(h.said("error.log", "gracefully shutting down")) > left })
 	}
-	return asked
+	return requests
 }
 
 const reloadConf = `events {}
@@ -51,15 +51,15 @@ server { listen {{LISTEN}};
   location / { proxy_pass {{UP}}; } } }
 `
 
-// TestReloadAsNginx: limits go on over a reload as far as their zones are the same, and so do the
-// counts; a zone of another key is refused.
+// TestReloadAsNginx: limits whose zones are the same continue after a reload, and so do the
+// counts; a zone with another key is refused.
 func TestReloadAsNginx(t *testing.T) {
 	sameOnBoth(t, startMaster, func(t *testing.T, start starter) (lines []string) {
 		h, conf := startHolding(t, start, reloadConf)
 		ask := func(targets ...string) {
 			for _, target := range targets {
-				answer, done := h.try("", get(target))
-				lines = append(lines, fmt.Sprint(target, " ", done, " ", answer.Status))
+				got, done := h.try("", get(target))
+				lines = append(lines, fmt.Sprint(target, " ", done, " ", got.Status))
 			}
 		}
 		serve := func(version string, changes ...string) {
@@ -98,9 +98,9 @@ func TestReloadKeepsStatus(t *testing.T) {
 	sameOnBoth(t, startMaster, func(t *testing.T, start starter) (lines []string) {
 		h, conf := startHolding(t, start, reloadConf)
 		h.try("", get("/conn/held?a=1"))
-		asked := h.serve(conf, "new")
+		requests := h.serve(conf, "new")
 		s := &statusReader{holding: h, over: h.connect("")}
-		s.tells("after a reload", fmt.Sprintf("2 %d %[1]d %d 0 2 0", asked+3, asked+1))
+		s.tells("after a reload", fmt.Sprintf("2 %d %[1]d %d 0 2 0", requests+3, requests+1))
 		return lines
 	})
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-// TestResumedWatchOfTheAPIServer: a client that resumes a watch of the real apiserver is told of what
-// it has seen, in each form that a watch has, and of nothing else.
+// TestResumedWatchOfTheAPIServer: a client that resumes a watch of the real apiserver receives events of the
+// objects that it has seen, in each form that a watch has, and of no others.
 func TestResumedWatchOfTheAPIServer(t *testing.T) {
 	server := "https://" + startKubernetes(t)
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: server, BearerToken: adminToken, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})

@@ -28,7 +28,7 @@ var gzipSteps = func() []step {
 		steps = append(steps, step{name: target, raw: get(target, "Accept-Encoding: gzip")})
 	}
 	return append(steps,
-		step{name: "not asked for", raw: get("/long")},
+		step{name: "not requested", raw: get("/long")},
 		step{name: "others", raw: get("/long", "Accept-Encoding: br, deflate")},
 		step{name: "among others", raw: get("/long", "Accept-Encoding: br, gzip;q=0.8, deflate")},
 		step{name: "refused", raw: get("/long", "Accept-Encoding: gzip;q=0")},

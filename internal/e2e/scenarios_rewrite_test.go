@@ -3,7 +3,7 @@ package e2e
 const rewriteConf = `http { access_log off; default_type text/plain;
 map $arg_m $mapped { default none; a "mapped a"; }
 server { listen {{LISTEN}}; root html;
-  set $who nobody;
+  set $who world;
   rewrite ^/server/(.*)$ /there/$1;
   if ($arg_stop) { return 418; }
   if ($http_x_who ~* ^(?<name>\w+)@(\w+)$) { set $who "$name at $2"; }
@@ -20,17 +20,17 @@ server { listen {{LISTEN}}; root html;
   location /loop/ { rewrite ^/loop/(.*)$ /loop/x$1 last; }
   location /case { rewrite (?i)^/CASE$ /there/case last; return 200 "no case"; }
   location /if/ {
-    set $answer plain;
-    if ($request_method = HEAD) { set $answer head; }
-    if ($arg_a = "1") { set $answer one; add_header X-If one; }
-    if ($arg_a != "1") { set $answer "$answer not one"; }
-    if ($arg_b ~ ^x(.)) { set $answer "$answer $1"; }
-    if ($arg_b !~* ^X) { set $answer "$answer no x"; }
-    if ($arg_c) { set $answer "$answer c"; break; set $answer never; }
-    if (-f {{DIR}}/html/page.html) { set $answer "$answer file"; }
-    if (!-d {{DIR}}/html/page.html) { set $answer "$answer no dir"; }
+    set $result plain;
+    if ($request_method = HEAD) { set $result head; }
+    if ($arg_a = "1") { set $result one; add_header X-If one; }
+    if ($arg_a != "1") { set $result "$result not one"; }
+    if ($arg_b ~ ^x(.)) { set $result "$result $1"; }
+    if ($arg_b !~* ^X) { set $result "$result no x"; }
+    if ($arg_c) { set $result "$result c"; break; set $result never; }
+    if (-f {{DIR}}/html/page.html) { set $result "$result file"; }
+    if (!-d {{DIR}}/html/page.html) { set $result "$result no dir"; }
     if (-e {{DIR}}/none) { return 500; }
-    return 200 "$answer | $mapped";
+    return 200 "$result | $mapped";
   }
   location /order/ { return 200 first; return 200 second; }
   location /conditional/ { if ($arg_old) { return 301 /new; } proxy_pass http://{{UP1}}; }

@@ -25,8 +25,8 @@ server { listen {{LISTEN}}; server_name links;
     alias html/;
   }
   location = /sorry { secure_link_secret x; return 200 "sorry [$secure_link] [$secure_link_expires]"; }
-  location /named/ { error_page 404 = @named; secure_link $arg_h,$arg_e; set $asked $secure_link; return 404; }
-  location @named { return 200 "named [$asked] [$secure_link] [$secure_link_expires]"; }
+  location /named/ { error_page 404 = @named; secure_link $arg_h,$arg_e; set $before $secure_link; return 404; }
+  location @named { return 200 "named [$before] [$secure_link] [$secure_link_expires]"; }
   location /auth/ { auth_request /ask; auth_request_set $said $secure_link; alias html/; add_header X-Link "$said [$secure_link] [$secure_link_expires]"; }
   location = /ask { secure_link_md5 none; return 204; }
   location /p/ { secure_link_secret word; return 200 "[$secure_link] [$secure_link_expires]";

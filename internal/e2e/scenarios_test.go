@@ -29,7 +29,7 @@ func scenarios() []scenario {
 		{name: "AccidentTomcat404/without the Upgrade lines", conf: httpBlock(source("source_without_upgrade.conf")), files: assets, steps: sourceSteps},
 		{name: "targets", conf: proxied(""), steps: targetSteps()},
 		{name: "messages", conf: proxied(""), steps: messageSteps},
-		{name: "answers", conf: proxied(""), steps: answerSteps()},
+		{name: "responses", conf: proxied(""), steps: responseSteps()},
 		{name: "static", conf: staticConf, files: assets, steps: staticSteps},
 		{name: "locations", conf: locationConf, files: assets, steps: gets("/", "/exact", "/exact/", "/pre", "/pre/x", "/pre/x.php", "/stop/x.php", "/x.php", "/X.PHP", "/x.PHP", "/case", "/nested/a", "/nested/b/c", "/%65xact", "//exact", "/a/../exact", "/a/./exact")},
 		{name: "names", conf: nameConf, steps: nameSteps},
@@ -172,7 +172,7 @@ var messageSteps = []step{
 	{name: "body over the limit", raw: request("POST", "/x", "", "Content-Length: 2000000"), methods: []string{"POST"}},
 }
 
-func answerSteps() []step {
+func responseSteps() []step {
 	return gets("/404", "/410", "/410-fresh", "/500", "/204", "/304", "/redirect", "/elsewhere", "/cookies", "/hop", "/chunked", "/trailer", "/eof",
 		"/early-hints", "/half", "/garbage", "/status099", "/bighead", "/reset", "/close")
 }

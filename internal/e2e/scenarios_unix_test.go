@@ -65,7 +65,7 @@ func unixSteps() []step {
 		steps = append(steps, step{name: "told " + line, raw: line + "GET / HTTP/1.1\r\nHost: told\r\n\r\n", unix: "told"})
 	}
 	return append(steps,
-		step{name: "big answer", raw: "GET /p/big HTTP/1.1\r\nHost: first\r\n\r\n", unix: "front"},
+		step{name: "big response", raw: "GET /p/big HTTP/1.1\r\nHost: first\r\n\r\n", unix: "front"},
 		step{name: "body", raw: "POST /p/x HTTP/1.1\r\nHost: first\r\nContent-Length: 5\r\n\r\nhello", methods: []string{"POST"}, unix: "front"},
 		step{name: "without a Host", raw: "GET /moved HTTP/1.0\r\n\r\n", unix: "front"},
 		step{name: "a client with a name", raw: "GET / HTTP/1.1\r\nHost: first\r\n\r\n", unix: "front", local: "client"},

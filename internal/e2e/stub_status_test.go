@@ -103,8 +103,8 @@ func TestStubStatusAsNginx(t *testing.T) {
 	}
 }
 
-// TestStubStatusAnswers: the answers to each method.
-func TestStubStatusAnswers(t *testing.T) {
+// TestStubStatusResponses: the responses to each method.
+func TestStubStatusResponses(t *testing.T) {
 	sameOnBoth(t, startNginx, func(t *testing.T, start starter) (lines []string) {
 		h, _ := startHolding(t, start, stubStatusConf)
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"} {

@@ -79,8 +79,8 @@ func (h *holding) ask(target string) (body string, status int) {
 	h.t.Helper()
 	c := h.connect("")
 	h.send(c, "GET "+target+" HTTP/1.1\r\nHost: first\r\nUser-Agent: a\"\xc3\xa9\r\n\r\n")
-	answer := h.next(c, "GET")
-	return answer.Body, answer.Status
+	got := h.next(c, "GET")
+	return got.Body, got.Status
 }
 
 // listenSyslog listens until the test ends.

@@ -88,7 +88,7 @@ func TestTerminalInChromium(t *testing.T) {
 }
 
 // TestTerminalScreen gives the terminal's screen what programs send, and looks at its
-// rows. The answers are xterm's.
+// rows. The replies are xterm's.
 func TestTerminalScreen(t *testing.T) {
 	url := startTerminal(t)
 	b := startBrowser(t)

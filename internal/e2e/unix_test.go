@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestUnixSocketFileAsNginx: the file of a unix socket is for everybody, is in the way of the next
-// server if this one is killed, and has gone when it has ended.
+// TestUnixSocketFileAsNginx: any user may use the file of a unix socket. It is left, in the way of the next
+// server, if this one is killed, and removed when it ends.
 func TestUnixSocketFileAsNginx(t *testing.T) {
 	const conf = "http { access_log off; server { listen unix:{{DIR}}/s; listen {{LISTEN}}; return 200 ok; } }\n"
 	for name, start := range map[string]func(*testing.T, string, map[string]string) *server{"nginx": startNginx, "culvert": startCulvert} {

@@ -184,14 +184,14 @@ func overHTTP(url string) http.Handler {
 		if err != nil {
 			panic(err)
 		}
-		answer, err := http.DefaultTransport.RoundTrip(out)
+		resp, err := http.DefaultTransport.RoundTrip(out)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
-		defer answer.Body.Close()
-		w.Header().Set("Content-Type", answer.Header.Get("Content-Type"))
-		_, _ = io.CopyBuffer(struct{ io.Writer }{w}, answer.Body, make([]byte, 64<<10))
+		defer resp.Body.Close()
+		w.Header().Set("Content-Type", resp.Header.Get("Content-Type"))
+		_, _ = io.CopyBuffer(struct{ io.Writer }{w}, resp.Body, make([]byte, 64<<10))
 	})
 }
 

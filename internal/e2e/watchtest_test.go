@@ -67,15 +67,15 @@ func fetchEncoded(t *testing.T, url, accept string) (body []byte, encoding strin
 		t.Fatal(err)
 	}
 	r.Header.Set("Accept-Encoding", accept)
-	answer, err := http.DefaultClient.Do(r)
+	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	if body, err = io.ReadAll(answer.Body); err != nil {
+	defer resp.Body.Close()
+	if body, err = io.ReadAll(resp.Body); err != nil {
 		t.Fatal(err)
 	}
-	return body, answer.Header.Get("Content-Encoding")
+	return body, resp.Header.Get("Content-Encoding")
 }
 
 // TestFilteredWatchIsCompressed: behind filters.Compress a filtered watch is one gzip member,
@@ -93,12 +93,12 @@ func TestFilteredWatchIsCompressed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Accept-Encoding", "gzip")
-	answer, err := http.DefaultClient.Do(r)
+	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	body := bufio.NewReader(answer.Body)
+	defer resp.Body.Close()
+	body := bufio.NewReader(resp.Body)
 	for i := range 3 {
 		s.Set(somePod(i, 1, false))
 		s.Set(somePod(i+10, 1, true))

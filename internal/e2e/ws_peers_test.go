@@ -72,7 +72,7 @@ func gorillaServer(w http.ResponseWriter, r *http.Request) {
 			return
 		case string(message) == "close":
 			_ = conn.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(4002, "bye"))
-			continue // for the answer
+			continue // until the reply
 		}
 		_ = conn.WriteMessage(kind, message)
 	}
@@ -104,12 +104,12 @@ func bigMessage() []byte { return bytes.Repeat([]byte("culvert "), 70000/8) }
 
 func gorillaClient(t *testing.T, url string) string {
 	d := websocket.Dialer{Subprotocols: []string{"chat"}, EnableCompression: true}
-	conn, answer, err := d.Dial(url, nil)
+	conn, resp, err := d.Dial(url, nil)
 	if err != nil {
 		return err.Error()
 	}
 	defer conn.Close()
-	seen := []string{conn.Subprotocol(), compression(answer.Header)}
+	seen := []string{conn.Subprotocol(), compression(resp.Header)}
 	_ = conn.WriteMessage(websocket.TextMessage, []byte("grüße"))
 	conn.SetPongHandler(func(string) error {
 		seen = append(seen, "pong")
@@ -143,7 +143,7 @@ func compression(h http.Header) string {
 func coderClient(t *testing.T, url string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	conn, answer, err := coder.Dial(ctx, url, &coder.DialOptions{
+	conn, resp, err := coder.Dial(ctx, url, &coder.DialOptions{
 		Subprotocols: []string{"chat"}, CompressionMode: coder.CompressionContextTakeover, CompressionThreshold: 1,
 	})
 	if err != nil {
@@ -151,7 +151,7 @@ func coderClient(t *testing.T, url string) string {
 	}
 	defer conn.CloseNow()
 	conn.SetReadLimit(1 << 20)
-	seen := []string{conn.Subprotocol(), compression(answer.Header)}
+	seen := []string{conn.Subprotocol(), compression(resp.Header)}
 	_ = conn.Write(ctx, coder.MessageText, []byte("grüße"))
 	_, message, err := conn.Read(ctx)
 	if err != nil {
@@ -165,7 +165,7 @@ func coderClient(t *testing.T, url string) string {
 	}
 	seen = append(seen, fmt.Sprintf("binary %d %v", len(message), bytes.Equal(message, bigMessage())))
 	last := make(chan error, 1)
-	go func() { // a ping needs somebody who reads
+	go func() { // a ping needs a reader
 		_, _, err := conn.Read(ctx)
 		last <- err
 	}()
