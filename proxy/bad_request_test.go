@@ -67,7 +67,7 @@ func TestSmallBodyEndsEarly(t *testing.T) {
 // A malformed body gets a response, and its connection is closed: it is not known where the
 // next request would begin.
 func TestBrokenChunk(t *testing.T) {
-	leaktest.Check(t)
+	t.Parallel()
 	var failed failures
 	target, requests := readingTarget(t)
 	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/culvert-go/culvert"
@@ -15,9 +16,9 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// zerosWithoutEnd is a target that serves downloads at /download, sends nothing at /silent, and else reads all.
-func zerosWithoutEnd(t *testing.T) string {
-	return wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// zerosWithoutEnd serves downloads at /download, sends nothing at /silent, and else reads all.
+func zerosWithoutEnd() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/download":
 			w.Header().Set("Content-Length", "1099511627776")
@@ -29,7 +30,7 @@ func zerosWithoutEnd(t *testing.T) string {
 		default:
 			_, _ = io.Copy(io.Discard, r.Body)
 		}
-	}))
+	})
 }
 
 // visitor is a client that is slow until done is closed.
@@ -37,8 +38,8 @@ type visitor func(t *testing.T, client *http.Client, url string, done <-chan str
 
 // A time that ran out while the client was waited for is not the target's fault: a few slow clients do not take it out.
 func TestTimeThatRanOutForTheClient(t *testing.T) {
-	leaktest.Check(t)
-	const enough = 60 * soon // for all that does not wait for the client, on a busy machine too
+	const enough = 60 * soon
+	testCertificate()
 	timeout, err := filters.Timeout(enough)
 	if err != nil {
 		t.Fatal(err)
@@ -94,30 +95,36 @@ func TestTimeThatRanOutForTheClient(t *testing.T) {
 		{"a slow reader", whole, nil, download("/download", 5*time.Millisecond), culvert.ClientGone},
 		{"a slow reader of events", whole, nil, download("/events", 5*time.Millisecond), culvert.ClientGone},
 	} {
-		for name, front := range clientFronts {
-			t.Run(test.name+", "+name, func(t *testing.T) {
-				t.Parallel()
-				var failed failures
-				o := test.o
-				o.OnError = failed.add
-				group := groupOf(t, upstream.Options{}, upstream.Target{Addr: zerosWithoutEnd(t), MaxFails: 1, FailTimeout: time.Hour})
-				o.Upstream = group
-				client, url := front(t, filters.NewChain(test.around...).Then(newProxy(t, o)))
-				done := make(chan struct{})
-				var visit sync.WaitGroup
-				visit.Go(func() { test.do(t, client, url, done) })
-				failed.await(t)
-				close(done)
-				visit.Wait()
-				if e := failed.only(t); e.Kind != test.kind || e.TargetSide() {
-					t.Errorf("failure %#v", e)
-				}
-				if resp, err := client.Get(url); err != nil || resp.Body.Close() != nil {
-					t.Errorf("and then %v, error %v", resp, err)
-				}
-				if n := failsOf(group); n != 0 {
-					t.Errorf("%d failures of the target", n)
-				}
+		for _, front := range fronts {
+			t.Run(test.name+", "+front, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					t.Cleanup(func() { time.Sleep(time.Hour) }) // all of them end
+					l := newPipes()
+					target := &http.Server{Handler: zerosWithoutEnd(), ErrorLog: wiretest.Quiet()}
+					go func() { _ = target.Serve(l) }()
+					t.Cleanup(func() { _ = target.Close() })
+					var failed failures
+					o := test.o
+					o.OnError = failed.add
+					group := groupOf(t, upstream.Options{DialContext: l.dial}, upstream.Target{Addr: "192.0.2.1:80", MaxFails: 1, FailTimeout: time.Hour})
+					o.Upstream = group
+					client, url := frontInBubble(t, front, filters.NewChain(test.around...).Then(newProxy(t, o)))
+					done := make(chan struct{})
+					var visit sync.WaitGroup
+					visit.Go(func() { test.do(t, client, url, done) })
+					failed.await(t)
+					close(done)
+					visit.Wait()
+					if e := failed.only(t); e.Kind != test.kind || e.TargetSide() {
+						t.Errorf("failure %#v", e)
+					}
+					if resp, err := client.Get(url); err != nil || resp.Body.Close() != nil {
+						t.Errorf("and then %v, error %v", resp, err)
+					}
+					if n := failsOf(group); n != 0 {
+						t.Errorf("%d failures of the target", n)
+					}
+				})
 			})
 		}
 	}
@@ -160,7 +167,6 @@ func failsOf(g *upstream.Group) int {
 // A target that responds, or has no time left, since it waited for the client has not been slow. One that is waited for
 // has, though its client has more to send.
 func TestBlameForTheClientsTime(t *testing.T) {
-	leaktest.Check(t)
 	const (
 		limit  = 300 * time.Millisecond
 		header = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -177,51 +183,49 @@ func TestBlameForTheClientsTime(t *testing.T) {
 		p.Receive(piece + end)
 		p.Ended()
 	}
-	type test struct {
-		name   string
-		o      proxy.Options
-		u      upstream.Options
-		client func(*wiretest.Peer)
-		target func(*wiretest.Peer)
-		fails  int
-	}
 	buffered := proxy.Options{Timeout: 2 * limit, RequestBuffer: &proxy.Buffer{}}
 	late := func(p *wiretest.Peer) {
 		p.Send(header + piece)
 		time.Sleep(3 * limit / 2) // the client is slow
 		p.Send(end)
 	}
-	atOnce(t, []test{
-		{"stalled client, FailLatency", proxy.Options{}, upstream.Options{FailLatency: limit},
+	for name, test := range map[string]struct {
+		o      proxy.Options
+		u      upstream.Options
+		client func(*wiretest.Peer)
+		target func(*wiretest.Peer)
+		fails  int
+	}{
+		"stalled client, FailLatency": {proxy.Options{}, upstream.Options{FailLatency: limit},
 			func(p *wiretest.Peer) { p.Send(header + piece) }, tooSlow, 0},
-		{"slow target, FailLatency", proxy.Options{}, upstream.Options{FailLatency: limit},
+		"slow target, FailLatency": {proxy.Options{}, upstream.Options{FailLatency: limit},
 			func(p *wiretest.Peer) { p.Send(header + piece + end) },
 			func(p *wiretest.Peer) { p.Receive(piece + end); quietFor(p, 3*limit/2); p.Send(ok) }, 1},
-		{"late client, Timeout", proxy.Options{Timeout: 2 * limit}, upstream.Options{}, late, whole, 0},
-		{"late client, Timeout, held", buffered, upstream.Options{}, late,
+		"late client, Timeout": {proxy.Options{Timeout: 2 * limit}, upstream.Options{}, late, whole, 0},
+		"late client, Timeout, held": {buffered, upstream.Options{}, late,
 			func(p *wiretest.Peer) { p.Ended() }, 0},
-		{"slow target, Timeout", proxy.Options{Timeout: 2 * limit}, upstream.Options{},
+		"slow target, Timeout": {proxy.Options{Timeout: 2 * limit}, upstream.Options{},
 			func(p *wiretest.Peer) { p.Send(header + piece + end) }, whole, 1},
-		{"unwanted body, Timeout", proxy.Options{Timeout: limit}, upstream.Options{},
+		"unwanted body, Timeout": {proxy.Options{Timeout: limit}, upstream.Options{},
 			func(p *wiretest.Peer) { p.Send(expect) },
 			func(p *wiretest.Peer) { p.Send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"); p.Ended() }, 1},
-	}, func(c test) string { return c.name }, func(t *testing.T, test test) {
-		target := wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Header()
-			test.target(p)
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, group := inBubble(t, test.o, test.u, func(p *wiretest.Peer) {
+					p.Header()
+					test.target(p)
+				})
+				go test.client(client)
+				client.Header()
+				go client.Ended()
+				time.Sleep(time.Second)
+				if n := failsOf(group); n != test.fails {
+					t.Errorf("%d failures of the target, want %d", n, test.fails)
+				}
+			})
 		})
-		test.o.Upstream = groupOf(t, test.u, upstream.Target{Addr: target, FailTimeout: time.Hour})
-		client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, test.o)))
-		test.client(client)
-		client.Header()
-		deadline := time.Now().Add(5 * time.Second)
-		for test.o.Upstream.InFlight() > 0 && time.Now().Before(deadline) {
-			time.Sleep(time.Millisecond)
-		}
-		if n := failsOf(test.o.Upstream); n != test.fails {
-			t.Errorf("%d failures of the target, want %d", n, test.fails)
-		}
-	})
+	}
 }
 
 // A target whose response comes to a halt is to blame for that, also where the client has more to send.

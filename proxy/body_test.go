@@ -106,9 +106,10 @@ func TestResponseTrailers(t *testing.T) {
 
 // The client's 100 is the target's: it sends no body that the target refuses.
 func TestExpectContinue(t *testing.T) {
-	leaktest.Check(t)
+	t.Parallel()
 	const request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
 	t.Run("granted", func(t *testing.T) {
+		t.Parallel()
 		client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
 			if head := p.Header(); !strings.Contains(head, "Expect: 100-continue\r\n") {
 				t.Errorf("the target got %q", head)
@@ -123,6 +124,7 @@ func TestExpectContinue(t *testing.T) {
 		client.Status(200)
 	})
 	t.Run("refused", func(t *testing.T) {
+		t.Parallel()
 		rest := make(chan string, 1)
 		client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
 			p.Header()
@@ -144,7 +146,7 @@ func TestExpectContinue(t *testing.T) {
 // A response may begin and end before the request ends (golang/go#51109): a client
 // that is still sending receives it.
 func TestResponseBeforeTheRequestEnds(t *testing.T) {
-	leaktest.Check(t)
+	t.Parallel()
 	responded := make(chan struct{})
 	client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
@@ -194,7 +196,7 @@ func TestFullDuplex(t *testing.T) {
 
 // A body over the limit is a 413 and not the target's fault (caddy#5652).
 func TestBodyOverTheLimit(t *testing.T) {
-	leaktest.Check(t)
+	t.Parallel()
 	var failed failures
 	p := newProxy(t, proxy.Options{
 		Upstream: groupAt(t, upstream.Options{}, wiretest.Target(t, func(p *wiretest.Peer) { p.Ended() })),

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/culvert-go/culvert"
@@ -62,12 +63,7 @@ func TestRequestBufferBounds(t *testing.T) {
 	leaktest.Check(t)
 	target, requests := readingTarget(t)
 	p := newProxy(t, proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 8, Disk: 8}, Upstream: groupAt(t, upstream.Options{}, target)})
-	addr := wiretest.Serve(t, p)
-	client := wiretest.Dial(t, addr)
-	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 18\r\n\r\n0123456789abcdefg")
-	client.Status(413)
-	client.Ended()
-	client = wiretest.Dial(t, addr)
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 17\r\n\r\n0123456789abcdefg") // all of it: the connection is kept
 	client.Status(413)
 	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n" + chunk("0123456789abcdef") + "0\r\nX-Sum: 7\r\n\r\n")
@@ -78,26 +74,36 @@ func TestRequestBufferBounds(t *testing.T) {
 	}
 }
 
+// A body that does not fit is refused, and its connection closed, though the client does not send the rest.
+func TestRequestBufferBoundsOfAnUnsentBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProxy(t, proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 8, Disk: 8}, Upstream: groupAt(t, upstream.Options{}, "192.0.2.1:80")})
+		if got := wiretest.Unsent(t, p, "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 18\r\n\r\n0123456789abcdefg"); !strings.HasPrefix(got, "HTTP/1.1 413 ") {
+			t.Errorf("the client got %q", got)
+		}
+	})
+}
+
 // A disk that fails is the gateway's fault, neither the client's nor a target's.
 func TestRequestBufferOnABrokenDisk(t *testing.T) {
-	leaktest.Check(t)
-	var failed failures
-	group := groupAt(t, upstream.Options{}, wiretest.Unused(t))
 	dir := t.TempDir() + "/removed"
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	p := newProxy(t, proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 1, Disk: 8, Dir: dir}, Upstream: group, OnError: failed.add})
-	if err := os.Remove(dir); err != nil {
-		t.Fatal(err)
-	}
-	client := wiretest.Dial(t, wiretest.Serve(t, p))
-	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nhello")
-	client.Status(500)
-	client.Ended()
-	if e := failed.only(t); e.Kind != culvert.Internal || e.Target != "" || !errors.Is(e, os.ErrNotExist) {
-		t.Errorf("failure %v", e)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var failed failures
+		group := groupAt(t, upstream.Options{}, "192.0.2.1:80")
+		p := newProxy(t, proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 1, Disk: 8, Dir: dir}, Upstream: group, OnError: failed.add})
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+		if got := wiretest.Unsent(t, p, "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nhello"); !strings.HasPrefix(got, "HTTP/1.1 500 ") {
+			t.Errorf("the client got %q", got)
+		}
+		if e := failed.only(t); e.Kind != culvert.Internal || e.Target != "" || !errors.Is(e, os.ErrNotExist) {
+			t.Errorf("failure %v", e)
+		}
+	})
 }
 
 // The target is done while the client has taken nothing yet; what does not fit is

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/culvert-go/culvert/filters"
-	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -73,9 +73,10 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 // A response that ends before its request stops the reading of the request's body, also if the client sends no more: a
 // writer of net/http for HTTP/2 that is used by a goroutine after its handler returned ends the process.
 func TestNothingReadsBehindTheHandler(t *testing.T) {
+	t.Parallel()
 	for name, front := range clientFronts {
 		t.Run(name, func(t *testing.T) {
-			leaktest.Check(t)
+			t.Parallel()
 			bodies := make(chan *watchedBody, 8)
 			target := earlyTarget(t, func() { // the second read waits for the client
 				body := <-bodies
@@ -137,9 +138,10 @@ func earlyTarget(t *testing.T, ready func()) string {
 // What unread bodies hold of an HTTP/2 connection's window is given back: the connection
 // serves as many more as before.
 func TestEarlyResponsesOfOneConnection(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"HTTP/2", "h2c"} {
 		t.Run(name, func(t *testing.T) {
-			leaktest.Check(t)
+			t.Parallel()
 			early := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/early" {
 					w.Header().Set("Connection", "close")
@@ -172,13 +174,14 @@ func TestEarlyResponsesOfOneConnection(t *testing.T) {
 
 // A filter that decodes the request's body is not used behind its handler, when its decoder has gone.
 func TestDecoderBehindTheHandler(t *testing.T) {
+	t.Parallel()
 	decompress, err := filters.Decompress(filters.DecompressOptions{Requests: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, front := range clientFronts {
 		t.Run(name, func(t *testing.T) {
-			leaktest.Check(t)
+			t.Parallel()
 			target := earlyTarget(t, func() {})
 			h := decompress(newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}))
 			client, url := front(t, h)
@@ -215,15 +218,16 @@ func TestDecoderBehindTheHandler(t *testing.T) {
 // A client that falls silent in a body which no target has read does not hold its connection: net/http reads what
 // is left before it sends the response, and has as much time for it as the proxy.
 func TestSilenceInABodyThatIsNotRead(t *testing.T) {
-	leaktest.Check(t)
-	group := groupOf(t, upstream.Options{}, upstream.Target{Addr: wiretest.Replying(t, ok), MaxConns: 1})
-	lease, err := group.Pick(t.Context(), httptest.NewRequest("GET", "/", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lease.Done(upstream.Outcome{Status: 200})
-	client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: group, ReadTimeout: 50 * time.Millisecond})))
-	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
-	client.Status(http.StatusServiceUnavailable)
-	client.Ended()
+	synctest.Test(t, func(t *testing.T) {
+		group := groupOf(t, upstream.Options{}, upstream.Target{Addr: "192.0.2.1:80", MaxConns: 1})
+		lease, err := group.Pick(t.Context(), httptest.NewRequest("GET", "/", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lease.Done(upstream.Outcome{Status: 200})
+		p := newProxy(t, proxy.Options{Upstream: group, ReadTimeout: 50 * time.Millisecond})
+		if got := wiretest.Unsent(t, p, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf"); !strings.HasPrefix(got, "HTTP/1.1 503 ") {
+			t.Errorf("the client got %q", got)
+		}
+	})
 }

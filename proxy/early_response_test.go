@@ -16,12 +16,12 @@ import (
 // A response that ends before its request closes the connection: what the client sends after it
 // is no request, and the rest of the body is not waited for (RFC 9112 section 9.3).
 func TestEarlyResponseEndsTheConnection(t *testing.T) {
+	t.Parallel()
 	const (
 		chunked  = "POST /1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 		lengthy  = "POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n"
 		smuggled = "POST /smuggled HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\ny\r\n0\r\n\r\n"
 	)
-	leaktest.Check(t)
 	type upload struct{ name, begin, behind string }
 	uploads := []upload{
 		{"a request in place of a chunk", chunked + "1\r\nx\r\n", smuggled},
@@ -83,7 +83,7 @@ func TestConnectionGoesOn(t *testing.T) {
 // If no target could be reached, a small body that was not read does not close its connection. A large one does, and so
 // does one for which the client has received no 100.
 func TestFailureBeforeTheBody(t *testing.T) {
-	leaktest.Check(t)
+	t.Parallel()
 	for name, test := range map[string]struct {
 		request string
 		closes  bool
@@ -95,6 +95,7 @@ func TestFailureBeforeTheBody(t *testing.T) {
 		"that stalls":   {"Content-Length: 5\r\n\r\nhell", true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			target := upstream.Target{Addr: wiretest.Unused(t), MaxFails: -1}
 			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupOf(t, upstream.Options{}, target)})))
 			for range 2 {

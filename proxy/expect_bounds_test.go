@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
-	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -24,99 +24,96 @@ const expecting = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 10
 // A target that begins a response's header and does not end it holds a request whose body it has not requested no longer
 // than any other request.
 func TestBoundsBeforeAnExpectedBody(t *testing.T) {
-	leaktest.Check(t)
-	type test struct {
-		name string
-		o    proxy.Options
-		u    upstream.Options
-	}
-	atOnce(t, []test{
-		{"HeaderTimeout", proxy.Options{}, upstream.Options{HeaderTimeout: soon}},
-		{"Timeout", proxy.Options{Timeout: 1200 * time.Millisecond}, upstream.Options{}},
-	}, func(c test) string { return c.name }, func(t *testing.T, test test) {
-		target := wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Header()
-			p.Send("H")
-			p.Ended()
+	for name, test := range map[string]struct {
+		o proxy.Options
+		u upstream.Options
+	}{
+		"HeaderTimeout": {proxy.Options{}, upstream.Options{HeaderTimeout: soon}},
+		"Timeout":       {proxy.Options{Timeout: 1200 * time.Millisecond}, upstream.Options{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var failed failures
+				test.o.OnError = failed.add
+				client, _ := inBubble(t, test.o, test.u, func(p *wiretest.Peer) {
+					p.Header()
+					p.Send("H")
+					p.Ended()
+				})
+				client.Send(expecting)
+				client.Status(504)
+				if e := failed.only(t); e.Kind != culvert.Timeout || !e.TargetSide() {
+					t.Errorf("failure %#v", e)
+				}
+			})
 		})
-		var failed failures
-		test.o.OnError = failed.add
-		test.o.Upstream = groupOf(t, test.u, upstream.Target{Addr: target, FailTimeout: time.Hour})
-		client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, test.o)))
-		client.Send(expecting)
-		client.Status(504)
-		failed.await(t)
-		if e := failed.only(t); e.Kind != culvert.Timeout || e.Target != target {
-			t.Errorf("failure %#v", e)
-		}
-	})
+	}
 }
 
 // The bound of a response's header does not apply after the header, also if the body was never requested.
 func TestHeaderBeforeAnExpectedBody(t *testing.T) {
-	leaktest.Check(t)
-	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Header()
-		p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
-		if !quietFor(p, 4*soon) {
-			t.Error("the exchange has ended")
-			return
-		}
-		p.Send("1\r\ny\r\n0\r\n\r\n")
-		p.Ended()
+	synctest.Test(t, func(t *testing.T) {
+		client, _ := inBubble(t, proxy.Options{}, upstream.Options{HeaderTimeout: 2 * soon}, func(p *wiretest.Peer) {
+			p.Header()
+			p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+			if !quietFor(p, 4*soon) {
+				t.Error("the exchange has ended")
+				return
+			}
+			p.Send("1\r\ny\r\n0\r\n\r\n")
+			p.Ended()
+		})
+		client.Send(expecting)
+		client.Header()
+		client.Receive("1\r\nx\r\n1\r\ny\r\n0\r\n\r\n")
 	})
-	client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{HeaderTimeout: 2 * soon}, target)})))
-	client.Send(expecting)
-	client.Header()
-	client.Receive("1\r\nx\r\n1\r\ny\r\n0\r\n\r\n")
 }
 
 // A target that ignores Expect and has not had the body is not to blame for a request's time.
 func TestBlameForWithholdingTheBody(t *testing.T) {
-	leaktest.Check(t)
 	const limit = 900 * time.Millisecond // less than a target may think about Expect
+	const served, late = "HTTP/1.1 200 ", "HTTP/1.1 504 "
 	timeout, err := filters.Timeout(limit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	type test struct {
-		name   string
+	inTime := served
+	if onStandardPath {
+		inTime = "" // either: net/http's transport may hold the body back for longer
+	}
+	for name, test := range map[string]struct {
 		o      proxy.Options
 		around []culvert.Filter
-		serves bool // the body is sent before the time is over
-	}
-	atOnce(t, []test{
-		{"Timeout", proxy.Options{Timeout: limit}, nil, !onStandardPath}, // net/http's transport waits for a second
-		{"filter", proxy.Options{}, []culvert.Filter{timeout}, false},
-	}, func(c test) string { return c.name }, func(t *testing.T, test test) {
-		target := wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Header()
-			if test.serves {
-				p.Receive("hello")
-				p.Send(ok)
-			}
-			p.Ended()
+		want   string
+	}{
+		"Timeout": {proxy.Options{Timeout: limit}, nil, inTime}, // the body is sent before the time is over
+		"filter":  {proxy.Options{}, []culvert.Filter{timeout}, late},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, group := inBubble(t, test.o, upstream.Options{}, func(p *wiretest.Peer) {
+					p.Header()
+					if _, err := p.R.Peek(len("hello")); err == nil {
+						p.Send(ok)
+					}
+					p.Ended()
+				}, test.around...)
+				client.Send(expecting)
+				go func() { _, _ = io.WriteString(client, "hello") }() // until the connection ends
+				got := client.Header()
+				if strings.HasPrefix(got, "HTTP/1.1 100 ") {
+					got = client.Header()
+				}
+				if !strings.HasPrefix(got, test.want) || !strings.HasPrefix(got, served) && !strings.HasPrefix(got, late) {
+					t.Errorf("the client got %q, want %q", got, test.want)
+				}
+				time.Sleep(time.Second)
+				if n := failsOf(group); n != 0 {
+					t.Errorf("%d failures of the target", n)
+				}
+			})
 		})
-		group := groupOf(t, upstream.Options{}, upstream.Target{Addr: target, FailTimeout: time.Hour})
-		test.o.Upstream = group
-		client := wiretest.Dial(t, wiretest.Serve(t, filters.NewChain(test.around...).Then(newProxy(t, test.o))))
-		client.Send(expecting + "hello")
-		got := client.Header()
-		if strings.HasPrefix(got, "HTTP/1.1 100 ") {
-			got = client.Header()
-		}
-		if want := map[bool]string{true: "HTTP/1.1 200 ", false: "HTTP/1.1 504 "}[test.serves]; !strings.HasPrefix(got, want) {
-			t.Errorf("the client got %q, want %q", got, want)
-		}
-		client.Close()
-		deadline := time.Now().Add(5 * time.Second)
-		for group.InFlight() > 0 && time.Now().Before(deadline) {
-			time.Sleep(time.Millisecond)
-		}
-		if n := failsOf(group); n != 0 {
-			t.Errorf("%d failures of the target", n)
-		}
-	})
+	}
 }
 
 // At the end of a request's time the contexts derived from its own end one after the other. A transport that fails since a

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert"
-	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -17,6 +16,7 @@ import (
 // A client that leaves ends an exchange whose target has begun to respond to Expect and goes silent, also where no time
 // of the gateway's would.
 func TestClientLeavesASilentTarget(t *testing.T) {
+	t.Parallel()
 	type test struct{ name, begun string }
 	tests := []test{
 		{"within a 100", "HTTP/1.1 100 Con"},
@@ -24,7 +24,7 @@ func TestClientLeavesASilentTarget(t *testing.T) {
 	}
 	for name, front := range clientFronts {
 		t.Run(name, func(t *testing.T) {
-			leaktest.Check(t)
+			t.Parallel()
 			atOnce(t, tests, func(c test) string { return c.name }, func(t *testing.T, test test) {
 				var failed failures
 				begun, ended := make(chan struct{}), make(chan string, 1)

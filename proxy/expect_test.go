@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/culvert-go/culvert"
-	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -16,7 +16,7 @@ import (
 // A client that disconnects ends the exchange, though its body is not read: the target has not requested it, or has
 // stopped reading it, and does not end its response.
 func TestClientLeavesBeforeItsBody(t *testing.T) {
-	leaktest.Check(t)
+	t.Parallel()
 	const begun = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"
 	for name, test := range map[string]struct {
 		header string
@@ -29,6 +29,7 @@ func TestClientLeavesBeforeItsBody(t *testing.T) {
 		"no 100, of chunks": {"Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n", func(*wiretest.Peer) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var failed failures
 			ended := make(chan string, 1)
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -57,9 +58,10 @@ func TestClientLeavesBeforeItsBody(t *testing.T) {
 
 // A target that responds after it has read the beginning of a body that it did not request gets the rest of the body.
 func TestRestOfABodyBehindTheHeader(t *testing.T) {
+	t.Parallel()
 	for name, front := range clientFronts {
 		t.Run(name, func(t *testing.T) {
-			leaktest.Check(t)
+			t.Parallel()
 			target := wiretest.Target(t, func(p *wiretest.Peer) {
 				p.Header()
 				p.Receive("6\r\nfirst \r\n")
@@ -95,19 +97,19 @@ func TestRestOfABodyBehindTheHeader(t *testing.T) {
 
 // A client that only listens, and never sends what the target refused, is not too slow.
 func TestClientThatListens(t *testing.T) {
-	leaktest.Check(t)
-	target := wiretest.Target(t, func(p *wiretest.Peer) {
-		p.Header()
-		p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
-		if !quietFor(p, 8*soon) {
-			t.Error("the exchange has ended")
-			return
-		}
-		p.Send("1\r\ny\r\n0\r\n\r\n")
-		p.Ended()
+	synctest.Test(t, func(t *testing.T) {
+		client, _ := inBubble(t, proxy.Options{ReadTimeout: soon}, upstream.Options{}, func(p *wiretest.Peer) {
+			p.Header()
+			p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+			if !quietFor(p, 8*soon) {
+				t.Error("the exchange has ended")
+				return
+			}
+			p.Send("1\r\ny\r\n0\r\n\r\n")
+			p.Ended()
+		})
+		client.Send(expecting)
+		client.Header()
+		client.Receive("1\r\nx\r\n1\r\ny\r\n0\r\n\r\n")
 	})
-	client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ReadTimeout: soon})))
-	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
-	client.Header()
-	client.Receive("1\r\nx\r\n1\r\ny\r\n0\r\n\r\n")
 }

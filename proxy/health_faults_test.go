@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/culvert-go/culvert"
@@ -98,12 +99,11 @@ func drip(p *wiretest.Peer) {
 
 // HeaderTimeout is for the whole header section, also of an upload's response.
 func TestHeaderTimeoutIsForTheWholeSection(t *testing.T) {
-	leaktest.Check(t)
 	const size = 300_000
 	for name, test := range map[string]struct {
-		head, body string
-		target     func(*wiretest.Peer)
-		own        bool // net/http's transport has no such bound
+		header, body string
+		target       func(*wiretest.Peer)
+		own          bool // net/http's transport has no such bound
 	}{
 		"upload":         {"Content-Length: 300000\r\n", strings.Repeat("a", size), func(p *wiretest.Peer) { _, _ = io.CopyN(io.Discard, p.R, size); drip(p) }, false},
 		"chunked upload": {"Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n\r\n", func(p *wiretest.Peer) { p.Receive("5\r\nhello\r\n0\r\n\r\n"); drip(p) }, false},
@@ -118,24 +118,24 @@ func TestHeaderTimeoutIsForTheWholeSection(t *testing.T) {
 			if test.own && onStandardPath {
 				return
 			}
-			var failed failures
-			target := wiretest.Target(t, func(p *wiretest.Peer) {
-				p.Header()
-				test.target(p)
+			synctest.Test(t, func(t *testing.T) {
+				var failed failures
+				client, _ := inBubble(t, proxy.Options{OnError: failed.add}, upstream.Options{HeaderTimeout: 300 * time.Millisecond}, func(p *wiretest.Peer) {
+					p.Header()
+					test.target(p)
+				})
+				go client.Send("POST / HTTP/1.1\r\nHost: a\r\n" + test.header + "\r\n" + test.body)
+				header := client.Header()
+				for strings.HasPrefix(header, "HTTP/1.1 103 ") {
+					header = client.Header()
+				}
+				if !strings.HasPrefix(header, "HTTP/1.1 504 ") {
+					t.Errorf("the client got %q", header)
+				}
+				if e := failed.only(t); e.Kind != culvert.Timeout {
+					t.Errorf("failure %v", e)
+				}
 			})
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{HeaderTimeout: 300 * time.Millisecond}, target), OnError: failed.add})
-			client := wiretest.Dial(t, wiretest.Serve(t, p))
-			client.Send("POST / HTTP/1.1\r\nHost: a\r\n" + test.head + "\r\n" + test.body)
-			head := client.Header()
-			for strings.HasPrefix(head, "HTTP/1.1 103 ") {
-				head = client.Header()
-			}
-			if !strings.HasPrefix(head, "HTTP/1.1 504 ") {
-				t.Errorf("the client got %q", head)
-			}
-			if e := failed.only(t); e.Kind != culvert.Timeout {
-				t.Errorf("failure %v", e)
-			}
 		})
 	}
 }

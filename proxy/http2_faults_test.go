@@ -201,7 +201,7 @@ func TestHTTP2InterimResponsesAndResets(t *testing.T) {
 	s := h2Server(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}))
 	var clients sync.WaitGroup
 	for range 4 {
-		clients.Go(func() { resetStreams(t, s.Listener.Addr().String(), 100) })
+		clients.Go(func() { resetStreams(t, s.Listener.Addr().String(), wiretest.Size(100, 20)) })
 	}
 	clients.Wait()
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert"
-	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -29,7 +28,6 @@ const (
 func inAnUpload(t *testing.T, handlers []http.HandlerFunc, test func(*testing.T, *upstream.Group)) {
 	for name, protocol := range map[string]upstream.Protocol{"HTTP/1.1": upstream.HTTP1, "HTTP/2": upstream.HTTP2} {
 		t.Run(name, func(t *testing.T) {
-			leaktest.Check(t)
 			o := upstream.Options{Balance: upstream.First(), Scheme: "https", Protocol: protocol, TLSConfig: &tls.Config{InsecureSkipVerify: true}}
 			var addrs []string
 			for _, h := range handlers {
@@ -58,6 +56,7 @@ type connKey struct{}
 // A request whose response is dropped while its client is still sending goes to the next target at once, and not with the
 // client's next bytes.
 func TestRetryBesideAHalfSentBody(t *testing.T) {
+	t.Parallel()
 	replayed, sent, whole := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	inAnUpload(t, []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -83,6 +82,7 @@ func TestRetryBesideAHalfSentBody(t *testing.T) {
 
 // A response that ends while its client is still sending ends for the client, too, and so does one in place of it.
 func TestResponseEndsBesideAHalfSentBody(t *testing.T) {
+	t.Parallel()
 	early := []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
 		_, _ = io.WriteString(w, "x")
@@ -104,6 +104,7 @@ func TestResponseEndsBesideAHalfSentBody(t *testing.T) {
 
 // A target that breaks off while its client's next bytes are waited for is noticed at once, and to blame.
 func TestTargetBreaksOffBesideAHalfSentBody(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name    string
 		interim int // responses before
@@ -117,6 +118,7 @@ func TestTargetBreaksOffBesideAHalfSentBody(t *testing.T) {
 		{"connection", 0, func(_ http.ResponseWriter, r *http.Request) { _ = r.Context().Value(connKey{}).(net.Conn).Close() }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			inAnUpload(t, []http.HandlerFunc{test.breaks}, func(t *testing.T, u *upstream.Group) {
 				if onStandardPath && strings.HasSuffix(t.Name(), "HTTP/1.1") {
 					return // there net/http's transport waits for its read of the body, and the proxy can't stop it
@@ -139,6 +141,7 @@ func TestTargetBreaksOffBesideAHalfSentBody(t *testing.T) {
 // TestLeftStreamEnds: an attempt that is left beside its client's upload ends at its target at once, and not with the client's next bytes:
 // another request may have its place there (MaxConns).
 func TestLeftStreamEnds(t *testing.T) {
+	t.Parallel()
 	left, began := make(chan error, 1), make(chan struct{}, 1)
 	inAnUpload(t, []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)

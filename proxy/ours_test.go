@@ -61,7 +61,7 @@ func ownFault(t *testing.T, o proxy.Options, around culvert.Filter, request stri
 // A gateway that makes an invalid request of a valid one is itself to blame: the error has a kind of
 // its own, the request is not retried on another target, and no target is taken out.
 func TestOwnFaultsAreNoTargets(t *testing.T) {
-	leaktest.Check(t)
+	t.Parallel()
 	get, post := "GET /a HTTP/1.1\r\nHost: shop.example\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
 	body := func(length int64, body string) culvert.Filter {
 		return func(next http.Handler) http.Handler {
@@ -99,6 +99,7 @@ func TestOwnFaultsAreNoTargets(t *testing.T) {
 		"OPTIONS * is a path": {request: "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			if test.request == "" {
 				test.request = get
 			}

@@ -48,6 +48,7 @@ func (s scene) onError(_ *http.Request, e *culvert.Error) {
 
 // TestWherePeersHurt runs through culvert what hurt the users of other proxies: each row names the report.
 func TestWherePeersHurt(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name string
 		run  func(t *testing.T) string
@@ -72,7 +73,7 @@ func TestWherePeersHurt(t *testing.T) {
 		{"measured: status 099", status099, "502"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			leaktest.Check(t)
+			t.Parallel()
 			if got := test.run(t); got != test.want {
 				t.Errorf("%q, want %q", got, test.want)
 			}
@@ -263,7 +264,7 @@ func earlyResponses(t *testing.T) string {
 		p.Send("HTTP/1.1 413 Too Large\r\nContent-Length: 9\r\nConnection: close\r\n\r\ntoo large")
 	})
 	addr := wiretest.Serve(t, gatewayIn(t, scene{target: target}))
-	for range 200 {
+	for range wiretest.Size(200, 40) {
 		client := wiretest.Dial(t, addr)
 		client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n")
 		sent := make(chan struct{})

@@ -14,24 +14,46 @@ import (
 // Check compares the number of goroutines and descriptors at the end of t with that at
 // its start. It waits for stragglers, half a minute at most. Call it before the cleanups
 // are registered that close what the test has opened. A test that calls it must not run in
-// parallel with others.
+// parallel with others; Run is for those.
 func Check(t testing.TB) {
 	t.Helper()
 	startPoller()
 	goroutines := runtime.NumGoroutine()
 	descriptors := len(openDescriptors())
 	t.Cleanup(func() {
-		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-		problem := compare(goroutines, descriptors)
-		for wait := time.Millisecond; problem != "" && wait < 20*time.Second; wait *= 2 {
-			runtime.GC() // the runtime keeps pipes for splice until then (internal/poll, splicePipePool)
-			time.Sleep(wait)
-			problem = compare(goroutines, descriptors)
-		}
-		if problem != "" {
+		if problem := await(goroutines, descriptors); problem != "" {
 			t.Errorf("leaktest: %s", problem)
 		}
 	})
+}
+
+// Run is Check for all tests of a package together, those that run in parallel included. It runs them and
+// returns the exit code for TestMain: not 0 as well where they passed and have left something behind.
+func Run(m interface{ Run() int }) (code int) {
+	startPoller()
+	goroutines := runtime.NumGoroutine()
+	descriptors := len(openDescriptors())
+	if code = m.Run(); code != 0 {
+		return code
+	}
+	if problem := await(goroutines, descriptors); problem != "" {
+		fmt.Println("leaktest: behind all tests:", problem)
+		return 1
+	}
+	return 0
+}
+
+// await waits until there are no more goroutines and descriptors than there were, half a minute at most, and
+// returns what is left over, "" for nothing.
+func await(goroutines, descriptors int) (problem string) {
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	problem = compare(goroutines, descriptors)
+	for wait := time.Millisecond; problem != "" && wait < 20*time.Second; wait *= 2 {
+		runtime.GC() // the runtime keeps pipes for splice until then (internal/poll, splicePipePool)
+		time.Sleep(wait)
+		problem = compare(goroutines, descriptors)
+	}
+	return problem
 }
 
 // startPoller makes the runtime open the descriptors of its network poller. It opens them with the

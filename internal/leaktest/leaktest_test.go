@@ -98,3 +98,29 @@ func TestFirstConnection(t *testing.T) {
 	}
 	l.Close()
 }
+
+// tests stands in for a testing.M.
+type tests func() (code int)
+
+func (f tests) Run() int { return f() }
+
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		for want, run := range map[int]tests{
+			0: func() int { return 0 },
+			1: func() int {
+				for range 10 { // a goroutine of the previous test may have been counted while it ended
+					go leaked(release)
+				}
+				return 0
+			},
+			2: func() int { return 2 },
+		} {
+			if code := leaktest.Run(run); code != want {
+				t.Errorf("code %d, want %d", code, want)
+			}
+		}
+	})
+}
