@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/bufpool"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	_ "github.com/culvert-go/culvert/wsupgrade/extendedconnect"
 )
 
 var (
 	seed      = flag.Uint64("seed", 1, "the seed of the first history")
-	histories = flag.Int("histories", 200, "how many histories are run")
+	histories = flag.Int("histories", 0, "how many histories are run; 0: 60, or 200 where CULVERT_TEST_FULL is set")
 	repeat    = flag.String("repeat", "", "a list of choices to repeat, in place of seeds")
 	stacks    = flag.Duration("stacks", 0, "print the goroutines at this moment of the history")
 	shrink    = flag.Int("shrink", 1500, "how many histories are run to shrink one")
@@ -33,6 +34,10 @@ var (
 // TestMain silences net/http's transport, which logs bytes that a target sends after its responses, and poisons pooled
 // buffers, so that a use after their release shows. It removes the files of killed processes.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if *histories == 0 && !*worker {
+		*histories = wiretest.Size(200, 60)
+	}
 	log.SetOutput(io.Discard)
 	bufpool.Poison = true
 	removeLeft(os.TempDir())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
 var (
@@ -20,7 +21,7 @@ func TestRealHistories(t *testing.T) {
 	if *realSockets || *worker {
 		return // TestHistories runs them
 	}
-	testReal(t, 200)
+	testReal(t, wiretest.Size(200, 60))
 }
 
 // testReal runs histories over real sockets, and finds goroutines and descriptors that they leave.

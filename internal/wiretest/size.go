@@ -1,15 +1,21 @@
 package wiretest
 
-import "os"
+import (
+	"os"
+	"testing"
+)
 
 // fullVariable is set where heavy tests run at their full size: by the gate (.ci/run).
 const fullVariable = "CULVERT_TEST_FULL"
 
-// Size returns how much a heavy test does: full where CULVERT_TEST_FULL is set in the environment, else
-// quick, which can fail as well, if less often.
+// Size returns how much a heavy test does: full if CULVERT_TEST_FULL is set in the environment, else quick, which
+// finds faults as well, but fewer, or a quarter of that with -short. It is at least 1.
 func Size(full, quick int) int {
-	if os.Getenv(fullVariable) != "" {
+	switch {
+	case os.Getenv(fullVariable) != "":
 		return full
+	case testing.Short():
+		return max(1, quick/4)
 	}
-	return quick
+	return max(1, quick)
 }
