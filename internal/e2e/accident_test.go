@@ -13,21 +13,22 @@ import (
 // The accidents that this project comes from, each on real sockets, told by
 // what must come out and not by comparison alone.
 
-// TestAccidentNginx404WithoutUpgrade: the WebSocket behind nginx was answered
-// 404, since the configuration handed no Upgrade on. Both servers do what the
-// file says, either way.
+// TestAccidentNginx404WithoutUpgrade: the WebSocket behind nginx got a 404, since the configuration did not forward Upgrade.
+// Culvert does what the file says, either way, and so did nginx.
 func TestAccidentNginx404WithoutUpgrade(t *testing.T) {
 	for file, want := range map[string]int{"source.conf": 101, "source_without_upgrade.conf": 404} {
-		for name, start := range servers {
+		webSocket := func(start starter) response {
 			s := newSide(t, start, scenario{conf: httpBlock(source(file))})
-			answers := exchange(t, s.server.address, "", webSocketRequest("/serviceName/ws"), "GET")
-			if answers[0].Status != want {
-				t.Errorf("%s with %s: status %d, want %d", name, file, answers[0].Status, want)
-			}
-			if want == 101 && answers[0].Body != webSocketFrame {
-				t.Errorf("%s with %s: the frame came back as %q", name, file, answers[0].Body)
-			}
+			return exchange(t, s.server.address, "", webSocketRequest("/serviceName/ws"), "GET")[0]
 		}
+		ours := webSocket(startCulvert)
+		if ours.Status != want {
+			t.Errorf("%s: status %d, want %d", file, ours.Status, want)
+		}
+		if want == 101 && ours.Body != webSocketFrame {
+			t.Errorf("%s: the frame came back as %q", file, ours.Body)
+		}
+		fact(t, "nginx's status with "+file, webSocket(startNginx).Status, want)
 	}
 }
 
@@ -101,29 +102,23 @@ func TestAccidentFirstFrameOfTheTerminal(t *testing.T) {
 	}
 }
 
-// TestAccidentSticky410Bare: a 410 needs no header to be kept for ever, and
-// add_header skips it, so that nginx hands it on as bare as it came. Ours may
-// not be kept; what the upstream said about freshness itself stays.
+// TestAccidentSticky410Bare: caches keep a 410 that has no header about them, and nginx's add_header skips that status, so that
+// nginx sends it as bare as it received it. Culvert's may not be kept; what the upstream said about freshness is kept.
 func TestAccidentSticky410Bare(t *testing.T) {
-	for name, start := range servers {
+	gone := func(start starter) (bare, fresh response) {
 		s := newSide(t, start, scenario{conf: httpBlock(source("source.conf"))})
-		bare := exchange(t, s.server.address, "", get("/serviceName/410"), "GET")[0]
-		fresh := exchange(t, s.server.address, "", get("/serviceName/410-fresh"), "GET")[0]
-		cacheControl, expires := "", ""
-		if name == "culvert" {
-			cacheControl, expires = "private, no-cache", "Thu, 01 Jan 1970 00:00:01 GMT"
-		}
-		if bare.Status != 410 || first(bare.Fields["Cache-Control"]) != cacheControl || first(bare.Fields["Expires"]) != expires {
-			t.Errorf("%s: the bare 410 is %d %q %q", name, bare.Status, bare.Fields["Cache-Control"], bare.Fields["Expires"])
-		}
-		if fresh.Status != 410 || first(fresh.Fields["Cache-Control"]) != "max-age=60" {
-			t.Errorf("%s: the 410 that may be kept for a minute is %d %q", name, fresh.Status, fresh.Fields["Cache-Control"])
-		}
+		return exchange(t, s.server.address, "", get("/serviceName/410"), "GET")[0], exchange(t, s.server.address, "", get("/serviceName/410-fresh"), "GET")[0]
 	}
+	bare, fresh := gone(startCulvert)
+	if bare.Status != 410 || first(bare.Fields["Cache-Control"]) != "private, no-cache" || first(bare.Fields["Expires"]) != "Thu, 01 Jan 1970 00:00:01 GMT" {
+		t.Errorf("the bare 410 is %d %q %q", bare.Status, bare.Fields["Cache-Control"], bare.Fields["Expires"])
+	}
+	if fresh.Status != 410 || first(fresh.Fields["Cache-Control"]) != "max-age=60" {
+		t.Errorf("the 410 that may be kept for a minute is %d %q", fresh.Status, fresh.Fields["Cache-Control"])
+	}
+	bare, _ = gone(startNginx)
+	fact(t, "Cache-Control of a 410 through nginx", first(bare.Fields["Cache-Control"]), "")
 }
-
-// servers are the two that are compared.
-var servers = map[string]func(*testing.T, string, map[string]string) *server{"nginx": startNginx, "culvert": startCulvert}
 
 // switchingProtocols is the answer to webSocketRequest.
 const switchingProtocols = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +

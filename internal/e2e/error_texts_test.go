@@ -73,9 +73,10 @@ func TestErrorTextsAsNginx(t *testing.T) {
 		theirs, ours := verdictOf(t, "/usr/sbin/nginx", dir), verdictOf(t, culvertNginx, dir)
 		if want, ok := otherTexts[text]; ok {
 			met[text] = true
-			if ours != want || ours == theirs {
+			if ours != want {
 				t.Errorf("%s\nculvert: %s\nwanted:  %s\nnginx:   %s", text, ours, want, theirs)
 			}
+			fact(t, "nginx's text for "+text+" differs from culvert's", ours != theirs, true)
 			continue
 		}
 		if theirs == "" {

@@ -39,9 +39,7 @@ server { listen {{LISTEN}}; location / { proxy_pass http://gateway; proxy_http_v
 					if err == nil {
 						t.Fatal("the WebSocket opened")
 					}
-					if resp.StatusCode != http.StatusBadRequest { // gorilla's answer to a plain GET
-						t.Errorf("answer %s", resp.Status)
-					}
+					fact(t, "the status of gorilla/websocket's response to a plain GET", resp.StatusCode, http.StatusBadRequest)
 					return
 				}
 				if err != nil {
