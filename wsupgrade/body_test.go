@@ -1,10 +1,13 @@
 package wsupgrade_test
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,12 +124,14 @@ func TestUpgradeWithABadBody(t *testing.T) {
 
 // If no target can be dialled, a client that does not send its body is not waited for.
 func TestUpgradeWithoutItsBody(t *testing.T) {
-	leaktest.Check(t)
-	o := tcp
-	o.HandshakeTimeout = 50 * time.Millisecond
-	p := wiretest.Dial(t, gateway(t, o, wiretest.Unused(t)))
-	p.Send(with(dockerExec, "Content-Length: 5"))
-	p.Status(502)
+	synctest.Test(t, func(t *testing.T) {
+		o := tcp
+		o.HandshakeTimeout = 50 * time.Millisecond
+		o.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, syscall.ECONNREFUSED }
+		if got := wiretest.Unsent(t, toTarget(t, o, "192.0.2.1:80"), with(dockerExec, "Content-Length: 5")); !strings.HasPrefix(got, "HTTP/1.1 502 ") {
+			t.Errorf("the client got %q", got)
+		}
+	})
 }
 
 // The time for a body is not the target's: after one that took most of it the target has its whole

@@ -65,7 +65,7 @@ func stress(chosen []*scenario, d time.Duration, seed uint64) (status int) {
 		fmt.Printf("%s: %s\n", s.name, s.promise)
 		r := newRun(s, seed, func(line string) { fmt.Println(line) })
 		r.until = time.Now().Add(d / time.Duration(len(chosen)))
-		r.do()
+		do(r)
 		if r.broken.Load() > 0 {
 			status = 1
 		}

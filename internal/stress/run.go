@@ -53,12 +53,25 @@ func newRun(s *scenario, seed uint64, tell func(line string)) *run {
 	return r
 }
 
-// do runs the scenario.
-func (r *run) do() {
-	listen().Close() // what the runtime opens with the first socket stays open
+// do runs the scenarios, all at once, and finds what they leave behind. The first one reports that.
+func do(runs ...*run) {
+	listen().Close() // the runtime keeps open what it opens with the first socket
 	reported := races()
-	leaks := &leakReport{run: r}
+	leaks := &leakReport{run: runs[0]}
 	leaktest.Check(leaks)
+	var playing sync.WaitGroup
+	for _, r := range runs {
+		playing.Go(r.play)
+	}
+	playing.Wait()
+	leaks.compare()
+	if n := races() - reported; n > 0 {
+		runs[0].broke("no data race", "%d reports", n)
+	}
+}
+
+// play runs the scenario from its start to its end.
+func (r *run) play() {
 	converse := r.start(r)
 	var clients sync.WaitGroup
 	for range r.scenario.clients {
@@ -72,10 +85,6 @@ func (r *run) do() {
 	clients.Wait()
 	for _, end := range slices.Backward(r.closers) {
 		end()
-	}
-	leaks.compare()
-	if n := races() - reported; n > 0 {
-		r.broke("no data race", "%d reports", n)
 	}
 }
 
