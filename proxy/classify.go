@@ -8,6 +8,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/errs"
+	"github.com/culvert-go/culvert/internal/replay"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -21,20 +22,20 @@ func dialFailed(err error) bool {
 
 // classify turns an error of RoundTrip into the typed one. The order matters:
 // a client that left, or whose body broke, makes the transport fail as well.
-func classify(ctx context.Context, err error, body *requestBody) *culvert.Error {
+func classify(ctx context.Context, err error, c *call) *culvert.Error {
 	e := &culvert.Error{Kind: culvert.HeaderInvalid, BytesSent: true, Err: err}
 	own := errs.As(err) // of an embedder's transport
-	switch failure, cause, over := body.source.failed(), context.Cause(ctx), body.timeOver(ctx); {
+	switch failure, cause, over := c.source.Failure(), context.Cause(ctx), c.timeOver(ctx); {
 	case stalled(cause):
 		e.Kind, e.Err = culvert.Timeout, cause
 	case over != nil:
-		e.Kind, e.Err = kindOfTimeout(ctx, body), over
+		e.Kind, e.Err = c.kindOfTimeout(ctx), over
 	case errors.Is(cause, errRefused):
 		e.BytesSent, e.Err = false, cause
 	case errors.Is(cause, errUnclear):
 		e.Err = cause
 	case failure != nil:
-		e = bodyFault(body.source.in, failure)
+		e = c.source.Fault(failure)
 		e.BytesSent = true
 	case ctx.Err() != nil:
 		e.Kind = culvert.ClientGone
@@ -53,7 +54,7 @@ func classify(ctx context.Context, err error, body *requestBody) *culvert.Error 
 // stalled reports whether an attempt was ended since its target has come to a halt: that is the target's failure, whatever the
 // client still has to send, to this attempt or to one that has left its read.
 func stalled(cause error) bool {
-	return errors.Is(cause, errUploadStalled) || errors.Is(cause, errBodyStalled)
+	return errors.Is(cause, replay.ErrStalled) || errors.Is(cause, errBodyStalled)
 }
 
 func isTimeout(err error) bool {

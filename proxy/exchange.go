@@ -13,6 +13,7 @@ import (
 	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/relay"
+	"github.com/culvert-go/culvert/internal/replay"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -38,22 +39,22 @@ type transportExchange struct{ o *Options }
 
 func (e *transportExchange) exchange(f *forwarding) (answered, *culvert.Error) {
 	c, out := f.tracedCall()
-	defer c.body.end()
+	defer c.body.End()
 	defer c.interim.later.finish(false) // also where a function of the user's panics
 	ctx, cancel := context.WithCancelCause(out.Context())
 	defer cancel(nil)
 	c.interim.later.cancel = cancel
-	c.body.attach(ctx, out, e.o.RequestTrailer)
+	c.body.Attach(ctx, out, e.o.RequestTrailer)
 	if out.Body == nil {
 		c.trace.GotConn, c.trace.GotFirstResponseByte = c.gotConn, c.firstByte
 		c.resends.watch(&c.trace, e.o.Retry.mayRepeat(repeatsOf(f.out.Out)), cancel)
-	} else if t, ok := e.o.Transport.(*upstream.Transport); ok {
-		c.body.watch = newUploadWatch(t.WriteBound(), &c.trace, cancel)
-		defer c.body.watch.settle()
+	} else if t, ok := e.o.Transport.(*upstream.Transport); ok && t.WriteBound() > 0 {
+		c.body.BoundUpload(t.WriteBound(), cancel)
+		c.trace.WroteRequest = func(httptrace.WroteRequestInfo) { c.body.Accepted() }
 	}
-	sending := c.body.leavableContext(ctx)
-	defer c.body.leave()
-	if c.body.leaving != nil {
+	sending, leavable := c.body.Leavable(ctx)
+	defer c.body.Leave()
+	if leavable {
 		c.trace.GotConn, c.trace.GotFirstResponseByte = c.gotConn, c.firstByte
 	}
 	out = out.WithContext(httptrace.WithClientTrace(sending, &c.trace))
@@ -62,11 +63,10 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *culvert.Error) {
 	}
 	fullDuplex(f)
 
-	resp, err := c.roundTrip(e.o.Transport, out)
-	c.body.watch.settle()
+	resp, err := c.roundTrip(ctx, e.o.Transport, out)
 	var answer answered
 	if err == nil {
-		c.body.expect.headerReceived()
+		c.body.HeaderReceived()
 		answer = f.arrived(resp.StatusCode) // the target does not wait for the client
 		answer.dropped = f.retryStatus(resp.StatusCode) && f.leaseInstead(&c.body)
 	}
@@ -79,11 +79,11 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *culvert.Error) {
 		f.record.Connected(*at)
 	}
 	if err != nil {
-		failure := classify(ctx, err, &c.body)
+		failure := classify(ctx, err, c)
 		failure.BytesSent = failure.BytesSent || dialFailed(err) && c.resends.unclear()
-		return answered{sent: c.body.sent()}, failure
+		return answered{sent: c.body.Sent()}, failure
 	}
-	answer.sent = c.body.sent()
+	answer.sent = c.body.Sent()
 	if answer.dropped {
 		resp.Body.Close()
 		return answer, nil
@@ -93,24 +93,24 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *culvert.Error) {
 	}
 	if err := awaitEmpty(resp, out.Method); err != nil {
 		resp.Body.Close()
-		return answered{sent: c.body.sent()}, classify(ctx, err, &c.body)
+		return answered{sent: c.body.Sent()}, classify(ctx, err, c)
 	}
 	if resp.ContentLength > 0 && !withoutContent(resp, out.Method) {
 		resp.Body = &exactBody{ReadCloser: resp.Body, left: resp.ContentLength}
 	}
 	answer.received, err = f.relay(c, resp, false)
-	answer.sent = c.body.sent()
-	return answer, refine(ctx, errs.As(err), &c.body)
+	answer.sent = c.body.Sent()
+	return answer, refine(ctx, errs.As(err), c)
 }
 
-// roundTrip runs one exchange. A transport that gives neither a response nor an error is at fault, not its target; a
+// roundTrip runs one exchange. ctx is the attempt's. A transport that gives neither a response nor an error is at fault, not its target; a
 // response without a Body has an empty one, as for http.Client. One that checkFinal refuses is an error.
-func (c *call) roundTrip(t http.RoundTripper, out *http.Request) (*http.Response, error) {
+func (c *call) roundTrip(ctx context.Context, t http.RoundTripper, out *http.Request) (*http.Response, error) {
 	resp, err := t.RoundTrip(out)
 	for n := 0; n < mostUnsent && err != nil && unsent(err) && out.Context().Err() == nil; n++ {
 		resp, err = t.RoundTrip(out)
 	}
-	c.body.returned.Store(true)
+	c.body.Returned()
 	switch {
 	case err != nil:
 		return nil, err
@@ -119,7 +119,7 @@ func (c *call) roundTrip(t http.RoundTripper, out *http.Request) (*http.Response
 	case resp.Body == nil:
 		resp.Body = http.NoBody
 	}
-	resp.Body = c.body.besides(resp)
+	resp.Body = c.bodyBeside(ctx, resp)
 	if err := checkFinal(resp, out.Method); err != nil {
 		resp.Body.Close()
 		return nil, err
@@ -141,7 +141,7 @@ func cutShort(ctx context.Context, resp *http.Response) error {
 // already.
 func (f *forwarding) relay(c *call, resp *http.Response, inPlace bool) (int64, error) {
 	f.record.HeaderReceived(resp.StatusCode)
-	f.body.client.StartResponse()
+	f.body.Client().StartResponse()
 	if cookie := f.lease.Cookie(f.out.In); cookie != nil {
 		f.w.Header().Add("Set-Cookie", cookie.String())
 	}
@@ -155,8 +155,8 @@ func (f *forwarding) relay(c *call, resp *http.Response, inPlace bool) (int64, e
 			return a.instead
 		}
 	}
-	if f.body.client.Unwatched() {
-		o.Begun = c.body.responseBegun
+	if f.body.Client().Unwatched() {
+		o.Begun = c.body.ResponseBegun
 	}
 	return relay.Response(f.w, f.out.In, resp, o)
 }
@@ -164,7 +164,8 @@ func (f *forwarding) relay(c *call, resp *http.Response, inPlace bool) (int64, e
 // call is what one try keeps beside the request, in one piece of memory.
 type call struct {
 	interim interimRelay
-	body    requestBody
+	source  *replay.Body
+	body    replay.Attempt
 	trace   httptrace.ClientTrace // for a transport
 	reused  atomic.Bool           // the transport's connection had been kept
 	began   atomic.Bool           // the first byte of a response has been received over it
@@ -175,17 +176,17 @@ type call struct {
 
 // begin prepares the call of a try.
 func (c *call) begin(f *forwarding, in *http.Request) {
-	c.interim = interimRelay{w: f.w, in: in, client: &f.body.client, timeout: f.p.o.WriteTimeout, began: f.start, slow: &f.body.interims}
-	f.body.interims.clear()
-	c.body.begin(&f.body)
+	c.interim = interimRelay{w: f.w, in: in, client: f.body.Client(), timeout: f.p.o.WriteTimeout, began: f.start, slow: &f.interims}
+	f.interims.clear()
+	c.source = &f.body
+	c.body.Begin(&f.body)
 }
 
 // firstByte is called when the target begins its response.
 func (c *call) firstByte() {
 	c.began.Store(true)
-	c.body.responded.Store(true)
 	c.resends.responded(true)
-	c.body.expect.firstByte()
+	c.body.FirstByte()
 }
 
 // gotInterim takes an interim response of a transport's.
@@ -194,7 +195,7 @@ func (c *call) gotInterim(status int, fields textproto.MIMEHeader) error {
 	if err := checkInterim(status, fields); err != nil {
 		return err
 	}
-	c.body.expect.settle(expectAsked)
+	c.body.InterimReceived()
 	return c.interim.queue(status, fields)
 }
 
@@ -203,7 +204,7 @@ func (c *call) gotConn(info httptrace.GotConnInfo) {
 	if c.resends.cancel != nil && !c.resends.gotConn(info) {
 		return
 	}
-	c.body.connected()
+	c.body.Connected()
 	c.reused.Store(info.Reused)
 	c.began.Store(false)
 	now := time.Now()
@@ -228,15 +229,15 @@ func (f *forwarding) tracedCall() (*call, *http.Request) {
 	c, out := f.ownCall()
 	c.trace.Got1xxResponse = c.gotInterim
 	_, c.interim.room = f.p.bounds.HeaderBounds()
-	if e := c.body.expect; e != nil {
-		e.timeout, _ = f.p.bounds.HeaderBounds()
-		e.endless = e.timeout == 0
-		c.trace.Wait100Continue = e.withhold
+	if c.body.Expects() {
+		timeout, _ := f.p.bounds.HeaderBounds()
+		c.body.BoundHeader(timeout)
+		c.trace.Wait100Continue = c.body.Withheld
 	}
 	if f.p.o.Retry.Errors || f.record != nil {
 		c.trace.GotConn = c.gotConn
 	}
-	if f.p.o.Retry.Errors || c.body.expect != nil {
+	if f.p.o.Retry.Errors || c.body.Expects() {
 		c.trace.GotFirstResponseByte = c.firstByte
 	}
 	return c, out

@@ -13,6 +13,7 @@ import (
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/record"
+	"github.com/culvert-go/culvert/internal/replay"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -29,7 +30,8 @@ type forwarding struct {
 	w        http.ResponseWriter
 	out      *Outbound
 	exchange exchanger
-	body     bodySource
+	body     replay.Body
+	interims interimTime      // of the last attempt
 	record   *record.Recorder // nil: nobody asked for one
 	start    time.Time
 	started  time.Time // of this try
@@ -102,7 +104,7 @@ func (f *forwarding) forward(r *http.Request) *culvert.Error {
 		r = r.WithContext(ctx)
 	}
 	if protocol == "" {
-		defer f.body.close()
+		defer f.body.Finish()
 	}
 	returned := false
 	defer f.leavePanicked(r, &returned)
@@ -116,7 +118,7 @@ func (f *forwarding) forwardWith(r *http.Request, protocol string) *culvert.Erro
 	p := f.p
 	if protocol == "" {
 		var err *culvert.Error
-		if r, err = f.body.start(f.w, r, &p.o); err != nil {
+		if r, err = f.body.Start(f.w, r, p.bodyOptions()); err != nil {
 			return err
 		}
 	}
@@ -169,7 +171,7 @@ func (f *forwarding) nextTarget(ctx context.Context, next decision) (leased bool
 	switch {
 	case !retry.permits(len(f.tried)+1, time.Since(f.start)),
 		f.out.In.Context().Err() != nil,
-		!f.body.replayable(), // where it was read, if not sent
+		!f.body.Replayable(), // where it was read, if not sent
 		!retry.Budget.reserve():
 		return false
 	}
@@ -204,9 +206,9 @@ func (f *forwarding) retryStatus(status int) bool {
 
 // leaseInstead leases another target, for the response to be dropped that the attempt has received. body is the attempt's:
 // it gets no more of the client's then.
-func (f *forwarding) leaseInstead(body *requestBody) (leased bool) {
-	body.pause()
-	defer func() { body.resume(leased) }() // a key function may panic
+func (f *forwarding) leaseInstead(body *replay.Attempt) (leased bool) {
+	body.Pause()
+	defer func() { body.Resume(!leased) }() // a key function may panic
 	return f.nextTarget(noWait, tryAnother)
 }
 
@@ -236,7 +238,7 @@ func (f *forwarding) attempt() (answered, *culvert.Error) {
 			if f.lease != lease { // of the attempt behind a dropped response
 				f.lease.Done(nothing)
 			}
-			f.record.AbandonAttempt(f.call.body.sent(), &culvert.Error{Kind: culvert.Internal, BytesSent: true, Err: errPanicked})
+			f.record.AbandonAttempt(f.call.body.Sent(), &culvert.Error{Kind: culvert.Internal, BytesSent: true, Err: errPanicked})
 		}
 	}()
 	answer, err := f.exchange.exchange(f)
@@ -271,7 +273,7 @@ func (f *forwarding) arrived(status int) answered {
 // targetTime returns how much of the time of this try, to the header of its response or to its failure, the target is to blame
 // for. An upgrade knows what of it was the client's; its body is not the proxy's to read.
 func (f *forwarding) targetTime(took time.Duration) time.Duration {
-	return f.record.TargetTime(f.call.body.waited(f.started, took))
+	return f.record.TargetTime(f.call.targetTime(f.started, took))
 }
 
 // blame returns the failure as it counts for the target's health. A target that had less than half of the time that ran

@@ -28,9 +28,9 @@ type http1Exchange struct {
 
 func (e *http1Exchange) exchange(f *forwarding) (answered, *culvert.Error) {
 	c, out := f.ownCall()
-	c.body.attach(out.Context(), out, e.o.RequestTrailer)
-	if expect := c.body.expect; expect != nil {
-		expect.endless = e.pool.HeaderTimeout() == 0
+	c.body.Attach(out.Context(), out, e.o.RequestTrailer)
+	if c.body.Expects() && e.pool.HeaderTimeout() == 0 {
+		c.body.BoundHeader(0)
 	}
 	x := &f.own
 	*x = ownExchange{e: e, f: f, call: c, out: out, framing: http1.FramingOf(out), buf: bufpool.Get()}
@@ -39,7 +39,7 @@ func (e *http1Exchange) exchange(f *forwarding) (answered, *culvert.Error) {
 	if x.head, err = http1.AppendHead(x.buf[:0], out, x.framing, false); err == http1.ErrOther {
 		return e.slow.exchange(f) // which begins anew
 	}
-	defer c.body.end()
+	defer c.body.End()
 	if err != nil {
 		return answered{}, unsendable(f.out.In, err)
 	}
@@ -54,8 +54,8 @@ func (e *http1Exchange) exchange(f *forwarding) (answered, *culvert.Error) {
 
 // fullDuplex lets the answer begin before the request has ended.
 func fullDuplex(f *forwarding) {
-	if f.body.body != nil {
-		f.body.client.FullDuplex()
+	if f.body.Exists() {
+		f.body.Client().FullDuplex()
 	}
 }
 
@@ -99,7 +99,7 @@ func (x *ownExchange) takeBody() error {
 	switch {
 	case x.out.Body == nil, x.taken > 0:
 		return nil
-	case x.framing.Chunked, length > int64(len(x.buf)-len(x.head)), x.call.body.expect != nil:
+	case x.framing.Chunked, length > int64(len(x.buf)-len(x.head)), x.call.body.Expects():
 		x.apart = true
 		return nil
 	}
@@ -132,7 +132,7 @@ func (x *ownExchange) over(fresh bool) (a answered, failure *culvert.Error, agai
 	ctx := x.out.Context()
 	conn, err := x.e.pool.Get(ctx, x.f.lease.ConnAddr(), fresh)
 	if err != nil {
-		return a, classify(ctx, err, &x.call.body), false
+		return a, classify(ctx, err, x.call), false
 	}
 	if x.f.record != nil {
 		x.f.record.Connected(time.Now())
@@ -152,7 +152,7 @@ func (x *ownExchange) over(fresh bool) (a answered, failure *culvert.Error, agai
 	}
 	taken := x.taken
 	if err := x.takeBody(); err != nil {
-		return answered{sent: x.call.body.sent()}, classify(ctx, err, &x.call.body), false
+		return answered{sent: x.call.body.Sent()}, classify(ctx, err, x.call), false
 	}
 	if x.taken > taken && !conn.Quiet() { // the target did not wait for the client
 		return a, nil, true
@@ -170,12 +170,12 @@ func (x *ownExchange) over(fresh bool) (a answered, failure *culvert.Error, agai
 			return a, nil, true
 		}
 		x.f.stale = conn.Reused && !x.began
-		return answered{sent: x.call.body.sent()}, x.failure(err), false
+		return answered{sent: x.call.body.Sent()}, x.failure(err), false
 	}
 	a = x.f.arrived(x.answer.Status)
 	if x.f.retryStatus(x.answer.Status) && x.f.leaseInstead(&x.call.body) {
 		x.forget()
-		a.dropped, a.sent = true, x.call.body.sent()
+		a.dropped, a.sent = true, x.call.body.Sent()
 		kept = x.keep()
 		return a, nil, false
 	}
@@ -184,9 +184,9 @@ func (x *ownExchange) over(fresh bool) (a answered, failure *culvert.Error, agai
 		conn.SetReadTimeout(x.e.o.BodyTimeout)
 	}
 	a.received, err = x.f.relay(x.call, &x.resp, x.inPlace)
-	a.sent = x.call.body.sent()
+	a.sent = x.call.body.Sent()
 	if err != nil {
-		return a, refineOwn(ctx, errs.As(err), &x.call.body), false
+		return a, refineOwn(ctx, errs.As(err), x.call), false
 	}
 	kept = x.keep()
 	return a, nil, false
@@ -257,7 +257,7 @@ func (x *ownExchange) receive() error {
 			x.headUntil = time.Time{} // the final header may come behind the whole body
 		}
 		begun := time.Now()
-		x.call.body.expect.settle(expectAsked)
+		x.call.body.InterimReceived()
 		x.call.interim.relay(x.answer.Status, textproto.MIMEHeader(fields))
 		if !x.headUntil.IsZero() { // the time of the client is not the target's
 			x.headUntil = x.headUntil.Add(time.Since(begun))
@@ -266,7 +266,7 @@ func (x *ownExchange) receive() error {
 	if x.answer.Status < 200 || x.answer.Status > 999 {
 		return fmt.Errorf("status %03d", x.answer.Status)
 	}
-	x.call.body.expect.headerReceived()
+	x.call.body.HeaderReceived()
 	return x.frame()
 }
 
@@ -339,7 +339,7 @@ func (x *ownExchange) timeForHead() time.Duration {
 // and none are there yet, that is the client's response itself. Where the upload may send the client
 // a 100, which takes what is there out of the way, it is not.
 func (x *ownExchange) fields() http.Header {
-	if x.inPlace = x.call.body.expect == nil; !x.inPlace {
+	if x.inPlace = !x.call.body.Expects(); !x.inPlace {
 		return make(http.Header, 8)
 	}
 	h := x.f.w.Header()
@@ -428,13 +428,13 @@ func (x *ownExchange) failure(err error) *culvert.Error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	return classify(x.out.Context(), err, &x.call.body)
+	return classify(x.out.Context(), err, x.call)
 }
 
 // refineOwn tells the timeouts of a body from other failures of it.
-func refineOwn(ctx context.Context, e *culvert.Error, body *requestBody) *culvert.Error {
-	if e != nil && e.Kind == culvert.BodyBroken && isTimeout(e.Err) && ctx.Err() == nil && body.source.failed() == nil {
+func refineOwn(ctx context.Context, e *culvert.Error, c *call) *culvert.Error {
+	if e != nil && e.Kind == culvert.BodyBroken && isTimeout(e.Err) && ctx.Err() == nil && c.source.Failure() == nil {
 		e.Kind, e.Err = culvert.Timeout, errBodyStalled
 	}
-	return refine(ctx, e, body)
+	return refine(ctx, e, c)
 }

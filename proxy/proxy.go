@@ -12,6 +12,8 @@ import (
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/gate"
 	"github.com/culvert-go/culvert/internal/record"
+	"github.com/culvert-go/culvert/internal/replay"
+	"github.com/culvert-go/culvert/internal/spool"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
@@ -84,6 +86,12 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, record *record.Rec
 	}
 	defer p.running.Leave()
 	return p.forward(w, r, record)
+}
+
+// bodyOptions are those of each request's body.
+func (p *Proxy) bodyOptions() replay.Options {
+	return replay.Options{ReadTimeout: p.o.ReadTimeout, WriteTimeout: p.o.WriteTimeout, Keep: p.o.Retry.KeepBody,
+		Buffer: (*spool.Options)(p.o.RequestBuffer)}
 }
 
 // Drain refuses further requests (503) and returns when those in flight, tunnels

@@ -34,11 +34,11 @@ func (s *stallWatch) Read(p []byte) (int, error) {
 
 // refine tells the timeouts of a response's body, and the failures of the request's, which end the exchange with the
 // target, from other failures of it.
-func refine(ctx context.Context, e *culvert.Error, body *requestBody) *culvert.Error {
+func refine(ctx context.Context, e *culvert.Error, c *call) *culvert.Error {
 	if e == nil {
 		return nil
 	}
-	cause, failure, over := context.Cause(ctx), body.source.failed(), body.timeOver(ctx)
+	cause, failure, over := context.Cause(ctx), c.source.Failure(), c.timeOver(ctx)
 	switch {
 	case e.Kind == culvert.BodyBroken, e.Kind == culvert.Timeout:
 	case e.Kind == culvert.ClientGone && cause == context.Canceled && errors.Is(failure, os.ErrDeadlineExceeded):
@@ -50,9 +50,9 @@ func refine(ctx context.Context, e *culvert.Error, body *requestBody) *culvert.E
 	case stalled(cause):
 		e.Kind, e.Err = culvert.Timeout, cause
 	case over != nil:
-		e.Kind, e.Err = kindOfTimeout(ctx, body), over
+		e.Kind, e.Err = c.kindOfTimeout(ctx), over
 	case failure != nil:
-		ours := bodyFault(body.source.in, failure)
+		ours := c.source.Fault(failure)
 		e.Kind, e.Err = ours.Kind, ours.Err
 	}
 	return e

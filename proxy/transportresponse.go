@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert/internal/http1"
+	"github.com/culvert-go/culvert/internal/replay"
 )
 
 // checkInterim refuses what is no interim response of a transport. HTTP/2 knows no 101 (RFC 9113 section 8.6), which net/http's
@@ -69,8 +70,6 @@ func withoutContent(resp *http.Response, method string) bool {
 	return method == http.MethodHead || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified
 }
 
-var errTooLong = errors.New("more content than its Content-Length")
-
 // awaitEmpty reads to the end of a body that was declared as empty, before the client gets the header: with content the
 // response is malformed, and would look whole. Over HTTP/1.1 net/http's transport has http.NoBody there, but one of the
 // program's own may have content.
@@ -78,20 +77,7 @@ func awaitEmpty(resp *http.Response, method string) error {
 	if resp.Header["Content-Length"] == nil || resp.ContentLength != 0 || withoutContent(resp, method) {
 		return nil
 	}
-	return awaitEnd(resp.Body)
-}
-
-// awaitEnd returns nil at a body's end.
-func awaitEnd(body io.Reader) error {
-	var one [1]byte
-	switch _, err := io.ReadFull(body, one[:]); err {
-	case nil:
-		return errTooLong
-	case io.EOF:
-		return nil
-	default:
-		return err
-	}
+	return replay.AwaitEnd(resp.Body)
 }
 
 // exactBody is a body of a declared length. What it has read together with the last byte is given when the body has ended: a
@@ -113,7 +99,7 @@ func (b *exactBody) Read(p []byte) (n int, err error) {
 	case b.left > 0 && b.err == io.EOF:
 		b.err = io.ErrUnexpectedEOF
 	case b.left == 0 && b.err == nil:
-		if b.err = awaitEnd(b.ReadCloser); b.err == nil {
+		if b.err = replay.AwaitEnd(b.ReadCloser); b.err == nil {
 			b.err = io.EOF
 		}
 	}

@@ -28,13 +28,13 @@ func unreadOf(r *http.Request) unread {
 // unread returns what the client may have left to send of r.
 func (f *forwarding) unread(r *http.Request) unread {
 	switch {
-	case f.body.body == nil && f.out != nil: // an upgrade, whose body may have been read
+	case !f.body.Exists() && f.out != nil: // an upgrade, whose body may have been read
 		return unreadOf(f.out.In)
-	case f.body.body == nil:
+	case !f.body.Exists():
 		return unreadOf(r)
-	case f.body.client.Ended():
+	case f.body.Client().Ended():
 		return nothingUnread
-	case f.body.failed() != nil || f.body.client.Failed():
+	case f.body.Failure() != nil || f.body.Client().Failed():
 		return brokenUnread
 	}
 	return restUnread
@@ -64,9 +64,9 @@ func (left unread) leave(w http.ResponseWriter, r *http.Request, err *culvert.Er
 func (f *forwarding) leavePanicked(r *http.Request, returned *bool) {
 	switch {
 	case *returned || f.unread(r) == nothingUnread:
-	case f.body.body == nil: // an upgrade, or no body was begun yet
+	case !f.body.Exists(): // an upgrade, or no body was begun yet
 		clientbody.LeaveUnread(f.w, r)
 	default:
-		f.body.client.HastenFinish()
+		f.body.Client().HastenFinish()
 	}
 }

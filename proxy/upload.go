@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -9,7 +8,9 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/bufpool"
+	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/http1"
+	"github.com/culvert-go/culvert/internal/replay"
 )
 
 // upload sends a request with a body on a goroutine of its own: the answer may come first. A
@@ -45,11 +46,11 @@ const (
 func startUpload(x *ownExchange) *upload {
 	u := &upload{conn: x.conn, buf: x.buf, head: x.head, body: x.out.Body, framing: x.framing, trailer: x.out.Trailer,
 		timeout: x.e.pool.HeaderTimeout(), call: x.call, ended: make(chan struct{})}
-	if expectsContinue(x.out) {
+	if header.HasToken(x.out.Header["Expect"], "100-continue") {
 		u.proceed = make(chan bool, 1)
 	}
 	u.conn.SetReadTimeout(0)
-	x.call.body.source.client.Claim()
+	x.f.body.Client().Claim()
 	go u.run()
 	return u
 }
@@ -58,11 +59,11 @@ func (u *upload) run() {
 	defer bufpool.Put(u.buf)
 	defer close(u.ended)
 	u.err = u.send()
-	u.call.body.abandon()
+	u.call.body.Abandon()
 	switch {
 	case u.err == nil:
 		u.awaitHead(u.timeout)
-	case u.call.body.source.failed() != nil:
+	case u.call.source.Failure() != nil:
 		u.conn.Interrupt() // nobody can answer what will never be whole
 	default:
 		u.awaitHead(lastWords) // perhaps the target has answered and closed
@@ -99,7 +100,7 @@ func (u *upload) send() error {
 			return err
 		}
 		if !u.wait() {
-			return errNotWanted
+			return replay.ErrNotWanted
 		}
 		u.head = nil
 	}
@@ -117,9 +118,9 @@ func (u *upload) send() error {
 // wait waits until the target wants the body: it asks for it, or does not respond for a while. Of an exchange whose time is
 // bounded most is left for what follows.
 func (u *upload) wait() bool {
-	u.call.body.expect.withhold()
+	u.call.body.Withheld()
 	patience := expectTimeout
-	if end, bounded := u.call.body.source.in.Context().Deadline(); bounded {
+	if end, bounded := u.call.interim.in.Context().Deadline(); bounded {
 		patience = min(patience, time.Until(end)/4)
 	}
 	timer := time.NewTimer(patience)
@@ -149,8 +150,6 @@ func (u *upload) answered(status int) {
 	u.proceed <- status == http.StatusContinue
 }
 
-var errLength = errors.New("the body is not as long as it was said to be")
-
 // sendLength sends the pieces of the body as they come.
 func (u *upload) sendLength() error {
 	for left := u.framing.Length; left > 0; {
@@ -165,7 +164,7 @@ func (u *upload) sendLength() error {
 			return err
 		}
 		if err == io.EOF && left > 0 {
-			return errLength
+			return replay.ErrLength
 		}
 	}
 	return readsNoMore(u.body)
@@ -176,7 +175,7 @@ func readsNoMore(body io.Reader) error {
 	var one [1]byte
 	n, err := body.Read(one[:])
 	if n > 0 {
-		return errLength
+		return replay.ErrLength
 	}
 	if err == io.EOF || err == nil {
 		return nil
@@ -276,7 +275,7 @@ func (u *upload) failed() error {
 	}
 	select {
 	case <-u.ended:
-		if u.err == errNotWanted {
+		if u.err == replay.ErrNotWanted {
 			return nil
 		}
 		return u.err

@@ -11,7 +11,7 @@ var mutantsOfMended = []mutant{
 	{"a detached tunnel is late", "proxy/upgrade.go", "Header: *waited}", "Header: *waited + 1<<40}"},
 	{"a transform that fails at its end is not recorded", "internal/response/writer.go", "		w.recordFailure(err)\n", ""},
 	{"a transform's failure is the client's", "internal/relay/relay.go", "		e.Kind = culvert.Internal\n", "		e.Kind = culvert.ClientGone\n"},
-	{"attempts share the map of trailers", "proxy/trailers.go", "	out.Trailer = make(http.Header)\n", "	out.Trailer = b.source.in.Trailer\n"},
+	{"attempts share the map of trailers", "internal/replay/trailers.go", "	out.Trailer = make(http.Header)\n", "	out.Trailer = a.body.in.Trailer\n"},
 	{"the map of an interim response is shared", "proxy/interim.go", "		h[\"Content-Length\"] = noLength\n", "		_ = noLength\n"},
 	{"a client that reads nothing holds Close up", "wsupgrade/shut.go", "	if t.stream { //", "	if false { //"},
 	{"a target gets a request again whose stream it has reset", "proxy/exchange.go", " && !c.began.Load() && !streamReset(err)\n", " && !c.began.Load()\n"},
@@ -20,10 +20,10 @@ var mutantsOfMended = []mutant{
 	{"a HEAD over HTTP/2 waits for the end of its stream for ever", "upstream/transport.go", "run: boundHead(passUnused(limitConns(t, o), o), o)", "run: passUnused(limitConns(t, o), o)"},
 	{"an attempt writes into the header of the one before", "proxy/sendable.go", "		if out.Header[name] != nil { // or another attempt may still read the map\n", "		if true {\n"},
 	{"an inner Recover takes the panic of a filter around for its handler's", "filters/recover.go", "{ around = true }", "{ _ = around }"},
-	{"a dropped response's attempt waits for its client's next bytes", "proxy/leave.go", "	if !b.upload.source.client.Ended() {\n", "	if false {\n"},
-	{"an attempt that is left keeps its stream until its client's next bytes", "proxy/leave.go", "	case !b.source.replayable():\n", "	case true:\n"},
+	{"a dropped response's attempt waits for its client's next bytes", "proxy/beside.go", "	if !b.source.Client().Ended() {\n", "	if false {\n"},
+	{"an attempt that is left keeps its stream until its client's next bytes", "internal/replay/leave.go", "	case !a.body.Replayable():\n", "	case true:\n"},
 	{"what a filter waits for is its client's time", "internal/relay/client.go", "	c.writes.PassOn()\n", ""},
-	{"net/http's transport waits for the first byte of a body", "proxy/body.go", "	if out.ContentLength < 0 {\n", "	if false {\n"},
+	{"net/http's transport waits for the first byte of a body", "internal/replay/attempt.go", "	if out.ContentLength < 0 {\n", "	if false {\n"},
 }
 
 // raced are the mutants that are built with -race, since nothing else shows them on one processor.

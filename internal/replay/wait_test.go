@@ -1,4 +1,4 @@
-package proxy
+package replay
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 )
 
 // A target is not to blame for the time in which the client was sending.
-func TestWaited(t *testing.T) {
+func TestTargetTime(t *testing.T) {
 	start := time.Unix(100, 0)
 	for name, test := range map[string]struct {
 		body     bool
@@ -22,15 +22,15 @@ func TestWaited(t *testing.T) {
 		"early response":          {true, time.Minute, time.Second, 0},
 		"no response":             {true, time.Minute, 0, 0},
 	} {
-		var s bodySource
-		b := requestBody{source: &s}
+		var b Body
+		a := Attempt{body: &b}
 		if test.body {
-			s.body = strings.NewReader("")
+			b.reader = strings.NewReader("")
 		}
 		if test.lastRead != 0 {
-			b.lastRead.Store(start.Add(test.lastRead).UnixNano())
+			a.lastRead = start.Add(test.lastRead)
 		}
-		if got := b.waited(start, test.toHeader); got != test.want {
+		if got := a.TargetTime(start, test.toHeader); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
