@@ -39,7 +39,7 @@ type transportExchange struct{ o *Options }
 
 func (e *transportExchange) exchange(f *forwarding) (answered, *culvert.Error) {
 	c, out := f.tracedCall()
-	defer c.body.End()
+	defer c.body.Finish()
 	defer c.interim.later.finish(false) // also where a function of the user's panics
 	ctx, cancel := context.WithCancelCause(out.Context())
 	defer cancel(nil)
@@ -174,12 +174,12 @@ type call struct {
 	resends   resends                   // of a transport, and a request without a body
 }
 
-// begin prepares the call of a try.
-func (c *call) begin(f *forwarding, in *http.Request) {
+// start prepares the call of a try.
+func (c *call) start(f *forwarding, in *http.Request) {
 	c.interim = interimRelay{w: f.w, in: in, client: f.body.Client(), timeout: f.p.o.WriteTimeout, began: f.start, slow: &f.interims}
 	f.interims.clear()
 	c.source = &f.body
-	c.body.Begin(&f.body)
+	c.body.Start(&f.body)
 }
 
 // firstByte is called when the target begins its response.
@@ -217,7 +217,7 @@ func (f *forwarding) ownCall() (*call, *http.Request) {
 		return &f.first, f.out.Out
 	}
 	c := new(call)
-	c.begin(f, f.out.In)
+	c.start(f, f.out.In)
 	f.call = c
 	again := *f.out.Out
 	return c, &again

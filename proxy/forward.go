@@ -122,7 +122,7 @@ func (f *forwarding) forwardWith(r *http.Request, protocol string) *culvert.Erro
 			return err
 		}
 	}
-	f.first.begin(f, r)
+	f.first.start(f, r)
 	f.call = &f.first
 	f.out = f.newOutbound(r, protocol, p.upstream.Scheme())
 	p.o.Rewrite(f.out)

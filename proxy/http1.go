@@ -39,7 +39,7 @@ func (e *http1Exchange) exchange(f *forwarding) (answered, *culvert.Error) {
 	if x.head, err = http1.AppendHead(x.buf[:0], out, x.framing, false); err == http1.ErrOther {
 		return e.slow.exchange(f) // which begins anew
 	}
-	defer c.body.End()
+	defer c.body.Finish()
 	if err != nil {
 		return answered{}, unsendable(f.out.In, err)
 	}

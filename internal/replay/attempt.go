@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Attempt is one attempt's body: the io.ReadCloser of the request that is sent to a target. It begins with Begin, and ends
-// with End. Its methods are safe for concurrent use, but for those up to Attach, which come before the first read.
+// Attempt is one attempt's body: the io.ReadCloser of the request that is sent to a target. It lasts from Start to
+// Finish. Its methods are safe for concurrent use, but for those up to Attach, which come before the first read.
 type Attempt struct {
 	body    *Body
 	ctx     context.Context // the attempt's
@@ -41,8 +41,8 @@ var (
 	errNotOwned = errors.New("not this attempt's")
 )
 
-// Begin makes a the next attempt that reads b.
-func (a *Attempt) Begin(b *Body) {
+// Start makes a the next attempt that reads b.
+func (a *Attempt) Start(b *Body) {
 	a.body = b
 	switch {
 	case b.reader == nil:
@@ -92,8 +92,8 @@ func (a *Attempt) attachWhole(out *http.Request) {
 // Read implements io.Reader.
 func (a *Attempt) Read(p []byte) (n int, err error) {
 	defer a.body.Catch(&err)
-	at, err := a.beginRead()
-	defer func() { a.endRead(n, err) }()
+	at, err := a.startRead()
+	defer func() { a.finishRead(n, err) }()
 	if err != nil {
 		return 0, err
 	}
@@ -104,8 +104,8 @@ func (a *Attempt) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// beginRead returns where in the body the read begins. It waits while the target may refuse the body.
-func (a *Attempt) beginRead() (at int64, err error) {
+// startRead returns where in the body the read begins. It waits while the target may refuse the body.
+func (a *Attempt) startRead() (at int64, err error) {
 	a.body.mu.Lock()
 	defer a.body.mu.Unlock()
 	a.stall.stop()
@@ -116,8 +116,8 @@ func (a *Attempt) beginRead() (at int64, err error) {
 	return a.sent, a.awaitWanted()
 }
 
-// endRead ends a read, which is given up to the transport with n bytes.
-func (a *Attempt) endRead(n int, err error) {
+// finishRead ends a read, which is given up to the transport with n bytes.
+func (a *Attempt) finishRead(n int, err error) {
 	a.body.mu.Lock()
 	defer a.body.mu.Unlock()
 	a.inRead = false
@@ -178,8 +178,8 @@ func (a *Attempt) Resume(goesOn bool) {
 	}
 }
 
-// End ends the attempt: reads that are under way, or come later, get no more of the body.
-func (a *Attempt) End() { a.setState(ended) }
+// Finish ends the attempt: reads that are under way, or come later, get no more of the body.
+func (a *Attempt) Finish() { a.setState(ended) }
 
 func (a *Attempt) setState(s attemptState) {
 	b := a.body

@@ -62,8 +62,8 @@ func (b *Body) watchClient() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.awaitReader() // an attempt that has ended may still wait for the client
-	b.beginReading()
-	defer b.endReading()
+	b.startReading()
+	defer b.stopReading()
 	b.client.Unbound()
 	var err error
 	defer b.Catch(&err)

@@ -72,8 +72,8 @@ func (b *Body) deliver(p []byte) {
 // readUnlocked reads the client. The caller holds b.mu, which is free meanwhile.
 func (b *Body) readUnlocked(p []byte) (int, error) {
 	before := b.read
-	b.beginReading()
-	defer b.endReading()
+	b.startReading()
+	defer b.stopReading()
 	return b.readDeclared(p, before)
 }
 
@@ -84,14 +84,14 @@ func (b *Body) awaitReader() {
 	}
 }
 
-// beginReading takes the client's body, and unlocks b.mu until endReading.
-func (b *Body) beginReading() {
+// startReading takes the client's body, and unlocks b.mu until stopReading.
+func (b *Body) startReading() {
 	b.reading = true
 	b.mu.Unlock()
 }
 
-// endReading locks b.mu, and gives the client's body back.
-func (b *Body) endReading() {
+// stopReading locks b.mu, and gives the client's body back.
+func (b *Body) stopReading() {
 	b.mu.Lock()
 	b.reading = false
 	b.changed.Broadcast()
