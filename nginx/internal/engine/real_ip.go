@@ -11,7 +11,7 @@ import (
 // realIPModule takes the client's address from a trusted proxy (ngx_http_realip_module.c).
 var realIPModule = module{
 	directives: []directive{
-		{name: "real_ip_header", compile: realIPHeader},
+		{name: "real_ip_header", compile: setText(realIPSlot, func(r *realIPRule) *string { return &r.field })},
 		{name: "real_ip_recursive", compile: setFlag(realIPSlot, func(r *realIPRule) *bool { return &r.recursive })},
 		{name: "set_real_ip_from", repeatable: true, compile: setRealIPFrom},
 	},
@@ -56,12 +56,6 @@ func setRealIPFrom(_ *compiler, l *level, d *conf.Directive) error {
 			rule.from = append(rule.from, p)
 		}
 	}
-	return nil
-}
-
-// realIPHeader compiles "real_ip_header field".
-func realIPHeader(_ *compiler, l *level, d *conf.Directive) error {
-	realIPSlot.edit(l).field = d.Args[0]
 	return nil
 }
 

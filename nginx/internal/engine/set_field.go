@@ -16,6 +16,13 @@ func setFlag[T any](s slot[T], field func(*T) *bool) compileFunc {
 	}
 }
 
+func setText[T any](s slot[T], field func(*T) *string) compileFunc {
+	return func(_ *compiler, l *level, d *conf.Directive) error {
+		*field(s.edit(l)) = d.Args[0]
+		return nil
+	}
+}
+
 func setNumber[T any](s slot[T], field func(*T) *int) compileFunc {
 	return func(_ *compiler, l *level, d *conf.Directive) (err error) {
 		*field(s.edit(l)), err = d.Number()

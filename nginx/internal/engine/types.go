@@ -12,7 +12,7 @@ import (
 // typesModule maps the extensions of files to types.
 var typesModule = module{
 	directives: []directive{
-		{name: "default_type", compile: defaultType},
+		{name: "default_type", compile: setText(typesSlot, func(s *typeSettings) *string { return &s.standard })},
 		{name: "types", repeatable: true, compile: types},
 	},
 }
@@ -42,11 +42,6 @@ func types(_ *compiler, l *level, d *conf.Directive) error {
 		}
 	}
 	s.byExtension = next
-	return nil
-}
-
-func defaultType(_ *compiler, l *level, d *conf.Directive) error {
-	typesSlot.edit(l).standard = d.Args[0]
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,13 +16,14 @@ import (
 // useridModule gives clients an id in a cookie (ngx_http_userid_filter_module.c).
 var useridModule = module{
 	directives: []directive{
-		{name: "userid", compile: userid},
-		{name: "userid_domain", compile: userid},
-		{name: "userid_expires", compile: userid},
-		{name: "userid_flags", compile: userid},
-		{name: "userid_name", compile: userid},
-		{name: "userid_p3p", compile: userid},
-		{name: "userid_path", compile: userid},
+		{name: "userid", compile: setWord(useridSlot, func(u *useridRule) *string { return &u.mode },
+			map[string]string{"on": "on", "v1": "v1", "log": "log", "off": ""})},
+		{name: "userid_domain", compile: unlessNone(func(u *useridRule) *string { return &u.domain })},
+		{name: "userid_expires", compile: useridExpires},
+		{name: "userid_flags", compile: useridFlags},
+		{name: "userid_name", compile: setText(useridSlot, func(u *useridRule) *string { return &u.name })},
+		{name: "userid_p3p", compile: unlessNone(func(u *useridRule) *string { return &u.p3p })},
+		{name: "userid_path", compile: setText(useridSlot, func(u *useridRule) *string { return &u.path })},
 	},
 	variables: map[string]variable{
 		"uid_got": nonEmpty(func(x *exchange) string { got, _ := userIDs(x); return got }),
@@ -34,7 +36,7 @@ var useridSlot = newSlot(useridRule{name: "uid", path: "/"})
 
 // useridRule is how clients receive an id in a cookie (ngx_http_userid_filter_module.c).
 type useridRule struct {
-	mode    string // "on", "v1", "log", or "" for off
+	mode    string // "on", "v1" (its ids differ only in their bytes, which are random), "log", or "" for off
 	name    string
 	domain  string
 	path    string
@@ -44,71 +46,46 @@ type useridRule struct {
 	flags   []string
 }
 
-// userid compiles the userid directives. Ids of "v1" are made like those of "on": they differ
-// only in their bytes.
-func userid(_ *compiler, l *level, d *conf.Directive) error {
-	u, arg := useridSlot.edit(l), d.Args[0]
-	unlessNone := func(to *string) {
-		if *to = arg; arg == "none" {
-			*to = ""
+// unlessNone compiles a text that "none" unsets.
+func unlessNone(field func(*useridRule) *string) compileFunc {
+	return func(_ *compiler, l *level, d *conf.Directive) error {
+		text := d.Args[0]
+		if text == "none" {
+			text = ""
 		}
-	}
-	switch d.Name {
-	case "userid":
-		switch arg {
-		case "on", "v1", "log":
-			u.mode = arg
-		case "off":
-			u.mode = ""
-		default:
-			return d.Errorf("invalid value \"%s\"", arg)
-		}
-	case "userid_name":
-		u.name = arg
-	case "userid_domain":
-		unlessNone(&u.domain)
-	case "userid_path":
-		u.path = arg
-	case "userid_p3p":
-		unlessNone(&u.p3p)
-	case "userid_expires":
-		return u.setExpires(d)
-	case "userid_flags":
-		return u.setFlags(d)
-	}
-	return nil
-}
-
-func (u *useridRule) setExpires(d *conf.Directive) error {
-	u.expires, u.max = 0, false
-	switch d.Args[0] {
-	case "max":
-		u.max = true
-		return nil
-	case "off":
+		*field(useridSlot.edit(l)) = text
 		return nil
 	}
-	t, ok := conf.Duration(d.Args[0])
-	if !ok {
-		return d.Invalid()
-	}
-	u.expires = t
-	return nil
 }
 
-func (u *useridRule) setFlags(d *conf.Directive) error {
+// useridExpires compiles "userid_expires time|max|off".
+func useridExpires(_ *compiler, l *level, d *conf.Directive) error {
+	u := useridSlot.edit(l)
+	u.expires, u.max = 0, d.Args[0] == "max"
+	if u.max || d.Args[0] == "off" {
+		return nil
+	}
+	var err error
+	u.expires, err = d.Duration()
+	return err
+}
+
+// userFlags are the words of userid_flags.
+var userFlags = []string{"secure", "httponly", "samesite=strict", "samesite=lax", "samesite=none"}
+
+// useridFlags compiles "userid_flags off|flag ...".
+func useridFlags(_ *compiler, l *level, d *conf.Directive) error {
+	u := useridSlot.edit(l)
 	u.flags = nil
+	if len(d.Args) == 1 && d.Args[0] == "off" {
+		return nil
+	}
 	for _, flag := range d.Args {
-		name, ok := map[string]string{"secure": "secure", "httponly": "httponly", "samesite=strict": "samesite=strict",
-			"samesite=lax": "samesite=lax", "samesite=none": "samesite=none"}[flag]
-		switch {
-		case flag == "off" && len(d.Args) == 1:
-		case ok:
-			u.flags = append(u.flags, name)
-		default:
+		if !slices.Contains(userFlags, flag) {
 			return d.Errorf("invalid value \"%s\"", flag)
 		}
 	}
+	u.flags = d.Args
 	return nil
 }
 
