@@ -224,7 +224,7 @@ func (h *editHistory) parts() error {
 	if !slices.EqualFunc(messages, want.Status.Conditions, func(m string, c carpv1.CarpCondition) bool { return m == c.Message }) {
 		return fmt.Errorf("the messages of the conditions are %q", messages)
 	}
-	if sealed := o.AppendSealed(nil); h.exact && !bytes.Equal(sealed, encodeAs(h.format, want)) {
+	if sealed := o.AppendResponse(nil); h.exact && !bytes.Equal(sealed, encodeAs(h.format, want)) {
 		return fmt.Errorf("sealed\n%q\nwant\n%q", sealed, encodeAs(h.format, want))
 	}
 	return nil

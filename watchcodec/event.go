@@ -175,14 +175,14 @@ func (e *Event) decodeProtobuf(p []byte) error {
 	return e.Object.open(e.envelope)
 }
 
-// Changed reports whether the event was modified since it was decoded.
-func (e *Event) Changed() bool { return e.Type != e.decodedType || e.Object.edited }
+// changed reports whether the event was modified since it was decoded.
+func (e *Event) changed() bool { return e.Type != e.decodedType || e.Object.edited }
 
 // Append appends the event as a watch sends it: JSON with a newline after it, protobuf with its
 // length before it. An unmodified event is appended as it was received, byte for byte.
 func (e *Event) Append(dst []byte) ([]byte, error) {
 	switch {
-	case e.Object.format == JSON && !e.Changed():
+	case e.Object.format == JSON && !e.changed():
 		return append(append(dst, e.frame...), '\n'), nil
 	case e.Object.format == JSON:
 		dst = append(append(dst, `{"type":"`...), e.Type...)
@@ -197,7 +197,7 @@ func (e *Event) Append(dst []byte) ([]byte, error) {
 }
 
 func (e *Event) appendProtobuf(dst []byte) ([]byte, error) {
-	if !e.Changed() {
+	if !e.changed() {
 		return append(dst, e.frame...), nil
 	}
 	dst = scan.AppendBytesField(dst, eventType, []byte(e.Type))

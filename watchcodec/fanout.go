@@ -156,11 +156,11 @@ func (f *Fanout) Version() uint64 {
 // ServeHTTP sends a client the frames that are sent from now on, until the client disconnects or
 // Close is called. A caller that needs to know the version at which it starts calls Follow instead.
 func (f *Fanout) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f.Follow(w, r, Following{After: f.Version()})
+	f.Follow(w, r, FollowOptions{After: f.Version()})
 }
 
-// Following configures how a client follows a Fanout.
-type Following struct {
+// FollowOptions configures how a client follows a Fanout.
+type FollowOptions struct {
 	// After is the version up to which the client has received everything.
 	After uint64
 	// Before writes what the client receives first, the initial events of a watch for instance; nil
@@ -175,7 +175,7 @@ type Following struct {
 
 // Follow sends a client the frames after o.After, until the client disconnects or Close is called.
 // A client that is further behind than the kept frames receives an ERROR event of 410.
-func (f *Fanout) Follow(w http.ResponseWriter, r *http.Request, o Following) {
+func (f *Fanout) Follow(w http.ResponseWriter, r *http.Request, o FollowOptions) {
 	w.Header().Set("Content-Type", f.o.Format.WatchContentType())
 	c := &fanoutClient{w: w}
 	c.writes.StartWrites(w, r, f.o.WriteTimeout) // if w can't be bounded, the server's own timeout applies
@@ -223,7 +223,7 @@ type fanoutClient struct {
 
 // wait waits for more frames, and sends bookmarks meanwhile. It reports false if the client has
 // disconnected.
-func (c *fanoutClient) wait(r *http.Request, wake <-chan struct{}, o *Following, version uint64) bool {
+func (c *fanoutClient) wait(r *http.Request, wake <-chan struct{}, o *FollowOptions, version uint64) bool {
 	var due <-chan time.Time
 	if o.Bookmark != nil {
 		every := cmp.Or(o.BookmarkEvery, time.Minute)
@@ -245,7 +245,7 @@ func (c *fanoutClient) wait(r *http.Request, wake <-chan struct{}, o *Following,
 	}
 }
 
-// Write implements the io.Writer of Following.Before.
+// Write implements the io.Writer of FollowOptions.Before.
 func (c *fanoutClient) Write(p []byte) (int, error) {
 	c.writes.Begin()
 	defer c.writes.End()

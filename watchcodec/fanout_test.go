@@ -35,7 +35,7 @@ func TestFanout(t *testing.T) {
 	leaktest.Check(t)
 	f := fanout(t, watchcodec.FanoutOptions{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f.Follow(w, r, watchcodec.Following{After: f.Version(), Before: func(w io.Writer) error {
+		f.Follow(w, r, watchcodec.FollowOptions{After: f.Version(), Before: func(w io.Writer) error {
 			_, err := io.WriteString(w, "begin\n")
 			return err
 		}})
@@ -246,7 +246,7 @@ func TestFanoutFollow(t *testing.T) {
 			w := httptest.NewRecorder()
 			ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
 			defer cancel()
-			f.Follow(w, httptest.NewRequest("GET", "/", nil).WithContext(ctx), watchcodec.Following{After: after, Bookmark: func(version uint64) []byte {
+			f.Follow(w, httptest.NewRequest("GET", "/", nil).WithContext(ctx), watchcodec.FollowOptions{After: after, Bookmark: func(version uint64) []byte {
 				return fmt.Appendf(nil, "bookmark %d\n", version)
 			}})
 			return w.Body.String()
@@ -275,7 +275,7 @@ func joinAll(running *sync.WaitGroup, f *watchcodec.Fanout, clients int, n *atom
 	ready.Add(clients)
 	for range clients {
 		running.Go(func() {
-			f.Follow(&idle{http.Header{}, n}, r, watchcodec.Following{After: f.Version(), Before: func(io.Writer) error {
+			f.Follow(&idle{http.Header{}, n}, r, watchcodec.FollowOptions{After: f.Version(), Before: func(io.Writer) error {
 				ready.Done()
 				return nil
 			}})

@@ -212,7 +212,7 @@ type exchange struct {
 	unchanged bool   // the response passes unchanged
 	isHead    bool   // the request is a HEAD: the response has no content
 	inflate   *gunzipWriter
-	visible   *Visible    // of a watch
+	visible   *visibility // of a watch
 	late      *lateHeader // of a list
 }
 

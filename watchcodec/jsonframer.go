@@ -2,6 +2,7 @@ package watchcodec
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/culvert-go/culvert/watchcodec/internal/scan"
 )
@@ -49,7 +50,7 @@ func (f *jsonFramer) findStart() error {
 	}
 	f.scanned = f.start
 	if f.start < f.end && f.buf[f.start] != '{' {
-		return &SyntaxError{f.offset + int64(f.start), f.buf[f.start]}
+		return fmt.Errorf("watchcodec: byte %q at offset %d begins no JSON object", f.buf[f.start], f.offset+int64(f.start))
 	}
 	return nil
 }

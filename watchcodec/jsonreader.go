@@ -1,22 +1,6 @@
 package watchcodec
 
-import (
-	"fmt"
-	"io"
-)
-
-// SyntaxError is the error of a byte that can't begin a frame.
-type SyntaxError struct {
-	// Offset is the byte's offset in the stream.
-	Offset int64
-	// Byte is the byte at Offset.
-	Byte byte
-}
-
-// Error returns a message with the byte and its offset.
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("watchcodec: byte %q at offset %d begins no JSON object", e.Byte, e.Offset)
-}
+import "io"
 
 // JSONReader splits a stream of concatenated JSON objects into frames, one object each, compact or
 // over several lines, however the reads are split. It looks for the end of an object only and does
@@ -38,9 +22,9 @@ func NewJSONReader(src io.Reader, maxFrame int) *JSONReader {
 // Next returns the next frame, from its opening to its closing brace. The bytes are valid until the
 // next call.
 //
-// The error is io.EOF at the end of the stream, io.ErrUnexpectedEOF if that is within a frame,
-// ErrFrameTooLarge for a frame over the limit, and a *SyntaxError for anything but white space
-// between frames. After an error, every call returns that error.
+// The error is io.EOF at the end of the stream, io.ErrUnexpectedEOF if that is within a frame, and
+// ErrFrameTooLarge for a frame over the limit. Anything but white space between frames is an error,
+// too, which names the byte and its offset. After an error, every call returns that error.
 func (r *JSONReader) Next() (frame []byte, err error) {
 	if r.err == nil {
 		frame, _, r.err = pull(r.frames, r.src, nil)

@@ -129,9 +129,9 @@ func (o *Object) AppendRaw(dst []byte) []byte {
 	return append(dst, o.raw...)
 }
 
-// AppendSealed appends the object as an API server sends it in a response: in protobuf in an
+// AppendResponse appends the object as an API server sends it in a response: in protobuf in an
 // envelope, in JSON with a newline after it.
-func (o *Object) AppendSealed(dst []byte) []byte {
+func (o *Object) AppendResponse(dst []byte) []byte {
 	if o.format == JSON {
 		return append(o.appendText(dst), '\n')
 	}

@@ -22,17 +22,17 @@ const listingTimeout = 30 * time.Second
 // listingPage is the number of objects requested at once, as in client-go.
 const listingPage = "500"
 
-// newVisible returns the Visible for the watch that r requests of next.
-func (x *exchange) newVisible(next http.Handler, r *http.Request) *Visible {
+// newVisible returns the visibility for the watch that r requests of next.
+func (x *exchange) newVisible(next http.Handler, r *http.Request) *visibility {
 	query := r.URL.Query()
 	version := query.Get("resourceVersion")
 	initial, given := query["sendInitialEvents"]
 	// From "" or "0" a server sends all objects first. If sendInitialEvents is false, it sends only
 	// later events, to a client that claims to have no objects.
 	if version == "" || version == "0" || given && parseBool(initial) {
-		return NewVisible(x.rewrite)
+		return newVisibility(x.rewrite)
 	}
-	return NewResumedVisible(x.rewrite, version, func(version string, take func(*Object) error) error {
+	return newResumedVisibility(x.rewrite, version, func(version string, take func(*Object) error) error {
 		return x.listAt(next, r, version, take)
 	})
 }

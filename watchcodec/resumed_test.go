@@ -109,7 +109,7 @@ func TestResumedWatch(t *testing.T) {
 
 // TestResumedVisibleWithoutList: without a list the watch ends, and sends nothing.
 func TestResumedVisibleWithoutList(t *testing.T) {
-	v := watchcodec.NewResumedVisible(seen, "7", nil)
+	v := watchcodec.NewResumedVisibility(seen, "7", nil)
 	var e watchcodec.Event
 	if err := e.Decode(watchcodec.JSON, []byte(strings.TrimSpace(pod("MODIFIED", "a", "no", "8")))); err != nil {
 		t.Fatal(err)

@@ -17,17 +17,17 @@ import (
 // the same time. It must not keep the object.
 type Rewriter func(*Object) (visible bool, err error)
 
-// Visible applies a Rewriter to the events of one watch, so that the client sees the visible
+// visibility applies a Rewriter to the events of one watch, so that the client sees the visible
 // objects as if there were no others: an object that becomes visible is ADDED, and one that becomes
 // hidden is DELETED, with only its name, namespace, uid and the event's resourceVersion. BOOKMARK
 // and ERROR events pass.
 //
 // A client learns the name of an object only if it has seen the object. A watch that begins with
 // all objects shows what its client has seen. One that continues from a resourceVersion does not:
-// see NewResumedVisible.
+// see newResumedVisibility.
 //
-// A Visible must not be used by several goroutines at the same time.
-type Visible struct {
+// A visibility must not be used by several goroutines at the same time.
+type visibility struct {
 	rewrite Rewriter
 	// seen reports for an object, by its hash, whether the client has it. There may be very many
 	// objects. The hash is seeded, so that clients can't choose collisions.
@@ -42,31 +42,31 @@ type Visible struct {
 	table    tableEvents
 }
 
-// ErrUnknownState is the error of an event of a resumed watch after which it is not known what the
+// errUnknownState is the error of an event of a resumed watch after which it is not known what the
 // client has seen. The client has to list again: it has to be sent an ERROR event of 410, Expired.
-var ErrUnknownState = errors.New("watchcodec: it is not known what the client of this watch has seen")
+var errUnknownState = errors.New("watchcodec: it is not known what the client of this watch has seen")
 
-// NewVisible returns a Visible for a watch that begins with all objects as ADDED events: one
+// newVisibility returns a visibility for a watch that begins with all objects as ADDED events: one
 // without a resourceVersion, or at "0", or with sendInitialEvents=true.
-func NewVisible(rewrite Rewriter) *Visible {
-	return &Visible{rewrite: rewrite, seen: map[uint64]bool{}, complete: true}
+func newVisibility(rewrite Rewriter) *visibility {
+	return &visibility{rewrite: rewrite, seen: map[uint64]bool{}, complete: true}
 }
 
-// NewResumedVisible returns a Visible for a watch that continues from a resourceVersion. When a
+// newResumedVisibility returns a visibility for a watch that continues from a resourceVersion. When a
 // hidden object is MODIFIED for which the watch has sent no event yet, the client may have it from
 // before or may never have seen it. If the client keeps such an object, its state is wrong; if it
 // is sent a DELETED event for it, it learns the name of a hidden object. So Apply calls list, at
 // most once: list has to call take with each object of the collection as it was at the
 // resourceVersion that list is called with (resourceVersionMatch=Exact). If list is nil or fails,
-// Apply returns ErrUnknownState.
-func NewResumedVisible(rewrite Rewriter, resourceVersion string, list func(resourceVersion string, take func(*Object) error) error) *Visible {
-	return &Visible{rewrite: rewrite, seen: map[uint64]bool{}, version: []byte(resourceVersion), list: list}
+// Apply returns errUnknownState.
+func newResumedVisibility(rewrite Rewriter, resourceVersion string, list func(resourceVersion string, take func(*Object) error) error) *visibility {
+	return &visibility{rewrite: rewrite, seen: map[uint64]bool{}, version: []byte(resourceVersion), list: list}
 }
 
 // Apply changes e to the event that the client receives. send is false if the client receives none.
 // An event of a Table is about the object of its row; the cells are the server's, and do not change
 // with the object.
-func (v *Visible) Apply(e *Event) (send bool, err error) {
+func (v *visibility) Apply(e *Event) (send bool, err error) {
 	if string(e.Object.Kind()) != tableKind {
 		return v.apply(e, &e.Object, e.Object.reduceToIdentity)
 	}
@@ -89,7 +89,7 @@ func (v *Visible) Apply(e *Event) (send bool, err error) {
 }
 
 // apply is Apply for an event about an object. hide reduces the object to what identifies it.
-func (v *Visible) apply(e *Event, object *Object, hide func()) (send bool, err error) {
+func (v *visibility) apply(e *Event, object *Object, hide func()) (send bool, err error) {
 	if e.Type == Bookmark || e.Type == Error {
 		v.advance(object.ResourceVersion())
 		return true, nil
@@ -131,7 +131,7 @@ func (v *Visible) apply(e *Event, object *Object, hide func()) (send bool, err e
 }
 
 // hash returns the hash that identifies an object.
-func (v *Visible) hash(o *Object) uint64 {
+func (v *visibility) hash(o *Object) uint64 {
 	v.key = append(append(append(v.key[:0], o.Namespace()...), '/'), o.Name()...)
 	return maphash.Bytes(visibleSeed, v.key)
 }
@@ -139,7 +139,7 @@ func (v *Visible) hash(o *Object) uint64 {
 var visibleSeed = maphash.MakeSeed()
 
 // advance notes that the client has received everything up to a version.
-func (v *Visible) advance(version []byte) {
+func (v *visibility) advance(version []byte) {
 	if !v.complete && len(version) > 0 {
 		v.version = append(v.version[:0], version...)
 	}
@@ -148,12 +148,12 @@ func (v *Visible) advance(version []byte) {
 // listOnce makes sure that it is known whether the client has an object. An object of which the
 // watch has sent no event is unchanged between the client's resourceVersion and the one that the
 // watch has reached.
-func (v *Visible) listOnce(key uint64) error {
+func (v *visibility) listOnce(key uint64) error {
 	if _, known := v.seen[key]; known || v.complete {
 		return nil
 	}
 	if v.list == nil {
-		return ErrUnknownState
+		return errUnknownState
 	}
 	err := v.list(string(v.version), func(o *Object) error {
 		key := v.hash(o)
@@ -164,7 +164,7 @@ func (v *Visible) listOnce(key uint64) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnknownState, err)
+		return fmt.Errorf("%w: %w", errUnknownState, err)
 	}
 	v.complete, v.list = true, nil
 	return nil

@@ -14,7 +14,7 @@ type watchWriter struct {
 	w       io.Writer
 	format  Format
 	events  *EventParser
-	visible *Visible
+	visible *visibility
 	out     []byte
 	tables  bool
 }
@@ -47,7 +47,7 @@ func (w *watchWriter) Write(p []byte) (int, error) {
 // sendError sends w.out and an ERROR event for err. It returns the error of Write.
 func (w *watchWriter) sendError(err error) error {
 	failed := fmt.Errorf("watchcodec: the watch was ended: %w", err)
-	if errors.Is(err, ErrUnknownState) {
+	if errors.Is(err, errUnknownState) {
 		w.appendError(http.StatusGone, metav1.StatusReasonExpired, "this gateway does not know any more what you have seen: list again")
 	} else {
 		w.appendError(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the gateway could not read the server's watch: "+err.Error())

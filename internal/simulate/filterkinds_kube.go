@@ -200,7 +200,7 @@ func (p FilterPlan) kubeObject(m *message) {
 }
 
 // kubeWatch applies the filter to a watch, which then has only the objects that the client may see
-// (watchcodec.Visible). One that can't be read ends with an ERROR event.
+// (watchcodec.FilterOptions). One that can't be read ends with an ERROR event.
 func (p FilterPlan) kubeWatch(m *message) {
 	watch := kubeContent{verb: KubeWatch, failed: true}
 	if came := m.kube; came != nil {

@@ -33,9 +33,9 @@ func (e *RefusedError) final() bool {
 	return e.Status >= 400 && e.Status < 500 && e.Status != http.StatusRequestTimeout && e.Status != http.StatusGone && e.Status != http.StatusTooManyRequests
 }
 
-// RetryAfter returns the time that the server requests to wait before a retry, 0 for none. A time
+// retryAfter returns the time that the server requests to wait before a retry, 0 for none. A time
 // that is too long for a time.Duration is the longest whole number of seconds.
-func (e *RefusedError) RetryAfter() time.Duration {
+func (e *RefusedError) retryAfter() time.Duration {
 	seconds, _ := strconv.ParseInt(e.Header.Get("Retry-After"), 10, 64) // the largest one if it is too large
 	return time.Duration(min(max(0, seconds), math.MaxInt64/int64(time.Second))) * time.Second
 }

@@ -129,7 +129,7 @@ func (s *Source) Run(ctx context.Context) error {
 			s.o.Sink.Lost(err)
 		}
 		if errors.As(err, &refused) {
-			wait = max(wait, min(refused.RetryAfter(), s.o.MaxWait))
+			wait = max(wait, min(refused.retryAfter(), s.o.MaxWait))
 		}
 		if !sleep(ctx, wait/2+rand.N(wait/2+1)) {
 			return ctx.Err()

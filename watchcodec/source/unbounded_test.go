@@ -24,7 +24,7 @@ func TestLongestRetryAfter(t *testing.T) {
 		"99999999999999999999": 9223372036 * time.Second,
 	} {
 		refused := &source.RefusedError{Header: http.Header{"Retry-After": {field}}}
-		if got := refused.RetryAfter(); got != want {
+		if got := source.RetryAfter(refused); got != want {
 			t.Errorf("%q: %v, want %v", field, got, want)
 		}
 	}

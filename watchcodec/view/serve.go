@@ -69,7 +69,7 @@ func (v *view) get(w http.ResponseWriter, req watchcodec.Request) {
 		watchcodec.WriteStatus(w, watchcodec.NewFailure(http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error()))
 		return
 	}
-	body := o.AppendSealed(nil)
+	body := o.AppendResponse(nil)
 	w.Header().Set("Content-Type", c.Format.ContentType())
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	_, _ = w.Write(body)
@@ -154,7 +154,7 @@ func (v *view) watch(w http.ResponseWriter, r *http.Request, req watchcodec.Requ
 	ctx, cancel := context.WithTimeout(r.Context(), duration(req))
 	defer cancel()
 	out, version, c := v.snapshot()
-	follow := watchcodec.Following{After: requested, BookmarkEvery: v.o.BookmarkEvery}
+	follow := watchcodec.FollowOptions{After: requested, BookmarkEvery: v.o.BookmarkEvery}
 	if req.Options.AllowWatchBookmarks {
 		follow.Bookmark = func(version uint64) []byte { return bookmark(c, version, false) }
 	}
