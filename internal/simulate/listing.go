@@ -12,7 +12,7 @@ import (
 // respondToListing responds to the list that a filter requests for a watch, and reports whether the connection is kept.
 func (t *target) respondToListing(c *Conn, in *bufio.Reader, req *http.Request, token uint32) bool {
 	plan := t.world.exchanges[token]
-	attempt := t.world.journal.attempts(token) - 1
+	attempt := t.world.journal.lastSeen(token)
 	if plan == nil || !plan.Resumed || attempt < 0 {
 		t.world.journal.Break("listing", "%s got a request for a list that belongs to no watch: %s", t.plan.Addr, req.RequestURI)
 		return false

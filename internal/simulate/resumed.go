@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -191,11 +192,18 @@ func listedFor(path string) uint32 {
 	return uint32(n)
 }
 
-// attempts returns how often targets have seen a request.
-func (j *Journal) attempts(token uint32) int {
+// lastSeen returns which attempt of a request was the last one of whose response the gateway has read something, or the last
+// one where that is not known; -1 if there was none. A request that the gateway has given up may arrive behind the next attempt.
+func (j *Journal) lastSeen(token uint32) int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return len(j.sights[token])
+	sights := j.sights[token]
+	for k, s := range slices.Backward(sights) {
+		if s.Wrote && s.Response.out != nil && s.Response.seen() {
+			return k
+		}
+	}
+	return len(sights) - 1
 }
 
 // noteListed notes that a target has sent all of a list for a watch.
