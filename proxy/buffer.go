@@ -6,9 +6,8 @@ import (
 	"github.com/culvert-go/culvert/internal/spool"
 )
 
-// bufferFor says how the answer's body is buffered, nil for not at all.
-// X-Accel-Buffering is nginx's way for an application to decide; it is for the
-// gateway alone.
+// bufferFor returns how the response's body is buffered, nil if it is not. With nginx's header
+// field X-Accel-Buffering an application decides that; the field is not sent to the client.
 func bufferFor(b *Buffer, resp *http.Response) *spool.Options {
 	if b == nil {
 		return nil

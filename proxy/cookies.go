@@ -5,29 +5,28 @@ import (
 	"strings"
 )
 
-// CookieRewrite says how the cookies that a target sets are changed for clients.
-// A nil function leaves its attribute as it is.
+// CookieRewrite configures how the cookies that a target sets are changed for clients. If a
+// function is nil, its attribute is kept.
 type CookieRewrite struct {
-	// Only says which cookies are changed, by their names; nil means all.
+	// Only reports whether cookies of the name are changed; nil means all are.
 	Only func(name string) bool
-	// Domain gets a cookie's Domain and returns the one to send; "" takes the
-	// attribute away, so that the cookie is for this host alone.
+	// Domain is called with a cookie's Domain and returns the one to send. "" removes the
+	// attribute, so that the cookie is for this host only.
 	Domain func(domain string) string
-	// Path gets a cookie's Path and returns the one to send; "" takes the
-	// attribute away.
+	// Path is called with a cookie's Path and returns the one to send. "" removes the
+	// attribute.
 	Path func(path string) string
-	// Remove are names of attributes that are taken away first. "SameSite" beside
-	// SameSite replaces what is there.
+	// Remove holds the names of attributes that are removed first. With "SameSite" in it, the
+	// field SameSite replaces an existing attribute.
 	Remove []string
-	// Secure, HTTPOnly and SameSite set the attributes where they are not there.
-	// SameSite is "Strict", "Lax" or "None"; "" leaves it.
+	// Secure, HTTPOnly and SameSite add the attributes that are missing. SameSite is "Strict",
+	// "Lax" or "None"; "" adds none.
 	Secure, HTTPOnly bool
 	SameSite         string
 }
 
-// RewriteCookies changes each Set-Cookie. Names, values and attributes that are
-// not asked for stay byte for byte, also those that Go would not read as a
-// cookie.
+// RewriteCookies changes each Set-Cookie. Names, values and attributes that c does not change
+// are kept byte for byte, also those that Go would not parse as a cookie.
 func (a *Response) RewriteCookies(c CookieRewrite) {
 	for i, line := range a.Header["Set-Cookie"] {
 		a.Header["Set-Cookie"][i] = c.rewrite(line)
@@ -76,8 +75,8 @@ func (c CookieRewrite) removes(name string) bool {
 	return slices.ContainsFunc(c.Remove, func(r string) bool { return strings.EqualFold(r, name) })
 }
 
-// attribute returns the value that an attribute has now, "" for none; ok is false if
-// it stays as it is.
+// attribute returns the new value of an attribute, "" for none. If ok is false, the attribute
+// is kept.
 func (c CookieRewrite) attribute(name, value string) (changed string, ok bool) {
 	var f func(string) string
 	switch name {

@@ -10,13 +10,12 @@ import (
 	"github.com/culvert-go/culvert/internal/header"
 )
 
-// SetXForwarded sets X-Forwarded-For to the client's address, X-Forwarded-Host
-// to the Host that it asked for and X-Forwarded-Proto to "https" or "http".
+// SetXForwarded sets X-Forwarded-For to the client's address, X-Forwarded-Host to the Host of
+// its request and X-Forwarded-Proto to "https" or "http".
 //
-// It trusts nothing that the client claimed. Behind proxies that
-// filters.RealIP trusts, X-Forwarded-For lists the client, the trusted proxies
-// that it came through and the connection's other end, and Host and Proto are
-// those that the nearest of them reports.
+// It trusts nothing that the client claims. Behind proxies that filters.RealIP trusts,
+// X-Forwarded-For lists the client, the trusted proxies between and the connection's peer, and
+// Host and Proto are those that the nearest of them reports.
 func (o *Outbound) SetXForwarded() {
 	values := []string{"", o.In.Host, "http"} // one piece of memory for all three
 	if host, _, err := net.SplitHostPort(o.In.RemoteAddr); err == nil {
@@ -38,9 +37,9 @@ func (o *Outbound) SetXForwarded() {
 	h["X-Forwarded-Proto"] = values[2:3:3]
 }
 
-// KeepForwarded puts back the fields that Out is without because a client could have made them up, as
-// the filters left them. It is for a gateway that leaves their check to the hop in front, which then must
-// set or remove each of them, or to the target. Call it before SetXForwarded, if that is used too.
+// KeepForwarded restores, as the filters left them, the header fields that were removed from Out because a
+// client may forge them. It is for a gateway behind a proxy that sets or removes each of them, or in front of
+// a target that checks them. Call it before SetXForwarded, if both are used.
 func (o *Outbound) KeepForwarded() {
 	for name, lines := range o.In.Header {
 		if header.IsClaim(name) {
@@ -55,8 +54,8 @@ func override(v *string, with string) {
 	}
 }
 
-// SetForwarded sets the Forwarded field (RFC 7239) with what SetXForwarded says
-// in three: an element for each hop, the client first. It may stand beside it.
+// SetForwarded sets the Forwarded field (RFC 7239) to the same facts as SetXForwarded sets in three
+// fields: an element for each hop, the client first. Both may be used.
 func (o *Outbound) SetForwarded() {
 	host, proto := o.In.Host, "http"
 	if o.In.TLS != nil {
@@ -81,8 +80,7 @@ func (o *Outbound) SetForwarded() {
 	o.Out.Header["Forwarded"] = []string{b.String()}
 }
 
-// forwardedNode writes an address as RFC 7239 section 6 wants it: IPv6 in
-// brackets and quotes.
+// forwardedNode writes an address in the form of RFC 7239 section 6: IPv6 in brackets and quotes.
 func forwardedNode(addr string) string {
 	if ip, err := netip.ParseAddr(addr); err == nil && ip.Is6() {
 		return `"[` + addr + `]"`
@@ -96,9 +94,8 @@ func quoted(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// AddVia adds this gateway to the Via field (RFC 9110 section 7.6.3) under a
-// pseudonym, "culvert" for instance. A request whose Via holds it already has
-// come round in a circle; see HasVia.
+// AddVia adds this gateway to the Via field (RFC 9110 section 7.6.3) under a pseudonym, "culvert"
+// for instance. A request whose Via already contains the pseudonym is in a loop: see HasVia.
 func (o *Outbound) AddVia(pseudonym string) {
 	o.Out.Header["Via"] = appendVia(o.Out.Header["Via"], o.In.ProtoMajor, o.In.ProtoMinor, pseudonym)
 }
@@ -111,7 +108,7 @@ func appendVia(lines []string, major, minor int, pseudonym string) []string {
 	return append(lines[:len(lines):len(lines)], version+" "+pseudonym)
 }
 
-// HasVia says whether the pseudonym stands in the Via field of h.
+// HasVia reports whether the Via field of h contains the pseudonym.
 func HasVia(h http.Header, pseudonym string) bool {
 	for _, line := range h["Via"] {
 		for element := range strings.SplitSeq(line, ",") {

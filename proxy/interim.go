@@ -94,9 +94,9 @@ func (i *interimRelay) write(status int, fields http.Header) {
 // noLength is never written to.
 var noLength = []string{"0"}
 
-// wanted reports whether the client is to get the interim answer. HTTP/1.0 knows
-// none (RFC 9110 section 15.2). A 100 lets the transport read the body, and
-// the first read sends the gateway's own.
+// wanted reports whether the client gets the interim response. HTTP/1.0 has none (RFC 9110
+// section 15.2). A 100 lets the transport read the body, and the first read sends the gateway's
+// own.
 func (i *interimRelay) wanted(status int) bool {
 	return i.in.ProtoAtLeast(1, 1) && status != http.StatusContinue
 }

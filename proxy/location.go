@@ -19,10 +19,10 @@ func (a *Response) ReplaceLocation(from, to string) {
 	})
 }
 
-// FixLocation makes Location, Refresh and Content-Location point to this gateway
-// where they point to the target: scheme and host of an absolute reference that
-// names the Host which the target was sent, or its address, become those that
-// the client asked. A reference to anywhere else, and a relative one, stays.
+// FixLocation makes Location, Refresh and Content-Location that refer to the target refer to
+// this gateway. An absolute reference whose host is the Host that was sent to the target, or the
+// target's address, gets the scheme and the host of the client's request. Other references,
+// relative ones too, are kept.
 func (a *Response) FixLocation() {
 	scheme, host := a.clientOrigin()
 	a.mapLocations(func(location string) string {
@@ -51,7 +51,8 @@ func (a *Response) clientOrigin() (scheme, host string) {
 	return scheme, host
 }
 
-// isTarget says whether host, of a reference, is what the target was asked as.
+// isTarget reports whether the host of a reference is the Host that was sent to the target, or
+// its address.
 func (a *Response) isTarget(host string) bool {
 	return strings.EqualFold(host, a.Out.URL.Host) || a.Out.Host != "" && strings.EqualFold(host, a.Out.Host)
 }
@@ -67,7 +68,7 @@ func (a *Response) mapLocations(f func(string) string) {
 	}
 }
 
-// mapRefresh changes the reference in "5; url=http://...". Quotes stay.
+// mapRefresh changes the reference in "5; url=http://...". Quotes are kept.
 func mapRefresh(v string, f func(string) string) string {
 	i := strings.Index(strings.ToLower(v), "url=")
 	if i < 0 {

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// StripPrefix takes prefix away from the beginning of the path, as the client
-// wrote it, escapes included, and makes sure that what is left begins with a
-// slash. It says whether the path had the prefix, as a whole segment: "/api" is
-// a prefix of "/api/x" and of "/api", not of "/apis".
+// StripPrefix removes prefix from the beginning of the path as the client wrote it, escapes
+// included, and makes the rest begin with a slash. It reports whether the path had the prefix
+// as whole segments: "/api" is a prefix of "/api/x" and of "/api", but not of "/apis".
 func (o *Outbound) StripPrefix(prefix string) bool {
 	prefix = strings.TrimSuffix(prefix, "/")
 	raw := rawPath(o.Out.URL)
@@ -24,14 +23,13 @@ func (o *Outbound) StripPrefix(prefix string) bool {
 	return true
 }
 
-// AddPrefix puts prefix, escaped as it is to be sent, before the path.
+// AddPrefix inserts prefix before the path. It must be escaped.
 func (o *Outbound) AddPrefix(prefix string) {
 	o.setRawPath(strings.TrimSuffix(prefix, "/") + rawPath(o.Out.URL))
 }
 
-// RewritePath replaces what re matches in the path, as the client wrote it,
-// escapes included, by replacement, as Regexp.ReplaceAllString does. It says
-// whether it matched.
+// RewritePath replaces all matches of re in the path as the client wrote it, escapes included,
+// by replacement, as Regexp.ReplaceAllString does. It reports whether there was a match.
 func (o *Outbound) RewritePath(re *regexp.Regexp, replacement string) bool {
 	raw := rawPath(o.Out.URL)
 	if !re.MatchString(raw) {
@@ -45,8 +43,7 @@ func (o *Outbound) RewritePath(re *regexp.Regexp, replacement string) bool {
 	return true
 }
 
-// setRawPath makes raw, which is escaped, the path. What can't be decoded goes
-// out as it is all the same.
+// setRawPath makes raw, which is escaped, the path. If it can't be decoded, it is sent unchanged.
 func (o *Outbound) setRawPath(raw string) {
 	u := o.Out.URL
 	u.Opaque = ""

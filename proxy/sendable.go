@@ -30,7 +30,7 @@ func checkClient(in *http.Request) *culvert.Error {
 	return &culvert.Error{Kind: culvert.BadRequest, Err: err}
 }
 
-// clientTarget is the target that the client asked for, in origin or asterisk form.
+// clientTarget returns the request target of the client, in origin or asterisk form.
 func clientTarget(u *url.URL) string {
 	target := rawPath(u)
 	if u.RawQuery != "" {
