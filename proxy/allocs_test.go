@@ -17,16 +17,20 @@ func quietTarget(t testing.TB, length int) string {
 	reply := append([]byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nDate: Sat, 21 Nov 2026 00:00:00 GMT\r\nContent-Length: 1024\r\n\r\n"), bytes.Repeat([]byte("x"), 1024)...)
 	return wiretest.Target(t, func(p *wiretest.Peer) {
 		buf := make([]byte, 64<<10)
-		for n := 0; ; {
+		for n, missing := 0, -1; ; { // of buf, and of the body; -1: the header has not ended
 			m, err := p.Conn.Read(buf[n:])
 			if err != nil {
 				return
 			}
-			n += m
-			if end := bytes.Index(buf[:n], []byte("\r\n\r\n")); end < 0 || n < end+4+length {
+			if missing >= 0 {
+				missing -= m
+			} else if n += m; bytes.Contains(buf[:n], []byte("\r\n\r\n")) {
+				missing, n = length-n+bytes.Index(buf[:n], []byte("\r\n\r\n"))+4, 0
+			}
+			if missing != 0 {
 				continue
 			}
-			n = 0
+			missing = -1
 			if _, err := p.Conn.Write(reply); err != nil {
 				return
 			}
@@ -37,8 +41,11 @@ func quietTarget(t testing.TB, length int) string {
 // exchange returns what does one exchange, as often as it is called. The writer allocates
 // nothing.
 func exchange(t testing.TB, method string, body []byte) func() {
-	u := groupAt(t, upstream.Options{}, quietTarget(t, len(body)))
-	p := newProxy(t, proxy.Options{Upstream: u})
+	return exchangeOver(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, quietTarget(t, len(body)))}, method, body)
+}
+
+func exchangeOver(t testing.TB, o proxy.Options, method string, body []byte) func() {
+	p := newProxy(t, o)
 	r := &http.Request{Method: method, URL: &url.URL{Path: "/path", RawQuery: "q=1"}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Host: "culvert.test", RemoteAddr: "192.0.2.7:1234",
 		Header: http.Header{"User-Agent": {"bench"}, "Accept": {"*/*"}, "Cookie": {"a=b"}}, ContentLength: int64(len(body))}
 	content := &again{*bytes.NewReader(body)}
@@ -100,6 +107,25 @@ func BenchmarkExchange(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			do := exchange(b, name, body)
 			b.ReportAllocs()
+			for b.Loop() {
+				do()
+			}
+		})
+	}
+}
+
+// BenchmarkUpload is a body that is sent while it is received, on both paths.
+func BenchmarkUpload(b *testing.B) {
+	body := make([]byte, 1<<20)
+	for name, over := range map[string]func(*upstream.Group) http.RoundTripper{
+		"own":      func(*upstream.Group) http.RoundTripper { return nil },
+		"net/http": func(u *upstream.Group) http.RoundTripper { return standard{u.Transport()} },
+	} {
+		b.Run(name, func(b *testing.B) {
+			u := groupAt(b, upstream.Options{}, quietTarget(b, len(body)))
+			do := exchangeOver(b, proxy.Options{Upstream: u, Transport: over(u)}, "POST", body)
+			b.ReportAllocs()
+			b.SetBytes(int64(len(body)))
 			for b.Loop() {
 				do()
 			}

@@ -19,16 +19,16 @@ type Attempt struct {
 
 	// The body's mutex guards what follows.
 	state    attemptState
-	sent     int64     // how many bytes reads have returned
 	waits    bool      // a read waits for what the client sends next, or has failed since the client took too long
+	sent     int64     // how many bytes reads have returned
 	lastRead time.Time // when the client had sent what the last read got; zero: no read has
 	expectation
 	leaving
 	stall
 }
 
-// attemptState is an Attempt's. What is read of the client while the Attempt is not open is kept for the next one.
-type attemptState int
+// attemptState tells whose the body is. What is read of the client while no Attempt owns it is kept for the next one.
+type attemptState uint8
 
 const (
 	open   attemptState = iota // it owns the body
@@ -40,6 +40,9 @@ var (
 	errEnded    = errors.New("another target is asked")
 	errNotOwned = errors.New("not this attempt's")
 )
+
+// owns reports whether what is read of the client now is a's. The caller holds the body's mu.
+func (a *Attempt) owns() bool { return a.state == open }
 
 // Start makes a the next attempt that reads b.
 func (a *Attempt) Start(b *Body) {
@@ -108,7 +111,7 @@ func (a *Attempt) Read(p []byte) (n int, err error) {
 func (a *Attempt) startRead() (at int64, err error) {
 	a.body.mu.Lock()
 	defer a.body.mu.Unlock()
-	a.stall.stop()
+	a.stopStall()
 	a.inRead = true
 	if a.state == ended || a.closed {
 		return 0, errEnded
@@ -116,14 +119,14 @@ func (a *Attempt) startRead() (at int64, err error) {
 	return a.sent, a.awaitWanted()
 }
 
-// finishRead ends a read, which is given up to the transport with n bytes.
+// finishRead is called when a read returns n bytes and err.
 func (a *Attempt) finishRead(n int, err error) {
 	a.body.mu.Lock()
 	defer a.body.mu.Unlock()
 	a.inRead = false
 	a.sent += int64(n)
 	if n > 0 || err == io.EOF {
-		a.stall.start()
+		a.startStall()
 	}
 }
 
@@ -188,7 +191,7 @@ func (a *Attempt) setState(s attemptState) {
 	a.state = s
 	b.changed.Broadcast()
 	if s == ended {
-		a.stall.settle()
+		a.stopStall()
 	}
 }
 
@@ -197,7 +200,7 @@ func (a *Attempt) Close() error {
 	b := a.body
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	a.stall.stop()
+	a.stopStall()
 	a.abandonRest()
 	a.leaveUnread()
 	return nil

@@ -23,15 +23,15 @@ var (
 // (RFC 9110 section 10.1.1).
 type expectation struct {
 	expect      expectState
-	headerBegan time.Time     // when the target's first byte was received
 	headerEnded bool          // the final header was received
-	late        bool          // it was not, within lateAfter
-	lateAfter   time.Duration // of headerBegan; 0: there is no bound, or another one
-	lateAsks    bool          // what follows: the client is asked; else the read fails
+	late        bool          // it was not, within lateAfter of headerBegan
+	lateAsks    bool          // what follows then: the client is asked; else the read fails
+	lateAfter   time.Duration // 0: there is no bound, or another one
+	headerBegan time.Time     // when the target's first byte was received
 }
 
 // expectState is how far an attempt has come with a client that expects a 100 (Continue).
-type expectState int
+type expectState uint8
 
 const (
 	expectNothing  expectState = iota // the client waits for nothing

@@ -123,7 +123,7 @@ func (a *Attempt) Returned() {
 	a.body.mu.Lock()
 	defer a.body.mu.Unlock()
 	a.returned = true
-	a.stall.settle()
+	a.stopStall()
 }
 
 // leaveUnread is called when the transport closes the body. With a read under way the stream has broken off, or a final

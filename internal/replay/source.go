@@ -32,7 +32,7 @@ func (b *Body) readFor(a *Attempt, p []byte, at int64) (n int, err error) {
 
 // takeAhead gives a what was read for the attempt before.
 func (b *Body) takeAhead(a *Attempt, p []byte) (int, error) {
-	if a.state != open {
+	if !a.owns() {
 		return 0, errNotOwned
 	}
 	n := copy(p, b.readAhead)
@@ -49,7 +49,7 @@ func (b *Body) readClient(a *Attempt, p []byte) (int, error) {
 	if b.end = err; err != nil && err != io.EOF {
 		b.failure = err
 	}
-	if a.state != open {
+	if !a.owns() {
 		b.readAhead = bytes.Clone(p[:n])
 		return 0, errNotOwned
 	}

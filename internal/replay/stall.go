@@ -14,55 +14,53 @@ var ErrStalled = fmt.Errorf("the target does not accept the request's body: %w",
 // The transport reads the end of a body beside the last piece or before it has sent that: that the piece was accepted is
 // known from the trace. An embedder's transport may pause as it likes.
 type stall struct {
-	after   time.Duration
-	timer   *time.Timer // nil: nothing is bounded
-	settled bool        // the response's header was received, or the attempt has ended
+	stallAfter time.Duration
+	stallTimer *time.Timer // runs while the transport has a piece that it has not sent; nil: nothing is bounded
 }
 
 // BoundUpload has cancel called, with ErrStalled, when the target has taken timeout to accept a piece, to a quarter. It is
 // called before the first read.
 func (a *Attempt) BoundUpload(timeout time.Duration, cancel context.CancelCauseFunc) {
-	a.stall.after = timeout + timeout/4
-	if a.stall.after < timeout { // the longest there is
-		a.stall.after = timeout
+	a.stallAfter = timeout + timeout/4
+	if a.stallAfter < timeout { // the longest there is
+		a.stallAfter = timeout
 	}
-	a.stall.timer = time.AfterFunc(a.stall.after, func() {
+	a.stallTimer = time.AfterFunc(a.stallAfter, func() {
 		if a.uploads() {
 			cancel(ErrStalled)
 		}
 	})
-	a.stall.timer.Stop()
+	a.stallTimer.Stop()
 }
 
+// uploads reports whether the target is still to accept the body, before its response.
 func (a *Attempt) uploads() bool {
 	a.body.mu.Lock()
 	defer a.body.mu.Unlock()
-	return !a.stall.settled
+	return a.boundsUpload()
+}
+
+func (a *Attempt) boundsUpload() bool {
+	return a.stallTimer != nil && !a.returned && a.state != ended
 }
 
 // Accepted is called when the transport has sent all that it was given.
 func (a *Attempt) Accepted() {
 	a.body.mu.Lock()
 	defer a.body.mu.Unlock()
-	a.stall.stop()
+	a.stopStall()
 }
 
-// start is called when the transport has been given a piece, or the end.
-func (s *stall) start() {
-	if s.timer != nil && !s.settled {
-		s.timer.Reset(s.after)
+// startStall is called when the transport has been given a piece, or the end. The caller holds the body's mu.
+func (a *Attempt) startStall() {
+	if a.boundsUpload() {
+		a.stallTimer.Reset(a.stallAfter)
 	}
 }
 
-// stop is called when the transport comes for the next piece, or has sent all of them.
-func (s *stall) stop() {
-	if s.timer != nil {
-		s.timer.Stop()
+// stopStall is called when the transport comes for the next piece, or needs none. The caller holds the body's mu.
+func (a *Attempt) stopStall() {
+	if a.stallTimer != nil {
+		a.stallTimer.Stop()
 	}
-}
-
-// settle ends the bound.
-func (s *stall) settle() {
-	s.settled = true
-	s.stop()
 }
