@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
-	"sync/atomic"
 	"time"
 
 	"github.com/culvert-go/culvert"
@@ -71,12 +70,12 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *culvert.Error) {
 		answer.dropped = f.retryStatus(resp.StatusCode) && f.leaseInstead(&c.body)
 	}
 	c.interim.later.finish(err == nil && !answer.dropped)
-	f.stale = err != nil && c.reused.Load() && !c.began.Load() && !streamReset(err)
+	f.stale = err != nil && c.resends.stale() && !streamReset(err)
 	if err == nil && !answer.dropped {
 		err = cutShort(ctx, resp)
 	}
-	if at := c.connected.Load(); at != nil {
-		f.record.Connected(*at)
+	if at := c.resends.connectedAt(); !at.IsZero() {
+		f.record.Connected(at)
 	}
 	if err != nil {
 		failure := classify(ctx, err, c)
@@ -167,11 +166,7 @@ type call struct {
 	source  *replay.Body
 	body    replay.Attempt
 	trace   httptrace.ClientTrace // for a transport
-	reused  atomic.Bool           // the transport's connection had been kept
-	began   atomic.Bool           // the first byte of a response has been received over it
-
-	connected atomic.Pointer[time.Time] // when the transport had a connection; nil: not yet
-	resends   resends                   // of a transport, and a request without a body
+	resends resends               // of a transport
 }
 
 // start prepares the call of a try.
@@ -184,14 +179,13 @@ func (c *call) start(f *forwarding, in *http.Request) {
 
 // firstByte is called when the target begins its response.
 func (c *call) firstByte() {
-	c.began.Store(true)
-	c.resends.responded(true)
+	c.resends.gotByte()
 	c.body.FirstByte()
 }
 
 // gotInterim takes an interim response of a transport's.
 func (c *call) gotInterim(status int, fields textproto.MIMEHeader) error {
-	c.resends.responded(false)
+	c.resends.gotInterim()
 	if err := checkInterim(status, fields); err != nil {
 		return err
 	}
@@ -201,14 +195,9 @@ func (c *call) gotInterim(status int, fields textproto.MIMEHeader) error {
 
 // gotConn may be called on any goroutine, and again where the transport tries again.
 func (c *call) gotConn(info httptrace.GotConnInfo) {
-	if c.resends.cancel != nil && !c.resends.gotConn(info) {
-		return
+	if c.resends.gotConn(info) {
+		c.body.Connected()
 	}
-	c.body.Connected()
-	c.reused.Store(info.Reused)
-	c.began.Store(false)
-	now := time.Now()
-	c.connected.Store(&now)
 }
 
 // ownCall returns the call of a try and its request. Those of the first try are part of f.

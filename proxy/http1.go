@@ -358,7 +358,7 @@ func (x *ownExchange) forget() {
 
 func (x *ownExchange) firstByte() {
 	x.began = true
-	x.call.firstByte()
+	x.call.body.FirstByte()
 }
 
 // frame finds out where the answer ends, and makes the *http.Response that relaying takes.

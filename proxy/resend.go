@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/culvert-go/culvert/internal/errs"
 )
@@ -29,16 +30,20 @@ var errUnclear = errors.New("the target ended the request without a response, an
 // does not.
 //
 // An embedder's transport that sends a request again behind a response is left to its own rules.
+//
+// It keeps what the transport tells of its connections, also for a request with a body.
 type resends struct {
 	cancel     context.CancelCauseFunc // nil: the request has a body
 	repeatable bool                    // the target may get the request twice
 
-	mu     sync.Mutex // the transport writes on a goroutine of its own
-	sent   bool       // over the last of conns
-	begun  bool       // so is the final response, as far as is known
-	reused bool       // so was that one
-	http2  bool       // that one speaks it; not known of a request that is repeatable
-	conns  []net.Conn
+	mu        sync.Mutex // guards what follows: the transport calls on goroutines of its own
+	conns     []net.Conn // nil where the request has a body
+	connected time.Time  // when the transport had the last one; zero: it had none, or tells of none
+	reused    bool       // that one had been kept
+	http2     bool       // it speaks HTTP/2; not known of a request that is repeatable
+	sent      bool       // the header was sent over it
+	responded bool       // the first byte of a response was received over it
+	begun     bool       // so was that of the final one, as far as is known
 }
 
 // watch has trace call s for a request of an attempt that cancel ends.
@@ -50,15 +55,20 @@ func (s *resends) watch(trace *httptrace.ClientTrace, repeatable bool, cancel co
 	}
 }
 
-// gotConn is called before each time that the request is sent, on the goroutine of RoundTrip. It reports whether it may be.
+// gotConn is called before each time that the request is sent, on the goroutine of RoundTrip where the request has no body. It
+// reports whether it may be.
 func (s *resends) gotConn(info httptrace.GotConnInfo) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.refusal(info.Conn); err != nil {
-		s.cancel(err) // the transport looks before it writes
-		return false
+	if s.cancel != nil {
+		if err := s.refusal(info.Conn); err != nil {
+			s.cancel(err) // the transport looks before it writes
+			return false
+		}
+		s.conns = append(s.conns, info.Conn)
 	}
-	s.conns, s.reused, s.sent, s.begun, s.http2 = append(s.conns, info.Conn), info.Reused, false, false, false
+	s.connected, s.reused = time.Now(), info.Reused
+	s.http2, s.sent, s.responded, s.begun = false, false, false, false
 	return true
 }
 
@@ -91,14 +101,32 @@ func (s *resends) wroteHeaders() {
 	s.sent = len(s.conns) > 0
 }
 
-// responded notes whether the target has begun what may be the final response, which is not behind an interim one. The
-// transport may call before wroteHeaders.
-func (s *resends) responded(yes bool) {
-	if s.cancel != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.begun = yes
-	}
+// gotByte notes that the target has begun what may be the final response. The transport may call before wroteHeaders.
+func (s *resends) gotByte() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.responded, s.begun = true, true
+}
+
+// gotInterim notes that what the target has begun is not the final response.
+func (s *resends) gotInterim() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun = false
+}
+
+// stale reports whether the last connection had been kept, and no response has begun over it.
+func (s *resends) stale() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reused && !s.responded
+}
+
+// connectedAt returns when the transport had its last connection, zero where it tells of none.
+func (s *resends) connectedAt() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.connected
 }
 
 // unclear reports whether the target has perhaps processed the request, though the transport has looked for another
