@@ -113,7 +113,7 @@ func (a *Attempt) startRead() (at int64, err error) {
 	defer a.body.mu.Unlock()
 	a.stopStall()
 	a.inRead = true
-	if a.state == ended || a.closed {
+	if a.state == ended || a.hasClosed() {
 		return 0, errEnded
 	}
 	return a.sent, a.awaitWanted()

@@ -92,6 +92,9 @@ func (a *Attempt) readOrLeave(p []byte, at int64) (int, error) {
 	}
 }
 
+// hasClosed reports whether the transport has closed the body, and is not to read again. The caller holds the body's mu.
+func (a *Attempt) hasClosed() bool { return a.closed && a.leave != nil }
+
 // Connected is called when the transport has a connection. Over HTTP/2 it may have closed the body then, unread, where it has found
 // that it could not use the one before: it reads the body over this one.
 func (a *Attempt) Connected() {
