@@ -21,7 +21,7 @@ import (
 
 // kubeProgram is the module in kube: etcd, kube-apiserver and kube-proxy. It takes minutes
 // to build where nothing of it is in Go's cache.
-var kubeProgram = built("kube", "kube", ".")
+var kubeProgram = kept("kube", "kube", ".", "go.*", "*.go")
 
 // adminToken is that of a user who may do everything.
 const adminToken = "culvert-admin"

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/culvert-go/culvert/internal/e2e/discovery"
 )
 
 // TestKubectlGetWatch runs kubectl get -w through the filter: what is hidden does not
@@ -18,7 +20,7 @@ func TestKubectlGetWatch(t *testing.T) {
 		t.Run("output "+output, func(t *testing.T) {
 			server := podServer(t, false)
 			mux := http.NewServeMux()
-			discovery(mux)
+			discovery.Handle(mux)
 			mux.Handle("/api/v1/", server)
 			gateway := filteredGateway(t, mux)
 			server.Set(somePod(1, 1, false))

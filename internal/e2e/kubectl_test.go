@@ -14,14 +14,6 @@ import (
 	"time"
 
 	"github.com/creack/pty"
-	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/kubectl/pkg/cmd/attach"
-	kubectlexec "k8s.io/kubectl/pkg/cmd/exec"
-	kubectlget "k8s.io/kubectl/pkg/cmd/get"
-	"k8s.io/kubectl/pkg/cmd/portforward"
-	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
@@ -29,32 +21,15 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// asKubectl makes this test binary kubectl, as far as its commands that stream go.
-const asKubectl = "CULVERT_TEST_AS_KUBECTL"
-
-func runKubectl() int {
-	flags := genericclioptions.NewConfigFlags(true)
-	root := &cobra.Command{Use: "kubectl", SilenceUsage: true}
-	flags.AddFlags(root.PersistentFlags())
-	factory := cmdutil.NewFactory(cmdutil.NewMatchVersionFlags(flags))
-	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	root.AddCommand(kubectlget.NewCmdGet("kubectl", factory, streams))
-	root.AddCommand(kubectlexec.NewCmdExec(factory, streams), attach.NewCmdAttach(factory, streams), portforward.NewCmdPortForward(factory, streams))
-	if root.Execute() != nil {
-		return 1
-	}
-	return 0
-}
-
 // kubectl is kubectl's command line against the address, over one of its protocols.
 func kubectl(t *testing.T, address, webSockets string, args ...string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
+	program, err := peersProgram()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), self, append([]string{"--server", "http://" + address, "--cache-dir", t.TempDir()}, args...)...)
-	cmd.Env = append(os.Environ(), asKubectl+"=1", "KUBECONFIG=/nonexistent", "HOME="+t.TempDir(),
+	cmd := exec.CommandContext(t.Context(), program, append([]string{"kubectl", "--server", "http://" + address, "--cache-dir", t.TempDir()}, args...)...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG=/nonexistent", "HOME="+t.TempDir(),
 		"KUBECTL_REMOTE_COMMAND_WEBSOCKETS="+webSockets, "KUBECTL_PORT_FORWARD_WEBSOCKETS="+webSockets)
 	return cmd
 }

@@ -200,7 +200,7 @@ type olderInformer struct {
 }
 
 // olderProgram is the module in informer34.
-var olderProgram = built("informer34", "informer34", ".")
+var olderProgram = kept("informer34", "informer34", ".", "go.*", "*.go")
 
 func startOlderInformer(t *testing.T, url, contentType string) *olderInformer {
 	t.Helper()
