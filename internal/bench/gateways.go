@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// gatewayWork is a configuration that nginx and examples/nginx both run, and what is asked
-// of them.
+// gatewayWork is a configuration that nginx and examples/nginx both run, and the requests
+// that both get.
 type gatewayWork struct {
 	work
 	http   string // inside of http

@@ -50,19 +50,19 @@ func holdTunnels(out io.Writer, n int) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := askAll(out, held, "open", n); err != nil {
+	if err := commandAll(out, held, "open", n); err != nil {
 		return err
 	}
 	after, err := usedByAll(held)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%d tunnels in %d gateways: %.1f KiB at rest and %.1f descriptors each\n", n, len(held),
+	fmt.Fprintf(out, "%d tunnels in %d gateways: %.1f KiB idle and %.1f descriptors each\n", n, len(held),
 		float64(after.rss-before.rss)/1024/float64(n), float64(after.files-before.files)/float64(n))
-	if err := askAll(out, held, "echo", n); err != nil {
+	if err := commandAll(out, held, "echo", n); err != nil {
 		return err
 	}
-	return askAll(out, held, "drain", n)
+	return commandAll(out, held, "drain", n)
 }
 
 func (h *holding) start(tunnels int) (err error) {
@@ -84,7 +84,7 @@ func (h *holding) stop() {
 	}
 }
 
-// usedByAll is what the gateways use at rest.
+// usedByAll is what the idle gateways use.
 func usedByAll(held []holding) (sum snapshot, err error) {
 	for _, h := range held {
 		s, err := h.gateway.usedAtRest()
@@ -97,9 +97,9 @@ func usedByAll(held []holding) (sum snapshot, err error) {
 	return sum, nil
 }
 
-// askAll gives all clients a command, and prints how many did it and how long it took. For
-// a drain the gateways are asked as well.
-func askAll(out io.Writer, held []holding, command string, want int) error {
+// commandAll sends all clients a command, and prints how many obeyed and how long it took. A
+// drain is sent to the gateways as well.
+func commandAll(out io.Writer, held []holding, command string, want int) error {
 	var done atomic.Int64
 	start := time.Now()
 	err := each(len(held), func(i int) error {
@@ -150,8 +150,7 @@ func start(f *wsupgrade.Forwarder, target string, w http.ResponseWriter, r *http
 	}
 }
 
-// serveClients is n clients of the gateway. Each reply is the number of clients that have done what was
-// asked for.
+// serveClients is n clients of the gateway. Each reply is the number of clients that have obeyed.
 func serveClients(n int, gateway string) {
 	fmt.Println("-") // in the place of an address
 	clients := make([]*tunnelClient, n)

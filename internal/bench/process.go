@@ -89,8 +89,8 @@ func startSelf(name, target string) (*process, error) {
 
 // serveIfAsked is the other end of startSelf.
 func serveIfAsked() bool {
-	name, asked := os.LookupEnv(serveVariable)
-	if !asked {
+	name, set := os.LookupEnv(serveVariable)
+	if !set {
 		return false
 	}
 	if err := serve(name, os.Getenv(targetVariable)); err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// atRate is work that comes at a rate, whatever the peer does.
+// atRate is work that is sent at a rate, without waiting for the peer.
 type atRate struct {
 	rate        int // a second, over all connections
 	connections int

@@ -29,7 +29,7 @@ func printTunnels(w io.Writer, results []tunnelResult) error {
 		of           func(tunnelMeasurement) float64
 	}{
 		{"KiB/idle", "%.1f", func(m tunnelMeasurement) float64 { return m.rss }},
-		{"at rest", "%.1f", func(m tunnelMeasurement) float64 { return m.rest }},
+		{"idle", "%.1f", func(m tunnelMeasurement) float64 { return m.rest }},
 		{"fds/idle", "%.1f", func(m tunnelMeasurement) float64 { return m.files }},
 		{"µs/handshake", "%.1f", func(m tunnelMeasurement) float64 { return m.handshake }},
 		{"µs/128 B", "%.1f", func(m tunnelMeasurement) float64 { return m.small }},

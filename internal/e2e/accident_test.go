@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The accidents that this project comes from, each on real sockets, told by
-// what must come out and not by comparison alone.
+// The incidents that this project comes from, each on real sockets: the tests say what must be received, and
+// do not compare alone.
 
 // TestAccidentNginx404WithoutUpgrade: the WebSocket behind nginx got a 404, since the configuration did not forward Upgrade.
 // Culvert does what the file says, either way, and so did nginx.
@@ -32,20 +32,19 @@ func TestAccidentNginx404WithoutUpgrade(t *testing.T) {
 	}
 }
 
-// TestAccidentWebpackWarmUp: a dev proxy took upgrades only after a first plain
-// request. Here the upgrade is the first request that the process ever sees.
+// TestAccidentWebpackWarmUp: a development proxy accepted upgrades only after a first plain
+// request. Here the upgrade is the first request that the process receives.
 func TestAccidentWebpackWarmUp(t *testing.T) {
 	s := newSide(t, startCulvert, scenario{conf: httpBlock(source("source.conf"))})
-	answers := exchange(t, s.server.address, "", webSocketRequest("/serviceName/ws"), "GET")
-	if answers[0].Status != http.StatusSwitchingProtocols || answers[0].Body != webSocketFrame {
-		t.Errorf("the first request of all, an upgrade, was answered %+v", answers[0])
+	responses := exchange(t, s.server.address, "", webSocketRequest("/serviceName/ws"), "GET")
+	if responses[0].Status != http.StatusSwitchingProtocols || responses[0].Body != webSocketFrame {
+		t.Errorf("the first request of all, an upgrade, got %+v", responses[0])
 	}
 }
 
 // TestAccidentFirstFrameOfTheTerminal: the first frame of a web terminal, its
-// size, was lost, since it came in one segment with the handshake. Both sides
-// are in a hurry here: the client's frame stands behind its request, and the
-// target's behind its 101.
+// size, was lost, since it was received in one segment with the handshake. Here each
+// side sends its first frame in one piece with its header.
 func TestAccidentFirstFrameOfTheTerminal(t *testing.T) {
 	const clientFirst, targetFirst = "\x81\x85\x00\x00\x00\x00size!", "\x81\x06banner"
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -86,7 +85,7 @@ func TestAccidentFirstFrameOfTheTerminal(t *testing.T) {
 	r := bufio.NewReader(conn)
 	resp, err := http.ReadResponse(r, nil)
 	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatalf("answer %v, error %v", resp, err)
+		t.Fatalf("response %v, error %v", resp, err)
 	}
 	banner := make([]byte, len(targetFirst))
 	if _, err := io.ReadFull(r, banner); err != nil || string(banner) != targetFirst {
@@ -120,6 +119,6 @@ func TestAccidentSticky410Bare(t *testing.T) {
 	fact(t, "Cache-Control of a 410 through nginx", first(bare.Fields["Cache-Control"]), "")
 }
 
-// switchingProtocols is the answer to webSocketRequest.
+// switchingProtocols is the response to webSocketRequest.
 const switchingProtocols = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
 	"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"

@@ -58,7 +58,7 @@ func (b *browser) at(t *testing.T, expression string) (text string) {
 	return text
 }
 
-// cell is an answer whose second visit is looked at.
+// cell is a response whose second visit is observed.
 type cell struct {
 	status int
 	header http.Header
@@ -120,7 +120,7 @@ func cells() (all []cell) {
 	return all
 }
 
-// cellServer answers with cells, by their number, and counts.
+// cellServer responds with cells, by their number, and counts requests.
 type cellServer struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -154,7 +154,7 @@ func startCellServer(t *testing.T, cells []cell) *cellServer {
 	return s
 }
 
-func (s *cellServer) asked(path string) int {
+func (s *cellServer) requests(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hits[path]
@@ -165,7 +165,7 @@ func (s *cellServer) asked(path string) int {
 const cellsPerBrowser = 40
 
 // TestExplainAgreesWithBrowsers visits each cell twice, in Chromium and in Firefox, and
-// compares whether the server was asked again with what cachectl.Explain says.
+// compares whether the server received a second request with what cachectl.Explain says.
 func TestExplainAgreesWithBrowsers(t *testing.T) {
 	for name, start := range map[string]func(*testing.T) visitor{
 		"Chromium": func(t *testing.T) visitor { return startBrowser(t) },
@@ -189,11 +189,11 @@ func compareVerdicts(t *testing.T, name string, b visitor, cells []cell) {
 		for range 2 {
 			b.open(t, s.URL+path)
 		}
-		asked := s.asked(path)
-		if asked == 0 {
-			t.Errorf("%d %v: the server was not asked", c.status, c.header)
+		requests := s.requests(path)
+		if requests == 0 {
+			t.Errorf("%d %v: no request", c.status, c.header)
 		}
-		reused := asked == 1
+		reused := requests == 1
 		if v := verdict(t, name, c, s.URL+path); v.Reuse != reused {
 			t.Errorf("%d %v: reused is %v, Explain says %+v", c.status, c.header, reused, v)
 		}
@@ -215,8 +215,8 @@ func verdict(t *testing.T, cache string, c cell, target string) cachectl.Verdict
 	return cachectl.Verdict{}
 }
 
-// again asks for a page a second time in the ways that there are beside a navigation. Each
-// page is another one, so that none is found where another way has left it.
+// again requests a page a second time, in the ways that exist beside a navigation. Each way
+// has a page of its own, so that none is found in a cache where another way has left it.
 var again = map[string]func(t *testing.T, b visitor, url string){
 	"fetch": func(t *testing.T, b visitor, url string) {
 		for range 2 {
@@ -270,7 +270,7 @@ func TestErrorPagesAreRequestedAgain(t *testing.T) {
 	fixed := cell{410, header("Cache-Control: private, no-cache", "Expires: Thu, 01 Jan 1970 00:00:01 GMT")}
 	kinds := map[string]struct {
 		cell
-		asked, askedOnBack int
+		requests, onBack int
 	}{
 		"bare":     {cell{410, header()}, 1, 1},
 		"fixed":    {fixed, 2, 1},
@@ -296,11 +296,11 @@ func TestErrorPagesAreRequestedAgain(t *testing.T) {
 					path, k := fmt.Sprintf("/cell/%d", i*len(names)+j), kinds[kind]
 					b.open(t, s.URL+"/start")
 					again[way](t, b, s.URL+path)
-					want := k.asked
+					want := k.requests
 					if way == "back" {
-						want = k.askedOnBack
+						want = k.onBack
 					}
-					got := s.asked(path)
+					got := s.requests(path)
 					if want == 1 {
 						fact(t, fmt.Sprintf("requests of %s for a 410, %s, %s", name, kind, way), got, want)
 					} else if got != want {

@@ -16,7 +16,7 @@ import (
 
 // response is one response as a client saw it.
 type response struct {
-	None    string `json:",omitempty"` // why there was none
+	None    string `json:",omitempty"` // why there is none
 	Interim []int
 	Status  int
 	Fields  map[string][]string

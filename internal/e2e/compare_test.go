@@ -19,7 +19,7 @@ import (
 type scenario struct {
 	name string
 	// conf is the http block. {{LISTEN}} is the server's address, {{UP1}} to
-	// {{UP3}} are upstreams, {{DEAD}} an address where nobody listens, {{DIR}} the
+	// {{UP3}} are upstreams, {{DEAD}} an address on which no server listens, {{DIR}} the
 	// prefix.
 	conf  string
 	files map[string]string
@@ -35,17 +35,17 @@ type scenario struct {
 type step struct {
 	name    string
 	raw     string
-	methods []string // of the answers to expect; nil is one GET
+	methods []string // of the expected responses; nil is one GET
 	local   string   // the client's address; "" is any; over a unix socket a file's name
 	unix    string   // connect to this unix socket in the prefix
 	sni     string   // speak TLS and ask for this server
 	cert    string   // with the certificate of this name
-	copies  int      // requests that upstreams get beside the answer: they are waited for
+	copies  int      // requests that upstreams get beside the response: they are awaited
 }
 
 // seen is what a step came to.
 type seen struct {
-	Answers     []response
+	Responses   []response
 	Upstream    map[string][]upstreamRequest
 	Certificate string `json:",omitempty"`
 }
@@ -92,9 +92,9 @@ func (s *side) run(t *testing.T, st step) seen {
 	if st.sni != "" {
 		conn, result.Certificate = handshake(t, conn, st.sni, st.cert)
 	}
-	result.Answers = converse(t, conn, s.fill(st.raw), methods...)
-	for i := range result.Answers {
-		result.Answers[i].inflate(t)
+	result.Responses = converse(t, conn, s.fill(st.raw), methods...)
+	for i := range result.Responses {
+		result.Responses[i].inflate(t)
 	}
 	if st.copies > 0 {
 		waitFor(t, "copies of the request", func() bool { return s.requests() >= st.copies })

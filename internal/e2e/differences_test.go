@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// difference is one that is wanted. apply takes it out of the two views and says
+// difference is one that is wanted. apply removes it from what was seen of both servers, and reports
 // whether it was there.
 type difference struct {
 	name, reason string
@@ -19,8 +19,8 @@ type difference struct {
 func eachResponse(look func(n, c *response) bool) func(*seen, *seen) bool {
 	return func(nginx, culvert *seen) bool {
 		met := false
-		for i := range min(len(nginx.Answers), len(culvert.Answers)) {
-			if look(&nginx.Answers[i], &culvert.Answers[i]) {
+		for i := range min(len(nginx.Responses), len(culvert.Responses)) {
+			if look(&nginx.Responses[i], &culvert.Responses[i]) {
 				met = true
 			}
 		}
@@ -28,7 +28,7 @@ func eachResponse(look func(n, c *response) bool) func(*seen, *seen) bool {
 	}
 }
 
-// eachRequest makes a difference out of a look at pairs of upstream requests.
+// eachRequest returns a difference that look finds in pairs of upstream requests.
 func eachRequest(look func(n, c *upstreamRequest) bool) func(*seen, *seen) bool {
 	return func(nginx, culvert *seen) bool {
 		met := false
@@ -77,7 +77,7 @@ var differences = []difference{
 		n.Fields["Set-Cookie"] = c.Fields["Set-Cookie"]
 		return true
 	})},
-	{"no content said", "net/http forgets that a request without a body has said so, and says it for methods that usually have one (RFC 9110 section 8.6); nginx hands the field on", eachRequest(func(n, c *upstreamRequest) bool {
+	{"no content said", "net/http does not keep that a request without a body has a length of 0, and sends one for methods that usually have one (RFC 9110 section 8.6); nginx forwards the field", eachRequest(func(n, c *upstreamRequest) bool {
 		return n.Body == "" && c.Body == "" && (c.Fields["Content-Length"] == nil && drop(n.Fields, "Content-Length", "0") || n.Fields["Content-Length"] == nil && drop(c.Fields, "Content-Length", "0"))
 	})},
 	{"server", "each says its own name", eachResponse(func(n, c *response) bool {
@@ -127,7 +127,7 @@ var differences = []difference{
 		}
 		return closed
 	})},
-	{"request streamed", "nginx stores a chunked body and sends it with its length; culvert hands chunks on as they come", eachRequest(func(n, c *upstreamRequest) bool {
+	{"request streamed", "nginx stores a chunked body and sends it with its length; culvert forwards chunks as it receives them", eachRequest(func(n, c *upstreamRequest) bool {
 		return len(n.Fields["Content-Length"]) == 1 && drop(c.Fields, "Transfer-Encoding", "chunked") && drop(n.Fields, "Content-Length", n.Fields["Content-Length"][0])
 	})},
 	{"blanks in a query", "nginx puts what it has decoded into a query as it is, and its request line falls apart; culvert escapes it", eachRequest(func(n, c *upstreamRequest) bool {
@@ -160,19 +160,19 @@ var differences = []difference{
 	{"named in Connection", "fields that a client names in Connection are its connection's own (RFC 9110 section 7.6.1)", eachRequest(func(n, c *upstreamRequest) bool {
 		return c.Fields["X-Secret"] == nil && c.Fields["X-Forwarded-For"] == nil && drop(n.Fields, "X-Secret", "1") && drop(n.Fields, "X-Forwarded-For", "192.0.2.1")
 	})},
-	{"Proxy-Connection", "an old client's mistake for Connection, not handed on (RFC 9112 appendix C.2.2)", eachRequest(func(n, c *upstreamRequest) bool {
+	{"Proxy-Connection", "an old client's mistake for Connection, not forwarded (RFC 9112 appendix C.2.2)", eachRequest(func(n, c *upstreamRequest) bool {
 		return c.Fields["Proxy-Connection"] == nil && drop(n.Fields, "Proxy-Connection", "keep-alive")
 	})},
-	{"HTTP2-Settings", "belongs to an h2c upgrade, which is never handed on", eachRequest(func(n, c *upstreamRequest) bool {
+	{"HTTP2-Settings", "belongs to an h2c upgrade, which is never forwarded", eachRequest(func(n, c *upstreamRequest) bool {
 		return c.Fields["Http2-Settings"] == nil && drop(n.Fields, "Http2-Settings", "AAMAAABkAAQAAP__")
 	})},
-	{"Upgrade alone", "an Upgrade that Connection does not list asks for nothing (RFC 9110 section 7.8), so $http_upgrade is empty", eachResponse(func(n, c *response) bool {
+	{"Upgrade alone", "an Upgrade that Connection does not list requests nothing (RFC 9110 section 7.8), so $http_upgrade is empty", eachResponse(func(n, c *response) bool {
 		return swap(n, c, "upgrade none nothing ", "close none nothing ")
 	})},
-	{"length and chunked", "net/http takes the chunks and drops the length before anyone sees it (RFC 9112 section 6.3); nginx refuses", func(nginx, culvert *seen) bool {
+	{"length and chunked", "net/http takes the chunks and drops the length before a handler sees it (RFC 9112 section 6.3); nginx refuses", func(nginx, culvert *seen) bool {
 		up := culvert.Upstream["UP1"]
-		if len(up) != 1 || len(nginx.Upstream) != 0 || len(nginx.Answers) != 1 || nginx.Answers[0].Status != 400 ||
-			culvert.Answers[0].Status != 200 || up[0].Fields["Content-Length"] != nil || up[0].Fields["Transfer-Encoding"] == nil {
+		if len(up) != 1 || len(nginx.Upstream) != 0 || len(nginx.Responses) != 1 || nginx.Responses[0].Status != 400 ||
+			culvert.Responses[0].Status != 200 || up[0].Fields["Content-Length"] != nil || up[0].Fields["Transfer-Encoding"] == nil {
 			return false
 		}
 		*nginx = *culvert
@@ -180,13 +180,13 @@ var differences = []difference{
 	}},
 	{"body on its way", "culvert streams, so the upstream has seen the head when a body turns out broken", func(nginx, culvert *seen) bool {
 		up := culvert.Upstream["UP1"]
-		if len(up) != 1 || len(nginx.Upstream) != 0 || up[0].Body != "" || up[0].Fields["Transfer-Encoding"] == nil || culvert.Answers[0].Status != 400 {
+		if len(up) != 1 || len(nginx.Upstream) != 0 || up[0].Body != "" || up[0].Fields["Transfer-Encoding"] == nil || culvert.Responses[0].Status != 400 {
 			return false
 		}
 		culvert.Upstream = nginx.Upstream
 		return true
 	}},
-	{"trailers", "culvert hands trailers on; nginx 1.22 drops their values", eachResponse(func(n, c *response) bool {
+	{"trailers", "culvert forwards trailers; nginx 1.22 drops their values", eachResponse(func(n, c *response) bool {
 		return n.Trailer != nil && n.Trailer["X-Sum"] == nil && drop(n.Trailer, "X-Sum") && drop(c.Trailer, "X-Sum", "42")
 	})},
 	{"link through a file", "nginx takes it for an error of the whole listing, and closes; culvert shows it as itself", eachResponse(func(n, c *response) bool {
@@ -197,8 +197,8 @@ var differences = []difference{
 		return true
 	})},
 	{"interim responses", "culvert forwards a 103; nginx 1.22 takes it for the final response and stops", onlyCulvert("/early-hints", "timeout", 200)},
-	{"garbage", "nginx takes it for HTTP/0.9 and hands it on; culvert says 502", onlyCulvert("/garbage", "not HTTP", 502)},
-	{"status 099", "nginx hands it on; culvert says 502", onlyCulvert("/status099", "not HTTP", 502)},
+	{"garbage", "nginx takes it for HTTP/0.9 and forwards it; culvert says 502", onlyCulvert("/garbage", "not HTTP", 502)},
+	{"status 099", "nginx forwards it; culvert says 502", onlyCulvert("/status099", "not HTTP", 502)},
 }
 
 // eitherWay looks at the header fields of responses and of upstream requests.
@@ -224,10 +224,10 @@ func swap(n, c *response, nginx, culvert string) bool {
 func onlyCulvert(path, none string, status int) func(*seen, *seen) bool {
 	return func(nginx, culvert *seen) bool {
 		up := nginx.Upstream["UP1"]
-		if len(up) != 1 || !strings.HasPrefix(up[0].Line, "GET "+path+" ") || nginx.Answers[0].None != none || culvert.Answers[0].Status != status {
+		if len(up) != 1 || !strings.HasPrefix(up[0].Line, "GET "+path+" ") || nginx.Responses[0].None != none || culvert.Responses[0].Status != status {
 			return false
 		}
-		nginx.Answers = culvert.Answers
+		nginx.Responses = culvert.Responses
 		return true
 	}
 }

@@ -27,7 +27,7 @@ func keyConf(how, servers string) string {
 	return httpBlock(`upstream group { hash $arg_key` + how + `; ` + servers + ` } server { listen {{LISTEN}}; location / { proxy_pass http://group; } }`)
 }
 
-// keySteps ask with many keys, and with none.
+// keySteps are requests with many keys, and with none.
 func keySteps() []step {
 	var steps []step
 	for i := range 100 {
@@ -40,7 +40,7 @@ func keySteps() []step {
 	return steps
 }
 
-// TestConsistentHashAsNginx asks both with the same upstreams behind them: where a key goes depends
+// TestConsistentHashAsNginx sends requests to both, with the same upstreams behind them: where a key goes depends
 // on their addresses.
 func TestConsistentHashAsNginx(t *testing.T) {
 	for name, servers := range map[string]string{

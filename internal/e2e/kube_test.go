@@ -126,9 +126,9 @@ func awaitReady(t *testing.T, address string, log *lockedBuffer) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); <-tick.C {
-		if answer, err := client.Do(r); err == nil {
-			answer.Body.Close()
-			if answer.StatusCode == http.StatusOK {
+		if resp, err := client.Do(r); err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
 				return
 			}
 		}

@@ -34,7 +34,7 @@ func kubectl(t *testing.T, address, webSockets string, args ...string) *exec.Cmd
 	return cmd
 }
 
-// kubernetesGateway stands in front of a cluster, and tells which protocols went through
+// kubernetesGateway stands in front of a cluster, and returns the protocols of the streams through
 // it.
 func kubernetesGateway(t *testing.T) (address string, protocols func() []string) {
 	t.Helper()
@@ -106,7 +106,7 @@ func TestKubectlExec(t *testing.T) {
 		_, _ = io.WriteString(terminal, "exit 7\r")
 		expect(t, r, "command terminated with exit code 7")
 		if err := cmd.Wait(); err == nil {
-			t.Error("kubectl has not heard of the status")
+			t.Error("kubectl has not received the status")
 		}
 	})
 }

@@ -53,8 +53,8 @@ func (n *node) start(t *testing.T, env []string, program string, args ...string)
 	return log, stop
 }
 
-// asPod makes this test binary a pod, that tells its name on a port, or a client that asks
-// for names.
+// asPod makes this test binary a pod, which sends its name to each connection, or a client that reads
+// names.
 const asPod = "CULVERT_TEST_AS_POD"
 
 func runPod() int {
@@ -98,7 +98,7 @@ func runClient(target string) int {
 	return 0
 }
 
-// startPod starts a pod that tells its node's name.
+// startPod starts a pod that sends its node's name.
 func (n *node) startPod(t *testing.T, port int) {
 	t.Helper()
 	self, err := os.Executable()
@@ -108,7 +108,7 @@ func (n *node) startPod(t *testing.T, port int) {
 	n.start(t, []string{fmt.Sprintf("%s=%s@%s:%d", asPod, n.name, n.pod, port)}, self)
 }
 
-// reaches returns whom the node's connections to an address come to.
+// reaches returns the pods that the node's connections to an address reach.
 func (n *node) reaches(t *testing.T, address string) string {
 	t.Helper()
 	self, err := os.Executable()

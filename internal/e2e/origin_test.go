@@ -24,7 +24,7 @@ type origin struct {
 	seen    []upstreamRequest
 }
 
-// upstreamRequest is one request as it came in.
+// upstreamRequest is one request as it was received.
 type upstreamRequest struct {
 	Line   string
 	Fields map[string][]string
@@ -93,7 +93,7 @@ func (u *origin) serve(conn net.Conn) {
 	}
 }
 
-// readRequest reads a request without judging it.
+// readRequest reads a request without checking it.
 func readRequest(r *bufio.Reader) (upstreamRequest, error) {
 	line, err := r.ReadString('\n')
 	if err != nil {
@@ -212,7 +212,7 @@ func respond(conn net.Conn, r *bufio.Reader, request upstreamRequest) bool {
 		}
 		send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nplain")
 	default:
-		body := "you asked for " + path
+		body := "you requested " + path
 		send(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n", len(body)))
 		if !strings.HasPrefix(request.Line, "HEAD") {
 			send(body)

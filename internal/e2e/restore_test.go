@@ -17,7 +17,7 @@ import (
 
 // TestAccidentRestoreBehindNginx stands behind a real nginx that forwards neither
 // Upgrade nor Connection, in HTTP/1.0 and in HTTP/1.1: WebSockets open where Restore
-// is, and do not where it is not. A client that has not asked for an upgrade gets none,
+// is, and do not where it is not. A client that has not requested an upgrade gets none,
 // and the connection that carried its request is not used again.
 func TestAccidentRestoreBehindNginx(t *testing.T) {
 	app := httptest.NewServer(http.HandlerFunc(chattyApp))
@@ -58,14 +58,14 @@ server { listen {{LISTEN}}; location / { proxy_pass http://gateway; proxy_http_v
 				if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, 4001) {
 					t.Errorf("ended with %v", err)
 				}
-				notAskedFor(t, front)
+				withoutUpgrade(t, front)
 			})
 		}
 	}
 }
 
-// notAskedFor sends what Restore takes for a handshake without asking for an upgrade.
-func notAskedFor(t *testing.T, front *server) {
+// withoutUpgrade sends what Restore takes for a handshake without requesting an upgrade.
+func withoutUpgrade(t *testing.T, front *server) {
 	t.Helper()
 	request := strings.NewReplacer("Upgrade: websocket\r\n", "", "Connection: Upgrade\r\n", "", webSocketFrame, "").Replace(webSocketRequest("/ws"))
 	conn, err := net.Dial("tcp", front.address)
@@ -76,9 +76,9 @@ func notAskedFor(t *testing.T, front *server) {
 	_, _ = io.WriteString(conn, request+webSocketFrame)
 	_ = conn.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
 	if got, _ := io.ReadAll(conn); strings.Contains(string(got), "hello") {
-		t.Errorf("a tunnel that was not asked for: %q", got)
+		t.Errorf("a tunnel that was not requested: %q", got)
 	}
-	for range 8 { // over whatever connections nginx keeps
+	for range 8 { // over the connections that nginx keeps
 		if got := exchange(t, front.address, "", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET"); got[0].Status != 200 || !strings.Contains(got[0].Body, "<!doctype html>") {
 			t.Errorf("after it: %+v", got)
 		}

@@ -14,7 +14,7 @@ server { listen {{LISTEN}};
   location / { proxy_pass {{UP}}; proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $http_connection; } } }
 `
 
-// statusReader asks for the counts over one connection.
+// statusReader requests the counts over one connection.
 type statusReader struct {
 	*holding
 	over *conversation

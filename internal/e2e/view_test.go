@@ -187,7 +187,7 @@ func (i *sliceInformer) state() (store, handled map[string]string) {
 	return store, maps.Clone(i.handled)
 }
 
-// informerState is an informer that tells what it has.
+// informerState is an informer whose state can be read.
 type informerState interface {
 	state() (store, handled map[string]string)
 }
@@ -239,9 +239,9 @@ func (i *olderInformer) state() (store, handled map[string]string) {
 	return state.Store, state.Handled
 }
 
-// TestInformersThroughTheView: whatever happens to slices, labels and annotations, to
-// connections, to the server's past and to the gateway, real informers behind it come to
-// have what the rules say, in their stores and by what their handlers are told.
+// TestInformersThroughTheView: slices, labels and annotations change, connections are cut, the server forgets its past and the
+// gateway starts anew. Real informers behind it come to have what the rules say, in their stores and by the calls of their
+// handlers.
 func TestInformersThroughTheView(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
@@ -345,7 +345,7 @@ func compareInformers(t *testing.T, clients map[string]informerState, want map[s
 		}
 		tick.Stop()
 		if !maps.Equal(store, want) || !maps.Equal(handled, want) {
-			t.Fatalf("%s: the store has\n%v\nthe handlers were told\n%v\nwant\n%v", name, store, handled, want)
+			t.Fatalf("%s: the store has\n%v\nthe handlers were called with\n%v\nwant\n%v", name, store, handled, want)
 		}
 	}
 }

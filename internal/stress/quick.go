@@ -58,7 +58,7 @@ func asSlow(p *peer) {
 // before the body is read.
 var slowEnds = []int{http.StatusOK, http.StatusRequestTimeout, http.StatusGatewayTimeout}
 
-// slowThenQuick reports whether the connection goes on.
+// slowThenQuick reports whether the connection is kept.
 func slowThenQuick(c *client, g *gateway, p protocol, w wire) bool {
 	wait := quickTimeout / 10
 	if c.odds(2) {

@@ -48,7 +48,7 @@ func Replying(t testing.TB, reply string) (addr string) {
 	})
 }
 
-// Free returns an address for something that is to listen soon: it may be somebody else's before.
+// Free returns an address for something that is to listen soon: another listener may take it before.
 func Free(t testing.TB) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -59,7 +59,7 @@ func Free(t testing.TB) (addr string) {
 	return l.Addr().String()
 }
 
-// Unused returns an address at which nobody listens until the test ends. It is that of a
+// Unused returns an address on which no server listens until the test ends. It is that of a
 // connection's near end: one that was listened on and is free again may be the next listener's, the
 // gateway's own for instance.
 func Unused(t testing.TB) (addr string) {

@@ -1,5 +1,5 @@
 // Command informer34 is an informer of EndpointSlices by an older client-go. For each line
-// that it reads it prints what its store has and what its handlers were told, as JSON.
+// that it reads it prints what its store has and what its handlers were called with, as JSON.
 //
 // It is a module of its own, since a module has one version of client-go.
 package main
@@ -33,7 +33,7 @@ func shown(s *discoveryv1.EndpointSlice) string {
 
 func main() {
 	server := flag.String("server", "", "the `URL` of the server")
-	contentType := flag.String("type", "", "the `media type` that is asked for")
+	contentType := flag.String("type", "", "the `media type` that is requested")
 	flag.Parse()
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: *server, ContentConfig: rest.ContentConfig{ContentType: *contentType, AcceptContentTypes: *contentType + ",application/json"}})
 	if err != nil {

@@ -1,4 +1,4 @@
-// Sends back what comes, and closes when it is told to.
+// Echoes each message, and closes when it receives "close".
 const { WebSocketServer } = require('ws');
 
 const server = new WebSocketServer({
