@@ -41,12 +41,11 @@ func (c *conn) Read(p []byte) (int, error) {
 // earlyResponseWait bounds how long a failed write waits for a response to be read.
 const earlyResponseWait = 200 * time.Millisecond
 
-// Write implements net.Conn. It moves the deadline only when less than writeTimeout
-// remains: that is much cheaper than to set one for each write.
+// Write implements net.Conn.
 func (c *conn) Write(p []byte) (int, error) {
 	if c.writeTimeout > 0 {
-		if now := time.Now(); c.deadline.Sub(now) < c.writeTimeout {
-			c.deadline = deadline.After(now, c.writeTimeout)
+		if until := deadline.Extend(c.deadline, c.writeTimeout); !until.Equal(c.deadline) {
+			c.deadline = until
 			if err := c.SetWriteDeadline(c.deadline); err != nil {
 				return 0, err
 			}

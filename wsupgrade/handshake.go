@@ -129,6 +129,3 @@ func handshakeError(in context.Context, conn *upstreamConn, err error) error {
 	}
 	return e
 }
-
-// past is a deadline that interrupts every pending read and write.
-var past = time.Unix(1, 0)

@@ -5,6 +5,8 @@ import (
 	"net"
 	"runtime/debug"
 	"sync/atomic"
+
+	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 // catchPanic calls a method of a connection on a goroutine on which a panic would end the program,
@@ -43,7 +45,7 @@ func interruptWhenDone(ctx context.Context, c net.Conn) (stop func() (interrupte
 // interrupt makes reads and writes of c fail, and returns a panic of c's. A connection that panics
 // has no deadline, so it is closed.
 func interrupt(c net.Conn) *panicError {
-	e, _ := catchPanic(func() error { return c.SetDeadline(past) }).(*panicError)
+	e, _ := catchPanic(func() error { return c.SetDeadline(deadline.Past) }).(*panicError)
 	if e != nil {
 		_ = catchPanic(c.Close)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/bufpool"
+	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 // pollConn is one side of a tunnel on a loop: a descriptor of its own, without the runtime's
@@ -236,7 +237,7 @@ func (c *pollConn) SetDeadline(t time.Time) error {
 		return net.ErrClosed
 	case t.IsZero():
 		c.stopTimer()
-	case t == past:
+	case t == deadline.Past:
 		c.abort()
 	case c.timer == nil:
 		c.timer = time.AfterFunc(time.Until(t), c.pair.t.Abort)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 // The codes of RFC 6455 section 7.4.1 and of IANA's registry that a gateway sends.
@@ -131,11 +133,11 @@ func (d *direction) sendCloseAtBoundary() {
 }
 
 // boundWrite bounds the writes to dst; the zero time means no bound. It does not undo an Abort.
-func (t *Tunnel) boundWrite(dst net.Conn, deadline time.Time) {
+func (t *Tunnel) boundWrite(dst net.Conn, until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.deadlineFinal && t.deadline.Equal(past) {
-		deadline = past
+	if t.deadlineFinal && t.deadline.Equal(deadline.Past) {
+		until = deadline.Past
 	}
-	_ = t.contain(func() error { return dst.SetWriteDeadline(deadline) })
+	_ = t.contain(func() error { return dst.SetWriteDeadline(until) })
 }

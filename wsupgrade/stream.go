@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 // streamConn is an HTTP/2 stream as a net.Conn. Its server can't half-close it: the stream ends
@@ -119,7 +121,7 @@ func (c *streamConn) Close() error {
 	writing := c.writing > 0
 	c.mu.Unlock()
 	if writing {
-		_ = c.callSet(c.rc.SetWriteDeadline, past)
+		_ = c.callSet(c.rc.SetWriteDeadline, deadline.Past)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,9 +141,9 @@ func (c *streamConn) setDeadline(set func(time.Time) error, t time.Time) error {
 
 // callSet calls a method that sets a deadline of w. A filter around w may have it panic, perhaps on
 // a timer's goroutine.
-func (c *streamConn) callSet(deadline func(time.Time) error, at time.Time) (err error) {
+func (c *streamConn) callSet(set func(time.Time) error, at time.Time) (err error) {
 	defer c.t.catch(&err)
-	return deadline(at)
+	return set(at)
 }
 
 func (c *streamConn) SetDeadline(t time.Time) error {
@@ -149,7 +151,7 @@ func (c *streamConn) SetDeadline(t time.Time) error {
 }
 
 func (c *streamConn) SetReadDeadline(t time.Time) error {
-	if c.ending.Load() && t != past {
+	if c.ending.Load() && t != deadline.Past {
 		return nil // endWithin has set a last one
 	}
 	return c.setDeadline(c.rc.SetReadDeadline, t)

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 const (
@@ -104,7 +106,7 @@ func (t *Tunnel) Done() <-chan struct{} {
 
 // Abort closes both connections at once. A WebSocket's ends then see the code 1006; Close ends it
 // cleanly.
-func (t *Tunnel) Abort() { t.setFinalDeadline(past) }
+func (t *Tunnel) Abort() { t.setFinalDeadline(deadline.Past) }
 
 // closeWrite passes the end of one direction on to dst, which may still send. A dst that can't be
 // half-closed just receives no more bytes.
@@ -170,13 +172,13 @@ func (t *Tunnel) renewReadDeadline(src net.Conn) {
 }
 
 // setFinalDeadline sets the deadlines for good. After it only an Abort can set others.
-func (t *Tunnel) setFinalDeadline(deadline time.Time) {
+func (t *Tunnel) setFinalDeadline(until time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.deadlineFinal && deadline != past {
+	if t.deadlineFinal && until != deadline.Past {
 		return
 	}
-	t.deadlineFinal, t.deadline = true, deadline
+	t.deadlineFinal, t.deadline = true, until
 	t.setDeadline(t.client)
 	t.setDeadline(t.target)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 // checkFlush: the client receives what was flushed while the handler runs, whether it flushes by
@@ -74,7 +75,7 @@ func checkDeadlines(f culvert.Filter, _ options) error {
 	script := func(s *stage, w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		s.check("write deadline", control.SetWriteDeadline(time.Now().Add(time.Hour)))
-		if err := control.SetReadDeadline(time.Unix(1, 0)); err != nil {
+		if err := control.SetReadDeadline(deadline.Past); err != nil {
 			s.failf("read deadline: %w", err)
 			return
 		}

@@ -1,4 +1,5 @@
-// Package deadline bounds how long the client of a handler may take for a read or a write.
+// Package deadline bounds how long the client of a handler may take for a read or a write, and says when to move the
+// deadline of any connection.
 package deadline
 
 import (
@@ -26,7 +27,8 @@ type Deadline struct {
 	left     bool                // d was passed to a filter, and Leave was called
 }
 
-var past = time.Unix(1, 0)
+// Past is a deadline that fails reads and writes at once, also those that are under way.
+var Past = time.Unix(1, 0)
 
 // StartReads makes d bound the reads of the body of r, which w responds to. timeout bounds each read; it may be exceeded
 // by a quarter, and 0 means no bound. The deadline of r's context bounds all reads.
@@ -46,13 +48,20 @@ func (d *Deadline) start(w http.ResponseWriter, writes bool, r *http.Request, ti
 		d.server = serverTimeout(r)
 	}
 	if r.ProtoMajor != 1 {
-		d.stream = &stream{expire: func() { _ = set(w, writes, past) }}
+		d.stream = &stream{expire: func() { _ = set(w, writes, Past) }}
 	}
 }
 
-// After returns when an operation that begins now must end: timeout and a quarter of it later. The longest
-// time.Duration does not overflow.
-func After(now time.Time, timeout time.Duration) time.Time { return now.Add(timeout).Add(timeout / 4) }
+// Extend returns when an operation that begins now must end. until is when the one before had to. It is returned while at
+// least timeout is left until then, since to set a deadline for each operation is much more expensive; else the result is
+// timeout and a quarter of it from now. The longest time.Duration does not overflow.
+func Extend(until time.Time, timeout time.Duration) time.Time {
+	now := time.Now()
+	if until.Sub(now) >= timeout {
+		return until
+	}
+	return now.Add(timeout).Add(timeout / 4)
+}
 
 func set(w http.ResponseWriter, writes bool, t time.Time) error {
 	rc := http.NewResponseController(w)
@@ -81,17 +90,12 @@ func (d *Deadline) Begin() {
 	}
 }
 
-// next returns when an operation that begins now must end. It returns the time of the last operation while at least the
-// timeout is left until then: to set a deadline for each operation is much more expensive.
+// next returns when an operation that begins now must end.
 func (d *Deadline) next() time.Time {
 	if d.timeout == 0 {
 		return d.end
 	}
-	now := time.Now()
-	if d.until.Sub(now) >= d.timeout {
-		return d.until
-	}
-	until := After(now, d.timeout)
+	until := Extend(d.until, d.timeout)
 	if !d.end.IsZero() && d.end.Before(until) {
 		return d.end
 	}
@@ -113,8 +117,8 @@ func (d *Deadline) Expire() error {
 	if d.w == nil {
 		return http.ErrNotSupported
 	}
-	d.until = past
-	return set(d.w, d.writes, past)
+	d.until = Past
+	return set(d.w, d.writes, Past)
 }
 
 // Clear removes the deadline of an HTTP/1 connection, for what others read or write on it.

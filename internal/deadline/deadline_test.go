@@ -127,6 +127,32 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
+// A deadline is kept while the timeout is left until then. A shorter timeout keeps a later one as well.
+func TestExtend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const s = time.Second
+		start := time.Now()
+		var until time.Time
+		for _, step := range []struct{ sleep, timeout, want time.Duration }{
+			{0, 4 * s, 5 * s},
+			{s, 4 * s, 5 * s},
+			{time.Nanosecond, 4 * s, 6*s + 1},
+			{0, s, 6*s + 1},
+			{0, 8 * s, 11*s + 1},
+			{time.Hour, 4 * s, time.Hour + 6*s + 1},
+		} {
+			time.Sleep(step.sleep)
+			until = deadline.Extend(until, step.timeout)
+			if got := until.Sub(start); got != step.want {
+				t.Errorf("after %v, timeout %v: %v, want %v", time.Since(start), step.timeout, got, step.want)
+			}
+		}
+		if far := deadline.Extend(time.Time{}, 1<<63-1); !far.After(start.AddDate(290, 0, 0)) {
+			t.Errorf("the longest timeout ends at %v", far)
+		}
+	})
+}
+
 // The zero Deadline bounds nothing.
 func TestZero(t *testing.T) {
 	var d deadline.Deadline

@@ -31,7 +31,7 @@ func (d *Deadline) PassOn() {
 	}
 	passed := *d
 	if w := d.w; d.stream != nil {
-		passed.stream = &stream{expire: func() { _ = set(w, true, past) }}
+		passed.stream = &stream{expire: func() { _ = set(w, true, Past) }}
 	}
 	d.passedTo = &passed
 	outermost.BoundOutput(d.passedTo)

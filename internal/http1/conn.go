@@ -58,9 +58,6 @@ func newConn(p *Pool, addr Addr, c net.Conn) *Conn {
 	return conn
 }
 
-// past is a deadline that is over.
-var past = time.Unix(1, 0)
-
 // SetReadTimeout bounds each read from now on; 0 is no bound. It may be called while
 // another goroutine reads.
 func (c *Conn) SetReadTimeout(d time.Duration) {
@@ -81,37 +78,35 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return c.net.Read(p)
 }
 
-// extendRead moves the deadline only when less than its time is left: that is much cheaper
-// than to set one for each read.
+// extendRead sets the deadline of a read.
 func (c *Conn) extendRead() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.readTimeout == 0 {
-		if c.readUntil.IsZero() {
-			return
+	var until time.Time
+	if c.readTimeout != 0 {
+		if c.readFor != c.readTimeout {
+			c.readUntil = time.Time{} // of another timeout, perhaps a longer one
 		}
-		c.readUntil = time.Time{}
-	} else {
-		now := time.Now()
-		if c.readFor == c.readTimeout && c.readUntil.Sub(now) >= c.readTimeout {
-			return
-		}
-		c.readUntil = deadline.After(now, c.readTimeout)
+		until = deadline.Extend(c.readUntil, c.readTimeout)
 	}
 	c.readFor = c.readTimeout
-	_ = c.net.SetReadDeadline(c.readUntil)
-	c.stayInterrupted()
+	c.setRead(until)
 }
 
 // stopReadTimeout takes the deadline away until the next extendRead.
 func (c *Conn) stopReadTimeout() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.readUntil.IsZero() {
+	c.setRead(time.Time{})
+}
+
+// setRead sets the deadline of reads; the zero time is none. The caller holds c.mu.
+func (c *Conn) setRead(until time.Time) {
+	if until.Equal(c.readUntil) {
 		return
 	}
-	c.readUntil = time.Time{}
-	_ = c.net.SetReadDeadline(c.readUntil)
+	c.readUntil = until
+	_ = c.net.SetReadDeadline(until)
 	c.stayInterrupted()
 }
 
@@ -146,27 +141,29 @@ func (c *Conn) WriteWithin(p []byte, d time.Duration) (n int, err error) {
 func (c *Conn) limitWrite(until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.writeUntil = until
-	_ = c.net.SetWriteDeadline(until)
-	c.stayInterrupted()
+	c.setWrite(until)
 }
 
 func (c *Conn) extendWrite(d time.Duration) {
-	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.writeUntil.Sub(now) >= d {
+	c.setWrite(deadline.Extend(c.writeUntil, d))
+}
+
+// setWrite is setRead for writes.
+func (c *Conn) setWrite(until time.Time) {
+	if until.Equal(c.writeUntil) {
 		return
 	}
-	c.writeUntil = deadline.After(now, d)
-	_ = c.net.SetWriteDeadline(c.writeUntil)
+	c.writeUntil = until
+	_ = c.net.SetWriteDeadline(until)
 	c.stayInterrupted()
 }
 
 // stayInterrupted keeps a deadline that was just moved from undoing Interrupt.
 func (c *Conn) stayInterrupted() {
 	if c.interrupted.Load() {
-		_ = c.net.SetDeadline(past)
+		_ = c.net.SetDeadline(deadline.Past)
 	}
 }
 
@@ -174,7 +171,7 @@ func (c *Conn) stayInterrupted() {
 // used again. Any goroutine may call it.
 func (c *Conn) Interrupt() {
 	c.interrupted.Store(true)
-	_ = c.net.SetDeadline(past)
+	_ = c.net.SetDeadline(deadline.Past)
 }
 
 // Close closes the connection.
@@ -194,8 +191,7 @@ func (c *Conn) Clean() bool {
 		return true
 	}
 	c.mu.Lock()
-	c.readUntil = past
-	_ = c.net.SetReadDeadline(past)
+	c.setRead(deadline.Past)
 	c.mu.Unlock()
 	n, err := c.net.Read(c.one[:])
 	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
