@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
@@ -174,12 +173,7 @@ func (c *compressing) header(r *http.Request, status int, h http.Header) {
 		return
 	}
 	h["Content-Encoding"] = []string{c.chosen.name}
-	delete(h, "Content-Length")
-	delete(h, "Accept-Ranges")
-	deleteDigests(h)
-	if tag := h["Etag"]; len(tag) > 0 && !strings.HasPrefix(tag[0], "W/") {
-		h["Etag"] = []string{"W/" + tag[0]} // RFC 9110 section 8.8.1: equivalent, but not the same bytes
-	}
+	header.ContentRecoded(h)
 }
 
 // compressible reports whether a response may be compressed for clients that accept it.

@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/response"
 )
 
@@ -159,12 +160,7 @@ func (d *decoding) header(_ *http.Request, status int, h http.Header) {
 	}
 	d.encoding = encoding
 	delete(h, "Content-Encoding")
-	delete(h, "Content-Length")
-	delete(h, "Accept-Ranges")
-	deleteDigests(h)
-	if tag := h["Etag"]; len(tag) > 0 && !strings.HasPrefix(tag[0], "W/") {
-		h["Etag"] = []string{"W/" + tag[0]}
-	}
+	header.ContentRecoded(h)
 }
 
 func (d *decoding) body(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"github.com/culvert-go/culvert/internal/header"
 )
 
 // decodedRequest is the decoded body of a request. Its decoder is freed when the handler has returned. If a Read is
@@ -47,7 +49,7 @@ func (d *decodedRequest) request(w http.ResponseWriter, r *http.Request, max int
 	out.Header = r.Header.Clone()
 	delete(out.Header, "Content-Encoding")
 	delete(out.Header, "Content-Length")
-	deleteDigests(out.Header)
+	header.DeleteDigests(out.Header)
 	return &out
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/response"
 )
 
@@ -58,7 +59,7 @@ func (p *errorPage) header(original *http.Request, status int, h http.Header) {
 	for _, name := range contentFields {
 		delete(h, name)
 	}
-	deleteDigests(h)
+	header.DeleteDigests(h)
 	for name, values := range p.page.header {
 		h[name] = values
 	}

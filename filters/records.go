@@ -83,26 +83,18 @@ func (s *recordStream) status(_ *http.Request, status int, h http.Header) int {
 		s.cut = nil
 		return status
 	case encoding == "" || encoding == "identity":
-		deleteValidators(h)
+		header.ContentRewritten(h)
 		return status
 	case s.rewrite == nil:
 		s.cut = nil
 		return status
 	}
 	s.refused = true
-	deleteValidators(h)
+	header.ContentRewritten(h)
 	delete(h, "Content-Encoding")
 	delete(h, "Trailer")
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	return http.StatusBadGateway
-}
-
-// deleteValidators deletes the fields that describe the content before it is rewritten.
-func deleteValidators(h http.Header) {
-	for _, name := range []string{"Content-Length", "Etag", "Last-Modified", "Accept-Ranges"} {
-		delete(h, name)
-	}
-	deleteDigests(h)
 }
 
 func (s *recordStream) body(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	httpheader "github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 	"github.com/culvert-go/culvert/proxy"
@@ -69,14 +70,8 @@ func (p *passRule) forwardsUpgrade(x *exchange) bool {
 	return hasToken(p.wants.upgrade.String(&x.Request), protocol) && hasToken(p.wants.connection.String(&x.Request), "upgrade")
 }
 
-func hasToken(list, token string) bool {
-	for item := range strings.SplitSeq(list, ",") {
-		if strings.EqualFold(strings.TrimSpace(item), token) {
-			return true
-		}
-	}
-	return false
-}
+// hasToken reports whether the value of a directive, a comma-separated list, holds token.
+func hasToken(list, token string) bool { return httpheader.HasToken([]string{list}, token) }
 
 // rewrite applies the configuration to the outbound request.
 func (p *passRule) rewrite(x *exchange, o *proxy.Outbound) {

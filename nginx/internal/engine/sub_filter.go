@@ -8,6 +8,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
+	httpheader "github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/replace"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
@@ -166,9 +167,7 @@ func (s *subSettings) removeContentFields(h http.Header) {
 		h.Del("Etag")
 		return
 	}
-	if tag := h.Get("Etag"); tag != "" && !strings.HasPrefix(tag, "W/") {
-		h.Set("Etag", "W/"+tag)
-	}
+	httpheader.WeakenETag(h)
 }
 
 func (s *subSettings) writer(x *exchange, w io.Writer) io.WriteCloser {
