@@ -3,7 +3,6 @@ package filters
 import (
 	"fmt"
 	"io"
-	"iter"
 	"net/http"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/header"
+	"github.com/culvert-go/culvert/internal/pushdecode"
 	"github.com/culvert-go/culvert/internal/response"
 )
 
@@ -149,7 +149,7 @@ func (d *decoder) Close() error {
 type decoding struct {
 	headRequest bool   // the method was HEAD
 	encoding    string // "": the response is not decoded
-	w           *decodedBody
+	w           *pushdecode.Writer
 }
 
 // header determines the encoding, and changes the header.
@@ -177,79 +177,16 @@ func (d *decoding) body(_ *http.Request, _ int, _ http.Header, w io.Writer) io.W
 // release frees the decoder, also if the handler has panicked.
 func (d *decoding) release(*http.Request, culvert.ResponseStats) {
 	if d.w != nil {
-		d.w.stop()
+		d.w.Stop()
 	}
 }
 
-// decodedBody turns a decoder, which reads, into a writer. The decoder does not run on a
-// goroutine of its own, which would write to the client concurrently with the handler: it
-// is a coroutine that yields when it has read all that was written.
-type decodedBody struct {
-	in     []byte                  // written, and not yet read by the decoder
-	closed bool                    // no more will be written
-	resume func() (struct{}, bool) // runs the decoder until it needs more input or has ended
-	stop   func()                  // ends the decoder
-	err    error                   // of the decoder, once it has ended
-	ended  bool                    // the decoder has ended
-}
-
-func newDecodedBody(encoding string, w io.Writer) *decodedBody {
-	b := &decodedBody{}
-	b.resume, b.stop = iter.Pull(func(yield func(struct{}) bool) {
-		src := newDecoder(encoding, &coroutineReader{b, yield})
+// newDecodedBody returns a writer of encoded content that writes the decoded content to w, on the goroutine of its caller.
+func newDecodedBody(encoding string, w io.Writer) *pushdecode.Writer {
+	return pushdecode.NewWriter(func(encoded io.Reader) error {
+		src := newDecoder(encoding, encoded)
 		defer src.Close()
-		_, b.err = io.Copy(struct{ io.Writer }{w}, struct{ io.Reader }{src})
-		b.ended = true
+		_, err := io.Copy(struct{ io.Writer }{w}, struct{ io.Reader }{src})
+		return err
 	})
-	return b
-}
-
-// coroutineReader is the decoder's source: it yields while there is no input.
-type coroutineReader struct {
-	b     *decodedBody
-	yield func(struct{}) bool
-}
-
-func (r *coroutineReader) Read(p []byte) (int, error) {
-	for len(r.b.in) == 0 {
-		if r.b.closed {
-			return 0, io.EOF
-		}
-		if !r.yield(struct{}{}) {
-			return 0, io.ErrUnexpectedEOF // stopped
-		}
-	}
-	n := copy(p, r.b.in)
-	r.b.in = r.b.in[n:]
-	return n, nil
-}
-
-// Write decodes p as far as possible.
-func (b *decodedBody) Write(p []byte) (int, error) {
-	if b.ended {
-		if b.err != nil {
-			return 0, b.err
-		}
-		return len(p), nil // after the end of the encoded data
-	}
-	b.in = p
-	b.resume()
-	if b.ended && b.err != nil {
-		return 0, b.err
-	}
-	b.in = nil
-	return len(p), nil
-}
-
-// Flush does nothing: what can be decoded is written already.
-func (b *decodedBody) Flush() error { return nil }
-
-// Close decodes the rest, and fails if the encoded data are not complete.
-func (b *decodedBody) Close() error {
-	b.closed = true
-	if !b.ended {
-		b.resume()
-	}
-	b.stop()
-	return b.err
 }

@@ -219,7 +219,7 @@ type exchange struct {
 // stopInflating stops what Close would have stopped, had the handler not panicked.
 func (x *exchange) stopInflating(*http.Request, culvert.ResponseStats) {
 	if x.inflate != nil {
-		x.inflate.stop()
+		x.inflate.stream.Stop()
 	}
 }
 

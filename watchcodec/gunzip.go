@@ -2,24 +2,21 @@ package watchcodec
 
 import (
 	"bufio"
-	"errors"
 	"io"
 
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/culvert-go/culvert/internal/pushdecode"
 )
 
-// gunzipWriter inflates what is written to it. Its goroutine runs only while Write and Close wait
-// for it: a caller that flushes after a Write knows that everything was written.
+// gunzipWriter inflates what is written to it, on the goroutine of its caller: a caller that flushes
+// after a Write knows that everything was written.
 type gunzipWriter struct {
 	body    inflated
-	pending []byte
-	in      chan []byte
-	idle    chan error // nil: pending is used up; else the error that ended the stream
-	started bool
-	err     error // that ended the stream, io.EOF if it is whole
-	refused error // the error of body.Write
-	failed  error // the error of Write and Close after the end
-	panic   any   // the value with which body panicked in the goroutine
+	stream  *pushdecode.Writer
+	refused bool  // body.Write has failed or panicked
+	ended   bool  // the stream has ended in an error
+	failed  error // the error of Write and Close after that
 }
 
 // inflated receives the inflated bytes.
@@ -31,82 +28,45 @@ type inflated interface {
 }
 
 func newGunzipWriter(body inflated) *gunzipWriter {
-	return &gunzipWriter{body: body, in: make(chan []byte), idle: make(chan error)}
+	g := &gunzipWriter{body: body}
+	g.stream = pushdecode.NewWriter(g.inflate)
+	return g
 }
 
 func (g *gunzipWriter) Write(p []byte) (int, error) {
-	switch {
-	case g.err != nil && g.failed != nil:
-		return 0, g.failed
-	case g.err != nil, len(p) == 0:
-		return len(p), nil
-	case !g.started:
-		g.started, g.pending = true, p
-		go g.run()
-	default:
-		g.in <- p
-	}
-	if g.wait(); g.err != nil {
-		if g.fail(false); g.failed != nil {
-			return 0, g.failed
+	if _, err := g.stream.Write(p); err != nil {
+		if err = g.fail(err, false); err != nil {
+			return 0, err
 		}
 	}
 	return len(p), nil
 }
 
-// fail sets the error that Write and Close return for a stream that has ended in an error.
-func (g *gunzipWriter) fail(ended bool) {
-	if g.failed = g.err; g.refused == nil {
-		g.failed = g.body.unreadable(g.err, ended)
-	}
-}
-
-// run inflates in its own goroutine. A panic there would end the program, so it is passed to the
-// handler, which waits.
-func (g *gunzipWriter) run() {
-	err := errBodyPanicked
-	defer func() {
-		g.panic = recover()
-		g.idle <- err
-	}()
-	err = g.inflate()
-}
-
-// wait waits until the goroutine needs more bytes or has ended.
-func (g *gunzipWriter) wait() {
-	if g.err = <-g.idle; g.err == errBodyPanicked {
-		g.failed = g.err
-		panic(g.panic)
-	}
-}
-
-var errBodyPanicked = errors.New("watchcodec: the writer of the inflated response panicked")
-
 // Close ends the stream, which must not be within a gzip member.
 func (g *gunzipWriter) Close() error {
-	ended := g.err != nil
-	if g.stop(); !ended && g.err != nil && g.err != io.EOF {
-		g.fail(true)
-	}
-	if g.failed != nil {
-		return g.failed
+	if err := g.stream.Close(); err != nil {
+		if err = g.fail(err, true); err != nil {
+			return err
+		}
 	}
 	return g.body.Close()
 }
 
-// stop stops the goroutine.
-func (g *gunzipWriter) stop() {
-	if g.started && g.err == nil {
-		close(g.in)
-		g.wait()
+// fail returns the error of Write and Close for a stream that has ended in err.
+func (g *gunzipWriter) fail(err error, closing bool) error {
+	if !g.ended {
+		g.ended, g.failed = true, err
+		if !g.refused {
+			g.failed = g.body.unreadable(err, closing)
+		}
 	}
+	return g.failed
 }
 
-// inflate returns io.EOF at the end of the stream. It ends each gzip member by itself: a reader
-// that looked for the next member before it passed on the last bytes of this one would hold an
-// event back until the next event.
-func (g *gunzipWriter) inflate() error {
-	src := bufio.NewReader(readerFunc(g.read)) // keeps the bytes after a member
+// inflate ends each gzip member by itself: a reader that looked for the next member before it passed
+// on the last bytes of this one would hold an event back until the next event.
+func (g *gunzipWriter) inflate(compressed io.Reader) error {
+	src := bufio.NewReader(compressed) // keeps the bytes after a member
 	z, err := gzip.NewReader(src)
 	for err == nil {
 		z.Multistream(false)
@@ -114,32 +74,18 @@ func (g *gunzipWriter) inflate() error {
 			err = z.Reset(src)
 		}
 	}
+	if err == io.EOF {
+		return nil
+	}
 	return err
 }
 
 func (g *gunzipWriter) pass(p []byte) (n int, err error) {
+	g.refused = true
 	n, err = g.body.Write(p)
-	g.refused = err
+	g.refused = err != nil
 	return n, err
 }
-
-func (g *gunzipWriter) read(b []byte) (int, error) {
-	if len(g.pending) == 0 {
-		g.idle <- nil
-		p, ok := <-g.in
-		if !ok {
-			return 0, io.EOF
-		}
-		g.pending = p
-	}
-	n := copy(b, g.pending)
-	g.pending = g.pending[n:]
-	return n, nil
-}
-
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
 type writerFunc func([]byte) (int, error)
 

@@ -115,7 +115,7 @@ var mutants = []mutant{
 	{"a compressed response keeps its length", "filters/compress.go", "\theader.ContentRecoded(h)\n", "\tlength := h[\"Content-Length\"]\n\theader.ContentRecoded(h)\n\tif length != nil {\n\t\th[\"Content-Length\"] = length\n\t}\n"},
 	{"Compress encodes for clients that accept nothing", "filters/compress.go", "q > bestQ {", "q >= bestQ {"},
 	{"HEAD has the length of a content that is compressed", "filters/compress.go", "\t\treturn response.Discard\n", "\t\treturn nil\n"},
-	{"encoded data that end early are decoded as whole ones", "filters/decompress.go", "\tb.stop()\n\treturn b.err\n", "\tb.stop()\n\treturn nil\n"},
+	{"encoded data that end early are decoded as whole ones", "internal/pushdecode/pushdecode.go", "\tw.Stop()\n\treturn w.err\n", "\tw.Stop()\n\treturn nil\n"},
 	{"a record without an end is lost", "filters/records.go", "\tif s.err == nil && len(s.pending) > 0 {\n", "\tif false {\n"},
 	{"a record is edited in two halves", "filters/records.go", "\ts.pending = append(s.pending[:0], s.pending[used:]...)\n", "\ts.err = s.send(s.pending[used:], len(s.pending)-used)\n\ts.pending = s.pending[:0]\n"},
 	{"BodyLimit lets twice as much through", "filters/bodylimit.go", "http.MaxBytesReader(w, r.Body, max)", "http.MaxBytesReader(w, r.Body, 2*max)"},
