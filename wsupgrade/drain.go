@@ -19,16 +19,13 @@ const maxClosing = 64
 // had to cut.
 func (r *Registry) Drain(ctx context.Context, code int) error {
 	r.startDraining(code)
-	settled := r.allReleased()
 	defer closeAll(r.list(), code)()
-	select {
-	case <-settled:
-		return nil
-	case <-ctx.Done():
+	err := r.admitted.Drain(ctx)
+	if err != nil {
 		r.abortAll()
-		<-settled
-		return ctx.Err()
+		_ = r.admitted.Drain(context.Background())
 	}
+	return err
 }
 
 // DrainOnShutdown returns a function for http.Server.RegisterOnShutdown, which drains with

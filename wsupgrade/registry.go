@@ -12,6 +12,7 @@ import (
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/client"
 	"github.com/culvert-go/culvert/internal/errs"
+	"github.com/culvert-go/culvert/internal/gate"
 )
 
 // RegistryOptions configures a Registry. The zero value sets no bounds.
@@ -32,19 +33,18 @@ type RegistryOptions struct {
 // drains them. http.Server.Shutdown does nothing for a connection that was taken over; without a
 // drain its WebSockets see the code 1006. It is safe for concurrent use by multiple goroutines.
 type Registry struct {
-	o RegistryOptions
+	o        RegistryOptions
+	admitted gate.Gate // tunnels and handshakes under way
 
 	mu        sync.Mutex
-	draining  bool
+	draining  bool           // set before admitted is closed
 	code      int            // of the drain
 	cut       bool           // the drain's time is over
-	admitted  int            // tunnels and handshakes under way
-	keys      map[string]int // the same for each key; empty without MaxPerKey
+	keys      map[string]int // what was admitted for each key; empty without MaxPerKey
 	tunnels   map[uint64]*Tunnel
 	last      uint64
 	cutCtx    context.Context    // ends when cut is set
 	cancelCtx context.CancelFunc // ends cutCtx
-	released  chan struct{}      // closed when admitted is 0; nil: no Drain waits
 }
 
 // NewRegistry checks o and returns the Registry. It returns an error for a negative bound.
@@ -122,12 +122,12 @@ func (r *Registry) admit(in *http.Request) (*admission, error) {
 	switch {
 	case r.draining:
 		return nil, r.busyError(errDrained)
-	case r.o.Max > 0 && r.admitted >= r.o.Max:
+	case r.o.Max > 0 && r.admitted.Running() >= r.o.Max:
 		return nil, r.busyError(errors.New("too many tunnels"))
 	case r.o.MaxPerKey > 0 && r.keys[key] >= r.o.MaxPerKey:
 		return nil, r.busyError(errors.New("too many tunnels of one client"))
 	}
-	r.admitted++
+	r.admitted.Enter()
 	if r.o.MaxPerKey > 0 {
 		r.keys[key]++
 	}
@@ -199,31 +199,12 @@ func (a *admission) release() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.tunnels, a.id)
-	r.admitted--
 	if r.o.MaxPerKey > 0 {
 		if r.keys[a.key]--; r.keys[a.key] == 0 {
 			delete(r.keys, a.key)
 		}
 	}
-	if r.admitted == 0 && r.released != nil {
-		close(r.released)
-		r.released = nil
-	}
-}
-
-// allReleased returns a channel that is closed when every admission was released.
-func (r *Registry) allReleased() <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.admitted == 0 {
-		done := make(chan struct{})
-		close(done)
-		return done
-	}
-	if r.released == nil {
-		r.released = make(chan struct{})
-	}
-	return r.released
+	r.admitted.Leave()
 }
 
 // startDraining refuses every later tunnel.
