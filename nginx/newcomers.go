@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/gate"
 )
 
 // newcomerGrace is how long a connection may take to send its first request once
@@ -19,10 +21,7 @@ const newcomerGrace = 5 * time.Second
 // answer (net/http/server.go, conn.serve, behind readRequest).
 type newcomers struct {
 	conns   sync.Map // of net.Conn to *newcomer, of all that are open
-	waiting atomic.Int64
-
-	mu   sync.Mutex
-	none chan struct{} // closed when none is waiting any more; nil if nobody wants to know
+	waiting gate.Gate
 }
 
 // newcomer is a connection, and whether it is one just now.
@@ -51,20 +50,14 @@ func (n *newcomers) track(conn net.Conn, state http.ConnState) {
 
 func (n *newcomers) come(c *newcomer) {
 	if c.waiting.CompareAndSwap(false, true) {
-		n.waiting.Add(1)
+		n.waiting.Split()
 	}
 }
 
 // gone is called when a request has come to its handler, or none will come.
 func (n *newcomers) gone(c *newcomer) {
-	if !c.waiting.CompareAndSwap(true, false) || n.waiting.Add(-1) > 0 {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.none != nil && n.waiting.Load() == 0 { // another may have come meanwhile: it will be here, too
-		close(n.none)
-		n.none = nil
+	if c.waiting.CompareAndSwap(true, false) {
+		n.waiting.Leave()
 	}
 }
 
@@ -95,15 +88,5 @@ func (n *newcomers) arrived(r *http.Request) {
 func (n *newcomers) wait(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, newcomerGrace)
 	defer cancel()
-	none := make(chan struct{})
-	n.mu.Lock()
-	n.none = none
-	n.mu.Unlock()
-	if n.waiting.Load() == 0 {
-		return
-	}
-	select {
-	case <-none:
-	case <-ctx.Done():
-	}
+	_ = n.waiting.Drain(ctx)
 }

@@ -27,8 +27,8 @@ func (g *Gate) Enter() (n int64, ok bool) {
 	return n, true
 }
 
-// Split counts one more, even after Drain. Its caller must have entered; what it counts may
-// run longer than the caller.
+// Split counts one more, even after Drain. What it counts may run longer than its caller. If the
+// caller has not entered, a Drain may have returned already.
 func (g *Gate) Split() { g.running.Add(1) }
 
 // Leave counts one less. It must be called once for each Enter that returned true and each Split.
