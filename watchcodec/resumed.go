@@ -72,13 +72,11 @@ func (x *exchange) listAt(next http.Handler, r *http.Request, version string, ta
 		page.Method, page.Body, page.ContentLength, page.RequestURI = http.MethodGet, http.NoBody, 0, ""
 		page.URL = &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: x.req.CollectionPath(), RawQuery: query.Encode()}
 		page.Header.Set("Accept", strings.ReplaceAll(page.Header.Get("Accept"), "as=PartialObjectMetadata;", "as=PartialObjectMetadataList;"))
-		l := &listing{header: http.Header{}, cancel: cancel, open: func(f Format) *ListParser {
-			return newListParser(f, listRules{maxObject: x.o.MaxObject, tables: x.o.Tables}, take)
-		}}
-		if err := l.serve(next, page); err != nil {
+		list, err := x.readPage(next, page, cancel, take)
+		if err != nil {
 			return err
 		}
-		more := l.list.Continue()
+		more := list.Continue()
 		if more == "" {
 			return nil
 		}
@@ -88,24 +86,21 @@ func (x *exchange) listAt(next http.Handler, r *http.Request, version string, ta
 	}
 }
 
-// listing is the http.ResponseWriter for one page of a list, which it parses.
-type listing struct {
-	header http.Header
-	cancel context.CancelFunc // ends a request whose response can't be used
-	open   func(Format) *ListParser
-	list   *ListParser
-	err    error
-
-	refused bool // the server has refused the request
-	page    int  // bytes of that response
-}
-
-// maxRefusal bounds the body of a response with another status than 200, which is read and dropped.
-// Such a refusal is not a failure of the server: 410, Expired, is usual.
-const maxRefusal = 64 << 10
-
-// serve requests and parses one page.
-func (l *listing) serve(next http.Handler, r *http.Request) (err error) {
+// readPage parses the response of next to a request for one page of a list. It calls cancel, which
+// ends the request, if the response can't be used.
+func (x *exchange) readPage(next http.Handler, r *http.Request, cancel func(), take func(*Object) error) (list *ListParser, err error) {
+	w := response.NewReceiver(func(status int, h http.Header) (io.WriteCloser, error) {
+		format, ok := FormatOf(h.Get("Content-Type"))
+		encoding := h.Get("Content-Encoding")
+		switch {
+		case status != http.StatusOK:
+			return &refusedList{err: fmt.Errorf("watchcodec: the server responds to the list with status %d", status)}, nil
+		case !ok || encoding != "" && encoding != "identity":
+			return nil, errors.New("watchcodec: the server's list is in a form that can't be read")
+		}
+		list = newListParser(format, listRules{maxObject: x.o.MaxObject, tables: x.o.Tables}, take)
+		return list, nil
+	}, cancel)
 	defer func() {
 		if p := recover(); p == http.ErrAbortHandler {
 			err = io.ErrUnexpectedEOF
@@ -113,53 +108,25 @@ func (l *listing) serve(next http.Handler, r *http.Request) (err error) {
 			panic(p)
 		}
 	}()
-	next.ServeHTTP(l, r)
-	l.WriteHeader(http.StatusOK)
-	if l.err != nil {
-		return l.err
-	}
-	return l.list.Close()
+	next.ServeHTTP(w, r)
+	return list, w.Close()
 }
 
-func (l *listing) Header() http.Header { return l.header }
+// maxRefusal bounds the body of a response with another status than 200, which is read and dropped.
+// Such a refusal is not a failure of the server: 410, Expired, is usual.
+const maxRefusal = 64 << 10
 
-func (l *listing) WriteHeader(status int) {
-	if status < 200 || l.list != nil || l.err != nil {
-		return
-	}
-	format, ok := FormatOf(l.header.Get("Content-Type"))
-	encoding := l.header.Get("Content-Encoding")
-	switch {
-	case status != http.StatusOK:
-		l.refused = true
-		l.err = fmt.Errorf("watchcodec: the server responds to the list with status %d", status)
-	case !ok || encoding != "" && encoding != "identity":
-		l.err = errors.New("watchcodec: the server's list is in a form that can't be read")
-	default:
-		l.list = l.open(format)
-	}
+// refusedList drops the content of a refusal.
+type refusedList struct {
+	err  error // of the list
+	size int
 }
 
-func (l *listing) Write(p []byte) (int, error) {
-	l.WriteHeader(http.StatusOK)
-	if l.err == nil {
-		_, l.err = l.list.Write(p)
-	}
-	switch {
-	case l.refused && l.page+len(p) <= maxRefusal:
-		l.page += len(p)
-	case l.err != nil:
-		l.cancel()
-		return 0, &response.TransformError{Err: l.err} // not the client's failure
+func (l *refusedList) Write(p []byte) (int, error) {
+	if l.size += len(p); l.size > maxRefusal {
+		return 0, l.err
 	}
 	return len(p), nil
 }
 
-// Flush is for handlers that assert http.Flusher. There is nothing to flush.
-func (l *listing) Flush() { l.WriteHeader(http.StatusOK) }
-
-// FlushError is for http.ResponseController.
-func (l *listing) FlushError() error {
-	l.Flush()
-	return nil
-}
+func (l *refusedList) Close() error { return l.err }

@@ -52,14 +52,14 @@ func (s *Source) pages(ctx context.Context, found func(), take func(*watchcodec.
 			query.Set("continue", next)
 		}
 		var list *watchcodec.ListParser
-		rw := &responseWriter{header: http.Header{}, found: found, cancel: cancel, open: func(f watchcodec.Format) io.WriteCloser {
+		open := func(f watchcodec.Format) io.WriteCloser {
 			c.Format = f
 			list = watchcodec.NewListParser(f, s.o.MaxObject, take)
 			return list
-		}}
+		}
 		r := s.request(ctx, query)
 		r.Header.Set("Accept", strings.ReplaceAll(r.Header.Get("Accept"), "as=PartialObjectMetadata;", "as=PartialObjectMetadataList;"))
-		if err := rw.finish(s.serve(rw, r)); err != nil {
+		if err := s.receive(r, found, open, cancel); err != nil {
 			return c, "", err
 		}
 		if next = list.Continue(); next != "" {

@@ -2,7 +2,6 @@ package source
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"math"
@@ -43,78 +42,34 @@ func (e *RefusedError) retryAfter() time.Duration {
 // maxBody bounds the kept part of the body of a refusal.
 const maxBody = 64 << 10
 
-// responseWriter is the http.ResponseWriter for one list or watch. A success is written to body,
-// which open returns.
-type responseWriter struct {
-	header  http.Header
-	refused *RefusedError
-	found   func() // called when the server responds with a success
-	open    func(watchcodec.Format) io.WriteCloser
-	body    io.WriteCloser
-	cancel  context.CancelFunc // ends a request whose response can't be read
-	err     error
+// refusal keeps the body of a RefusedError.
+type refusal struct{ *RefusedError }
+
+func (r refusal) Write(p []byte) (int, error) {
+	r.Body = append(r.Body, p[:min(len(p), maxBody-len(r.Body))]...)
+	return len(p), nil
 }
 
-func (w *responseWriter) Header() http.Header { return w.header }
+func (r refusal) Close() error { return r.RefusedError }
 
-func (w *responseWriter) WriteHeader(status int) {
-	if status < 200 || w.body != nil || w.refused != nil || w.err != nil {
-		return
+// receive requests a list or a watch. found is called if the server responds with a success, whose
+// body is then written to the result of open. cancel ends the request, if its response can't be read.
+func (s *Source) receive(r *http.Request, found func(), open func(watchcodec.Format) io.WriteCloser, cancel func()) error {
+	refused := false
+	w := response.NewReceiver(func(status int, h http.Header) (io.WriteCloser, error) {
+		if status != http.StatusOK {
+			refused = true
+			return refusal{&RefusedError{Status: status, Header: h.Clone()}}, nil
+		}
+		format, ok := watchcodec.FormatOf(h.Get("Content-Type"))
+		if encoding := h.Get("Content-Encoding"); !ok || encoding != "" && encoding != "identity" {
+			return nil, fmt.Errorf("source: a response that can't be read: Content-Type %q, Content-Encoding %q", h.Get("Content-Type"), encoding)
+		}
+		found()
+		return open(format), nil
+	}, cancel)
+	if err := s.serve(w, r); err != nil && w.Err() == nil && !refused {
+		return err
 	}
-	if status != http.StatusOK {
-		w.refused = &RefusedError{Status: status, Header: w.header.Clone()}
-		return
-	}
-	format, ok := watchcodec.FormatOf(w.header.Get("Content-Type"))
-	if encoding := w.header.Get("Content-Encoding"); !ok || encoding != "" && encoding != "identity" {
-		defer w.cancel()
-		w.err = fmt.Errorf("source: a response that can't be read: Content-Type %q, Content-Encoding %q", w.header.Get("Content-Type"), encoding)
-		return
-	}
-	w.found()
-	w.body = w.open(format)
-}
-
-func (w *responseWriter) Write(p []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
-	switch {
-	case w.err != nil:
-		return 0, &response.TransformError{Err: w.err}
-	case w.refused != nil:
-		w.refused.Body = append(w.refused.Body, p[:min(len(p), maxBody-len(w.refused.Body))]...)
-		return len(p), nil
-	}
-	n, err := w.body.Write(p)
-	if err != nil {
-		w.err = err
-		w.cancel()
-		err = &response.TransformError{Err: err} // not the client's failure
-	}
-	return n, err
-}
-
-// Flush is for handlers that assert http.Flusher. Writes are not buffered.
-func (w *responseWriter) Flush() { w.WriteHeader(http.StatusOK) }
-
-// FlushError is for http.ResponseController.
-func (w *responseWriter) FlushError() error {
-	w.Flush()
-	return nil
-}
-
-// finish ends the response and returns its error, if any. served is the error of the handler.
-func (w *responseWriter) finish(served error) error {
-	if served != nil && w.body == nil && w.refused == nil && w.err == nil {
-		return served
-	}
-	w.WriteHeader(http.StatusOK)
-	switch {
-	case w.err != nil:
-		return w.err
-	case w.refused != nil:
-		return w.refused
-	case served != nil:
-		return served
-	}
-	return w.body.Close()
+	return w.Close()
 }

@@ -39,8 +39,7 @@ func (s *Source) watch(ctx context.Context, initial bool) error {
 		query.Set("resourceVersion", s.version)
 	}
 	w := &watching{s: s, initial: initial, cancel: cancel}
-	rw := &responseWriter{header: http.Header{}, found: s.o.Sink.Found, open: w.open, cancel: cancel}
-	err := rw.finish(s.serve(rw, s.request(ctx, query)))
+	err := s.receive(s.request(ctx, query), s.o.Sink.Found, w.open, cancel)
 	for _, timer := range []*time.Timer{w.timer, w.limit} {
 		if timer != nil {
 			timer.Stop()
