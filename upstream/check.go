@@ -8,7 +8,6 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -178,7 +177,7 @@ func (g *Group) runChecks(ctx context.Context, addr string, s *state) {
 		switch {
 		case err == nil:
 			good, bad = good+1, 0
-		case !errs.Local(err) && !errors.As(err, new(*panicError)):
+		case !errs.Local(err) && !errors.As(err, new(*panics.Error)):
 			good, bad = 0, bad+1
 		}
 		switch {
@@ -227,15 +226,15 @@ func (g *Group) notifyChange(addr string, healthy bool, err error) {
 // maxProbeBody bounds how much of a check's response body is read so that its connection can be kept.
 const maxProbeBody = 64 << 10
 
-// probeSafely calls probe and returns a panic of a user's function as a *panicError, which does not
+// probeSafely calls probe and returns a panic of a user's function as a *panics.Error, which does not
 // count for the target. The panic must not end the program, and there is no request that it could end.
 func (g *Group) probeSafely(ctx context.Context, addr string) (err error) {
 	defer func() {
-		if v := recover(); v != nil {
-			err = &panicError{v}
-			panics.Log(nil, "upstream.Check", v, debug.Stack())
+		if p, panicked := err.(*panics.Error); panicked {
+			panics.Log(nil, "upstream.Check", p.Value, p.Stack)
 		}
 	}()
+	defer panics.Catch(&err)
 	return g.probe(ctx, addr)
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -186,11 +185,11 @@ func (t *leastTTL) resolver(r *net.Resolver) *net.Resolver {
 // where a panic would end the program, and so would a nil connection without an error.
 func dialServer(ctx context.Context, dial dialer, network, addr string) (conn net.Conn, err error) {
 	defer func() {
-		if v := recover(); v != nil {
-			conn, err = nil, &panicError{v}
-			panics.Log(nil, "upstream.DNSOptions.Resolver.Dial", v, debug.Stack())
+		if p, panicked := err.(*panics.Error); panicked {
+			panics.Log(nil, "upstream.DNSOptions.Resolver.Dial", p.Value, p.Stack)
 		}
 	}()
+	defer panics.Catch(&err)
 	if conn, err = dial(ctx, network, addr); conn == nil && err == nil {
 		return nil, errors.New("upstream: DNSOptions.Resolver.Dial returned (nil, nil)")
 	}

@@ -3,26 +3,22 @@ package upstream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
+
+	"github.com/culvert-go/culvert/internal/panics"
 )
 
-// panicError carries a panic of a user's function, Options.DialContext for instance, from a goroutine
-// on which it would end the program to the goroutine of the request.
-type panicError struct{ value any }
-
-// Error returns the value's text.
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
-
-// recoverPanics returns a dialer that returns dial's panics as a *panicError, for goroutines of http.Transport.
+// recoverPanics returns a dialer that returns dial's panics as a *panics.Error in a *DialError, for goroutines of
+// http.Transport.
 func recoverPanics(dial dialer) dialer {
 	return func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
 		defer func() {
-			if v := recover(); v != nil {
-				conn, err = nil, &DialError{&panicError{v}}
+			if _, panicked := err.(*panics.Error); panicked {
+				err = &DialError{err}
 			}
 		}()
+		defer panics.Catch(&err)
 		return dial(ctx, network, addr)
 	}
 }
@@ -31,8 +27,8 @@ func recoverPanics(dial dialer) dialer {
 // arguments otherwise.
 func repanic(resp *http.Response, err error) (*http.Response, error) {
 	if err != nil {
-		if p := (*panicError)(nil); errors.As(err, &p) {
-			panic(p.value)
+		if p := (*panics.Error)(nil); errors.As(err, &p) {
+			panic(p.Value)
 		}
 	}
 	return resp, err

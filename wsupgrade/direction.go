@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/iolock"
+	"github.com/culvert-go/culvert/internal/panics"
 )
 
 // direction is one half of a tunnel: it passes the bytes of src on to dst. An engine reads them,
@@ -158,7 +159,7 @@ func (d *direction) closeOnError(err error) bool {
 	switch end := err.(type) {
 	case *CloseError:
 		d.t.Close(end.Code, end.Reason)
-	case *panicError:
+	case *panics.Error:
 		d.t.panicked.CompareAndSwap(nil, end)
 		d.t.Close(InternalError, "")
 	default:

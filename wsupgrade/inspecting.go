@@ -4,8 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"runtime/debug"
 	"unicode/utf8"
+
+	"github.com/culvert-go/culvert/internal/panics"
 )
 
 // inspectingCodec is the codec of a direction that an Observer inspects. It writes whole frames
@@ -38,7 +39,7 @@ func (c *inspectingCodec) passToBoundary([]byte, io.Writer) (int, error) { retur
 func (c *inspectingCodec) flushHeld(io.Writer) error                     { return nil }
 
 func (c *inspectingCodec) pass(p []byte, w io.Writer) (err error) {
-	defer c.catch(&err)
+	defer panics.Catch(&err) // of the Observer: one direction runs on a goroutine on which it would end the program
 	c.source.follow(p)
 	for len(p) > 0 || c.inFrame && uint64(len(c.data)) == c.header.length {
 		if !c.inFrame {
@@ -59,14 +60,6 @@ func (c *inspectingCodec) pass(p []byte, w io.Writer) (err error) {
 		}
 	}
 	return nil
-}
-
-// catch turns a panic of the Observer into an error: one of the directions runs on a goroutine on
-// which it would end the program.
-func (c *inspectingCodec) catch(err *error) {
-	if v := recover(); v != nil {
-		*err = &panicError{v, debug.Stack()}
-	}
 }
 
 // readHeader collects a header, and checks it when it is complete.

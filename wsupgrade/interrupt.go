@@ -3,20 +3,16 @@ package wsupgrade
 import (
 	"context"
 	"net"
-	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/culvert-go/culvert/internal/deadline"
+	"github.com/culvert-go/culvert/internal/panics"
 )
 
 // catchPanic calls a method of a connection on a goroutine on which a panic would end the program,
 // and turns one into an error.
 func catchPanic(method func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &panicError{v, debug.Stack()}
-		}
-	}()
+	defer panics.Catch(&err)
 	return method()
 }
 
@@ -25,7 +21,7 @@ func catchPanic(method func() error) (err error) {
 // method of c that has panicked meanwhile.
 func interruptWhenDone(ctx context.Context, c net.Conn) (stop func() (interrupted bool)) {
 	done := make(chan struct{})
-	var panicked *panicError
+	var panicked *panics.Error
 	pending := context.AfterFunc(ctx, func() {
 		defer close(done)
 		panicked = interrupt(c)
@@ -36,7 +32,7 @@ func interruptWhenDone(ctx context.Context, c net.Conn) (stop func() (interrupte
 		}
 		<-done
 		if panicked != nil {
-			panic(panicked.value)
+			panic(panicked.Value)
 		}
 		return true
 	}
@@ -44,8 +40,8 @@ func interruptWhenDone(ctx context.Context, c net.Conn) (stop func() (interrupte
 
 // interrupt makes reads and writes of c fail, and returns a panic of c's. A connection that panics
 // has no deadline, so it is closed.
-func interrupt(c net.Conn) *panicError {
-	e, _ := catchPanic(func() error { return c.SetDeadline(deadline.Past) }).(*panicError)
+func interrupt(c net.Conn) *panics.Error {
+	e, _ := catchPanic(func() error { return c.SetDeadline(deadline.Past) }).(*panics.Error)
 	if e != nil {
 		_ = catchPanic(c.Close)
 	}
@@ -57,7 +53,7 @@ func interrupt(c net.Conn) *panicError {
 type handshaking struct {
 	net.Conn
 	finished atomic.Bool
-	panicked atomic.Pointer[panicError]
+	panicked atomic.Pointer[panics.Error]
 }
 
 // Close closes the connection, and catches a panic until the handshake is over.
@@ -66,7 +62,7 @@ func (c *handshaking) Close() error {
 		return c.Conn.Close()
 	}
 	err := catchPanic(c.Conn.Close)
-	if e, ok := err.(*panicError); ok {
+	if e, ok := err.(*panics.Error); ok {
 		c.panicked.CompareAndSwap(nil, e)
 	}
 	return err
@@ -77,6 +73,6 @@ func (c *handshaking) Close() error {
 func (c *handshaking) finish() {
 	c.finished.Store(true)
 	if e := c.panicked.Load(); e != nil {
-		panic(e.value)
+		panic(e.Value)
 	}
 }

@@ -1,32 +1,20 @@
 package wsupgrade
 
 import (
-	"fmt"
 	"runtime/debug"
 
 	"github.com/culvert-go/culvert/internal/panics"
 )
 
-// panicError is a panic of a user's function in a tunnel: one of an Observer, or a method of one of
-// the connections, which for an HTTP/2 stream are those of the ResponseWriter and of the request's
-// body.
-type panicError struct {
-	value any
-	stack []byte
-}
-
-// Error returns the value's text.
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
-
-// catch is deferred around a call of a connection that may be a user's, and turns a panic into an
-// error: most of these calls run on goroutines on which it would end the program. Before there is a
-// tunnel, t is nil, the caller is a handler, and the panic is not caught.
+// catch is panics.Catch for a call of a connection that may be a user's; that of an HTTP/2 stream
+// consists of the ResponseWriter and the request's body. The tunnel keeps the first panic. Before there
+// is a tunnel, t is nil, the caller is a handler, and the panic is not caught.
 func (t *Tunnel) catch(err *error) {
 	if t == nil {
 		return
 	}
 	if v := recover(); v != nil {
-		e := &panicError{v, debug.Stack()}
+		e := &panics.Error{Value: v, Stack: debug.Stack()}
 		t.panicked.CompareAndSwap(nil, e)
 		*err = e
 	}
@@ -42,14 +30,14 @@ func (t *Tunnel) contain(method func() error) (err error) {
 // panicked: net/http and filters.Recover handle it there.
 func (t *Tunnel) repanic() {
 	if e := t.panicked.Load(); e != nil {
-		panic(e.value)
+		panic(e.Value)
 	}
 }
 
 // logPanic logs the panic of a user's function where no handler waits for the tunnel's end.
 func (t *Tunnel) logPanic() {
 	if e := t.panicked.Load(); e != nil {
-		panics.Log(nil, "wsupgrade.Forwarder.Start's tunnel", e.value, e.stack)
+		panics.Log(nil, "wsupgrade.Forwarder.Start's tunnel", e.Value, e.Stack)
 	}
 }
 

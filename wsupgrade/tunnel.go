@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/deadline"
+	"github.com/culvert-go/culvert/internal/panics"
 )
 
 const (
@@ -46,9 +47,9 @@ type Tunnel struct {
 	up, down       direction // to the target, to the client
 	limits         *limits
 	admission      *admission
-	loops          *loops                     // nil: the portable engine moves the bytes
-	closing        atomic.Pointer[closing]    // nil: the end was not requested
-	panicked       atomic.Pointer[panicError] // nil: neither its Observer nor a connection has panicked
+	loops          *loops                       // nil: the portable engine moves the bytes
+	closing        atomic.Pointer[closing]      // nil: the end was not requested
+	panicked       atomic.Pointer[panics.Error] // nil: neither its Observer nor a connection has panicked
 
 	mu            sync.Mutex
 	done          chan struct{} // nil: Done was not called yet
@@ -187,7 +188,7 @@ func (t *Tunnel) setFinalDeadline(until time.Time) {
 // holds t.mu.
 func (t *Tunnel) setDeadline(c net.Conn) {
 	err := t.contain(func() error { return c.SetDeadline(t.deadline) })
-	if _, panicked := err.(*panicError); panicked {
+	if _, panicked := err.(*panics.Error); panicked {
 		_ = t.contain(c.Close)
 	}
 }

@@ -1,5 +1,5 @@
-// Package panics logs panics of users' functions that run on the library's own goroutines. There a panic would end the
-// program, since no handler and no server recovers from it.
+// Package panics logs panics of users' functions that run on the library's own goroutines, or carries them to a handler's
+// as errors. On the library's own a panic would end the program, since no handler and no server recovers from it.
 package panics
 
 import (
@@ -29,4 +29,23 @@ func Log(l *slog.Logger, function string, value any, stack []byte) {
 	}
 	l.LogAttrs(context.Background(), slog.LevelError, "panic", slog.String("function", function),
 		slog.String("panic", fmt.Sprint(value)), slog.String("stack", string(stack)))
+}
+
+// Error is the panic of a user's function.
+type Error struct {
+	// Value is what the function has panicked with.
+	Value any
+	// Stack is that of its goroutine, as from debug.Stack.
+	Stack []byte
+}
+
+// Error returns the value's text.
+func (e *Error) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Catch must be deferred by the caller of a user's function. It recovers from a panic of that function and sets err to an
+// *Error.
+func Catch(err *error) {
+	if v := recover(); v != nil {
+		*err = &Error{v, debug.Stack()}
+	}
 }

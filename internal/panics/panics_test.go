@@ -2,6 +2,7 @@ package panics_test
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -27,5 +28,21 @@ func TestContain(t *testing.T) {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %s in %s", want, log.String())
 		}
+	}
+}
+
+func TestCatch(t *testing.T) {
+	call := func(f func() error) (err error) {
+		defer panics.Catch(&err)
+		return f()
+	}
+	other := errors.New("no panic")
+	if err := call(func() error { return other }); err != other {
+		t.Error(err)
+	}
+	var caught *panics.Error
+	err := call(func() error { panic("a bug") })
+	if !errors.As(err, &caught) || caught.Value != "a bug" || !bytes.Contains(caught.Stack, []byte("TestCatch")) || err.Error() != "panic: a bug" {
+		t.Errorf("%v, %+v", err, caught)
 	}
 }
