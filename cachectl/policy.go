@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // Mode is how a Policy treats the caching fields that the response already has.
@@ -93,13 +95,9 @@ func (p Policy) check() error {
 // wellFormed reports whether a value of Cache-Control is empty or a list of directives.
 func wellFormed(value string) bool {
 	for directive := range strings.SplitSeq(value, ",") {
-		if name, _, _ := strings.Cut(strings.TrimSpace(directive), "="); value != "" && !isToken(name) {
+		if name, _, _ := strings.Cut(strings.TrimSpace(directive), "="); value != "" && !httpguts.ValidHeaderFieldName(name) { // a directive's name is a token, too
 			return false
 		}
 	}
 	return true
-}
-
-func isToken(s string) bool {
-	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~") == ""
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/textproto"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // isHopByHop says whether the field named by its canonical key never travels past
@@ -56,15 +58,7 @@ func endToEnd(name string) bool {
 	return strings.HasPrefix(name, "Sec-")
 }
 
-// HasToken says whether one of the comma-separated lists holds token, in any
-// case.
+// HasToken reports whether one of the comma-separated lists holds token, in any case.
 func HasToken(lines []string, token string) bool {
-	for _, line := range lines {
-		for item := range strings.SplitSeq(line, ",") {
-			if strings.EqualFold(textproto.TrimString(item), token) {
-				return true
-			}
-		}
-	}
-	return false
+	return httpguts.HeaderValuesContainsToken(lines, token)
 }

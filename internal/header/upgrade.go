@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/textproto"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // maxProtocolLen bounds a protocol's name; the longest in IANA's registry has
@@ -57,24 +59,7 @@ func validProtocol(s string) bool {
 		return false
 	}
 	name, version, versioned := strings.Cut(s, "/")
-	return isToken(name) && (!versioned || isToken(version))
-}
-
-func isToken(s string) bool {
-	for i := range len(s) {
-		if !isTokenByte(s[i]) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func isTokenByte(b byte) bool {
-	switch {
-	case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9':
-		return true
-	}
-	return strings.IndexByte("!#$%&'*+-.^_`|~", b) >= 0
+	return httpguts.ValidHeaderFieldName(name) && (!versioned || httpguts.ValidHeaderFieldName(version)) // both are tokens
 }
 
 func containsFold(list []string, s string) bool {
