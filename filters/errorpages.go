@@ -52,9 +52,7 @@ func (p *errorPage) header(original *http.Request, status int, h http.Header) {
 	p.page = &pageWriter{header: http.Header{}}
 	r := original.Clone(original.Context())
 	r.Method, r.Body, r.ContentLength = http.MethodGet, http.NoBody, 0
-	for _, name := range []string{"Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"} {
-		delete(r.Header, name) // they refer to the content that is replaced
-	}
+	header.RemoveConditions(r.Header) // they refer to the content that is replaced
 	handler.ServeHTTP(p.page, r)
 	for _, name := range contentFields {
 		delete(h, name)

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/watchcodec"
 )
@@ -204,10 +205,11 @@ func (s *Source) request(ctx context.Context, query url.Values) *http.Request {
 	for _, name := range []string{
 		"Accept-Encoding", // the response has to be readable here
 		"Connection", "Upgrade", "Sec-Websocket-Key", "Sec-Websocket-Version", "Sec-Websocket-Protocol", "Sec-Websocket-Extensions",
-		"If-None-Match", "If-Modified-Since", "Range", "Content-Length", "Content-Type", "Content-Encoding",
+		"Content-Length", "Content-Type", "Content-Encoding",
 	} {
 		r.Header.Del(name)
 	}
+	header.RemoveConditions(r.Header)
 	return r
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert/filters"
+	httpheader "github.com/culvert-go/culvert/internal/header"
 )
 
 // subrequest runs a GET of another path of this server with x's header fields. It returns the
@@ -31,9 +32,9 @@ func (x *exchange) branch(ctx context.Context, target string) *exchange {
 	sub.link.until = ""
 	ctx, sub.Upstream = filters.WithNewResult(ctx)
 	sub.HTTP = x.HTTP.Clone(context.WithValue(ctx, exchangeKey{}, sub))
-	for _, name := range []string{"Upgrade", "Connection", "Range", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range"} {
-		sub.HTTP.Header.Del(name) // about x's content and its connection
-	}
+	sub.HTTP.Header.Del("Upgrade")
+	sub.HTTP.Header.Del("Connection")
+	httpheader.RemoveConditions(sub.HTTP.Header)
 	return sub
 }
 
