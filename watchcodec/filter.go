@@ -223,9 +223,6 @@ func (x *exchange) stopInflating(*http.Request, culvert.ResponseStats) {
 	}
 }
 
-// describing are the header fields that describe the content before it is rewritten.
-var describing = []string{"Content-Length", "Etag", "Digest", "Content-Digest", "Repr-Digest", "Content-Md5", "Last-Modified", "Accept-Ranges"}
-
 // status decides how the response is rewritten, and returns its status. A response that is not a
 // success has a Status, which reveals no object.
 func (x *exchange) status(_ *http.Request, status int, h http.Header) int {
@@ -236,9 +233,7 @@ func (x *exchange) status(_ *http.Request, status int, h http.Header) int {
 	x.format = format
 	encoding := h.Get("Content-Encoding")
 	if ok && (encoding == "" || encoding == "identity" || encoding == "gzip") {
-		for _, name := range describing {
-			h.Del(name)
-		}
+		header.ContentRewritten(h)
 		return status
 	}
 	what := h.Get("Content-Type")
@@ -246,9 +241,9 @@ func (x *exchange) status(_ *http.Request, status int, h http.Header) int {
 		what = "Content-Encoding " + encoding
 	}
 	x.refusal = encodeStatus(JSON, NewFailure(http.StatusBadGateway, metav1.StatusReasonInternalError, "the server responded in a form that this gateway can't read: "+what))
-	for _, name := range append(describing, "Content-Encoding", "Trailer") {
-		h.Del(name)
-	}
+	header.ContentRewritten(h)
+	h.Del("Content-Encoding")
+	h.Del("Trailer")
 	h.Set("Content-Type", jsonType)
 	return http.StatusBadGateway
 }

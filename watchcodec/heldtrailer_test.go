@@ -59,3 +59,26 @@ func TestTrailersOfAHeldResponse(t *testing.T) {
 		}
 	}
 }
+
+// A trailer with a checksum of the content is removed, since the content is rewritten. Others are kept.
+func TestDigestTrailerOfARewrittenList(t *testing.T) {
+	s := httptest.NewServer(showing(true)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Trailer", "Repr-Digest, X-End")
+		_, _ = io.WriteString(w, `{"kind":"CarpList","apiVersion":"v1","metadata":{},"items":[]}`)
+		w.Header().Set("Repr-Digest", "sha-256=:AAAA:")
+		w.Header().Set("X-End", "1")
+	})))
+	defer s.Close()
+	resp, err := s.Client().Get(s.URL + carpsPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	if resp.Trailer.Get("Repr-Digest") != "" || resp.Trailer.Get("X-End") != "1" {
+		t.Errorf("the trailers are %v", resp.Trailer)
+	}
+}
