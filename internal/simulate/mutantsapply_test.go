@@ -49,6 +49,8 @@ type packages struct {
 	all  map[string]*listed
 	fset *token.FileSet
 	from types.Importer
+
+	parsed map[string]*ast.File // as they stand, by path
 }
 
 // listPackages has go list compile, or find compiled, what the simulator is built of.
@@ -70,7 +72,7 @@ func listPackages(t *testing.T) *packages {
 		all[p.ImportPath] = p
 	}
 	fset := token.NewFileSet()
-	return &packages{all, fset, importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
+	return &packages{all: all, fset: fset, parsed: map[string]*ast.File{}, from: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
 		for _, name := range []string{path, "vendor/" + path} { // the standard library's own
 			if p := all[name]; p != nil {
 				return os.Open(p.Export)
@@ -78,6 +80,22 @@ func listPackages(t *testing.T) *packages {
 		}
 		return nil, fmt.Errorf("%s is imported newly", path)
 	})}
+}
+
+// parse parses a file, which is the one that the mutant changes unless source is nil.
+func (l *packages) parse(name string, source []byte) (*ast.File, error) {
+	const mode = parser.SkipObjectResolution
+	if source != nil {
+		return parser.ParseFile(l.fset, name, source, mode)
+	}
+	if f := l.parsed[name]; f != nil {
+		return f, nil
+	}
+	f, err := parser.ParseFile(l.fset, name, nil, mode)
+	if err == nil {
+		l.parsed[name] = f
+	}
+	return f, err
 }
 
 // check type-checks the mutant's package.
@@ -88,11 +106,11 @@ func (l *packages) check(m *mutant, text []byte) error {
 	}
 	var files []*ast.File
 	for _, name := range p.GoFiles {
-		var source any
+		var source []byte
 		if name == path.Base(m.file) {
 			source = text
 		}
-		f, err := parser.ParseFile(l.fset, filepath.Join(p.Dir, name), source, parser.SkipObjectResolution)
+		f, err := l.parse(filepath.Join(p.Dir, name), source)
 		if err != nil {
 			return err
 		}
