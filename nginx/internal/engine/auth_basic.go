@@ -31,7 +31,7 @@ type authRule struct {
 	on    bool
 	realm vars.Value
 	file  vars.Value
-	named bool // there is a file
+	files *passwordFiles // nil without a file
 }
 
 // authBasic compiles "auth_basic string|off".
@@ -46,7 +46,7 @@ func authBasic(c *compiler, l *level, d *conf.Directive) (err error) {
 func authBasicUserFile(c *compiler, l *level, d *conf.Directive) (err error) {
 	rule := authBasicSlot.edit(l)
 	rule.file, err = c.value(d, absolute(c.confDir, d.Args[0]))
-	rule.named = true
+	rule.files = new(passwordFiles)
 	return err
 }
 
@@ -54,7 +54,7 @@ func authBasicUserFile(c *compiler, l *level, d *conf.Directive) (err error) {
 // file that can't be read.
 func byPassword(x *exchange, w http.ResponseWriter) (v verdict, status int) {
 	rule := authBasicSlot.of(x.level)
-	if !rule.on || !rule.named {
+	if !rule.on || rule.files == nil {
 		return declined, 0
 	}
 	realm := rule.realm.String(&x.Request)
@@ -67,7 +67,7 @@ func byPassword(x *exchange, w http.ResponseWriter) (v verdict, status int) {
 		return askForPassword(w, realm)
 	}
 	name := rule.file.String(&x.Request)
-	users, err := x.engine.passwords.read(name)
+	users, err := rule.files.read(name)
 	if err != nil {
 		x.logError("open() \"" + name + "\" failed: " + err.Error())
 		if errors.Is(err, fs.ErrNotExist) {

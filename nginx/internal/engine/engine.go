@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/cachectl"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/nginx/conf"
@@ -36,9 +35,7 @@ type Engine struct {
 	groups     map[string]*group // of the configuration
 	names      resolvedNames
 	mirrors    []*filters.Mirror
-	gunzip     culvert.Filter
 	errorPages func(http.Handler) http.Handler
-	passwords  passwordFiles
 	shared     shared
 	readsBody  bool // the configuration has $request_body
 	phases     *phases
@@ -76,9 +73,6 @@ func Load(o LoadOptions) (*Engine, error) {
 		shared:     sharedFrom(before),
 	}
 	if e.errorPages, err = cachectl.New(cachectl.ErrorPages()); err != nil {
-		return nil, err
-	}
-	if e.gunzip, err = filters.Decompress(filters.DecompressOptions{Responses: true}); err != nil {
 		return nil, err
 	}
 	list := modules()

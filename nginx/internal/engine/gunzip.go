@@ -4,25 +4,46 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/filters"
 )
 
 // gunzipModule decompresses responses (ngx_http_gunzip_filter_module.c).
 var gunzipModule = module{
 	directives: []directive{
-		{name: "gunzip", compile: setFlag(gunzipSlot, func(on *bool) *bool { return on })},
+		{name: "gunzip", compile: setFlag(gunzipSlot, func(s *gunzipSettings) *bool { return &s.on })},
 	},
+	merge: makeGunzip,
 	hooks: hooks{body: decompress},
 }
 
-var gunzipSlot = newSlot(false)
+type gunzipSettings struct {
+	on     bool
+	filter culvert.Filter // nil where it is off
+}
+
+var gunzipSlot = newSlot(gunzipSettings{})
+
+// makeGunzip creates the filter of a level that has set something.
+func makeGunzip(_ *compiler, l *level) (err error) {
+	if !gunzipSlot.own(l) {
+		return nil
+	}
+	s := gunzipSlot.edit(l)
+	s.filter = nil
+	if s.on {
+		s.filter, err = filters.Decompress(filters.DecompressOptions{Responses: true})
+	}
+	return err
+}
 
 // decompress decompresses responses that an upstream has compressed for a client that does not
 // accept gzip.
 func decompress(x *exchange) culvert.Filter {
-	if !*gunzipSlot.of(x.level) || takesGzip(x) {
+	s := gunzipSlot.of(x.level)
+	if s.filter == nil || takesGzip(x) {
 		return nil
 	}
-	return x.engine.gunzip
+	return s.filter
 }
 
 // takesGzip reports whether the client accepts gzip and none of gzip's directives excludes it
