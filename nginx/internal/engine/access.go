@@ -14,7 +14,8 @@ var accessModule = module{
 		{name: "deny", repeatable: true, compile: access},
 		{name: "satisfy", compile: setWord(accessSlot, func(s *accessSettings) *bool { return &s.any }, map[string]bool{"all": false, "any": true})},
 	},
-	hooks: hooks{access: byAddress},
+	active: func(l *level) bool { return len(accessSlot.of(l).rules) > 0 },
+	hooks:  hooks{access: byAddress},
 }
 
 // accessSettings are allow, deny and satisfy.
@@ -77,9 +78,6 @@ const (
 // byAddress applies allow and deny.
 func byAddress(x *exchange, _ http.ResponseWriter) (verdict, int) {
 	rules := accessSlot.of(x.level).rules
-	if len(rules) == 0 {
-		return declined, 0
-	}
 	at, err := netip.ParseAddrPort(x.HTTP.RemoteAddr)
 	addr := at.Addr().Unmap().WithZone("")
 	for _, rule := range rules {

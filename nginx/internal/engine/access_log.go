@@ -14,7 +14,8 @@ var logModule = module{
 		{name: "access_log", repeatable: true, compile: accessLog, notFollowed: compressedLog},
 		{name: "log_format", repeatable: true, declare: declareFormat},
 	},
-	hooks: hooks{log: logRequest},
+	active: func(l *level) bool { return len(logSlot.of(l).loggers) > 0 },
+	hooks:  hooks{log: logRequest},
 }
 
 type logSettings struct {

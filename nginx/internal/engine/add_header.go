@@ -13,7 +13,8 @@ var addHeaderModule = module{
 	directives: []directive{
 		{name: "add_header", repeatable: true, compile: addHeader},
 	},
-	hooks: hooks{header: addHeaders},
+	active: func(l *level) bool { return len(*addHeaderSlot.of(l)) > 0 },
+	hooks:  hooks{header: addHeaders},
 }
 
 var addHeaderSlot = newSlot([]header(nil))

@@ -12,7 +12,8 @@ var addTrailerModule = module{
 	directives: []directive{
 		{name: "add_trailer", repeatable: true, compile: addTrailer},
 	},
-	hooks: hooks{header: announceTrailers, log: sendTrailers},
+	active: func(l *level) bool { return len(*addTrailerSlot.of(l)) > 0 },
+	hooks:  hooks{header: announceTrailers, log: sendTrailers},
 }
 
 var addTrailerSlot = newSlot([]header(nil))

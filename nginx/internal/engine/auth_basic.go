@@ -21,7 +21,8 @@ var authBasicModule = module{
 		{name: "auth_basic", compile: authBasic},
 		{name: "auth_basic_user_file", compile: authBasicUserFile},
 	},
-	hooks: hooks{access: byPassword},
+	active: func(l *level) bool { return authBasicSlot.of(l).on && authBasicSlot.of(l).files != nil },
+	hooks:  hooks{access: byPassword},
 }
 
 var authBasicSlot = newSlot(authRule{})
@@ -54,9 +55,6 @@ func authBasicUserFile(c *compiler, l *level, d *conf.Directive) (err error) {
 // file that can't be read.
 func byPassword(x *exchange, w http.ResponseWriter) (v verdict, status int) {
 	rule := authBasicSlot.of(x.level)
-	if !rule.on || rule.files == nil {
-		return declined, 0
-	}
 	realm := rule.realm.String(&x.Request)
 	if realm == "off" {
 		return declined, 0

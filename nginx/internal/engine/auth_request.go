@@ -13,7 +13,8 @@ var authRequestModule = module{
 		{name: "auth_request", compile: authRequest},
 		{name: "auth_request_set", repeatable: true, compile: authRequestSet, sets: declareSet},
 	},
-	hooks: hooks{access: bySubrequest},
+	active: func(l *level) bool { return authRequestSlot.of(l).uri != "" },
+	hooks:  hooks{access: bySubrequest},
 }
 
 var authRequestSlot = newSlot(authRequestRule{})
@@ -58,9 +59,6 @@ func authRequestSet(c *compiler, l *level, d *conf.Directive) error {
 // bySubrequest sends a subrequest to the location that auth_request names.
 func bySubrequest(x *exchange, w http.ResponseWriter) (verdict, int) {
 	rule := authRequestSlot.of(x.level)
-	if rule.uri == "" {
-		return declined, 0
-	}
 	sub := x.subrequest(rule.uri)
 	for _, v := range rule.set {
 		assign(x, v.name, v.value.String(&sub.Request))

@@ -21,7 +21,8 @@ var autoindexModule = module{
 		{name: "autoindex_format", compile: autoindexFormat},
 		{name: "autoindex_localtime", compile: setFlag(autoindexSlot, func(s *autoindexSettings) *bool { return &s.local })},
 	},
-	hooks: hooks{content: serveListing},
+	active: func(l *level) bool { return autoindexSlot.of(l).on },
+	hooks:  hooks{content: serveListing},
 }
 
 type autoindexSettings struct {
@@ -55,7 +56,7 @@ func autoindexFormat(_ *compiler, l *level, d *conf.Directive) error {
 // serveListing lists a directory without an index.
 func serveListing(x *exchange, w http.ResponseWriter) (status int, done bool) {
 	method := x.HTTP.Method
-	if !autoindexSlot.of(x.level).on || !strings.HasSuffix(x.URI, "/") || method != http.MethodGet && method != http.MethodHead {
+	if !strings.HasSuffix(x.URI, "/") || method != http.MethodGet && method != http.MethodHead {
 		return 0, false
 	}
 	return listDirectory(x, w, filename(x, x.URI)), true

@@ -19,13 +19,15 @@ type compiler struct {
 	modules    []*module
 	directives map[string]directive // those that stand on a level
 	inUpstream map[string]directive // those inside upstream
+	phases     map[string]*phases   // by the modules that are active
 	deferred   []func() error       // called when all of http is compiled
 	before     shared               // of the configuration that is replaced, empty for the first
 }
 
 // use sets the modules whose directives the compiler knows.
 func (c *compiler) use(list []*module) {
-	c.modules, c.directives, c.inUpstream = list, map[string]directive{}, map[string]directive{}
+	c.modules, c.phases = list, map[string]*phases{}
+	c.directives, c.inUpstream = map[string]directive{}, map[string]directive{}
 	for _, m := range list {
 		for _, d := range m.directives {
 			if d.upstream != nil {
@@ -51,6 +53,7 @@ func (c *compiler) block(l *level, list []*conf.Directive) error {
 			return err
 		}
 	}
+	l.phases = c.phasesOf(l)
 	for _, m := range c.modules {
 		if m.blocks == nil {
 			continue

@@ -38,7 +38,6 @@ type Engine struct {
 	errorPages func(http.Handler) http.Handler
 	shared     shared
 	readsBody  bool // the configuration has $request_body
-	phases     *phases
 }
 
 // Load reads and compiles a configuration. If the configuration is at fault the error is an
@@ -85,7 +84,6 @@ func Load(o LoadOptions) (*Engine, error) {
 		before:  before,
 	}
 	c.use(list)
-	e.phases = phasesOf(list)
 	errorLogName := o.ErrorLog
 	if errorLogName == "" {
 		errorLogName = logStderr

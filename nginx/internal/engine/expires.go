@@ -15,7 +15,8 @@ var expiresModule = module{
 	directives: []directive{
 		{name: "expires", compile: expires},
 	},
-	hooks: hooks{header: setExpires},
+	active: func(l *level) bool { return expiresSlot.of(l).fixed != nil || expiresSlot.of(l).variable != nil },
+	hooks:  hooks{header: setExpires},
 }
 
 var expiresSlot = newSlot(expiresRule{})

@@ -12,8 +12,9 @@ var gunzipModule = module{
 	directives: []directive{
 		{name: "gunzip", compile: setFlag(gunzipSlot, func(s *gunzipSettings) *bool { return &s.on })},
 	},
-	merge: makeGunzip,
-	hooks: hooks{body: decompress},
+	merge:  makeGunzip,
+	active: func(l *level) bool { return gunzipSlot.of(l).filter != nil },
+	hooks:  hooks{body: decompress},
 }
 
 type gunzipSettings struct {
@@ -40,7 +41,7 @@ func makeGunzip(_ *compiler, l *level) (err error) {
 // accept gzip.
 func decompress(x *exchange) culvert.Filter {
 	s := gunzipSlot.of(x.level)
-	if s.filter == nil || takesGzip(x) {
+	if takesGzip(x) {
 		return nil
 	}
 	return s.filter

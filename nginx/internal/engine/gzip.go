@@ -27,7 +27,8 @@ var gzipModule = module{
 	},
 	variables: map[string]variable{"gzip_ratio": nonEmpty(gzipRatio)},
 	merge:     makeGzip,
-	hooks:     hooks{body: compress, log: dropGzipCount},
+	active:    func(l *level) bool { return gzipSlot.of(l).made != nil },
+	hooks:     hooks{body: compress},
 }
 
 var gzipSlot = newSlot(gzipSettings{types: []string{"text/html"}, min: 20, level: 1, proxied: []string{"off"}})
@@ -48,7 +49,7 @@ type gzipSettings struct {
 // gzipState is that of one response.
 type gzipState struct {
 	applies bool  // to this response
-	in      int64 // the length of the content before it is compressed; 0 if it is not
+	in      int64 // the length of the content that was passed to the compressor
 }
 
 // gzipFilter compresses the responses of the levels that have it.
@@ -167,17 +168,11 @@ func (w *plainBytes) ReadFrom(r io.Reader) (int64, error) {
 	return n, err
 }
 
-// dropGzipCount drops the count of a response that has not been compressed.
-func dropGzipCount(x *exchange) {
-	if !x.gzip.applies || !slices.Equal(x.Header["Content-Encoding"], []string{"gzip"}) {
-		x.gzip.in = 0
-	}
-}
-
 // gzipRatio returns the ratio of the content's length before and after compression, rounded to
 // hundredths (ngx_http_gzip_ratio_variable).
 func gzipRatio(x *exchange) string {
-	if x.gzip.in == 0 || x.BodyBytes == 0 {
+	compressed := x.gzip.applies && slices.Equal(x.Header["Content-Encoding"], []string{"gzip"})
+	if !compressed || x.gzip.in == 0 || x.BodyBytes == 0 {
 		return ""
 	}
 	n := (x.gzip.in*1000/x.BodyBytes + 5) / 10
@@ -219,9 +214,6 @@ func (g gzipSettings) forProxies(r *http.Request, h http.Header) bool {
 // compress returns the level's filter. It counts what is passed to the compressor.
 func compress(x *exchange) culvert.Filter {
 	made := gzipSlot.of(x.level).made
-	if made == nil {
-		return nil
-	}
 	return func(next http.Handler) http.Handler {
 		return made.filter(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			next.ServeHTTP(&plainBytes{w, x}, r)

@@ -13,7 +13,8 @@ var gzipStaticModule = module{
 		{name: "gzip_static", compile: setWord(gzipStaticSlot, func(p *precompressed) *precompressed { return p },
 			map[string]precompressed{"on": whereAccepted, "always": always, "off": neverPrecompressed})},
 	},
-	hooks: hooks{content: serveCompressed},
+	active: func(l *level) bool { return *gzipStaticSlot.of(l) != neverPrecompressed },
+	hooks:  hooks{content: serveCompressed},
 }
 
 var gzipStaticSlot = newSlot(neverPrecompressed)
@@ -30,7 +31,7 @@ const (
 // serveCompressed serves the file's compressed version, if there is one and the client accepts it.
 func serveCompressed(x *exchange, w http.ResponseWriter) (status int, done bool) {
 	mode, method := *gzipStaticSlot.of(x.level), x.HTTP.Method
-	if mode == neverPrecompressed || strings.HasSuffix(x.URI, "/") || method != http.MethodGet && method != http.MethodHead {
+	if strings.HasSuffix(x.URI, "/") || method != http.MethodGet && method != http.MethodHead {
 		return 0, false
 	}
 	takes := mode == always || takesGzip(x)

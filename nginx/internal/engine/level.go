@@ -16,6 +16,7 @@ type level struct {
 	name      string                   // the location's name: its prefix or regular expression
 	condition bool                     // the block of an if or a limit_except, inside the location of this name
 	locations *route.Locations[*level] // inside; nil if there can be none
+	phases    *phases                  // of its requests
 	settings  []settings               // by the index of the modules' slots
 	set       map[string]bool          // the families of directives that are set on this level itself
 }

@@ -20,6 +20,7 @@ var limitReqModule = module{
 		{name: "limit_req_zone", repeatable: true, declare: declareRequestZone},
 	},
 	variables: map[string]variable{"limit_req_status": nonEmpty(func(x *exchange) string { return x.limits.req })},
+	active:    func(l *level) bool { return len(limitReqSlot.of(l).limits) > 0 },
 	hooks:     hooks{preaccess: limitRequests},
 }
 
@@ -153,7 +154,7 @@ func limitReqStatus(_ *compiler, l *level, d *conf.Directive) (err error) {
 // request is counted once, even if it is redirected.
 func limitRequests(x *exchange) int {
 	s := limitReqSlot.of(x.level)
-	if len(s.limits) == 0 || x.main != nil || x.limits.req != "" {
+	if x.main != nil || x.limits.req != "" {
 		return 0
 	}
 	v := s.count(x)

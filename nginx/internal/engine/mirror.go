@@ -15,8 +15,9 @@ var mirrorModule = module{
 		{name: "mirror", repeatable: true, compile: mirrorDirective},
 		{name: "mirror_request_body", compile: setFlag(mirrorSlot, func(r *mirrorRule) *bool { return &r.body })},
 	},
-	merge: makeMirrors,
-	hooks: hooks{around: mirrorFilter},
+	merge:  makeMirrors,
+	active: func(l *level) bool { return len(mirrorSlot.of(l).made) > 0 },
+	hooks:  hooks{around: mirrorFilter},
 }
 
 var mirrorSlot = newSlot(mirrorRule{body: true})
@@ -74,7 +75,7 @@ func makeMirrors(c *compiler, l *level) error {
 // mirrorFilter sends copies of a request to the URIs of mirror.
 func mirrorFilter(x *exchange) culvert.Filter {
 	rule := mirrorSlot.of(x.level)
-	if len(rule.made) == 0 || x.main != nil {
+	if x.main != nil {
 		return nil
 	}
 	return func(next http.Handler) http.Handler {

@@ -23,6 +23,9 @@ type module struct {
 	// called when all modules have merged theirs.
 	blocks func(c *compiler, l *level, list []*conf.Directive) error
 
+	// active reports whether the module does anything for the requests of a level, whose settings
+	// are merged. Where it does not, its hooks are not called. nil is everywhere.
+	active func(l *level) bool
 	hooks
 }
 

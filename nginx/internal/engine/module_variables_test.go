@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"testing"
 )
@@ -12,6 +13,7 @@ func TestVariablesOfModules(t *testing.T) {
 	x.Owner, x.URI, x.BodyBytes = x, "/a b", 800
 	x.HTTP = httptest.NewRequest("GET", "/a%20b", nil)
 	x.HTTP.RemoteAddr = "192.0.2.7:4711"
+	x.gzip.applies, x.Header = true, http.Header{"Content-Encoding": {"gzip"}}
 	x.gzip.in, x.rate.perSecond, x.proxy.host, x.proxy.port = 1700, 4096, "console", "80"
 	x.limits.req = "DELAYED"
 	scope := newScope(modules())

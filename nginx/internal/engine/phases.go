@@ -7,7 +7,8 @@ import (
 	"github.com/culvert-go/culvert"
 )
 
-// phases are the hooks of all modules, by phase, in the order of the modules.
+// phases are the hooks of the modules that are active on a level, by phase, in the order of the
+// modules.
 type phases struct {
 	postRead  []func(*exchange) int
 	located   []func(*exchange, http.ResponseWriter) int
@@ -38,6 +39,24 @@ func phasesOf(list []*module) *phases {
 		if m.write != nil {
 			p.write = m.write
 		}
+	}
+	return p
+}
+
+// phasesOf returns the phases of a level. Those in which the same modules are active share them.
+func (c *compiler) phasesOf(l *level) *phases {
+	var active []*module
+	key := make([]byte, len(c.modules))
+	for i, m := range c.modules {
+		if m.active == nil || m.active(l) {
+			active = append(active, m)
+			key[i] = 1
+		}
+	}
+	p, ok := c.phases[string(key)]
+	if !ok {
+		p = phasesOf(active)
+		c.phases[string(key)] = p
 	}
 	return p
 }

@@ -19,7 +19,8 @@ var realIPModule = module{
 		"realip_remote_addr": known(func(x *exchange) string { host, _ := peerOf(x); return host }),
 		"realip_remote_port": known(func(x *exchange) string { _, port := peerOf(x); return port }),
 	},
-	hooks: hooks{postRead: setRealIP, preaccess: setRealIP},
+	active: func(l *level) bool { return len(realIPSlot.of(l).from) > 0 || realIPSlot.of(l).fromUnix },
+	hooks:  hooks{postRead: setRealIP, preaccess: setRealIP},
 }
 
 var realIPSlot = newSlot(realIPRule{field: "X-Real-IP"})

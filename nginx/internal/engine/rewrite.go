@@ -21,6 +21,7 @@ var rewriteModule = module{
 		{name: "set", repeatable: true, compile: set, sets: declareSet},
 	},
 	blocks: compileIfs,
+	active: func(l *level) bool { return len(rewriteSlot.of(l).script) > 0 },
 	hooks:  hooks{rewrite: runScript},
 }
 

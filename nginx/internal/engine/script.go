@@ -35,7 +35,7 @@ func runScript(x *exchange, w http.ResponseWriter) (status int, changed, done bo
 	if run.returns == nil {
 		return 0, run.changed, false
 	}
-	return x.filtered(x.engine.phases.body, w, run.returns.serve), false, true
+	return x.filtered(x.level.phases.body, w, run.returns.serve), false, true
 }
 
 func (s script) run(x *exchange, run *scriptRun) {

@@ -45,7 +45,7 @@ func (x *exchange) serve() {
 
 // received examines a new request.
 func (x *exchange) received() int {
-	for _, step := range x.engine.phases.postRead {
+	for _, step := range x.level.phases.postRead {
 		if status := step(x); status != 0 {
 			return status
 		}
@@ -86,7 +86,7 @@ func (x *exchange) locate(w http.ResponseWriter) int {
 func (x *exchange) run(w http.ResponseWriter, l *level) int {
 	l = exceptFor(l, x.HTTP.Method)
 	x.level = l
-	for _, step := range x.engine.phases.located {
+	for _, step := range x.level.phases.located {
 		if status := step(x, w); status != 0 {
 			return status
 		}
@@ -103,7 +103,7 @@ func (x *exchange) run(w http.ResponseWriter, l *level) int {
 			return x.locate(w)
 		}
 	}
-	for _, step := range x.engine.phases.preaccess {
+	for _, step := range x.level.phases.preaccess {
 		if status := step(x); status != 0 {
 			return status
 		}
@@ -111,12 +111,12 @@ func (x *exchange) run(w http.ResponseWriter, l *level) int {
 	if status := x.accessPhase(w); status != 0 {
 		return status
 	}
-	return x.filtered(x.engine.phases.body, w, (*exchange).contentPhase)
+	return x.filtered(x.level.phases.body, w, (*exchange).contentPhase)
 }
 
 // rewritePhase calls the modules until one has an effect.
 func (x *exchange) rewritePhase(w http.ResponseWriter) (status int, changed, done bool) {
-	for _, step := range x.engine.phases.rewrite {
+	for _, step := range x.level.phases.rewrite {
 		if status, changed, done = step(x, w); changed || done {
 			return status, changed, done
 		}
@@ -131,7 +131,7 @@ func (x *exchange) accessPhase(w http.ResponseWriter) int {
 		return 0
 	}
 	code, satisfyAny := 0, accessSlot.of(x.level).any
-	for _, check := range x.engine.phases.access {
+	for _, check := range x.level.phases.access {
 		v, status := check(x, w)
 		switch {
 		case v == granted && satisfyAny:
@@ -149,13 +149,13 @@ func (x *exchange) accessPhase(w http.ResponseWriter) int {
 
 // contentPhase serves the request inside the filters of its response.
 func (x *exchange) contentPhase(w http.ResponseWriter) int {
-	return x.filtered(x.engine.phases.around, w, (*exchange).content)
+	return x.filtered(x.level.phases.around, w, (*exchange).content)
 }
 
 // content calls the modules until one serves the request. The last one serves files, and leaves
 // nothing.
 func (x *exchange) content(w http.ResponseWriter) int {
-	for _, serve := range x.engine.phases.content {
+	for _, serve := range x.level.phases.content {
 		if status, done := serve(x, w); done {
 			return status
 		}
@@ -199,7 +199,7 @@ func finalHeader(r *http.Request, status int, h http.Header) {
 	x := exchangeOf(r.Context())
 	x.Status = status
 	x.Header = h
-	for _, change := range x.engine.phases.header {
+	for _, change := range x.level.phases.header {
 		change(x, h)
 	}
 }
@@ -207,7 +207,7 @@ func finalHeader(r *http.Request, status int, h http.Header) {
 // responseWriter is called when the body is about to be written.
 func responseWriter(r *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
 	x := exchangeOf(r.Context())
-	return x.engine.phases.write(x, w)
+	return x.level.phases.write(x, w)
 }
 
 // finishResponse is called when the response is complete or has failed.
@@ -224,7 +224,7 @@ func finishResponse(r *http.Request, s culvert.ResponseStats) {
 		}
 	}
 	x.Complete = !s.Aborted && s.Status != 0 && x.HTTP.Context().Err() == nil
-	for _, log := range x.engine.phases.log {
+	for _, log := range x.level.phases.log {
 		log(x)
 	}
 }

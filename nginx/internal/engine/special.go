@@ -23,7 +23,7 @@ func (x *exchange) special(status int) int {
 			return page.serve(x)
 		}
 	}
-	return x.filtered(x.engine.phases.body, x.w, func(x *exchange, w http.ResponseWriter) int {
+	return x.filtered(x.level.phases.body, x.w, func(x *exchange, w http.ResponseWriter) int {
 		builtinPage(x, w, x.errStatus)
 		return 0
 	})

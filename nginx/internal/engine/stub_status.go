@@ -19,7 +19,8 @@ var stubStatusModule = module{
 		"connections_waiting": countOf(func(n connectionCounts) int { return n.waiting }),
 		"connections_writing": countOf(func(n connectionCounts) int { return n.writing }),
 	},
-	hooks: hooks{content: serveStubStatus},
+	active: func(l *level) bool { return *stubStatusSlot.of(l) },
+	hooks:  hooks{content: serveStubStatus},
 }
 
 var stubStatusSlot = newLocalSlot[bool]()
@@ -43,10 +44,7 @@ func countOf(which func(connectionCounts) int) variable {
 
 // serveStubStatus sends the counts.
 func serveStubStatus(x *exchange, w http.ResponseWriter) (status int, done bool) {
-	switch {
-	case !*stubStatusSlot.of(x.level):
-		return 0, false
-	case x.HTTP.Method != http.MethodGet && x.HTTP.Method != http.MethodHead:
+	if x.HTTP.Method != http.MethodGet && x.HTTP.Method != http.MethodHead {
 		return http.StatusMethodNotAllowed, true
 	}
 	text := x.engine.shared.counts.text()

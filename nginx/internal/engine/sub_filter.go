@@ -22,8 +22,9 @@ var subModule = module{
 		{name: "sub_filter_once", compile: setFlag(subSlot, func(s *subSettings) *bool { return &s.once })},
 		{name: "sub_filter_types", compile: subFilterTypes},
 	},
-	merge: makeSubFilter,
-	hooks: hooks{body: replaceTexts},
+	merge:  makeSubFilter,
+	active: func(l *level) bool { return subSlot.of(l).made != nil },
+	hooks:  hooks{body: replaceTexts},
 }
 
 var subSlot = newSlot(subSettings{types: []string{"text/html"}, once: true})
@@ -133,7 +134,7 @@ func makeSubFilter(_ *compiler, l *level) error {
 // replaceTexts returns the level's filter.
 func replaceTexts(x *exchange) culvert.Filter {
 	s := subSlot.of(x.level)
-	if s.made == nil || replacing(x, s.pairs) {
+	if replacing(x, s.pairs) {
 		return nil
 	}
 	return func(next http.Handler) http.Handler {

@@ -14,7 +14,8 @@ var tryFilesModule = module{
 	directives: []directive{
 		{name: "try_files", compile: tryFiles},
 	},
-	hooks: hooks{content: serveTryFiles},
+	active: func(l *level) bool { return *tryFilesSlot.of(l) != nil },
+	hooks:  hooks{content: serveTryFiles},
 }
 
 var tryFilesSlot = newLocalSlot[*tryRule]()
@@ -62,9 +63,6 @@ func tryFiles(c *compiler, l *level, d *conf.Directive) error {
 // with it.
 func serveTryFiles(x *exchange, w http.ResponseWriter) (status int, done bool) {
 	t := *tryFilesSlot.of(x.level)
-	if t == nil {
-		return 0, false
-	}
 	root := rootSlot.of(x.level)
 	for _, f := range t.files {
 		uri := f.uri.String(&x.Request)

@@ -29,7 +29,8 @@ var useridModule = module{
 		"uid_got": nonEmpty(func(x *exchange) string { got, _ := userIDs(x); return got }),
 		"uid_set": nonEmpty(func(x *exchange) string { _, set := userIDs(x); return set }),
 	},
-	hooks: hooks{header: sendUserID},
+	active: func(l *level) bool { return useridSlot.of(l).mode == "on" || useridSlot.of(l).mode == "v1" },
+	hooks:  hooks{header: sendUserID},
 }
 
 var useridSlot = newSlot(useridRule{name: "uid", path: "/"})
@@ -139,7 +140,7 @@ func logUserID(name string, id []byte) string {
 // sendUserID sends a new client its id.
 func sendUserID(x *exchange, h http.Header) {
 	u := useridSlot.of(x.level)
-	if x.Status == http.StatusSwitchingProtocols || u.mode != "on" && u.mode != "v1" {
+	if x.Status == http.StatusSwitchingProtocols {
 		return
 	}
 	if _, set := userIDs(x); set == "" {
