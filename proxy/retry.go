@@ -11,42 +11,40 @@ import (
 	"github.com/culvert-go/culvert/internal/errs"
 )
 
-// Retry says when a request is retried on another target. Each target gets it at most
-// once; where no other target is left, one that broke a kept connection off before it began
-// a response may get it once more, since it may have closed one that was kept too long, and
-// so may one that has refused it unprocessed over HTTP/2 (RFC 9113 section 8.7).
-// Nothing is retried once a header was sent to the client.
+// Retry configures when a request is sent to another target.
 //
-// A kept connection that ends as a request is sent over it, before a response has begun, says nothing about its target (RFC 9112
-// section 9.3.1): a GET, HEAD, OPTIONS or TRACE, or a request with an Idempotency-Key, that has no body is sent once more, over a fresh connection to the
-// same target, even if that may have received it, and so is one of which nothing was written. That is a part of the attempt, in which
-// neither another target is asked nor a failure counted, whatever Retry says. net/http's transport, which runs the
-// exchanges over HTTP/2 and where Options.Transport is one, tries its other kept connections to the target before a fresh one.
+// Nothing is retried once the client was sent a header. Each target is sent a request at most once. Where no other target
+// is left, one may be sent it a second time: if it ended a kept connection before a response began, which may only have
+// been kept too long, or if it refused the request unprocessed over HTTP/2 (RFC 9113 section 8.7).
 //
-// A request that its target has surely not processed (it could not be dialled, or has refused it) may
-// always be sent to another one. Of a request without a body over HTTP/2 a graceful GOAWAY does not
-// tell that: net/http hides whether it was that, or a reset with PROTOCOL_ERROR. The others may only if they are idempotent (RFC 9110
-// section 9.2.2), carry an Idempotency-Key, or NonIdempotent is set, and if their
-// body can be sent again. What Options.Rewrite has made of method and key counts, not what the client sent. The zero value retries on
-// another target what was not sent, nothing else.
+// A request that its target has surely not processed may always be retried: the target could not be dialled, or has
+// refused it. For a request without a body over HTTP/2 a graceful GOAWAY does not show that, since net/http hides whether
+// it was that, or a reset with PROTOCOL_ERROR. Any other request is retried only if its body can be sent again and it may
+// reach two targets: it is idempotent (RFC 9110 section 9.2.2), has an Idempotency-Key, or NonIdempotent is set. Method
+// and key count as Options.Rewrite has left them. The zero Retry retries on another target what was not sent, nothing else.
+//
+// Whatever Retry says, a kept connection that ends as a request is sent over it, before a response has begun, tells nothing
+// about its target (RFC 9112 section 9.3.1). A request that has no body is then sent once more, over a fresh connection to
+// the same target, even if that may have received it: if it is a GET, HEAD, OPTIONS or TRACE, or has an Idempotency-Key. So
+// is any request of which nothing was written. That is a part of the attempt: no other target is sent the request, and no
+// failure is counted. net/http's transport, which runs the exchanges over HTTP/2 and where Options.Transport is one, tries
+// its other kept connections to the target before a fresh one.
 type Retry struct {
 	// Tries bounds the attempts of a request; 0 means one for each target, and one more where no other is left.
 	Tries int
-	// Timeout is the time after which no further target is asked; 0 means none.
+	// Timeout is the time after which no further attempt begins; 0 means none.
 	Timeout time.Duration
-	// Errors retries requests whose target broke off before the head of its
-	// answer, or answered with something that is no head.
+	// Errors retries requests whose target broke off before the header of its
+	// response, or sent one that is not valid.
 	Errors bool
 	// Timeouts retries requests whose target took longer than the
 	// group's HeaderTimeout or WriteTimeout.
 	Timeouts bool
-	// Statuses are those of responses that are dropped if another target can be
-	// asked at once, without waiting in the group's queue, 502 and 503 for instance. If none can, the response is relayed. Whether
-	// one is a failure of its target is said by the group's FailStatuses. They are from 200 to
-	// 999; nil means none.
+	// Statuses are those of responses that are dropped, 502 and 503 for instance, if another target can be sent the
+	// request at once, without waiting in the group's queue. If none can, the response is relayed. Whether one is a
+	// failure of its target is the matter of the group's FailStatuses. They are from 200 to 999; nil means none.
 	Statuses []int
-	// NonIdempotent retries other methods too. Then the same order may be placed
-	// twice.
+	// NonIdempotent retries other methods too. Then the same order may be placed twice.
 	NonIdempotent bool
 	// KeepBody is how many bytes of a request's body are kept in memory to be
 	// sent again; 0 means 64 KiB, a negative number none. What is larger can't

@@ -37,7 +37,7 @@ const (
 )
 
 var (
-	errEnded    = errors.New("another target is asked")
+	errEnded    = errors.New("the attempt has ended")
 	errNotOwned = errors.New("not this attempt's")
 )
 
