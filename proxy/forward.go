@@ -42,7 +42,7 @@ type forwarding struct {
 	stale    bool             // the last attempt's connection had been kept, and ended before a response began
 	first    call             // of the first try
 	call     *call            // of the last one
-	own      ownExchange
+	own      http1Attempt // the first attempt's
 	held     bool // somebody may use it when the handler has returned
 
 	outbound Outbound
@@ -60,11 +60,10 @@ func (f *forwarding) free() {
 	if f.held {
 		return
 	}
-	header, values, lines := f.header, f.values[:0], f.own.answer.Lines()
+	header, values := f.header, f.values[:0]
 	clear(header)
 	clear(values[:cap(values)])
 	*f = forwarding{header: header, values: values}
-	f.own.answer.SetLines(lines)
 	forwardings.Put(f)
 }
 
@@ -224,7 +223,7 @@ var noWait = func() context.Context {
 func (f *forwarding) attempt() (answered, *culvert.Error) {
 	lease := f.lease
 	f.out.Out.URL.Host = lease.Host()
-	if lease.ConnAddr().Unix {
+	if strings.HasPrefix(lease.Addr(), "unix:") {
 		f.out.Out = f.out.Out.WithContext(lease.Context(f.out.Out.Context()))
 	}
 	f.started = time.Now() // behind the queue, and what was read of the client's body before

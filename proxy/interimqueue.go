@@ -36,7 +36,7 @@ func (i *interimRelay) queue(status int, fields textproto.MIMEHeader) error {
 	defer q.mu.Unlock()
 	switch {
 	case !i.take(status, fields):
-		return http1.ErrHeadTooLarge
+		return http1.ErrHeaderTooLarge
 	case q.finished || !i.wanted(status):
 		return nil
 	}

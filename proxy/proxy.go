@@ -11,6 +11,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/gate"
+	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/internal/replay"
 	"github.com/culvert-go/culvert/internal/spool"
@@ -59,8 +60,8 @@ func New(o Options) (*Proxy, error) {
 		p.bounds = b
 	}
 	p.exchange = &transportExchange{o: &p.o}
-	if t, ok := o.Transport.(*upstream.Transport); ok && t.Pool() != nil {
-		p.exchange = &http1Exchange{o: &p.o, pool: t.Pool(), slow: p.exchange}
+	if pool := http1.PoolOf(o.Transport); pool != nil {
+		p.exchange = &http1Exchange{o: &p.o, pool: pool, fallback: p.exchange}
 	}
 	return p, nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"time"
 
@@ -71,6 +72,18 @@ func socketOf(ctx context.Context, host string) (addr http1.Addr, ok bool) {
 	}
 	addr, ok = ctx.Value(socketKey{}).(http1.Addr)
 	return addr, ok && hostOf(addr) == host
+}
+
+// addrOfRequest returns the address of a request whose URL has the Host of a Lease.
+func addrOfRequest(r *http.Request) (http1.Addr, error) {
+	host := r.URL.Host
+	if !standsForSocket(host) {
+		return http1.Addr{Name: host}, nil
+	}
+	if addr, ok := socketOf(r.Context(), host); ok {
+		return addr, nil
+	}
+	return http1.Addr{}, &DialError{errNoSocket}
 }
 
 var errNoSocket = errors.New("the name of a unix socket that was not leased")

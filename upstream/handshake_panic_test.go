@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/upstream"
@@ -19,8 +18,7 @@ import (
 func TestPanicInAHandshake(t *testing.T) {
 	for name, run := range map[string]func(*upstream.Transport, string) error{
 		"the pool": func(transport *upstream.Transport, addr string) error {
-			_, err := transport.Pool().Get(context.Background(), http1.Addr{Name: addr}, false)
-			return err
+			return overPool(transport, httptest.NewRequest(http.MethodGet, "https://"+addr+"/", nil))
 		},
 		"net/http's transport": func(transport *upstream.Transport, addr string) error {
 			_, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "https://"+addr+"/", nil))

@@ -10,7 +10,6 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/errs"
-	"github.com/culvert-go/culvert/internal/http1"
 )
 
 // Lease is a target that was picked for a request. Its holder must call Done when
@@ -92,9 +91,6 @@ func (l Lease) Host() string { return l.m.host }
 // target by its Host. It is ctx unless the target is a unix socket. A name alone, for
 // instance one that a client sends, never leads to a socket.
 func (l Lease) Context(ctx context.Context) context.Context { return withSocket(ctx, l.m.addr) }
-
-// ConnAddr returns the address by which package proxy gets connections of a Transport's Pool.
-func (l Lease) ConnAddr() http1.Addr { return l.m.addr }
 
 // Cookie returns the cookie to send to the client of r, so that its next requests get
 // the same target (Sticky); nil if none is needed.

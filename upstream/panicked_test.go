@@ -5,13 +5,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -124,8 +124,8 @@ func TestPanicOfALateDial(t *testing.T) {
 			defer func() { panicked = recover() }()
 			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
-			if _, err := transport.Pool().Get(ctx, http1.Addr{Name: "a:1"}, false); err == nil {
-				t.Error("a connection")
+			if err := overPool(transport, httptest.NewRequestWithContext(ctx, http.MethodGet, "http://a:1/", nil)); err == nil {
+				t.Error("a response")
 			}
 			return nil
 		}

@@ -78,9 +78,8 @@ func TestNoNameReachesASocket(t *testing.T) {
 				conn.Close()
 				t.Errorf("%s was dialled", name)
 			}
-			if pool := g.Transport().(*upstream.Transport).Pool(); pool != nil {
-				if conn, err := pool.Get(t.Context(), http1.Addr{Name: name}, false); err == nil {
-					conn.Close()
+			if transport := g.Transport().(*upstream.Transport); http1.PoolOf(transport) != nil {
+				if err := overPool(transport, r); err == nil {
 					t.Errorf("%s was dialled for the pool", name)
 				}
 			}

@@ -58,10 +58,6 @@ func (t *Transport) CloseIdleConnections() {
 	}
 }
 
-// Pool returns the connections over which package proxy runs exchanges if the targets speak
-// HTTP/1.1, and nil otherwise. RoundTrip has connections of its own.
-func (t *Transport) Pool() *http1.Pool { return t.pool }
-
 // HeaderBounds returns Options.HeaderTimeout, 0 for no bound, and Options.MaxHeaderBytes. Package proxy
 // uses them to bound what net/http's transport does not: see Group.HeaderBounds.
 func (t *Transport) HeaderBounds() (timeout time.Duration, size int64) {
@@ -82,6 +78,16 @@ func (t *Transport) Dial(ctx context.Context, network, addr string) (net.Conn, e
 // TLSConfig returns Options.TLSConfig.
 func (t *Transport) TLSConfig() *tls.Config { return t.o.TLSConfig }
 
+// Package proxy runs exchanges with targets that speak HTTP/1.1 over a Transport's pool. RoundTrip has connections of its own.
+func init() {
+	http1.PoolOf = func(t http.RoundTripper) *http1.Pool {
+		if t, ok := t.(*Transport); ok {
+			return t.pool
+		}
+		return nil
+	}
+}
+
 // newTransport returns a Transport by o, whose defaults are filled in.
 func newTransport(o Options) *Transport {
 	var protocols http.Protocols
@@ -95,7 +101,7 @@ func newTransport(o Options) *Transport {
 		DisableCompression:     true,
 		MaxIdleConnsPerHost:    o.MaxIdleConns,
 		IdleConnTimeout:        o.IdleTimeout,
-		ExpectContinueTimeout:  time.Second,
+		ExpectContinueTimeout:  http1.ExpectTimeout,
 		ResponseHeaderTimeout:  max(0, o.HeaderTimeout),
 		MaxResponseHeaderBytes: o.MaxHeaderBytes,
 		ReadBufferSize:         4 << 10,
@@ -117,6 +123,7 @@ func newTransport(o Options) *Transport {
 func newPool(o Options) *http1.Pool {
 	config := tlsConfig(o)
 	return http1.NewPool(http1.Options{
+		Addr: addrOfRequest,
 		Dial: func(ctx context.Context, addr http1.Addr) (net.Conn, error) {
 			return o.dialTarget(ctx, addr, config)
 		},
@@ -129,6 +136,6 @@ func newPool(o Options) *http1.Pool {
 		MaxRequests:   o.MaxConnRequests,
 		WriteTimeout:  max(0, o.WriteTimeout),
 		HeaderTimeout: max(0, o.HeaderTimeout),
-		MaxHead:       int(o.MaxHeaderBytes),
+		MaxHeader:       int(o.MaxHeaderBytes),
 	})
 }

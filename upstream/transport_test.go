@@ -46,6 +46,17 @@ func exchange(t *testing.T, g *upstream.Group) string {
 	return string(body)
 }
 
+// overPool sends r as package proxy does, over a connection of the transport's pool, which it closes.
+func overPool(transport *upstream.Transport, r *http.Request) error {
+	call := http1.Call{Request: r}
+	if err := call.Prepare(); err != nil {
+		return err
+	}
+	defer call.Close()
+	_, err := http1.PoolOf(transport).Do(&call)
+	return err
+}
+
 // serve starts a test server that responds with the protocol of the request, and over TLS with the
 // server name and the number of the client's certificates.
 func serve(t *testing.T, start func(*httptest.Server)) *httptest.Server {
@@ -116,7 +127,7 @@ func TestTransport(t *testing.T) {
 	}
 }
 
-// A second connection over TLS resumes the session of the first one, with RoundTrip and with the Pool.
+// A second connection over TLS resumes the session of the first one, with RoundTrip and over the pool.
 func TestSessionsAreResumed(t *testing.T) {
 	leaktest.Check(t)
 	resumed := make(chan bool, 1)
@@ -134,15 +145,9 @@ func TestSessionsAreResumed(t *testing.T) {
 			}
 			return err
 		},
-		"Pool": func(transport *upstream.Transport) error {
-			c, err := transport.Pool().Get(t.Context(), http1.Addr{Name: s.Listener.Addr().String()}, true)
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			_, err = c.Write([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"))
-			_, _ = c.R.Peek(1) // the ticket was received before
-			return err
+		"the pool": func(transport *upstream.Transport) error {
+			r, _ := http.NewRequest("GET", s.URL, nil)
+			return overPool(transport, r)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,28 +9,27 @@ import (
 	"sync/atomic"
 )
 
-// Body reads an answer's body from its connection. Whole says afterwards that it was read to
-// its end; what becomes of the connection is the exchange's matter.
+// Body is a response's body, which it reads from its connection.
 type Body struct {
 	conn    *Conn
 	left    int64     // of a known length; untilClose
 	chunks  io.Reader // nil: not chunked
-	trailer func(http.Header) error
+	trailer func(http.Header)
 	room    int // for trailers
 	err     error
 	ended   atomic.Bool // err is io.EOF
 }
 
-// Start makes b the body that f says. trailer gets the trailers of a body in chunks.
-func (b *Body) Start(c *Conn, f AnswerFraming, trailer func(http.Header) error) {
-	*b = Body{conn: c, left: f.Length, trailer: trailer, room: c.pool.o.MaxHead}
+// start makes b a body that ends as f tells. trailer is called with the trailers of a chunked one.
+func (b *Body) start(c *Conn, f framing, trailer func(http.Header)) {
+	*b = Body{conn: c, left: f.length, trailer: trailer, room: c.pool.o.MaxHeader}
 	switch {
-	case f.NoBody:
+	case f.noBody:
 		b.left = 0
 		b.end(io.EOF)
-	case f.Chunked:
+	case f.chunked:
 		b.chunks = httputil.NewChunkedReader(c.R)
-	case f.Length == 0:
+	case f.length == 0:
 		b.end(io.EOF)
 	}
 }
@@ -42,8 +41,8 @@ func (b *Body) end(err error) {
 	}
 }
 
-// Whole says whether the body was read to its end.
-func (b *Body) Whole() bool { return b.err == io.EOF }
+// whole reports whether the body was read to its end.
+func (b *Body) whole() bool { return b.err == io.EOF }
 
 // Read reads the body. One that ends too early is an io.ErrUnexpectedEOF.
 func (b *Body) Read(p []byte) (n int, err error) {
@@ -62,7 +61,7 @@ func (b *Body) Read(p []byte) (n int, err error) {
 		n, err = b.conn.R.Read(p[:min(int64(len(p)), b.left)])
 		switch b.left -= int64(n); {
 		case b.left == 0:
-			err = io.EOF // with the last bytes, so that nobody asks once more
+			err = io.EOF // with the last bytes, so that the caller need not read once more
 		case err == io.EOF:
 			err = io.ErrUnexpectedEOF
 		}
@@ -83,7 +82,7 @@ func (b *Body) readTrailers() error {
 		_, _ = b.conn.R.Discard(2)
 		return io.EOF
 	}
-	var h Head
+	var h header
 	text, err := h.collectTrailers(b.conn, b.room)
 	if err != nil {
 		return unexpected(err)
@@ -92,13 +91,11 @@ func (b *Body) readTrailers() error {
 		return errTrailerEnd // bare line feeds end a body in one place for some, elsewhere for others
 	}
 	fields := http.Header{}
-	h.Fields = fields
+	h.fields = fields
 	if err := h.parseFields(string(text)); err != nil {
 		return err
 	}
-	if err := b.trailer(fields); err != nil {
-		return err
-	}
+	b.trailer(fields)
 	return io.EOF
 }
 
@@ -111,7 +108,7 @@ func unexpected(err error) error {
 	return err
 }
 
-// Close makes a read that has begun fail, by whoever, where the body was not read to its end: the
+// Close makes a read fail that another goroutine has begun, if the body was not read to its end: the
 // connection can't be used again then.
 func (b *Body) Close() error {
 	if !b.ended.Load() {
@@ -120,13 +117,13 @@ func (b *Body) Close() error {
 	return nil
 }
 
-// Buffered says whether all of the body has come already.
-func (b *Body) Buffered() bool {
+// buffered reports whether all of the body was received already.
+func (b *Body) buffered() bool {
 	return b.err != nil || b.chunks == nil && b.left >= 0 && int64(b.conn.R.Buffered()) >= b.left
 }
 
-// Took notes bytes that were taken from the connection beside Read.
-func (b *Body) Took(n int64) {
+// took notes bytes that were taken from the connection beside Read.
+func (b *Body) took(n int64) {
 	if b.left -= n; b.left == 0 {
 		b.end(io.EOF)
 	}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Check returns why r can't be written as a request. AppendHead finds that out for itself;
+// Check returns why r can't be written as a request. Prepare finds that out for itself;
 // Check is for requests that something else writes, so that its refusal is not taken for a
 // failure of the target.
 func Check(r *http.Request) error {

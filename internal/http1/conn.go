@@ -14,16 +14,16 @@ import (
 	"github.com/culvert-go/culvert/internal/deadline"
 )
 
-// readBuffer is that of a kept connection: a small answer fits, head and body.
+// readBuffer is the size of a kept connection's buffer: a small response fits, header and body.
 const readBuffer = 4 << 10
 
 // Conn is a connection to a target. Its exchange alone uses it, but for Interrupt.
 type Conn struct {
 	// R reads what the target sends.
 	R *bufio.Reader
-	// Reused says whether there were exchanges before.
+	// Reused reports whether there were exchanges before this one.
 	Reused bool
-	// Last says whether this exchange is the last one, so that the target is told.
+	// Last reports whether this exchange is the last one, so that the target is told.
 	Last bool
 
 	pool *Pool
@@ -180,8 +180,8 @@ func (c *Conn) Close() { _ = c.net.Close() }
 // Keep gives the connection back to its pool. It must be Clean.
 func (c *Conn) Keep() { c.pool.put(c) }
 
-// Clean says whether nothing is left of what was read from the socket. TLS decrypts whole records: what
-// stood in one with the end of an answer is seen neither in R nor on the socket, so it is asked for it,
+// Clean reports whether nothing remains of what was read from the socket. TLS decrypts whole records: what
+// stood in one with the end of a response is seen neither in R nor on the socket, so the connection is read,
 // with no time to read more.
 func (c *Conn) Clean() bool {
 	if c.R.Buffered() > 0 {
@@ -197,10 +197,10 @@ func (c *Conn) Clean() bool {
 	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// Quiet reports whether the target has neither sent anything since the exchange got the connection nor closed it: where
+// silent reports whether the target has neither sent anything since the exchange got the connection nor closed it: where
 // nothing was written, what it sends responds to no request (RFC 9112 section 9.2). Of a fresh TLS connection, on which
 // session tickets arrive, and on other systems than Linux it is not known, and true.
-func (c *Conn) Quiet() bool { return c.secure && !c.Reused || c.peek.quiet() }
+func (c *Conn) silent() bool { return c.secure && !c.Reused || c.peek.idleAndClean() }
 
 // Raw is the connection below R, where the kernel can move its bytes: nil over TLS.
 func (c *Conn) Raw() *net.TCPConn {

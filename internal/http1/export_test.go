@@ -9,3 +9,10 @@ func (p *Pool) Waiting() (n int) {
 	}
 	return n
 }
+
+// BodyOf returns a body of n bytes that is read from c.
+func BodyOf(c *Conn, n int64) *Body {
+	b := new(Body)
+	b.start(c, framing{length: n}, nil)
+	return b
+}

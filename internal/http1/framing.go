@@ -13,51 +13,51 @@ import (
 // untilClose is the length of a body that ends with its connection.
 const untilClose = -1
 
-// AnswerFraming is how an answer's body ends.
-type AnswerFraming struct {
-	Chunked bool
-	Length  int64 // said by the head; -1 if it says none
-	NoBody  bool  // there is none, whatever the head says
-	Close   bool  // the connection ends with the answer
+// framing is how a response's body ends.
+type framing struct {
+	chunked bool
+	length  int64 // declared by the header; -1 if it declares none
+	noBody  bool  // there is none, whatever the header declares
+	close   bool  // the connection ends with the response
 }
 
-// Frame finds out how the answer to a request of a method ends, and takes the fields that
-// say so out, as http.ReadResponse does.
-func (h *Head) Frame(method string) (f AnswerFraming, err error) {
-	_, coded := h.Fields["Transfer-Encoding"]
-	if f.Chunked, err = h.chunked(); err != nil {
+// frame returns how the response to a request of a method ends, and removes the fields that
+// tell it, as http.ReadResponse does.
+func (h *header) frame(method string) (f framing, err error) {
+	_, coded := h.fields["Transfer-Encoding"]
+	if f.chunked, err = h.isChunked(); err != nil {
 		return f, err
 	}
-	lengths := h.Fields["Content-Length"]
+	lengths := h.fields["Content-Length"]
 	for i, line := range lengths {
 		lengths[i] = textproto.TrimString(line) // a folded one may end with a blank
 	}
-	if f.Length, err = ContentLength(lengths); err != nil {
+	if f.length, err = ContentLength(lengths); err != nil {
 		return f, err
 	}
 	if len(lengths) > 1 {
-		h.Fields["Content-Length"] = lengths[:1]
+		h.fields["Content-Length"] = lengths[:1]
 	}
-	f.NoBody = method == http.MethodHead || h.Status < 200 || h.Status == http.StatusNoContent || h.Status == http.StatusNotModified
-	if f.Chunked && !f.NoBody {
-		delete(h.Fields, "Content-Length")
-		f.Length = untilClose
+	f.noBody = method == http.MethodHead || h.status < 200 || h.status == http.StatusNoContent || h.status == http.StatusNotModified
+	if f.chunked && !f.noBody {
+		delete(h.fields, "Content-Length")
+		f.length = untilClose
 	}
 	// A coding beside a length, or in HTTP/1.0, may have been a mistake: somewhere before us the response may have ended
 	// elsewhere (RFC 9112 sections 6.1 and 6.3).
-	doubtful := coded && (len(lengths) > 0 || h.Minor == 0)
-	f.Close = doubtful || h.closes() || !f.NoBody && !f.Chunked && f.Length == untilClose
+	doubtful := coded && (len(lengths) > 0 || h.minor == 0)
+	f.close = doubtful || h.closes() || !f.noBody && !f.chunked && f.length == untilClose
 	return f, nil
 }
 
-// chunked looks at Transfer-Encoding, which HTTP/1.0 does not know.
-func (h *Head) chunked() (bool, error) {
-	lines, given := h.Fields["Transfer-Encoding"]
+// isChunked removes Transfer-Encoding, which HTTP/1.0 does not know, and reports whether the body is chunked.
+func (h *header) isChunked() (bool, error) {
+	lines, given := h.fields["Transfer-Encoding"]
 	if !given {
 		return false, nil
 	}
-	delete(h.Fields, "Transfer-Encoding")
-	if h.Minor == 0 {
+	delete(h.fields, "Transfer-Encoding")
+	if h.minor == 0 {
 		return false, nil
 	}
 	if len(lines) != 1 || !strings.EqualFold(lines[0], "chunked") {
@@ -84,22 +84,22 @@ func ContentLength(lines []string) (int64, error) {
 	return int64(n), nil
 }
 
-// closes says whether the target ends the connection after the answer.
-func (h *Head) closes() bool {
-	connection := h.Fields["Connection"]
-	if h.Minor == 0 {
+// closes reports whether the target ends the connection after the response.
+func (h *header) closes() bool {
+	connection := h.fields["Connection"]
+	if h.minor == 0 {
 		return httpguts.HeaderValuesContainsToken(connection, "close") || !httpguts.HeaderValuesContainsToken(connection, "keep-alive")
 	}
 	return httpguts.HeaderValuesContainsToken(connection, "close")
 }
 
-// Trailers are the trailers that the head announces, without values; nil for none.
-func (h *Head) Trailers() (http.Header, error) {
-	lines, given := h.Fields["Trailer"]
+// announced removes the field Trailer, and returns the trailers that it announces, without values; nil for none.
+func (h *header) announced() (http.Header, error) {
+	lines, given := h.fields["Trailer"]
 	if !given {
 		return nil, nil
 	}
-	delete(h.Fields, "Trailer")
+	delete(h.fields, "Trailer")
 	trailers := http.Header{}
 	for _, line := range lines {
 		for name := range strings.SplitSeq(line, ",") {

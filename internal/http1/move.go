@@ -10,15 +10,15 @@ const MoveFrom = 64 << 10
 const maxPiece = 128 << 10
 
 // Movable reports whether the kernel can move the rest of the body to another socket: it is long,
-// its length is known, it comes in the clear, and the system does not refuse it.
+// its length is known, it is received in the clear, and the system does not refuse it.
 func (b *Body) Movable() bool {
 	return canMove && b.chunks == nil && b.left >= MoveFrom && b.err == nil && b.conn.Raw() != nil && spliceAllowed()
 }
 
-// Move moves the body to w, the writer of an answer over a plain socket, where it does not have to be
+// Move moves the body to w, the writer of a response over a plain socket, where it does not have to be
 // seen (splice(2), by net.TCPConn.ReadFrom). before is called before each piece that is written, after when w has accepted
 // one of so many bytes; its error is one of w's.
-// read is the failure of this side, write that of w's: since no more is moved than has come, the one
+// read is the failure of this side, write that of w's: since no more is moved than was received, the one
 // is never taken for the other, and nothing is left between the two.
 func (b *Body) Move(w io.ReaderFrom, before func(), after func(n int64) error) (n int64, read, write error) {
 	if held := int64(b.conn.R.Buffered()); held > 0 {
@@ -27,14 +27,14 @@ func (b *Body) Move(w io.ReaderFrom, before func(), after func(n int64) error) (
 		if n = m; err != nil {
 			return n, nil, err
 		}
-		b.Took(m)
+		b.took(m)
 		if err := after(m); err != nil {
 			return n, nil, err
 		}
 	}
 	piece := io.LimitedReader{R: b.conn.Raw()}
 	for b.left > 0 {
-		if piece.N, read = b.come(); read != nil {
+		if piece.N, read = b.await(); read != nil {
 			return n, read, nil
 		}
 		before()
@@ -45,7 +45,7 @@ func (b *Body) Move(w io.ReaderFrom, before func(), after func(n int64) error) (
 		}
 		m, err := w.ReadFrom(src)
 		n += m
-		if b.Took(m); err != nil {
+		if b.took(m); err != nil {
 			return n, nil, err
 		}
 		if err := after(m); err != nil {
@@ -55,8 +55,8 @@ func (b *Body) Move(w io.ReaderFrom, before func(), after func(n int64) error) (
 	return n, nil, nil
 }
 
-// come waits for more of the body and says how much of it has come.
-func (b *Body) come() (int64, error) {
+// await waits for more of the body and returns how much of it was received.
+func (b *Body) await() (int64, error) {
 	b.conn.extendRead()
 	n, err := b.conn.peek.available()
 	if err == nil && n == 0 {
@@ -66,6 +66,6 @@ func (b *Body) come() (int64, error) {
 		b.err = err
 		return 0, err
 	}
-	b.conn.stopReadTimeout() // what has come is read at the client's pace
+	b.conn.stopReadTimeout() // what was received is read at the client's pace
 	return min(n, b.left, maxPiece), nil
 }

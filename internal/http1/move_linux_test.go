@@ -2,9 +2,7 @@ package http1_test
 
 import (
 	"context"
-	"io"
 	"net"
-	"net/http"
 	"syscall"
 	"testing"
 
@@ -20,14 +18,13 @@ func TestBodyIsNotMovedWhereSpliceIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	p := http1.NewPool(http1.Options{Dial: func(_ context.Context, addr http1.Addr) (net.Conn, error) { return net.Dial("tcp", addr.Name) }, MaxHead: 1 << 10})
+	p := http1.NewPool(http1.Options{Dial: func(_ context.Context, addr http1.Addr) (net.Conn, error) { return net.Dial("tcp", addr.Name) }, MaxHeader: 1 << 10})
 	c, err := p.Get(t.Context(), http1.Addr{Name: l.Addr().String()}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	var b http1.Body
-	b.Start(c, http1.AnswerFraming{Length: http1.MoveFrom}, func(http.Header) error { return io.EOF })
+	b := http1.BodyOf(c, http1.MoveFrom)
 	if !b.Movable() {
 		t.Error("not moved where it may be")
 	}

@@ -5,14 +5,14 @@ import (
 	"unsafe"
 )
 
-// peeker looks at what has come on a connection, and takes nothing. It is made once, so that a
+// peeker looks at what a connection has received, and takes nothing. It is made once, so that a
 // look allocates nothing.
 type peeker struct {
 	raw   syscall.RawConn
 	look  func(fd uintptr)
 	await func(fd uintptr) bool
 	byte1 [1]byte
-	n     int32 // what has come, as the kernel tells
+	n     int32 // how many bytes were received, as the kernel tells
 	errno syscall.Errno
 }
 
@@ -44,9 +44,9 @@ func (p *peeker) count(fd uintptr) {
 	_, _, p.errno = syscall.RawSyscall(syscall.SYS_IOCTL, fd, syscall.TIOCINQ, uintptr(unsafe.Pointer(&p.n)))
 }
 
-// quiet says whether the other end has said nothing, and has not gone. What comes between two
-// exchanges belongs to none: whoever took it for the next answer would be off by one for ever.
-func (p *peeker) quiet() bool {
+// idleAndClean reports whether the other end has sent nothing, and has not closed. What arrives between two
+// exchanges belongs to none: taken for the next response, it would leave each later one off by one.
+func (p *peeker) idleAndClean() bool {
 	if p.raw == nil {
 		return true
 	}
@@ -54,10 +54,10 @@ func (p *peeker) quiet() bool {
 	return p.raw.Control(p.look) == nil && (p.errno == syscall.EAGAIN || p.errno == syscall.EINTR)
 }
 
-// canMove says whether the kernel can be asked what has come, and moves bytes between sockets.
+// canMove reports whether the kernel tells what was received, and moves bytes between sockets.
 const canMove = true
 
-// available waits until something has come and returns how much, 0 at the end.
+// available waits until something was received and returns how much, 0 at the end.
 func (p *peeker) available() (int64, error) {
 	if err := p.raw.Read(p.await); err != nil {
 		return 0, err

@@ -4,13 +4,13 @@ package http1
 
 import "syscall"
 
-// peeker is there on Linux alone: elsewhere a connection that has ended is noticed when it is
-// used, and the exchange is tried again.
+// peeker works on Linux alone: elsewhere a connection that has ended is noticed when it is
+// used, and the request is sent over another one.
 type peeker struct{}
 
 func (p *peeker) init(syscall.Conn) {}
 
-func (p *peeker) quiet() bool { return true }
+func (p *peeker) idleAndClean() bool { return true }
 
 const canMove = false
 

@@ -3,6 +3,7 @@ package http1
 import (
 	"context"
 	"net"
+	"net/http"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -19,37 +20,38 @@ type Addr struct {
 
 // Options configures a Pool.
 type Options struct {
+	// Addr returns where a request is sent. Do needs it.
+	Addr func(r *http.Request) (Addr, error)
 	// Dial makes a connection to a target, TLS included. Its errors are returned as they
 	// are, and a panic of it is one of Get.
 	Dial func(ctx context.Context, addr Addr) (net.Conn, error)
-	// Panicked is called with a panic of Dial, and the stack, where the Get that dialled has returned; nil means that
-	// nothing is.
+	// Panicked, if not nil, is called with a panic of Dial, and the stack, if the Get that dialled has returned.
 	Panicked func(value any, stack []byte)
-	// MaxIdle bounds the connections at rest for each target.
+	// MaxIdle bounds the idle connections for each target.
 	MaxIdle int
-	// IdleTimeout is how long they rest.
+	// IdleTimeout is how long they are kept.
 	IdleTimeout time.Duration
 	// MaxAge and MaxRequests end a connection with the exchange that it is too old for, or
 	// that is its last; 0 is no bound.
 	MaxAge      time.Duration
 	MaxRequests int
-	// WriteTimeout bounds each write, HeaderTimeout the wait for an answer's head, both to a
+	// WriteTimeout bounds each write, HeaderTimeout the wait for a response's header, both to a
 	// quarter; 0 is no bound.
 	WriteTimeout, HeaderTimeout time.Duration
-	// MaxHead bounds the heads of an answer, interim ones included, in bytes.
-	MaxHead int
+	// MaxHeader bounds the header sections of a response, interim ones included, in bytes.
+	MaxHeader int
 }
 
 // Pool keeps connections by targets. The one that was used last is used first, so that those
-// which are not needed come to rest and end. No goroutine watches them: whether one has ended
-// is looked at before it is used. A Pool is safe for concurrent use.
+// which are not needed stay idle until they time out. No goroutine watches them: whether one has ended
+// is looked at before it is used. A Pool is safe for concurrent use by multiple goroutines.
 type Pool struct {
 	o Options
 
 	mu      sync.Mutex
 	idle    map[Addr][]*Conn   // by target, the one used last at the end
-	waiting map[Addr][]*waiter // who dials, the first one first
-	count   int                // of idle ones
+	waiting map[Addr][]*waiter // the exchanges that dial, in FIFO order
+	count   int                // of idle connections
 	sweep   *time.Timer        // nil: not running
 	closed  bool               // no connection is kept until the next Get
 }
@@ -60,7 +62,7 @@ type waiter struct {
 	fresh bool       // only the one that is dialled for it will do
 
 	panicked chan dialPanic // with room for one
-	over     atomic.Bool    // there is a panic, or nothing waits for one any more: the first of both counts
+	over     atomic.Bool    // there is a panic, or no exchange waits for one any more: the first of both counts
 }
 
 // dialPanic is a panic of Options.Dial.
@@ -74,11 +76,12 @@ func NewPool(o Options) *Pool {
 	return &Pool{o: o, idle: map[Addr][]*Conn{}, waiting: map[Addr][]*waiter{}}
 }
 
-// HeaderTimeout and MaxHead are the options'.
+// HeaderTimeout returns Options.HeaderTimeout.
 func (p *Pool) HeaderTimeout() time.Duration { return p.o.HeaderTimeout }
 
-// MaxHead is the option's.
-func (p *Pool) MaxHead() int { return p.o.MaxHead }
+// PoolOf returns the Pool of t; nil unless t is an *upstream.Transport whose targets speak HTTP/1.1. Package upstream
+// sets it: its API, which is public, has no type of this package.
+var PoolOf func(t http.RoundTripper) *Pool
 
 // Get returns an idle connection that is still good, or dials. fresh returns one that is dialled for
 // this call: the request has been sent over a kept one already, which the target had closed.
@@ -91,8 +94,8 @@ func (p *Pool) Get(ctx context.Context, addr Addr, fresh bool) (*Conn, error) {
 		if c == nil {
 			break
 		}
-		if c.peek.quiet() {
-			p.begin(c)
+		if c.peek.idleAndClean() {
+			p.startExchange(c)
 			return c, nil
 		}
 		c.Close()
@@ -101,19 +104,19 @@ func (p *Pool) Get(ctx context.Context, addr Addr, fresh bool) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.begin(c)
+	p.startExchange(c)
 	return c, nil
 }
 
-// begin counts an exchange.
-func (p *Pool) begin(c *Conn) {
+// startExchange counts an exchange over c.
+func (p *Pool) startExchange(c *Conn) {
 	c.Reused = c.requests > 0
 	c.requests++
 	c.Last = p.o.MaxRequests > 0 && c.requests >= p.o.MaxRequests || p.o.MaxAge > 0 && time.Since(c.born) >= p.o.MaxAge
 }
 
-// pop takes the connection that was used last, nil if there is none that has not rested too
-// long: those below it have rested longer.
+// pop takes the connection that was used last; nil if none was used within IdleTimeout: those
+// below it have been idle for longer.
 func (p *Pool) pop(addr Addr) *Conn {
 	p.mu.Lock()
 	p.closed = false
@@ -144,14 +147,14 @@ func closeAll(list []*Conn) {
 	}
 }
 
-// put takes a connection back: for somebody who dials, or to rest.
+// put takes a connection back: for an exchange that dials, or to keep it idle.
 func (p *Pool) put(c *Conn) {
 	if c.Last {
 		c.Close()
 		return
 	}
 	p.mu.Lock()
-	if p.give(c) {
+	if p.handOff(c) {
 		p.mu.Unlock()
 		return
 	}
@@ -170,22 +173,22 @@ func (p *Pool) put(c *Conn) {
 	p.mu.Unlock()
 }
 
-// give hands c to the first waiter that takes a kept connection of its target. One on which bytes have
-// arrived since its exchange becomes idle instead, where Get finds it out.
-func (p *Pool) give(c *Conn) bool {
+// handOff gives c to the first waiter that takes a kept connection of its target. One on which bytes have
+// arrived since its exchange becomes idle instead, where Get finds it out. The caller holds p.mu.
+func (p *Pool) handOff(c *Conn) bool {
 	list := p.waiting[c.addr]
 	i := slices.IndexFunc(list, func(w *waiter) bool { return !w.fresh })
-	if i < 0 || !c.peek.quiet() {
+	if i < 0 || !c.peek.idleAndClean() {
 		return false
 	}
 	w := list[i]
-	p.unwait(c.addr, w)
+	p.removeWaiter(c.addr, w)
 	w.got <- c
 	return true
 }
 
-// unwait ends the waiting, and says whether it had not ended before.
-func (p *Pool) unwait(addr Addr, w *waiter) bool {
+// removeWaiter ends w's wait for a connection, and reports whether it had not ended before. The caller holds p.mu.
+func (p *Pool) removeWaiter(addr Addr, w *waiter) bool {
 	list := p.waiting[addr]
 	i := slices.Index(list, w)
 	switch {
@@ -199,7 +202,7 @@ func (p *Pool) unwait(addr Addr, w *waiter) bool {
 	return true
 }
 
-// sweepIdle closes what has rested too long.
+// sweepIdle closes the connections that have been idle for IdleTimeout.
 func (p *Pool) sweepIdle() {
 	var over []*Conn
 	p.mu.Lock()
@@ -232,7 +235,7 @@ func (p *Pool) dial(ctx context.Context, addr Addr, fresh bool) (*Conn, error) {
 	p.mu.Lock()
 	p.waiting[addr] = append(p.waiting[addr], w)
 	p.mu.Unlock()
-	// A dial outlives a request that is cancelled: somebody else may want its connection.
+	// A dial outlives a request that is canceled: another one may want its connection.
 	dialling := context.WithoutCancel(ctx)
 	go func() {
 		defer func() {
@@ -281,7 +284,7 @@ func (p *Pool) dialPanicked(w *waiter, v dialPanic) {
 	}
 }
 
-// waitNoMore ends the wait for a panic of w's dial, which w has a connection or an end of its own without.
+// waitNoMore ends the wait for a panic of w's dial: w has a connection, or has ended without one.
 func (p *Pool) waitNoMore(w *waiter) {
 	if w.over.CompareAndSwap(false, true) {
 		return
@@ -291,11 +294,11 @@ func (p *Pool) waitNoMore(w *waiter) {
 	}
 }
 
-// dialled hands c to whom it was dialled for, if that one still waits: were it given to somebody
-// else, whose own dial fails then, nobody would dial for w any more.
+// dialled gives c to the exchange that it was dialled for, if that still waits: were it given to
+// another one, whose own dial fails then, no dial would be under way for w.
 func (p *Pool) dialled(w *waiter, c *Conn) {
 	p.mu.Lock()
-	waits := p.unwait(c.addr, w)
+	waits := p.removeWaiter(c.addr, w)
 	if waits {
 		w.got <- c
 	}
@@ -305,17 +308,17 @@ func (p *Pool) dialled(w *waiter, c *Conn) {
 	}
 }
 
-// leave ends the waiting, and returns the connection that has come all the same.
+// leave ends w's wait, and returns the connection that it was given all the same, if any.
 func (p *Pool) leave(addr Addr, w *waiter) *Conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.unwait(addr, w) {
+	if p.removeWaiter(addr, w) {
 		return nil
 	}
 	return <-w.got
 }
 
-// CloseIdle closes the connections at rest, and those that come to rest before the next Get.
+// CloseIdle closes the idle connections, and those that become idle before the next Get.
 func (p *Pool) CloseIdle() {
 	p.mu.Lock()
 	idle := p.idle

@@ -47,7 +47,7 @@ func (d *targets) dialled() int {
 }
 
 func options(d *targets) http1.Options {
-	return http1.Options{Dial: d.dial, MaxIdle: 2, IdleTimeout: time.Minute, MaxHead: 1 << 10}
+	return http1.Options{Dial: d.dial, MaxIdle: 2, IdleTimeout: time.Minute, MaxHeader: 1 << 10}
 }
 
 func get(t *testing.T, p *http1.Pool) *http1.Conn {
@@ -257,7 +257,7 @@ func TestPoolKeepsBeyondADeadline(t *testing.T) {
 	defer l.Close()
 	p := http1.NewPool(http1.Options{
 		Dial:    func(context.Context, http1.Addr) (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) },
-		MaxIdle: 2, IdleTimeout: time.Minute, MaxHead: 1 << 10,
+		MaxIdle: 2, IdleTimeout: time.Minute, MaxHeader: 1 << 10,
 	})
 	defer p.CloseIdle()
 	c := get(t, p)

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// ErrOther is of a request that this package does not write: net/http changes it on its way.
+// ErrOther is the error of a request that this package does not write, since net/http changes it on its way.
 var ErrOther = errors.New("http1: a request for net/http")
 
-// AppendHead appends the header section of r, as http.Transport writes it, for a body of the
-// framing that FramingOf returns. What could end a line early, or say that the body ends
-// elsewhere, is an error: it is never the target's.
-func AppendHead(b []byte, r *http.Request, f Framing, last bool) ([]byte, error) {
+// appendHeader appends the header section of r, as http.Transport writes it, for a body of the
+// framing that framingOf returns. What could end a line early, or tell another end of the body,
+// is an error: it is never the target's. last is set if the connection ends with the exchange.
+func appendHeader(b []byte, r *http.Request, f requestFraming, last bool) ([]byte, error) {
 	host := r.Host
 	if host == "" {
 		host = r.URL.Host
@@ -36,7 +36,7 @@ func AppendHead(b []byte, r *http.Request, f Framing, last bool) ([]byte, error)
 	}
 	b = append(append(append(b, " HTTP/1.1\r\nHost: "...), host...), "\r\n"...)
 	if agent := r.Header["User-Agent"]; len(agent) > 0 && agent[0] != "" {
-		if b, err = AppendField(b, "User-Agent", agent[0]); err != nil {
+		if b, err = appendField(b, "User-Agent", agent[0]); err != nil {
 			return b, err
 		}
 	}
@@ -50,7 +50,7 @@ func AppendHead(b []byte, r *http.Request, f Framing, last bool) ([]byte, error)
 			continue
 		}
 		for _, value := range values {
-			if b, err = AppendField(b, name, value); err != nil {
+			if b, err = appendField(b, name, value); err != nil {
 				return b, err
 			}
 		}
@@ -70,8 +70,8 @@ func plainHost(host string) bool {
 	return host != "" && httpguts.ValidHostHeader(host)
 }
 
-// AppendField appends a field's line.
-func AppendField(b []byte, name, value string) ([]byte, error) {
+// appendField appends a field's line.
+func appendField(b []byte, name, value string) ([]byte, error) {
 	if err := checkName(name); err != nil {
 		return b, err
 	}
@@ -83,28 +83,28 @@ func AppendField(b []byte, name, value string) ([]byte, error) {
 	return append(b, "\r\n"...), nil
 }
 
-// Framing is how the end of a request's body is told.
-type Framing struct {
-	Chunked bool
-	Length  int64 // if it is not chunked
-	said    bool
+// requestFraming is how the header of a request tells where its body ends.
+type requestFraming struct {
+	chunked  bool
+	length   int64 // if it is not chunked
+	declared bool  // by a Content-Length
 }
 
-// FramingOf is what net/http chooses for r, whose Body is nil if there is none.
-func FramingOf(r *http.Request) Framing {
+// framingOf returns what net/http chooses for r, whose Body is nil if there is none.
+func framingOf(r *http.Request) requestFraming {
 	switch {
 	case r.Body == nil:
-		return Framing{said: r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == http.MethodPatch}
+		return requestFraming{declared: r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == http.MethodPatch}
 	case r.ContentLength > 0 && !(len(r.TransferEncoding) == 1 && r.TransferEncoding[0] == "chunked"):
-		return Framing{Length: r.ContentLength, said: true}
+		return requestFraming{length: r.ContentLength, declared: true}
 	}
-	return Framing{Chunked: true}
+	return requestFraming{chunked: true}
 }
 
-func (f Framing) append(b []byte, r *http.Request) []byte {
-	if !f.Chunked {
-		if f.said {
-			b = append(strconv.AppendInt(append(b, "Content-Length: "...), f.Length, 10), "\r\n"...)
+func (f requestFraming) append(b []byte, r *http.Request) []byte {
+	if !f.chunked {
+		if f.declared {
+			b = append(strconv.AppendInt(append(b, "Content-Length: "...), f.length, 10), "\r\n"...)
 		}
 		return b
 	}

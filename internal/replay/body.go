@@ -13,6 +13,7 @@ import (
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/header"
+	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/spool"
 )
 
@@ -92,7 +93,7 @@ func (b *Body) readWhole(o spool.Options) *culvert.Error {
 	case err == nil && n < b.in.ContentLength:
 		err = errConsumed
 	case err == nil && b.in.ContentLength >= 0 && n > b.in.ContentLength:
-		err = ErrLength
+		err = http1.ErrBodyLength
 	case err == nil:
 		b.whole.End(io.EOF)
 		b.nameTrailers()

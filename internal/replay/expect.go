@@ -2,20 +2,16 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/header"
+	"github.com/culvert-go/culvert/internal/http1"
 )
 
-var (
-	// ErrNotWanted is what reads fail with where the target has refused the body.
-	ErrNotWanted     = errors.New("the target responded without asking for the body")
-	errHeaderStalled = fmt.Errorf("the response's header came to a halt: %w", os.ErrDeadlineExceeded)
-)
+var errHeaderStalled = fmt.Errorf("the response's header came to a halt: %w", os.ErrDeadlineExceeded)
 
 // expectation is a client's Expect: 100-continue. Reading its body makes net/http ask the client for it, and the transport
 // reads it also where the target has refused it, only to keep the connection. Then the client would be asked for a body
@@ -41,9 +37,6 @@ const (
 	expectAsked                       // the client was asked, or the target has sent a 1xx, after which anything may follow
 )
 
-// expectTimeout is how long a target may think about Expect, as for net/http's transport.
-const expectTimeout = time.Second
-
 func expectsContinue(r *http.Request) bool {
 	return header.HasToken(r.Header["Expect"], "100-continue")
 }
@@ -64,7 +57,7 @@ func (a *Attempt) Expects() bool {
 func (a *Attempt) BoundHeader(timeout time.Duration) {
 	a.lateAfter, a.lateAsks = timeout, timeout == 0
 	if a.lateAsks {
-		a.lateAfter = expectTimeout
+		a.lateAfter = http1.ExpectTimeout
 	}
 }
 
@@ -145,7 +138,7 @@ func (a *Attempt) awaitVerdict() error {
 		case a.expect == expectAsked:
 			return nil
 		case a.state == ended || a.ctx.Err() != nil:
-			return ErrNotWanted
+			return http1.ErrNotWanted
 		case a.late && a.lateAsks:
 			a.advance(expectAsked)
 		case a.late:

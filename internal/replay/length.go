@@ -7,11 +7,10 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/http1"
 )
 
 var (
-	// ErrLength is the error of a body that is shorter or longer than its Content-Length.
-	ErrLength = errors.New("the body is not as long as it was said to be")
 	// ErrContentLength is the error of a body that its Content-Length contradicts.
 	ErrContentLength = errors.New("a Content-Length that is not that of the content")
 
@@ -55,7 +54,7 @@ func (b *Body) readDeclared(p []byte, before int64) (int, error) {
 	case read < length && err == io.EOF:
 		err = errConsumed
 	case read > length:
-		err = ErrLength // net/http's reader never gives more; a filter's may
+		err = http1.ErrBodyLength // net/http's reader never gives more; a filter's may
 	case read == length && err == nil && b.in.ProtoMajor >= 2:
 		if err = AwaitEnd(b.reader); err == nil {
 			return n, io.EOF

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/spool"
 )
 
@@ -172,13 +173,13 @@ func TestExpect(t *testing.T) {
 		"nothing":                      {},
 		"withheld":                     {before: []step{(*Attempt).Withheld}},
 		"interim response":             {before: []step{(*Attempt).FirstByte, (*Attempt).InterimReceived}},
-		"refused, then the end":        {before: []step{(*Attempt).FirstByte, (*Attempt).HeaderReceived}, during: []step{(*Attempt).Finish}, err: ErrNotWanted},
-		"refused, its time over":       {before: []step{(*Attempt).FirstByte}, after: time.Hour, err: ErrNotWanted},
+		"refused, then the end":        {before: []step{(*Attempt).FirstByte, (*Attempt).HeaderReceived}, during: []step{(*Attempt).Finish}, err: http1.ErrNotWanted},
+		"refused, its time over":       {before: []step{(*Attempt).FirstByte}, after: time.Hour, err: http1.ErrNotWanted},
 		"interim response meanwhile":   {before: []step{(*Attempt).FirstByte}, during: []step{(*Attempt).InterimReceived}},
 		"header stalled":               {before: []step{bound(2 * time.Second), (*Attempt).FirstByte}, after: 2 * time.Second, err: errHeaderStalled},
-		"header without a bound":       {before: []step{bound(0), (*Attempt).FirstByte}, after: expectTimeout},
-		"header meanwhile, then ended": {before: []step{bound(2 * time.Second), (*Attempt).FirstByte}, during: []step{(*Attempt).HeaderReceived}, after: time.Hour, err: ErrNotWanted},
-		"withheld behind a first byte": {before: []step{(*Attempt).FirstByte, (*Attempt).Withheld}, after: time.Hour, err: ErrNotWanted},
+		"header without a bound":       {before: []step{bound(0), (*Attempt).FirstByte}, after: http1.ExpectTimeout},
+		"header meanwhile, then ended": {before: []step{bound(2 * time.Second), (*Attempt).FirstByte}, during: []step{(*Attempt).HeaderReceived}, after: time.Hour, err: http1.ErrNotWanted},
+		"withheld behind a first byte": {before: []step{(*Attempt).FirstByte, (*Attempt).Withheld}, after: time.Hour, err: http1.ErrNotWanted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -7,7 +7,7 @@ var mutantsOfParties = []mutant{
 	{"a 2xx opens a tunnel that no target has opened", "wsupgrade/forward.go", "stream && resp.StatusCode >= 200 &&", "stream && resp.StatusCode >= 900 &&"},
 	{"an error response has no deadline", "proxy/error.go", "deadline.Bound(w, r, p.o.WriteTimeout)", "deadline.Bound(w, r, 0)"},
 	{"the bound of a body is that of a tunnel", "filters/bodylimit.go", " && r.Method != http.MethodConnect", ""},
-	{"a 101 that was not requested is passed on", "proxy/http1.go", "	if x.answer.Status < 200 || x.answer.Status > 999 {", "	if x.answer.Status < 100 || x.answer.Status > 999 {"},
+	{"a 101 that was not requested is passed on", "internal/http1/receive.go", "	if c.received.status < 200 || c.received.status > 999 {", "	if c.received.status < 100 || c.received.status > 999 {"},
 	{"half a body in zstd is a whole one", "filters/decompress.go", "	return n, d.cause(err)\n", "	return n, err\n"},
 	{"a length over HTTP/2 is not compared with the content", "proxy/length.go", "	if in.ProtoMajor < 2 {\n", "	if in.ProtoMajor < 20 {\n"},
 	{"lengths that differ are accepted", "internal/http1/framing.go", "		if line != lines[0] {", "		if line == \"\" {"},

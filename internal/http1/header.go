@@ -13,32 +13,22 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// ErrHeadTooLarge is of an answer whose heads are longer than Options.MaxHead.
-var ErrHeadTooLarge = errors.New("http1: the answer's head is too large")
+// ErrHeaderTooLarge is the error of a response whose header sections are longer than Options.MaxHeader.
+var ErrHeaderTooLarge = errors.New("http1: the response's header is too large")
 
-// Head is the head of an answer.
-type Head struct {
-	Status int
-	Minor  int // of HTTP/1.x
-	Fields http.Header
+// header is the header section of a response.
+type header struct {
+	status int
+	minor  int // of HTTP/1.x
+	fields http.Header
 
-	lines  []byte // of the head, put together where it does not stand in the buffer as a whole
+	lines  []byte // of the section, put together where it does not stand in the buffer as a whole
 	values []string
 }
 
-// Lines and SetLines hand memory on from one Head to the next. A large one is not kept.
-func (h *Head) Lines() []byte {
-	if cap(h.lines) > 8<<10 {
-		return nil
-	}
-	return h.lines[:0]
-}
-
-// SetLines gives h memory of Lines.
-func (h *Head) SetLines(b []byte) { h.lines = b }
-
-// headEnd is how far a head goes in what has come: behind its empty line. 0 is not to its end.
-func headEnd(b []byte) int {
+// headerEnd returns the length of the header section that b begins with, its empty line included; 0 if it does
+// not end in b.
+func headerEnd(b []byte) int {
 	for i := 0; ; {
 		n := bytes.IndexByte(b[i:], '\n')
 		if n < 0 {
@@ -54,31 +44,30 @@ func headEnd(b []byte) int {
 	}
 }
 
-// Waiter is told that a read may take its time.
-type Waiter interface{ Wait() }
+// headerWaiter is called before each read that may take its time.
+type headerWaiter interface{ awaitRest() }
 
-// Read reads a head from c, and not a byte more. room is how long it may be, and is what is
-// left afterwards. fields is where its fields go. w is told before a read for what has not come
-// yet; nil for nobody.
-func (h *Head) Read(c *Conn, fields http.Header, room *int, w Waiter) error {
+// read reads a header section from c into fields, and not a byte more. room is how long it may be, and what
+// of that remains afterwards. w is called before a read for what was not received yet.
+func (h *header) read(c *Conn, fields http.Header, room *int, w headerWaiter) error {
 	text, err := h.collect(c, *room, w)
 	if err != nil {
 		return err
 	}
 	*room -= len(text)
-	h.Fields = fields
+	h.fields = fields
 	return h.parse(text)
 }
 
-// collect returns the bytes of a head. They are good until the next read.
-func (h *Head) collect(c *Conn, room int, w Waiter) ([]byte, error) {
+// collect returns the bytes of a header section. They are good until the next read.
+func (h *header) collect(c *Conn, room int, w headerWaiter) ([]byte, error) {
 	h.lines = h.lines[:0]
 	for {
 		b, _ := c.R.Peek(c.R.Buffered())
 		if len(h.lines) == 0 {
-			if n := headEnd(b); n > 0 {
+			if n := headerEnd(b); n > 0 {
 				if n > room {
-					return nil, ErrHeadTooLarge
+					return nil, ErrHeaderTooLarge
 				}
 				_, _ = c.R.Discard(n)
 				return b[:n], nil
@@ -88,9 +77,7 @@ func (h *Head) collect(c *Conn, room int, w Waiter) ([]byte, error) {
 		if done || err != nil {
 			return h.lines, err
 		}
-		if w != nil {
-			w.Wait()
-		}
+		w.awaitRest()
 		if _, err := c.R.Peek(1); err != nil {
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
@@ -101,8 +88,8 @@ func (h *Head) collect(c *Conn, room int, w Waiter) ([]byte, error) {
 }
 
 // collectTrailers is collect for fields without a line before them.
-func (h *Head) collectTrailers(c *Conn, room int) ([]byte, error) {
-	// Behind the end of a line the empty line that ends them is found as a head's is.
+func (h *header) collectTrailers(c *Conn, room int) ([]byte, error) {
+	// Behind the end of a line the empty line that ends them is found as a header's is.
 	h.lines = append(h.lines[:0], '\n')
 	for {
 		b, err := c.R.Peek(max(c.R.Buffered(), 1))
@@ -115,13 +102,13 @@ func (h *Head) collectTrailers(c *Conn, room int) ([]byte, error) {
 	}
 }
 
-// gather moves what has come into h.lines, up to the head's end.
-func (h *Head) gather(c *Conn, b []byte, room int) (done bool, err error) {
+// gather moves what was received into h.lines, up to the section's end.
+func (h *header) gather(c *Conn, b []byte, room int) (done bool, err error) {
 	before := len(h.lines)
 	h.lines = append(h.lines, b...)
 	// The end may lie across two reads.
 	from := max(0, before-3)
-	if n := headEnd(h.lines[from:]); n > 0 {
+	if n := headerEnd(h.lines[from:]); n > 0 {
 		h.lines = h.lines[:from+n]
 		_, _ = c.R.Discard(from + n - before)
 		done = true
@@ -129,13 +116,13 @@ func (h *Head) gather(c *Conn, b []byte, room int) (done bool, err error) {
 		_, _ = c.R.Discard(len(b))
 	}
 	if len(h.lines) > room {
-		return false, ErrHeadTooLarge
+		return false, ErrHeaderTooLarge
 	}
 	return done, nil
 }
 
 // parse reads the status line and the fields.
-func (h *Head) parse(text []byte) error {
+func (h *header) parse(text []byte) error {
 	all := string(text) // one piece of memory for all names and values
 	line, rest := cutLine(all)
 	if err := h.statusLine(line); err != nil {
@@ -145,7 +132,7 @@ func (h *Head) parse(text []byte) error {
 }
 
 // parseFields reads fields up to the empty line. The first one has none before it to be a part of.
-func (h *Head) parseFields(rest string) error {
+func (h *header) parseFields(rest string) error {
 	if rest != "" && (rest[0] == ' ' || rest[0] == '\t') {
 		return malformed("initial header line", rest)
 	}
@@ -173,7 +160,7 @@ func cutLine(s string) (line, rest string) {
 }
 
 // cutField is cutLine for a field, of which the lines that begin with a blank are a part
-// (obs-fold). The head's last line is empty.
+// (obs-fold). The section's last line is empty.
 func cutField(s string) (line, rest string) {
 	line, rest, _ = strings.Cut(s, "\n")
 	line = strings.TrimSuffix(line, "\r")
@@ -188,7 +175,7 @@ func cutField(s string) (line, rest string) {
 	return folded, rest
 }
 
-func (h *Head) statusLine(line string) error {
+func (h *header) statusLine(line string) error {
 	version, status, ok := strings.Cut(line, " ")
 	if !ok {
 		return malformed("status line", line)
@@ -201,11 +188,11 @@ func (h *Head) statusLine(line string) error {
 	if len(version) != len("HTTP/1.1") || !strings.HasPrefix(version, "HTTP/1.") || version[7] < '0' || version[7] > '9' {
 		return malformed("HTTP version", line)
 	}
-	h.Status, h.Minor = n, int(version[7]-'0')
+	h.status, h.minor = n, int(version[7]-'0')
 	return nil
 }
 
-func (h *Head) field(line string) error {
+func (h *header) field(line string) error {
 	colon := strings.IndexByte(line, ':')
 	if colon < 0 {
 		return malformed("header line", line)
@@ -221,12 +208,12 @@ func (h *Head) field(line string) error {
 		}
 	}
 	name = textproto.CanonicalMIMEHeaderKey(name)
-	if have := h.Fields[name]; have != nil {
-		h.Fields[name] = append(have, value)
+	if have := h.fields[name]; have != nil {
+		h.fields[name] = append(have, value)
 		return nil
 	}
 	h.values = append(h.values, value)
 	n := len(h.values)
-	h.Fields[name] = h.values[n-1 : n : n]
+	h.fields[name] = h.values[n-1 : n : n]
 	return nil
 }

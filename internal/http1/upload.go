@@ -1,0 +1,245 @@
+package http1
+
+import (
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/culvert-go/culvert/internal/bufpool"
+)
+
+// upload sends a request with a body on a goroutine of its own: the response may begin before. It outlives its Call
+// where the body does not end. A nil upload is that of a request without a body.
+type upload struct {
+	conn    *Conn
+	request *http.Request
+	hooks   Hooks
+	framing requestFraming
+	buf     []byte // of the header, and of the body's pieces
+	header  []byte // to be sent with the first piece: the beginning of buf, or memory of its own
+	timeout time.Duration // of the response's header, from the end of the upload on
+
+	proceed chan bool     // receives whether to send the body; nil: it is sent at once
+	decided bool          // proceed was sent to
+	ended   chan struct{} // closed when nothing more is sent
+	err     error         // why not all was sent; set before ended is closed
+	broken  bool          // err is that of the body
+
+	mu       sync.Mutex // guards what follows
+	received bool       // the header of the final response was
+	until    time.Time  // when that must have been received; zero as long as the body is sent, and for no bound
+	last     bool       // nothing remains to be read of the body: its last bytes are being written
+}
+
+// The times of http.Transport.
+const (
+	ExpectTimeout = time.Second            // how long a target may take to refuse a body (Expect: 100-continue)
+	uploadGrace   = 50 * time.Millisecond  // how long an upload may take to notice that it has ended
+	lastWords     = 200 * time.Millisecond // how long a response may take when nothing more can be written
+)
+
+// startUpload starts an upload, which takes c's memory over.
+func (c *Call) startUpload() {
+	u := &upload{conn: c.conn, request: c.Request, hooks: c.Hooks, framing: c.framing, buf: c.buf, header: c.sent,
+		timeout: c.pool.o.HeaderTimeout, ended: make(chan struct{})}
+	c.buf, c.sent = nil, nil
+	if httpguts.HeaderValuesContainsToken(c.Request.Header["Expect"], "100-continue") {
+		u.proceed = make(chan bool, 1)
+	}
+	c.upload = u
+	c.conn.SetReadTimeout(0)
+	go u.run()
+}
+
+func (u *upload) run() {
+	defer bufpool.Put(u.buf)
+	defer close(u.ended)
+	u.err = u.send()
+	u.hooks.BodyDone()
+	switch {
+	case u.err == nil:
+		u.awaitHeader(u.timeout)
+	case u.broken:
+		u.conn.Interrupt() // there is no response to what will never be whole
+	default:
+		u.awaitHeader(lastWords) // perhaps the target has responded and closed
+	}
+}
+
+// awaitHeader bounds the wait for the response's header, if that was not received before: how long its body may
+// take is not the upload's matter.
+func (u *upload) awaitHeader(timeout time.Duration) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.received {
+		return
+	}
+	if timeout > 0 {
+		u.until = time.Now().Add(timeout)
+	}
+	u.conn.StartReadTimeout(timeout)
+}
+
+// running reports whether the body is still sent.
+func (u *upload) running() bool {
+	if u == nil {
+		return false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.until.IsZero()
+}
+
+func (u *upload) send() error {
+	if u.proceed != nil {
+		if _, err := u.conn.Write(u.header); err != nil {
+			return err
+		}
+		if !u.awaitContinue() {
+			return ErrNotWanted
+		}
+		u.header = nil
+	}
+	if len(u.header) > 0 { // at once: the body may be a conversation
+		if _, err := u.conn.Write(u.header); err != nil {
+			return err
+		}
+	}
+	if u.framing.chunked {
+		return u.sendChunks()
+	}
+	return u.sendLength()
+}
+
+// awaitContinue waits until the target asks for the body, or does not respond for a while. It reports whether the body is to be
+// sent. Of an exchange whose time is bounded most is left for what follows.
+func (u *upload) awaitContinue() bool {
+	u.hooks.Withheld()
+	patience := ExpectTimeout
+	if end, bounded := u.request.Context().Deadline(); bounded {
+		patience = min(patience, time.Until(end)/4)
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case wanted := <-u.proceed:
+		return wanted
+	case <-timer.C:
+		return true
+	}
+}
+
+// headerReceived is called with the status of each response header.
+func (u *upload) headerReceived(status int) {
+	if u == nil {
+		return
+	}
+	if status >= 200 {
+		u.mu.Lock()
+		u.received = true
+		u.mu.Unlock()
+	}
+	if u.proceed == nil || u.decided || status != http.StatusContinue && status < 200 {
+		return
+	}
+	u.decided = true
+	u.proceed <- status == http.StatusContinue
+}
+
+// Read reads the next piece of the body, and notes whether the body has failed.
+func (u *upload) Read(p []byte) (int, error) {
+	n, err := u.request.Body.Read(p)
+	u.broken = err != nil && err != io.EOF && err != ErrNotWanted
+	return n, err
+}
+
+// sendLength sends the pieces of a body of known length as they are read.
+func (u *upload) sendLength() error {
+	for left := u.framing.length; left > 0; {
+		n, err := u.Read(u.buf[:min(int64(len(u.buf)), left)])
+		if left -= int64(n); err != nil && err != io.EOF {
+			return err
+		}
+		if left == 0 {
+			u.startLast()
+		}
+		if _, err := u.conn.Write(u.buf[:n]); err != nil {
+			return err
+		}
+		if err == io.EOF && left > 0 {
+			return ErrBodyLength
+		}
+	}
+	return readEnd(u)
+}
+
+// readEnd reads a body's end, which may tell more than that there is one.
+func readEnd(body io.Reader) error {
+	var one [1]byte
+	n, err := body.Read(one[:])
+	if n > 0 {
+		return ErrBodyLength
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// startLast notes that the last bytes are about to be written.
+func (u *upload) startLast() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.last = true
+}
+
+// finishing reports whether the last bytes are being written, or were.
+func (u *upload) finishing() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.last
+}
+
+// finished reports whether all was sent. It waits a moment for an upload whose last bytes are
+// under way, which may just not have noticed its end: but not for a client that still sends,
+// since the end of the response would have to wait as well.
+func (u *upload) finished() bool {
+	if u == nil {
+		return true
+	}
+	select {
+	case <-u.ended:
+		return u.err == nil
+	default:
+	}
+	if !u.finishing() {
+		return false
+	}
+	timer := time.NewTimer(uploadGrace)
+	defer timer.Stop()
+	select {
+	case <-u.ended:
+		return u.err == nil
+	case <-timer.C:
+		return false
+	}
+}
+
+// failed returns why not all was sent, nil as long as nothing has failed.
+func (u *upload) failed() error {
+	if u == nil {
+		return nil
+	}
+	select {
+	case <-u.ended:
+		if u.err == ErrNotWanted {
+			return nil
+		}
+		return u.err
+	default:
+		return nil
+	}
+}
