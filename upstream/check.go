@@ -20,8 +20,9 @@ import (
 	"github.com/culvert-go/culvert/internal/random"
 )
 
-// Check configures active health checks, which run over the group's transport. The zero value only
-// makes a connection to each target, with the defaults below.
+// Check configures active health checks, which run over the group's transport: over HTTP/1.1 over the connections of
+// its requests, so that they count for MaxConnRequests. The zero value only makes a connection to each target, with the
+// defaults below.
 //
 // A target is healthy until Fall checks in a row have failed. A check counts neither as good nor as
 // bad if this host has no file descriptor, memory or local port left for it, or if Healthy, or a
@@ -223,6 +224,9 @@ func (g *Group) notifyChange(addr string, healthy bool, err error) {
 	}
 }
 
+// checkAgent is the User-Agent of checks whose Header has none, as net/http's transport sends it. It is never written to.
+var checkAgent = []string{"Go-http-client/1.1"}
+
 // maxProbeBody bounds how much of a check's response body is read so that its connection can be kept.
 const maxProbeBody = 64 << 10
 
@@ -255,16 +259,42 @@ func (g *Group) probe(ctx context.Context, addr string) error {
 		r.Header[name] = values
 	}
 	r.Host = c.Host
+	status, err := g.probeStatus(r)
+	if err == nil && !c.Healthy(status) {
+		err = fmt.Errorf("status %d", status)
+	}
+	return err
+}
+
+// probeStatus sends the request of a check over the connections that requests use, and returns the status of its response.
+func (g *Group) probeStatus(r *http.Request) (status int, err error) {
+	if pool := http1.PoolOf(g.transport); pool != nil {
+		if r.Header["User-Agent"] == nil {
+			r.Header["User-Agent"] = checkAgent
+		}
+		call := http1.Call{Request: r, Repeatable: func(*http.Request) bool { return true }}
+		if err = call.Prepare(); err == nil {
+			return probeOver(pool, &call)
+		}
+	}
 	resp, err := g.transport.RoundTrip(r)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer resp.Body.Close()
 	_, _ = io.CopyN(io.Discard, resp.Body, maxProbeBody)
-	if !c.Healthy(resp.StatusCode) {
-		return fmt.Errorf("status %d", resp.StatusCode)
+	return resp.StatusCode, nil
+}
+
+// probeOver is probeStatus for a call over a pool.
+func probeOver(pool *http1.Pool, call *http1.Call) (status int, err error) {
+	resp, err := pool.Do(call)
+	if err != nil {
+		return 0, errors.Unwrap(err)
 	}
-	return nil
+	defer call.Release() // which closes the connection of a body that was not read to its end
+	_, _ = io.CopyN(io.Discard, resp.Body, maxProbeBody)
+	return resp.StatusCode, nil
 }
 
 func (g *Group) probeDial(ctx context.Context, addr http1.Addr) error {

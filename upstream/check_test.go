@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/upstream"
@@ -233,4 +235,55 @@ func TestCheckOfServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Done(upstream.Outcome{Status: 200})
+}
+
+// Checks of targets that speak HTTP/1.1 use the connections of requests, and requests those of checks.
+func TestChecksShareConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var dials atomic.Int32
+		var requests, agents []string
+		var served sync.WaitGroup
+		o := upstream.Options{Check: &upstream.Check{Path: "/healthz", Jitter: -1, Interval: 10 * time.Second}}
+		o.DialContext = func(context.Context, string, string) (net.Conn, error) {
+			dials.Add(1)
+			near, far := net.Pipe()
+			served.Go(func() {
+				defer far.Close()
+				for in := bufio.NewReader(far); ; {
+					r, err := http.ReadRequest(in)
+					if err != nil {
+						return
+					}
+					requests, agents = append(requests, r.URL.Path), append(agents, r.UserAgent())
+					fmt.Fprint(far, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+				}
+			})
+			return near, nil
+		}
+		g := newGroup(t, o, upstream.Target{Addr: "a:1"})
+		for range 3 {
+			time.Sleep(14 * time.Second)
+			call := http1.Call{Request: httptest.NewRequest(http.MethodGet, "http://a:1/", nil)}
+			call.Request.Body = nil
+			if err := call.Prepare(); err != nil {
+				t.Fatal(err)
+			}
+			resp, err := http1.PoolOf(g.Transport()).Do(&call)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "ok" {
+				t.Errorf("body %q, %v", body, err)
+			}
+			call.Release()
+		}
+		g.Close()
+		served.Wait()
+		if want := "/healthz /healthz / /healthz / /healthz /healthz /"; strings.Join(requests, " ") != want || dials.Load() != 1 {
+			t.Errorf("%d connections with requests of %v, want one with %s", dials.Load(), requests, want)
+		}
+		if agents[0] != "Go-http-client/1.1" {
+			t.Errorf("User-Agent %q", agents[0])
+		}
+	})
 }

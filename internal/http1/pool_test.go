@@ -59,8 +59,8 @@ func get(t *testing.T, p *http1.Pool) *http1.Conn {
 	return c
 }
 
-// The connection that was used last is used first; more than MaxIdle do not rest; those that
-// have rested too long end.
+// The connection that was used last is used first; no more than MaxIdle are kept; those that
+// have been idle for too long end.
 func TestPoolIsAStack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &targets{}
@@ -77,14 +77,14 @@ func TestPoolIsAStack(t *testing.T) {
 		}
 		b.Keep()
 		time.Sleep(50 * time.Second)
-		get(t, p).Keep() // b rests anew
+		get(t, p).Keep() // b is idle anew
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
 		if _, err := d.ends[0].Read(make([]byte, 1)); err != io.EOF {
-			t.Errorf("the first connection has rested too long: %v", err)
+			t.Errorf("the first connection was idle for too long: %v", err)
 		}
 		if got := get(t, p); got != b {
-			t.Error("the second connection has not rested too long")
+			t.Error("the second connection was not idle for too long")
 		}
 		b.Keep()
 		p.CloseIdle()
@@ -95,12 +95,12 @@ func TestPoolIsAStack(t *testing.T) {
 		p.CloseIdle()
 		last.Keep()
 		if _, err := d.ends[len(d.ends)-1].Read(make([]byte, 1)); err != io.EOF {
-			t.Errorf("a connection rests in a pool that was closed: %v", err)
+			t.Errorf("a connection is idle in a pool that was closed: %v", err)
 		}
 	})
 }
 
-// An exchange that dials takes a connection that comes to rest before.
+// An exchange that dials takes a connection that becomes idle before.
 func TestPoolRacesTheDial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &targets{}
@@ -120,16 +120,16 @@ func TestPoolRacesTheDial(t *testing.T) {
 			t.Errorf("%d connections were dialled", d.dialled())
 		}
 		if got := get(t, p); got == a || got.Reused {
-			t.Error("the connection that was dialled in vain does not rest")
+			t.Error("the connection that was dialled in vain is not idle")
 		}
 		p.CloseIdle()
 	})
 }
 
-// A dial that fails is the failure of who dialled, and leaves nobody else without a dial.
+// A dial that fails is the failure of the exchange that dialled, and leaves no other one without a dial.
 func TestPoolGivesADialToWhoDialled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		wanted := errors.New("nobody there")
+		wanted := errors.New("no target there")
 		failing := &targets{slow: 2 * time.Second, fail: wanted}
 		good := &targets{slow: time.Second}
 		o := options(good)
@@ -157,7 +157,7 @@ func TestPoolGivesADialToWhoDialled(t *testing.T) {
 
 func TestPoolFails(t *testing.T) {
 	leaktest.Check(t)
-	wanted := errors.New("nobody there")
+	wanted := errors.New("no target there")
 	p := http1.NewPool(options(&targets{fail: wanted}))
 	if _, err := p.Get(t.Context(), http1.Addr{Name: "a:1"}, false); err != wanted {
 		t.Errorf("error %v", err)
@@ -200,7 +200,7 @@ func TestLastExchange(t *testing.T) {
 	})
 }
 
-// What comes on a connection at rest, be it its end or an answer that nobody asked for, belongs to no
+// What an idle connection receives, be it its end or a response to no request, belongs to no
 // exchange.
 func TestPeek(t *testing.T) {
 	leaktest.Check(t)
@@ -246,7 +246,7 @@ func TestPeek(t *testing.T) {
 	}
 }
 
-// A deadline that is over is the last exchange's: a connection that has rested beyond it is as
+// A deadline that is over is the last exchange's: a connection that was idle beyond it is as
 // good as before.
 func TestPoolKeepsBeyondADeadline(t *testing.T) {
 	leaktest.Check(t)
