@@ -18,8 +18,8 @@ type upload struct {
 	request *http.Request
 	hooks   Hooks
 	framing requestFraming
-	buf     []byte // of the header, and of the body's pieces
-	header  []byte // to be sent with the first piece: the beginning of buf, or memory of its own
+	buf     []byte        // of the header, and of the body's pieces
+	header  []byte        // to be sent with the first piece: the beginning of buf, or memory of its own
 	timeout time.Duration // of the response's header, from the end of the upload on
 
 	proceed chan bool     // receives whether to send the body; nil: it is sent at once
