@@ -49,3 +49,34 @@ func Example() {
 	fmt.Println(string(body))
 	// Output: /a%2Fb?z=1&a=2 for shop.test
 }
+
+// A log line for each attempt, and a header field that only one attempt has, as tracing needs it.
+func ExampleOptions_onAttempt() {
+	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Println("received", r.Header.Get("Traceparent"))
+	}))
+	defer app.Close()
+	group, err := upstream.New(upstream.Options{}, upstream.Target{Addr: app.Listener.Addr().String()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Close()
+	handler, err := proxy.New(proxy.Options{
+		Upstream: group,
+		OnAttempt: func(out *http.Request, target string) func(culvert.Attempt) {
+			// With OpenTelemetry: ctx, span := tracer.Start(out.Context(), "attempt"), then
+			// propagator.Inject(ctx, propagation.HeaderCarrier(out.Header)).
+			out.Header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+			return func(a culvert.Attempt) {
+				fmt.Println("attempt:", a.Target == target, a.Status, a.Err) // span.End()
+			}
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	// Output:
+	// received 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
+	// attempt: true 200 <nil>
+}

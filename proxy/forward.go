@@ -42,14 +42,16 @@ type forwarding struct {
 	stale    bool             // the last attempt's connection had been kept, and ended before a response began
 	first    call             // of the first try
 	call     *call            // of the last one
-	own      http1Attempt // the first attempt's
-	held     bool // somebody may use it when the handler has returned
+	own      http1Attempt     // the first attempt's
+	held     bool             // somebody may use it when the handler has returned
 
 	outbound Outbound
 	request  http.Request
 	url      url.URL
 	header   http.Header
 	values   []string // header's
+
+	unobserved http.Header // of each attempt, before Options.OnAttempt; nil: that was not called yet
 }
 
 // forwardings are used again where nobody can hold one: those of a transport, of an upgrade and
@@ -94,8 +96,10 @@ func (f *forwarding) forward(r *http.Request) *culvert.Error {
 		return err
 	}
 	shareTrailers(r)
+	if protocol != "" || p.o.OnAttempt != nil {
+		r, f.record = record.ForRequest(r) // of an upgrade it tells when the header of the response was received
+	}
 	if protocol != "" {
-		r, f.record = record.ForRequest(r) // it says when the header of the response was there
 		f.exchange, f.held = upgradeExchange{p.upgrades, p.o.DetachTunnels}, true
 	} else if p.o.Timeout > 0 {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), p.o.Timeout, errTotalTimeout)
@@ -226,10 +230,9 @@ func (f *forwarding) attempt() (answered, *culvert.Error) {
 	if strings.HasPrefix(lease.Addr(), "unix:") {
 		f.out.Out = f.out.Out.WithContext(lease.Context(f.out.Out.Context()))
 	}
-	f.started = time.Now() // behind the queue, and what was read of the client's body before
 	f.stale = false
-	f.record.StartAttempt(lease.Addr(), f.started)
 	returned := false
+	var ended func(culvert.Attempt)
 	defer func() {
 		if !returned { // a hook panicked, which says nothing about the target
 			nothing := upstream.Outcome{Err: &culvert.Error{Kind: culvert.ClientGone}}
@@ -239,7 +242,11 @@ func (f *forwarding) attempt() (answered, *culvert.Error) {
 			}
 			f.record.AbandonAttempt(f.call.body.Sent(), &culvert.Error{Kind: culvert.Internal, BytesSent: true, Err: errPanicked})
 		}
+		f.observed(ended)
 	}()
+	ended = f.observe(lease.Addr())
+	f.started = time.Now() // behind the queue, and what was read of the client's body before
+	f.record.StartAttempt(lease.Addr(), f.started)
 	answer, err := f.exchange.exchange(f)
 	returned = true
 	if err != nil && err.TargetSide() {

@@ -16,8 +16,8 @@ import (
 type Options struct {
 	// Upstream is the group of targets that requests go to. Required.
 	Upstream *upstream.Group
-	// Transport runs the plain exchanges; nil means the upstream's. An
-	// *upstream.Transport for HTTP/1.1 is taken for its connections: the proxy writes
+	// Transport runs the plain exchanges; nil means the upstream's. Of an
+	// *upstream.Transport for HTTP/1.1 the proxy uses the connections: it writes
 	// and reads them itself, at less than half the cost. Upgrades are
 	// always dialled by Upgrades. Any other transport has the bounds that it was made with, and no timeouts in
 	// an http.Transport{}: DialTimeout, WriteTimeout, HeaderTimeout and MaxHeaderBytes of the upstream are not its own (see
@@ -47,12 +47,23 @@ type Options struct {
 	// while it is read: its Close must allow that, as net/http's do. Set DisableCompression of an http.Transport: the body of one that
 	// decompresses by itself can't be closed before it has the header of the gzip stream, so that a response over HTTP/2 which
 	// comes to a halt there, beside an upload, has no bound but the client's.
+	//
+	// A transport that wraps an *upstream.Transport, as those for tracing and logging do, is another one: the proxy calls its RoundTrip,
+	// so that exchanges run at the cost of net/http's, over connections of their own. Use OnAttempt to observe attempts or to add
+	// header fields to them: it leaves the proxy its own way to the targets, on which hooks of net/http/httptrace are not called.
 	Transport http.RoundTripper
 	// Rewrite changes the outbound request before it is sent, once for each
 	// request, before a target is picked. nil means Outbound.SetXForwarded and
 	// nothing else. It runs after the client's hop-by-hop fields were removed,
 	// so that a client can't name away what it adds.
 	Rewrite func(*Outbound)
+	// OnAttempt, if not nil, is called before each attempt, with the request as it will be sent, whose URL.Host is the target's, and the
+	// address of the target. The header fields that it sets in out.Header are sent in this attempt alone: a traceparent for
+	// instance. Other changes of out have no effect, and its Body is nil. The function that it returns, if not nil, is
+	// called with the record of the attempt when that has ended, also by a panic of a hook. Upgrades are attempts, too: with
+	// DetachTunnels one has ended with its 101. Both functions run on the handler's goroutine, and must not use out when the
+	// handler has returned. A panic of OnAttempt is passed on. filters.Observe sees an exchange with all its attempts.
+	OnAttempt func(out *http.Request, target string) (ended func(culvert.Attempt))
 	// ModifyResponse changes the head of a target's final answer before it is sent
 	// to the client, after its hop-by-hop fields were removed and before the
 	// filters see it. nil means it stays as it is. It is not called for interim

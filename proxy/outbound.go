@@ -115,9 +115,7 @@ func (o *Outbound) settle(scheme string, e exchanger) *culvert.Error {
 		return &culvert.Error{Kind: culvert.Internal, Err: errOwnBody}
 	}
 	header.RemoveMisspelt(out.Header)
-	if _, ok := out.Header["User-Agent"]; !ok {
-		out.Header["User-Agent"] = noUserAgent
-	}
+	nameAgent(out.Header)
 	// The body is the client's, whatever the hook says of it.
 	out.ContentLength, out.TransferEncoding = o.In.ContentLength, o.In.TransferEncoding
 	if out.URL.Opaque == "" {
@@ -146,7 +144,14 @@ func checkScheme(scheme, ofGroup string, e exchanger) error {
 	return fmt.Errorf("scheme %q in Outbound.Out.URL", scheme)
 }
 
-// noUserAgent keeps net/http from inventing one. It is never written to.
+// nameAgent keeps net/http from inventing a User-Agent where h has none.
+func nameAgent(h http.Header) {
+	if _, ok := h["User-Agent"]; !ok {
+		h["User-Agent"] = noUserAgent
+	}
+}
+
+// noUserAgent is never written to.
 var noUserAgent = []string{""}
 
 // rawPath returns the path's bytes as they came. url.Parse keeps them in

@@ -15,6 +15,10 @@ import (
 // it keeps. A Group without Options.Transport has one of its own. NewTransport makes further
 // ones, for gateways whose routes share a group's targets but need different timeouts or TLS
 // configurations. It is safe for concurrent use by multiple goroutines.
+//
+// Package proxy uses the connections of a Transport whose targets speak HTTP/1.1 itself, at less than half the cost of
+// RoundTrip, and so do active checks. That needs the *Transport: package proxy calls RoundTrip of an http.RoundTripper
+// that wraps it, whose connections are others. To observe exchanges use proxy.Options.OnAttempt instead.
 type Transport struct {
 	o    Options
 	http *http.Transport
@@ -78,7 +82,6 @@ func (t *Transport) Dial(ctx context.Context, network, addr string) (net.Conn, e
 // TLSConfig returns Options.TLSConfig.
 func (t *Transport) TLSConfig() *tls.Config { return t.o.TLSConfig }
 
-// Package proxy runs exchanges with targets that speak HTTP/1.1 over a Transport's pool. RoundTrip has connections of its own.
 func init() {
 	http1.PoolOf = func(t http.RoundTripper) *http1.Pool {
 		if t, ok := t.(*Transport); ok {
@@ -136,6 +139,6 @@ func newPool(o Options) *http1.Pool {
 		MaxRequests:   o.MaxConnRequests,
 		WriteTimeout:  max(0, o.WriteTimeout),
 		HeaderTimeout: max(0, o.HeaderTimeout),
-		MaxHeader:       int(o.MaxHeaderBytes),
+		MaxHeader:     int(o.MaxHeaderBytes),
 	})
 }

@@ -43,7 +43,8 @@ type gateway struct {
 	ids      atomic.Int64
 	healthy  [8]atomic.Int64 // calls of Check.Healthy, by target
 	changes  atomic.Int64    // those of Check.OnChange
-	dir      string          // of temporary files
+	attempts observing
+	dir      string // of temporary files
 	setting  sync.Mutex
 	checks   []func() // at instants at which nothing else happens
 	books    []*book
@@ -165,6 +166,7 @@ func (g *gateway) makeProxy() (err error) {
 	}
 	p.Hooks.options(&o)
 	g.raising(&o)
+	g.observeAttempts(&o)
 	if p.RetryStatus {
 		o.Retry.Statuses = []int{503}
 	}

@@ -41,6 +41,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addRaised(c)
 	p.addTables(c)
 	p.addHalted(c)
+	p.addObserved(c)
 	return p
 }
 

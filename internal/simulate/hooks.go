@@ -21,6 +21,7 @@ type HooksPlan struct {
 	RequestTrailer  TrailerPolicy
 	ResponseTrailer TrailerPolicy
 	Warn            bool // cachectl.Warn is the outermost filter
+	OnAttempt       bool // Options.OnAttempt adds a field to each attempt
 }
 
 // ModifyHook says what Options.ModifyResponse does.

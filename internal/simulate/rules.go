@@ -25,6 +25,7 @@ func (w *world) check() {
 			}
 		}
 	}
+	w.checkObserved()
 	if w.sockets == nil { // they know moments
 		w.checkModel()
 		w.checkWaiting()
@@ -69,6 +70,7 @@ func (r *ruler) check() {
 	r.told()
 	r.forbidden()
 	r.hooks()
+	r.observed()
 	r.closes()
 	r.expired()
 	r.countWaits()
