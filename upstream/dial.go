@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/culvert-go/culvert/internal/http1"
 )
@@ -44,6 +45,9 @@ func hostOf(addr http1.Addr) string {
 // standsForSocket reports whether host, with or without a port, is a name that hostOf makes for a
 // unix socket.
 func standsForSocket(host string) bool {
+	if name := strings.TrimPrefix(host, "["); name != "" && name[0] < utf8.RuneSelf && name[0]|0x20 != unixHost[0] {
+		return false // the usual case
+	}
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
@@ -64,7 +68,7 @@ func withSocket(ctx context.Context, addr http1.Addr) context.Context {
 
 // socketOf returns the unix socket of ctx, if host is its name.
 func socketOf(ctx context.Context, host string) (addr http1.Addr, ok bool) {
-	if !standsForSocket(host) { // the usual case
+	if !standsForSocket(host) {
 		return addr, false
 	}
 	if name, _, err := net.SplitHostPort(host); err == nil {
