@@ -54,7 +54,7 @@ func TestEndOfAWebSocketWatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			leaktest.Check(t)
 			next := test.next(t)
-			h := watchcodec.WebSocketWatch(next)
+			h := watchcodec.WebSocketWatch(0)(next)
 			if test.filter {
 				f, err := watchcodec.NewFilter(watchcodec.FilterOptions{Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter { return seen }})
 				if err != nil {

@@ -34,31 +34,34 @@ type wsWatch struct {
 	returned bool   // next has returned and not panicked
 }
 
-// WebSocketWatch returns a handler that serves watches over WebSocket out of the watches that next
-// serves over HTTP. Other requests pass. Handshakes from pages of other sites are refused (403).
+// WebSocketWatch returns a filter that serves watches over WebSocket out of the watches that the next
+// handler serves over HTTP. Other requests pass. Handshakes from pages of other sites are refused
+// (403). An event has at most maxEvent bytes; 0 means DefaultMaxFrame.
 //
 // A bearer token that a client sends as a subprotocol, as browsers have to, is in the Authorization
-// field of the request that next receives, unless the request has that field already; the first
-// other subprotocol is selected. An event has at most DefaultMaxFrame bytes.
+// field of the request that the next handler receives, unless the request has that field already;
+// the first other subprotocol is selected.
 //
-// The WebSocket is closed with the code 1000, as that of kube-apiserver is, when next has returned
-// and its last event is complete: the watch has timed out. A watch that was cut off is closed with
-// 1011 (RFC 6455 section 7.4.1): next has panicked, with http.ErrAbortHandler for instance as
-// package proxy does, or its response ends within an event or is not a watch.
-func WebSocketWatch(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if req, ok := Classify(r); ok && req.Verb == "watch" && websocket.IsWebSocketUpgrade(r) {
-			serveWebSocket(next.ServeHTTP, w, r, DefaultMaxFrame)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+// The WebSocket is closed with the code 1000, as that of kube-apiserver is, when the next handler
+// has returned and its last event is complete: the watch has timed out. A watch that was cut off is
+// closed with 1011 (RFC 6455 section 7.4.1): the next handler has panicked, with
+// http.ErrAbortHandler for instance as package proxy does, or its response ends within an event or
+// is not a watch.
+func WebSocketWatch(maxEvent int) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if req, ok := Classify(r); ok && req.Verb == "watch" && websocket.IsWebSocketUpgrade(r) {
+				serveWebSocket(next.ServeHTTP, w, r, maxEvent)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
 }
 
 // serveWebSocket calls next for a plain watch and sends its response over the WebSocket that r
-// requests. Handshakes from pages of other sites are refused (403). An event has at most maxFrame
-// bytes.
-func serveWebSocket(next func(http.ResponseWriter, *http.Request), w http.ResponseWriter, r *http.Request, maxFrame int) {
+// requests. Handshakes from pages of other sites are refused (403).
+func serveWebSocket(next func(http.ResponseWriter, *http.Request), w http.ResponseWriter, r *http.Request, maxEvent int) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	plain := withBearer(r).Clone(ctx)
@@ -72,7 +75,7 @@ func serveWebSocket(next func(http.ResponseWriter, *http.Request), w http.Respon
 		refuse(w, r, NewFailure(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, err.Error()))
 		return
 	}
-	ws := &wsWatch{w: w, r: r, cancel: cancel, header: http.Header{}, max: maxFrame}
+	ws := &wsWatch{w: w, r: r, cancel: cancel, header: http.Header{}, max: maxEvent}
 	if len(protocols) > 0 {
 		ws.protocol = protocols[0]
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -86,6 +87,12 @@ func (o *Options) check() error {
 		o.Caller = credentials
 	}
 	return nil
+}
+
+// maxEvent bounds an event over WebSocket: an object of MaxObject may have been rendered larger.
+func (o *Options) maxEvent() int {
+	size := cmp.Or(o.MaxObject, watchcodec.DefaultMaxFrame)
+	return size + min(size, math.MaxInt-size)
 }
 
 // credentials returns a hash of all that may authenticate the caller. It is hashed since it is kept

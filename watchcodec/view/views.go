@@ -58,7 +58,7 @@ func New(o Options) (*Views, error) {
 // which responds as an API server does. Other requests pass.
 func (vs *Views) Filter(next http.Handler) http.Handler {
 	pass := vs.pass(next)
-	return watchcodec.WebSocketWatch(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return watchcodec.WebSocketWatch(vs.o.maxEvent())(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req, ok := watchcodec.Classify(r)
 		if ok && req.Subresource == "" && (req.Verb == "list" || req.Verb == "watch" || req.Verb == "get") {
 			if renderer := vs.renderer(w, r, req); renderer != nil {

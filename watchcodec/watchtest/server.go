@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -65,7 +66,7 @@ func New(o Options) (*Server, error) {
 		return nil, errors.New("watchtest: Options: Resource, Kind, APIVersion and JSON are needed")
 	}
 	s := &Server{o: o, version: 1, objects: map[string]runtime.Object{}, changed: make(chan struct{})}
-	s.webSocket = watchcodec.WebSocketWatch(http.HandlerFunc(s.serve))
+	s.webSocket = watchcodec.WebSocketWatch(math.MaxInt)(http.HandlerFunc(s.serve))
 	return s, nil
 }
 
