@@ -129,10 +129,11 @@ func (s *Source) Run(ctx context.Context) error {
 		case err != nil:
 			s.o.Sink.Lost(err)
 		}
+		delay := wait/2 + rand.N(wait/2+1)
 		if errors.As(err, &refused) {
-			wait = max(wait, min(refused.retryAfter(), s.o.MaxWait))
+			delay = max(delay, min(refused.retryAfter(), s.o.MaxWait))
 		}
-		if !sleep(ctx, wait/2+rand.N(wait/2+1)) {
+		if !sleep(ctx, delay) {
 			return ctx.Err()
 		}
 		wait = min(2*wait, s.o.MaxWait)
