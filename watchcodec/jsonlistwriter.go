@@ -1,8 +1,6 @@
 package watchcodec
 
-import (
-	"io"
-)
+import "io"
 
 // jsonListWriter sends the part of a list in JSON that the client sees, item by item, and
 // everything else as it was received, white space included. Nothing is sent before it is known that
@@ -27,7 +25,13 @@ func (l *jsonListWriter) Write(p []byte) (int, error) {
 	if _, err := l.list.Write(p); err != nil {
 		return 0, err
 	}
-	if len(l.out) == 0 || !l.list.isList() {
+	switch {
+	case len(l.out) == 0:
+		return len(p), nil
+	case !l.list.isList() && len(l.out) > l.x.o.MaxObject:
+		l.list.err = errTooLarge
+		return 0, l.list.err
+	case !l.list.isList():
 		return len(p), nil
 	}
 	_, err := l.w.Write(l.out)

@@ -141,3 +141,27 @@ func TestNoListBehindTheFilter(t *testing.T) {
 		}
 	}
 }
+
+// TestWhiteSpaceBeforeAList: what is held until an object is known to be a list is bounded.
+func TestWhiteSpaceBeforeAList(t *testing.T) {
+	filter := must(watchcodec.NewFilter(watchcodec.FilterOptions{MaxObject: 1000, Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter {
+		return func(*watchcodec.Object) (bool, error) { return true, nil }
+	}}))
+	for _, before := range []string{"", `{"metadata":{},`} {
+		written := 0
+		w := httptest.NewRecorder()
+		filter(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, before)
+			for range 1 << 10 {
+				if _, err := io.WriteString(w, strings.Repeat(" ", 100)); err != nil {
+					return
+				}
+				written += 100
+			}
+		})).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil))
+		if w.Code != http.StatusBadGateway || !strings.Contains(w.Body.String(), "over the limit") {
+			t.Errorf("after %q: %d %.200s, %d bytes written", before, w.Code, w.Body, written)
+		}
+	}
+}
