@@ -31,9 +31,11 @@ type framer interface {
 // newFramer returns a framer for frames of at most maxFrame bytes; 0 means DefaultMaxFrame.
 func newFramer(f Format, maxFrame int) framer {
 	if f == Protobuf {
-		return newProtobufFramer(maxFrame)
+		frames := makeProtobufFramer(maxFrame)
+		return &frames
 	}
-	return newJSONFramer(maxFrame)
+	frames := makeJSONFramer(maxFrame)
+	return &frames
 }
 
 // frameLimit returns a limit to which a few bytes can be added.

@@ -18,9 +18,9 @@ type jsonFramer struct {
 	scan    scan.Scanner
 }
 
-func newJSONFramer(maxFrame int) *jsonFramer {
+func makeJSONFramer(maxFrame int) jsonFramer {
 	limit := frameLimit(maxFrame)
-	return &jsonFramer{max: limit, buf: make([]byte, min(4<<10, limit))}
+	return jsonFramer{max: limit, buf: make([]byte, min(4<<10, limit))}
 }
 
 // next implements framer. If e is not nil and the whole frame is buffered, next finds the frame's

@@ -37,8 +37,9 @@ type jsonListParser struct {
 	err     error
 }
 
-func newJSONListParser(parts listParts, rules listRules) *jsonListParser {
-	return &jsonListParser{parts: parts, rules: rules, state: (*jsonListParser).start}
+// init initializes l, which is a part of its user's memory.
+func (l *jsonListParser) init(parts listParts, rules listRules) {
+	l.parts, l.rules, l.state = parts, rules, (*jsonListParser).start
 }
 
 func (l *jsonListParser) Write(p []byte) (int, error) {

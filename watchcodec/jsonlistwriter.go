@@ -8,7 +8,7 @@ import "io"
 type jsonListWriter struct {
 	w      io.Writer
 	x      *exchange
-	list   *jsonListParser
+	list   jsonListParser
 	out    []byte
 	hidden bool // there was an item, and no item was sent
 	sent   bool // an item was sent
@@ -16,7 +16,7 @@ type jsonListWriter struct {
 
 func newJSONListWriter(w io.Writer, x *exchange) *jsonListWriter {
 	l := &jsonListWriter{w: w, x: x}
-	l.list = newJSONListParser(l, x.listRules())
+	l.list.init(l, x.listRules())
 	l.list.row.bare = x.bare
 	return l
 }

@@ -9,14 +9,14 @@ import "io"
 // A JSONReader must not be used by several goroutines at the same time.
 type JSONReader struct {
 	src    io.Reader
-	frames *jsonFramer
+	frames jsonFramer
 	err    error
 }
 
 // NewJSONReader returns a reader of src with frames of at most maxFrame bytes; 0 means
 // DefaultMaxFrame. Its memory grows with the largest frame read so far.
 func NewJSONReader(src io.Reader, maxFrame int) *JSONReader {
-	return &JSONReader{src: src, frames: newJSONFramer(maxFrame)}
+	return &JSONReader{src: src, frames: makeJSONFramer(maxFrame)}
 }
 
 // Next returns the next frame, from its opening to its closing brace. The bytes are valid until the
@@ -27,7 +27,7 @@ func NewJSONReader(src io.Reader, maxFrame int) *JSONReader {
 // too, which names the byte and its offset. After an error, every call returns that error.
 func (r *JSONReader) Next() (frame []byte, err error) {
 	if r.err == nil {
-		frame, _, r.err = pull(r.frames, r.src, nil)
+		frame, _, r.err = pull(&r.frames, r.src, nil)
 	}
 	return frame, r.err
 }

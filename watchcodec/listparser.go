@@ -31,9 +31,13 @@ func NewListParser(f Format, maxObject int, take func(*Object) error) *ListParse
 func newListParser(f Format, rules listRules, take func(*Object) error) *ListParser {
 	l := &ListParser{format: f, take: take}
 	if f == Protobuf {
-		l.parser = newProtobufListParser(l, rules)
+		parser := new(protobufListParser)
+		parser.init(l, rules)
+		l.parser = parser
 	} else {
-		l.parser = newJSONListParser(l, rules)
+		parser := new(jsonListParser)
+		parser.init(l, rules)
+		l.parser = parser
 	}
 	return l
 }

@@ -11,8 +11,8 @@ type protobufFramer struct {
 	need int // the size of the next frame with its length, as far as it is known
 }
 
-func newProtobufFramer(maxFrame int) *protobufFramer {
-	return &protobufFramer{max: frameLimit(maxFrame), buf: make([]byte, 4<<10)}
+func makeProtobufFramer(maxFrame int) protobufFramer {
+	return protobufFramer{max: frameLimit(maxFrame), buf: make([]byte, 4<<10)}
 }
 
 // lengthSize is the size of the length before a frame.

@@ -35,9 +35,10 @@ type protobufListParser struct {
 // on every machine.
 const maxPrefix = 2 * binary.MaxVarintLen64
 
-func newProtobufListParser(parts listParts, rules listRules) *protobufListParser {
+// init initializes l, which is a part of its user's memory.
+func (l *protobufListParser) init(parts listParts, rules listRules) {
 	rules.maxObject = min(rules.maxObject, math.MaxInt32-maxPrefix)
-	return &protobufListParser{parts: parts, rules: rules, state: (*protobufListParser).takeMagic}
+	l.parts, l.rules, l.state = parts, rules, (*protobufListParser).takeMagic
 }
 
 func (l *protobufListParser) Write(p []byte) (int, error) {

@@ -13,14 +13,14 @@ import (
 type protobufListWriter struct {
 	w       io.Writer
 	x       *exchange
-	list    *protobufListParser
+	list    protobufListParser
 	scratch []byte
 	out     chunks
 }
 
 func newProtobufListWriter(w io.Writer, x *exchange) *protobufListWriter {
 	l := &protobufListWriter{w: w, x: x}
-	l.list = newProtobufListParser(l, x.listRules())
+	l.list.init(l, x.listRules())
 	return l
 }
 

@@ -8,7 +8,7 @@ import "io"
 // A ProtobufReader must not be used by several goroutines at the same time.
 type ProtobufReader struct {
 	src    io.Reader
-	frames *protobufFramer
+	frames protobufFramer
 	err    error
 }
 
@@ -16,7 +16,7 @@ type ProtobufReader struct {
 // DefaultMaxFrame. Its memory grows with the largest frame read so far, and not with the length
 // that a frame claims.
 func NewProtobufReader(src io.Reader, maxFrame int) *ProtobufReader {
-	return &ProtobufReader{src: src, frames: newProtobufFramer(maxFrame)}
+	return &ProtobufReader{src: src, frames: makeProtobufFramer(maxFrame)}
 }
 
 // Next returns the next frame, without its length. The bytes are valid until the next call.
@@ -25,7 +25,7 @@ func NewProtobufReader(src io.Reader, maxFrame int) *ProtobufReader {
 // ErrFrameTooLarge for a frame over the limit. After an error, every call returns that error.
 func (r *ProtobufReader) Next() (frame []byte, err error) {
 	if r.err == nil {
-		frame, _, r.err = pull(r.frames, r.src, nil)
+		frame, _, r.err = pull(&r.frames, r.src, nil)
 	}
 	return frame, r.err
 }
