@@ -19,6 +19,21 @@
 //
 // The module github.com/culvert-go/culvert/nginx runs an nginx.conf over these packages.
 //
+// # Times in options
+//
+// The times in the options of all packages have one meaning:
+//
+//   - 0 is the default, which the comment of the field names. For some that is no bound.
+//   - A negative value is no bound for each time that bounds something, whatever its default. A
+//     negative PingInterval sends no pings.
+//   - Other times, the interval of health checks or a Retry-After for instance, can't be negative:
+//     the constructor returns an error.
+//
+// The exception is proxy.Options.FlushInterval, which bounds nothing: it is as in
+// net/http/httputil.
+//
+// # Handlers and filters
+//
 // Every handler is an http.Handler and every filter a func(http.Handler) http.Handler, so
 // they fit into any mux, and each package is usable without the others.
 package culvert

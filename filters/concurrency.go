@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/bound"
 	"github.com/culvert-go/culvert/internal/nested"
 )
 
-// ConcurrencyOptions configures Concurrency.
+// ConcurrencyOptions configures Concurrency. Times are as package culvert says: 0 is the default, a
+// negative bound is none.
 type ConcurrencyOptions struct {
 	// Max is the maximum number of requests and tunnels that run at a time. Required.
 	Max int
@@ -26,14 +28,12 @@ type ConcurrencyOptions struct {
 
 // Concurrency returns a filter that bounds how many requests and tunnels run at a
 // time. It responds with 503 and Retry-After to a request that can neither run nor wait.
-// It returns an error if Max is not positive or another option is negative.
+// It returns an error if Max is not positive or one of Queue and RetryAfter is negative.
 func Concurrency(o ConcurrencyOptions) (culvert.Filter, error) {
-	if o.Max <= 0 || o.Queue < 0 || o.QueueTimeout < 0 || o.RetryAfter < 0 {
-		return nil, errors.New("filters: Concurrency needs a Max, and nothing negative")
+	if o.Max <= 0 || o.Queue < 0 || o.RetryAfter < 0 {
+		return nil, errors.New("filters: Concurrency needs a Max, and neither a negative Queue nor a negative RetryAfter")
 	}
-	if o.QueueTimeout == 0 {
-		o.QueueTimeout = 10 * time.Second
-	}
+	o.QueueTimeout = bound.OrDefault(o.QueueTimeout, 10*time.Second)
 	if o.RetryAfter == 0 {
 		o.RetryAfter = time.Second
 	}

@@ -10,13 +10,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/bound"
 	"github.com/culvert-go/culvert/internal/client"
 	"github.com/culvert-go/culvert/internal/gate"
 	"github.com/culvert-go/culvert/internal/panics"
 	"github.com/culvert-go/culvert/internal/random"
 )
 
-// MirrorOptions configures a Mirror.
+// MirrorOptions configures a Mirror. Times are as package culvert says: 0 is the default, a negative
+// bound is none.
 type MirrorOptions struct {
 	// To is the handler of the copies, a proxy to another group for instance. Its
 	// responses are discarded, and its panics are logged with slog.Default(). Required.
@@ -56,7 +58,7 @@ func NewMirror(o MirrorOptions) (*Mirror, error) {
 	if o.To == nil {
 		return nil, errors.New("filters: MirrorOptions.To is nil")
 	}
-	if !(o.Share >= 0 && o.Share <= 1) || o.MaxBody < 0 || o.MaxInFlight < 0 || o.Timeout < 0 {
+	if !(o.Share >= 0 && o.Share <= 1) || o.MaxBody < 0 || o.MaxInFlight < 0 {
 		return nil, errors.New("filters: Mirror: an option is out of range")
 	}
 	if o.Share == 0 {
@@ -68,9 +70,7 @@ func NewMirror(o MirrorOptions) (*Mirror, error) {
 	if o.MaxInFlight == 0 {
 		o.MaxInFlight = 64
 	}
-	if o.Timeout == 0 {
-		o.Timeout = 30 * time.Second
-	}
+	o.Timeout = bound.OrDefault(o.Timeout, 30*time.Second)
 	m := &Mirror{o: o}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m, nil

@@ -172,7 +172,7 @@ func TestConcurrency(t *testing.T) {
 			}
 		}
 	})
-	bad(t, "filters: Concurrency needs a Max, and nothing negative")(filters.Concurrency(filters.ConcurrencyOptions{}))
+	bad(t, "filters: Concurrency needs a Max, and neither a negative Queue nor a negative RetryAfter")(filters.Concurrency(filters.ConcurrencyOptions{}))
 }
 
 // The time to the header is bounded, and the time of the body is not.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,7 +13,8 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// Options configures a Proxy. Only Upstream is needed.
+// Options configures a Proxy. Only Upstream is needed. Times are as package culvert says: 0 is the
+// default, which for Timeout and BodyTimeout is no bound, and a negative value is no bound.
 type Options struct {
 	// Upstream is the group of targets that requests go to. Required.
 	Upstream *upstream.Group
@@ -101,12 +103,11 @@ type Options struct {
 	// net/http's transport tells the target of what was read before a read returns. That takes the WriteTimeout of the upstream at most.
 	BodyTimeout time.Duration
 	// ReadTimeout bounds the time that the client may take for the next bytes of
-	// its request's body (408), to a quarter. 0 means 60 seconds, a negative value
-	// no bound.
+	// its request's body (408), to a quarter. 0 means 60 seconds.
 	ReadTimeout time.Duration
 	// WriteTimeout bounds the time that the client may take to accept a piece of
-	// the answer, up to 128 KiB, to a quarter, or an interim response. 0 means 60
-	// seconds, a negative value no bound. A client that reads nothing at all from an
+	// the response, up to 128 KiB, to a quarter, or an interim response. 0 means 60
+	// seconds. A client that reads nothing at all from an
 	// HTTP/2 connection holds its exchanges all the same, unless the server's
 	// http.HTTP2Config has a WriteByteTimeout: net/http ends a stream behind the
 	// write that is under way. Where filters around change the content it is what the outermost of them writes that has this time:
@@ -168,15 +169,14 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Upstream == nil {
 		return o, errors.New("proxy: Options.Upstream is nil")
 	}
-	if o.Timeout < 0 || o.BodyTimeout < 0 {
-		return o, errors.New("proxy: Options.Timeout or Options.BodyTimeout is negative")
-	}
 	var err error
 	if o.Retry, err = o.Retry.withDefaults(); err != nil {
 		return o, err
 	}
-	for _, d := range []*time.Duration{&o.ReadTimeout, &o.WriteTimeout} {
-		*d = timeout(*d)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, standardTimeout)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, standardTimeout)
+	for _, d := range []*time.Duration{&o.Timeout, &o.BodyTimeout, &o.ReadTimeout, &o.WriteTimeout} {
+		*d = max(0, *d)
 	}
 	for name, b := range map[string]**Buffer{"RequestBuffer": &o.RequestBuffer, "ResponseBuffer": &o.ResponseBuffer} {
 		if *b, err = (*b).withDefaults(); err != nil {
@@ -193,16 +193,6 @@ func (o Options) withDefaults() (Options, error) {
 		o.ErrorHandler = writeError
 	}
 	return o, nil
-}
-
-func timeout(d time.Duration) time.Duration {
-	switch {
-	case d == 0:
-		return standardTimeout
-	case d < 0:
-		return 0
-	}
-	return d
 }
 
 func (b *Buffer) withDefaults() (*Buffer, error) {

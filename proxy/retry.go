@@ -57,14 +57,15 @@ type Retry struct {
 }
 
 func (r Retry) withDefaults() (Retry, error) {
-	if r.Tries < 0 || r.Timeout < 0 {
-		return r, errors.New("proxy: Retry.Tries or Retry.Timeout is negative")
+	if r.Tries < 0 {
+		return r, errors.New("proxy: Retry.Tries is negative")
 	}
 	for _, status := range r.Statuses {
 		if status < 200 || status > 999 {
 			return r, fmt.Errorf("proxy: Retry.Statuses: %d is not from 200 to 999", status)
 		}
 	}
+	r.Timeout = max(0, r.Timeout)
 	switch {
 	case !r.Errors && !r.Timeouts && len(r.Statuses) == 0:
 		r.KeepBody = 0 // it is never sent again

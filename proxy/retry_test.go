@@ -307,8 +307,7 @@ func TestBadRetryOptions(t *testing.T) {
 	}
 	for want, o := range map[string]proxy.Options{
 		"proxy: Options.Upstream is nil":                                                             {},
-		"proxy: Retry.Tries or Retry.Timeout is negative":                                            {Upstream: u, Retry: proxy.Retry{Tries: -1}},
-		"proxy: Options.Timeout or Options.BodyTimeout is negative":                                  {Upstream: u, Timeout: -1},
+		"proxy: Retry.Tries is negative":                                                             {Upstream: u, Retry: proxy.Retry{Tries: -1}},
 		"proxy: Retry.Statuses: 101 is not from 200 to 999":                                          {Upstream: u, Retry: proxy.Retry{Statuses: []int{503, 101}}},
 		"proxy: Retry.Statuses: 1000 is not from 200 to 999":                                         {Upstream: u, Retry: proxy.Retry{Statuses: []int{1000}}},
 		`proxy: Options.RequestBuffer: directory "/tmp" without Disk`:                                {Upstream: u, RequestBuffer: &proxy.Buffer{Dir: "/tmp"}},

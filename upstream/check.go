@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/culvert-go/culvert/internal/bound"
 	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/http1"
@@ -65,8 +66,8 @@ func (c Check) withDefaults() (Check, error) {
 		return c, fmt.Errorf("check: %w", err)
 	}
 	switch {
-	case c.Interval < 0 || c.Timeout < 0:
-		return c, errors.New("check: Interval or Timeout is negative")
+	case c.Interval < 0:
+		return c, errors.New("check: Interval is negative")
 	case c.Rise < 0 || c.Fall < 0:
 		return c, errors.New("check: Rise or Fall is negative")
 	case c.Jitter > 1:
@@ -75,7 +76,7 @@ func (c Check) withDefaults() (Check, error) {
 		return c, errors.New("check: Jitter is not a number")
 	}
 	set(&c.Interval, 5*time.Second)
-	set(&c.Timeout, 2*time.Second)
+	c.Timeout = bound.OrDefault(c.Timeout, 2*time.Second)
 	set(&c.Jitter, 0.1)
 	set(&c.Rise, 2)
 	set(&c.Fall, 3)

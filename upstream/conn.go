@@ -153,7 +153,7 @@ func tlsConfig(o Options) *tls.Config {
 
 // limitConns returns t with a limit on the age and the number of requests of its connections.
 func limitConns(t *http.Transport, o Options) http.RoundTripper {
-	if o.MaxConnAge == 0 && o.MaxConnRequests == 0 {
+	if o.MaxConnAge <= 0 && o.MaxConnRequests == 0 {
 		return t
 	}
 	return &limited{t, o.MaxConnAge, int64(o.MaxConnRequests)}

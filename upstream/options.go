@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/bound"
 )
 
 // Protocol is the protocol that a group's targets speak.
@@ -35,7 +37,7 @@ const (
 )
 
 // Options configures a Group. The zero value is a round robin over cleartext
-// HTTP/1.1.
+// HTTP/1.1. Times are as package culvert says: 0 is the default, a negative bound is none.
 type Options struct {
 	// Name is the group's name. Errors and records have it in place of a target's address
 	// if no target was picked.
@@ -110,13 +112,13 @@ type Options struct {
 	// the same time again. 0 means 10 seconds.
 	DialTimeout time.Duration
 	// WriteTimeout bounds the time in which the target must accept a piece of a request;
-	// it may be exceeded by up to a quarter. 0 means 60 seconds, a negative value no bound. If
+	// it may be exceeded by up to a quarter. 0 means 60 seconds. If
 	// package proxy uses a Transport of this package, it also bounds the wait for an HTTP/2
 	// window until the response begins.
 	WriteTimeout time.Duration
 	// HeaderTimeout bounds the time in which the target must send the whole header of its
 	// response, interim responses included, counted from the last byte of the request; it may
-	// be exceeded by up to a quarter. 0 means 60 seconds, a negative value no bound.
+	// be exceeded by up to a quarter. 0 means 60 seconds.
 	//
 	// If package proxy relays interim responses, the time in which the client accepts them
 	// does not count. If package proxy uses connections of its own, a header section that
@@ -160,14 +162,14 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	set(&o.Scheme, "http")
 	set(&o.Balance, RoundRobin())
-	set(&o.QueueTimeout, 10*time.Second)
+	o.QueueTimeout = bound.OrDefault(o.QueueTimeout, 10*time.Second)
+	o.DialTimeout = bound.OrDefault(o.DialTimeout, 10*time.Second)
+	o.IdleTimeout = bound.OrDefault(o.IdleTimeout, time.Minute)
 	set(&o.RetryAfter, time.Second)
-	set(&o.DialTimeout, 10*time.Second)
 	set(&o.WriteTimeout, time.Minute)
 	set(&o.HeaderTimeout, time.Minute)
 	set(&o.PingInterval, 15*time.Second)
 	set(&o.MaxIdleConns, 128)
-	set(&o.IdleTimeout, time.Minute)
 	set(&o.MaxHeaderBytes, 64<<10)
 	if o.Check != nil {
 		check, err := o.Check.withDefaults()
@@ -192,16 +194,11 @@ func (o Options) checkNumbers() error {
 		name  string
 		value int64
 	}{
-		{"FailLatency", int64(o.FailLatency)},
 		{"SlowStart", int64(o.SlowStart)},
 		{"MaxInFlight", int64(o.MaxInFlight)},
 		{"Queue", int64(o.Queue)},
-		{"QueueTimeout", int64(o.QueueTimeout)},
 		{"RetryAfter", int64(o.RetryAfter)},
-		{"DialTimeout", int64(o.DialTimeout)},
 		{"MaxIdleConns", int64(o.MaxIdleConns)},
-		{"IdleTimeout", int64(o.IdleTimeout)},
-		{"MaxConnAge", int64(o.MaxConnAge)},
 		{"MaxConnRequests", int64(o.MaxConnRequests)},
 		{"MaxHeaderBytes", o.MaxHeaderBytes},
 	} {

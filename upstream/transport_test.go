@@ -122,8 +122,8 @@ func TestTransport(t *testing.T) {
 	if got := <-from; !strings.HasPrefix(got, "127.0.0.7:") {
 		t.Errorf("dialled from %s", got)
 	}
-	if _, err := upstream.NewTransport(upstream.Options{IdleTimeout: -1}); err == nil {
-		t.Error("a negative time was accepted")
+	if _, err := upstream.NewTransport(upstream.Options{MaxIdleConns: -1}); err == nil {
+		t.Error("a negative number was accepted")
 	}
 }
 

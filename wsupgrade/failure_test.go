@@ -143,14 +143,13 @@ func TestConnectionCannotBeTakenOver(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	for name, o := range map[string]wsupgrade.Options{
-		"negative timeout": {HandshakeTimeout: -1},
-		"negative header":  {MaxHeaderBytes: -1},
-		"h2c":              {Protocols: []string{"websocket", "h2c"}},
-		"any and h2c":      {Protocols: []string{wsupgrade.AnyProtocol, "h2c"}},
-		"HTTP/2.0":         {Protocols: []string{"HTTP/2.0"}},
-		"TLS":              {Protocols: []string{"TLS/1.0"}},
-		"no token":         {Protocols: []string{"web socket"}},
-		"empty":            {Protocols: []string{""}},
+		"negative header": {MaxHeaderBytes: -1},
+		"h2c":             {Protocols: []string{"websocket", "h2c"}},
+		"any and h2c":     {Protocols: []string{wsupgrade.AnyProtocol, "h2c"}},
+		"HTTP/2.0":        {Protocols: []string{"HTTP/2.0"}},
+		"TLS":             {Protocols: []string{"TLS/1.0"}},
+		"no token":        {Protocols: []string{"web socket"}},
+		"empty":           {Protocols: []string{""}},
 	} {
 		if f, err := wsupgrade.New(o); err == nil || f != nil {
 			t.Errorf("%s: New gave %v, %v", name, f, err)

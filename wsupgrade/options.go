@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/bound"
 	"github.com/culvert-go/culvert/internal/header"
 )
 
@@ -17,7 +18,8 @@ import (
 const AnyProtocol = "*"
 
 // Options configures a Forwarder. The zero value forwards WebSockets from the site's own pages and
-// from clients that are not browsers.
+// from clients that are not browsers. Times are as package culvert says: 0 is the default, a negative
+// bound is none.
 type Options struct {
 	// Protocols are the protocols that may be upgraded to, compared without case. nil means
 	// "websocket". AnyProtocol among them means every protocol that can be forwarded; of several
@@ -91,14 +93,11 @@ type Forwarder struct {
 	loops            *loops // nil: the portable engine
 }
 
-// New checks o and returns the Forwarder. It returns an error for negative limits and times, for a
+// New checks o and returns the Forwarder. It returns an error for a negative MaxHeaderBytes, for a
 // protocol that can't be forwarded, and for a host that no browser sends.
 func New(o Options) (*Forwarder, error) {
-	if o.HandshakeTimeout < 0 || o.HeaderTimeout < 0 || o.MaxHeaderBytes < 0 {
-		return nil, fmt.Errorf("wsupgrade: negative limit: HandshakeTimeout %v, HeaderTimeout %v, MaxHeaderBytes %d", o.HandshakeTimeout, o.HeaderTimeout, o.MaxHeaderBytes)
-	}
-	if o.IdleTimeout < 0 || o.MaxLifetime < 0 || o.PingInterval < 0 {
-		return nil, fmt.Errorf("wsupgrade: negative time: IdleTimeout %v, MaxLifetime %v, PingInterval %v", o.IdleTimeout, o.MaxLifetime, o.PingInterval)
+	if o.MaxHeaderBytes < 0 {
+		return nil, fmt.Errorf("wsupgrade: negative MaxHeaderBytes %d", o.MaxHeaderBytes)
 	}
 	hosts, err := parseHosts(o.Hosts)
 	if err != nil {
@@ -108,14 +107,14 @@ func New(o Options) (*Forwarder, error) {
 		protocols:        []string{"websocket"},
 		dial:             o.Dial,
 		tlsConfig:        o.TLSConfig,
-		handshakeTimeout: o.HandshakeTimeout,
+		handshakeTimeout: bound.OrDefault(o.HandshakeTimeout, 10*time.Second),
 		headerTimeout:    o.HeaderTimeout,
 		maxHeaderBytes:   o.MaxHeaderBytes,
 		hosts:            hosts,
 		checkOrigin:      o.CheckOrigin,
 		registry:         o.Registry,
 		observe:          o.Observe,
-		limits:           limits{o.IdleTimeout, o.MaxLifetime, o.PingInterval},
+		limits:           limits{max(0, o.IdleTimeout), max(0, o.MaxLifetime), max(0, o.PingInterval)},
 	}
 	if o.Protocols != nil {
 		f.protocols = slices.Clone(o.Protocols)
@@ -136,9 +135,6 @@ func New(o Options) (*Forwarder, error) {
 	}
 	if f.dial == nil {
 		f.dial = (&net.Dialer{}).DialContext
-	}
-	if f.handshakeTimeout == 0 {
-		f.handshakeTimeout = 10 * time.Second
 	}
 	if f.maxHeaderBytes == 0 {
 		f.maxHeaderBytes = 64 << 10

@@ -105,7 +105,7 @@ func newGateway(plan *Plan, n surroundings, j *Journal, dir string) (*gateway, e
 			return c, err
 		},
 		DialTimeout: p.DialTimeout, HeaderTimeout: p.HeaderTimeout, WriteTimeout: p.TargetWrite,
-		MaxIdleConns: p.MaxIdle, IdleTimeout: p.IdleTimeout, MaxConnRequests: p.MaxConnRequests,
+		MaxIdleConns: p.MaxIdle, IdleTimeout: p.IdleTimeout, MaxConnAge: p.noneIs(0), MaxConnRequests: p.MaxConnRequests,
 	}
 	if p.H2Targets {
 		o.Protocol = upstream.H2C
@@ -159,9 +159,9 @@ func (g *gateway) makeProxy() (err error) {
 	}
 	o := proxy.Options{
 		Upstream: g.group, Upgrades: upgrades, DetachTunnels: p.Detach,
-		Timeout: p.Timeout, BodyTimeout: p.BodyTimeout, ReadTimeout: p.ReadTimeout, WriteTimeout: p.WriteTimeout,
+		Timeout: p.noneIs(p.Timeout), BodyTimeout: p.noneIs(p.BodyTimeout), ReadTimeout: p.ReadTimeout, WriteTimeout: p.WriteTimeout,
 		RequestBuffer: p.buffer(p.RequestBuffer, g.dir), ResponseBuffer: p.buffer(p.ResponseBuffer, g.dir), FlushInterval: p.FlushInterval,
-		Retry:   proxy.Retry{Tries: p.Tries, Errors: p.RetryErrors, Timeouts: p.RetryTimeouts, NonIdempotent: p.NonIdempotent},
+		Retry:   proxy.Retry{Tries: p.Tries, Timeout: p.noneIs(0), Errors: p.RetryErrors, Timeouts: p.RetryTimeouts, NonIdempotent: p.NonIdempotent},
 		Rewrite: g.picking, OnError: g.failed,
 	}
 	p.Hooks.options(&o)

@@ -36,6 +36,7 @@ type GatewayPlan struct {
 	Detach                                          bool
 	Filters                                         []FilterPlan
 	Hooks                                           HooksPlan
+	Negative                                        bool // times without a bound are negative, not 0
 }
 
 // seconds returns a duration.
@@ -80,4 +81,15 @@ func newGatewayPlan(c *Choices) GatewayPlan {
 	g.Filters = newFilterPlans(c)
 	g.BufferSize = Pick[int64](c, 400<<10, 400<<10, 20<<10, 2<<10)
 	return g
+}
+
+// addNegative chooses histories in which the gateway gives "no bound" as a negative time.
+func (p *Plan) addNegative(c *Choices) { p.Gateway.Negative = c.Bool(8) }
+
+// noneIs returns d, or a negative time if the plan gives no bound in this way. 0 is no bound for d.
+func (g *GatewayPlan) noneIs(d time.Duration) time.Duration {
+	if d == 0 && g.Negative {
+		return -time.Second
+	}
+	return d
 }

@@ -42,6 +42,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addTables(c)
 	p.addHalted(c)
 	p.addObserved(c)
+	p.addNegative(c)
 	return p
 }
 

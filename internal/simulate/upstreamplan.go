@@ -136,7 +136,7 @@ func (p *Plan) deadConnection() time.Duration {
 
 // options adds the plan's options to the group's.
 func (u *UpstreamPlan) options(g *gateway, o *upstream.Options) {
-	o.QueueTimeout, o.FailLatency, o.SlowStart = u.QueueTimeout, u.FailLatency, u.SlowStart
+	o.QueueTimeout, o.FailLatency, o.SlowStart = u.QueueTimeout, g.plan.Gateway.noneIs(u.FailLatency), u.SlowStart
 	if o.Check == nil {
 		return
 	}
