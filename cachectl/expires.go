@@ -74,8 +74,9 @@ func parseSigned(s string) (time.Duration, error) {
 }
 
 // AddHeaderStatus reports whether nginx's add_header without "always", and expires,
-// apply to responses with the status. They do not apply to errors, so they can't
-// keep a 410 from sticking (see ErrorPages).
+// apply to responses with the status: 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308. They do
+// not apply to errors, so they can't keep a 410 from sticking (see ErrorPages). It can be used as
+// filters.HeaderRule.Status.
 func AddHeaderStatus(status int) bool {
 	switch status {
 	case 200, 201, 204, 206, 301, 302, 303, 304, 307, 308:

@@ -16,9 +16,9 @@ import (
 
 // HeaderRule changes the header fields of responses: Remove first, then Set, then Add.
 type HeaderRule struct {
-	// Status reports whether the rule applies to responses with a status. nil means the
-	// statuses of nginx's add_header: 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308.
-	// See AnyStatus and StatusClass.
+	// Status reports whether the rule applies to responses with a status. nil means every
+	// final response, errors included, as nginx's parameter "always". StatusClass makes one
+	// of classes, and cachectl.AddHeaderStatus is nginx's add_header without "always".
 	Status func(status int) bool
 	// ContentTypes are the media types of the responses that the rule applies to, such as
 	// "text/html" or "text/*", without parameters. nil means all responses, including
@@ -32,10 +32,6 @@ type HeaderRule struct {
 	// Add holds fields that are added to those of the same name.
 	Add http.Header
 }
-
-// AnyStatus is a HeaderRule.Status for every response, including errors, as nginx's
-// parameter "always".
-func AnyStatus(int) bool { return true }
 
 // StatusClass returns a HeaderRule.Status for the classes of statuses: 4 is 400 to 499.
 func StatusClass(classes ...int) func(int) bool {
@@ -65,7 +61,7 @@ func Headers(rules ...HeaderRule) (culvert.Filter, error) {
 
 // headerRule is a HeaderRule with canonical names.
 type headerRule struct {
-	status   func(int) bool
+	status   func(int) bool // nil: every status
 	types    []string
 	remove   []string
 	set, add []field
@@ -79,9 +75,6 @@ type field struct {
 
 func (r HeaderRule) compile() (headerRule, error) {
 	c := headerRule{status: r.Status}
-	if c.status == nil {
-		c.status = defaultStatus
-	}
 	var err error
 	if c.types, err = compileTypes(r.ContentTypes); err != nil {
 		return c, err
@@ -137,17 +130,8 @@ func compileTypes(types []string) ([]string, error) {
 	return compiled, nil
 }
 
-// defaultStatus is the HeaderRule.Status that nil means.
-func defaultStatus(status int) bool {
-	switch status {
-	case 200, 201, 204, 206, 301, 302, 303, 304, 307, 308:
-		return true
-	}
-	return false
-}
-
 func (c *headerRule) apply(status int, h http.Header) {
-	if !c.status(status) || !hasType(c.types, h) {
+	if c.status != nil && !c.status(status) || !hasType(c.types, h) {
 		return
 	}
 	for _, name := range c.remove {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert/cachectl"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -17,8 +18,8 @@ import (
 
 func TestHeaders(t *testing.T) {
 	f := good(t)(filters.Headers(
-		filters.HeaderRule{Set: http.Header{"x-plain": {"1"}}, Add: http.Header{"Vary": {"X"}}},
-		filters.HeaderRule{Status: filters.AnyStatus, Remove: []string{"x-powered-by"}, Set: http.Header{"X-Frame-Options": {"DENY"}}},
+		filters.HeaderRule{Status: cachectl.AddHeaderStatus, Set: http.Header{"x-plain": {"1"}}, Add: http.Header{"Vary": {"X"}}},
+		filters.HeaderRule{Remove: []string{"x-powered-by"}, Set: http.Header{"X-Frame-Options": {"DENY"}}},
 		filters.HeaderRule{Status: filters.StatusClass(4, 5), Set: http.Header{"X-Error": {"yes"}}},
 		filters.HeaderRule{ContentTypes: []string{"text/*"}, Set: http.Header{"X-Text": {"yes"}}},
 		filters.HeaderRule{ContentTypes: []string{"application/JSON"}, Set: http.Header{"X-Json": {"yes"}}},
@@ -31,8 +32,9 @@ func TestHeaders(t *testing.T) {
 		{200, "text/html; charset=utf-8", "X-Plain=1 Vary=A,X X-Frame-Options=DENY X-Error= X-Text=yes X-Json="},
 		{200, "Application/json", "X-Plain=1 Vary=A,X X-Frame-Options=DENY X-Error= X-Text= X-Json=yes"},
 		{200, "", "X-Plain=1 Vary=A,X X-Frame-Options=DENY X-Error= X-Text= X-Json="},
-		{404, "text/plain", "X-Plain= Vary=A X-Frame-Options=DENY X-Error=yes X-Text= X-Json="},
-		{202, "text/plain", "X-Plain= Vary=A X-Frame-Options=DENY X-Error= X-Text= X-Json="},
+		{404, "text/plain", "X-Plain= Vary=A X-Frame-Options=DENY X-Error=yes X-Text=yes X-Json="},
+		{500, "", "X-Plain= Vary=A X-Frame-Options=DENY X-Error=yes X-Text= X-Json="},
+		{202, "text/plain", "X-Plain= Vary=A X-Frame-Options=DENY X-Error= X-Text=yes X-Json="},
 	} {
 		resp, _ := through(f, func(w http.ResponseWriter, _ *http.Request) {
 			h := w.Header()

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/cachectl"
 	"github.com/culvert-go/culvert/filters"
 )
 
@@ -45,10 +46,10 @@ func init() { // not in the declaration: kinds refer to passage, which refers to
 var headersKind = filterKind{
 	name: "Headers",
 	make: func(_ *gateway, p FilterPlan) (culvert.Filter, error) {
-		rule := filters.HeaderRule{Status: filters.AnyStatus, Set: http.Header{"X-Rule": {"set"}}}
+		rule := filters.HeaderRule{Set: http.Header{"X-Rule": {"set"}}}
 		switch p.A {
 		case 1:
-			rule.Status = nil
+			rule.Status = cachectl.AddHeaderStatus
 		case 2:
 			rule.Status = filters.StatusClass(4)
 		case 3:

@@ -119,6 +119,7 @@ var mutants = []mutant{
 	{"a record without an end is lost", "filters/records.go", "\tif s.err == nil && len(s.pending) > 0 {\n", "\tif false {\n"},
 	{"a record is edited in two halves", "filters/records.go", "\ts.pending = append(s.pending[:0], s.pending[used:]...)\n", "\ts.err = s.send(s.pending[used:], len(s.pending)-used)\n\ts.pending = s.pending[:0]\n"},
 	{"BodyLimit lets twice as much through", "filters/bodylimit.go", "http.MaxBytesReader(w, r.Body, max)", "http.MaxBytesReader(w, r.Body, 2*max)"},
+	{"a rule of Headers without Status spares errors", "filters/headers.go", "if c.status != nil && !c.status(status) ||", "if c.status != nil && !c.status(status) || c.status == nil && status >= 400 ||"},
 	{"an error page has the encoding of what it stands for", "filters/errorpages.go", "\"Content-Encoding\", ", ""},
 	{"an error page has the trailers of what it stands for", "filters/errorpages.go", ", \"Trailer\"}", "}"},
 	{"a temporary file stays open", "internal/spool/spool.go", "\terr := f.Close()\n", "\tvar err error\n"},
