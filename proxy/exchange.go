@@ -10,7 +10,6 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/errs"
-	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/relay"
 	"github.com/culvert-go/culvert/internal/replay"
 	"github.com/culvert-go/culvert/upstream"
@@ -141,23 +140,20 @@ func cutShort(ctx context.Context, resp *http.Response) error {
 func (f *forwarding) relay(c *call, resp *http.Response, inPlace bool) (int64, error) {
 	f.record.HeaderReceived(resp.StatusCode)
 	f.body.Client().StartResponse()
-	if cookie := f.lease.Cookie(f.out.In); cookie != nil {
-		f.w.Header().Add("Set-Cookie", cookie.String())
-	}
+	cookies := f.addCookie()
 	po := &f.p.o
 	o := relay.Options{InPlace: inPlace, Flush: po.FlushInterval, WriteTimeout: po.WriteTimeout, Trailer: po.ResponseTrailer, Buffer: bufferFor(po.ResponseBuffer, resp)}
 	if po.ModifyResponse != nil {
-		o.Head = func() http.Handler {
-			a := Response{In: f.out.In, Out: f.out.Out, Status: resp.StatusCode, Header: resp.Header}
-			po.ModifyResponse(&a)
-			header.RemoveMisspelt(a.Header)
-			return a.instead
-		}
+		o.Modify = f.modify
 	}
 	if f.body.Client().Unwatched() {
 		o.Begun = c.body.ResponseBegun
 	}
-	return relay.Response(f.w, f.out.In, resp, o)
+	n, err := relay.Response(f.w, f.out.In, resp, o)
+	if failure := errs.As(err); failure != nil && !failure.HeaderSent {
+		f.restoreCookies(cookies)
+	}
+	return n, err
 }
 
 // call is what one try keeps beside the request, in one piece of memory.

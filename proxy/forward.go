@@ -39,6 +39,7 @@ type forwarding struct {
 	tried    []upstream.Lease
 	failed   []upstream.Lease // those of tried that may not get the request once more
 	repeated bool             // a target has got the request once more
+	replaced bool             // ModifyResponse has replaced the last attempt's response, or its status
 	stale    bool             // the last attempt's connection had been kept, and ended before a response began
 	first    call             // of the first try
 	call     *call            // of the last one

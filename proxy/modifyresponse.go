@@ -1,16 +1,31 @@
 package proxy
 
-import "net/http"
+import (
+	"net/http"
 
-// Response is the header of a target's final response, for Options.ModifyResponse.
+	"github.com/culvert-go/culvert/internal/header"
+)
+
+// Response is the header of a target's response, for Options.ModifyResponse.
 type Response struct {
 	// In is the client's request, Out the one that the target was sent. Neither must be
 	// changed, and Out must not be kept.
 	In, Out *http.Request
-	// Status is the status of the response.
+	// Status is the status of the response, which may be changed. Content is relayed only if the
+	// target's status and the new one both have some: to or from 204, 205 and 304, or from 101,
+	// the response has none, no Content-Length and no trailers. The new status must be from 200 to
+	// 999, and not of class 2 for an extended CONNECT (RFC 8441), in which that would open a tunnel.
+	// Otherwise the request fails with the kind Internal (500), and nothing of the response is
+	// sent. Fields that belong to a status, Content-Range or WWW-Authenticate for instance, are
+	// left to ModifyResponse. The health of the target, Retry.Statuses and culvert.Attempt go by
+	// the target's own status.
+	//
+	// A 101 that is left opens the tunnel. Any other status, and ServeInstead, closes the
+	// connection to the target.
 	Status int
 	// Header is the header of the response, which may be changed. The fields that filters have
-	// set, or set later, are not in it.
+	// set, or set later, are not in it. Of a 101 Connection, Upgrade and the Sec-WebSocket fields
+	// are sent as the target has sent them: both ends go by them.
 	Header http.Header
 
 	instead http.Handler
@@ -37,4 +52,33 @@ func (r *Response) Hide(names ...string) {
 // AddVia adds this gateway to the Via field of the response (RFC 9110 section 7.6.3).
 func (r *Response) AddVia(pseudonym string) {
 	r.Header["Via"] = appendVia(r.Header["Via"], 1, 1, pseudonym)
+}
+
+// modify calls Options.ModifyResponse, and returns the handler that serves in place of resp.
+func (f *forwarding) modify(resp *http.Response) (instead http.Handler) {
+	a := Response{In: f.out.In, Out: f.out.Out, Status: resp.StatusCode, Header: resp.Header}
+	f.p.o.ModifyResponse(&a)
+	header.RemoveMisspelt(a.Header)
+	f.replaced = a.instead != nil || a.Status != resp.StatusCode
+	resp.StatusCode = a.Status
+	return a.instead
+}
+
+// addCookie adds the lease's cookie to the response, and returns the cookies that were there.
+func (f *forwarding) addCookie() (before []string) {
+	h := f.w.Header()
+	before = h["Set-Cookie"]
+	if cookie := f.lease.Cookie(f.out.In); cookie != nil {
+		h["Set-Cookie"] = append(before[:len(before):len(before)], cookie.String())
+	}
+	return before
+}
+
+// restoreCookies undoes addCookie.
+func (f *forwarding) restoreCookies(before []string) {
+	if before == nil {
+		delete(f.w.Header(), "Set-Cookie")
+		return
+	}
+	f.w.Header()["Set-Cookie"] = before
 }

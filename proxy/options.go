@@ -66,10 +66,10 @@ type Options struct {
 	// DetachTunnels one has ended with its 101. Both functions run on the handler's goroutine, and must not use out when the
 	// handler has returned. A panic of OnAttempt is passed on. filters.Observe sees an exchange with all its attempts.
 	OnAttempt func(out *http.Request, target string) (ended func(culvert.Attempt))
-	// ModifyResponse changes the head of a target's final answer before it is sent
-	// to the client, after its hop-by-hop fields were removed and before the
-	// filters see it. nil means it stays as it is. It is not called for interim
-	// answers and for a 101.
+	// ModifyResponse, if not nil, changes the header of a target's final response, or of its 101,
+	// before it is sent to the client, after its hop-by-hop fields were removed and before the
+	// filters see it. It is not called for other interim responses, nor for a response that is
+	// retried.
 	ModifyResponse func(*Response)
 	// Upgrades forwards upgrades; nil means WebSocket with wsupgrade's defaults,
 	// its same-origin check included, dialled as the upstream dials.

@@ -8,6 +8,7 @@ import (
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/http1"
+	"github.com/culvert-go/culvert/internal/relay"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
@@ -23,25 +24,28 @@ func (e upgradeExchange) exchange(f *forwarding) (answered, *culvert.Error) {
 	if err := checkUpgrade(f.out.Out); err != nil {
 		return answered{}, unsendable(f.out.In, err)
 	}
-	h := f.w.Header()
-	before := h["Set-Cookie"]
-	if cookie := f.lease.Cookie(f.out.In); cookie != nil {
-		h["Set-Cookie"] = append(before[:len(before):len(before)], cookie.String())
+	cookies := f.addCookie()
+	out := f.out.Out
+	if f.p.o.ModifyResponse != nil {
+		out = out.WithContext(relay.WithModify(out.Context(), f.modify))
 	}
+	f.replaced = false
 	forward := e.upgrades.Forward
 	if e.detach {
 		forward = f.startTunnel
 	}
-	status, err := forward(f.w, f.out.In, f.out.Out)
+	status, err := forward(f.w, f.out.In, out)
 	failure := errs.As(err)
 	if failure != nil && !failure.HeaderSent {
-		h["Set-Cookie"] = before // the cookie is this target's
-		if before == nil {
-			delete(h, "Set-Cookie")
-		}
+		f.restoreCookies(cookies) // the cookie is this target's
 	}
 	after := f.record.TimeToHeader()
-	return answered{status: status, after: after, waited: f.targetTime(after), detached: e.detach && failure == nil && status == http.StatusSwitchingProtocols}, failure
+	return answered{status: status, after: after, waited: f.targetTime(after), detached: e.detach && failure == nil && f.opened(status)}, failure
+}
+
+// opened reports whether a target's response of the status has opened a tunnel.
+func (f *forwarding) opened(status int) bool {
+	return status == http.StatusSwitchingProtocols && !f.replaced
 }
 
 // checkUpgrade is http1.Check but for the pseudo-header of an extended CONNECT (RFC 8441), which wsupgrade
@@ -73,6 +77,6 @@ func (f *forwarding) startTunnel(w http.ResponseWriter, in, out *http.Request) (
 		lease.Done(upstream.Outcome{Status: http.StatusSwitchingProtocols, TimeToHeader: *waited})
 		running.Leave()
 	})
-	opened = err == nil && status == http.StatusSwitchingProtocols
+	opened = err == nil && f.opened(status)
 	return status, err
 }

@@ -149,10 +149,13 @@ func (f *Forwarder) open(w http.ResponseWriter, in, out *http.Request) (status i
 		return resp.StatusCode, nil, early, &culvert.Error{Kind: culvert.Unsupported, BytesSent: true, Err: errNotSwitched}
 	}
 	if resp.StatusCode != http.StatusSwitchingProtocols {
-		return resp.StatusCode, nil, early, f.relayResponse(w, in, conn, resp)
+		return resp.StatusCode, nil, early, f.relayResponse(w, in, out, conn, resp)
 	}
 	if err := validate(resp, out.Header, protocol); err != nil {
 		return resp.StatusCode, nil, early, &culvert.Error{Kind: culvert.HandshakeFailed, BytesSent: true, Err: err}
+	}
+	if switching, err := f.modifySwitching(w, in, out, resp, protocol); !switching {
+		return http.StatusSwitchingProtocols, nil, early, err
 	}
 	t, early, err = f.takeOver(w, in, conn, resp, protocol, observer)
 	if t != nil {
@@ -165,13 +168,13 @@ var errNotSwitched = errors.New("the target responds to the upgrade without swit
 
 // relayResponse relays a response that does not switch. The server keeps the client's connection,
 // and reads early bytes as the next request.
-func (f *Forwarder) relayResponse(w http.ResponseWriter, in *http.Request, conn *upstreamConn, resp *http.Response) error {
+func (f *Forwarder) relayResponse(w http.ResponseWriter, in, out *http.Request, conn *upstreamConn, resp *http.Response) error {
 	stop := interruptWhenDone(in.Context(), conn)
 	defer stop()
 	resp.Body = struct {
 		io.Reader
 		io.Closer
 	}{resp.Body, conn} // closing net/http's own body would read it to its end first
-	_, err := relay.Response(w, in, resp, relay.Options{WriteTimeout: f.handshakeTimeout})
+	_, err := relay.Response(w, in, resp, relay.Options{WriteTimeout: f.handshakeTimeout, Modify: relay.ModifyOf(out.Context())})
 	return err
 }

@@ -17,7 +17,7 @@ import (
 func replacing(instead http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		resp := &http.Response{StatusCode: 200, ProtoMajor: 1, Header: http.Header{}, Body: http.NoBody}
-		o := relay.Options{WriteTimeout: time.Minute, Head: func() http.Handler { return instead }}
+		o := relay.Options{WriteTimeout: time.Minute, Modify: func(*http.Response) http.Handler { return instead }}
 		if _, err := relay.Response(w, r, resp, o); err != nil {
 			panic(err)
 		}

@@ -20,10 +20,8 @@ import (
 
 // Options configures how a response is relayed. The zero value streams it.
 type Options struct {
-	// Head, if not nil, is called when the header of resp has been sanitised. It may change
-	// resp.Header. If it returns a handler, that handler responds in place of resp, or leaves
-	// the response to an outer handler.
-	Head func() http.Handler
+	// Modify, if not nil, is called when the header of resp has been sanitised.
+	Modify Modify
 	// Begun, if not nil, is called after the header of resp was written and before its body is relayed.
 	Begun func()
 	// InPlace is set if resp.Header is the map that the writer's Header returns.
@@ -44,8 +42,9 @@ type Options struct {
 // header fields of resp are added to those of w.Header(). It returns how many bytes of
 // content were relayed.
 //
-// A failure is a *culvert.Error with HeaderSent and BytesSent set. The caller sets its
-// Target, and must abort the response.
+// A failure is a *culvert.Error with BytesSent set; the caller sets its Target. If HeaderSent is
+// set, the caller must abort the response. It is not if Modify has given the response a status that
+// it can't have: nothing is written then.
 func Response(w http.ResponseWriter, r *http.Request, resp *http.Response, o Options) (int64, error) {
 	defer resp.Body.Close()
 	o.exclude(header.Listed(resp.Header))
@@ -54,11 +53,15 @@ func Response(w http.ResponseWriter, r *http.Request, resp *http.Response, o Opt
 		delete(resp.Header, "Connection")
 		delete(resp.Header, "Upgrade")
 	}
-	if o.Head != nil {
-		if instead := o.Head(); instead != nil {
+	if o.Modify != nil {
+		status := resp.StatusCode
+		if instead := o.Modify(resp); instead != nil {
 			resp.Body.Close() // now, since the handler may be slow
 			o.serve(instead, w, r)
 			return 0, nil
+		}
+		if err := settleStatus(r, resp, status); err != nil {
+			return 0, err
 		}
 	}
 	announced := o.copyHeader(w.Header(), resp)

@@ -34,6 +34,8 @@ const (
 	ModifyEdits
 	// ModifyReplaces serves a page in place of a 404.
 	ModifyReplaces
+	// ModifyRestates changes the status: see restated.
+	ModifyRestates
 )
 
 // TrailerPolicy says which trailers are forwarded.
@@ -66,7 +68,7 @@ func (p *Plan) addHooks(c *Choices) {
 	if !c.Bool(5) {
 		return
 	}
-	p.Gateway.Hooks = HooksPlan{Rewrite: c.Bool(2), Modify: ModifyHook(c.Int(3)), ErrorHandler: c.Bool(2), RequestTrailer: TrailerPolicy(c.Int(3)), ResponseTrailer: TrailerPolicy(c.Int(3)), Warn: c.Bool(2)}
+	p.Gateway.Hooks = HooksPlan{Rewrite: c.Bool(2), Modify: ModifyHook(c.Int(4)), ErrorHandler: c.Bool(2), RequestTrailer: TrailerPolicy(c.Int(3)), ResponseTrailer: TrailerPolicy(c.Int(3)), Warn: c.Bool(2)}
 }
 
 // Fields that hooks set.
@@ -106,6 +108,11 @@ func (h *HooksPlan) options(o *proxy.Options) {
 				}))
 			}
 		}
+	case ModifyRestates:
+		o.ModifyResponse = func(a *proxy.Response) {
+			a.Header.Set(modifiedField, "1")
+			a.Status = h.restated(a.Status)
+		}
 	}
 	if h.ErrorHandler {
 		o.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, e *culvert.Error) {
@@ -124,7 +131,32 @@ func (h *HooksPlan) modified(m *message) {
 	case h.Modify == ModifyReplaces && m.status == http.StatusNotFound:
 		m.takeAway(http.StatusNotFound)
 		m.media = "text/plain; charset=utf-8"
+	case h.Modify == ModifyRestates:
+		m.header[modifiedField] = "1"
+		if status := h.restated(m.status); status != m.status {
+			m.acts("ModifyResponse changes a status")
+			m.status = status
+		}
 	}
+}
+
+// restated is what becomes of a status. A 302 loses its content with it.
+func (h *HooksPlan) restated(status int) int {
+	if h.Modify == ModifyRestates {
+		switch status {
+		case http.StatusNotFound:
+			return http.StatusGone
+		case http.StatusFound:
+			return http.StatusNoContent
+		}
+	}
+	return status
+}
+
+// withoutContent reports whether the client gets no content with a response of a target.
+func (r *ruler) withoutContent(plan *ResponsePlan) bool {
+	status := r.w.plan.Gateway.Hooks.restated(plan.Status)
+	return r.e.Method == http.MethodHead || status == http.StatusNoContent || status == http.StatusNotModified
 }
 
 // hooks: the program's hooks take effect once for each request.
@@ -137,6 +169,9 @@ func (r *ruler) hooks() {
 		if got := s.Header.Values(deletedField); h.Rewrite && len(got) > 0 {
 			r.fail("hooks", "%s saw %s, which Rewrite deletes", s.Target, deletedField)
 		}
+	}
+	if sets := h.Modify == ModifyEdits || h.Modify == ModifyRestates; r.o.Tunnel != nil && sets != (r.o.Header.Get(modifiedField) == "1") {
+		r.fail("hooks", "the client of a tunnel saw %s: %q, ModifyResponse sets it: %v", modifiedField, r.o.Header.Values(modifiedField), sets)
 	}
 	if len(r.w.plan.Gateway.Filters) > 0 || r.o.Header == nil || r.client.Kind.upgrades() || r.client.Kind == Malformed {
 		return

@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 )
@@ -69,8 +68,7 @@ func (r *ruler) responseTrailers() {
 	if r.o.Attempt < len(r.sights) && r.sights[r.o.Attempt].Odd != nil {
 		return // the response has no trailers of the plan
 	}
-	bodyless := r.e.Method == http.MethodHead || plan.Status == 204 || plan.Status == 304
-	if !r.o.Whole || bodyless || plan.Framing != Chunked && !r.w.plan.Gateway.H2Targets || r.client.Kind == HTTP10 || r.client.Kind.upgrades() {
+	if !r.o.Whole || r.withoutContent(plan) || plan.Framing != Chunked && !r.w.plan.Gateway.H2Targets || r.client.Kind == HTTP10 || r.client.Kind.upgrades() {
 		return
 	}
 	for _, f := range plan.Trailer {

@@ -78,7 +78,7 @@ func (r *ruler) complete() {
 	}
 	plan := r.e.response(o.Attempt)
 	want := plan.Body.Length
-	if r.e.Method == http.MethodHead || plan.Status == 204 || plan.Status == 304 {
+	if r.withoutContent(plan) {
 		want = 0
 	}
 	byClose := o.ByClose || plan.Framing == ByClose && !r.w.plan.Gateway.H2Targets
