@@ -282,7 +282,7 @@ func TestHashIsStable(t *testing.T) {
 func BenchmarkPick1000(b *testing.B) {
 	for name, balance := range map[string]upstream.Balance{
 		"round_robin": upstream.RoundRobin(), "least_conn": upstream.LeastConn(), "random_two": upstream.RandomTwo(),
-		"first": upstream.First(), "hash": upstream.Hash(func(r *http.Request) string { return r.RemoteAddr }),
+		"first": upstream.First(), "func": upstream.BalanceFunc(leastInFlight), "hash": upstream.Hash(func(r *http.Request) string { return r.RemoteAddr }),
 	} {
 		b.Run(name, func(b *testing.B) {
 			var targets []upstream.Target

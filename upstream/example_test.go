@@ -3,6 +3,7 @@ package upstream_test
 import (
 	"fmt"
 	"log"
+	"net/http"
 	"net/http/httptest"
 	"time"
 
@@ -49,4 +50,43 @@ func ExampleDNS() {
 		log.Fatal(err)
 	}
 	defer group.Close()
+}
+
+// Requests go to the targets of the gateway's own zone as long as one of them has less than 100
+// requests in flight.
+func ExampleBalanceFunc() {
+	zones := map[string]string{"192.0.2.1:8080": "north", "192.0.2.2:8080": "south", "192.0.2.3:8080": "south"}
+	inZone := func(_ *http.Request, available []upstream.Candidate) int {
+		best := 0
+		load := func(c upstream.Candidate) int {
+			if zones[c.Addr] != "south" {
+				return c.InFlight + 100
+			}
+			return c.InFlight
+		}
+		for i, c := range available {
+			if load(c) < load(available[best]) {
+				best = i
+			}
+		}
+		return best
+	}
+	group, err := upstream.New(upstream.Options{Balance: upstream.BalanceFunc(inZone)},
+		upstream.Target{Addr: "192.0.2.1:8080"}, upstream.Target{Addr: "192.0.2.2:8080"}, upstream.Target{Addr: "192.0.2.3:8080"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Close()
+	r := httptest.NewRequest("GET", "/", nil)
+	for range 3 {
+		lease, err := group.Pick(r.Context(), r)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(lease.Addr())
+	}
+	// Output:
+	// 192.0.2.2:8080
+	// 192.0.2.3:8080
+	// 192.0.2.2:8080
 }

@@ -153,7 +153,7 @@ func TestKeyPanicsInTheQueue(t *testing.T) {
 // targets that are full at the same moment count.
 func TestNoRefusalWithinBounds(t *testing.T) {
 	for name, balance := range map[string]upstream.Balance{
-		"RoundRobin": upstream.RoundRobin(), "LeastConn": upstream.LeastConn(), "RandomTwo": upstream.RandomTwo(), "First": upstream.First(), "Hash": byKey(),
+		"RoundRobin": upstream.RoundRobin(), "LeastConn": upstream.LeastConn(), "RandomTwo": upstream.RandomTwo(), "First": upstream.First(), "Hash": byKey(), "BalanceFunc": upstream.BalanceFunc(leastInFlight),
 	} {
 		for queue, clients := range map[int]int{0: 3, 3: 6} {
 			t.Run(fmt.Sprintf("%s, %d clients", name, clients), func(t *testing.T) {

@@ -57,6 +57,7 @@ const (
 	balanceLeast  = 1
 	balanceRandom = 2
 	balanceFirst  = 3
+	balanceOwn    = balances // a BalanceFunc, which addOwnBalance chooses
 )
 
 // balance returns the nth way to balance.
@@ -75,6 +76,11 @@ func balance(n int) upstream.Balance {
 		return upstream.HashModulo(byPath)
 	case 6:
 		return upstream.Sticky(upstream.StickyOptions{})
+	case balanceOwn:
+		var calls atomic.Int64
+		return upstream.BalanceFunc(func(_ *http.Request, available []upstream.Candidate) int {
+			return int(calls.Add(1)) % len(available)
+		})
 	}
 	return upstream.RoundRobin()
 }

@@ -93,3 +93,10 @@ func (g *GatewayPlan) noneIs(d time.Duration) time.Duration {
 	}
 	return d
 }
+
+// addOwnBalance chooses histories in which the program balances.
+func (p *Plan) addOwnBalance(c *Choices) {
+	if c.Bool(12) {
+		p.Gateway.Balance = balanceOwn
+	}
+}

@@ -43,6 +43,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addHalted(c)
 	p.addObserved(c)
 	p.addNegative(c)
+	p.addOwnBalance(c)
 	return p
 }
 

@@ -173,6 +173,9 @@ func (r *ruler) hooks() {
 	if sets := h.Modify == ModifyEdits || h.Modify == ModifyRestates; r.o.Tunnel != nil && sets != (r.o.Header.Get(modifiedField) == "1") {
 		r.fail("hooks", "the client of a tunnel saw %s: %q, ModifyResponse sets it: %v", modifiedField, r.o.Header.Values(modifiedField), sets)
 	}
+	if r.o.Tunnel != nil && r.client.Kind == WebSocket && r.e.Tunnel.Posted == 0 && r.o.Header.Get("Sec-WebSocket-Accept") == "" {
+		r.fail("hooks", "a 101 for a WebSocket without Sec-WebSocket-Accept: %v", r.o.Header)
+	}
 	if len(r.w.plan.Gateway.Filters) > 0 || r.o.Header == nil || r.client.Kind.upgrades() || r.client.Kind == Malformed {
 		return
 	}
