@@ -1,7 +1,3 @@
-// Package proxy is the terminal handler of a gateway: it picks one target of
-// an upstream group, forwards the request to it and relays the answer, with no
-// byte of path, query, body or trailer lost. Upgrades (WebSocket) are forwarded
-// and tunnelled by package wsupgrade.
 package proxy
 
 import (
