@@ -35,7 +35,7 @@ func Example_kubernetes() {
 	gateway, err := proxy.New(proxy.Options{
 		Upstream: apiserver,
 		Upgrades: upgrades,
-		Rewrite:  func(o *proxy.Outbound) { o.SetHost("") }, // the target's address
+		Rewrite:  func(o *proxy.Outbound) { o.Out.Host = "" }, // the target's address
 		// BodyTimeout is 0: a watch may be silent for hours.
 	})
 	if err != nil {

@@ -80,3 +80,50 @@ func ExampleOptions_onAttempt() {
 	// received 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
 	// attempt: true 200 <nil>
 }
+
+// An application that knows nothing of the prefix is mounted under it: its redirects lead there, too. A request that has come
+// through this gateway before is a loop.
+func ExampleResponse_ReplaceLocation() {
+	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://"+r.Host+"/login", http.StatusFound)
+	}))
+	defer app.Close()
+	group, err := upstream.New(upstream.Options{}, upstream.Target{Addr: app.Listener.Addr().String()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Close()
+	mounted, err := proxy.New(proxy.Options{
+		Upstream: group,
+		Rewrite: func(o *proxy.Outbound) {
+			o.StripPrefix("/app")
+			o.SetXForwarded()
+			o.AddVia("gateway")
+			o.Out.Host = "app.internal"
+		},
+		ModifyResponse: func(r *proxy.Response) { r.ReplaceLocation("http://app.internal/", "/app/") },
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	gateway := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if proxy.HasVia(r.Header, "gateway") {
+			http.Error(w, "a loop", http.StatusLoopDetected)
+			return
+		}
+		mounted.ServeHTTP(w, r)
+	})
+
+	for _, via := range []string{"", "1.1 gateway"} {
+		r := httptest.NewRequest("GET", "/app/", nil)
+		if via != "" {
+			r.Header.Set("Via", via)
+		}
+		w := httptest.NewRecorder()
+		gateway.ServeHTTP(w, r)
+		fmt.Println(w.Code, w.Header().Get("Location"))
+	}
+	// Output:
+	// 302 /app/login
+	// 508
+}

@@ -42,13 +42,6 @@ type Response struct {
 // for it (upstream.Options.QueueTimeout).
 func (r *Response) ServeInstead(h http.Handler) { r.instead = h }
 
-// Hide deletes header fields that are not for clients.
-func (r *Response) Hide(names ...string) {
-	for _, name := range names {
-		r.Header.Del(name)
-	}
-}
-
 // AddVia adds this gateway to the Via field of the response (RFC 9110 section 7.6.3).
 func (r *Response) AddVia(pseudonym string) {
 	r.Header["Via"] = appendVia(r.Header["Via"], 1, 1, pseudonym)

@@ -132,7 +132,7 @@ type Options struct {
 	// downloads alike; a negative value sends after each read.
 	FlushInterval time.Duration
 	// RequestTrailer and ResponseTrailer say which trailers are forwarded; nil
-	// means all. See NoTrailers and OnlyTrailers.
+	// means all. See OnlyTrailers.
 	RequestTrailer, ResponseTrailer func(name string) bool
 
 	// ErrorHandler responds to a request that failed before a header was sent. It

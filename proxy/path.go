@@ -53,7 +53,3 @@ func (o *Outbound) setRawPath(raw string) {
 	}
 	u.Path, u.RawPath = path, raw
 }
-
-// SetHost makes host the Host field that the target sees; "" means the target's
-// address. Without it the target sees the client's.
-func (o *Outbound) SetHost(host string) { o.Out.Host = host }

@@ -5,10 +5,8 @@ import (
 	"net/textproto"
 )
 
-// NoTrailers forwards no trailer: for Options.RequestTrailer and ResponseTrailer.
-func NoTrailers(string) bool { return false }
-
-// OnlyTrailers forwards the trailers of these names, without regard to case.
+// OnlyTrailers returns a function for Options.RequestTrailer and Options.ResponseTrailer that forwards
+// the trailers of these names, compared without case. Without names it forwards none.
 func OnlyTrailers(names ...string) func(name string) bool {
 	list := make(map[string]bool, len(names))
 	for _, name := range names {

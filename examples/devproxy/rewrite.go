@@ -18,7 +18,7 @@ func (r *compiled) rewrite(out *proxy.Outbound, t *target) {
 		out.AddPrefix(base)
 	}
 	if r.ChangeOrigin {
-		out.SetHost(t.url.Host)
+		out.Out.Host = t.url.Host
 	}
 	if r.XFwd {
 		out.SetXForwarded()

@@ -52,7 +52,7 @@ const (
 
 // policy returns the function for proxy.Options.
 func (t TrailerPolicy) policy() func(string) bool {
-	return [](func(string) bool){nil, proxy.NoTrailers, proxy.OnlyTrailers("x-trailing-0")}[t]
+	return [](func(string) bool){nil, proxy.OnlyTrailers(), proxy.OnlyTrailers("x-trailing-0")}[t]
 }
 
 // want returns the value of a trailer as it must arrive.
@@ -96,7 +96,7 @@ func (h *HooksPlan) options(o *proxy.Options) {
 	case ModifyEdits:
 		o.ModifyResponse = func(a *proxy.Response) {
 			a.Header.Set(modifiedField, "1")
-			a.Hide("Cache-Control")
+			a.Header.Del("Cache-Control")
 		}
 	case ModifyReplaces:
 		o.ModifyResponse = func(a *proxy.Response) {
@@ -157,6 +157,11 @@ func (h *HooksPlan) restated(status int) int {
 func (r *ruler) withoutContent(plan *ResponsePlan) bool {
 	status := r.w.plan.Gateway.Hooks.restated(plan.Status)
 	return r.e.Method == http.MethodHead || status == http.StatusNoContent || status == http.StatusNotModified
+}
+
+// leftOut reports whether the program has the gateway leave the content of a response out, and so not read it.
+func (r *ruler) leftOut(plan *ResponsePlan) bool {
+	return plan.Status == http.StatusFound && r.w.plan.Gateway.Hooks.restated(plan.Status) == http.StatusNoContent
 }
 
 // hooks: the program's hooks take effect once for each request.

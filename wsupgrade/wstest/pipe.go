@@ -15,53 +15,61 @@ const pipeBuffer = 64 << 10
 // Pipe returns the two ends of a connection in memory. Unlike net.Pipe it buffers 64 KiB each way
 // and can be half-closed (CloseWrite), as a TCP connection can. Deadlines follow the clock of a
 // testing/synctest bubble.
-func Pipe() (a, b *Conn) {
+func Pipe() (a, b Conn) {
 	there, back := newLane(), newLane()
-	return &Conn{in: back, out: there}, &Conn{in: there, out: back}
+	return &pipeConn{in: back, out: there}, &pipeConn{in: there, out: back}
 }
 
 // Conn is one end of a Pipe. Its methods may be called by multiple goroutines; the bytes of concurrent
-// writes that wait for room in the buffer may interleave.
-type Conn struct{ in, out *lane }
+// writes that wait for room in the buffer may interleave. Write returns when all bytes are in the
+// buffer or read. After Close the other end can read what is in the buffer.
+type Conn interface {
+	net.Conn
+	// CloseWrite ends the written bytes: the other end reads what was written, and then io.EOF.
+	CloseWrite() error
+}
+
+// pipeConn is a Conn.
+type pipeConn struct{ in, out *lane }
 
 // Read reads what the other end has written. It returns io.EOF when the other end has closed.
-func (c *Conn) Read(p []byte) (int, error) { return c.in.read(p) }
+func (c *pipeConn) Read(p []byte) (int, error) { return c.in.read(p) }
 
 // Write returns when all of p is in the buffer or read.
-func (c *Conn) Write(p []byte) (int, error) { return c.out.write(p) }
+func (c *pipeConn) Write(p []byte) (int, error) { return c.out.write(p) }
 
 // CloseWrite ends the written bytes: the other end reads what was written, and then io.EOF.
-func (c *Conn) CloseWrite() error {
+func (c *pipeConn) CloseWrite() error {
 	c.out.change(func(l *lane) { l.writeClosed = true })
 	return nil
 }
 
 // Close closes both directions. The other end can read what is in the buffer.
-func (c *Conn) Close() error {
+func (c *pipeConn) Close() error {
 	c.out.change(func(l *lane) { l.writeClosed = true })
 	c.in.change(func(l *lane) { l.readClosed = true })
 	return nil
 }
 
 // SetDeadline calls SetReadDeadline and SetWriteDeadline.
-func (c *Conn) SetDeadline(t time.Time) error {
+func (c *pipeConn) SetDeadline(t time.Time) error {
 	_ = c.SetReadDeadline(t)
 	return c.SetWriteDeadline(t)
 }
 
 // SetReadDeadline makes reads fail from t on with os.ErrDeadlineExceeded. The zero time means no
 // deadline.
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.in.setDeadline(&c.in.reader, t) }
+func (c *pipeConn) SetReadDeadline(t time.Time) error { return c.in.setDeadline(&c.in.reader, t) }
 
 // SetWriteDeadline makes writes fail from t on with os.ErrDeadlineExceeded. The zero time means no
 // deadline.
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.out.setDeadline(&c.out.writer, t) }
+func (c *pipeConn) SetWriteDeadline(t time.Time) error { return c.out.setDeadline(&c.out.writer, t) }
 
 // LocalAddr returns an address of the documentation's network.
-func (c *Conn) LocalAddr() net.Addr { return addr{} }
+func (c *pipeConn) LocalAddr() net.Addr { return addr{} }
 
 // RemoteAddr returns the same address as LocalAddr.
-func (c *Conn) RemoteAddr() net.Addr { return addr{} }
+func (c *pipeConn) RemoteAddr() net.Addr { return addr{} }
 
 // addr is the address of both ends.
 type addr struct{}
