@@ -401,7 +401,7 @@ func TestExtendedConnectStalls(t *testing.T) {
 	})
 	c := dialH2(t, serveH2(t, toTarget(t, wsupgrade.Options{}, target), func(s *http.Server) {
 		s.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10}
-		s.WriteTimeout, s.ReadTimeout = 50*time.Millisecond, 50*time.Millisecond
+		s.WriteTimeout, s.ReadTimeout = time.Second, time.Second
 	}))
 	stalled := c.open(false, extendedConnect("/stalled")...)
 	c.status(stalled)
@@ -413,7 +413,7 @@ func TestExtendedConnectStalls(t *testing.T) {
 	message := strings.Repeat("x", 10000)
 	for i := range 200 { // more than a connection's window
 		if i == 100 {
-			time.Sleep(100 * time.Millisecond) // the server's timeouts pass
+			time.Sleep(1100 * time.Millisecond) // the server's timeouts pass
 		}
 		c.check(c.WriteData(live, false, []byte(message)))
 		if got := c.data(live, len(message)); got != message {
