@@ -159,7 +159,7 @@ func TestModifiedUpgrade(t *testing.T) {
 			modified := fmt.Sprint(a.Status)
 			a.ServeInstead(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("X-Modified", modified)
-				http.Error(w, "not now", 503)
+				http.Error(w, "not now", http.StatusServiceUnavailable)
 			}))
 		}, 503, "not now\n", false},
 		{"103", switching, func(a *proxy.Response) { a.Status = 103 }, 500, "Internal Server Error\n", false},
