@@ -15,14 +15,13 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// exchanger runs one exchange with the leased target and writes the answer into
-// the client's ResponseWriter. An *http.Response is an implementation's own
-// matter.
+// exchanger runs one exchange with the leased target and writes the response to the client's
+// ResponseWriter.
 type exchanger interface {
 	exchange(*forwarding) (answered, *culvert.Error)
 }
 
-// answered is what is recorded of a target's answer.
+// answered is what is recorded of a target's response.
 type answered struct {
 	status         int
 	after          time.Duration // the time to its header

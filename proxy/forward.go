@@ -24,7 +24,7 @@ var (
 	errTotalTimeout = fmt.Errorf("the whole exchange took too long: %w", context.DeadlineExceeded)
 )
 
-// forwarding is one request on its way, over all its tries.
+// forwarding is one request on its way, over all its attempts.
 type forwarding struct {
 	p        *Proxy
 	w        http.ResponseWriter
@@ -32,19 +32,19 @@ type forwarding struct {
 	exchange exchanger
 	body     replay.Body
 	interims interimTime      // of the last attempt
-	record   *record.Recorder // nil: nobody asked for one
+	record   *record.Recorder // nil: no filter records the exchange
 	start    time.Time
-	started  time.Time // of this try
+	started  time.Time // of this attempt
 	lease    upstream.Lease
 	tried    []upstream.Lease
 	failed   []upstream.Lease // those of tried that may not get the request once more
 	repeated bool             // a target has got the request once more
 	replaced bool             // ModifyResponse has replaced the last attempt's response, or its status
 	stale    bool             // the last attempt's connection had been kept, and ended before a response began
-	first    call             // of the first try
+	first    call             // of the first attempt
 	call     *call            // of the last one
 	own      http1Attempt     // the first attempt's
-	held     bool             // somebody may use it when the handler has returned
+	held     bool             // another goroutine may use it after the handler has returned
 
 	outbound Outbound
 	request  http.Request
@@ -55,8 +55,8 @@ type forwarding struct {
 	unobserved http.Header // of each attempt, before Options.OnAttempt; nil: that was not called yet
 }
 
-// forwardings are used again where nobody can hold one: those of a transport, of an upgrade and
-// of a body that was still being sent are not.
+// forwardings are reused unless another goroutine may hold them: those of a transport, of an upgrade
+// and of a body that was still being sent are not.
 var forwardings = sync.Pool{New: func() any { return &forwarding{header: http.Header{}} }}
 
 func (f *forwarding) free() {

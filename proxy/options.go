@@ -18,53 +18,54 @@ import (
 type Options struct {
 	// Upstream is the group of targets that requests go to. Required.
 	Upstream *upstream.Group
-	// Transport runs the plain exchanges; nil means the upstream's. Of an
-	// *upstream.Transport for HTTP/1.1 the proxy uses the connections: it writes
-	// and reads them itself, at less than half the cost. Upgrades are
-	// always dialled by Upgrades. Any other transport has the bounds that it was made with, and no timeouts in
-	// an http.Transport{}: DialTimeout, WriteTimeout, HeaderTimeout and MaxHeaderBytes of the upstream are not its own (see
-	// Group.HeaderBounds). After a dial error of another transport than a group's a second target is asked only if it is a *net.OpError or an
-	// *upstream.DialError.
+	// Transport runs the exchanges that are not upgrades. nil means the upstream's own transport. If it is an
+	// *upstream.Transport for HTTP/1.1, the proxy uses its connections and calls no RoundTrip, at less than half the cost.
+	// Upgrades are always dialled by Upgrades.
 	//
-	// An error of a transport is the target's failure (502) and may have come after a part
-	// of the request was sent: nothing tells what a transport of your own has done. One that
-	// fails by itself, before it asks the target, returns an *culvert.Error, or one that wraps it:
-	// its Kind, Wrote and RetryAfter are used. With Kind Internal (500) no other target is
-	// asked, and none is blamed. So it is where a transport returns neither a response nor an error. A response whose
-	// Content-Length is no number, or differs from another one or from http.Response.ContentLength, is the target's failure
-	// (502; RFC 9110 section 8.6), and so is a body of another length (BodyBroken). A ContentLength of 0 beside a Body is
-	// taken for one that was left out. The last bytes of a body of known length are relayed when it has ended.
+	// Any other transport has the bounds that it was made with, and an http.Transport{} has no timeouts: DialTimeout,
+	// WriteTimeout, HeaderTimeout and MaxHeaderBytes of the upstream do not apply (see Group.HeaderBounds). So it is with a
+	// transport that wraps an *upstream.Transport, for tracing or logging for instance: exchanges run at the cost of
+	// net/http's. Use OnAttempt to observe attempts or to add header fields: with it the proxy keeps its own way to the
+	// targets, on which hooks of net/http/httptrace are not called.
 	//
-	// What is known of an attempt's connection comes from the net/http/httptrace of the request's context. In one RoundTrip
-	// of a request without a body, a second connection before the first has responded is taken for net/http's endless
-	// retries of a request that a target of HTTP/2 refuses, and ends the attempt. A transport that sends a request
-	// twice at once (hedging) lets one of them alone have the trace: the other's context must not give out its values.
+	// An error of a transport counts as the target's failure (502), and a part of the request may have been sent. After a dial
+	// error the request is retried on another target only if the error is a *net.OpError or an *upstream.DialError. A transport
+	// that fails by itself, before it sends anything to the target, returns a *culvert.Error, or an error that wraps one: its
+	// Kind, BytesSent and RetryAfter are used. With Kind Internal (500) there is no retry, and no target is to blame. The same
+	// applies if a transport returns neither a response nor an error.
 	//
-	// The context of a request whose body comes from the client ends where its response is closed before that body's end, and
-	// where the transport closes the body that it reads and has, one second later, returned no response: 50 milliseconds later where
-	// the trace tells of a connection, and of no byte of a response over it. An *http.Transport for HTTP/1.1 notices a
-	// target that breaks off meanwhile no sooner than the client's next bytes come, or ReadTimeout is over.
+	// A response whose Content-Length is not a number, or differs from another Content-Length or from
+	// http.Response.ContentLength, is the target's failure (502; RFC 9110 section 8.6), and so is a body of another length
+	// (BodyBroken). A ContentLength of 0 with a Body counts as unknown. The last bytes of a body of known length are relayed
+	// when the body has ended.
 	//
-	// The body of a response whose ProtoMajor is 2 or more is closed when the time of the exchange is over, or its client has left, also
-	// while it is read: its Close must allow that, as net/http's do. Set DisableCompression of an http.Transport: the body of one that
-	// decompresses by itself can't be closed before it has the header of the gzip stream, so that a response over HTTP/2 which
-	// comes to a halt there, beside an upload, has no bound but the client's.
+	// The proxy learns about an attempt's connection by the net/http/httptrace of the request's context. If one RoundTrip of a
+	// request without a body gets a second connection before the first has responded, that is taken for net/http's endless
+	// retries of a request that a target of HTTP/2 refuses, and the attempt ends. A transport that sends a request twice at the
+	// same time (hedging) must pass the trace to one of them only: the other's context must not return its values.
 	//
-	// A transport that wraps an *upstream.Transport, as those for tracing and logging do, is another one: the proxy calls its RoundTrip,
-	// so that exchanges run at the cost of net/http's, over connections of their own. Use OnAttempt to observe attempts or to add
-	// header fields to them: it leaves the proxy its own way to the targets, on which hooks of net/http/httptrace are not called.
+	// The context of a request with the client's body ends if the response is closed before the body's end. It also ends if the
+	// transport has closed the body that it reads and has returned no response one second later, or 50 milliseconds later if the
+	// trace has reported a connection and no byte of a response. An *http.Transport for HTTP/1.1 notices a target that breaks
+	// off meanwhile only when the client's next bytes are received, or ReadTimeout has passed.
+	//
+	// The body of a response whose ProtoMajor is 2 or more is closed when the time of the exchange has ended or its client has
+	// disconnected, also during a Read: its Close must allow that, as net/http's does. Set DisableCompression of an
+	// http.Transport: a body that it decompresses can't be closed before the header of the gzip stream was received, so that a
+	// response over HTTP/2 that comes to a halt there, beside an upload, is bounded only by the client.
 	Transport http.RoundTripper
-	// Rewrite changes the outbound request before it is sent, once for each
-	// request, before a target is picked. nil means Outbound.SetXForwarded and
-	// nothing else. It runs after the client's hop-by-hop fields were removed,
-	// so that a client can't name away what it adds.
+	// Rewrite changes the outbound request. It is called once for each request, before a
+	// target is picked. nil means only Outbound.SetXForwarded. It is called after the client's
+	// hop-by-hop fields were removed, so that a client can't remove what it adds by naming it
+	// in Connection.
 	Rewrite func(*Outbound)
-	// OnAttempt, if not nil, is called before each attempt, with the request as it will be sent, whose URL.Host is the target's, and the
-	// address of the target. The header fields that it sets in out.Header are sent in this attempt alone: a traceparent for
-	// instance. Other changes of out have no effect, and its Body is nil. The function that it returns, if not nil, is
-	// called with the record of the attempt when that has ended, also by a panic of a hook. Upgrades are attempts, too: with
-	// DetachTunnels one has ended with its 101. Both functions run on the handler's goroutine, and must not use out when the
-	// handler has returned. A panic of OnAttempt is passed on. filters.Observe sees an exchange with all its attempts.
+	// OnAttempt, if not nil, is called before each attempt, with the request that will be sent, whose URL.Host is the target's,
+	// and the address of the target. The header fields that it sets in out.Header are sent only in this attempt: a traceparent
+	// for instance. Other changes of out have no effect, and its Body is nil. The function that it returns, if not nil, is
+	// called with the record of the attempt when the attempt has ended, also by a panic of a hook. Upgrades are attempts, too:
+	// with DetachTunnels one ends with its 101. Both functions are called on the handler's goroutine, and must not use out
+	// after the handler has returned. A panic of OnAttempt is passed on. filters.Observe reports an exchange with all its
+	// attempts.
 	OnAttempt func(out *http.Request, target string) (ended func(culvert.Attempt))
 	// ModifyResponse, if not nil, changes the header of a target's final response, or of its 101,
 	// before it is sent to the client, after its hop-by-hop fields were removed and before the
@@ -74,33 +75,35 @@ type Options struct {
 	// Upgrades forwards upgrades; nil means WebSocket with wsupgrade's defaults,
 	// its same-origin check included, dialled as the upstream dials.
 	Upgrades *wsupgrade.Forwarder
-	// DetachTunnels lets the handler return when a tunnel is open
-	// (wsupgrade.Forwarder.Start). An idle tunnel over plain sockets on Linux then holds
-	// some 2 KiB instead of 28. The target keeps it among its requests until it has ended,
-	// and so does Drain. The filters see the request end with its 101: logs tell neither
-	// its bytes nor its duration, limits of concurrent requests do not count it, and no
-	// context around the handler ends it. That is why it is not the default.
+	// DetachTunnels makes the handler return when a tunnel is open (wsupgrade.Forwarder.Start).
+	// An idle tunnel over plain sockets on Linux then holds some 2 KiB instead of 28. It still
+	// counts as a request of its target, and for Drain, until it has ended. But for the filters
+	// the request ends with its 101: logs have neither its bytes nor its duration, limits of
+	// concurrent requests do not count it, and the end of the request's context does not end it.
+	// So it is not the default.
 	DetachTunnels bool
-	// Retry says when another target is asked.
+	// Retry configures when a request is retried on another target.
 	Retry Retry
 
-	// Timeout bounds a whole exchange that is no upgrade, all tries included; 0
-	// means no bound. A time that runs out while the client is waited for, to send
-	// its body or to accept the response, is the client's failure (BodyTooSlow, 408;
-	// ClientGone) and says nothing about the target. Nor does one of which the target
-	// had less than half, since the client was slow before, or a queue or another target. What a filter around the Proxy, or
-	// the server, still holds of the response when the Proxy returns has WriteTimeout for each write. How long a target may take to be
-	// dialled, to accept the request and to begin its response is the transport's matter: options of
-	// the upstream say it to a group's own, HeaderTimeout for instance.
+	// Timeout is the maximum time of a whole exchange that is not an upgrade, including all
+	// attempts; 0 means no bound. If it ends while the exchange waits for the client, to send its
+	// body or to accept the response, that is the client's failure (BodyTooSlow, 408; ClientGone)
+	// and does not count against the target. Nor does it if the target had less than half of the
+	// time, because the client, a queue or another target used the rest. Each write of an outer
+	// filter or the server after the Proxy has returned has the time of WriteTimeout. The times to
+	// dial a target, to send the request and to the response's header are bounded by the
+	// transport: for a group's own by upstream.Options, HeaderTimeout for instance.
 	Timeout time.Duration
-	// BodyTimeout bounds the time that the target may take for the next bytes of
-	// its response's body, to a quarter. 0 means no bound: a watch may be silent for hours. A client that leaves
-	// meanwhile ends the exchange, but for one of HTTP/1.1 that has sent a further request behind this one: net/http reads
-	// no more of its connection then, and such a client is not noticed to have gone before something is written to it. With
-	// no bound here and none in Timeout its request, and upstream.Group.Drain, may wait for a silent target for ever.
+	// BodyTimeout is the maximum time that the target may take for the next bytes of its
+	// response's body; it may be exceeded by a quarter. 0 means no bound: a watch may be silent for
+	// hours. A client that disconnects meanwhile ends the exchange. An exception is a client of
+	// HTTP/1.1 that has pipelined another request: net/http then stops reading its connection, and
+	// notices the disconnect only at the next write. Without a bound here and in Timeout, its
+	// request, and upstream.Group.Drain, may wait for a silent target for ever.
 	//
-	// A response over HTTP/2 of more than 4 KiB may outlive this bound, and Timeout, while its target reads nothing of the connection:
-	// net/http's transport tells the target of what was read before a read returns. That takes the WriteTimeout of the upstream at most.
+	// A response over HTTP/2 of more than 4 KiB may exceed this bound, and Timeout, by the
+	// WriteTimeout of the upstream at most, while its target reads nothing of the connection:
+	// net/http's transport updates the target's window before a read returns.
 	BodyTimeout time.Duration
 	// ReadTimeout bounds the time that the client may take for the next bytes of
 	// its request's body (408), to a quarter. 0 means 60 seconds.
@@ -119,30 +122,29 @@ type Options struct {
 	// http.Server.WriteTimeout bounds that, which ends every longer response as well.
 	WriteTimeout time.Duration
 
-	// RequestBuffer holds a request's body until it has come as a whole, before a
-	// target is asked: a slow client then holds no target, and every body can be
-	// sent again. A body that does not fit is answered with 413. nil streams.
+	// RequestBuffer holds a request's body until all of it was received, before a target is
+	// picked: a slow client then holds no target, and every body can be sent again. A body that
+	// does not fit is refused with 413. If RequestBuffer is nil, bodies are streamed.
 	RequestBuffer *Buffer
-	// ResponseBuffer reads an answer's body ahead of a slow client, so that the
-	// target is done sooner. What does not fit is read at the client's pace.
-	// An answer with "X-Accel-Buffering: no" is streamed. nil streams all.
+	// ResponseBuffer reads a response's body ahead of a slow client, so that the target is free
+	// sooner. The part that does not fit is read at the client's pace. A response with
+	// "X-Accel-Buffering: no" is streamed. If ResponseBuffer is nil, all are.
 	ResponseBuffer *Buffer
-	// FlushInterval is the longest time that content may wait for more before it
-	// is sent. 0 sends whenever the target pauses, which suits streams and
-	// downloads alike; a negative value sends after each read.
+	// FlushInterval is the maximum time between a write of content and its flush. 0 flushes
+	// whenever the target pauses, which suits streams and downloads; a negative value flushes
+	// after each read.
 	FlushInterval time.Duration
-	// RequestTrailer and ResponseTrailer say which trailers are forwarded; nil
-	// means all. See OnlyTrailers.
+	// RequestTrailer and ResponseTrailer report whether a trailer field is forwarded; nil means
+	// that all are. See OnlyTrailers.
 	RequestTrailer, ResponseTrailer func(name string) bool
 
-	// ErrorHandler responds to a request that failed before a header was sent. It
-	// must write a response, or a handler around the Proxy must; Error.Status is the status to use. Each
-	// write has the time of WriteTimeout, unless ErrorHandler sets a write deadline itself
-	// (http.ResponseController). nil writes the
-	// status and its text. It is not called where the client has gone.
+	// ErrorHandler responds to a request that failed before a header was sent. It or an outer
+	// handler must write a response; Error.Status is the status to use. Each write has the time of
+	// WriteTimeout, unless ErrorHandler sets a write deadline itself (http.ResponseController).
+	// nil writes the status and its text. It is not called if the client has disconnected.
 	ErrorHandler func(http.ResponseWriter, *http.Request, *culvert.Error)
-	// OnError is told every failure first, before ErrorHandler or the abort of an
-	// answer of which the head is out. nil means nothing is told.
+	// OnError, if not nil, is called with each failure, before ErrorHandler is called or the
+	// response is aborted.
 	OnError func(*http.Request, *culvert.Error)
 }
 

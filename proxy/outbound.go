@@ -18,44 +18,41 @@ import (
 type Outbound struct {
 	// In is the client's request as the filters left it. It must not be changed.
 	In *http.Request
-	// Out is the request that will be sent. Its fields are In's without those
-	// that belong to the client's connection, and without those in which a proxy
-	// tells of its client, since a client could have made them up: Forwarded,
-	// X-Forwarded-For, -Host, -Proto, -Port, -Prefix, -Protocol, -Scheme, -Server,
-	// -Ssl and -Uri, X-Real-IP, X-Client-IP, X-Cluster-Client-IP, X-Original-Host,
-	// -Uri and -URL, X-Rewrite-URL, X-Scheme, X-Url-Scheme and Front-End-Https,
-	// and each of them with underscores for hyphens, which CGI and WSGI hand on
-	// under the same name. A filter's are left out as well: set them in
-	// Options.Rewrite. Fields of one vendor, such as CF-Connecting-IP, stay.
+	// Out is the request that will be sent. Its header is In's without the hop-by-hop fields,
+	// and without the fields by which a proxy describes its client, since a client may forge
+	// them: Forwarded, X-Forwarded-For, -Host, -Proto, -Port, -Prefix, -Protocol, -Scheme,
+	// -Server, -Ssl and -Uri, X-Real-IP, X-Client-IP, X-Cluster-Client-IP, X-Original-Host, -Uri
+	// and -URL, X-Rewrite-URL, X-Scheme, X-Url-Scheme and Front-End-Https, and each of them with
+	// underscores for hyphens, since CGI and WSGI do not distinguish those names. Such fields
+	// that a filter has set are removed as well: set them in Options.Rewrite. Fields of a
+	// vendor, such as CF-Connecting-IP, are kept.
 	//
-	// Where filters.RealIP trusts the connection's other end, its X-Forwarded-Port
-	// and the others are kept, except for address, host and scheme, which
-	// SetXForwarded and SetForwarded state anew, and those with underscores.
-	// KeepForwarded keeps all.
+	// If filters.RealIP trusts the connection's peer, the peer's fields are kept, except those
+	// with underscores and those for address, host and scheme, which SetXForwarded and
+	// SetForwarded set. KeepForwarded keeps all.
 	//
-	// Out.URL.Scheme is the group's. With Options.Transport, unless that is an
-	// *upstream.Transport for HTTP/1.1, the hook may set the other one of "http" and
-	// "https"; "" stands for the group's.
+	// Out.URL.Scheme is the group's. If Options.Transport is set to another transport than an
+	// *upstream.Transport for HTTP/1.1, the hook may change it to the other one of "http" and
+	// "https"; "" means the group's.
 	//
 	// Header fields that frame a message or belong to one connection, such as
 	// "content-length", are dropped under names that are not in canonical form.
 	//
-	// Out.URL.Path, RawPath and RawQuery are what the client sent. RawPath, where
-	// it decodes to Path, is sent byte for byte; Out.URL.Opaque, if the hook sets
-	// it, is sent in the path's place, as it is. Out.URL.Host is overwritten by the
-	// target's address. Out.Host is the Host field; "" sends the target's address.
-	// ContentLength and TransferEncoding are In's, whatever the hook sets, and so is Body: another one is an
-	// Error of Kind Internal (500). A filter can change them.
+	// Out.URL.Path, RawPath and RawQuery are the client's. A RawPath that decodes to Path is sent
+	// byte for byte. Out.URL.Opaque, if the hook sets it, is sent unchanged in place of the path.
+	// Out.URL.Host is replaced by the target's address. Out.Host is the Host field; "" sends the
+	// target's address. ContentLength and TransferEncoding are always In's, and so is Body: another
+	// Body is an Error of Kind Internal (500). A filter can change them.
 	//
-	// A scheme that is not possible, or a method, field, host or target that can't be written, such as a value with a
-	// line feed, is an Error of Kind Internal (500): nothing is sent, no other target
-	// is tried, and it does not count as the target's failure.
+	// An invalid scheme, or a method, field, host or target that can't be written, such as a value
+	// with a line feed, is an Error of Kind Internal (500): nothing is sent, there is no retry, and
+	// it does not count as the target's failure.
 	Out *http.Request
 
 	body io.ReadCloser // Out's, before the hook
 }
 
-// newOutbound copies in for one exchange. protocol is what in is upgraded to.
+// newOutbound copies in for one exchange. protocol is that of an upgrade, "" for none.
 func (f *forwarding) newOutbound(in *http.Request, protocol, scheme string) *Outbound {
 	f.request = *in
 	out := &f.request
@@ -116,7 +113,7 @@ func (o *Outbound) settle(scheme string, e exchanger) *culvert.Error {
 	}
 	header.RemoveMisspelt(out.Header)
 	nameAgent(out.Header)
-	// The body is the client's, whatever the hook says of it.
+	// The body is always the client's.
 	out.ContentLength, out.TransferEncoding = o.In.ContentLength, o.In.TransferEncoding
 	if out.URL.Opaque == "" {
 		out.URL.Opaque = rawPath(out.URL) // net/http would encode some paths anew

@@ -15,16 +15,17 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// Proxy forwards requests to the targets of one upstream group. It is safe for
-// concurrent use.
+// Proxy forwards requests to the targets of one upstream group. It is safe for concurrent use by
+// multiple goroutines.
 //
-// A failure after the answer's head was sent panics with http.ErrAbortHandler,
-// so that a half-sent body never looks complete; the cause goes to
-// Options.OnError and to the filters' Result first.
+// After a failure that follows the response's header, ServeHTTP panics with http.ErrAbortHandler,
+// so that half a body never looks complete. Before that, Options.OnError is called with the cause,
+// and the filters' Result holds it.
 //
-// The ResponseWriter must pass interim responses (1xx) on as such, as those of net/http's servers do. An httptest.ResponseRecorder
-// takes the first for the final response, of which it refuses the body, and the exchange is aborted as if the client had
-// gone: a test whose target sends one needs an httptest.Server.
+// The ResponseWriter must pass interim responses (1xx) on as such, as those of net/http's servers
+// do. An httptest.ResponseRecorder takes the first one for the final response and refuses its body,
+// so that the exchange is aborted as if the client had disconnected: a test whose target sends
+// interim responses needs an httptest.Server.
 type Proxy struct {
 	o        Options
 	upstream *upstream.Group
@@ -62,7 +63,7 @@ func New(o Options) (*Proxy, error) {
 	return p, nil
 }
 
-// ServeHTTP forwards r and relays the answer.
+// ServeHTTP forwards r and relays the response.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	record := record.From(r.Context())
 	if record != nil {
@@ -91,6 +92,6 @@ func (p *Proxy) bodyOptions() replay.Options {
 		Buffer: (*spool.Options)(p.o.RequestBuffer)}
 }
 
-// Drain refuses further requests (503) and returns when those in flight, tunnels
-// included, have ended, or with ctx's error when that ends before.
+// Drain refuses further requests (503). It returns when all requests in flight, tunnels included,
+// have ended, or ctx's error if ctx ends first.
 func (p *Proxy) Drain(ctx context.Context) error { return p.running.Drain(ctx) }

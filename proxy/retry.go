@@ -30,7 +30,8 @@ import (
 // failure is counted. net/http's transport, which runs the exchanges over HTTP/2 and where Options.Transport is one, tries
 // its other kept connections to the target before a fresh one.
 type Retry struct {
-	// Tries bounds the attempts of a request; 0 means one for each target, and one more where no other is left.
+	// Tries is the maximum number of attempts of a request. 0 means one for each target, and one
+	// more if no other is left.
 	Tries int
 	// Timeout is the time after which no further attempt begins; 0 means none.
 	Timeout time.Duration
@@ -46,13 +47,12 @@ type Retry struct {
 	Statuses []int
 	// NonIdempotent retries other methods too. Then the same order may be placed twice.
 	NonIdempotent bool
-	// KeepBody is how many bytes of a request's body are kept in memory to be
-	// sent again; 0 means 64 KiB, a negative number none. What is larger can't
-	// be sent again, unless Options.RequestBuffer holds it.
+	// KeepBody is how many bytes of a request's body are kept in memory for a retry; 0 means
+	// 64 KiB, a negative number none. A larger body can't be sent again, unless
+	// Options.RequestBuffer holds it.
 	KeepBody int
-	// Budget bounds the retries of all requests together, so that a group that
-	// is overloaded is not finished off by them. nil means no bound. Several
-	// proxies may share one.
+	// Budget bounds the retries of all requests together, so that retries do not make an
+	// overload worse. nil means no bound. Several proxies may share one.
 	Budget *RetryBudget
 }
 
@@ -88,9 +88,9 @@ const (
 
 // repeatsOf returns how freely out, the request as it is sent, may be sent twice.
 //
-// Retry repeats what is idempotent, since the program has asked for it. What is repeated without having been asked for,
-// behind a kept connection that has ended, must be safe: that is the rule of net/http's transport
-// (http.Request.isReplayable), so that both exchanges keep it.
+// Retry, which the program configures, repeats idempotent requests. A request that is repeated in any case, after a kept
+// connection has ended, must be safe: that is the rule of net/http's transport (http.Request.isReplayable), so that both
+// exchanges follow it.
 func repeatsOf(out *http.Request) repeats {
 	if out.Header["Idempotency-Key"] != nil || out.Header["X-Idempotency-Key"] != nil {
 		return repeatsSafe
