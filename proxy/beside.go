@@ -12,8 +12,8 @@ import (
 // bodyBeside returns the body of a response beside which the request is still sent, perhaps.
 //
 // Over HTTP/2 net/http's transport looks at nothing but the request's body as long as it reads that, or waits for a window to send
-// it, as of a body that is there as a whole: the end of the attempt's context does not end the response's body then. Nor does it, of
-// whatever request, until the target has been told, over a connection that it may not read. So the body is closed for it.
+// it, as of a body that is there as a whole: the end of the attempt's context does not end the response's body then. Nor does it, for
+// any request, until the reset is written to the target, over a connection that the target may not read. So the body is closed for it.
 func (c *call) bodyBeside(ctx context.Context, resp *http.Response) io.ReadCloser {
 	if !c.source.Exists() && resp.ProtoMajor < 2 || resp.Body == http.NoBody {
 		return resp.Body

@@ -18,23 +18,23 @@ import (
 // exchanger runs one exchange with the leased target and writes the response to the client's
 // ResponseWriter.
 type exchanger interface {
-	exchange(*forwarding) (answered, *culvert.Error)
+	exchange(*forwarding) (exchangeResult, *culvert.Error)
 }
 
-// answered is what is recorded of a target's response.
-type answered struct {
+// exchangeResult is what an exchange reports for the record and to the group.
+type exchangeResult struct {
 	status         int
-	after          time.Duration // the time to its header
-	waited         time.Duration // what of that the target is to blame for
+	after          time.Duration // the time to the header of the response
+	waited         time.Duration // the part of it that the target is to blame for
 	sent, received int64
-	dropped        bool // for that of another target, which has been leased
-	detached       bool // a tunnel, which gives the target back itself
+	dropped        bool // the response, for that of another target, which has been leased
+	detached       bool // a tunnel runs, and gives the target back at its end
 }
 
 // transportExchange runs over an http.RoundTripper.
 type transportExchange struct{ o *Options }
 
-func (e *transportExchange) exchange(f *forwarding) (answered, *culvert.Error) {
+func (e *transportExchange) exchange(f *forwarding) (exchangeResult, *culvert.Error) {
 	c, out := f.tracedCall()
 	defer c.body.Finish()
 	defer c.interim.later.finish(false) // also where a function of the user's panics
@@ -56,20 +56,20 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *culvert.Error) {
 	}
 	out = out.WithContext(httptrace.WithClientTrace(sending, &c.trace))
 	if err := forTransport(f.out.In, out); err != nil {
-		return answered{}, err
+		return exchangeResult{}, err
 	}
 	fullDuplex(f)
 
 	resp, err := c.roundTrip(ctx, e.o.Transport, out)
-	var answer answered
+	var result exchangeResult
 	if err == nil {
 		c.body.HeaderReceived()
-		answer = f.arrived(resp.StatusCode) // the target does not wait for the client
-		answer.dropped = f.retryStatus(resp.StatusCode) && f.leaseInstead(&c.body)
+		result = f.arrived(resp.StatusCode) // the target does not wait for the client
+		result.dropped = f.retryStatus(resp.StatusCode) && f.leaseInstead(&c.body)
 	}
-	c.interim.later.finish(err == nil && !answer.dropped)
+	c.interim.later.finish(err == nil && !result.dropped)
 	f.stale = err != nil && c.resends.stale() && !streamReset(err)
-	if err == nil && !answer.dropped {
+	if err == nil && !result.dropped {
 		err = cutShort(ctx, resp)
 	}
 	if at := c.resends.connectedAt(); !at.IsZero() {
@@ -78,26 +78,26 @@ func (e *transportExchange) exchange(f *forwarding) (answered, *culvert.Error) {
 	if err != nil {
 		failure := classify(ctx, err, c)
 		failure.BytesSent = failure.BytesSent || dialFailed(err) && c.resends.unclear()
-		return answered{sent: c.body.Sent()}, failure
+		return exchangeResult{sent: c.body.Sent()}, failure
 	}
-	answer.sent = c.body.Sent()
-	if answer.dropped {
+	result.sent = c.body.Sent()
+	if result.dropped {
 		resp.Body.Close()
-		return answer, nil
+		return result, nil
 	}
 	if e.o.BodyTimeout > 0 {
 		resp.Body = newStallWatch(resp.Body, e.o.BodyTimeout, cancel)
 	}
 	if err := awaitEmpty(resp, out.Method); err != nil {
 		resp.Body.Close()
-		return answered{sent: c.body.Sent()}, classify(ctx, err, c)
+		return exchangeResult{sent: c.body.Sent()}, classify(ctx, err, c)
 	}
 	if resp.ContentLength > 0 && !withoutContent(resp, out.Method) {
 		resp.Body = &exactBody{ReadCloser: resp.Body, left: resp.ContentLength}
 	}
-	answer.received, err = f.relay(c, resp, false)
-	answer.sent = c.body.Sent()
-	return answer, refine(ctx, errs.As(err), c)
+	result.received, err = f.relay(c, resp, false)
+	result.sent = c.body.Sent()
+	return result, refine(ctx, errs.As(err), c)
 }
 
 // roundTrip runs one exchange. ctx is the attempt's. A transport that gives neither a response nor an error is at fault, not its target; a
@@ -134,8 +134,8 @@ func cutShort(ctx context.Context, resp *http.Response) error {
 	return ctx.Err()
 }
 
-// relay writes a target's answer to the client. inPlace says that the fields are the client's
-// already.
+// relay writes a target's response to the client. inPlace says that resp.Header is the header of the
+// client's response already. It returns the number of bytes of the body that were relayed.
 func (f *forwarding) relay(c *call, resp *http.Response, inPlace bool) (int64, error) {
 	f.record.HeaderReceived(resp.StatusCode)
 	f.body.Client().StartResponse()
@@ -155,7 +155,7 @@ func (f *forwarding) relay(c *call, resp *http.Response, inPlace bool) (int64, e
 	return n, err
 }
 
-// call is what one try keeps beside the request, in one piece of memory.
+// call is the state of one attempt beside its request, in one allocation.
 type call struct {
 	interim interimRelay
 	source  *replay.Body
@@ -164,7 +164,7 @@ type call struct {
 	resends resends               // of a transport
 }
 
-// start prepares the call of a try.
+// start prepares the call of an attempt.
 func (c *call) start(f *forwarding, in *http.Request) {
 	c.interim = interimRelay{w: f.w, in: in, client: f.body.Client(), timeout: f.p.o.WriteTimeout, began: f.start, slow: &f.interims}
 	f.interims.clear()
@@ -178,7 +178,7 @@ func (c *call) firstByte() {
 	c.body.FirstByte()
 }
 
-// gotInterim takes an interim response of a transport's.
+// gotInterim receives an interim response from a transport.
 func (c *call) gotInterim(status int, fields textproto.MIMEHeader) error {
 	c.resends.gotInterim()
 	if err := checkInterim(status, fields); err != nil {
@@ -188,14 +188,14 @@ func (c *call) gotInterim(status int, fields textproto.MIMEHeader) error {
 	return c.interim.queue(status, fields)
 }
 
-// gotConn may be called on any goroutine, and again where the transport tries again.
+// gotConn may be called on any goroutine, and again where the transport retries.
 func (c *call) gotConn(info httptrace.GotConnInfo) {
 	if c.resends.gotConn(info) {
 		c.body.Connected()
 	}
 }
 
-// ownCall returns the call of a try and its request. Those of the first try are part of f.
+// ownCall returns the call of an attempt and its request. Those of the first attempt are part of f.
 func (f *forwarding) ownCall() (*call, *http.Request) {
 	if len(f.tried) == 0 {
 		return &f.first, f.out.Out
@@ -207,7 +207,7 @@ func (f *forwarding) ownCall() (*call, *http.Request) {
 	return c, &again
 }
 
-// tracedCall is ownCall for a transport, which may hold the request when the try has ended.
+// tracedCall is ownCall for a transport, which may hold the request when the attempt has ended.
 func (f *forwarding) tracedCall() (*call, *http.Request) {
 	f.held = true
 	c, out := f.ownCall()

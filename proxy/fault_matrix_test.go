@@ -26,8 +26,8 @@ type faulty struct {
 }
 
 const (
-	chunkedHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
-	wholeAnswer = chunkedHead + "5\r\nhello\r\n0\r\nX-Sum: 7\r\n\r\n"
+	chunkedHead   = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"
+	wholeResponse = chunkedHead + "5\r\nhello\r\n0\r\nX-Sum: 7\r\n\r\n"
 )
 
 // script returns a target that reads a header section, sends sent, and then calls end.
@@ -83,22 +83,22 @@ func TestFaultMatrix(t *testing.T) {
 		{"TLS", "refuse", secure, 0, tlsTarget, bad, culvert.DialFailed, false},
 		{"TLS", "reset", secure, 0, raw(func(p *wiretest.Peer) { p.R.Peek(1); p.Reset() }), bad, culvert.DialFailed, false},
 		{"TLS", "stall", hurried, 0, raw(stalls), late, culvert.Timeout, false},
-		{"TLS", "garbage", secure, 0, raw(func(p *wiretest.Peer) { p.R.Peek(1); p.Send(wholeAnswer); p.Ended() }), bad, culvert.DialFailed, false},
+		{"TLS", "garbage", secure, 0, raw(func(p *wiretest.Peer) { p.R.Peek(1); p.Send(wholeResponse); p.Ended() }), bad, culvert.DialFailed, false},
 		{"head", "refuse", upstream.Options{}, 0, script("", closes), bad, culvert.HeaderInvalid, false},
 		{"head", "reset", upstream.Options{}, 0, script("HTTP/1.1 200", resets), bad, culvert.HeaderInvalid, false},
 		{"head", "stall", impatient, 0, script("HTTP/1.1 200", stalls), late, culvert.Timeout, false},
 		{"head", "garbage", upstream.Options{}, 0, script("200 OK HTTP/1.1\r\n\r\n", stalls), bad, culvert.HeaderInvalid, false},
-		{"head", "slow", upstream.Options{}, 0, slowly(wholeAnswer), "", 0, false},
+		{"head", "slow", upstream.Options{}, 0, slowly(wholeResponse), "", 0, false},
 		{"body", "refuse", upstream.Options{}, 0, script(half, closes), "", culvert.BodyBroken, true},
 		{"body", "reset", upstream.Options{}, 0, script(half, resets), "", culvert.BodyBroken, true},
 		{"body", "stall", upstream.Options{}, soon, script(half, stalls), "", culvert.Timeout, true},
 		{"body", "garbage", upstream.Options{}, 0, script(chunkedHead+"5\r\nhello\r\nno size\r\n", stalls), "", culvert.BodyBroken, true},
-		{"body", "slow", upstream.Options{}, 5 * time.Second, slowly(wholeAnswer), "", 0, false},
+		{"body", "slow", upstream.Options{}, 5 * time.Second, slowly(wholeResponse), "", 0, false},
 		{"trailer", "refuse", upstream.Options{}, 0, script(beforeTrailer, closes), "", culvert.BodyBroken, true},
 		{"trailer", "reset", upstream.Options{}, 0, script(beforeTrailer, resets), "", culvert.BodyBroken, true},
 		{"trailer", "stall", upstream.Options{}, soon, script(beforeTrailer, stalls), "", culvert.Timeout, true},
 		{"trailer", "garbage", upstream.Options{}, 0, script(chunkedHead+"5\r\nhello\r\n0\r\nno colon\r\n\r\n", stalls), "", culvert.BodyBroken, true},
-		{"trailer", "slow", upstream.Options{}, 0, slowly(wholeAnswer), "", 0, false},
+		{"trailer", "slow", upstream.Options{}, 0, slowly(wholeResponse), "", 0, false},
 	} {
 		t.Run(f.phase+" "+f.fault, func(t *testing.T) { f.check(t) })
 	}

@@ -144,9 +144,9 @@ func (f *forwarding) run() *culvert.Error {
 		return err
 	}
 	for {
-		answer, failure := f.attempt()
+		result, failure := f.attempt()
 		switch {
-		case answer.dropped: // another target is leased
+		case result.dropped: // another target is leased
 		case failure == nil:
 			return nil
 		default:
@@ -224,8 +224,8 @@ var noWait = func() context.Context {
 	return ctx
 }()
 
-// attempt runs the exchange against the leased target, and tells the group and the record how it has ended.
-func (f *forwarding) attempt() (answered, *culvert.Error) {
+// attempt runs the exchange with the leased target, and reports its end to the group and the record.
+func (f *forwarding) attempt() (exchangeResult, *culvert.Error) {
 	lease := f.lease
 	f.out.Out.URL.Host = lease.Host()
 	if strings.HasPrefix(lease.Addr(), "unix:") {
@@ -248,36 +248,36 @@ func (f *forwarding) attempt() (answered, *culvert.Error) {
 	ended = f.observe(lease.Addr())
 	f.started = time.Now() // behind the queue, and what was read of the client's body before
 	f.record.StartAttempt(lease.Addr(), f.started)
-	answer, err := f.exchange.exchange(f)
+	result, err := f.exchange.exchange(f)
 	returned = true
 	if err != nil && err.TargetSide() {
 		err.Target = lease.Addr()
 	}
 	// Whether a dropped status is a failure of the target is the group's matter, too.
-	outcome, failure := upstream.Outcome{Status: answer.status, TimeToHeader: answer.waited}, error(nil)
+	outcome, failure := upstream.Outcome{Status: result.status, TimeToHeader: result.waited}, error(nil)
 	switch {
 	case err != nil:
 		outcome.Err, failure = f.blame(err), err
-	case answer.dropped:
+	case result.dropped:
 		failure = errStatusDropped
 	}
-	if !answer.detached {
+	if !result.detached {
 		lease.Done(outcome)
 	}
 	if f.record != nil {
-		f.record.FinishAttempt(culvert.Attempt{Target: lease.Addr(), Status: answer.status, TimeToHeader: answer.after,
-			Total: time.Since(f.started), Sent: answer.sent, Received: answer.received, Err: failure})
+		f.record.FinishAttempt(culvert.Attempt{Target: lease.Addr(), Status: result.status, TimeToHeader: result.after,
+			Total: time.Since(f.started), Sent: result.sent, Received: result.received, Err: failure})
 	}
-	return answer, err
+	return result, err
 }
 
-// arrived is what is known when the header of a response has been received.
-func (f *forwarding) arrived(status int) answered {
+// arrived returns the result of an exchange at the time when the header of its response has been received.
+func (f *forwarding) arrived(status int) exchangeResult {
 	after := time.Since(f.started)
-	return answered{status: status, after: after, waited: f.targetTime(after)}
+	return exchangeResult{status: status, after: after, waited: f.targetTime(after)}
 }
 
-// targetTime returns how much of the time of this try, to the header of its response or to its failure, the target is to blame
+// targetTime returns how much of the time of this attempt, to the header of its response or to its failure, the target is to blame
 // for. An upgrade knows what of it was the client's; its body is not the proxy's to read.
 func (f *forwarding) targetTime(took time.Duration) time.Duration {
 	return f.record.TargetTime(f.call.targetTime(f.started, took))
@@ -298,4 +298,4 @@ func (f *forwarding) blame(err *culvert.Error) *culvert.Error {
 var errPanicked = errors.New("a hook panicked")
 
 // errStatusDropped is recorded of an attempt whose response was dropped.
-var errStatusDropped = errors.New("answer dropped for that of another target")
+var errStatusDropped = errors.New("response dropped for that of another target")

@@ -57,9 +57,9 @@ func (w finalRecorder) WriteHeader(status int) {
 	}
 }
 
-// FuzzAnswer: for any bytes that a target sends, the client gets a valid response or an
+// FuzzResponse: for any bytes that a target sends, the client gets a valid response or an
 // abort, and never a hop-by-hop field.
-func FuzzAnswer(f *testing.F) {
+func FuzzResponse(f *testing.F) {
 	for _, response := range []string{
 		ok, "", "HTTP/1.1 099 Odd\r\n\r\n",
 		"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n" + ok,

@@ -21,7 +21,7 @@ type http1Exchange struct {
 	fallback exchanger
 }
 
-func (e *http1Exchange) exchange(f *forwarding) (answered, *culvert.Error) {
+func (e *http1Exchange) exchange(f *forwarding) (exchangeResult, *culvert.Error) {
 	x := f.http1Attempt()
 	c, out := x.c, x.Request
 	c.body.Attach(out.Context(), out, e.o.RequestTrailer)
@@ -34,30 +34,30 @@ func (e *http1Exchange) exchange(f *forwarding) (answered, *culvert.Error) {
 	}
 	defer c.body.Finish()
 	if err != nil {
-		return answered{}, unsendable(f.out.In, err)
+		return exchangeResult{}, unsendable(f.out.In, err)
 	}
 	fullDuplex(f)
 	x.setHeader()
 	resp, err := e.pool.Do(&x.Call)
 	if err != nil {
-		return answered{sent: c.body.Sent()}, x.failure(err)
+		return exchangeResult{sent: c.body.Sent()}, x.failure(err)
 	}
 	defer x.Close() // also where a hook panics
 	c.body.HeaderReceived()
-	answer := f.arrived(resp.StatusCode)
+	result := f.arrived(resp.StatusCode)
 	if f.retryStatus(resp.StatusCode) && f.leaseInstead(&c.body) {
 		clear(x.Header)
-		answer.dropped, answer.sent = true, c.body.Sent()
+		result.dropped, result.sent = true, c.body.Sent()
 		x.Release()
-		return answer, nil
+		return result, nil
 	}
-	answer.received, err = f.relay(c, resp, x.Header != nil)
-	answer.sent = c.body.Sent()
+	result.received, err = f.relay(c, resp, x.Header != nil)
+	result.sent = c.body.Sent()
 	if err != nil {
-		return answer, refineOwn(out.Context(), errs.As(err), c)
+		return result, refineOwn(out.Context(), errs.As(err), c)
 	}
 	x.Release()
-	return answer, nil
+	return result, nil
 }
 
 // fullDuplex lets the response begin before the request has ended.
@@ -86,7 +86,7 @@ func (f *forwarding) http1Attempt() *http1Attempt {
 	return x
 }
 
-// isSafe reports whether a target may get out twice though Retry does not ask for it.
+// isSafe reports whether a target may receive out twice even if no option of Retry permits it.
 func isSafe(out *http.Request) bool { return repeatsOf(out) == repeatsSafe }
 
 // setHeader has the response's header read into that of the client's response, where no hook looks at it before the
@@ -138,7 +138,7 @@ func (x *http1Attempt) failure(err error) *culvert.Error {
 	return classify(x.Request.Context(), err, x.c)
 }
 
-// refineOwn tells the timeouts of a body from other failures of it.
+// refineOwn distinguishes the timeouts of a body from its other failures.
 func refineOwn(ctx context.Context, e *culvert.Error, c *call) *culvert.Error {
 	if e != nil && e.Kind == culvert.BodyBroken && isTimeout(e.Err) && ctx.Err() == nil && c.source.Failure() == nil {
 		e.Kind, e.Err = culvert.Timeout, errBodyStalled

@@ -11,7 +11,7 @@ import (
 	"github.com/culvert-go/culvert/internal/header"
 )
 
-// interimRelay passes interim responses on as they come. The proxy's own exchange relays them itself, and a transport's
+// interimRelay relays interim responses as they are received. The proxy's own exchange relays them itself, and a transport's
 // calls queue (interimqueue.go).
 type interimRelay struct {
 	w       http.ResponseWriter
@@ -34,14 +34,14 @@ func (i *interimRelay) relay(status int, fields textproto.MIMEHeader) {
 	}
 }
 
-// interimFields returns a copy of what of fields is for the client.
+// interimFields returns a copy of those fields that are for the client.
 func interimFields(status int, fields textproto.MIMEHeader) http.Header {
 	h := http.Header(fields).Clone()
 	header.SanitizeResponse(status, h, "")
 	return h
 }
 
-// take takes what an interim response is long from room, and reports whether there is so much.
+// take subtracts the length of an interim response from room, and reports whether it fits.
 func (i *interimRelay) take(status int, fields textproto.MIMEHeader) bool {
 	if i.room == 0 {
 		return true
@@ -65,7 +65,7 @@ func (i *interimRelay) send(status int, fields http.Header) {
 }
 
 // write writes an interim response with the target's fields only: what filters
-// have put into Header is meant for the final response, and must neither go out
+// have put into Header is meant for the final response, and must neither be sent
 // early nor be lost (golang/go#81207, #81319).
 func (i *interimRelay) write(status int, fields http.Header) {
 	h := i.w.Header()

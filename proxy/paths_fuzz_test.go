@@ -202,8 +202,8 @@ var otherVersion = regexp.MustCompile(`(?m)^HTTP/(?:[^1]|1[^.])`)
 // among trailers, net/http takes some.
 var bareTrailers = regexp.MustCompile(`(?is)chunked.*[^\r]\n`)
 
-// FuzzAnswerPaths: both paths relay any response of a target in the same way.
-func FuzzAnswerPaths(f *testing.F) {
+// FuzzResponsePaths: both paths relay any response of a target in the same way.
+func FuzzResponsePaths(f *testing.F) {
 	for _, reply := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\nTrailer: A, B\r\n\r\n5;x\r\nhello\r\n0\r\nA: 1\r\nC: 2\r\n\r\n",

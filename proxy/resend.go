@@ -31,7 +31,7 @@ var errUnclear = errors.New("the target ended the request without a response, an
 //
 // An embedder's transport that sends a request again behind a response is left to its own rules.
 //
-// It keeps what the transport tells of its connections, also for a request with a body.
+// It keeps what the transport reports about its connections, also for a request with a body.
 type resends struct {
 	cancel     context.CancelCauseFunc // nil: the request has a body
 	repeatable bool                    // the target may get the request twice

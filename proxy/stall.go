@@ -32,8 +32,8 @@ func (s *stallWatch) Read(p []byte) (int, error) {
 	return s.ReadCloser.Read(p)
 }
 
-// refine tells the timeouts of a response's body, and the failures of the request's, which end the exchange with the
-// target, from other failures of it.
+// refine distinguishes the timeouts of a response's body, and the failures of the request's, which end the exchange with
+// the target, from its other failures.
 func refine(ctx context.Context, e *culvert.Error, c *call) *culvert.Error {
 	if e == nil {
 		return nil

@@ -20,9 +20,9 @@ type upgradeExchange struct {
 	detach   bool
 }
 
-func (e upgradeExchange) exchange(f *forwarding) (answered, *culvert.Error) {
+func (e upgradeExchange) exchange(f *forwarding) (exchangeResult, *culvert.Error) {
 	if err := checkUpgrade(f.out.Out); err != nil {
-		return answered{}, unsendable(f.out.In, err)
+		return exchangeResult{}, unsendable(f.out.In, err)
 	}
 	cookies := f.addCookie()
 	out := f.out.Out
@@ -40,7 +40,7 @@ func (e upgradeExchange) exchange(f *forwarding) (answered, *culvert.Error) {
 		f.restoreCookies(cookies) // the cookie is this target's
 	}
 	after := f.record.TimeToHeader()
-	return answered{status: status, after: after, waited: f.targetTime(after), detached: e.detach && failure == nil && f.opened(status)}, failure
+	return exchangeResult{status: status, after: after, waited: f.targetTime(after), detached: e.detach && failure == nil && f.opened(status)}, failure
 }
 
 // opened reports whether a target's response of the status has opened a tunnel.

@@ -3,7 +3,7 @@
 // is sent to another one, and what becomes of the response is its caller's matter: package proxy's, or that of the active
 // checks of package upstream.
 //
-// What it accepts as a response, and what not, is what net/http's Transport accepts: FuzzAnswerPaths and
+// What it accepts as a response, and what not, is what net/http's Transport accepts: FuzzResponsePaths and
 // FuzzRequestPaths of package proxy compare both, and name the differences that are wanted.
 //
 //	call.go     a Call, its hooks and its errors

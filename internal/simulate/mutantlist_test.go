@@ -3,13 +3,13 @@ package simulate
 // mutants are faults that the rules must find. Each fault that was mended belongs here: what the mend put there is
 // taken out again.
 var mutants = []mutant{
-	{"a lease is not given back where an attempt fails", "proxy/forward.go", "	if !answer.detached {\n", "	if !answer.detached && err == nil {\n"},
+	{"a lease is not given back where an attempt fails", "proxy/forward.go", "	if !result.detached {\n", "	if !result.detached && err == nil {\n"},
 	{"a connection is kept with bytes left", "internal/http1/do.go", "c.body.whole() && !c.ends.close", "!c.ends.close"},
 	{"a connection is kept that the target closes", "internal/http1/do.go", "!c.ends.close && !c.Request.Close", "!c.Request.Close"},
 	{"a connection is kept while the body is still sent", "internal/http1/do.go", "c.upload.finished() && ", ""},
 	{"a POST is retried on another target", "proxy/retry.go", "	return r.NonIdempotent || request", "	return true || request"},
 	{"a POST is sent again over another connection", "proxy/http1.go", "return repeatsOf(out) == repeatsSafe", "return repeatsOf(out) >= repeatsNever"},
-	{"a request that began to be answered is sent again", "internal/http1/do.go", "!c.conn.Reused || c.began || c.upload", "!c.conn.Reused || c.upload"},
+	{"a request whose response has begun is sent again", "internal/http1/do.go", "!c.conn.Reused || c.began || c.upload", "!c.conn.Reused || c.upload"},
 	{"a kept connection serves as a fresh one", "internal/http1/pool.go", "func(w *waiter) bool { return !w.fresh }", "func(*waiter) bool { return true }"},
 	{"bytes behind a response are the next one", "internal/http1/pool.go", "		if c.peek.idleAndClean() {\n", "		if true {\n"},
 	{"trailers beside a length are lost towards targets", "internal/replay/trailers.go", "if len(out.Trailer) > 0 && out.ContentLength != 0 {", "if false {"},
