@@ -41,6 +41,7 @@ type gateway struct {
 	errors   serverLog
 	closers  []func()
 	ids      atomic.Int64
+	serving  atomic.Int64    // calls of the handler that have not returned
 	healthy  [8]atomic.Int64 // calls of Check.Healthy, by target
 	changes  atomic.Int64    // those of Check.OnChange
 	attempts observing

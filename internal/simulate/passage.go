@@ -60,6 +60,8 @@ func (j *Journal) now() time.Duration { return time.Since(j.start) }
 // enter is the outermost filter.
 func (g *gateway) enter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.serving.Add(1)
+		defer g.serving.Add(-1)
 		token, _ := tokenOf(r.URL.Path)
 		p := &Passage{Token: token, Method: r.Method, Upgrade: r.Header.Get("Upgrade") != "" || r.Method == http.MethodConnect, Body: r.ContentLength != 0, Entered: g.journal.now()}
 		g.journal.mu.Lock()

@@ -75,7 +75,7 @@ func (w *world) run(s surroundings) {
 	w.probe()
 	w.gateway.close()
 	w.stop()
-	w.settle(0, w.files.gone)
+	w.settle(0, w.over)
 	w.checkTempFiles()
 }
 
@@ -156,6 +156,10 @@ func (w *world) quiet(d time.Duration) time.Duration {
 	}
 	return d
 }
+
+// over reports whether nothing of the gateway writes any longer what the rules read: net/http's server does not wait for the
+// handlers of connections that were hijacked or have ended.
+func (w *world) over() bool { return w.gateway.serving.Load() == 0 && w.files.gone() }
 
 // idle reports whether the group has no requests.
 func (w *world) idle() bool {
