@@ -43,8 +43,8 @@ func (e *ExchangePlan) halt(c *Choices) {
 // dropped: when a response is dropped for another target's, its attempt ends at once, even if its client has more to send.
 func (t *times) dropped() {
 	for i := range t.p.Attempts {
-		a := &t.p.Attempts[i]
-		if !(&model{w: t.w}).dropped(a) || t.e.response(i).hasInterim() {
+		a, s := &t.p.Attempts[i], t.w.journal.sightOf(t.p, i)
+		if !(&model{w: t.w}).dropped(a) || s == nil || t.e.response(s.Attempt).hasInterim() {
 			continue // an interim response may be on its way to the client
 		}
 		if took := a.Ended - a.Began - a.TimeToHeader; took > slack {
@@ -52,20 +52,18 @@ func (t *times) dropped() {
 		}
 		if t.p.Body {
 			t.w.journal.manners.Add("gateway: a response dropped beside a body", 1)
-			t.freed(i)
+			t.freed(a, s)
 		}
 	}
 }
 
 // freed: when an attempt has ended, its place (MaxConns) may be another request's. Its target then gets no more of the
 // request than what was on its way.
-func (t *times) freed(i int) {
-	sights := t.w.journal.sights[t.p.Token]
-	if len(sights) != len(t.p.Attempts) || sights[i].Target != t.p.Attempts[i].Target || !t.w.smooth(t.p.Token) {
-		return // which attempt it was that a target saw is not known, or a link holds its end up
+func (t *times) freed(a *Attempt, s *Sight) {
+	if !t.w.smooth(t.p.Token) {
+		return // a link holds its end up
 	}
-	s, ended := sights[i], t.w.journal.start.Add(t.p.Attempts[i].Ended)
-	if s.ReadEnd.After(ended.Add(slack)) {
-		t.fail(t.p.Attempts[i].Ended, "%s had the request for %v behind its attempt, whose response was dropped", s.Target, s.ReadEnd.Sub(ended))
+	if ended := t.w.journal.start.Add(a.Ended); s.ReadEnd.After(ended.Add(slack)) {
+		t.fail(a.Ended, "%s had the request for %v behind its attempt, whose response was dropped", s.Target, s.ReadEnd.Sub(ended))
 	}
 }

@@ -93,8 +93,8 @@ func (e *ExchangePlan) holds() bool {
 // prompt reports whether the target of attempt i surely had the header of its response ready within most: any longer time
 // was the client's.
 func (m *model) prompt(p *Passage, i int, most time.Duration) bool {
-	e, sights := m.w.exchanges[p.Token], m.w.journal.sights[p.Token]
-	if e == nil || p.Body || m.w.plan.Gateway.H2Targets || len(sights) != len(p.Attempts) || p.Attempts[i].TimeToConnect == 0 {
+	e, s := m.w.exchanges[p.Token], m.w.journal.sightOf(p, i)
+	if e == nil || s == nil || p.Body || m.w.plan.Gateway.H2Targets {
 		return false
 	}
 	for k := range m.w.plan.Targets {
@@ -102,8 +102,8 @@ func (m *model) prompt(p *Passage, i int, most time.Duration) bool {
 			return false
 		}
 	}
-	r := e.response(i)
-	return r.Odd == 0 && r.Drip == 0 && p.Attempts[i].TimeToConnect+r.Delay+promptly < most
+	r, before := e.response(s.Attempt), s.At.Sub(m.w.journal.start)-p.Attempts[i].Began
+	return r.Odd == 0 && r.Drip == 0 && before+r.Delay+promptly < most
 }
 
 // promptly is longer than the network takes for a header and the interim responses before it.

@@ -45,6 +45,19 @@ type Attempt struct {
 	Began, Ended time.Duration
 }
 
+// sightOf returns the Sight of the request to which the ith attempt has received the response; nil if its target got none.
+// A request that is sent once more, since a kept connection has ended, is seen twice within one attempt, and one whose dial
+// fails is not seen: the numbers of attempts and sights are not the same.
+func (j *Journal) sightOf(p *Passage, i int) (last *Sight) {
+	a := &p.Attempts[i]
+	for _, s := range j.sights[p.Token] {
+		if at := s.At.Sub(j.start); s.Target == a.Target && at >= a.Began && at <= a.Ended {
+			last = s
+		}
+	}
+	return last
+}
+
 // passageKey is the context key of a *Passage.
 type passageKey struct{}
 

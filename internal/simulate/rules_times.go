@@ -277,11 +277,15 @@ func (t *times) header(a *Attempt) {
 // is checked if nothing else takes time.
 func (t *times) body() {
 	n := len(t.p.Attempts) - 1
-	if n < 0 || t.p.Upgrade || t.p.Body || len(t.w.journal.sights[t.p.Token]) != n+1 || !t.w.smooth(t.p.Token) {
+	if n < 0 || t.p.Upgrade || t.p.Body || !t.w.smooth(t.p.Token) {
 		return
 	}
-	a, plan := &t.p.Attempts[n], &t.e.response(n).Body
-	bound := transfer + t.e.response(n).HeaderPause
+	a, s := &t.p.Attempts[n], t.w.journal.sightOf(t.p, n)
+	if s == nil {
+		return
+	}
+	plan := &t.e.response(s.Attempt).Body
+	bound := transfer + t.e.response(s.Attempt).HeaderPause
 	if plan.Piece > 0 {
 		bound += time.Duration(1+plan.Length/int64(plan.Piece)) * plan.Pause
 	}
