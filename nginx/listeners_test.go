@@ -256,7 +256,7 @@ func TestHandlerOverHTTP2(t *testing.T) {
 
 func insecure() *tls.Config { return &tls.Config{InsecureSkipVerify: true} }
 
-// A WebSocket of a program's own server goes on over a Reload, and gets a Close frame by Shutdown and Close.
+// A WebSocket of a program's own server continues over a Reload, and gets a Close frame by Shutdown and Close.
 func TestHandlersWebSockets(t *testing.T) {
 	for name, end := range map[string]func(s *site) error{
 		"Shutdown": func(s *site) error { return s.Shutdown(context.Background()) },

@@ -15,10 +15,10 @@ import (
 // its configuration has been replaced, as http.Server.Shutdown grants it.
 const newcomerGrace = 5 * time.Second
 
-// newcomers are the connections of a generation on which a request may come or has
-// come, and no handler has it yet. Shutdown must wait for them: a request that
-// http.Server has read from its connection when it shuts down is dropped without an
-// answer (net/http/server.go, conn.serve, behind readRequest).
+// newcomers are the connections of a generation on which a request is expected or was
+// received, and no handler has it yet. Shutdown must wait for them: a request that
+// http.Server has read from its connection when it shuts down is dropped without a
+// response (net/http/server.go, conn.serve, behind readRequest).
 type newcomers struct {
 	conns   sync.Map // of net.Conn to *newcomer, of all that are open
 	waiting gate.Gate

@@ -31,8 +31,8 @@ func (c proxyConn) RemoteAddr() net.Addr { return c.Raw().RemoteAddr() }
 
 func (c proxyConn) LocalAddr() net.Addr { return c.Raw().LocalAddr() }
 
-// Read ends a connection without a header: http.Server would answer anything else with a
-// 400, and whoever speaks no PROXY protocol is not to know that HTTP is spoken here.
+// Read returns io.EOF for a connection without a header: http.Server would send a 400 for any other
+// error, and a peer that does not speak the PROXY protocol must not learn that this is HTTP.
 func (c proxyConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n == 0 && err != nil && c.ProxyHeader() == nil {
@@ -41,7 +41,7 @@ func (c proxyConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ProxyAddrs tells what the header says.
+// ProxyAddrs returns the addresses of the header, nil if it has none.
 func (c proxyConn) ProxyAddrs() (client, server net.Addr) {
 	h := c.ProxyHeader()
 	if h == nil || h.Command.IsLocal() {

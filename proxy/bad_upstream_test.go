@@ -153,7 +153,7 @@ func TestErrorHandler(t *testing.T) {
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	client.Status(599)
-	if want := "OnError no target available: app: no target can be asked, ErrorHandler no target available: app: no target can be asked"; strings.Join(calls, ", ") != want {
+	if want := "OnError no target available: app: no healthy target is left, ErrorHandler no target available: app: no healthy target is left"; strings.Join(calls, ", ") != want {
 		t.Errorf("the hooks were called with %q, want %q", calls, want)
 	}
 }

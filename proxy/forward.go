@@ -168,7 +168,7 @@ func (f *forwarding) pick(ctx context.Context) *culvert.Error {
 	return nil
 }
 
-// nextTarget leases the target of the attempt that next asks for, if the request may have another one. It waits in the
+// nextTarget leases the target of the attempt that next decides on, if the request may have another one. It waits in the
 // group's queue as long as ctx lasts.
 func (f *forwarding) nextTarget(ctx context.Context, next decision) (leased bool) {
 	retry := &f.p.o.Retry

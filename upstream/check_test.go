@@ -225,7 +225,7 @@ func TestCheckOfServer(t *testing.T) {
 		t.Errorf("OnChange was called with %q", got)
 	}
 	_, err := g.Pick(t.Context(), request())
-	refused(t, err, culvert.NoTarget, "no target can be asked")
+	refused(t, err, culvert.NoTarget, "no healthy target is left")
 	healthy.Store(true)
 	if got := wiretest.Await(t, changed, "the target to become healthy"); got != "true <nil>" {
 		t.Errorf("OnChange was called with %q", got)

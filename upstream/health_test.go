@@ -76,7 +76,7 @@ func TestHealthRules(t *testing.T) {
 		p.broken["a"], p.broken["b"] = true, true
 		p.want("a b - -")
 		_, err := p.g.Pick(t.Context(), request())
-		refused(t, err, culvert.NoTarget, "no target can be asked")
+		refused(t, err, culvert.NoTarget, "no healthy target is left")
 	})
 	t.Run("errors of the client don't count", func(t *testing.T) {
 		p := newPicks(t, upstream.Options{}, addrs("a b")...)
@@ -244,7 +244,7 @@ func TestQueueOfFailing(t *testing.T) {
 		}()
 		synctest.Wait()
 		held.Done(upstream.Outcome{Err: errors.New("broken")})
-		refused(t, <-failed, culvert.NoTarget, "no target can be asked")
+		refused(t, <-failed, culvert.NoTarget, "no healthy target is left")
 	})
 }
 

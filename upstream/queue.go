@@ -193,7 +193,7 @@ func (g *Group) settle(set *targets, w *waiter, blocked bool) (settled bool) {
 		}
 	}
 	if !set.mayBecomeFree(w.q) {
-		w.err = g.fault(culvert.NoTarget, "no target can be asked")
+		w.err = g.fault(culvert.NoTarget, "no healthy target is left")
 		return true
 	}
 	return false

@@ -94,7 +94,7 @@ func TestHopelessWaiter(t *testing.T) {
 		p.pickLater(t.Context())
 		hopeless := p.pickLater(t.Context(), a)
 		b.Done(outcomes['f'])
-		refused(t, (<-hopeless).err, culvert.NoTarget, "no target can be asked")
+		refused(t, (<-hopeless).err, culvert.NoTarget, "no healthy target is left")
 	})
 }
 
@@ -111,7 +111,7 @@ func TestNoWaitForATriedTargetThatCameBack(t *testing.T) {
 		}
 		p.lease() // the target is full, and could become free
 		_, err := p.g.Pick(t.Context(), request(), tried)
-		refused(t, err, culvert.NoTarget, "no target can be asked")
+		refused(t, err, culvert.NoTarget, "no healthy target is left")
 	})
 }
 

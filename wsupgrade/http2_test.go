@@ -314,7 +314,7 @@ func TestExtendedConnectIsRefused(t *testing.T) {
 }
 
 // A response other than a 101 is passed on to the client unchanged.
-func TestExtendedConnectAnswered(t *testing.T) {
+func TestExtendedConnectOtherResponse(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Replying(t, "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic\r\nContent-Length: 2\r\n\r\nno")
 	c := dialH2(t, serveH2(t, toTarget(t, wsupgrade.Options{}, target)))
@@ -430,7 +430,7 @@ func TestExtendedConnectStalls(t *testing.T) {
 
 // A browser that is far away, or busy, may be slow to respond to a Close frame: its stream is not
 // reset meanwhile.
-func TestExtendedConnectAnswersLate(t *testing.T) {
+func TestExtendedConnectRespondsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clientConn, serverConn := wstest.Pipe()
 		targetConn, targetSide := wstest.Pipe()

@@ -59,7 +59,7 @@ func TestRefusedVersionDoesNotOpenATunnel(t *testing.T) {
 	}
 }
 
-func TestOtherAnswersAreRelayed(t *testing.T) {
+func TestOtherResponsesAreRelayed(t *testing.T) {
 	leaktest.Check(t)
 	long := strings.Repeat("x", 100_000)
 	for _, test := range []struct {
@@ -104,7 +104,7 @@ func TestOtherAnswersAreRelayed(t *testing.T) {
 }
 
 // Half a body must not look complete.
-func TestBrokenAnswerIsAborted(t *testing.T) {
+func TestBrokenResponseIsAborted(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
@@ -124,7 +124,7 @@ func TestBrokenAnswerIsAborted(t *testing.T) {
 
 // A client that leaves in the middle of an endless response ends the exchange with the target, and
 // is not the target's fault.
-func TestClientLeavesDuringAnAnswer(t *testing.T) {
+func TestClientLeavesDuringAResponse(t *testing.T) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()

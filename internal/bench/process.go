@@ -19,7 +19,7 @@ type process struct {
 	address  string
 	secure   bool // it speaks TLS
 	cmd      *exec.Cmd
-	end      func()         // asks it to end
+	end      func()         // signals it to end
 	dir      string         // is removed afterwards, "" for none
 	commands io.WriteCloser // its standard input, nil if it takes none
 	report   *bufio.Reader  // what it says, nil for nothing

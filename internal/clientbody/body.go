@@ -111,7 +111,7 @@ func (b *Body) enter() error {
 	return nil
 }
 
-// leave ends a read. Behind the body's end net/http goes on reading, to notice a client that leaves: that has no
+// leave ends a read. Behind the body's end net/http continues to read, to notice a client that leaves: that has no
 // deadline.
 func (b *Body) leave(err error) {
 	b.mu.Lock()

@@ -203,7 +203,7 @@ func TestNoDrainOfAClaimedBody(t *testing.T) {
 	})
 }
 
-// Whatever happens at the same time, nothing is used behind Finish.
+// Nothing is used behind Finish, also if several calls run at the same time.
 func TestFinishBesideTheRest(t *testing.T) {
 	for range 2000 {
 		c := newClient()
@@ -351,12 +351,12 @@ type panicking struct{ io.ReadCloser }
 
 func (panicking) Read([]byte) (int, error) { panic("no") }
 
-// A client that expects a 100, and is responded to before any read, is not asked for its body, nor waited for. One that a read
-// has asked is.
+// A client that expects a 100, and gets a response before any read, is sent no 100, and its body is not waited for. That of a
+// client which a read has sent a 100 is.
 func TestAwaitedBehindAResponse(t *testing.T) {
 	for name, test := range map[string]struct {
-		duplex, asked bool
-	}{"": {true, false}, "asked": {true, true}, "below wrappers": {false, false}, "below wrappers, asked": {false, true}} {
+		duplex, continued bool
+	}{"": {true, false}, "continued": {true, true}, "below wrappers": {false, false}, "below wrappers, continued": {false, true}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newClient()
@@ -371,26 +371,26 @@ func TestAwaitedBehindAResponse(t *testing.T) {
 				b.FullDuplex()
 				b.ExpectContinue(r, 0)
 				var ended <-chan error
-				if test.asked {
+				if test.continued {
 					ended = readAll(b)
 					synctest.Wait()
 				}
 				b.StartResponse()
-				if !test.asked {
+				if !test.continued {
 					ended = readAll(b)
 				}
 				time.Sleep(time.Second)
-				if b.Awaited() != test.asked {
+				if b.Awaited() != test.continued {
 					t.Errorf("awaited: %v", b.Awaited())
 				}
 				time.Sleep(time.Hour)
 				select {
 				case err := <-ended:
-					if !test.asked {
+					if !test.continued {
 						t.Errorf("the read has ended with %v", err)
 					}
 				default:
-					if test.asked {
+					if test.continued {
 						t.Error("the read has not ended")
 					}
 				}

@@ -45,8 +45,8 @@ func (b *Body) WriteInterim(write func()) {
 }
 
 // StartResponse is called before the handler uses the writer or its Header for the final response. No read sends a 100
-// behind it, but for net/http's, which the final response waits for. A client that has not been asked for its body by then
-// is not any more: it is not waited for, as behind Unbound.
+// behind it, but for net/http's, which the final response waits for. A client that has not been sent a 100 by then
+// is sent none any more: its body is not waited for, as behind Unbound.
 func (b *Body) StartResponse() {
 	if b.early.r == nil {
 		return

@@ -28,8 +28,8 @@ func TestDemoPanelsTurnGreen(t *testing.T) {
 		chromedp.Evaluate(report, &panels))
 	// What the browser sees without culvert, or if culvert is configured not to help.
 	accidents := map[string]string{
-		"upgrade":  "the server saw Upgrade: –\nand answered 404",
-		"gone":     "visit 2: the server was asked 1 ×",
+		"upgrade":  "the server saw Upgrade: –\nand responded with 404",
+		"gone":     "visit 2: requests at the server: 1",
 		"affinity": "app 1\napp 2\napp 1",
 	}
 	if len(panels) != 6 {

@@ -32,7 +32,7 @@ func (h *holding) serve(conf, version string) (requests int) {
 		responses := exchange(h.t, h.address, "", get("/version", "Connection: close"), "GET")
 		return responses[0].Body == version
 	})
-	if h.cmd.Path != culvertNginx { // there the old worker accepts connections until it is told to end
+	if h.cmd.Path != culvertNginx { // there the old worker accepts connections until its signal
 		waitFor(h.t, "end of the old worker", func() bool { return len(h.said("error.log", "gracefully shutting down")) > left })
 	}
 	return requests

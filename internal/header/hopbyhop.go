@@ -1,6 +1,6 @@
-// Package header is the one sanitiser of message heads: it removes what belongs
-// to a single connection from requests, interim answers, upgrade answers and
-// final answers, always by the same rules.
+// Package header is the one sanitiser of header sections: it removes what belongs
+// to a single connection from requests, interim responses, responses to upgrades and
+// final responses, always by the same rules.
 package header
 
 import (
@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// isHopByHop says whether the field named by its canonical key never travels past
+// isHopByHop reports whether the field named by its canonical key never travels past
 // one connection, whether or not Connection lists it (RFC 9110 section 7.6.1, and
 // HTTP2-Settings of RFC 7540 section 3.2.1). Proxy-Connection is an old client's
 // mistake for Connection (RFC 9112 appendix C.2.2).
@@ -38,14 +38,14 @@ func RemoveHopByHop(h http.Header) {
 			}
 		}
 	}
-	for name := range h { // a head has fewer fields than there are names to look for
+	for name := range h { // a header section has fewer fields than there are names to look for
 		if isHopByHop(name) {
 			delete(h, name)
 		}
 	}
 }
 
-// endToEnd says whether the field named by its canonical key is intended for
+// endToEnd reports whether the field named by its canonical key is intended for
 // all recipients, so that listing it in Connection is an error of the sender
 // (RFC 9110 section 7.6.1) which must have no effect.
 func endToEnd(name string) bool {

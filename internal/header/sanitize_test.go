@@ -43,7 +43,7 @@ func TestSanitizeRequest(t *testing.T) {
 			http.Header{"Connection": {"upgrade"}, "Upgrade": {"h2c, HTTP/2.0, TLS/1.0, h2"}}, http.Header{}, ""},
 		{"no protocol's name", nil,
 			http.Header{"Connection": {"upgrade"}, "Upgrade": {"a b, /1, x/, " + strings.Repeat("x", 65)}}, http.Header{}, ""},
-		{"trailers are the one TE that stays", nil,
+		{"trailers are the one TE that is kept", nil,
 			http.Header{"Te": {"gzip, Trailers"}}, http.Header{"Te": {"trailers"}}, ""},
 	}
 	for _, test := range tests {
@@ -88,7 +88,7 @@ func TestSanitizeResponse(t *testing.T) {
 		{"101", 101, "websocket",
 			http.Header{"Connection": {"keep-alive, upgrade, x-hop"}, "Upgrade": {"WEBSOCKET"}, "X-Hop": {"1"}, "Content-Length": {"0"}, "Transfer-Encoding": {"chunked"}, "Sec-Websocket-Accept": {"x"}},
 			http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Accept": {"x"}}},
-		{"426 says what to ask for", 426, "",
+		{"426 says what to request", 426, "",
 			http.Header{"Connection": {"upgrade"}, "Upgrade": {"HTTP/3.0"}},
 			http.Header{"Connection": {"Upgrade"}, "Upgrade": {"HTTP/3.0"}}},
 		{"426 without Upgrade", 426, "", http.Header{"Connection": {"close"}}, http.Header{}},

@@ -12,7 +12,7 @@ import (
 // 12 characters.
 const maxProtocolLen = 64
 
-// RequestedProtocol picks the one protocol that r asks to switch to, as
+// RequestedProtocol returns the one protocol that r requests to switch to, as
 // SanitizeRequest describes. Upgrade means nothing in HTTP/1.0 (RFC 9110 section
 // 7.8) and does not exist in HTTP/2.
 func RequestedProtocol(r *http.Request, allowed []string) string {
@@ -37,11 +37,11 @@ func RequestedProtocol(r *http.Request, allowed []string) string {
 	return first
 }
 
-// Forwardable says whether protocol is well-formed and one that may ever be
+// Forwardable reports whether protocol is well-formed and one that may ever be
 // switched to.
 func Forwardable(protocol string) bool { return validProtocol(protocol) && !hidesRequests(protocol) }
 
-// hidesRequests says whether a connection switched to the protocol would carry
+// hidesRequests reports whether a connection switched to the protocol would carry
 // further HTTP requests that no filter sees.
 func hidesRequests(protocol string) bool {
 	name, _, _ := strings.Cut(protocol, "/")

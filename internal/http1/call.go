@@ -18,13 +18,13 @@ type Call struct {
 	// Separate makes Do send the header before it reads any of the body. Otherwise a body that is small, and whose
 	// length is known, is read first: it is sent in one piece with the header, and needs no goroutine.
 	Separate bool
-	// Repeatable reports whether a target may get the request twice; nil means that it may not. Do asks after a kept
+	// Repeatable reports whether a target may receive the request twice; nil means that it may not. Do calls it after a kept
 	// connection has ended under a request without a body: the target may have closed it when the request was sent
 	// (RFC 9112 section 9.3.1).
 	Repeatable func(*http.Request) bool
 	// BodyTimeout bounds each read of the response's body, to a quarter; 0 means no bound.
 	BodyTimeout time.Duration
-	// Hooks is called as the exchange goes on; nil means that nothing is.
+	// Hooks is called in the course of the exchange; nil means that nothing is.
 	Hooks Hooks
 
 	pool    *Pool
@@ -54,7 +54,7 @@ type Hooks interface {
 	// Streaming is called before a goroutine starts that reads Request.Body. It may still do so when the Call has
 	// ended, until BodyDone.
 	Streaming()
-	// Withheld is called when the header was sent, and the body is held back until the target asks for it
+	// Withheld is called when the header was sent, and the body is held back until the target requests it
 	// (Expect: 100-continue) or has had some time to refuse it. The goroutine is that of Streaming.
 	Withheld()
 	// BodyDone is called when that goroutine reads no more of Request.Body.

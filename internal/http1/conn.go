@@ -23,7 +23,7 @@ type Conn struct {
 	R *bufio.Reader
 	// Reused reports whether there were exchanges before this one.
 	Reused bool
-	// Last reports whether this exchange is the last one, so that the target is told.
+	// Last reports whether this exchange is the last one: its request has "Connection: close".
 	Last bool
 
 	pool *Pool

@@ -160,7 +160,7 @@ func TestBodyInOneWrite(t *testing.T) {
 }
 
 // What ends under a request on a kept connection is sent again, over a fresh one, if the target may get it twice. Everything else
-// is an error, which tells whether the connection was a kept one.
+// is an error, which says if the connection was a kept one.
 func TestStaleConnection(t *testing.T) {
 	safe := func(*http.Request) bool { return true }
 	for name, test := range map[string]struct {
@@ -220,7 +220,7 @@ func TestStaleConnection(t *testing.T) {
 	}
 }
 
-// The body of a request with Expect: 100-continue waits for the target: it is sent when the target asks for it or is
+// The body of a request with Expect: 100-continue waits for the target: it is sent when the target requests it or is
 // silent, and is not when the target responds.
 func TestExpect(t *testing.T) {
 	for name, test := range map[string]struct {

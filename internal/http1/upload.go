@@ -114,7 +114,7 @@ func (u *upload) send() error {
 	return u.sendLength()
 }
 
-// awaitContinue waits until the target asks for the body, or does not respond for a while. It reports whether the body is to be
+// awaitContinue waits until the target requests the body, or does not respond for a while. It reports whether the body is to be
 // sent. Of an exchange whose time is bounded most is left for what follows.
 func (u *upload) awaitContinue() bool {
 	u.hooks.Withheld()

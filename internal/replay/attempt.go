@@ -81,8 +81,8 @@ func (a *Attempt) Attach(ctx context.Context, out *http.Request, relayed func(tr
 	}
 }
 
-// attachWhole tells the target of a body that is there as a whole: its length is known, and the client need not be asked
-// for it.
+// attachWhole prepares the request for a body that was read as a whole: its length is known, and the client has sent it,
+// so that Expect has no use any more.
 func (a *Attempt) attachWhole(out *http.Request) {
 	if out.Header["Expect"] != nil { // the map is shared with attempts that may still be read
 		delete(out.Header, "Expect")
@@ -172,9 +172,9 @@ func (a *Attempt) Sent() int64 {
 // Pause holds back what the client sends, while it is decided whether another attempt gets it.
 func (a *Attempt) Pause() { a.setState(paused) }
 
-// Resume ends Pause: the attempt goes on, or ends.
-func (a *Attempt) Resume(goesOn bool) {
-	if goesOn {
+// Resume ends Pause: the attempt continues, or ends.
+func (a *Attempt) Resume(continues bool) {
+	if continues {
 		a.setState(open)
 	} else {
 		a.setState(ended)

@@ -36,7 +36,7 @@ type Body struct {
 	keep     int
 
 	// mu guards what follows, and the state of each Attempt. It is never held while a goroutine reads, waits or calls a
-	// function of the program: whose the client's body is meanwhile is told by reading. Behind it only locks of package
+	// function of the program: reading says who owns the client's body meanwhile. Behind it only locks of package
 	// clientbody may be taken, which takes none of this package's.
 	mu      sync.Mutex
 	changed sync.Cond // of mu: reading or the state of an Attempt has changed

@@ -136,10 +136,10 @@ func TestTruncated(t *testing.T) {
 	})
 }
 
-// An attempt that is paused is given nothing; when it goes on it gets what was read meanwhile, and when it ends the next one
+// An attempt that is paused is given nothing; when it continues it gets what was read meanwhile, and when it ends the next one
 // does.
 func TestPause(t *testing.T) {
-	for name, goesOn := range map[string]bool{"goes on": true, "ends": false} {
+	for name, continues := range map[string]bool{"continues": true, "ends": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, client := start(t, Options{Keep: 8}, nil)
@@ -149,8 +149,8 @@ func TestPause(t *testing.T) {
 				first.Pause()
 				send(t, client, "abc")
 				waiting(t, "a paused read", ended)
-				first.Resume(goesOn)
-				if goesOn {
+				first.Resume(continues)
+				if continues {
 					check(t, "the read", ended, read{"abc", nil})
 					return
 				}
@@ -161,14 +161,14 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// What becomes of a read of a body that the client sends only when it is asked for it.
+// What becomes of a read of a body that the client sends only after a 100.
 func TestExpect(t *testing.T) {
 	type step func(*Attempt)
 	bound := func(d time.Duration) step { return func(a *Attempt) { a.BoundHeader(d) } }
 	for name, test := range map[string]struct {
 		before, during []step
-		after          time.Duration // of the read's beginning, when it ends or asks the client
-		err            error         // nil: the client is asked
+		after          time.Duration // of the read's beginning, when it ends or sends the client a 100
+		err            error         // nil: the client is sent a 100
 	}{
 		"nothing":                      {},
 		"withheld":                     {before: []step{(*Attempt).Withheld}},
@@ -251,7 +251,7 @@ func TestLeave(t *testing.T) {
 		check(t, "the read", ended, read{"", errEnded})
 		check(t, "another one", readOn(a, 8), read{"", errEnded})
 		if sending.Err() == nil {
-			t.Error("the request goes on")
+			t.Error("the request continues")
 		}
 		a.Finish()
 		send(t, client, "abc")
@@ -366,7 +366,7 @@ type panicking struct{}
 
 func (panicking) Read([]byte) (int, error) { panic("no") }
 
-// A body that is buffered is there as a whole: it is sent with its length, and no client is asked for it any more.
+// A body that is buffered is there as a whole: it is sent with its length, and without Expect.
 func TestBuffered(t *testing.T) {
 	body := strings.Repeat("x", 100)
 	in := httptest.NewRequest("POST", "/", strings.NewReader(body))

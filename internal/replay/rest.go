@@ -12,7 +12,7 @@ const (
 	restDropped              // the response is relayed, and watchClient reads
 )
 
-// wantRest is called when an attempt begins to read, or goes on, before its response. The caller holds the body's mu, as
+// wantRest is called when an attempt begins to read, or continues, before its response. The caller holds the body's mu, as
 // that of abandonRest and dropRest does.
 func (a *Attempt) wantRest() {
 	if a.state != ended && a.body.rest == restUnwanted {
@@ -37,7 +37,7 @@ func (a *Attempt) abandonRest() {
 	}
 }
 
-// ResponseBegun is called when the response's header has been written: from then on net/http asks no client for its body.
+// ResponseBegun is called when the response's header has been written: from then on net/http sends no 100.
 func (a *Attempt) ResponseBegun() {
 	b := a.body
 	b.mu.Lock()

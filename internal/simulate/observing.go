@@ -30,7 +30,7 @@ func (g *gateway) observeAttempts(o *proxy.Options) {
 		return func(a culvert.Attempt) {
 			switch {
 			case ended:
-				g.journal.Break("observed", "the end of an attempt on %s is told twice", target)
+				g.journal.Break("observed", "the end of an attempt on %s is reported twice", target)
 			case a.Target != target || a.Start.IsZero() || a.Status == 0 && a.Err == nil:
 				g.journal.Break("observed", "an attempt on %s has ended as %+v", target, a)
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// authRequestModule asks another location whether a request is allowed (ngx_http_auth_request_module.c).
+// authRequestModule lets another location decide whether a request is allowed (ngx_http_auth_request_module.c).
 var authRequestModule = module{
 	directives: []directive{
 		{name: "auth_request", compile: authRequest},

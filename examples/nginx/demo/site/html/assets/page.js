@@ -1,4 +1,4 @@
-// Each panel is a function that tries one accident again, reports what it sees
+// Each panel is a function that reproduces one accident, reports what it sees
 // and throws if culvert does not prevent it. A "then" side is evidence only:
 // browsers differ in how they suffered.
 
@@ -27,7 +27,7 @@ async function upgrade(say) {
   for (const request of await json(`/socket/received?${id}`)) {
     const side = request.uri.startsWith("/socket/before") ? "then" : "now";
     say(side, `the server saw Upgrade: ${request.upgrade || "–"}`);
-    say(side, `and answered ${request.status}`);
+    say(side, `and responded with ${request.status}`);
   }
   expect(refused, "the configuration without the lines forwarded an upgrade");
   expect(frame === "hello", "the echo came back changed");
@@ -63,13 +63,13 @@ async function gone(say) {
   const page = `/gone/page?${run()}`;
   for (let time = 1; time <= 2; time++) {
     await visit(backend + page);
-    say("then", `visit ${time}: the server was asked ${await visits(page)} ×`);
+    say("then", `visit ${time}: requests at the server: ${await visits(page)}`);
   }
   const direct = await visits(page);
   let response;
   for (let time = 1; time <= 2; time++) {
     response = await fetch(page);
-    say("now", `visit ${time}: ${response.status}, asked ${await visits(page) - direct} ×`);
+    say("now", `visit ${time}: ${response.status}, requests at the server: ${await visits(page) - direct}`);
   }
   say("now", `Cache-Control: ${response.headers.get("Cache-Control")}`);
   expect(response.status === 410, `status ${response.status}`);
