@@ -36,29 +36,6 @@ func recordServer(t *testing.T, rewrite func([]byte) ([]byte, error), handler ht
 	return s
 }
 
-// getRaw returns a response as it is on the wire. A body that is cut off ends with the error.
-func getRaw(t *testing.T, url string, fields ...string) (*http.Response, []byte) {
-	t.Helper()
-	r, err := http.NewRequest(http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i < len(fields); i += 2 {
-		r.Header.Set(fields[i], fields[i+1])
-	}
-	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}
-	resp, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		body = append(body, []byte("\nBROKEN: "+err.Error())...)
-	}
-	return resp, body
-}
-
 // TestRecords: streams of records and their rewritten forms, however they are written.
 func TestRecords(t *testing.T) {
 	leaktest.Check(t)
@@ -85,7 +62,7 @@ func TestRecords(t *testing.T) {
 					}
 				}
 			})
-			if _, got := getRaw(t, s.URL); string(got) != test.want {
+			if _, got := wiretest.Get(t, s.URL); string(got) != test.want {
 				t.Errorf("%s, in pieces of %d: %q, want %q", test.name, size, got, test.want)
 			}
 			s.Close()
@@ -121,7 +98,7 @@ func TestCompressedRecords(t *testing.T) {
 		_, _ = io.WriteString(z, "secret\n")
 		_ = z.Close()
 	})
-	resp, got := getRaw(t, s.URL, "Accept-Encoding", "gzip")
+	resp, got := wiretest.Get(t, s.URL, "Accept-Encoding", "gzip")
 	if resp.StatusCode != 502 || resp.Header.Get("Content-Encoding") != "" || !strings.Contains(string(got), "compressed") {
 		t.Errorf("%d %v %q", resp.StatusCode, resp.Header, got)
 	}
@@ -138,7 +115,7 @@ func TestRecordsWithAChecksum(t *testing.T) {
 		w.Header().Set("Repr-Digest", "sha-256=:AAAA:")
 		w.Header().Set("X-End", "1")
 	})
-	resp, got := getRaw(t, s.URL)
+	resp, got := wiretest.Get(t, s.URL)
 	if digest := resp.Header.Get("Content-Digest") + resp.Trailer.Get("Repr-Digest"); digest != "" || resp.Trailer.Get("X-End") != "1" || string(got) != "A\n" {
 		t.Errorf("checksums %q, trailers %v, content %q", digest, resp.Trailer, got)
 	}

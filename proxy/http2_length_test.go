@@ -1,18 +1,12 @@
 package proxy_test
 
 import (
-	"bytes"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
-
-	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
@@ -136,81 +130,17 @@ func TestHTTP2MoreContentThanItsLength(t *testing.T) {
 // postFrames sends a POST with the given Content-Length fields and DATA frames, and returns the response's status. The last
 // frame ends the stream, where data is nil the header.
 func postFrames(t *testing.T, h http.Handler, lengths, data []string) string {
-	conn := framesTo(t, h)
-	var fields []hpack.HeaderField
+	t.Helper()
+	conn := wiretest.NewFrames(t, h)
+	var fields []string
 	for _, length := range lengths {
-		fields = append(fields, hpack.HeaderField{Name: "content-length", Value: length})
+		fields = append(fields, "content-length", length)
 	}
-	conn.header(data == nil, fields...)
+	conn.Post(data == nil, fields...)
 	for i, piece := range data {
-		_ = conn.framer.WriteData(1, i == len(data)-1, []byte(piece))
+		conn.Data(i == len(data)-1, piece)
 	}
-	return conn.status(t)
-}
-
-// frames is a client's connection of HTTP/2 that sends one request, frame by frame.
-type frames struct {
-	framer  *http2.Framer
-	block   bytes.Buffer
-	encoder *hpack.Encoder
-}
-
-// framesTo connects to a server of its own with the given handler.
-func framesTo(t *testing.T, h http.Handler) *frames {
-	var protocols http.Protocols
-	protocols.SetUnencryptedHTTP2(true)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: h, Protocols: &protocols, ErrorLog: wiretest.Quiet()}
-	served := make(chan struct{})
-	go func() { defer close(served); _ = server.Serve(listener) }()
-	conn, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close(); server.Close(); <-served })
-	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	_, _ = io.WriteString(conn, http2.ClientPreface)
-	f := &frames{framer: http2.NewFramer(conn, conn)}
-	f.encoder = hpack.NewEncoder(&f.block)
-	f.framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-	_ = f.framer.WriteSettings()
-	return f
-}
-
-// header sends the header section of a POST.
-func (f *frames) header(end bool, fields ...hpack.HeaderField) {
-	pseudo := []hpack.HeaderField{{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":authority", Value: "a"}, {Name: ":path", Value: "/"}}
-	f.fields(end, append(pseudo, fields...))
-}
-
-// trailers ends the stream.
-func (f *frames) trailers(fields ...hpack.HeaderField) { f.fields(true, fields) }
-
-func (f *frames) fields(end bool, fields []hpack.HeaderField) {
-	f.block.Reset()
-	for _, field := range fields {
-		_ = f.encoder.WriteField(field)
-	}
-	_ = f.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: f.block.Bytes(), EndHeaders: true, EndStream: end})
-}
-
-// status returns the response's, or why the stream was reset.
-func (f *frames) status(t *testing.T) string {
-	for {
-		frame, err := f.framer.ReadFrame()
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch frame := frame.(type) {
-		case *http2.MetaHeadersFrame:
-			return frame.PseudoValue("status")
-		case *http2.RSTStreamFrame:
-			return strings.ToLower(frame.ErrCode.String())
-		}
-	}
+	return conn.Status()
 }
 
 // Trailers behind a body that was declared as empty are forwarded, behind a chunked one.
@@ -228,10 +158,10 @@ func TestHTTP2TrailersBehindNoContent(t *testing.T) {
 	}))
 	for name, o := range map[string]proxy.Options{"streamed": {}, "buffered": {RequestBuffer: &proxy.Buffer{Memory: 10}}} {
 		o.Upstream = groupAt(t, upstream.Options{}, target)
-		conn := framesTo(t, newProxy(t, o))
-		conn.header(false, hpack.HeaderField{Name: "content-length", Value: "0"}, hpack.HeaderField{Name: "trailer", Value: "x-sum"})
-		conn.trailers(hpack.HeaderField{Name: "x-sum", Value: "42"})
-		if status := conn.status(t); status != "200" {
+		conn := wiretest.NewFrames(t, newProxy(t, o))
+		conn.Post(false, "content-length", "0", "trailer", "x-sum")
+		conn.Trailers("x-sum", "42")
+		if status := conn.Status(); status != "200" {
 			t.Fatalf("%s: the client got %q", name, status)
 		}
 		if s := <-got; s.length != -1 || s.body != "" || s.trailers.Get("X-Sum") != "42" {

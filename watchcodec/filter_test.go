@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
@@ -30,29 +31,6 @@ func filtered(t *testing.T, rewrite watchcodec.Rewriter, handler http.HandlerFun
 	s := httptest.NewServer(f(handler))
 	t.Cleanup(s.Close)
 	return s
-}
-
-// get returns a response as it is on the wire.
-func get(t *testing.T, url string, fields ...string) (*http.Response, []byte) {
-	t.Helper()
-	r, err := http.NewRequest(http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i < len(fields); i += 2 {
-		r.Header.Set(fields[i], fields[i+1])
-	}
-	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}
-	resp, err := client.Do(r)
-	if err != nil { // cut off before its first bytes were sent
-		return &http.Response{StatusCode: 200}, []byte("BROKEN: " + err.Error())
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		body = append(body, []byte("\nBROKEN: "+err.Error())...)
-	}
-	return resp, body
 }
 
 // readable reports whether the filter can request the recording.
@@ -106,7 +84,7 @@ func TestRecordingsThroughTheFilter(t *testing.T) {
 		want := r.body(t)
 		for _, size := range []int{1 << 20, 1009} {
 			s := filtered(t, seeAll, replay(t, r, size))
-			resp, got := get(t, s.URL+r.target, "Accept", r.accept, "Accept-Encoding", "gzip")
+			resp, got := wiretest.Get(t, s.URL+r.target, "Accept", r.accept, "Accept-Encoding", "gzip")
 			s.Close()
 			if fmt.Sprint(resp.StatusCode) != r.status || resp.Header.Get("Content-Encoding") != "" {
 				t.Errorf("%s: %s %v", r.name, resp.Status, resp.Header)
@@ -140,7 +118,7 @@ func TestListsFiltered(t *testing.T) {
 		return readable(r) && strings.HasPrefix(r.name, "list/") && r.status == "200" && r.format() == watchcodec.JSON
 	}) {
 		s := filtered(t, notEven, replay(t, r, 4096))
-		_, got := get(t, s.URL+r.target, "Accept", r.accept)
+		_, got := wiretest.Get(t, s.URL+r.target, "Accept", r.accept)
 		s.Close()
 		var is, want map[string]any
 		if err := json.Unmarshal(got, &is); err != nil {
@@ -208,7 +186,7 @@ func TestTransitions(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, test.sent)
 		})
-		if _, got := get(t, s.URL+"/api/v1/pods?watch=1"); string(got) != test.want {
+		if _, got := wiretest.Get(t, s.URL+"/api/v1/pods?watch=1"); string(got) != test.want {
 			t.Errorf("%s:\n%swant\n%s", test.name, got, test.want)
 		}
 		s.Close()
@@ -268,7 +246,7 @@ func TestMalformedResponses(t *testing.T) {
 	const list, watch, one = "/api/v1/pods", "/api/v1/pods?watch=1", "/api/v1/namespaces/n/pods/a"
 	for _, test := range []struct {
 		name, path, contentType, encoding, sent string
-		status                                  int
+		status                                  int    // 0: there is no header
 		want                                    string // contained in the response
 	}{
 		{"HTML for a list", list, "text/html", "", "<html>secret", 502, `text/html`},
@@ -287,7 +265,7 @@ func TestMalformedResponses(t *testing.T) {
 		{"nested too deeply", watch, "application/json", "", `{"type":"ADDED","object":{"metadata":{"labels":{"seen":"yes"}},"spec":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + "}}\n", 200, `nested too deeply`},
 		{"a Table", watch, "application/json", "", `{"type":"ADDED","object":{"kind":"Table","metadata":{},"rows":[{"cells":["secret"]}]}}` + "\n", 200, "Table"},
 		{"a table in the place of a list", list, "application/json", "", `{"kind":"Table","metadata":{},"rows":[{"cells":["secret"]}]}`, 502, "Status"},
-		{"a list cut short", list, "application/json", "", `{"kind":"PodList","items":[` + object, 200, "BROKEN"},
+		{"a list cut short", list, "application/json", "", `{"kind":"PodList","items":[` + object, 0, "BROKEN"}, // cut off before its header is sent
 		{"items in capitals", list, "application/json", "", `{"kind":"PodList","ITEMS":[` + object + `]}`, 502, "in the place of items"},
 		{"a list in the place of an object", one, "application/json", "", `{"kind":"PodList","items":[` + object + `]}`, 502, "in the place of an object"},
 		{"two objects in the place of one", one, "application/json", "", strings.Replace(object, "no", "yes", 1) + object, 502, "malformed"},
@@ -302,7 +280,7 @@ func TestMalformedResponses(t *testing.T) {
 			}
 			_, _ = io.WriteString(w, test.sent)
 		})
-		resp, got := get(t, s.URL+test.path)
+		resp, got := wiretest.Get(t, s.URL+test.path)
 		if resp.StatusCode != test.status || !bytes.Contains(got, []byte(test.want)) || bytes.Contains(got, []byte(`"secret"`)) || bytes.Contains(got, []byte("htmlsecret")) {
 			t.Errorf("%s: %d %s, want %d and %s", test.name, resp.StatusCode, got, test.status, test.want)
 		}

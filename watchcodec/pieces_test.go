@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
@@ -48,7 +49,7 @@ func TestKindBehindItems(t *testing.T) {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{strings.NewReader(test.sent)}, make([]byte, size))
 			})
-			resp, got := get(t, s.URL+test.path)
+			resp, got := wiretest.Get(t, s.URL+test.path)
 			s.Close()
 			if seen := strings.Join(kinds, ", "); seen != test.want || test.want == "" && strings.Contains(string(got), "hidden") {
 				t.Errorf("%s in pieces of %d: the Rewriter sees %q, the client %d %s", test.sent, size, seen, resp.StatusCode, got)
@@ -129,7 +130,7 @@ func TestLongKey(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, list)
 		})
-		if resp, got := get(t, s.URL+"/api/v1/pods"); resp.StatusCode != http.StatusBadGateway {
+		if resp, got := wiretest.Get(t, s.URL+"/api/v1/pods"); resp.StatusCode != http.StatusBadGateway {
 			t.Errorf("%.10s…: %d %.100s", list, resp.StatusCode, got)
 		}
 		s.Close()

@@ -18,6 +18,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/watchcodec"
 	"github.com/culvert-go/culvert/watchcodec/watchtest"
 )
@@ -91,7 +92,7 @@ func TestResumedWatch(t *testing.T) {
 		if test.list == tables {
 			accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 		}
-		_, got := get(t, gateway.URL+test.target, "Accept", accept, "Authorization", "Bearer client")
+		_, got := wiretest.Get(t, gateway.URL+test.target, "Accept", accept, "Authorization", "Bearer client")
 		gateway.Close()
 		whole := string(got) == test.want || (test.want == expired || test.list == tables) && strings.Contains(string(got), test.want)
 		if !whole || strings.Contains(strings.ReplaceAll(string(got), pod("ADDED", "unseen", "yes", "11"), ""), "unseen") {

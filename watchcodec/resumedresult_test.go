@@ -9,6 +9,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/record"
+	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
 // TestPagesHaveResultsOfTheirOwn: each page of the list that a resumed watch needs is a separate
@@ -35,7 +36,7 @@ func TestPagesHaveResultsOfTheirOwn(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"`+more+`},"items":[`+item(name, strings.ReplaceAll(strings.ReplaceAll(name, "unseen", "no"), "had", "yes"))+`]}`)
 	})
-	_, got := get(t, gateway.URL+"/api/v1/pods?watch=1&resourceVersion=7", "Accept", "application/json")
+	_, got := wiretest.Get(t, gateway.URL+"/api/v1/pods?watch=1&resourceVersion=7", "Accept", "application/json")
 	if string(got) != gone("had", "9") || requests != 3 {
 		t.Errorf("%d requests, the client receives\n%s", requests, got)
 	}

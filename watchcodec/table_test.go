@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
@@ -33,7 +34,7 @@ func isTable(r recording) bool {
 func TestTablesThroughTheFilter(t *testing.T) {
 	for _, r := range recorded(t, isTable) {
 		s := withTables(t, seeAll, replay(t, r, 1009))
-		_, got := get(t, s.URL+r.target, "Accept", r.accept)
+		_, got := wiretest.Get(t, s.URL+r.target, "Accept", r.accept)
 		s.Close()
 		if want := r.body(t); string(got) != string(want) {
 			t.Errorf("%s: %d bytes, the server sent %d; the end is %q", r.name, len(got), len(want), got[max(0, len(got)-200):])
@@ -52,7 +53,7 @@ func TestTableRowsFiltered(t *testing.T) {
 	}
 	for _, r := range recorded(t, func(r recording) bool { return isTable(r) && strings.HasPrefix(r.name, "list/") }) {
 		s := withTables(t, notEven, replay(t, r, 4096))
-		_, got := get(t, s.URL+r.target, "Accept", r.accept)
+		_, got := wiretest.Get(t, s.URL+r.target, "Accept", r.accept)
 		s.Close()
 		var is, was table
 		if err := json.Unmarshal(got, &is); err != nil {
@@ -90,7 +91,7 @@ func TestTableTransitions(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, tableOf("ADDED", columns, "a", "no")+tableOf("ADDED", "null", "b", "yes")+tableOf("MODIFIED", "null", "a", "yes")+tableOf("MODIFIED", "null", "b", "no"))
 	})
-	_, got := get(t, s.URL+"/api/v1/pods?watch=1", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
+	_, got := wiretest.Get(t, s.URL+"/api/v1/pods?watch=1", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
 	gone := `{"type":"DELETED","object":{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"1"},"columnDefinitions":null,"rows":[{"cells":["b"],"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"b","uid":"u","resourceVersion":"1"}}}]}}` + "\n"
 	if want := tableOf("ADDED", columns, "b", "yes") + tableOf("ADDED", "null", "a", "yes") + gone; string(got) != want {
 		t.Errorf("the client receives\n%swant\n%s", got, want)
@@ -113,7 +114,7 @@ func TestTableWithoutObjects(t *testing.T) {
 	})
 	accept := "application/json;as=Table;v=v1;g=meta.k8s.io"
 	for _, path := range []string{"/api/v1/pods?includeObject=None", "/api/v1/namespaces/n/pods/b?includeObject=None"} {
-		if _, got := get(t, s.URL+path, "Accept", accept); strings.ReplaceAll(string(got), " ", "") != fmt.Sprintf(whole, `{"cells":["b"],"object":null}`) {
+		if _, got := wiretest.Get(t, s.URL+path, "Accept", accept); strings.ReplaceAll(string(got), " ", "") != fmt.Sprintf(whole, `{"cells":["b"],"object":null}`) {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
@@ -126,7 +127,7 @@ func TestTableWatchWithoutObjects(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, tableOf("ADDED", "null", "a", "yes")+tableOf("MODIFIED", "null", "a", "no")+tableOf("ADDED", "null", "b", "yes"))
 	})
-	_, got := get(t, s.URL+"/api/v1/pods?watch=1&includeObject=None", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	_, got := wiretest.Get(t, s.URL+"/api/v1/pods?watch=1&includeObject=None", "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
 	if n := strings.Count(string(got), `"object":null`); n != 3 || strings.Contains(string(got), "uid") {
 		t.Errorf("the client receives\n%s", got)
 	}
