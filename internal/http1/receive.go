@@ -52,15 +52,21 @@ func (c *Call) passInterim() error {
 		fields = maps.Clone(fields)
 		clear(c.Header)
 	}
-	if c.upload.running() {
-		c.headerEnds = time.Time{} // the final header may be sent behind the whole body
-	}
 	begun := time.Now()
 	c.Hooks.Interim(c.received.status, fields)
-	if !c.headerEnds.IsZero() {
+	c.excuse(begun)
+	return nil
+}
+
+// excuse leaves the time since begun, which the hook has taken, out of the time for the response's header.
+func (c *Call) excuse(begun time.Time) {
+	switch {
+	case c.upload != nil:
+		c.upload.excuse(begun)
+		c.headerEnds = time.Time{} // the upload knows: the final header may be sent behind the whole body
+	case !c.headerEnds.IsZero():
 		c.headerEnds = c.headerEnds.Add(time.Since(begun))
 	}
-	return nil
 }
 
 // awaitByte waits for the next byte of the response.

@@ -31,6 +31,7 @@ type upload struct {
 	mu       sync.Mutex // guards what follows
 	received bool       // the header of the final response was
 	until    time.Time  // when that must have been received; zero as long as the body is sent, and for no bound
+	awaited  time.Time  // since when it is; zero where until is
 	last     bool       // nothing remains to be read of the body: its last bytes are being written
 }
 
@@ -78,19 +79,23 @@ func (u *upload) awaitHeader(timeout time.Duration) {
 		return
 	}
 	if timeout > 0 {
-		u.until = time.Now().Add(timeout)
+		u.awaited = time.Now()
+		u.until = u.awaited.Add(timeout)
 	}
 	u.conn.StartReadTimeout(timeout)
 }
 
-// running reports whether the body is still sent.
-func (u *upload) running() bool {
-	if u == nil {
-		return false
-	}
+// excuse leaves the time since begun out of the time for the response's header, as far as the body had ended by then.
+func (u *upload) excuse(begun time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.until.IsZero()
+	if u.until.IsZero() {
+		return
+	}
+	if u.awaited.After(begun) {
+		begun = u.awaited
+	}
+	u.until = u.until.Add(time.Since(begun))
 }
 
 func (u *upload) send() error {
