@@ -1,6 +1,8 @@
 package http1_test
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"testing"
@@ -48,6 +50,40 @@ func TestHeaderTimeoutBehindABody(t *testing.T) {
 				status, _, err := s.send(&http1.Call{Request: request(t.Context(), "POST", reads, -1), Hooks: &hooks})
 				if status != test.status {
 					t.Errorf("status %d, %v", status, err)
+				}
+			})
+		})
+	}
+}
+
+// A target that sends one interim response soon after the other has no more time for the final one, and the end of the
+// context ends the call.
+func TestHastyInterimResponses(t *testing.T) {
+	for name, own := range map[string]bool{"HeaderTimeout": true, "the context": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const timeout = 100 * time.Millisecond
+				o, ctx := http1.Options{}, t.Context()
+				if own {
+					o.HeaderTimeout = timeout
+				} else {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, timeout)
+					defer cancel()
+				}
+				s := newScripted(t, o, func(_ int32, p *wiretest.Peer) {
+					p.Header()
+					for {
+						time.Sleep(5 * time.Millisecond)
+						if _, err := io.WriteString(p.Conn, "HTTP/1.1 102\n\n"); err != nil {
+							return
+						}
+					}
+				})
+				begun := time.Now()
+				_, _, err := s.send(&http1.Call{Request: text(ctx, "GET", "")})
+				if took := time.Since(begun); took > 2*timeout || errors.Is(err, http1.ErrHeaderTooLarge) {
+					t.Errorf("behind %v: %v", took, err)
 				}
 			})
 		})

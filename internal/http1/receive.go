@@ -52,6 +52,7 @@ func (c *Call) passInterim() error {
 		fields = maps.Clone(fields)
 		clear(c.Header)
 	}
+	c.watch() // more may follow, each of them at once
 	begun := time.Now()
 	c.Hooks.Interim(c.received.status, fields)
 	c.excuse(begun)
