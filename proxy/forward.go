@@ -224,9 +224,24 @@ var noWait = func() context.Context {
 	return ctx
 }()
 
-// attempt runs the exchange with the leased target, and reports its end to the group and the record.
-func (f *forwarding) attempt() (exchangeResult, *culvert.Error) {
-	lease := f.lease
+// panicked is the outcome of an attempt in which a hook has panicked: that says nothing about the target.
+var panicked = upstream.Outcome{Err: &culvert.Error{Kind: culvert.ClientGone}}
+
+// attempt runs the exchange with the leased target. Behind a response that was dropped another target is leased.
+func (f *forwarding) attempt() (result exchangeResult, err *culvert.Error) {
+	lease, returned := f.lease, false
+	defer func() {
+		if !returned && f.lease != lease {
+			f.lease.Done(panicked)
+		}
+	}()
+	result, err = f.attemptAt(lease)
+	returned = true
+	return result, err
+}
+
+// attemptAt runs the exchange with lease, and reports its end to the group and the record.
+func (f *forwarding) attemptAt(lease upstream.Lease) (exchangeResult, *culvert.Error) {
 	f.out.Out.URL.Host = lease.Host()
 	if strings.HasPrefix(lease.Addr(), "unix:") {
 		f.out.Out = f.out.Out.WithContext(lease.Context(f.out.Out.Context()))
@@ -235,12 +250,8 @@ func (f *forwarding) attempt() (exchangeResult, *culvert.Error) {
 	returned := false
 	var ended func(culvert.Attempt)
 	defer func() {
-		if !returned { // a hook panicked, which says nothing about the target
-			nothing := upstream.Outcome{Err: &culvert.Error{Kind: culvert.ClientGone}}
-			lease.Done(nothing)
-			if f.lease != lease { // of the attempt behind a dropped response
-				f.lease.Done(nothing)
-			}
+		if !returned {
+			lease.Done(panicked)
 			f.record.AbandonAttempt(f.call.body.Sent(), &culvert.Error{Kind: culvert.Internal, BytesSent: true, Err: errPanicked})
 		}
 		f.observed(ended)

@@ -148,3 +148,27 @@ func TestOnAttemptPanics(t *testing.T) {
 		})
 	}
 }
+
+// A panic at the end of an attempt whose response is dropped releases the target of the next one, too.
+func TestOnAttemptPanicsBehindADroppedResponse(t *testing.T) {
+	leaktest.Check(t)
+	first, _ := recording(t, "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
+	second, _ := recording(t, ok)
+	u := groupAt(t, upstream.Options{Balance: upstream.First()}, first, second)
+	p := newProxy(t, proxy.Options{
+		Upstream:  u,
+		Retry:     proxy.Retry{Statuses: []int{503}},
+		OnAttempt: func(*http.Request, string) func(culvert.Attempt) { return func(culvert.Attempt) { panic("a bug") } },
+	})
+	func() {
+		defer func() {
+			if v := recover(); v != "a bug" {
+				t.Errorf("panic %v", v)
+			}
+		}()
+		p.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "GET", "/", nil))
+	}()
+	if n := u.InFlight(); n != 0 {
+		t.Errorf("%d requests are in flight", n)
+	}
+}
