@@ -15,7 +15,8 @@ import (
 // A request whose body ends before its time is never complete for the target.
 // net/http takes the end for the client's leaving, so nothing is sent, as nginx
 // sends nothing.
-func TestBodyEndsEarly(t *testing.T) {
+func TestBodyEndsEarly(t *testing.T) { onPaths(t, testBodyEndsEarly) }
+func testBodyEndsEarly(t *testing.T, via path) {
 	leaktest.Check(t)
 	for name, request := range map[string]string{
 		"before its length": "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nhalf",
@@ -25,7 +26,7 @@ func TestBodyEndsEarly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var failed failures
 			target, requests := readingTarget(t)
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
+			p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send(request)
 			client.End()
@@ -44,7 +45,8 @@ func TestBodyEndsEarly(t *testing.T) {
 
 // Of a small body that ends early the target sees nothing: it is sent when it is whole. net/http's
 // transport sends what there is.
-func TestSmallBodyEndsEarly(t *testing.T) {
+func TestSmallBodyEndsEarly(t *testing.T) { onPaths(t, testSmallBodyEndsEarly) }
+func testSmallBodyEndsEarly(t *testing.T, via path) {
 	leaktest.Check(t)
 	var failed failures
 	var reached atomic.Bool
@@ -54,23 +56,23 @@ func TestSmallBodyEndsEarly(t *testing.T) {
 		}
 		_, _ = io.Copy(io.Discard, p.R) // to the connection's end
 	})
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
 	client.End()
 	client.Ended()
-	if e := failed.only(t); e.Kind != culvert.ClientGone || reached.Load() && !onStandardPath {
+	if e := failed.only(t); e.Kind != culvert.ClientGone || reached.Load() && via != httpTransport {
 		t.Errorf("failure %#v, the target got the request: %v", e, reached.Load())
 	}
 }
 
 // A malformed body gets a response, and its connection is closed: it is not known where the
 // next request would begin.
-func TestBrokenChunk(t *testing.T) {
-	t.Parallel()
+func TestBrokenChunk(t *testing.T) { onPathsParallel(t, testBrokenChunk) }
+func testBrokenChunk(t *testing.T, via path) {
 	var failed failures
 	target, requests := readingTarget(t)
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhalf\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n")
 	client.Status(400)
@@ -87,10 +89,11 @@ func TestBrokenChunk(t *testing.T) {
 
 // Where both lengths are given, chunks count, and the other one is not sent on
 // (RFC 9112 section 6.3): the target can't be made to see another request.
-func TestLengthAndChunks(t *testing.T) {
+func TestLengthAndChunks(t *testing.T) { onPaths(t, testLengthAndChunks) }
+func testLengthAndChunks(t *testing.T, via path) {
 	leaktest.Check(t)
 	target, requests := readingTarget(t)
-	client := wiretest.Dial(t, gateway(t, target))
+	client := wiretest.Dial(t, gateway(t, via, target))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
 	client.Status(200)
 	got := wiretest.Await(t, requests, "request")

@@ -16,7 +16,8 @@ import (
 
 // The response that a client gets, and the error that OnError is called with, for every way
 // in which a target fails before the header was sent.
-func TestBadTargets(t *testing.T) {
+func TestBadTargets(t *testing.T) { onPaths(t, testBadTargets) }
+func testBadTargets(t *testing.T, via path) {
 	leaktest.Check(t)
 	reset := func(p *wiretest.Peer) { p.Header(); p.Reset() }
 	tests := []struct {
@@ -52,7 +53,7 @@ func TestBadTargets(t *testing.T) {
 			if test.kind == culvert.Timeout {
 				o.HeaderTimeout = 50 * time.Millisecond
 			}
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, o, target), OnError: failed.add})
+			p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, o, target), OnError: failed.add})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 			resp, body := client.Response("GET")
@@ -80,7 +81,8 @@ func replying(reply string) func(*testing.T) string {
 
 // After the header was sent a failure aborts the response: half a body never looks complete
 // (traefik#13568), and OnError is called with the cause (golang/go#28239).
-func TestHalfABody(t *testing.T) {
+func TestHalfABody(t *testing.T) { onPaths(t, testHalfABody) }
+func testHalfABody(t *testing.T, via path) {
 	leaktest.Check(t)
 	for name, reply := range map[string]string{
 		"with a length":          "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
@@ -91,7 +93,7 @@ func TestHalfABody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var failed failures
 			target := replying(reply)(t)
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
+			p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 			client.Header()
@@ -108,12 +110,13 @@ func TestHalfABody(t *testing.T) {
 
 // Only a target that could not be dialled is followed by another: the second
 // must never see a request that the first may have acted on.
-func TestNextTarget(t *testing.T) {
+func TestNextTarget(t *testing.T) { onPaths(t, testNextTarget) }
+func testNextTarget(t *testing.T, via path) {
 	leaktest.Check(t)
 	body := "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
 	t.Run("after a refused connection", func(t *testing.T) {
 		target, requests := readingTarget(t)
-		client := wiretest.Dial(t, gateway(t, wiretest.Unused(t), target))
+		client := wiretest.Dial(t, gateway(t, via, wiretest.Unused(t), target))
 		client.Send(body)
 		client.Status(200)
 		if got := wiretest.Await(t, requests, "request"); got.body != "hello" {
@@ -122,7 +125,7 @@ func TestNextTarget(t *testing.T) {
 	})
 	t.Run("not after a lost one", func(t *testing.T) {
 		second, heads := recording(t, ok)
-		client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) { p.Header() }), second))
+		client := wiretest.Dial(t, gateway(t, via, wiretest.Target(t, func(p *wiretest.Peer) { p.Header() }), second))
 		client.Send(body)
 		client.Status(502)
 		select {
@@ -132,17 +135,18 @@ func TestNextTarget(t *testing.T) {
 		}
 	})
 	t.Run("until there is none", func(t *testing.T) {
-		client := wiretest.Dial(t, gateway(t, wiretest.Unused(t), wiretest.Unused(t)))
+		client := wiretest.Dial(t, gateway(t, via, wiretest.Unused(t), wiretest.Unused(t)))
 		client.Send(body)
 		client.Status(502)
 		client.Close()
 	})
 }
 
-func TestErrorHandler(t *testing.T) {
+func TestErrorHandler(t *testing.T) { onPaths(t, testErrorHandler) }
+func testErrorHandler(t *testing.T, via path) {
 	leaktest.Check(t)
 	var calls []string
-	p := newProxy(t, proxy.Options{
+	p := newProxy(t, via, proxy.Options{
 		Upstream: groupOf(t, upstream.Options{Name: "app"}, upstream.Target{Addr: "127.0.0.1:1", Down: true}),
 		OnError:  func(_ *http.Request, e *culvert.Error) { calls = append(calls, "OnError "+e.Error()) },
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, e *culvert.Error) {

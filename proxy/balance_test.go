@@ -35,7 +35,7 @@ type cluster struct {
 }
 
 // newCluster starts the servers "a b c". Their targets are given by their names.
-func newCluster(t *testing.T, o upstream.Options, retry proxy.Retry, targets ...upstream.Target) *cluster {
+func newCluster(t *testing.T, via path, o upstream.Options, retry proxy.Retry, targets ...upstream.Target) *cluster {
 	t.Helper()
 	c := &cluster{t: t, at: map[string]string{}, held: make(chan string, 100), let: make(chan struct{}),
 		status: map[string]int{}, requests: map[string]int{}}
@@ -44,7 +44,7 @@ func newCluster(t *testing.T, o upstream.Options, retry proxy.Retry, targets ...
 	}
 	o.Name = "app"
 	c.group = groupOf(t, o, c.located(targets)...)
-	p := newProxy(t, proxy.Options{Upstream: c.group, Retry: retry})
+	p := newProxy(t, via, proxy.Options{Upstream: c.group, Retry: retry})
 	c.addr = wiretest.Serve(t, filters.NewChain(trusting(t)).Then(p))
 	return c
 }
@@ -136,26 +136,27 @@ func (c *cluster) release(n int) {
 
 var three = []upstream.Target{{Addr: "a"}, {Addr: "b"}, {Addr: "c"}}
 
-func TestBalanceOverSockets(t *testing.T) {
+func TestBalanceOverSockets(t *testing.T) { onPaths(t, testBalanceOverSockets) }
+func testBalanceOverSockets(t *testing.T, via path) {
 	leaktest.Check(t)
 	retry := proxy.Retry{Errors: true}
 	t.Run("weights", func(t *testing.T) {
-		newCluster(t, upstream.Options{}, retry, upstream.Target{Addr: "a", Weight: 5}, three[1], three[2]).want("a a b a c a a")
+		newCluster(t, via, upstream.Options{}, retry, upstream.Target{Addr: "a", Weight: 5}, three[1], three[2]).want("a a b a c a a")
 	})
 	t.Run("down and backup", func(t *testing.T) {
-		c := newCluster(t, upstream.Options{}, retry, upstream.Target{Addr: "a", Down: true}, three[1], upstream.Target{Addr: "c", Backup: true})
+		c := newCluster(t, via, upstream.Options{}, retry, upstream.Target{Addr: "a", Down: true}, three[1], upstream.Target{Addr: "c", Backup: true})
 		c.want("b b b")
 		c.turn("b", -1)
 		c.want("c c c")
 	})
 	t.Run("first", func(t *testing.T) {
-		c := newCluster(t, upstream.Options{Balance: upstream.First()}, retry, three...)
+		c := newCluster(t, via, upstream.Options{Balance: upstream.First()}, retry, three...)
 		c.want("a a")
 		c.turn("a", -1)
 		c.want("b b")
 	})
 	t.Run("least connections", func(t *testing.T) {
-		c := newCluster(t, upstream.Options{Balance: upstream.LeastConn()}, retry, three...)
+		c := newCluster(t, via, upstream.Options{Balance: upstream.LeastConn()}, retry, three...)
 		a, first := c.hold()
 		b, second := c.hold()
 		if a != "a" || b != "b" {
@@ -167,7 +168,7 @@ func TestBalanceOverSockets(t *testing.T) {
 		wiretest.Await(t, second, "response")
 	})
 	t.Run("random two", func(t *testing.T) {
-		c := newCluster(t, upstream.Options{Balance: upstream.RandomTwo()}, retry, three...)
+		c := newCluster(t, via, upstream.Options{Balance: upstream.RandomTwo()}, retry, three...)
 		at := map[string]int{}
 		var responders []<-chan string
 		for range 30 {
@@ -185,12 +186,12 @@ func TestBalanceOverSockets(t *testing.T) {
 		}
 	})
 	t.Run("ip_hash", func(t *testing.T) {
-		c := newCluster(t, upstream.Options{Balance: upstream.IPHash()}, retry, three...)
+		c := newCluster(t, via, upstream.Options{Balance: upstream.IPHash()}, retry, three...)
 		c.wantStable(func(i, _ int) (string, string) { return "/", fmt.Sprintf("X-Forwarded-For: 10.1.%d.9\r\n", i) })
 	})
 	t.Run("hash", func(t *testing.T) {
 		byKey := upstream.Hash(func(r *http.Request) string { return r.URL.Query().Get("k") })
-		c := newCluster(t, upstream.Options{Balance: byKey}, retry, three...)
+		c := newCluster(t, via, upstream.Options{Balance: byKey}, retry, three...)
 		home := c.wantStable(func(i, n int) (string, string) { return fmt.Sprintf("/?n=%d&k=%d", n, i), "" })
 		if err := c.group.Set(c.located(three[:2])...); err != nil {
 			t.Fatal(err)
@@ -227,9 +228,10 @@ func (c *cluster) wantStable(request func(client, n int) (target, field string))
 
 // A client that has its cookie is with its target for good, and moves when that is
 // gone. A forged cookie selects no target.
-func TestStickyOverSockets(t *testing.T) {
+func TestStickyOverSockets(t *testing.T) { onPaths(t, testStickyOverSockets) }
+func testStickyOverSockets(t *testing.T, via path) {
 	leaktest.Check(t)
-	c := newCluster(t, upstream.Options{Balance: upstream.Sticky(upstream.StickyOptions{Secret: []byte("s")})}, proxy.Retry{Errors: true}, three...)
+	c := newCluster(t, via, upstream.Options{Balance: upstream.Sticky(upstream.StickyOptions{Secret: []byte("s")})}, proxy.Retry{Errors: true}, three...)
 	resp, home := c.request("/")
 	cookie := "Cookie: x=y; culvert=" + resp.Cookies()[0].Value + "\r\n"
 	for range 4 {
@@ -252,7 +254,8 @@ func TestStickyOverSockets(t *testing.T) {
 	}
 }
 
-func TestHealthOverSockets(t *testing.T) {
+func TestHealthOverSockets(t *testing.T) { onPaths(t, testHealthOverSockets) }
+func testHealthOverSockets(t *testing.T, via path) {
 	leaktest.Check(t)
 	for name, test := range map[string]struct {
 		o    upstream.Options
@@ -265,7 +268,7 @@ func TestHealthOverSockets(t *testing.T) {
 		"latency":   {upstream.Options{FailLatency: 1}, 200, "a b c 503"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, test.o, proxy.Retry{Errors: true}, three...)
+			c := newCluster(t, via, test.o, proxy.Retry{Errors: true}, three...)
 			c.turn("a", test.a)
 			c.want(test.want)
 			if err := c.group.Set(c.located(three[:2])...); err != nil {
@@ -279,9 +282,10 @@ func TestHealthOverSockets(t *testing.T) {
 }
 
 // A target that comes back gets no more than a little at first.
-func TestSlowStartOverSockets(t *testing.T) {
+func TestSlowStartOverSockets(t *testing.T) { onPaths(t, testSlowStartOverSockets) }
+func testSlowStartOverSockets(t *testing.T, via path) {
 	leaktest.Check(t)
-	c := newCluster(t, upstream.Options{SlowStart: time.Hour}, proxy.Retry{Errors: true}, upstream.Target{Addr: "a", FailTimeout: 20 * time.Millisecond}, three[1])
+	c := newCluster(t, via, upstream.Options{SlowStart: time.Hour}, proxy.Retry{Errors: true}, upstream.Target{Addr: "a", FailTimeout: 20 * time.Millisecond}, three[1])
 	c.turn("a", -1)
 	c.want("b")
 	c.turn("a", 200)
@@ -301,9 +305,10 @@ func TestSlowStartOverSockets(t *testing.T) {
 	}
 }
 
-func TestQueueOverSockets(t *testing.T) {
+func TestQueueOverSockets(t *testing.T) { onPaths(t, testQueueOverSockets) }
+func testQueueOverSockets(t *testing.T, via path) {
 	leaktest.Check(t)
-	c := newCluster(t, upstream.Options{Queue: 1}, proxy.Retry{}, upstream.Target{Addr: "a", MaxConns: 1})
+	c := newCluster(t, via, upstream.Options{Queue: 1}, proxy.Retry{}, upstream.Target{Addr: "a", MaxConns: 1})
 	_, first := c.hold()
 	second := c.begin()
 	for range 2000 {
@@ -323,7 +328,8 @@ func TestQueueOverSockets(t *testing.T) {
 }
 
 // Who waits too long, or comes when the group is full, is refused.
-func TestRefusedOverSockets(t *testing.T) {
+func TestRefusedOverSockets(t *testing.T) { onPaths(t, testRefusedOverSockets) }
+func testRefusedOverSockets(t *testing.T, via path) {
 	leaktest.Check(t)
 	for name, o := range map[string]upstream.Options{
 		"MaxConns":         {},
@@ -332,7 +338,7 @@ func TestRefusedOverSockets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			max := 1 - o.MaxInFlight
-			c := newCluster(t, o, proxy.Retry{}, upstream.Target{Addr: "a", MaxConns: max})
+			c := newCluster(t, via, o, proxy.Retry{}, upstream.Target{Addr: "a", MaxConns: max})
 			_, first := c.hold()
 			c.want("503 503")
 			c.release(1)
@@ -344,9 +350,10 @@ func TestRefusedOverSockets(t *testing.T) {
 }
 
 // One upstream group drains, requests in flight included, while another continues to serve.
-func TestDrainOverSockets(t *testing.T) {
+func TestDrainOverSockets(t *testing.T) { onPaths(t, testDrainOverSockets) }
+func testDrainOverSockets(t *testing.T, via path) {
 	leaktest.Check(t)
-	old, other := newCluster(t, upstream.Options{}, proxy.Retry{}, three...), newCluster(t, upstream.Options{}, proxy.Retry{}, three...)
+	old, other := newCluster(t, via, upstream.Options{}, proxy.Retry{}, three...), newCluster(t, via, upstream.Options{}, proxy.Retry{}, three...)
 	_, first := old.hold()
 	drained := make(chan error, 1)
 	go func() { drained <- old.group.Drain(t.Context()) }()
@@ -370,20 +377,21 @@ func TestDrainOverSockets(t *testing.T) {
 
 // A budget of a half lets every second request be retried; without time there is no
 // second target.
-func TestRetryBoundsOverSockets(t *testing.T) {
+func TestRetryBoundsOverSockets(t *testing.T) { onPaths(t, testRetryBoundsOverSockets) }
+func testRetryBoundsOverSockets(t *testing.T, via path) {
 	leaktest.Check(t)
 	budget, err := proxy.NewRetryBudget(0.5, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	broken := upstream.Target{Addr: "a", MaxFails: -1}
-	c := newCluster(t, upstream.Options{Balance: upstream.First()}, proxy.Retry{Errors: true, Budget: budget}, broken, three[1])
+	c := newCluster(t, via, upstream.Options{Balance: upstream.First()}, proxy.Retry{Errors: true, Budget: budget}, broken, three[1])
 	c.turn("a", -1)
 	c.want("502 b 502 b 502 b")
-	c = newCluster(t, upstream.Options{Balance: upstream.First()}, proxy.Retry{Errors: true, Timeout: 1}, broken, three[1])
+	c = newCluster(t, via, upstream.Options{Balance: upstream.First()}, proxy.Retry{Errors: true, Timeout: 1}, broken, three[1])
 	c.turn("a", -1)
 	c.want("502 502")
-	c = newCluster(t, upstream.Options{Balance: upstream.First()}, proxy.Retry{Errors: true, Tries: 2}, broken, upstream.Target{Addr: "b", MaxFails: -1}, three[2])
+	c = newCluster(t, via, upstream.Options{Balance: upstream.First()}, proxy.Retry{Errors: true, Tries: 2}, broken, upstream.Target{Addr: "b", MaxFails: -1}, three[2])
 	c.turn("a", -1)
 	c.turn("b", -1)
 	c.want("502 502")

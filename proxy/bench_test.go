@@ -27,7 +27,7 @@ func BenchmarkGET1KiB(b *testing.B) {
 		w.Header()["Content-Type"] = []string{"application/octet-stream"}
 		_, _ = w.Write(body)
 	}))
-	b.Run("culvert", func(b *testing.B) { benchmarkGET(b, gateway(b, target), len(body)) })
+	b.Run("culvert", func(b *testing.B) { benchmarkGET(b, gateway(b, ownExchange, target), len(body)) })
 	b.Run("httputil", func(b *testing.B) { benchmarkGET(b, wiretest.Serve(b, reverseProxy(b, target)), len(body)) })
 }
 
@@ -101,7 +101,7 @@ func BenchmarkPick(b *testing.B) {
 	for name, balance := range map[string]upstream.Balance{"round_robin": upstream.RoundRobin(), "ip_hash": upstream.IPHash()} {
 		b.Run(name, func(b *testing.B) {
 			u := groupAt(b, upstream.Options{Balance: balance, Transport: nothing{}}, "a:1", "b:1", "c:1", "d:1")
-			p := newProxy(b, proxy.Options{Upstream: u})
+			p := newProxy(b, ownExchange, proxy.Options{Upstream: u})
 			r := &http.Request{Method: "GET", URL: &url.URL{Path: "/"}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 				Header: http.Header{}, Host: "a", RemoteAddr: "192.0.2.7:1234"}
 			w := discard{http.Header{}}

@@ -37,7 +37,8 @@ func zerosWithoutEnd() http.Handler {
 type visitor func(t *testing.T, client *http.Client, url string, done <-chan struct{})
 
 // A time that ran out while the client was waited for is not the target's fault: a few slow clients do not take it out.
-func TestTimeThatRanOutForTheClient(t *testing.T) {
+func TestTimeThatRanOutForTheClient(t *testing.T) { onPaths(t, testTimeThatRanOutForTheClient) }
+func testTimeThatRanOutForTheClient(t *testing.T, via path) {
 	const enough = 60 * soon
 	testCertificate()
 	timeout, err := filters.Timeout(enough)
@@ -108,7 +109,7 @@ func TestTimeThatRanOutForTheClient(t *testing.T) {
 					o.OnError = failed.add
 					group := groupOf(t, upstream.Options{DialContext: l.dial}, upstream.Target{Addr: "192.0.2.1:80", MaxFails: 1, FailTimeout: time.Hour})
 					o.Upstream = group
-					client, url := frontInBubble(t, front, filters.NewChain(test.around...).Then(newProxy(t, o)))
+					client, url := frontInBubble(t, front, filters.NewChain(test.around...).Then(newProxy(t, via, o)))
 					done := make(chan struct{})
 					var visit sync.WaitGroup
 					visit.Go(func() { test.do(t, client, url, done) })
@@ -132,11 +133,12 @@ func TestTimeThatRanOutForTheClient(t *testing.T) {
 
 // The end of an exchange's time does not cut a response that has come whole: net/http may send it later, when the
 // outermost handler has returned.
-func TestResponseBehindTheEndOfTheTime(t *testing.T) {
+func TestResponseBehindTheEndOfTheTime(t *testing.T) { onPaths(t, testResponseBehindTheEndOfTheTime) }
+func testResponseBehindTheEndOfTheTime(t *testing.T, via path) {
 	leaktest.Check(t)
 	const enough = 10 * soon
 	target := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "whole") }))
-	p := newProxy(t, proxy.Options{Timeout: enough, Upstream: groupAt(t, upstream.Options{}, target)})
+	p := newProxy(t, via, proxy.Options{Timeout: enough, Upstream: groupAt(t, upstream.Options{}, target)})
 	for name, front := range clientFronts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -166,7 +168,8 @@ func failsOf(g *upstream.Group) int {
 
 // A target that responds, or has no time left, since it waited for the client has not been slow. One that is waited for
 // has, though its client has more to send.
-func TestBlameForTheClientsTime(t *testing.T) {
+func TestBlameForTheClientsTime(t *testing.T) { onPaths(t, testBlameForTheClientsTime) }
+func testBlameForTheClientsTime(t *testing.T, via path) {
 	const (
 		limit  = 300 * time.Millisecond
 		header = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -212,7 +215,7 @@ func TestBlameForTheClientsTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client, group := inBubble(t, test.o, test.u, func(p *wiretest.Peer) {
+				client, group := inBubble(t, via, test.o, test.u, func(p *wiretest.Peer) {
 					p.Header()
 					test.target(p)
 				})
@@ -229,7 +232,8 @@ func TestBlameForTheClientsTime(t *testing.T) {
 }
 
 // A target whose response comes to a halt is to blame for that, also where the client has more to send.
-func TestHaltedResponseBesideABody(t *testing.T) {
+func TestHaltedResponseBesideABody(t *testing.T) { onPaths(t, testHaltedResponseBesideABody) }
+func testHaltedResponseBesideABody(t *testing.T, via path) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
@@ -239,7 +243,7 @@ func TestHaltedResponseBesideABody(t *testing.T) {
 		p.Ended()
 	})
 	var failed failures
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), BodyTimeout: soon, OnError: failed.add})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), BodyTimeout: soon, OnError: failed.add})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send(expecting + "he")
 	client.Header()

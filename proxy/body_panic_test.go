@@ -30,7 +30,8 @@ func (b *gappedBody) Read(p []byte) (int, error) {
 }
 
 // A body that has panicked for one target is not read on for another one, which would take it for a whole one.
-func TestNoBodyBehindAPanic(t *testing.T) {
+func TestNoBodyBehindAPanic(t *testing.T) { onPaths(t, testNoBodyBehindAPanic) }
+func testNoBodyBehindAPanic(t *testing.T, via path) {
 	leaktest.Check(t)
 	retried := make(chan struct{})
 	busy := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -44,7 +45,7 @@ func TestNoBodyBehindAPanic(t *testing.T) {
 		close(retried)
 		got <- p.Ended()
 	})
-	p := newProxy(t, proxy.Options{
+	p := newProxy(t, via, proxy.Options{
 		Upstream: groupOf(t, upstream.Options{}, upstream.Target{Addr: busy}, upstream.Target{Addr: other, Backup: true}),
 		Retry:    proxy.Retry{Statuses: []int{http.StatusServiceUnavailable}},
 	})

@@ -41,11 +41,12 @@ type received struct {
 	err  error
 }
 
-func TestRequestBody(t *testing.T) {
+func TestRequestBody(t *testing.T) { onPaths(t, testRequestBody) }
+func testRequestBody(t *testing.T, via path) {
 	leaktest.Check(t)
 	large := string(wiretest.Pattern(3 << 20))
 	target, requests := readingTarget(t)
-	client := wiretest.Dial(t, gateway(t, target))
+	client := wiretest.Dial(t, gateway(t, via, target))
 	tests := []struct {
 		name, request, body string
 		length              int64
@@ -73,12 +74,13 @@ func TestRequestBody(t *testing.T) {
 
 // Trailers reach the target with their values, announced or not (traefik#13822:
 // the names stayed, the values were lost).
-func TestRequestTrailers(t *testing.T) {
+func TestRequestTrailers(t *testing.T) { onPaths(t, testRequestTrailers) }
+func testRequestTrailers(t *testing.T, via path) {
 	leaktest.Check(t)
 	for name, announcement := range map[string]string{"announced": "Trailer: X-Sum\r\n", "not announced": ""} {
 		t.Run(name, func(t *testing.T) {
 			target, requests := readingTarget(t)
-			client := wiretest.Dial(t, gateway(t, target))
+			client := wiretest.Dial(t, gateway(t, via, target))
 			client.Send("POST / HTTP/1.1\r\nHost: a\r\n" + announcement + "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 7\r\n\r\n")
 			client.Status(200)
 			got := wiretest.Await(t, requests, "request")
@@ -89,11 +91,12 @@ func TestRequestTrailers(t *testing.T) {
 	}
 }
 
-func TestResponseTrailers(t *testing.T) {
+func TestResponseTrailers(t *testing.T) { onPaths(t, testResponseTrailers) }
+func testResponseTrailers(t *testing.T, via path) {
 	leaktest.Check(t)
 	for name, announcement := range map[string]string{"announced": "Trailer: X-Sum\r\n", "not announced": ""} {
 		t.Run(name, func(t *testing.T) {
-			client := wiretest.Dial(t, gateway(t, wiretest.Replying(t,
+			client := wiretest.Dial(t, gateway(t, via, wiretest.Replying(t,
 				"HTTP/1.1 200 OK\r\n"+announcement+"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 7\r\n\r\n")))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n\r\n")
 			resp, body := client.Response("GET")
@@ -105,12 +108,12 @@ func TestResponseTrailers(t *testing.T) {
 }
 
 // The client's 100 is the target's: it sends no body that the target refuses.
-func TestExpectContinue(t *testing.T) {
-	t.Parallel()
+func TestExpectContinue(t *testing.T) { onPathsParallel(t, testExpectContinue) }
+func testExpectContinue(t *testing.T, via path) {
 	const request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
 	t.Run("granted", func(t *testing.T) {
 		t.Parallel()
-		client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+		client := wiretest.Dial(t, gateway(t, via, wiretest.Target(t, func(p *wiretest.Peer) {
 			if head := p.Header(); !strings.Contains(head, "Expect: 100-continue\r\n") {
 				t.Errorf("the target got %q", head)
 			}
@@ -126,7 +129,7 @@ func TestExpectContinue(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
 		t.Parallel()
 		rest := make(chan string, 1)
-		client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+		client := wiretest.Dial(t, gateway(t, via, wiretest.Target(t, func(p *wiretest.Peer) {
 			p.Header()
 			p.Send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 2\r\n\r\nno")
 			rest <- p.Ended()
@@ -146,9 +149,11 @@ func TestExpectContinue(t *testing.T) {
 // A response may begin and end before the request ends (golang/go#51109): a client
 // that is still sending receives it.
 func TestResponseBeforeTheRequestEnds(t *testing.T) {
-	t.Parallel()
+	onPathsParallel(t, testResponseBeforeTheRequestEnds)
+}
+func testResponseBeforeTheRequestEnds(t *testing.T, via path) {
 	responded := make(chan struct{})
-	client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+	client := wiretest.Dial(t, gateway(t, via, wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		p.Receive("first half")
 		p.Send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig")
@@ -166,9 +171,10 @@ func TestResponseBeforeTheRequestEnds(t *testing.T) {
 
 // Both directions at once: the target echoes what it reads, and the client sends
 // the next piece only when it has seen the last one (traefik#11258).
-func TestFullDuplex(t *testing.T) {
+func TestFullDuplex(t *testing.T) { onPaths(t, testFullDuplex) }
+func testFullDuplex(t *testing.T, via path) {
 	leaktest.Check(t)
-	client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+	client := wiretest.Dial(t, gateway(t, via, wiretest.Target(t, func(p *wiretest.Peer) {
 		r, err := http.ReadRequest(p.R)
 		if err != nil {
 			t.Error(err)
@@ -195,10 +201,10 @@ func TestFullDuplex(t *testing.T) {
 }
 
 // A body over the limit is a 413 and not the target's fault (caddy#5652).
-func TestBodyOverTheLimit(t *testing.T) {
-	t.Parallel()
+func TestBodyOverTheLimit(t *testing.T) { onPathsParallel(t, testBodyOverTheLimit) }
+func testBodyOverTheLimit(t *testing.T, via path) {
 	var failed failures
-	p := newProxy(t, proxy.Options{
+	p := newProxy(t, via, proxy.Options{
 		Upstream: groupAt(t, upstream.Options{}, wiretest.Target(t, func(p *wiretest.Peer) { p.Ended() })),
 		OnError:  failed.add,
 	})
@@ -215,10 +221,11 @@ func TestBodyOverTheLimit(t *testing.T) {
 }
 
 // A target that ends with the request half read makes neither client nor gateway wait.
-func TestConcurrentBodies(t *testing.T) {
+func TestConcurrentBodies(t *testing.T) { onPaths(t, testConcurrentBodies) }
+func testConcurrentBodies(t *testing.T, via path) {
 	leaktest.Check(t)
 	target, requests := readingTarget(t)
-	addr := gateway(t, target)
+	addr := gateway(t, via, target)
 	var clients sync.WaitGroup
 	for i := range 8 {
 		clients.Go(func() {

@@ -13,7 +13,8 @@ import (
 
 // A 304 may have the Content-Length of the response that it stands for (RFC 9110 section 8.6), and has no body: net/http's
 // HTTP/2 client gives it one all the same, which can't be read.
-func TestHTTP2NotModifiedWithALength(t *testing.T) {
+func TestHTTP2NotModifiedWithALength(t *testing.T) { onPaths(t, testHTTP2NotModifiedWithALength) }
+func testHTTP2NotModifiedWithALength(t *testing.T, via path) {
 	target := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "5")
 		w.WriteHeader(http.StatusNotModified)
@@ -24,7 +25,7 @@ func TestHTTP2NotModifiedWithALength(t *testing.T) {
 			var failed failures
 			group := groupAt(t, upstream.Options{Scheme: "https", Protocol: upstream.HTTP2, TLSConfig: &tls.Config{InsecureSkipVerify: true}},
 				h2Server(t, target).Listener.Addr().String())
-			gateway := serve(t, newProxy(t, proxy.Options{Upstream: group, OnError: failed.add}))
+			gateway := serve(t, newProxy(t, via, proxy.Options{Upstream: group, OnError: failed.add}))
 			t.Cleanup(gateway.Client().CloseIdleConnections)
 			resp, err := gateway.Client().Get(gateway.URL)
 			if err != nil {

@@ -18,7 +18,8 @@ import (
 
 // A client's body that breaks off, or comes to a halt, while the response is relayed is the client's failure: the target
 // would continue.
-func TestBodyBreaksBesideTheResponse(t *testing.T) {
+func TestBodyBreaksBesideTheResponse(t *testing.T) { onPaths(t, testBodyBreaksBesideTheResponse) }
+func testBodyBreaksBesideTheResponse(t *testing.T, via path) {
 	leaktest.Check(t)
 	const header = "POST / HTTP/1.1\r\nHost: a\r\n"
 	chunked := func(rest func(*wiretest.Peer)) func(*testing.T, http.Handler, <-chan struct{}) {
@@ -54,7 +55,7 @@ func TestBodyBreaksBesideTheResponse(t *testing.T) {
 		var failed failures
 		o := proxy.Options{ReadTimeout: 3 * soon, OnError: failed.add,
 			Upstream: groupOf(t, upstream.Options{}, upstream.Target{Addr: target, MaxFails: 1, FailTimeout: time.Hour})}
-		test.client(t, newProxy(t, o), begun)
+		test.client(t, newProxy(t, via, o), begun)
 		failed.await(t)
 		if e := failed.only(t); e.Kind != test.kind || !e.HeaderSent || !e.BytesSent || e.Target != "" {
 			t.Errorf("failure %v, %#v", e, e)

@@ -19,13 +19,13 @@ import (
 
 // inBubble is called in a bubble of testing/synctest. It returns a client of a gateway whose only target runs script for each
 // connection, and the group of that target. Pipes connect the three, so that time passes only while all of them wait.
-func inBubble(t *testing.T, o proxy.Options, u upstream.Options, script func(*wiretest.Peer), around ...culvert.Filter) (client *wiretest.Peer, group *upstream.Group) {
+func inBubble(t *testing.T, via path, o proxy.Options, u upstream.Options, script func(*wiretest.Peer), around ...culvert.Filter) (client *wiretest.Peer, group *upstream.Group) {
 	t.Helper()
 	t.Cleanup(func() { time.Sleep(time.Hour) }) // all of them end
 	u.DialContext = pipeTo(func(c net.Conn) { script(wiretest.NewPeer(t, c)) })
 	o.Upstream = groupOf(t, u, upstream.Target{Addr: "192.0.2.1:80", FailTimeout: time.Hour})
 	near, far := net.Pipe()
-	s := &http.Server{Handler: filters.NewChain(around...).Then(newProxy(t, o)), ErrorLog: wiretest.Quiet()}
+	s := &http.Server{Handler: filters.NewChain(around...).Then(newProxy(t, via, o)), ErrorLog: wiretest.Quiet()}
 	_ = s.Serve(wiretest.OneConn(far)) // the connection is served on
 	t.Cleanup(func() {
 		near.Close()

@@ -20,11 +20,12 @@ import (
 
 // A buffered request is sent only after its whole body was received, with its length, and
 // the body can be sent again, from memory or from disk.
-func TestRequestBuffer(t *testing.T) {
+func TestRequestBuffer(t *testing.T) { onPaths(t, testRequestBuffer) }
+func testRequestBuffer(t *testing.T, via path) {
 	leaktest.Check(t)
 	dir := t.TempDir()
 	second, requests := readingTarget(t)
-	p := newProxy(t, proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 16, Disk: 1 << 20, Dir: dir}, Retry: proxy.Retry{Statuses: []int{503}},
+	p := newProxy(t, via, proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 16, Disk: 1 << 20, Dir: dir}, Retry: proxy.Retry{Statuses: []int{503}},
 		Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, breaking(t, "503"), second)})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	large := string(wiretest.Pattern(100 << 10))
@@ -59,10 +60,11 @@ func chunk(s string) string {
 
 // A body that does not fit is refused before a target gets the request. The trailers of one
 // that fits are kept.
-func TestRequestBufferBounds(t *testing.T) {
+func TestRequestBufferBounds(t *testing.T) { onPaths(t, testRequestBufferBounds) }
+func testRequestBufferBounds(t *testing.T, via path) {
 	leaktest.Check(t)
 	target, requests := readingTarget(t)
-	p := newProxy(t, proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 8, Disk: 8}, Upstream: groupAt(t, upstream.Options{}, target)})
+	p := newProxy(t, via, proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 8, Disk: 8}, Upstream: groupAt(t, upstream.Options{}, target)})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 17\r\n\r\n0123456789abcdefg") // all of it: the connection is kept
 	client.Status(413)
@@ -76,8 +78,11 @@ func TestRequestBufferBounds(t *testing.T) {
 
 // A body that does not fit is refused, and its connection closed, though the client does not send the rest.
 func TestRequestBufferBoundsOfAnUnsentBody(t *testing.T) {
+	onPaths(t, testRequestBufferBoundsOfAnUnsentBody)
+}
+func testRequestBufferBoundsOfAnUnsentBody(t *testing.T, via path) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newProxy(t, proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 8, Disk: 8}, Upstream: groupAt(t, upstream.Options{}, "192.0.2.1:80")})
+		p := newProxy(t, via, proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 8, Disk: 8}, Upstream: groupAt(t, upstream.Options{}, "192.0.2.1:80")})
 		if got := wiretest.Unsent(t, p, "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 18\r\n\r\n0123456789abcdefg"); !strings.HasPrefix(got, "HTTP/1.1 413 ") {
 			t.Errorf("the client got %q", got)
 		}
@@ -85,7 +90,8 @@ func TestRequestBufferBoundsOfAnUnsentBody(t *testing.T) {
 }
 
 // A disk that fails is the gateway's fault, neither the client's nor a target's.
-func TestRequestBufferOnABrokenDisk(t *testing.T) {
+func TestRequestBufferOnABrokenDisk(t *testing.T) { onPaths(t, testRequestBufferOnABrokenDisk) }
+func testRequestBufferOnABrokenDisk(t *testing.T, via path) {
 	dir := t.TempDir() + "/removed"
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -93,7 +99,7 @@ func TestRequestBufferOnABrokenDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var failed failures
 		group := groupAt(t, upstream.Options{}, "192.0.2.1:80")
-		p := newProxy(t, proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 1, Disk: 8, Dir: dir}, Upstream: group, OnError: failed.add})
+		p := newProxy(t, via, proxy.Options{RequestBuffer: &proxy.Buffer{Memory: 1, Disk: 8, Dir: dir}, Upstream: group, OnError: failed.add})
 		if err := os.Remove(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +114,8 @@ func TestRequestBufferOnABrokenDisk(t *testing.T) {
 
 // The target is done while the client has taken nothing yet; what does not fit is
 // read at the client's pace, and not a byte is lost.
-func TestResponseBuffer(t *testing.T) {
+func TestResponseBuffer(t *testing.T) { onPaths(t, testResponseBuffer) }
+func testResponseBuffer(t *testing.T, via path) {
 	leaktest.Check(t)
 	const size = 2 << 20 // more than narrow sockets take
 	body := wiretest.Pattern(size)
@@ -127,7 +134,7 @@ func TestResponseBuffer(t *testing.T) {
 			if buffer.Disk > 0 {
 				buffer.Dir = dir
 			}
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ResponseBuffer: &buffer})
+			p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ResponseBuffer: &buffer})
 			client := wiretest.Dial(t, wiretest.ServeOver(t, p, wiretest.Narrow))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 			if name != "does not fit" {
@@ -147,7 +154,8 @@ func TestResponseBuffer(t *testing.T) {
 }
 
 // Buffering holds nothing back: what the target flushes is sent at once.
-func TestResponseBufferStreams(t *testing.T) {
+func TestResponseBufferStreams(t *testing.T) { onPaths(t, testResponseBufferStreams) }
+func testResponseBufferStreams(t *testing.T, via path) {
 	leaktest.Check(t)
 	for name, field := range map[string]string{"buffered": "", "switched off by the target": "X-Accel-Buffering: no\r\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +169,7 @@ func TestResponseBufferStreams(t *testing.T) {
 				}
 				p.Send("0\r\nX-Sum: 7\r\n\r\n")
 			})
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ResponseBuffer: &proxy.Buffer{}})
+			p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ResponseBuffer: &proxy.Buffer{}})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 			if head := client.Header(); strings.Contains(head, "Accel") {
@@ -177,7 +185,8 @@ func TestResponseBufferStreams(t *testing.T) {
 }
 
 // A response that its target breaks off never looks complete, also from a buffer.
-func TestResponseBufferOfHalfABody(t *testing.T) {
+func TestResponseBufferOfHalfABody(t *testing.T) { onPaths(t, testResponseBufferOfHalfABody) }
+func testResponseBufferOfHalfABody(t *testing.T, via path) {
 	leaktest.Check(t)
 	var failed failures
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -185,7 +194,7 @@ func TestResponseBufferOfHalfABody(t *testing.T) {
 		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
 		p.Reset()
 	})
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ResponseBuffer: &proxy.Buffer{}, OnError: failed.add})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ResponseBuffer: &proxy.Buffer{}, OnError: failed.add})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	if got := client.Ended(); !strings.HasSuffix(got, "\r\n\r\nhalf") {
@@ -211,7 +220,8 @@ func (f *flushes) FlushError() error {
 
 // With an interval many pieces share one flush, and the last one comes all the
 // same while the target is silent.
-func TestFlushInterval(t *testing.T) {
+func TestFlushInterval(t *testing.T) { onPaths(t, testFlushInterval) }
+func testFlushInterval(t *testing.T, via path) {
 	leaktest.Check(t)
 	seen := make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -223,7 +233,7 @@ func TestFlushInterval(t *testing.T) {
 		wiretest.Await(t, seen, "the client's word")
 		p.Send("0\r\n\r\n")
 	})
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), FlushInterval: 200 * time.Millisecond})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), FlushInterval: 200 * time.Millisecond})
 	counted := &flushes{n: make(chan struct{}, 1000)}
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		counted.ResponseWriter = w
@@ -246,11 +256,12 @@ func TestFlushInterval(t *testing.T) {
 }
 
 // A negative interval flushes after each read.
-func TestFlushEachRead(t *testing.T) {
+func TestFlushEachRead(t *testing.T) { onPaths(t, testFlushEachRead) }
+func testFlushEachRead(t *testing.T, via path) {
 	leaktest.Check(t)
 	body := wiretest.Pattern(256 << 10)
 	target := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), FlushInterval: -1})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), FlushInterval: -1})
 	counted := &flushes{n: make(chan struct{}, 10000)}
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		counted.ResponseWriter = w

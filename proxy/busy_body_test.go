@@ -17,7 +17,8 @@ import (
 
 // A small body that no attempt has read is read after a response of the gateway's own: the client's connection is not
 // reset under the response, and serves the next request.
-func TestRefusalBeforeABody(t *testing.T) {
+func TestRefusalBeforeABody(t *testing.T) { onPaths(t, testRefusalBeforeABody) }
+func testRefusalBeforeABody(t *testing.T, via path) {
 	target := upstream.Target{Addr: "192.0.2.1:80", MaxConns: 1}
 	for name, test := range map[string]struct {
 		o       proxy.Options
@@ -40,7 +41,7 @@ func TestRefusalBeforeABody(t *testing.T) {
 						<-over
 						return nil, net.ErrClosed
 					}}, target)
-					p := newProxy(t, o)
+					p := newProxy(t, via, o)
 					if test.busy {
 						ctx, cancel := context.WithCancel(t.Context())
 						defer cancel()

@@ -73,7 +73,9 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 // A response that ends before its request stops the reading of the request's body, also if the client sends no more: a
 // writer of net/http for HTTP/2 that is used by a goroutine after its handler returned ends the process.
 func TestNothingReadsBehindTheHandler(t *testing.T) {
-	t.Parallel()
+	onPathsParallel(t, testNothingReadsBehindTheHandler)
+}
+func testNothingReadsBehindTheHandler(t *testing.T, via path) {
 	for name, front := range clientFronts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +86,7 @@ func TestNothingReadsBehindTheHandler(t *testing.T) {
 				<-body.began
 				wiretest.Await(t, body.began, "second read")
 			})
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
+			p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
 			returned := make(chan *watchedBody, 8)
 			client, url := front(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				body := &watchedBody{ReadCloser: r.Body, began: make(chan struct{}, 100)}
@@ -138,7 +140,9 @@ func earlyTarget(t *testing.T, ready func()) string {
 // What unread bodies hold of an HTTP/2 connection's window is given back: the connection
 // serves as many more as before.
 func TestEarlyResponsesOfOneConnection(t *testing.T) {
-	t.Parallel()
+	onPathsParallel(t, testEarlyResponsesOfOneConnection)
+}
+func testEarlyResponsesOfOneConnection(t *testing.T, via path) {
 	for _, name := range []string{"HTTP/2", "h2c"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,7 +157,7 @@ func TestEarlyResponsesOfOneConnection(t *testing.T) {
 					t.Errorf("%d bytes, error %v", n, err)
 				}
 			}))
-			client, url := clientFronts[name](t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, early)}))
+			client, url := clientFronts[name](t, newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, early)}))
 			large := strings.Repeat("x", 3<<20)
 			for range 10 {
 				if resp, err := client.Post(url+"/early", "text/plain", strings.NewReader(large)); err == nil {
@@ -173,8 +177,8 @@ func TestEarlyResponsesOfOneConnection(t *testing.T) {
 }
 
 // A filter that decodes the request's body is not used behind its handler, when its decoder has gone.
-func TestDecoderBehindTheHandler(t *testing.T) {
-	t.Parallel()
+func TestDecoderBehindTheHandler(t *testing.T) { onPathsParallel(t, testDecoderBehindTheHandler) }
+func testDecoderBehindTheHandler(t *testing.T, via path) {
 	decompress, err := filters.Decompress(filters.DecompressOptions{Requests: true})
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +187,7 @@ func TestDecoderBehindTheHandler(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			target := earlyTarget(t, func() {})
-			h := decompress(newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}))
+			h := decompress(newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}))
 			client, url := front(t, h)
 			var clients sync.WaitGroup
 			for range 8 {
@@ -217,7 +221,8 @@ func TestDecoderBehindTheHandler(t *testing.T) {
 
 // A client that falls silent in a body which no target has read does not hold its connection: net/http reads what
 // is left before it sends the response, and has as much time for it as the proxy.
-func TestSilenceInABodyThatIsNotRead(t *testing.T) {
+func TestSilenceInABodyThatIsNotRead(t *testing.T) { onPaths(t, testSilenceInABodyThatIsNotRead) }
+func testSilenceInABodyThatIsNotRead(t *testing.T, via path) {
 	synctest.Test(t, func(t *testing.T) {
 		group := groupOf(t, upstream.Options{}, upstream.Target{Addr: "192.0.2.1:80", MaxConns: 1})
 		lease, err := group.Pick(t.Context(), httptest.NewRequest("GET", "/", nil))
@@ -225,7 +230,7 @@ func TestSilenceInABodyThatIsNotRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer lease.Done(upstream.Outcome{Status: 200})
-		p := newProxy(t, proxy.Options{Upstream: group, ReadTimeout: 50 * time.Millisecond})
+		p := newProxy(t, via, proxy.Options{Upstream: group, ReadTimeout: 50 * time.Millisecond})
 		if got := wiretest.Unsent(t, p, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf"); !strings.HasPrefix(got, "HTTP/1.1 503 ") {
 			t.Errorf("the client got %q", got)
 		}

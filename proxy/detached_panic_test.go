@@ -17,10 +17,13 @@ import (
 // A hook that panics at the header of a 101 leaves nothing that a drain would wait for, whether tunnels are
 // detached or not.
 func TestDrainBehindAPanicAtTheHandshake(t *testing.T) {
+	onPaths(t, testDrainBehindAPanicAtTheHandshake)
+}
+func testDrainBehindAPanicAtTheHandshake(t *testing.T, via path) {
 	leaktest.Check(t)
 	for _, detach := range []bool{false, true} {
 		group := groupAt(t, upstream.Options{}, wiretest.Replying(t, switching))
-		p := newProxy(t, proxy.Options{Upstream: group, DetachTunnels: detach})
+		p := newProxy(t, via, proxy.Options{Upstream: group, DetachTunnels: detach})
 		chain := filters.NewChain(filters.Recover(slog.New(slog.DiscardHandler)),
 			filters.OnResponse(filters.ResponseHooks{Header: func(*http.Request, int, http.Header) { panic("a bug") }}))
 		client := wiretest.Dial(t, wiretest.Serve(t, chain.Then(p)))

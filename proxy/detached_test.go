@@ -18,7 +18,8 @@ import (
 
 // However a tunnel ends, and however long it was, its target is given back once, as one that has switched protocols in the
 // time to the 101.
-func TestOutcomeOfATunnel(t *testing.T) {
+func TestOutcomeOfATunnel(t *testing.T) { onPaths(t, testOutcomeOfATunnel) }
+func testOutcomeOfATunnel(t *testing.T, via path) {
 	const accepted = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
 	for _, detach := range []bool{false, true} {
 		for _, ends := range []string{"client", "target", "both"} {
@@ -37,7 +38,7 @@ func TestOutcomeOfATunnel(t *testing.T) {
 							go func() { _, _ = io.Copy(io.Discard, c) }()
 							<-targetEnds
 						})}, upstream.Target{Addr: "192.0.2.1:80", MaxFails: 5, FailTimeout: 24 * time.Hour})
-						p := newProxy(t, proxy.Options{Upstream: group, DetachTunnels: detach})
+						p := newProxy(t, via, proxy.Options{Upstream: group, DetachTunnels: detach})
 						client, far := net.Pipe()
 						s := &http.Server{Handler: p}
 						go func() { _ = s.Serve(wiretest.OneConn(far)) }()

@@ -16,7 +16,9 @@ import (
 // A response that ends before its request closes the connection: what the client sends after it
 // is no request, and the rest of the body is not waited for (RFC 9112 section 9.3).
 func TestEarlyResponseEndsTheConnection(t *testing.T) {
-	t.Parallel()
+	onPathsParallel(t, testEarlyResponseEndsTheConnection)
+}
+func testEarlyResponseEndsTheConnection(t *testing.T, via path) {
 	const (
 		chunked  = "POST /1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 		lengthy  = "POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n"
@@ -34,7 +36,7 @@ func TestEarlyResponseEndsTheConnection(t *testing.T) {
 	for _, status := range []int{413, 200} {
 		atOnce(t, uploads, func(u upload) string { return fmt.Sprint(u.name, ", ", status) }, func(t *testing.T, u upload) {
 			requests := make(chan string, 9)
-			addr := gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+			addr := gateway(t, via, wiretest.Target(t, func(p *wiretest.Peer) {
 				requests <- p.Header()
 				if c, err := p.R.ReadByte(); err != nil || c != 'x' && c != '1' {
 					t.Errorf("the body begins with %q, error %v", c, err)
@@ -59,9 +61,10 @@ func TestEarlyResponseEndsTheConnection(t *testing.T) {
 }
 
 // The connection is kept if the request ended before its response, with any status.
-func TestConnectionGoesOn(t *testing.T) {
+func TestConnectionGoesOn(t *testing.T) { onPaths(t, testConnectionGoesOn) }
+func testConnectionGoesOn(t *testing.T, via path) {
 	leaktest.Check(t)
-	addr := gateway(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	addr := gateway(t, via, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.WriteHeader(413)
 		_, _ = w.Write(body)
@@ -82,8 +85,8 @@ func TestConnectionGoesOn(t *testing.T) {
 
 // If no target could be reached, a small body that was not read does not close its connection. A large one does, and so
 // does one for which the client has received no 100.
-func TestFailureBeforeTheBody(t *testing.T) {
-	t.Parallel()
+func TestFailureBeforeTheBody(t *testing.T) { onPathsParallel(t, testFailureBeforeTheBody) }
+func testFailureBeforeTheBody(t *testing.T, via path) {
 	for name, test := range map[string]struct {
 		request string
 		closes  bool
@@ -97,7 +100,7 @@ func TestFailureBeforeTheBody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			target := upstream.Target{Addr: wiretest.Unused(t), MaxFails: -1}
-			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupOf(t, upstream.Options{}, target)})))
+			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: groupOf(t, upstream.Options{}, target)})))
 			for range 2 {
 				client.Send("POST / HTTP/1.1\r\nHost: a\r\n" + test.request)
 				resp, _ := client.Response("POST")

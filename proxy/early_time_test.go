@@ -19,9 +19,10 @@ import (
 
 // A response of known length that comes before its request has ended reaches the client at once: neither the client's
 // body nor the upload to the target is waited for.
-func TestEarlyResponseAtOnce(t *testing.T) {
+func TestEarlyResponseAtOnce(t *testing.T) { onPaths(t, testEarlyResponseAtOnce) }
+func testEarlyResponseAtOnce(t *testing.T, via path) {
 	var most time.Duration
-	if onStandardPath {
+	if via == httpTransport {
 		most = 50 * time.Millisecond // net/http's transport holds the last bytes back to see the upload end (maxWriteWaitBeforeConnReuse)
 	}
 	small, large := "hello", strings.Repeat("hello", 100<<10)
@@ -52,7 +53,7 @@ func TestEarlyResponseAtOnce(t *testing.T) {
 							time.Sleep(time.Minute)
 						}
 					})}, "192.0.2.1:80")
-					p := newProxy(t, proxy.Options{Upstream: group})
+					p := newProxy(t, via, proxy.Options{Upstream: group})
 					var protocols http.Protocols
 					protocols.SetHTTP1(!test.http2)
 					protocols.SetUnencryptedHTTP2(test.http2)

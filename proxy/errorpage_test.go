@@ -19,11 +19,12 @@ import (
 )
 
 // A client that accepts nothing of an ErrorHandler's page holds neither handler nor connection, however long the page is.
-func TestErrorPageThatIsNotAccepted(t *testing.T) {
+func TestErrorPageThatIsNotAccepted(t *testing.T) { onPaths(t, testErrorPageThatIsNotAccepted) }
+func testErrorPageThatIsNotAccepted(t *testing.T, via path) {
 	for name, size := range map[string]int{"short": 10, "long": 100 << 10} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newProxy(t, proxy.Options{
+				p := newProxy(t, via, proxy.Options{
 					Upstream: groupOf(t, upstream.Options{}, upstream.Target{Addr: "192.0.2.1:80", Down: true}),
 					ErrorHandler: func(w http.ResponseWriter, _ *http.Request, e *culvert.Error) {
 						w.WriteHeader(e.Status())
@@ -38,14 +39,15 @@ func TestErrorPageThatIsNotAccepted(t *testing.T) {
 
 // An error page for a request whose time is over is sent after that time, however long the page is. An ErrorHandler that
 // writes nothing leaves no deadline for the outer handler.
-func TestErrorPageBehindTheTime(t *testing.T) {
+func TestErrorPageBehindTheTime(t *testing.T) { onPaths(t, testErrorPageBehindTheTime) }
+func testErrorPageBehindTheTime(t *testing.T, via path) {
 	for name, test := range map[string]struct {
 		size int
 		sets bool
 	}{"short": {10, true}, "long": {100 << 10, true}, "none": {0, false}} {
 		for major := 1; major <= 2; major++ {
 			synctest.Test(t, func(t *testing.T) {
-				p := newProxy(t, proxy.Options{
+				p := newProxy(t, via, proxy.Options{
 					Upstream: groupOf(t, upstream.Options{}, upstream.Target{Addr: "192.0.2.1:80", Down: true}),
 					ErrorHandler: func(w http.ResponseWriter, _ *http.Request, e *culvert.Error) {
 						if test.size > 0 {

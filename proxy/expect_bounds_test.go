@@ -23,7 +23,8 @@ const expecting = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 10
 
 // A target that begins a response's header and does not end it holds a request whose body it has not requested no longer
 // than any other request.
-func TestBoundsBeforeAnExpectedBody(t *testing.T) {
+func TestBoundsBeforeAnExpectedBody(t *testing.T) { onPaths(t, testBoundsBeforeAnExpectedBody) }
+func testBoundsBeforeAnExpectedBody(t *testing.T, via path) {
 	for name, test := range map[string]struct {
 		o proxy.Options
 		u upstream.Options
@@ -35,7 +36,7 @@ func TestBoundsBeforeAnExpectedBody(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var failed failures
 				test.o.OnError = failed.add
-				client, _ := inBubble(t, test.o, test.u, func(p *wiretest.Peer) {
+				client, _ := inBubble(t, via, test.o, test.u, func(p *wiretest.Peer) {
 					p.Header()
 					p.Send("H")
 					p.Ended()
@@ -51,9 +52,10 @@ func TestBoundsBeforeAnExpectedBody(t *testing.T) {
 }
 
 // The bound of a response's header does not apply after the header, also if the body was never requested.
-func TestHeaderBeforeAnExpectedBody(t *testing.T) {
+func TestHeaderBeforeAnExpectedBody(t *testing.T) { onPaths(t, testHeaderBeforeAnExpectedBody) }
+func testHeaderBeforeAnExpectedBody(t *testing.T, via path) {
 	synctest.Test(t, func(t *testing.T) {
-		client, _ := inBubble(t, proxy.Options{}, upstream.Options{HeaderTimeout: 2 * soon}, func(p *wiretest.Peer) {
+		client, _ := inBubble(t, via, proxy.Options{}, upstream.Options{HeaderTimeout: 2 * soon}, func(p *wiretest.Peer) {
 			p.Header()
 			p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
 			if !quietFor(p, 4*soon) {
@@ -70,7 +72,8 @@ func TestHeaderBeforeAnExpectedBody(t *testing.T) {
 }
 
 // A target that ignores Expect and has not had the body is not to blame for a request's time.
-func TestBlameForWithholdingTheBody(t *testing.T) {
+func TestBlameForWithholdingTheBody(t *testing.T) { onPaths(t, testBlameForWithholdingTheBody) }
+func testBlameForWithholdingTheBody(t *testing.T, via path) {
 	const limit = 900 * time.Millisecond // less than a target may think about Expect
 	const served, late = "HTTP/1.1 200 ", "HTTP/1.1 504 "
 	timeout, err := filters.Timeout(limit)
@@ -78,7 +81,7 @@ func TestBlameForWithholdingTheBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	inTime := served
-	if onStandardPath {
+	if via == httpTransport {
 		inTime = "" // either: net/http's transport may hold the body back for longer
 	}
 	for name, test := range map[string]struct {
@@ -91,7 +94,7 @@ func TestBlameForWithholdingTheBody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client, group := inBubble(t, test.o, upstream.Options{}, func(p *wiretest.Peer) {
+				client, group := inBubble(t, via, test.o, upstream.Options{}, func(p *wiretest.Peer) {
 					p.Header()
 					if _, err := p.R.Peek(len("hello")); err == nil {
 						p.Send(ok)
@@ -129,7 +132,7 @@ func TestTimeNoticedByTheBodyFirst(t *testing.T) {
 		})
 		var failed failures
 		group := groupAt(t, upstream.Options{}, "192.0.2.1:80")
-		p := newProxy(t, proxy.Options{Upstream: group, Transport: transport, OnError: failed.add})
+		p := newProxy(t, anyPath, proxy.Options{Upstream: group, Transport: transport, OnError: failed.add})
 		defer group.Close()
 		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader("hello"))
 		r.Header.Set("Expect", "100-continue")

@@ -67,7 +67,7 @@ func TestEarlyResponseBehindAnInterimOne(t *testing.T) {
 		var failed failures
 		group := groupAt(t, upstream.Options{}, "192.0.2.1:80")
 		defer group.Close()
-		p := newProxy(t, proxy.Options{Upstream: group, Transport: transport, ReadTimeout: 10 * time.Second, OnError: failed.add})
+		p := newProxy(t, anyPath, proxy.Options{Upstream: group, Transport: transport, ReadTimeout: 10 * time.Second, OnError: failed.add})
 		near, far := net.Pipe()
 		s := &http.Server{Handler: p}
 		go func() { _ = s.Serve(wiretest.OneConn(far)) }()

@@ -19,13 +19,16 @@ import (
 // The 100 that a client expects waits for an interim response of the target that is being written, and has none of the
 // header that is meant for the final response.
 func TestContinueBesideAnInterimResponse(t *testing.T) {
+	onPaths(t, testContinueBesideAnInterimResponse)
+}
+func testContinueBesideAnInterimResponse(t *testing.T, via path) {
 	synctest.Test(t, func(t *testing.T) {
 		group := groupAt(t, upstream.Options{Protocol: upstream.HTTP1, DialContext: func(context.Context, string, string) (net.Conn, error) {
 			near, far := net.Pipe()
 			go hintAndRead(far)
 			return near, nil
 		}}, "192.0.2.1:80")
-		p := newProxy(t, proxy.Options{Upstream: group})
+		p := newProxy(t, via, proxy.Options{Upstream: group})
 		near, far := net.Pipe()
 		guarded := &oneWriter{Conn: far}
 		s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,8 +15,8 @@ import (
 
 // A client that leaves ends an exchange whose target has begun to respond to Expect and goes silent, also where no time
 // of the gateway's would.
-func TestClientLeavesASilentTarget(t *testing.T) {
-	t.Parallel()
+func TestClientLeavesASilentTarget(t *testing.T) { onPathsParallel(t, testClientLeavesASilentTarget) }
+func testClientLeavesASilentTarget(t *testing.T, via path) {
 	type test struct{ name, begun string }
 	tests := []test{
 		{"within a 100", "HTTP/1.1 100 Con"},
@@ -34,7 +34,7 @@ func TestClientLeavesASilentTarget(t *testing.T) {
 					close(begun)
 					ended <- p.Ended()
 				})
-				p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{HeaderTimeout: -1}, target), OnError: failed.add})
+				p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{HeaderTimeout: -1}, target), OnError: failed.add})
 				client, url := front(t, p)
 				content, send := io.Pipe() // whose body never comes
 				defer send.Close()

@@ -15,8 +15,8 @@ import (
 
 // A client that disconnects ends the exchange, though its body is not read: the target has not requested it, or has
 // stopped reading it, and does not end its response.
-func TestClientLeavesBeforeItsBody(t *testing.T) {
-	t.Parallel()
+func TestClientLeavesBeforeItsBody(t *testing.T) { onPathsParallel(t, testClientLeavesBeforeItsBody) }
+func testClientLeavesBeforeItsBody(t *testing.T, via path) {
 	const begun = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"
 	for name, test := range map[string]struct {
 		header string
@@ -38,7 +38,7 @@ func TestClientLeavesBeforeItsBody(t *testing.T) {
 				p.Send(begun)
 				ended <- p.Ended()
 			})
-			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})))
+			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})))
 			client.Send("POST / HTTP/1.1\r\nHost: a\r\n" + test.header)
 			if strings.HasPrefix(client.Header(), "HTTP/1.1 100 ") { // the gateway's, when it reads
 				client.Header()
@@ -57,8 +57,8 @@ func TestClientLeavesBeforeItsBody(t *testing.T) {
 }
 
 // A target that responds after it has read the beginning of a body that it did not request gets the rest of the body.
-func TestRestOfABodyBehindTheHeader(t *testing.T) {
-	t.Parallel()
+func TestRestOfABodyBehindTheHeader(t *testing.T) { onPathsParallel(t, testRestOfABodyBehindTheHeader) }
+func testRestOfABodyBehindTheHeader(t *testing.T, via path) {
 	for name, front := range clientFronts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -70,7 +70,7 @@ func TestRestOfABodyBehindTheHeader(t *testing.T) {
 				p.Send("0\r\n\r\n")
 				p.Ended()
 			})
-			client, url := front(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}))
+			client, url := front(t, newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}))
 			content, send := io.Pipe()
 			r, err := http.NewRequestWithContext(t.Context(), "POST", url, content)
 			if err != nil {
@@ -96,9 +96,10 @@ func TestRestOfABodyBehindTheHeader(t *testing.T) {
 }
 
 // A client that only listens, and never sends what the target refused, is not too slow.
-func TestClientThatListens(t *testing.T) {
+func TestClientThatListens(t *testing.T) { onPaths(t, testClientThatListens) }
+func testClientThatListens(t *testing.T, via path) {
 	synctest.Test(t, func(t *testing.T) {
-		client, _ := inBubble(t, proxy.Options{ReadTimeout: soon}, upstream.Options{}, func(p *wiretest.Peer) {
+		client, _ := inBubble(t, via, proxy.Options{ReadTimeout: soon}, upstream.Options{}, func(p *wiretest.Peer) {
 			p.Header()
 			p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
 			if !quietFor(p, 8*soon) {

@@ -66,7 +66,8 @@ func raw(do func(*wiretest.Peer)) func(t *testing.T) string {
 // TestFaultMatrix breaks each phase of an exchange in each way and checks what the
 // client sees, what the error says, whether the target's health has suffered, and
 // that nothing is left behind.
-func TestFaultMatrix(t *testing.T) {
+func TestFaultMatrix(t *testing.T) { onPaths(t, testFaultMatrix) }
+func testFaultMatrix(t *testing.T, via path) {
 	secure := upstream.Options{Scheme: "https"}
 	hurried := upstream.Options{Scheme: "https", DialTimeout: soon}
 	impatient := upstream.Options{HeaderTimeout: soon}
@@ -100,16 +101,16 @@ func TestFaultMatrix(t *testing.T) {
 		{"trailer", "garbage", upstream.Options{}, 0, script(chunkedHead+"5\r\nhello\r\n0\r\nno colon\r\n\r\n", stalls), "", culvert.BodyBroken, true},
 		{"trailer", "slow", upstream.Options{}, 0, slowly(wholeResponse), "", 0, false},
 	} {
-		t.Run(f.phase+" "+f.fault, func(t *testing.T) { f.check(t) })
+		t.Run(f.phase+" "+f.fault, func(t *testing.T) { f.check(t, via) })
 	}
 }
 
-func (f faulty) check(t *testing.T) {
+func (f faulty) check(t *testing.T, via path) {
 	leaktest.Check(t)
 	var failed failures
 	target := f.target(t)
 	group := groupAt(t, f.o, target)
-	p := newProxy(t, proxy.Options{Upstream: group, BodyTimeout: f.body, OnError: failed.add})
+	p := newProxy(t, via, proxy.Options{Upstream: group, BodyTimeout: f.body, OnError: failed.add})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	head := client.Header()

@@ -24,7 +24,8 @@ func smallest(_, _ string, c syscall.RawConn) (err error) {
 
 // A socket that takes no more of a request, of which the body is sent in one piece with the header, holds no exchange
 // whose client has left.
-func TestFullSocketAndAClientThatLeaves(t *testing.T) {
+func TestFullSocketAndAClientThatLeaves(t *testing.T) { onPaths(t, testFullSocketAndAClientThatLeaves) }
+func testFullSocketAndAClientThatLeaves(t *testing.T, via path) {
 	leaktest.Check(t)
 	path := filepath.Join(t.TempDir(), "target.sock")
 	listener, err := net.Listen("unix", path)
@@ -34,7 +35,7 @@ func TestFullSocketAndAClientThatLeaves(t *testing.T) {
 	defer listener.Close()
 	group := groupAt(t, upstream.Options{WriteTimeout: time.Hour, Dialer: &net.Dialer{Control: smallest}}, "unix:"+path)
 	var seen failures
-	p := newProxy(t, proxy.Options{Upstream: group, OnError: seen.add})
+	p := newProxy(t, via, proxy.Options{Upstream: group, OnError: seen.add})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan struct{})

@@ -23,7 +23,7 @@ func FuzzRequestTarget(f *testing.F) {
 		f.Add(target)
 	}
 	var sent bytes.Buffer
-	p := newProxy(f, proxy.Options{Upstream: groupAt(f, upstream.Options{Transport: writing{&sent}}, "127.0.0.1:1")})
+	p := newProxy(f, ownExchange, proxy.Options{Upstream: groupAt(f, upstream.Options{Transport: writing{&sent}}, "127.0.0.1:1")})
 	f.Fuzz(func(t *testing.T, want string) {
 		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader("GET " + want + " HTTP/1.1\r\nHost: culvert.test\r\n\r\n")))
 		if err != nil || r.RequestURI != want || !strings.HasPrefix(want, "/") {
@@ -83,7 +83,7 @@ func FuzzResponse(f *testing.F) {
 		}, DisableCompression: true}
 		defer transport.CloseIdleConnections()
 		u := groupOf(t, upstream.Options{Transport: transport}, upstream.Target{Addr: "127.0.0.1:1"})
-		p := newProxy(t, proxy.Options{Upstream: u})
+		p := newProxy(t, ownExchange, proxy.Options{Upstream: u})
 		w := finalRecorder{httptest.NewRecorder()}
 		func() {
 			defer func() {

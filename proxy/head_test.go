@@ -10,7 +10,8 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-func TestRequestHeader(t *testing.T) {
+func TestRequestHeader(t *testing.T) { onPaths(t, testRequestHeader) }
+func testRequestHeader(t *testing.T, via path) {
 	leaktest.Check(t)
 	tests := []struct {
 		name    string
@@ -53,7 +54,7 @@ func TestRequestHeader(t *testing.T) {
 		},
 	}
 	target, heads := recording(t, ok)
-	client := wiretest.Dial(t, gateway(t, target))
+	client := wiretest.Dial(t, gateway(t, via, target))
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			client.Send(strings.Join(test.request, "\r\n") + "\r\n\r\n")
@@ -66,10 +67,11 @@ func TestRequestHeader(t *testing.T) {
 	}
 }
 
-func TestRewrittenHeader(t *testing.T) {
+func TestRewrittenHeader(t *testing.T) { onPaths(t, testRewrittenHeader) }
+func testRewrittenHeader(t *testing.T, via path) {
 	leaktest.Check(t)
 	target, heads := recording(t, ok)
-	p := newProxy(t, proxy.Options{
+	p := newProxy(t, via, proxy.Options{
 		Upstream: groupAt(t, upstream.Options{}, target),
 		Rewrite: func(o *proxy.Outbound) {
 			o.Out.Host = ""
@@ -86,7 +88,8 @@ func TestRewrittenHeader(t *testing.T) {
 	}
 }
 
-func TestResponseHeader(t *testing.T) {
+func TestResponseHeader(t *testing.T) { onPaths(t, testResponseHeader) }
+func testResponseHeader(t *testing.T, via path) {
 	leaktest.Check(t)
 	reply := "HTTP/1.1 404 Not Here\r\n" +
 		"Content-Length: 2\r\n" +
@@ -100,7 +103,7 @@ func TestResponseHeader(t *testing.T) {
 		"Set-Cookie: b=2\r\n" +
 		"Content-Encoding: gzip\r\n" +
 		"\r\n\x1f\x8b"
-	client := wiretest.Dial(t, gateway(t, wiretest.Replying(t, reply)))
+	client := wiretest.Dial(t, gateway(t, via, wiretest.Replying(t, reply)))
 	client.Send("GET / HTTP/1.1\r\nHost: culvert.test\r\nAccept-Encoding: gzip\r\n\r\n")
 	want := "HTTP/1.1 404 Not Found\n" + strings.Join([]string{
 		"content-encoding: gzip",
@@ -116,7 +119,8 @@ func TestResponseHeader(t *testing.T) {
 }
 
 // HEAD has the length of a body that never comes, 204 and 304 have none at all.
-func TestResponsesWithoutBody(t *testing.T) {
+func TestResponsesWithoutBody(t *testing.T) { onPaths(t, testResponsesWithoutBody) }
+func testResponsesWithoutBody(t *testing.T, via path) {
 	leaktest.Check(t)
 	tests := []struct{ method, reply, want string }{
 		{"HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\nX: 1\r\n\r\n", "HTTP/1.1 200 OK\ncontent-length: 1000000\nx: 1"},
@@ -127,7 +131,7 @@ func TestResponsesWithoutBody(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.method+" "+test.reply[9:12], func(t *testing.T) {
 			target, _ := recording(t, strings.Replace(test.reply, "\r\n", "\r\nDate: Sat, 21 Nov 2026 00:00:00 GMT\r\n", 1))
-			client := wiretest.Dial(t, gateway(t, target))
+			client := wiretest.Dial(t, gateway(t, via, target))
 			for range 2 { // the second shows that nothing was left on either connection
 				client.Send(test.method + " / HTTP/1.1\r\nHost: culvert.test\r\n\r\n")
 				got := strings.Replace(wiretest.Lines(client.Header()), "\ndate: Sat, 21 Nov 2026 00:00:00 GMT", "", 1)
@@ -140,9 +144,10 @@ func TestResponsesWithoutBody(t *testing.T) {
 }
 
 // HTTP/1.0 clients get no chunks, and their connection's end is the body's.
-func TestHTTP10Client(t *testing.T) {
+func TestHTTP10Client(t *testing.T) { onPaths(t, testHTTP10Client) }
+func testHTTP10Client(t *testing.T, via path) {
 	leaktest.Check(t)
-	client := wiretest.Dial(t, gateway(t, wiretest.Replying(t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")))
+	client := wiretest.Dial(t, gateway(t, via, wiretest.Replying(t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")))
 	client.Send("GET / HTTP/1.0\r\n\r\n")
 	head := client.Header()
 	if strings.Contains(strings.ToLower(head), "transfer-encoding") {

@@ -18,7 +18,8 @@ import (
 // The header of a request is sent before the first byte of its body has come from the client, also of methods that seldom
 // have a body: a connection that was taken for a request and carries nothing of it yet may end, or its target may say
 // meanwhile that it was idle for too long (408), and that is no response to the request.
-func TestHeaderBeforeTheBody(t *testing.T) {
+func TestHeaderBeforeTheBody(t *testing.T) { onPaths(t, testHeaderBeforeTheBody) }
+func testHeaderBeforeTheBody(t *testing.T, via path) {
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodDelete, http.MethodOptions, http.MethodPost, "PROPFIND"} {
 		t.Run(method, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -42,7 +43,7 @@ func TestHeaderBeforeTheBody(t *testing.T) {
 					_, _ = io.WriteString(c, "HTTP/1.1 204 No Content\r\n\r\n")
 					time.Sleep(time.Minute)
 				})}, "192.0.2.1:80")
-				p := newProxy(t, proxy.Options{Upstream: group})
+				p := newProxy(t, via, proxy.Options{Upstream: group})
 				var protocols http.Protocols
 				protocols.SetUnencryptedHTTP2(true)
 				near, far := net.Pipe()

@@ -20,6 +20,9 @@ import (
 // A response that is dropped for that of another target counts against its target as
 // FailStatuses says, and the record distinguishes it.
 func TestDroppedStatusCountsAsTheGroupSays(t *testing.T) {
+	onPaths(t, testDroppedStatusCountsAsTheGroupSays)
+}
+func testDroppedStatusCountsAsTheGroupSays(t *testing.T, via path) {
 	leaktest.Check(t)
 	for name, test := range map[string]struct {
 		fails []int
@@ -33,7 +36,7 @@ func TestDroppedStatusCountsAsTheGroupSays(t *testing.T) {
 			first, requests := recording(t, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
 			second, _ := recording(t, ok)
 			g := groupAt(t, upstream.Options{Balance: upstream.First(), FailStatuses: test.fails}, first, second)
-			p := newProxy(t, proxy.Options{Upstream: g, Retry: proxy.Retry{Statuses: []int{404}}})
+			p := newProxy(t, via, proxy.Options{Upstream: g, Retry: proxy.Retry{Statuses: []int{404}}})
 			tries := make(chan culvert.Attempt, 8)
 			client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				ctx, record := filters.WithResult(r.Context())
@@ -55,14 +58,15 @@ func TestDroppedStatusCountsAsTheGroupSays(t *testing.T) {
 }
 
 // The time to a tunnel's header is not its life.
-func TestTimeToHeaderOfATunnel(t *testing.T) {
+func TestTimeToHeaderOfATunnel(t *testing.T) { onPaths(t, testTimeToHeaderOfATunnel) }
+func testTimeToHeaderOfATunnel(t *testing.T, via path) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		p.Send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
 		p.Ended()
 	})
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
 	records := make(chan *culvert.Result, 1)
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, record := filters.WithResult(r.Context())
@@ -99,6 +103,9 @@ func drip(p *wiretest.Peer) {
 
 // HeaderTimeout is for the whole header section, also of an upload's response.
 func TestHeaderTimeoutIsForTheWholeSection(t *testing.T) {
+	onPaths(t, testHeaderTimeoutIsForTheWholeSection)
+}
+func testHeaderTimeoutIsForTheWholeSection(t *testing.T, via path) {
 	const size = 300_000
 	for name, test := range map[string]struct {
 		header, body string
@@ -115,12 +122,12 @@ func TestHeaderTimeoutIsForTheWholeSection(t *testing.T) {
 		"while a body is sent": {"Content-Length: 300000\r\n", "a", drip, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if test.own && onStandardPath {
+			if test.own && via == httpTransport {
 				return
 			}
 			synctest.Test(t, func(t *testing.T) {
 				var failed failures
-				client, _ := inBubble(t, proxy.Options{OnError: failed.add}, upstream.Options{HeaderTimeout: 300 * time.Millisecond}, func(p *wiretest.Peer) {
+				client, _ := inBubble(t, via, proxy.Options{OnError: failed.add}, upstream.Options{HeaderTimeout: 300 * time.Millisecond}, func(p *wiretest.Peer) {
 					p.Header()
 					test.target(p)
 				})
@@ -161,7 +168,8 @@ func (e ends) RequestEnded(_ *http.Request, o filters.Observation) { e <- o.Resu
 
 // A body transform that fails aborts the response. Its error is Internal: neither the client nor
 // the target is to blame.
-func TestFailingTransform(t *testing.T) {
+func TestFailingTransform(t *testing.T) { onPaths(t, testFailingTransform) }
+func testFailingTransform(t *testing.T, via path) {
 	leaktest.Check(t)
 	for name, atOnce := range map[string]bool{"write": true, "end": false} {
 		t.Run(name, func(t *testing.T) {
@@ -171,7 +179,7 @@ func TestFailingTransform(t *testing.T) {
 			}})
 			var failed failures
 			first, requests := recording(t, ok)
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, first, wiretest.Unused(t)), OnError: failed.add})
+			p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, first, wiretest.Unused(t)), OnError: failed.add})
 			results := make(chan error, 8)
 			h := filters.Observe(ends(results))(transform(p))
 			addr := wiretest.Serve(t, h)

@@ -52,7 +52,8 @@ func (t panickyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // A user's function that panics, on any goroutine, ends its own exchange as a panic of the handler would. It ends neither
 // the program nor another exchange, and does not count against the target.
-func TestPanicOfAHook(t *testing.T) {
+func TestPanicOfAHook(t *testing.T) { onPaths(t, testPanicOfAHook) }
+func testPanicOfAHook(t *testing.T, via path) {
 	const (
 		get     = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 		sized   = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
@@ -105,7 +106,7 @@ func TestPanicOfAHook(t *testing.T) {
 				o.Upstream = groupOf(t, group, upstream.Target{Addr: target, MaxFails: 1})
 				failures := make(chan *culvert.Error, 2)
 				o.OnError = func(_ *http.Request, e *culvert.Error) { failures <- e }
-				p := newProxy(t, o)
+				p := newProxy(t, via, o)
 				addr := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if before != nil {
 						before(r)

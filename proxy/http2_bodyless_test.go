@@ -112,7 +112,8 @@ func followScript(w io.Writer, r io.Reader, respond func(f *http2.Framer, stream
 
 // A response without content is one frame to a client that speaks HTTP/2, but for its trailers, however the target
 // frames it.
-func TestHTTP2ResponseWithoutContent(t *testing.T) {
+func TestHTTP2ResponseWithoutContent(t *testing.T) { onPaths(t, testHTTP2ResponseWithoutContent) }
+func testHTTP2ResponseWithoutContent(t *testing.T, via path) {
 	leaktest.Check(t)
 	http1 := func(response string) func(*testing.T) (upstream.Options, string) {
 		return func(t *testing.T) (upstream.Options, string) {
@@ -163,7 +164,7 @@ func TestHTTP2ResponseWithoutContent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var failed failures
 			o, target := test.target(t)
-			s := h2Server(t, newProxy(t, proxy.Options{Upstream: groupAt(t, o, target), OnError: failed.add}))
+			s := h2Server(t, newProxy(t, via, proxy.Options{Upstream: groupAt(t, o, target), OnError: failed.add}))
 			if got := framesOf(t, s.Listener.Addr().String(), test.method); got != test.want {
 				t.Errorf("frames %q, want %q", got, test.want)
 			}

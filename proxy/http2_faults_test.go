@@ -63,6 +63,9 @@ func http2ClientOf(t *testing.T, h http.Handler) (do func(method string, u url.U
 // The trailers of an HTTP/2 target's response with a Content-Length reach a client that speaks HTTP/1.1: in
 // chunks. A response without trailers keeps its length, and so does one to HEAD or to HTTP/1.0.
 func TestHTTP2ResponseTrailersBesideALength(t *testing.T) {
+	onPaths(t, testHTTP2ResponseTrailersBesideALength)
+}
+func testHTTP2ResponseTrailersBesideALength(t *testing.T, via path) {
 	leaktest.Check(t)
 	s := h2Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/trailers" {
@@ -73,7 +76,7 @@ func TestHTTP2ResponseTrailersBesideALength(t *testing.T) {
 		w.Header().Set("X-Sum", "42")
 	}))
 	group := groupAt(t, upstream.Options{Scheme: "https", Protocol: upstream.HTTP2, TLSConfig: &tls.Config{InsecureSkipVerify: true}}, s.Listener.Addr().String())
-	address := wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: group}))
+	address := wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: group}))
 	for request, want := range map[string]struct {
 		length int64
 		sum    string
@@ -94,12 +97,13 @@ func TestHTTP2ResponseTrailersBesideALength(t *testing.T) {
 }
 
 // A stream ends though a trailer that was announced does not come.
-func TestHTTP2TrailerThatDoesNotCome(t *testing.T) {
+func TestHTTP2TrailerThatDoesNotCome(t *testing.T) { onPaths(t, testHTTP2TrailerThatDoesNotCome) }
+func testHTTP2TrailerThatDoesNotCome(t *testing.T, via path) {
 	for name, end := range map[string]string{"none": "", "another": "X-Late: 1\r\n"} {
 		t.Run(name, func(t *testing.T) {
 			leaktest.Check(t)
 			target := wiretest.Replying(t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n2\r\nhi\r\n0\r\n"+end+"\r\n")
-			do, _ := http2ClientOf(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}))
+			do, _ := http2ClientOf(t, newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}))
 			resp, body := do("GET", url.URL{Path: "/"}, nil, "")
 			late := "X-Late: " + resp.Trailer.Get("X-Late") + "\r\n"
 			if body != "hi" || end != "" && late != end || len(resp.Trailer["X-Sum"]) != 0 {
@@ -110,8 +114,9 @@ func TestHTTP2TrailerThatDoesNotCome(t *testing.T) {
 }
 
 // The same of an HTTP/2 target, whose trailers also come behind a body of no bytes.
-func TestHTTP2Trailers(t *testing.T) {
-	client, address := overHTTP2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func TestHTTP2Trailers(t *testing.T) { onPaths(t, testHTTP2Trailers) }
+func testHTTP2Trailers(t *testing.T, via path) {
+	client, address := overHTTP2(t, via, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Trailer", "X-Sum")
 		if r.URL.Path == "/empty" {
@@ -141,14 +146,15 @@ func TestHTTP2Trailers(t *testing.T) {
 }
 
 // What one request is refused for does not end the others of its connection.
-func TestHTTP2RefusalKeepsConnection(t *testing.T) {
+func TestHTTP2RefusalKeepsConnection(t *testing.T) { onPaths(t, testHTTP2RefusalKeepsConnection) }
+func testHTTP2RefusalKeepsConnection(t *testing.T, via path) {
 	leaktest.Check(t)
 	limit, err := filters.BodyLimit(3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	target := wiretest.Replying(t, "HTTP/1.1 426 Upgrade Required\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n")
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), RequestBuffer: &proxy.Buffer{Memory: 2}})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), RequestBuffer: &proxy.Buffer{Memory: 2}})
 	do, connections := http2ClientOf(t, limit(p))
 	for _, test := range []struct {
 		method string
@@ -175,7 +181,8 @@ func TestHTTP2RefusalKeepsConnection(t *testing.T) {
 }
 
 // A client that resets its stream while interim responses come races with none of them.
-func TestHTTP2InterimResponsesAndResets(t *testing.T) {
+func TestHTTP2InterimResponsesAndResets(t *testing.T) { onPaths(t, testHTTP2InterimResponsesAndResets) }
+func testHTTP2InterimResponsesAndResets(t *testing.T, via path) {
 	leaktest.Check(t)
 	var fields strings.Builder
 	for i := range 100 {
@@ -198,7 +205,7 @@ func TestHTTP2InterimResponsesAndResets(t *testing.T) {
 			}
 		}
 	})
-	s := h2Server(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}))
+	s := h2Server(t, newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}))
 	var clients sync.WaitGroup
 	for range 4 {
 		clients.Go(func() { resetStreams(t, s.Listener.Addr().String(), wiretest.Size(100, 20)) })
@@ -255,9 +262,12 @@ func resetStreams(t *testing.T, addr string, n int) {
 // The trailers of a request with a Content-Length, which HTTP/2 has both, need chunked framing towards a target
 // that speaks HTTP/1.1. Without trailers the length is kept.
 func TestHTTP2RequestTrailersBesideALength(t *testing.T) {
+	onPaths(t, testHTTP2RequestTrailersBesideALength)
+}
+func testHTTP2RequestTrailersBesideALength(t *testing.T, via path) {
 	leaktest.Check(t)
 	target, requests := readingTarget(t)
-	s := h2Server(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}))
+	s := h2Server(t, newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}))
 	client := s.Client()
 	t.Cleanup(client.CloseIdleConnections)
 	for _, body := range []string{"hello", string(wiretest.Pattern(100 << 10)), ""} {

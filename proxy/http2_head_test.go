@@ -15,7 +15,8 @@ import (
 
 // net/http's transport has the response to a HEAD over HTTP/2 when its stream has ended, and a target may let it wait for that
 // behind the header: no longer than for the header.
-func TestHeadWhoseStreamDoesNotEnd(t *testing.T) {
+func TestHeadWhoseStreamDoesNotEnd(t *testing.T) { onPaths(t, testHeadWhoseStreamDoesNotEnd) }
+func testHeadWhoseStreamDoesNotEnd(t *testing.T, via path) {
 	const never, atOnce, behind = "never", "at once", "a frame later"
 	for _, test := range []struct {
 		end    string
@@ -39,7 +40,7 @@ func TestHeadWhoseStreamDoesNotEnd(t *testing.T) {
 				})
 				o := over.options
 				o.HeaderTimeout = test.bound
-				p := newProxy(t, proxy.Options{Upstream: groupAt(t, o, addr)})
+				p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, o, addr)})
 				for range 2 { // over a fresh connection, and a kept one perhaps
 					status, record := recorded(t, p, "HEAD", "")
 					if status != test.status {

@@ -20,6 +20,9 @@ import (
 // where the stream ends with the header: the target would get an empty request as a whole one. It does not wait for the
 // content of a request that declares none either.
 func TestHTTP2LengthIsNotThatOfTheContent(t *testing.T) {
+	onPaths(t, testHTTP2LengthIsNotThatOfTheContent)
+}
+func testHTTP2LengthIsNotThatOfTheContent(t *testing.T, via path) {
 	leaktest.Check(t)
 	for _, test := range []struct {
 		name    string
@@ -46,7 +49,7 @@ func TestHTTP2LengthIsNotThatOfTheContent(t *testing.T) {
 				_, _ = io.Copy(io.Discard, r.Body)
 			}))
 			var failed failures
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
+			p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
 			status := postFrames(t, p, test.lengths, test.data)
 			reset := test.want == "400" && test.data != nil && status == "protocol_error" // net/http's server met the DATA first
 			if status != test.want && !reset {
@@ -69,11 +72,12 @@ func TestHTTP2LengthIsNotThatOfTheContent(t *testing.T) {
 }
 
 // A client that declares no content and does not end its stream may take as long for that as for any read of a body.
-func TestHTTP2NoContentThatDoesNotEnd(t *testing.T) {
+func TestHTTP2NoContentThatDoesNotEnd(t *testing.T) { onPaths(t, testHTTP2NoContentThatDoesNotEnd) }
+func testHTTP2NoContentThatDoesNotEnd(t *testing.T, via path) {
 	leaktest.Check(t)
 	var requests atomic.Int32
 	target := wiretest.Serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ReadTimeout: soon})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ReadTimeout: soon})
 	if status := postFrames(t, p, []string{"0"}, []string{}); status != "408" {
 		t.Errorf("the client got %q", status)
 	}
@@ -83,7 +87,8 @@ func TestHTTP2NoContentThatDoesNotEnd(t *testing.T) {
 }
 
 // A client may send the content that it has declared, and more behind it: the target must not have got a whole request by then.
-func TestHTTP2MoreContentThanItsLength(t *testing.T) {
+func TestHTTP2MoreContentThanItsLength(t *testing.T) { onPaths(t, testHTTP2MoreContentThanItsLength) }
+func testHTTP2MoreContentThanItsLength(t *testing.T, via path) {
 	leaktest.Check(t)
 	large := []string{strings.Repeat("a", 16<<10), strings.Repeat("b", 16<<10), strings.Repeat("c", 16<<10)} // sent as it comes
 	for _, test := range []struct {
@@ -107,7 +112,7 @@ func TestHTTP2MoreContentThanItsLength(t *testing.T) {
 					}
 				}))
 				var failed failures
-				p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
+				p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
 				status := postFrames(t, p, []string{strconv.Itoa(test.length)}, test.data)
 				if test.whole {
 					if status != "200" || whole.Load() != 1 {
@@ -144,7 +149,8 @@ func postFrames(t *testing.T, h http.Handler, lengths, data []string) string {
 }
 
 // Trailers behind a body that was declared as empty are forwarded, behind a chunked one.
-func TestHTTP2TrailersBehindNoContent(t *testing.T) {
+func TestHTTP2TrailersBehindNoContent(t *testing.T) { onPaths(t, testHTTP2TrailersBehindNoContent) }
+func testHTTP2TrailersBehindNoContent(t *testing.T, via path) {
 	leaktest.Check(t)
 	type seen struct {
 		length   int64
@@ -158,7 +164,7 @@ func TestHTTP2TrailersBehindNoContent(t *testing.T) {
 	}))
 	for name, o := range map[string]proxy.Options{"streamed": {}, "buffered": {RequestBuffer: &proxy.Buffer{Memory: 10}}} {
 		o.Upstream = groupAt(t, upstream.Options{}, target)
-		conn := wiretest.NewFrames(t, newProxy(t, o))
+		conn := wiretest.NewFrames(t, newProxy(t, via, o))
 		conn.Post(false, "content-length", "0", "trailer", "x-sum")
 		conn.Trailers("x-sum", "42")
 		if status := conn.Status(); status != "200" {

@@ -141,7 +141,8 @@ func checkFailure(t *testing.T, failed *failures, want culvert.ErrorKind, target
 
 // HTTP/2 knows no 101 (RFC 9113 section 8.6). net/http's transport takes one for an interim response. Over HTTP/1.1 an
 // unrequested one is refused as well (TestBadTargets).
-func TestHTTP2SwitchingProtocols(t *testing.T) {
+func TestHTTP2SwitchingProtocols(t *testing.T) { onPaths(t, testHTTP2SwitchingProtocols) }
+func testHTTP2SwitchingProtocols(t *testing.T, via path) {
 	for _, client := range receivers {
 		for _, over := range http2Overs {
 			for _, method := range []string{"GET", "HEAD"} {
@@ -149,7 +150,7 @@ func TestHTTP2SwitchingProtocols(t *testing.T) {
 					leaktest.Check(t)
 					target := over.script(t, framesScript(":status: 101\nupgrade: websocket\n", ":status: 200\n", "data: "))
 					var failed failures
-					p := newProxy(t, proxy.Options{Upstream: groupAt(t, over.options, target), OnError: failed.add})
+					p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, over.options, target), OnError: failed.add})
 					if got := client.receive(t, client.serve(t, p), method); !slices.Equal(got.statuses, []int{502}) || !got.whole {
 						t.Errorf("the client got %v, want a 502", got)
 					}
@@ -161,13 +162,14 @@ func TestHTTP2SwitchingProtocols(t *testing.T) {
 }
 
 // A status code is three digits (RFC 9110 section 15, RFC 9113 section 8.3.2). net/http's transport reads any number over HTTP/2.
-func TestHTTP2StatusCode(t *testing.T) {
+func TestHTTP2StatusCode(t *testing.T) { onPaths(t, testHTTP2StatusCode) }
+func testHTTP2StatusCode(t *testing.T, via path) {
 	for _, status := range []string{"+200", "0200", "00204", "-200", " 200", "200 ", "2e2", "20", "1000", ""} {
 		t.Run(status, func(t *testing.T) {
 			leaktest.Check(t)
 			target := http2Script(t, framesScript(":status: "+status+"\n"))
 			var failed failures
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Protocol: upstream.H2C}, target), OnError: failed.add})
+			p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{Protocol: upstream.H2C}, target), OnError: failed.add})
 			client := receivers[0]
 			if got := client.receive(t, client.serve(t, p), "GET"); !slices.Equal(got.statuses, []int{502}) || !got.whole {
 				t.Errorf("the client got %v, want a 502", got)
@@ -180,7 +182,8 @@ func TestHTTP2StatusCode(t *testing.T) {
 // A response whose Content-Length is none, or is not that of its content, is malformed (RFC 9110 section 8.6, RFC 9113
 // section 8.1.1). net/http's transport leaves that to its caller over HTTP/2. It must not reach a client whole: the next hop
 // might find its end elsewhere.
-func TestHTTP2ResponseLength(t *testing.T) {
+func TestHTTP2ResponseLength(t *testing.T) { onPaths(t, testHTTP2ResponseLength) }
+func testHTTP2ResponseLength(t *testing.T, via path) {
 	const malformed, broken = culvert.HeaderInvalid, culvert.BodyBroken
 	const whole = culvert.ErrorKind(-1)
 	for _, test := range []struct {
@@ -228,7 +231,7 @@ func TestHTTP2ResponseLength(t *testing.T) {
 				leaktest.Check(t)
 				target := http2Script(t, framesScript(test.frames...))
 				var failed failures
-				p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Protocol: upstream.H2C}, target), OnError: failed.add})
+				p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{Protocol: upstream.H2C}, target), OnError: failed.add})
 				got := client.receive(t, client.serve(t, p), test.method)
 				if test.want != whole {
 					if want := test.want == malformed; got.whole != want || want && !slices.Equal(got.statuses, []int{502}) {
@@ -284,7 +287,7 @@ func TestResponseLengthOfATransport(t *testing.T) {
 				})
 				var failed failures
 				target := wiretest.Unused(t)
-				p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Transport: transport, OnError: failed.add})
+				p := newProxy(t, anyPath, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Transport: transport, OnError: failed.add})
 				got := http1Received(t, wiretest.Serve(t, p), "GET")
 				switch test.status {
 				case 200:
@@ -309,12 +312,15 @@ func TestResponseLengthOfATransport(t *testing.T) {
 
 // A malformed response is a failure: its status does not lease another target.
 func TestMalformedResponseOfAStatusToDrop(t *testing.T) {
+	onPaths(t, testMalformedResponseOfAStatusToDrop)
+}
+func testMalformedResponseOfAStatusToDrop(t *testing.T, via path) {
 	leaktest.Check(t)
 	bad := http2Script(t, framesScript(":status: 503\ncontent-length: abc\n"))
 	good := http2Script(t, framesScript(":status: 200\n"))
 	for _, errors := range []bool{false, true} {
 		group := groupAt(t, upstream.Options{Protocol: upstream.H2C, Balance: upstream.First()}, bad, good)
-		p := newProxy(t, proxy.Options{Upstream: group, Retry: proxy.Retry{Statuses: []int{503}, Errors: errors}})
+		p := newProxy(t, via, proxy.Options{Upstream: group, Retry: proxy.Retry{Statuses: []int{503}, Errors: errors}})
 		want := http.StatusBadGateway
 		if errors {
 			want = http.StatusOK

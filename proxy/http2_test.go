@@ -29,19 +29,20 @@ func h2Server(t *testing.T, h http.Handler) *httptest.Server {
 
 // overHTTP2 puts a proxy between an HTTP/2 client and an HTTP/2 target and returns
 // what sends requests to it.
-func overHTTP2(t *testing.T, target http.Handler, o proxy.Options) (client *http.Client, url string) {
+func overHTTP2(t *testing.T, via path, target http.Handler, o proxy.Options) (client *http.Client, url string) {
 	t.Helper()
 	leaktest.Check(t)
 	s := h2Server(t, target)
 	o.Upstream = groupAt(t, upstream.Options{Scheme: "https", Protocol: upstream.HTTP2, TLSConfig: &tls.Config{InsecureSkipVerify: true}}, s.Listener.Addr().String())
-	gateway := h2Server(t, newProxy(t, o))
+	gateway := h2Server(t, newProxy(t, via, o))
 	t.Cleanup(gateway.Client().CloseIdleConnections)
 	return gateway.Client(), gateway.URL
 }
 
 // Both directions flow at the same time, piece by piece, with trailers both ways.
-func TestHTTP2FullDuplex(t *testing.T) {
-	client, url := overHTTP2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func TestHTTP2FullDuplex(t *testing.T) { onPaths(t, testHTTP2FullDuplex) }
+func testHTTP2FullDuplex(t *testing.T, via path) {
+	client, url := overHTTP2(t, via, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Trailer", "X-Sum")
 		buf := make([]byte, 4)
 		for {
@@ -88,9 +89,10 @@ func TestHTTP2FullDuplex(t *testing.T) {
 }
 
 // An event stream arrives event by event.
-func TestHTTP2Events(t *testing.T) {
+func TestHTTP2Events(t *testing.T) { onPaths(t, testHTTP2Events) }
+func testHTTP2Events(t *testing.T, via path) {
 	seen := make(chan struct{})
-	client, url := overHTTP2(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	client, url := overHTTP2(t, via, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for i := range 3 {
 			fmt.Fprintf(w, "data: %d\n\n", i)
@@ -113,12 +115,13 @@ func TestHTTP2Events(t *testing.T) {
 }
 
 // A client's cancellation reaches the target, before the header and after it.
-func TestHTTP2ClientCancels(t *testing.T) {
+func TestHTTP2ClientCancels(t *testing.T) { onPaths(t, testHTTP2ClientCancels) }
+func testHTTP2ClientCancels(t *testing.T, via path) {
 	for _, headFirst := range []bool{false, true} {
 		t.Run(fmt.Sprint("head first ", headFirst), func(t *testing.T) {
 			arrived, ended := make(chan struct{}), make(chan error, 1)
 			var failed failures
-			client, url := overHTTP2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			client, url := overHTTP2(t, via, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if headFirst {
 					_ = http.NewResponseController(w).Flush()
 				}
@@ -153,9 +156,10 @@ func TestHTTP2ClientCancels(t *testing.T) {
 }
 
 // A target that resets its stream is an error for the client, never a whole response.
-func TestHTTP2TargetResets(t *testing.T) {
+func TestHTTP2TargetResets(t *testing.T) { onPaths(t, testHTTP2TargetResets) }
+func testHTTP2TargetResets(t *testing.T, via path) {
 	var failed failures
-	client, url := overHTTP2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	client, url := overHTTP2(t, via, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/half" {
 			_, _ = io.WriteString(w, "half")
 			_ = http.NewResponseController(w).Flush()
@@ -182,7 +186,8 @@ func TestHTTP2TargetResets(t *testing.T) {
 
 // With retries and buffers switched on, streams stream (traefik#1064) and tunnels end
 // as without (traefik#13513).
-func TestRetriesHoldNothingBack(t *testing.T) {
+func TestRetriesHoldNothingBack(t *testing.T) { onPaths(t, testRetriesHoldNothingBack) }
+func testRetriesHoldNothingBack(t *testing.T, via path) {
 	leaktest.Check(t)
 	seen := make(chan struct{})
 	stream := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -195,7 +200,7 @@ func TestRetriesHoldNothingBack(t *testing.T) {
 		p.Send("0\r\n\r\n")
 	})
 	retry := proxy.Retry{Errors: true, Timeouts: true, Statuses: []int{502, 503}}
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, stream, wiretest.Unused(t)), Retry: retry})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, stream, wiretest.Unused(t)), Retry: retry})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	client.Header()
@@ -211,7 +216,7 @@ func TestRetriesHoldNothingBack(t *testing.T) {
 		p.Receive("frame")
 		p.Reset()
 	})
-	p = newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, tunnel, wiretest.Unused(t)), Retry: retry})
+	p = newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, tunnel, wiretest.Unused(t)), Retry: retry})
 	client = wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
 	if head := client.Header(); !strings.HasPrefix(head, "HTTP/1.1 101 ") {

@@ -20,7 +20,8 @@ import (
 
 // The bounds of HTTP/2 clients are for what they are waited for: a deadline of net/http's streams ends a
 // stream also where it waits for the target.
-func TestHTTP2TimeoutsAreForTheClient(t *testing.T) {
+func TestHTTP2TimeoutsAreForTheClient(t *testing.T) { onPaths(t, testHTTP2TimeoutsAreForTheClient) }
+func testHTTP2TimeoutsAreForTheClient(t *testing.T, via path) {
 	leaktest.Check(t)
 	const (
 		size  = 8 << 20 // more than what is held between the two
@@ -57,7 +58,7 @@ func TestHTTP2TimeoutsAreForTheClient(t *testing.T) {
 			test.target(p)
 		})
 		test.o.Upstream, test.o.OnError = groupAt(t, upstream.Options{}, target), failed.add
-		s := h2Server(t, newProxy(t, test.o))
+		s := h2Server(t, newProxy(t, via, test.o))
 		client := s.Client()
 		t.Cleanup(client.CloseIdleConnections)
 		r, err := http.NewRequestWithContext(t.Context(), "POST", s.URL, io.LimitReader(zeros{}, test.upload))
@@ -80,12 +81,13 @@ func TestHTTP2TimeoutsAreForTheClient(t *testing.T) {
 }
 
 // Where they are waited for, they are given up.
-func TestHTTP2SlowClients(t *testing.T) {
+func TestHTTP2SlowClients(t *testing.T) { onPaths(t, testHTTP2SlowClients) }
+func testHTTP2SlowClients(t *testing.T, via path) {
 	leaktest.Check(t)
 	t.Run("download", func(t *testing.T) {
 		var failed failures
 		target := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, zeros{}) }))
-		s := h2Server(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), WriteTimeout: 20 * soon, OnError: failed.add}))
+		s := h2Server(t, newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), WriteTimeout: 20 * soon, OnError: failed.add}))
 		client := s.Client()
 		t.Cleanup(client.CloseIdleConnections)
 		resp, err := client.Get(s.URL)
@@ -101,7 +103,7 @@ func TestHTTP2SlowClients(t *testing.T) {
 	t.Run("upload", func(t *testing.T) {
 		var failed failures
 		target := wiretest.Target(t, func(p *wiretest.Peer) { p.Ended() })
-		s := h2Server(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ReadTimeout: soon, OnError: failed.add}))
+		s := h2Server(t, newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ReadTimeout: soon, OnError: failed.add}))
 		client := s.Client()
 		t.Cleanup(client.CloseIdleConnections)
 		body, stalled := io.Pipe()
@@ -119,16 +121,17 @@ func TestHTTP2SlowClients(t *testing.T) {
 
 // A response that has been written whole is sent when the handler has returned: a client that does not accept
 // it is given up all the same.
-func TestHTTP2ClientThatAcceptsNothing(t *testing.T) {
+func TestHTTP2ClientThatAcceptsNothing(t *testing.T) { onPaths(t, testHTTP2ClientThatAcceptsNothing) }
+func testHTTP2ClientThatAcceptsNothing(t *testing.T, via path) {
 	leaktest.Check(t)
-	t.Run("of a target", func(t *testing.T) { acceptNothing(t, wiretest.Replying(t, ok)) })
-	t.Run("of an error", func(t *testing.T) { acceptNothing(t, wiretest.Replying(t, "nonsense\r\n\r\n")) })
+	t.Run("of a target", func(t *testing.T) { acceptNothing(t, via, wiretest.Replying(t, ok)) })
+	t.Run("of an error", func(t *testing.T) { acceptNothing(t, via, wiretest.Replying(t, "nonsense\r\n\r\n")) })
 }
 
 // acceptNothing requests a response of a target and leaves the window of its stream closed.
-func acceptNothing(t *testing.T, target string) {
+func acceptNothing(t *testing.T, via path, target string) {
 	t.Helper()
-	s := h2Server(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), WriteTimeout: soon}))
+	s := h2Server(t, newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), WriteTimeout: soon}))
 	conn, err := tls.Dial("tcp", s.Listener.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
 	if err != nil {
 		t.Fatal(err)

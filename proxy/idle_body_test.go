@@ -50,6 +50,9 @@ func hurried(t *testing.T, served int, last string, patience time.Duration, deci
 // What a target sends on a connection on which no request was sent, while the client's body is waited for, responds to
 // none; and a connection that it closes then takes none (RFC 9112 sections 9.2 and 9.3.1).
 func TestConnectionEndsWhileTheBodyIsAwaited(t *testing.T) {
+	onPaths(t, testConnectionEndsWhileTheBodyIsAwaited)
+}
+func testConnectionEndsWhileTheBodyIsAwaited(t *testing.T, via path) {
 	leaktest.Check(t)
 	const timeout = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 	type test struct {
@@ -64,13 +67,13 @@ func TestConnectionEndsWhileTheBodyIsAwaited(t *testing.T) {
 		{"408, kept, large", 1, timeout, 100000}, {"408, fresh, large", 0, timeout, 100000},
 	}, func(c test) string { return c.name }, func(t *testing.T, test test) {
 		patience := soon
-		if test.length > 4096 || onStandardPath {
+		if test.length > 4096 || via == httpTransport {
 			patience = 10 * time.Second // the header does not wait for the body, and must not meet the target's end
 		}
 		var failed failures
 		decided := make(chan struct{})
 		group := groupOf(t, upstream.Options{}, upstream.Target{Addr: hurried(t, test.served, test.last, patience, decided), MaxFails: 1, FailTimeout: time.Hour})
-		client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: group, OnError: failed.add})))
+		client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: group, OnError: failed.add})))
 		const header = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "
 		for range test.served {
 			client.Send(header + "2\r\n\r\nhi")

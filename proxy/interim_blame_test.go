@@ -18,7 +18,8 @@ import (
 
 // A client that takes long to accept an interim response uses up the time of the exchange, or of the header: no failure
 // of its target, which has responded long before.
-func TestBlameForAnInterimResponse(t *testing.T) {
+func TestBlameForAnInterimResponse(t *testing.T) { onPaths(t, testBlameForAnInterimResponse) }
+func testBlameForAnInterimResponse(t *testing.T, via path) {
 	for name, test := range map[string]struct {
 		o             proxy.Options
 		headerTimeout time.Duration
@@ -34,11 +35,11 @@ func TestBlameForAnInterimResponse(t *testing.T) {
 					go hintAndRespond(far)
 					return near, nil
 				}}, upstream.Target{Addr: "192.0.2.1:80", FailTimeout: time.Hour})
-				o := onPath(test.o)
+				o := test.o
 				o.Upstream = group
 				var failed failures
 				o.OnError = failed.add
-				p := newProxy(t, o)
+				p := newProxy(t, via, o)
 				near, far := net.Pipe()
 				s := &http.Server{Handler: p}
 				go func() { _ = s.Serve(wiretest.OneConn(far)) }()

@@ -57,7 +57,8 @@ func hintAnd(final string, hints int) func(net.Conn) {
 // TestTimeOverAtAnInterimResponse: where the time of a request ends while its client accepts interim responses, no response is
 // begun whose body is cut, and the target, which has responded at once, is not to blame. A response without a body is
 // relayed.
-func TestTimeOverAtAnInterimResponse(t *testing.T) {
+func TestTimeOverAtAnInterimResponse(t *testing.T) { onPaths(t, testTimeOverAtAnInterimResponse) }
+func testTimeOverAtAnInterimResponse(t *testing.T, via path) {
 	for name, test := range map[string]struct {
 		hints int
 		takes time.Duration
@@ -71,7 +72,7 @@ func TestTimeOverAtAnInterimResponse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				group := groupOf(t, upstream.Options{DialContext: pipeTo(hintAnd(test.final, test.hints))}, upstream.Target{Addr: "192.0.2.1:80", FailTimeout: time.Hour})
-				p := newProxy(t, proxy.Options{Upstream: group, Timeout: 5 * time.Second})
+				p := newProxy(t, via, proxy.Options{Upstream: group, Timeout: 5 * time.Second})
 				if status, _ := serveLate(p, test.takes, nil); status != test.whole && status != http.StatusGatewayTimeout {
 					t.Errorf("a response %d is begun", status)
 				}
@@ -90,10 +91,13 @@ func TestTimeOverAtAnInterimResponse(t *testing.T) {
 // TestPanicAtAnInterimResponseOfADroppedOne: where a filter's writer panics at an interim response before one that is dropped for
 // another target's, that target is given back, too.
 func TestPanicAtAnInterimResponseOfADroppedOne(t *testing.T) {
+	onPaths(t, testPanicAtAnInterimResponseOfADroppedOne)
+}
+func testPanicAtAnInterimResponseOfADroppedOne(t *testing.T, via path) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := hintAnd("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n", 1)
 		group := groupOf(t, upstream.Options{DialContext: pipeTo(busy)}, upstream.Target{Addr: "192.0.2.1:80"}, upstream.Target{Addr: "192.0.2.2:80"})
-		p := newProxy(t, proxy.Options{Upstream: group, Retry: proxy.Retry{Statuses: []int{http.StatusServiceUnavailable}}})
+		p := newProxy(t, via, proxy.Options{Upstream: group, Retry: proxy.Retry{Statuses: []int{http.StatusServiceUnavailable}}})
 		if status, v := serveLate(p, time.Second, "bug"); status != 0 || v != "bug" {
 			t.Errorf("status %d, panic %v", status, v)
 		}

@@ -42,13 +42,14 @@ func (w panickyWriter) SetWriteDeadline(t time.Time) error {
 
 // A filter's writer that panics at an interim response ends its own exchange, and neither the program nor another exchange,
 // though net/http's transport relays that on a goroutine of its own.
-func TestPanicAtAnInterimResponse(t *testing.T) {
+func TestPanicAtAnInterimResponse(t *testing.T) { onPaths(t, testPanicAtAnInterimResponse) }
+func testPanicAtAnInterimResponse(t *testing.T, via path) {
 	for name, protocol := range map[string]upstream.Protocol{"HTTP/1.1": upstream.HTTP1, "h2c": upstream.H2C} {
 		t.Run(name, func(t *testing.T) {
 			leaktest.Check(t)
 			target := echoTarget(t, protocol, http.StatusEarlyHints)
 			bug := new(panicsOnce)
-			p := newProxy(t, proxy.Options{Upstream: groupOf(t, upstream.Options{Protocol: protocol}, upstream.Target{Addr: target, MaxFails: 1})})
+			p := newProxy(t, via, proxy.Options{Upstream: groupOf(t, upstream.Options{Protocol: protocol}, upstream.Target{Addr: target, MaxFails: 1})})
 			addr := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				p.ServeHTTP(panickyWriter{w, bug, nil}, r)
 			}))
@@ -69,6 +70,9 @@ func TestPanicAtAnInterimResponse(t *testing.T) {
 // Behind such a panic the header is that of the final response again, and nothing reaches the writer behind its handler:
 // net/http's writer of an HTTP/2 stream would end the program then.
 func TestWriterBehindAPanicAtAnInterimResponse(t *testing.T) {
+	onPaths(t, testWriterBehindAPanicAtAnInterimResponse)
+}
+func testWriterBehindAPanicAtAnInterimResponse(t *testing.T, via path) {
 	synctest.Test(t, func(t *testing.T) {
 		group := groupAt(t, upstream.Options{DialContext: pipeTo(func(c net.Conn) {
 			if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
@@ -77,7 +81,7 @@ func TestWriterBehindAPanicAtAnInterimResponse(t *testing.T) {
 			_, _ = io.WriteString(c, "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 			time.Sleep(time.Minute)
 		})}, "192.0.2.1:80")
-		p := newProxy(t, proxy.Options{Upstream: group})
+		p := newProxy(t, via, proxy.Options{Upstream: group})
 		ended := false
 		w := panickyWriter{httptest.NewRecorder(), new(panicsOnce), func(time.Time) {
 			if ended {

@@ -20,6 +20,9 @@ import (
 // The server's WriteTimeout bounds what a handler writes that responds in the target's place, also behind an interim
 // response, which has its own time.
 func TestServersTimeoutBehindAnInterimResponse(t *testing.T) {
+	onPaths(t, testServersTimeoutBehindAnInterimResponse)
+}
+func testServersTimeoutBehindAnInterimResponse(t *testing.T, via path) {
 	for name, test := range map[string]struct{ request, interim, want string }{
 		"none":         {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "", ""},
 		"103":          {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n", "103 Early Hints"},
@@ -45,7 +48,7 @@ func TestServersTimeoutBehindAnInterimResponse(t *testing.T) {
 					}()
 					return near, nil
 				}}, upstream.Target{Addr: "192.0.2.1:80"})
-				p := newProxy(t, proxy.Options{Upstream: group, ModifyResponse: func(a *proxy.Response) {
+				p := newProxy(t, via, proxy.Options{Upstream: group, ModifyResponse: func(a *proxy.Response) {
 					a.ServeInstead(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 						_, _ = io.WriteString(w, strings.Repeat("x", 100<<10))
 					}))

@@ -63,9 +63,12 @@ func hintingTarget(t *testing.T, conns *atomic.Int32, interim <-chan struct{}) (
 // A client that does not accept an interim response holds its own exchange, and not the others of the connection to a target
 // that speaks HTTP/2.
 func TestInterimResponseOfASharedConnection(t *testing.T) {
+	onPaths(t, testInterimResponseOfASharedConnection)
+}
+func testInterimResponseOfASharedConnection(t *testing.T, via path) {
 	leaktest.Check(t)
 	var conns atomic.Int32
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Protocol: upstream.H2C}, hintingTarget(t, &conns, nil))})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{Protocol: upstream.H2C}, hintingTarget(t, &conns, nil))})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	page := func() {
 		client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -103,13 +106,14 @@ func TestInterimResponseOfASharedConnection(t *testing.T) {
 
 // The client of a response that is dropped for another target's holds no more than the interim response that is under way: the
 // other target is leased meanwhile.
-func TestInterimResponseOfADroppedOne(t *testing.T) {
+func TestInterimResponseOfADroppedOne(t *testing.T) { onPaths(t, testInterimResponseOfADroppedOne) }
+func testInterimResponseOfADroppedOne(t *testing.T, via path) {
 	leaktest.Check(t)
 	var conns atomic.Int32
 	slow := slowWriter{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
 	group := groupAt(t, upstream.Options{Protocol: upstream.H2C},
 		hintingTarget(t, &conns, slow.interim), hintingTarget(t, &conns, slow.interim))
-	p := newProxy(t, proxy.Options{Upstream: group, Retry: proxy.Retry{Statuses: []int{http.StatusServiceUnavailable}}})
+	p := newProxy(t, via, proxy.Options{Upstream: group, Retry: proxy.Retry{Statuses: []int{http.StatusServiceUnavailable}}})
 	interims := 0
 	ended := make(chan struct{})
 	go func() {

@@ -14,12 +14,13 @@ import (
 
 // An interim response has only the target's header fields, without hop-by-hop fields, and
 // removes none that filters have set for the final response (golang/go#81207, #81319).
-func TestInterimResponses(t *testing.T) {
+func TestInterimResponses(t *testing.T) { onPaths(t, testInterimResponses) }
+func testInterimResponses(t *testing.T, via path) {
 	leaktest.Check(t)
 	target := wiretest.Replying(t, "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nConnection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\n\r\n"+
 		"HTTP/1.1 102 Processing\r\n\r\n"+
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Final: 1\r\nDate: d\r\n\r\nok")
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Filter", "set")
 		p.ServeHTTP(w, r)
@@ -36,7 +37,8 @@ func TestInterimResponses(t *testing.T) {
 
 // HTTP/1.0 has no interim responses (RFC 9110 section 15.2), and no client gets a 100
 // without Expect.
-func TestInterimResponsesNotWanted(t *testing.T) {
+func TestInterimResponsesNotWanted(t *testing.T) { onPaths(t, testInterimResponsesNotWanted) }
+func testInterimResponsesNotWanted(t *testing.T, via path) {
 	leaktest.Check(t)
 	tests := map[string]struct{ interim, request string }{
 		"HTTP/1.0":   {"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"},
@@ -44,7 +46,7 @@ func TestInterimResponsesNotWanted(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			client := wiretest.Dial(t, gateway(t, wiretest.Replying(t, test.interim+ok)))
+			client := wiretest.Dial(t, gateway(t, via, wiretest.Replying(t, test.interim+ok)))
 			client.Send(test.request)
 			client.Status(200)
 		})
@@ -52,7 +54,8 @@ func TestInterimResponsesNotWanted(t *testing.T) {
 }
 
 // MaxHeaderBytes bounds all interim responses of a request together.
-func TestSizeOfInterimResponses(t *testing.T) {
+func TestSizeOfInterimResponses(t *testing.T) { onPaths(t, testSizeOfInterimResponses) }
+func testSizeOfInterimResponses(t *testing.T, via path) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
@@ -60,7 +63,7 @@ func TestSizeOfInterimResponses(t *testing.T) {
 		p.Ended()
 	})
 	var failed failures
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{MaxHeaderBytes: 4 << 10}, target), OnError: failed.add})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{MaxHeaderBytes: 4 << 10}, target), OnError: failed.add})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	got, interim := client.Header(), 0

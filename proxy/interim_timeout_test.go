@@ -15,7 +15,8 @@ import (
 
 // A client that does not take an interim response holds its exchange no longer than WriteTimeout, and the
 // deadline is not met by the response that follows a long time later.
-func TestTimeOfAnInterimResponse(t *testing.T) {
+func TestTimeOfAnInterimResponse(t *testing.T) { onPaths(t, testTimeOfAnInterimResponse) }
+func testTimeOfAnInterimResponse(t *testing.T, via path) {
 	for name, test := range map[string]struct {
 		pause time.Duration // before the client reads
 		want  string        // how what it reads begins
@@ -31,7 +32,7 @@ func TestTimeOfAnInterimResponse(t *testing.T) {
 					go hintLate(far)
 					return near, nil
 				}}, "192.0.2.1:80")
-				p := newProxy(t, proxy.Options{Upstream: group, WriteTimeout: time.Second})
+				p := newProxy(t, via, proxy.Options{Upstream: group, WriteTimeout: time.Second})
 				near, far := net.Pipe()
 				l := wiretest.OneConn(far)
 				s := &http.Server{Handler: p}

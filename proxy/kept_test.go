@@ -17,13 +17,9 @@ import (
 )
 
 // A connection on which the end of a response is in doubt is not used again (RFC 9112 sections 6.1 and 6.3), though nothing
-// is behind it.
+// is behind it. net/http's transport keeps such connections.
 func TestDoubtfulFraming(t *testing.T) {
 	leaktest.Check(t)
-	if onStandardPath {
-		t.Log("net/http keeps such connections")
-		return
-	}
 	const chunks = "\r\n2\r\nok\r\n0\r\n\r\n"
 	for name, test := range map[string]struct {
 		method, response string
@@ -49,7 +45,7 @@ func TestDoubtfulFraming(t *testing.T) {
 					p.Send(test.response)
 				}
 			})
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
+			p := newProxy(t, ownExchange, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
 			for range 2 {
 				w := httptest.NewRecorder()
 				p.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), test.method, "/", nil))
@@ -69,10 +65,6 @@ func TestDoubtfulFraming(t *testing.T) {
 // (transport.go, readLoop), and sometimes returns those bytes as the response to the next request.
 func TestBytesBehindAResponse(t *testing.T) {
 	leaktest.Check(t)
-	if onStandardPath {
-		t.Log("net/http promises nothing here")
-		return
-	}
 	for name, response := range map[string]string{
 		"length": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
 		"chunks": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
@@ -86,7 +78,7 @@ func TestBytesBehindAResponse(t *testing.T) {
 				p.Send(response + "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison")
 				p.Ended()
 			})
-			client := wiretest.Dial(t, gateway(t, target))
+			client := wiretest.Dial(t, gateway(t, ownExchange, target))
 			for range 3 {
 				client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 				if _, body := client.Response("GET"); strings.Contains(body, "poison") {
@@ -102,7 +94,8 @@ func TestBytesBehindAResponse(t *testing.T) {
 
 // The only target gets a request once more if it breaks a connection off that was kept, and only then: one that has
 // begun a response has had the request.
-func TestOnlyTargetBreaksOff(t *testing.T) {
+func TestOnlyTargetBreaksOff(t *testing.T) { onPaths(t, testOnlyTargetBreaksOff) }
+func testOnlyTargetBreaksOff(t *testing.T, via path) {
 	leaktest.Check(t)
 	for name, test := range map[string]struct {
 		first    string // what it responds to the first request of each connection, "" for nothing
@@ -135,7 +128,7 @@ func TestOnlyTargetBreaksOff(t *testing.T) {
 				p.Send(test.second)
 				p.End()
 			})
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Retry: proxy.Retry{Errors: true}})
+			p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Retry: proxy.Retry{Errors: true}})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 			if resp, _ := client.Response("GET"); test.first == "" && resp.StatusCode != 502 {
@@ -158,7 +151,8 @@ func TestOnlyTargetBreaksOff(t *testing.T) {
 
 // Of several targets, the one that has broken a kept connection off gets the request once more, and none that has
 // broken a fresh one off.
-func TestOneOfSeveralBreaksOff(t *testing.T) {
+func TestOneOfSeveralBreaksOff(t *testing.T) { onPaths(t, testOneOfSeveralBreaksOff) }
+func testOneOfSeveralBreaksOff(t *testing.T, via path) {
 	leaktest.Check(t)
 	var fresh, kept atomic.Int32 // requests
 	first := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -179,7 +173,7 @@ func TestOneOfSeveralBreaksOff(t *testing.T) {
 	if err := u.Set(upstream.Target{Addr: first, MaxFails: -1}, upstream.Target{Addr: second, MaxFails: -1}); err != nil {
 		t.Fatal(err)
 	}
-	client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: u, Retry: proxy.Retry{Errors: true}})))
+	client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: u, Retry: proxy.Retry{Errors: true}})))
 	for range 2 {
 		client.Send("DELETE / HTTP/1.1\r\nHost: a\r\n\r\n")
 		client.Status(200)
@@ -190,13 +184,9 @@ func TestOneOfSeveralBreaksOff(t *testing.T) {
 }
 
 // TestLastBreaksOff: a request that goes over a second connection, after the one that would have ended
-// with it, does not end that one too.
+// with it, does not end that one too. net/http's transport counts no requests.
 func TestLastBreaksOff(t *testing.T) {
 	leaktest.Check(t)
-	if onStandardPath {
-		t.Log("net/http counts no requests")
-		return
-	}
 	heads := make(chan string, 8)
 	var conns atomic.Int32
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -213,7 +203,7 @@ func TestLastBreaksOff(t *testing.T) {
 			p.Send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 		}
 	})
-	client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{MaxConnRequests: 2}, target)})))
+	client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, ownExchange, proxy.Options{Upstream: groupAt(t, upstream.Options{MaxConnRequests: 2}, target)})))
 	for range 2 {
 		client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 		client.Status(200)
@@ -233,13 +223,9 @@ func TestLastBreaksOff(t *testing.T) {
 var behind = "HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\n" + strings.Repeat("b", 9000) + "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
 
 // A request that waits for a connection of its own takes one that comes to rest before, unless there
-// is something left on that.
+// is something left on that. net/http's transport promises nothing here (TestBytesBehindAResponse).
 func TestBytesBehindAResponseWhileDialling(t *testing.T) {
 	leaktest.Check(t)
-	if onStandardPath {
-		t.Log("net/http promises nothing here")
-		return
-	}
 	arrived, respond := make(chan struct{}, 9), make(chan struct{}) // a request may be sent again
 	dialling, dial := make(chan struct{}), make(chan struct{})
 	var conns, dials atomic.Int32
@@ -265,7 +251,7 @@ func TestBytesBehindAResponseWhileDialling(t *testing.T) {
 		}
 		return nil
 	}}
-	addr := wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Dialer: slow}, target)}))
+	addr := wiretest.Serve(t, newProxy(t, ownExchange, proxy.Options{Upstream: groupAt(t, upstream.Options{Dialer: slow}, target)}))
 	first, second := wiretest.Dial(t, addr), wiretest.Dial(t, addr)
 	first.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	wiretest.Await(t, arrived, "request")
@@ -285,13 +271,10 @@ func TestBytesBehindAResponseWhileDialling(t *testing.T) {
 	}
 }
 
-// Over TLS the bytes are in the record that the response ends in, and are decrypted with it.
+// Over TLS the bytes are in the record that the response ends in, and are decrypted with it. net/http's transport promises
+// nothing here.
 func TestBytesBehindAResponseOverTLS(t *testing.T) {
 	leaktest.Check(t)
-	if onStandardPath {
-		t.Log("net/http promises nothing here")
-		return
-	}
 	s := httptest.NewTLSServer(nil)
 	config := &tls.Config{Certificates: s.TLS.Certificates, DynamicRecordSizingDisabled: true}
 	s.Close()
@@ -315,7 +298,7 @@ func TestBytesBehindAResponseOverTLS(t *testing.T) {
 					p.Send(test.response)
 				}
 			})
-			client := wiretest.Dial(t, gatewayOver(t, upstream.Options{Scheme: "https", TLSConfig: &tls.Config{InsecureSkipVerify: true}}, target))
+			client := wiretest.Dial(t, gatewayOver(t, ownExchange, upstream.Options{Scheme: "https", TLSConfig: &tls.Config{InsecureSkipVerify: true}}, target))
 			for range 3 {
 				client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 				if _, body := client.Response("GET"); len(body) != 9000 {
@@ -330,13 +313,14 @@ func TestBytesBehindAResponseOverTLS(t *testing.T) {
 }
 
 // gatewayOver serves a proxy in front of a group.
-func gatewayOver(t *testing.T, o upstream.Options, target string) string {
-	return wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, o, target)}))
+func gatewayOver(t *testing.T, via path, o upstream.Options, target string) string {
+	return wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: groupAt(t, o, target)}))
 }
 
 // A connection on which the gateway has sent "Connection: close" carries no other request (RFC 9112
 // section 9.6), also if the target does not close it.
-func TestRequestThatCloses(t *testing.T) {
+func TestRequestThatCloses(t *testing.T) { onPaths(t, testRequestThatCloses) }
+func testRequestThatCloses(t *testing.T, via path) {
 	leaktest.Check(t)
 	var conns atomic.Int32
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -349,7 +333,7 @@ func TestRequestThatCloses(t *testing.T) {
 			p.Send(ok)
 		}
 	})
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Rewrite: func(o *proxy.Outbound) { o.Out.Close = true }})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Rewrite: func(o *proxy.Outbound) { o.Out.Close = true }})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	for range 3 {
 		client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -12,6 +12,9 @@ import (
 // A target that ends a kept connection as it gets the next request gets that once more, if it may be repeated, though another target is
 // free, and no failure counts against it. What may not be repeated is an error.
 func TestKeptConnectionEndsBesideAFreeTarget(t *testing.T) {
+	onPaths(t, testKeptConnectionEndsBesideAFreeTarget)
+}
+func testKeptConnectionEndsBesideAFreeTarget(t *testing.T, via path) {
 	for name, test := range map[string]struct {
 		request string
 		status  int
@@ -41,7 +44,7 @@ func TestKeptConnectionEndsBesideAFreeTarget(t *testing.T) {
 			})
 			other, otherGot := recording(t, ok)
 			g := groupAt(t, upstream.Options{Balance: upstream.First()}, target, other)
-			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: g})))
+			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: g})))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 			client.Status(200)
 			client.Send(test.request)

@@ -42,7 +42,7 @@ func TestLastPieceOfAnUpload(t *testing.T) {
 					group := groupAt(t, upstream.Options{Protocol: upstream.H2C, WriteTimeout: time.Second, HeaderTimeout: -1, DialContext: pipeTo(func(c net.Conn) {
 						thinkingTarget(c, 10*time.Second)
 					})}, "192.0.2.1:80")
-					p := newProxy(t, proxy.Options{Upstream: group, Transport: group.Transport(), Timeout: time.Minute})
+					p := newProxy(t, anyPath, proxy.Options{Upstream: group, Transport: group.Transport(), Timeout: time.Minute})
 					w, begun := httptest.NewRecorder(), time.Now()
 					p.ServeHTTP(w, put(strings.Repeat("x", test.size)))
 					if took := time.Since(begun); w.Code != test.want || took > test.within {

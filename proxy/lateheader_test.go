@@ -16,7 +16,8 @@ import (
 
 // TestHeaderBehindTheTime: a header that is received behind the end of the request's time, before the exchange has noticed
 // that end, begins no response whose body is cut. One that has been received whole may be relayed.
-func TestHeaderBehindTheTime(t *testing.T) {
+func TestHeaderBehindTheTime(t *testing.T) { onPaths(t, testHeaderBehindTheTime) }
+func testHeaderBehindTheTime(t *testing.T, via path) {
 	for name, test := range map[string]struct {
 		first, rest string
 		statuses    map[int]string
@@ -30,7 +31,7 @@ func TestHeaderBehindTheTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				near, far := net.Pipe()
 				group := groupOf(t, upstream.Options{DialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}, upstream.Target{Addr: "192.0.2.1:80"})
-				p := newProxy(t, proxy.Options{Upstream: group})
+				p := newProxy(t, via, proxy.Options{Upstream: group})
 				go func() {
 					defer far.Close()
 					if _, err := far.Read(make([]byte, 1<<10)); err != nil {

@@ -64,7 +64,7 @@ func testRefusedUploadOfALateRoundTrip(t *testing.T) {
 		o.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
 			return transport.RoundTrip(r.WithContext(lateContext{r.Context(), &late}))
 		})
-		p := newProxy(t, o)
+		p := newProxy(t, anyPath, o)
 		body, send := io.Pipe()
 		go func() {
 			_, _ = io.WriteString(send, "hello")

@@ -55,8 +55,8 @@ type connKey struct{}
 
 // A request whose response is dropped while its client is still sending goes to the next target at once, and not with the
 // client's next bytes.
-func TestRetryBesideAHalfSentBody(t *testing.T) {
-	t.Parallel()
+func TestRetryBesideAHalfSentBody(t *testing.T) { onPathsParallel(t, testRetryBesideAHalfSentBody) }
+func testRetryBesideAHalfSentBody(t *testing.T, via path) {
 	replayed, sent, whole := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	inAnUpload(t, []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -69,7 +69,7 @@ func TestRetryBesideAHalfSentBody(t *testing.T) {
 		}
 		whole <- struct{}{}
 	}}, func(t *testing.T, u *upstream.Group) {
-		p := newProxy(t, proxy.Options{Upstream: u, Retry: proxy.Retry{Statuses: []int{503}, NonIdempotent: true}})
+		p := newProxy(t, via, proxy.Options{Upstream: u, Retry: proxy.Retry{Statuses: []int{503}, NonIdempotent: true}})
 		client := wiretest.Dial(t, wiretest.Serve(t, p))
 		client.Send(halfSent)
 		wiretest.Await(t, replayed, "beginning at the second target")
@@ -82,19 +82,21 @@ func TestRetryBesideAHalfSentBody(t *testing.T) {
 
 // A response that ends while its client is still sending ends for the client, too, and so does one in place of it.
 func TestResponseEndsBesideAHalfSentBody(t *testing.T) {
-	t.Parallel()
+	onPathsParallel(t, testResponseEndsBesideAHalfSentBody)
+}
+func testResponseEndsBesideAHalfSentBody(t *testing.T, via path) {
 	early := []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
 		_, _ = io.WriteString(w, "x")
 	}}
 	inAnUpload(t, early, func(t *testing.T, u *upstream.Group) {
-		client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: u})))
+		client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: u})))
 		client.Send(halfSent)
 		client.Header()
 		client.Receive("1\r\nx\r\n0\r\n\r\n")
 	})
 	inAnUpload(t, early, func(t *testing.T, u *upstream.Group) {
-		client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: u, ModifyResponse: func(a *proxy.Response) {
+		client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: u, ModifyResponse: func(a *proxy.Response) {
 			a.ServeInstead(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 		}})))
 		client.Send(halfSent)
@@ -104,7 +106,9 @@ func TestResponseEndsBesideAHalfSentBody(t *testing.T) {
 
 // A target that breaks off while its client's next bytes are waited for is noticed at once, and to blame.
 func TestTargetBreaksOffBesideAHalfSentBody(t *testing.T) {
-	t.Parallel()
+	onPathsParallel(t, testTargetBreaksOffBesideAHalfSentBody)
+}
+func testTargetBreaksOffBesideAHalfSentBody(t *testing.T, via path) {
 	for _, test := range []struct {
 		name    string
 		interim int // responses before
@@ -120,11 +124,11 @@ func TestTargetBreaksOffBesideAHalfSentBody(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			inAnUpload(t, []http.HandlerFunc{test.breaks}, func(t *testing.T, u *upstream.Group) {
-				if onStandardPath && strings.HasSuffix(t.Name(), "HTTP/1.1") {
+				if via == httpTransport && strings.HasSuffix(t.Name(), "HTTP/1.1") {
 					return // there net/http's transport waits for its read of the body, and the proxy can't stop it
 				}
 				var failed failures
-				client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: u, OnError: failed.add})))
+				client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: u, OnError: failed.add})))
 				client.Send(halfSent)
 				for range test.interim {
 					client.Status(http.StatusEarlyHints)
@@ -140,8 +144,8 @@ func TestTargetBreaksOffBesideAHalfSentBody(t *testing.T) {
 
 // TestLeftStreamEnds: an attempt that is left beside its client's upload ends at its target at once, and not with the client's next bytes:
 // another request may have its place there (MaxConns).
-func TestLeftStreamEnds(t *testing.T) {
-	t.Parallel()
+func TestLeftStreamEnds(t *testing.T) { onPathsParallel(t, testLeftStreamEnds) }
+func testLeftStreamEnds(t *testing.T, via path) {
 	left, began := make(chan error, 1), make(chan struct{}, 1)
 	inAnUpload(t, []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -154,7 +158,7 @@ func TestLeftStreamEnds(t *testing.T) {
 			t.Errorf("%d bytes (%v)", len(b), err)
 		}
 	}}, func(t *testing.T, u *upstream.Group) {
-		p := newProxy(t, proxy.Options{Upstream: u, Retry: proxy.Retry{Statuses: []int{503}, NonIdempotent: true}})
+		p := newProxy(t, via, proxy.Options{Upstream: u, Retry: proxy.Retry{Statuses: []int{503}, NonIdempotent: true}})
 		client := wiretest.Dial(t, wiretest.Serve(t, p))
 		client.Send(halfSent)
 		wiretest.Await(t, began, "beginning at the second target")

@@ -27,7 +27,7 @@ func TestTransportWithoutATraceClosesTheBody(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusRequestEntityTooLarge, Body: http.NoBody}, nil
 		})
 		group := groupAt(t, upstream.Options{}, "192.0.2.1:80")
-		p := newProxy(t, proxy.Options{Upstream: group, Transport: transport})
+		p := newProxy(t, anyPath, proxy.Options{Upstream: group, Transport: transport})
 		body, send := io.Pipe()
 		go func() { _, _ = io.WriteString(send, "hello") }()
 		w := httptest.NewRecorder()

@@ -22,7 +22,8 @@ import (
 // TestTimeOverBehindALeftUpload: where the time of a request ends while its target does not accept what was kept of the body, that
 // target is to blame, though a read which the attempt before has left still awaits the client. A target that has accepted all of it
 // waits for the client itself.
-func TestTimeOverBehindALeftUpload(t *testing.T) {
+func TestTimeOverBehindALeftUpload(t *testing.T) { onPaths(t, testTimeOverBehindALeftUpload) }
+func testTimeOverBehindALeftUpload(t *testing.T, via path) {
 	const sent = 48 << 10 // of a body, more than a transport holds back before it writes
 	serve := func(accepts int, response string) func(net.Conn) {
 		return func(c net.Conn) {
@@ -64,7 +65,7 @@ func TestTimeOverBehindALeftUpload(t *testing.T) {
 				o := test.o
 				o.Upstream, o.Retry = group, proxy.Retry{Statuses: []int{503}, NonIdempotent: true}
 				o.OnError = func(_ *http.Request, err *culvert.Error) { failure = err }
-				p := newProxy(t, o)
+				p := newProxy(t, via, o)
 				h := http.Handler(p)
 				if test.filter {
 					limit, err := filters.Timeout(10 * time.Second)

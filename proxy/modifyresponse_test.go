@@ -28,7 +28,8 @@ func withStatus(status int) func(*proxy.Response) {
 
 // TestModifiedStatus: a status that ModifyResponse changes is sent with the framing that it needs, whatever the target's had, and
 // the next request of the connection gets its own response. A status that no response can have fails the request.
-func TestModifiedStatus(t *testing.T) {
+func TestModifiedStatus(t *testing.T) { onPaths(t, testModifiedStatus) }
+func testModifiedStatus(t *testing.T, via path) {
 	leaktest.Check(t)
 	for _, test := range []struct {
 		name        string
@@ -79,7 +80,7 @@ func TestModifiedStatus(t *testing.T) {
 				var failed failures
 				group := groupAt(t, upstream.Options{Protocol: protocol, Balance: upstream.Sticky(upstream.StickyOptions{})}, target)
 				results := make(chan *culvert.Result, 2)
-				p := newProxy(t, proxy.Options{Upstream: group, ModifyResponse: withStatus(test.status), OnError: failed.add})
+				p := newProxy(t, via, proxy.Options{Upstream: group, ModifyResponse: withStatus(test.status), OnError: failed.add})
 				client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					ctx, result := filters.WithResult(r.Context())
 					p.ServeHTTP(w, r.WithContext(ctx))
@@ -134,7 +135,8 @@ func targetOver(t *testing.T, h http.HandlerFunc) (addr string) {
 
 // TestModifiedUpgrade: ModifyResponse is called for a 101, and for what a target sends instead. It can't break the handshake, and
 // with another status, or a handler, there is no tunnel, and the target is given back.
-func TestModifiedUpgrade(t *testing.T) {
+func TestModifiedUpgrade(t *testing.T) { onPaths(t, testModifiedUpgrade) }
+func testModifiedUpgrade(t *testing.T, via path) {
 	leaktest.Check(t)
 	const refused = "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno"
 	for _, test := range []struct {
@@ -189,7 +191,7 @@ func TestModifiedUpgrade(t *testing.T) {
 					t.Fatal(err)
 				}
 				group := groupAt(t, upstream.Options{}, target)
-				p := newProxy(t, proxy.Options{Upstream: group, Upgrades: upgrades, DetachTunnels: detach, ModifyResponse: test.modify})
+				p := newProxy(t, via, proxy.Options{Upstream: group, Upgrades: upgrades, DetachTunnels: detach, ModifyResponse: test.modify})
 				client := wiretest.Dial(t, wiretest.Serve(t, p))
 				client.Send(upgrade)
 				if test.tunnel {

@@ -13,7 +13,8 @@ import (
 
 // TCP's urgent data is no part of a response. What follows it arrives all the same, where the kernel
 // moves the body too.
-func TestResponseWithUrgentData(t *testing.T) {
+func TestResponseWithUrgentData(t *testing.T) { onPaths(t, testResponseWithUrgentData) }
+func testResponseWithUrgentData(t *testing.T, via path) {
 	leaktest.Check(t)
 	body := wiretest.Pattern(500_000)
 	urgent := make(chan error, 1)
@@ -25,7 +26,7 @@ func TestResponseWithUrgentData(t *testing.T) {
 		p.Send(string(body[len(body)/2:]))
 		p.Ended()
 	})
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 	client.Header()

@@ -30,7 +30,8 @@ func pieces(p *wiretest.Peer, body []byte, next <-chan struct{}) {
 
 // Large responses move from socket to socket without loss: with hooks that see only the header, with a filter
 // that sees the body, and when the target pauses.
-func TestLargeResponsesThroughFilters(t *testing.T) {
+func TestLargeResponsesThroughFilters(t *testing.T) { onPaths(t, testLargeResponsesThroughFilters) }
+func testLargeResponsesThroughFilters(t *testing.T, via path) {
 	leaktest.Check(t)
 	body := bytes.Repeat([]byte("0123456789abcdefghij"), 25_000)
 	upper := filters.OnResponse(filters.ResponseHooks{Body: func(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser { return upperWriter{w} }})
@@ -47,7 +48,7 @@ func TestLargeResponsesThroughFilters(t *testing.T) {
 			var ended culvert.ResponseStats
 			done := make(chan struct{})
 			count := filters.OnResponse(filters.ResponseHooks{End: func(_ *http.Request, s culvert.ResponseStats) { ended = s; close(done) }})
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, wiretest.Target(t, func(p *wiretest.Peer) { pieces(p, body, next) }))})
+			p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, wiretest.Target(t, func(p *wiretest.Peer) { pieces(p, body, next) }))})
 			client := wiretest.Dial(t, wiretest.Serve(t, filters.NewChain(count, test.filter).Then(p)))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 			client.Header()
@@ -69,7 +70,8 @@ func (u upperWriter) Write(p []byte) (int, error) { return u.w.Write(bytes.ToUpp
 func (upperWriter) Close() error                  { return nil }
 
 // A target that stops within a large response and a client that stops reading it are distinguished.
-func TestLargeResponsesStall(t *testing.T) {
+func TestLargeResponsesStall(t *testing.T) { onPaths(t, testLargeResponsesStall) }
+func testLargeResponsesStall(t *testing.T, via path) {
 	leaktest.Check(t)
 	for name, test := range map[string]struct {
 		options proxy.Options
@@ -90,7 +92,7 @@ func TestLargeResponsesStall(t *testing.T) {
 				_, _ = io.CopyN(p.Conn, zeros{}, int64(test.sends))
 				_, _ = io.Copy(io.Discard, p.Conn)
 			}))
-			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, test.options)))
+			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, via, test.options)))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 			failed.await(t)
 			if e := failed.only(t); e.Kind != test.want || !e.HeaderSent {
@@ -102,7 +104,8 @@ func TestLargeResponsesStall(t *testing.T) {
 }
 
 // A large response that ends too early, or is reset, is never taken for a whole one.
-func TestLargeResponsesBreakOff(t *testing.T) {
+func TestLargeResponsesBreakOff(t *testing.T) { onPaths(t, testLargeResponsesBreakOff) }
+func testLargeResponsesBreakOff(t *testing.T, via path) {
 	leaktest.Check(t)
 	for name, end := range map[string]func(*wiretest.Peer){
 		"closed": func(p *wiretest.Peer) { p.Conn.Close() },
@@ -115,7 +118,7 @@ func TestLargeResponsesBreakOff(t *testing.T) {
 				p.Send("HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n" + string(bytes.Repeat([]byte("x"), 100_000)))
 				end(p)
 			})
-			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})))
+			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})))
 			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 			client.Header()
 			client.Ended()
@@ -129,7 +132,8 @@ func TestLargeResponsesBreakOff(t *testing.T) {
 // A client that stops for longer than a target may is no target that stops: also where the pieces are
 // not moved at once, but copied, for the client's socket is not plain. The target has written everything
 // by then, so that no delay of this process can be its delay.
-func TestLargeResponsesToASlowClient(t *testing.T) {
+func TestLargeResponsesToASlowClient(t *testing.T) { onPaths(t, testLargeResponsesToASlowClient) }
+func testLargeResponsesToASlowClient(t *testing.T, via path) {
 	leaktest.Check(t)
 	const bodyTimeout = 5 * soon
 	body := wiretest.Pattern(512 << 10) // more than narrow sockets take, and less than those of a target hold
@@ -141,7 +145,7 @@ func TestLargeResponsesToASlowClient(t *testing.T) {
 		p.Ended()
 	})
 	var failed failures
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), BodyTimeout: bodyTimeout, OnError: failed.add})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), BodyTimeout: bodyTimeout, OnError: failed.add})
 	client := wiretest.Dial(t, wiretest.ServeOver(t, p, func(l net.Listener) net.Listener { return wrapped{wiretest.Narrow(l), written} }))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	wiretest.Await(t, sent, "end of the target's response")

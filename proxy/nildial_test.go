@@ -14,7 +14,8 @@ import (
 )
 
 // A DialContext that gives neither a connection nor an error is a dial error, behind which another target gets the request.
-func TestDialContextWithoutAConnection(t *testing.T) {
+func TestDialContextWithoutAConnection(t *testing.T) { onPaths(t, testDialContextWithoutAConnection) }
+func testDialContextWithoutAConnection(t *testing.T, via path) {
 	for name, request := range map[string]string{
 		"GET":       "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
 		"a body":    "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
@@ -37,7 +38,7 @@ func TestDialContextWithoutAConnection(t *testing.T) {
 				var f failures
 				for _, list := range [][]string{{"a.invalid:1"}, {"a.invalid:1", target}} {
 					g := groupAt(t, upstream.Options{Protocol: protocol, Balance: upstream.First(), DialContext: dial}, list...)
-					p := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: g, OnError: f.add})))
+					p := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: g, OnError: f.add})))
 					p.Send(request)
 					if len(list) == 2 {
 						p.Status(http.StatusOK)

@@ -20,7 +20,8 @@ import (
 
 // TestNegativeTimesAreNoBound: with negative times everybody may take an hour: a dial, the client for its body, the target for its
 // header and its content, the next request for its connection and for its place, and a handshake.
-func TestNegativeTimesAreNoBound(t *testing.T) {
+func TestNegativeTimesAreNoBound(t *testing.T) { onPaths(t, testNegativeTimesAreNoBound) }
+func testNegativeTimesAreNoBound(t *testing.T, via path) {
 	for name, protocol := range map[string]upstream.Protocol{"HTTP/1.1": upstream.HTTP1, "HTTP/2": upstream.H2C} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -42,7 +43,7 @@ func TestNegativeTimesAreNoBound(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				p := newProxy(t, proxy.Options{Upstream: group, Upgrades: upgrades, Timeout: -1, BodyTimeout: -1, ReadTimeout: -1, WriteTimeout: -1, Retry: proxy.Retry{Timeout: -1}})
+				p := newProxy(t, via, proxy.Options{Upstream: group, Upgrades: upgrades, Timeout: -1, BodyTimeout: -1, ReadTimeout: -1, WriteTimeout: -1, Retry: proxy.Retry{Timeout: -1}})
 				first, second, third := dialHandler(p), dialHandler(p), dialHandler(p)
 				go func() {
 					_, _ = io.WriteString(first, "POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab")
@@ -105,10 +106,11 @@ func dialHandler(h http.Handler) net.Conn {
 }
 
 // A request is retried however long it has taken, if Retry.Timeout is negative.
-func TestRetryWithoutATimeout(t *testing.T) {
+func TestRetryWithoutATimeout(t *testing.T) { onPaths(t, testRetryWithoutATimeout) }
+func testRetryWithoutATimeout(t *testing.T, via path) {
 	good := targetOver(t, func(http.ResponseWriter, *http.Request) {})
 	group := groupAt(t, upstream.Options{}, wiretest.Unused(t), good)
-	p := newProxy(t, proxy.Options{Upstream: group, Retry: proxy.Retry{Timeout: -1}})
+	p := newProxy(t, via, proxy.Options{Upstream: group, Retry: proxy.Retry{Timeout: -1}})
 	for range 2 {
 		client := wiretest.Dial(t, wiretest.Serve(t, p))
 		client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -23,7 +23,7 @@ func TestTransportWithoutAResponse(t *testing.T) {
 		g := groupAt(t, upstream.Options{}, "a.invalid:1")
 		get := func(resp *http.Response) int {
 			w := httptest.NewRecorder()
-			newProxy(t, proxy.Options{Upstream: g, Transport: givesBack{resp}, OnError: f.add}).ServeHTTP(w, httptest.NewRequest("POST", "/", strings.NewReader(body)))
+			newProxy(t, anyPath, proxy.Options{Upstream: g, Transport: givesBack{resp}, OnError: f.add}).ServeHTTP(w, httptest.NewRequest("POST", "/", strings.NewReader(body)))
 			return w.Code
 		}
 		if status := get(nil); status != http.StatusInternalServerError {

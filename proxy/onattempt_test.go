@@ -38,7 +38,8 @@ func (s *tracing) attempt(out *http.Request, target string) func(culvert.Attempt
 }
 
 // OnAttempt sees each attempt, and what it sets is sent in that attempt alone.
-func TestOnAttempt(t *testing.T) {
+func TestOnAttempt(t *testing.T) { onPaths(t, testOnAttempt) }
+func testOnAttempt(t *testing.T, via path) {
 	leaktest.Check(t)
 	first := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
@@ -47,7 +48,7 @@ func TestOnAttempt(t *testing.T) {
 	second, unavailable := recording(t, "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
 	third, got := recording(t, ok)
 	spans := new(tracing)
-	p := newProxy(t, proxy.Options{
+	p := newProxy(t, via, proxy.Options{
 		Upstream:  groupAt(t, upstream.Options{Balance: upstream.First()}, first, second, third),
 		Retry:     proxy.Retry{Errors: true, Statuses: []int{503}},
 		OnAttempt: spans.attempt,
@@ -74,10 +75,11 @@ func TestOnAttempt(t *testing.T) {
 }
 
 // What OnAttempt makes of the request besides its fields has no effect.
-func TestOnAttemptChangesFieldsAlone(t *testing.T) {
+func TestOnAttemptChangesFieldsAlone(t *testing.T) { onPaths(t, testOnAttemptChangesFieldsAlone) }
+func testOnAttemptChangesFieldsAlone(t *testing.T, via path) {
 	leaktest.Check(t)
 	target, got := recording(t, ok)
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnAttempt: func(out *http.Request, _ string) func(culvert.Attempt) {
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnAttempt: func(out *http.Request, _ string) func(culvert.Attempt) {
 		out.Method, out.URL.Path, out.Host, out.Body = "DELETE", "/b", "b", io.NopCloser(strings.NewReader("b"))
 		out.Header = nil
 		return nil
@@ -91,11 +93,12 @@ func TestOnAttemptChangesFieldsAlone(t *testing.T) {
 }
 
 // An upgrade is an attempt, too.
-func TestOnAttemptOfAnUpgrade(t *testing.T) {
+func TestOnAttemptOfAnUpgrade(t *testing.T) { onPaths(t, testOnAttemptOfAnUpgrade) }
+func testOnAttemptOfAnUpgrade(t *testing.T, via path) {
 	leaktest.Check(t)
 	target, got := recording(t, "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
 	spans := new(tracing)
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnAttempt: spans.attempt})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnAttempt: spans.attempt})
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 	r.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"AAAAAAAAAAAAAAAAAAAAAA=="}}
@@ -109,14 +112,15 @@ func TestOnAttemptOfAnUpgrade(t *testing.T) {
 }
 
 // A panic of OnAttempt ends the exchange and releases its target; one of another hook is the end of the attempt.
-func TestOnAttemptPanics(t *testing.T) {
+func TestOnAttemptPanics(t *testing.T) { onPaths(t, testOnAttemptPanics) }
+func testOnAttemptPanics(t *testing.T, via path) {
 	leaktest.Check(t)
 	target, _ := recording(t, ok)
 	for name, itself := range map[string]bool{"itself": true, "ModifyResponse": false} {
 		t.Run(name, func(t *testing.T) {
 			u := groupAt(t, upstream.Options{}, target)
 			spans := new(tracing)
-			p := newProxy(t, proxy.Options{
+			p := newProxy(t, via, proxy.Options{
 				Upstream: u,
 				OnAttempt: func(out *http.Request, target string) func(culvert.Attempt) {
 					if itself {
@@ -151,11 +155,14 @@ func TestOnAttemptPanics(t *testing.T) {
 
 // A panic at the end of an attempt whose response is dropped releases the target of the next one, too.
 func TestOnAttemptPanicsBehindADroppedResponse(t *testing.T) {
+	onPaths(t, testOnAttemptPanicsBehindADroppedResponse)
+}
+func testOnAttemptPanicsBehindADroppedResponse(t *testing.T, via path) {
 	leaktest.Check(t)
 	first, _ := recording(t, "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
 	second, _ := recording(t, ok)
 	u := groupAt(t, upstream.Options{Balance: upstream.First()}, first, second)
-	p := newProxy(t, proxy.Options{
+	p := newProxy(t, via, proxy.Options{
 		Upstream:  u,
 		Retry:     proxy.Retry{Statuses: []int{503}},
 		OnAttempt: func(*http.Request, string) func(culvert.Attempt) { return func(culvert.Attempt) { panic("a bug") } },

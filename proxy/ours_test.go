@@ -22,7 +22,7 @@ import (
 
 // ownFault sends a request through a group of two targets, each of which is taken out by its first
 // failure, and checks that the first still gets requests.
-func ownFault(t *testing.T, o proxy.Options, around culvert.Filter, request string) (status int, failed *failures) {
+func ownFault(t *testing.T, via path, o proxy.Options, around culvert.Filter, request string) (status int, failed *failures) {
 	t.Helper()
 	first := wiretest.Target(t, func(p *wiretest.Peer) {
 		for {
@@ -41,7 +41,7 @@ func ownFault(t *testing.T, o proxy.Options, around culvert.Filter, request stri
 	o.OnError = failed.add
 	o.Retry = proxy.Retry{Errors: true, Timeouts: true, NonIdempotent: true}
 	o.Upstream = groupAt(t, upstream.Options{Balance: upstream.First()}, first, second)
-	var h http.Handler = newProxy(t, o)
+	var h http.Handler = newProxy(t, via, o)
 	if around != nil {
 		h = around(h)
 	}
@@ -49,7 +49,7 @@ func ownFault(t *testing.T, o proxy.Options, around culvert.Filter, request stri
 	client := wiretest.Dial(t, addr)
 	client.Send(request)
 	resp, _ := client.Response("GET")
-	healthy := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: o.Upstream})))
+	healthy := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: o.Upstream})))
 	healthy.Send(getShop)
 	healthy.Status(200)
 	if len(other) > 0 {
@@ -60,8 +60,8 @@ func ownFault(t *testing.T, o proxy.Options, around culvert.Filter, request stri
 
 // A gateway that makes an invalid request of a valid one is itself to blame: the error has a kind of
 // its own, the request is not retried on another target, and no target is taken out.
-func TestOwnFaultsAreNoTargets(t *testing.T) {
-	t.Parallel()
+func TestOwnFaultsAreNoTargets(t *testing.T) { onPathsParallel(t, testOwnFaultsAreNoTargets) }
+func testOwnFaultsAreNoTargets(t *testing.T, via path) {
 	get, post := "GET /a HTTP/1.1\r\nHost: shop.example\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
 	body := func(length int64, body string) culvert.Filter {
 		return func(next http.Handler) http.Handler {
@@ -103,7 +103,7 @@ func TestOwnFaultsAreNoTargets(t *testing.T) {
 			if test.request == "" {
 				test.request = get
 			}
-			status, failed := ownFault(t, proxy.Options{Rewrite: test.rewrite}, test.around, test.request)
+			status, failed := ownFault(t, via, proxy.Options{Rewrite: test.rewrite}, test.around, test.request)
 			if test.kind == culvert.ErrorKind(0) {
 				if status != 200 {
 					t.Errorf("status %d", status)
@@ -121,9 +121,10 @@ func TestOwnFaultsAreNoTargets(t *testing.T) {
 }
 
 // The same for an upgrade.
-func TestOwnFaultsOfUpgrades(t *testing.T) {
+func TestOwnFaultsOfUpgrades(t *testing.T) { onPaths(t, testOwnFaultsOfUpgrades) }
+func testOwnFaultsOfUpgrades(t *testing.T, via path) {
 	leaktest.Check(t)
-	status, failed := ownFault(t, proxy.Options{Rewrite: func(o *proxy.Outbound) { o.Out.Header.Set("X-User", "a\nb") }}, nil,
+	status, failed := ownFault(t, via, proxy.Options{Rewrite: func(o *proxy.Outbound) { o.Out.Header.Set("X-User", "a\nb") }}, nil,
 		"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
 	if e := failed.only(t); status != 500 || e.Kind != culvert.Internal || e.BytesSent {
 		t.Errorf("status %d, failure %+v", status, e)
@@ -131,7 +132,8 @@ func TestOwnFaultsOfUpgrades(t *testing.T) {
 }
 
 // A client names trailers that can't be any: they are dropped, and nothing fails.
-func TestForbiddenAnnouncements(t *testing.T) {
+func TestForbiddenAnnouncements(t *testing.T) { onPaths(t, testForbiddenAnnouncements) }
+func testForbiddenAnnouncements(t *testing.T, via path) {
 	leaktest.Check(t)
 	for _, name := range []string{"X T", "Content-Type", "If-Match", "Authorization", "Cache-Control", "Range", "TE", "Host", "Set-Cookie", "X-Forwarded-For", "Upgrade", "", "X-\xff"} {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +147,7 @@ func TestForbiddenAnnouncements(t *testing.T) {
 				p.Send(ok)
 			})
 			var failed failures
-			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})))
+			client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})))
 			client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\nTrailer: " + name + "\r\n\r\n1\r\na\r\n0\r\nX-Sum: 1\r\n\r\n")
 			client.Status(200)
 			if got := wiretest.Await(t, announced, "request"); got != "X-Sum|X-Sum: 1\r\n\r\n" {
@@ -159,7 +161,8 @@ func TestForbiddenAnnouncements(t *testing.T) {
 }
 
 // A process without a descriptor, or a host without a local port, can reach no target, and no target is to blame for it.
-func TestNothingToDialWith(t *testing.T) {
+func TestNothingToDialWith(t *testing.T) { onPaths(t, testNothingToDialWith) }
+func testNothingToDialWith(t *testing.T, via path) {
 	leaktest.Check(t)
 	fails := func(call string, errno syscall.Errno) *net.Dialer {
 		return &net.Dialer{Control: func(string, string, syscall.RawConn) error { return os.NewSyscallError(call, errno) }}
@@ -176,7 +179,7 @@ func TestNothingToDialWith(t *testing.T) {
 			t.Run(name+", "+request[:8], func(t *testing.T) {
 				var failed failures
 				g := groupAt(t, upstream.Options{Dialer: test.dialer}, "127.0.0.1:1", "127.0.0.1:2")
-				client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: g, OnError: failed.add})))
+				client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: g, OnError: failed.add})))
 				for range 3 { // were a target taken out, the third would be 503
 					client.Send(request)
 					client.Status(500)
@@ -194,7 +197,8 @@ func TestNothingToDialWith(t *testing.T) {
 const handshakeOfA = "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
 // Local ports are counted for each address that is dialled: where those for one target are used up, another is requested.
-func TestNoPortForOneTarget(t *testing.T) {
+func TestNoPortForOneTarget(t *testing.T) { onPaths(t, testNoPortForOneTarget) }
+func testNoPortForOneTarget(t *testing.T, via path) {
 	leaktest.Check(t)
 	used := wiretest.Unused(t)
 	free, _ := recording(t, ok)
@@ -206,7 +210,7 @@ func TestNoPortForOneTarget(t *testing.T) {
 	}}
 	var failed failures
 	g := groupOf(t, upstream.Options{Dialer: dialer, Balance: upstream.First()}, upstream.Target{Addr: used, FailTimeout: time.Hour}, upstream.Target{Addr: free})
-	addr := wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: g, OnError: failed.add}))
+	addr := wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: g, OnError: failed.add}))
 	for range 2 {
 		client := wiretest.Dial(t, addr)
 		client.Send(getShop)
@@ -223,11 +227,12 @@ type failsItself struct{ err error }
 func (r failsItself) RoundTrip(*http.Request) (*http.Response, error) { return nil, r.err }
 
 // A transport of an embedder reports by a culvert.Error that the target is not to blame for a failure.
-func TestTransportsOwnError(t *testing.T) {
+func TestTransportsOwnError(t *testing.T) { onPaths(t, testTransportsOwnError) }
+func testTransportsOwnError(t *testing.T, via path) {
 	leaktest.Check(t)
 	for kind, want := range map[culvert.ErrorKind]int{culvert.Internal: 500, culvert.Forbidden: 403} {
 		cause := fmt.Errorf("signing: %w", &culvert.Error{Kind: kind, Err: errors.New("no key")})
-		status, failed := ownFault(t, proxy.Options{Transport: failsItself{cause}}, nil, getShop)
+		status, failed := ownFault(t, via, proxy.Options{Transport: failsItself{cause}}, nil, getShop)
 		if e := failed.only(t); status != want || e.Kind != kind || e.BytesSent || !errors.Is(e, cause) {
 			t.Errorf("status %d, failure %+v", status, e)
 		}
@@ -235,11 +240,12 @@ func TestTransportsOwnError(t *testing.T) {
 }
 
 // Framing under a name in another case is not sent beside the proxy's own, on either path.
-func TestFramingInAnotherCase(t *testing.T) {
+func TestFramingInAnotherCase(t *testing.T) { onPaths(t, testFramingInAnotherCase) }
+func testFramingInAnotherCase(t *testing.T, via path) {
 	leaktest.Check(t)
 	target, requests := readingTarget(t)
 	raw := map[string]string{"content-length": "77", "transfer-encoding": "chunked", "TRANSFER-ENCODING": "gzip", "host": "b", "connection": "close", "trailer": "X-T"}
-	p := newProxy(t, proxy.Options{
+	p := newProxy(t, via, proxy.Options{
 		Upstream: groupAt(t, upstream.Options{}, target),
 		Rewrite: func(o *proxy.Outbound) {
 			for name, value := range raw {

@@ -20,7 +20,8 @@ type incomparable struct {
 }
 
 // A body that Rewrite sets is refused, and not dropped in silence: neither is the target blamed. One of a filter is sent.
-func TestBodyOfRewrite(t *testing.T) {
+func TestBodyOfRewrite(t *testing.T) { onPaths(t, testBodyOfRewrite) }
+func testBodyOfRewrite(t *testing.T, via path) {
 	const get, post = "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
 	set := func(body io.ReadCloser) func(*proxy.Outbound) {
 		return func(o *proxy.Outbound) { o.Out.Body = body }
@@ -44,7 +45,7 @@ func TestBodyOfRewrite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen *culvert.Error
-			p := newProxy(t, proxy.Options{
+			p := newProxy(t, via, proxy.Options{
 				Upstream: groupAt(t, upstream.Options{}, echoTarget(t, upstream.HTTP1)), Rewrite: test.rewrite,
 				OnError: func(_ *http.Request, e *culvert.Error) { seen = e },
 			})

@@ -21,7 +21,8 @@ import (
 
 // TestPanicBesideAnUnsentBody: after a panic net/http's server continues to read the request's body before it closes the connection.
 // A client that sends nothing of it does not hold the connection, with any ReadTimeout and any function that panicked.
-func TestPanicBesideAnUnsentBody(t *testing.T) {
+func TestPanicBesideAnUnsentBody(t *testing.T) { onPaths(t, testPanicBesideAnUnsentBody) }
+func testPanicBesideAnUnsentBody(t *testing.T, via path) {
 	const (
 		plain     = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
 		expecting = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\nExpect: 100-continue\r\n\r\n"
@@ -94,7 +95,7 @@ func TestPanicBesideAnUnsentBody(t *testing.T) {
 						t.Fatal(err)
 					}
 					g.proxy.Upstream, g.proxy.Upgrades, g.proxy.ReadTimeout = group, upgrades, -1
-					p := newProxy(t, g.proxy)
+					p := newProxy(t, via, g.proxy)
 					if g.drains {
 						_ = p.Drain(t.Context())
 					}

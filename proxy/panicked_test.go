@@ -28,7 +28,8 @@ func (bug) Write([]byte) (int, error) { panic("a bug") }
 func (bug) Close() error              { return nil }
 
 // The attempt in which a hook panics has an end in the record, and a failure.
-func TestRecordOfAPanic(t *testing.T) {
+func TestRecordOfAPanic(t *testing.T) { onPaths(t, testRecordOfAPanic) }
+func testRecordOfAPanic(t *testing.T, via path) {
 	const get, page = "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 	panics := func(*http.Request, int, http.Header) { panic("a bug") }
 	for name, test := range map[string]struct {
@@ -50,7 +51,7 @@ func TestRecordOfAPanic(t *testing.T) {
 			o.Upstream = groupAt(t, upstream.Options{Name: "app"}, wiretest.Replying(t, test.response))
 			seen := make(endings, 1)
 			chain := filters.NewChain(filters.Recover(slog.New(slog.DiscardHandler)), filters.Observe(seen), filters.OnResponse(test.hooks))
-			client := wiretest.Dial(t, wiretest.Serve(t, chain.Then(newProxy(t, o))))
+			client := wiretest.Dial(t, wiretest.Serve(t, chain.Then(newProxy(t, via, o))))
 			client.Send(test.request)
 			record := wiretest.Await(t, seen, "record")
 			if len(record.Attempts) != 1 {

@@ -26,7 +26,7 @@ import (
 // twoPaths is a proxy on each path, in front of a target that sends the bytes of a script.
 type twoPaths struct {
 	target *scripted
-	paths  map[string]*onePath
+	paths  map[path]*onePath
 	run    int           // each request through one of them is one
 	wait   time.Duration // for what the target has read
 }
@@ -67,19 +67,14 @@ func newTwoPaths(f *testing.F) *twoPaths {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { l.Close() })
-	two := &twoPaths{target: &scripted{read: make(chan readRequest, 10)}, paths: map[string]*onePath{}}
+	two := &twoPaths{target: &scripted{read: make(chan readRequest, 10)}, paths: map[path]*onePath{}}
 	go two.target.serve(l)
-	for _, name := range []string{"own", "standard"} {
+	for _, via := range []path{ownExchange, httpTransport} {
 		u := groupAt(f, upstream.Options{HeaderTimeout: 2 * time.Second}, l.Addr().String())
-		path := &onePath{forget: u.Transport().(*upstream.Transport).CloseIdleConnections}
-		o := proxy.Options{Upstream: u, BodyTimeout: 2 * time.Second, Rewrite: two.setRun, OnError: func(_ *http.Request, e *culvert.Error) { path.failure = e }}
-		if name == "standard" {
-			o.Transport = standard{u.Transport()}
-		}
-		if path.proxy, err = proxy.New(o); err != nil {
-			f.Fatal(err)
-		}
-		two.paths[name] = path
+		one := &onePath{forget: u.Transport().(*upstream.Transport).CloseIdleConnections}
+		o := proxy.Options{Upstream: u, BodyTimeout: 2 * time.Second, Rewrite: two.setRun, OnError: func(_ *http.Request, e *culvert.Error) { one.failure = e }}
+		one.proxy = newProxy(f, via, o)
+		two.paths[via] = one
 	}
 	return two
 }
@@ -145,11 +140,11 @@ func (two *twoPaths) sent() string {
 }
 
 // send sends a request through one path and returns its outcome.
-func (two *twoPaths) send(name string, request, reply []byte) (sent, got string) {
-	path := two.paths[name]
+func (two *twoPaths) send(via path, request, reply []byte) (sent, got string) {
+	one := two.paths[via]
 	two.run++
-	path.failure = nil
-	path.forget()
+	one.failure = nil
+	one.forget()
 	two.target.mu.Lock()
 	two.target.reply = reply
 	two.target.mu.Unlock()
@@ -162,12 +157,12 @@ func (two *twoPaths) send(name string, request, reply []byte) (sent, got string)
 	aborted := false
 	func() {
 		defer func() { aborted = recover() != nil }()
-		path.proxy.ServeHTTP(w, r)
+		one.proxy.ServeHTTP(w, r)
 	}()
 	sent = two.sent()
 	kind := "none"
-	if path.failure != nil {
-		kind = fmt.Sprint(path.failure.Kind)
+	if one.failure != nil {
+		kind = fmt.Sprint(one.failure.Kind)
 	}
 	result := w.Result()
 	body, _ := io.ReadAll(result.Body)
@@ -229,8 +224,8 @@ func FuzzResponsePaths(f *testing.F) {
 			request = "HEAD /x HTTP/1.1\r\nHost: a\r\n\r\n"
 		}
 		if difference := two.differ(func() string {
-			_, own := two.send("own", []byte(request), reply)
-			_, std := two.send("standard", []byte(request), reply)
+			_, own := two.send(ownExchange, []byte(request), reply)
+			_, std := two.send(httpTransport, []byte(request), reply)
 			if own != std {
 				return fmt.Sprintf("own:      %s\nstandard: %s", own, std)
 			}
@@ -258,8 +253,8 @@ func FuzzRequestPaths(f *testing.F) {
 			return // upgrades take a path of their own; Expect takes its second
 		}
 		if difference := two.differ(func() string {
-			ownSent, own := two.send("own", request, reply)
-			stdSent, std := two.send("standard", request, reply)
+			ownSent, own := two.send(ownExchange, request, reply)
+			stdSent, std := two.send(httpTransport, request, reply)
 			if own == std && ownSent == stdSent || shortBody(request) { // a small body that ends early is not sent at all
 				return ""
 			}

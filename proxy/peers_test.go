@@ -31,12 +31,12 @@ type scene struct {
 }
 
 // gatewayIn makes a gateway for a scene.
-func gatewayIn(t *testing.T, s scene) http.Handler {
+func gatewayIn(t *testing.T, via path, s scene) http.Handler {
 	targets := []string{s.target}
 	if s.upstream.Source != nil {
 		targets = nil
 	}
-	return filters.NewChain(s.around...).Then(newProxy(t, proxy.Options{Upstream: groupAt(t, s.upstream, targets...), Retry: s.retry,
+	return filters.NewChain(s.around...).Then(newProxy(t, via, proxy.Options{Upstream: groupAt(t, s.upstream, targets...), Retry: s.retry,
 		OnError: s.onError}))
 }
 
@@ -47,11 +47,11 @@ func (s scene) onError(_ *http.Request, e *culvert.Error) {
 }
 
 // TestWherePeersHurt runs through culvert what hurt the users of other proxies: each row names the report.
-func TestWherePeersHurt(t *testing.T) {
-	t.Parallel()
+func TestWherePeersHurt(t *testing.T) { onPathsParallel(t, testWherePeersHurt) }
+func testWherePeersHurt(t *testing.T, via path) {
 	for _, test := range []struct {
 		name string
-		run  func(t *testing.T) string
+		run  func(t *testing.T, via path) string
 		want string
 	}{
 		{"golang/go#81319: hop-by-hop fields in a 103", hopsIn103, "Link"},
@@ -74,16 +74,16 @@ func TestWherePeersHurt(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			if got := test.run(t); got != test.want {
+			if got := test.run(t, via); got != test.want {
 				t.Errorf("%q, want %q", got, test.want)
 			}
 		})
 	}
 }
 
-func hopsIn103(t *testing.T) string {
+func hopsIn103(t *testing.T, via path) string {
 	target := wiretest.Replying(t, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nConnection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 1\r\n\r\n"+ok)
-	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target})))
+	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, via, scene{target: target})))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	return namesOf(client.Header())
 }
@@ -102,20 +102,20 @@ func namesOf(head string) string {
 
 const handshake = "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
-func hopsIn101(t *testing.T) string {
+func hopsIn101(t *testing.T, via path) string {
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		p.Send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 1\r\nProxy-Authenticate: Basic\r\n" +
 			"Upgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
 	})
-	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target})))
+	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, via, scene{target: target})))
 	client.Send(handshake)
 	return namesOf(client.Header())
 }
 
 // refused101 returns the state of the connection to a target that switches to a protocol
 // that was not requested.
-func refused101(t *testing.T) string {
+func refused101(t *testing.T, via path) string {
 	responded, state := make(chan struct{}), make(chan string, 1)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
@@ -127,16 +127,16 @@ func refused101(t *testing.T) string {
 		}
 		state <- "closed"
 	})
-	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target})))
+	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, via, scene{target: target})))
 	client.Send(handshake)
 	client.Status(502)
 	close(responded)
 	return wiretest.Await(t, state, "the connection's end")
 }
 
-func fieldsAfter103(t *testing.T) string {
+func fieldsAfter103(t *testing.T, via path) string {
 	target := wiretest.Replying(t, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"+ok)
-	h := gatewayIn(t, scene{target: target})
+	h := gatewayIn(t, via, scene{target: target})
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Filter", "1")
 		h.ServeHTTP(w, r)
@@ -149,15 +149,15 @@ func fieldsAfter103(t *testing.T) string {
 	return "lost"
 }
 
-func query(t *testing.T) string {
+func query(t *testing.T, via path) string {
 	target, heads := recording(t, ok)
-	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target})))
+	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, via, scene{target: target})))
 	client.Send("GET /a%2Fb//c?z=1&a=2&sig=%zz&b;c HTTP/1.1\r\nHost: a\r\n\r\n")
 	client.Status(200)
 	return strings.Fields(wiretest.Await(t, heads, "request"))[1]
 }
 
-func requestTrailers(t *testing.T) string {
+func requestTrailers(t *testing.T, via path) string {
 	seen := make(chan string, 1)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
@@ -165,19 +165,19 @@ func requestTrailers(t *testing.T) string {
 		seen <- strings.TrimSpace(p.Header())
 		p.Send(ok)
 	})
-	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target})))
+	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, via, scene{target: target})))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n2\r\nhi\r\n0\r\nX-Sum: 7\r\n\r\n")
 	client.Status(200)
 	return wiretest.Await(t, seen, "request")
 }
 
-func causeOfAbort(t *testing.T) string {
+func causeOfAbort(t *testing.T, via path) string {
 	kinds := make(chan string, 4)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
 	})
-	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target, kinds: kinds})))
+	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, via, scene{target: target, kinds: kinds})))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	client.Ended()
 	return kindOf(kinds)
@@ -192,30 +192,30 @@ func kindOf(kinds <-chan string) string {
 	}
 }
 
-func clientLeaves(t *testing.T) string {
+func clientLeaves(t *testing.T, via path) string {
 	kinds, arrived := make(chan string, 4), make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		close(arrived)
 		p.Ended()
 	})
-	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target, kinds: kinds})))
+	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, via, scene{target: target, kinds: kinds})))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	wiretest.Await(t, arrived, "request")
 	client.Close()
 	return wiretest.Await(t, kinds, "call of OnError")
 }
 
-func status099(t *testing.T) string {
+func status099(t *testing.T, via path) string {
 	target := wiretest.Replying(t, "HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n")
-	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target})))
+	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, via, scene{target: target})))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 	return strings.TrimPrefix(client.Ended(), "HTTP/1.1 ")[:3]
 }
 
 // earlyFrame sends a frame in one piece with the handshake, and returns what the
 // target gets of it by the time that the client has ended.
-func earlyFrame(t *testing.T) string {
+func earlyFrame(t *testing.T, via path) string {
 	got := make(chan string, 1)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
@@ -223,7 +223,7 @@ func earlyFrame(t *testing.T) string {
 		frame, _ := io.ReadAll(p.R)
 		got <- string(frame)
 	})
-	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target})))
+	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, via, scene{target: target})))
 	client.Send(handshake + "early")
 	client.Header()
 	client.End()
@@ -232,7 +232,7 @@ func earlyFrame(t *testing.T) string {
 
 // keyedPost sends a POST that may be repeated over a connection that its target closes
 // just then.
-func keyedPost(t *testing.T) string {
+func keyedPost(t *testing.T, via path) string {
 	var conns atomic.Int32
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		first := conns.Add(1) == 1
@@ -248,7 +248,7 @@ func keyedPost(t *testing.T) string {
 			}
 		}
 	})
-	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target, retry: proxy.Retry{Errors: true}})))
+	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, via, scene{target: target, retry: proxy.Retry{Errors: true}})))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	client.Status(200)
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: 1\r\nContent-Length: 5\r\n\r\nhello")
@@ -258,12 +258,12 @@ func keyedPost(t *testing.T) string {
 
 // earlyResponses uploads to a target that responds at once and closes, with the upload
 // unread: the gateway's writes are reset.
-func earlyResponses(t *testing.T) string {
+func earlyResponses(t *testing.T, via path) string {
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		p.Send("HTTP/1.1 413 Too Large\r\nContent-Length: 9\r\nConnection: close\r\n\r\ntoo large")
 	})
-	addr := wiretest.Serve(t, gatewayIn(t, scene{target: target}))
+	addr := wiretest.Serve(t, gatewayIn(t, via, scene{target: target}))
 	for range wiretest.Size(200, 40) {
 		client := wiretest.Dial(t, addr)
 		client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n")
@@ -289,7 +289,7 @@ func earlyResponses(t *testing.T) string {
 
 // requestsOfAConnection returns how many of four requests the target's first
 // connection got, where MaxConnRequests is two.
-func requestsOfAConnection(t *testing.T) string {
+func requestsOfAConnection(t *testing.T, via path) string {
 	var conns, first atomic.Int32
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		is1st := conns.Add(1) == 1
@@ -307,7 +307,7 @@ func requestsOfAConnection(t *testing.T) string {
 			}
 		}
 	})
-	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target, upstream: upstream.Options{MaxConnRequests: 2}})))
+	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, via, scene{target: target, upstream: upstream.Options{MaxConnRequests: 2}})))
 	for range 4 {
 		client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 		client.Status(200)
@@ -316,9 +316,9 @@ func requestsOfAConnection(t *testing.T) string {
 }
 
 // movedName returns which target responds when the group's source has replaced the address.
-func movedName(t *testing.T) string {
+func movedName(t *testing.T, via path) string {
 	moves := newSource(responding(t, "old"))
-	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{upstream: upstream.Options{Source: moves}})))
+	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, via, scene{upstream: upstream.Options{Source: moves}})))
 	request := func() string {
 		client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 		_, body := client.Response("GET")
@@ -363,7 +363,7 @@ func responding(t *testing.T, body string) string {
 
 // fieldInConnection lets a client name the field that a filter sets for the target,
 // and returns what the target gets of it (CVE-2021-32813 and others).
-func fieldInConnection(t *testing.T) string {
+func fieldInConnection(t *testing.T, via path) string {
 	target, heads := recording(t, ok)
 	user := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -371,7 +371,7 @@ func fieldInConnection(t *testing.T) string {
 			next.ServeHTTP(w, r)
 		})
 	}
-	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target, around: []culvert.Filter{user}})))
+	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, via, scene{target: target, around: []culvert.Filter{user}})))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: X-User\r\n\r\n")
 	client.Status(200)
 	_, after, _ := strings.Cut(wiretest.Await(t, heads, "request"), "X-User: ")
@@ -380,20 +380,20 @@ func fieldInConnection(t *testing.T) string {
 }
 
 // statusOf sends a POST of five bytes through a filter and returns the response's status.
-func statusOf(t *testing.T, around culvert.Filter) string {
+func statusOf(t *testing.T, via path, around culvert.Filter) string {
 	target := wiretest.Target(t, func(p *wiretest.Peer) { p.Ended() })
-	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, scene{target: target, around: []culvert.Filter{around}})))
+	client := wiretest.Dial(t, wiretest.Serve(t, gatewayIn(t, via, scene{target: target, around: []culvert.Filter{around}})))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
 	resp, _ := client.Response("POST")
 	return fmt.Sprint(resp.StatusCode)
 }
 
-func bodyOverTheLimit(t *testing.T) string {
-	return statusOf(t, func(next http.Handler) http.Handler { return http.MaxBytesHandler(next, 4) })
+func bodyOverTheLimit(t *testing.T, via path) string {
+	return statusOf(t, via, func(next http.Handler) http.Handler { return http.MaxBytesHandler(next, 4) })
 }
 
-func bodyReadBefore(t *testing.T) string {
-	return statusOf(t, func(next http.Handler) http.Handler {
+func bodyReadBefore(t *testing.T, via path) string {
+	return statusOf(t, via, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			next.ServeHTTP(w, r)
@@ -403,13 +403,14 @@ func bodyReadBefore(t *testing.T) string {
 
 // If a filter has read the body and not replaced it, the client gets a response at once,
 // also with a request buffer (http-proxy-middleware#40).
-func TestBodyReadBefore(t *testing.T) {
+func TestBodyReadBefore(t *testing.T) { onPaths(t, testBodyReadBefore) }
+func testBodyReadBefore(t *testing.T, via path) {
 	leaktest.Check(t)
 	for name, buffer := range map[string]*proxy.Buffer{"streamed": nil, "buffered": {}} {
 		t.Run(name, func(t *testing.T) {
 			var failed failures
 			target := wiretest.Target(t, func(p *wiretest.Peer) { p.Ended() })
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), RequestBuffer: buffer, OnError: failed.add})
+			p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), RequestBuffer: buffer, OnError: failed.add})
 			client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				p.ServeHTTP(w, r)
@@ -425,10 +426,11 @@ func TestBodyReadBefore(t *testing.T) {
 
 // A hook that panics keeps no place at the target: MaxConns and drains would count it
 // for ever.
-func TestPanicGivesTheTargetBack(t *testing.T) {
+func TestPanicGivesTheTargetBack(t *testing.T) { onPaths(t, testPanicGivesTheTargetBack) }
+func testPanicGivesTheTargetBack(t *testing.T, via path) {
 	leaktest.Check(t)
 	group := groupAt(t, upstream.Options{}, wiretest.Replying(t, ok))
-	p := newProxy(t, proxy.Options{Upstream: group, ModifyResponse: func(*proxy.Response) { panic("boom") }})
+	p := newProxy(t, via, proxy.Options{Upstream: group, ModifyResponse: func(*proxy.Response) { panic("boom") }})
 	panicked := make(chan any, 1)
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() { panicked <- recover() }()

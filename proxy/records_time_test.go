@@ -20,15 +20,16 @@ import (
 
 // TestRecordsThatAreNotAccepted: a client that accepts no more of a stream of records, each of which is flushed by itself, is
 // given up when WriteTimeout is over.
-func TestRecordsThatAreNotAccepted(t *testing.T) {
+func TestRecordsThatAreNotAccepted(t *testing.T) { onPaths(t, testRecordsThatAreNotAccepted) }
+func testRecordsThatAreNotAccepted(t *testing.T, via path) {
 	for _, http2 := range []bool{false, true} {
 		t.Run(fmt.Sprintf("HTTP/2 %v", http2), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { recordsNotAccepted(t, http2) })
+			synctest.Test(t, func(t *testing.T) { recordsNotAccepted(t, via, http2) })
 		})
 	}
 }
 
-func recordsNotAccepted(t *testing.T, http2 bool) {
+func recordsNotAccepted(t *testing.T, via path, http2 bool) {
 	records, err := filters.Records(filters.RecordsOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +43,7 @@ func recordsNotAccepted(t *testing.T, http2 bool) {
 		_, _ = io.Copy(io.Discard, c)
 	})}, "192.0.2.1:80")
 	var failed failures
-	p := newProxy(t, proxy.Options{Upstream: group, WriteTimeout: 4 * time.Second, BodyTimeout: 24 * time.Hour, OnError: failed.add})
+	p := newProxy(t, via, proxy.Options{Upstream: group, WriteTimeout: 4 * time.Second, BodyTimeout: 24 * time.Hour, OnError: failed.add})
 	ended := make(chan struct{})
 	var protocols http.Protocols
 	protocols.SetHTTP1(!http2)

@@ -21,7 +21,8 @@ import (
 
 // A refusal behind the end of a request's body leaves the connection as it is: the ErrorHandler's request is not
 // cancelled, and the client's next request follows.
-func TestRefusalBehindABody(t *testing.T) {
+func TestRefusalBehindABody(t *testing.T) { onPaths(t, testRefusalBehindABody) }
+func testRefusalBehindABody(t *testing.T, via path) {
 	const (
 		sized   = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
 		chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
@@ -66,7 +67,7 @@ func TestRefusalBehindABody(t *testing.T) {
 					}
 					w.WriteHeader(e.Status())
 				}
-				p := newProxy(t, o)
+				p := newProxy(t, via, o)
 				client, far := net.Pipe()
 				s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if test.replace {

@@ -60,7 +60,8 @@ func refusingTarget(t *testing.T, over http2Over, n int64, refuse func(f *http2.
 // A request of any method that a target of HTTP/2 refuses unprocessed is sent once an attempt, and again by the proxy's own
 // rules (RFC 9113 section 8.7): to another target, or once more to the only one. For a POST without a body net/http's
 // transport does not distinguish a graceful GOAWAY from a reset after which the request may have been processed.
-func TestRefusedUnprocessed(t *testing.T) {
+func TestRefusedUnprocessed(t *testing.T) { onPaths(t, testRefusedUnprocessed) }
+func testRefusedUnprocessed(t *testing.T, via path) {
 	const always = 1 << 40
 	for kind, refuse := range refusals {
 		for name, test := range map[string]struct {
@@ -91,7 +92,7 @@ func TestRefusedUnprocessed(t *testing.T) {
 						addr, sent := refusingTarget(t, over, n, refuse)
 						addrs, counts = append(addrs, addr), append(counts, sent)
 					}
-					p := newProxy(t, proxy.Options{Upstream: groupAt(t, over.options, addrs...), RequestBuffer: &proxy.Buffer{}, Retry: proxy.Retry{Tries: test.tries}})
+					p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, over.options, addrs...), RequestBuffer: &proxy.Buffer{}, Retry: proxy.Retry{Tries: test.tries}})
 					if kind == "GOAWAY" && test.method == "POST" && test.body == "" {
 						test.status, test.attempts = http.StatusBadGateway, 1
 					}
@@ -121,7 +122,8 @@ func recorded(t *testing.T, p *proxy.Proxy, method, body string) (status int, re
 }
 
 // What a kept connection refuses is sent over another one in the same attempt: a target that ends its connections refuses none.
-func TestRefusedOnAKeptConnection(t *testing.T) {
+func TestRefusedOnAKeptConnection(t *testing.T) { onPaths(t, testRefusedOnAKeptConnection) }
+func testRefusedOnAKeptConnection(t *testing.T, via path) {
 	for _, over := range http2Overs {
 		t.Run(over.name, func(t *testing.T) {
 			leaktest.Check(t)
@@ -131,7 +133,7 @@ func TestRefusedOnAKeptConnection(t *testing.T) {
 				}
 				return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: headerBlock(":status: 200\n"), EndStream: true, EndHeaders: true})
 			})
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, over.options, addr), Retry: proxy.Retry{Tries: 1}})
+			p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, over.options, addr), Retry: proxy.Retry{Tries: 1}})
 			for range 4 {
 				if status, record := recorded(t, p, "GET", ""); status != http.StatusOK || len(record.Attempts) != 1 {
 					t.Errorf("status %d in %d attempts: %v", status, len(record.Attempts), record.Err)
@@ -143,7 +145,8 @@ func TestRefusedOnAKeptConnection(t *testing.T) {
 
 // A target that resets a request's stream with an error has perhaps processed it: what is not idempotent is sent once, whether
 // the transport would send it again over another connection, or can't have one.
-func TestResetIsNoRefusal(t *testing.T) {
+func TestResetIsNoRefusal(t *testing.T) { onPaths(t, testResetIsNoRefusal) }
+func testResetIsNoRefusal(t *testing.T, via path) {
 	for name, test := range map[string]struct {
 		kept bool // the connection
 		dead bool // no other connection can be had to the target
@@ -184,7 +187,7 @@ func TestResetIsNoRefusal(t *testing.T) {
 						return new(net.Dialer).DialContext(ctx, network, addr)
 					}
 				}
-				p := newProxy(t, proxy.Options{Upstream: groupAt(t, o, resetting, other), Retry: proxy.Retry{Errors: true}})
+				p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, o, resetting, other), Retry: proxy.Retry{Errors: true}})
 				if test.kept {
 					if status, record := recorded(t, p, "GET", ""); status != http.StatusOK {
 						t.Fatalf("status %d: %v", status, record.Err)
@@ -202,7 +205,8 @@ func TestResetIsNoRefusal(t *testing.T) {
 // A kept connection over which a target of HTTP/2 resets a stream is not broken off: the target has got the request, and gets
 // it once, where no other one is left, too. One that it ends may be one that was kept too long. (What has no body and is reset
 // with PROTOCOL_ERROR, net/http's transport sends again itself.)
-func TestResetOnAKeptConnection(t *testing.T) {
+func TestResetOnAKeptConnection(t *testing.T) { onPaths(t, testResetOnAKeptConnection) }
+func testResetOnAKeptConnection(t *testing.T, via path) {
 	reset := func(code http2.ErrCode) func(f *http2.Framer, stream uint32) error {
 		return func(f *http2.Framer, stream uint32) error { return f.WriteRSTStream(stream, code) }
 	}
@@ -230,7 +234,7 @@ func TestResetOnAKeptConnection(t *testing.T) {
 					}
 					return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: headerBlock(":status: 200\n"), EndStream: true, EndHeaders: true})
 				})
-				p := newProxy(t, proxy.Options{Upstream: groupAt(t, over.options, addr), Retry: proxy.Retry{Errors: true}})
+				p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, over.options, addr), Retry: proxy.Retry{Errors: true}})
 				for n := 0; ends.Load() == 0 && n < 1000; n++ { // net/http may dial behind a response before it has put the connection of that among the idle ones
 					status, record := recorded(t, p, test.method, test.body)
 					want, attempts := http.StatusOK, 1
@@ -278,7 +282,7 @@ func TestRepeatingTransport(t *testing.T) {
 	defer target.Close()
 	inner := new(http.Transport)
 	defer inner.CloseIdleConnections()
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target.Listener.Addr().String()), Transport: repeating{inner}})
+	p := newProxy(t, anyPath, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target.Listener.Addr().String()), Transport: repeating{inner}})
 	if status, record := recorded(t, p, "GET", ""); status != http.StatusOK {
 		t.Errorf("status %d: %v", status, record.Err)
 	}

@@ -19,7 +19,7 @@ func TestRetryBudget(t *testing.T) {
 		}
 		a := &recordingTransport{broken: map[string]bool{"a": true}}
 		targets := []upstream.Target{{Addr: "a:1", MaxFails: -1}, {Addr: "b:1"}}
-		p := newProxy(t, proxy.Options{Transport: a, Retry: proxy.Retry{Errors: true, Budget: budget},
+		p := newProxy(t, anyPath, proxy.Options{Transport: a, Retry: proxy.Retry{Errors: true, Budget: budget},
 			Upstream: groupOf(t, upstream.Options{Balance: upstream.First()}, targets...)})
 		retried := func(n int) (count int) {
 			a.order = nil
@@ -53,7 +53,7 @@ func TestRetryBudgetWithoutAnotherTarget(t *testing.T) {
 		proxies := map[string]*proxy.Proxy{}
 		broken, busy := upstream.Target{Addr: "a:1", MaxFails: -1}, upstream.Target{Addr: "b:1"}
 		for name, targets := range map[string][]upstream.Target{"broken": {broken}, "busy": {busy}, "both": {broken, {Addr: "c:1"}}} {
-			proxies[name] = newProxy(t, proxy.Options{Transport: a, Upstream: groupOf(t, upstream.Options{Balance: upstream.First()}, targets...),
+			proxies[name] = newProxy(t, anyPath, proxy.Options{Transport: a, Upstream: groupOf(t, upstream.Options{Balance: upstream.First()}, targets...),
 				Retry: proxy.Retry{Errors: true, Statuses: []int{http.StatusServiceUnavailable}, Budget: budget}})
 		}
 		for _, step := range []struct {

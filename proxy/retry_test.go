@@ -58,7 +58,8 @@ func breaking(t *testing.T, how string) string {
 // A request is retried on the next target exactly if the policy and the request allow it:
 // a POST only if the policy names it (traefik#8990), and with its body (caddy#1229, #5454,
 // #6259, #7546).
-func TestRetry(t *testing.T) {
+func TestRetry(t *testing.T) { onPaths(t, testRetry) }
+func testRetry(t *testing.T, via path) {
 	leaktest.Check(t)
 	const (
 		get   = "GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -98,7 +99,7 @@ func TestRetry(t *testing.T) {
 			if test.first == "stalled" {
 				o.HeaderTimeout = time.Second // the second target has to respond within it, too
 			}
-			p := newProxy(t, proxy.Options{Retry: test.retry, Upstream: groupAt(t, o, breaking(t, test.first), second)})
+			p := newProxy(t, via, proxy.Options{Retry: test.retry, Upstream: groupAt(t, o, breaking(t, test.first), second)})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send(test.request)
 			resp, body := client.Response("GET")
@@ -124,9 +125,10 @@ func TestRetry(t *testing.T) {
 }
 
 // A response that could be dropped for another target's is relayed if no target is left.
-func TestLastResponseIsRelayed(t *testing.T) {
+func TestLastResponseIsRelayed(t *testing.T) { onPaths(t, testLastResponseIsRelayed) }
+func testLastResponseIsRelayed(t *testing.T, via path) {
 	leaktest.Check(t)
-	p := newProxy(t, proxy.Options{Retry: proxy.Retry{Statuses: []int{503}},
+	p := newProxy(t, via, proxy.Options{Retry: proxy.Retry{Statuses: []int{503}},
 		Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, breaking(t, "503"), breaking(t, "503"))})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -136,7 +138,8 @@ func TestLastResponseIsRelayed(t *testing.T) {
 }
 
 // After the header was sent there is no retry, with any policy.
-func TestNoRetryAfterTheHeader(t *testing.T) {
+func TestNoRetryAfterTheHeader(t *testing.T) { onPaths(t, testNoRetryAfterTheHeader) }
+func testNoRetryAfterTheHeader(t *testing.T, via path) {
 	leaktest.Check(t)
 	first := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
@@ -144,7 +147,7 @@ func TestNoRetryAfterTheHeader(t *testing.T) {
 		p.Reset()
 	})
 	second, requests := readingTarget(t)
-	p := newProxy(t, proxy.Options{Retry: proxy.Retry{Errors: true, Timeouts: true},
+	p := newProxy(t, via, proxy.Options{Retry: proxy.Retry{Errors: true, Timeouts: true},
 		Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, first, second)})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -158,10 +161,11 @@ func TestNoRetryAfterTheHeader(t *testing.T) {
 
 // The record has every attempt with its time, bytes and failure, and the log shows the
 // targets.
-func TestRecordOfAttempts(t *testing.T) {
+func TestRecordOfAttempts(t *testing.T) { onPaths(t, testRecordOfAttempts) }
+func testRecordOfAttempts(t *testing.T, via path) {
 	leaktest.Check(t)
 	first, second := breaking(t, "503"), wiretest.Replying(t, ok)
-	p := newProxy(t, proxy.Options{Retry: proxy.Retry{Statuses: []int{503}},
+	p := newProxy(t, via, proxy.Options{Retry: proxy.Retry{Statuses: []int{503}},
 		Upstream: groupAt(t, upstream.Options{Name: "app", Balance: upstream.First()}, first, second)})
 	records := make(chan *culvert.Result, 1)
 	addr := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -188,7 +192,8 @@ func TestRecordOfAttempts(t *testing.T) {
 // An attempt is recorded when its header has been received: ModifyResponse and the hooks of
 // filters around the proxy see its target, status and time. At the end the same entry has the
 // rest.
-func TestRecordAtTheHeader(t *testing.T) {
+func TestRecordAtTheHeader(t *testing.T) { onPaths(t, testRecordAtTheHeader) }
+func testRecordAtTheHeader(t *testing.T, via path) {
 	leaktest.Check(t)
 	for name, test := range map[string]struct {
 		request, response string
@@ -209,7 +214,7 @@ func TestRecordAtTheHeader(t *testing.T) {
 				}
 				t.Errorf("tries %+v", tries)
 			}
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, first, second),
+			p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, first, second),
 				ModifyResponse: func(a *proxy.Response) { note(a.In) }})
 			hooks := filters.OnResponse(filters.ResponseHooks{Header: func(r *http.Request, _ int, _ http.Header) { note(r) }})
 			client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -239,10 +244,11 @@ func TestRecordAtTheHeader(t *testing.T) {
 	}
 }
 
-func TestRecordedBytes(t *testing.T) {
+func TestRecordedBytes(t *testing.T) { onPaths(t, testRecordedBytes) }
+func testRecordedBytes(t *testing.T, via path) {
 	leaktest.Check(t)
 	target, _ := readingTarget(t)
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
 	records := make(chan *culvert.Result, 1)
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, record := filters.WithResult(r.Context())
@@ -285,7 +291,7 @@ func (a *recordingTransport) get(p http.Handler) *httptest.ResponseRecorder {
 func TestRetryTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &recordingTransport{broken: map[string]bool{"a": true, "b": true, "c": true}, took: 2 * time.Second}
-		p := newProxy(t, proxy.Options{Transport: a, Retry: proxy.Retry{Errors: true, Timeout: 3 * time.Second},
+		p := newProxy(t, anyPath, proxy.Options{Transport: a, Retry: proxy.Retry{Errors: true, Timeout: 3 * time.Second},
 			Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, "a:1", "b:1", "c:1")})
 		if w := a.get(p); w.Code != 502 || fmt.Sprint(a.order) != "[a b]" {
 			t.Errorf("status %d after %v", w.Code, a.order)
@@ -324,13 +330,14 @@ func TestBadRetryOptions(t *testing.T) {
 
 // A cookie stores a client's target, for plain responses and for upgrades. It is the target that
 // has responded.
-func TestStickyCookie(t *testing.T) {
+func TestStickyCookie(t *testing.T) { onPaths(t, testStickyCookie) }
+func testStickyCookie(t *testing.T, via path) {
 	leaktest.Check(t)
 	const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
 	plain, upgrading := wiretest.Replying(t, ok), wiretest.Replying(t, switching)
 	sticky := upstream.Options{Balance: upstream.Sticky(upstream.StickyOptions{Otherwise: upstream.First()})}
 	cookie := func(request string, addrs ...string) string {
-		p := newProxy(t, proxy.Options{Upstream: groupAt(t, sticky, addrs...)})
+		p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, sticky, addrs...)})
 		client := wiretest.Dial(t, wiretest.Serve(t, p))
 		client.Send(request)
 		head := client.Header()
@@ -363,7 +370,8 @@ func TestStickyCookie(t *testing.T) {
 // A kept connection that the target closes when the next request comes: what may be
 // sent twice is, on another connection to the same target; what may not is an error
 // (golang/go#22158).
-func TestClosedKeptConnection(t *testing.T) {
+func TestClosedKeptConnection(t *testing.T) { onPaths(t, testClosedKeptConnection) }
+func testClosedKeptConnection(t *testing.T, via path) {
 	leaktest.Check(t)
 	const get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 	body := "Content-Length: 5\r\n\r\nhello"
@@ -396,7 +404,7 @@ func TestClosedKeptConnection(t *testing.T) {
 					}
 				}
 			})
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Retry: test.retry})
+			p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Retry: test.retry})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send(get)
 			client.Status(200)
@@ -420,7 +428,8 @@ const refusal = "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"
 
 // A target whose response was dropped consumes no byte of the body that the next target gets, though
 // the gateway was reading the body for it when it responded, and the rest exceeds KeepBody.
-func TestRetryInAnUpload(t *testing.T) {
+func TestRetryInAnUpload(t *testing.T) { onPaths(t, testRetryInAnUpload) }
+func testRetryInAnUpload(t *testing.T, via path) {
 	leaktest.Check(t)
 	const kept, rest = 40_000, 1_000_000
 	replayed, whole := make(chan struct{}), make(chan struct{})
@@ -433,7 +442,7 @@ func TestRetryInAnUpload(t *testing.T) {
 		<-whole
 	})
 	u := groupAt(t, upstream.Options{Balance: upstream.First()}, refusing(t, refusal, kept), second)
-	p := newProxy(t, proxy.Options{Upstream: u, Retry: proxy.Retry{Statuses: []int{503}, NonIdempotent: true}})
+	p := newProxy(t, via, proxy.Options{Upstream: u, Retry: proxy.Retry{Statuses: []int{503}, NonIdempotent: true}})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send(fmt.Sprintf("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", kept+rest) + strings.Repeat("a", kept))
 	wiretest.Await(t, replayed, "beginning at the second target")
@@ -443,7 +452,8 @@ func TestRetryInAnUpload(t *testing.T) {
 }
 
 // If no target is left the response is relayed, and the rest of the body is sent.
-func TestNoRetryInAnUpload(t *testing.T) {
+func TestNoRetryInAnUpload(t *testing.T) { onPaths(t, testNoRetryInAnUpload) }
+func testNoRetryInAnUpload(t *testing.T, via path) {
 	leaktest.Check(t)
 	const rest = 100_000
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -454,7 +464,7 @@ func TestNoRetryInAnUpload(t *testing.T) {
 		p.Send("0\r\n\r\n")
 	})
 	u := groupAt(t, upstream.Options{}, target)
-	p := newProxy(t, proxy.Options{Upstream: u, Retry: proxy.Retry{Statuses: []int{503}, NonIdempotent: true}})
+	p := newProxy(t, via, proxy.Options{Upstream: u, Retry: proxy.Retry{Statuses: []int{503}, NonIdempotent: true}})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send(fmt.Sprintf("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\naaaaa", 5+rest))
 	client.Header()
@@ -464,7 +474,8 @@ func TestNoRetryInAnUpload(t *testing.T) {
 
 // The end of a body with trailers may be read while the header for the next target is made: net/http then
 // writes them into the client's map. If that map is shared, the race detector sometimes reports it here.
-func TestRetryWithTrailers(t *testing.T) {
+func TestRetryWithTrailers(t *testing.T) { onPaths(t, testRetryWithTrailers) }
+func testRetryWithTrailers(t *testing.T, via path) {
 	leaktest.Check(t)
 	second := wiretest.Target(t, func(p *wiretest.Peer) {
 		if r, err := http.ReadRequest(p.R); err != nil {
@@ -483,7 +494,7 @@ func TestRetryWithTrailers(t *testing.T) {
 	})
 	for range 30 {
 		u := groupAt(t, upstream.Options{Balance: upstream.First()}, first, second)
-		p := newProxy(t, proxy.Options{Upstream: u, Retry: proxy.Retry{Statuses: []int{503}, NonIdempotent: true}})
+		p := newProxy(t, via, proxy.Options{Upstream: u, Retry: proxy.Retry{Statuses: []int{503}, NonIdempotent: true}})
 		client := wiretest.Dial(t, wiretest.Serve(t, p))
 		client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n1\r\na\r\n")
 		wiretest.Await(t, responded, "first response")
@@ -495,7 +506,8 @@ func TestRetryWithTrailers(t *testing.T) {
 
 // A kept connection that breaks when the body has been read, and can't be followed by another one to
 // the same target, is no reason to send another target half a request, and to blame it.
-func TestNoRetryWithoutTheBody(t *testing.T) {
+func TestNoRetryWithoutTheBody(t *testing.T) { onPaths(t, testNoRetryWithoutTheBody) }
+func testNoRetryWithoutTheBody(t *testing.T, via path) {
 	leaktest.Check(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -504,7 +516,7 @@ func TestNoRetryWithoutTheBody(t *testing.T) {
 	defer l.Close()
 	second, requests := readingTarget(t)
 	u := groupAt(t, upstream.Options{Balance: upstream.First()}, l.Addr().String(), second)
-	p := newProxy(t, proxy.Options{Upstream: u})
+	p := newProxy(t, via, proxy.Options{Upstream: u})
 	reading, broken := make(chan struct{}), make(chan struct{})
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -554,7 +566,8 @@ func (a *announced) Read(p []byte) (int, error) {
 }
 
 // A response is not held while its request waits for another target: two would wait for each other's.
-func TestDroppedStatusWaitsForNoTarget(t *testing.T) {
+func TestDroppedStatusWaitsForNoTarget(t *testing.T) { onPaths(t, testDroppedStatusWaitsForNoTarget) }
+func testDroppedStatusWaitsForNoTarget(t *testing.T, via path) {
 	leaktest.Check(t)
 	var both sync.WaitGroup
 	both.Add(2)
@@ -571,7 +584,7 @@ func TestDroppedStatusWaitsForNoTarget(t *testing.T) {
 		return upstream.Target{Addr: addr, MaxConns: 1}
 	}
 	g := groupOf(t, upstream.Options{Queue: 10, QueueTimeout: time.Hour}, busy(), busy())
-	addr := wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: g, Retry: proxy.Retry{Statuses: []int{503}}}))
+	addr := wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: g, Retry: proxy.Retry{Statuses: []int{503}}}))
 	clients := [2]*wiretest.Peer{wiretest.Dial(t, addr), wiretest.Dial(t, addr)}
 	for _, client := range clients {
 		client.Send(getShop)

@@ -24,11 +24,11 @@ import (
 
 // sentFor sends a request to a proxy behind the filters, and returns what the target
 // was sent.
-func sentFor(t *testing.T, o proxy.Options, reach front, request string, around ...culvert.Filter) *http.Request {
+func sentFor(t *testing.T, via path, o proxy.Options, reach front, request string, around ...culvert.Filter) *http.Request {
 	t.Helper()
 	target, heads := recording(t, "HTTP/1.1 204 No Content\r\n\r\n")
 	o.Upstream = groupAt(t, upstream.Options{}, target)
-	c := reach(t, filters.NewChain(around...).Then(newProxy(t, o)))
+	c := reach(t, filters.NewChain(around...).Then(newProxy(t, via, o)))
 	c.Send(request)
 	c.Status(204)
 	sent, err := http.ReadRequest(bufio.NewReader(strings.NewReader(wiretest.Await(t, heads, "request"))))
@@ -87,7 +87,8 @@ func trusting(t *testing.T) culvert.Filter {
 // What a client claims of itself never gets through; what a trusted proxy says
 // does. Fields that the client names in Connection are written all the same
 // (CVE-2021-32813, CVE-2024-45410, golang/go#50580).
-func TestForwardedFields(t *testing.T) {
+func TestForwardedFields(t *testing.T) { onPaths(t, testForwardedFields) }
+func testForwardedFields(t *testing.T, via path) {
 	leaktest.Check(t)
 	const claims = "Forwarded: for=made-up\r\nX-Real-IP: 203.0.113.9\r\nConnection: X-Forwarded-For, X-Forwarded-Proto, Forwarded\r\n"
 	const spoofed = claims + "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Host: made.up\r\nX-Forwarded-Proto: gopher\r\n"
@@ -121,7 +122,7 @@ func TestForwardedFields(t *testing.T) {
 			"X-Forwarded-For": "2001:db8::7, 127.0.0.1", "Forwarded": `for="[2001:db8::7]", for=127.0.0.1;host="edge";proto=http`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			sent := sentFor(t, proxy.Options{Rewrite: func(o *proxy.Outbound) {
+			sent := sentFor(t, via, proxy.Options{Rewrite: func(o *proxy.Outbound) {
 				o.SetXForwarded()
 				o.SetForwarded()
 			}}, test.reach, "GET / HTTP/1.1\r\nHost: "+test.host+"\r\n"+test.fields+"\r\n", test.around...)
@@ -135,10 +136,11 @@ func TestForwardedFields(t *testing.T) {
 }
 
 // A gateway that leaves the fields to the hop in front, or to the target, says so in its hook.
-func TestKeepForwarded(t *testing.T) {
+func TestKeepForwarded(t *testing.T) { onPaths(t, testKeepForwarded) }
+func testKeepForwarded(t *testing.T, via path) {
 	leaktest.Check(t)
 	keep := proxy.Options{Rewrite: (*proxy.Outbound).KeepForwarded}
-	sent := sentFor(t, keep, overTCP, "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: b\r\nX-Forwarded-Port: 1\r\nX_Forwarded_For: c\r\nX-A: d\r\nConnection: X-Real-IP\r\nX-Real-IP: e\r\n\r\n",
+	sent := sentFor(t, via, keep, overTCP, "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: b\r\nX-Forwarded-Port: 1\r\nX_Forwarded_For: c\r\nX-A: d\r\nConnection: X-Real-IP\r\nX-Real-IP: e\r\n\r\n",
 		filters.NewChain().Then)
 	for name, want := range map[string]string{"X-Forwarded-For": "b", "X-Forwarded-Port": "1", "X_forwarded_for": "c", "X-A": "d", "X-Real-Ip": "", "X-Forwarded-Host": ""} {
 		if got := strings.Join(sent.Header[name], "|"); got != want {
@@ -147,10 +149,11 @@ func TestKeepForwarded(t *testing.T) {
 	}
 }
 
-func TestVia(t *testing.T) {
+func TestVia(t *testing.T) { onPaths(t, testVia) }
+func testVia(t *testing.T, via path) {
 	leaktest.Check(t)
 	add := proxy.Options{Rewrite: func(o *proxy.Outbound) { o.AddVia("culvert") }}
-	sent := sentFor(t, add, overTCP, "GET / HTTP/1.1\r\nHost: a\r\nVia: 1.0 old, HTTP/2 other (comment)\r\n\r\n")
+	sent := sentFor(t, via, add, overTCP, "GET / HTTP/1.1\r\nHost: a\r\nVia: 1.0 old, HTTP/2 other (comment)\r\n\r\n")
 	if got := strings.Join(sent.Header["Via"], ", "); got != "1.0 old, HTTP/2 other (comment), 1.1 culvert" {
 		t.Errorf("Via %q", got)
 	}
@@ -159,14 +162,15 @@ func TestVia(t *testing.T) {
 			t.Errorf("HasVia(%q) is not %v", name, want)
 		}
 	}
-	sent = sentFor(t, add, overTCP, "GET / HTTP/1.0\r\nHost: a\r\n\r\n")
+	sent = sentFor(t, via, add, overTCP, "GET / HTTP/1.0\r\nHost: a\r\n\r\n")
 	if got := sent.Header.Get("Via"); got != "1.0 culvert" {
 		t.Errorf("Via %q", got)
 	}
 }
 
 // Paths are changed as they were written: no escape is lost, and the query is kept.
-func TestPaths(t *testing.T) {
+func TestPaths(t *testing.T) { onPaths(t, testPaths) }
+func testPaths(t *testing.T, via path) {
 	leaktest.Check(t)
 	strip := func(prefix string) func(*proxy.Outbound) {
 		return func(o *proxy.Outbound) { o.StripPrefix(prefix) }
@@ -195,7 +199,7 @@ func TestPaths(t *testing.T) {
 		{replace("^/nothing", "/"), "/old%41", "/old%41"},
 		{replace("x", "%zz"), "/x", "/%zz"},
 	} {
-		p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Rewrite: test.rewrite})
+		p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Rewrite: test.rewrite})
 		c := wiretest.Dial(t, wiretest.Serve(t, p))
 		c.Send("GET " + test.path + " HTTP/1.1\r\nHost: a\r\n\r\n")
 		c.Status(200)
@@ -206,14 +210,15 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-func TestHost(t *testing.T) {
+func TestHost(t *testing.T) { onPaths(t, testHost) }
+func testHost(t *testing.T, via path) {
 	leaktest.Check(t)
 	for want, rewrite := range map[string]func(*proxy.Outbound){
 		"example.com": func(*proxy.Outbound) {},
 		"other.test":  func(o *proxy.Outbound) { o.Out.Host = "other.test" },
 		"127.0.0.1":   func(o *proxy.Outbound) { o.Out.Host = "" }, // the target's
 	} {
-		sent := sentFor(t, proxy.Options{Rewrite: rewrite}, overTCP, "GET / HTTP/1.1\r\nHost: example.com\r\n\r\n")
+		sent := sentFor(t, via, proxy.Options{Rewrite: rewrite}, overTCP, "GET / HTTP/1.1\r\nHost: example.com\r\n\r\n")
 		if host, _, _ := strings.Cut(sent.Host, ":"); host != want {
 			t.Errorf("Host %q, want %q", sent.Host, want)
 		}
@@ -231,7 +236,7 @@ func responseTo(t *testing.T, reach front, request, fields string, rewrite func(
 		return new(net.Dialer).DialContext(ctx, network, target)
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, "app:8080"), ModifyResponse: rewrite, Transport: transport,
+	p := newProxy(t, anyPath, proxy.Options{Upstream: groupAt(t, upstream.Options{}, "app:8080"), ModifyResponse: rewrite, Transport: transport,
 		Rewrite: func(o *proxy.Outbound) { o.Out.Host = "app.internal" }})
 	c := reach(t, filters.NewChain(around...).ThenFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Filter", "set before")
@@ -330,7 +335,8 @@ func TestResponseFields(t *testing.T) {
 }
 
 // Trailers follow their policies in both directions, announced or not.
-func TestTrailerPolicies(t *testing.T) {
+func TestTrailerPolicies(t *testing.T) { onPaths(t, testTrailerPolicies) }
+func testTrailerPolicies(t *testing.T, via path) {
 	leaktest.Check(t)
 	for name, test := range map[string]struct {
 		policy func(string) bool
@@ -349,7 +355,7 @@ func TestTrailerPolicies(t *testing.T) {
 					seen <- p.Header()
 					p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" + announced + "\r\n2\r\nhi\r\n0\r\nX-One: 1\r\nX-Two: 2\r\n\r\n")
 				})
-				p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), RequestTrailer: test.policy, ResponseTrailer: test.policy})
+				p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), RequestTrailer: test.policy, ResponseTrailer: test.policy})
 				c := wiretest.Dial(t, wiretest.Serve(t, p))
 				c.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n" + announced + "\r\n2\r\nhi\r\n0\r\nX-One: 1\r\nX-Two: 2\r\n\r\n")
 				if got := sorted(wiretest.Await(t, seen, "request")); got != test.want {
@@ -375,7 +381,8 @@ func sorted(trailers string) string {
 }
 
 // Drain lets what runs end, and refuses the rest.
-func TestProxyDrain(t *testing.T) {
+func TestProxyDrain(t *testing.T) { onPaths(t, testProxyDrain) }
+func testProxyDrain(t *testing.T, via path) {
 	leaktest.Check(t)
 	arrived, release := make(chan struct{}), make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -384,7 +391,7 @@ func TestProxyDrain(t *testing.T) {
 		<-release
 		p.Send(ok)
 	})
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Name: "app"}, target)})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{Name: "app"}, target)})
 	addr := wiretest.Serve(t, p)
 	c := wiretest.Dial(t, addr)
 	c.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -405,7 +412,8 @@ func TestProxyDrain(t *testing.T) {
 }
 
 // A client that is refused for now hears when to come again.
-func TestRetryAfter(t *testing.T) {
+func TestRetryAfter(t *testing.T) { onPaths(t, testRetryAfter) }
+func testRetryAfter(t *testing.T, via path) {
 	leaktest.Check(t)
 	arrived, release := make(chan struct{}), make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -414,7 +422,7 @@ func TestRetryAfter(t *testing.T) {
 		<-release
 		p.Send(ok)
 	})
-	addr := wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupOf(t, upstream.Options{RetryAfter: 1500 * time.Millisecond}, upstream.Target{Addr: target, MaxConns: 1})}))
+	addr := wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: groupOf(t, upstream.Options{RetryAfter: 1500 * time.Millisecond}, upstream.Target{Addr: target, MaxConns: 1})}))
 	first, second := wiretest.Dial(t, addr), wiretest.Dial(t, addr)
 	first.Send(getShop)
 	wiretest.Await(t, arrived, "request")

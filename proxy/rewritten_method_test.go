@@ -11,7 +11,8 @@ import (
 )
 
 // Whether a request may reach two targets depends on what is sent, not on what Rewrite has made it of.
-func TestRetryOfARewrittenRequest(t *testing.T) {
+func TestRetryOfARewrittenRequest(t *testing.T) { onPaths(t, testRetryOfARewrittenRequest) }
+func testRetryOfARewrittenRequest(t *testing.T, via path) {
 	method := func(name string) func(*proxy.Outbound) {
 		return func(o *proxy.Outbound) { o.Out.Method = name }
 	}
@@ -40,7 +41,7 @@ func TestRetryOfARewrittenRequest(t *testing.T) {
 						script(p)
 					})
 				}
-				addr := wiretest.Serve(t, newProxy(t, proxy.Options{
+				addr := wiretest.Serve(t, newProxy(t, via, proxy.Options{
 					Upstream: groupAt(t, upstream.Options{}, target(), target()), Rewrite: test.rewrite,
 					Retry: proxy.Retry{Errors: true, Statuses: []int{http.StatusServiceUnavailable}, Tries: 2},
 				}))

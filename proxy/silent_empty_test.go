@@ -19,7 +19,8 @@ import (
 
 // TestSilentEmptyResponse: a target of HTTP/2 that leaves the stream of an empty response open is to blame for the BodyTimeout that
 // ends it, also while the client is still sending.
-func TestSilentEmptyResponse(t *testing.T) {
+func TestSilentEmptyResponse(t *testing.T) { onPaths(t, testSilentEmptyResponse) }
+func testSilentEmptyResponse(t *testing.T, via path) {
 	for name, request := range map[string]string{
 		"no upload": "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
 		"an upload": halfSent,
@@ -35,7 +36,7 @@ func TestSilentEmptyResponse(t *testing.T) {
 				})
 				group := groupOf(t, upstream.Options{Protocol: upstream.H2C, DialContext: target}, upstream.Target{Addr: "192.0.2.1:80", MaxFails: 2, FailTimeout: time.Hour})
 				var failure error
-				p := newProxy(t, proxy.Options{Upstream: group, BodyTimeout: 10 * time.Second, OnError: func(_ *http.Request, err *culvert.Error) { failure = err }})
+				p := newProxy(t, via, proxy.Options{Upstream: group, BodyTimeout: 10 * time.Second, OnError: func(_ *http.Request, err *culvert.Error) { failure = err }})
 				near, far := net.Pipe()
 				s := &http.Server{Handler: p, ErrorLog: wiretest.Quiet()}
 				go func() { _ = s.Serve(wiretest.OneConn(far)) }()

@@ -21,7 +21,8 @@ import (
 // TestSilentResponseBesideAnUpload: the bounds of a response's body apply also while the client is still sending, or has received
 // no 100 and sends nothing, or the target accepts no more of a body that the proxy holds as a whole. Over HTTP/2 net/http's
 // transport then waits only for that body, or for the target's window.
-func TestSilentResponseBesideAnUpload(t *testing.T) {
+func TestSilentResponseBesideAnUpload(t *testing.T) { onPaths(t, testSilentResponseBesideAnUpload) }
+func testSilentResponseBesideAnUpload(t *testing.T, via path) {
 	const unasked = "POST /unasked HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\nExpect: 100-continue\r\n\r\n"
 	whole := "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n" + strings.Repeat("a", 300_000) // more than the target's windows
 	buffer := &proxy.Buffer{Memory: 1 << 20}
@@ -53,7 +54,7 @@ func TestSilentResponseBesideAnUpload(t *testing.T) {
 					var failure error
 					o := test.o
 					o.Upstream, o.OnError = group, func(_ *http.Request, err *culvert.Error) { failure = err }
-					p := newProxy(t, o)
+					p := newProxy(t, via, o)
 					near, far := net.Pipe()
 					s := &http.Server{Handler: p, ErrorLog: wiretest.Quiet()}
 					go func() { _ = s.Serve(wiretest.OneConn(far)) }()

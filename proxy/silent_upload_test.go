@@ -21,6 +21,9 @@ import (
 // A failure of the target's side is responded to though the client has stopped in its body: net/http's server waits for
 // the rest of that before it sends a header.
 func TestFailureBeforeAnUploadThatStopped(t *testing.T) {
+	onPaths(t, testFailureBeforeAnUploadThatStopped)
+}
+func testFailureBeforeAnUploadThatStopped(t *testing.T, via path) {
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("sorry ", 1000)) })
 	pages := filters.ErrorPages(func(int) http.Handler { return page })
 	for name, test := range map[string]struct {
@@ -39,7 +42,7 @@ func TestFailureBeforeAnUploadThatStopped(t *testing.T) {
 				o := proxy.Options{Upstream: groupOf(t, upstream.Options{DialContext: func(context.Context, string, string) (net.Conn, error) {
 					return nil, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 				}}, test.target)}
-				p := newProxy(t, o)
+				p := newProxy(t, via, o)
 				client := dialInMemory(t, filters.NewChain(test.around...).Then(p), p, o.Upstream)
 				start := time.Now()
 				client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")

@@ -18,7 +18,8 @@ import (
 
 // A client that does not send the rest of its body is too slow, and has not gone, also behind the beginning of the
 // response: net/http's server cancels the request as well when the time for the body is over.
-func TestSlowBodyBehindAResponse(t *testing.T) {
+func TestSlowBodyBehindAResponse(t *testing.T) { onPaths(t, testSlowBodyBehindAResponse) }
+func testSlowBodyBehindAResponse(t *testing.T, via path) {
 	for name, request := range map[string]string{
 		"a rest":  "POST / HTTP/1.1\r\nHost: gateway.test\r\nContent-Length: 10\r\n\r\nhello",
 		"a chunk": "POST / HTTP/1.1\r\nHost: gateway.test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
@@ -32,7 +33,7 @@ func TestSlowBodyBehindAResponse(t *testing.T) {
 					time.Sleep(time.Minute)
 				})}, "192.0.2.1:80")
 				var failure error
-				p := newProxy(t, proxy.Options{Upstream: group, ReadTimeout: time.Second, OnError: func(_ *http.Request, err *culvert.Error) { failure = err }})
+				p := newProxy(t, via, proxy.Options{Upstream: group, ReadTimeout: time.Second, OnError: func(_ *http.Request, err *culvert.Error) { failure = err }})
 				near, far := net.Pipe()
 				s := &http.Server{Handler: p}
 				go func() { _ = s.Serve(wiretest.OneConn(far)) }()

@@ -11,8 +11,8 @@ import (
 // one culvert and to two in a row, with a second request behind each. What the
 // target sees must be exactly the requests that were meant, and never the second
 // one where the first was refused.
-func TestSmuggling(t *testing.T) {
-	t.Parallel()
+func TestSmuggling(t *testing.T) { onPathsParallel(t, testSmuggling) }
+func testSmuggling(t *testing.T, via path) {
 	const smuggled = "GET /smuggled HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 	type attack struct {
 		name, request string
@@ -69,9 +69,9 @@ func TestSmuggling(t *testing.T) {
 	for depth, name := range []string{"one", "two in a row"} {
 		atOnce(t, attacks, func(a attack) string { return a.name + ", " + name }, func(t *testing.T, a attack) {
 			target, requests := readingTarget(t)
-			addr := gateway(t, target)
+			addr := gateway(t, via, target)
 			if depth == 1 {
-				addr = gateway(t, addr)
+				addr = gateway(t, via, addr)
 			}
 			client := wiretest.Dial(t, addr)
 			client.Send(a.request + smuggled)

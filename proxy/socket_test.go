@@ -73,11 +73,12 @@ func echoUpgrades(t *testing.T, dial *upstream.Group) *wsupgrade.Forwarder {
 }
 
 // A unix socket is reached by requests and upgrades, after another target has failed too.
-func TestUnixTarget(t *testing.T) {
+func TestUnixTarget(t *testing.T) { onPaths(t, testUnixTarget) }
+func testUnixTarget(t *testing.T, via path) {
 	leaktest.Check(t)
 	path, _ := unixTarget(t)
 	group := groupOf(t, upstream.Options{Balance: upstream.First()}, upstream.Target{Addr: "127.0.0.1:1"}, upstream.Target{Addr: "unix:" + path})
-	addr := wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: group, Upgrades: echoUpgrades(t, group)}))
+	addr := wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: group, Upgrades: echoUpgrades(t, group)}))
 	for range 2 {
 		p := wiretest.Dial(t, addr)
 		p.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
@@ -95,7 +96,8 @@ func TestUnixTarget(t *testing.T) {
 }
 
 // No name that a client or a hook chooses leads to a socket, beside a group that leases it either.
-func TestNoNameReachesAUnixSocket(t *testing.T) {
+func TestNoNameReachesAUnixSocket(t *testing.T) { onPaths(t, testNoNameReachesAUnixSocket) }
+func testNoNameReachesAUnixSocket(t *testing.T, via path) {
 	leaktest.Check(t)
 	path, connections := unixTarget(t)
 	name := socketName(path)
@@ -106,7 +108,7 @@ func TestNoNameReachesAUnixSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: group, Upgrades: upgrades, Rewrite: func(o *proxy.Outbound) {
+	addr := wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: group, Upgrades: upgrades, Rewrite: func(o *proxy.Outbound) {
 		o.Out.URL.Host, o.Out.Host = name, name
 	}}))
 	connectAddr := wiretest.Serve(t, connect)

@@ -19,10 +19,11 @@ type panickyReader struct{}
 func (panickyReader) Read([]byte) (int, error) { panic("a bug") }
 
 // A filter's body that panics while it is buffered leaves no file open.
-func TestNoFileBehindAPanic(t *testing.T) {
+func TestNoFileBehindAPanic(t *testing.T) { onPaths(t, testNoFileBehindAPanic) }
+func testNoFileBehindAPanic(t *testing.T, via path) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the garbage collector would close it
 	dir := t.TempDir()
-	p := newProxy(t, proxy.Options{
+	p := newProxy(t, via, proxy.Options{
 		Upstream:      groupOf(t, upstream.Options{}, upstream.Target{Addr: "192.0.2.1:80", Down: true}),
 		RequestBuffer: &proxy.Buffer{Memory: 1, Disk: 1 << 20, Dir: dir},
 	})

@@ -13,7 +13,8 @@ import (
 
 // Every piece that the target flushes reaches the client before the next is
 // sent: the target waits for the client's word between them.
-func TestStreaming(t *testing.T) {
+func TestStreaming(t *testing.T) { onPaths(t, testStreaming) }
+func testStreaming(t *testing.T, via path) {
 	leaktest.Check(t)
 	tests := []struct {
 		name, head string
@@ -28,7 +29,7 @@ func TestStreaming(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			seen := make(chan struct{})
-			addr := gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+			addr := gateway(t, via, wiretest.Target(t, func(p *wiretest.Peer) {
 				p.Header()
 				p.Send("HTTP/1.1 200 OK\r\n" + test.head + "\r\n")
 				for _, piece := range []string{"one", "two", "six"} {
@@ -61,10 +62,11 @@ func TestStreaming(t *testing.T) {
 }
 
 // The header of a stream arrives before its first byte.
-func TestStreamHeadFirst(t *testing.T) {
+func TestStreamHeadFirst(t *testing.T) { onPaths(t, testStreamHeadFirst) }
+func testStreamHeadFirst(t *testing.T, via path) {
 	leaktest.Check(t)
 	seen := make(chan struct{})
-	client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+	client := wiretest.Dial(t, gateway(t, via, wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		p.Send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
 		wiretest.Await(t, seen, "the client's word")
@@ -76,10 +78,11 @@ func TestStreamHeadFirst(t *testing.T) {
 	client.Receive("0\r\n\r\n")
 }
 
-func TestLargeResponse(t *testing.T) {
+func TestLargeResponse(t *testing.T) { onPaths(t, testLargeResponse) }
+func testLargeResponse(t *testing.T, via path) {
 	leaktest.Check(t)
 	body := wiretest.Pattern(8<<20 + 1)
-	client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+	client := wiretest.Dial(t, gateway(t, via, wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		p.Send("HTTP/1.1 200 OK\r\nContent-Length: 8388609\r\n\r\n" + string(body))
 		p.Ended()
@@ -91,7 +94,8 @@ func TestLargeResponse(t *testing.T) {
 
 // A client that disconnects ends the exchange with the target. That is logged with 499, and
 // is not the target's failure (golang/go#20071, caddy#2547).
-func TestClientLeaves(t *testing.T) {
+func TestClientLeaves(t *testing.T) { onPaths(t, testClientLeaves) }
+func testClientLeaves(t *testing.T, via path) {
 	leaktest.Check(t)
 	for name, head := range map[string]string{
 		"before the head": "",
@@ -100,7 +104,7 @@ func TestClientLeaves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var failed failures
 			arrived, gone := make(chan struct{}), make(chan struct{})
-			p := newProxy(t, proxy.Options{
+			p := newProxy(t, via, proxy.Options{
 				Upstream: groupAt(t, upstream.Options{}, wiretest.Target(t, func(p *wiretest.Peer) {
 					p.Header()
 					p.Send(head)

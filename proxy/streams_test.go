@@ -14,7 +14,8 @@ import (
 
 // A request waits for no stream of a connection to a target of HTTP/2 that has as many as the target allows (RFC 9113 section
 // 5.1.2): it is sent over another connection. No bound but that of the whole exchange would end the wait.
-func TestStreamsOfATarget(t *testing.T) {
+func TestStreamsOfATarget(t *testing.T) { onPaths(t, testStreamsOfATarget) }
+func testStreamsOfATarget(t *testing.T, via path) {
 	leaktest.Check(t)
 	arrived, freed := make(chan struct{}), make(chan struct{})
 	free := sync.OnceFunc(func() { close(freed) })
@@ -31,7 +32,7 @@ func TestStreamsOfATarget(t *testing.T) {
 	target.Start()
 	t.Cleanup(target.Close)
 	t.Cleanup(free)
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Protocol: upstream.H2C}, target.Listener.Addr().String())})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{Protocol: upstream.H2C}, target.Listener.Addr().String())})
 	addr := wiretest.Serve(t, p)
 
 	first := wiretest.Dial(t, addr)

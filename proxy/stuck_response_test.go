@@ -26,6 +26,9 @@ func panickedWith(h http.Handler) (v any) {
 // TestTimeOfAResponseOverAStuckConnection: a response over HTTP/2 that comes to a halt is broken off when its time is over, also
 // while its target reads nothing of the connection, so that no RST_STREAM can reach it.
 func TestTimeOfAResponseOverAStuckConnection(t *testing.T) {
+	onPaths(t, testTimeOfAResponseOverAStuckConnection)
+}
+func testTimeOfAResponseOverAStuckConnection(t *testing.T, via path) {
 	for name, o := range map[string]proxy.Options{"BodyTimeout": {BodyTimeout: 5 * time.Second}, "Timeout": {Timeout: 5 * time.Second}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -37,7 +40,7 @@ func TestTimeOfAResponseOverAStuckConnection(t *testing.T) {
 				var failed atomic.Pointer[culvert.Error]
 				o.Upstream = group
 				o.OnError = func(_ *http.Request, e *culvert.Error) { failed.Store(e) }
-				p := newProxy(t, o)
+				p := newProxy(t, via, o)
 				if v := panickedWith(p); v != nil { // the connection is there
 					t.Fatal(v)
 				}

@@ -38,10 +38,11 @@ var requestTargets = []string{
 	"/\x80\xfe\xff",
 }
 
-func TestRequestTargetByteForByte(t *testing.T) {
+func TestRequestTargetByteForByte(t *testing.T) { onPaths(t, testRequestTargetByteForByte) }
+func testRequestTargetByteForByte(t *testing.T, via path) {
 	leaktest.Check(t)
 	target, heads := recording(t, ok)
-	client := wiretest.Dial(t, gateway(t, target))
+	client := wiretest.Dial(t, gateway(t, via, target))
 	for _, want := range requestTargets {
 		client.Send("GET " + want + " HTTP/1.1\r\nHost: culvert.test\r\n\r\n")
 		client.Status(200)
@@ -54,14 +55,15 @@ func TestRequestTargetByteForByte(t *testing.T) {
 
 // A path with two leading slashes is sent in origin form, too, though net/http can't say some of
 // them: where it is the transport they are refused. The absolute form would be another target for some.
-func TestTargetWithTwoSlashes(t *testing.T) {
+func TestTargetWithTwoSlashes(t *testing.T) { onPaths(t, testTargetWithTwoSlashes) }
+func testTargetWithTwoSlashes(t *testing.T, via path) {
 	leaktest.Check(t)
 	target, heads := recording(t, ok)
-	addr := gateway(t, target)
+	addr := gateway(t, via, target)
 	for _, want := range []string{"//x|y", "//x|y?q=1", "//evil.test/\"a\"", "//\x80", "///a^b"} {
 		client := wiretest.Dial(t, addr)
 		client.Send("GET " + want + " HTTP/1.1\r\nHost: culvert.test\r\n\r\n")
-		if onStandardPath {
+		if via == httpTransport {
 			client.Status(400)
 			continue
 		}
@@ -82,10 +84,11 @@ func targetOf(line string) string {
 }
 
 // The request target of OPTIONS * has neither path nor query.
-func TestOptionsAsterisk(t *testing.T) {
+func TestOptionsAsterisk(t *testing.T) { onPaths(t, testOptionsAsterisk) }
+func testOptionsAsterisk(t *testing.T, via path) {
 	leaktest.Check(t)
 	target, heads := recording(t, ok)
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("OPTIONS * HTTP/1.1\r\nHost: culvert.test\r\n\r\n")
 	client.Status(200)
@@ -95,10 +98,11 @@ func TestOptionsAsterisk(t *testing.T) {
 }
 
 // The absolute form names the host; Host must follow it (RFC 9112 section 3.2.2).
-func TestAbsoluteForm(t *testing.T) {
+func TestAbsoluteForm(t *testing.T) { onPaths(t, testAbsoluteForm) }
+func testAbsoluteForm(t *testing.T, via path) {
 	leaktest.Check(t)
 	target, heads := recording(t, ok)
-	client := wiretest.Dial(t, gateway(t, target))
+	client := wiretest.Dial(t, gateway(t, via, target))
 	client.Send("GET http://named.test/a%2Fb?x=%zz HTTP/1.1\r\nHost: other.test\r\n\r\n")
 	client.Status(200)
 	head := wiretest.Await(t, heads, "request")
@@ -108,7 +112,8 @@ func TestAbsoluteForm(t *testing.T) {
 }
 
 // A hook's change of the path counts, and only that.
-func TestRewrittenTarget(t *testing.T) {
+func TestRewrittenTarget(t *testing.T) { onPaths(t, testRewrittenTarget) }
+func testRewrittenTarget(t *testing.T, via path) {
 	leaktest.Check(t)
 	tests := []struct {
 		name    string
@@ -127,7 +132,7 @@ func TestRewrittenTarget(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			target, heads := recording(t, ok)
-			p := newProxy(t, proxy.Options{
+			p := newProxy(t, via, proxy.Options{
 				Upstream: groupAt(t, upstream.Options{}, target),
 				Rewrite:  func(o *proxy.Outbound) { test.rewrite(o.Out.URL) },
 			})

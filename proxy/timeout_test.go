@@ -23,7 +23,8 @@ import (
 const soon = 50 * time.Millisecond
 
 // The longest time.Duration bounds nothing: the response is relayed, and there is no error.
-func TestLongestTimeouts(t *testing.T) {
+func TestLongestTimeouts(t *testing.T) { onPaths(t, testLongestTimeouts) }
+func testLongestTimeouts(t *testing.T, via path) {
 	leaktest.Check(t)
 	const longest = time.Duration(math.MaxInt64)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
@@ -34,7 +35,7 @@ func TestLongestTimeouts(t *testing.T) {
 	})
 	group := groupAt(t, upstream.Options{QueueTimeout: longest, DialTimeout: longest, WriteTimeout: longest, HeaderTimeout: longest,
 		IdleTimeout: longest, MaxConnAge: longest}, target)
-	client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: group, Timeout: longest, BodyTimeout: longest,
+	client := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: group, Timeout: longest, BodyTimeout: longest,
 		ReadTimeout: longest, WriteTimeout: longest, FlushInterval: longest, Retry: proxy.Retry{Timeout: longest}})))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhello\r\n")
 	client.Send("0\r\n\r\n")
@@ -50,7 +51,8 @@ func TestLongestTimeouts(t *testing.T) {
 }
 
 // Each step of an exchange has its own bound, and each failure its kind.
-func TestTimeouts(t *testing.T) {
+func TestTimeouts(t *testing.T) { onPaths(t, testTimeouts) }
+func testTimeouts(t *testing.T, via path) {
 	leaktest.Check(t)
 	silent := func(p *wiretest.Peer) { p.Ended() }
 	half := func(p *wiretest.Peer) {
@@ -98,7 +100,7 @@ func TestTimeouts(t *testing.T) {
 					return near, nil
 				}
 				test.o.Upstream = groupAt(t, test.u, target)
-				p := newProxy(t, test.o)
+				p := newProxy(t, via, test.o)
 				client := dialInMemory(t, p, p, test.o.Upstream)
 				client.Send(test.request)
 				got := responseOf(client)
@@ -131,15 +133,15 @@ func dialInMemory(t *testing.T, h http.Handler, p *proxy.Proxy, group *upstream.
 }
 
 // A target that does not read its request is given up.
-func TestTargetThatReadsNothing(t *testing.T) {
-	t.Parallel()
+func TestTargetThatReadsNothing(t *testing.T) { onPathsParallel(t, testTargetThatReadsNothing) }
+func testTargetThatReadsNothing(t *testing.T, via path) {
 	var failed failures
 	responded := make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		wiretest.Await(t, responded, "response")
 	})
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{WriteTimeout: soon}, target), OnError: failed.add})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{WriteTimeout: soon}, target), OnError: failed.add})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n")
 	go func() { _, _ = io.CopyN(client.Conn, zeros{}, 100000000) }()
@@ -151,13 +153,14 @@ func TestTargetThatReadsNothing(t *testing.T) {
 }
 
 // A client that takes nothing is given up.
-func TestWriteTimeout(t *testing.T) {
+func TestWriteTimeout(t *testing.T) { onPaths(t, testWriteTimeout) }
+func testWriteTimeout(t *testing.T, via path) {
 	leaktest.Check(t)
 	var failed failures
 	target := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.Copy(w, zeros{})
 	}))
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), WriteTimeout: soon, OnError: failed.add})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), WriteTimeout: soon, OnError: failed.add})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	client.Header()
@@ -173,9 +176,10 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 // The bounds are for each step: a connection that is busy outlives them, and the
 // next request on it finds them gone.
-func TestTimeoutsAreForEachStep(t *testing.T) {
+func TestTimeoutsAreForEachStep(t *testing.T) { onPaths(t, testTimeoutsAreForEachStep) }
+func testTimeoutsAreForEachStep(t *testing.T, via path) {
 	leaktest.Check(t)
-	p := newProxy(t, proxy.Options{BodyTimeout: 2 * time.Second, ReadTimeout: 2 * time.Second, WriteTimeout: 2 * time.Second,
+	p := newProxy(t, via, proxy.Options{BodyTimeout: 2 * time.Second, ReadTimeout: 2 * time.Second, WriteTimeout: 2 * time.Second,
 		Upstream: groupAt(t, upstream.Options{HeaderTimeout: 2 * time.Second, WriteTimeout: 2 * time.Second}, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(w).EnableFullDuplex()
 			buf := make([]byte, 1)
@@ -217,14 +221,15 @@ func quietFor(p *wiretest.Peer, d time.Duration) bool {
 
 // HeaderTimeout does not apply after the header was received: the body may be silent for longer,
 // however the upload ends.
-func TestResponseBeforeTheUploadEnds(t *testing.T) {
+func TestResponseBeforeTheUploadEnds(t *testing.T) { onPaths(t, testResponseBeforeTheUploadEnds) }
+func testResponseBeforeTheUploadEnds(t *testing.T, via path) {
 	for name, test := range map[string]struct{ request, first, rest, status string }{
 		"sent":       {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n", "0\r\n\r\n", "200 OK"},
 		"not wanted": {expecting, "", "", "417 No"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client, _ := inBubble(t, proxy.Options{}, upstream.Options{HeaderTimeout: soon}, func(p *wiretest.Peer) {
+				client, _ := inBubble(t, via, proxy.Options{}, upstream.Options{HeaderTimeout: soon}, func(p *wiretest.Peer) {
 					p.Header()
 					p.Receive(test.first)
 					p.Send("HTTP/1.1 " + test.status + "\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
@@ -247,10 +252,11 @@ func TestResponseBeforeTheUploadEnds(t *testing.T) {
 
 // The time of an exchange whose body has been read is not the next one's: its connection serves on, and the
 // request behind it is one that its client waits for.
-func TestTimeoutAndTheNextRequest(t *testing.T) {
+func TestTimeoutAndTheNextRequest(t *testing.T) { onPaths(t, testTimeoutAndTheNextRequest) }
+func testTimeoutAndTheNextRequest(t *testing.T, via path) {
 	const behind = " HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody"
 	synctest.Test(t, func(t *testing.T) {
-		client, _ := inBubble(t, proxy.Options{Timeout: 10 * soon}, upstream.Options{}, func(p *wiretest.Peer) {
+		client, _ := inBubble(t, via, proxy.Options{Timeout: 10 * soon}, upstream.Options{}, func(p *wiretest.Peer) {
 			for {
 				if _, err := p.R.Peek(1); err != nil {
 					return

@@ -24,7 +24,8 @@ const forgedTrailers = "Forwarded: for=x\r\nX-Forwarded-For: x\r\nX-Forwarded-Ho
 
 // Trailers are cleaned by the rules of header fields, in both directions, announced or not, with a
 // chain of filters in front and without.
-func TestTrailersAreSanitised(t *testing.T) {
+func TestTrailersAreSanitised(t *testing.T) { onPaths(t, testTrailersAreSanitised) }
+func testTrailersAreSanitised(t *testing.T, via path) {
 	leaktest.Check(t)
 	announced := "Trailer: X-Listed, X-Hop, Authorization, X-Sum\r\n"
 	for name, head := range map[string]string{"announced": announced, "unannounced": ""} {
@@ -37,7 +38,7 @@ func TestTrailersAreSanitised(t *testing.T) {
 					seen <- p.Header()
 					p.Send("HTTP/1.1 200 OK\r\nConnection: x-hop, X-Listed\r\nTransfer-Encoding: chunked\r\n" + head + "\r\n2\r\nhi\r\n0\r\n" + hopTrailers + "X-Sum: 2\r\n\r\n")
 				})
-				p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
+				p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)})
 				c := wiretest.Dial(t, wiretest.Serve(t, chain(p)))
 				c.Send("POST / HTTP/1.1\r\nHost: a\r\nConnection: x-hop, X-Listed\r\nTransfer-Encoding: chunked\r\n" + head + "\r\n2\r\nhi\r\n0\r\n" + hopTrailers + forgedTrailers + "X-Sum: 1\r\n\r\n")
 				if got := wiretest.Await(t, seen, "request"); got != "X-Sum: 1\r\n\r\n" {
@@ -64,9 +65,10 @@ func announcement(head string) string {
 }
 
 // The same over HTTP/2, both ways.
-func TestHTTP2TrailersAreSanitised(t *testing.T) {
+func TestHTTP2TrailersAreSanitised(t *testing.T) { onPaths(t, testHTTP2TrailersAreSanitised) }
+func testHTTP2TrailersAreSanitised(t *testing.T, via path) {
 	got := make(chan http.Header, 1)
-	client, address := overHTTP2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	client, address := overHTTP2(t, via, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		got <- r.Trailer.Clone()
 		_ = http.NewResponseController(w).Flush()

@@ -57,7 +57,8 @@ func paced(wait time.Duration, held bool) culvert.Filter {
 
 // TestTimeOfATransform: what filters do with a response's content, and wait for, is not the time that the client has for a write. A
 // client that accepts nothing of what they write is given up.
-func TestTimeOfATransform(t *testing.T) {
+func TestTimeOfATransform(t *testing.T) { onPaths(t, testTimeOfATransform) }
+func testTimeOfATransform(t *testing.T, via path) {
 	const bound = 4 * time.Second
 	at := paced(0, false)
 	for name, chain := range map[string]culvert.Filter{
@@ -72,7 +73,7 @@ func TestTimeOfATransform(t *testing.T) {
 			for _, http2 := range []bool{false, true} {
 				for _, reads := range []bool{true, false} {
 					t.Run(fmt.Sprintf("%s, %v, HTTP/2 %v, reads %v", name, flush, http2, reads), func(t *testing.T) {
-						synctest.Test(t, func(t *testing.T) { testTransform(t, chain, bound, flush, http2, reads) })
+						synctest.Test(t, func(t *testing.T) { testTransform(t, via, chain, bound, flush, http2, reads) })
 					})
 				}
 			}
@@ -80,7 +81,7 @@ func TestTimeOfATransform(t *testing.T) {
 	}
 }
 
-func testTransform(t *testing.T, chain culvert.Filter, bound, flush time.Duration, http2, reads bool) {
+func testTransform(t *testing.T, via path, chain culvert.Filter, bound, flush time.Duration, http2, reads bool) {
 	length := 100
 	if !reads {
 		length = 16 << 20 // more than what net/http's client has windows and buffers for
@@ -92,7 +93,7 @@ func testTransform(t *testing.T, chain culvert.Filter, bound, flush time.Duratio
 		}
 	})}, "192.0.2.1:80")
 	var failed failures
-	p := newProxy(t, proxy.Options{Upstream: group, WriteTimeout: bound, FlushInterval: flush, OnError: failed.add})
+	p := newProxy(t, via, proxy.Options{Upstream: group, WriteTimeout: bound, FlushInterval: flush, OnError: failed.add})
 	ended := make(chan struct{})
 	var protocols http.Protocols
 	protocols.SetHTTP1(!http2)

@@ -41,7 +41,7 @@ func TestPanicOfATransportsBody(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusOK, ProtoMajor: 2, ContentLength: -1, Body: &panickingCloser{closed: make(chan struct{})}}, nil
 		})
 		group := groupAt(t, upstream.Options{}, "192.0.2.1:80")
-		p := newProxy(t, proxy.Options{Upstream: group, Transport: transport, Timeout: time.Second})
+		p := newProxy(t, anyPath, proxy.Options{Upstream: group, Transport: transport, Timeout: time.Second})
 		body, send := io.Pipe()
 		defer send.Close()
 		var value any

@@ -23,7 +23,7 @@ const switchingToTCP = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\
 
 // tunnelTo returns a proxy of upgrades to tcp, whose one target switches after a pause and ends, and its group, which counts a
 // response that took a second as a failure.
-func tunnelTo(t *testing.T, detach bool, pause time.Duration) (*proxy.Proxy, *upstream.Group) {
+func tunnelTo(t *testing.T, via path, detach bool, pause time.Duration) (*proxy.Proxy, *upstream.Group) {
 	group := groupOf(t, upstream.Options{FailLatency: time.Second, DialContext: pipeTo(func(c net.Conn) {
 		r, err := http.ReadRequest(bufio.NewReader(c))
 		if err != nil {
@@ -37,7 +37,7 @@ func tunnelTo(t *testing.T, detach bool, pause time.Duration) (*proxy.Proxy, *up
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newProxy(t, proxy.Options{Upstream: group, Upgrades: upgrades, DetachTunnels: detach}), group
+	return newProxy(t, via, proxy.Options{Upstream: group, Upgrades: upgrades, DetachTunnels: detach}), group
 }
 
 // checkOutcome awaits the end of p's tunnels and checks the failures of its target.
@@ -52,7 +52,8 @@ func checkOutcome(t *testing.T, p *proxy.Proxy, group *upstream.Group, want int)
 }
 
 // The time in which a client sends the body of its upgrade, or accepts the header that opens its tunnel, is not its target's.
-func TestTunnelOfASlowClient(t *testing.T) {
+func TestTunnelOfASlowClient(t *testing.T) { onPaths(t, testTunnelOfASlowClient) }
+func testTunnelOfASlowClient(t *testing.T, via path) {
 	for _, detach := range []bool{false, true} {
 		for _, test := range []struct {
 			name          string
@@ -69,7 +70,7 @@ func TestTunnelOfASlowClient(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s, detached %v", test.name, detach), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					p, group := tunnelTo(t, detach, test.target)
+					p, group := tunnelTo(t, via, detach, test.target)
 					client, far := net.Pipe()
 					s := &http.Server{Handler: p}
 					go func() { _ = s.Serve(wiretest.OneConn(far)) }()
@@ -109,12 +110,13 @@ func (s slowStream) SetWriteDeadline(time.Time) error { return nil }
 func (s slowStream) EnableFullDuplex() error          { return nil }
 
 // TestTunnelOfASlowStream is TestTunnelOfASlowClient over HTTP/2.
-func TestTunnelOfASlowStream(t *testing.T) {
+func TestTunnelOfASlowStream(t *testing.T) { onPaths(t, testTunnelOfASlowStream) }
+func testTunnelOfASlowStream(t *testing.T, via path) {
 	for _, detach := range []bool{false, true} {
 		for failures, pause := range []time.Duration{0, 2 * time.Second} {
 			t.Run(fmt.Sprintf("detached %v, pause %v", detach, pause), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					p, group := tunnelTo(t, detach, pause)
+					p, group := tunnelTo(t, via, detach, pause)
 					defer func() { _ = group.Close() }()
 					r := httptest.NewRequest(http.MethodConnect, "https://culvert.test/", http.NoBody)
 					r.ProtoMajor, r.ProtoMinor, r.Proto, r.RequestURI = 2, 0, "HTTP/2.0", "/"
@@ -133,12 +135,13 @@ func TestTunnelOfASlowStream(t *testing.T) {
 
 // A target that had less than half of the time that ran out is not to blame: its client has sent the body of its upgrade
 // meanwhile.
-func TestTunnelBlameOfTheTime(t *testing.T) {
+func TestTunnelBlameOfTheTime(t *testing.T) { onPaths(t, testTunnelBlameOfTheTime) }
+func testTunnelBlameOfTheTime(t *testing.T, via path) {
 	for _, detach := range []bool{false, true} {
 		for sends, failures := range map[time.Duration]int{time.Second: 1, 3 * time.Second: 0, 6 * time.Second: 0} {
 			t.Run(fmt.Sprintf("detached %v, sends for %v", detach, sends), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					p, group := tunnelTo(t, detach, 8*time.Second)
+					p, group := tunnelTo(t, via, detach, 8*time.Second)
 					defer func() { _ = group.Close() }()
 					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 					defer cancel()

@@ -98,7 +98,7 @@ func (s *scriptedConn) respond(stream uint32) {
 // unsentUpload has a connection of HTTP/2 to a target go away while the request of upload, which sends its header and returns, waits for
 // its turn to be sent over it. Another connection is served by next; kept says that there is one by then. It returns the
 // count of connections. There is another target, to which none are made.
-func unsentUpload(t *testing.T, kept bool, next func(net.Conn), o proxy.Options, upload func(*proxy.Proxy)) *atomic.Int32 {
+func unsentUpload(t *testing.T, via path, kept bool, next func(net.Conn), o proxy.Options, upload func(*proxy.Proxy)) *atomic.Int32 {
 	first := newScriptedConn(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 1})
 	first.held, first.last, first.resume = 1, 3, make(chan struct{})
 	dials := new(atomic.Int32)
@@ -116,7 +116,7 @@ func unsentUpload(t *testing.T, kept bool, next func(net.Conn), o proxy.Options,
 		return near, nil
 	}}, "192.0.2.1:80", "192.0.2.2:80")
 	o.Upstream = group
-	p := newProxy(t, o)
+	p := newProxy(t, via, o)
 	request := func() <-chan int {
 		status := make(chan int, 1)
 		go func() {
@@ -159,6 +159,9 @@ func unsentUpload(t *testing.T, kept bool, next func(net.Conn), o proxy.Options,
 // TestUnsentUploadBehindALostConnection: a request with a body that waits for its turn to be sent over a connection of HTTP/2 is sent
 // over another one to the same target where that connection can't be used any more, which is a part of its attempt and no failure.
 func TestUnsentUploadBehindALostConnection(t *testing.T) {
+	onPaths(t, testUnsentUploadBehindALostConnection)
+}
+func testUnsentUploadBehindALostConnection(t *testing.T, via path) {
 	for name, kept := range map[string]bool{"kept": true, "new": false} {
 		for body, buffer := range map[string]*proxy.Buffer{"streamed": nil, "whole": {Memory: 10}} {
 			t.Run(name+", "+body, func(t *testing.T) {
@@ -167,7 +170,7 @@ func TestUnsentUploadBehindALostConnection(t *testing.T) {
 					ctx, record := filters.WithResult(r.Context())
 					status := make(chan int, 1)
 					serve := func(c net.Conn) { newScriptedConn().serve(c) }
-					conns := unsentUpload(t, kept, serve, proxy.Options{RequestBuffer: buffer}, func(p *proxy.Proxy) {
+					conns := unsentUpload(t, via, kept, serve, proxy.Options{RequestBuffer: buffer}, func(p *proxy.Proxy) {
 						go func() {
 							w := httptest.NewRecorder()
 							p.ServeHTTP(w, r.WithContext(ctx))
@@ -186,6 +189,9 @@ func TestUnsentUploadBehindALostConnection(t *testing.T) {
 // TestUnsentConversationBehindALostConnection: the target of a request that is sent over another connection gets all of the body, also
 // what the client sends behind the response's header.
 func TestUnsentConversationBehindALostConnection(t *testing.T) {
+	onPaths(t, testUnsentConversationBehindALostConnection)
+}
+func testUnsentConversationBehindALostConnection(t *testing.T, via path) {
 	for name, kept := range map[string]bool{"kept": true, "new": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -200,7 +206,7 @@ func TestUnsentConversationBehindALostConnection(t *testing.T) {
 				t.Cleanup(func() { _ = target.Close() })
 				near, far := net.Pipe()
 				client := wiretest.NewPeer(t, near)
-				unsentUpload(t, kept, func(c net.Conn) { _ = target.Serve(wiretest.OneConn(c)) }, proxy.Options{}, func(p *proxy.Proxy) {
+				unsentUpload(t, via, kept, func(c net.Conn) { _ = target.Serve(wiretest.OneConn(c)) }, proxy.Options{}, func(p *proxy.Proxy) {
 					gateway := &http.Server{Handler: p}
 					t.Cleanup(func() { _ = gateway.Close() })
 					go func() { _ = gateway.Serve(wiretest.OneConn(far)) }()

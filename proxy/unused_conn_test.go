@@ -86,7 +86,8 @@ func (u *unusedConn) close() {
 
 // TestBehindAnUnusedConnection: a connection of HTTP/2 that its target has ended before it carried a request fails none. With a
 // transport of the embedder's it does, and as nothing was sent, a request of any method may be sent once more.
-func TestBehindAnUnusedConnection(t *testing.T) {
+func TestBehindAnUnusedConnection(t *testing.T) { onPaths(t, testBehindAnUnusedConnection) }
+func testBehindAnUnusedConnection(t *testing.T, via path) {
 	for name, test := range map[string]struct {
 		body   string
 		length int64
@@ -114,7 +115,7 @@ func TestBehindAnUnusedConnection(t *testing.T) {
 						defer transport.CloseIdleConnections()
 						o.Transport = transport
 					}
-					p := newProxy(t, o)
+					p := newProxy(t, via, o)
 					target.arrange(t, p)
 					before := failsOf(group)
 					ctx, record := filters.WithResult(t.Context())
@@ -141,12 +142,15 @@ func TestBehindAnUnusedConnection(t *testing.T) {
 // An upload continues beside its response also if the transport has closed its body, unread, with a connection that could not be
 // used.
 func TestReopenedUploadBesideItsResponse(t *testing.T) {
+	onPaths(t, testReopenedUploadBesideItsResponse)
+}
+func testReopenedUploadBesideItsResponse(t *testing.T, via path) {
 	synctest.Test(t, func(t *testing.T) {
 		last := newScriptedConn(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 5})
 		last.early, last.received = true, make(chan string, 10)
 		target := newUnusedConn(last)
 		group := groupAt(t, upstream.Options{Protocol: upstream.H2C, DialContext: target.dial}, "192.0.2.1:80")
-		p := newProxy(t, proxy.Options{Upstream: group, FlushInterval: -1})
+		p := newProxy(t, via, proxy.Options{Upstream: group, FlushInterval: -1})
 		target.arrange(t, p)
 		client, far := net.Pipe()
 		s := &http.Server{Handler: p}

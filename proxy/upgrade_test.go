@@ -27,9 +27,10 @@ const (
 
 // The very first request is an upgrade, and its first bytes come with it: no
 // warm-up, no lost resize frame.
-func TestUpgradeOnTheFirstRequest(t *testing.T) {
+func TestUpgradeOnTheFirstRequest(t *testing.T) { onPaths(t, testUpgradeOnTheFirstRequest) }
+func testUpgradeOnTheFirstRequest(t *testing.T, via path) {
 	leaktest.Check(t)
-	client := wiretest.Dial(t, gateway(t, wiretest.Target(t, func(p *wiretest.Peer) {
+	client := wiretest.Dial(t, gateway(t, via, wiretest.Target(t, func(p *wiretest.Peer) {
 		want := "GET /ws%2F?a=%zz HTTP/1.1\nconnection: Upgrade\nhost: culvert.test\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\n" +
 			"sec-websocket-version: 13\nupgrade: websocket\nx-forwarded-for: 127.0.0.1\nx-forwarded-host: culvert.test\nx-forwarded-proto: http"
 		if got := wiretest.Lines(p.Header()); got != want {
@@ -47,14 +48,15 @@ func TestUpgradeOnTheFirstRequest(t *testing.T) {
 }
 
 // An upgrade is retried on the next target only if the first could not be dialled.
-func TestUpgradeNextTarget(t *testing.T) {
+func TestUpgradeNextTarget(t *testing.T) { onPaths(t, testUpgradeNextTarget) }
+func testUpgradeNextTarget(t *testing.T, via path) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		p.Send(switching)
 		p.Rest()
 	})
-	client := wiretest.Dial(t, gateway(t, wiretest.Unused(t), target))
+	client := wiretest.Dial(t, gateway(t, via, wiretest.Unused(t), target))
 	client.Send(upgrade)
 	client.Receive("HTTP/1.1 101 ")
 	client.Header()
@@ -62,7 +64,8 @@ func TestUpgradeNextTarget(t *testing.T) {
 	client.Rest()
 }
 
-func TestUpgradeFailures(t *testing.T) {
+func TestUpgradeFailures(t *testing.T) { onPaths(t, testUpgradeFailures) }
+func testUpgradeFailures(t *testing.T, via path) {
 	leaktest.Check(t)
 	for name, test := range map[string]struct {
 		target func(*testing.T) string
@@ -77,7 +80,7 @@ func TestUpgradeFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var failed failures
 			target := test.target(t)
-			p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
+			p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), OnError: failed.add})
 			client := wiretest.Dial(t, wiretest.Serve(t, p))
 			client.Send(upgrade)
 			client.Status(test.status)
@@ -89,14 +92,15 @@ func TestUpgradeFailures(t *testing.T) {
 }
 
 // An upgrade that is not allowed is a plain request, and its fields are gone.
-func TestUpgradeNotAllowed(t *testing.T) {
+func TestUpgradeNotAllowed(t *testing.T) { onPaths(t, testUpgradeNotAllowed) }
+func testUpgradeNotAllowed(t *testing.T, via path) {
 	leaktest.Check(t)
 	upgrades, err := wsupgrade.New(wsupgrade.Options{Protocols: []string{"spdy/3.1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	target, heads := recording(t, ok)
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Upgrades: upgrades})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Upgrades: upgrades})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send(upgrade)
 	client.Status(200)
@@ -108,7 +112,8 @@ func TestUpgradeNotAllowed(t *testing.T) {
 }
 
 // A tunnel whose handler has returned holds its target, and a drain waits for it.
-func TestDetachedTunnels(t *testing.T) {
+func TestDetachedTunnels(t *testing.T) { onPaths(t, testDetachedTunnels) }
+func testDetachedTunnels(t *testing.T, via path) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
@@ -118,7 +123,7 @@ func TestDetachedTunnels(t *testing.T) {
 		p.Rest()
 	})
 	group := groupAt(t, upstream.Options{}, target)
-	p := newProxy(t, proxy.Options{Upstream: group, DetachTunnels: true})
+	p := newProxy(t, via, proxy.Options{Upstream: group, DetachTunnels: true})
 	returned := make(chan struct{}, 1)
 	client := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.ServeHTTP(w, r)
@@ -148,10 +153,11 @@ func TestDetachedTunnels(t *testing.T) {
 }
 
 // An upgrade that gets another response than 101 releases its target at once.
-func TestDetachedRefusal(t *testing.T) {
+func TestDetachedRefusal(t *testing.T) { onPaths(t, testDetachedRefusal) }
+func testDetachedRefusal(t *testing.T, via path) {
 	leaktest.Check(t)
 	group := groupAt(t, upstream.Options{}, wiretest.Replying(t, "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"))
-	p := newProxy(t, proxy.Options{Upstream: group, DetachTunnels: true})
+	p := newProxy(t, via, proxy.Options{Upstream: group, DetachTunnels: true})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send(handshake)
 	client.Status(403)
@@ -164,10 +170,11 @@ func TestDetachedRefusal(t *testing.T) {
 }
 
 // CONNECT without a protocol is nothing that a reverse proxy forwards.
-func TestConnectIsRefused(t *testing.T) {
+func TestConnectIsRefused(t *testing.T) { onPaths(t, testConnectIsRefused) }
+func testConnectIsRefused(t *testing.T, via path) {
 	leaktest.Check(t)
 	var failed failures
-	p := newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, wiretest.Unused(t)), OnError: failed.add})
+	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, wiretest.Unused(t)), OnError: failed.add})
 	client := wiretest.Dial(t, wiretest.Serve(t, p))
 	client.Send("CONNECT db.internal:5432 HTTP/1.1\r\nHost: db.internal:5432\r\n\r\n")
 	client.Status(501)
@@ -178,7 +185,8 @@ func TestConnectIsRefused(t *testing.T) {
 
 // "docker exec" is a POST with a body: through the proxy that reaches the target that can be
 // dialled, in whole, and a waiting handler or none makes no difference.
-func TestUpgradeWithABody(t *testing.T) {
+func TestUpgradeWithABody(t *testing.T) { onPaths(t, testUpgradeWithABody) }
+func testUpgradeWithABody(t *testing.T, via path) {
 	leaktest.Check(t)
 	const body = `{"Detach":false,"Tty":true}`
 	for _, detach := range []bool{false, true} {
@@ -194,7 +202,7 @@ func TestUpgradeWithABody(t *testing.T) {
 			p.Send("output")
 		})
 		group := groupAt(t, upstream.Options{}, wiretest.Unused(t), target)
-		p := newProxy(t, proxy.Options{Upstream: group, Upgrades: upgrades, DetachTunnels: detach})
+		p := newProxy(t, via, proxy.Options{Upstream: group, Upgrades: upgrades, DetachTunnels: detach})
 		addr := wiretest.Serve(t, p)
 		for range 2 { // one of them meets the dead target first
 			client := wiretest.Dial(t, addr)
@@ -211,18 +219,19 @@ func TestUpgradeWithABody(t *testing.T) {
 }
 
 // A body that the first target has taken and not responded to is sent to the next one as a whole.
-func TestUpgradeBodyIsSentAgain(t *testing.T) {
+func TestUpgradeBodyIsSentAgain(t *testing.T) { onPaths(t, testUpgradeBodyIsSentAgain) }
+func testUpgradeBodyIsSentAgain(t *testing.T, via path) {
 	leaktest.Check(t)
 	registry, err := wsupgrade.NewRegistry(wsupgrade.RegistryOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range []*wsupgrade.Registry{nil, registry} {
-		testUpgradeBodyIsSentAgain(t, r)
+		sendUpgradeBodyAgain(t, via, r)
 	}
 }
 
-func testUpgradeBodyIsSentAgain(t *testing.T, registry *wsupgrade.Registry) {
+func sendUpgradeBodyAgain(t *testing.T, via path, registry *wsupgrade.Registry) {
 	t.Helper()
 	const body = `{"Detach":false,"Tty":true}`
 	for _, framed := range []string{
@@ -248,7 +257,7 @@ func testUpgradeBodyIsSentAgain(t *testing.T, registry *wsupgrade.Registry) {
 		})
 		group := groupAt(t, upstream.Options{}, wiretest.Target(t, breaks), wiretest.Target(t, breaks), target)
 		retry := proxy.Retry{Errors: true, NonIdempotent: true}
-		addr := wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: group, Upgrades: upgrades, Retry: retry}))
+		addr := wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: group, Upgrades: upgrades, Retry: retry}))
 		client := wiretest.Dial(t, addr)
 		client.Send("POST /exec/1/start HTTP/1.1\r\nHost: docker\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n" + framed + "input")
 		if head := client.Header(); !strings.HasPrefix(head, "HTTP/1.1 101 ") {
@@ -263,7 +272,8 @@ func testUpgradeBodyIsSentAgain(t *testing.T, registry *wsupgrade.Registry) {
 }
 
 // A WebSocket over HTTP/2 (RFC 8441) has a pseudo-header among its fields, as net/http hands it on.
-func TestExtendedConnectIsForwarded(t *testing.T) {
+func TestExtendedConnectIsForwarded(t *testing.T) { onPaths(t, testExtendedConnectIsForwarded) }
+func testExtendedConnectIsForwarded(t *testing.T, via path) {
 	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		head := wiretest.Lines(p.Header())
@@ -279,7 +289,7 @@ func TestExtendedConnectIsForwarded(t *testing.T) {
 	r.RequestURI = "/ws"
 	r.Header = http.Header{":protocol": {"websocket"}, "Sec-Websocket-Version": {"13"}}
 	w := httptest.NewRecorder()
-	newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}).ServeHTTP(w, r)
+	newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target)}).ServeHTTP(w, r)
 	if w.Code != http.StatusOK {
 		t.Errorf("status %d: %s", w.Code, w.Body)
 	}

@@ -35,7 +35,7 @@ func TestClosedWindow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			leaktest.Check(t)
 			group := groupAt(t, upstream.Options{Protocol: upstream.H2C, WriteTimeout: bound, HeaderTimeout: -1}, http2Script(t, test.script))
-			addr := wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: group, Transport: group.Transport()}))
+			addr := wiretest.Serve(t, newProxy(t, anyPath, proxy.Options{Upstream: group, Transport: group.Transport()}))
 			client := wiretest.Dial(t, addr)
 			client.Send("PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat("8000\r\n"+strings.Repeat("x", 0x8000)+"\r\n", 4))
 			resp, err := http.ReadResponse(client.R, nil)

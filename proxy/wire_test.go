@@ -32,19 +32,10 @@ func groupOf(t testing.TB, o upstream.Options, targets ...upstream.Target) *upst
 	return u
 }
 
-func newProxy(t testing.TB, o proxy.Options) *proxy.Proxy {
-	t.Helper()
-	p, err := proxy.New(onPath(o))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 // gateway serves a proxy in front of the targets and returns its address.
-func gateway(t testing.TB, addrs ...string) string {
+func gateway(t testing.TB, via path, addrs ...string) string {
 	t.Helper()
-	return wiretest.Serve(t, newProxy(t, proxy.Options{Upstream: groupAt(t, upstream.Options{Name: "app"}, addrs...)}))
+	return wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{Name: "app"}, addrs...)}))
 }
 
 // failures collects the errors that OnError is called with.

@@ -21,7 +21,8 @@ import (
 
 // A target that does not accept a request, of which the body is sent in one piece with the header, holds the exchange
 // no longer than Timeout. A client that leaves meanwhile is noticed, whether there is a Timeout or not.
-func TestTargetThatAcceptsNoRequest(t *testing.T) {
+func TestTargetThatAcceptsNoRequest(t *testing.T) { onPaths(t, testTargetThatAcceptsNoRequest) }
+func testTargetThatAcceptsNoRequest(t *testing.T, via path) {
 	for name, test := range map[string]struct {
 		timeout, leaves time.Duration // 0: it does not leave
 		want            culvert.ErrorKind
@@ -38,7 +39,7 @@ func TestTargetThatAcceptsNoRequest(t *testing.T) {
 					return near, nil
 				}}, "192.0.2.1:80")
 				var seen failures
-				p := newProxy(t, proxy.Options{Upstream: group, Timeout: test.timeout, OnError: seen.add})
+				p := newProxy(t, via, proxy.Options{Upstream: group, Timeout: test.timeout, OnError: seen.add})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				if test.leaves > 0 {
@@ -67,14 +68,15 @@ func TestTargetThatAcceptsNoRequest(t *testing.T) {
 
 // A context that ends while a target is silent ends the exchange within ten milliseconds (filters.Timeout), though it is
 // watched only when the target has been silent for a moment.
-func TestContextThatEndsSoon(t *testing.T) {
+func TestContextThatEndsSoon(t *testing.T) { onPaths(t, testContextThatEndsSoon) }
+func testContextThatEndsSoon(t *testing.T, via path) {
 	synctest.Test(t, func(t *testing.T) {
 		group := groupAt(t, upstream.Options{DialContext: func(context.Context, string, string) (net.Conn, error) {
 			near, far := net.Pipe()
 			go func() { _, _ = io.Copy(io.Discard, far) }()
 			return near, nil
 		}}, "192.0.2.1:80")
-		p := newProxy(t, proxy.Options{Upstream: group})
+		p := newProxy(t, via, proxy.Options{Upstream: group})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		time.AfterFunc(time.Nanosecond, cancel)
@@ -93,7 +95,8 @@ func TestContextThatEndsSoon(t *testing.T) {
 
 // A response without content is written by the server when the handler has returned: a client that does not accept it
 // holds its connection no longer than WriteTimeout.
-func TestClientThatAcceptsNoHeader(t *testing.T) {
+func TestClientThatAcceptsNoHeader(t *testing.T) { onPaths(t, testClientThatAcceptsNoHeader) }
+func testClientThatAcceptsNoHeader(t *testing.T, via path) {
 	for name, test := range map[string]struct{ method, response string }{
 		"of a 204":           {"GET", "HTTP/1.1 204 No Content\r\n\r\n"},
 		"of a 304":           {"GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"},
@@ -111,7 +114,7 @@ func TestClientThatAcceptsNoHeader(t *testing.T) {
 					go respondOnce(far, test.response)
 					return near, nil
 				}}, "192.0.2.1:80")
-				p := newProxy(t, proxy.Options{Upstream: group, WriteTimeout: time.Second})
+				p := newProxy(t, via, proxy.Options{Upstream: group, WriteTimeout: time.Second})
 				near, far := net.Pipe()
 				s := &http.Server{Handler: p}
 				go func() { _ = s.Serve(wiretest.OneConn(far)) }()
