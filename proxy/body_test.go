@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
@@ -127,22 +128,23 @@ func testExpectContinue(t *testing.T, via path) {
 		client.Status(200)
 	})
 	t.Run("refused", func(t *testing.T) {
-		t.Parallel()
-		rest := make(chan string, 1)
-		client := wiretest.Dial(t, gateway(t, via, wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Header()
-			p.Send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 2\r\n\r\nno")
-			rest <- p.Ended()
-		})))
-		client.Send(request)
-		resp, body := client.Response("POST")
-		if resp.StatusCode != 417 || body != "no" {
-			t.Errorf("response %s %q", resp.Status, body)
-		}
-		client.Close()
-		if got := wiretest.Await(t, rest, "end"); got != "" {
-			t.Errorf("the target got a body %q", got)
-		}
+		synctest.Test(t, func(t *testing.T) { // the target has a second to refuse it
+			rest := make(chan string, 1)
+			client, _ := inBubble(t, via, proxy.Options{}, upstream.Options{}, func(p *wiretest.Peer) {
+				p.Header()
+				p.Send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 2\r\n\r\nno")
+				rest <- p.Ended()
+			})
+			client.Send(request)
+			resp, body := client.Response("POST")
+			if resp.StatusCode != 417 || body != "no" {
+				t.Errorf("response %s %q", resp.Status, body)
+			}
+			client.Close()
+			if got := <-rest; got != "" {
+				t.Errorf("the target got a body %q", got)
+			}
+		})
 	})
 }
 
