@@ -25,8 +25,9 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 		o.leave(w, r)
 		return 0, nil
 	case left == 0:
-		// An HTTP/2 target may send trailers after an empty body. If it has ended its stream with the
-		// header, as gRPC does for a failed call, the client's must end there, too: nothing is flushed.
+		// Over HTTP/2 a transport of the program's own may leave an unknown length out, and content may follow.
+		// If the target has ended its stream with the header, as gRPC does for a failed call, the client's must
+		// end there, too: nothing is flushed.
 		left = -1
 	}
 	if body := o.movable(w, r, resp); body != nil {

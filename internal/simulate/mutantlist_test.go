@@ -75,7 +75,7 @@ var mutants = []mutant{
 	{"BodyLimit ends an HTTP/2 connection", "filters/bodylimit.go", "				if r.ProtoMajor == 1 { //", "				if r.ProtoMajor > 0 { //"},
 	{"a 100 beside an interim response", "internal/clientbody/continue.go", "	b.early.lock.Lock()\n	defer b.early.lock.Unlock()\n	if !b.early.due || b.isDuplex() {\n", "	if !b.early.due || b.isDuplex() {\n"},
 	{"a 304 over HTTP/2 is read", "internal/relay/body.go", ", resp.StatusCode == http.StatusNotModified:", ":"},
-	{"trailers behind an empty body over HTTP/2 are lost", "internal/relay/body.go", "	case left == 0 && resp.ProtoMajor == 1:\n", "	case left == 0:\n"},
+	{"trailers behind an empty body over HTTP/2 are lost", "internal/relay/relay.go", "	return n, o.copyTrailers(w, resp, announced)\n", "	if resp.ContentLength == 0 {\n		return n, nil\n	}\n	return n, o.copyTrailers(w, resp, announced)\n"},
 	{"a path of two slashes is left to net/http", "proxy/sendable.go", "	if !strings.HasPrefix(out.URL.Opaque, \"//\") {\n", "	if !strings.HasPrefix(out.URL.Opaque, \"///\") {\n"},
 	{"a client that leaves before its body is not noticed", "internal/clientbody/body.go", "	return b.duplex && b.err == nil\n", "	return false\n"},
 	{"a hook's status is written twice", "internal/relay/relay.go", "	w.WriteHeader(resp.StatusCode)\n", "	w.WriteHeader(resp.StatusCode)\n	w.WriteHeader(resp.StatusCode)\n"},
