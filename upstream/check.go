@@ -246,6 +246,7 @@ func (g *Group) probeSafely(ctx context.Context, addr string) (err error) {
 // probe runs one check.
 func (g *Group) probe(ctx context.Context, addr string) error {
 	c := g.o.Check
+	ended := ctx.Err
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	target := addrOf(addr)
@@ -261,6 +262,9 @@ func (g *Group) probe(ctx context.Context, addr string) error {
 	}
 	r.Host = c.Host
 	status, err := g.probeStatus(r)
+	if err == nil {
+		err = ended() // the body may have been cut by Close
+	}
 	if err == nil && !c.Healthy(status) {
 		err = fmt.Errorf("status %d", status)
 	}

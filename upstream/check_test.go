@@ -287,3 +287,37 @@ func TestChecksShareConnections(t *testing.T) {
 		}
 	})
 }
+
+// A check that Close ends has no result, though the header of its response has come: Healthy is not called for it.
+func TestCloseEndsACheck(t *testing.T) {
+	overHTTP := roundTripper(func(r *http.Request) (*http.Response, error) {
+		body, silent := io.Pipe()
+		context.AfterFunc(r.Context(), func() { silent.CloseWithError(r.Context().Err()) })
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body}, nil
+	})
+	dial := func(context.Context, string, string) (net.Conn, error) {
+		conn, target := net.Pipe()
+		go func() {
+			defer target.Close()
+			r := bufio.NewReader(target)
+			_, _ = http.ReadRequest(r)
+			_, _ = io.WriteString(target, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+			_, _ = r.ReadByte() // until it is closed
+		}()
+		return conn, nil
+	}
+	for name, o := range map[string]upstream.Options{"own": {DialContext: dial}, "http.Transport": {Transport: overHTTP}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				called := 0
+				o.Check = &upstream.Check{Path: "/", Jitter: -1, Timeout: time.Hour, Healthy: func(int) bool { called++; return true }}
+				g := newGroup(t, o, addrs("a b")...)
+				synctest.Wait() // the body is awaited
+				_ = g.Close()
+				if called != 0 {
+					t.Errorf("Healthy was called %d times", called)
+				}
+			})
+		})
+	}
+}
