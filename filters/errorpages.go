@@ -17,7 +17,8 @@ import (
 // request as a GET without a body, so that a file server can be used.
 //
 // The content is replaced when the final header is written. A response that has begun
-// is not changed. ErrorPages panics if pages is nil.
+// is not changed. Package proxy does not wait for the content that is replaced. ErrorPages
+// panics if pages is nil.
 func ErrorPages(pages func(status int) http.Handler) culvert.Filter {
 	if pages == nil {
 		panic("filters: ErrorPages: the function is nil")
@@ -92,6 +93,9 @@ type pageBody struct {
 }
 
 func (b *pageBody) Write(p []byte) (int, error) { return len(p), nil }
+
+// Discards implements response.Discards.
+func (b *pageBody) Discards() bool { return true }
 
 func (b *pageBody) Close() error {
 	_, err := b.w.Write(b.page)

@@ -116,6 +116,9 @@ type replacement struct {
 
 func (r *replacement) Write(p []byte) (int, error) { return len(p), nil }
 
+// Discards implements response.Discards.
+func (r *replacement) Discards() bool { return true }
+
 func (r *replacement) Close() error {
 	_, err := io.WriteString(r.w, r.text)
 	return err

@@ -26,6 +26,12 @@ type ResponseHooks struct {
 	// called when the handler flushes. w has a method FlushError() error. The transform
 	// must send everything through w: the timeout of the client's writes
 	// (proxy.Options.WriteTimeout) applies to the calls of w.
+	//
+	// A transform that discards the handler's body and sends another in its place may have a
+	// method Discards() bool. If it returns true, then and later, package proxy does not wait for
+	// the rest of the body: neither a target that is silent nor one that breaks off matters. It is called
+	// before the first Write and after each. The transform is closed. Those of filters inside of this
+	// one are not closed, since they have not received the whole body.
 	Body func(r *http.Request, status int, h http.Header, w io.Writer) io.WriteCloser
 	// End is called once when the handler has returned or panicked.
 	End func(r *http.Request, s culvert.ResponseStats)

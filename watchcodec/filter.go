@@ -226,26 +226,41 @@ func (x *exchange) stopInflating(*http.Request, culvert.ResponseStats) {
 // status decides how the response is rewritten, and returns its status. A response that is not a
 // success has a Status, which reveals no object.
 func (x *exchange) status(_ *http.Request, status int, h http.Header) int {
-	if x.unchanged = status < 200 || status > 299 || status == http.StatusNoContent; x.unchanged {
+	if x.unchanged = passes(status); x.unchanged {
 		return status
 	}
-	format, ok := FormatOf(h.Get("Content-Type"))
+	format, unreadable := readableFormat(h)
 	x.format = format
-	encoding := h.Get("Content-Encoding")
-	if ok && (encoding == "" || encoding == "identity" || encoding == "gzip") {
+	if unreadable == "" {
 		header.ContentRewritten(h)
 		return status
 	}
-	what := h.Get("Content-Type")
-	if ok {
-		what = "Content-Encoding " + encoding
-	}
-	x.refusal = encodeStatus(JSON, NewFailure(http.StatusBadGateway, metav1.StatusReasonInternalError, "the server responded in a form that this gateway can't read: "+what))
+	x.refusal = encodeStatus(JSON, NewFailure(http.StatusBadGateway, metav1.StatusReasonInternalError, "the server responded in a form that this gateway can't read: "+unreadable))
 	header.ContentRewritten(h)
 	h.Del("Content-Encoding")
 	h.Del("Trailer")
 	h.Set("Content-Type", jsonType)
 	return http.StatusBadGateway
+}
+
+// passes reports whether a response passes unchanged, whatever its content.
+func passes(status int) bool {
+	return status < 200 || status > 299 || status == http.StatusNoContent
+}
+
+// readableFormat returns the format of the content that h describes, and what of h makes it
+// unreadable, if it is.
+func readableFormat(h http.Header) (f Format, unreadable string) {
+	f, ok := FormatOf(h.Get("Content-Type"))
+	if !ok {
+		return f, "Content-Type " + h.Get("Content-Type")
+	}
+	switch encoding := h.Get("Content-Encoding"); encoding {
+	case "", "identity", "gzip":
+		return f, ""
+	default:
+		return f, "Content-Encoding " + encoding
+	}
 }
 
 // body returns the writer that rewrites the response, nil if the response passes unchanged.
@@ -303,6 +318,9 @@ func (b *listBody) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Discards implements response.Discards.
+func (b *listBody) Discards() bool { return b.refused }
+
 func (b *listBody) Close() error {
 	if b.refused {
 		return nil
@@ -320,7 +338,7 @@ func (b *listBody) unreadable(err error, ended bool) error {
 }
 
 func (b *listBody) check(err error) error {
-	if err == nil {
+	if err == nil || b.refused {
 		return nil
 	}
 	if b.refused = b.x.late.fail(b.x, b.r, err); b.refused {
@@ -336,6 +354,9 @@ type refused struct {
 }
 
 func (r *refused) Write(p []byte) (int, error) { return len(p), nil }
+
+// Discards implements response.Discards.
+func (r *refused) Discards() bool { return true }
 
 func (r *refused) Close() error {
 	_, err := r.w.Write(r.content)

@@ -42,6 +42,12 @@ func (g *gunzipWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Discards implements response.Discards.
+func (g *gunzipWriter) Discards() bool {
+	d, ok := g.body.(interface{ Discards() bool })
+	return ok && d.Discards()
+}
+
 // Close ends the stream, which must not be within a gzip member.
 func (g *gunzipWriter) Close() error {
 	if err := g.stream.Close(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/culvert-go/culvert/internal/deadline"
+	"github.com/culvert-go/culvert/internal/response"
 )
 
 // lateHeader sends a list's header with its first bytes, so that a list that turns out to be
@@ -20,6 +21,9 @@ type lateHeader struct {
 
 // Unwrap returns the underlying writer, for http.ResponseController.
 func (l *lateHeader) Unwrap() http.ResponseWriter { return l.ResponseWriter }
+
+// Discards implements response.Discards.
+func (l *lateHeader) Discards() bool { return response.Discards(l.ResponseWriter) }
 
 func (l *lateHeader) WriteHeader(status int) {
 	switch {

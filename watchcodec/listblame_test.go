@@ -25,7 +25,8 @@ func TestListThatCannotBeReadIsNotTheClients(t *testing.T) {
 		"no list":              {"application/json", 200, "no list", []culvert.ErrorKind{culvert.Internal}},
 		"in a form not read":   {"text/html", 200, "no list", []culvert.ErrorKind{culvert.Internal}},
 		"Expired":              {"application/json", 410, `{"kind":"Status","code":410}`, nil},
-		"an error without end": {"application/json", 500, strings.Repeat("x", 1<<20), []culvert.ErrorKind{culvert.Internal}},
+		"an error without end": {"application/json", 500, strings.Repeat("x", 1<<20), nil}, // the rest is not read
+		"a silent error":       {"application/json", 500, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -36,7 +37,10 @@ func TestListThatCannotBeReadIsNotTheClients(t *testing.T) {
 				}
 				w.Header().Set("Content-Type", test.contentType)
 				w.WriteHeader(test.status)
-				_, _ = io.WriteString(w, test.list)
+				if _, _ = io.WriteString(w, test.list); test.list == "" {
+					_ = http.NewResponseController(w).Flush()
+					<-r.Context().Done()
+				}
 			}))
 			defer target.Close()
 			group := must(upstream.New(upstream.Options{}, upstream.Target{Addr: target.Listener.Addr().String()}))

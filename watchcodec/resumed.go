@@ -129,4 +129,7 @@ func (l *refusedList) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Discards implements response.Discards.
+func (l *refusedList) Discards() bool { return true }
+
 func (l *refusedList) Close() error { return l.err }

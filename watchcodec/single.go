@@ -43,14 +43,14 @@ func (x *exchange) sendObject(w http.ResponseWriter, r *http.Request, held *held
 	status := x.status(r, held.status, w.Header())
 	content := held.content.Bytes()
 	switch {
+	case x.refusal != nil:
+		content = x.refusal
 	case held.tooLarge:
 		x.fail(w, errTooLarge)
 		return
 	case broken || held.truncated():
 		x.fail(w, io.ErrUnexpectedEOF)
 		return
-	case x.refusal != nil:
-		content = x.refusal
 	case !x.unchanged:
 		rewritten, visible, err := x.object(w.Header(), content)
 		switch {
@@ -145,6 +145,7 @@ type heldResponse struct {
 	length   int64 // the Content-Length, -1 for none
 	max      int
 	tooLarge bool
+	refused  bool // content that can't be read: a Status is sent in its place
 }
 
 func (h *heldResponse) Header() http.Header { return h.header }
@@ -155,10 +156,15 @@ func (h *heldResponse) WriteHeader(status int) {
 	}
 	h.hold(h.header)
 	h.status, h.length = status, -1
+	_, unreadable := readableFormat(h.header)
+	h.refused = !passes(status) && unreadable != ""
 	if length, err := strconv.ParseInt(h.header.Get("Content-Length"), 10, 64); err == nil && status != http.StatusNoContent && status != http.StatusNotModified {
 		h.length = length
 	}
 }
+
+// Discards implements response.Discards.
+func (h *heldResponse) Discards() bool { return h.refused }
 
 // truncated reports whether the handler has written less than its Content-Length. net/http would cut
 // such a response off; here the filter would make it whole with a new Content-Length.

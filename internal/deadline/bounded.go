@@ -91,6 +91,12 @@ func (h hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // Unwrap returns the wrapped writer, for http.ResponseController.
 func (b *Bounded) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
+// Discards reports whether the wrapped writer discards content; see package response.
+func (b *Bounded) Discards() bool {
+	d, ok := b.ResponseWriter.(interface{ Discards() bool })
+	return ok && d.Discards()
+}
+
 // SetWriteDeadline sets the deadline of w's writes, for http.ResponseController. From then on b sets none: the handler
 // bounds its writes itself. It is safe for concurrent use with the other methods.
 func (b *Bounded) SetWriteDeadline(t time.Time) error {

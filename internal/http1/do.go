@@ -212,7 +212,7 @@ func (c *Call) Release() {
 
 // reusable reports whether nothing remains on the connection, and nothing uses it any more.
 func (c *Call) reusable() bool {
-	return c.body.whole() && !c.ends.close && !c.Request.Close && c.upload.finished() && c.stopWatching() && c.conn.Clean()
+	return c.body.whole() && !c.ends.close && !c.Request.Close && c.upload.finished() && c.stopWatching() && !c.conn.interrupted.Load() && c.conn.Clean()
 }
 
 // Close ends the call and closes its connection. Behind Release or another Close it does nothing.

@@ -73,6 +73,40 @@ func TestRelease(t *testing.T) {
 	}
 }
 
+// A connection that was interrupted is not kept, also if all of the response had been received before.
+func TestReleaseOfAnInterruptedConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted(t, http1.Options{}, func(n int32, p *wiretest.Peer) {
+			if n == 1 {
+				p.Header()
+				p.Send(ok)
+				p.Ended()
+			}
+		})
+		c := &http1.Call{Request: text(t.Context(), http.MethodGet, "")}
+		if err := c.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := s.Do(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if body, err := io.ReadAll(resp.Body); string(body) != "ok" || err != nil {
+			t.Errorf("%q, %v", body, err)
+		}
+		c.Release()
+		next, err := s.Get(t.Context(), http1.Addr{Name: "a:1"}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next.Reused {
+			t.Error("the connection is kept")
+		}
+		next.Close()
+	})
+}
+
 // The last exchange of a connection is announced to the target, in one piece with a small body.
 func TestLastExchangeIsAnnounced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -19,6 +19,10 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 	case r.Method == http.MethodHead, resp.Body == http.NoBody:
 		o.leave(w, r)
 		return 0, nil
+	case response.Discards(w):
+		o.abandon(w, resp)
+		o.leave(w, r)
+		return 0, nil
 	case resp.StatusCode == http.StatusNoContent, resp.StatusCode == http.StatusNotModified:
 		return 0, o.awaitTrailers(w, r, resp)
 	case left == 0 && resp.ProtoMajor == 1:
@@ -53,6 +57,11 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 			}
 			sent += int64(n)
 			left -= int64(n)
+			if out.discards() { // since this piece
+				o.Drain = o.Drain && o.Buffer == nil // which reads the body
+				o.abandon(w, resp)
+				readErr = io.EOF
+			}
 		}
 		switch {
 		case readErr == io.EOF:
@@ -192,6 +201,14 @@ func (o *output) flush() error {
 		return o.late.flush()
 	}
 	return o.client.flush()
+}
+
+// discards reports whether the writer discards the rest of the body.
+func (o *output) discards() bool {
+	if o.late != nil {
+		return o.late.discards()
+	}
+	return response.Discards(o.client.w)
 }
 
 // pause is called after each write. idle means that no more of the body has been received.

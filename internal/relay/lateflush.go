@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/iolock"
+	"github.com/culvert-go/culvert/internal/response"
 )
 
 // lateFlush flushes an interval after a write, so that many small writes share one flush.
@@ -68,6 +69,13 @@ func (l *lateFlush) flush() error {
 	l.panicAgain()
 	l.due = false
 	return l.client.flush()
+}
+
+// discards reports whether the writer discards the rest of the body.
+func (l *lateFlush) discards() bool {
+	l.lock.Lock() // a flush may be under way
+	defer l.lock.Unlock()
+	return response.Discards(l.client.w)
 }
 
 // stop stops the timer; the writer is not used afterwards. It panics if the last flush did, and returns the error of that flush.

@@ -36,11 +36,17 @@ type Options struct {
 	// Buffer holds content that the client has not accepted yet, so that the target is free
 	// sooner; nil means no buffer.
 	Buffer *spool.Options
+	// Drain is set if the target's connection can be used again after a body that was read to its end. A short rest of
+	// a body that the client does not get is read then.
+	Drain bool
 }
 
 // Response writes resp, a final response that is not a 101, to w and closes its body. The
 // header fields of resp are added to those of w.Header(). It returns how many bytes of
 // content were relayed.
+//
+// If w discards the content (response.Discards), it does not wait for the rest, whose failure is of no
+// importance.
 //
 // A failure is a *culvert.Error with BytesSent set; the caller sets its Target. If HeaderSent is
 // set, the caller must abort the response. It is not if Modify has given the response a status that

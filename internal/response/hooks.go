@@ -26,7 +26,8 @@ type Hooks struct {
 	// transform has a method Flush() error, it is called whenever the handler flushes.
 	// w has a method FlushError() error, by which a transform sends what it has written
 	// before it fails. The transform must send everything through w: the timeout of the
-	// client's writes applies to the calls of w.
+	// client's writes applies to the calls of w. A transform that discards the handler's body, and sends
+	// another in its place, has a method Discards() bool; see the function Discards.
 	Body func(r *http.Request, status int, h http.Header, w io.Writer) io.WriteCloser
 	// Around is called before End if the handler was ended by a panic of the wrapped writer, that of an outer filter for
 	// instance, and not by one of its own. A panic in ReadFrom counts as the handler's own: it may be that of the source.

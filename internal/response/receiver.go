@@ -62,6 +62,9 @@ func (r *Receiver) FlushError() error {
 	return nil
 }
 
+// Discards is for the function Discards: it reports whether what open has returned discards the content.
+func (r *Receiver) Discards() bool { return discards(r.content) }
+
 // Err returns the failure of the response so far: that of its header or of a Write.
 func (r *Receiver) Err() error { return r.err }
 

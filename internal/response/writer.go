@@ -46,6 +46,7 @@ type writer struct {
 	headRequest  bool      // the method was HEAD when Serve was called; a handler may change it
 	hijacked     bool
 	aborted      bool
+	abandoned    bool               // Abandon was called, and the transform is inside of the one that discards
 	callingInner bool               // a call of inner is under way, or has panicked
 	writeErr     error              // of a write of the transform's output, or a flush
 	output       *deadline.Deadline // of the transform's output; nil: it is not bounded here
@@ -270,10 +271,13 @@ func (w *writer) finish() {
 		w.noteContentLength()
 		w.finalHeader(http.StatusOK) // net/http sends the header itself
 	}
-	if w.body == nil {
+	if w.body == nil || w.abandoned {
 		return
 	}
-	err := w.shortError()
+	var err error
+	if !discards(w.body) {
+		err = w.shortError()
+	}
 	if err == nil {
 		err = w.transformError(w.body.Close())
 	}

@@ -149,7 +149,7 @@ var errorPagesKind = filterKind{
 		}
 		m.acts("ErrorPages")
 		page := p.page(m.status)
-		m.media, m.coding, m.length, m.changed, m.noTrail, m.replaced = "text/html", "", -1, true, true, true
+		m.replace("text/html")
 		m.body = func() []byte { return page }
 	},
 }
@@ -212,7 +212,8 @@ func (p FilterPlan) records(q *hop, m *message) {
 	switch {
 	case m.coding != "" && p.edits():
 		m.acts("Records refuses")
-		m.status, m.media, m.coding, m.length, m.changed, m.noTrail, m.replaced = 502, "text/plain; charset=utf-8", "", -1, true, true, true
+		m.status = http.StatusBadGateway
+		m.replace("text/plain; charset=utf-8")
 		m.body = nil
 		return
 	case m.coding != "":

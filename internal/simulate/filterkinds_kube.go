@@ -102,7 +102,8 @@ func (p FilterPlan) kube(q *hop, m *message) {
 	m.acts("watchcodec")
 	m.length, m.flipped = -1, nil
 	if m.coding != "" && m.coding != "gzip" {
-		m.status, m.media, m.coding, m.changed, m.noTrail, m.replaced = http.StatusBadGateway, kubeJSON, "", true, true, true
+		m.status = http.StatusBadGateway
+		m.replace(kubeJSON)
 		m.body, m.kube = nil, nil
 		return
 	}

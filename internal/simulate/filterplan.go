@@ -144,5 +144,12 @@ func (p *passage) response(attempt int) *message {
 	return m
 }
 
+// replace records that a filter sends content of its own in place of the rest, which it does not need: what an inner filter
+// does with that has no effect.
+func (m *message) replace(media string) {
+	m.cut = m.cut && m.replaced
+	m.media, m.coding, m.length, m.changed, m.noTrail, m.replaced = media, "", -1, true, true, true
+}
+
 // acts records that a filter has changed the message.
 func (m *message) acts(name string) { m.names = append(m.names, name) }

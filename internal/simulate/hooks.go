@@ -159,9 +159,12 @@ func (r *ruler) withoutContent(plan *ResponsePlan) bool {
 	return r.e.Method == http.MethodHead || status == http.StatusNoContent || status == http.StatusNotModified
 }
 
-// leftOut reports whether the program has the gateway leave the content of a response out, and so not read it.
-func (r *ruler) leftOut(plan *ResponsePlan) bool {
-	return plan.Status == http.StatusFound && r.w.plan.Gateway.Hooks.restated(plan.Status) == http.StatusNoContent
+// leftOut reports whether the content of an attempt's response is not read, since the program has the gateway leave it out
+// or a filter sends other content in its place.
+func (r *ruler) leftOut(attempt int) bool {
+	status := r.e.response(attempt).Status
+	return status == http.StatusFound && r.w.plan.Gateway.Hooks.restated(status) == http.StatusNoContent ||
+		r.w.passage(r.e, r.client.Kind).response(attempt).replaced
 }
 
 // hooks: the program's hooks take effect once for each request.

@@ -162,7 +162,7 @@ func (r *ruler) oddly() {
 		return
 	}
 	odd := r.sights[o.Attempt].Odd
-	if odd.fate == refused && o.Whole && !o.ByClose && !r.leftOut(r.e.response(o.Attempt)) {
+	if odd.fate == refused && o.Whole && !o.ByClose && !r.leftOut(o.Attempt) {
 		r.fail("odd", "the client saw a whole response with %s", odd.name)
 	}
 	if o.Header["X Sent"] != nil {

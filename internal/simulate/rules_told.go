@@ -12,10 +12,10 @@ func (r *ruler) told() {
 		return // in the handler's own goroutine, perhaps before
 	}
 	plan := r.e.response(k)
-	if plan.Framing == ByClose && plan.Body.How == FaultFIN || plan.Body.How == FaultSilence || r.e.Method == http.MethodHead || r.leftOut(plan) {
+	if plan.Framing == ByClose && plan.Body.How == FaultFIN || plan.Body.How == FaultSilence || r.e.Method == http.MethodHead {
 		return
 	}
-	if r.sights[k].BrokeOff && plan.Body.Cut && !r.w.plan.Gateway.H2Targets && r.w.journal.errors[r.e.Token] == 0 && r.e.GiveUp == 0 {
+	if r.sights[k].BrokeOff && plan.Body.Cut && !r.w.plan.Gateway.H2Targets && r.w.journal.errors[r.e.Token] == 0 && r.e.GiveUp == 0 && !r.leftOut(k) {
 		r.fail("told", "%s broke its response off, and OnError was not called", r.sights[k].Target)
 	}
 }

@@ -50,6 +50,9 @@ func (r refusal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Discards implements response.Discards.
+func (r refusal) Discards() bool { return len(r.Body) >= maxBody }
+
 func (r refusal) Close() error { return r.RefusedError }
 
 // receive requests a list or a watch. found is called if the server responds with a success, whose

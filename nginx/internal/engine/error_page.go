@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/culvert-go/culvert/internal/response"
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
@@ -147,6 +148,9 @@ type statusWriter struct {
 }
 
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Discards reports whether an outer writer discards the content, so that the proxy need not wait for it.
+func (w *statusWriter) Discards() bool { return response.Discards(w.ResponseWriter) }
 
 func (w *statusWriter) WriteHeader(status int) {
 	if status >= 200 {

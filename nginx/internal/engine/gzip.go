@@ -11,6 +11,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/internal/response"
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
@@ -154,6 +155,9 @@ type plainBytes struct {
 }
 
 func (w *plainBytes) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Discards reports whether an outer writer discards the content, so that the proxy need not wait for it.
+func (w *plainBytes) Discards() bool { return response.Discards(w.ResponseWriter) }
 
 func (w *plainBytes) Write(p []byte) (int, error) {
 	n, err := w.ResponseWriter.Write(p)

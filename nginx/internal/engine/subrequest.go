@@ -66,6 +66,9 @@ func (w *discardWriter) WriteHeader(status int) {
 	}
 }
 
+// Discards ends the exchange with an upstream at its header, as header_only does in nginx.
+func (w *discardWriter) Discards() bool { return true }
+
 func (w *discardWriter) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return len(p), nil
