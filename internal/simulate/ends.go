@@ -69,12 +69,30 @@ func (t *times) broke() {
 	if s.Unprocessed || s.brokeOffBefore(t.w.journal.start.Add(t.p.FailedAt)) {
 		return // the target has ended the stream or the connection itself, before the client broke off perhaps
 	}
+	if t.w.trailersBehindReset(s) {
+		return
+	}
 	if s.Wrote || s.Whole || s.Kept && t.e.response(0).Stale != NotStale || e == nil {
 		return
 	}
 	if e.TargetSide() {
 		t.fail(t.p.FailedAt, "%s is to blame for a body that the client has broken off: %v", s.Target, e)
 	}
+}
+
+// trailersBehindReset reports whether the target's server may have ended the connection of s for the trailers of another
+// stream that it had reset: x/net's takes their HEADERS for those of a new stream (http2.serverConn.processHeaders).
+func (w *world) trailersBehindReset(s *Sight) bool {
+	for token, list := range w.journal.sights {
+		e := w.exchanges[token]
+		if e == nil || len(e.Trailer) == 0 {
+			continue
+		}
+		if slices.ContainsFunc(list, func(other *Sight) bool { return other != s && other.From == s.From && other.Reset }) {
+			return true
+		}
+	}
+	return false
 }
 
 // brokeOffBefore reports whether the target had ended its stream itself by then, with the header still unsent perhaps.
