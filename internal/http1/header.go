@@ -167,12 +167,14 @@ func cutField(s string) (line, rest string) {
 	if rest == "" || rest[0] != ' ' && rest[0] != '\t' {
 		return strings.Trim(line, " \t"), rest
 	}
-	folded := strings.Trim(line, " \t")
+	var folded strings.Builder // since there may be thousands of lines
+	folded.WriteString(strings.Trim(line, " \t"))
 	for rest != "" && (rest[0] == ' ' || rest[0] == '\t') {
 		line, rest, _ = strings.Cut(rest, "\n")
-		folded += " " + strings.Trim(strings.TrimSuffix(line, "\r"), " \t")
+		folded.WriteByte(' ')
+		folded.WriteString(strings.Trim(strings.TrimSuffix(line, "\r"), " \t"))
 	}
-	return folded, rest
+	return folded.String(), rest
 }
 
 func (h *header) statusLine(line string) error {
