@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/culvert-go/culvert/internal/bufpool"
 )
 
@@ -212,7 +214,14 @@ func (c *Call) Release() {
 
 // reusable reports whether nothing remains on the connection, and nothing uses it any more.
 func (c *Call) reusable() bool {
-	return c.body.whole() && !c.ends.close && !c.Request.Close && c.upload.finished() && c.stopWatching() && !c.conn.interrupted.Load() && c.conn.Clean()
+	return c.body.whole() && !c.ends.close && !announcesClose(c.Request) &&
+		c.upload.finished() && c.stopWatching() && !c.conn.interrupted.Load() && c.conn.Clean()
+}
+
+// announcesClose reports whether r tells the target that its connection ends: it carries no other request then (RFC 9112
+// section 9.6), though the target may leave it open.
+func announcesClose(r *http.Request) bool {
+	return r.Close || httpguts.HeaderValuesContainsToken(r.Header["Connection"], "close")
 }
 
 // Close ends the call and closes its connection. Behind Release or another Close it does nothing.

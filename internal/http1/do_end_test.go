@@ -107,6 +107,38 @@ func TestReleaseOfAnInterruptedConnection(t *testing.T) {
 	})
 }
 
+// A connection on which a request has announced by its own field Connection that it closes carries no other one (RFC 9112
+// section 9.6).
+func TestRequestThatAnnouncesTheEnd(t *testing.T) {
+	for option, kept := range map[string]bool{"close": false, "x-a, Close": false, "x-a": true} {
+		t.Run(option, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScripted(t, http1.Options{}, func(n int32, p *wiretest.Peer) {
+					if n > 1 {
+						return
+					}
+					p.Header()
+					p.Send(ok) // and leaves the connection open
+					p.Ended()
+				})
+				r := text(t.Context(), "GET", "")
+				r.Header["Connection"] = []string{option}
+				if _, body, err := s.send(&http1.Call{Request: r}); body != "ok" || err != nil {
+					t.Fatalf("%q, %v", body, err)
+				}
+				next, err := s.Get(t.Context(), http1.Addr{Name: "a:1"}, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if next.Reused != kept {
+					t.Errorf("kept: %v", next.Reused)
+				}
+				next.Close()
+			})
+		})
+	}
+}
+
 // The last exchange of a connection is announced to the target, in one piece with a small body.
 func TestLastExchangeIsAnnounced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -5,7 +5,7 @@ package simulate
 var mutants = []mutant{
 	{"a lease is not given back where an attempt fails", "proxy/forward.go", "	if !result.detached {\n", "	if !result.detached && err == nil {\n"},
 	{"a connection is kept with bytes left", "internal/http1/do.go", "c.body.whole() && !c.ends.close", "!c.ends.close"},
-	{"a connection is kept that the target closes", "internal/http1/do.go", "!c.ends.close && !c.Request.Close", "!c.Request.Close"},
+	{"a connection is kept that the target closes", "internal/http1/do.go", "!c.ends.close && !announcesClose(c.Request)", "!announcesClose(c.Request)"},
 	{"a connection is kept while the body is still sent", "internal/http1/do.go", "c.upload.finished() && ", ""},
 	{"a POST is retried on another target", "proxy/retry.go", "	return r.NonIdempotent || request", "	return true || request"},
 	{"a POST is sent again over another connection", "proxy/http1.go", "return repeatsOf(out) == repeatsSafe", "return repeatsOf(out) >= repeatsNever"},
