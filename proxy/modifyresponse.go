@@ -51,9 +51,13 @@ func (r *Response) AddVia(pseudonym string) {
 func (f *forwarding) modify(resp *http.Response) (instead http.Handler) {
 	a := Response{In: f.out.In, Out: f.out.Out, Status: resp.StatusCode, Header: resp.Header}
 	f.p.o.ModifyResponse(&a)
+	if a.Header == nil {
+		a.Header = http.Header{}
+	}
 	header.RemoveMisspelt(a.Header)
 	f.replaced = a.instead != nil || a.Status != resp.StatusCode
 	resp.StatusCode = a.Status
+	resp.Header = a.Header
 	return a.instead
 }
 

@@ -122,6 +122,25 @@ func testModifiedStatus(t *testing.T, via path) {
 	}
 }
 
+// TestModifiedHeader: the header that ModifyResponse leaves is the one that is sent, also if it is another map, or none.
+func TestModifiedHeader(t *testing.T) { onPaths(t, testModifiedHeader) }
+
+func testModifiedHeader(t *testing.T, via path) {
+	leaktest.Check(t)
+	target, _ := recording(t, "HTTP/1.1 200 OK\r\nX-A: target\r\nContent-Length: 2\r\n\r\nok")
+	for name, header := range map[string]http.Header{"another": {"X-A": {"modified"}}, "none": nil} {
+		t.Run(name, func(t *testing.T) {
+			p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ModifyResponse: func(a *proxy.Response) { a.Header = header }})
+			client := wiretest.Dial(t, wiretest.Serve(t, p))
+			client.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			resp, body := client.Response("GET")
+			if resp.StatusCode != 200 || body != "ok" || resp.Header.Get("X-A") != header.Get("X-A") {
+				t.Errorf("the client got %d %q %v", resp.StatusCode, body, resp.Header)
+			}
+		})
+	}
+}
+
 // targetOver serves h over HTTP/1.1 and h2c.
 func targetOver(t *testing.T, h http.HandlerFunc) (addr string) {
 	s := httptest.NewUnstartedServer(h)
@@ -155,6 +174,7 @@ func testModifiedUpgrade(t *testing.T, via path) {
 			a.Header.Set("Content-Length", "5")
 			a.Header.Set("X-Modified", fmt.Sprint(a.Status))
 		}, 101, "", true},
+		{"another map", switching, func(a *proxy.Response) { a.Header = http.Header{"X-Modified": {fmt.Sprint(a.Status)}} }, 101, "", true},
 		{"403", switching, func(a *proxy.Response) { a.Header.Set("X-Modified", fmt.Sprint(a.Status)); a.Status = 403 }, 403, "", false},
 		{"204", switching, func(a *proxy.Response) { a.Header.Set("X-Modified", fmt.Sprint(a.Status)); a.Status = 204 }, 204, "", false},
 		{"a page", switching, func(a *proxy.Response) {
