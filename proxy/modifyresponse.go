@@ -37,6 +37,9 @@ type Response struct {
 // the server has no WriteTimeout, each write of h has the time of Options.WriteTimeout, unless h
 // sets a write deadline itself (http.ResponseController).
 //
+// If In has a body, h can read it only if Options.RequestBuffer is set, and gets all of it. Otherwise
+// each read fails: the body was the target's.
+//
 // The target counts as one that has responded, and keeps its place (upstream.Target.MaxConns)
 // until h has returned: an h that forwards to the same group needs another place, and may wait
 // for it (upstream.Options.QueueTimeout).
@@ -58,7 +61,19 @@ func (f *forwarding) modify(resp *http.Response) (instead http.Handler) {
 	f.replaced = a.instead != nil || a.Status != resp.StatusCode
 	resp.StatusCode = a.Status
 	resp.Header = a.Header
-	return a.instead
+	if a.instead == nil || !f.body.Exists() {
+		return a.instead
+	}
+	return f.withBodyAgain(a.instead)
+}
+
+// withBodyAgain returns a handler that calls h with a body of its own: that of the client is the target's.
+func (f *forwarding) withBodyAgain(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
+		again := *in
+		again.Body = f.body.Again()
+		h.ServeHTTP(w, &again)
+	})
 }
 
 // addCookie adds the lease's cookie to the response, and returns the cookies that were there.

@@ -186,7 +186,7 @@ func fault(in *http.Request, err error) *culvert.Error {
 	var tooLarge *http.MaxBytesError
 	var disk *spool.DiskError
 	switch {
-	case errors.As(err, &disk), err == errPanicked:
+	case errors.As(err, &disk), err == errPanicked, errors.Is(err, errSent):
 		e.Kind = culvert.Internal
 	case errors.As(err, &tooLarge):
 		e.Kind = culvert.BodyTooLarge
