@@ -76,6 +76,7 @@ func (c Check) withDefaults() (Check, error) {
 		return c, errors.New("check: Jitter is not a number")
 	}
 	set(&c.Interval, 5*time.Second)
+	c.Interval = min(c.Interval, bound.None) // to which the jitter can be added
 	c.Timeout = bound.OrDefault(c.Timeout, 2*time.Second)
 	set(&c.Jitter, 0.1)
 	set(&c.Rise, 2)

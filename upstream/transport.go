@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"crypto/tls"
+	"math"
 	"net"
 	"net/http"
 	"time"
@@ -139,6 +140,6 @@ func newPool(o Options) *http1.Pool {
 		MaxRequests:   o.MaxConnRequests,
 		WriteTimeout:  max(0, o.WriteTimeout),
 		HeaderTimeout: max(0, o.HeaderTimeout),
-		MaxHeader:     int(o.MaxHeaderBytes),
+		MaxHeader:     int(min(o.MaxHeaderBytes, math.MaxInt)), // int has 32 bits on some systems
 	})
 }
