@@ -28,6 +28,6 @@ func (f *forwarding) observe(target string) (ended func(culvert.Attempt)) {
 // observed calls ended, if it is not nil, with the record of the attempt, which has ended.
 func (f *forwarding) observed(ended func(culvert.Attempt)) {
 	if ended != nil {
-		ended(f.record.Attempts[len(f.record.Attempts)-1])
+		ended(f.record.Ended())
 	}
 }

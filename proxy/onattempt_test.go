@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -177,5 +178,34 @@ func testOnAttemptPanicsBehindADroppedResponse(t *testing.T, via path) {
 	}()
 	if n := u.InFlight(); n != 0 {
 		t.Errorf("%d requests are in flight", n)
+	}
+}
+
+// A second proxy that responds in the place of a target adds its attempts to the record behind that of the first one.
+func TestOnAttemptOfAReplacement(t *testing.T) { onPaths(t, testOnAttemptOfAReplacement) }
+
+func testOnAttemptOfAReplacement(t *testing.T, via path) {
+	leaktest.Check(t)
+	first, _ := recording(t, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+	second, _ := recording(t, ok)
+	outer, inner := new(tracing), new(tracing)
+	other := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, second), OnAttempt: inner.attempt})
+	p := newProxy(t, via, proxy.Options{
+		Upstream:       groupAt(t, upstream.Options{}, first),
+		OnAttempt:      outer.attempt,
+		ModifyResponse: func(r *proxy.Response) { r.ServeInstead(other) },
+	})
+	ctx, result := filters.WithResult(t.Context())
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/", nil))
+	if w.Code != 200 {
+		t.Errorf("status %d", w.Code)
+	}
+	a := result.Attempts
+	if len(a) != 2 || a[0].Target != first || a[0].Status != 404 || a[0].Start.IsZero() || a[1].Target != second || a[1].Status != 200 || a[1].Received != 2 {
+		t.Fatalf("recorded %+v", a)
+	}
+	if len(outer.ended) != 1 || outer.ended[0] != a[0] || len(inner.ended) != 1 || inner.ended[0] != a[1] {
+		t.Errorf("ended %+v and %+v", outer.ended, inner.ended)
 	}
 }

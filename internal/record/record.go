@@ -16,6 +16,7 @@ type Recorder struct {
 	culvert.Result
 
 	running attempt
+	ended   int // the attempt of Attempts that has ended last
 }
 
 // attempt is the one that runs.
@@ -25,14 +26,23 @@ type attempt struct {
 	connect    time.Duration
 	client     time.Duration  // the client was waited for
 	targetTime *time.Duration // see KeepTargetTime; nil: not needed
-	arrived    bool           // it is the last of Attempts
+	arrived    bool           // it is one of Attempts
+	index      int            // of Attempts, if it has arrived
+	outer      *attempt       // a handler that replaces the response of this one has begun the one that runs; nil: none has
 }
 
-// StartAttempt starts an attempt on target.
+// StartAttempt starts an attempt on target. If another one runs, it goes on when this one has ended: a second proxy responds
+// in the place of its target.
 func (r *Recorder) StartAttempt(target string, start time.Time) {
-	if r != nil {
-		r.running = attempt{target: target, start: start}
+	if r == nil {
+		return
 	}
+	var outer *attempt
+	if !r.running.start.IsZero() {
+		outer = new(attempt)
+		*outer = r.running
+	}
+	r.running = attempt{target: target, start: start, outer: outer}
 }
 
 // Connected notes when the running attempt got its connection; the zero time is never.
@@ -70,7 +80,7 @@ func (r *Recorder) HeaderReceived(status int) {
 	if r == nil || r.running.start.IsZero() || r.running.arrived {
 		return
 	}
-	r.running.arrived = true
+	r.running.arrived, r.running.index = true, len(r.Attempts)
 	header := time.Since(r.running.start)
 	r.Attempts = append(r.Attempts, culvert.Attempt{Target: r.running.target, Start: r.running.start, Status: status,
 		TimeToConnect: r.running.connect, TimeToHeader: header})
@@ -85,7 +95,7 @@ func (r *Recorder) TimeToHeader() time.Duration {
 	if !r.running.arrived {
 		return 0
 	}
-	return r.Attempts[len(r.Attempts)-1].TimeToHeader
+	return r.Attempts[r.running.index].TimeToHeader
 }
 
 // FinishAttempt records the end of the running attempt, whose start is that of StartAttempt. If
@@ -95,14 +105,22 @@ func (r *Recorder) FinishAttempt(a culvert.Attempt) {
 		return
 	}
 	a.Start, a.TimeToConnect = r.running.start, r.running.connect
-	if n := len(r.Attempts) - 1; r.running.arrived {
-		a.TimeToHeader = r.Attempts[n].TimeToHeader
-		r.Attempts[n] = a
+	if r.ended = r.running.index; r.running.arrived {
+		a.TimeToHeader = r.Attempts[r.ended].TimeToHeader
+		r.Attempts[r.ended] = a
 	} else {
+		r.ended = len(r.Attempts)
 		r.Attempts = append(r.Attempts, a)
 	}
-	r.running = attempt{}
+	if outer := r.running.outer; outer != nil {
+		r.running = *outer
+	} else {
+		r.running = attempt{}
+	}
 }
+
+// Ended returns the record of the attempt that has ended last. r must not be nil.
+func (r *Recorder) Ended() culvert.Attempt { return r.Attempts[r.ended] }
 
 // AbandonAttempt records the end of the running attempt, if there is one, by err: a hook has
 // panicked. It is the failure of the exchange, too. What of the response had been received is
@@ -113,7 +131,7 @@ func (r *Recorder) AbandonAttempt(sent int64, err error) {
 	}
 	a := culvert.Attempt{Target: r.running.target, Total: time.Since(r.running.start), Sent: sent, Err: err}
 	if r.running.arrived {
-		a.Status = r.Attempts[len(r.Attempts)-1].Status
+		a.Status = r.Attempts[r.running.index].Status
 	}
 	r.FinishAttempt(a)
 	r.Err = err
