@@ -29,6 +29,7 @@ type Conn struct {
 	pool *Pool
 	addr Addr
 	net  net.Conn
+	raw  net.Conn // below TLS, where net speaks that; else net
 
 	born     time.Time
 	idle     time.Time // since when it is
@@ -38,6 +39,7 @@ type Conn struct {
 	one      [1]byte // for Clean
 
 	interrupted atomic.Bool
+	writeFailed atomic.Bool
 	mu          sync.Mutex // guards the deadlines
 	readTimeout time.Duration
 	readUntil   time.Time
@@ -48,11 +50,11 @@ type Conn struct {
 func newConn(p *Pool, addr Addr, c net.Conn) *Conn {
 	conn := &Conn{pool: p, addr: addr, net: c, born: time.Now()}
 	conn.R = bufio.NewReaderSize(conn, readBuffer)
-	raw := c
+	conn.raw = c
 	if t, ok := c.(*tls.Conn); ok {
-		raw, conn.secure = t.NetConn(), true
+		conn.raw, conn.secure = t.NetConn(), true
 	}
-	if s, ok := raw.(syscall.Conn); ok {
+	if s, ok := conn.raw.(syscall.Conn); ok {
 		conn.peek.init(s)
 	}
 	return conn
@@ -115,7 +117,11 @@ func (c *Conn) Write(p []byte) (int, error) {
 	if d := c.pool.o.WriteTimeout; d > 0 {
 		c.extendWrite(d)
 	}
-	return c.net.Write(p)
+	n, err := c.net.Write(p)
+	if err != nil {
+		c.writeFailed.Store(true)
+	}
+	return n, err
 }
 
 // WriteWithin writes as much of p as a socket takes within d, or nothing where it can't be told how much of p has been
@@ -174,8 +180,15 @@ func (c *Conn) Interrupt() {
 	_ = c.net.SetDeadline(deadline.Past)
 }
 
-// Close closes the connection.
-func (c *Conn) Close() { _ = c.net.Close() }
+// Close closes the connection. Behind an exchange that was broken off no alert of TLS is sent before: crypto/tls would wait
+// for up to 5 seconds until the target accepts it.
+func (c *Conn) Close() {
+	if c.interrupted.Load() || c.writeFailed.Load() {
+		_ = c.raw.Close()
+		return
+	}
+	_ = c.net.Close()
+}
 
 // Keep gives the connection back to its pool. It must be Clean.
 func (c *Conn) Keep() { c.pool.put(c) }
