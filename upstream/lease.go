@@ -48,9 +48,8 @@ func (l Lease) release() bool {
 // r must not be nil if Options.Balance is Hash, HashModulo, IPHash or Sticky, which
 // use it. A panic of a key function is passed on to the caller.
 //
-// An error is a *culvert.Error, which package proxy exports as Error. Its kind is
-// NoTarget if no target is available, or Busy if none may get the request now; if ctx
-// has ended, it is the kind of ctx's error.
+// An error is a *culvert.Error. Its kind is NoTarget if no target is available, or Busy if
+// none may get the request now; if ctx has ended, it is the kind of ctx's error.
 func (g *Group) Pick(ctx context.Context, r *http.Request, tried ...Lease) (Lease, error) {
 	n, open := g.gate.Enter()
 	if !open {
