@@ -85,7 +85,10 @@ type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // DialError is the error of a connection that could not be made, its TLS handshake
 // included. Nothing of the request was sent.
-type DialError struct{ Err error }
+type DialError struct {
+	// Err is the cause.
+	Err error
+}
 
 // Error returns the cause's text.
 func (e *DialError) Error() string { return e.Err.Error() }

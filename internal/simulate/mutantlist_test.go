@@ -91,7 +91,7 @@ var mutants = []mutant{
 	{"one request less than MaxInFlight", "upstream/lease.go", "n > int64(g.o.MaxInFlight)", "n >= int64(g.o.MaxInFlight)"},
 	{"one good check less than Rise", "upstream/check.go", "good >= g.o.Check.Rise", "good+1 >= g.o.Check.Rise"},
 	{"bad checks need not be in a row", "upstream/check.go", "good, bad = good+1, 0", "good = good + 1"},
-	{"a check has more than its timeout", "upstream/check.go", "context.WithTimeout(ctx, c.Timeout)", "context.WithTimeout(ctx, 10*c.Timeout)"},
+	{"a check has more than its timeout", "upstream/probe.go", "context.WithTimeout(ctx, c.Timeout)", "context.WithTimeout(ctx, 10*c.Timeout)"},
 	{"checks that bring a target back forget nothing", "upstream/check.go", "	s.resetFailures()\n", ""},
 	{"a retry budget may be overdrawn", "proxy/retrybudget.go", "	if b.tokens-b.reserved < whole {\n", "	if b.tokens-b.reserved < -whole {\n"},
 	{"a backup is picked as the others", "upstream/targets.go", "		if t.Backup {\n", "		if false {\n"},
