@@ -8,7 +8,9 @@ import (
 
 // Rule applies Policy to the responses that Match matches.
 type Rule struct {
-	Match  Match
+	// Match reports whether the rule is for a response. Required.
+	Match Match
+	// Policy is what is set on those responses.
 	Policy Policy
 }
 

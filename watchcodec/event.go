@@ -11,9 +11,12 @@ import (
 type EventType string
 
 const (
-	Added    EventType = "ADDED"
+	// Added has an object that is new to the watch: it was created, or its client may see it now.
+	Added EventType = "ADDED"
+	// Modified has the new state of an object.
 	Modified EventType = "MODIFIED"
-	Deleted  EventType = "DELETED"
+	// Deleted has the last state of an object that was deleted, or that its client may no longer see.
+	Deleted EventType = "DELETED"
 	// Bookmark carries a resourceVersion up to which all events were sent; its object has no name.
 	Bookmark EventType = "BOOKMARK"
 	// Error has a Status as its object, and is the last event of a watch.

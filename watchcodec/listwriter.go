@@ -10,6 +10,7 @@ import (
 
 // List is a list to be written.
 type List struct {
+	// Format is how the list and its items are encoded.
 	Format Format
 	// APIVersion and Kind are those of the items: "v1" and "Pod" make a PodList.
 	APIVersion, Kind string

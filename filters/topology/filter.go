@@ -94,8 +94,10 @@ func serviceOf(o *watchcodec.Object) string {
 // Explained is an endpoint of an object with the decision on it.
 type Explained struct {
 	// Object is the name of the EndpointSlice or the Endpoints that has the endpoint.
-	Object   string
+	Object string
+	// Endpoint is the endpoint as the policy is called with it.
 	Endpoint Endpoint
+	// Decision is the policy's, with Why set.
 	Decision Decision
 }
 

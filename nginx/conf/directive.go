@@ -29,7 +29,9 @@ func (d *Directive) Invalid() error {
 
 // File is one file of a configuration as it was read.
 type File struct {
+	// Name is the path that it was read by.
 	Name string
+	// Data is its content.
 	Data []byte
 }
 

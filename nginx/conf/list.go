@@ -15,7 +15,9 @@ const (
 
 // Row is how culvert treats a directive.
 type Row struct {
-	Name  string
+	// Name is the directive's name.
+	Name string
+	// Class is how culvert treats it.
 	Class Class
 	// Reason is why it is not implemented, or which value is accepted.
 	Reason string

@@ -31,15 +31,17 @@ type Sink interface {
 	// Replaced is called when Set was called with all objects since Replacing: there are no others.
 	Replaced(c Collection)
 	// Lost is called when the server can't be reached, or when its response can't be read: the
-	// objects received so far are the last known state. Found is called when the server responds
-	// again.
+	// objects received so far are the last known state.
 	Lost(err error)
+	// Found is called when the server responds again after Lost.
 	Found()
 }
 
 // Collection describes the objects of a resource.
 type Collection struct {
-	Format           watchcodec.Format
+	// Format is how the server encodes them.
+	Format watchcodec.Format
+	// APIVersion and Kind are those of each object, "v1" and "Pod" for instance.
 	APIVersion, Kind string
 }
 
