@@ -5,7 +5,7 @@
 //
 //	go test ./internal/simulate -run TestHistories -args -seed 1 -histories 100000
 //
-// The world (network.go, half.go, conn.go) is a network with the manners of TCP. A plan
+// The world (network.go, half.go, conn.go) is a network that behaves like TCP. A plan
 // (plan*.go) says what gateway there is (gateway.go), what its clients do
 // (client*.go) and how its targets respond (target*.go). The parties write what they
 // see into a journal; the rules (rules*.go) read it when the history has ended, and know
@@ -17,7 +17,7 @@
 // peer. The product's locks are internal/iolock. net/http's are not: its HTTP/2 client writes with a mutex held, so the
 // direction that it writes to has no bound but the windows of HTTP/2 (world.go, endless), and a writer who waits for
 // room there is met over real sockets alone. Its transport reads the end of a response with one held while the request
-// is still being written, so such a body is closed when that is over (unheld.go). Its server asks a client for a body
+// is still being written, so such a body is closed when that is over (unheld.go). Its server sends a client a 100
 // with one held, and closes idle connections with another one, so the shortest writes have room beyond each window
 // (half.go, reserve). A history that
 // stands still all the same, or that has no end, breaks a rule after a minute, and the run continues without it.
