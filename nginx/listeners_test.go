@@ -148,23 +148,23 @@ func TestNewServer(t *testing.T) {
 		})
 	})
 	first := wiretest.Dial(t, addr)
-	ask := func(path, want string) {
+	expect := func(path, want string) {
 		t.Helper()
 		first.Send("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n")
 		if _, body := first.Response("GET"); body != want {
 			t.Errorf("%s: %q, want %q", path, body, want)
 		}
 	}
-	ask("/n", "1/1")
+	expect("/n", "1/1")
 	s.write("server { listen 127.0.0.1:1; " + locations)
 	if err := s.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	ask("/n", "1/2")
+	expect("/n", "1/2")
 	other := wiretest.Dial(t, addr)
 	other.Send("GET /hijack HTTP/1.1\r\nHost: a\r\n\r\n")
 	other.Ended()
-	ask("/status", "Active connections: 1 \nserver accepts handled requests\n 2 2 3 \nReading: 0 Writing: 1 Waiting: 0 \n")
+	expect("/status", "Active connections: 1 \nserver accepts handled requests\n 2 2 3 \nReading: 0 Writing: 1 Waiting: 0 \n")
 	first.Send("GET /n HTTP/1.1\r\nHost: a\r\n\r\n")
 	if resp, body := first.Response("GET"); body != "1/4" || !resp.Close {
 		t.Errorf("the last request of the connection: %q, close %t", body, resp.Close)

@@ -16,7 +16,7 @@ func TestKeepsProxying(t *testing.T) {
 
 func TestChain(t *testing.T) {
 	h := compose.Chain("https://app.test", 2).ThenFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) })
-	ask := func(addr, origin string) *http.Response {
+	do := func(addr, origin string) *http.Response {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr = addr
 		r.Header.Set("Origin", origin)
@@ -24,16 +24,16 @@ func TestChain(t *testing.T) {
 		h.ServeHTTP(w, r)
 		return w.Result()
 	}
-	if got := ask("192.0.2.1:1", "https://app.test").Header.Get("Access-Control-Allow-Origin"); got != "https://app.test" {
+	if got := do("192.0.2.1:1", "https://app.test").Header.Get("Access-Control-Allow-Origin"); got != "https://app.test" {
 		t.Errorf("the origin is not allowed: %q", got)
 	}
-	if got := ask("192.0.2.1:2", "https://else.test").Header.Get("Access-Control-Allow-Origin"); got != "" {
+	if got := do("192.0.2.1:2", "https://else.test").Header.Get("Access-Control-Allow-Origin"); got != "" {
 		t.Errorf("another origin is allowed: %q", got)
 	}
-	if got := ask("192.0.2.1:3", "https://app.test").StatusCode; got != 429 {
+	if got := do("192.0.2.1:3", "https://app.test").StatusCode; got != 429 {
 		t.Errorf("the third request got %d", got)
 	}
-	if got := ask("192.0.2.2:1", "https://app.test").StatusCode; got != 204 {
+	if got := do("192.0.2.2:1", "https://app.test").StatusCode; got != 204 {
 		t.Errorf("another client got %d", got)
 	}
 }

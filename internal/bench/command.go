@@ -27,8 +27,8 @@ func obey(commands map[string]func() string) {
 	}
 }
 
-// ask sends the process a command and returns its reply.
-func (p *process) ask(command string) (string, error) {
+// call sends the process a command and returns its reply.
+func (p *process) call(command string) (string, error) {
 	if _, err := io.WriteString(p.commands, command+"\n"); err != nil {
 		return "", err
 	}
@@ -40,7 +40,7 @@ func (p *process) ask(command string) (string, error) {
 // need.
 func (p *process) usedAtRest() (snapshot, error) {
 	if p.commands != nil {
-		if _, err := p.ask(rest); err != nil {
+		if _, err := p.call(rest); err != nil {
 			return snapshot{}, err
 		}
 	}

@@ -105,9 +105,9 @@ func commandAll(out io.Writer, held []holding, command string, want int) error {
 	err := each(len(held), func(i int) error {
 		var drained sync.WaitGroup
 		if command == "drain" {
-			drained.Go(func() { _, _ = held[i].gateway.ask(command) })
+			drained.Go(func() { _, _ = held[i].gateway.call(command) })
 		}
-		reply, err := held[i].clients.ask(command)
+		reply, err := held[i].clients.call(command)
 		drained.Wait()
 		if err != nil {
 			return err

@@ -14,7 +14,7 @@
 // connections, and p99 at 10,000 messages a second.
 //
 // With -hold 20000 it is as many idle WebSockets, in as many gateways as the limit of
-// descriptors asks for: each echoes once, then all are drained.
+// descriptors requires: each echoes once, then all are drained.
 //
 // With -nginx it is examples/nginx beside nginx with two workers, each with the same
 // configurations: processor time a request, and what rules, patterns, logs, TLS and gzip cost.

@@ -38,7 +38,7 @@ type step struct {
 	methods []string // of the expected responses; nil is one GET
 	local   string   // the client's address; "" is any; over a unix socket a file's name
 	unix    string   // connect to this unix socket in the prefix
-	sni     string   // speak TLS and ask for this server
+	sni     string   // speak TLS and name this server
 	cert    string   // with the certificate of this name
 	copies  int      // requests that upstreams get beside the response: they are awaited
 }

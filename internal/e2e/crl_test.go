@@ -133,9 +133,9 @@ func TestCRLAsNginx(t *testing.T) {
 		for _, r := range revocations {
 			for _, client := range []string{"client", "below", "muted", "stranger", "unknown"} {
 				pair := clients[client].pair()
-				lines = append(lines, fmt.Sprintf("%s %s: %s, %s", r.name, client, h.asks(pair, r.name+".on", "/"), h.asks(pair, r.name+".any", "/")))
+				lines = append(lines, fmt.Sprintf("%s %s: %s, %s", r.name, client, h.getWith(pair, r.name+".on", "/"), h.getWith(pair, r.name+".any", "/")))
 			}
-			lines = append(lines, fmt.Sprintf("%s upstream: %s", r.name, h.asks(clients["client"].pair(), "open", "/"+r.name)))
+			lines = append(lines, fmt.Sprintf("%s upstream: %s", r.name, h.getWith(clients["client"].pair(), "open", "/"+r.name)))
 		}
 		return lines
 	})
@@ -161,8 +161,8 @@ server { listen {{LISTEN}} ssl; server_name %[1]s.any; ssl_verify_client optiona
 // signature is how a built-in page is signed.
 var signature = regexp.MustCompile(`<center>(nginx|culvert)[^<]*</center>`)
 
-// asks sends a request with a certificate and returns what came.
-func (h *holding) asks(pair tls.Certificate, name, target string) string {
+// getWith sends a request with a certificate and returns what it received.
+func (h *holding) getWith(pair tls.Certificate, name, target string) string {
 	h.t.Helper()
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{ServerName: name, InsecureSkipVerify: true,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }}}

@@ -86,15 +86,15 @@ func startFirefox(t *testing.T) *firefox {
 // do sends a command and returns its result.
 func (f *firefox) do(t *testing.T, method string, params map[string]any) json.RawMessage {
 	t.Helper()
-	result, refused := f.ask(t, method, params)
+	result, refused := f.call(t, method, params)
 	if refused != "" {
 		t.Fatalf("%s %v: %s", method, params, refused)
 	}
 	return result
 }
 
-// ask sends a command and returns its result, or why Firefox refuses it.
-func (f *firefox) ask(t *testing.T, method string, params map[string]any) (result json.RawMessage, refused string) {
+// call sends a command and returns its result, or why Firefox refuses it.
+func (f *firefox) call(t *testing.T, method string, params map[string]any) (result json.RawMessage, refused string) {
 	t.Helper()
 	f.id++
 	if err := f.conn.WriteJSON(map[string]any{"id": f.id, "method": method, "params": params}); err != nil {
@@ -145,7 +145,7 @@ func (f *firefox) eval(t *testing.T, expression string) string {
 // at returns what an expression is, "" where a navigation has taken the page away before.
 func (f *firefox) at(t *testing.T, expression string) string {
 	t.Helper()
-	result, refused := f.ask(t, "script.evaluate", f.evaluate(expression))
+	result, refused := f.call(t, "script.evaluate", f.evaluate(expression))
 	if refused != "" {
 		return ""
 	}

@@ -11,7 +11,7 @@ func hashConf(servers string) string {
 	return httpBlock(`upstream group { ip_hash; ` + servers + ` } server { listen {{LISTEN}}; location / { proxy_pass http://group; } }`)
 }
 
-// hashSteps ask from many addresses of 127.0.0.0/8: each must go to the same
+// hashSteps send requests from many addresses of 127.0.0.0/8: each must go to the same
 // upstream behind either server. The hash looks at the first three bytes.
 func hashSteps() []step {
 	var steps []step

@@ -34,7 +34,7 @@ server { listen {{LISTEN}}; server_name b.example;
   location /server/ { limit_conn server 2; proxy_pass {{UP}}; } } }
 `
 
-// limitConnSteps hold requests and ask for others meanwhile: "held" is held until the end of its
+// limitConnSteps hold requests and send others meanwhile: "held" is held until the end of its
 // line, and each line ends with nothing held.
 var limitConnSteps = [][]string{
 	{"1 a /addr/held", "1 a /addr/held", "1 a /addr/x", "2 a /addr/held", "1 b /free", "2 a /addr/x", "1 a /free"},

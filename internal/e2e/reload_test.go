@@ -56,7 +56,7 @@ server { listen {{LISTEN}};
 func TestReloadAsNginx(t *testing.T) {
 	sameOnBoth(t, startMaster, func(t *testing.T, start starter) (lines []string) {
 		h, conf := startHolding(t, start, reloadConf)
-		ask := func(targets ...string) {
+		requests := func(targets ...string) {
 			for _, target := range targets {
 				got, done := h.try("", get(target))
 				lines = append(lines, fmt.Sprint(target, " ", done, " ", got.Status))
@@ -71,24 +71,24 @@ func TestReloadAsNginx(t *testing.T) {
 			h.reload(strings.NewReplacer(changes...).Replace(conf))
 			waitFor(t, "the refusal", func() bool { return len(h.said("error.log", "while previously")) > before })
 		}
-		ask("/req/x?a=1", "/req/x?a=1", "/burst/x?a=2", "/burst/x?a=2", "/burst/x?a=2", "/conn/held?a=1", "/conn/x?a=1")
+		requests("/req/x?a=1", "/req/x?a=1", "/burst/x?a=2", "/burst/x?a=2", "/burst/x?a=2", "/conn/held?a=1", "/conn/x?a=1")
 		serve("same")
-		ask("/req/x?a=1", "/req/x?a=2", "/req/x?a=3", "/conn/x?a=1", "/conn/x?a=2")
+		requests("/req/x?a=1", "/req/x?a=2", "/req/x?a=3", "/conn/x?a=1", "/conn/x?a=2")
 		serve("other limits", "rate=1r/m", "rate=1r/s", "burst=5", "burst=1", "limit_conn c 1", "limit_conn c 2")
-		ask("/burst/x?a=4", "/burst/x?a=4", "/burst/x?a=4", "/conn/held?a=1", "/conn/x?a=1")
+		requests("/burst/x?a=4", "/burst/x?a=4", "/burst/x?a=4", "/conn/held?a=1", "/conn/x?a=1")
 		refuse("req_zone $arg_a", "req_zone $arg_b")
 		refuse("conn_zone $arg_a", "conn_zone $arg_b")
 		refuse("conn_zone $arg_a", "conn_zone ${arg_a}")
-		ask("/conn/x?a=1", "/version")
+		requests("/conn/x?a=1", "/version")
 		serve("another size", "r:1m", "r:2m", "c:1m", "c:2m")
-		ask("/req/x?a=1", "/req/x?a=1", "/conn/held?a=1", "/conn/x?a=1")
+		requests("/req/x?a=1", "/req/x?a=1", "/conn/held?a=1", "/conn/x?a=1")
 		h.let()
-		ask("/conn/x?a=1")
+		requests("/conn/x?a=1")
 		serve("names swapped", "zone=r:1m", "zone=c:2m", "zone=c:1m", "zone=r:2m", "zone=r", "zone=c", "limit_conn c", "limit_conn r")
-		ask("/req/x?a=1", "/req/x?a=1", "/conn/x?a=1")
+		requests("/req/x?a=1", "/req/x?a=1", "/conn/x?a=1")
 		serve("away", "limit_req zone=r burst=5 nodelay;", "", "limit_req zone=r;", "", "limit_req_zone $arg_a zone=r:1m rate=1r/m;", "")
 		serve("back")
-		ask("/req/x?a=1", "/req/x?a=1")
+		requests("/req/x?a=1", "/req/x?a=1")
 		return append(lines, h.said("error.log", "while previously")...)
 	})
 }

@@ -143,7 +143,7 @@ var variablesSteps = append(gets("/", "/rate/", "/bad-rate/", "/limited/", "/now
 	step{name: "HEAD", raw: request("HEAD", "/file/style.css", ""), methods: []string{"HEAD"}},
 )
 
-// Upgrades to other protocols than WebSocket, as docker and kubectl ask for them.
+// Upgrades to other protocols than WebSocket, as docker and kubectl request them.
 const upgradesConf = `http { access_log off; map $http_upgrade $websocket { websocket websocket; default ""; }
 server { listen {{LISTEN}}; proxy_http_version 1.1;
   location / { proxy_pass http://{{UP1}}; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }

@@ -42,24 +42,24 @@ server { listen unix:{{DIR}}/tls ssl; server_name second.example; ssl_certificat
 
 func unixSteps() []step {
 	var steps []step
-	ask := func(host, target, fields string) {
+	add := func(host, target, fields string) {
 		steps = append(steps, step{name: host + target + " " + fields, raw: "GET " + target + " HTTP/1.1\r\nHost: " + host + "\r\n" + fields + "\r\n", unix: "front"})
 	}
 	for _, target := range []string{"/", "/p/x", "/hashed/1", "/allowed/page.html", "/denied/page.html", "/after/page.html", "/net/page.html", "/nobody/page.html", "/inherited/page.html", "/inherited/inner/page.html", "/moved", "/sub", "/files/page.html", "/files/missing", "/limited/page.html", "/limited/page.html"} {
-		ask("first", target, "")
+		add("first", target, "")
 	}
-	ask("first", "/", "X-Real-IP: 192.0.2.1\r\n")
-	ask("first", "/p/x", "X-Forwarded-For: 192.0.2.1\r\n")
-	ask("nobody", "/", "")
-	ask("first:8080", "/moved", "")
+	add("first", "/", "X-Real-IP: 192.0.2.1\r\n")
+	add("first", "/p/x", "X-Forwarded-For: 192.0.2.1\r\n")
+	add("nobody", "/", "")
+	add("first:8080", "/moved", "")
 	for _, host := range []string{"real", "deep", "distrustful"} {
 		for _, field := range []string{"", "X-Forwarded-For: 192.0.2.1\r\n", "X-Forwarded-For: 192.0.2.1, 10.1.2.3\r\n", "X-Forwarded-For: 192.0.2.1:99\r\n", "X-Forwarded-For: unix:\r\n", "X-Forwarded-For: nonsense\r\n", "X-Forwarded-For: nonsense, 10.0.0.1\r\n"} {
-			ask(host, "/", field)
+			add(host, "/", field)
 		}
 	}
 	for _, field := range []string{"", "X-Forwarded-For: 192.0.2.1\r\n"} {
-		ask("real", "/allowed/page.html", field)
-		ask("real", "/net/page.html", field)
+		add("real", "/allowed/page.html", field)
+		add("real", "/net/page.html", field)
 	}
 	for _, line := range []string{"PROXY TCP4 192.0.2.1 192.0.2.2 4711 80\r\n", "PROXY UNKNOWN\r\n", ""} {
 		steps = append(steps, step{name: "told " + line, raw: line + "GET / HTTP/1.1\r\nHost: told\r\n\r\n", unix: "told"})

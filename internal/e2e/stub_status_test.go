@@ -17,24 +17,24 @@ server { listen {{LISTEN}};
 // statusReader requests the counts over one connection.
 type statusReader struct {
 	*holding
-	over *conversation
-	asks int
+	over  *conversation
+	reads int
 }
 
 var statusText = regexp.MustCompile(`^Active connections: (\d+) \nserver accepts handled requests\n (\d+) (\d+) (\d+) \nReading: (\d+) Writing: (\d+) Waiting: (\d+) \n$`)
 
-// ask returns the numbers in their order; the requests are those that are not its own.
-func (s *statusReader) ask() string {
+// read returns the numbers in their order; the requests are those that are not its own.
+func (s *statusReader) read() string {
 	s.t.Helper()
 	s.send(s.over, get("/status"))
-	s.asks++
+	s.reads++
 	found := statusText.FindStringSubmatch(s.next(s.over, "GET").Body)
 	if found == nil {
 		s.t.Fatal("not a status")
 	}
 	var requests int
 	fmt.Sscan(found[4], &requests)
-	found[4] = fmt.Sprint(requests - s.asks)
+	found[4] = fmt.Sprint(requests - s.reads)
 	return strings.Join(found[1:], " ")
 }
 
@@ -47,7 +47,7 @@ func (s *statusReader) tells(what, want string) {
 			s.t.Errorf("%s: %s, want %s", what, got, want)
 		}
 	}()
-	waitFor(s.t, what, func() bool { got = s.ask(); return got == want })
+	waitFor(s.t, what, func() bool { got = s.read(); return got == want })
 }
 
 // TestStubStatusAsNginx: both count the same for the same connections. Where a head that still comes
@@ -64,7 +64,7 @@ func TestStubStatusAsNginx(t *testing.T) {
 			<-h.arrived
 			s.tells("a request that runs", "2 3 3 1 0 2 0")
 			s.send(s.over, get("/variables"))
-			s.asks++
+			s.reads++
 			if got := s.next(s.over, "GET").Body; got != "2 0 2 0" {
 				t.Errorf("the variables: %s", got)
 			}

@@ -55,7 +55,7 @@ func TestSyslogAsNginx(t *testing.T) {
 			{"/a?a=x", 1}, {"/combined", 1}, {"/options?a=%22", 1}, {"/options?log=no", 0}, {"/unix?a=\\", 1}, {"/udp6", 1}, {"/two", 2}, {"/missing", 1}, {"/error", 1}, {"/crit", 0},
 			{"/long" + strings.Repeat("g", 3000), 1}, {"/away", 1}, {"/away2", 1}, {"/last", 1},
 		} {
-			_, status := h.ask(step.target)
+			_, status := h.get(step.target)
 			lines = append(lines, fmt.Sprint(step.target, " ", status))
 			for range step.messages {
 				text := wiretest.Await(t, messages, "message of "+step.target)
@@ -74,8 +74,8 @@ func TestSyslogAsNginx(t *testing.T) {
 	})
 }
 
-// ask asks for a target over a connection of its own.
-func (h *holding) ask(target string) (body string, status int) {
+// get requests a target over a connection of its own.
+func (h *holding) get(target string) (body string, status int) {
 	h.t.Helper()
 	c := h.connect("")
 	h.send(c, "GET "+target+" HTTP/1.1\r\nHost: first\r\nUser-Agent: a\"\xc3\xa9\r\n\r\n")

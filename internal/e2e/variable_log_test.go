@@ -40,7 +40,7 @@ func TestVariableLogsAsNginx(t *testing.T) {
 		h := &holding{t: t, server: start(t, variableLogConf, variableLogFiles)}
 		for _, target := range []string{"/1", "/2?log=no", "/here?a=x", "/here", "/here?a=/q", "/here?b=/q.log", "/here?a=z&b=in/sub/y.log", "/here?b=in", "/chosen?a=", "/chosen?a=1", "/chosen?a=sub/x", "/chosen?a=/../z",
 			"/root", "/root?r=sub", "/root?r=none", "/root?r=page.html", "/page", "/page.html", "/page?r=none", "/page.html?r=sub", "/file", "/answer", "/lost", "/files/page.html", "/files/missing", "/files/sub", escape, "/1"} {
-			_, status := h.ask(target)
+			_, status := h.get(target)
 			lines = append(lines, fmt.Sprint(target, " ", status))
 		}
 		h.end(t, syscall.SIGTERM) // nginx logs behind its response: the last line is sure to be there when it has ended

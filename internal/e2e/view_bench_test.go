@@ -27,7 +27,7 @@ import (
 
 const benchServices, benchEndpoints, benchNodes = 5000, 20, 200
 
-// benchStream is what a server sends who asks for all slices as events: 5,000 services of 20
+// benchStream is what a client receives that requests all slices as events: 5,000 services of 20
 // endpoints on 200 nodes.
 var benchStream = sync.OnceValue(func() []byte {
 	var b []byte
@@ -177,7 +177,7 @@ func (c *timed) Write(p []byte) (int, error) {
 }
 func (c *timed) FlushError() error { return nil }
 
-// overHTTP asks a server, as a proxy does.
+// overHTTP forwards requests to a server, as a proxy does.
 func overHTTP(url string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out, err := http.NewRequestWithContext(r.Context(), r.Method, url+r.URL.RequestURI(), nil)

@@ -194,9 +194,9 @@ type informerState interface {
 
 // olderInformer is an informer of an older client-go, in a process of its own.
 type olderInformer struct {
-	t   *testing.T
-	ask io.Writer
-	out *json.Decoder
+	t     *testing.T
+	stdin io.Writer
+	out   *json.Decoder
 }
 
 // olderProgram is the module in informer34.
@@ -209,7 +209,7 @@ func startOlderInformer(t *testing.T, url, contentType string) *olderInformer {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program, "-server", url, "-type", contentType)
-	ask, err := cmd.StdinPipe()
+	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,15 +221,15 @@ func startOlderInformer(t *testing.T, url, contentType string) *olderInformer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ask.Close() // it ends with its input
+		stdin.Close() // it ends with its input
 		_ = cmd.Wait()
 	})
-	return &olderInformer{t, ask, json.NewDecoder(out)}
+	return &olderInformer{t, stdin, json.NewDecoder(out)}
 }
 
 func (i *olderInformer) state() (store, handled map[string]string) {
 	var state struct{ Store, Handled map[string]string }
-	_, err := io.WriteString(i.ask, "\n")
+	_, err := io.WriteString(i.stdin, "\n")
 	if err == nil {
 		err = i.out.Decode(&state)
 	}

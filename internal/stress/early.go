@@ -221,7 +221,7 @@ func (e *earlyLoad) kept(c *client, g *gateway, x *conn1, u upload, wait bool) {
 		}
 	}
 	next := request{method: http.MethodGet, path: "/next", header: [][2]string{{"X-Id", e.id()}}}
-	if resp, err = x.ask(next); err == nil && resp.header.Get("X-Id") != next.header[0][1] {
+	if resp, err = x.exchange(next); err == nil && resp.header.Get("X-Id") != next.header[0][1] {
 		c.broke(ownResponse, "%s: behind an upload: status %d of %q to %q", g.name, resp.status, resp.header.Get("X-Id"), next.header[0][1])
 	}
 }

@@ -129,7 +129,7 @@ func (c *client) toTheEnd(g *gateway, p protocol, w wire) bool {
 	}
 	c.exchanges.Add(1)
 	c.fault()
-	resp, err := w.ask(q)
+	resp, err := w.exchange(q)
 	if err != nil || resp.status != http.StatusOK {
 		c.broke("each response has its end", "%s, %v, %s: status %d, error %v, target: body, comes, unannounced, in vain, slow = %v", g.name, p, q.method, resp.status, err, want)
 		return false

@@ -31,7 +31,7 @@ var late = scenario{
 					q.method, q.body, q.chunked = http.MethodPost, "body", c.odds(2)
 				}
 				c.exchanges.Add(1)
-				resp, err := w.ask(q)
+				resp, err := w.exchange(q)
 				if err != nil || !slices.Contains(slowEnds, resp.status) {
 					c.broke("a response of a few bytes comes, or a timeout's in its place", "%s, %v, %s: status %d, error %v", g.name, p, q.method, resp.status, err)
 				}

@@ -66,7 +66,7 @@ func slowThenQuick(c *client, g *gateway, p protocol, w wire) bool {
 	}
 	late := request{method: http.MethodPost, path: "/slow", body: "slow", chunked: c.odds(2), header: [][2]string{{"X-Wait", wait.String()}}}
 	c.exchanges.Add(1)
-	resp, err := w.ask(late)
+	resp, err := w.exchange(late)
 	if err != nil || !slices.Contains(slowEnds, resp.status) {
 		c.broke("a slow exchange ends with its response or a timeout", "%s, %v: status %d, error %v", g.name, p, resp.status, err)
 		return false
@@ -78,7 +78,7 @@ func slowThenQuick(c *client, g *gateway, p protocol, w wire) bool {
 	for i := range 3 {
 		body := fmt.Sprint("quick ", i)
 		c.exchanges.Add(1)
-		resp, err = w.ask(request{method: http.MethodPost, path: "/quick", body: body, chunked: c.odds(2)})
+		resp, err = w.exchange(request{method: http.MethodPost, path: "/quick", body: body, chunked: c.odds(2)})
 		if err != nil {
 			c.broke("a connection that was said to be kept has the next response", "%s, %v: %v", g.name, p, err)
 			return false

@@ -103,7 +103,7 @@ func unsendable(c *client, g *gateway) {
 	} else {
 		q.header = [][2]string{{"Trailer", wrong}}
 	}
-	switch resp, err := w.ask(q); {
+	switch resp, err := w.exchange(q); {
 	case err != nil && p.http2(): // malformed for net/http's server itself
 	case err != nil:
 		c.broke("a request that can't be sent has a response", "%s, %v: %q: %v", g.name, p, wrong, err)

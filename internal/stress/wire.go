@@ -52,8 +52,8 @@ type section struct {
 
 // wire is a client's connection, of HTTP/1.1 or of HTTP/2.
 type wire interface {
-	// ask sends a request and reads the whole response.
-	ask(request) (response, error)
+	// exchange sends a request and reads the whole response.
+	exchange(request) (response, error)
 	// reset closes the connection so that the gateway sees a reset, where it is a plain one.
 	reset()
 	Close() error
@@ -98,7 +98,7 @@ func (c *client) dial(g *gateway, p protocol) net.Conn {
 // does not come as a whole, or does not have the status: a broken promise.
 func (c *client) good(g *gateway, p protocol, w wire, q request, status int) (resp response, ok bool) {
 	c.exchanges.Add(1)
-	resp, err := w.ask(q)
+	resp, err := w.exchange(q)
 	if err != nil || resp.status != status {
 		c.broke(fmt.Sprintf("%s %s has the status %d", q.method, q.path, status), "%s, %v: status %d, error %v", g.name, p, resp.status, err)
 		return resp, false

@@ -61,7 +61,7 @@ func (q *request) content() string {
 	return b.String()
 }
 
-func (x *conn1) ask(q request) (response, error) {
+func (x *conn1) exchange(q request) (response, error) {
 	if _, err := io.WriteString(x, q.headerSection()+q.content()); err != nil {
 		return response{}, err
 	}

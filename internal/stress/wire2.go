@@ -346,7 +346,7 @@ func (st *stream) receive() (response, error) {
 	return st.resp, err
 }
 
-func (s *session) ask(q request) (response, error) {
+func (s *session) exchange(q request) (response, error) {
 	st, err := s.open(q, q.body == "" && len(q.trailer) == 0)
 	if err == nil && q.body != "" {
 		err = st.send(q.body, len(q.trailer) == 0)

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Lines returns head with its field lines sorted, names in lower case, behind
+// Lines returns header with its field lines sorted, names in lower case, behind
 // its first line.
-func Lines(head string) string {
-	first, rest, _ := strings.Cut(head, "\r\n")
+func Lines(header string) string {
+	first, rest, _ := strings.Cut(header, "\r\n")
 	lines := strings.Split(strings.TrimRight(rest, "\r\n"), "\r\n")
 	for i, line := range lines {
 		name, value, _ := strings.Cut(line, ":")
@@ -21,7 +21,7 @@ func Lines(head string) string {
 	return first + "\n" + strings.Join(lines, "\n")
 }
 
-// Await receives from c, or fails the test where nothing comes.
+// Await receives from c, or fails the test if nothing is received.
 func Await[T any](t testing.TB, c <-chan T, what string) (v T) {
 	t.Helper()
 	select {

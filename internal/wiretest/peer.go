@@ -57,7 +57,7 @@ func (p *Peer) Header() string {
 		line, err := p.R.ReadString('\n')
 		b.WriteString(line)
 		if err != nil {
-			p.t.Errorf("head: %v after %q", err, b.String())
+			p.t.Errorf("header: %v after %q", err, b.String())
 			return b.String()
 		}
 		if line == "\r\n" {

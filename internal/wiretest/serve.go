@@ -38,7 +38,7 @@ func Target(t testing.TB, script func(p *Peer)) (addr string) {
 	return l.Addr().String()
 }
 
-// Replying is a target that reads a head, writes reply, and then reads until the
+// Replying is a target that reads a header section, writes reply, and then reads until the
 // gateway is gone.
 func Replying(t testing.TB, reply string) (addr string) {
 	return Target(t, func(p *Peer) {

@@ -78,12 +78,12 @@ async function gone(say) {
 }
 
 async function affinity(say) {
-  const ask = async (location) => {
+  const names = async (location) => {
     const list = [];
     for (let i = 0; i < 6; i++) list.push((await json(`${location}?${run()}`)).upstream);
     return list;
   };
-  const turns = await ask("/turns"), mine = await ask("/console");
+  const turns = await names("/turns"), mine = await names("/console");
   turns.forEach((name) => say("then", name));
   mine.forEach((name) => say("now", name));
   expect(new Set(turns).size === 2, "the round robin used one server only");
