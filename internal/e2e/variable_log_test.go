@@ -23,7 +23,7 @@ const variableLogConf = `http { log_format own '$request_uri $status'; open_log_
     location /root { root html/$arg_r; return 200 x; }
     location /page { root html/$arg_r; error_page 404 /files/page.html; }
     location = /file { alias html/page.html; }
-    location = /answer { alias html/page.html; return 200 x; }
+    location = /return { alias html/page.html; return 200 x; }
     location = /lost { root none; error_page 404 /file; }
   } }
 `
@@ -39,7 +39,7 @@ func TestVariableLogsAsNginx(t *testing.T) {
 	sameOnBoth(t, startNginx, func(t *testing.T, start starter) (lines []string) {
 		h := &holding{t: t, server: start(t, variableLogConf, variableLogFiles)}
 		for _, target := range []string{"/1", "/2?log=no", "/here?a=x", "/here", "/here?a=/q", "/here?b=/q.log", "/here?a=z&b=in/sub/y.log", "/here?b=in", "/chosen?a=", "/chosen?a=1", "/chosen?a=sub/x", "/chosen?a=/../z",
-			"/root", "/root?r=sub", "/root?r=none", "/root?r=page.html", "/page", "/page.html", "/page?r=none", "/page.html?r=sub", "/file", "/answer", "/lost", "/files/page.html", "/files/missing", "/files/sub", escape, "/1"} {
+			"/root", "/root?r=sub", "/root?r=none", "/root?r=page.html", "/page", "/page.html", "/page?r=none", "/page.html?r=sub", "/file", "/return", "/lost", "/files/page.html", "/files/missing", "/files/sub", escape, "/1"} {
 			_, status := h.get(target)
 			lines = append(lines, fmt.Sprint(target, " ", status))
 		}

@@ -18,7 +18,7 @@ func variableLogs(t *testing.T) *site {
 			location /chosen { access_log logs/in/app-$arg_a.log own; access_log logs/$arg_b own if=$arg_b; return 200 x; }
 			location /root { root html/$arg_r; return 200 x; }
 			location = /file { alias html/file; }
-			location = /answer { alias html/file; return 200 x; }
+			location = /return { alias html/file; return 200 x; }
 		}
 	}`, "html/file": "f", "html/sub/file": "", "logs/in/sub/file": "", "logs/in/app-/file": "", "logs/first.log": "before\n"})
 }
@@ -81,7 +81,7 @@ func TestAccessLogDoesNotLeaveItsFolder(t *testing.T) {
 // As in nginx, nothing is logged if the file or folder that is served is missing.
 func TestAccessLogWithVariablesNeedsTheRoot(t *testing.T) {
 	s := variableLogs(t)
-	for _, path := range []string{"/root", "/root?r=sub", "/root?r=none", "/root?r=file", "/file", "/answer"} {
+	for _, path := range []string{"/root", "/root?r=sub", "/root?r=none", "/root?r=file", "/file", "/return"} {
 		equal(t, path, s.get(path, "Host: first").StatusCode, 200)
 	}
 	equal(t, "logged", s.file("logs/first.log"), "before\n/root\n/root?r=sub\n/file\n")
