@@ -25,7 +25,7 @@
 //
 //   - 0 is the default, which the comment of the field names. For some that is no bound.
 //   - A negative value is no bound for each time that bounds something, whatever its default. A
-//     negative PingInterval sends no pings.
+//     negative PingInterval sends no pings, a negative BookmarkEvery no bookmarks.
 //   - Other times, the interval of health checks or a Retry-After for instance, can't be negative:
 //     the constructor returns an error.
 //

@@ -1,7 +1,9 @@
 package culvert_test
 
 import (
+	"context"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"testing"
 	"time"
@@ -9,6 +11,9 @@ import (
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
+	"github.com/culvert-go/culvert/watchcodec"
+	"github.com/culvert-go/culvert/watchcodec/source"
+	"github.com/culvert-go/culvert/watchcodec/view"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
@@ -76,6 +81,22 @@ func TestTimesInOptions(t *testing.T) {
 			_, err := filters.NewMirror(o)
 			return err
 		}, map[string]int{"Timeout": bound}),
+		"watchcodec.FanoutOptions": options(watchcodec.FanoutOptions{}, func(o watchcodec.FanoutOptions) error {
+			_, err := watchcodec.NewFanout(o)
+			return err
+		}, map[string]int{"WriteTimeout": bound}),
+		"watchcodec.FollowOptions": options(watchcodec.FollowOptions{}, func(o watchcodec.FollowOptions) error {
+			return follow(t, o)
+		}, map[string]int{"BookmarkEvery": bound}),
+		"source.Options": options(source.Options{Handler: http.NotFoundHandler(), Request: httptest.NewRequest("GET", "/api/v1/pods", nil), Sink: sink{}},
+			func(o source.Options) error {
+				_, err := source.New(o)
+				return err
+			}, map[string]int{"InitialTimeout": bound, "MaxWait": bound, "MaxWatch": bound}),
+		"view.Options": options(view.Options{Renderer: func(*http.Request, watchcodec.Request) view.Renderer { return nil }}, func(o view.Options) error {
+			_, err := view.New(o)
+			return err
+		}, map[string]int{"Reauthorize": bound, "WriteTimeout": bound, "SyncTimeout": bound, "InitialTimeout": bound, "BookmarkEvery": bound, "Idle": bound}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := test.new(); err != nil {
@@ -100,6 +121,23 @@ func TestTimesInOptions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// sink is a source.Sink of which no method is called.
+type sink struct{ source.Sink }
+
+// follow follows a Fanout that sends a frame, for a moment.
+func follow(t *testing.T, o watchcodec.FollowOptions) error {
+	t.Helper()
+	f, err := watchcodec.NewFanout(watchcodec.FanoutOptions{})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o.Bookmark = func(uint64) []byte { return nil }
+	f.Follow(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil).WithContext(ctx), o)
+	return nil
 }
 
 // options is a row of the table.

@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/culvert-go/culvert/internal/bound"
 	"github.com/culvert-go/culvert/internal/deadline"
 )
 
@@ -22,8 +23,8 @@ type FanoutOptions struct {
 	// frames and 16 MiB. A client that is further behind gets a 410 and has to list again.
 	Frames, Bytes int
 	// WriteTimeout bounds the time that a client may take to accept the frames that are ready for
-	// it, to within a quarter; 0 means 60 seconds. The response to a client that takes longer is
-	// cut off: no error can be sent to it.
+	// it, to within a quarter; 0 means 60 seconds, a negative value no bound. The response to a client
+	// that takes longer is cut off: no error can be sent to it.
 	WriteTimeout time.Duration
 	// Version is the version before the first frame, see SendVersion.
 	Version uint64
@@ -51,7 +52,7 @@ type versioned struct {
 
 // NewFanout checks the options and returns a Fanout without clients.
 func NewFanout(o FanoutOptions) (*Fanout, error) {
-	if o.Frames < 0 || o.Bytes < 0 || o.WriteTimeout < 0 {
+	if o.Frames < 0 || o.Bytes < 0 {
 		return nil, errors.New("watchcodec: FanoutOptions: a negative bound")
 	}
 	if o.Frames == 0 {
@@ -60,9 +61,7 @@ func NewFanout(o FanoutOptions) (*Fanout, error) {
 	if o.Bytes == 0 {
 		o.Bytes = 16 << 20
 	}
-	if o.WriteTimeout == 0 {
-		o.WriteTimeout = time.Minute
-	}
+	o.WriteTimeout = bound.OrDefault(o.WriteTimeout, time.Minute)
 	return &Fanout{o: o, dropped: o.Version, last: o.Version, wake: make(chan struct{})}, nil
 }
 
@@ -169,7 +168,8 @@ type FollowOptions struct {
 	// Bookmark returns the frame that is sent to a client that has received all up to version, and
 	// nothing for BookmarkEvery. If Bookmark is nil, no such frame is sent.
 	Bookmark func(version uint64) []byte
-	// BookmarkEvery is the interval of bookmarks; 0 means a minute, as with the API server.
+	// BookmarkEvery is the interval of bookmarks; 0 means a minute, as with the API server, and a
+	// negative value that none are sent.
 	BookmarkEvery time.Duration
 }
 
@@ -225,9 +225,8 @@ type fanoutClient struct {
 // disconnected.
 func (c *fanoutClient) wait(r *http.Request, wake <-chan struct{}, o *FollowOptions, version uint64) bool {
 	var due <-chan time.Time
-	if o.Bookmark != nil {
-		every := cmp.Or(o.BookmarkEvery, time.Minute)
-		ticker := time.NewTicker(every)
+	if o.Bookmark != nil && o.BookmarkEvery >= 0 {
+		ticker := time.NewTicker(cmp.Or(o.BookmarkEvery, time.Minute))
 		defer ticker.Stop()
 		due = ticker.C
 	}

@@ -4,7 +4,6 @@
 package source
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/bound"
 	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/watchcodec"
@@ -60,14 +60,15 @@ type Options struct {
 	MaxObject int
 	// InitialTimeout bounds the time without an initial event from a server that has accepted to
 	// send all objects as events. After it the Source requests a list instead: some proxies accept
-	// and send none. 0 means 10 seconds.
+	// and send none. 0 means 10 seconds, a negative value no bound.
 	InitialTimeout time.Duration
 	// MaxWait bounds the time between two attempts to reach the server, which is 100 ms at first
-	// and doubles; 0 means 30 seconds.
+	// and doubles; 0 means 30 seconds, a negative value no bound.
 	MaxWait time.Duration
 	// MaxWatch bounds the duration of one watch, after which the next one continues it with the
 	// credentials of Request: the server checks credentials at the start of a watch only. If they
-	// are refused, Run ends with a *RefusedError. 0 means 5 to 10 minutes, as in client-go.
+	// are refused, Run ends with a *RefusedError. 0 means 5 to 10 minutes, as in client-go, and a
+	// negative value no bound: a watch lasts as long as the server lets it.
 	MaxWatch time.Duration
 }
 
@@ -86,11 +87,12 @@ func New(o Options) (*Source, error) {
 	if o.Handler == nil || o.Request == nil || o.Sink == nil {
 		return nil, errors.New("source: Options: Handler, Request and Sink are needed")
 	}
-	if o.MaxObject < 0 || o.InitialTimeout < 0 || o.MaxWait < 0 || o.MaxWatch < 0 {
+	if o.MaxObject < 0 {
 		return nil, errors.New("source: Options: a negative bound")
 	}
-	o.InitialTimeout = cmp.Or(o.InitialTimeout, 10*time.Second)
-	o.MaxWait = cmp.Or(o.MaxWait, 30*time.Second)
+	o.InitialTimeout = bound.OrDefault(o.InitialTimeout, 10*time.Second)
+	o.MaxWait = bound.OrDefault(o.MaxWait, 30*time.Second)
+	o.MaxWatch = bound.OrDefault(o.MaxWatch, 0)
 	s := &Source{o: o}
 	s.o.Sink = guarded{o.Sink, s}
 	return s, nil

@@ -49,12 +49,19 @@ func (s *Source) watch(ctx context.Context, initial bool) error {
 }
 
 // timeoutSeconds returns the duration of a watch to request. As with client-go's reflector, the
-// watches of a fleet must not all end at the same time. Initial events may take long.
+// watches of a fleet must not all end at the same time. Initial events may take long, and MaxWatch
+// begins after them.
 func (s *Source) timeoutSeconds(initial bool) int64 {
-	if most := int64(s.o.MaxWatch / time.Second); most > 0 && !initial {
-		return max(1, most-rand.N(most/4+1))
+	standard := 300 + rand.Int64N(300)
+	most := int64(s.o.MaxWatch / time.Second)
+	if most <= 0 {
+		return standard
 	}
-	return 300 + rand.Int64N(300)
+	most = max(1, most-rand.N(most/4+1))
+	if initial {
+		return max(most, standard)
+	}
+	return most
 }
 
 // startInStep is called when the watch is up to date: from now on every change is an event.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/bound"
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
@@ -39,8 +40,9 @@ type Options struct {
 	MaxPending int
 	// Reauthorize bounds how long a caller keeps its View after its credentials or its rights are
 	// withdrawn: the View sends the server a request with them at least that often, and if the
-	// server refuses, the View and its clients' watches end. 0 means 60 seconds. While the server
-	// is out of reach, Views are served with their last state.
+	// server refuses, the View and its clients' watches end. 0 means 60 seconds, and a negative
+	// value no bound: a caller without rights keeps its View until the server ends the View's
+	// watch. While the server is out of reach, Views are served with their last state.
 	Reauthorize time.Duration
 	// MaxBytes bounds the memory for the objects of one View, both as the server has them and as
 	// clients see them, in bytes as they are held, possibly compressed; 0 means 256 MiB. A View
@@ -52,16 +54,18 @@ type Options struct {
 	// reconnect; 0 means 1,024 and 16 MiB. A client that is further behind gets a 410.
 	Frames, FrameBytes int
 	// WriteTimeout bounds the time that a client may take to accept the bytes that are ready for
-	// it; 0 means 60 seconds.
+	// it; 0 means 60 seconds, a negative value no bound.
 	WriteTimeout time.Duration
 	// SyncTimeout bounds the time that a request waits for a View that is not filled yet, before it
-	// gets a 429 and has to be retried; 0 means 5 seconds.
+	// gets a 429 and has to be retried; 0 means 5 seconds, a negative value no bound.
 	SyncTimeout time.Duration
 	// InitialTimeout is that of source.Options.
 	InitialTimeout time.Duration
-	// BookmarkEvery is the interval of bookmarks on a watch without events; 0 means a minute.
+	// BookmarkEvery is the interval of bookmarks on a watch without events; 0 means a minute, a
+	// negative value that none are sent.
 	BookmarkEvery time.Duration
-	// Idle is how long a View without clients is kept; 0 means 5 minutes.
+	// Idle bounds how long a View without clients is kept; 0 means 5 minutes, a negative value no
+	// bound.
 	Idle time.Duration
 	// Log receives failures that can't be reported to a client; nil means slog.Default().
 	Log *slog.Logger
@@ -71,17 +75,15 @@ func (o *Options) check() error {
 	if o.Renderer == nil {
 		return errors.New("view: Options without a Renderer")
 	}
-	bounds := min(o.MaxViews, o.MaxPending, o.MaxBytes, o.MaxObject, o.Frames, o.FrameBytes)
-	times := min(o.Reauthorize, o.WriteTimeout, o.SyncTimeout, o.InitialTimeout, o.BookmarkEvery, o.Idle)
-	if bounds < 0 || times < 0 {
+	if min(o.MaxViews, o.MaxPending, o.MaxBytes, o.MaxObject, o.Frames, o.FrameBytes) < 0 {
 		return errors.New("view: Options: a negative bound")
 	}
 	o.MaxViews = cmp.Or(o.MaxViews, 1000)
 	o.MaxPending = cmp.Or(o.MaxPending, 32)
-	o.Reauthorize = cmp.Or(o.Reauthorize, time.Minute)
+	o.Reauthorize = bound.OrDefault(o.Reauthorize, time.Minute)
 	o.MaxBytes = cmp.Or(o.MaxBytes, 256<<20)
-	o.SyncTimeout = cmp.Or(o.SyncTimeout, 5*time.Second)
-	o.Idle = cmp.Or(o.Idle, 5*time.Minute)
+	o.SyncTimeout = bound.OrDefault(o.SyncTimeout, 5*time.Second)
+	o.Idle = bound.OrDefault(o.Idle, 5*time.Minute)
 	o.Log = cmp.Or(o.Log, slog.Default())
 	if o.Caller == nil {
 		o.Caller = credentials

@@ -307,7 +307,7 @@ func TestFailingRenderer(t *testing.T) {
 // TestWrongOptions: invalid Options are errors.
 func TestWrongOptions(t *testing.T) {
 	renderer := func(*http.Request, watchcodec.Request) view.Renderer { return nil }
-	for _, o := range []view.Options{{}, {Renderer: renderer, Frames: -1}, {Renderer: renderer, Idle: -1}, {Renderer: renderer, MaxObject: -1}} {
+	for _, o := range []view.Options{{}, {Renderer: renderer, Frames: -1}, {Renderer: renderer, MaxViews: -1}, {Renderer: renderer, MaxObject: -1}} {
 		if _, err := view.New(o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}
