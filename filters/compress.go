@@ -71,7 +71,7 @@ func Compress(o CompressOptions) (culvert.Filter, error) {
 				return
 			}
 			c := &compressing{compressor: c}
-			response.Serve(next, w, r, &response.Hooks{Header: c.header, Body: c.body})
+			response.Serve(next, w, r, &response.Hooks{Header: c.header, Body: c.body, Trailer: header.DeleteDigestTrailers})
 		})
 	}, nil
 }

@@ -64,7 +64,7 @@ func Decompress(o DecompressOptions) (culvert.Filter, error) {
 				return
 			}
 			d := &decoding{headRequest: r.Method == http.MethodHead}
-			response.Serve(next, w, r, &response.Hooks{Header: d.header, Body: d.body, End: d.release})
+			response.Serve(next, w, r, &response.Hooks{Header: d.header, Body: d.body, Trailer: header.DeleteDigestTrailers, End: d.release})
 		})
 	}, nil
 }

@@ -12,8 +12,9 @@ import (
 // decodedRequest is the decoded body of a request. Its decoder is freed when the handler has returned. If a Read is
 // under way then, it is freed when that Read returns.
 type decodedRequest struct {
-	body    io.ReadCloser // the encoded body
-	decoder io.ReadCloser // while state is decoderReading only the reader uses it
+	body     io.ReadCloser // the encoded body
+	decoder  io.ReadCloser // while state is decoderReading only the reader uses it
+	trailers http.Header   // which net/http fills at the end of body
 
 	mu    sync.Mutex // guards state
 	state decoderState
@@ -38,7 +39,7 @@ func decodeRequest(r *http.Request) (_ *decodedRequest, ok bool) {
 	if !decodable(encoding) {
 		return nil, false
 	}
-	return &decodedRequest{body: r.Body, decoder: newDecoder(encoding, r.Body)}, true
+	return &decodedRequest{body: r.Body, decoder: newDecoder(encoding, r.Body), trailers: r.Trailer}, true
 }
 
 // request returns a copy of r with d as its body, which may have at most max bytes.
@@ -50,6 +51,7 @@ func (d *decodedRequest) request(w http.ResponseWriter, r *http.Request, max int
 	delete(out.Header, "Content-Encoding")
 	delete(out.Header, "Content-Length")
 	header.DeleteDigests(out.Header)
+	header.DeleteDigests(out.Trailer)
 	return &out
 }
 
@@ -58,7 +60,11 @@ func (d *decodedRequest) Read(p []byte) (int, error) {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	defer d.finishRead()
-	return d.decoder.Read(p)
+	n, err := d.decoder.Read(p)
+	if err == io.EOF {
+		header.DeleteDigests(d.trailers)
+	}
+	return n, err
 }
 
 // startRead begins a Read, and reports whether it may begin.

@@ -26,7 +26,7 @@ func ErrorPages(pages func(status int) http.Handler) culvert.Filter {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			p := &errorPage{pages: pages}
-			response.Serve(next, w, r, &response.Hooks{Header: p.header, Body: p.body})
+			response.Serve(next, w, r, &response.Hooks{Header: p.header, Body: p.body, Trailer: header.DeleteTrailers})
 		})
 	}
 }

@@ -58,7 +58,7 @@ func (o *RecordsOptions) serve(next http.Handler, w http.ResponseWriter, r *http
 	out := header.CloneRequest(r.Context(), r)
 	out.Header.Del("Accept-Encoding")
 	s := &recordStream{rewrite: rewrite, max: o.MaxRecord}
-	response.Serve(next, w, out, &response.Hooks{Status: s.status, Body: s.body})
+	response.Serve(next, w, out, &response.Hooks{Status: s.status, Body: s.body, Trailer: s.trailer})
 }
 
 // recordStream is one response.
@@ -106,6 +106,14 @@ func (s *recordStream) body(_ *http.Request, _ int, _ http.Header, w io.Writer) 
 	}
 	s.w, s.flush = w, w.(interface{ FlushError() error }).FlushError // of w, which bounds the time that the client may take
 	return s
+}
+
+func (s *recordStream) trailer(h http.Header) {
+	if s.refused {
+		header.DeleteTrailers(h)
+		return
+	}
+	header.DeleteDigestTrailers(h)
 }
 
 // replacement sends a text in place of a response.

@@ -149,7 +149,7 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 	case "watch":
 		watch := func(w http.ResponseWriter, r *http.Request) {
 			x.visible = x.newVisible(next, r)
-			response.Serve(next, w, r, &response.Hooks{Status: x.status, Body: x.body, End: x.stopInflating})
+			response.Serve(next, w, r, &response.Hooks{Status: x.status, Body: x.body, Trailer: x.trailer, End: x.stopInflating})
 		}
 		if websocket.IsWebSocketUpgrade(r) {
 			serveWebSocket(watch, w, out, math.MaxInt) // MaxObject has bounded the events already
@@ -167,7 +167,7 @@ func (o *FilterOptions) serve(next http.Handler, w http.ResponseWriter, r *http.
 // list rewrites a list, piece by piece if its format allows that.
 func (x *exchange) list(next http.Handler, r *http.Request) {
 	if brokenOff(r, func() {
-		response.Serve(next, x.late, r, &response.Hooks{Status: x.status, Body: x.body, End: x.stopInflating})
+		response.Serve(next, x.late, r, &response.Hooks{Status: x.status, Body: x.body, Trailer: x.trailer, End: x.stopInflating})
 	}) && !x.late.failed && (x.late.status == 0 || !x.late.fail(x, r, io.ErrUnexpectedEOF)) {
 		panic(http.ErrAbortHandler)
 	}
@@ -261,6 +261,15 @@ func readableFormat(h http.Header) (f Format, unreadable string) {
 	default:
 		return f, "Content-Encoding " + encoding
 	}
+}
+
+// trailer deletes the trailers that belong to the server's content.
+func (x *exchange) trailer(h http.Header) {
+	if x.refusal != nil {
+		header.DeleteTrailers(h)
+		return
+	}
+	header.DeleteDigestTrailers(h)
 }
 
 // body returns the writer that rewrites the response, nil if the response passes unchanged.

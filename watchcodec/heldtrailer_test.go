@@ -60,25 +60,45 @@ func TestTrailersOfAHeldResponse(t *testing.T) {
 	}
 }
 
-// A trailer with a checksum of the content is removed, since the content is rewritten. Others are kept.
-func TestDigestTrailerOfARewrittenList(t *testing.T) {
-	s := httptest.NewServer(showing(true)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Trailer", "Repr-Digest, X-End")
-		_, _ = io.WriteString(w, `{"kind":"CarpList","apiVersion":"v1","metadata":{},"items":[]}`)
-		w.Header().Set("Repr-Digest", "sha-256=:AAAA:")
-		w.Header().Set("X-End", "1")
-	})))
-	defer s.Close()
-	resp, err := s.Client().Get(s.URL + carpsPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		t.Fatal(err)
-	}
-	if resp.Trailer.Get("Repr-Digest") != "" || resp.Trailer.Get("X-End") != "1" {
-		t.Errorf("the trailers are %v", resp.Trailer)
+// A trailer with a checksum of the content is removed, announced or not, since the content is rewritten. Others are kept.
+func TestDigestTrailers(t *testing.T) {
+	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "CarpList"}, Raw: must((&metav1.PartialObjectMetadataList{}).Marshal())}
+	for name, test := range map[string]struct {
+		query, contentType, content string
+		kept                        bool // other trailers are
+	}{
+		"a list in JSON":     {"", "application/json", `{"kind":"CarpList","apiVersion":"v1","metadata":{},"items":[]}`, true},
+		"a list in protobuf": {"", "application/vnd.kubernetes.protobuf", "k8s\x00" + string(must(unknown.Marshal())), true},
+		"a watch":            {"?watch=1", "application/json", `{"type":"ADDED","object":` + carp + "}\n", true},
+		"a refused list":     {"", "text/plain", "carps", false},
+	} {
+		for _, announced := range []bool{true, false} {
+			t.Run(name+", announced "+strconv.FormatBool(announced), func(t *testing.T) {
+				s := httptest.NewServer(showing(true)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", test.contentType)
+					prefix := http.TrailerPrefix
+					if announced {
+						w.Header().Set("Trailer", "Repr-Digest, X-End")
+						prefix = ""
+					}
+					_, _ = io.WriteString(w, test.content)
+					_ = http.NewResponseController(w).Flush()
+					w.Header()[prefix+"Repr-Digest"] = []string{"sha-256=:AAAA:"}
+					w.Header()[prefix+"X-End"] = []string{"1"}
+				})))
+				defer s.Close()
+				resp, err := s.Client().Get(s.URL + carpsPath + test.query)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				if content, err := io.ReadAll(resp.Body); err != nil || (string(content) == test.content) != test.kept {
+					t.Fatalf("%q, %v", content, err)
+				}
+				if resp.Trailer.Get("Repr-Digest") != "" || announced && (resp.Trailer.Get("X-End") == "1") != test.kept {
+					t.Errorf("the trailers are %v", resp.Trailer)
+				}
+			})
+		}
 	}
 }

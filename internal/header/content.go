@@ -39,7 +39,8 @@ func WeakenETag(h http.Header) {
 }
 
 // DeleteDigests deletes the digests of the content from h, and their names from Trailer. A filter that encodes,
-// decodes or replaces the content must call it: the client would take the content for damaged.
+// decodes or replaces the content must call it: the client would take the content for damaged. At the end of the content it must
+// call DeleteDigestTrailers, too.
 func DeleteDigests(h http.Header) {
 	for _, name := range digests {
 		delete(h, name)
@@ -49,7 +50,8 @@ func DeleteDigests(h http.Header) {
 	}
 }
 
-// deleteDigestTrailers deletes the names of digests from Trailer. net/http sends no trailer that is not announced there.
+// deleteDigestTrailers deletes the names of digests from Trailer. net/http sends no trailer that is not announced there, unless
+// its name has the prefix http.TrailerPrefix.
 func deleteDigestTrailers(h http.Header) {
 	var names []string
 	for _, line := range h["Trailer"] {
@@ -62,5 +64,24 @@ func deleteDigestTrailers(h http.Header) {
 	}
 	if delete(h, "Trailer"); names != nil {
 		h["Trailer"] = names
+	}
+}
+
+// DeleteDigestTrailers deletes the digests of the content from the trailers that were not announced. h is the header of a
+// response when its handler has returned.
+func DeleteDigestTrailers(h http.Header) {
+	for name := range h {
+		if trailer, ok := strings.CutPrefix(name, http.TrailerPrefix); ok && slices.Contains(digests, http.CanonicalHeaderKey(trailer)) {
+			delete(h, name)
+		}
+	}
+}
+
+// DeleteTrailers deletes all trailers that were not announced, as DeleteDigestTrailers does.
+func DeleteTrailers(h http.Header) {
+	for name := range h {
+		if strings.HasPrefix(name, http.TrailerPrefix) {
+			delete(h, name)
+		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/culvert-go/culvert"
 )
 
-// Hooks are the functions of a filter that Serve calls for a response. A nil hook is skipped. Each hook is
-// called with the request that Serve was called with, so that a filter without a state of its own for each
+// Hooks are the functions of a filter that Serve calls for a response. A nil hook is skipped. Each hook but
+// Trailer is called with the request that Serve was called with, so that a filter without a state of its own for each
 // request can use one Hooks for all.
 type Hooks struct {
 	// Status is called once before Header, and returns the status that is sent in place of
@@ -29,6 +29,9 @@ type Hooks struct {
 	// client's writes applies to the calls of w. A transform that discards the handler's body, and sends
 	// another in its place, has a method Discards() bool; see the function Discards.
 	Body func(r *http.Request, status int, h http.Header, w io.Writer) io.WriteCloser
+	// Trailer is called after the transform that Body has returned was closed, with the header, which then holds the
+	// trailers of the handler: those that it has not announced have the prefix http.TrailerPrefix. It may change them.
+	Trailer func(h http.Header)
 	// Around is called before End if the handler was ended by a panic of the wrapped writer, that of an outer filter for
 	// instance, and not by one of its own. A panic in ReadFrom counts as the handler's own: it may be that of the source.
 	Around func(r *http.Request)

@@ -288,6 +288,9 @@ func (w *writer) finish() {
 	if w.output != nil {
 		w.output.Finish()
 	}
+	if w.hooks.Trailer != nil {
+		w.hooks.Trailer(w.inner.Header())
+	}
 }
 
 // cleanUp stops the output's Deadline and runs the hooks Around and End, also if the handler has panicked.
