@@ -235,7 +235,7 @@ func (s *recordStream) send(record []byte, length int) error {
 	if length > s.max {
 		return fmt.Errorf("filters: a record of more than %d bytes", s.max)
 	}
-	content := record[:length]
+	content := record[:length:length] // a function that appends to it must not write into the next record
 	if s.rewrite != nil && !silent(content) {
 		rewritten, err := s.rewrite(content)
 		if err != nil {
