@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/net/idna"
 
 	"github.com/culvert-go/culvert/internal/http1"
 )
@@ -43,13 +46,17 @@ func hostOf(addr http1.Addr) string {
 }
 
 // standsForSocket reports whether host, with or without a port, is a name that hostOf makes for a
-// unix socket.
+// unix socket, or one that http.Transport maps to such a name: it would use a connection to the
+// socket that it has kept.
 func standsForSocket(host string) bool {
 	if name := strings.TrimPrefix(host, "["); name != "" && name[0] < utf8.RuneSelf && name[0]|0x20 != unixHost[0] {
 		return false // the usual case
 	}
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+	host = (&url.URL{Host: host}).Hostname() // brackets without a port, too
+	if strings.ContainsFunc(host, func(c rune) bool { return c >= utf8.RuneSelf }) {
+		if ascii, err := idna.Lookup.ToASCII(host); err == nil { // full-width letters, for instance
+			host = ascii
+		}
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	return strings.HasPrefix(host, unixHost) && strings.HasSuffix(host, unixDomain)

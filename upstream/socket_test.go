@@ -51,7 +51,10 @@ func socket(t *testing.T) (path string, requests *atomic.Int32) {
 // names returns names that have meant the socket in a URL, or might.
 func names(path string) []string {
 	name := "unix-" + hex.EncodeToString([]byte(path)) + ".invalid"
-	return []string{name, name + ":80", name + ":443", name + ".:80", strings.ToUpper(name) + ":80", "unix:" + path, "unix:" + path + ":80"}
+	return []string{name, name + ":80", name + ":443", name + ".:80", strings.ToUpper(name) + ":80", "unix:" + path, "unix:" + path + ":80",
+		"[" + name + "]", "[" + name + "]:80",
+		// http.Transport maps these to the name (UTS 46).
+		"\uff55\uff4e\uff49\uff58" + name[4:], "u\u00adnix" + name[4:] + ":80", strings.Replace(name, ".", "\u3002", 1), name[:len(name)-1] + "\uff24"}
 }
 
 // No name alone leads to a unix socket, not even over a connection that was kept from a lease.
