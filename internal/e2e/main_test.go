@@ -1,13 +1,10 @@
 package e2e
 
 import (
-	"crypto/sha256"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 )
@@ -61,42 +58,4 @@ func build(program, dir, pkg string) error {
 		return fmt.Errorf("building %s: %w\n%s", filepath.Base(program), err, out)
 	}
 	return nil
-}
-
-// kept is built for a program that has nothing of culvert in it: it is kept in the user's cache directory, as long as the files
-// that the patterns match, the Go version and its flags are the same.
-func kept(name, dir, pkg string, patterns ...string) func() (program string, err error) {
-	return sync.OnceValues(func() (string, error) {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return "", err
-		}
-		sum := sha256.New()
-		fmt.Fprintln(sum, runtime.Version(), os.Getenv("GOFLAGS"))
-		for _, pattern := range patterns {
-			files, err := filepath.Glob(filepath.Join(dir, pattern))
-			if err != nil || len(files) == 0 {
-				return "", fmt.Errorf("%s is made of no %s (%v)", name, pattern, err)
-			}
-			for _, file := range files {
-				content, err := os.ReadFile(file)
-				if err != nil {
-					return "", err
-				}
-				fmt.Fprintf(sum, "%s %d\n%s", file, len(content), content)
-			}
-		}
-		program := filepath.Join(cache, "culvert-e2e", fmt.Sprintf("%s-%.8x", name, sum.Sum(nil)))
-		if _, err := os.Stat(program); err == nil {
-			return program, nil
-		}
-		made := filepath.Join(programs, name)
-		if err := errors.Join(build(made, dir, pkg), os.MkdirAll(filepath.Dir(program), 0o755)); err != nil {
-			return "", err
-		}
-		if os.Rename(made, program) != nil {
-			return made, nil // it is on another file system: not kept
-		}
-		return program, nil
-	})
 }
