@@ -205,6 +205,9 @@ func (l *jsonListParser) memberValue(key []byte, value int) (bool, error) {
 		return false, err
 	}
 	v := l.buf[value:end]
+	if !fitsList(name, v) {
+		return false, scan.Malformed(value)
+	}
 	switch text, _ := (Value{JSON, v}).Text(); name {
 	case "kind":
 		l.kind = bytes.Clone(text)
@@ -222,6 +225,21 @@ func (l *jsonListParser) memberValue(key []byte, value int) (bool, error) {
 		return true, err
 	}
 	return true, l.pass(end)
+}
+
+// fitsList reports whether a member of a list has its JSON type, or is null: others pass as they are, and
+// so would objects in the place of its items. The items themselves have been parsed.
+func fitsList(name string, raw []byte) bool {
+	if string(raw) == "null" {
+		return true
+	}
+	switch name {
+	case "kind", "apiVersion":
+		return raw[0] == '"'
+	case "metadata":
+		return raw[0] == '{'
+	}
+	return name != "items"
 }
 
 // addMember counts a member and checks its key.

@@ -55,10 +55,12 @@ func (l *jsonListWriter) verbatim(p []byte) error {
 func (l *jsonListWriter) metadata(p []byte) (err error) {
 	o := Object{format: JSON, raw: p}
 	e := Delete(Field{Name: "remainingItemCount"})
-	changed := false
-	if l.out, changed, err = e.apply(&o, l.out); err == nil && !changed {
-		l.out = append(l.out, p...)
+	for changed := true; changed && err == nil; { // an edit removes the first: that there is none other is not known
+		o.edited = false
+		err = o.Edit(e)
+		changed = o.edited
 	}
+	l.out = append(l.out, o.raw...)
 	return err
 }
 

@@ -142,6 +142,19 @@ func TestNoListBehindTheFilter(t *testing.T) {
 	}
 }
 
+// TestRemainingItemCountTwice: each of several counts is removed, however its key is escaped.
+func TestRemainingItemCountTwice(t *testing.T) {
+	list := `{"kind":"PodList","apiVersion":"v1","metadata":{"remainingItemCount":5,"resourceVersion":"1","remainingItemCount":6,"remainingItemCoun\u0074":7},"items":[]}`
+	w := httptest.NewRecorder()
+	showing(true)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, list)
+	})).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil))
+	if want := `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`; w.Body.String() != want {
+		t.Errorf("%d %s, want %s", w.Code, w.Body, want)
+	}
+}
+
 // TestWhiteSpaceBeforeAList: what is held until an object is known to be a list is bounded.
 func TestWhiteSpaceBeforeAList(t *testing.T) {
 	filter := must(watchcodec.NewFilter(watchcodec.FilterOptions{MaxObject: 1000, Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter {

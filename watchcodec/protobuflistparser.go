@@ -106,6 +106,8 @@ func (l *protobufListParser) takeBefore(p []byte) (used, need int, err error) {
 		return 0, len(p) + 1, nil
 	case number != unknownRaw:
 		return l.takeAround(&l.head, p)
+	case p[0]&7 != scan.WireBytes:
+		return 0, 0, scan.ErrProtobuf
 	}
 	kind := l.envelope.kind
 	single, isList := bytes.CutSuffix(kind, []byte("List"))
