@@ -27,8 +27,11 @@ type row struct {
 
 // parse parses a row.
 func (r *row) parse(raw []byte) (err error) {
-	at, ok := scan.FindMember(raw, rowObject)
-	if !ok || raw[at.Start] != '{' {
+	at, err := member(raw, rowObject)
+	if err != nil {
+		return err
+	}
+	if at.End == 0 || raw[at.Start] != '{' {
 		return errRow
 	}
 	r.raw, r.at, r.hidden = raw, at, false
@@ -38,6 +41,62 @@ func (r *row) parse(raw []byte) (err error) {
 		err = scan.Malformed(end)
 	}
 	return err
+}
+
+// member returns the value of the member of an object, the zero Span if there is none. A key that is there twice
+// or that some decoders take for name is an error, as in an object of Kubernetes.
+func member(p []byte, name string) (value scan.Span, err error) {
+	c, err := scan.Enter(p, 0, '{', nil)
+	if err != nil {
+		return value, err
+	}
+	var seen scan.Keys
+	for {
+		more, err := c.More()
+		if err != nil || !more {
+			return value, err
+		}
+		key, err := c.Key()
+		if err != nil {
+			return value, err
+		}
+		known, err := scan.Known(key.Of(p), name)
+		if err = firstOf(err, seen.Add(key.Of(p))); err != nil {
+			return value, err
+		}
+		v, err := c.Value()
+		if err != nil {
+			return value, err
+		}
+		if known == name {
+			value = v
+		}
+	}
+}
+
+// eachRow calls take with each row of a Table, and reports whether the Table has rows. A malformed list of rows is an error:
+// its first rows must not be taken for all.
+func eachRow(table []byte, take func(raw []byte) error) (rows scan.Span, err error) {
+	if rows, err = member(table, tableRows); err != nil || rows.End == 0 || table[rows.Start] != '[' {
+		return scan.Span{}, err
+	}
+	c, err := scan.Enter(table, rows.Start, '[', nil)
+	if err != nil {
+		return rows, err
+	}
+	for {
+		more, err := c.More()
+		if err != nil || !more {
+			return rows, err
+		}
+		raw, err := c.Value()
+		if err == nil {
+			err = take(raw.Of(table))
+		}
+		if err != nil {
+			return rows, err
+		}
+	}
 }
 
 // append appends the row as the client sees it.
@@ -70,29 +129,26 @@ func (r *row) hide() {
 // rewriteRows applies a Rewriter to each row of a Table. visible reports whether a row is left, or
 // there was none.
 func rewriteRows(o *Object, rewrite Rewriter, bare bool) (visible bool, err error) {
-	at, ok := scan.FindMember(o.raw, tableRows)
-	if !ok || o.raw[at.Start] != '[' {
-		return true, nil
-	}
 	out := []byte{'['}
 	count := 0
 	r := row{bare: bare}
-	for element := range (Value{JSON, at.Of(o.raw)}).elements {
+	at, err := eachRow(o.raw, func(raw []byte) error {
 		count++
-		if err := r.parse(element.raw); err != nil {
-			return false, err
+		if err := r.parse(raw); err != nil {
+			return err
 		}
 		seen, err := rewrite(&r.object)
-		if err != nil {
-			return false, err
-		}
-		if !seen {
-			continue
+		if err != nil || !seen {
+			return err
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
 		out = r.append(out)
+		return nil
+	})
+	if err != nil || at.End == 0 {
+		return err == nil, err
 	}
 	visible = len(out) > 1 || count == 0
 	return visible, o.replace(at, append(out, ']'))
@@ -119,23 +175,17 @@ type tableEvents struct {
 
 // subject returns the object that an event of a Table is about.
 func (t *tableEvents) subject(o *Object) (*Object, error) {
-	at, ok := scan.FindMember(o.raw, tableRows)
-	if !ok {
-		return nil, errRow
-	}
 	count := 0
-	for element := range (Value{JSON, at.Of(o.raw)}).elements {
+	_, err := eachRow(o.raw, func(raw []byte) error {
 		if count++; count > 1 {
-			return nil, errors.New("watchcodec: an event with several rows")
+			return errors.New("watchcodec: an event with several rows")
 		}
-		if err := t.row.parse(element.raw); err != nil {
-			return nil, err
-		}
+		return t.row.parse(raw)
+	})
+	if err == nil && count == 0 {
+		err = errRow
 	}
-	if count == 0 {
-		return nil, errRow
-	}
-	return &t.row.object, nil
+	return &t.row.object, err
 }
 
 // finish notes the columns of an event that is not sent, and adds them to the next event that is.

@@ -132,3 +132,34 @@ func TestTableWatchWithoutObjects(t *testing.T) {
 		t.Errorf("the client receives\n%s", got)
 	}
 }
+
+// TestMalformedTables: a Table whose rows can't be told apart, or that decoders would not agree on, is not passed on.
+func TestMalformedTables(t *testing.T) {
+	const shown, hidden = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a1"}}`, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a2","uid":"secret"}}`
+	for name, rows := range map[string]string{
+		"two objects":            `"rows":[{"cells":[],"object":` + hidden + `,"object":` + shown + `}]`,
+		"two objects, escaped":   `"rows":[{"cells":[],"obj\u0065ct":` + hidden + `,"object":` + shown + `}]`,
+		"an object in capitals":  `"rows":[{"cells":[],"object":` + shown + `,"Object":` + hidden + `}]`,
+		"no comma":               `"rows":[{"cells":[],"object":` + shown + `}{"cells":[],"object":` + shown + `}]`,
+		"rows in capitals":       `"rows":[],"Rows":[{"cells":[],"object":` + hidden + `}]`,
+		"rows with a long s":     `"row\u017f":[{"cells":[],"object":` + hidden + `}]`,
+		"two lists, one escaped": `"rows":[],"r\u006fws":[{"cells":[],"object":` + hidden + `}]`,
+	} {
+		table := `{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[],` + rows + `}`
+		for path, status := range map[string]int{"/api/v1/namespaces/n/pods/a1": 502, "/api/v1/pods": 502, "/api/v1/pods?watch=1": 200} {
+			sent := table
+			if status == 200 {
+				sent = `{"type":"ADDED","object":` + table + "}\n"
+			}
+			s := withTables(t, notEven, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, sent)
+			})
+			resp, got := wiretest.Get(t, s.URL+path, "Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+			if resp.StatusCode != status || !strings.Contains(string(got), " read") || strings.Contains(string(got), "secret") {
+				t.Errorf("%s, %s: %d %s", name, path, resp.StatusCode, got)
+			}
+			s.Close()
+		}
+	}
+}
