@@ -45,6 +45,9 @@ type hooks struct {
 	// access reports whether the request is allowed; the status is that of a refusal. It is not
 	// called for subrequests.
 	access func(x *exchange, w http.ResponseWriter) (verdict, int)
+	// precontent serves the request, or leaves that to the next module if done is false, as content
+	// does. It is called outside of the filters of around.
+	precontent func(x *exchange, w http.ResponseWriter) (status int, done bool)
 	// around returns a filter of the request around the handlers of content; nil for none.
 	around func(x *exchange) culvert.Filter
 	// content serves the request, or leaves that to the next module if done is false. The status

@@ -14,8 +14,10 @@ func modules() []*module {
 		&limitReqModule, &limitConnModule,
 		// access
 		&accessModule, &authBasicModule, &authRequestModule,
+		// before content
+		&tryFilesModule, &mirrorModule,
 		// content
-		&mirrorModule, &tryFilesModule, &proxyModule, &stubStatusModule, &indexModule, &autoindexModule, &gzipStaticModule, &staticModule,
+		&proxyModule, &stubStatusModule, &indexModule, &autoindexModule, &gzipStaticModule, &staticModule,
 		&rootModule, &typesModule,
 		&errorPageModule, &redirectModule,
 		// filters of the response

@@ -10,17 +10,18 @@ import (
 // phases are the hooks of the modules that are active on a level, by phase, in the order of the
 // modules.
 type phases struct {
-	postRead  []func(*exchange) int
-	located   []func(*exchange, http.ResponseWriter) int
-	rewrite   []func(*exchange, http.ResponseWriter) (status int, changed, done bool)
-	preaccess []func(*exchange) int
-	access    []func(*exchange, http.ResponseWriter) (verdict, int)
-	around    []func(*exchange) culvert.Filter
-	content   []func(*exchange, http.ResponseWriter) (status int, done bool)
-	header    []func(*exchange, http.Header)
-	body      []func(*exchange) culvert.Filter
-	write     func(*exchange, io.Writer) io.WriteCloser
-	log       []func(*exchange)
+	postRead   []func(*exchange) int
+	located    []func(*exchange, http.ResponseWriter) int
+	rewrite    []func(*exchange, http.ResponseWriter) (status int, changed, done bool)
+	preaccess  []func(*exchange) int
+	access     []func(*exchange, http.ResponseWriter) (verdict, int)
+	precontent []func(*exchange, http.ResponseWriter) (status int, done bool)
+	around     []func(*exchange) culvert.Filter
+	content    []func(*exchange, http.ResponseWriter) (status int, done bool)
+	header     []func(*exchange, http.Header)
+	body       []func(*exchange) culvert.Filter
+	write      func(*exchange, io.Writer) io.WriteCloser
+	log        []func(*exchange)
 }
 
 func phasesOf(list []*module) *phases {
@@ -31,6 +32,7 @@ func phasesOf(list []*module) *phases {
 		p.rewrite = with(p.rewrite, m.rewrite, m.rewrite != nil)
 		p.preaccess = with(p.preaccess, m.preaccess, m.preaccess != nil)
 		p.access = with(p.access, m.access, m.access != nil)
+		p.precontent = with(p.precontent, m.precontent, m.precontent != nil)
 		p.around = with(p.around, m.around, m.around != nil)
 		p.content = with(p.content, m.content, m.content != nil)
 		p.header = with(p.header, m.header, m.header != nil)

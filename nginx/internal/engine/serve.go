@@ -149,6 +149,11 @@ func (x *exchange) accessPhase(w http.ResponseWriter) int {
 
 // contentPhase serves the request inside the filters of its response.
 func (x *exchange) contentPhase(w http.ResponseWriter) int {
+	for _, serve := range x.level.phases.precontent {
+		if status, done := serve(x, w); done {
+			return status
+		}
+	}
 	return x.filtered(x.level.phases.around, w, (*exchange).content)
 }
 

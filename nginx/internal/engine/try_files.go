@@ -15,7 +15,7 @@ var tryFilesModule = module{
 		{name: "try_files", compile: tryFiles},
 	},
 	active: func(l *level) bool { return *tryFilesSlot.of(l) != nil },
-	hooks:  hooks{content: serveTryFiles},
+	hooks:  hooks{precontent: serveTryFiles},
 }
 
 var tryFilesSlot = newLocalSlot[*tryRule]()
