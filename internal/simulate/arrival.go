@@ -60,6 +60,13 @@ func (l lastWord) missed() bool {
 	return l.out.closed && !l.out.closedAt.After(l.at)
 }
 
+// lost reports whether bytes that were written will never arrive.
+func (h *half) lost() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.void > 0
+}
+
 // sendingSince returns when the writer sent the first byte that the reader has not read.
 func (h *half) sendingSince() time.Time {
 	h.mu.Lock()

@@ -26,6 +26,7 @@ type Journal struct {
 	unclear  bool            // the model of the group could not follow the history
 	listed   map[uint32]int  // how many lists were sent for a watch that continues, by token
 	crossed  map[uint32]bool // requests that were on their way to a target when it sent a response to none, by token
+	lost     map[string]bool // targets at whose link such a request was lost, by address
 
 	taken map[uint32][]takenConn // by net/http's transport, by token
 
@@ -114,7 +115,7 @@ type Outcome struct {
 
 // NewJournal returns an empty journal.
 func NewJournal() *Journal {
-	return &Journal{sights: map[uint32][]*Sight{}, outcomes: map[uint32]*Outcome{}, errors: map[uint32]int{}, crossed: map[uint32]bool{}, taken: map[uint32][]takenConn{}, listed: map[uint32]int{}}
+	return &Journal{sights: map[uint32][]*Sight{}, outcomes: map[uint32]*Outcome{}, errors: map[uint32]int{}, crossed: map[uint32]bool{}, lost: map[string]bool{}, taken: map[uint32][]takenConn{}, listed: map[uint32]int{}}
 }
 
 // Note adds a line to the timeline.

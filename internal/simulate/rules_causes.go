@@ -18,7 +18,7 @@ func (r *ruler) caused() {
 			r.fail("causes", "400 to a request that is well formed")
 		}
 	case 408:
-		if !r.clientBreaks() && r.e.Body.Pause == 0 && !r.timed() && !r.w.journal.crossed[r.e.Token] {
+		if !r.clientBreaks() && r.e.Body.Pause == 0 && !r.timed() && !r.w.journal.mayCross(r.e.Token) {
 			r.fail("causes", "408 to a client that sends its body at once")
 		}
 	case 413:

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -91,10 +92,13 @@ func (t *target) unasked(c *Conn, in *bufio.Reader, r *ResponsePlan) bool {
 	}
 	_ = c.SetReadDeadline(time.Now().Add(31 * time.Second))
 	if p, _ := in.Peek(1); len(p) == 0 {
+		if c.in.lost() {
+			t.world.journal.noteLost(t.plan.Addr)
+		}
 		return false
 	}
 	if sent := c.in.sendingSince(); !arrives || !sent.After(told) {
-		t.world.journal.noteCrossed(in)
+		t.world.journal.noteCrossed(in, t.plan.Addr)
 	} else {
 		t.world.journal.Break("unasked", "%s got a request on a connection on which a response without a request had arrived", t.plan.Addr)
 	}
@@ -103,15 +107,34 @@ func (t *target) unasked(c *Conn, in *bufio.Reader, r *ResponsePlan) bool {
 
 // noteCrossed records the request that begins in. The gateway may take the response without a request for its response,
 // since each of the two was sent before the other one arrived.
-func (j *Journal) noteCrossed(in *bufio.Reader) {
+func (j *Journal) noteCrossed(in *bufio.Reader, target string) {
 	r, err := http.ReadRequest(in)
 	if err != nil {
+		j.noteLost(target) // a part of it
 		return
 	}
 	token, _ := tokenOf(r.URL.EscapedPath())
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.crossed[token] = true
+}
+
+// noteLost records that the link to target has lost a request that may have crossed a response to none.
+func (j *Journal) noteLost(target string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lost[target] = true
+}
+
+// mayCross reports whether the gateway may have taken a response to none for that of the request: a target has noted it,
+// or its link has lost a request, and no target has seen this one. The caller holds j.mu.
+func (j *Journal) mayCross(token uint32) bool {
+	if j.crossed[token] || len(j.sights[token]) > 0 {
+		return j.crossed[token]
+	}
+	return slices.ContainsFunc(j.passages, func(p *Passage) bool {
+		return p.Token == token && slices.ContainsFunc(p.Attempts, func(a Attempt) bool { return j.lost[a.Target] })
+	})
 }
 
 // noneWaits checks that no request has arrived before the response to the previous one was sent: a gateway does not pipeline.
