@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"errors"
+	"net"
 	"slices"
 	"time"
 
@@ -173,7 +174,7 @@ func (t *times) early(a *Attempt) {
 	switch {
 	case t.p.Upgrade:
 		least = bounds(t.g.DialTimeout, handshakeTimeout)
-	case !e.BytesSent: // a dial, behind a connection that was kept too long perhaps
+	case !e.BytesSent, dialling(e): // behind a connection that was kept too long, or a GOAWAY that left the request out, perhaps
 	case a.TimeToHeader > 0:
 		had, least = a.Total-a.TimeToHeader, bounds(t.g.BodyTimeout, t.g.TargetWrite, t.ping())
 	case a.TimeToConnect > 0:
@@ -230,6 +231,12 @@ func (t *times) handshake(a *Attempt) {
 	}
 }
 
+// dialling reports whether e is the failure of a dial.
+func dialling(e error) bool {
+	var op *net.OpError
+	return errors.As(e, &op) && op.Op == "dial"
+}
+
 // connections returns over how many connections one attempt may be sent: another one follows each that the target may have
 // closed meanwhile.
 func (t *times) connections() time.Duration {
@@ -267,6 +274,9 @@ func (t *times) header(a *Attempt) {
 	bound := late(t.g.HeaderTimeout)
 	if e := (*culvert.Error)(nil); errors.As(a.Err, &e) && !e.BytesSent { // no connection took the request: the last dial failed
 		bound = (t.connections() - 1) * (bound + t.g.DialTimeout)
+	}
+	if a.TimeToConnect <= time.Microsecond && !t.w.smooth(t.p.Token) { // kept: it may still hold the body of the request before
+		bound += late(t.g.TargetWrite)
 	}
 	if took > bound+t.heldByWrites()+slack { // interim responses are written meanwhile
 		t.fail(a.Ended, "%s took %v for its header, HeaderTimeout is %v", a.Target, took, t.g.HeaderTimeout)
