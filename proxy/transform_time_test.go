@@ -83,8 +83,11 @@ func testTimeOfATransform(t *testing.T, via path) {
 
 func testTransform(t *testing.T, via path, chain culvert.Filter, bound, flush time.Duration, http2, reads bool) {
 	length := 100
-	if !reads {
-		length = 16 << 20 // more than what net/http's client has windows and buffers for
+	if !reads { // more than what net/http's client has windows and buffers for
+		length = 1 << 20
+		if http2 {
+			length = 6 << 20
+		}
 	}
 	group := groupAt(t, upstream.Options{Protocol: upstream.HTTP1, DialContext: pipeTo(func(c net.Conn) {
 		if _, err := c.Read(make([]byte, 4<<10)); err == nil {
@@ -133,6 +136,9 @@ func testTransform(t *testing.T, via path, chain culvert.Filter, bound, flush ti
 	}
 	if reads && len(failed.all) > 0 {
 		t.Errorf("failures %v", failed.all)
+	}
+	if n, err := io.Copy(io.Discard, resp.Body); !reads && err == nil {
+		t.Errorf("a client that was not given up: it has %d bytes, behind the handler", n)
 	}
 	resp.Body.Close()
 }
