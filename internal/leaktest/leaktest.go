@@ -47,13 +47,18 @@ func Run(m interface{ Run() int }) (code int) {
 // returns what is left over, "" for nothing.
 func await(goroutines, descriptors int) (problem string) {
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	problem = compare(goroutines, descriptors)
-	for wait := time.Millisecond; problem != "" && wait < 20*time.Second; wait *= 2 {
-		runtime.GC() // the runtime keeps pipes for splice until then (internal/poll, splicePipePool)
+	for wait := time.Millisecond; left(goroutines, descriptors) && wait < 20*time.Second; wait *= 2 {
+		if wait > time.Millisecond {
+			runtime.GC() // the runtime keeps pipes for splice until then (internal/poll, splicePipePool)
+		}
 		time.Sleep(wait)
-		problem = compare(goroutines, descriptors)
 	}
-	return problem
+	return compare(goroutines, descriptors)
+}
+
+// left reports whether there are more goroutines or descriptors than there were.
+func left(goroutines, descriptors int) bool {
+	return runtime.NumGoroutine() > goroutines || len(openDescriptors()) > descriptors
 }
 
 // startPoller makes the runtime open the descriptors of its network poller. It opens them with the
