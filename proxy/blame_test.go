@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"testing"
@@ -135,25 +136,31 @@ func testTimeThatRanOutForTheClient(t *testing.T, via path) {
 // outermost handler has returned.
 func TestResponseBehindTheEndOfTheTime(t *testing.T) { onPaths(t, testResponseBehindTheEndOfTheTime) }
 func testResponseBehindTheEndOfTheTime(t *testing.T, via path) {
-	leaktest.Check(t)
-	const enough = 10 * soon
-	target := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "whole") }))
-	p := newProxy(t, via, proxy.Options{Timeout: enough, Upstream: groupAt(t, upstream.Options{}, target)})
-	for name, front := range clientFronts {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			client, url := front(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				p.ServeHTTP(w, r)
-				<-time.After(enough) // a slow log
-			}))
-			resp, err := client.Get(url)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer resp.Body.Close()
-			if body, err := io.ReadAll(resp.Body); string(body) != "whole" || err != nil {
-				t.Errorf("%q, error %v", body, err)
-			}
+	const enough = 10 * time.Second
+	testCertificate()
+	for _, front := range fronts {
+		t.Run(front, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				t.Cleanup(func() { time.Sleep(time.Hour) }) // all of them end
+				group := groupAt(t, upstream.Options{DialContext: pipeTo(func(c net.Conn) {
+					target := wiretest.NewPeer(t, c)
+					target.Header()
+					target.Send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole")
+				})}, "192.0.2.1:80")
+				p := newProxy(t, via, proxy.Options{Timeout: enough, Upstream: group})
+				client, url := frontInBubble(t, front, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					p.ServeHTTP(w, r)
+					time.Sleep(2 * enough) // a slow log
+				}))
+				resp, err := client.Get(url)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				if body, err := io.ReadAll(resp.Body); string(body) != "whole" || err != nil {
+					t.Errorf("%q, error %v", body, err)
+				}
+			})
 		})
 	}
 }

@@ -117,7 +117,7 @@ func testRequestBufferOnABrokenDisk(t *testing.T, via path) {
 func TestResponseBuffer(t *testing.T) { onPaths(t, testResponseBuffer) }
 func testResponseBuffer(t *testing.T, via path) {
 	leaktest.Check(t)
-	const size = 2 << 20 // more than narrow sockets take
+	const size = 1 << 20 // more than narrow sockets take
 	body := wiretest.Pattern(size)
 	for name, buffer := range map[string]proxy.Buffer{
 		"fits in memory": {Memory: size},

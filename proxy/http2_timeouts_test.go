@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"crypto/tls"
 	"io"
+	"net"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -22,20 +24,18 @@ import (
 // stream also where it waits for the target.
 func TestHTTP2TimeoutsAreForTheClient(t *testing.T) { onPaths(t, testHTTP2TimeoutsAreForTheClient) }
 func testHTTP2TimeoutsAreForTheClient(t *testing.T, via path) {
-	leaktest.Check(t)
 	const (
 		size  = 8 << 20 // more than what is held between the two
 		bound = time.Second
 		pause = 3 * bound / 2 // more than a bound and a quarter
 	)
-	type test struct {
+	for _, test := range []struct {
 		name   string
 		o      proxy.Options
 		upload int64
 		target func(*wiretest.Peer)
 		want   string
-	}
-	atOnce(t, []test{
+	}{
 		{"a response that pauses", proxy.Options{WriteTimeout: bound}, 0, func(p *wiretest.Peer) {
 			p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n")
 			quietFor(p, pause)
@@ -51,71 +51,82 @@ func testHTTP2TimeoutsAreForTheClient(t *testing.T, via path) {
 			_, _ = io.CopyN(io.Discard, p.R, size)
 			p.Send(ok)
 		}, "ok"},
-	}, func(c test) string { return c.name }, func(t *testing.T, test test) {
-		var failed failures
-		target := wiretest.Target(t, func(p *wiretest.Peer) {
-			p.Header()
-			test.target(p)
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var failed failures
+			test.o.OnError = failed.add
+			http2InBubble(t, via, test.o, test.target, func(t *testing.T, client *http.Client, url string) {
+				r, err := http.NewRequestWithContext(t.Context(), "POST", url, io.LimitReader(zeros{}, test.upload))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.ContentLength = test.upload; test.upload == 0 {
+					r.Body = nil
+				}
+				resp, err := client.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				got, err := io.ReadAll(resp.Body)
+				if err != nil || resp.StatusCode != 200 || string(got) != test.want {
+					t.Errorf("the client got a %d, %q, %v; failures %v", resp.StatusCode, got, err, failed.all)
+				}
+			})
 		})
-		test.o.Upstream, test.o.OnError = groupAt(t, upstream.Options{}, target), failed.add
-		s := h2Server(t, newProxy(t, via, test.o))
-		client := s.Client()
-		t.Cleanup(client.CloseIdleConnections)
-		r, err := http.NewRequestWithContext(t.Context(), "POST", s.URL, io.LimitReader(zeros{}, test.upload))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.ContentLength = test.upload; test.upload == 0 {
-			r.Body = nil
-		}
-		resp, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		got, err := io.ReadAll(resp.Body)
-		if err != nil || resp.StatusCode != 200 || string(got) != test.want {
-			t.Errorf("the client got a %d, %q, %v; failures %v", resp.StatusCode, got, err, failed.all)
-		}
+	}
+}
+
+// http2InBubble runs visit, in a bubble of testing/synctest, with a client of HTTP/2 of a proxy whose target runs script behind
+// each request's header.
+func http2InBubble(t *testing.T, via path, o proxy.Options, script func(*wiretest.Peer), visit func(t *testing.T, client *http.Client, url string)) {
+	testCertificate()
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { time.Sleep(time.Hour) }) // all of them end
+		o.Upstream = groupAt(t, upstream.Options{DialContext: pipeTo(func(c net.Conn) {
+			target := wiretest.NewPeer(t, c)
+			target.Header()
+			script(target)
+		})}, "192.0.2.1:80")
+		client, url := frontInBubble(t, "HTTP/2", newProxy(t, via, o))
+		visit(t, client, url)
 	})
 }
 
 // Where they are waited for, they are given up.
 func TestHTTP2SlowClients(t *testing.T) { onPaths(t, testHTTP2SlowClients) }
 func testHTTP2SlowClients(t *testing.T, via path) {
-	leaktest.Check(t)
 	t.Run("download", func(t *testing.T) {
 		var failed failures
-		target := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, zeros{}) }))
-		s := h2Server(t, newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), WriteTimeout: 20 * soon, OnError: failed.add}))
-		client := s.Client()
-		t.Cleanup(client.CloseIdleConnections)
-		resp, err := client.Get(s.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		failed.await(t)
-		if e := failed.only(t); e.Kind != culvert.ClientGone || !e.HeaderSent {
-			t.Errorf("failure %#v", e)
-		}
+		http2InBubble(t, via, proxy.Options{WriteTimeout: time.Second, OnError: failed.add}, func(p *wiretest.Peer) {
+			p.Send("HTTP/1.1 200 OK\r\n\r\n")
+			_, _ = io.Copy(p.Conn, zeros{})
+		}, func(t *testing.T, client *http.Client, url string) {
+			resp, err := client.Get(url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			failed.await(t)
+			if e := failed.only(t); e.Kind != culvert.ClientGone || !e.HeaderSent {
+				t.Errorf("failure %#v", e)
+			}
+		})
 	})
 	t.Run("upload", func(t *testing.T) {
 		var failed failures
-		target := wiretest.Target(t, func(p *wiretest.Peer) { p.Ended() })
-		s := h2Server(t, newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ReadTimeout: soon, OnError: failed.add}))
-		client := s.Client()
-		t.Cleanup(client.CloseIdleConnections)
-		body, stalled := io.Pipe()
-		defer stalled.Close()
-		resp, err := client.Post(s.URL, "a/b", body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		if e := failed.only(t); e.Kind != culvert.BodyTooSlow || resp.StatusCode != 408 {
-			t.Errorf("a %d, failure %#v", resp.StatusCode, e)
-		}
+		http2InBubble(t, via, proxy.Options{ReadTimeout: time.Second, OnError: failed.add}, func(p *wiretest.Peer) { p.Ended() }, func(t *testing.T, client *http.Client, url string) {
+			body, stalled := io.Pipe()
+			defer stalled.Close()
+			resp, err := client.Post(url, "a/b", body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if e := failed.only(t); e.Kind != culvert.BodyTooSlow || resp.StatusCode != 408 {
+				t.Errorf("a %d, failure %#v", resp.StatusCode, e)
+			}
+		})
 	})
 }
 
