@@ -374,7 +374,7 @@ func TestRefusalIsNotAccepted(t *testing.T) {
 		}
 	})
 	ended := make(chan struct{}, 2)
-	h := toTarget(t, wsupgrade.Options{HandshakeTimeout: time.Second}, refusing)
+	h := toTarget(t, wsupgrade.Options{HandshakeTimeout: 200 * time.Millisecond}, refusing)
 	addr := serveH2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() { ended <- struct{}{} }()
 		h.ServeHTTP(w, r)

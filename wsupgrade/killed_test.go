@@ -16,13 +16,13 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// Ten thousand tunnels (700 in a quick run) end in every possible way, some after their handler has
+// Ten thousand tunnels (300 in a quick run) end in every possible way, some after their handler has
 // returned, some in the middle of a frame, and none leaves anything behind: no goroutine, no
 // descriptor, no admission in the registry.
 func TestTunnelsKilledInEveryWay(t *testing.T) {
 	leaktest.Check(t)
 	const atATime = 50
-	tunnels := wiretest.Size(10000, 700)
+	tunnels := wiretest.Size(10000, 300)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		header := p.Header()
 		p.Send(switching)
