@@ -15,7 +15,7 @@ import (
 	"github.com/culvert-go/culvert/internal/choices"
 )
 
-var histories = choices.NewFlags(3000)
+var histories = choices.NewFlags(3000, 1000)
 
 var (
 	oddDirectives = []string{

@@ -16,7 +16,7 @@ import (
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
-var histories = choices.NewFlags(1500)
+var histories = choices.NewFlags(1500, 300)
 
 const carpKind = "Carp"
 

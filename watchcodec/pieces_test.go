@@ -64,7 +64,7 @@ func TestKindBehindItems(t *testing.T) {
 // TestSmallPieces: a list takes time in proportion to its length, whichever part of it is long and
 // however small the pieces are that it is received in.
 func TestSmallPieces(t *testing.T) {
-	const size = 12 << 20
+	size := wiretest.Size(12<<20, 4<<20)
 	long := strings.Repeat("x", size)
 	start := `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[`
 	item := `{"metadata":{"name":"a"},"data":"` + long + `"}`

@@ -17,7 +17,7 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-var histories = choices.NewFlags(300)
+var histories = choices.NewFlags(300, 100)
 
 // registryHistory runs tunnels of one registry, and models what the registry must do with them.
 type registryHistory struct {

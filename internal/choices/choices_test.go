@@ -7,7 +7,7 @@ import (
 	"github.com/culvert-go/culvert/internal/choices"
 )
 
-var histories = choices.NewFlags(2000)
+var histories = choices.NewFlags(2000, 2000)
 
 // TestRepeat: a list of choices gives what its seed has given.
 func TestRepeat(t *testing.T) {

@@ -10,21 +10,26 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
 // Flags say which random histories a test runs: -seed, -histories, -repeat and -shrink.
 type Flags struct {
+	full, quick       int
 	seed              *uint64
 	histories, shrink *int
 	repeat            *string
 }
 
-// NewFlags registers the flags, with the number of histories that are run by default. A test
-// package calls it once, where it declares a variable.
-func NewFlags(histories int) *Flags {
+// NewFlags registers the flags. Without -histories each test runs as many as wiretest.Size says of full and
+// quick. A test package calls it once, where it declares a variable.
+func NewFlags(full, quick int) *Flags {
 	return &Flags{
+		full:      full,
+		quick:     quick,
 		seed:      flag.Uint64("seed", 1, "the seed of the first history"),
-		histories: flag.Int("histories", histories, "how many histories each test runs"),
+		histories: flag.Int("histories", 0, fmt.Sprintf("how many histories each test runs; 0: %d, or %d where tests run at their full size", quick, full)),
 		shrink:    flag.Int("shrink", 3000, "how many histories are run to shrink one"),
 		repeat:    flag.String("repeat", "", "a list of choices to repeat, in place of seeds"),
 	}
@@ -45,11 +50,15 @@ func (f *Flags) Run(t *testing.T, history func(*testing.T, *Choices) error) {
 		}
 		return
 	}
+	histories := *f.histories
+	if histories == 0 {
+		histories = wiretest.Size(f.full, f.quick)
+	}
 	var begun, ended, decisions atomic.Int64
 	for range runtime.GOMAXPROCS(0) {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
-			for n := begun.Add(1) - 1; n < int64(*f.histories); n = begun.Add(1) - 1 {
+			for n := begun.Add(1) - 1; n < int64(histories); n = begun.Add(1) - 1 {
 				c := New(*f.seed + uint64(n))
 				err := run(t, c, history)
 				ended.Add(1)

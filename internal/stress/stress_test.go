@@ -12,12 +12,11 @@ import (
 // mostly wait for bounds of seconds run one after the other only at their full size.
 func TestEachScenario(t *testing.T) {
 	waiting := []*scenario{&slow, &reader, &quick}
-	full := wiretest.Size(2, 1) == 2
-	if !full {
+	if !wiretest.Full() {
 		testScenarios(t, waiting...)
 	}
 	for _, s := range scenarios {
-		if full || !slices.Contains(waiting, s) {
+		if wiretest.Full() || !slices.Contains(waiting, s) {
 			testScenarios(t, s)
 		}
 	}

@@ -12,10 +12,13 @@ const fullVariable = "CULVERT_TEST_FULL"
 // finds faults as well, but fewer, or a quarter of that with -short. It is at least 1.
 func Size(full, quick int) int {
 	switch {
-	case os.Getenv(fullVariable) != "":
+	case Full():
 		return full
 	case testing.Short():
 		return max(1, quick/4)
 	}
 	return max(1, quick)
 }
+
+// Full reports whether heavy tests run at their full size.
+func Full() bool { return os.Getenv(fullVariable) != "" }
