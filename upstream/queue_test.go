@@ -12,6 +12,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/errs"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -160,7 +161,7 @@ func TestNoRefusalWithinBounds(t *testing.T) {
 				g := newGroup(t, upstream.Options{Balance: balance, Queue: queue}, upstream.Target{Addr: "a:1", MaxConns: 1}, upstream.Target{Addr: "b:1", MaxConns: 2})
 				var running sync.WaitGroup
 				for range clients {
-					running.Go(func() { pickAndRelease(t, g, 50000) })
+					running.Go(func() { pickAndRelease(t, g, wiretest.Size(50000, 10000)) })
 				}
 				running.Wait()
 			})
