@@ -1,9 +1,14 @@
 package proxy_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"net"
+	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,4 +54,41 @@ func testRetryAfterATimeout(t *testing.T, via path) {
 			})
 		})
 	}
+}
+
+// recordingTransport is a Transport that records the target of each request, and fails for those that
+// are broken.
+type recordingTransport struct {
+	order  []string
+	broken map[string]bool
+	took   time.Duration
+	status map[string]int // in the place of 204
+}
+
+func (a *recordingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	host, _, _ := strings.Cut(r.URL.Host, ":")
+	a.order = append(a.order, host)
+	time.Sleep(a.took)
+	if a.broken[host] {
+		return nil, errors.New("broken")
+	}
+	return &http.Response{StatusCode: cmp.Or(a.status[host], 204), Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+}
+
+func (a *recordingTransport) get(p http.Handler) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	return w
+}
+
+// There is no retry after RetryTimeout.
+func TestRetryTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &recordingTransport{broken: map[string]bool{"a": true, "b": true, "c": true}, took: 2 * time.Second}
+		p := newProxy(t, anyPath, proxy.Options{Transport: a, Retry: proxy.Retry{Errors: true, Timeout: 3 * time.Second},
+			Upstream: groupAt(t, upstream.Options{Balance: upstream.First()}, "a:1", "b:1", "c:1")})
+		if w := a.get(p); w.Code != 502 || fmt.Sprint(a.order) != "[a b]" {
+			t.Errorf("status %d after %v", w.Code, a.order)
+		}
+	})
 }
