@@ -97,7 +97,7 @@ func (t *times) left() {
 	bound := slack
 	if t.p.Body && !t.unasked(o) { // the body is not read while the request waits for a target, or the target accepts none of it
 		tries := time.Duration(len(t.p.Attempts) + 1)
-		bound += tries * (t.w.plan.Upstream.queueTimeout() + t.g.DialTimeout + late(t.g.TargetWrite) + t.windows())
+		bound += tries * (t.w.plan.Upstream.queueTimeout() + t.g.DialTimeout + late(t.g.TargetWrite) + t.windows() + t.unbounded())
 	}
 	if t.p.Returned > gone+bound {
 		t.fail(t.p.Returned, "it ends %v after its client has gone", t.p.Returned-gone)
@@ -113,6 +113,15 @@ func (t *times) windows() (most time.Duration) {
 		}
 	}
 	return most
+}
+
+// unbounded is how long a wait for a window of HTTP/2 lasts over a transport that the proxy does not know as upstream's
+// (upstream.Options.WriteTimeout): until pings find that the connection is dead.
+func (t *times) unbounded() time.Duration {
+	if !t.g.Transport {
+		return 0
+	}
+	return 2 * t.ping()
 }
 
 // unasked reports whether the client has received the header of a response instead of a 100, and so sends no body.
