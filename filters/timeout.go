@@ -8,6 +8,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/response"
 )
 
@@ -37,6 +38,7 @@ func Timeout(d time.Duration) (culvert.Filter, error) {
 // timing is the state of one request.
 type timing struct {
 	next       http.Handler
+	client     clientside.Handle
 	body       clientbody.Body
 	ctx        context.Context
 	timer      *time.Timer
@@ -49,7 +51,9 @@ func (t *timing) serve(w http.ResponseWriter, r *http.Request, d time.Duration) 
 	t.ctx = ctx
 	r = r.WithContext(ctx)
 	if (r.ContentLength != 0 || clientbody.DeclaredEmpty(r)) && r.Body != nil && r.Method != http.MethodConnect {
-		t.body.Start(w, r, 0)
+		t.client.Start(w, r)
+		defer t.client.End()
+		t.body.Start(&t.client, r, 0)
 		defer t.body.Finish()
 		r.Body = &t.body
 	}

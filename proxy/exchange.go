@@ -148,7 +148,7 @@ func (f *forwarding) relay(c *call, resp *http.Response, inPlace bool) (int64, e
 	if f.body.Client().Unwatched() {
 		o.Begun = c.body.ResponseBegun
 	}
-	n, err := relay.Response(f.w, f.out.In, resp, o)
+	n, err := relay.Response(&f.client, f.out.In, resp, o)
 	if failure := errs.As(err); failure != nil && !failure.HeaderSent {
 		f.restoreCookies(cookies)
 	}
@@ -166,7 +166,7 @@ type call struct {
 
 // start prepares the call of an attempt.
 func (c *call) start(f *forwarding, in *http.Request) {
-	c.interim = interimRelay{w: f.w, in: in, client: f.body.Client(), timeout: f.p.o.WriteTimeout, began: f.start, slow: &f.interims}
+	c.interim = interimRelay{client: &f.client, in: in, body: f.body.Client(), timeout: f.p.o.WriteTimeout, began: f.start, slow: &f.interims}
 	f.interims.clear()
 	c.source = &f.body
 	c.body.Start(&f.body)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/internal/replay"
@@ -27,7 +28,7 @@ var (
 // forwarding is one request on its way, over all its attempts.
 type forwarding struct {
 	p        *Proxy
-	w        http.ResponseWriter
+	client   clientside.Handle
 	out      *Outbound
 	exchange exchanger
 	body     replay.Body
@@ -73,8 +74,8 @@ func (f *forwarding) free() {
 // forward requests one target after the other until one has given the response. left counts behind a failure.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *record.Recorder) (left unread, err *culvert.Error) {
 	f := forwardings.Get().(*forwarding)
-	f.p, f.w, f.exchange, f.record = p, w, p.exchange, record
-	err = f.forward(r)
+	f.p, f.exchange, f.record = p, p.exchange, record
+	err = f.forward(w, r)
 	if err != nil {
 		left = f.unread(r)
 	}
@@ -82,8 +83,10 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *record.R
 	return left, err
 }
 
-func (f *forwarding) forward(r *http.Request) *culvert.Error {
+func (f *forwarding) forward(w http.ResponseWriter, r *http.Request) *culvert.Error {
 	p := f.p
+	f.client.Start(w, r)
+	defer f.client.End()
 	f.start = time.Now()
 	f.started = f.start
 	protocol := p.upgrades.Protocol(r)
@@ -122,7 +125,7 @@ func (f *forwarding) forwardWith(r *http.Request, protocol string) *culvert.Erro
 	p := f.p
 	if protocol == "" {
 		var err *culvert.Error
-		if r, err = f.body.Start(f.w, r, p.bodyOptions()); err != nil {
+		if r, err = f.body.Start(&f.client, r, p.bodyOptions()); err != nil {
 			return err
 		}
 	}

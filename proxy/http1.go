@@ -96,7 +96,7 @@ func (x *http1Attempt) setHeader() {
 	if x.Separate || x.f.p.o.ModifyResponse != nil {
 		return
 	}
-	if h := x.f.w.Header(); len(h) == 0 {
+	if h := x.f.client.Writer().Header(); len(h) == 0 {
 		x.Header = h
 	}
 }

@@ -1,12 +1,12 @@
 package proxy
 
 import (
-	"maps"
 	"net/http"
 	"net/textproto"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/clientbody"
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/header"
 )
@@ -14,9 +14,9 @@ import (
 // interimRelay relays interim responses as they are received. The proxy's own exchange relays them itself, and a transport's
 // calls queue (interimqueue.go).
 type interimRelay struct {
-	w       http.ResponseWriter
+	client  *clientside.Handle
 	in      *http.Request
-	client  *clientbody.Body // of in, which may have to be sent a 100 at the same time
+	body    *clientbody.Body // of in, which may have to be sent a 100 at the same time
 	timeout time.Duration    // of a write, 0 for none
 	began   time.Time        // of the forwarding
 	slow    *interimTime     // of the attempt
@@ -61,38 +61,21 @@ func (i *interimRelay) take(status int, fields textproto.MIMEHeader) bool {
 
 // send writes an interim response.
 func (i *interimRelay) send(status int, fields http.Header) {
-	i.client.WriteInterim(func() { i.write(status, fields) })
+	i.body.WriteInterim(func() { i.write(status, fields) })
 }
 
-// write writes an interim response with the target's fields only: what filters
-// have put into Header is meant for the final response, and must neither be sent
-// early nor be lost (golang/go#81207, #81319).
+// write writes an interim response with the target's fields only.
 func (i *interimRelay) write(status int, fields http.Header) {
-	h := i.w.Header()
-	kept := maps.Clone(h)
-	clear(h)
-	maps.Copy(h, fields)
-	if i.in.ProtoMajor == 2 {
-		// Where the client resets its stream, WriteHeader returns while net/http still
-		// reads the map, on another goroutine. With this field in it, net/http copies the
-		// map, and sends the copy without that field.
-		h["Content-Length"] = noLength
-	}
 	var writes deadline.Deadline
-	writes.StartWrites(i.w, i.in, i.timeout)
+	writes.StartWrites(i.client, i.in, i.timeout)
 	defer func() { // also where a filter's writer panics
 		writes.End()
 		writes.Restore(i.began) // or the final response would meet it
 		writes.Stop()
-		clear(h)
-		maps.Copy(h, kept)
 	}()
 	writes.Begin()
-	i.w.WriteHeader(status)
+	_ = i.client.WriteInterim(status, fields)
 }
-
-// noLength is never written to.
-var noLength = []string{"0"}
 
 // wanted reports whether the client gets the interim response. HTTP/1.0 has none (RFC 9110
 // section 15.2). A 100 lets the transport read the body, and the first read sends the gateway's

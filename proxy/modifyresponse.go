@@ -78,7 +78,7 @@ func (f *forwarding) withBodyAgain(h http.Handler) http.Handler {
 
 // addCookie adds the lease's cookie to the response, and returns the cookies that were there.
 func (f *forwarding) addCookie() (before []string) {
-	h := f.w.Header()
+	h := f.client.Writer().Header()
 	before = h["Set-Cookie"]
 	if cookie := f.lease.Cookie(f.out.In); cookie != nil {
 		h["Set-Cookie"] = append(before[:len(before):len(before)], cookie.String())
@@ -89,8 +89,8 @@ func (f *forwarding) addCookie() (before []string) {
 // restoreCookies undoes addCookie.
 func (f *forwarding) restoreCookies(before []string) {
 	if before == nil {
-		delete(f.w.Header(), "Set-Cookie")
+		delete(f.client.Writer().Header(), "Set-Cookie")
 		return
 	}
-	f.w.Header()["Set-Cookie"] = before
+	f.client.Writer().Header()["Set-Cookie"] = before
 }

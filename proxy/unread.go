@@ -65,7 +65,7 @@ func (f *forwarding) leavePanicked(r *http.Request, returned *bool) {
 	switch {
 	case *returned || f.unread(r) == nothingUnread:
 	case !f.body.Exists(): // an upgrade, or no body was begun yet
-		clientbody.LeaveUnread(f.w, r)
+		clientbody.LeaveUnread(f.client.Writer(), r)
 	default:
 		f.body.Client().HastenFinish()
 	}

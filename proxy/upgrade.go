@@ -34,7 +34,7 @@ func (e upgradeExchange) exchange(f *forwarding) (exchangeResult, *culvert.Error
 	if e.detach {
 		forward = f.startTunnel
 	}
-	status, err := forward(f.w, f.out.In, out)
+	status, err := forward(f.client.Writer(), f.out.In, out)
 	failure := errs.As(err)
 	if failure != nil && !failure.HeaderSent {
 		f.restoreCookies(cookies) // the cookie is this target's

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/culvert-go/culvert/internal/bound"
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/deadline"
 )
 
@@ -177,9 +178,11 @@ type FollowOptions struct {
 // A client that is further behind than the kept frames receives an ERROR event of 410.
 func (f *Fanout) Follow(w http.ResponseWriter, r *http.Request, o FollowOptions) {
 	w.Header().Set("Content-Type", f.o.Format.WatchContentType())
-	c := &fanoutClient{w: w}
-	c.writes.StartWrites(w, r, f.o.WriteTimeout) // if w can't be bounded, the server's own timeout applies
-	defer c.writes.Leave()                       // for the end of the stream, perhaps after a long pause
+	c := new(fanoutClient)
+	c.side.Start(w, r)
+	defer c.side.End()
+	c.writes.StartWrites(&c.side, r, f.o.WriteTimeout) // if w can't be bounded, the server's own timeout applies
+	defer c.writes.Leave()                             // for the end of the stream, perhaps after a long pause
 	if o.Before != nil && o.Before(c) != nil || !c.send() {
 		return
 	}
@@ -216,7 +219,7 @@ func (f *Fanout) Follow(w http.ResponseWriter, r *http.Request, o FollowOptions)
 
 // fanoutClient is one client of a Fanout.
 type fanoutClient struct {
-	w      http.ResponseWriter
+	side   clientside.Handle
 	writes deadline.Deadline
 	batch  [][]byte
 }
@@ -248,7 +251,7 @@ func (c *fanoutClient) wait(r *http.Request, wake <-chan struct{}, o *FollowOpti
 func (c *fanoutClient) Write(p []byte) (int, error) {
 	c.writes.Begin()
 	defer c.writes.End()
-	return c.w.Write(p)
+	return c.side.Write(p)
 }
 
 // send writes and flushes frames. It reports false if the client has disconnected.
@@ -259,9 +262,9 @@ func (c *fanoutClient) send(frames ...[]byte) bool {
 		if len(frame) == 0 {
 			continue
 		}
-		if _, err := c.w.Write(frame); err != nil {
+		if _, err := c.side.Write(frame); err != nil {
 			return false
 		}
 	}
-	return http.NewResponseController(c.w).Flush() == nil
+	return c.side.Flush() == nil
 }

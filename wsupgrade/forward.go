@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/record"
@@ -175,6 +176,8 @@ func (f *Forwarder) relayResponse(w http.ResponseWriter, in, out *http.Request, 
 		io.Reader
 		io.Closer
 	}{resp.Body, conn} // closing net/http's own body would read it to its end first
-	_, err := relay.Response(w, in, resp, relay.Options{WriteTimeout: f.handshakeTimeout, Modify: relay.ModifyOf(out.Context())})
+	client := clientside.New(w, in)
+	defer client.End()
+	_, err := relay.Response(client, in, resp, relay.Options{WriteTimeout: f.handshakeTimeout, Modify: relay.ModifyOf(out.Context())})
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/relay"
 )
@@ -27,7 +28,9 @@ func (f *Forwarder) modifySwitching(w http.ResponseWriter, in, out *http.Request
 		maps.Copy(resp.Header, handshake)
 		return true, nil
 	}
-	_, err = relay.Response(w, in, resp, relay.Options{WriteTimeout: f.handshakeTimeout, Modify: func(resp *http.Response) http.Handler {
+	client := clientside.New(w, in)
+	defer client.End()
+	_, err = relay.Response(client, in, resp, relay.Options{WriteTimeout: f.handshakeTimeout, Modify: func(resp *http.Response) http.Handler {
 		resp.StatusCode = status
 		return instead
 	}})

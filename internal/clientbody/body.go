@@ -11,22 +11,23 @@ import (
 	"sync"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/deadline"
 )
 
-// Body reads a request's body. It alone sets the read deadline of the response's writer while it is in use.
-// Finish stops the goroutine that reads, and waits for it: behind Finish neither the body nor the writer is
+// Body reads a request's body. It alone sets the client's read deadline while it is in use.
+// Finish stops the goroutine that reads, and waits for it: behind Finish neither the body nor the client is
 // reached through a Body. The zero Body has no content. All methods may be called by any goroutine, but for
 // Start and Finish, which are the handler's; there is one reader at a time.
 type Body struct {
-	w      http.ResponseWriter
+	client *clientside.Handle
 	body   io.ReadCloser
 	http1  bool
 	small  bool // what there is of it may be read behind the handler's failure
 	duplex bool // HTTP/1: the response may begin before the body has ended
 	early  continuation
 
-	// mu guards what follows, and the writer's read deadline with it. While state is reading, the goroutine in Read
+	// mu guards what follows, and the client's read deadline with it. While state is reading, the goroutine in Read
 	// owns body; it is the handler's again once that goroutine has closed left.
 	mu       sync.Mutex
 	state    state
@@ -55,11 +56,11 @@ var (
 	errTooSlow  = fmt.Errorf("the request's time is over: %w", os.ErrDeadlineExceeded)
 )
 
-// Start makes b the body of r, which w responds to. timeout bounds each read, to a quarter; 0 means no bound.
+// Start makes b the body of r, the request of client. timeout bounds each read, to a quarter; 0 means no bound.
 // The deadline of r's context bounds them all.
-func (b *Body) Start(w http.ResponseWriter, r *http.Request, timeout time.Duration) {
-	b.w, b.body, b.http1 = w, r.Body, r.ProtoMajor == 1
-	b.reads.StartReads(w, r, timeout)
+func (b *Body) Start(client *clientside.Handle, r *http.Request, timeout time.Duration) {
+	b.client, b.body, b.http1 = client, r.Body, r.ProtoMajor == 1
+	b.reads.StartReads(client, r, timeout)
 	b.small = r.ContentLength <= drainMost && r.Header["Expect"] == nil
 }
 
@@ -69,7 +70,7 @@ func (b *Body) FullDuplex() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.http1 && !b.duplex {
-		b.duplex = http.NewResponseController(b.w).EnableFullDuplex() == nil
+		b.duplex = b.client.EnableFullDuplex() == nil
 	}
 }
 
@@ -215,7 +216,7 @@ func (b *Body) Finish() {
 	}
 	b.drain()
 	if b.stop() {
-		closeBehindResponse(b.w)
+		_ = b.client.CloseAfterResponse()
 		_ = b.body.Close()
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/clientbody"
+	"github.com/culvert-go/culvert/internal/clientside"
 )
 
 // client is a request's body and its writer: what is sent comes out of Read, until the read deadline.
@@ -105,7 +106,8 @@ func (c *client) check(t *testing.T) {
 // start returns the body of a request to a writer w.
 func start(w http.ResponseWriter, body io.ReadCloser, ctx context.Context, timeout time.Duration) *clientbody.Body {
 	b := new(clientbody.Body)
-	b.Start(w, (&http.Request{Body: body, ProtoMajor: 2}).WithContext(ctx), timeout)
+	r := (&http.Request{Body: body, ProtoMajor: 2}).WithContext(ctx)
+	b.Start(clientside.New(w, r), r, timeout)
 	return b
 }
 
@@ -164,7 +166,8 @@ func TestNothingReadsBesideADrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient()
 		b := new(clientbody.Body)
-		b.Start(full{c}, (&http.Request{Body: c, ProtoMajor: 1, ContentLength: 5}).WithContext(t.Context()), time.Minute)
+		r := (&http.Request{Body: c, ProtoMajor: 1, ContentLength: 5}).WithContext(t.Context())
+		b.Start(clientside.New(full{c}, r), r, time.Minute)
 		b.FullDuplex()
 		begun := time.Now()
 		finished := make(chan struct{})
@@ -189,7 +192,8 @@ func TestNoDrainOfAClaimedBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient()
 		b := new(clientbody.Body)
-		b.Start(full{c}, (&http.Request{Body: c, ProtoMajor: 1, ContentLength: 5}).WithContext(t.Context()), time.Minute)
+		r := (&http.Request{Body: c, ProtoMajor: 1, ContentLength: 5}).WithContext(t.Context())
+		b.Start(clientside.New(full{c}, r), r, time.Minute)
 		b.FullDuplex()
 		b.Claim()
 		begun := time.Now()
@@ -367,7 +371,7 @@ func TestAwaitedBehindAResponse(t *testing.T) {
 				}
 				r := (&http.Request{Body: c, ProtoMajor: 1, ProtoMinor: 1}).WithContext(t.Context())
 				b := new(clientbody.Body)
-				b.Start(w, r, time.Minute)
+				b.Start(clientside.New(w, r), r, time.Minute)
 				b.FullDuplex()
 				b.ExpectContinue(r, 0)
 				var ended <-chan error

@@ -1,7 +1,6 @@
 package clientbody
 
 import (
-	"maps"
 	"net/http"
 	"time"
 
@@ -60,8 +59,7 @@ func (b *Body) StartResponse() {
 	}
 }
 
-// sendContinue sends the 100 if it is due, by net/http's own writer: wrappers need not know of interim responses. What
-// filters have put into Header is meant for the final response.
+// sendContinue sends the 100 if it is due.
 func (b *Body) sendContinue() {
 	e := &b.early
 	if e.r == nil {
@@ -73,18 +71,13 @@ func (b *Body) sendContinue() {
 		return
 	}
 	e.due = false
-	w := innermost(b.w)
-	h := w.Header()
-	kept := maps.Clone(h)
-	clear(h)
 	var writes deadline.Deadline
-	writes.StartWrites(b.w, e.r, e.timeout)
+	writes.StartWrites(b.client, e.r, e.timeout)
 	writes.Begin()
-	w.WriteHeader(http.StatusContinue)
+	_ = b.client.WriteContinue()
 	writes.End()
 	writes.Restore(e.began) // or the final response would meet it
 	writes.Stop()
-	maps.Copy(h, kept)
 }
 
 // hasBegun reports whether a read has: where wrappers hide the writer, net/http sends the 100 in the first.

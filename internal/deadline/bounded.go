@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/clientside"
 )
 
 // OwnTimeout bounds how long a client may take to accept a piece of a response that a handler of this module makes
@@ -23,6 +25,7 @@ const piece = 64 << 10
 // It has no ReadFrom: the reads of a slow source would count as the time of a write.
 type Bounded struct {
 	http.ResponseWriter
+	client clientside.Handle // from Bound until Leave
 	writes Deadline
 	wrote  bool        // a header, content or a flush
 	own    atomic.Bool // the handler has set a deadline itself
@@ -32,9 +35,16 @@ type Bounded struct {
 // 0 means no bound. The deadline of r's context does not bound the response: one that reports that the request has timed
 // out is sent after that deadline.
 func Bound(w http.ResponseWriter, r *http.Request, timeout time.Duration) *Bounded {
-	b := &Bounded{ResponseWriter: w}
-	b.writes.StartWrites(w, r, timeout)
+	b := newBounded(w, r)
+	b.writes.StartWrites(&b.client, r, timeout)
 	b.writes.Change(max(timeout, 0), time.Time{})
+	return b
+}
+
+// newBounded returns a Bounded that sets no deadline.
+func newBounded(w http.ResponseWriter, r *http.Request) *Bounded {
+	b := &Bounded{ResponseWriter: w}
+	b.client.Start(w, r)
 	return b
 }
 
@@ -42,7 +52,7 @@ func Bound(w http.ResponseWriter, r *http.Request, timeout time.Duration) *Bound
 // kept and the Bounded sets no deadline.
 func BoundUnbounded(w http.ResponseWriter, r *http.Request, timeout time.Duration) *Bounded {
 	if serverTimeout(r) > 0 {
-		return &Bounded{ResponseWriter: w}
+		return newBounded(w, r)
 	}
 	return Bound(w, r, timeout)
 }
@@ -58,7 +68,7 @@ func BoundOwn(w http.ResponseWriter, r *http.Request) *Bounded {
 func BoundHeld(w http.ResponseWriter, r *http.Request) *Bounded {
 	b := Bound(w, r, OwnTimeout)
 	if b.writes.stream != nil {
-		_ = set(w, true, time.Time{})
+		_ = b.client.SetWriteDeadline(time.Time{})
 	}
 	return b
 }
@@ -101,7 +111,7 @@ func (b *Bounded) Discards() bool {
 // bounds its writes itself. It is safe for concurrent use with the other methods.
 func (b *Bounded) SetWriteDeadline(t time.Time) error {
 	b.own.Store(true)
-	return set(b.ResponseWriter, true, t)
+	return b.client.SetWriteDeadline(t)
 }
 
 // startWrite sets the deadline of a write or flush, unless the handler has set one itself.
@@ -162,6 +172,7 @@ func (b *Bounded) FlushError() error {
 // Leave ends the use of b. It sets a deadline for the rest of the response, which the server writes after the handler has
 // returned.
 func (b *Bounded) Leave() {
+	defer b.client.End()
 	if b.own.Load() {
 		b.writes.Stop()
 		return
@@ -175,6 +186,7 @@ func (b *Bounded) LeaveWritten() {
 	if !b.wrote {
 		b.writes.Clear() // set for an interim response
 		b.writes.Stop()
+		b.client.End()
 		return
 	}
 	b.Leave()

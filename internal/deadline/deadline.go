@@ -5,10 +5,12 @@ package deadline
 import (
 	"net/http"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/clientside"
 )
 
-// Deadline bounds the reads or the writes of an http.ResponseWriter. An operation is a read, write or flush between Begin
-// and End. While a Deadline is in use, nothing else may set the writer's deadline of that kind.
+// Deadline bounds the reads or the writes of a handler's client. An operation is a read, write or flush between Begin
+// and End. While a Deadline is in use, nothing else may set the client's deadline of that kind.
 //
 // The deadline of an HTTP/1 connection fails only an operation that waits for the client when it passes, and later ones.
 // That of a stream of net/http's HTTP/2 server ends the stream, also while no operation waits for the client: a response
@@ -16,39 +18,46 @@ import (
 //
 // The zero Deadline bounds nothing. Operations must not overlap, and the methods are not safe for concurrent use.
 type Deadline struct {
-	w        http.ResponseWriter // nil before start and after Stop
-	writes   bool                // d bounds writes, not reads
-	timeout  time.Duration       // of an operation, 0 for none
-	end      time.Time           // of all operations, zero for none
-	until    time.Time           // when the last operation must end; over HTTP/1 the deadline that is set
-	stream   *stream             // nil over HTTP/1
-	server   time.Duration       // the server's WriteTimeout; 0 for none, and for reads
-	passedTo *Deadline           // if not nil, a filter bounds its writes with it, in place of d
-	left     bool                // d was passed to a filter, and Leave was called
+	client   *clientside.Handle // nil before start and after Stop
+	own      bool               // client is of no other use: it ends with d
+	writes   bool               // d bounds writes, not reads
+	timeout  time.Duration      // of an operation, 0 for none
+	end      time.Time          // of all operations, zero for none
+	until    time.Time          // when the last operation must end; over HTTP/1 the deadline that is set
+	stream   *stream            // nil over HTTP/1
+	server   time.Duration      // the server's WriteTimeout; 0 for none, and for reads
+	passedTo *Deadline          // if not nil, a filter bounds its writes with it, in place of d
+	left     bool               // d was passed to a filter, and Leave was called
 }
 
 // Past is a deadline that fails reads and writes at once, also those that are under way.
-var Past = time.Unix(1, 0)
+var Past = clientside.Past
 
-// StartReads makes d bound the reads of the body of r, which w responds to. timeout bounds each read; it may be exceeded
+// StartReads makes d bound the reads of the body of r, the request of client. timeout bounds each read; it may be exceeded
 // by a quarter, and 0 means no bound. The deadline of r's context bounds all reads.
-func (d *Deadline) StartReads(w http.ResponseWriter, r *http.Request, timeout time.Duration) {
-	d.start(w, false, r, timeout)
+func (d *Deadline) StartReads(client *clientside.Handle, r *http.Request, timeout time.Duration) {
+	d.start(client, false, r, timeout)
 }
 
-// StartWrites is StartReads for the writes and flushes of w.
-func (d *Deadline) StartWrites(w http.ResponseWriter, r *http.Request, timeout time.Duration) {
-	d.start(w, true, r, timeout)
+// StartWrites is StartReads for the writes and flushes of the response.
+func (d *Deadline) StartWrites(client *clientside.Handle, r *http.Request, timeout time.Duration) {
+	d.start(client, true, r, timeout)
 }
 
-func (d *Deadline) start(w http.ResponseWriter, writes bool, r *http.Request, timeout time.Duration) {
-	d.w, d.writes, d.timeout = w, writes, max(timeout, 0)
+func (d *Deadline) start(client *clientside.Handle, writes bool, r *http.Request, timeout time.Duration) {
+	d.writes, d.timeout = writes, max(timeout, 0)
 	d.end, _ = r.Context().Deadline()
 	if writes {
 		d.server = serverTimeout(r)
 	}
-	if r.ProtoMajor != 1 {
-		d.stream = &stream{expire: func() { _ = set(w, writes, Past) }}
+	d.bind(client, r.ProtoMajor != 1)
+}
+
+// bind has d set the deadlines of client, over HTTP/2 or HTTP/1.
+func (d *Deadline) bind(client *clientside.Handle, http2 bool) {
+	d.client = client
+	if writes := d.writes; http2 {
+		d.stream = &stream{expire: func() { _ = set(client, writes, Past) }}
 	}
 }
 
@@ -63,12 +72,11 @@ func Extend(until time.Time, timeout time.Duration) time.Time {
 	return now.Add(timeout).Add(timeout / 4)
 }
 
-func set(w http.ResponseWriter, writes bool, t time.Time) error {
-	rc := http.NewResponseController(w)
+func set(client *clientside.Handle, writes bool, t time.Time) error {
 	if writes {
-		return rc.SetWriteDeadline(t)
+		return client.SetWriteDeadline(t)
 	}
-	return rc.SetReadDeadline(t)
+	return client.SetReadDeadline(t)
 }
 
 // Change replaces the bounds of later operations. timeout bounds each, end bounds them all; a zero value means no bound.
@@ -76,7 +84,7 @@ func (d *Deadline) Change(timeout time.Duration, end time.Time) { d.timeout, d.e
 
 // Begin begins an operation, and sets its deadline.
 func (d *Deadline) Begin() {
-	if d.w == nil || d.passedTo != nil {
+	if d.client == nil || d.passedTo != nil {
 		return
 	}
 	until := d.next()
@@ -86,7 +94,7 @@ func (d *Deadline) Begin() {
 	case d.stream != nil:
 		d.stream.setUntil(until)
 	case changed:
-		_ = set(d.w, d.writes, until)
+		_ = set(d.client, d.writes, until)
 	}
 }
 
@@ -112,20 +120,21 @@ func (d *Deadline) End() {
 	}
 }
 
-// Expire fails the operation that is under way, and later ones. It returns an error if the writer has no deadlines.
+// Expire fails the operation that is under way, and later ones. It returns an error if the writer has no deadlines, or if
+// its handler has returned.
 func (d *Deadline) Expire() error {
-	if d.w == nil {
+	if d.client == nil {
 		return http.ErrNotSupported
 	}
 	d.until = Past
-	return set(d.w, d.writes, Past)
+	return set(d.client, d.writes, Past)
 }
 
 // Clear removes the deadline of an HTTP/1 connection, for what others read or write on it.
 func (d *Deadline) Clear() {
 	if d.stream == nil && !d.until.IsZero() {
 		d.until = time.Time{}
-		_ = set(d.w, d.writes, d.until)
+		_ = set(d.client, d.writes, d.until)
 	}
 }
 
@@ -135,7 +144,7 @@ func (d *Deadline) Clear() {
 func (d *Deadline) Restore(since time.Time) {
 	if d.stream == nil && !d.until.IsZero() && d.server > 0 {
 		d.until = time.Time{}
-		_ = set(d.w, d.writes, since.Add(d.server))
+		_ = set(d.client, d.writes, since.Add(d.server))
 		return
 	}
 	d.Clear()
@@ -145,7 +154,7 @@ func (d *Deadline) Restore(since time.Time) {
 // handler has returned. That is an operation with a timeout of its own, and the end of all operations does not bound it.
 func (d *Deadline) Leave() {
 	switch {
-	case d.w == nil:
+	case d.client == nil:
 		return
 	case d.passedTo != nil:
 		d.leavePassedOn()
@@ -153,18 +162,21 @@ func (d *Deadline) Leave() {
 	}
 	d.end = time.Time{}
 	if until := d.next(); d.stream != nil && !until.IsZero() || d.stream == nil && !until.Equal(d.until) {
-		_ = set(d.w, d.writes, until)
+		_ = set(d.client, d.writes, until)
 	}
 	d.Stop()
 }
 
-// Stop ends the use of d: from then on d does not touch the writer. The deadline of an HTTP/1 connection is left, since
+// Stop ends the use of d: from then on d sets no deadline. The deadline of an HTTP/1 connection is left, since
 // net/http's server sets its own before the next request.
 func (d *Deadline) Stop() {
 	if d.passedTo != nil {
 		d.passedTo.Stop()
 	}
-	d.w, d.passedTo = nil, nil
+	if d.own {
+		d.client.End()
+	}
+	d.client, d.own, d.passedTo = nil, false, nil
 	if d.stream != nil {
 		d.stream.stop()
 	}

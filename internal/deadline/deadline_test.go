@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/deadline"
 )
 
@@ -103,7 +104,7 @@ func TestDeadline(t *testing.T) {
 			t.Run(test.name+" over HTTP/"+string(rune('0'+major)), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := new(writer)
-					for _, start := range []func(*deadline.Deadline, http.ResponseWriter, *http.Request, time.Duration){
+					for _, start := range []func(*deadline.Deadline, *clientside.Handle, *http.Request, time.Duration){
 						(*deadline.Deadline).StartReads, (*deadline.Deadline).StartWrites,
 					} {
 						ctx, cancel := context.WithCancel(t.Context())
@@ -112,7 +113,8 @@ func TestDeadline(t *testing.T) {
 						}
 						w.start = time.Now()
 						var d deadline.Deadline
-						start(&d, w, (&http.Request{ProtoMajor: major}).WithContext(ctx), test.timeout)
+						r := (&http.Request{ProtoMajor: major}).WithContext(ctx)
+						start(&d, clientside.New(w, r), r, test.timeout)
 						test.run(&d)
 						d.Stop()
 						time.Sleep(time.Hour) // after the handler has returned

@@ -3,6 +3,8 @@ package deadline
 import (
 	"net/http"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/clientside"
 )
 
 // Transforming is implemented by the writer of a filter that may change a response's content. What is written to it
@@ -12,16 +14,17 @@ type Transforming interface {
 	// Transforms reports whether the filter changes the content. It is called after the final header.
 	Transforms() bool
 	// BoundOutput makes the writer call d's Begin and End around each write and flush that it makes, Finish after the last,
-	// and Stop if the response is aborted. It stops the Deadline of an earlier call.
+	// and Stop when the filter's handler has ended. It stops the Deadline of an earlier call.
 	BoundOutput(d *Deadline)
 }
 
 // PassOn passes the bounds of d to the outermost filter that changes the response's content, if there is one: the time that
-// such filters take in a write is not the client's. It must be called after the final header and after Change, and not
+// such filters take in a write is not the client's. What the filter receives is bound to its own handler, which may return
+// after the one that d is bound to. PassOn must be called after the final header and after Change, and not
 // within an operation. If it has passed the bounds on, Begin and End do nothing from then on.
 func (d *Deadline) PassOn() {
 	var outermost Transforming
-	for w := d.w; w != nil; w = unwrap(w) {
+	for w := d.client.Writer(); w != nil; w = unwrap(w) {
 		if t, ok := w.(Transforming); ok && t.Transforms() {
 			outermost = t
 		}
@@ -29,11 +32,14 @@ func (d *Deadline) PassOn() {
 	if outermost == nil {
 		return
 	}
-	passed := *d
-	if w := d.w; d.stream != nil {
-		passed.stream = &stream{expire: func() { _ = set(w, true, Past) }}
-	}
-	d.passedTo = &passed
+	passed := &struct {
+		Deadline
+		outer clientside.Handle
+	}{Deadline: *d}
+	passed.outer.StartOuter(unwrap(outermost), d.client)
+	passed.bind(&passed.outer, d.stream != nil)
+	passed.own = true
+	d.passedTo = &passed.Deadline
 	outermost.BoundOutput(d.passedTo)
 }
 

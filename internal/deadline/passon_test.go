@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/deadline"
 )
 
@@ -39,7 +40,8 @@ func TestPassOn(t *testing.T) {
 					outer := around(around(w, false), true)
 					inner := around(around(outer, false), true)
 					var d deadline.Deadline
-					d.StartWrites(inner, &http.Request{ProtoMajor: major}, 4*s)
+					r := &http.Request{ProtoMajor: major}
+					d.StartWrites(clientside.New(inner, r), r, 4*s)
 					d.PassOn()
 					if inner.output != nil || outer.output == nil {
 						t.Fatal("not passed on to the outermost")
@@ -74,7 +76,8 @@ func TestPassOnToNone(t *testing.T) {
 	w := &writer{start: time.Now()}
 	f := around(w, false)
 	var d deadline.Deadline
-	d.StartWrites(f, &http.Request{ProtoMajor: 1}, time.Hour)
+	r := &http.Request{ProtoMajor: 1}
+	d.StartWrites(clientside.New(f, r), r, time.Hour)
 	d.PassOn()
 	d.Begin()
 	d.End()

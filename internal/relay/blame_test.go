@@ -55,7 +55,7 @@ func TestBlameOfAWriterBetween(t *testing.T) {
 	} {
 		test.w.ResponseWriter = httptest.NewRecorder()
 		resp := &http.Response{ProtoMajor: 1, ContentLength: 4, Body: io.NopCloser(strings.NewReader("body"))}
-		_, err := Options{}.copyBody(test.w, httptest.NewRequest(http.MethodGet, "/", nil), resp)
+		_, err := copyTo(Options{}, test.w, httptest.NewRequest(http.MethodGet, "/", nil), resp)
 		if e := errs.As(err); e == nil || e.Kind != test.kind || !errors.Is(e, test.err) {
 			t.Errorf("%s: %v, want %v of the kind %v", test.name, err, test.err, test.kind)
 		}
@@ -84,7 +84,7 @@ func TestBlameOfASlowReader(t *testing.T) {
 		} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			resp := &http.Response{ProtoMajor: 1, ContentLength: 1 << 20, Body: io.NopCloser(&lateAtTheEnd{ctx: ctx, pieces: 10})}
-			_, err := Options{}.copyBody(slowWriter{httptest.NewRecorder(), test.slow}, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil), resp)
+			_, err := copyTo(Options{}, slowWriter{httptest.NewRecorder(), test.slow}, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil), resp)
 			cancel()
 			if e := errs.As(err); e.Kind != test.kind {
 				t.Errorf("%s: %v, want %v", test.name, e.Kind, test.kind)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/culvert-go/culvert/internal/bufpool"
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/response"
 )
@@ -12,21 +13,21 @@ import (
 // copyBody copies the body to its end and returns how many bytes the writer accepted. It
 // flushes whenever the target pauses: the header of a stream at once, then after each read
 // that is not the last.
-func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Response) (int64, error) {
-	left := resp.ContentLength
+func (o Options) copyBody(side *clientside.Handle, r *http.Request, resp *http.Response) (int64, error) {
+	w, left := side.Writer(), resp.ContentLength
 	stream := left < 0
 	switch {
 	case r.Method == http.MethodHead, resp.Body == http.NoBody:
-		o.leave(w, r)
+		o.leave(side, r)
 		return 0, nil
 	case response.Discards(w):
 		o.abandon(w, resp)
-		o.leave(w, r)
+		o.leave(side, r)
 		return 0, nil
 	case resp.StatusCode == http.StatusNoContent, resp.StatusCode == http.StatusNotModified:
-		return 0, o.awaitTrailers(w, r, resp)
+		return 0, o.awaitTrailers(side, r, resp)
 	case left == 0 && resp.ProtoMajor == 1:
-		o.leave(w, r)
+		o.leave(side, r)
 		return 0, nil
 	case left == 0:
 		// Over HTTP/2 a transport of the program's own may leave an unknown length out, and content may follow.
@@ -35,9 +36,9 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 		left = -1
 	}
 	if body := o.movable(w, r, resp); body != nil {
-		return o.move(w, r, body)
+		return o.move(side, r, body)
 	}
-	out := o.newOutput(w, r)
+	out := o.newOutput(side, r)
 	defer out.close()
 	if stream {
 		if err := out.flush(); err != nil {
@@ -83,9 +84,9 @@ func (o Options) copyBody(w http.ResponseWriter, r *http.Request, resp *http.Res
 
 // leave bounds the time that the client may take for a response without content: the server writes its header after the
 // handler has returned.
-func (o Options) leave(w http.ResponseWriter, r *http.Request) {
+func (o Options) leave(side *clientside.Handle, r *http.Request) {
 	var writes deadline.Deadline
-	writes.StartWrites(w, r, o.WriteTimeout)
+	writes.StartWrites(side, r, o.WriteTimeout)
 	writes.PassOn()
 	writes.Leave()
 }
@@ -93,12 +94,12 @@ func (o Options) leave(w http.ResponseWriter, r *http.Request) {
 // awaitTrailers waits for the trailers that an HTTP/2 target has announced for a response without content. If it has
 // announced none, the client's response ends with its header at once. A failure of the body is ignored: net/http expects a
 // body of the Content-Length of a 304, though that is the length of the corresponding 200 (RFC 9110 section 8.6).
-func (o Options) awaitTrailers(w http.ResponseWriter, r *http.Request, resp *http.Response) error {
+func (o Options) awaitTrailers(side *clientside.Handle, r *http.Request, resp *http.Response) error {
 	if len(resp.Trailer) == 0 {
-		o.leave(w, r)
+		o.leave(side, r)
 		return nil
 	}
-	out := o.newOutput(w, r)
+	out := o.newOutput(side, r)
 	defer out.close()
 	if err := out.flush(); err != nil {
 		return clientGone(err)
@@ -130,9 +131,9 @@ func (o Options) movable(w http.ResponseWriter, r *http.Request, resp *http.Resp
 // bytes that follow it, and writes more at once.
 const heldBack = 4 << 10
 
-func (o Options) move(w http.ResponseWriter, r *http.Request, body Mover) (int64, error) {
+func (o Options) move(side *clientside.Handle, r *http.Request, body Mover) (int64, error) {
 	var c client
-	c.start(w, r, o.WriteTimeout)
+	c.start(side, r, o.WriteTimeout)
 	defer c.writes.Stop()
 	offer := func() {
 		c.offer()
@@ -145,7 +146,7 @@ func (o Options) move(w http.ResponseWriter, r *http.Request, body Mover) (int64
 		c.accepted()
 		return err
 	}
-	n, read, write := body.Move(w.(io.ReaderFrom), offer, accepted)
+	n, read, write := body.Move(side.Writer().(io.ReaderFrom), offer, accepted)
 	switch {
 	case write != nil:
 		return n, clientGone(write)
@@ -166,12 +167,12 @@ func (o Options) source(resp *http.Response) (src io.Reader, stop func()) {
 }
 
 // newOutput returns the client's side of a body, with a flush interval if o.Flush is positive.
-func (o Options) newOutput(w http.ResponseWriter, r *http.Request) (out output) {
+func (o Options) newOutput(side *clientside.Handle, r *http.Request) (out output) {
 	out.each = o.Flush < 0
 	if o.Flush > 0 {
 		out.late = newLateFlush(o.Flush)
 	}
-	out.to().start(w, r, o.WriteTimeout)
+	out.to().start(side, r, o.WriteTimeout)
 	return out
 }
 
@@ -208,7 +209,7 @@ func (o *output) discards() bool {
 	if o.late != nil {
 		return o.late.discards()
 	}
-	return response.Discards(o.client.w)
+	return response.Discards(o.client.side.Writer())
 }
 
 // pause is called after each write. idle means that no more of the body has been received.

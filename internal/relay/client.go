@@ -6,13 +6,14 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 // client writes a body to the client within the timeouts. The deadline of the request's context bounds a write, too: a
 // write that waits for the client then fails, and counts as the client's failure.
 type client struct {
-	w       http.ResponseWriter
+	side    *clientside.Handle
 	writes  deadline.Deadline
 	end     time.Time // the request's deadline, zero for none; without one the fields below are not set
 	begun   time.Time
@@ -21,9 +22,9 @@ type client struct {
 	used    time.Duration // how long the client took to accept all pieces
 }
 
-func (c *client) start(w http.ResponseWriter, r *http.Request, timeout time.Duration) {
-	c.w = w
-	c.writes.StartWrites(w, r, timeout)
+func (c *client) start(side *clientside.Handle, r *http.Request, timeout time.Duration) {
+	c.side = side
+	c.writes.StartWrites(side, r, timeout)
 	if end, ok := r.Context().Deadline(); ok {
 		c.end, c.begun = end, time.Now()
 		c.writes.Change(timeout, end.Add(lastWrite))
@@ -34,7 +35,7 @@ func (c *client) start(w http.ResponseWriter, r *http.Request, timeout time.Dura
 func (c *client) write(p []byte) error {
 	c.writes.Begin()
 	defer c.writes.End()
-	n, err := c.w.Write(p)
+	n, err := c.side.Write(p)
 	if err == nil && n < len(p) { // a wrapper that breaks io.Writer's contract
 		err = io.ErrShortWrite
 	}
@@ -44,7 +45,7 @@ func (c *client) write(p []byte) error {
 func (c *client) flush() error {
 	c.writes.Begin()
 	defer c.writes.End()
-	return flush(c.w)
+	return flush(c.side)
 }
 
 // offer records that a piece is about to be written: the exchange waits for the client.

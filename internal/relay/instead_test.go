@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/relay"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -18,7 +19,7 @@ func replacing(instead http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		resp := &http.Response{StatusCode: 200, ProtoMajor: 1, Header: http.Header{}, Body: http.NoBody}
 		o := relay.Options{WriteTimeout: time.Minute, Modify: func(*http.Response) http.Handler { return instead }}
-		if _, err := relay.Response(w, r, resp, o); err != nil {
+		if _, err := relay.Response(clientside.New(w, r), r, resp, o); err != nil {
 			panic(err)
 		}
 	}

@@ -75,7 +75,7 @@ func (l *lateFlush) flush() error {
 func (l *lateFlush) discards() bool {
 	l.lock.Lock() // a flush may be under way
 	defer l.lock.Unlock()
-	return response.Discards(l.client.w)
+	return response.Discards(l.client.side.Writer())
 }
 
 // stop stops the timer; the writer is not used afterwards. It panics if the last flush did, and returns the error of that flush.

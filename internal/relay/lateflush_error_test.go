@@ -27,7 +27,7 @@ func TestLastLateFlushFails(t *testing.T) {
 				}()
 				resp := &http.Response{ProtoMajor: 1, ContentLength: -1, Body: body}
 				w := &failingFlush{ResponseWriter: httptest.NewRecorder(), blocks: blocks}
-				_, err := Options{Flush: time.Second}.copyBody(w, httptest.NewRequest(http.MethodGet, "/", nil), resp)
+				_, err := copyTo(Options{Flush: time.Second}, w, httptest.NewRequest(http.MethodGet, "/", nil), resp)
 				if e := errs.As(err); e == nil || e.Kind != culvert.ClientGone || !errors.Is(e, net.ErrClosed) {
 					t.Errorf("the failure is %v", err)
 				}

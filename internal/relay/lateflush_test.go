@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/clientside"
 )
 
 // A hook's panic in a late flush is repeated on the goroutine of its handler, once.
@@ -25,7 +27,7 @@ func TestPanicInALateFlush(t *testing.T) {
 				panicked := func() (v any) {
 					defer func() { v = recover() }()
 					w := &panickingFlush{ResponseWriter: httptest.NewRecorder()}
-					_, err := Options{Flush: time.Second}.copyBody(w, httptest.NewRequest(http.MethodGet, "/", nil), resp)
+					_, err := copyTo(Options{Flush: time.Second}, w, httptest.NewRequest(http.MethodGet, "/", nil), resp)
 					return err
 				}()
 				if panicked != http.ErrAbortHandler {
@@ -35,6 +37,13 @@ func TestPanicInALateFlush(t *testing.T) {
 			})
 		})
 	}
+}
+
+// copyTo copies the body of resp to w.
+func copyTo(o Options, w http.ResponseWriter, r *http.Request, resp *http.Response) (int64, error) {
+	side := clientside.New(w, r)
+	defer side.End()
+	return o.copyBody(side, r, resp)
 }
 
 // panickingFlush panics at the second flush: the first is the header's.

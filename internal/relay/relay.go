@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/header"
@@ -41,8 +42,8 @@ type Options struct {
 	Drain bool
 }
 
-// Response writes resp, a final response that is not a 101, to w and closes its body. The
-// header fields of resp are added to those of w.Header(). It returns how many bytes of
+// Response writes resp, a final response that is not a 101, to the client and closes its body. The
+// header fields of resp are added to those of the writer's Header. It returns how many bytes of
 // content were relayed.
 //
 // If w discards the content (response.Discards), it does not wait for the rest, whose failure is of no
@@ -51,8 +52,9 @@ type Options struct {
 // A failure is a *culvert.Error with BytesSent set; the caller sets its Target. If HeaderSent is
 // set, the caller must abort the response. It is not if Modify has given the response a status that
 // it can't have: nothing is written then.
-func Response(w http.ResponseWriter, r *http.Request, resp *http.Response, o Options) (int64, error) {
+func Response(side *clientside.Handle, r *http.Request, resp *http.Response, o Options) (int64, error) {
 	defer resp.Body.Close()
+	w := side.Writer()
 	o.exclude(header.Listed(resp.Header))
 	header.SanitizeResponse(resp.StatusCode, resp.Header, "")
 	if r.ProtoMajor != 1 { // a 426 has kept them
@@ -78,11 +80,11 @@ func Response(w http.ResponseWriter, r *http.Request, resp *http.Response, o Opt
 	if o.Begun != nil {
 		o.Begun()
 	}
-	n, err := o.copyBody(w, r, resp)
+	n, err := o.copyBody(side, r, resp)
 	if err != nil {
 		return n, err
 	}
-	return n, o.copyTrailers(w, resp, announced)
+	return n, o.copyTrailers(side, resp, announced)
 }
 
 // serve has h respond to r. WriteTimeout bounds each write if the server has no WriteTimeout of its own.
@@ -131,11 +133,11 @@ func (o Options) relays(trailer string) bool {
 	return header.ForwardsTrailer(trailer) && (o.Trailer == nil || o.Trailer(trailer))
 }
 
-// copyTrailers copies the trailers to w after the end of the body. It uses net/http's
+// copyTrailers copies the trailers to the client after the end of the body. It uses net/http's
 // TrailerPrefix for trailers that were not announced in the field Trailer. It omits those
 // that were announced and not received: for a nil value net/http writes an empty header
 // section, and never ends an HTTP/2 stream.
-func (o Options) copyTrailers(w http.ResponseWriter, resp *http.Response, announced int) error {
+func (o Options) copyTrailers(side *clientside.Handle, resp *http.Response, announced int) error {
 	names := len(resp.Trailer)
 	for name, values := range resp.Trailer {
 		if !o.relays(name) {
@@ -152,20 +154,21 @@ func (o Options) copyTrailers(w http.ResponseWriter, resp *http.Response, announ
 	if names != announced {
 		// An unannounced trailer needs a chunked body, but a body that is
 		// still buffered would be sent with a Content-Length.
-		if err := flush(w); err != nil {
+		if err := flush(side); err != nil {
 			return clientGone(err)
 		}
 		prefix = http.TrailerPrefix
 	}
+	h := side.Writer().Header()
 	for name, values := range resp.Trailer {
-		w.Header()[prefix+name] = values
+		h[prefix+name] = values
 	}
 	return nil
 }
 
-// flush flushes w if w supports it.
-func flush(w http.ResponseWriter) error {
-	if err := http.NewResponseController(w).Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+// flush flushes the response if its writer supports it.
+func flush(side *clientside.Handle) error {
+	if err := side.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	return nil

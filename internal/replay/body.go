@@ -12,6 +12,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/spool"
@@ -59,12 +60,12 @@ var (
 	errPanicked = errors.New("a hook panicked")
 )
 
-// Start makes b the body of in, which w responds to, and returns the request that is to be forwarded. With Options.Buffer
+// Start makes b the body of in, the request of client, and returns the request that is to be forwarded. With Options.Buffer
 // it reads all of the body. Finish ends it, also behind a failure or a panic.
-func (b *Body) Start(w http.ResponseWriter, in *http.Request, o Options) (*http.Request, *culvert.Error) {
+func (b *Body) Start(client *clientside.Handle, in *http.Request, o Options) (*http.Request, *culvert.Error) {
 	if clientbody.DeclaredEmpty(in) {
 		var err *culvert.Error
-		if in, err = b.awaitEmpty(w, in, o.ReadTimeout); err != nil {
+		if in, err = b.awaitEmpty(client, in, o.ReadTimeout); err != nil {
 			return in, err
 		}
 	}
@@ -73,7 +74,7 @@ func (b *Body) Start(w http.ResponseWriter, in *http.Request, o Options) (*http.
 		return in, nil
 	}
 	b.changed.L, b.keep = &b.mu, o.Keep
-	b.client.Start(w, in, o.ReadTimeout)
+	b.client.Start(client, in, o.ReadTimeout)
 	b.reader = header.TrailerGuard(in, &b.client)
 	b.nameTrailers()
 	if o.Buffer != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/http1"
 )
 
@@ -23,8 +24,8 @@ var (
 // awaitEmpty reads to the end of a body that was declared as empty, before a target gets the request: one with content is
 // malformed (RFC 9113 section 8.1.1), and would look whole. It returns the request that is to be forwarded: where trailers
 // stand behind the body, that is one without a length, since HTTP/1.1 has trailers behind chunks alone (RFC 9112 section 7.1.2).
-func (b *Body) awaitEmpty(w http.ResponseWriter, in *http.Request, timeout time.Duration) (*http.Request, *culvert.Error) {
-	b.client.Start(w, in, timeout)
+func (b *Body) awaitEmpty(client *clientside.Handle, in *http.Request, timeout time.Duration) (*http.Request, *culvert.Error) {
+	b.client.Start(client, in, timeout)
 	var one [1]byte
 	_, err := io.ReadFull(&b.client, one[:])
 	if err == nil {

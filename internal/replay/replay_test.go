@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/spool"
 )
@@ -23,7 +24,7 @@ func start(t *testing.T, o Options, header http.Header) (*Body, *io.PipeWriter) 
 	body, client := io.Pipe()
 	in := (&http.Request{Method: "POST", Header: header, Body: body, ContentLength: -1, ProtoMajor: 2}).WithContext(t.Context())
 	b := new(Body)
-	if _, err := b.Start(httptest.NewRecorder(), in, o); err != nil {
+	if _, err := b.Start(clientside.New(httptest.NewRecorder(), in), in, o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -342,7 +343,7 @@ func TestBoundUpload(t *testing.T) {
 func TestPanic(t *testing.T) {
 	in := httptest.NewRequest("POST", "/", struct{ io.Reader }{panicking{}})
 	b := new(Body)
-	if _, err := b.Start(httptest.NewRecorder(), in, Options{Keep: 8}); err != nil {
+	if _, err := b.Start(clientside.New(httptest.NewRecorder(), in), in, Options{Keep: 8}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -373,7 +374,7 @@ func TestBuffered(t *testing.T) {
 	in.ContentLength = -1
 	b := new(Body)
 	defer b.Finish()
-	if _, err := b.Start(httptest.NewRecorder(), in, Options{Buffer: &spool.Options{Memory: 1000}}); err != nil {
+	if _, err := b.Start(clientside.New(httptest.NewRecorder(), in), in, Options{Buffer: &spool.Options{Memory: 1000}}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

@@ -12,7 +12,7 @@ var mutantsOfMended = []mutant{
 	{"a transform that fails at its end is not recorded", "internal/response/writer.go", "		w.recordFailure(err)\n", ""},
 	{"a transform's failure is the client's", "internal/relay/relay.go", "		e.Kind = culvert.Internal\n", "		e.Kind = culvert.ClientGone\n"},
 	{"attempts share the map of trailers", "internal/replay/trailers.go", "	out.Trailer = make(http.Header)\n", "	out.Trailer = a.body.in.Trailer\n"},
-	{"the map of an interim response is shared", "proxy/interim.go", "		h[\"Content-Length\"] = noLength\n", "		_ = noLength\n"},
+	{"the map of an interim response is shared", "internal/clientside/calls.go", "		h[\"Content-Length\"] = noLength\n", "		_ = noLength\n"},
 	{"a client that reads nothing holds Close up", "wsupgrade/shut.go", "	if t.stream { //", "	if false { //"},
 	{"a target gets a request again whose stream it has reset", "proxy/exchange.go", "c.resends.stale() && !streamReset(err)\n", "c.resends.stale()\n"},
 	{"a response does not wait for interim ones", "proxy/interimqueue.go", "	if running != nil {\n		<-running\n	}\n", "	_ = running\n"},

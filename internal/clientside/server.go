@@ -1,0 +1,30 @@
+package clientside
+
+import "net/http"
+
+// Server is the http.ResponseWriter of a server that does for a handler what net/http's has no methods for. If it has a
+// method ReadFrom, that sends the bytes to the client as they are.
+type Server interface {
+	http.ResponseWriter
+
+	// WriteContinue sends a 100 (Continue), unless the final response has begun. It neither sends nor changes Header. It is
+	// called on the goroutine that reads the request's body, while no other one writes.
+	WriteContinue()
+	// CloseAfterResponse has the connection closed after the response, though the response's header may have been sent
+	// before. It is called when the handler reads no more of a request whose body has not ended (RFC 9112 section 9.3).
+	CloseAfterResponse()
+}
+
+// ServerOf returns the Server that w is or wraps, and else what does the same to the innermost writer that w wraps.
+func ServerOf(w http.ResponseWriter) Server {
+	for {
+		if s, ok := w.(Server); ok {
+			return s
+		}
+		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return netHTTP{w}
+		}
+		w = outer.Unwrap()
+	}
+}
