@@ -10,34 +10,28 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 // streamConn is an HTTP/2 stream as a net.Conn. Its server can't half-close it: the stream ends
 // when the handler returns.
 type streamConn struct {
-	w      http.ResponseWriter
-	rc     *http.ResponseController
+	client clientside.Handle // until Close
 	in     *http.Request
-	t      *Tunnel // which records panics of w's deadlines; nil before there is one
+	t      *Tunnel // which records panics of client's deadlines; nil before there is one
 	ending atomic.Bool
 
 	lastMu sync.Mutex    // guards until and silent, and is held while the last deadlines are set
 	until  time.Time     // of endWithin
 	silent time.Duration // the same
-
-	mu      sync.Mutex // guards the following fields; not held while w is used, which may take long
-	writing int        // calls of Write that use w
-	setting int        // calls that set a deadline of w
-	unused  sync.Cond  // signalled when one of these calls has returned
-	closed  bool       // the handler returns: w must not be used any more
 }
 
 // newStreamConn returns the stream of in as a connection. It removes the server's deadlines, which
 // are not the tunnel's.
 func newStreamConn(w http.ResponseWriter, in *http.Request) *streamConn {
-	c := &streamConn{w: w, rc: http.NewResponseController(w), in: in}
-	c.unused.L = &c.mu
+	c := &streamConn{in: in}
+	c.client.Start(w, in)
 	_ = c.SetDeadline(time.Time{})
 	return c
 }
@@ -57,18 +51,14 @@ func (c *streamConn) Read(p []byte) (int, error) {
 
 // Write sends p at once.
 func (c *streamConn) Write(p []byte) (int, error) {
-	if !c.startUse(&c.writing) {
-		return 0, net.ErrClosed
-	}
-	defer c.endUse(&c.writing)
-	n, err := c.w.Write(p)
+	n, err := c.client.Write(p)
 	if err == nil {
 		err = c.flush()
 	}
 	return n, err
 }
 
-func (c *streamConn) flush() error { return c.rc.Flush() }
+func (c *streamConn) flush() error { return c.client.Flush() }
 
 // endWithin ends the client's half after the time all, or when the client was silent for the time
 // silent. A later call can only end it earlier.
@@ -90,60 +80,22 @@ func (c *streamConn) setLastDeadline() {
 	if c.until.Before(last) {
 		last = c.until
 	}
-	_ = c.setDeadline(c.rc.SetReadDeadline, last)
+	_ = c.setDeadline(c.client.SetReadDeadline, last)
 }
 
-// startUse counts a call that is about to use w. It returns false if w may not be used any more.
-func (c *streamConn) startUse(calls *int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return false
-	}
-	*calls++
-	return true
-}
-
-// endUse counts the call of a startUse as returned.
-func (c *streamConn) endUse(calls *int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	*calls--
-	c.unused.Broadcast()
-}
-
-// Close makes later calls fail and waits for those that use w. The stream ends with the handler,
-// which must not return before. A blocked write is ended with a reset of the stream, which net/http
-// can't send before the frame that its connection is sending: nothing else bounds Close.
-func (c *streamConn) Close() error {
-	c.mu.Lock()
-	c.closed = true
-	writing := c.writing > 0
-	c.mu.Unlock()
-	if writing {
-		_ = c.callSet(c.rc.SetWriteDeadline, deadline.Past)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for c.writing+c.setting > 0 {
-		c.unused.Wait()
-	}
+// Close makes later calls fail and waits for those that use the stream, which ends with the
+// handler. It fails a write that waits for the client, but nothing bounds how long that takes.
+func (c *streamConn) Close() (err error) {
+	defer c.t.catch(&err)
+	c.client.End()
 	return nil
 }
 
-func (c *streamConn) setDeadline(set func(time.Time) error, t time.Time) error {
-	if !c.startUse(&c.setting) {
-		return net.ErrClosed
-	}
-	defer c.endUse(&c.setting)
-	return c.callSet(set, t)
-}
-
-// callSet calls a method that sets a deadline of w. A filter around w may have it panic, perhaps on
-// a timer's goroutine.
-func (c *streamConn) callSet(set func(time.Time) error, at time.Time) (err error) {
+// setDeadline calls set, which sets a deadline of client. A filter around the writer may have it
+// panic, perhaps on a timer's goroutine.
+func (c *streamConn) setDeadline(set func(time.Time) error, t time.Time) (err error) {
 	defer c.t.catch(&err)
-	return set(at)
+	return set(t)
 }
 
 func (c *streamConn) SetDeadline(t time.Time) error {
@@ -154,11 +106,11 @@ func (c *streamConn) SetReadDeadline(t time.Time) error {
 	if c.ending.Load() && t != deadline.Past {
 		return nil // endWithin has set a last one
 	}
-	return c.setDeadline(c.rc.SetReadDeadline, t)
+	return c.setDeadline(c.client.SetReadDeadline, t)
 }
 
 func (c *streamConn) SetWriteDeadline(t time.Time) error {
-	return c.setDeadline(c.rc.SetWriteDeadline, t)
+	return c.setDeadline(c.client.SetWriteDeadline, t)
 }
 
 func (c *streamConn) LocalAddr() net.Addr {
