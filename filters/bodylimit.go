@@ -3,9 +3,9 @@ package filters
 import (
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/clientbody"
 )
 
 // BodyLimit returns a filter that bounds the body of each request to max bytes. If the
@@ -20,11 +20,7 @@ func BodyLimit(max int64) (culvert.Filter, error) {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.ContentLength > max {
-				// The body is not read, and net/http would wait until it is received.
-				if r.ProtoMajor == 1 { // for HTTP/2 it would end all streams of the connection
-					w.Header().Set("Connection", "close")
-				}
-				_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+				clientbody.RefuseRest(w, r)
 				writeRefusal(w, r, http.StatusRequestEntityTooLarge)
 				return
 			}

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
@@ -48,14 +47,7 @@ func (left unread) leave(w http.ResponseWriter, r *http.Request, err *culvert.Er
 		// were not read.
 		clientbody.LeaveUnread(w, r)
 	case left == brokenUnread:
-		// Behind a broken body it is unknown where the next request begins. And
-		// net/http would wait for the rest of it, which may never come. Behind a whole one
-		// net/http reads to notice a client that leaves: were that read to fail, the
-		// request would be cancelled.
-		if r.ProtoMajor == 1 { // for HTTP/2 it would end all streams of the connection
-			w.Header().Set("Connection", "close")
-		}
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+		clientbody.RefuseRest(w, r)
 	}
 }
 

@@ -20,6 +20,17 @@ func LeaveUnread(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// RefuseRest is called by a handler that is about to respond to r and has the rest of its body not read at all: net/http's
+// server closes the connection behind the response, and waits for nothing before. It is for a body that is too large, and for
+// one that is broken, behind which it is unknown where the next request begins. Behind a whole one net/http reads to notice
+// a client that leaves: were that read to fail, the request would be cancelled.
+func RefuseRest(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 1 { // for HTTP/2 it would end all streams of the connection
+		w.Header().Set("Connection", "close")
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+}
+
 // LeavePanicked is LeaveUnread unless *returned. It is deferred around what a program's function may leave by a panic: over
 // HTTP/1 net/http's server reads a part of what is left of the body before it closes the connection, and a filter around may
 // respond. It must not run when the connection has been hijacked for a tunnel that lasts.
