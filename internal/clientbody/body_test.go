@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -402,4 +403,35 @@ func TestAwaitedBehindAResponse(t *testing.T) {
 			})
 		})
 	}
+}
+
+// native is the writer of a server that is a clientside.Server itself.
+type native struct {
+	full
+	called []string
+}
+
+func (n *native) WriteContinue() { n.called = append(n.called, "WriteContinue") }
+
+func (n *native) CloseAfterResponse() { n.called = append(n.called, "CloseAfterResponse") }
+
+// A server's own means are used where it has some: nothing is written to its writer for a 100, and none of net/http's side
+// effects is relied on to close the connection.
+func TestServersOwnMeans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient() // without a ResponseWriter
+		n := &native{full: full{c}}
+		r := (&http.Request{Body: c, ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1}).WithContext(t.Context())
+		b := new(clientbody.Body)
+		b.Start(clientside.New(n, r), r, time.Minute)
+		b.FullDuplex()
+		b.ExpectContinue(r, 0)
+		ended := readAll(b)
+		synctest.Wait()
+		b.Finish()
+		<-ended
+		if want := []string{"WriteContinue", "CloseAfterResponse"}; !slices.Equal(n.called, want) {
+			t.Errorf("called: %v, want %v", n.called, want)
+		}
+	})
 }

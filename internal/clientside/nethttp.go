@@ -3,6 +3,7 @@ package clientside
 import (
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 )
 
@@ -18,4 +19,11 @@ func (s netHTTP) WriteContinue() {
 func (s netHTTP) CloseAfterResponse() {
 	tooLarge := http.MaxBytesReader(s.ResponseWriter, io.NopCloser(strings.NewReader("x")), 0)
 	_, _ = tooLarge.Read(make([]byte, 1))
+}
+
+// ofNetHTTP reports whether w's type is one of net/http. A writer from another package may have the same
+// methods, and read or hold back the body in ReadFrom.
+func ofNetHTTP(w http.ResponseWriter) bool {
+	t := reflect.TypeOf(w)
+	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "net/http"
 }

@@ -28,3 +28,12 @@ func ServerOf(w http.ResponseWriter) Server {
 		w = outer.Unwrap()
 	}
 }
+
+// OfServer reports whether w is a server's own writer, and no wrapper of one.
+func OfServer(w http.ResponseWriter) bool {
+	if ofNetHTTP(w) {
+		return true
+	}
+	_, ok := w.(Server)
+	return ok
+}
