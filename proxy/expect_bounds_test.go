@@ -51,24 +51,35 @@ func testBoundsBeforeAnExpectedBody(t *testing.T, via path) {
 	}
 }
 
-// The bound of a response's header does not apply after the header, also if the body was never requested.
-func TestHeaderBeforeAnExpectedBody(t *testing.T) { onPaths(t, testHeaderBeforeAnExpectedBody) }
-func testHeaderBeforeAnExpectedBody(t *testing.T, via path) {
-	synctest.Test(t, func(t *testing.T) {
-		client, _ := inBubble(t, via, proxy.Options{}, upstream.Options{HeaderTimeout: 2 * soon}, func(p *wiretest.Peer) {
-			p.Header()
-			p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
-			if !quietFor(p, 4*soon) {
-				t.Error("the exchange has ended")
-				return
-			}
-			p.Send("1\r\ny\r\n0\r\n\r\n")
-			p.Ended()
+// No bound of a header or of a read ends an exchange whose response's header was received, and whose target has not requested
+// the body: a client that only listens, and never sends what was refused, is not too slow.
+func TestNoBoundBesideAnExpectedBody(t *testing.T) { onPaths(t, testNoBoundBesideAnExpectedBody) }
+func testNoBoundBesideAnExpectedBody(t *testing.T, via path) {
+	for name, test := range map[string]struct {
+		o proxy.Options
+		u upstream.Options
+	}{
+		"HeaderTimeout": {proxy.Options{}, upstream.Options{HeaderTimeout: 2 * soon}},
+		"ReadTimeout":   {proxy.Options{ReadTimeout: soon}, upstream.Options{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, _ := inBubble(t, via, test.o, test.u, func(p *wiretest.Peer) {
+					p.Header()
+					p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+					if !quietFor(p, 8*soon) {
+						t.Error("the exchange has ended")
+						return
+					}
+					p.Send("1\r\ny\r\n0\r\n\r\n")
+					p.Ended()
+				})
+				client.Send(expecting)
+				client.Header()
+				client.Receive("1\r\nx\r\n1\r\ny\r\n0\r\n\r\n")
+			})
 		})
-		client.Send(expecting)
-		client.Header()
-		client.Receive("1\r\nx\r\n1\r\ny\r\n0\r\n\r\n")
-	})
+	}
 }
 
 // A target that ignores Expect and has not had the body is not to blame for a request's time.

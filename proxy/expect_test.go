@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -93,24 +92,4 @@ func testRestOfABodyBehindTheHeader(t *testing.T, via path) {
 			}
 		})
 	}
-}
-
-// A client that only listens, and never sends what the target refused, is not too slow.
-func TestClientThatListens(t *testing.T) { onPaths(t, testClientThatListens) }
-func testClientThatListens(t *testing.T, via path) {
-	synctest.Test(t, func(t *testing.T) {
-		client, _ := inBubble(t, via, proxy.Options{ReadTimeout: soon}, upstream.Options{}, func(p *wiretest.Peer) {
-			p.Header()
-			p.Send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
-			if !quietFor(p, 8*soon) {
-				t.Error("the exchange has ended")
-				return
-			}
-			p.Send("1\r\ny\r\n0\r\n\r\n")
-			p.Ended()
-		})
-		client.Send(expecting)
-		client.Header()
-		client.Receive("1\r\nx\r\n1\r\ny\r\n0\r\n\r\n")
-	})
 }

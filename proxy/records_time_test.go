@@ -2,8 +2,6 @@ package proxy_test
 
 import (
 	"bytes"
-	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -13,7 +11,6 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/filters"
-	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -22,14 +19,16 @@ import (
 // given up when WriteTimeout is over.
 func TestRecordsThatAreNotAccepted(t *testing.T) { onPaths(t, testRecordsThatAreNotAccepted) }
 func testRecordsThatAreNotAccepted(t *testing.T, via path) {
-	for _, http2 := range []bool{false, true} {
-		t.Run(fmt.Sprintf("HTTP/2 %v", http2), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { recordsNotAccepted(t, via, http2) })
+	testCertificate()
+	for _, front := range fronts {
+		t.Run(front, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { recordsNotAccepted(t, via, front) })
 		})
 	}
 }
 
-func recordsNotAccepted(t *testing.T, via path, http2 bool) {
+func recordsNotAccepted(t *testing.T, via path, front string) {
+	t.Cleanup(func() { time.Sleep(time.Hour) }) // net/http's server lingers
 	records, err := filters.Records(filters.RecordsOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -45,36 +44,20 @@ func recordsNotAccepted(t *testing.T, via path, http2 bool) {
 	var failed failures
 	p := newProxy(t, via, proxy.Options{Upstream: group, WriteTimeout: 4 * time.Second, BodyTimeout: 24 * time.Hour, OnError: failed.add})
 	ended := make(chan struct{})
-	var protocols http.Protocols
-	protocols.SetHTTP1(!http2)
-	protocols.SetUnencryptedHTTP2(http2)
-	s := &http.Server{Protocols: &protocols, ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	client, url := frontInBubble(t, front, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(ended)
 		records(p).ServeHTTP(w, r)
-	})}
-	near, far := net.Pipe()
-	go func() { _ = s.Serve(wiretest.OneConn(far)) }()
-	client := &http.Transport{Protocols: &protocols, HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10},
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://gateway.test/", nil)
+	}))
+	client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10}
+	resp, err := client.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := client.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	defer resp.Body.Close()
 	select {
 	case <-ended:
 		failed.only(t)
 	case <-time.After(time.Hour):
 		t.Error("the handler is held")
 	}
-	resp.Body.Close()
-	near.Close()
-	client.CloseIdleConnections()
-	_ = s.Close()
-	_ = p.Drain(context.Background())
-	_ = group.Close()
-	time.Sleep(time.Hour) // net/http's server lingers
 }

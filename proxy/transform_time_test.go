@@ -1,7 +1,6 @@
 package proxy_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
-	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -60,6 +58,7 @@ func paced(wait time.Duration, held bool) culvert.Filter {
 func TestTimeOfATransform(t *testing.T) { onPaths(t, testTimeOfATransform) }
 func testTimeOfATransform(t *testing.T, via path) {
 	const bound = 4 * time.Second
+	testCertificate()
 	at := paced(0, false)
 	for name, chain := range map[string]culvert.Filter{
 		"in a write":                    paced(10*time.Second, false),
@@ -70,10 +69,10 @@ func testTimeOfATransform(t *testing.T, via path) {
 		"at the end, around all others": filters.NewChain(filters.OnResponse(filters.ResponseHooks{}), paced(10*time.Second, true), at).Then,
 	} {
 		for _, flush := range []time.Duration{0, -1, 20 * time.Millisecond} {
-			for _, http2 := range []bool{false, true} {
+			for _, front := range fronts {
 				for _, reads := range []bool{true, false} {
-					t.Run(fmt.Sprintf("%s, %v, HTTP/2 %v, reads %v", name, flush, http2, reads), func(t *testing.T) {
-						synctest.Test(t, func(t *testing.T) { testTransform(t, via, chain, bound, flush, http2, reads) })
+					t.Run(fmt.Sprintf("%s, %v, %s, reads %v", name, flush, front, reads), func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) { testTransform(t, via, chain, bound, flush, front, reads) })
 					})
 				}
 			}
@@ -81,11 +80,12 @@ func testTimeOfATransform(t *testing.T, via path) {
 	}
 }
 
-func testTransform(t *testing.T, via path, chain culvert.Filter, bound, flush time.Duration, http2, reads bool) {
+func testTransform(t *testing.T, via path, chain culvert.Filter, bound, flush time.Duration, front string, reads bool) {
+	t.Cleanup(func() { time.Sleep(time.Hour) }) // net/http's server lingers
 	length := 100
 	if !reads { // more than what net/http's client has windows and buffers for
 		length = 1 << 20
-		if http2 {
+		if front != "HTTP/1.1" {
 			length = 6 << 20
 		}
 	}
@@ -98,32 +98,15 @@ func testTransform(t *testing.T, via path, chain culvert.Filter, bound, flush ti
 	var failed failures
 	p := newProxy(t, via, proxy.Options{Upstream: group, WriteTimeout: bound, FlushInterval: flush, OnError: failed.add})
 	ended := make(chan struct{})
-	var protocols http.Protocols
-	protocols.SetHTTP1(!http2)
-	protocols.SetUnencryptedHTTP2(http2)
-	s := &http.Server{Protocols: &protocols, ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	client, url := frontInBubble(t, front, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(ended)
 		chain(p).ServeHTTP(w, r)
-	})}
-	near, far := net.Pipe()
-	go func() { _ = s.Serve(wiretest.OneConn(far)) }()
-	client := &http.Transport{Protocols: &protocols, DialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}
-	defer func() {
-		near.Close()
-		client.CloseIdleConnections()
-		_ = s.Close()
-		_ = p.Drain(context.Background())
-		_ = group.Close()
-		time.Sleep(time.Hour) // net/http's server lingers
-	}()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://gateway.test/", nil)
+	}))
+	resp, err := client.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := client.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	defer resp.Body.Close()
 	if reads {
 		if got, err := io.ReadAll(resp.Body); len(got) != length || err != nil {
 			t.Errorf("the client got %d bytes, %v; failures %v", len(got), err, failed.all)
