@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -385,6 +386,8 @@ func TestProxyDrain(t *testing.T) { onPaths(t, testProxyDrain) }
 func testProxyDrain(t *testing.T, via path) {
 	leaktest.Check(t)
 	arrived, release := make(chan struct{}), make(chan struct{})
+	respond := sync.OnceFunc(func() { close(release) })
+	defer respond() // also if the test fails: the target's end is waited for
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		close(arrived)
@@ -404,7 +407,7 @@ func testProxyDrain(t *testing.T, via path) {
 	late := wiretest.Dial(t, addr)
 	late.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	late.Status(503)
-	close(release)
+	respond()
 	c.Status(200)
 	if err := p.Drain(t.Context()); err != nil {
 		t.Error(err)
@@ -416,6 +419,8 @@ func TestRetryAfter(t *testing.T) { onPaths(t, testRetryAfter) }
 func testRetryAfter(t *testing.T, via path) {
 	leaktest.Check(t)
 	arrived, release := make(chan struct{}), make(chan struct{})
+	respond := sync.OnceFunc(func() { close(release) })
+	defer respond() // also if the test fails: the target's end is waited for
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		close(arrived)
@@ -430,6 +435,6 @@ func testRetryAfter(t *testing.T, via path) {
 	if resp, _ := second.Response("GET"); resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "2" {
 		t.Errorf("response %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
 	}
-	close(release)
+	respond()
 	first.Status(200)
 }

@@ -392,6 +392,7 @@ func TestRefusalIsNotAccepted(t *testing.T) {
 func TestExtendedConnectStalls(t *testing.T) {
 	leaktest.Check(t)
 	release := make(chan struct{})
+	defer close(release) // also if the test fails: the target's end is waited for
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		if header := respondToHandshake(p); strings.HasPrefix(header, "GET /stalled ") {
 			<-release
@@ -425,7 +426,6 @@ func TestExtendedConnectStalls(t *testing.T) {
 	c.check(c.WriteRSTStream(stalled, http2.ErrCodeCancel))
 	c.check(c.WriteData(live, true, nil))
 	c.ended(live)
-	close(release)
 }
 
 // A browser that is far away, or busy, may be slow to respond to a Close frame: its stream is not

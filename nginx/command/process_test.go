@@ -150,20 +150,23 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// slow is a target that signals each request on received and sends its response after release.
-func slow(t *testing.T) (addr string, received, release chan struct{}) {
-	received, release = make(chan struct{}, 8), make(chan struct{})
-	return wiretest.Target(t, func(p *wiretest.Peer) {
+// slow is a target that signals each request on received and sends its response after release was called, or at the test's end.
+func slow(t *testing.T) (addr string, received chan struct{}, release func()) {
+	received, released := make(chan struct{}, 8), make(chan struct{})
+	release = sync.OnceFunc(func() { close(released) })
+	addr = wiretest.Target(t, func(p *wiretest.Peer) {
 		for {
 			if _, err := p.R.Peek(1); err != nil {
 				return
 			}
 			p.Header()
 			received <- struct{}{}
-			<-release
+			<-released
 			p.Send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nslow")
 		}
-	}), received, release
+	})
+	t.Cleanup(release) // before the target's end is waited for
+	return addr, received, release
 }
 
 // QUIT stops accepting connections, and ends when running requests have ended.
@@ -178,7 +181,7 @@ func TestQuitFinishesRequests(t *testing.T) {
 		conn, err := net.Dial("tcp", p.address)
 		return err != nil || conn.Close() != nil
 	})
-	close(release)
+	release()
 	if _, body := client.Response("GET"); body != "slow" {
 		t.Errorf("the request that was in flight got %q", body)
 	}
@@ -204,7 +207,7 @@ func TestTermCutsRequests(t *testing.T) {
 			t.Errorf("the client received %q", got)
 		}
 		p.ended()
-		close(release)
+		release()
 	}
 }
 
@@ -235,7 +238,7 @@ func TestReload(t *testing.T) {
 	p.write("server { listen ADDRESS; location /version { return 200 new; } }")
 	p.signal(syscall.SIGHUP)
 	p.eventually("served the new configuration", func() bool { return p.get("/version") == "new" })
-	close(release)
+	release()
 	if _, body := request.Response("GET"); body != "slow" {
 		t.Errorf("the request that was in flight got %q", body)
 	}

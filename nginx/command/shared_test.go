@@ -3,7 +3,6 @@ package command_test
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -34,8 +33,6 @@ func (p *process) refused(path string) bool {
 // configuration count under the new one.
 func TestReloadKeepsZones(t *testing.T) {
 	app, received, release := slow(t)
-	free := sync.OnceFunc(func() { close(release) })
-	t.Cleanup(free)
 	limited := func(version string) string {
 		return "limit_req_zone $arg_a zone=r:1m rate=1r/m; limit_conn_zone $arg_a zone=c:1m;\n" +
 			"server { listen ADDRESS; default_type text/plain; location /version { return 200 " + version + "; }\n" +
@@ -58,7 +55,7 @@ func TestReloadKeepsZones(t *testing.T) {
 			t.Errorf("%s: a request of the old configuration does not count", version)
 		}
 	}
-	free()
+	release()
 	if _, body := held.Response("GET"); body != "slow" {
 		t.Errorf("the request that was in flight got %q", body)
 	}
@@ -107,8 +104,6 @@ func TestReloadOfOtherZones(t *testing.T) {
 // begins anew.
 func TestReloadKeepsCounts(t *testing.T) {
 	app, received, release := slow(t)
-	free := sync.OnceFunc(func() { close(release) })
-	t.Cleanup(free)
 	p := startProcess(t, "server { listen ADDRESS; location / { return 200 old; } location /slow { proxy_pass http://"+app+"; } }")
 	held := wiretest.Dial(t, p.address)
 	held.Send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -131,7 +126,7 @@ func TestReloadKeepsCounts(t *testing.T) {
 		})
 	}
 	counted(2, 2)
-	free()
+	release()
 	if _, body := held.Response("GET"); body != "slow" {
 		t.Errorf("the request that was in flight got %q", body)
 	}
