@@ -81,14 +81,15 @@ func (t *times) broke() {
 }
 
 // trailersBehindReset reports whether the target's server may have ended the connection of s for the trailers of another
-// stream that it had reset: x/net's takes their HEADERS for those of a new stream (http2.serverConn.processHeaders).
+// stream, of which it has not read the whole body, and which it had reset: x/net's takes their HEADERS for those of a new
+// stream (http2.serverConn.processHeaders).
 func (w *world) trailersBehindReset(s *Sight) bool {
 	for token, list := range w.journal.sights {
 		e := w.exchanges[token]
 		if e == nil || len(e.Trailer) == 0 {
 			continue
 		}
-		if slices.ContainsFunc(list, func(other *Sight) bool { return other != s && other.From == s.From && other.Reset }) {
+		if slices.ContainsFunc(list, func(other *Sight) bool { return other != s && other.From == s.From && !other.Whole }) {
 			return true
 		}
 	}
