@@ -121,7 +121,6 @@ var mutants = []mutant{
 	{"BodyLimit lets twice as much through", "filters/bodylimit.go", "http.MaxBytesReader(w, r.Body, max)", "http.MaxBytesReader(w, r.Body, 2*max)"},
 	{"a rule of Headers without Status spares errors", "filters/headers.go", "if c.status != nil && !c.status(status) ||", "if c.status != nil && !c.status(status) || c.status == nil && status >= 400 ||"},
 	{"an error page has the encoding of what it stands for", "filters/errorpages.go", "\"Content-Encoding\", ", ""},
-	{"an error page has the trailers of what it stands for", "filters/errorpages.go", ", \"Trailer\"}", "}"},
 	{"a temporary file is left open", "internal/spool/spool.go", "\terr := f.Close()\n", "\tvar err error\n"},
 	{"a buffer on disk holds more than it may", "internal/spool/spool.go", "> s.o.Disk-s.onDisk {", "> s.o.Disk {"},
 	{"half a body is mirrored", "filters/mirror.go", "\tif err == io.EOF {\n", "\tif n > 0 {\n"},
