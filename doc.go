@@ -24,7 +24,7 @@
 // The times in the options of all packages have one meaning:
 //
 //   - 0 is the default, which the comment of the field names. For some that is no bound.
-//   - A negative value is no bound for each time that bounds something, whatever its default. A
+//   - A negative value is no bound for each time that bounds something, also where the default is a bound. A
 //     negative PingInterval sends no pings, a negative BookmarkEvery no bookmarks.
 //   - Other times, the interval of health checks or a Retry-After for instance, can't be negative:
 //     the constructor returns an error.

@@ -90,7 +90,7 @@ type Error struct {
 	// chosen. It is empty where the client is at fault.
 	Target string
 	// BytesSent reports whether a byte of the request may have reached the target. If it is
-	// false, the request can be sent to another target, whatever its method.
+	// false, the request can be sent to another target, with any method.
 	BytesSent bool
 	// HeaderSent reports whether the client was sent a final header. If it is true, the
 	// exchange can only be aborted.

@@ -77,7 +77,7 @@ func connectionServer(l engine.Listener) *http.Server {
 		ReadHeaderTimeout: l.ReadHeaderTimeout,
 		IdleTimeout:       l.IdleTimeout,
 		MaxHeaderBytes:    l.MaxHeaderBytes,
-		// A client that reads nothing holds its streams for ever otherwise, whatever their handlers do.
+		// A client that reads nothing holds its streams for ever otherwise, also when their handlers end.
 		HTTP2:       &http.HTTP2Config{WriteByteTimeout: time.Minute},
 		ConnContext: l.ConnContext,
 		ConnState:   l.ConnState,

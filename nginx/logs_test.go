@@ -120,7 +120,7 @@ func (a *alone) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Options.Stderr is written to by one goroutine at a time, whatever writes.
+// Options.Stderr is written to by one goroutine at a time, from all logs.
 func TestStderrIsNotShared(t *testing.T) {
 	leaktest.Check(t)
 	var stderr alone

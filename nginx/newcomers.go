@@ -30,7 +30,7 @@ type newcomer struct {
 }
 
 // track is an http.Server.ConnState. A connection becomes active before its request
-// has come to the handler.
+// has reached the handler.
 func (n *newcomers) track(conn net.Conn, state http.ConnState) {
 	known, _ := n.conns.Load(conn)
 	c, ok := known.(*newcomer)
@@ -54,7 +54,7 @@ func (n *newcomers) come(c *newcomer) {
 	}
 }
 
-// gone is called when a request has come to its handler, or none will come.
+// gone is called when a request has reached its handler, or none will.
 func (n *newcomers) gone(c *newcomer) {
 	if c.waiting.CompareAndSwap(true, false) {
 		n.waiting.Leave()

@@ -132,7 +132,7 @@ func testTimeThatRanOutForTheClient(t *testing.T, via path) {
 	}
 }
 
-// The end of an exchange's time does not cut a response that has come whole: net/http may send it later, when the
+// The end of an exchange's time does not cut a response that has arrived whole: net/http may send it later, when the
 // outermost handler has returned.
 func TestResponseBehindTheEndOfTheTime(t *testing.T) { onPaths(t, testResponseBehindTheEndOfTheTime) }
 func testResponseBehindTheEndOfTheTime(t *testing.T, via path) {

@@ -51,8 +51,8 @@ func classify(ctx context.Context, err error, c *call) *culvert.Error {
 	return e
 }
 
-// stalled reports whether an attempt was ended since its target has come to a halt: that is the target's failure, whatever the
-// client still has to send, to this attempt or to one that has left its read.
+// stalled reports whether an attempt was ended since its target has stalled: that is the target's failure, also if
+// the client still has more to send, to this attempt or to one that has left its read.
 func stalled(cause error) bool {
 	return errors.Is(cause, replay.ErrStalled) || errors.Is(cause, errBodyStalled)
 }

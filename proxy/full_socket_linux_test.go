@@ -22,7 +22,7 @@ func smallest(_, _ string, c syscall.RawConn) (err error) {
 	return err
 }
 
-// A socket that takes no more of a request, of which the body is sent in one piece with the header, holds no exchange
+// A socket that stops accepting a request, of which the body is sent in one piece with the header, holds no exchange
 // whose client has left.
 func TestFullSocketAndAClientThatLeaves(t *testing.T) { onPaths(t, testFullSocketAndAClientThatLeaves) }
 func testFullSocketAndAClientThatLeaves(t *testing.T, via path) {

@@ -15,7 +15,7 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// The header of a request is sent before the first byte of its body has come from the client, also of methods that seldom
+// The header of a request is sent before the first byte of its body has arrived from the client, also of methods that seldom
 // have a body: a connection that was taken for a request and carries nothing of it yet may end, or its target may say
 // meanwhile that it was idle for too long (408), and that is no response to the request.
 func TestHeaderBeforeTheBody(t *testing.T) { onPaths(t, testHeaderBeforeTheBody) }

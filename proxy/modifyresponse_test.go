@@ -26,7 +26,7 @@ func withStatus(status int) func(*proxy.Response) {
 	}
 }
 
-// TestModifiedStatus: a status that ModifyResponse changes is sent with the framing that it needs, whatever the target's had, and
+// TestModifiedStatus: a status that ModifyResponse changes is sent with the framing that it needs, in the place of the target's, and
 // the next request of the connection gets its own response. A status that no response can have fails the request.
 func TestModifiedStatus(t *testing.T) { onPaths(t, testModifiedStatus) }
 func testModifiedStatus(t *testing.T, via path) {

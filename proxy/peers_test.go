@@ -242,7 +242,7 @@ func keyedPost(t *testing.T, via path) string {
 				p.Send(ok)
 			}
 			if first {
-				_, _ = p.R.Peek(1) // the next request has come
+				_, _ = p.R.Peek(1) // the next request has arrived
 				p.Reset()
 				return
 			}

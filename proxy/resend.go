@@ -25,7 +25,7 @@ var errUnclear = errors.New("the target ended the request without a response, an
 // REFUSED_STREAM). What a kept connection refuses may be sent over another one, as where a target of HTTP/1.1 has closed
 // one that was kept too long. Further refusals are the proxy's to retry.
 //
-// The transport sends again what was reset with PROTOCOL_ERROR, too, whatever its method (golang/go#47635), though the
+// The transport sends again what was reset with PROTOCOL_ERROR, too, with any method (golang/go#47635), though the
 // target may have processed it. That and GOAWAY are not told apart: both take the connection out of use. REFUSED_STREAM
 // does not.
 //

@@ -53,7 +53,7 @@ func TestRetryDecision(t *testing.T) {
 		stale   bool
 		want    decision
 	}{
-		// Surely not processed: another target, whatever the method and the policy.
+		// Surely not processed: another target, for all methods and policies.
 		{"not dialled", none, repeatsNever, 0, failed(culvert.DialFailed), false, tryAnother},
 		{"a dial that took too long", none, repeatsNever, 0, failed(culvert.Timeout), false, tryAnother},
 		{"refused unprocessed", none, repeatsNever, 0, failed(culvert.HeaderInvalid), false, tryAnotherThenSame},

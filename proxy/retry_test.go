@@ -244,7 +244,7 @@ func testClosedKeptConnection(t *testing.T, via path) {
 					}
 					p.Send(ok)
 					if first {
-						_, _ = p.R.Peek(1) // the next request has come
+						_, _ = p.R.Peek(1) // the next request has arrived
 						p.Reset()
 						return
 					}

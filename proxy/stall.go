@@ -42,7 +42,7 @@ func refine(ctx context.Context, e *culvert.Error, c *call) *culvert.Error {
 	switch {
 	case e.Kind == culvert.BodyBroken, e.Kind == culvert.Timeout:
 	case e.Kind == culvert.ClientGone && cause == context.Canceled && errors.Is(failure, os.ErrDeadlineExceeded):
-		// net/http's server cancels a request of whose body it can't read more, for whatever reason.
+		// net/http's server cancels a request of whose body it can't read more, for any reason.
 	default:
 		return e
 	}

@@ -288,7 +288,7 @@ func TestChecksShareConnections(t *testing.T) {
 	})
 }
 
-// A check that Close ends has no result, though the header of its response has come: Healthy is not called for it.
+// A check that Close ends has no result, though the header of its response has arrived: Healthy is not called for it.
 func TestCloseEndsACheck(t *testing.T) {
 	overHTTP := roundTripper(func(r *http.Request) (*http.Response, error) {
 		body, silent := io.Pipe()

@@ -243,7 +243,7 @@ func (x *exchange) status(_ *http.Request, status int, h http.Header) int {
 	return http.StatusBadGateway
 }
 
-// passes reports whether a response passes unchanged, whatever its content.
+// passes reports whether a response passes unchanged, without regard to its content.
 func passes(status int) bool {
 	return status < 200 || status > 299 || status == http.StatusNoContent
 }

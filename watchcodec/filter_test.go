@@ -172,7 +172,7 @@ func TestTransitions(t *testing.T) {
 			pod("ADDED", "a", "yes", "1") + pod("MODIFIED", "a", "yes", "2") + pod("DELETED", "a", "yes", "3")},
 		{"hidden", pod("ADDED", "a", "no", "1") + pod("MODIFIED", "a", "no", "2") + pod("DELETED", "a", "no", "3"), ""},
 		{"becomes visible", pod("ADDED", "a", "no", "1") + pod("MODIFIED", "a", "yes", "2"), pod("ADDED", "a", "yes", "2")},
-		{"goes out of sight", pod("ADDED", "a", "yes", "1") + pod("MODIFIED", "a", "no", "2") + pod("MODIFIED", "a", "no", "3") + pod("DELETED", "a", "no", "4"),
+		{"becomes hidden", pod("ADDED", "a", "yes", "1") + pod("MODIFIED", "a", "no", "2") + pod("MODIFIED", "a", "no", "3") + pod("DELETED", "a", "no", "4"),
 			pod("ADDED", "a", "yes", "1") + gone("a", "2")},
 		{"and comes back", pod("ADDED", "a", "yes", "1") + pod("MODIFIED", "a", "no", "2") + pod("MODIFIED", "a", "yes", "3"), pod("ADDED", "a", "yes", "1") + gone("a", "2") + pod("ADDED", "a", "yes", "3")},
 		{"deleted while it is hidden", pod("ADDED", "a", "yes", "1") + pod("DELETED", "a", "no", "2"), pod("ADDED", "a", "yes", "1") + gone("a", "2")},

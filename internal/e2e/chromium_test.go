@@ -15,7 +15,7 @@ import (
 )
 
 // TestDemoPanelsTurnGreen opens the demonstration's start page as a new user
-// would and waits until each accident has been tried again.
+// would and waits until each incident has been tried again.
 func TestDemoPanelsTurnGreen(t *testing.T) {
 	address := startDemo(t)
 	b := startBrowser(t)
@@ -27,7 +27,7 @@ func TestDemoPanelsTurnGreen(t *testing.T) {
 		chromedp.Poll(settled, nil, chromedp.WithPollingTimeout(45*time.Second)),
 		chromedp.Evaluate(report, &panels))
 	// What the browser sees without culvert, or if culvert is configured not to help.
-	accidents := map[string]string{
+	incidents := map[string]string{
 		"upgrade":  "the server saw Upgrade: –\nand responded with 404",
 		"gone":     "visit 2: requests at the server: 1",
 		"affinity": "app 1\napp 2\napp 1",
@@ -39,8 +39,8 @@ func TestDemoPanelsTurnGreen(t *testing.T) {
 		if p.State != "pass" {
 			t.Errorf("panel %s: %s\n%s\nconsole: %s", p.ID, p.State, p.Text, b.log())
 		}
-		if want := accidents[p.ID]; !strings.Contains(p.Text, want) {
-			t.Errorf("panel %s shows no accident %q:\n%s", p.ID, want, p.Text)
+		if want := incidents[p.ID]; !strings.Contains(p.Text, want) {
+			t.Errorf("panel %s shows no incident %q:\n%s", p.ID, want, p.Text)
 		}
 	}
 }

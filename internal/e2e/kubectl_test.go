@@ -85,7 +85,7 @@ func overBoth(t *testing.T, test func(t *testing.T, address, webSockets string))
 }
 
 // TestKubectlExec runs kubectl exec -it in a terminal of 80x20: the shell knows its size
-// before its first prompt (the accident of the first frame), and the command's status
+// before its first prompt (the incident of the first frame), and the command's status
 // arrives.
 func TestKubectlExec(t *testing.T) {
 	overBoth(t, func(t *testing.T, address, webSockets string) {
@@ -165,7 +165,7 @@ func TestKubectlPortForward(t *testing.T) {
 	})
 }
 
-// expect reads until text has come.
+// expect reads until text has arrived.
 func expect(t *testing.T, r *bufio.Reader, text string) {
 	t.Helper()
 	var seen strings.Builder

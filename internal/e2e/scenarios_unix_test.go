@@ -2,7 +2,7 @@ package e2e
 
 import "maps"
 
-// unixConf listens on TCP too, which tells when a server has come up.
+// unixConf listens on TCP too, which shows when a server is up.
 const unixConf = `http { default_type text/plain;
 log_format long '$remote_addr [$remote_port] [$server_addr] [$server_port] [$realip_remote_addr] [$realip_remote_port] "$request" $status';
 map $server_port $logged { "" 1; default 0; }

@@ -49,7 +49,7 @@ func shown(pattern string, text *string) chromedp.Action {
 	return chromedp.Poll(fmt.Sprintf(`(document.querySelector('#rows').innerText.match(/%s/) || [])[0]`, pattern), text, chromedp.WithPollingTimeout(20*time.Second))
 }
 
-// TestTerminalInChromium is the accident of the web terminal whose first frame never
+// TestTerminalInChromium is the incident of the web terminal whose first frame never
 // arrived, all of it: a browser, the example, culvert, the apiserver's handlers and the
 // CRI's streaming code. The shell knows the terminal's size before its first prompt.
 func TestTerminalInChromium(t *testing.T) {

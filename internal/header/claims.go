@@ -17,7 +17,7 @@ func IsClaim(name string) bool {
 }
 
 // RemoveClaims deletes from h the fields that IsClaim names. trusted keeps those of a proxy in front
-// that is trusted: all but the ones that a gateway states anew from what it was told (the address, the
+// that is trusted: all but the ones that a gateway states anew from what it knows (the address, the
 // host and the scheme), and those that are written with an underscore, which no proxy sends.
 func RemoveClaims(h http.Header, trusted bool) {
 	for name := range h {

@@ -103,7 +103,7 @@ func TestSanitizeResponse(t *testing.T) {
 	}
 }
 
-// FuzzSanitizeRequest: whatever Connection and Upgrade say, what is left of them
+// FuzzSanitizeRequest: with any Connection and Upgrade, what remains of them
 // is one protocol that may be switched to, or nothing.
 func FuzzSanitizeRequest(f *testing.F) {
 	f.Add("keep-alive, Upgrade", "websocket", "trailers")

@@ -216,7 +216,7 @@ func TestContextHasEndedBeforeTheBody(t *testing.T) {
 	})
 }
 
-// A body that fails ends the call with its error at once, whatever the target does; one that is not as long as declared
+// A body that fails ends the call with its error at once, also if the target is silent; one that is not as long as declared
 // does, too.
 func TestBrokenBody(t *testing.T) {
 	broken := errors.New("the client has gone")

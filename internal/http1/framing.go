@@ -17,7 +17,7 @@ const untilClose = -1
 type framing struct {
 	chunked bool
 	length  int64 // declared by the header; -1 if it declares none
-	noBody  bool  // there is none, whatever the header declares
+	noBody  bool  // there is none, though the header may declare one
 	close   bool  // the connection ends with the response
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // Addr is where a target is. That it is a socket of this machine is said by a field: there is no
-// host, whatever its name, that stands for one.
+// host, of any name, that stands for one.
 type Addr struct {
 	Unix bool   // Name is a unix socket's path
 	Name string // else host:port

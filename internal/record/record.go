@@ -31,7 +31,7 @@ type attempt struct {
 	outer      *attempt       // a handler that replaces the response of this one has begun the one that runs; nil: none has
 }
 
-// StartAttempt starts an attempt on target. If another one runs, it goes on when this one has ended: a second proxy responds
+// StartAttempt starts an attempt on target. If another one runs, it continues when this one has ended: a second proxy responds
 // in the place of its target.
 func (r *Recorder) StartAttempt(target string, start time.Time) {
 	if r == nil {

@@ -7,6 +7,6 @@
 //	Body     reading            a goroutine reads the client's body
 //	         rest               what becomes of what the client has yet to send (rest.go)
 //	Attempt  open paused ended  an open one owns the body: what is read is its own; else it is kept for the next (attempt.go)
-//	         expect             how far the client's Expect: 100-continue has come (expect.go)
+//	         expect             the state of the client's Expect: 100-continue (expect.go)
 //	         leave, stall       an attempt over a transport that stops waiting (leave.go, stall.go)
 package replay

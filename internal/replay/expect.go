@@ -26,7 +26,7 @@ type expectation struct {
 	headerBegan   time.Time     // when the target's first byte was received
 }
 
-// expectState is how far an attempt has come with a client that expects a 100 (Continue).
+// expectState is the state of an attempt whose client expects a 100 (Continue).
 type expectState uint8
 
 const (

@@ -162,7 +162,7 @@ func (f *frameConn) openMalformed(b *badStream, scheme string) {
 
 // badField finds the first field of a header section that is malformed, by itself or by its position.
 type badField struct {
-	regular bool // a regular field has come before
+	regular bool // a regular field was sent before
 	end     int  // where that field ends in the block; 0: there is none
 }
 

@@ -41,7 +41,7 @@ type limited struct {
 	running int
 }
 
-// visit is a request that has come, and has not left.
+// visit is a request that has arrived, and has not left.
 type visit struct {
 	entered bool
 	peak    int // the most that were present at once meanwhile: any of them may have had the place

@@ -16,7 +16,7 @@ import (
 // window, so that a reader that stops makes the writer wait. Both halves of a connection
 // share one mutex, since a reset ends both.
 //
-// A segment has arrived as soon as its time has come: only a reader that waits for it needs
+// A segment has arrived as soon as its time is reached: only a reader that waits for it needs
 // a timer. Effects of a segment that need no reader are events (events.go).
 type half struct {
 	mu     *sync.Mutex

@@ -16,7 +16,7 @@ const (
 	RaiseNowhere Raise = iota
 	// RaiseRewrite: Options.Rewrite, before a target is picked.
 	RaiseRewrite
-	// RaiseModify: Options.ModifyResponse, when a target's header has come.
+	// RaiseModify: Options.ModifyResponse, when a target's header has arrived.
 	RaiseModify
 	// RaiseError: Options.OnError.
 	RaiseError

@@ -101,7 +101,7 @@ func (e *earlyLoad) upload(c *client, decoding, http2 bool) upload {
 	u.header = [][2]string{{"X-Id", u.id}}
 	body := strings.Repeat("x", 1+c.IntN(12000))
 	if !u.chunked && !http2 {
-		body += strings.Repeat("y", 40000) // a shorter one is sent when it has come as a whole
+		body += strings.Repeat("y", 40000) // a shorter one is sent when it has arrived as a whole
 	}
 	at := c.IntN(len(body))
 	switch {

@@ -44,7 +44,7 @@ func plainTarget(p *peer) {
 			return
 		}
 		if q.Header.Get("X-Injected") != "" {
-			p.run.broke("a value stays one field", "the target got X-Injected")
+			p.run.broke("a value is kept one field", "the target got X-Injected")
 		}
 		body, err := io.ReadAll(q.Body)
 		if err != nil {

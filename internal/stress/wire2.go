@@ -44,8 +44,8 @@ type stream struct {
 	s        *session
 	id       uint32
 	resp     response
-	final    bool // the header section of the final response has come
-	ended    bool // END_STREAM has come
+	final    bool // the header section of the final response has arrived
+	ended    bool // END_STREAM has arrived
 	reset    bool
 	code     http2.ErrCode
 	problems []string

@@ -72,7 +72,7 @@ func echo(conn *websocket.Conn) error {
 }
 
 // converse sends messages as long as they come back, and returns the error that ends it. heard is
-// called when the first one has come back.
+// called when the first one has returned.
 func converse(conn *websocket.Conn, heard func()) error {
 	message := make([]byte, 3000)
 	for {

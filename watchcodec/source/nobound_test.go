@@ -29,7 +29,7 @@ func run(t *testing.T, o source.Options, steps map[string][]http.HandlerFunc, d 
 	return s.requested, err
 }
 
-// With negative times a Source waits a month for the first initial event and stays in a watch for a month, and the
+// With negative times a Source waits a month for the first initial event and keeps a watch for a month, and the
 // time between two attempts doubles without end.
 func TestNegativeTimesAreNoBound(t *testing.T) {
 	const month = 30 * 24 * time.Hour

@@ -64,7 +64,7 @@ func (d *Demo) Announce(w io.Writer) {
 	fmt.Fprintf(w, `culvert runs the embedded nginx.conf: %s
 access log: %s
 
-  http://%s/   open it: each accident of the past, beside what happens now
+  http://%s/   open it: each incident of the past, beside what happens now
 
 Your own configuration:  go run ./examples/nginx -c /etc/nginx/nginx.conf   (-t tests it, -h tells the rest)
 Ctrl-C ends it.

@@ -1,4 +1,4 @@
-// Each panel is a function that reproduces one accident, reports what it sees
+// Each panel is a function that reproduces one incident, reports what it sees
 // and throws if culvert does not prevent it. A "then" side is evidence only:
 // browsers differ in how they suffered.
 
@@ -164,7 +164,7 @@ async function runAll() {
   const names = Object.keys(panels);
   await Promise.all(names.map(runPanel));
   const passed = names.filter((name) => document.getElementById(name).dataset.state === "pass").length;
-  score.textContent = `${passed} of ${names.length} accidents did not happen`;
+  score.textContent = `${passed} of ${names.length} incidents did not happen`;
   document.title = `${passed}/${names.length} culvert`;
   again.disabled = false;
 }
