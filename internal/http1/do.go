@@ -214,7 +214,7 @@ func (c *Call) Release() {
 
 // reusable reports whether nothing remains on the connection, and nothing uses it any more.
 func (c *Call) reusable() bool {
-	return c.body.whole() && !c.ends.close && !announcesClose(c.Request) &&
+	return c.body.Whole() && !c.ends.close && !announcesClose(c.Request) &&
 		c.upload.finished() && c.stopWatching() && !c.conn.interrupted.Load() && c.conn.Clean()
 }
 

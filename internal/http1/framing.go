@@ -10,9 +10,6 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// untilClose is the length of a body that ends with its connection.
-const untilClose = -1
-
 // framing is how a response's body ends.
 type framing struct {
 	chunked bool
@@ -106,16 +103,25 @@ func (h *header) announced() (http.Header, error) {
 			if name = textproto.TrimString(name); name == "" {
 				continue
 			}
-			name = http.CanonicalHeaderKey(name)
-			switch name {
-			case "Transfer-Encoding", "Trailer", "Content-Length":
-				return nil, fmt.Errorf("http1: bad trailer %q", name)
-			}
-			trailers[name] = nil
+			trailers[http.CanonicalHeaderKey(name)] = nil
 		}
 	}
 	if len(trailers) == 0 {
 		return nil, nil
 	}
+	if name := framingTrailer(trailers); name != "" {
+		return nil, fmt.Errorf("http1: bad trailer %q", name)
+	}
 	return trailers, nil
+}
+
+// framingTrailer returns a name among the trailers that would change where the message ends (RFC 9110 section 6.5.1), ""
+// for none.
+func framingTrailer(trailers http.Header) string {
+	for _, name := range [...]string{"Transfer-Encoding", "Trailer", "Content-Length"} {
+		if _, given := trailers[name]; given {
+			return name
+		}
+	}
+	return ""
 }

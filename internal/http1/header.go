@@ -1,10 +1,10 @@
 package http1
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/textproto"
 	"strconv"
@@ -13,16 +13,18 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// ErrHeaderTooLarge is the error of a response whose header sections are longer than Options.MaxHeader.
-var ErrHeaderTooLarge = errors.New("http1: the response's header is too large")
+// ErrHeaderTooLarge is the error of a message whose header sections are longer than they may be.
+var ErrHeaderTooLarge = errors.New("http1: the header is too large")
 
-// header is the header section of a response.
+// header is the header section of a message.
 type header struct {
-	status int
+	status int // of a response
 	minor  int // of HTTP/1.x
 	fields http.Header
+	strict bool // it is a request's: what a recipient may tolerate in a field line is refused
 
-	lines  []byte // of the section, put together where it does not stand in the buffer as a whole
+	lines  []byte   // of the section, put together where it does not stand in the buffer as a whole
+	memory []string // for values, if they fit: given by the caller for one section
 	values []string
 }
 
@@ -44,13 +46,13 @@ func headerEnd(b []byte) int {
 	}
 }
 
-// headerWaiter is called before each read that may take its time.
-type headerWaiter interface{ awaitRest() }
+// Waiter is called before each read of a header section that may take its time.
+type Waiter interface{ AwaitRest() }
 
-// read reads a header section from c into fields, and not a byte more. room is how long it may be, and what
-// of that remains afterwards. w is called before a read for what was not received yet.
-func (h *header) read(c *Conn, fields http.Header, room *int, w headerWaiter) error {
-	text, err := h.collect(c, *room, w)
+// read reads the header section of a response from r into fields, and not a byte more. room is how long it may be, and
+// what of that remains afterwards. w is called before a read for what was not received yet.
+func (h *header) read(r *bufio.Reader, fields http.Header, room *int, w Waiter) error {
+	text, err := h.collect(r, *room, w)
 	if err != nil {
 		return err
 	}
@@ -59,61 +61,59 @@ func (h *header) read(c *Conn, fields http.Header, room *int, w headerWaiter) er
 	return h.parse(text)
 }
 
-// collect returns the bytes of a header section. They are good until the next read.
-func (h *header) collect(c *Conn, room int, w headerWaiter) ([]byte, error) {
+// collect returns the bytes of a header section. They are good until the next read. With an error they are those that
+// were received.
+func (h *header) collect(r *bufio.Reader, room int, w Waiter) ([]byte, error) {
 	h.lines = h.lines[:0]
 	for {
-		b, _ := c.R.Peek(c.R.Buffered())
+		b, _ := r.Peek(r.Buffered())
 		if len(h.lines) == 0 {
 			if n := headerEnd(b); n > 0 {
 				if n > room {
-					return nil, ErrHeaderTooLarge
+					return b[:n], ErrHeaderTooLarge
 				}
-				_, _ = c.R.Discard(n)
+				_, _ = r.Discard(n)
 				return b[:n], nil
 			}
 		}
-		done, err := h.gather(c, b, room)
+		done, err := h.gather(r, b, room)
 		if done || err != nil {
 			return h.lines, err
 		}
-		w.awaitRest()
-		if _, err := c.R.Peek(1); err != nil {
-			if err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
-			return nil, err
+		w.AwaitRest()
+		if _, err := r.Peek(1); err != nil {
+			return h.lines, unexpected(err)
 		}
 	}
 }
 
 // collectTrailers is collect for fields without a line before them.
-func (h *header) collectTrailers(c *Conn, room int) ([]byte, error) {
+func (h *header) collectTrailers(r *bufio.Reader, room int) ([]byte, error) {
 	// Behind the end of a line the empty line that ends them is found as a header's is.
 	h.lines = append(h.lines[:0], '\n')
 	for {
-		b, err := c.R.Peek(max(c.R.Buffered(), 1))
+		b, err := r.Peek(max(r.Buffered(), 1))
 		if err != nil {
 			return nil, err
 		}
-		if done, err := h.gather(c, b, room); done || err != nil {
+		if done, err := h.gather(r, b, room); done || err != nil {
 			return h.lines[1:], err
 		}
 	}
 }
 
 // gather moves what was received into h.lines, up to the section's end.
-func (h *header) gather(c *Conn, b []byte, room int) (done bool, err error) {
+func (h *header) gather(r *bufio.Reader, b []byte, room int) (done bool, err error) {
 	before := len(h.lines)
 	h.lines = append(h.lines, b...)
 	// The end may lie across two reads.
 	from := max(0, before-3)
 	if n := headerEnd(h.lines[from:]); n > 0 {
 		h.lines = h.lines[:from+n]
-		_, _ = c.R.Discard(from + n - before)
+		_, _ = r.Discard(from + n - before)
 		done = true
 	} else {
-		_, _ = c.R.Discard(len(b))
+		_, _ = r.Discard(len(b))
 	}
 	if len(h.lines) > room {
 		return false, ErrHeaderTooLarge
@@ -136,10 +136,16 @@ func (h *header) parseFields(rest string) error {
 	if rest != "" && (rest[0] == ' ' || rest[0] == '\t') {
 		return malformed("initial header line", rest)
 	}
-	h.values = make([]string, 0, strings.Count(rest, "\n"))
+	if n := strings.Count(rest, "\n"); n <= cap(h.memory) {
+		h.values, h.memory = h.memory[:0], nil // they are the fields' from now on
+	} else {
+		h.values = make([]string, 0, n)
+	}
 	var line string
 	for {
-		line, rest = cutField(rest)
+		if line, rest = h.cutField(rest); h.strict && rest != "" && (rest[0] == ' ' || rest[0] == '\t') {
+			return malformed("folded header line", rest)
+		}
 		if line == "" {
 			return nil
 		}
@@ -160,11 +166,10 @@ func cutLine(s string) (line, rest string) {
 }
 
 // cutField is cutLine for a field, of which the lines that begin with a blank are a part
-// (obs-fold). The section's last line is empty.
-func cutField(s string) (line, rest string) {
-	line, rest, _ = strings.Cut(s, "\n")
-	line = strings.TrimSuffix(line, "\r")
-	if rest == "" || rest[0] != ' ' && rest[0] != '\t' {
+// (obs-fold), but for a request. The section's last line is empty.
+func (h *header) cutField(s string) (line, rest string) {
+	line, rest = cutLine(s)
+	if h.strict || rest == "" || rest[0] != ' ' && rest[0] != '\t' {
 		return strings.Trim(line, " \t"), rest
 	}
 	var folded strings.Builder // since there may be thousands of lines
@@ -199,8 +204,12 @@ func (h *header) field(line string) error {
 	if colon < 0 {
 		return malformed("header line", line)
 	}
-	// A proxy takes blanks before the colon away (RFC 9112 section 5.1).
-	name, value := strings.TrimRight(line[:colon], " \t"), strings.TrimLeft(line[colon+1:], " \t")
+	name, value := line[:colon], strings.TrimLeft(line[colon+1:], " \t")
+	if !h.strict {
+		// A proxy takes blanks before the colon of a response's field away; a request with them is
+		// refused (RFC 9112 section 5.1).
+		name = strings.TrimRight(name, " \t")
+	}
 	if !httpguts.ValidHeaderFieldName(name) {
 		return malformed("header line", line)
 	}

@@ -12,7 +12,7 @@ const maxPiece = 128 << 10
 // Movable reports whether the kernel can move the rest of the body to another socket: it is long,
 // its length is known, it is received in the clear, and the system does not refuse it.
 func (b *Body) Movable() bool {
-	return canMove && b.chunks == nil && b.left >= MoveFrom && b.err == nil && b.conn.Raw() != nil && spliceAllowed()
+	return canMove && !b.chunked && b.left >= MoveFrom && b.err == nil && b.conn.Raw() != nil && spliceAllowed()
 }
 
 // Move moves the body to w, the writer of a response over a plain socket, where it does not have to be

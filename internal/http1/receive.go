@@ -17,7 +17,7 @@ func (c *Call) receive() error {
 		if err := c.awaitByte(); err != nil {
 			return err
 		}
-		if err := c.received.read(c.conn, c.emptyHeader(), &room, c); err != nil {
+		if err := c.received.read(c.conn.R, c.emptyHeader(), &room, c); err != nil {
 			return err
 		}
 		c.upload.headerReceived(c.received.status)
@@ -97,8 +97,8 @@ func timedOut(err error) bool {
 	return errors.As(err, &e) && e.Timeout()
 }
 
-// awaitRest prepares for a wait that may be long: a header section was not received as a whole.
-func (c *Call) awaitRest() {
+// AwaitRest implements Waiter. It prepares for a wait that may be long: a header section was not received as a whole.
+func (c *Call) AwaitRest() {
 	c.watch()
 	c.boundRead(true)
 }

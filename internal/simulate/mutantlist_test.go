@@ -4,7 +4,7 @@ package simulate
 // taken out again.
 var mutants = []mutant{
 	{"a lease is not given back where an attempt fails", "proxy/forward.go", "	if !result.detached {\n", "	if !result.detached && err == nil {\n"},
-	{"a connection is kept with bytes left", "internal/http1/do.go", "c.body.whole() && !c.ends.close", "!c.ends.close"},
+	{"a connection is kept with bytes left", "internal/http1/do.go", "c.body.Whole() && !c.ends.close", "!c.ends.close"},
 	{"a connection is kept that the target closes", "internal/http1/do.go", "!c.ends.close && !announcesClose(c.Request)", "!announcesClose(c.Request)"},
 	{"a connection is kept while the body is still sent", "internal/http1/do.go", "c.upload.finished() && ", ""},
 	{"a POST is retried on another target", "proxy/retry.go", "	return r.NonIdempotent || request", "	return true || request"},
@@ -23,7 +23,7 @@ var mutants = []mutant{
 	{"interim responses for HTTP/1.0", "proxy/interim.go", "return i.in.ProtoAtLeast(1, 1) && status", "return status"},
 	{"the fields of an interim response stay", "internal/clientside/calls.go", "		clear(h)\n		maps.Copy(h, kept)\n", "		_ = kept\n"},
 	{"a response that breaks off looks whole", "internal/relay/body.go", "			return sent, out.to().readFailed(r.Context(), readErr)\n", "			return sent, nil\n"},
-	{"a body that ends early looks whole", "internal/http1/body.go", "			err = io.ErrUnexpectedEOF\n		}\n", "		}\n"},
+	{"a body that ends early looks whole", "internal/http1/content.go", "			err = io.ErrUnexpectedEOF\n		}\n", "		}\n"},
 	{"a chunked request has no end", "internal/http1/chunks.go", "			return u.sendTrailers()\n", "			return nil\n"},
 	{"the end of a handler does not wait for its body's reader", "internal/clientbody/body.go", "		<-b.left\n", ""},
 	{"the end of a handler leaves the body's reader alone", "proxy/forward.go", "		defer f.body.Finish()\n", ""},

@@ -1,0 +1,154 @@
+package http1
+
+import (
+	"bufio"
+	"bytes"
+	"net/http"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// Refused is the error of a request that a server does not serve.
+type Refused struct {
+	Status int    // of the response
+	Reason string // holds nothing of the request, so that it may be sent
+}
+
+// Error returns the reason.
+func (e *Refused) Error() string { return "http1: " + e.Reason }
+
+// Incoming is the header section of a request, as a server reads it. What a recipient may tolerate in a response it
+// refuses: folded lines, blanks before a colon, doubt about where the request ends (RFC 9112 sections 5.1, 5.2 and 6.3).
+type Incoming struct {
+	Method, Target, Proto string
+	Major, Minor          int
+	Fields                http.Header
+	// Memory is for the values of Fields, if they fit. It is used for one request.
+	Memory []string
+
+	header header
+}
+
+// Read reads a header section of max bytes at most from r, and not a byte more. w is called before a read for what was not
+// received yet. The error is a *Refused, or that of r: an io.EOF has become an io.ErrUnexpectedEOF. received is the first
+// line of a header that was refused, as far as it was read.
+func (in *Incoming) Read(r *bufio.Reader, max int, w Waiter) (received string, err error) {
+	text, err := in.header.collect(r, max, w)
+	if err != nil {
+		if err == ErrHeaderTooLarge {
+			err = tooLarge(text, max)
+		}
+		return firstLine(text), err
+	}
+	if err := in.parse(string(text)); err != nil {
+		return firstLine(text), err
+	}
+	return "", nil
+}
+
+// tooLarge tells a long request target from a long header section.
+func tooLarge(text []byte, max int) error {
+	if n := bytes.IndexByte(text, '\n'); n < 0 || n >= max {
+		return &Refused{http.StatusRequestURITooLong, "the request line is too long"}
+	}
+	return &Refused{http.StatusRequestHeaderFieldsTooLarge, "the header is too large"}
+}
+
+// firstLine returns the beginning of the first line of text.
+func firstLine(text []byte) string {
+	line, _, _ := bytes.Cut(text[:min(len(text), 4<<10)], []byte("\n"))
+	return string(bytes.TrimSuffix(line, []byte("\r")))
+}
+
+// parse reads the request line and the fields.
+func (in *Incoming) parse(all string) error {
+	line, rest := cutLine(all)
+	if err := in.requestLine(line); err != nil {
+		return err
+	}
+	h := &in.header
+	h.strict, h.memory, in.Memory = true, in.Memory, nil
+	h.fields = make(http.Header, min(max(strings.Count(rest, "\n")-1, 8), 100))
+	in.Fields = h.fields
+	if err := h.parseFields(rest); err != nil {
+		return &Refused{http.StatusBadRequest, "malformed header field"}
+	}
+	h.fields, h.values = nil, nil
+	return in.checkHost()
+}
+
+// requestLine reads method SP target SP version (RFC 9112 section 3).
+func (in *Incoming) requestLine(line string) error {
+	var ok1, ok2 bool
+	var rest string
+	in.Method, rest, ok1 = strings.Cut(line, " ")
+	in.Target, in.Proto, ok2 = strings.Cut(rest, " ")
+	if !ok1 || !ok2 || in.Target == "" || !httpguts.ValidHeaderFieldName(in.Method) { // both are tokens
+		return &Refused{http.StatusBadRequest, "malformed request line"}
+	}
+	for i := range len(in.Target) {
+		if c := in.Target[i]; c <= ' ' || c == 0x7f {
+			return &Refused{http.StatusBadRequest, "malformed request target"}
+		}
+	}
+	var ok bool
+	if in.Major, in.Minor, ok = http.ParseHTTPVersion(in.Proto); !ok {
+		return &Refused{http.StatusBadRequest, "malformed HTTP version"}
+	}
+	if in.Major != 1 {
+		return &Refused{http.StatusHTTPVersionNotSupported, "unsupported protocol version"}
+	}
+	return nil
+}
+
+// checkHost checks the Host field (RFC 9112 section 3.2). As in net/http a CONNECT needs none, since its target is one.
+func (in *Incoming) checkHost() error {
+	hosts := in.Fields["Host"]
+	switch {
+	case len(hosts) > 1:
+		return &Refused{http.StatusBadRequest, "too many Host headers"}
+	case len(hosts) == 0 && in.Minor > 0 && in.Method != http.MethodConnect:
+		return &Refused{http.StatusBadRequest, "missing required Host header"}
+	case len(hosts) == 1 && !httpguts.ValidHostHeader(hosts[0]):
+		return &Refused{http.StatusBadRequest, "malformed Host header"}
+	}
+	return nil
+}
+
+// Framing is how a request's body ends.
+type Framing struct {
+	Chunked bool
+	Length  int64       // if it is not chunked; 0 for no body
+	Trailer http.Header // the announced trailers of a chunked body, without values; nil for none
+	Close   bool        // the client ends the connection with the response
+}
+
+// Framing returns how the body ends, and removes the fields that tell it, as http.ReadRequest does. Two ways to tell it are
+// one too many: somewhere before us the request may have ended elsewhere (RFC 9112 section 6.3). The error is a *Refused.
+func (in *Incoming) Framing() (f Framing, err error) {
+	h := header{minor: in.Minor, fields: in.Fields}
+	_, coded := h.fields["Transfer-Encoding"]
+	lengths, declared := h.fields["Content-Length"]
+	if coded && in.Minor == 0 {
+		return f, &Refused{http.StatusBadRequest, "Transfer-Encoding in HTTP/1.0"}
+	}
+	if f.Chunked, err = h.isChunked(); err != nil {
+		return f, &Refused{http.StatusNotImplemented, "unsupported transfer encoding"}
+	}
+	switch {
+	case coded && declared:
+		return f, &Refused{http.StatusBadRequest, "both Transfer-Encoding and Content-Length"}
+	case declared:
+		if f.Length, err = ContentLength(lengths); err != nil {
+			return f, &Refused{http.StatusBadRequest, "bad Content-Length"}
+		}
+		h.fields["Content-Length"] = lengths[:1]
+	case coded:
+		if f.Trailer, err = h.announced(); err != nil {
+			return f, &Refused{http.StatusBadRequest, "bad Trailer"}
+		}
+	}
+	f.Close = h.closes()
+	return f, nil
+}
