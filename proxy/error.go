@@ -1,22 +1,39 @@
 package proxy
 
 import (
+	"io"
 	"net/http"
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/deadline"
+	"github.com/culvert-go/culvert/internal/replay"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
+// failed is an exchange that has failed.
+type failed struct {
+	err  *culvert.Error // nil: it has not
+	left unread
+	body io.ReadCloser // of the request, for Options.ErrorHandler; nil: nothing has read its own
+}
+
 // fail reports the failure and ends the response.
-func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, left unread, err *culvert.Error) {
+func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, end failed) {
+	left, err := end.left, end.err
+	if again, ok := end.body.(*replay.Again); ok {
+		defer again.Close()
+	}
 	if err.Kind == culvert.BodyTooSlow { // also where wsupgrade has read it
 		left = max(left, brokenUnread)
 	}
 	p.report(w, r, left, err)
 	left.leave(w, r, err)
 	bounded := deadline.Bound(w, r, p.o.WriteTimeout)
+	if end.body != nil {
+		r = r.WithContext(r.Context())
+		r.Body = end.body
+	}
 	p.o.ErrorHandler(bounded.Writer(), r, err)
 	bounded.LeaveWritten()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -46,6 +47,7 @@ type forwarding struct {
 	call     *call            // of the last one
 	own      http1Attempt     // the first attempt's
 	held     bool             // another goroutine may use it after the handler has returned
+	again    io.ReadCloser    // behind a failure: failed.body
 
 	outbound Outbound
 	request  http.Request
@@ -71,16 +73,15 @@ func (f *forwarding) free() {
 	forwardings.Put(f)
 }
 
-// forward requests one target after the other until one has given the response. left counts behind a failure.
-func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *record.Recorder) (left unread, err *culvert.Error) {
+// forward requests one target after the other until one has given the response.
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *record.Recorder) (end failed) {
 	f := forwardings.Get().(*forwarding)
 	f.p, f.exchange, f.record = p, p.exchange, record
-	err = f.forward(w, r)
-	if err != nil {
-		left = f.unread(r)
+	if end.err = f.forward(w, r); end.err != nil {
+		end.left, end.body = f.unread(r), f.again
 	}
 	f.free() // not where a hook panics
-	return left, err
+	return end
 }
 
 func (f *forwarding) forward(w http.ResponseWriter, r *http.Request) *culvert.Error {
@@ -117,6 +118,9 @@ func (f *forwarding) forward(w http.ResponseWriter, r *http.Request) *culvert.Er
 	defer f.leavePanicked(r, &returned)
 	err := f.forwardWith(r, protocol)
 	returned = true
+	if err != nil {
+		f.again = f.bodyAgain()
+	}
 	return err
 }
 

@@ -70,8 +70,10 @@ func (f *forwarding) modify(resp *http.Response) (instead http.Handler) {
 // withBodyAgain returns a handler that calls h with a body of its own: that of the client is the target's.
 func (f *forwarding) withBodyAgain(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
+		body := f.body.Again()
+		defer body.Close()
 		again := *in
-		again.Body = f.body.Again()
+		again.Body = body
 		h.ServeHTTP(w, &again)
 	})
 }

@@ -142,6 +142,10 @@ type Options struct {
 	// handler must write a response; Error.Status is the status to use. Each write has the time of
 	// WriteTimeout, unless ErrorHandler sets a write deadline itself (http.ResponseController).
 	// nil writes the status and its text. It is not called if the client has disconnected.
+	//
+	// An ErrorHandler may forward the request to another group. If RequestBuffer is set and holds the whole body, it can
+	// be read once more, until ErrorHandler returns. Otherwise each read of it fails if it was to be sent: the
+	// body was the target's.
 	ErrorHandler func(http.ResponseWriter, *http.Request, *culvert.Error)
 	// OnError, if not nil, is called with each failure, before ErrorHandler is called or the
 	// response is aborted.

@@ -69,18 +69,18 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if record != nil {
 		record.Upstream = p.upstream.Name()
 	}
-	if left, err := p.serve(w, r, record); err != nil {
+	if failed := p.serve(w, r, record); failed.err != nil {
 		if record != nil {
-			record.Err = err
+			record.Err = failed.err
 		}
-		p.fail(w, r, left, err)
+		p.fail(w, r, failed)
 	}
 }
 
-// serve forwards r. left counts behind a failure.
-func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, record *record.Recorder) (left unread, err *culvert.Error) {
+// serve forwards r.
+func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, record *record.Recorder) failed {
 	if _, open := p.running.Enter(); !open {
-		return unreadOf(r), &culvert.Error{Kind: culvert.Busy, Target: p.upstream.Name(), Err: errDraining}
+		return failed{&culvert.Error{Kind: culvert.Busy, Target: p.upstream.Name(), Err: errDraining}, unreadOf(r), nil}
 	}
 	defer p.running.Leave()
 	return p.forward(w, r, record)

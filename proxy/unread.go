@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"io"
 	"net/http"
 
 	"github.com/culvert-go/culvert"
@@ -37,6 +38,17 @@ func (f *forwarding) unread(r *http.Request) unread {
 		return brokenUnread
 	}
 	return restUnread
+}
+
+// bodyAgain returns failed.body. It is called before the body's Finish.
+func (f *forwarding) bodyAgain() io.ReadCloser {
+	switch {
+	case f.body.Exists():
+		return f.body.Again()
+	case f.out != nil:
+		return f.out.In.Body // of an upgrade, which may have been read
+	}
+	return nil
 }
 
 // leave is called before the response that tells of err is begun.

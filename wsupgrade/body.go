@@ -51,11 +51,14 @@ func (f *Forwarder) readBody(w http.ResponseWriter, in *http.Request) ([]byte, e
 	body, err := io.ReadAll(io.LimitReader(in.Body, maxBody+1))
 	switch {
 	case err != nil:
-		return nil, bodyError(in, err)
 	case len(body) > maxBody:
-		return nil, bodyError(in, &http.MaxBytesError{Limit: maxBody})
+		err = &http.MaxBytesError{Limit: maxBody}
 	case in.ContentLength >= 0 && int64(len(body)) != in.ContentLength:
-		return nil, bodyError(in, fmt.Errorf("a body of %d bytes, with Content-Length %d", len(body), in.ContentLength))
+		err = fmt.Errorf("a body of %d bytes, with Content-Length %d", len(body), in.ContentLength)
+	}
+	if err != nil {
+		in.Body = clientbody.Broken{Err: err} // what is left of it must not look like a whole one
+		return nil, bodyError(in, err)
 	}
 	in.Body = clientbody.Whole{Reader: bytes.NewReader(body), Content: body}
 	f.boundClientRead(w, in)

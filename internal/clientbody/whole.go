@@ -31,3 +31,12 @@ type Reopener interface {
 	// Reopen makes the body readable again, and reports whether it is still at its beginning.
 	Reopen() bool
 }
+
+// Broken is a request's body of which a part was read before it failed with Err.
+type Broken struct{ Err error }
+
+// Read returns Err.
+func (b Broken) Read([]byte) (int, error) { return 0, b.Err }
+
+// Close does nothing: the server ends the body that it has made.
+func (Broken) Close() error { return nil }

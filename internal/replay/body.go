@@ -31,9 +31,10 @@ type Options struct {
 type Body struct {
 	in       *http.Request
 	client   clientbody.Body
-	reader   io.Reader    // of client; nil: there is no body
-	whole    *spool.Spool // nil: the body is streamed
-	trailers []string     // names that were known before the body was read
+	reader   io.Reader // of client; nil: there is no body
+	whole    *sharing  // nil: the body is streamed
+	isWhole  bool      // whole holds it all
+	trailers []string  // names that were known before the body was read
 	keep     int
 
 	// mu guards what follows, and the state of each Attempt. It is never held while a goroutine reads, waits or calls a
@@ -88,7 +89,7 @@ func (b *Body) Start(client *clientside.Handle, in *http.Request, o Options) (*h
 
 // readWhole reads the body before any target is sent the request.
 func (b *Body) readWhole(o spool.Options) *culvert.Error {
-	b.whole = spool.New(o)
+	b.whole = share(spool.New(o))
 	n, err := io.Copy(b.whole, b.reader)
 	switch {
 	case err == nil && n < b.in.ContentLength:
@@ -97,6 +98,7 @@ func (b *Body) readWhole(o spool.Options) *culvert.Error {
 		err = http1.ErrBodyLength
 	case err == nil:
 		b.whole.End(io.EOF)
+		b.isWhole = true
 		b.nameTrailers()
 		return nil
 	case errors.Is(err, spool.ErrFull):
@@ -113,9 +115,12 @@ func (b *Body) Finish() {
 	}
 	b.client.Finish()
 	if b.whole != nil {
-		b.whole.Close()
+		b.whole.release()
 	}
 	if v := b.takePanic(); v != nil {
+		if b.whole != nil {
+			b.whole.Close() // no handler follows that reads it again
+		}
 		panic(v)
 	}
 }
@@ -187,7 +192,7 @@ func fault(in *http.Request, err error) *culvert.Error {
 	var tooLarge *http.MaxBytesError
 	var disk *spool.DiskError
 	switch {
-	case errors.As(err, &disk), err == errPanicked, errors.Is(err, errSent):
+	case errors.As(err, &disk), err == errPanicked, errors.Is(err, errTaken):
 		e.Kind = culvert.Internal
 	case errors.As(err, &tooLarge):
 		e.Kind = culvert.BodyTooLarge
