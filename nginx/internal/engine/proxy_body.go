@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/culvert-go/culvert/internal/replay"
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
@@ -12,6 +13,27 @@ func proxySetBody(c *compiler, l *level, d *conf.Directive) error {
 	v, err := c.value(d, d.Args[0])
 	proxySlot.edit(l).body = &v
 	return err
+}
+
+// takeBody gives the locations that x is redirected to the body that an upstream has had, as package proxy leaves it:
+// as a whole if it was buffered, else one whose reads fail. The rest of it, or nothing, would look whole.
+func (x *exchange) takeBody(body io.ReadCloser) {
+	if s := proxySlot.of(x.level); s.body != nil || !s.passBody {
+		return // body is not the request's
+	}
+	if again, ok := body.(*replay.Again); ok {
+		again = again.Again()
+		x.releaseBody()
+		x.proxy.again, body = again, again
+	}
+	x.HTTP.Body = body
+}
+
+// releaseBody is called when x has ended.
+func (x *exchange) releaseBody() {
+	if x.proxy.again != nil {
+		_ = x.proxy.again.Close()
+	}
 }
 
 // reshape returns the request for the upstream: with another method and another body if these are

@@ -51,9 +51,10 @@ func proxyBuffers(_ *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// forRequest returns a buffer as large as a body may be; a limit of 0 is none.
-func (b *buffers) forRequest(limit int64) (*proxy.Buffer, error) {
-	if !b.request {
+// forRequest returns a buffer as large as a body may be; a limit of 0 is none. A body that may be sent again, to the
+// upstream of an error page, is buffered by default.
+func (b *buffers) forRequest(limit int64, again bool) (*proxy.Buffer, error) {
+	if !b.request && (b.streamed || !again) {
 		return nil, nil
 	}
 	if limit == 0 {

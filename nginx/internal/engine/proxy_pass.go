@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/replay"
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 	"github.com/culvert-go/culvert/proxy"
@@ -37,6 +38,8 @@ type proxyState struct {
 	failure    error      // why there is no response
 	diverted   *diversion // what is served instead of the upstream's response
 	bodyRead   bool       // in advance, for $request_body
+
+	again *replay.Again // the request's body, when an upstream has had it; nil: none has
 }
 
 // passTo is where a request is sent, and what distinguishes its connection from others to the
@@ -265,7 +268,7 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	if o.Upgrades, err = e.forwarder(*s, transport); err != nil {
 		return o, err
 	}
-	if o.RequestBuffer, err = s.buffers.forRequest(client.limit); err != nil {
+	if o.RequestBuffer, err = s.buffers.forRequest(client.limit, errorPageSlot.of(p.level).named()); err != nil {
 		return o, err
 	}
 	if o.ResponseBuffer, err = s.buffers.forResponse(); err != nil {
@@ -278,7 +281,9 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	o.Rewrite = func(o *proxy.Outbound) { p.rewrite(exchangeOf(o.In.Context()), o) }
 	o.ModifyResponse = p.modifyResponse
 	o.ErrorHandler = func(_ http.ResponseWriter, r *http.Request, err *culvert.Error) {
-		exchangeOf(r.Context()).proxy.failure = err
+		x := exchangeOf(r.Context())
+		x.proxy.failure = err
+		x.takeBody(r.Body)
 	}
 	o.OnError = func(r *http.Request, err *culvert.Error) { logProxy(exchangeOf(r.Context()), err) }
 	return o, nil

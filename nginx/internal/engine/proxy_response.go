@@ -66,7 +66,8 @@ var kept = []string{"Content-Type", "Set-Cookie", "Content-Disposition", "Cache-
 // divert discards the response: what replaces it is served when the proxy has returned.
 func divert(x *exchange, a *proxy.Response, to diversion) {
 	x.proxy.diverted = &to
-	a.ServeInstead(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	a.ServeInstead(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x.takeBody(r.Body)
 		if to.uri != "" {
 			for _, name := range kept {
 				if lines := a.Header[name]; lines != nil {

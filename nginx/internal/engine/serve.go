@@ -34,6 +34,7 @@ func (e *Engine) handler(k *socket) http.Handler {
 // serve serves x: a status without a response leads to the error pages, until one has sent a
 // response.
 func (x *exchange) serve() {
+	defer x.releaseBody()
 	status := x.received()
 	if status == 0 {
 		status = x.process(x.w)

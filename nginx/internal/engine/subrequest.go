@@ -41,6 +41,7 @@ func (x *exchange) branch(ctx context.Context, target string) *exchange {
 // serveSubrequest runs the subrequest. An upstream's response that breaks off after its header
 // counts as a response.
 func (x *exchange) serveSubrequest() {
+	defer x.releaseBody()
 	defer func() {
 		if e := recover(); e != nil && e != http.ErrAbortHandler {
 			panic(e)
