@@ -258,13 +258,14 @@ func (c *fanoutClient) Write(p []byte) (int, error) {
 func (c *fanoutClient) send(frames ...[]byte) bool {
 	c.writes.Begin()
 	defer c.writes.End()
+	w := c.side.Writer()
 	for _, frame := range frames {
 		if len(frame) == 0 {
 			continue
 		}
-		if _, err := c.side.Write(frame); err != nil {
+		if _, err := w.Write(frame); err != nil {
 			return false
 		}
 	}
-	return c.side.Flush() == nil
+	return http.NewResponseController(w).Flush() == nil
 }

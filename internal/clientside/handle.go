@@ -12,12 +12,14 @@ import (
 var ErrEnded = fmt.Errorf("the handler has returned: %w", net.ErrClosed)
 
 // Handle is what a handler has of its client, from Start until End. Before and after, its calls fail with ErrEnded.
-// All methods are safe for concurrent use, but for Start, which is the handler's. A Handle must not be copied, and not be
-// started again while another goroutine may still call it: it would reach another handler's client.
+// All methods are safe for concurrent use, but for Start and Writer, which are for the handler's own goroutine. A Handle
+// must not be copied, and not be started again while another goroutine may still call it: it would reach another handler's
+// client.
 type Handle struct {
 	http2 bool
 
-	// mu guards what follows. It is not held while w is used, which may take long.
+	// mu guards what follows, but for reads of w on the handler's goroutine. It is not held while w is used, which may take
+	// long.
 	mu      sync.Mutex
 	w       http.ResponseWriter // nil: not started, or ended
 	using   int                 // calls that use w
@@ -34,15 +36,11 @@ func New(w http.ResponseWriter, r *http.Request) *Handle {
 
 // Start binds h to the handler that responds to r with w.
 func (h *Handle) Start(w http.ResponseWriter, r *http.Request) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.http2, h.w, h.unused.L = r.ProtoMajor == 2, w, &h.mu
 }
 
 // StartOuter is Start for a handler around the one that inner is bound to, with that handler's writer w.
 func (h *Handle) StartOuter(w http.ResponseWriter, inner *Handle) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.http2, h.w, h.unused.L = inner.http2, w, &h.mu
 }
 
@@ -51,9 +49,12 @@ func (h *Handle) StartOuter(w http.ResponseWriter, inner *Handle) {
 // handler must call it before it returns. It may be called again, and by any goroutine.
 func (h *Handle) End() {
 	h.mu.Lock()
-	w, waiting := h.w, h.waiting > 0
+	w, used, waiting := h.w, h.using > 0, h.waiting > 0
 	h.w = nil
 	h.mu.Unlock()
+	if !used {
+		return
+	}
 	defer h.wait() // also where a wrapper panics
 	if w != nil && waiting {
 		_ = http.NewResponseController(w).SetWriteDeadline(Past)
@@ -72,37 +73,36 @@ func (h *Handle) wait() {
 	}
 }
 
-// Writer returns the handler's writer, nil after End. It is for the handler's own goroutine.
-func (h *Handle) Writer() http.ResponseWriter {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.w
-}
+// Writer returns the handler's writer, nil after End. The handler's own goroutine, which uses nothing of it after End, need
+// not be counted as the calls of others are.
+func (h *Handle) Writer() http.ResponseWriter { return h.w }
 
 // use counts a call of the writer, which it returns, unless the handler has returned. release must be called after it.
 // waits reports whether the call may wait for the client.
-func (h *Handle) use(waits bool) (http.ResponseWriter, error) {
+func (h *Handle) use(waits bool) (w http.ResponseWriter, err error) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.w == nil {
-		return nil, ErrEnded
+	if w = h.w; w != nil {
+		h.count(1, waits)
+	} else {
+		err = ErrEnded
 	}
-	h.using++
+	h.mu.Unlock()
+	return w, err
+}
+
+func (h *Handle) count(n int, waits bool) {
+	h.using += n
 	if waits {
-		h.waiting++
+		h.waiting += n
 	}
-	return h.w, nil
 }
 
 // release ends a call that use has counted.
 func (h *Handle) release(waits bool) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.using--
-	if waits {
-		h.waiting--
-	}
+	h.count(-1, waits)
 	if h.w == nil {
 		h.unused.Broadcast()
 	}
+	h.mu.Unlock()
 }

@@ -35,7 +35,7 @@ func (c *client) start(side *clientside.Handle, r *http.Request, timeout time.Du
 func (c *client) write(p []byte) error {
 	c.writes.Begin()
 	defer c.writes.End()
-	n, err := c.side.Write(p)
+	n, err := c.side.Writer().Write(p)
 	if err == nil && n < len(p) { // a wrapper that breaks io.Writer's contract
 		err = io.ErrShortWrite
 	}
