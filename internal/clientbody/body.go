@@ -168,6 +168,9 @@ func (b *Body) Overdue() bool {
 
 // Unwatched reports whether only a read notices a client that leaves: over HTTP/1, before the body's end.
 func (b *Body) Unwatched() bool {
+	if b.body == nil {
+		return false
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.duplex && b.err == nil

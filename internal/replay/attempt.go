@@ -164,6 +164,9 @@ func (a *Attempt) nextOfWhole(p []byte) (int, error) {
 
 // Sent returns how many bytes of the body were given to be sent.
 func (a *Attempt) Sent() int64 {
+	if !a.body.Exists() {
+		return 0
+	}
 	a.body.mu.Lock()
 	defer a.body.mu.Unlock()
 	return a.sent
@@ -186,6 +189,9 @@ func (a *Attempt) Finish() { a.setState(ended) }
 
 func (a *Attempt) setState(s attemptState) {
 	b := a.body
+	if !b.Exists() {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a.state = s

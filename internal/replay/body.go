@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/culvert-go/culvert"
@@ -36,6 +37,7 @@ type Body struct {
 	isWhole  bool      // whole holds it all
 	trailers []string  // names that were known before the body was read
 	keep     int
+	panicked atomic.Pointer[any] // what a read has panicked with
 
 	// mu guards what follows, and the state of each Attempt. It is never held while a goroutine reads, waits or calls a
 	// function of the program: reading says who owns the client's body meanwhile. Behind it only locks of package
@@ -52,7 +54,6 @@ type Body struct {
 	end       error     // what reads fail with from now on: io.EOF, or a failure
 	lastRead  time.Time // when the last read of client returned
 	failure   error     // of the first read that panicked, or the last one that failed
-	panicked  any       // what a read has panicked with
 }
 
 var (
@@ -110,33 +111,19 @@ func (b *Body) readWhole(o spool.Options) *culvert.Error {
 // Finish ends the body: behind it nothing reads the client. A panic of a filter's body, or of the trailers' function, on
 // another goroutine than the handler's is the handler's here.
 func (b *Body) Finish() {
-	if b.hasPanicked() {
+	if b.panicked.Load() != nil {
 		b.client.HastenFinish()
 	}
 	b.client.Finish()
 	if b.whole != nil {
 		b.whole.release()
 	}
-	if v := b.takePanic(); v != nil {
+	if v := b.panicked.Swap(nil); v != nil {
 		if b.whole != nil {
 			b.whole.Close() // no handler follows that reads it again
 		}
-		panic(v)
+		panic(*v)
 	}
-}
-
-func (b *Body) hasPanicked() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.panicked != nil
-}
-
-func (b *Body) takePanic() any {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	v := b.panicked
-	b.panicked = nil
-	return v
 }
 
 // Catch is deferred by what calls functions of the program on a goroutine on which a panic would end the program. Finish
@@ -147,11 +134,10 @@ func (b *Body) Catch(err *error) {
 		return
 	}
 	*err = errPanicked
+	value := v // or each call would allocate
+	b.panicked.CompareAndSwap(nil, &value)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.panicked == nil {
-		b.panicked = v
-	}
 	if b.failure == nil {
 		b.failure = errPanicked
 	}
