@@ -24,8 +24,10 @@ func quietTarget(t testing.TB, length int) string {
 			}
 			if missing >= 0 {
 				missing -= m
-			} else if n += m; bytes.Contains(buf[:n], []byte("\r\n\r\n")) {
-				missing, n = length-n+bytes.Index(buf[:n], []byte("\r\n\r\n"))+4, 0
+			} else if _, body, ended := bytes.Cut(buf[:n+m], []byte("\r\n\r\n")); ended {
+				missing, n = length-len(body), 0
+			} else {
+				n += m
 			}
 			if missing != 0 {
 				continue

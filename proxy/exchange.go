@@ -139,7 +139,7 @@ func cutShort(ctx context.Context, resp *http.Response) error {
 func (f *forwarding) relay(c *call, resp *http.Response, inPlace bool) (int64, error) {
 	f.record.HeaderReceived(resp.StatusCode)
 	f.body.Client().StartResponse()
-	cookies := f.addCookie()
+	removeCookie := f.addCookie()
 	po := &f.p.o
 	o := relay.Options{InPlace: inPlace, Flush: po.FlushInterval, WriteTimeout: po.WriteTimeout, Trailer: po.ResponseTrailer, Buffer: bufferFor(po.ResponseBuffer, resp), Drain: true}
 	if po.ModifyResponse != nil {
@@ -150,7 +150,7 @@ func (f *forwarding) relay(c *call, resp *http.Response, inPlace bool) (int64, e
 	}
 	n, err := relay.Response(&f.client, f.out.In, resp, o)
 	if failure := errs.As(err); failure != nil && !failure.HeaderSent {
-		f.restoreCookies(cookies)
+		removeCookie()
 	}
 	return n, err
 }
@@ -167,7 +167,6 @@ type call struct {
 // start prepares the call of an attempt.
 func (c *call) start(f *forwarding, in *http.Request) {
 	c.interim = interimRelay{client: &f.client, in: in, body: f.body.Client(), timeout: f.p.o.WriteTimeout, began: f.start, slow: &f.interims}
-	f.interims.clear()
 	c.source = &f.body
 	c.body.Start(&f.body)
 }
@@ -201,6 +200,7 @@ func (f *forwarding) ownCall() (*call, *http.Request) {
 		return &f.first, f.out.Out
 	}
 	c := new(call)
+	f.interims.clear()
 	c.start(f, f.out.In)
 	f.call = c
 	again := *f.out.Out

@@ -91,13 +91,7 @@ func (f *forwarding) forward(w http.ResponseWriter, r *http.Request) *culvert.Er
 	f.start = time.Now()
 	f.started = f.start
 	protocol := p.upgrades.Protocol(r)
-	if protocol == "" && r.Method == http.MethodConnect {
-		return &culvert.Error{Kind: culvert.Unsupported, Err: errConnect}
-	}
-	if r.URL.Opaque != "" && !strings.HasPrefix(r.URL.Opaque, "/") { // "GET foo:bar"
-		return &culvert.Error{Kind: culvert.BadRequest, Err: errNoPath}
-	}
-	if err := checkLength(r); err != nil {
+	if err := checkForwardable(r, protocol); err != nil {
 		return err
 	}
 	shareTrailers(r)
@@ -122,6 +116,17 @@ func (f *forwarding) forward(w http.ResponseWriter, r *http.Request) *culvert.Er
 		f.again = f.bodyAgain()
 	}
 	return err
+}
+
+// checkForwardable returns why r can't be forwarded. protocol is that of an upgrade, "" for none.
+func checkForwardable(r *http.Request, protocol string) *culvert.Error {
+	switch {
+	case protocol == "" && r.Method == http.MethodConnect:
+		return &culvert.Error{Kind: culvert.Unsupported, Err: errConnect}
+	case r.URL.Opaque != "" && !strings.HasPrefix(r.URL.Opaque, "/"): // "GET foo:bar"
+		return &culvert.Error{Kind: culvert.BadRequest, Err: errNoPath}
+	}
+	return checkLength(r)
 }
 
 // forwardWith is forward of what may be forwarded. protocol is that of an upgrade, "" for none.
@@ -212,7 +217,8 @@ func (f *forwarding) retrySame(ctx context.Context) bool {
 // retryStatus reports whether a response of this status is to be dropped for that of another target, if one can be
 // leased at once.
 func (f *forwarding) retryStatus(status int) bool {
-	return f.p.o.Retry.decide(attemptEnd{request: repeatsOf(f.out.Out), status: status}) != endExchange
+	retry := &f.p.o.Retry
+	return len(retry.Statuses) > 0 && retry.decide(attemptEnd{request: repeatsOf(f.out.Out), status: status}) != endExchange
 }
 
 // leaseInstead leases another target, for the response to be dropped that the attempt has received. body is the attempt's:

@@ -78,21 +78,18 @@ func (f *forwarding) withBodyAgain(h http.Handler) http.Handler {
 	})
 }
 
-// addCookie adds the lease's cookie to the response, and returns the cookies that were there.
-func (f *forwarding) addCookie() (before []string) {
+// addCookie adds the lease's cookie, if it gives one, to the response. remove removes it again.
+func (f *forwarding) addCookie() (remove func()) {
+	cookie := f.lease.Cookie(f.out.In)
+	if cookie == nil {
+		return func() {}
+	}
 	h := f.client.Writer().Header()
-	before = h["Set-Cookie"]
-	if cookie := f.lease.Cookie(f.out.In); cookie != nil {
-		h["Set-Cookie"] = append(before[:len(before):len(before)], cookie.String())
+	before, had := h["Set-Cookie"]
+	h["Set-Cookie"] = append(before[:len(before):len(before)], cookie.String())
+	return func() {
+		if h["Set-Cookie"] = before; !had {
+			delete(h, "Set-Cookie")
+		}
 	}
-	return before
-}
-
-// restoreCookies undoes addCookie.
-func (f *forwarding) restoreCookies(before []string) {
-	if before == nil {
-		delete(f.client.Writer().Header(), "Set-Cookie")
-		return
-	}
-	f.client.Writer().Header()["Set-Cookie"] = before
 }

@@ -80,12 +80,8 @@ func (f *forwarding) newOutbound(in *http.Request, protocol, scheme string) *Out
 
 // copyHeader is http.Header.Clone into memory that f has.
 func (f *forwarding) copyHeader(from http.Header) {
-	n := 0
-	for _, values := range from {
-		n += len(values)
-	}
-	if cap(f.values) < n {
-		f.values = make([]string, 0, max(n, 16))
+	if f.values == nil {
+		f.values = make([]string, 0, 16)
 	}
 	for name, values := range from {
 		if values == nil {
@@ -93,7 +89,7 @@ func (f *forwarding) copyHeader(from http.Header) {
 			continue
 		}
 		start := len(f.values)
-		f.values = append(f.values, values...)
+		f.values = append(f.values, values...) // the fields before keep their memory where there is not enough
 		f.header[name] = f.values[start:len(f.values):len(f.values)]
 	}
 }

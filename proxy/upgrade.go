@@ -24,7 +24,7 @@ func (e upgradeExchange) exchange(f *forwarding) (exchangeResult, *culvert.Error
 	if err := checkUpgrade(f.out.Out); err != nil {
 		return exchangeResult{}, unsendable(f.out.In, err)
 	}
-	cookies := f.addCookie()
+	removeCookie := f.addCookie()
 	out := f.out.Out
 	if f.p.o.ModifyResponse != nil {
 		out = out.WithContext(relay.WithModify(out.Context(), f.modify))
@@ -37,7 +37,7 @@ func (e upgradeExchange) exchange(f *forwarding) (exchangeResult, *culvert.Error
 	status, err := forward(f.client.Writer(), f.out.In, out)
 	failure := errs.As(err)
 	if failure != nil && !failure.HeaderSent {
-		f.restoreCookies(cookies) // the cookie is this target's
+		removeCookie() // it is this target's
 	}
 	after := f.record.TimeToHeader()
 	return exchangeResult{status: status, after: after, waited: f.targetTime(after), detached: e.detach && failure == nil && f.opened(status)}, failure

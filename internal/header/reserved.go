@@ -3,6 +3,7 @@ package header
 import (
 	"net/http"
 	"net/textproto"
+	"strings"
 )
 
 // IsReserved reports whether the field of this name, in any case, says how a message is framed or
@@ -18,16 +19,28 @@ func IsReserved(name string) bool {
 // the others beside their own.
 func RemoveMisspelt(h http.Header) {
 	for name := range h {
-		if key := textproto.CanonicalMIMEHeaderKey(name); key != name && isFraming(key) {
+		if isFraming(name) && textproto.CanonicalMIMEHeaderKey(name) != name {
 			delete(h, name)
 		}
 	}
 }
 
+// isFraming reports whether the field of this name, in any case, frames a message or belongs to one connection. It looks at
+// the length first, since most names have another.
 func isFraming(name string) bool {
-	switch name {
-	case "Connection", "Content-Length", "Host", "Http2-Settings", "Keep-Alive", "Proxy-Connection", "Trailer", "Transfer-Encoding", "Upgrade":
-		return true
+	switch len(name) {
+	case 4:
+		return strings.EqualFold(name, "Host")
+	case 7:
+		return strings.EqualFold(name, "Trailer") || strings.EqualFold(name, "Upgrade")
+	case 10:
+		return strings.EqualFold(name, "Connection") || strings.EqualFold(name, "Keep-Alive")
+	case 14:
+		return strings.EqualFold(name, "Content-Length") || strings.EqualFold(name, "Http2-Settings")
+	case 16:
+		return strings.EqualFold(name, "Proxy-Connection")
+	case 17:
+		return strings.EqualFold(name, "Transfer-Encoding")
 	}
 	return false
 }
