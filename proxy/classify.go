@@ -8,6 +8,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/errs"
+	"github.com/culvert-go/culvert/internal/panics"
 	"github.com/culvert-go/culvert/internal/replay"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -37,6 +38,8 @@ func classify(ctx context.Context, err error, c *call) *culvert.Error {
 	case failure != nil:
 		e = c.source.Fault(failure)
 		e.BytesSent = true
+	case errors.As(err, new(*panics.Error)): // of a connection of the embedder's
+		e.Kind = culvert.Internal
 	case ctx.Err() != nil:
 		e.Kind = culvert.ClientGone
 	case own != nil:

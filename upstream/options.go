@@ -106,7 +106,9 @@ type Options struct {
 	// concurrent use. If it returns neither a connection nor an error, that is a dial error.
 	//
 	// Over HTTP/1.1 a dial continues, for other requests, when its request has ended. A panic
-	// is passed on to the request, or logged with slog.Default() if that has ended.
+	// is passed on to the request, or logged with slog.Default() if that has ended. A panic of
+	// a connection that it returns is passed on as well, or, on a goroutine of the Transport's, logged and a
+	// failure of the request of Kind Internal.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 	// DialTimeout bounds the time to make a connection to a target; its TLS handshake has
 	// the same time again. 0 means 10 seconds.

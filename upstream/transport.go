@@ -132,7 +132,7 @@ func newPool(o Options) *http1.Pool {
 			return o.dialTarget(ctx, addr, config)
 		},
 		Panicked: func(v any, stack []byte) {
-			panics.Log(nil, "upstream.Options.DialContext or TLSConfig", v, stack)
+			panics.Log(nil, "upstream.Options.DialContext, TLSConfig or a connection", v, stack)
 		},
 		MaxIdle:       o.MaxIdleConns,
 		IdleTimeout:   o.IdleTimeout,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -177,17 +178,33 @@ func (c *Conn) stayInterrupted() {
 // used again. Any goroutine may call it.
 func (c *Conn) Interrupt() {
 	c.interrupted.Store(true)
-	_ = c.net.SetDeadline(deadline.Past)
+	if !c.contain(func() { _ = c.net.SetDeadline(deadline.Past) }) {
+		c.Close() // or a read would wait on
+	}
 }
 
 // Close closes the connection. Behind an exchange that was broken off no alert of TLS is sent before: crypto/tls would wait
 // for up to 5 seconds until the target accepts it.
 func (c *Conn) Close() {
-	if c.interrupted.Load() || c.writeFailed.Load() {
-		_ = c.raw.Close()
-		return
-	}
-	_ = c.net.Close()
+	c.contain(func() {
+		if c.interrupted.Load() || c.writeFailed.Load() {
+			_ = c.raw.Close()
+			return
+		}
+		_ = c.net.Close()
+	})
+}
+
+// contain calls f, which calls methods of the connection, on a goroutine of this package perhaps. A panic of an embedder's
+// own connection would end the program there. It reports whether f has returned.
+func (c *Conn) contain(f func()) (returned bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.pool.logPanic(v, debug.Stack())
+		}
+	}()
+	f()
+	return true
 }
 
 // Keep gives the connection back to its pool. It must be Clean.

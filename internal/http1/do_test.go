@@ -24,6 +24,7 @@ const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 type scripted struct {
 	*http1.Pool
 	conns atomic.Int32
+	near  func(net.Conn) net.Conn // nil: the pool's end of a pipe as it is
 }
 
 // newScripted returns a pool within a bubble. The test waits for its scripts.
@@ -39,6 +40,9 @@ func newScripted(t *testing.T, o http1.Options, script func(conn int32, p *wiret
 			defer far.Close()
 			script(n, wiretest.NewPeer(t, far))
 		})
+		if s.near != nil {
+			return s.near(near), nil
+		}
 		return near, nil
 	}
 	s.Pool = http1.NewPool(o)

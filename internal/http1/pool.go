@@ -2,6 +2,7 @@ package http1
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -25,7 +26,8 @@ type Options struct {
 	// Dial makes a connection to a target, TLS included. Its errors are returned as they
 	// are, and a panic of it is one of Get.
 	Dial func(ctx context.Context, addr Addr) (net.Conn, error)
-	// Panicked, if not nil, is called with a panic of Dial, and the stack, if the Get that dialled has returned.
+	// Panicked, if not nil, is called with a panic of Dial, and the stack, if the Get that dialled has returned, and with
+	// one of a connection where no call can return it.
 	Panicked func(value any, stack []byte)
 	// MaxIdle bounds the idle connections for each target.
 	MaxIdle int
@@ -231,7 +233,7 @@ func (p *Pool) sweepIdle() {
 // needs no fresh one. The other one is kept then.
 func (p *Pool) dial(ctx context.Context, addr Addr, fresh bool) (*Conn, error) {
 	w := &waiter{got: make(chan *Conn, 1), fresh: fresh, panicked: make(chan dialPanic, 1)}
-	failed := make(chan error, 1)
+	failed, returned := make(chan error, 1), false
 	p.mu.Lock()
 	p.waiting[addr] = append(p.waiting[addr], w)
 	p.mu.Unlock()
@@ -239,12 +241,15 @@ func (p *Pool) dial(ctx context.Context, addr Addr, fresh bool) (*Conn, error) {
 	dialling := context.WithoutCancel(ctx)
 	go func() {
 		defer func() {
-			if v := recover(); v != nil { // here it would end the program
+			switch v := recover(); {
+			case v != nil: // here it would end the program
 				p.dialPanicked(w, dialPanic{v, debug.Stack()})
+			case !returned:
+				failed <- errDialEnded
 			}
 		}()
 		c, err := p.o.Dial(dialling, addr)
-		if err != nil {
+		if returned = true; err != nil {
 			failed <- err
 			return
 		}
@@ -274,13 +279,23 @@ func (p *Pool) dial(ctx context.Context, addr Addr, fresh bool) (*Conn, error) {
 	}
 }
 
+// errDialEnded is the error of a Dial that has ended its goroutine (runtime.Goexit), as a test's FailNow does.
+var errDialEnded = &net.OpError{Op: "dial", Err: errors.New("the function has ended its goroutine")}
+
 // dialPanicked hands the panic of w's dial to w, if that still waits.
 func (p *Pool) dialPanicked(w *waiter, v dialPanic) {
 	switch {
 	case w.over.CompareAndSwap(false, true):
 		w.panicked <- v
-	case p.o.Panicked != nil:
-		p.o.Panicked(v.value, v.stack)
+	default:
+		p.logPanic(v.value, v.stack)
+	}
+}
+
+// logPanic calls Options.Panicked.
+func (p *Pool) logPanic(value any, stack []byte) {
+	if p.o.Panicked != nil {
+		p.o.Panicked(value, stack)
 	}
 }
 
@@ -289,9 +304,8 @@ func (p *Pool) waitNoMore(w *waiter) {
 	if w.over.CompareAndSwap(false, true) {
 		return
 	}
-	if v := <-w.panicked; p.o.Panicked != nil {
-		p.o.Panicked(v.value, v.stack)
-	}
+	v := <-w.panicked
+	p.logPanic(v.value, v.stack)
 }
 
 // dialled gives c to the exchange that it was dialled for, if that still waits: were it given to

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/culvert-go/culvert/internal/bufpool"
+	"github.com/culvert-go/culvert/internal/panics"
 )
 
 // upload sends a request with a body on a goroutine of its own: the response may begin before. It outlives its Call
@@ -57,14 +58,18 @@ func (c *Call) startUpload() {
 
 func (u *upload) run() {
 	defer bufpool.Put(u.buf)
-	defer close(u.ended)
-	u.err = u.send()
+	defer func() {
+		close(u.ended)
+		if u.broken { // there is no response to what will never be whole
+			u.conn.Interrupt() // behind ended: who reads the response finds err
+		}
+	}()
+	u.err = u.sendContained()
 	u.hooks.BodyDone()
 	switch {
 	case u.err == nil:
 		u.awaitHeader(u.timeout)
 	case u.broken:
-		u.conn.Interrupt() // there is no response to what will never be whole
 	default:
 		u.awaitHeader(lastWords) // perhaps the target has responded and closed
 	}
@@ -82,7 +87,9 @@ func (u *upload) awaitHeader(timeout time.Duration) {
 		u.awaited = time.Now()
 		u.until = u.awaited.Add(timeout)
 	}
-	u.conn.StartReadTimeout(timeout)
+	if !u.conn.contain(func() { u.conn.StartReadTimeout(timeout) }) {
+		u.conn.Interrupt()
+	}
 }
 
 // excuse leaves the time since begun out of the time for the response's header, as far as the body had ended by then.
@@ -96,6 +103,18 @@ func (u *upload) excuse(begun time.Time) {
 		begun = u.awaited
 	}
 	u.until = u.until.Add(time.Since(begun))
+}
+
+// sendContained is send. A panic of an embedder's own connection ends the call, and not the program.
+func (u *upload) sendContained() (err error) {
+	defer func() {
+		if p, panicked := err.(*panics.Error); panicked {
+			u.broken = true
+			u.conn.pool.logPanic(p.Value, p.Stack)
+		}
+	}()
+	defer panics.Catch(&err)
+	return u.send()
 }
 
 func (u *upload) send() error {

@@ -1,0 +1,117 @@
+package http1_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/http1"
+	"github.com/culvert-go/culvert/internal/wiretest"
+)
+
+// panicking is an embedder's connection that panics in one of its methods when it is armed.
+type panicking struct {
+	net.Conn
+	method string
+	armed  *atomic.Bool
+}
+
+func (c panicking) call(method string) {
+	if c.method == method && c.armed.Load() {
+		panic(method)
+	}
+}
+
+func (c panicking) Write(p []byte) (int, error) {
+	c.call("Write")
+	return c.Conn.Write(p)
+}
+
+func (c panicking) SetDeadline(t time.Time) error {
+	c.call("SetDeadline")
+	return c.Conn.SetDeadline(t)
+}
+
+func (c panicking) SetReadDeadline(t time.Time) error {
+	c.call("SetReadDeadline")
+	return c.Conn.SetReadDeadline(t)
+}
+
+func (c panicking) Close() error {
+	defer c.call("Close")
+	return c.Conn.Close()
+}
+
+// A connection of the embedder's that panics on a goroutine of the package's fails its call, and the program continues.
+func TestConnPanics(t *testing.T) {
+	for name, test := range map[string]struct {
+		method   string
+		upload   bool // the connection panics while the body is sent
+		response string
+	}{
+		"a write of a body":          {"Write", true, ""},
+		"the deadline behind a body": {"SetReadDeadline", true, ""},
+		"an interrupt":               {"SetDeadline", false, ""},
+		"the end of a broken call":   {"Close", false, ""},
+		"the end of an idle time":    {"Close", false, ok},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var panics atomic.Int32
+				o := http1.Options{HeaderTimeout: time.Hour, Panicked: func(v any, _ []byte) {
+					if panics.Add(1); v != test.method {
+						t.Errorf("a panic with %v", v)
+					}
+				}}
+				s := newScripted(t, o, func(_ int32, p *wiretest.Peer) {
+					p.Header()
+					p.Send(test.response)
+					_ = p.SetDeadline(time.Time{})
+					_, _ = io.Copy(io.Discard, p.R)
+				})
+				var armed atomic.Bool
+				s.near = func(c net.Conn) net.Conn { return panicking{c, test.method, &armed} }
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				c := &http1.Call{Request: text(ctx, "GET", "")}
+				if test.upload {
+					body, w := io.Pipe()
+					c.Request = request(ctx, "POST", body, -1)
+					go func() {
+						time.Sleep(time.Second) // the header has been sent by then
+						armed.Store(true)
+						w.Write([]byte("body"))
+						w.Close()
+					}()
+				} else {
+					armed.Store(true)
+				}
+				status, _, err := s.send(c)
+				if (err == nil) != (test.response != "") {
+					t.Errorf("status %d, error %v", status, err)
+				}
+				time.Sleep(2 * time.Minute) // an idle connection is closed by then
+				if panics.Load() == 0 {
+					t.Error("no panic was reported")
+				}
+			})
+		})
+	}
+}
+
+// A dial that ends its goroutine, as a test's FailNow does, has failed.
+func TestDialGoexit(t *testing.T) {
+	p := http1.NewPool(http1.Options{Dial: func(context.Context, http1.Addr) (net.Conn, error) {
+		runtime.Goexit()
+		return nil, nil
+	}})
+	if c, err := p.Get(t.Context(), http1.Addr{Name: "a:1"}, false); c != nil || err == nil || !strings.Contains(err.Error(), "dial") {
+		t.Errorf("%v, %v", c, err)
+	}
+}

@@ -1,0 +1,48 @@
+package proxy_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// panickingConn panics in its second write.
+type panickingConn struct {
+	net.Conn
+	writes int
+}
+
+func (c *panickingConn) Write(p []byte) (int, error) {
+	if c.writes++; c.writes > 1 {
+		panic("a fault of the program")
+	}
+	return c.Conn.Write(p)
+}
+
+// A connection of the program's that panics while a body is sent over it fails the request, and neither ends the program nor
+// counts against the target.
+func TestConnPanicsUnderABody(t *testing.T) {
+	leaktest.Check(t)
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	var f failures
+	g := groupAt(t, upstream.Options{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := new(net.Dialer).DialContext(ctx, network, addr)
+		return &panickingConn{Conn: c}, err
+	}}, echoTarget(t, upstream.HTTP1))
+	p := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, ownExchange, proxy.Options{Upstream: g, OnError: f.add})))
+	p.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
+	p.Status(http.StatusInternalServerError)
+	if e := f.only(t); e.Kind != culvert.Internal || e.TargetSide() {
+		t.Errorf("failure %#v", e)
+	}
+}
