@@ -15,25 +15,10 @@ func (f *Forwarder) HookEpoll(fn func(operation int) error) {
 	if f.loops == nil {
 		return
 	}
-	f.loops.epollHook = func(epoll, operation, fd int, event *syscall.EpollEvent) error {
+	f.loops.Control = func(epoll, operation, fd int, event *syscall.EpollEvent) error {
 		if err := fn(operation); err != nil {
 			return err
 		}
 		return syscall.EpollCtl(epoll, operation, fd, event)
-	}
-}
-
-// HookWake calls fn before a loop is woken by its wakeFD. mayEnd reports whether the loop might end
-// meanwhile.
-func (f *Forwarder) HookWake(fn func(mayEnd bool)) {
-	if f.loops == nil {
-		return
-	}
-	f.loops.wakeHook = func(int) {
-		mayEnd := f.loops.mu.TryLock()
-		if mayEnd {
-			f.loops.mu.Unlock()
-		}
-		fn(mayEnd)
 	}
 }

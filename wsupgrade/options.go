@@ -128,7 +128,7 @@ func New(o Options) (*Forwarder, error) {
 		f.protocols = nil
 	}
 	if !o.Portable {
-		f.loops = new(loops)
+		f.loops = newLoops()
 	}
 	if f.observe == nil {
 		f.observe = func(*http.Request) *Observer { return nil }

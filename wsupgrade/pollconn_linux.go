@@ -10,6 +10,7 @@ import (
 
 	"github.com/culvert-go/culvert/internal/bufpool"
 	"github.com/culvert-go/culvert/internal/deadline"
+	"github.com/culvert-go/culvert/internal/netloop"
 )
 
 // pollConn is one side of a tunnel on a loop: a descriptor of its own, without the runtime's
@@ -22,9 +23,9 @@ type pollConn struct {
 	mu            sync.Mutex
 	closed        bool
 	aborted       bool
-	wantsWritable bool // the loop gets an event when the socket accepts bytes again
-	watched       bool
-	epoll         int         // the instance that watches the socket
+	wantsWritable bool          // there is an event when the socket accepts bytes again
+	loop          *netloop.Loop // nil: no loop watches the socket
+	registration  netloop.Registration
 	fin           bool        // the sending half is to be closed once nothing is pending
 	out           *outgoing   // nil: nothing is pending
 	failed        error       // of a write that was pending
@@ -62,42 +63,41 @@ func dup(fd int) (int, error) {
 	return int(copied), nil
 }
 
-// watch makes an epoll instance watch c from now on. As long as nothing is pending it does not
-// request an event when c is writable: a new socket is, which would wake the loop at once.
-func (c *pollConn) watch(epoll int) error {
+// watch makes l handle c's events from now on. As long as nothing is pending it does not request an
+// event when c is writable: a new socket is, which would wake the loop at once.
+func (c *pollConn) watch(l *netloop.Loop) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.epoll, c.watched = epoll, true
 	c.wantsWritable = c.out != nil
-	return c.epollControl(syscall.EPOLL_CTL_ADD)
-}
-
-// unwatch undoes watch, as closing the descriptor does where it is the socket's last.
-func (c *pollConn) unwatch() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_ = c.epollControl(syscall.EPOLL_CTL_DEL) // fails if c was not watched
+	if c.registration, err = l.Add(c.fd, c.events(), c); err == nil {
+		c.loop = l
+	}
+	return err
 }
 
 // requestWritable requests an event when the socket accepts bytes again. There is one also if it
 // does already. If the system refuses that, the pending bytes could never be sent, so the tunnel is
 // aborted.
 func (c *pollConn) requestWritable() {
-	if !c.watched || c.wantsWritable {
+	if c.loop == nil || c.wantsWritable {
 		return
 	}
 	c.wantsWritable = true
-	if c.epollControl(syscall.EPOLL_CTL_MOD) != nil {
+	if c.loop.Modify(c.registration, c.events()) != nil {
 		go c.pair.t.Abort() // on a goroutine, since it locks c.mu
 	}
 }
 
-func (c *pollConn) epollControl(operation int) error {
-	event := syscall.EpollEvent{Events: watchedEvents, Fd: int32(c.fd)}
+func (c *pollConn) events() uint32 {
 	if c.wantsWritable {
-		event.Events |= syscall.EPOLLOUT
+		return watchedEvents | syscall.EPOLLOUT
 	}
-	return os.NewSyscallError("epoll_ctl", c.pair.t.loops.epollCtl(c.epoll, operation, c.fd, &event))
+	return watchedEvents
+}
+
+// Handle handles events of the socket.
+func (c *pollConn) Handle(l *netloop.Loop, e netloop.Event) {
+	c.pair.handle(l.State().(*loop), c, e.Mask)
 }
 
 // Read reads the available bytes. The error is EAGAIN if there are none.
@@ -287,5 +287,8 @@ func (c *pollConn) Close() error {
 	c.closed = true
 	c.stopTimer()
 	c.release()
+	if c.loop != nil {
+		c.loop.Remove(c.registration)
+	}
 	return syscall.Close(c.fd)
 }

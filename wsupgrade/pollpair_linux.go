@@ -4,6 +4,8 @@ import (
 	"io"
 	"sync"
 	"syscall"
+
+	"github.com/culvert-go/culvert/internal/netloop"
 )
 
 // pollPair is a tunnel on a loop.
@@ -59,18 +61,10 @@ func (t *Tunnel) moveToLoop(early earlyBytes, ended func(*Tunnel)) bool {
 	if t.loops == nil || !isPlainSocket(t.client) || !isPlainSocket(t.target) {
 		return false
 	}
-	l, err := t.loops.join()
-	if err != nil {
-		return false
-	}
 	p := &pollPair{t: t, ended: ended}
 	p.up = pollHalf{pair: p, toTarget: true}
 	p.down = pollHalf{pair: p}
-	if p.copyConns() != nil || !p.attach(l, early) {
-		l.leaveUnserved()
-		return false
-	}
-	return true
+	return p.copyConns() == nil && p.attach(t.loops.Next(), early)
 }
 
 func (p *pollPair) copyConns() error {
@@ -87,13 +81,12 @@ func (p *pollPair) copyConns() error {
 // attach gives both sides to the loop and passes on the early bytes. If the loop can't watch them,
 // it returns false and has changed nothing: the client has its 101, and the portable engine can
 // move the bytes.
-func (p *pollPair) attach(l *loop, early earlyBytes) bool {
+func (p *pollPair) attach(l *netloop.Loop, early earlyBytes) bool {
 	p.mu.Lock() // events wait until both are attached
 	defer p.mu.Unlock()
-	if l.add(&p.client) != nil || l.add(&p.target) != nil {
+	if p.client.watch(l) != nil || p.target.watch(l) != nil {
 		p.finished, p.up.finished, p.down.finished = true, true, true
-		p.client.unwatch()
-		p.closeConns(l)
+		p.closeConns()
 		return false
 	}
 	client, target := p.t.client, p.t.target
@@ -106,9 +99,7 @@ func (p *pollPair) attach(l *loop, early earlyBytes) bool {
 	return true
 }
 
-func (p *pollPair) closeConns(l *loop) {
-	l.remove(&p.client)
-	l.remove(&p.target)
+func (p *pollPair) closeConns() {
 	_ = p.client.Close()
 	_ = p.target.Close()
 }
@@ -131,34 +122,34 @@ func (p *pollPair) handle(l *loop, c *pollConn, events uint32) {
 		in.ready = true
 		in.move(l)
 	}
-	p.finishIfDone(l)
+	p.finishIfDone()
 }
 
-// resume gives a direction from the loop's queue its visit.
-func (p *pollPair) resume(l *loop, h *pollHalf) {
+// Resume gives a direction from the loop's queue its visit.
+func (h *pollHalf) Resume(l *netloop.Loop) {
+	p := h.pair
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h.queued = false
-	h.move(l)
-	p.finishIfDone(l)
+	h.move(l.State().(*loop))
+	p.finishIfDone()
 }
 
 // finishIfDone ends the tunnel if both directions have ended and nothing is pending, or if it is
 // broken.
-func (p *pollPair) finishIfDone(l *loop) {
+func (p *pollPair) finishIfDone() {
 	if p.broken || p.up.finished && p.down.finished && p.client.idle() && p.target.idle() {
-		p.finish(l)
+		p.finish()
 	}
 }
 
-func (p *pollPair) finish(l *loop) {
+func (p *pollPair) finish() {
 	if p.finished {
 		return
 	}
 	p.finished, p.up.finished, p.down.finished = true, true, true
 	p.stop()
-	p.closeConns(l)
-	l.leave()
+	p.closeConns()
 	p.t.finish()
 	if p.ended != nil {
 		go p.ended(p.t) // the caller's function, which may take long
@@ -177,7 +168,8 @@ func (h *pollHalf) move(l *loop) {
 	}
 	for budget := visit; h.ready && !h.finished && h.dst().idle(); {
 		if budget <= 0 {
-			l.enqueue(h)
+			h.queued = true
+			l.Enqueue(h)
 			return
 		}
 		h.pair.t.renewReadDeadline(h.src())

@@ -1,7 +1,6 @@
 package wsupgrade_test
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -145,32 +144,4 @@ func TestEpollRefusedUnderBackpressure(t *testing.T) {
 	sending.Wait()
 	close(full)
 	wiretest.Await(t, ended, "end at the target")
-}
-
-// A loop that may have ended, whose wakeFD has been reused for another file, is not
-// written to.
-func TestWakeWhileTheLoopLives(t *testing.T) {
-	leaktest.Check(t)
-	f := forwarder(t, wsupgrade.Options{})
-	var calls, rung atomic.Int64
-	f.HookEpoll(func(int) error {
-		if calls.Add(1) == 2 {
-			return errors.New("no watch")
-		}
-		return nil
-	})
-	f.HookWake(func(mayEnd bool) {
-		rung.Add(1)
-		if mayEnd {
-			t.Error("wakeFD is written to when its loop may have closed it")
-		}
-	})
-	p := open(t, serveStart(t, f, mirroring(t)))
-	p.Send("x")
-	p.Receive("x")
-	p.End()
-	p.Rest()
-	if rung.Load() == 0 && !portable {
-		t.Error("no tunnel left of itself")
-	}
 }
