@@ -5,13 +5,16 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/clientside"
 )
 
-// guard returns writers and bodies that notice a use after the handler has returned, and two readers of one body at the
-// same time. If plain, writers are net/http's own. Times are compared if exact.
+// guard returns writers and bodies that notice a use after the handler has returned, two uses of one writer and two readers
+// of one body at the same time. If plain, writers are net/http's own. Times are compared if exact.
 //
 // The request is a copy: net/http's server looks at the type of its own request's body when it writes a header, and
 // closes a connection if a body that Expect announced was not read.
@@ -31,7 +34,8 @@ func guard(j *Journal, plan *GatewayPlan, next http.Handler, plain, exact bool) 
 	})
 }
 
-// guarded is a ResponseWriter around net/http's that knows when its handler has returned.
+// guarded is a ResponseWriter around net/http's that knows when its handler has returned. It is a clientside.Server, so that
+// it is not bypassed on the way to net/http's writer.
 type guarded struct {
 	j    *Journal
 	plan *GatewayPlan
@@ -48,7 +52,7 @@ type guarded struct {
 	ended   bool
 	taken   bool // hijacked
 	reading bool
-	writing bool
+	writing string // the method that writes, "" for none
 }
 
 // end is called when the handler returns or panics.
@@ -56,10 +60,13 @@ func (g *guarded) end() {
 	g.checkWhole()
 	g.mu.Lock()
 	g.ended = true
-	reading := g.reading
+	reading, writing := g.reading, g.writing
 	g.mu.Unlock()
 	if reading && !g.taken {
 		g.j.Break("use after end", "%s: the body is still being read when the handler returns", g.path)
+	}
+	if writing != "" && !g.taken {
+		g.j.Break("use after end", "%s: %s lasts when the handler returns", g.path, writing)
 	}
 	if v := recover(); v != nil {
 		if v == errPlanned {
@@ -72,8 +79,10 @@ func (g *guarded) end() {
 	}
 }
 
-// check breaks a rule if the handler has returned.
+// check breaks a rule if the handler has returned. One goroutine runs at a time, and few calls wait for the client: so those
+// that could run meanwhile do so now, the handler's among them.
 func (g *guarded) check(what string) {
+	runtime.Gosched()
 	g.mu.Lock()
 	ended := g.ended && !g.taken
 	g.mu.Unlock()
@@ -82,15 +91,29 @@ func (g *guarded) check(what string) {
 	}
 }
 
+// alone breaks a rule if a write lasts: its goroutine has the writer and its Header until it returns. writes has this one
+// last until writing is reset.
+func (g *guarded) alone(what string, writes bool) {
+	g.mu.Lock()
+	writing := g.writing
+	if writes {
+		g.writing = what
+	}
+	g.mu.Unlock()
+	if writing != "" {
+		g.j.Break("two writers", "%s: %s while %s lasts\n%s", g.path, what, writing, debug.Stack())
+	}
+}
+
 // Header implements http.ResponseWriter.
 func (g *guarded) Header() http.Header {
 	g.check("Header")
+	g.alone("Header", false)
 	return g.w.Header()
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (g *guarded) WriteHeader(status int) {
-	g.check("WriteHeader")
 	defer g.write("WriteHeader")()
 	defer g.interim(status)()
 	g.w.WriteHeader(status)
@@ -98,14 +121,12 @@ func (g *guarded) WriteHeader(status int) {
 
 // Write implements http.ResponseWriter.
 func (g *guarded) Write(p []byte) (int, error) {
-	g.check("Write")
 	defer g.write("Write")()
 	return g.w.Write(p)
 }
 
 // ReadFrom implements io.ReaderFrom.
 func (g *guarded) ReadFrom(r io.Reader) (int64, error) {
-	g.check("ReadFrom")
 	defer g.write("ReadFrom")()
 	if to, ok := g.w.(io.ReaderFrom); ok {
 		return to.ReadFrom(r)
@@ -115,7 +136,6 @@ func (g *guarded) ReadFrom(r io.Reader) (int64, error) {
 
 // FlushError is what http.ResponseController calls.
 func (g *guarded) FlushError() error {
-	g.check("Flush")
 	defer g.write("Flush")()
 	return http.NewResponseController(g.w).Flush()
 }
@@ -126,6 +146,7 @@ func (g *guarded) Flush() { _ = g.FlushError() }
 // Hijack implements http.Hijacker.
 func (g *guarded) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	g.check("Hijack")
+	g.alone("Hijack", false)
 	c, rw, err := http.NewResponseController(g.w).Hijack()
 	if err == nil {
 		g.mu.Lock()
@@ -133,6 +154,19 @@ func (g *guarded) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		g.mu.Unlock()
 	}
 	return c, rw, err
+}
+
+// WriteContinue implements clientside.Server.
+func (g *guarded) WriteContinue() {
+	defer g.write("WriteContinue")()
+	clientside.ServerOf(g.w).WriteContinue()
+}
+
+// CloseAfterResponse implements clientside.Server. It may change the header.
+func (g *guarded) CloseAfterResponse() {
+	g.check("CloseAfterResponse")
+	g.alone("CloseAfterResponse", false)
+	clientside.ServerOf(g.w).CloseAfterResponse()
 }
 
 // SetReadDeadline is what http.ResponseController calls.

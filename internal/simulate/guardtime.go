@@ -12,16 +12,11 @@ import (
 // checks that it ended within WriteTimeout.
 func (g *guarded) write(what string) (end func()) {
 	start := time.Now()
-	g.mu.Lock()
-	twice := g.writing
-	g.writing = true
-	g.mu.Unlock()
-	if twice {
-		g.j.Break("two writers", "%s: %s while another write lasts", g.path, what)
-	}
+	g.alone(what, true)
+	g.check(what)
 	return func() {
 		g.mu.Lock()
-		g.writing = false
+		g.writing = ""
 		g.mu.Unlock()
 		bound := within(g.plan.WriteTimeout)
 		if p := g.passage; p == nil || p.Proxied == 0 {

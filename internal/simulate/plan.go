@@ -178,6 +178,7 @@ type ResponsePlan struct {
 	Trailer [][2]string
 	Forget  bool // the announced trailers are not sent
 	Early   bool // the response does not wait for the request's body
+	Asks    Asking
 	Close   bool // Connection: close
 	Behind  int  // how many bytes follow the response that belong to none
 	Garbage bool // the bytes sent are no response

@@ -165,7 +165,7 @@ func (t *target) respond(c *Conn, in *bufio.Reader, req *http.Request, plan *Exc
 	readBody := func() {
 		if req.Header.Get("Expect") != "" && !response.Early {
 			s.Wrote = true
-			_, _ = io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\n")
+			t.ask(c, req, plan.Token, response)
 		}
 		read <- t.readBody(req, plan, s)
 	}
@@ -209,6 +209,9 @@ func (t *target) readBody(req *http.Request, plan *ExchangePlan, s *Sight) bool 
 // writeResponse writes the plan's response, and reports whether the connection can be used again.
 func (t *target) writeResponse(c *Conn, req *http.Request, plan *ExchangePlan, r *ResponsePlan, s *Sight) bool {
 	for range r.Interim {
+		if r.hintsAsking(req) {
+			break // they were sent before
+		}
 		s.Wrote = true
 		if _, err := io.WriteString(c, r.interim(plan.Token)); err != nil {
 			return false
