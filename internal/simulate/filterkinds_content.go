@@ -150,6 +150,7 @@ var errorPagesKind = filterKind{
 		m.acts("ErrorPages")
 		page := p.page(m.status)
 		m.replace("text/html")
+		m.discards = true
 		m.body = func() []byte { return page }
 	},
 }
@@ -214,6 +215,7 @@ func (p FilterPlan) records(q *hop, m *message) {
 		m.acts("Records refuses")
 		m.status = http.StatusBadGateway
 		m.replace("text/plain; charset=utf-8")
+		m.discards = true
 		m.body = nil
 		return
 	case m.coding != "":

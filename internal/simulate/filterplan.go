@@ -73,6 +73,7 @@ type message struct {
 	changed  bool                                 // the content is not the target's, byte by byte
 	edited   bool                                 // record by record
 	replaced bool                                 // by a content of the filter's own
+	discards bool                                 // since the header, so that no content of the target's is of use
 	cut      bool                                 // the client must see that it is broken off
 	noTrail  bool                                 // the target's trailers no longer belong to it
 	loose    bool                                 // there are two possible headers

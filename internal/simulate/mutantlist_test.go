@@ -76,6 +76,7 @@ var mutants = []mutant{
 	{"a 100 beside an interim response", "internal/clientbody/continue.go", "	b.early.lock.Lock()\n	defer b.early.lock.Unlock()\n	if !b.early.due || b.isDuplex() {\n", "	if !b.early.due || b.isDuplex() {\n"},
 	{"a 100 behind the final header", "internal/clientbody/continue.go", "	b.early.due = false\n	if unasked {\n", "	if unasked {\n"},
 	{"calls reach a client whose handler has returned", "internal/clientside/handle.go", "	h.w = nil\n", ""},
+	{"content that a filter replaces is awaited", "internal/relay/body.go", "	case response.Discards(w):\n", "	case false:\n"},
 	{"a 304 over HTTP/2 is read", "internal/relay/body.go", ", resp.StatusCode == http.StatusNotModified:", ":"},
 	{"trailers behind an empty body over HTTP/2 are lost", "internal/relay/relay.go", "	return n, o.copyTrailers(side, resp, announced)\n", "	if resp.ContentLength == 0 {\n		return n, nil\n	}\n	return n, o.copyTrailers(side, resp, announced)\n"},
 	{"a path of two slashes is left to net/http", "proxy/sendable.go", "	if !strings.HasPrefix(out.URL.Opaque, \"//\") {\n", "	if !strings.HasPrefix(out.URL.Opaque, \"///\") {\n"},

@@ -28,6 +28,7 @@ func (w *world) checkTimes() {
 			t.attempt(&p.Attempts[i])
 		}
 		t.body()
+		t.discarded()
 		t.broke()
 		t.gone()
 		t.seen()
