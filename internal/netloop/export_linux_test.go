@@ -16,7 +16,7 @@ func (s *Set) HookWake(fn func(mayEnd bool)) {
 func (l *Loop) Asleep() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.asleep && l.members > 0
+	return l.asleep && l.wakeAt == forever
 }
 
 // Running reports whether the loop has not ended.
@@ -24,4 +24,11 @@ func (l *Loop) Running() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.running
+}
+
+// OneLoop returns a Set with one loop, for tests that depend on the order of events.
+func OneLoop() *Set {
+	s := new(Set)
+	s.once.Do(func() { s.loops = []*Loop{{set: s}} })
+	return s
 }

@@ -2,8 +2,10 @@ package netloop
 
 import (
 	"os"
+	"runtime"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
@@ -13,12 +15,13 @@ import (
 // in the runtime's poller would cost each wake-up a second epoll_wait and the search of the
 // scheduler.
 type Loop struct {
-	set   *Set
-	state State  // the goroutine's alone
-	queue []Task // with more work than a visit allows, in FIFO order; the goroutine's alone
+	set     *Set
+	state   State  // the goroutine's alone
+	queue   []Task // with more work than a visit allows, in FIFO order; the goroutine's alone
+	started bool   // goroutines were started that have not had a processor yet; the goroutine's alone
 
 	// mu is the innermost lock: it may be acquired while any other is held, and no function of a
-	// Handler, a Task or a State is called with it held. Only Set.Control is.
+	// Handler, a Task, a State or a Waiter is called with it held. Only Set.Control is.
 	mu            sync.Mutex
 	running       bool
 	epoll, wakeFD int // the epoll instance and its eventfd, while running
@@ -26,7 +29,9 @@ type Loop struct {
 	free          []uint32 // the slots without a member
 	members       int
 	generation    uint32 // of the last registration
+	waiting       waiting
 	asleep        bool
+	wakeAt        time.Duration // on the clock of now: when a loop that is asleep wakes by itself
 }
 
 // Task is work that a loop continues after a look at its events.
@@ -45,9 +50,16 @@ func (l *Loop) Enqueue(t Task) { l.queue = append(l.queue, t) }
 // Queued returns the length of the loop's queue. Only functions that the loop calls may call it.
 func (l *Loop) Queued() int { return len(l.queue) }
 
-// idleMillis is how long a loop without members waits for another one before it ends, in
-// milliseconds.
-const idleMillis = 100
+// idleTime is how long a loop without members waits for another one before it ends.
+const idleTime = 100 * time.Millisecond
+
+// forever is later than any time on the clock of now.
+const forever = time.Duration(1<<63 - 1)
+
+var processStart = time.Now()
+
+// now returns the time of the loops' clock.
+func now() time.Duration { return time.Since(processStart) }
 
 // start makes the epoll instance and starts the goroutine. The caller holds mu.
 func (l *Loop) start() error {
@@ -93,7 +105,7 @@ func (l *Loop) wake() {
 	_, _ = syscall.Write(l.wakeFD, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 }
 
-// run handles events until the loop has had no member for idleMillis.
+// run handles events until the loop has had no member for idleTime.
 func (l *Loop) run() {
 	if l.set.NewState != nil {
 		state := l.set.NewState(l)
@@ -126,7 +138,7 @@ func (l *Loop) tryEnd() bool {
 	return true
 }
 
-// round handles the events, then resumes the first task of the queue. The
+// round handles the events and what has timed out, then resumes the first task of the queue. The
 // next round looks for events first: a small message waits for one visit, however many tasks are
 // queued.
 func (l *Loop) round(events []syscall.EpollEvent) {
@@ -137,6 +149,7 @@ func (l *Loop) round(events []syscall.EpollEvent) {
 			h.Handle(l, e)
 		}
 	}
+	l.expire()
 	if next != nil {
 		next.Resume(l)
 	}
@@ -153,10 +166,16 @@ func (l *Loop) dequeue() Task {
 	return t
 }
 
-// wait returns the number of events. late reports whether the loop has had no member for idleMillis.
+// wait returns the number of events. late reports whether the loop has had no member for idleTime.
 func (l *Loop) wait(events []syscall.EpollEvent) (n int, late bool) {
 	if n := epollNow(l.epoll, events); n > 0 || len(l.queue) > 0 {
 		return n, false
+	}
+	if l.started {
+		// The goroutines are queued at this one's processor, which epoll_wait would keep until the
+		// runtime's monitor takes it away: up to 10 ms later if there is no other processor.
+		l.started = false
+		runtime.Gosched()
 	}
 	millis, empty := l.sleep()
 	n, err := syscall.EpollWait(l.epoll, events, millis) // fails only when interrupted
@@ -170,11 +189,15 @@ func (l *Loop) sleep() (millis int, empty bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	empty = l.members == 0
-	l.asleep = true
+	l.asleep, l.wakeAt = true, l.waiting.next()
 	if empty {
-		return idleMillis, true
+		l.wakeAt = now() + idleTime
 	}
-	return -1, false
+	if l.wakeAt == forever {
+		return -1, empty
+	}
+	left := l.wakeAt - now() + time.Millisecond - 1
+	return int(min(max(left, 0)/time.Millisecond, 1<<30)), empty
 }
 
 func (l *Loop) awake() {

@@ -8,7 +8,7 @@ import (
 )
 
 // Set is a set of loops: half as many as GOMAXPROCS, at least one. A loop runs while it has members,
-// that is descriptors with a Handler. The zero value is ready for use.
+// that is descriptors with a Handler or connections with a Waiter. The zero value is ready for use.
 // A Set is safe for concurrent use by multiple goroutines, and must not be copied after first use.
 type Set struct {
 	// NewState, if not nil, returns the State of a loop that starts. It is called on the loop.
