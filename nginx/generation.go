@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/gate"
@@ -21,6 +22,7 @@ type generation struct {
 	servers   []*http.Server
 	serving   sync.WaitGroup // the servers' Accept loops
 	newcomers newcomers
+	retired   atomic.Bool     // each response is the last one of its connection
 	active    gate.Gate       // handlers that run, those of tunnels included
 	ctx       context.Context // ends when they are to be cut off
 	end       context.CancelFunc
@@ -109,12 +111,15 @@ func (g *generation) count(next http.Handler) http.Handler {
 			defer g.active.Leave()
 		}
 		g.newcomers.arrived(r)
+		if g.retired.Load() && r.ProtoMajor == 1 && r.Header["Upgrade"] == nil {
+			w.Header().Set("Connection", "close")
+		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// finish closes idle connections, waits for every request and tunnel and
-// releases the configuration. If ctx or worker_shutdown_timeout ends before, everything
+// finish gives idle connections the time for one more request and closes them, waits for every request
+// and tunnel and releases the configuration. If ctx or worker_shutdown_timeout ends before, everything
 // is cut off.
 func (g *generation) finish(ctx context.Context) {
 	if t := g.engine.Settings().ShutdownTimeout; t > 0 {
@@ -126,6 +131,8 @@ func (g *generation) finish(ctx context.Context) {
 		v.Close()
 	}
 	g.serving.Wait()
+	g.retired.Store(true)
+	g.newcomers.waitIdle(ctx)
 	for _, server := range g.servers {
 		server.SetKeepAlivesEnabled(false) // each connection's next response is its last
 	}

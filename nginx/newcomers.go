@@ -15,6 +15,11 @@ import (
 // its configuration has been replaced, as http.Server.Shutdown grants it.
 const newcomerGrace = 5 * time.Second
 
+// idleGrace is how long the idle connections of a replaced configuration are kept: a client that is about to
+// send its next request can send it, and is told in the response that it is the connection's last. A request
+// that crosses the connection's end is lost, unless the client may repeat it.
+const idleGrace = 500 * time.Millisecond
+
 // newcomers are the connections of a generation on which a request is expected or was
 // received, and no handler has it yet. Shutdown must wait for them: a request that
 // http.Server has read from its connection when it shuts down is dropped without a
@@ -22,6 +27,7 @@ const newcomerGrace = 5 * time.Second
 type newcomers struct {
 	conns   sync.Map // of net.Conn to *newcomer, of all that are open
 	waiting gate.Gate
+	open    gate.Gate // all of conns
 }
 
 // newcomer is a connection, and whether it is one just now.
@@ -43,7 +49,9 @@ func (n *newcomers) track(conn net.Conn, state http.ConnState) {
 	case http.StateIdle:
 		n.gone(c)
 	default:
-		n.conns.Delete(conn)
+		if _, first := n.conns.LoadAndDelete(conn); first {
+			n.open.Leave()
+		}
 		n.gone(c)
 	}
 }
@@ -72,6 +80,7 @@ func (n *newcomers) connContext(inner func(context.Context, net.Conn) context.Co
 		}
 		c := &newcomer{}
 		n.conns.Store(conn, c)
+		n.open.Split()
 		return context.WithValue(ctx, newcomerKey{}, c)
 	}
 }
@@ -81,6 +90,14 @@ func (n *newcomers) arrived(r *http.Request) {
 	if c, ok := r.Context().Value(newcomerKey{}).(*newcomer); ok {
 		n.gone(c)
 	}
+}
+
+// waitIdle returns when no connection is open, or after the grace of idle ones, or at the end of ctx.
+// Nothing may accept any more when it is called.
+func (n *newcomers) waitIdle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, idleGrace)
+	defer cancel()
+	_ = n.open.Drain(ctx)
 }
 
 // wait returns when there are none, or after their grace, or at the end of ctx.

@@ -19,7 +19,9 @@ const (
 // Shutdown stops accepting, and returns when all requests and tunnels have ended and the configuration is released.
 // WebSockets, which might never end, are sent a Close frame with 1001, and are cut ten seconds later; tunnels of other protocols
 // are waited for. When ctx ends, everything that still runs is cut off, and its error is returned. It may be called
-// more than once; Close cuts one that waits short.
+// more than once; Close cuts one that waits short. An idle connection is closed
+// half a second after the begin: a request that a client sends on it until then gets a response, the last one of that
+// connection. So it is with those of a former configuration behind a Reload.
 func (s *Server) Shutdown(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, s.cut)
 	defer stop()
