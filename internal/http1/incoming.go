@@ -74,7 +74,7 @@ func (in *Incoming) parse(all string) error {
 	if err := h.parseFields(rest); err != nil {
 		return &Refused{http.StatusBadRequest, "malformed header field"}
 	}
-	h.fields, h.values = nil, nil
+	h.fields, h.values, h.memory = nil, nil, nil
 	return in.checkHost()
 }
 

@@ -11,6 +11,8 @@ type peeker struct {
 	raw   syscall.RawConn
 	look  func(fd uintptr)
 	await func(fd uintptr) bool
+	ready func(fd uintptr) bool
+	waits bool // ready has found nothing
 	byte1 [1]byte
 	n     int32 // how many bytes were received, as the kernel tells
 	errno syscall.Errno
@@ -29,6 +31,14 @@ func (p *peeker) init(c syscall.Conn) {
 		}
 		p.peek(fd) // its end, or nothing yet
 		return p.errno != syscall.EAGAIN && p.errno != syscall.EINTR
+	}
+	p.ready = func(fd uintptr) bool {
+		if p.waits { // no look behind the wait: a read follows anyway
+			return true
+		}
+		p.peek(fd)
+		p.waits = p.errno == syscall.EAGAIN || p.errno == syscall.EINTR
+		return !p.waits
 	}
 }
 
@@ -66,4 +76,23 @@ func (p *peeker) available() (int64, error) {
 		return 0, p.errno
 	}
 	return int64(p.n), nil
+}
+
+// awaitReadable waits until something can be read, or the end.
+func (p *peeker) awaitReadable() error {
+	p.waits = false
+	return p.raw.Read(p.ready)
+}
+
+// lookAt returns what there is to read.
+func (p *peeker) lookAt() Readable {
+	switch {
+	case p.raw == nil || p.raw.Control(p.look) != nil:
+		return Unknown
+	case p.errno == syscall.EAGAIN || p.errno == syscall.EINTR:
+		return Nothing
+	case p.errno == 0 && p.n > 0:
+		return Bytes
+	}
+	return Ended
 }

@@ -17,3 +17,7 @@ const canMove = false
 func (p *peeker) available() (int64, error) { return 0, nil }
 
 func spliceAllowed() bool { return false }
+
+func (p *peeker) awaitReadable() error { return nil }
+
+func (p *peeker) lookAt() Readable { return Unknown }
