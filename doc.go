@@ -4,6 +4,7 @@
 //
 //   - proxy forwards a request to one of the targets (backend servers) of an upstream group.
 //   - upstream selects a target for each request: by balance, health and load.
+//   - server serves HTTP as net/http's server does, for less.
 //   - wsupgrade forwards WebSocket and other upgrades and tunnels their bytes.
 //     wsupgrade/extendedconnect enables WebSockets over HTTP/2 in net/http's server,
 //     and wsupgrade/wstest tests a gateway for WebSockets in memory.

@@ -1,0 +1,138 @@
+package server
+
+import (
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/bufpool"
+	"github.com/culvert-go/culvert/internal/http1"
+)
+
+// The bounds of what a handler has left of a request's body, so that the connection can be kept: 256 KiB as in net/http.
+const (
+	drainBytes  = 256 << 10
+	drainWithin = time.Second
+)
+
+// body is a request's body. The handler may read it while it writes the response.
+type body struct {
+	x       *exchange
+	expects bool        // the client waits for a 100 (Continue)
+	ended   atomic.Bool // it was read to its end
+	broken  atomic.Bool // its end can't be found
+	closed  atomic.Bool // by the handler, or since it has returned
+
+	// mu guards what follows. It is held while the body is read.
+	mu      sync.Mutex
+	content http1.Content
+	asked   bool // for the 100 (Continue)
+}
+
+// Read implements io.Reader. The first read sends the 100 (Continue) that the client waits for.
+func (b *body) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed.Load() {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	if b.expects && !b.asked {
+		b.asked = true
+		b.x.w.WriteContinue()
+	}
+	n, err := b.content.Read(p)
+	switch {
+	case err == io.EOF && !b.ended.Load():
+		b.ended.Store(true)
+		b.x.ctx.bodyEnded()
+	case err != nil && b.content.Broken():
+		b.broken.Store(true)
+	}
+	return n, err
+}
+
+// Close implements io.Closer. Later reads fail. What remains is read when the handler has returned.
+func (b *body) Close() error {
+	b.closed.Store(true)
+	return nil
+}
+
+// leave makes reads fail from now on, since the handler has returned, and one that is under way.
+func (b *body) leave() {
+	b.closed.Store(true)
+	if b.mu.TryLock() {
+		b.mu.Unlock()
+		return
+	}
+	c := b.x.c
+	c.mu.Lock()
+	c.interrupt = true
+	c.applyReadDeadline()
+	c.mu.Unlock()
+	b.mu.Lock()
+	c.mu.Lock()
+	c.interrupt = false
+	c.mu.Unlock()
+	b.mu.Unlock()
+}
+
+// awaited reports whether the client waits for a 100 (Continue) that was not sent. It may never send the body then.
+func (b *body) awaited() bool { return b.expects && !b.ended.Load() && !b.x.w.continued.Load() }
+
+// tooLong reports whether so much of the body remains that it is not read for the next request's sake. The handler has
+// returned.
+func (b *body) tooLong() bool { return b.content.Broken() || b.content.Left() > drainBytes }
+
+// drain reads what the handler has left, within bounds. It reports whether the body has ended: else the next request
+// can't be found. A deadline that the handler has set is kept if it is sooner.
+func (b *body) drain() bool {
+	if b.content.Whole() {
+		return true
+	}
+	if b.awaited() || b.tooLong() {
+		return false
+	}
+	c := b.x.c
+	c.mu.Lock()
+	if until := time.Now().Add(drainWithin); c.readUntil.IsZero() || until.Before(c.readUntil) {
+		c.readUntil = until
+	}
+	c.mu.Unlock()
+	buf := bufpool.Get()
+	defer bufpool.Put(buf)
+	for left := drainBytes; left > 0; {
+		n, err := b.content.Read(buf)
+		if err != nil {
+			return err == io.EOF
+		}
+		left -= n
+	}
+	return false
+}
+
+// setReadDeadline sets the deadline of reads of x's body. It reports false if the handler has returned.
+func (c *conn) setReadDeadline(x *exchange, t time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current != x || c.hijacked {
+		return false
+	}
+	c.readUntil = t
+	if !c.watch.running { // the watch has no deadline: the client may take any time to leave
+		c.applyReadDeadline()
+	}
+	return true
+}
+
+// setWriteDeadline is setReadDeadline for writes.
+func (c *conn) setWriteDeadline(x *exchange, t time.Time) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current != x || c.hijacked {
+		return false, nil
+	}
+	c.writeSet = true
+	return true, c.rwc.SetWriteDeadline(t)
+}

@@ -1,0 +1,385 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/deadline"
+	"github.com/culvert-go/culvert/internal/http1"
+)
+
+// conn is a connection. Its goroutine reads the requests and calls the handler for one after the other.
+type conn struct {
+	server     *Server
+	rwc        net.Conn
+	tls        *tls.ConnectionState
+	remoteAddr string
+	ctx        context.Context
+	accepted   time.Time
+	state      atomic.Uint32 // an http.ConnState; StateClosed as soon as it is decided
+	peek       http1.Peeker  // of the socket, below TLS
+	plain      bool          // nothing is between peek's socket and rwc
+
+	r          *bufio.Reader // nil while the connection is idle
+	in         http1.Incoming
+	lastPost   bool      // the last request was a POST
+	headerEnds time.Time // when the header that is being read must have been received; zero: not settled yet
+
+	// mu guards what follows, which handlers reach from any goroutine.
+	mu        sync.Mutex
+	current   *exchange // the one whose handler runs; nil: none
+	hijacked  bool
+	interrupt bool // reads fail: the handler has returned while its body was being read
+	readUntil time.Time
+	readSet   time.Time // what the socket has of readUntil, which is set when it is read
+	writeSet  bool      // the socket has a deadline for writes
+	watch     watch
+}
+
+func newConn(s *Server, ctx context.Context, rwc net.Conn) *conn {
+	c := &conn{server: s, rwc: rwc, ctx: ctx, accepted: time.Now()}
+	c.watch.ended.L = &c.mu
+	if a := rwc.RemoteAddr(); a != nil {
+		c.remoteAddr = a.String()
+	}
+	c.ctx = context.WithValue(ctx, http.LocalAddrContextKey, rwc.LocalAddr())
+	return c
+}
+
+// is reports whether the connection is in a state.
+func (c *conn) is(state http.ConnState) bool { return http.ConnState(c.state.Load()) == state }
+
+// move changes the state, unless Shutdown has closed the connection meanwhile.
+func (c *conn) move(from, to http.ConnState) bool {
+	if !c.state.CompareAndSwap(uint32(from), uint32(to)) {
+		return false
+	}
+	c.hook(to)
+	return true
+}
+
+func (c *conn) hook(state http.ConnState) {
+	if f := c.server.ConnState; f != nil {
+		f(c.rwc, state)
+	}
+}
+
+// closeIf closes a connection that is in a state in which it may be closed at any time. It reports whether it has.
+func (c *conn) closeIf(state http.ConnState) bool {
+	if !c.state.CompareAndSwap(uint32(state), uint32(http.StateClosed)) {
+		return false
+	}
+	_ = c.rwc.Close()
+	return true
+}
+
+// serve serves the connection.
+func (c *conn) serve() {
+	defer c.end()
+	if !c.handshake() || c.serveHTTP2() || !speaksHTTP1(c.server) {
+		return
+	}
+	c.initPeek()
+	c.boundHeader(time.Now())
+	c.boundReads(c.headerEnds)
+	for {
+		x := c.next()
+		if x == nil || !c.exchange(x) {
+			return
+		}
+	}
+}
+
+func (c *conn) initPeek() {
+	socket := c.rwc
+	t, secure := socket.(*tls.Conn)
+	if secure {
+		socket = t.NetConn()
+	}
+	c.peek.Init(socket)
+	c.plain = !secure
+}
+
+func speaksHTTP1(s *Server) bool {
+	p := s.protocols()
+	return p.HTTP1()
+}
+
+// end closes the connection, unless it was hijacked. A panic is one of a hook: those of handlers end before.
+func (c *conn) end() {
+	if err := recover(); err != nil {
+		c.logPanic(err)
+	}
+	c.freeReader()
+	c.mu.Lock()
+	hijacked := c.hijacked
+	c.mu.Unlock()
+	if hijacked {
+		return
+	}
+	_ = c.rwc.Close()
+	c.state.Store(uint32(http.StateClosed))
+	c.hook(http.StateClosed)
+	c.server.forget(c)
+}
+
+// handshake does that of TLS. A client that speaks HTTP without TLS is told so in the clear.
+func (c *conn) handshake() bool {
+	t, ok := c.rwc.(*tls.Conn)
+	if !ok {
+		if t, ok := c.rwc.(interface{ ConnectionState() tls.ConnectionState }); ok {
+			state := t.ConnectionState()
+			c.tls = &state
+		}
+		return true
+	}
+	timeout := c.server.handshakeTimeout()
+	if timeout > 0 {
+		_ = t.SetDeadline(time.Now().Add(timeout))
+	}
+	if err := t.HandshakeContext(c.ctx); err != nil {
+		reason := err.Error()
+		if re, ok := err.(tls.RecordHeaderError); ok && re.Conn != nil && looksLikeHTTP(re.RecordHeader) {
+			_, _ = io.WriteString(re.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")
+			_ = re.Conn.Close()
+			reason = "client sent an HTTP request to an HTTPS server"
+		}
+		c.server.logf("http: TLS handshake error from %s: %v", c.remoteAddr, reason)
+		return false
+	}
+	if timeout > 0 {
+		_ = t.SetDeadline(time.Time{})
+	}
+	state := t.ConnectionState()
+	c.tls = &state
+	return true
+}
+
+func looksLikeHTTP(header [5]byte) bool {
+	switch string(header[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO":
+		return true
+	}
+	return false
+}
+
+// next waits for a request and reads its header. It returns nil where the connection ends.
+func (c *conn) next() *exchange {
+	if !c.awaitRequest() {
+		return nil
+	}
+	x, line, err := c.readRequest()
+	if err != nil {
+		c.refuse(line, err)
+		return nil
+	}
+	return x
+}
+
+// awaitRequest waits for the first byte of a request. As long as there is none, the connection has no buffer.
+func (c *conn) awaitRequest() bool {
+	if c.r == nil || c.r.Buffered() == 0 && !c.watch.hasByte {
+		c.freeReader()
+		if !c.awaitByte() {
+			return false
+		}
+		c.takeReader()
+	}
+	if _, err := c.r.Peek(1); err != nil {
+		return false
+	}
+	return c.move(http.StateIdle, http.StateActive) || c.move(http.StateNew, http.StateActive)
+}
+
+// awaitByte waits until something can be read.
+func (c *conn) awaitByte() bool {
+	c.mu.Lock()
+	c.applyReadDeadline()
+	c.mu.Unlock()
+	if c.plain && c.peek.Waits() {
+		return c.peek.AwaitReadable() == nil
+	}
+	if _, err := io.ReadFull(c.rwc, c.watch.one[:]); err != nil {
+		return false
+	}
+	c.watch.hasByte = true
+	c.boundHeader(time.Now())
+	c.boundReads(c.headerEnds)
+	return true
+}
+
+// boundHeader settles when the header must have been received whose time begins at start.
+func (c *conn) boundHeader(start time.Time) {
+	if d := c.server.headerTimeout(); d > 0 && c.headerEnds.IsZero() {
+		c.headerEnds = start.Add(d)
+	}
+}
+
+// AwaitRest implements http1.Waiter: the header was not received as a whole.
+func (c *conn) AwaitRest() {
+	c.boundHeader(time.Now())
+	c.boundReads(c.headerEnds)
+}
+
+// readBuffer is the size of a connection's buffer while it serves a request.
+const readBuffer = 4 << 10
+
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readBuffer) }}
+
+func (c *conn) takeReader() {
+	c.r = readers.Get().(*bufio.Reader)
+	c.r.Reset(c)
+}
+
+// freeReader gives the buffer back. It must be empty, or the connection must end.
+func (c *conn) freeReader() {
+	if c.r != nil {
+		c.r.Reset(nil)
+		readers.Put(c.r)
+		c.r = nil
+	}
+}
+
+// Read reads from the client, behind the byte that the watch has read: r does.
+func (c *conn) Read(p []byte) (n int, err error) {
+	c.mu.Lock()
+	if c.watch.hasByte && len(p) > 0 {
+		c.watch.hasByte = false
+		p[0] = c.watch.one[0]
+		n, p = 1, p[1:]
+	}
+	hijacked := c.hijacked
+	if hijacked && n > 0 || len(p) == 0 { // in another protocol nothing may follow
+		c.mu.Unlock()
+		return n, nil
+	}
+	if !hijacked {
+		c.applyReadDeadline()
+	}
+	c.mu.Unlock()
+	m, err := c.rwc.Read(p)
+	if n += m; n > 0 && m == 0 {
+		err = nil // it is found again
+	}
+	return n, err
+}
+
+// boundReads sets the deadline of reads that are made from now on; the zero time is none.
+func (c *conn) boundReads(until time.Time) {
+	c.mu.Lock()
+	c.readUntil = until
+	c.mu.Unlock()
+}
+
+// applyReadDeadline sets the socket's deadline if it has another one. The caller holds c.mu.
+func (c *conn) applyReadDeadline() {
+	until := c.readUntil
+	if c.interrupt {
+		until = deadline.Past
+	}
+	if !until.Equal(c.readSet) {
+		c.readSet = until
+		_ = c.rwc.SetReadDeadline(until)
+	}
+}
+
+// exchange has the handler respond to a request. It reports whether another one may follow.
+func (c *conn) exchange(x *exchange) bool {
+	if d := c.server.WriteTimeout; d > 0 {
+		_ = c.rwc.SetWriteDeadline(time.Now().Add(d))
+	}
+	c.mu.Lock()
+	c.current = x
+	c.mu.Unlock()
+	returned := c.handle(x)
+	c.mu.Lock()
+	c.current = nil // no deadline of this handler is set from now on
+	c.mu.Unlock()
+	if x.w.leave() {
+		x.ctx.cancel(context.Canceled)
+		c.r = nil // the handler's
+		return false
+	}
+	x.body.leave()
+	x.ctx.cancel(context.Canceled)
+	if !returned {
+		c.stopWatching()
+		x.w.abort()
+		return false
+	}
+	sent := x.w.finish()
+	c.stopWatching()
+	if x.req.MultipartForm != nil {
+		_ = x.req.MultipartForm.RemoveAll()
+	}
+	if !sent {
+		return false
+	}
+	return c.follow(x)
+}
+
+// follow prepares for the next request. It reports false if the connection ends with this one.
+func (c *conn) follow(x *exchange) bool {
+	if x.w.close || !x.body.drain() {
+		if !x.body.content.Whole() || c.r.Buffered() > 0 || c.watch.hasByte {
+			c.linger()
+		}
+		return false
+	}
+	c.mu.Lock()
+	if c.writeSet {
+		c.writeSet = false
+		_ = c.rwc.SetWriteDeadline(time.Time{})
+	}
+	c.readUntil, c.headerEnds = time.Time{}, time.Time{}
+	if d := c.server.idleTimeout(); d > 0 {
+		c.readUntil = time.Now().Add(d)
+	}
+	c.mu.Unlock()
+	return c.move(http.StateActive, http.StateIdle) && c.server.keepAlives()
+}
+
+// handle calls the handler. It reports false if that has panicked.
+func (c *conn) handle(x *exchange) (returned bool) {
+	defer func() {
+		if returned {
+			return
+		}
+		if err := recover(); err != nil && err != http.ErrAbortHandler {
+			c.logPanic(err)
+		}
+	}()
+	c.server.serveHTTP(&x.w, &x.req)
+	return true
+}
+
+func (c *conn) logPanic(err any) {
+	stack := make([]byte, 64<<10)
+	stack = stack[:runtime.Stack(stack, false)]
+	c.server.logf("http: panic serving %v: %v\n%s", c.remoteAddr, err, stack)
+}
+
+// The bounds of what is read behind a response, so that the client can read it: a connection that is closed with bytes
+// unread is reset, and what the client has not read yet is lost (RFC 9112 section 9.6).
+const (
+	lingerWithin = 2 * time.Second
+	lingerBytes  = 64 << 20
+)
+
+// linger closes the connection for writing, and reads what the client sends until it closes, within bounds.
+func (c *conn) linger() {
+	half, ok := c.rwc.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	c.boundReads(time.Now().Add(lingerWithin))
+	_, _ = io.CopyN(io.Discard, struct{ io.Reader }{c}, lingerBytes)
+}

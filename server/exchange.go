@@ -1,0 +1,184 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/culvert-go/culvert/internal/http1"
+)
+
+// exchange is a request with all that its handler is given for it, in one piece of memory. It is made anew for each request,
+// since a handler may keep what it was given.
+type exchange struct {
+	c      *conn
+	req    http.Request
+	url    url.URL
+	ctx    requestContext
+	w      writer
+	body   body
+	values [16]string // memory for the request's fields
+}
+
+// blank is what requests are made of: only WithContext sets a request's context.
+var blank http.Request
+
+// readRequest reads a request's header. With an error line is its first line.
+func (c *conn) readRequest() (x *exchange, line string, err error) {
+	var readUntil time.Time
+	if d := c.server.ReadTimeout; d > 0 {
+		readUntil = time.Now().Add(d)
+	}
+	if c.lastPost {
+		c.skipLineEnds()
+	}
+	x = &exchange{c: c}
+	in := &c.in
+	in.Memory = x.values[:]
+	if line, err = in.Read(c.r, c.server.maxHeader(), c); err != nil {
+		return nil, line, err
+	}
+	if err = x.start(in); err != nil {
+		return nil, in.Method + " " + in.Target + " " + in.Proto, err
+	}
+	c.lastPost = in.Method == http.MethodPost
+	in.Fields, in.Method, in.Target, in.Proto = nil, "", "", "" // the connection may be idle for long
+	c.boundReads(readUntil)
+	return x, "", nil
+}
+
+// skipLineEnds skips up to two line ends before a request: old clients send one behind the body of a POST (RFC 9112
+// section 2.2).
+func (c *conn) skipLineEnds() {
+	b, _ := c.r.Peek(min(4, c.r.Buffered()))
+	n := 0
+	for n < len(b) && (b[n] == '\r' || b[n] == '\n') {
+		n++
+	}
+	_, _ = c.r.Discard(n)
+}
+
+// start makes the request of its header section. The error is a *http1.Refused.
+func (x *exchange) start(in *http1.Incoming) error {
+	f, err := in.Framing()
+	if err != nil {
+		return err
+	}
+	c := x.c
+	x.ctx.c, x.ctx.parent = c, c.ctx
+	x.req = *blank.WithContext(&x.ctx)
+	r := &x.req
+	if r.URL, err = x.parseURL(in.Method, in.Target); err != nil {
+		return &http1.Refused{Status: http.StatusBadRequest, Reason: "malformed request target"}
+	}
+	r.Method, r.RequestURI, r.Proto, r.ProtoMajor, r.ProtoMinor = in.Method, in.Target, in.Proto, in.Major, in.Minor
+	r.Header, r.Trailer, r.Close = in.Fields, f.Trailer, f.Close
+	r.RemoteAddr, r.TLS = c.remoteAddr, c.tls
+	if r.Host = r.URL.Host; r.Host == "" { // RFC 9112 section 3.2.2
+		r.Host = r.Header.Get("Host")
+	}
+	delete(r.Header, "Host")
+	fixPragma(r.Header)
+	x.startBody(f)
+	return x.startWriter()
+}
+
+// startBody makes the request's body.
+func (x *exchange) startBody(f http1.Framing) {
+	r, b := &x.req, &x.body
+	b.x = x
+	r.ContentLength = f.Length
+	var trailer func(http.Header)
+	if f.Chunked {
+		r.ContentLength = -1
+		r.TransferEncoding = []string{"chunked"}
+		trailer = x.addTrailer
+	}
+	b.content.StartRequest(x.c.r, f, x.c.server.maxHeader(), trailer)
+	r.Body = b
+	if b.content.Whole() {
+		r.Body = http.NoBody
+		b.ended.Store(true)
+	}
+}
+
+// addTrailer adds what was received behind the body.
+func (x *exchange) addTrailer(fields http.Header) {
+	if x.req.Trailer == nil {
+		x.req.Trailer = fields
+		return
+	}
+	for name, values := range fields {
+		x.req.Trailer[name] = values
+	}
+}
+
+// startWriter prepares the response by what the request says of it.
+func (x *exchange) startWriter() error {
+	r, w := &x.req, &x.w
+	w.x, w.declared = x, -1
+	w.http11, w.head = r.ProtoMinor > 0, r.Method == http.MethodHead
+	connection := r.Header["Connection"]
+	w.wantsClose = r.Close || httpguts.HeaderValuesContainsToken(connection, "close")
+	w.wants10KeepAlive = !w.http11 && httpguts.HeaderValuesContainsToken(connection, "keep-alive")
+	w.mayContinue.Store(w.http11)
+	if expect := r.Header["Expect"]; len(expect) > 0 {
+		switch {
+		case httpguts.HeaderValuesContainsToken(expect[:1], "100-continue"):
+			x.body.expects = w.http11 && r.Body != http.NoBody
+		case expect[0] != "":
+			return &http1.Refused{Status: http.StatusExpectationFailed, Reason: "unknown expectation"}
+		}
+	}
+	return nil
+}
+
+// fixPragma makes of the field of HTTP/1.0 the one of HTTP/1.1 (RFC 9111 section 5.4), as net/http does.
+func fixPragma(h http.Header) {
+	if p := h["Pragma"]; len(p) > 0 && p[0] == "no-cache" && h["Cache-Control"] == nil {
+		h["Cache-Control"] = []string{"no-cache"}
+	}
+}
+
+// parseURL parses a request's target as http.ReadRequest does.
+func (x *exchange) parseURL(method, target string) (*url.URL, error) {
+	if parsePath(&x.url, target) {
+		return &x.url, nil
+	}
+	authority := method == http.MethodConnect && target[0] != '/'
+	if authority {
+		target = "http://" + target
+	}
+	u, err := url.ParseRequestURI(target)
+	if err == nil && authority {
+		u.Scheme = ""
+	}
+	return u, err
+}
+
+// parsePath parses a target that is a path whose bytes stand for themselves, with a query or without one. It reports
+// false for others.
+func parsePath(u *url.URL, target string) bool {
+	path, query, found := strings.Cut(target, "?")
+	if path == "" || path[0] != '/' {
+		return false
+	}
+	for i := range len(path) {
+		if !plain[path[i]] {
+			return false
+		}
+	}
+	u.Path, u.RawQuery, u.ForceQuery = path, query, found && query == ""
+	return true
+}
+
+// plain are the bytes that url.URL.EscapedPath leaves as they are.
+var plain = func() (table [256]bool) {
+	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~$&+,/:;=@" {
+		table[c] = true
+	}
+	return table
+}()

@@ -1,0 +1,123 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// firstRequestWithin is how long Shutdown waits for the first request of a connection that was accepted before.
+const firstRequestWithin = 5 * time.Second
+
+// goAwayEvery is how often Shutdown sends a GOAWAY to connections of HTTP/2: one may begin while it waits.
+const goAwayEvery = 500 * time.Millisecond
+
+// RegisterOnShutdown registers a function that Shutdown calls, on a goroutine of its own. It is for connections that were
+// hijacked.
+func (s *Server) RegisterOnShutdown(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onShutdown = append(s.onShutdown, f)
+}
+
+// SetKeepAlivesEnabled controls whether connections are kept for further requests. By default they are.
+func (s *Server) SetKeepAlivesEnabled(v bool) {
+	s.disableKeepAlives.Store(!v)
+	if !v {
+		s.closeIdle(false)
+	}
+}
+
+// Close closes the listeners and all connections at once, but for those that were hijacked. It returns the error of closing a
+// listener.
+func (s *Server) Close() error {
+	s.inShutdown.Store(true)
+	err := s.closeListeners()
+	s.serving.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		_ = c.rwc.Close()
+	}
+	return err
+}
+
+// Shutdown closes the listeners and the idle connections, and waits until the others have served their requests, or until ctx
+// has ended, whose error it returns then. A connection that was accepted and has sent no request yet is served one, for
+// which Shutdown waits up to 5 seconds. It does not wait for connections that were hijacked.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.inShutdown.Store(true)
+	err := s.closeListeners()
+	s.mu.Lock()
+	for _, f := range s.onShutdown {
+		go f()
+	}
+	s.mu.Unlock()
+	s.serving.Wait()
+	s.closeIdle(true)
+	again := time.NewTicker(goAwayEvery)
+	defer again.Stop()
+	for {
+		drained := s.awaitDrained()
+		if drained == nil {
+			return err
+		}
+		s.goAway()
+		select {
+		case <-drained:
+			return err
+		case <-again.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (s *Server) closeListeners() (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for l := range s.listeners {
+		if e := (*l).Close(); e != nil && err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// awaitDrained returns a channel that is closed when there is no connection any more, nil if there is none now.
+func (s *Server) awaitDrained() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.conns) == 0 {
+		return nil
+	}
+	if s.drained == nil {
+		s.drained = make(chan struct{})
+	}
+	return s.drained
+}
+
+// forget removes a connection that has ended or was hijacked.
+func (s *Server) forget(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+	if len(s.conns) == 0 && s.drained != nil {
+		close(s.drained)
+		s.drained = nil
+	}
+}
+
+// closeIdle closes the connections that wait for a request; with fresh also those that wait for their first one, when they
+// have done so for long enough.
+func (s *Server) closeIdle(fresh bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		switch {
+		case c.closeIf(http.StateIdle):
+		case fresh && c.is(http.StateNew):
+			time.AfterFunc(time.Until(c.accepted.Add(firstRequestWithin)), func() { c.closeIf(http.StateNew) })
+		}
+	}
+}
