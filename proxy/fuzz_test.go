@@ -17,11 +17,12 @@ import (
 )
 
 // FuzzRequestTarget: any path and query that net/http's server accepts reach the target byte
-// for byte.
+// for byte, or are refused: a path of two leading slashes that net/http's transport would encode anew.
 func FuzzRequestTarget(f *testing.F) {
 	for _, target := range requestTargets {
 		f.Add(target)
 	}
+	f.Add("//\"")
 	var sent bytes.Buffer
 	p := newProxy(f, ownExchange, proxy.Options{Upstream: groupAt(f, upstream.Options{Transport: writing{&sent}}, "127.0.0.1:1")})
 	f.Fuzz(func(t *testing.T, want string) {
@@ -30,7 +31,12 @@ func FuzzRequestTarget(f *testing.F) {
 			return
 		}
 		sent.Reset()
-		p.ServeHTTP(httptest.NewRecorder(), r)
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, r)
+		path, _, _ := strings.Cut(want, "?")
+		if strings.HasPrefix(path, "//") && r.URL.EscapedPath() != path && w.Code == http.StatusBadRequest && sent.Len() == 0 {
+			return
+		}
 		line, _, _ := strings.Cut(sent.String(), "\r\n")
 		if got := targetOf(line); got != want {
 			t.Errorf("sent %q, want %q", got, want)
