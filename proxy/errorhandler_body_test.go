@@ -3,7 +3,6 @@ package proxy_test
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
@@ -19,10 +19,9 @@ import (
 // TestBodyOfAnErrorHandler: an ErrorHandler that forwards to another group sends it the whole body if that was buffered, and
 // else nothing that looks like one. The body was the first target's: the rest of it, or nothing, would look whole where
 // it has no length.
-func TestBodyOfAnErrorHandler(t *testing.T) { onPaths(t, testBodyOfAnErrorHandler) }
+func TestBodyOfAnErrorHandler(t *testing.T) { onPathsParallel(t, testBodyOfAnErrorHandler) }
 
 func testBodyOfAnErrorHandler(t *testing.T, via path) {
-	leaktest.Check(t)
 	other := targetOver(t, func(w http.ResponseWriter, r *http.Request) {
 		b, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -31,11 +30,6 @@ func testBodyOfAnErrorHandler(t *testing.T, via path) {
 		fmt.Fprintf(w, "%q", b)
 	})
 	forward := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, other)})
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed.Close()
 	reads := targetOver(t, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		panic(http.ErrAbortHandler)
@@ -52,10 +46,11 @@ func testBodyOfAnErrorHandler(t *testing.T, via path) {
 		{"read, of no length, buffered", reads, "body", -1, 10, `200 "body"`},
 		{"too large for its buffer", reads, "some more than that", -1, 10, refused},
 		{"read, none", reads, "", 0, 0, `200 ""`},
-		{"unreachable, of no length", closed.Addr().String(), "body", -1, 0, refused},
-		{"unreachable, of no length, buffered", closed.Addr().String(), "body", -1, 10, `200 "body"`},
+		{"unreachable, of no length", wiretest.Unused(t), "body", -1, 0, refused},
+		{"unreachable, of no length, buffered", wiretest.Unused(t), "body", -1, 10, `200 "body"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			o := proxy.Options{Upstream: groupAt(t, upstream.Options{}, test.target)}
 			o.ErrorHandler = func(w http.ResponseWriter, r *http.Request, _ *culvert.Error) { forward.ServeHTTP(w, r) }
 			if test.room > 0 {

@@ -9,13 +9,12 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/culvert-go/culvert"
-	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/proxy"
 )
 
 // net/http's transport has the response to a HEAD over HTTP/2 when its stream has ended, and a target may let it wait for that
 // behind the header: no longer than for the header.
-func TestHeadWhoseStreamDoesNotEnd(t *testing.T) { onPaths(t, testHeadWhoseStreamDoesNotEnd) }
+func TestHeadWhoseStreamDoesNotEnd(t *testing.T) { onPathsParallel(t, testHeadWhoseStreamDoesNotEnd) }
 func testHeadWhoseStreamDoesNotEnd(t *testing.T, via path) {
 	const never, atOnce, behind = "never", "at once", "a frame later"
 	for _, test := range []struct {
@@ -30,7 +29,6 @@ func testHeadWhoseStreamDoesNotEnd(t *testing.T, via path) {
 	} {
 		for _, over := range http2Overs {
 			t.Run(over.name+" "+test.end+" "+test.bound.String(), func(t *testing.T) {
-				leaktest.Check(t)
 				addr := over.script(t, func(f *http2.Framer, stream uint32) error {
 					header := http2.HeadersFrameParam{StreamID: stream, BlockFragment: headerBlock(":status: 200\n"), EndStream: test.end == atOnce, EndHeaders: true}
 					if err := f.WriteHeaders(header); err != nil || test.end != behind {

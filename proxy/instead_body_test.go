@@ -8,17 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
 
 // TestBodyOfAReplacement: a handler that responds in the place of a target gets the whole body of the request if it was
 // buffered. Else its reads fail: the target was sent the body, and what is left of it must not look like a whole one.
-func TestBodyOfAReplacement(t *testing.T) { onPaths(t, testBodyOfAReplacement) }
+func TestBodyOfAReplacement(t *testing.T) { onPathsParallel(t, testBodyOfAReplacement) }
 
 func testBodyOfAReplacement(t *testing.T, via path) {
-	leaktest.Check(t)
 	target := targetOver(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -58,6 +56,7 @@ func testBodyOfAReplacement(t *testing.T, via path) {
 		{"forwarded, none", forward, nil, false, 200, `0 ""`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			o := proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), ModifyResponse: func(a *proxy.Response) { a.ServeInstead(test.instead) }}
 			if test.buffered {
 				o.RequestBuffer = &proxy.Buffer{}

@@ -132,9 +132,10 @@ func testLargeResponsesBreakOff(t *testing.T, via path) {
 // A client that stops for longer than a target may is no target that stops: also where the pieces are
 // not moved at once, but copied, for the client's socket is not plain. The target has written everything
 // by then, so that no delay of this process can be its delay.
-func TestLargeResponsesToASlowClient(t *testing.T) { onPaths(t, testLargeResponsesToASlowClient) }
+func TestLargeResponsesToASlowClient(t *testing.T) {
+	onPathsParallel(t, testLargeResponsesToASlowClient)
+}
 func testLargeResponsesToASlowClient(t *testing.T, via path) {
-	leaktest.Check(t)
 	const bodyTimeout = 5 * soon
 	body := wiretest.Pattern(512 << 10) // more than narrow sockets take, and less than those of a target hold
 	sent, written := make(chan struct{}), make(chan int, 1000)

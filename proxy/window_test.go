@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
@@ -19,6 +18,7 @@ import (
 // A target of HTTP/2 that opens no window for an upload, and responds to pings, holds it for the group's WriteTimeout: 504.
 // One that has responded may leave the upload alone.
 func TestClosedWindow(t *testing.T) {
+	t.Parallel()
 	const bound = 100 * time.Millisecond
 	responds := func(f *http2.Framer, stream uint32) error {
 		err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: headerBlock(":status: 200\n"), EndHeaders: true})
@@ -33,7 +33,7 @@ func TestClosedWindow(t *testing.T) {
 		"a response":  {responds, http.StatusOK},
 	} {
 		t.Run(name, func(t *testing.T) {
-			leaktest.Check(t)
+			t.Parallel()
 			group := groupAt(t, upstream.Options{Protocol: upstream.H2C, WriteTimeout: bound, HeaderTimeout: -1}, http2Script(t, test.script))
 			addr := wiretest.Serve(t, newProxy(t, anyPath, proxy.Options{Upstream: group, Transport: group.Transport()}))
 			client := wiretest.Dial(t, addr)

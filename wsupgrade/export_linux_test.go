@@ -1,6 +1,14 @@
 package wsupgrade
 
-import "syscall"
+import (
+	"syscall"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/netloop"
+)
+
+// Each test waits for the end of its loops.
+func init() { netloop.IdleTime = 10 * time.Millisecond }
 
 // HookSplice makes the Forwarder's loops call fn in place of splice(2). real is the system's.
 func (f *Forwarder) HookSplice(fn func(real func(from, to, n int) (int, error), from, to, n int) (int, error)) {

@@ -50,8 +50,9 @@ func (l *Loop) Enqueue(t Task) { l.queue = append(l.queue, t) }
 // Queued returns the length of the loop's queue. Only functions that the loop calls may call it.
 func (l *Loop) Queued() int { return len(l.queue) }
 
-// idleTime is how long a loop without members waits for another one before it ends.
-const idleTime = 100 * time.Millisecond
+// IdleTime is how long a loop without members waits for another one before it ends. Tests that look for what loops leave
+// shorten it before they make one.
+var IdleTime = 100 * time.Millisecond
 
 // forever is later than any time on the clock of now.
 const forever = time.Duration(1<<63 - 1)
@@ -105,7 +106,7 @@ func (l *Loop) wake() {
 	_, _ = syscall.Write(l.wakeFD, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 }
 
-// run handles events until the loop has had no member for idleTime.
+// run handles events until the loop has had no member for IdleTime.
 func (l *Loop) run() {
 	if l.set.NewState != nil {
 		state := l.set.NewState(l)
@@ -166,7 +167,7 @@ func (l *Loop) dequeue() Task {
 	return t
 }
 
-// wait returns the number of events. late reports whether the loop has had no member for idleTime.
+// wait returns the number of events. late reports whether the loop has had no member for IdleTime.
 func (l *Loop) wait(events []syscall.EpollEvent) (n int, late bool) {
 	if n := epollNow(l.epoll, events); n > 0 || len(l.queue) > 0 {
 		return n, false
@@ -191,7 +192,7 @@ func (l *Loop) sleep() (millis int, empty bool) {
 	empty = l.members == 0
 	l.asleep, l.wakeAt = true, l.waiting.next()
 	if empty {
-		l.wakeAt = now() + idleTime
+		l.wakeAt = now() + IdleTime
 	}
 	if l.wakeAt == forever {
 		return -1, empty
