@@ -85,9 +85,6 @@ func testTransform(t *testing.T, via path, chain culvert.Filter, bound, flush ti
 	length := 100
 	if !reads { // more than what net/http's client has windows and buffers for
 		length = 1 << 20
-		if front != "HTTP/1.1" {
-			length = 6 << 20
-		}
 	}
 	group := groupAt(t, upstream.Options{Protocol: upstream.HTTP1, DialContext: pipeTo(func(c net.Conn) {
 		if _, err := c.Read(make([]byte, 4<<10)); err == nil {
@@ -102,6 +99,7 @@ func testTransform(t *testing.T, via path, chain culvert.Filter, bound, flush ti
 		defer close(ended)
 		chain(p).ServeHTTP(w, r)
 	}))
+	client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10}
 	resp, err := client.Get(url)
 	if err != nil {
 		t.Fatal(err)
