@@ -1,14 +1,12 @@
 package proxy_test
 
 import (
-	"errors"
+	"context"
 	"io"
 	"net/http"
-	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
-
-	"golang.org/x/net/http2"
 
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
@@ -18,36 +16,50 @@ import (
 // A target of HTTP/2 that opens no window for an upload, and responds to pings, holds it for the group's WriteTimeout: 504.
 // One that has responded may leave the upload alone.
 func TestClosedWindow(t *testing.T) {
-	t.Parallel()
-	const bound = 100 * time.Millisecond
-	responds := func(f *http2.Framer, stream uint32) error {
-		err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: headerBlock(":status: 200\n"), EndHeaders: true})
-		time.Sleep(3 * bound) // a shorter one would only hide a fault
-		return errors.Join(err, f.WriteData(stream, true, []byte("page")))
-	}
+	const (
+		window = 64 << 10
+		bound  = time.Second
+	)
 	for name, test := range map[string]struct {
-		script func(*http2.Framer, uint32) error
+		target http.HandlerFunc
 		want   int
 	}{
-		"no response": {func(*http2.Framer, uint32) error { return nil }, http.StatusGatewayTimeout},
-		"a response":  {responds, http.StatusOK},
+		"no response": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, http.StatusGatewayTimeout},
+		"a response": {func(w http.ResponseWriter, _ *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(3 * bound)
+			_, _ = io.WriteString(w, "page")
+		}, http.StatusOK},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			group := groupAt(t, upstream.Options{Protocol: upstream.H2C, WriteTimeout: bound, HeaderTimeout: -1}, http2Script(t, test.script))
-			addr := wiretest.Serve(t, newProxy(t, anyPath, proxy.Options{Upstream: group, Transport: group.Transport()}))
-			client := wiretest.Dial(t, addr)
-			client.Send("PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat("8000\r\n"+strings.Repeat("x", 0x8000)+"\r\n", 4))
-			resp, err := http.ReadResponse(client.R, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if resp.StatusCode != test.want {
-				t.Errorf("status %d, want %d", resp.StatusCode, test.want)
-			}
-			if content, err := io.ReadAll(resp.Body); err != nil || test.want == http.StatusOK && string(content) != "page" {
-				t.Errorf("content %q, %v", content, err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				t.Cleanup(func() { time.Sleep(time.Hour) }) // net/http's server lingers
+				l := newPipes()
+				target := &http.Server{Handler: test.target, ErrorLog: wiretest.Quiet(), Protocols: new(http.Protocols),
+					HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: window}}
+				target.Protocols.SetUnencryptedHTTP2(true)
+				go func() { _ = target.Serve(l) }()
+				t.Cleanup(func() { _ = target.Close() })
+				group := groupAt(t, upstream.Options{Protocol: upstream.H2C, WriteTimeout: bound, HeaderTimeout: -1, DialContext: l.dial}, "192.0.2.1:80")
+				client, url := frontInBubble(t, "HTTP/1.1", newProxy(t, anyPath, proxy.Options{Upstream: group, Transport: group.Transport()}))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				r, err := http.NewRequestWithContext(ctx, http.MethodPut, url, io.LimitReader(zeros{}, 4*window))
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, err := client.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				if resp.StatusCode != test.want {
+					t.Errorf("status %d, want %d", resp.StatusCode, test.want)
+				}
+				if content, err := io.ReadAll(resp.Body); err != nil || test.want == http.StatusOK && string(content) != "page" {
+					t.Errorf("content %q, %v", content, err)
+				}
+			})
 		})
 	}
 }
