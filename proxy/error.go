@@ -6,6 +6,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/replay"
 	"github.com/culvert-go/culvert/wsupgrade"
@@ -46,6 +47,9 @@ func (p *Proxy) report(w http.ResponseWriter, r *http.Request, left unread, err 
 	}
 	if p.o.OnError != nil {
 		p.o.OnError(r, err)
+	}
+	if err.HeaderSent {
+		clientside.Abort(w, r)
 	}
 	if err.HeaderSent || err.Kind == culvert.ClientGone {
 		panic(http.ErrAbortHandler)

@@ -1,6 +1,7 @@
 package clientside
 
 import (
+	"crypto/tls"
 	"io"
 	"net/http"
 	"reflect"
@@ -26,4 +27,25 @@ func (s netHTTP) CloseAfterResponse() {
 func ofNetHTTP(w http.ResponseWriter) bool {
 	t := reflect.TypeOf(w)
 	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "net/http"
+}
+
+// Abort is called before a handler panics with http.ErrAbortHandler, behind the header of its response to r. To a client of
+// HTTP/1.0 a response without a length ends with its connection: net/http closes that, and the part that was sent would look
+// whole. Abort resets the connection (RFC 9112 section 8).
+func Abort(w http.ResponseWriter, r *http.Request) {
+	s, ofNetHTTP := ServerOf(w).(netHTTP)
+	if r.ProtoAtLeast(1, 1) || !ofNetHTTP || s.Header()["Content-Length"] != nil {
+		return
+	}
+	conn, _, err := http.NewResponseController(s.ResponseWriter).Hijack()
+	if err != nil {
+		return
+	}
+	if t, ok := conn.(*tls.Conn); ok {
+		conn = t.NetConn() // without the alert that tells of a proper end
+	}
+	if t, ok := conn.(interface{ SetLinger(sec int) error }); ok {
+		_ = t.SetLinger(0)
+	}
+	_ = conn.Close()
 }
