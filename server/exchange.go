@@ -53,12 +53,15 @@ func (c *conn) readRequest() (x *exchange, line string, err error) {
 // skipLineEnds skips up to two line ends before a request: old clients send one behind the body of a POST (RFC 9112
 // section 2.2).
 func (c *conn) skipLineEnds() {
-	b, _ := c.r.Peek(min(4, c.r.Buffered()))
-	n := 0
-	for n < len(b) && (b[n] == '\r' || b[n] == '\n') {
-		n++
+	for range 4 {
+		if c.r.Buffered() == 0 {
+			c.AwaitRest()
+		}
+		if b, err := c.r.Peek(1); err != nil || b[0] != '\r' && b[0] != '\n' {
+			return
+		}
+		_, _ = c.r.Discard(1)
 	}
-	_, _ = c.r.Discard(n)
 }
 
 // start makes the request of its header section. The error is a *http1.Refused.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/clientside"
@@ -24,18 +25,19 @@ func TestPipelining(t *testing.T) {
 		"POST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello\r\n" +
 		"POST /3 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: T\r\n\r\n5;a=b\r\nhello\r\n0\r\nT: u\r\n\r\n" +
 		"GET /4 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\nGET /5"
-	addr := start(t, handler(func(w http.ResponseWriter, r *http.Request) {
+	serve := func(w http.ResponseWriter, r *http.Request) {
 		_ = r.Context().Done()
 		body, err := io.ReadAll(r.Body)
 		fmt.Fprint(w, r.URL.Path, string(body), r.Trailer.Get("T"), err)
-	}))
-	for cut := 1; cut < len(raw); cut++ {
-		p := wiretest.Dial(t, addr)
-		p.Send(raw[:cut])
-		if cut%5 == 0 {
-			time.Sleep(time.Millisecond) // else both may arrive as one
-		}
-		p.Send(raw[cut:])
+	}
+	exchange := func(t *testing.T, p *wiretest.Peer, cut int) {
+		sent := make(chan bool)
+		go func() {
+			defer close(sent)
+			_, _ = io.WriteString(p.Conn, raw[:cut])
+			time.Sleep(time.Millisecond) // or both may arrive as one
+			_, _ = io.WriteString(p.Conn, raw[cut:])
+		}()
 		for _, want := range []string{"/1<nil>", "/2hello<nil>", "/3hellou<nil>", "/4<nil>"} {
 			if _, got := p.Response("GET"); got != want {
 				t.Fatalf("cut at %d: %q, want %q", cut, got, want)
@@ -43,7 +45,19 @@ func TestPipelining(t *testing.T) {
 		}
 		p.Ended()
 		p.Close()
+		<-sent
 	}
+	addr := start(t, handler(serve))
+	for cut := 1; cut < len(raw); cut++ {
+		exchange(t, wiretest.Dial(t, addr), cut)
+	}
+	synctest.Test(t, func(t *testing.T) { // a pipe, where the pieces never arrive as one
+		l, s := newPipes(), handler(serve)
+		startOn(t, s, func() error { return s.Serve(l) })
+		for cut := 1; cut < len(raw); cut++ {
+			exchange(t, l.dial(t), cut)
+		}
+	})
 }
 
 // Bodies of all sizes around those of the buffer are whole, with a length and without one, over TLS as well.
