@@ -12,10 +12,9 @@ import (
 )
 
 // The bounds of what a handler has left of a request's body, so that the connection can be kept: 256 KiB as in net/http.
-const (
-	drainBytes  = 256 << 10
-	drainWithin = time.Second
-)
+const drainBytes = 256 << 10
+
+var drainWithin = time.Second // tests have a slow machine
 
 // body is a request's body. The handler may read it while it writes the response.
 type body struct {

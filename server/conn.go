@@ -369,10 +369,9 @@ func (c *conn) logPanic(err any) {
 
 // The bounds of what is read behind a response, so that the client can read it: a connection that is closed with bytes
 // unread is reset, and what the client has not read yet is lost (RFC 9112 section 9.6).
-const (
-	lingerWithin = 2 * time.Second
-	lingerBytes  = 64 << 20
-)
+const lingerBytes = 64 << 20
+
+var lingerWithin = 2 * time.Second // tests have a slow machine
 
 // linger closes the connection for writing, and reads what the client sends until it closes, within bounds.
 func (c *conn) linger() {

@@ -3,11 +3,13 @@ package server
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
@@ -112,7 +114,7 @@ func TestContextEnds(t *testing.T) {
 		context.AfterFunc(derived, func() { called <- true })
 		_ = stop // the handler forgets it
 	})
-	s.ConnContext = func(context.Context, netConn) context.Context { return base }
+	s.ConnContext = func(context.Context, net.Conn) context.Context { return base }
 	p := wiretest.Dial(t, start(t, s))
 	p.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	p.Status(http.StatusOK)
@@ -129,6 +131,27 @@ func TestContextEnds(t *testing.T) {
 	p.Status(http.StatusOK)
 	if ctx := <-contexts; ctx.Err() == nil {
 		t.Error("the context has not ended")
+	}
+}
+
+// endless is a context that does not end. What waits for its end is a goroutine, since it is none of package context's.
+type endless struct {
+	context.Context
+	done chan struct{}
+}
+
+func (c endless) Done() <-chan struct{} { return c.done }
+
+// A base context that lives as long as the program holds nothing of requests that have ended.
+func TestBaseContextHoldsNothing(t *testing.T) {
+	leaktest.Check(t)
+	base := endless{t.Context(), make(chan struct{})}
+	s := handler(func(_ http.ResponseWriter, r *http.Request) { _ = r.Context().Done() })
+	s.ConnContext = func(context.Context, net.Conn) context.Context { return base }
+	p := wiretest.Dial(t, start(t, s))
+	for range 3 {
+		p.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		p.Status(http.StatusOK)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
@@ -18,6 +19,7 @@ import (
 
 // TestMain looks for what the tests leave behind. A fuzzer and benchmarks leave goroutines of their own.
 func TestMain(m *testing.M) {
+	drainWithin, lingerWithin = time.Minute, time.Minute
 	flag.Parse()
 	for _, name := range []string{"test.bench", "test.fuzz"} {
 		if flag.Lookup(name).Value.String() != "" {
@@ -80,8 +82,6 @@ func (l *lines) String() string {
 	defer l.mu.Unlock()
 	return l.b.String()
 }
-
-type netConn = net.Conn
 
 // dial connects to a server that serves with s until the test ends, over TLS if secure.
 func dial(t testing.TB, s *Server, secure bool) *wiretest.Peer {

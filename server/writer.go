@@ -218,7 +218,7 @@ func (w *writer) WriteContinue() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.left || w.hijacked || w.frozen || !w.mayContinue.Swap(false) {
+	if w.left || w.hijacked || !w.mayContinue.Swap(false) {
 		return
 	}
 	w.continued.Store(true)
