@@ -14,9 +14,11 @@ import (
 // connection is idle: all bytes that were read from it have been used, and nothing reads from it
 // meanwhile. Bytes that are in the socket already end the wait at once.
 //
-// Before the owner closes the connection it calls Stop. Otherwise the wait ends by its timeout only.
+// If the owner closes the connection it calls Stop as well, before or after that. A wait for a
+// connection that was closed ends by Stop or its timeout only.
 //
-// Wait and Stop are safe for concurrent use by multiple goroutines.
+// Wait and Stop are safe for concurrent use by multiple goroutines. Before Init, or if that has
+// returned an error, Wait returns [errors.ErrUnsupported] and Stop false.
 type Waiter struct {
 	loop  *Loop
 	raw   syscall.RawConn
@@ -51,7 +53,9 @@ func (w *Waiter) Init(s *Set, conn net.Conn, woken func(Reason)) (err error) {
 	default:
 		err = errors.ErrUnsupported
 	}
-	w.loop, w.woken = s.Next(), woken
+	if err == nil {
+		w.loop, w.woken = s.Next(), woken
+	}
 	return err
 }
 
@@ -63,6 +67,9 @@ func (w *Waiter) Init(s *Set, conn net.Conn, woken func(Reason)) (err error) {
 // If Wait returns an error, for a closed connection or because the system refuses a registration,
 // woken is not called.
 func (w *Waiter) Wait(timeout time.Duration) error {
+	if w.loop == nil {
+		return errors.ErrUnsupported
+	}
 	var waitErr error
 	err := w.raw.Control(func(fd uintptr) { waitErr = w.loop.beginWait(w, int(fd), timeout) })
 	if err != nil {
@@ -75,6 +82,9 @@ func (w *Waiter) Wait(timeout time.Duration) error {
 // the caller's. It returns false if there is no wait, or if woken has been called or will be.
 func (w *Waiter) Stop() bool {
 	l := w.loop
+	if l == nil {
+		return false
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.endWait(w)
@@ -115,8 +125,8 @@ func (l *Loop) endWait(w *Waiter) bool {
 	}
 	w.at = Registration{}
 	l.waiting.remove(w)
-	// If the connection was closed without Stop, its descriptor's number may be another's: then
-	// Control fails. Else it keeps the descriptor open meanwhile.
+	// If the connection was closed before, its descriptor's number may be another's: then Control
+	// fails. Else it keeps the descriptor open meanwhile.
 	_ = w.raw.Control(func(uintptr) { _ = l.control(syscall.EPOLL_CTL_DEL, r, 0) })
 	l.release(r)
 	return true

@@ -215,8 +215,12 @@ func TestOtherConnections(t *testing.T) {
 		"TLS":      tls.Client(near, nil),
 		"embedded": struct{ *net.TCPConn }{near.(*net.TCPConn)},
 	} {
-		if err := new(netloop.Waiter).Init(&s, c, nil); !errors.Is(err, errors.ErrUnsupported) {
+		var w netloop.Waiter
+		if err := w.Init(&s, c, nil); !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("%s: %v", name, err)
+		}
+		if err := w.Wait(0); !errors.Is(err, errors.ErrUnsupported) || w.Stop() {
+			t.Errorf("%s: Wait: %v", name, err)
 		}
 	}
 }
@@ -271,9 +275,9 @@ func TestEventOfAFormerConnection(t *testing.T) {
 	l.Remove(r)
 }
 
-// If a connection is closed without Stop, against the rule, the end of its wait leaves alone the
-// connection that has its descriptor's number.
-func TestClosedWithoutStop(t *testing.T) {
+// If a connection is closed before its wait ends, that leaves alone the connection which has its
+// descriptor's number.
+func TestClosedBeforeTheEnd(t *testing.T) {
 	leaktest.Check(t)
 	s := netloop.OneLoop()
 	former, formerFar := unixPair(t)

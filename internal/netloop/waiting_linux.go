@@ -12,9 +12,9 @@ type waitList struct{ first, last *Waiter }
 
 // add appends w, whose wait begins now.
 func (m *waiting) add(w *Waiter, timeout time.Duration) {
-	w.timeout, w.deadline = timeout, now()+timeout
-	if w.deadline < 0 { // beyond what a Duration holds
-		w.deadline = forever
+	w.timeout, w.deadline = timeout, forever
+	if begin := now(); timeout < forever-begin {
+		w.deadline = begin + timeout
 	}
 	list := (*m)[timeout]
 	if list == nil {
