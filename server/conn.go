@@ -14,6 +14,7 @@ import (
 
 	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/http1"
+	"github.com/culvert-go/culvert/internal/netloop"
 )
 
 // conn is a connection. Its goroutine reads the requests and calls the handler for one after the other.
@@ -27,6 +28,8 @@ type conn struct {
 	state      atomic.Uint32 // an http.ConnState; StateClosed as soon as it is decided
 	peek       http1.Peeker  // of the socket, below TLS
 	plain      bool          // nothing is between peek's socket and rwc
+	parks      bool          // it can be parked
+	parked     netloop.Waiter
 
 	r          *bufio.Reader // nil while the connection is idle
 	in         http1.Incoming
@@ -51,6 +54,7 @@ func newConn(s *Server, ctx context.Context, rwc net.Conn) *conn {
 		c.remoteAddr = a.String()
 	}
 	c.ctx = context.WithValue(ctx, http.LocalAddrContextKey, rwc.LocalAddr())
+	c.initParking()
 	return c
 }
 
@@ -77,23 +81,29 @@ func (c *conn) closeIf(state http.ConnState) bool {
 	if !c.state.CompareAndSwap(uint32(state), uint32(http.StateClosed)) {
 		return false
 	}
-	_ = c.rwc.Close()
+	c.close()
 	return true
 }
 
 // serve serves the connection.
 func (c *conn) serve() {
-	defer c.end()
+	var err error
+	defer c.end(&err)
 	if !c.handshake() || c.serveHTTP2() || !speaksHTTP1(c.server) {
 		return
 	}
 	c.initPeek()
 	c.boundHeader(time.Now())
 	c.boundReads(c.headerEnds)
+	err = c.serveRequests()
+}
+
+// serveRequests serves one request after the other, until the connection is to be closed or is parked.
+func (c *conn) serveRequests() error {
 	for {
-		x := c.next()
-		if x == nil || !c.exchange(x) {
-			return
+		x, err := c.next()
+		if err != nil || !c.exchange(x) {
+			return err
 		}
 	}
 }
@@ -113,8 +123,11 @@ func speaksHTTP1(s *Server) bool {
 	return p.HTTP1()
 }
 
-// end closes the connection, unless it was hijacked. A panic is one of a hook: those of handlers end before.
-func (c *conn) end() {
+// end closes the connection, unless it was hijacked or is parked. A panic is one of a hook: those of handlers end before.
+func (c *conn) end(served *error) {
+	if *served == errParked {
+		return
+	}
 	if err := recover(); err != nil {
 		c.logPanic(err)
 	}
@@ -171,49 +184,61 @@ func looksLikeHTTP(header [5]byte) bool {
 	return false
 }
 
-// next waits for a request and reads its header. It returns nil where the connection ends.
-func (c *conn) next() *exchange {
-	if !c.awaitRequest() {
-		return nil
+// next waits for a request and reads its header. The error is errParked, or the connection ends.
+func (c *conn) next() (*exchange, error) {
+	if err := c.awaitRequest(); err != nil {
+		return nil, err
 	}
 	x, line, err := c.readRequest()
 	if err != nil {
 		c.refuse(line, err)
-		return nil
 	}
-	return x
+	return x, err
 }
 
 // awaitRequest waits for the first byte of a request. As long as there is none, the connection has no buffer.
-func (c *conn) awaitRequest() bool {
-	if c.r == nil || c.r.Buffered() == 0 && !c.watch.hasByte {
-		c.freeReader()
-		if !c.awaitByte() {
-			return false
+func (c *conn) awaitRequest() error {
+	for {
+		if c.r == nil || c.r.Buffered() == 0 && !c.watch.hasByte {
+			c.freeReader()
+			if err := c.awaitByte(); err != nil {
+				return err
+			}
+			c.takeReader()
 		}
-		c.takeReader()
+		_, err := c.r.Peek(1)
+		switch {
+		case c.mayPark(err): // a byte has arrived in time, and is read too late
+			c.boundIdle()
+		case err != nil:
+			return err
+		case c.move(http.StateIdle, http.StateActive), c.move(http.StateNew, http.StateActive):
+			return nil
+		default:
+			return net.ErrClosed
+		}
 	}
-	if _, err := c.r.Peek(1); err != nil {
-		return false
-	}
-	return c.move(http.StateIdle, http.StateActive) || c.move(http.StateNew, http.StateActive)
 }
 
 // awaitByte waits until something can be read.
-func (c *conn) awaitByte() bool {
+func (c *conn) awaitByte() error {
 	c.mu.Lock()
 	c.applyReadDeadline()
 	c.mu.Unlock()
 	if c.plain && c.peek.Waits() {
-		return c.peek.AwaitReadable() == nil
+		err := c.peek.AwaitReadable()
+		if c.mayPark(err) {
+			return c.park()
+		}
+		return err
 	}
 	if _, err := io.ReadFull(c.rwc, c.watch.one[:]); err != nil {
-		return false
+		return err
 	}
 	c.watch.hasByte = true
 	c.boundHeader(time.Now())
 	c.boundReads(c.headerEnds)
-	return true
+	return nil
 }
 
 // boundHeader settles when the header must have been received whose time begins at start.
@@ -339,11 +364,8 @@ func (c *conn) follow(x *exchange) bool {
 		c.writeSet = false
 		_ = c.rwc.SetWriteDeadline(time.Time{})
 	}
-	c.readUntil, c.headerEnds = time.Time{}, time.Time{}
-	if d := c.server.idleTimeout(); d > 0 {
-		c.readUntil = time.Now().Add(d)
-	}
 	c.mu.Unlock()
+	c.boundIdle()
 	return c.move(http.StateActive, http.StateIdle) && c.server.keepAlives()
 }
 

@@ -53,10 +53,11 @@
 //   - http.ServerContextKey has an http.Server that stands for the Server: it has its addresses, times and limits.
 //   - A panic is logged, and ends the connection, also that of a hook.
 //
-// An idle connection has a goroutine, but no buffer.
+// An idle connection has a goroutine, but no buffer. On Linux one that is not of TLS has no goroutine either after at most
+// half a second.
 //
 //	server.go    the fields; listen.go, shutdown.go, http2.go
-//	conn.go      a connection's goroutine: a request after the other; refuse.go
+//	conn.go      a connection's goroutine: a request after the other; idle.go, refuse.go
 //	exchange.go  a request with what its handler is given; body.go, context.go, watch.go
 //	writer.go    the response; responseheader.go, output.go, readfrom.go, hijack.go
 package server

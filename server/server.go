@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"github.com/culvert-go/culvert/internal/netloop"
 )
 
 // Server serves HTTP. Its fields have the names, the zero values and the meaning of those of http.Server, but for what the
@@ -71,6 +73,8 @@ type Server struct {
 	prepareErr error
 	standIn    *http.Server  // for http.ServerContextKey, and for HTTP/2
 	h2         *http2.Server // nil: HTTP/2 is not spoken
+	parking    netloop.Set   // for idle connections
+	parkAfter  time.Duration // the constant, but for tests
 
 	mu         sync.Mutex // guards what follows
 	listeners  map[*net.Listener]struct{}
@@ -95,6 +99,9 @@ func (s *Server) makeStandIn() error {
 	}
 	if s.MaxHeaderBytes < 0 {
 		return fmt.Errorf("server: MaxHeaderBytes is %d", s.MaxHeaderBytes)
+	}
+	if s.parkAfter == 0 {
+		s.parkAfter = parkAfter
 	}
 	s.standIn = &http.Server{Addr: s.Addr, Handler: http.HandlerFunc(s.serveHTTP),
 		DisableGeneralOptionsHandler: s.DisableGeneralOptionsHandler, ReadTimeout: s.ReadTimeout,

@@ -37,7 +37,7 @@ func (s *Server) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
-		_ = c.rwc.Close()
+		c.close()
 	}
 	return err
 }

@@ -1,0 +1,75 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/netloop"
+)
+
+// parkAfter is how long an idle connection keeps its goroutine, which is up to twice that. After it the connection is parked:
+// it waits for its next request in one of netloop's loops. To park a connection and to serve it again costs about as much as
+// a small request, which a busy one should not pay.
+const parkAfter = 250 * time.Millisecond
+
+// errParked ends the goroutine of a connection that is parked. From then on another goroutine may serve it.
+var errParked = errors.New("server: the connection is parked")
+
+// initParking sets parks: a connection can be parked if it is a plain socket and the system has loops.
+func (c *conn) initParking() {
+	s := c.server
+	d := s.idleTimeout()
+	c.parks = (d == 0 || d > 2*s.parkAfter) && c.parked.Init(&s.parking, c.rwc, c.unpark) == nil
+}
+
+// boundIdle bounds the wait for the next request. The bound of a connection that can be parked is a multiple of parkAfter
+// since it was accepted, so that a busy one has the same for many requests.
+func (c *conn) boundIdle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.readUntil, c.headerEnds = time.Time{}, time.Time{}
+	if tick := c.server.parkAfter; c.parks {
+		c.readUntil = c.accepted.Add((time.Since(c.accepted)/tick + 2) * tick)
+	} else if d := c.server.idleTimeout(); d > 0 {
+		c.readUntil = time.Now().Add(d)
+	}
+}
+
+// mayPark reports whether err is that of a read by which a connection that can be parked has reached its bound.
+func (c *conn) mayPark(err error) bool {
+	return err != nil && c.parks && c.is(http.StateIdle) && errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// park parks the connection: it returns errParked. If the system refuses that, it waits here.
+func (c *conn) park() error {
+	var rest time.Duration
+	if d := c.server.idleTimeout(); d > 0 {
+		rest = d - c.server.parkAfter
+	}
+	if c.parked.Wait(rest) == nil {
+		return errParked
+	}
+	c.parks = false
+	c.boundIdle()
+	return c.awaitByte()
+}
+
+// unpark serves a connection that was parked.
+func (c *conn) unpark(why netloop.Reason) {
+	var err error
+	defer c.end(&err)
+	if why == netloop.Readable {
+		c.boundIdle()
+		err = c.serveRequests()
+	}
+}
+
+// close closes the socket at any time. The connection's goroutine ends by that; if it is parked, there is none.
+func (c *conn) close() {
+	_ = c.rwc.Close()
+	if c.parked.Stop() {
+		go c.end(new(error))
+	}
+}
