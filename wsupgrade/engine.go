@@ -22,11 +22,13 @@ func (t *Tunnel) start(early earlyBytes, ended func(*Tunnel)) {
 		return
 	}
 	go func() {
+		defer func() {
+			t.logPanic()
+			if ended != nil {
+				ended(t)
+			}
+		}()
 		t.copy(early)
-		t.logPanic()
-		if ended != nil {
-			ended(t)
-		}
 	}()
 }
 
@@ -36,14 +38,28 @@ func (t *Tunnel) copy(early earlyBytes) {
 	up := make(chan struct{})
 	go func() {
 		defer close(up)
-		t.up.copy(early.fromClient)
+		t.up.copyOrAbort(early.fromClient)
 	}()
-	t.down.copy(early.fromTarget)
-	<-up
-	stop()
-	_ = t.contain(t.client.Close)
-	_ = t.contain(t.target.Close)
-	t.finish()
+	defer func() { // also where an Observer ends this goroutine
+		<-up
+		stop()
+		_ = t.contain(t.client.Close)
+		_ = t.contain(t.target.Close)
+		t.finish()
+	}()
+	t.down.copyOrAbort(early.fromTarget)
+}
+
+// copyOrAbort is copy, and aborts the tunnel if an Observer ends the goroutine (runtime.Goexit), as a test's FailNow does.
+func (d *direction) copyOrAbort(early []byte) {
+	returned := false
+	defer func() {
+		if !returned {
+			d.t.Abort()
+		}
+	}()
+	d.copy(early)
+	returned = true
 }
 
 // copy moves bytes until src ends.
