@@ -32,9 +32,8 @@ type conn struct {
 	parked     netloop.Waiter
 
 	r          *bufio.Reader // nil while the connection is idle
-	in         http1.Incoming
-	lastPost   bool      // the last request was a POST
-	headerEnds time.Time // when the header that is being read must have been received; zero: not settled yet
+	lastPost   bool          // the last request was a POST
+	headerEnds time.Time     // when the header that is being read must have been received; zero: not settled yet
 
 	// mu guards what follows, which handlers reach from any goroutine.
 	mu        sync.Mutex

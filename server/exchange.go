@@ -36,8 +36,7 @@ func (c *conn) readRequest() (x *exchange, line string, err error) {
 		c.skipLineEnds()
 	}
 	x = &exchange{c: c}
-	in := &c.in
-	in.Memory = x.values[:]
+	in := &http1.Incoming{Memory: x.values[:]}
 	if line, err = in.Read(c.r, c.server.maxHeader(), c); err != nil {
 		return nil, line, err
 	}
@@ -45,7 +44,6 @@ func (c *conn) readRequest() (x *exchange, line string, err error) {
 		return nil, in.Method + " " + in.Target + " " + in.Proto, err
 	}
 	c.lastPost = in.Method == http.MethodPost
-	in.Fields, in.Method, in.Target, in.Proto = nil, "", "", "" // the connection may be idle for long
 	c.boundReads(readUntil)
 	return x, "", nil
 }

@@ -194,3 +194,32 @@ func TestRequestsWhileParking(t *testing.T) {
 		}
 	}
 }
+
+// An idle connection keeps nothing of the memory that a large header has needed.
+func TestIdleAfterALargeHeader(t *testing.T) {
+	const n = 20
+	s := &Server{}
+	clients := parking(t, s, n)
+	before := heap()
+	large := []byte("GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 512<<10) + "\r\n\r\n")
+	for _, c := range clients {
+		if _, err := c.conn.Write(large); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.conn.Read(c.buf[:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitParked(t)
+	if each := (heap() - before) / n; each > 64<<10 {
+		t.Errorf("an idle connection keeps %d bytes", each)
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // for what pools held
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
