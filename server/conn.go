@@ -46,15 +46,27 @@ type conn struct {
 	watch     watch
 }
 
-func newConn(s *Server, ctx context.Context, rwc net.Conn) *conn {
-	c := &conn{server: s, rwc: rwc, ctx: ctx, accepted: time.Now()}
+func newConn(s *Server, rwc net.Conn) *conn {
+	c := &conn{server: s, rwc: rwc, accepted: time.Now()}
 	c.watch.ended.L = &c.mu
 	if a := rwc.RemoteAddr(); a != nil {
 		c.remoteAddr = a.String()
 	}
-	c.ctx = context.WithValue(ctx, http.LocalAddrContextKey, rwc.LocalAddr())
 	c.initParking()
 	return c
+}
+
+// open calls the hooks of a new connection. It reports false if one has panicked.
+func (c *conn) open(ctx context.Context) (opened bool) {
+	defer c.recoverHook()
+	if f := c.server.ConnContext; f != nil {
+		if ctx = f(ctx, c.rwc); ctx == nil {
+			panic("server: ConnContext returned nil")
+		}
+	}
+	c.ctx = context.WithValue(ctx, http.LocalAddrContextKey, c.rwc.LocalAddr())
+	c.hook(http.StateNew)
+	return true
 }
 
 // is reports whether the connection is in a state.
@@ -88,6 +100,7 @@ func (c *conn) closeIf(state http.ConnState) bool {
 func (c *conn) serve() {
 	var err error
 	defer c.end(&err)
+	defer c.recoverHook()
 	if !c.handshake() || c.serveHTTP2() || !speaksHTTP1(c.server) {
 		return
 	}
@@ -122,13 +135,10 @@ func speaksHTTP1(s *Server) bool {
 	return p.HTTP1()
 }
 
-// end closes the connection, unless it was hijacked or is parked. A panic is one of a hook: those of handlers end before.
+// end closes the connection, unless it was hijacked or is parked.
 func (c *conn) end(served *error) {
 	if *served == errParked {
 		return
-	}
-	if err := recover(); err != nil {
-		c.logPanic(err)
 	}
 	c.freeReader()
 	c.mu.Lock()
@@ -139,8 +149,9 @@ func (c *conn) end(served *error) {
 	}
 	_ = c.rwc.Close()
 	c.state.Store(uint32(http.StateClosed))
+	defer c.server.forget(c)
+	defer c.recoverHook()
 	c.hook(http.StateClosed)
-	c.server.forget(c)
 }
 
 // handshake does that of TLS. A client that speaks HTTP without TLS is told so in the clear.
@@ -323,20 +334,7 @@ func (c *conn) exchange(x *exchange) bool {
 	c.mu.Lock()
 	c.current = x
 	c.mu.Unlock()
-	returned := c.handle(x)
-	c.mu.Lock()
-	c.current = nil // no deadline of this handler is set from now on
-	c.mu.Unlock()
-	if x.w.leave() {
-		x.ctx.cancel(context.Canceled)
-		c.r = nil // the handler's
-		return false
-	}
-	x.body.leave()
-	x.ctx.cancel(context.Canceled)
-	if !returned {
-		c.stopWatching()
-		x.w.abort()
+	if !c.handle(x) || c.leave(x) {
 		return false
 	}
 	sent := x.w.finish()
@@ -368,7 +366,7 @@ func (c *conn) follow(x *exchange) bool {
 	return c.move(http.StateActive, http.StateIdle) && c.server.keepAlives()
 }
 
-// handle calls the handler. It reports false if that has panicked.
+// handle calls the handler. It reports false if that has panicked; one that has called runtime.Goexit ends in the same way.
 func (c *conn) handle(x *exchange) (returned bool) {
 	defer func() {
 		if returned {
@@ -377,9 +375,34 @@ func (c *conn) handle(x *exchange) (returned bool) {
 		if err := recover(); err != nil && err != http.ErrAbortHandler {
 			c.logPanic(err)
 		}
+		if !c.leave(x) {
+			c.stopWatching()
+			x.w.abort()
+		}
 	}()
 	c.server.serveHTTP(&x.w, &x.req)
 	return true
+}
+
+// leave ends the use of what the handler was given. It reports whether the handler has taken the connection.
+func (c *conn) leave(x *exchange) (hijacked bool) {
+	c.mu.Lock()
+	c.current = nil // no deadline of this handler is set from now on
+	c.mu.Unlock()
+	if hijacked = x.w.leave(); hijacked {
+		c.r = nil // the handler's
+	} else {
+		x.body.leave()
+	}
+	x.ctx.cancel(context.Canceled)
+	return hijacked
+}
+
+// recoverHook is deferred where a hook is called: a panic of one ends its connection, and not the process.
+func (c *conn) recoverHook() {
+	if err := recover(); err != nil {
+		c.logPanic(err)
+	}
 }
 
 func (c *conn) logPanic(err any) {

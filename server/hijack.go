@@ -24,10 +24,13 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		w.flush()
 	}
 	c := w.x.c
-	c.stopWatching()
+	c.hook(http.StateHijacked)
 	w.hijacked = true
 	c.mu.Lock()
-	c.hijacked = true
+	c.hijacked = true // no watch starts from now on
+	c.mu.Unlock()
+	c.stopWatching()
+	c.mu.Lock()
 	hasByte := c.watch.hasByte
 	c.mu.Unlock()
 	_ = c.rwc.SetDeadline(time.Time{})
@@ -35,7 +38,6 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		_, _ = c.r.Peek(c.r.Buffered() + 1)
 	}
 	w.out.free()
-	c.hook(http.StateHijacked)
 	c.server.forget(c)
 	return c.rwc, bufio.NewReadWriter(c.r, bufio.NewWriter(c.rwc)), nil
 }

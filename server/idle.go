@@ -60,6 +60,7 @@ func (c *conn) park() error {
 func (c *conn) unpark(why netloop.Reason) {
 	var err error
 	defer c.end(&err)
+	defer c.recoverHook()
 	if why == netloop.Readable {
 		c.boundIdle()
 		err = c.serveRequests()

@@ -124,19 +124,18 @@ func (s *Server) accept(l net.Listener, ctx context.Context) error {
 
 // start serves a connection.
 func (s *Server) start(ctx context.Context, rwc net.Conn) {
-	if s.ConnContext != nil {
-		if ctx = s.ConnContext(ctx, rwc); ctx == nil {
-			panic("server: ConnContext returned nil")
-		}
-	}
-	c := newConn(s, ctx, rwc)
+	c := newConn(s, rwc)
 	s.mu.Lock()
 	if s.conns == nil {
 		s.conns = map[*conn]struct{}{}
 	}
 	s.conns[c] = struct{}{}
 	s.mu.Unlock()
-	c.hook(http.StateNew)
+	if !c.open(ctx) {
+		_ = rwc.Close()
+		s.forget(c)
+		return
+	}
 	go c.serve()
 }
 
