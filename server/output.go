@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"strconv"
 	"sync"
 )
@@ -114,7 +115,8 @@ func (w *writer) send(p []byte, last bool) {
 // write writes to the connection.
 func (w *writer) write(p []byte) {
 	if w.err == nil && len(p) > 0 {
-		_, w.err = w.x.c.rwc.Write(p)
+		_, err := w.x.c.rwc.Write(p)
+		w.note(err)
 	}
 }
 
@@ -129,6 +131,15 @@ func (w *writer) writeAll(pieces ...[]byte) {
 			w.pieces = append(w.pieces, p)
 		}
 	}
-	_, w.err = w.pieces.WriteTo(w.x.c.rwc)
+	_, err := w.pieces.WriteTo(w.x.c.rwc)
 	clear(w.memory[:])
+	w.note(err)
+}
+
+// note notes the error of a write. It ends the request's context: the handler may ignore errors, and the client may not be
+// watched.
+func (w *writer) note(err error) {
+	if w.err = err; err != nil {
+		w.x.ctx.cancel(context.Canceled)
+	}
 }

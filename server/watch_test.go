@@ -1,0 +1,81 @@
+package server
+
+import (
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/wiretest"
+)
+
+// A write that fails ends the context, also where the client is not watched: it may have left, and a handler that ignores errors of
+// writes must not go on for ever.
+func TestFailedWriteEndsContext(t *testing.T) {
+	for _, c := range []struct{ name, request, more string }{
+		{"body left", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello", ""},
+		{"request follows", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "G"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			asked, began, ended := make(chan bool), make(chan bool), make(chan bool)
+			s := handler(func(w http.ResponseWriter, r *http.Request) {
+				done := r.Context().Done()
+				close(asked)
+				for c := r.Context().(*requestContext).c; ; time.Sleep(time.Millisecond) {
+					c.mu.Lock()
+					watched := c.watch.running
+					c.mu.Unlock()
+					if !watched {
+						break
+					}
+				}
+				close(began)
+				for {
+					select {
+					case <-done:
+						close(ended)
+						return
+					case <-time.After(time.Millisecond):
+						_, _ = io.WriteString(w, "event")
+						w.(http.Flusher).Flush()
+					}
+				}
+			})
+			p := wiretest.Dial(t, start(t, s))
+			p.Send(c.request)
+			wiretest.Await(t, asked, "request")
+			p.Send(c.more)
+			wiretest.Await(t, began, "end of the watch")
+			p.Reset()
+			wiretest.Await(t, ended, "end of the context")
+		})
+	}
+}
+
+// The first use of the context by another goroutine, while the handler takes the connection, starts no watch that takes a byte
+// from its new owner.
+func TestHijackBesideWatch(t *testing.T) {
+	s := handler(func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		go func() { _ = ctx.Done() }()
+		conn, buf, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = conn.Write([]byte("taken"))
+		b := make([]byte, 5)
+		_, _ = io.ReadFull(buf, b)
+		_, _ = conn.Write(b)
+	})
+	addr := start(t, s)
+	for range 300 {
+		p := wiretest.Dial(t, addr)
+		p.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		p.Receive("taken")
+		p.Send("hello")
+		p.Receive("hello")
+		p.Close()
+	}
+}
