@@ -114,8 +114,9 @@ func testRequestBufferOnABrokenDisk(t *testing.T, via path) {
 
 // The target is done while the client has taken nothing yet; what does not fit is
 // read at the client's pace, and not a byte is lost.
-func TestResponseBuffer(t *testing.T) { onPathsParallel(t, testResponseBuffer) }
+func TestResponseBuffer(t *testing.T) { onPaths(t, testResponseBuffer) }
 func testResponseBuffer(t *testing.T, via path) {
+	leaktest.Check(t)
 	const size = 1 << 20 // more than narrow sockets take
 	body := wiretest.Pattern(size)
 	for name, buffer := range map[string]proxy.Buffer{
@@ -219,8 +220,9 @@ func (f *flushes) FlushError() error {
 
 // With an interval many pieces share one flush, and the last one comes all the
 // same while the target is silent.
-func TestFlushInterval(t *testing.T) { onPathsParallel(t, testFlushInterval) }
+func TestFlushInterval(t *testing.T) { onPaths(t, testFlushInterval) }
 func testFlushInterval(t *testing.T, via path) {
+	leaktest.Check(t)
 	seen := make(chan struct{})
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()

@@ -25,10 +25,12 @@ var clientFronts = map[string]func(t *testing.T, h http.Handler) (*http.Client, 
 		return clientOf(t, func(s *httptest.Server) { s.Start() }, h)
 	},
 	"HTTP/2": func(t *testing.T, h http.Handler) (*http.Client, string) {
-		return clientOf(t, func(s *httptest.Server) {
+		client, url := clientOf(t, func(s *httptest.Server) {
 			s.EnableHTTP2 = true
 			s.StartTLS()
 		}, h)
+		connect(t, client.Transport, url)
+		return client, url
 	},
 	"h2c": func(t *testing.T, h http.Handler) (*http.Client, string) {
 		var protocols http.Protocols
@@ -38,8 +40,28 @@ var clientFronts = map[string]func(t *testing.T, h http.Handler) (*http.Client, 
 			s.Start()
 		}, h)
 		client.Transport.(*http.Transport).Protocols = &protocols
+		connect(t, client.Transport, url)
 		return client, url
 	},
+}
+
+// connect makes the connection of HTTP/2 that the next request to url uses, by a request to which net/http's server responds
+// itself. That server gives a client 2 seconds for its first frame, which a machine that stops takes.
+func connect(t *testing.T, transport http.RoundTripper, url string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.URL.Opaque = "*"
+	for range 10 {
+		resp, failure := transport.RoundTrip(r.Clone(t.Context()))
+		if err = failure; err == nil {
+			resp.Body.Close()
+			return
+		}
+	}
+	t.Fatal(err)
 }
 
 func clientOf(t *testing.T, start func(*httptest.Server), h http.Handler) (*http.Client, string) {

@@ -58,8 +58,9 @@ func testDroppedStatusCountsAsTheGroupSays(t *testing.T, via path) {
 }
 
 // The time to a tunnel's header is not its life.
-func TestTimeToHeaderOfATunnel(t *testing.T) { onPathsParallel(t, testTimeToHeaderOfATunnel) }
+func TestTimeToHeaderOfATunnel(t *testing.T) { onPaths(t, testTimeToHeaderOfATunnel) }
 func testTimeToHeaderOfATunnel(t *testing.T, via path) {
+	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		p.Send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")

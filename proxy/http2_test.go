@@ -186,8 +186,9 @@ func testHTTP2TargetResets(t *testing.T, via path) {
 
 // With retries and buffers switched on, streams stream (traefik#1064) and tunnels end
 // as without (traefik#13513).
-func TestRetriesHoldNothingBack(t *testing.T) { onPathsParallel(t, testRetriesHoldNothingBack) }
+func TestRetriesHoldNothingBack(t *testing.T) { onPaths(t, testRetriesHoldNothingBack) }
 func testRetriesHoldNothingBack(t *testing.T, via path) {
+	leaktest.Check(t)
 	seen := make(chan struct{})
 	stream := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()

@@ -45,7 +45,13 @@ func inAnUpload(t *testing.T, handlers []http.HandlerFunc, test func(*testing.T,
 				t.Cleanup(s.Close)
 				addrs = append(addrs, s.Listener.Addr().String())
 			}
-			test(t, groupAt(t, o, addrs...))
+			group := groupAt(t, o, addrs...)
+			if protocol == upstream.HTTP2 {
+				for _, addr := range addrs {
+					connect(t, group.Transport(), "https://"+addr)
+				}
+			}
+			test(t, group)
 		})
 	}
 }

@@ -154,8 +154,9 @@ func targetOver(t *testing.T, h http.HandlerFunc) (addr string) {
 
 // TestModifiedUpgrade: ModifyResponse is called for a 101, and for what a target sends instead. It can't break the handshake, and
 // with another status, or a handler, there is no tunnel, and the target is given back.
-func TestModifiedUpgrade(t *testing.T) { onPathsParallel(t, testModifiedUpgrade) }
+func TestModifiedUpgrade(t *testing.T) { onPaths(t, testModifiedUpgrade) }
 func testModifiedUpgrade(t *testing.T, via path) {
+	leaktest.Check(t)
 	const refused = "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno"
 	for _, test := range []struct {
 		name, reply string

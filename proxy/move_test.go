@@ -136,7 +136,7 @@ func TestLargeResponsesToASlowClient(t *testing.T) {
 	onPathsParallel(t, testLargeResponsesToASlowClient)
 }
 func testLargeResponsesToASlowClient(t *testing.T, via path) {
-	const bodyTimeout = 5 * soon
+	const bodyTimeout = 30 * soon       // this process may stop, too
 	body := wiretest.Pattern(512 << 10) // more than narrow sockets take, and less than those of a target hold
 	sent, written := make(chan struct{}), make(chan int, 1000)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {

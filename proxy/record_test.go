@@ -45,8 +45,9 @@ func testRecordOfAttempts(t *testing.T, via path) {
 // An attempt is recorded when its header has been received: ModifyResponse and the hooks of
 // filters around the proxy see its target, status and time. At the end the same entry has the
 // rest.
-func TestRecordAtTheHeader(t *testing.T) { onPathsParallel(t, testRecordAtTheHeader) }
+func TestRecordAtTheHeader(t *testing.T) { onPaths(t, testRecordAtTheHeader) }
 func testRecordAtTheHeader(t *testing.T, via path) {
+	leaktest.Check(t)
 	for name, test := range map[string]struct {
 		request, response string
 		status            int

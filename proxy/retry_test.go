@@ -176,8 +176,9 @@ func TestBadRetryOptions(t *testing.T) {
 
 // A cookie stores a client's target, for plain responses and for upgrades. It is the target that
 // has responded.
-func TestStickyCookie(t *testing.T) { onPathsParallel(t, testStickyCookie) }
+func TestStickyCookie(t *testing.T) { onPaths(t, testStickyCookie) }
 func testStickyCookie(t *testing.T, via path) {
+	leaktest.Check(t)
 	const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
 	plain, upgrading := wiretest.Replying(t, ok), wiretest.Replying(t, switching)
 	sticky := upstream.Options{Balance: upstream.Sticky(upstream.StickyOptions{Otherwise: upstream.First()})}

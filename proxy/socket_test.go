@@ -73,8 +73,9 @@ func echoUpgrades(t *testing.T, dial *upstream.Group) *wsupgrade.Forwarder {
 }
 
 // A unix socket is reached by requests and upgrades, after another target has failed too.
-func TestUnixTarget(t *testing.T) { onPathsParallel(t, testUnixTarget) }
+func TestUnixTarget(t *testing.T) { onPaths(t, testUnixTarget) }
 func testUnixTarget(t *testing.T, via path) {
+	leaktest.Check(t)
 	path, _ := unixTarget(t)
 	group := groupOf(t, upstream.Options{Balance: upstream.First()}, upstream.Target{Addr: "127.0.0.1:1"}, upstream.Target{Addr: "unix:" + path})
 	addr := wiretest.Serve(t, newProxy(t, via, proxy.Options{Upstream: group, Upgrades: echoUpgrades(t, group)}))

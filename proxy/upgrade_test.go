@@ -27,8 +27,9 @@ const (
 
 // The very first request is an upgrade, and its first bytes come with it: no
 // warm-up, no lost resize frame.
-func TestUpgradeOnTheFirstRequest(t *testing.T) { onPathsParallel(t, testUpgradeOnTheFirstRequest) }
+func TestUpgradeOnTheFirstRequest(t *testing.T) { onPaths(t, testUpgradeOnTheFirstRequest) }
 func testUpgradeOnTheFirstRequest(t *testing.T, via path) {
+	leaktest.Check(t)
 	client := wiretest.Dial(t, gateway(t, via, wiretest.Target(t, func(p *wiretest.Peer) {
 		want := "GET /ws%2F?a=%zz HTTP/1.1\nconnection: Upgrade\nhost: culvert.test\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\n" +
 			"sec-websocket-version: 13\nupgrade: websocket\nx-forwarded-for: 127.0.0.1\nx-forwarded-host: culvert.test\nx-forwarded-proto: http"
@@ -47,8 +48,9 @@ func testUpgradeOnTheFirstRequest(t *testing.T, via path) {
 }
 
 // An upgrade is retried on the next target only if the first could not be dialled.
-func TestUpgradeNextTarget(t *testing.T) { onPathsParallel(t, testUpgradeNextTarget) }
+func TestUpgradeNextTarget(t *testing.T) { onPaths(t, testUpgradeNextTarget) }
 func testUpgradeNextTarget(t *testing.T, via path) {
+	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		p.Send(switching)
@@ -110,8 +112,9 @@ func testUpgradeNotAllowed(t *testing.T, via path) {
 }
 
 // A tunnel whose handler has returned holds its target, and a drain waits for it.
-func TestDetachedTunnels(t *testing.T) { onPathsParallel(t, testDetachedTunnels) }
+func TestDetachedTunnels(t *testing.T) { onPaths(t, testDetachedTunnels) }
 func testDetachedTunnels(t *testing.T, via path) {
+	leaktest.Check(t)
 	target := wiretest.Target(t, func(p *wiretest.Peer) {
 		p.Header()
 		p.Send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
@@ -182,8 +185,9 @@ func testConnectIsRefused(t *testing.T, via path) {
 
 // "docker exec" is a POST with a body: through the proxy that reaches the target that can be
 // dialled, in whole, and a waiting handler or none makes no difference.
-func TestUpgradeWithABody(t *testing.T) { onPathsParallel(t, testUpgradeWithABody) }
+func TestUpgradeWithABody(t *testing.T) { onPaths(t, testUpgradeWithABody) }
 func testUpgradeWithABody(t *testing.T, via path) {
+	leaktest.Check(t)
 	const body = `{"Detach":false,"Tty":true}`
 	for _, detach := range []bool{false, true} {
 		upgrades, err := wsupgrade.New(wsupgrade.Options{Protocols: []string{"tcp"}})
@@ -215,8 +219,9 @@ func testUpgradeWithABody(t *testing.T, via path) {
 }
 
 // A body that the first target has taken and not responded to is sent to the next one as a whole.
-func TestUpgradeBodyIsSentAgain(t *testing.T) { onPathsParallel(t, testUpgradeBodyIsSentAgain) }
+func TestUpgradeBodyIsSentAgain(t *testing.T) { onPaths(t, testUpgradeBodyIsSentAgain) }
 func testUpgradeBodyIsSentAgain(t *testing.T, via path) {
+	leaktest.Check(t)
 	registry, err := wsupgrade.NewRegistry(wsupgrade.RegistryOptions{})
 	if err != nil {
 		t.Fatal(err)
