@@ -299,12 +299,21 @@ func (c *conn) Read(p []byte) (n int, err error) {
 	if !hijacked {
 		c.applyReadDeadline()
 	}
+	x := c.current
 	c.mu.Unlock()
 	m, err := c.rwc.Read(p)
+	if err != nil && x != nil && !timedOut(err) {
+		x.ctx.cancel(context.Canceled) // the client has left
+	}
 	if n += m; n > 0 && m == 0 {
 		err = nil // it is found again
 	}
 	return n, err
+}
+
+func timedOut(err error) bool {
+	ne, ok := err.(net.Error)
+	return ok && ne.Timeout()
 }
 
 // boundReads sets the deadline of reads that are made from now on; the zero time is none.

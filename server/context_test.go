@@ -58,6 +58,27 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
+// A client that leaves within its body ends the context of the handler that reads that. A malformed body does not.
+func TestClientLeavesWithinItsBody(t *testing.T) {
+	for body, want := range map[string]error{"Content-Length: 5\r\n\r\nhel": context.Canceled, "Transfer-Encoding: chunked\r\n\r\n5\r\n": context.Canceled,
+		"Transfer-Encoding: chunked\r\n\r\nmalformed\r\n": nil} {
+		ended := make(chan error, 1)
+		p := wiretest.Dial(t, start(t, handler(func(_ http.ResponseWriter, r *http.Request) {
+			if _, err := io.ReadAll(r.Body); err == nil {
+				t.Errorf("%q: no error", body)
+			}
+			ended <- r.Context().Err()
+		})))
+		p.Send("POST / HTTP/1.1\r\nHost: a\r\n" + body)
+		if want != nil {
+			p.End()
+		}
+		if err := wiretest.Await(t, ended, "end of the handler"); err != want {
+			t.Errorf("%q: %v, want %v", body, err, want)
+		}
+	}
+}
+
 // The watch of the client takes a byte of the next request, which is not lost, nor where the connection is hijacked.
 func TestWatchLosesNothing(t *testing.T) {
 	for _, secure := range []bool{false, true} {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"net"
 	"sync"
 	"time"
 
@@ -37,8 +36,7 @@ func (c *conn) watchClient(x *exchange) {
 	c.mu.Lock()
 	c.watch.hasByte = n > 0
 	c.watch.running = false
-	ne, ok := err.(net.Error)
-	left := n == 0 && err != nil && !(c.watch.stopping && ok && ne.Timeout())
+	left := n == 0 && err != nil && !(c.watch.stopping && timedOut(err))
 	c.watch.ended.Broadcast()
 	c.mu.Unlock()
 	if left {
