@@ -19,7 +19,7 @@ import (
 
 // TestMain looks for what the tests leave behind. A fuzzer and benchmarks leave goroutines of their own.
 func TestMain(m *testing.M) {
-	drainWithin, lingerWithin = time.Minute, time.Minute
+	drainWithin, lingerWithin = 20*time.Second, 20*time.Second
 	flag.Parse()
 	for _, name := range []string{"test.bench", "test.fuzz"} {
 		if flag.Lookup(name).Value.String() != "" {
