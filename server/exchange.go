@@ -41,7 +41,8 @@ func (c *conn) readRequest() (x *exchange, line string, err error) {
 		return nil, line, err
 	}
 	if err = x.start(in); err != nil {
-		return nil, in.Method + " " + in.Target + " " + in.Proto, err
+		line = in.Method + " " + in.Target + " " + in.Proto
+		return nil, line[:min(len(line), maxLine)], err
 	}
 	c.lastPost = in.Method == http.MethodPost
 	c.boundReads(readUntil)

@@ -21,6 +21,9 @@ type Refusal struct {
 	Line string
 }
 
+// maxLine bounds Refusal.Line, as internal/http1 does.
+const maxLine = 4 << 10
+
 // refuseWithin bounds the time to write the response to a request that was refused.
 const refuseWithin = 5 * time.Second
 

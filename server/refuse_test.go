@@ -24,6 +24,7 @@ func TestRefusals(t *testing.T) {
 		{get + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "GET / HTTP/1.1"},
 		{"GET /" + strings.Repeat("a", 6000) + " HTTP/1.1\r\nHost: a\r\n\r\n", 414, "GET /" + strings.Repeat("a", 4<<10-len("GET /"))},
 		{get + "Expect: more\r\n\r\n", 417, "GET / HTTP/1.1"},
+		{"GET /" + strings.Repeat("a", 4500) + " HTTP/1.1\r\nHost: a\r\nExpect: more\r\n\r\n", 417, "GET /" + strings.Repeat("a", 4<<10-len("GET /"))},
 		{get + "X: " + strings.Repeat("a", 6000) + "\r\n\r\n", 431, "GET / HTTP/1.1"},
 		{get + "Transfer-Encoding: gzip\r\n\r\n", 501, "GET / HTTP/1.1"},
 		{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, "PRI * HTTP/2.0"},
