@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/bufpool"
+	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/http1"
 )
 
@@ -125,6 +126,13 @@ func (c *conn) setReadDeadline(x *exchange, t time.Time) bool {
 	return true
 }
 
+// left reports whether x's handler has returned.
+func (c *conn) left(x *exchange) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.current != x
+}
+
 // setWriteDeadline is setReadDeadline for writes.
 func (c *conn) setWriteDeadline(x *exchange, t time.Time) (bool, error) {
 	c.mu.Lock()
@@ -132,6 +140,22 @@ func (c *conn) setWriteDeadline(x *exchange, t time.Time) (bool, error) {
 	if c.current != x || c.hijacked {
 		return false, nil
 	}
-	c.writeSet = true
+	c.writeSet, c.writeUntil = true, t
 	return true, c.rwc.SetWriteDeadline(t)
+}
+
+// interruptWrite ends a write that is under way, since the handler has returned, unless that has taken the connection.
+func (c *conn) interruptWrite() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.hijacked {
+		_ = c.rwc.SetWriteDeadline(deadline.Past)
+	}
+}
+
+// resumeWrites is called if interruptWrite has interrupted none.
+func (c *conn) resumeWrites() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = c.rwc.SetWriteDeadline(c.writeUntil)
 }

@@ -36,14 +36,15 @@ type conn struct {
 	headerEnds time.Time     // when the header that is being read must have been received; zero: not settled yet
 
 	// mu guards what follows, which handlers reach from any goroutine.
-	mu        sync.Mutex
-	current   *exchange // the one whose handler runs; nil: none
-	hijacked  bool
-	interrupt bool // reads fail: the handler has returned while its body was being read
-	readUntil time.Time
-	readSet   time.Time // what the socket has of readUntil, which is set when it is read
-	writeSet  bool      // the socket has a deadline for writes
-	watch     watch
+	mu         sync.Mutex
+	current    *exchange // the one whose handler runs; nil: none
+	hijacked   bool
+	interrupt  bool // reads fail: the handler has returned while its body was being read
+	readUntil  time.Time
+	readSet    time.Time // what the socket has of readUntil, which is set when it is read
+	writeSet   bool      // the handler has set a deadline for writes
+	writeUntil time.Time // the deadline for writes
+	watch      watch
 }
 
 func newConn(s *Server, rwc net.Conn) *conn {
@@ -337,11 +338,13 @@ func (c *conn) applyReadDeadline() {
 
 // exchange has the handler respond to a request. It reports whether another one may follow.
 func (c *conn) exchange(x *exchange) bool {
+	var writeUntil time.Time
 	if d := c.server.WriteTimeout; d > 0 {
-		_ = c.rwc.SetWriteDeadline(time.Now().Add(d))
+		writeUntil = time.Now().Add(d)
+		_ = c.rwc.SetWriteDeadline(writeUntil)
 	}
 	c.mu.Lock()
-	c.current = x
+	c.current, c.writeUntil = x, writeUntil
 	c.mu.Unlock()
 	if !c.handle(x) || c.leave(x) {
 		return false

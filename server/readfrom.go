@@ -70,6 +70,9 @@ func (w *writer) move(tcp *net.TCPConn, src *io.LimitedReader) (n int64, ok bool
 		piece.N = min(piece.N, w.declared-w.written)
 	}
 	n, err = tcp.ReadFrom(&piece)
+	if err != nil && w.x.c.left(w.x) {
+		w.note(err) // the write was interrupted
+	}
 	w.written += n
 	src.N -= n
 	if err == nil && piece.N == 0 && src.N > 0 && w.declared != -1 {

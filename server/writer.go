@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/clientside"
-	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 // writer is the http.ResponseWriter of a request, and a clientside.Server. What was written is buffered behind the header,
@@ -51,6 +50,9 @@ type writer struct {
 func (w *writer) Header() http.Header {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.left {
+		return make(http.Header) // the handler's may be in use
+	}
 	if w.header == nil {
 		w.header = make(http.Header)
 	}
@@ -251,12 +253,16 @@ func (w *writer) EnableFullDuplex() error { return nil }
 // leave makes the methods fail from now on, since the handler has returned. It reports whether the handler has taken the
 // connection. It ends a write that is under way.
 func (w *writer) leave() (hijacked bool) {
-	if !w.mu.TryLock() {
-		_ = w.x.c.rwc.SetWriteDeadline(deadline.Past)
+	c := w.x.c
+	interrupted := !w.mu.TryLock()
+	if interrupted {
+		c.interruptWrite()
 		w.mu.Lock()
-		w.err = net.ErrClosed
 	}
 	defer w.mu.Unlock()
+	if interrupted && w.err == nil && !w.hijacked { // it was another call, or the write had ended
+		c.resumeWrites()
+	}
 	w.left = true
 	return w.hijacked
 }
