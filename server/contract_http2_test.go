@@ -1,5 +1,7 @@
 package server_test
 
+//lint:file-ignore SA1019 http.Transport makes no HTTP/2 connection of one that was dialed before; http2.Transport does.
+
 import (
 	"context"
 	"crypto/tls"

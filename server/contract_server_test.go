@@ -106,7 +106,7 @@ func TestContractReadTimeout(t *testing.T) {
 		if c.after(11 * time.Second); !errors.Is(failure, os.ErrDeadlineExceeded) || !c.closed() {
 			t.Errorf("error %v, closed: %v", failure, c.closed())
 		}
-		c, l := k.inBubble(t, &http.Server{ReadTimeout: 10 * time.Second, Handler: h})
+		_, l := k.inBubble(t, &http.Server{ReadTimeout: 10 * time.Second, Handler: h})
 		failure = nil
 		if took := l.dial(t).slowly(strings.Replace(header, ": 2", ": 1000", 1)+strings.Repeat("b", 1000), time.Second/20); !errors.Is(failure, os.ErrDeadlineExceeded) || took > 12*time.Second {
 			t.Errorf("a slow body: error %v behind %v", failure, took)

@@ -79,7 +79,7 @@ func TestSizes(t *testing.T) {
 				if i%2 == 0 {
 					_, _ = w.Write(piece)
 				} else {
-					_, _ = io.WriteString(w, string(piece))
+					_, _ = w.(io.StringWriter).WriteString(string(piece))
 				}
 				if i%5 == 4 {
 					w.(http.Flusher).Flush()

@@ -71,10 +71,11 @@ type Server struct {
 
 	prepared   sync.Once
 	prepareErr error
-	standIn    *http.Server  // for http.ServerContextKey, and for HTTP/2
-	h2         *http2.Server // nil: HTTP/2 is not spoken
-	parking    netloop.Set   // for idle connections
-	parkAfter  time.Duration // the constant, but for tests
+	standIn    *http.Server // for http.ServerContextKey, and for HTTP/2
+	//lint:ignore SA1019 http.Server serves no connection that was accepted and looked at before.
+	h2        *http2.Server // nil: HTTP/2 is not spoken
+	parking   netloop.Set   // for idle connections
+	parkAfter time.Duration // the constant, but for tests
 
 	mu         sync.Mutex // guards what follows
 	listeners  map[*net.Listener]struct{}
