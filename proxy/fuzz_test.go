@@ -33,8 +33,7 @@ func FuzzRequestTarget(f *testing.F) {
 		sent.Reset()
 		w := httptest.NewRecorder()
 		p.ServeHTTP(w, r)
-		path, _, _ := strings.Cut(want, "?")
-		if strings.HasPrefix(path, "//") && r.URL.EscapedPath() != path && w.Code == http.StatusBadRequest && sent.Len() == 0 {
+		if encodedAnew(r) && w.Code == http.StatusBadRequest && sent.Len() == 0 {
 			return
 		}
 		line, _, _ := strings.Cut(sent.String(), "\r\n")
@@ -42,6 +41,12 @@ func FuzzRequestTarget(f *testing.F) {
 			t.Errorf("sent %q, want %q", got, want)
 		}
 	})
+}
+
+// encodedAnew reports whether r's path has two leading slashes and would be encoded anew by net/http's transport.
+func encodedAnew(r *http.Request) bool {
+	path, _, _ := strings.Cut(r.RequestURI, "?")
+	return strings.HasPrefix(path, "//") && r.URL.EscapedPath() != path
 }
 
 // writing is a Transport that writes the request as net/http does.

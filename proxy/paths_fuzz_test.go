@@ -241,7 +241,7 @@ func FuzzResponsePaths(f *testing.F) {
 func FuzzRequestPaths(f *testing.F) {
 	for _, request := range []string{
 		"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "POST /x?y HTTP/1.1\r\nHost: a:80\r\nContent-Length: 5\r\n\r\nhello", "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: B\r\n\r\n3\r\nabc\r\n0\r\nB: 1\r\n\r\n",
-		"GET /a%2Fb//c;d?e=%zz&f HTTP/1.1\r\nHost: a\r\nUser-Agent: x\r\nX-A: 1\r\nX-A: 2\r\nConnection: X-B\r\nX-B: 3\r\n\r\n", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "GET http://b/x HTTP/1.1\r\nHost: a\r\n\r\n", "GET //x HTTP/1.1\r\nHost: a\r\n\r\n",
+		"GET /a%2Fb//c;d?e=%zz&f HTTP/1.1\r\nHost: a\r\nUser-Agent: x\r\nX-A: 1\r\nX-A: 2\r\nConnection: X-B\r\nX-B: 3\r\n\r\n", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "GET http://b/x HTTP/1.1\r\nHost: a\r\n\r\n", "GET //x HTTP/1.1\r\nHost: a\r\n\r\n", "GET //\" HTTP/1.1\r\nHost: a\r\n\r\n",
 		"DELETE /?? HTTP/1.0\r\n\r\n", "GET / HTTP/1.1\r\nHost: [::1]:8\r\nTE: trailers\r\n\r\n", "GET / HTTP/1.1\r\nHost: \xc3\xa9\r\n\r\n", "BREW / HTTP/1.1\r\nHost: a\r\nX: \xff\r\nY:  z \r\n\r\n",
 		"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nshort", "GET /%00%0a?\x7f HTTP/1.1\r\nHost: a\r\n\r\n",
 	} {
@@ -260,6 +260,9 @@ func FuzzRequestPaths(f *testing.F) {
 			ownSent, own := two.send(ownExchange, request, reply)
 			stdSent, std := two.send(httpTransport, request, reply)
 			if own == std && ownSent == stdSent || shortBody(request) { // a small body that ends early is not sent at all
+				return ""
+			}
+			if r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(request))); err == nil && encodedAnew(r) && strings.HasPrefix(std, "400 ") {
 				return ""
 			}
 			return fmt.Sprintf("own:      %s\n          %s\nstandard: %s\n          %s", ownSent, own, stdSent, std)
