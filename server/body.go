@@ -28,7 +28,7 @@ type body struct {
 	// mu guards what follows. It is held while the body is read.
 	mu      sync.Mutex
 	content http1.Content
-	asked   bool // for the 100 (Continue)
+	begun   bool // a read has: the 100 (Continue) was due
 }
 
 // Read implements io.Reader. The first read sends the 100 (Continue) that the client waits for.
@@ -38,8 +38,8 @@ func (b *body) Read(p []byte) (int, error) {
 	if b.closed.Load() {
 		return 0, http.ErrBodyReadAfterClose
 	}
-	if b.expects && !b.asked {
-		b.asked = true
+	if b.expects && !b.begun {
+		b.begun = true
 		b.x.w.WriteContinue()
 	}
 	n, err := b.content.Read(p)

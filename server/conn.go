@@ -155,7 +155,7 @@ func (c *conn) end(served *error) {
 	c.hook(http.StateClosed)
 }
 
-// handshake does that of TLS. A client that speaks HTTP without TLS is told so in the clear.
+// handshake does that of TLS. A client that speaks HTTP without TLS gets a response in the clear.
 func (c *conn) handshake() bool {
 	t, ok := c.rwc.(*tls.Conn)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 )
 
 // requestContext is the context of a request. It ends when the handler has returned, the client has left, or the context that
-// it derives from has ended. Most handlers never ask, so the client is watched only when one does.
+// it derives from has ended. Most handlers never wait for that, so the client is watched only for those that do.
 type requestContext struct {
 	c      *conn
 	parent context.Context
@@ -18,10 +18,10 @@ type requestContext struct {
 	// mu guards what follows. The connection's mu may be locked while it is held, not the other way round.
 	mu     sync.Mutex
 	err    error
-	done   chan struct{} // nil: not asked for
-	asked  bool          // the client is watched as soon as it can be
+	done   chan struct{} // nil: Done was not called
+	needed bool          // the client is watched as soon as it can be
 	funcs  []*func()
-	unbind func() bool // from parent; nil: parent does not end, or was not asked
+	unbind func() bool // from parent; nil: parent does not end, or is not followed
 	looked time.Time   // when Err has looked for the client
 }
 
@@ -46,7 +46,7 @@ func (x *requestContext) Done() <-chan struct{} {
 			return ended
 		}
 		x.done = make(chan struct{})
-		x.ask()
+		x.need()
 	}
 	return x.done
 }
@@ -62,7 +62,7 @@ func (x *requestContext) AfterFunc(f func()) (stop func() bool) {
 	}
 	entry := &f
 	x.funcs = append(x.funcs, entry)
-	x.ask()
+	x.need()
 	return func() bool {
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -75,12 +75,12 @@ func (x *requestContext) AfterFunc(f func()) (stop func() bool) {
 	}
 }
 
-// ask has the client watched, if the request's body has ended, and follows the parent. The caller holds x.mu.
-func (x *requestContext) ask() {
-	if x.asked {
+// need has the client watched, if the request's body has ended, and follows the parent. The caller holds x.mu.
+func (x *requestContext) need() {
+	if x.needed {
 		return
 	}
-	x.asked = true
+	x.needed = true
 	if x.parent.Done() != nil {
 		x.unbind = context.AfterFunc(x.parent, func() { x.cancel(x.parent.Err()) })
 	}
@@ -100,7 +100,7 @@ func (x *requestContext) startWatching() {
 func (x *requestContext) bodyEnded() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.asked {
+	if x.needed {
 		x.startWatching()
 	}
 }
@@ -111,7 +111,7 @@ const lookEvery = time.Millisecond
 // Err implements context.Context. Where it can, it looks at the socket in place of having the client watched.
 func (x *requestContext) Err() error {
 	x.mu.Lock()
-	if x.err == nil && !x.asked {
+	if x.err == nil && !x.needed {
 		if x.err = x.parent.Err(); x.err == nil && !x.look() {
 			x.mu.Unlock()
 			x.cancel(context.Canceled)
@@ -138,7 +138,7 @@ func (x *requestContext) look() bool {
 	found := x.c.peek.Look()
 	x.c.mu.Unlock()
 	if found == http1.Unknown || found == http1.Bytes && !x.c.plain { // they may tell that the client ends TLS
-		x.ask()
+		x.need()
 	}
 	return found != http1.Ended
 }

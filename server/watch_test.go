@@ -17,10 +17,10 @@ func TestFailedWriteEndsContext(t *testing.T) {
 		{"request follows", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "G"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			asked, began, ended := make(chan bool), make(chan bool), make(chan bool)
+			waiting, began, ended := make(chan bool), make(chan bool), make(chan bool)
 			s := handler(func(w http.ResponseWriter, r *http.Request) {
 				done := r.Context().Done()
-				close(asked)
+				close(waiting)
 				for c := r.Context().(*requestContext).c; ; time.Sleep(time.Millisecond) {
 					c.mu.Lock()
 					watched := c.watch.running
@@ -43,7 +43,7 @@ func TestFailedWriteEndsContext(t *testing.T) {
 			})
 			p := wiretest.Dial(t, start(t, s))
 			p.Send(c.request)
-			wiretest.Await(t, asked, "request")
+			wiretest.Await(t, waiting, "request")
 			p.Send(c.more)
 			wiretest.Await(t, began, "end of the watch")
 			p.Reset()
