@@ -44,7 +44,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addObserved(c)
 	p.addNegative(c)
 	p.addOwnBalance(c)
-	p.addAsking(c)
+	p.addBodyRequests(c)
 	return p
 }
 

@@ -176,13 +176,13 @@ type ResponsePlan struct {
 	Framing ResponseFraming
 	Body    BodyPlan
 	Trailer [][2]string
-	Forget  bool // the announced trailers are not sent
-	Early   bool // the response does not wait for the request's body
-	Asks    Asking
-	Close   bool // Connection: close
-	Behind  int  // how many bytes follow the response that belong to none
-	Garbage bool // the bytes sent are no response
-	Never   bool // nothing is sent
+	Forget  bool        // the announced trailers are not sent
+	Early   bool        // the response does not wait for the request's body
+	Wants   BodyRequest // if the request has Expect
+	Close   bool        // Connection: close
+	Behind  int         // how many bytes follow the response that belong to none
+	Garbage bool        // the bytes sent are no response
+	Never   bool        // nothing is sent
 	Media   int
 	Coding  string // Content-Encoding
 	Half    bool   // the encoded content ends early, in a body that is whole

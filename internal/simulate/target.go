@@ -165,7 +165,7 @@ func (t *target) respond(c *Conn, in *bufio.Reader, req *http.Request, plan *Exc
 	readBody := func() {
 		if req.Header.Get("Expect") != "" && !response.Early {
 			s.Wrote = true
-			t.ask(c, req, plan.Token, response)
+			t.requestBody(c, req, plan.Token, response)
 		}
 		read <- t.readBody(req, plan, s)
 	}
@@ -209,7 +209,7 @@ func (t *target) readBody(req *http.Request, plan *ExchangePlan, s *Sight) bool 
 // writeResponse writes the plan's response, and reports whether the connection can be used again.
 func (t *target) writeResponse(c *Conn, req *http.Request, plan *ExchangePlan, r *ResponsePlan, s *Sight) bool {
 	for range r.Interim {
-		if r.hintsAsking(req) {
+		if r.hintsBeside(req) {
 			break // they were sent before
 		}
 		s.Wrote = true
