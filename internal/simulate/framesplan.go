@@ -86,7 +86,7 @@ func (p *Plan) addFrames(c *Choices) {
 // beOddFrames chooses an oddity for a response over frames.
 func (r *ResponsePlan) beOddFrames(n int) {
 	odd := &frameOddities[n-1]
-	r.OddFrames, r.Media, r.Coding, r.Cache, r.Trailer, r.Body.Cut = n, 0, "", "", nil, false
+	r.OddFrames, r.Media, r.Coding, r.Half, r.Cache, r.Trailer, r.Body.Cut = n, 0, "", false, "", nil, false
 	r.Body.Length = min(r.Body.Length, 3000)
 	if odd.empty {
 		r.Body.Length = 0

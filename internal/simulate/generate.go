@@ -230,7 +230,7 @@ func newResponsePlan(c *Choices, kind ClientKind) ResponsePlan {
 	}
 	if c.Bool(10) {
 		r.Odd = 1 + c.Int(len(oddities))
-		r.Media, r.Coding, r.Cache = 0, "", ""
+		r.Media, r.Coding, r.Half, r.Cache = 0, "", false, ""
 	}
 	return r
 }

@@ -118,7 +118,7 @@ func (r *ResponsePlan) beWatch(c *Choices) {
 	}
 	if c.Int(4) > 0 {
 		r.calm()
-		r.Status, r.Coding, r.Stale, r.Body.Length = http.StatusOK, "", NotStale, 1<<20
+		r.Status, r.Coding, r.Half, r.Stale, r.Body.Length = http.StatusOK, "", false, NotStale, 1<<20
 	}
 }
 
