@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -22,12 +24,15 @@ func startConfigured(conf, target string, command func(dir, file string) []strin
 	if err != nil {
 		return nil, err
 	}
-	conf = strings.NewReplacer("{{TARGET}}", target, "{{ADDRESS}}", address).Replace(conf)
+	conf = strings.NewReplacer("{{TARGET}}", target, "{{ADDRESS}}", address, "{{DIR}}", dir).Replace(conf)
 	file := filepath.Join(dir, "server.conf")
 	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
 		return nil, err
 	}
 	if err := writeSelfSigned(dir); err != nil {
+		return nil, err
+	}
+	if err := writeFiles(filepath.Join(dir, "files")); err != nil {
 		return nil, err
 	}
 	if err := os.Chmod(dir, 0o755); err != nil { // nginx's workers have another user
@@ -39,12 +44,25 @@ func startConfigured(conf, target string, command func(dir, file string) []strin
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &process{address: address, cmd: cmd, end: func() { _ = cmd.Process.Signal(syscall.SIGTERM) }, dir: dir}
+	p := &process{address: address, secure: strings.Contains(conf, address+" ssl"), cmd: cmd, end: func() { _ = cmd.Process.Signal(syscall.SIGTERM) }, dir: dir}
 	if err := waitFor(address); err != nil {
 		p.stop()
 		return nil, err
 	}
 	return p, nil
+}
+
+// writeFiles writes files of 1 KiB and 1 MiB, with their sizes as their names.
+func writeFiles(dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	for _, n := range []int{1 << 10, 1 << 20} {
+		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(n)), bytes.Repeat([]byte("culvert\n"), n/8), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func freeAddress() (string, error) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +22,21 @@ type gatewayWork struct {
 	server string // inside of server
 }
 
+// The kinds of work of goals.
+const (
+	busyGateway = "add_header, access_log, map, two locations"
+	smallFile   = "file of 1 KiB"
+	largeFile   = "file of 1 MiB"
+)
+
+// staticFiles has the files that startConfigured writes, named by their sizes.
+const staticFiles = `sendfile on; location /files/ { root {{DIR}}; open_file_cache max=100; }`
+
+func gatewayWorkNamed(name string) gatewayWork {
+	all := gatewayWorks()
+	return all[slices.IndexFunc(all, func(g gatewayWork) bool { return g.name == name })]
+}
+
 // proxyAll is the usual location.
 const proxyAll = `location / { proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header Connection ""; }`
 
@@ -29,6 +45,11 @@ func gatewayWorks() []gatewayWork {
 	small, large := works()[0], works()[1]
 	name := func(w work, name string) work {
 		w.name = name
+		return w
+	}
+	file := func(w work, called string) work {
+		w = name(w, called)
+		w.request = []byte(strings.Replace(string(w.request), "GET /", "GET /files/", 1))
 		return w
 	}
 	text := name(small, "16 KiB of text in gzip")
@@ -44,7 +65,9 @@ func gatewayWorks() []gatewayWork {
 		{work: name(small, "ten header rules"), server: headerRules() + proxyAll},
 		{work: name(small, "twenty regular expressions"), server: patterns()},
 		{work: name(small, "a log of fifteen variables"), http: logOf15, server: "access_log access.log long; " + proxyAll},
-		{work: name(small, "add_header, access_log, map, two locations"), http: `map $http_upgrade $connection_upgrade { default upgrade; "" ""; } ` + logOf15, server: `access_log access.log long; add_header X-Gateway yes;
+		{work: file(small, smallFile), server: staticFiles},
+		{work: file(large, largeFile), server: staticFiles},
+		{work: name(small, busyGateway), http: `map $http_upgrade $connection_upgrade { default upgrade; "" ""; } ` + logOf15, server: `access_log access.log long; add_header X-Gateway yes;
 location /static/ { return 200 "static"; } location / { proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header Connection $connection_upgrade; proxy_set_header X-Real-IP $remote_addr; }`},
 	}
 }
@@ -117,8 +140,21 @@ func startGateway(name, target string, g gatewayWork) (*process, error) {
 	})
 }
 
+// productName is the peer that runs nginx's configurations with culvert.
+const productName = "examples/nginx"
+
 // gateways are compared; the first is the measure.
-var gateways = []string{"nginx", "examples/nginx"}
+var gateways = []string{"nginx", productName}
+
+// gatewayPeers are the gateways with the configuration of g.
+func gatewayPeers(g gatewayWork) (list []peer) {
+	for _, name := range gateways {
+		list = append(list, peer{name: name, missing: notInstalled("nginx"), start: func(name, target string) (*process, error) {
+			return startGateway(name, target, g)
+		}})
+	}
+	return list
+}
 
 // runGateways prints a row for each work: what each gateway does, and the ratios.
 func runGateways(out io.Writer, p plan, only string) error {

@@ -134,7 +134,7 @@ func serveHeld(target string) error {
 		return err
 	}
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { start(f, target, w, r) })
-	return serveHTTP(handler, false, map[string]func() string{"drain": func() string {
+	return serveHTTP(handler, true, false, map[string]func() string{"drain": func() string {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		return fmt.Sprint(registry.Drain(ctx, wsupgrade.GoingAway))

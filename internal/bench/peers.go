@@ -32,18 +32,23 @@ type peer struct {
 
 // The peers that the rest of the program knows by name.
 const (
-	bareName  = "net/http, no proxy"
-	tunedName = "ReverseProxy, tuned"
-	relayName = "bytes, no HTTP"
-	fastName  = "fasthttp client"
+	bareName      = "net/http, no proxy"
+	memoryName    = "server, no proxy"
+	ourName       = "culvert"
+	onNetHTTPName = "culvert on net/http"
+	tunedName     = "ReverseProxy, tuned"
+	relayName     = "bytes, no HTTP"
+	fastName      = "fasthttp"
 )
 
 // peers are who is compared. A new one is a line here, and its handler in
-// handlers if it is one of net/http's.
+// handlers if it is an http.Handler.
 func peers() []peer {
 	return []peer{
 		{name: bareName, start: startSelf},
-		{name: "culvert", start: startSelf},
+		{name: memoryName, start: startSelf},
+		{name: ourName, start: startSelf},
+		{name: onNetHTTPName, start: startSelf},
 		{name: tunedName, start: startSelf},
 		{name: "ReverseProxy", start: startSelf},
 		{name: "oxy", start: startSelf},
@@ -52,6 +57,15 @@ func peers() []peer {
 		{name: relayName, start: startSelf},
 		{name: "haproxy", start: startHAProxy, missing: notInstalled("haproxy")},
 		{name: "nginx", start: startNginx, missing: notInstalled("nginx")},
+	}
+}
+
+// securePeers are who is compared over TLS.
+func securePeers() []peer {
+	return []peer{
+		{name: ourName + secureSuffix, start: startSelf},
+		{name: tunedName + secureSuffix, start: startSelf},
+		{name: "nginx" + secureSuffix, start: startNginx, missing: notInstalled("nginx")},
 	}
 }
 
@@ -77,16 +91,20 @@ func present(out io.Writer, all []peer) (here []peer) {
 // handlers make what a process of this program serves in front of target.
 var handlers = map[string]func(target string) (http.Handler, error){
 	bareName:       respond,
-	"culvert":      culvert,
+	memoryName:     respond,
+	ourName:        culvert,
+	onNetHTTPName:  culvert,
 	tunedName:      tunedReverseProxy,
 	"ReverseProxy": reverseProxy,
 	"oxy":          oxy,
-	fastName:       fast,
 	"apimachinery": apimachinery,
 	loopsName:      tunnels(false, false),
 	portableName:   tunnels(true, false),
 	blockingName:   tunnels(true, true),
 }
+
+// ownServer are those of handlers that package server serves; net/http's server has the others.
+var ownServer = map[string]bool{memoryName: true, ourName: true, loopsName: true, portableName: true, blockingName: true}
 
 // respond returns a handler that reads the request's body and responds with as many bytes as
 // the path says.

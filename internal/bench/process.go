@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	culvertserver "github.com/culvert-go/culvert/server"
 )
 
 // process is a running peer.
@@ -116,6 +118,8 @@ func serve(name, target string) error {
 		return acceptAll(relay(target))
 	case echoName:
 		return acceptAll(echo)
+	case fastName:
+		return serveFast(target)
 	case heldName:
 		return serveHeld(target)
 	}
@@ -132,23 +136,31 @@ func serve(name, target string) error {
 	if err != nil {
 		return err
 	}
-	return serveHTTP(handler, secure, nil)
+	return serveHTTP(handler, ownServer[plain], secure, nil)
 }
 
 // serveHTTP prints its address and serves until standard input ends.
-func serveHTTP(handler http.Handler, secure bool, commands map[string]func() string) error {
+func serveHTTP(handler http.Handler, own, secure bool, commands map[string]func() string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	fmt.Println(l.Addr())
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	var server interface {
+		Serve(l net.Listener) error
+		ServeTLS(l net.Listener, certFile, keyFile string) error
+		Close() error
+	}
+	if own {
+		server = &culvertserver.Server{Handler: handler, ReadHeaderTimeout: time.Minute, TLSConfig: selfSigned()}
+	} else {
+		server = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute, TLSConfig: selfSigned()}
+	}
 	go func() {
 		obey(commands)
 		server.Close()
 	}()
 	if secure {
-		server.TLSConfig = selfSigned()
 		err = server.ServeTLS(l, "", "")
 	} else {
 		err = server.Serve(l)

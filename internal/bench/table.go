@@ -46,6 +46,7 @@ func cpu(m measurement) float64       { return m.cpu }
 func allocs(m measurement) float64    { return m.allocs }
 func p50(m measurement) float64       { return m.p50 }
 func p99(m measurement) float64       { return m.p99 }
+func memory(m measurement) float64    { return m.memory }
 
 // number returns a count, or a dash if it is not known.
 func number(n float64) string {

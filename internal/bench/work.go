@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,7 +25,13 @@ func works() []work {
 		{name: "GET 1 KiB", request: []byte(head("GET", 1<<10, 0)), length: 1 << 10, rate: 4000},
 		{name: "GET 1 MiB", request: []byte(head("GET", 1<<20, 0)), length: 1 << 20, rate: 200},
 		{name: "POST 16 KiB", request: append([]byte(head("POST", 1<<10, 16<<10)), bytes.Repeat([]byte("culvert\n"), 2<<10)...), length: 1 << 10, rate: 3000},
+		{name: "POST 1 MiB", request: append([]byte(head("POST", 1<<10, 1<<20)), bytes.Repeat([]byte("culvert\n"), 128<<10)...), length: 1 << 10, rate: 200},
 	}
+}
+
+func workNamed(name string) work {
+	all := works()
+	return all[slices.IndexFunc(all, func(w work) bool { return w.name == name })]
 }
 
 func head(method string, length, body int) string {
