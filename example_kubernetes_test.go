@@ -3,11 +3,11 @@ package culvert_test
 import (
 	"crypto/tls"
 	"log"
-	"net/http"
 	"time"
 
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/server"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
@@ -41,10 +41,10 @@ func Example_kubernetes() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := &http.Server{
+	s := &server.Server{
 		Addr:              "127.0.0.1:8443",
 		Handler:           filters.NewChain().Then(gateway),
 		ReadHeaderTimeout: 10 * time.Second,
 	}
-	log.Fatal(server.ListenAndServeTLS("cert.pem", "key.pem"))
+	log.Fatal(s.ListenAndServeTLS("cert.pem", "key.pem"))
 }

@@ -3,12 +3,12 @@ package culvert_test
 import (
 	"log"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/culvert-go/culvert/cachectl"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/server"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -32,10 +32,10 @@ func Example() {
 		log.Fatal(err)
 	}
 	chain := filters.NewChain(filters.AccessLog(slog.Default()), unsticky)
-	server := &http.Server{
+	s := &server.Server{
 		Addr:              "127.0.0.1:8080",
 		Handler:           chain.Then(gateway),
 		ReadHeaderTimeout: 10 * time.Second,
 	}
-	log.Fatal(server.ListenAndServe())
+	log.Fatal(s.ListenAndServe())
 }

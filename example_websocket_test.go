@@ -11,6 +11,7 @@ import (
 
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/server"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
@@ -43,7 +44,7 @@ func Example_webSockets() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := &http.Server{
+	s := &server.Server{
 		Addr:              "127.0.0.1:8080",
 		Handler:           filters.NewChain().Then(gateway),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -52,7 +53,7 @@ func Example_webSockets() {
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()
 	go func() {
-		if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 			log.Fatal(err)
 		}
 	}()
@@ -61,5 +62,5 @@ func Example_webSockets() {
 	grace, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	tunnels.Drain(grace, wsupgrade.GoingAway) // a Close frame with 1001 to both ends of each tunnel
-	server.Shutdown(grace)                    // waits for requests, and knows nothing of tunnels
+	s.Shutdown(grace)                         // waits for requests, and knows nothing of tunnels
 }

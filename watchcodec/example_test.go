@@ -10,6 +10,7 @@ import (
 
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/server"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/watchcodec"
 )
@@ -35,8 +36,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := &http.Server{Addr: "127.0.0.1:8443", Handler: filters.NewChain(slim).Then(gateway)}
-	_ = server // log.Fatal(server.ListenAndServeTLS("cert.pem", "key.pem"))
+	s := &server.Server{Addr: "127.0.0.1:8443", Handler: filters.NewChain(slim).Then(gateway)}
+	_ = s // log.Fatal(s.ListenAndServeTLS("cert.pem", "key.pem"))
 }
 
 // A program that follows a watch reads its events, here from a recording. It decodes no more of an

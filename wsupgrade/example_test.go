@@ -8,6 +8,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/server"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
@@ -24,12 +25,12 @@ func Example() {
 	mux := http.NewServeMux()
 	mux.Handle("GET /exec/", upgrades.Handler(target))
 	mux.Handle("/", http.FileServer(http.Dir("assets")))
-	server := &http.Server{
+	s := &server.Server{
 		Addr:              "127.0.0.1:8080",
 		Handler:           mux,
 		ReadHeaderTimeout: 10 * time.Second,
 	}
-	log.Fatal(server.ListenAndServe())
+	log.Fatal(s.ListenAndServe())
 }
 
 // A handler that chooses the target itself, and logs failures.

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/culvert-go/culvert/server"
 )
 
 // backends listen on the targets' addresses. They respond with the request that they received,
 // and echo WebSockets.
-type backends []*http.Server
+type backends []*server.Server
 
 func startBackends(c *config) (backends, error) {
 	var list backends
@@ -28,7 +30,7 @@ func startBackends(c *config) (backends, error) {
 			return nil, errors.Join(fmt.Errorf("backend of %s: %w", r.Target, err), list.close())
 		}
 		started[u.Host] = true
-		s := &http.Server{Handler: http.HandlerFunc(echo), ReadHeaderTimeout: 10 * time.Second}
+		s := &server.Server{Handler: http.HandlerFunc(echo), ReadHeaderTimeout: 10 * time.Second}
 		list = append(list, s)
 		go s.Serve(l) // ends with close
 	}

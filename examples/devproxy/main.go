@@ -19,6 +19,8 @@ import (
 	"os"
 	"os/signal"
 	"time"
+
+	"github.com/culvert-go/culvert/server"
 )
 
 func main() {
@@ -66,7 +68,7 @@ func serve(ctx context.Context, c *config, d *devProxy, out io.Writer) error {
 		return fmt.Errorf("%w (another address: \"listen\" in the rules)", err)
 	}
 	d.announce(out, l.Addr().String())
-	s := &http.Server{Handler: d, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	s := &server.Server{Handler: d, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { s.Close() })
 	defer stop()
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {

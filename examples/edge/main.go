@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/filters/topology"
+	"github.com/culvert-go/culvert/server"
 )
 
 func main() {
@@ -146,10 +147,10 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 		l net.Listener
 		h http.Handler
 	}{{l, g.handler}, {admin, g.admin()}} {
-		server := &http.Server{Handler: served.h, ReadHeaderTimeout: 10 * time.Second,
+		front := &server.Server{Handler: served.h, ReadHeaderTimeout: 10 * time.Second,
 			HTTP2: &http.HTTP2Config{WriteByteTimeout: time.Minute}} // for clients that read nothing
-		go func() { failed <- server.Serve(served.l) }()
-		defer server.Close()
+		go func() { failed <- front.Serve(served.l) }()
+		defer front.Close()
 	}
 	select {
 	case err := <-failed:

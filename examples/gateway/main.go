@@ -16,6 +16,7 @@ import (
 	"github.com/culvert-go/culvert/examples/metrics/prom"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/server"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -27,9 +28,9 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := &http.Server{Addr: ":8443", Handler: handler, ReadHeaderTimeout: 10 * time.Second,
+	s := &server.Server{Addr: ":8443", Handler: handler, ReadHeaderTimeout: 10 * time.Second,
 		HTTP2: &http.HTTP2Config{WriteByteTimeout: time.Minute}} // for clients that read nothing
-	log.Fatal(server.ListenAndServeTLS("cert.pem", "key.pem"))
+	log.Fatal(s.ListenAndServeTLS("cert.pem", "key.pem"))
 }
 
 // gateway serves /api/ from one group, everything else from another, and /metrics

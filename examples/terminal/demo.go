@@ -9,13 +9,14 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/culvert-go/culvert/server"
 	"github.com/culvert-go/culvert/watchcodec/remotecommand"
 )
 
 // demo is an API server that has only exec. Its shell knows a few words.
 type demo struct {
 	url    string
-	server *http.Server
+	server *server.Server
 }
 
 func startDemo() (*demo, error) {
@@ -25,7 +26,7 @@ func startDemo() (*demo, error) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/namespaces/default/pods/demo/exec", serveShell)
-	d := &demo{url: "http://" + l.Addr().String(), server: &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}}
+	d := &demo{url: "http://" + l.Addr().String(), server: &server.Server{Handler: mux, ReadHeaderTimeout: time.Minute}}
 	go func() { _ = d.server.Serve(l) }()
 	return d, nil
 }

@@ -21,6 +21,8 @@ import (
 	"os"
 	"os/signal"
 	"time"
+
+	"github.com/culvert-go/culvert/server"
 )
 
 func main() {
@@ -80,7 +82,7 @@ func listenOnLoopback(address string) (net.Listener, error) {
 }
 
 func serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	s := &server.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { s.Close() })
 	defer stop()
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {

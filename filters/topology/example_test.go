@@ -6,6 +6,7 @@ import (
 
 	"github.com/culvert-go/culvert/filters/topology"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/server"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -35,6 +36,6 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer filter.Close()
-	server := &http.Server{Addr: "127.0.0.1:6443", Handler: filter.Filter(gateway)}
-	_ = server // log.Fatal(server.ListenAndServeTLS("cert.pem", "key.pem"))
+	s := &server.Server{Addr: "127.0.0.1:6443", Handler: filter.Filter(gateway)}
+	_ = s // log.Fatal(s.ListenAndServeTLS("cert.pem", "key.pem"))
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/server"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/watchcodec"
 	"github.com/culvert-go/culvert/watchcodec/view"
@@ -81,7 +82,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer views.Close()
-	server := &http.Server{Addr: "127.0.0.1:8443", Handler: views.Filter(gateway)}
+	s := &server.Server{Addr: "127.0.0.1:8443", Handler: views.Filter(gateway)}
 	hidden.cordon("worker-7")
-	_ = server // log.Fatal(server.ListenAndServeTLS("cert.pem", "key.pem"))
+	_ = s // log.Fatal(s.ListenAndServeTLS("cert.pem", "key.pem"))
 }

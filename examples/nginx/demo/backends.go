@@ -6,11 +6,13 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/culvert-go/culvert/server"
 )
 
 // backends are the servers behind the demonstration.
 type backends struct {
-	servers []*http.Server
+	servers []*server.Server
 	names   []string // placeholder, address, placeholder, address, ...
 	end     context.CancelFunc
 }
@@ -32,14 +34,14 @@ func startBackends() (*backends, error) {
 		if err != nil {
 			return nil, errors.Join(err, b.close())
 		}
-		server := &http.Server{
+		backend := &server.Server{
 			Handler:           s.handler,
 			ReadHeaderTimeout: 10 * time.Second,
 			BaseContext:       func(net.Listener) context.Context { return ctx },
 		}
-		b.servers = append(b.servers, server)
+		b.servers = append(b.servers, backend)
 		b.names = append(b.names, s.placeholder, l.Addr().String())
-		go server.Serve(l) // ends with Close
+		go backend.Serve(l) // ends with Close
 	}
 	return b, nil
 }
