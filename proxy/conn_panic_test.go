@@ -14,19 +14,6 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// panickingConn panics in its second write.
-type panickingConn struct {
-	net.Conn
-	writes int
-}
-
-func (c *panickingConn) Write(p []byte) (int, error) {
-	if c.writes++; c.writes > 1 {
-		panic("a fault of the program")
-	}
-	return c.Conn.Write(p)
-}
-
 // A connection of the program's that panics while a body is sent over it fails the request, and neither ends the program nor
 // counts against the target.
 func TestConnPanicsUnderABody(t *testing.T) {
@@ -37,7 +24,15 @@ func TestConnPanicsUnderABody(t *testing.T) {
 	var f failures
 	g := groupAt(t, upstream.Options{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := new(net.Dialer).DialContext(ctx, network, addr)
-		return &panickingConn{Conn: c}, err
+		writes := 0
+		return wiretest.Hooked{Conn: c, Called: func(method string) {
+			if method != "Write" {
+				return
+			}
+			if writes++; writes > 1 { // the first one is the header
+				panic("a fault of the program")
+			}
+		}}, err
 	}}, echoTarget(t, upstream.HTTP1))
 	p := wiretest.Dial(t, wiretest.Serve(t, newProxy(t, ownExchange, proxy.Options{Upstream: g, OnError: f.add})))
 	p.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")

@@ -63,46 +63,9 @@ func (b buggyBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// buggyConn is a connection of a user's Dial.
-type buggyConn struct {
-	net.Conn
-	*bug
-}
-
-func (c buggyConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.call("target Read")
-	return n, err
-}
-
-func (c buggyConn) Write(p []byte) (int, error) {
-	c.call("target Write")
-	return c.Conn.Write(p)
-}
-
-func (c buggyConn) CloseWrite() error {
-	c.call("target CloseWrite")
-	return c.Conn.(interface{ CloseWrite() error }).CloseWrite()
-}
-
-func (c buggyConn) SetDeadline(t time.Time) error {
-	c.call("target SetDeadline")
-	return c.Conn.SetDeadline(t)
-}
-
-func (c buggyConn) SetReadDeadline(t time.Time) error {
-	c.call("target SetReadDeadline")
-	return c.Conn.SetReadDeadline(t)
-}
-
-func (c buggyConn) SetWriteDeadline(t time.Time) error {
-	c.call("target SetWriteDeadline")
-	return c.Conn.SetWriteDeadline(t)
-}
-
-func (c buggyConn) Close() error {
-	defer c.call("target Close")
-	return c.Conn.Close()
+// target returns c as a connection of a user's Dial.
+func (b *bug) target(c net.Conn) net.Conn {
+	return wiretest.Hooked{Conn: c, Called: func(method string) { b.call("target " + method) }}
 }
 
 // overBuggyStream runs script with a tunnel over HTTP/2 that has the bug, and returns the value
@@ -112,7 +75,7 @@ func overBuggyStream(t *testing.T, b *bug, o wsupgrade.Options, handler func(*ws
 	targetConn, targetSide := wstest.Pipe()
 	r := registry(t, wsupgrade.RegistryOptions{})
 	o.Registry = r
-	o.Dial = func(context.Context, string, string) (net.Conn, error) { return buggyConn{targetSide, b}, nil }
+	o.Dial = func(context.Context, string, string) (net.Conn, error) { return b.target(targetSide), nil }
 	h, done := handler(forwarder(t, o)), make(chan any, 1)
 	s := &http.Server{Protocols: new(http.Protocols), ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
 		defer func() { done <- recover() }()

@@ -35,12 +35,7 @@ func TestGoexitOfAnObserver(t *testing.T) {
 				})
 				ended := make(chan struct{})
 				addr := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if detached {
-						_, _ = f.Start(w, r, outboundTo(r, target), func(*wsupgrade.Tunnel) { close(ended) })
-						return
-					}
-					defer close(ended)
-					_, _ = f.Forward(w, r, outboundTo(r, target))
+					startOrForward(f, detached, w, r, target, ended)
 				}))
 				client := open(t, addr)
 				if from == "client" {

@@ -39,7 +39,7 @@ func TestPanicOfAConnectionBeforeATunnel(t *testing.T) {
 					near, far := wstest.Pipe()
 					r := registry(t, wsupgrade.RegistryOptions{Max: 1})
 					f := forwarder(t, wsupgrade.Options{Registry: r, Dial: func(context.Context, string, string) (net.Conn, error) {
-						return buggyConn{near, b}, nil
+						return b.target(near), nil
 					}})
 					closed := make(chan struct{})
 					go func() {

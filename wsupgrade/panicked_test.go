@@ -79,12 +79,7 @@ func TestPanicOfAnObserver(t *testing.T) {
 					panicked, ended := make(chan any, 1), make(chan struct{})
 					addr := wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 						defer func() { panicked <- recover() }()
-						if detached {
-							_, _ = f.Start(w, r, outboundTo(r, target), func(*wsupgrade.Tunnel) { close(ended) })
-							return
-						}
-						defer close(ended)
-						_, _ = f.Forward(w, r, outboundTo(r, target))
+						startOrForward(f, detached, w, r, target, ended)
 					}))
 					client := open(t, addr)
 					if from == "client" {

@@ -103,6 +103,17 @@ func outboundTo(r *http.Request, target string) *http.Request {
 	return out
 }
 
+// startOrForward opens a tunnel to target with Start if it is detached, otherwise with Forward, and closes ended when the
+// tunnel has ended.
+func startOrForward(f *wsupgrade.Forwarder, detached bool, w http.ResponseWriter, r *http.Request, target string, ended chan<- struct{}) {
+	if detached {
+		_, _ = f.Start(w, r, outboundTo(r, target), func(*wsupgrade.Tunnel) { close(ended) })
+		return
+	}
+	defer close(ended)
+	_, _ = f.Forward(w, r, outboundTo(r, target))
+}
+
 func asError(err error) *culvert.Error {
 	var e *culvert.Error
 	_ = errors.As(err, &e)

@@ -15,39 +15,6 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// panicking is an embedder's connection that panics in one of its methods when it is armed.
-type panicking struct {
-	net.Conn
-	method string
-	armed  *atomic.Bool
-}
-
-func (c panicking) call(method string) {
-	if c.method == method && c.armed.Load() {
-		panic(method)
-	}
-}
-
-func (c panicking) Write(p []byte) (int, error) {
-	c.call("Write")
-	return c.Conn.Write(p)
-}
-
-func (c panicking) SetDeadline(t time.Time) error {
-	c.call("SetDeadline")
-	return c.Conn.SetDeadline(t)
-}
-
-func (c panicking) SetReadDeadline(t time.Time) error {
-	c.call("SetReadDeadline")
-	return c.Conn.SetReadDeadline(t)
-}
-
-func (c panicking) Close() error {
-	defer c.call("Close")
-	return c.Conn.Close()
-}
-
 // A connection of the embedder's that panics on a goroutine of the package's fails its call, and the program continues.
 func TestConnPanics(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -76,7 +43,13 @@ func TestConnPanics(t *testing.T) {
 					_, _ = io.Copy(io.Discard, p.R)
 				})
 				var armed atomic.Bool
-				s.near = func(c net.Conn) net.Conn { return panicking{c, test.method, &armed} }
+				s.near = func(c net.Conn) net.Conn {
+					return wiretest.Hooked{Conn: c, Called: func(method string) {
+						if method == test.method && armed.Load() {
+							panic(method)
+						}
+					}}
+				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				c := &http1.Call{Request: text(ctx, "GET", "")}
