@@ -14,7 +14,8 @@ import (
 )
 
 // forTests are the packages that only tests and the programs among them import.
-var forTests = []string{"internal/choices", "internal/leaktest", "internal/simulate", "internal/stress", "internal/wiretest"}
+var forTests = []string{"internal/choices", "internal/leaktest", "internal/simulate", "internal/stress", "internal/wiretest",
+	"internal/wiretest/ownserver"}
 
 // Each package of the library is in the table of ARCHITECTURE.md, and imports only packages below it.
 func TestPackagesImportDownwards(t *testing.T) {

@@ -130,7 +130,7 @@ func TestDigestTrailers(t *testing.T) {
 						}
 					})))
 					server.EnableHTTP2 = version == 2
-					server.StartTLS()
+					wiretest.StartTLS(server)
 					defer server.Close()
 					r, err := http.NewRequestWithContext(t.Context(), "GET", server.URL, http.NoBody)
 					if err != nil {

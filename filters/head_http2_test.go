@@ -26,7 +26,7 @@ func TestLongPageForHeadOverHTTP2(t *testing.T) {
 	server := httptest.NewUnstartedServer(chain.ThenFunc(http.NotFound))
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Start()
+	wiretest.Start(server)
 	defer server.Close()
 	transport := &http.Transport{Protocols: server.Config.Protocols}
 	defer transport.CloseIdleConnections()

@@ -31,7 +31,7 @@ func shout(record []byte) ([]byte, error) {
 func recordServer(t *testing.T, rewrite func([]byte) ([]byte, error), handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	f := good(t)(filters.Records(filters.RecordsOptions{MaxRecord: 100, Rewrite: func(*http.Request) func([]byte) ([]byte, error) { return rewrite }}))
-	s := httptest.NewServer(f(handler))
+	s := wiretest.NewServer(f(handler))
 	t.Cleanup(s.Close)
 	return s
 }
@@ -136,7 +136,7 @@ func TestRecordsShorterThanAnnounced(t *testing.T) {
 				})))
 				s.EnableHTTP2 = version == 2
 				s.Config.ErrorLog = wiretest.Quiet()
-				s.StartTLS()
+				wiretest.StartTLS(s)
 				defer s.Close()
 				resp, err := s.Client().Get(s.URL)
 				if err != nil {

@@ -152,7 +152,7 @@ func servePipe(h http.Handler) (client net.Conn, end func()) {
 	client, server := net.Pipe()
 	l := &pipeListener{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
 	l.conns <- server
-	s := &http.Server{Handler: h, ErrorLog: wiretest.Quiet()}
+	s := wiretest.Server(&http.Server{Handler: h, ErrorLog: wiretest.Quiet()})
 	served := make(chan struct{})
 	go func() { defer close(served); _ = s.Serve(l) }()
 	return client, func() {

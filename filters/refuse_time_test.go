@@ -45,7 +45,7 @@ func TestRefusalThatIsNotAccepted(t *testing.T) {
 			})
 			s.Config.WriteTimeout = test.timeout
 			s.EnableHTTP2 = true
-			s.StartTLS()
+			wiretest.StartTLS(s)
 			defer s.Close()
 			if resp, err := s.Client().Get(s.URL); err != nil {
 				t.Error(err)

@@ -64,7 +64,7 @@ func TestFileThatIsCutOffInsideAFilter(t *testing.T) {
 					})))
 					s.EnableHTTP2 = version == 2
 					s.Config.ErrorLog = wiretest.Quiet()
-					s.StartTLS()
+					wiretest.StartTLS(s)
 					defer s.Close()
 					resp, err := s.Client().Get(s.URL)
 					var content []byte

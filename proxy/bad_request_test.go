@@ -95,6 +95,13 @@ func testLengthAndChunks(t *testing.T, via path) {
 	target, requests := readingTarget(t)
 	client := wiretest.Dial(t, gateway(t, via, target))
 	client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n")
+	if wiretest.OwnServer() { // RFC 9112 section 6.3
+		client.Status(400)
+		if rest := client.Ended(); rest != "" || len(requests) > 0 {
+			t.Errorf("%q behind the refusal, %d requests", rest, len(requests))
+		}
+		return
+	}
 	client.Status(200)
 	got := wiretest.Await(t, requests, "request")
 	if got.body != "ok" || got.ContentLength != -1 || got.Header.Get("Content-Length") != "" {

@@ -102,7 +102,7 @@ func testTimeThatRanOutForTheClient(t *testing.T, via path) {
 				synctest.Test(t, func(t *testing.T) {
 					t.Cleanup(func() { time.Sleep(time.Hour) }) // all of them end
 					l := newPipes()
-					target := &http.Server{Handler: zerosWithoutEnd(), ErrorLog: wiretest.Quiet()}
+					target := wiretest.Server(&http.Server{Handler: zerosWithoutEnd(), ErrorLog: wiretest.Quiet()})
 					go func() { _ = target.Serve(l) }()
 					t.Cleanup(func() { _ = target.Close() })
 					var failed failures

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -49,7 +50,7 @@ func testHTTP2NotModifiedWithALength(t *testing.T, via path) {
 
 // h1Server serves h over HTTP/1.1.
 func h1Server(t *testing.T, h http.Handler) *httptest.Server {
-	s := httptest.NewServer(h)
+	s := wiretest.NewServer(h)
 	t.Cleanup(s.Close)
 	return s
 }

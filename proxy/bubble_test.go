@@ -25,7 +25,7 @@ func inBubble(t *testing.T, via path, o proxy.Options, u upstream.Options, scrip
 	u.DialContext = pipeTo(func(c net.Conn) { script(wiretest.NewPeer(t, c)) })
 	o.Upstream = groupOf(t, u, upstream.Target{Addr: "192.0.2.1:80", FailTimeout: time.Hour})
 	near, far := net.Pipe()
-	s := &http.Server{Handler: filters.NewChain(around...).Then(newProxy(t, via, o)), ErrorLog: wiretest.Quiet()}
+	s := wiretest.Server(&http.Server{Handler: filters.NewChain(around...).Then(newProxy(t, via, o)), ErrorLog: wiretest.Quiet()})
 	_ = s.Serve(wiretest.OneConn(far)) // the connection is served on
 	t.Cleanup(func() {
 		near.Close()
@@ -83,7 +83,7 @@ var fronts = []string{"HTTP/1.1", "HTTP/2", "h2c"}
 func frontInBubble(t *testing.T, front string, h http.Handler) (client *http.Client, url string) {
 	t.Helper()
 	l := newPipes()
-	s := &http.Server{Handler: h, ErrorLog: wiretest.Quiet(), Protocols: new(http.Protocols)}
+	s := wiretest.Server(&http.Server{Handler: h, ErrorLog: wiretest.Quiet(), Protocols: new(http.Protocols)})
 	transport := &http.Transport{DialContext: l.dial, Protocols: s.Protocols}
 	switch url = "http://gateway.test"; front {
 	case "HTTP/1.1":

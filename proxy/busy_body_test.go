@@ -55,7 +55,7 @@ func testRefusalBeforeABody(t *testing.T, via path) {
 						_ = p.Drain(t.Context())
 					}
 					client, far := net.Pipe()
-					s := &http.Server{Handler: p, ErrorLog: wiretest.Quiet()}
+					s := wiretest.Server(&http.Server{Handler: p, ErrorLog: wiretest.Quiet()})
 					_ = s.Serve(wiretest.OneConn(far))
 					defer func() { client.Close(); _ = s.Close() }()
 					in := bufio.NewReader(client)

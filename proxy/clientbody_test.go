@@ -22,12 +22,12 @@ import (
 // clientFronts are the protocols that clients of a gateway speak.
 var clientFronts = map[string]func(t *testing.T, h http.Handler) (*http.Client, string){
 	"HTTP/1.1": func(t *testing.T, h http.Handler) (*http.Client, string) {
-		return clientOf(t, func(s *httptest.Server) { s.Start() }, h)
+		return clientOf(t, func(s *httptest.Server) { wiretest.Start(s) }, h)
 	},
 	"HTTP/2": func(t *testing.T, h http.Handler) (*http.Client, string) {
 		client, url := clientOf(t, func(s *httptest.Server) {
 			s.EnableHTTP2 = true
-			s.StartTLS()
+			wiretest.StartTLS(s)
 		}, h)
 		connect(t, client.Transport, url)
 		return client, url
@@ -37,7 +37,7 @@ var clientFronts = map[string]func(t *testing.T, h http.Handler) (*http.Client, 
 		protocols.SetUnencryptedHTTP2(true)
 		client, url := clientOf(t, func(s *httptest.Server) {
 			s.Config.Protocols = &protocols
-			s.Start()
+			wiretest.Start(s)
 		}, h)
 		client.Transport.(*http.Transport).Protocols = &protocols
 		connect(t, client.Transport, url)

@@ -40,7 +40,7 @@ func testOutcomeOfATunnel(t *testing.T, via path) {
 						})}, upstream.Target{Addr: "192.0.2.1:80", MaxFails: 5, FailTimeout: 24 * time.Hour})
 						p := newProxy(t, via, proxy.Options{Upstream: group, DetachTunnels: detach})
 						client, far := net.Pipe()
-						s := &http.Server{Handler: p}
+						s := wiretest.Server(&http.Server{Handler: p})
 						go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 						defer func() {
 							client.Close()

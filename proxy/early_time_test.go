@@ -58,7 +58,7 @@ func testEarlyResponseAtOnce(t *testing.T, via path) {
 					protocols.SetHTTP1(!test.http2)
 					protocols.SetUnencryptedHTTP2(test.http2)
 					near, far := net.Pipe()
-					s := &http.Server{Handler: p, Protocols: &protocols}
+					s := wiretest.Server(&http.Server{Handler: p, Protocols: &protocols})
 					go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 					defer func() {
 						near.Close()

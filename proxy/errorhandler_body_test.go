@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -56,7 +55,7 @@ func testBodyOfAnErrorHandler(t *testing.T, via path) {
 			if test.room > 0 {
 				o.RequestBuffer = &proxy.Buffer{Memory: test.room}
 			}
-			s := httptest.NewServer(newProxy(t, via, o))
+			s := wiretest.NewServer(newProxy(t, via, o))
 			defer s.Close()
 			r, err := http.NewRequestWithContext(t.Context(), "POST", s.URL, strings.NewReader(test.body))
 			if err != nil {
@@ -86,7 +85,7 @@ func TestBodyOfAFailedUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	for body, want := range map[string]string{"body": "4 <nil>", strings.Repeat("x", 100<<10): "0 http: request body too large"} {
-		s := httptest.NewServer(newProxy(t, ownExchange, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Upgrades: upgrades,
+		s := wiretest.NewServer(newProxy(t, ownExchange, proxy.Options{Upstream: groupAt(t, upstream.Options{}, target), Upgrades: upgrades,
 			ErrorHandler: func(w http.ResponseWriter, r *http.Request, _ *culvert.Error) {
 				b, err := io.ReadAll(r.Body)
 				fmt.Fprintf(w, "%d %v", len(b), err)

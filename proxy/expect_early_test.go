@@ -69,7 +69,7 @@ func TestEarlyResponseBehindAnInterimOne(t *testing.T) {
 		defer group.Close()
 		p := newProxy(t, anyPath, proxy.Options{Upstream: group, Transport: transport, ReadTimeout: 10 * time.Second, OnError: failed.add})
 		near, far := net.Pipe()
-		s := &http.Server{Handler: p}
+		s := wiretest.Server(&http.Server{Handler: p})
 		go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 		if got := unasked(t, near); got != "xy" {
 			t.Errorf("the client got %q", got)

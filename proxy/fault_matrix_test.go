@@ -172,7 +172,7 @@ func readChunked(t *testing.T, p *wiretest.Peer) string {
 func tlsTarget(t *testing.T) string {
 	s := httptest.NewUnstartedServer(nil)
 	s.Config.ErrorLog = wiretest.Quiet()
-	s.StartTLS()
+	wiretest.StartTLS(s)
 	t.Cleanup(s.Close)
 	return s.Listener.Addr().String()
 }

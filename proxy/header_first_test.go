@@ -47,7 +47,7 @@ func testHeaderBeforeTheBody(t *testing.T, via path) {
 				var protocols http.Protocols
 				protocols.SetUnencryptedHTTP2(true)
 				near, far := net.Pipe()
-				s := &http.Server{Handler: p, Protocols: &protocols}
+				s := wiretest.Server(&http.Server{Handler: p, Protocols: &protocols})
 				go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 				client := &http.Transport{Protocols: &protocols, DialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}
 				content, send := io.Pipe()

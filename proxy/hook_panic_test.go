@@ -149,7 +149,7 @@ func echoTarget(t *testing.T, protocol upstream.Protocol, interim ...int) string
 	s.Config.Protocols.SetHTTP1(protocol == upstream.HTTP1)
 	s.Config.Protocols.SetUnencryptedHTTP2(protocol == upstream.H2C)
 	s.Config.ErrorLog = wiretest.Quiet()
-	s.Start()
+	wiretest.Start(s)
 	t.Cleanup(s.Close)
 	return s.Listener.Addr().String()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -39,9 +40,9 @@ func testCutBodyOverHTTP10(t *testing.T, via path) {
 		s := httptest.NewUnstartedServer(filters.NewChain(filters.AccessLog(slog.New(slog.DiscardHandler)), compress).Then(p))
 		dial := net.Dial
 		if !secure {
-			s.Start()
+			wiretest.Start(s)
 		} else {
-			s.StartTLS()
+			wiretest.StartTLS(s)
 			dial = func(network, addr string) (net.Conn, error) {
 				return tls.Dial(network, addr, &tls.Config{InsecureSkipVerify: true})
 			}

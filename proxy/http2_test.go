@@ -22,7 +22,7 @@ func h2Server(t *testing.T, h http.Handler) *httptest.Server {
 	s := httptest.NewUnstartedServer(h)
 	s.Config.ErrorLog = wiretest.Quiet()
 	s.EnableHTTP2 = true
-	s.StartTLS()
+	wiretest.StartTLS(s)
 	t.Cleanup(s.Close)
 	return s
 }

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -61,7 +61,7 @@ func testBodyOfAReplacement(t *testing.T, via path) {
 			if test.buffered {
 				o.RequestBuffer = &proxy.Buffer{}
 			}
-			s := httptest.NewServer(newProxy(t, via, o))
+			s := wiretest.NewServer(newProxy(t, via, o))
 			defer s.Close()
 			r, err := http.NewRequestWithContext(t.Context(), "POST", s.URL, test.body)
 			if err != nil {

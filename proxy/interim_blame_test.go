@@ -41,7 +41,7 @@ func testBlameForAnInterimResponse(t *testing.T, via path) {
 				o.OnError = failed.add
 				p := newProxy(t, via, o)
 				near, far := net.Pipe()
-				s := &http.Server{Handler: p}
+				s := wiretest.Server(&http.Server{Handler: p})
 				go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 				if _, err := io.WriteString(near, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
 					t.Fatal(err)

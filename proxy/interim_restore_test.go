@@ -55,10 +55,10 @@ func testServersTimeoutBehindAnInterimResponse(t *testing.T, via path) {
 				}})
 				client, far := net.Pipe()
 				left := make(chan time.Time, 1)
-				s := &http.Server{WriteTimeout: 5 * time.Second, ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				s := wiretest.Server(&http.Server{WriteTimeout: 5 * time.Second, ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					defer func() { left <- time.Now() }()
 					p.ServeHTTP(w, r)
-				})}
+				})})
 				_ = s.Serve(wiretest.OneConn(far))
 				defer func() { client.Close(); _ = s.Close(); _ = group.Close() }()
 				begun := time.Now()

@@ -55,7 +55,7 @@ func hintingTarget(t *testing.T, conns *atomic.Int32, interim <-chan struct{}) (
 	}
 	s.Config.Protocols = new(http.Protocols)
 	s.Config.Protocols.SetUnencryptedHTTP2(true)
-	s.Start()
+	wiretest.Start(s)
 	t.Cleanup(s.Close)
 	return s.Listener.Addr().String()
 }

@@ -35,7 +35,7 @@ func testTimeOfAnInterimResponse(t *testing.T, via path) {
 				p := newProxy(t, via, proxy.Options{Upstream: group, WriteTimeout: time.Second})
 				near, far := net.Pipe()
 				l := wiretest.OneConn(far)
-				s := &http.Server{Handler: p}
+				s := wiretest.Server(&http.Server{Handler: p})
 				go func() { _ = s.Serve(l) }()
 				if _, err := near.Write([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n")); err != nil {
 					t.Fatal(err)

@@ -41,7 +41,7 @@ func inAnUpload(t *testing.T, handlers []http.HandlerFunc, test func(*testing.T,
 				s.Config.ErrorLog = wiretest.Quiet()
 				s.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
 				s.EnableHTTP2 = true
-				s.StartTLS()
+				wiretest.StartTLS(s)
 				t.Cleanup(s.Close)
 				addrs = append(addrs, s.Listener.Addr().String())
 			}

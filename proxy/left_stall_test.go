@@ -23,7 +23,7 @@ func TestTargetStallsBehindALeftUpload(t *testing.T) {
 	target := func(h http.HandlerFunc) string {
 		s := httptest.NewUnstartedServer(h)
 		s.Config.ErrorLog, s.EnableHTTP2 = wiretest.Quiet(), true
-		s.StartTLS()
+		wiretest.StartTLS(s)
 		t.Cleanup(s.Close)
 		return s.Listener.Addr().String()
 	}

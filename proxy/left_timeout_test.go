@@ -75,7 +75,7 @@ func testTimeOverBehindALeftUpload(t *testing.T, via path) {
 					h = limit(p)
 				}
 				near, far := net.Pipe()
-				s := &http.Server{Handler: h}
+				s := wiretest.Server(&http.Server{Handler: h})
 				go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 				go func() {
 					_, _ = io.WriteString(near, "POST / HTTP/1.1\r\nHost: gateway.test\r\nContent-Length: 1000000\r\n\r\n"+strings.Repeat("a", sent))

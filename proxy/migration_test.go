@@ -5,7 +5,6 @@ import (
 	"io"
 	"log"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
@@ -14,13 +13,14 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
 
 // The same gateway by net/http/httputil and by this package.
 func Example_reverseProxy() {
-	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	app := wiretest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Server", "app/1.0")
 		w.WriteHeader(http.StatusTeapot)
 		fmt.Fprintf(w, "%s of %s for %s", r.URL, r.Host, r.Header.Get("X-Forwarded-Host"))
@@ -74,7 +74,7 @@ func Example_reverseProxy() {
 	}
 
 	for _, handler := range []http.Handler{before, after} {
-		gateway := httptest.NewServer(handler)
+		gateway := wiretest.NewServer(handler)
 		resp, err := http.Get(gateway.URL + "/path?a=1")
 		if err != nil {
 			log.Fatal(err)

@@ -147,7 +147,7 @@ func targetOver(t *testing.T, h http.HandlerFunc) (addr string) {
 	s.Config.Protocols = new(http.Protocols)
 	s.Config.Protocols.SetHTTP1(true)
 	s.Config.Protocols.SetUnencryptedHTTP2(true)
-	s.Start()
+	wiretest.Start(s)
 	t.Cleanup(s.Close)
 	return s.Listener.Addr().String()
 }

@@ -28,7 +28,7 @@ func testNegativeTimesAreNoBound(t *testing.T, via path) {
 				var protocols http.Protocols
 				protocols.SetHTTP1(true)
 				protocols.SetUnencryptedHTTP2(protocol == upstream.H2C)
-				target := &http.Server{Protocols: &protocols, ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(hourly)}
+				target := wiretest.Server(&http.Server{Protocols: &protocols, ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(hourly)})
 				var dials atomic.Int32
 				dial := func(context.Context, string, string) (net.Conn, error) {
 					dials.Add(1)
@@ -100,7 +100,7 @@ func hourly(w http.ResponseWriter, r *http.Request) {
 // dialHandler serves h on one end of a connection in memory, and returns the other one.
 func dialHandler(h http.Handler) net.Conn {
 	near, far := net.Pipe()
-	s := &http.Server{Handler: h, ErrorLog: wiretest.Quiet()}
+	s := wiretest.Server(&http.Server{Handler: h, ErrorLog: wiretest.Quiet()})
 	go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 	return near
 }

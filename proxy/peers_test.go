@@ -276,7 +276,7 @@ func earlyResponses(t *testing.T, via path) (result string) {
 			return c, nil
 		}
 		near, far := net.Pipe()
-		s := &http.Server{Handler: gatewayIn(t, via, scene{target: "192.0.2.1:80", upstream: upstream.Options{DialContext: dial}}), ErrorLog: wiretest.Quiet()}
+		s := wiretest.Server(&http.Server{Handler: gatewayIn(t, via, scene{target: "192.0.2.1:80", upstream: upstream.Options{DialContext: dial}}), ErrorLog: wiretest.Quiet()})
 		_ = s.Serve(wiretest.OneConn(far)) // the connection is served on
 		t.Cleanup(func() {
 			near.Close()

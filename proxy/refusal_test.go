@@ -69,13 +69,13 @@ func testRefusalBehindABody(t *testing.T, via path) {
 				}
 				p := newProxy(t, via, o)
 				client, far := net.Pipe()
-				s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				s := wiretest.Server(&http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if test.replace {
 						body, _ := io.ReadAll(r.Body)
 						r.Body = io.NopCloser(strings.NewReader(string(body)))
 					}
 					p.ServeHTTP(w, r)
-				})}
+				})})
 				go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 				defer func() {
 					client.Close()

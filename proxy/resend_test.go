@@ -17,6 +17,7 @@ import (
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
@@ -274,7 +275,7 @@ func (r repeating) RoundTrip(req *http.Request) (*http.Response, error) {
 // A transport that sends a request again by its own rules is left to them.
 func TestRepeatingTransport(t *testing.T) {
 	leaktest.Check(t)
-	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	target := wiretest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") == "" {
 			w.WriteHeader(http.StatusUnauthorized)
 		}

@@ -47,7 +47,7 @@ func overTCP(t *testing.T, h http.Handler) *wiretest.Peer {
 }
 
 func overTLS(t *testing.T, h http.Handler) *wiretest.Peer {
-	s := httptest.NewTLSServer(h)
+	s := wiretest.NewTLSServer(h)
 	t.Cleanup(s.Close)
 	conn, err := tls.Dial("tcp", s.Listener.Addr().String(), &tls.Config{RootCAs: s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, ServerName: "example.com"})
 	if err != nil {
@@ -66,7 +66,7 @@ func overUnix(t *testing.T, h http.Handler) *wiretest.Peer {
 	s := httptest.NewUnstartedServer(h)
 	s.Listener.Close()
 	s.Listener = l
-	s.Start()
+	wiretest.Start(s)
 	t.Cleanup(s.Close)
 	conn, err := net.Dial("unix", path)
 	if err != nil {

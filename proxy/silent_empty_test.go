@@ -29,7 +29,7 @@ func testSilentEmptyResponse(t *testing.T, via path) {
 			synctest.Test(t, func(t *testing.T) {
 				var protocols http.Protocols
 				protocols.SetUnencryptedHTTP2(true)
-				server := &http.Server{Protocols: &protocols, ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(beginEmpty)}
+				server := wiretest.Server(&http.Server{Protocols: &protocols, ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(beginEmpty)})
 				target := pipeTo(func(c net.Conn) {
 					_ = server.Serve(wiretest.OneConn(c))
 					time.Sleep(time.Hour) // Serve does not wait for the connection
@@ -38,7 +38,7 @@ func testSilentEmptyResponse(t *testing.T, via path) {
 				var failure error
 				p := newProxy(t, via, proxy.Options{Upstream: group, BodyTimeout: 10 * time.Second, OnError: func(_ *http.Request, err *culvert.Error) { failure = err }})
 				near, far := net.Pipe()
-				s := &http.Server{Handler: p, ErrorLog: wiretest.Quiet()}
+				s := wiretest.Server(&http.Server{Handler: p, ErrorLog: wiretest.Quiet()})
 				go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 				go func() { _, _ = io.WriteString(near, request) }()
 				status, _ := bufio.NewReader(near).ReadString('\r')

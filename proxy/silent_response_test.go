@@ -45,8 +45,8 @@ func testSilentResponseBesideAnUpload(t *testing.T, via path) {
 					var protocols http.Protocols
 					protocols.SetHTTP1(protocol == upstream.HTTP1)
 					protocols.SetUnencryptedHTTP2(protocol == upstream.H2C)
-					target := &http.Server{Protocols: &protocols, ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(beginAndWait),
-						HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10, MaxReceiveBufferPerConnection: 64 << 10}}
+					target := wiretest.Server(&http.Server{Protocols: &protocols, ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(beginAndWait),
+						HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10, MaxReceiveBufferPerConnection: 64 << 10}})
 					group := groupOf(t, upstream.Options{Protocol: protocol, DialContext: pipeTo(func(c net.Conn) {
 						_ = target.Serve(wiretest.OneConn(c))
 						time.Sleep(time.Hour) // Serve does not wait for the connection
@@ -56,7 +56,7 @@ func testSilentResponseBesideAnUpload(t *testing.T, via path) {
 					o.Upstream, o.OnError = group, func(_ *http.Request, err *culvert.Error) { failure = err }
 					p := newProxy(t, via, o)
 					near, far := net.Pipe()
-					s := &http.Server{Handler: p, ErrorLog: wiretest.Quiet()}
+					s := wiretest.Server(&http.Server{Handler: p, ErrorLog: wiretest.Quiet()})
 					go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 					start := time.Now()
 					go func() { _, _ = io.WriteString(near, test.request) }()

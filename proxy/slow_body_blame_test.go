@@ -35,7 +35,7 @@ func testSlowBodyBehindAResponse(t *testing.T, via path) {
 				var failure error
 				p := newProxy(t, via, proxy.Options{Upstream: group, ReadTimeout: time.Second, OnError: func(_ *http.Request, err *culvert.Error) { failure = err }})
 				near, far := net.Pipe()
-				s := &http.Server{Handler: p}
+				s := wiretest.Server(&http.Server{Handler: p})
 				go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 				go func() { _, _ = io.WriteString(near, request) }()
 				got, _ := io.ReadAll(near)

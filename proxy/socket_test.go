@@ -56,7 +56,7 @@ func unixTarget(t *testing.T) (path string, connections *atomic.Int32) {
 			connections.Add(1)
 		}
 	}
-	s.Start()
+	wiretest.Start(s)
 	t.Cleanup(s.Close)
 	return path, connections
 }

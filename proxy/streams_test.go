@@ -29,7 +29,7 @@ func testStreamsOfATarget(t *testing.T, via path) {
 	target.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 1}
 	target.Config.Protocols = new(http.Protocols)
 	target.Config.Protocols.SetUnencryptedHTTP2(true)
-	target.Start()
+	wiretest.Start(target)
 	t.Cleanup(target.Close)
 	t.Cleanup(free)
 	p := newProxy(t, via, proxy.Options{Upstream: groupAt(t, upstream.Options{Protocol: upstream.H2C}, target.Listener.Addr().String())})

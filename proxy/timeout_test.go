@@ -120,7 +120,7 @@ func testTimeouts(t *testing.T, via path) {
 func dialInMemory(t *testing.T, h http.Handler, p *proxy.Proxy, group *upstream.Group) *wiretest.Peer {
 	t.Helper()
 	client, far := net.Pipe()
-	s := &http.Server{Handler: h, ErrorLog: wiretest.Quiet()}
+	s := wiretest.Server(&http.Server{Handler: h, ErrorLog: wiretest.Quiet()})
 	go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 	t.Cleanup(func() {
 		client.Close()

@@ -72,7 +72,7 @@ func testTunnelOfASlowClient(t *testing.T, via path) {
 				synctest.Test(t, func(t *testing.T) {
 					p, group := tunnelTo(t, via, detach, test.target)
 					client, far := net.Pipe()
-					s := &http.Server{Handler: p}
+					s := wiretest.Server(&http.Server{Handler: p})
 					go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 					defer func() {
 						client.Close()

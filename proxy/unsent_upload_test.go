@@ -195,19 +195,19 @@ func testUnsentConversationBehindALostConnection(t *testing.T, via path) {
 	for name, kept := range map[string]bool{"kept": true, "new": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				target := &http.Server{Protocols: new(http.Protocols), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				target := wiretest.Server(&http.Server{Protocols: new(http.Protocols), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					b := make([]byte, 10)
 					for n, err := 0, error(nil); err == nil; n, err = r.Body.Read(b) {
 						_, _ = w.Write(b[:n])
 						_ = http.NewResponseController(w).Flush()
 					}
-				})}
+				})})
 				target.Protocols.SetUnencryptedHTTP2(true)
 				t.Cleanup(func() { _ = target.Close() })
 				near, far := net.Pipe()
 				client := wiretest.NewPeer(t, near)
 				unsentUpload(t, via, kept, func(c net.Conn) { _ = target.Serve(wiretest.OneConn(c)) }, proxy.Options{}, func(p *proxy.Proxy) {
-					gateway := &http.Server{Handler: p}
+					gateway := wiretest.Server(&http.Server{Handler: p})
 					t.Cleanup(func() { _ = gateway.Close() })
 					go func() { _ = gateway.Serve(wiretest.OneConn(far)) }()
 					client.Send("POST / HTTP/1.1\r\nHost: gateway.test\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n")

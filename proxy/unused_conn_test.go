@@ -153,7 +153,7 @@ func testReopenedUploadBesideItsResponse(t *testing.T, via path) {
 		p := newProxy(t, via, proxy.Options{Upstream: group, FlushInterval: -1})
 		target.arrange(t, p)
 		client, far := net.Pipe()
-		s := &http.Server{Handler: p}
+		s := wiretest.Server(&http.Server{Handler: p})
 		go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 		if _, err := io.WriteString(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello"); err != nil {
 			t.Fatal(err)

@@ -35,8 +35,8 @@ func TestClosedWindow(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				t.Cleanup(func() { time.Sleep(time.Hour) }) // net/http's server lingers
 				l := newPipes()
-				target := &http.Server{Handler: test.target, ErrorLog: wiretest.Quiet(), Protocols: new(http.Protocols),
-					HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: window}}
+				target := wiretest.Server(&http.Server{Handler: test.target, ErrorLog: wiretest.Quiet(), Protocols: new(http.Protocols),
+					HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: window}})
 				target.Protocols.SetUnencryptedHTTP2(true)
 				go func() { _ = target.Serve(l) }()
 				t.Cleanup(func() { _ = target.Close() })

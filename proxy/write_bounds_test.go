@@ -116,7 +116,7 @@ func testClientThatAcceptsNoHeader(t *testing.T, via path) {
 				}}, "192.0.2.1:80")
 				p := newProxy(t, via, proxy.Options{Upstream: group, WriteTimeout: time.Second})
 				near, far := net.Pipe()
-				s := &http.Server{Handler: p}
+				s := wiretest.Server(&http.Server{Handler: p})
 				go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 				request := test.method
 				if !strings.Contains(request, "\n") {

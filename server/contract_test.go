@@ -17,7 +17,7 @@ import (
 
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
-	"github.com/culvert-go/culvert/server"
+	"github.com/culvert-go/culvert/internal/wiretest/ownserver"
 	"github.com/culvert-go/culvert/wsupgrade/wstest"
 )
 
@@ -40,10 +40,7 @@ func (k kind) build(o *http.Server) httpServer {
 	if k == netHTTP {
 		return o
 	}
-	return &server.Server{Addr: o.Addr, Handler: o.Handler, DisableGeneralOptionsHandler: o.DisableGeneralOptionsHandler, TLSConfig: o.TLSConfig,
-		ReadTimeout: o.ReadTimeout, ReadHeaderTimeout: o.ReadHeaderTimeout, WriteTimeout: o.WriteTimeout, IdleTimeout: o.IdleTimeout,
-		MaxHeaderBytes: o.MaxHeaderBytes, TLSNextProto: o.TLSNextProto, ConnState: o.ConnState, ErrorLog: o.ErrorLog,
-		BaseContext: o.BaseContext, ConnContext: o.ConnContext, HTTP2: o.HTTP2, Protocols: o.Protocols}
+	return ownserver.New(o)
 }
 
 // httpServer is what the servers have in common beside their fields.

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
@@ -27,7 +28,7 @@ func TestErrorEventArrives(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			server := httptest.NewUnstartedServer(handler)
 			server.EnableHTTP2 = protocol == "HTTP/2"
-			server.StartTLS()
+			wiretest.StartTLS(server)
 			defer server.Close()
 			resp, err := server.Client().Get(server.URL + carpsPath + "?watch=1")
 			if err != nil {

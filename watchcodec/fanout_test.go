@@ -34,7 +34,7 @@ func fanout(t testing.TB, o watchcodec.FanoutOptions) *watchcodec.Fanout {
 func TestFanout(t *testing.T) {
 	leaktest.Check(t)
 	f := fanout(t, watchcodec.FanoutOptions{})
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := wiretest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.Follow(w, r, watchcodec.FollowOptions{After: f.Version(), Before: func(w io.Writer) error {
 			_, err := io.WriteString(w, "begin\n")
 			return err
@@ -170,7 +170,7 @@ func TestFanoutEndsBehindAPause(t *testing.T) {
 		f := fanout(t, watchcodec.FanoutOptions{})
 		near, far := net.Pipe()
 		defer near.Close()
-		s := &http.Server{Handler: f}
+		s := wiretest.Server(&http.Server{Handler: f})
 		l := wiretest.OneConn(far)
 		_ = s.Serve(l) // the connection is still served
 		if _, err := io.WriteString(near, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {

@@ -28,7 +28,7 @@ func filtered(t *testing.T, rewrite watchcodec.Rewriter, handler http.HandlerFun
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewServer(f(handler))
+	s := wiretest.NewServer(f(handler))
 	t.Cleanup(s.Close)
 	return s
 }

@@ -4,10 +4,10 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
@@ -37,7 +37,7 @@ func newReaderWith(f watchcodec.Format, src io.Reader, maxFrame int) interface{ 
 func TestLargeObjectOverWebSocket(t *testing.T) {
 	event := strings.Replace(pod("ADDED", "a", "yes", "7"), `"secret":"s"`, `"secret":"`+strings.Repeat("s", watchcodec.DefaultMaxFrame)+`"`, 1)
 	filter := must(watchcodec.NewFilter(watchcodec.FilterOptions{MaxObject: 2 * watchcodec.DefaultMaxFrame, Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter { return seen }}))
-	s := httptest.NewServer(filter(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	s := wiretest.NewServer(filter(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, event)
 	})))

@@ -49,7 +49,7 @@ func fetched(t *testing.T, version int, path string, content []byte, abort bool)
 	s := httptest.NewUnstartedServer(showing(true)(next))
 	s.EnableHTTP2 = version == 2
 	s.Config.ErrorLog = wiretest.Quiet()
-	s.StartTLS()
+	wiretest.StartTLS(s)
 	defer s.Close()
 	resp, err := s.Client().Get(s.URL + path)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
@@ -17,7 +18,7 @@ func TestControllerBehindFilter(t *testing.T) {
 	filter := must(watchcodec.NewFilter(watchcodec.FilterOptions{Rewriter: func(*http.Request, watchcodec.Request) watchcodec.Rewriter {
 		return func(*watchcodec.Object) (bool, error) { return true, nil }
 	}}))
-	server := httptest.NewServer(filter(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := wiretest.NewServer(filter(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := http.NewResponseController(w)
 		for name, err := range map[string]error{
 			"SetReadDeadline":  c.SetReadDeadline(time.Now().Add(time.Minute)),

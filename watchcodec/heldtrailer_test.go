@@ -39,7 +39,7 @@ func TestTrailersOfAHeldResponse(t *testing.T) {
 				})))
 				s.EnableHTTP2 = version == 2
 				s.Config.ErrorLog = wiretest.Quiet()
-				s.StartTLS()
+				wiretest.StartTLS(s)
 				defer s.Close()
 				resp, err := s.Client().Get(s.URL + test.path)
 				if err != nil {
@@ -74,7 +74,7 @@ func TestDigestTrailers(t *testing.T) {
 	} {
 		for _, announced := range []bool{true, false} {
 			t.Run(name+", announced "+strconv.FormatBool(announced), func(t *testing.T) {
-				s := httptest.NewServer(showing(true)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				s := wiretest.NewServer(showing(true)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					w.Header().Set("Content-Type", test.contentType)
 					prefix := http.TrailerPrefix
 					if announced {

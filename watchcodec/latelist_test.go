@@ -32,7 +32,7 @@ func TestLateListIsNotTheClients(t *testing.T) {
 
 func testLateList(t *testing.T, compressed, http2 bool) {
 	added := strings.Repeat(pod("ADDED", "new", "yes", "7"), 100) // more than net/http's writer holds
-	target := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	target := wiretest.Server(&http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if !strings.Contains(r.URL.RawQuery, "watch=1") {
 			time.Sleep(20 * time.Second)
@@ -47,7 +47,7 @@ func testLateList(t *testing.T, compressed, http2 bool) {
 			out = z
 		}
 		_, _ = io.WriteString(out, added+pod("MODIFIED", "had", "no", "8"))
-	})}
+	})})
 	group := must(upstream.New(upstream.Options{Protocol: upstream.HTTP1, DialContext: func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
 		go func() { _ = target.Serve(wiretest.OneConn(far)) }()
@@ -59,7 +59,7 @@ func testLateList(t *testing.T, compressed, http2 bool) {
 	protocols.SetHTTP1(!http2)
 	protocols.SetUnencryptedHTTP2(http2)
 	near, far := net.Pipe()
-	s := &http.Server{Protocols: &protocols, ErrorLog: wiretest.Quiet(), Handler: must(newSmallFilter())(p)}
+	s := wiretest.Server(&http.Server{Protocols: &protocols, ErrorLog: wiretest.Quiet(), Handler: must(newSmallFilter())(p)})
 	go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 	client := &http.Transport{Protocols: &protocols, DialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}
 	defer func() {

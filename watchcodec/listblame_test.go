@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/watchcodec"
@@ -29,7 +30,7 @@ func TestListThatCannotBeReadIsNotTheClients(t *testing.T) {
 		"a silent error":       {"application/json", 500, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			target := wiretest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				if strings.Contains(r.URL.RawQuery, "watch=1") {
 					_, _ = io.WriteString(w, pod("MODIFIED", "had", "no", "8"))

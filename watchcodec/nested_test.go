@@ -54,7 +54,7 @@ func TestResumedWatchThatHoldsTheLastPlace(t *testing.T) {
 				var servers sync.WaitGroup
 				test.group.DialContext = func(context.Context, string, string) (net.Conn, error) {
 					near, far := net.Pipe()
-					s := &http.Server{Handler: target}
+					s := wiretest.Server(&http.Server{Handler: target})
 					servers.Go(func() { _ = s.Serve(wiretest.OneConn(far)) })
 					return near, nil
 				}

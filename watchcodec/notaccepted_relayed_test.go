@@ -48,7 +48,7 @@ func TestRelayedResponseThatIsNotAccepted(t *testing.T) {
 }
 
 func notAccepted(t *testing.T, filter func(http.Handler) http.Handler, http2 bool, path string, h http.HandlerFunc) {
-	target := &http.Server{Handler: h, ErrorLog: wiretest.Quiet()}
+	target := wiretest.Server(&http.Server{Handler: h, ErrorLog: wiretest.Quiet()})
 	group := must(upstream.New(upstream.Options{Protocol: upstream.HTTP1, DialContext: func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
 		go func() { _ = target.Serve(wiretest.OneConn(far)) }()
@@ -61,10 +61,10 @@ func notAccepted(t *testing.T, filter func(http.Handler) http.Handler, http2 boo
 	protocols.SetHTTP1(!http2)
 	protocols.SetUnencryptedHTTP2(http2)
 	near, far := net.Pipe()
-	s := &http.Server{Protocols: &protocols, ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := wiretest.Server(&http.Server{Protocols: &protocols, ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(ended)
 		filter(p).ServeHTTP(w, r)
-	})}
+	})})
 	go func() { _ = s.Serve(wiretest.OneConn(far)) }()
 	client := &http.Transport{Protocols: &protocols, DialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}
 	defer func() {

@@ -94,7 +94,7 @@ func TestHeldResponseThatBreaksOff(t *testing.T) {
 			}))
 			s.EnableHTTP2 = version == 2
 			s.Config.ErrorLog = wiretest.Quiet()
-			s.StartTLS()
+			wiretest.StartTLS(s)
 			resp, err := s.Client().Get(s.URL + test.path)
 			status := 0
 			if err == nil {

@@ -4,7 +4,6 @@ import (
 	"compress/gzip"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -32,7 +31,7 @@ func TestRefusedContentIsNotAwaited(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			left := make(chan bool, 1)
-			target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			target := wiretest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/next" {
 					_, _ = io.WriteString(w, "next")
 					return

@@ -55,7 +55,7 @@ func TestResponseShorterThanAnnounced(t *testing.T) {
 					})))
 					s.EnableHTTP2 = version == 2
 					s.Config.ErrorLog = wiretest.Quiet()
-					s.StartTLS()
+					wiretest.StartTLS(s)
 					defer s.Close()
 					resp, err := s.Client().Do(must(http.NewRequest(method, s.URL+test.path, nil)))
 					if err != nil {
@@ -87,7 +87,7 @@ func TestWatchShorterThanAnnounced(t *testing.T) {
 				})))
 				s.EnableHTTP2 = version == 2
 				s.Config.ErrorLog = wiretest.Quiet()
-				s.StartTLS()
+				wiretest.StartTLS(s)
 				defer s.Close()
 				resp, err := s.Client().Get(s.URL + carpsPath + "?watch=1")
 				if err != nil {

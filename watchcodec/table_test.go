@@ -20,7 +20,7 @@ func withTables(t *testing.T, rewrite watchcodec.Rewriter, handler http.HandlerF
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewServer(f(handler))
+	s := wiretest.NewServer(f(handler))
 	t.Cleanup(s.Close)
 	return s
 }

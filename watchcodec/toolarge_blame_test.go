@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/watchcodec"
@@ -15,7 +16,7 @@ import (
 // An object that is too large for the filter is not a failure of the client, which is still
 // connected.
 func TestTooLargeIsNotTheClients(t *testing.T) {
-	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	target := wiretest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"kind":"Carp","apiVersion":"v1","metadata":{"name":"` + strings.Repeat("x", 1000) + `"}}`))
 	}))

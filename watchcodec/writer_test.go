@@ -76,7 +76,7 @@ func (f *failing) Write([]byte) (int, error) { return 0, f.err }
 
 // A watch of two events, split into frames on the client's side.
 func ExampleWriter() {
-	apiserver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	apiserver := wiretest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		events, err := watchcodec.NewEventWriter(w)
 		if err != nil {
 			return

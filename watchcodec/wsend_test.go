@@ -3,7 +3,6 @@ package watchcodec_test
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -62,7 +61,7 @@ func TestEndOfAWebSocketWatch(t *testing.T) {
 				}
 				h = f(next)
 			}
-			s := httptest.NewServer(h)
+			s := wiretest.NewServer(h)
 			defer s.Close()
 			conn, _, err := dialWatch(t, s, "/api/v1/pods?watch=1", nil)
 			if err != nil {

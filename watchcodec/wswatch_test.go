@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/watchcodec"
 )
 
@@ -132,7 +133,7 @@ func TestTokenOfAWebSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewServer(f(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := wiretest.NewServer(f(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		serverSaw.Store(r.Header.Get("Authorization"))
 		if protocols := r.Header.Get("Sec-Websocket-Protocol"); protocols != "" {
 			t.Errorf("the server receives the subprotocols %s", protocols)

@@ -77,11 +77,11 @@ func overBuggyStream(t *testing.T, b *bug, o wsupgrade.Options, handler func(*ws
 	o.Registry = r
 	o.Dial = func(context.Context, string, string) (net.Conn, error) { return b.target(targetSide), nil }
 	h, done := handler(forwarder(t, o)), make(chan any, 1)
-	s := &http.Server{Protocols: new(http.Protocols), ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
+	s := wiretest.Server(&http.Server{Protocols: new(http.Protocols), ErrorLog: wiretest.Quiet(), Handler: http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) {
 		defer func() { done <- recover() }()
 		in.Body = buggyBody{in.Body, b}
 		h(buggyWriter{w, b}, in)
-	})}
+	})})
 	s.Protocols.SetUnencryptedHTTP2(true)
 	go func() { _ = s.Serve(wiretest.OneConn(serverConn)) }()
 	c, target := newH2Client(t, clientConn), wiretest.NewPeer(t, targetConn)

@@ -85,12 +85,12 @@ func TestServerTimeoutsAreNotTheTunnels(t *testing.T) {
 		accepted <- conn
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}})
-	s := &http.Server{
+	s := wiretest.Server(&http.Server{
 		Handler:      f.Handler(&url.URL{Scheme: "http", Host: target}),
 		ReadTimeout:  time.Hour,
 		WriteTimeout: time.Hour,
 		ErrorLog:     wiretest.Quiet(),
-	}
+	})
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = s.Serve(l) })
 	t.Cleanup(func() { s.Close(); serving.Wait() })

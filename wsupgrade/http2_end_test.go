@@ -20,7 +20,7 @@ func inMemoryH2(t *testing.T, handler func(*wsupgrade.Forwarder) http.Handler, s
 		clientConn, serverConn := wstest.Pipe()
 		targetConn, targetSide := wstest.Pipe()
 		f := forwarder(t, wsupgrade.Options{Dial: func(context.Context, string, string) (net.Conn, error) { return targetSide, nil }})
-		s := &http.Server{Handler: handler(f), Protocols: new(http.Protocols), ErrorLog: wiretest.Quiet()}
+		s := wiretest.Server(&http.Server{Handler: handler(f), Protocols: new(http.Protocols), ErrorLog: wiretest.Quiet()})
 		s.Protocols.SetUnencryptedHTTP2(true)
 		go func() { _ = s.Serve(wiretest.OneConn(serverConn)) }()
 		script(t, newH2Client(t, clientConn), targetConn)

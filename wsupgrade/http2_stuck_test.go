@@ -28,7 +28,7 @@ func overStuckH2(t *testing.T, script func(t *testing.T, tunnel *wsupgrade.Tunne
 			return near, nil
 		}})
 		clientConn, serverConn := wstest.Pipe()
-		s := &http.Server{Protocols: new(http.Protocols), ErrorLog: wiretest.Quiet()}
+		s := wiretest.Server(&http.Server{Protocols: new(http.Protocols), ErrorLog: wiretest.Quiet()})
 		s.Handler = http.HandlerFunc(func(w http.ResponseWriter, in *http.Request) { _, _ = f.Forward(w, in, outboundTo(in, "target.test")) })
 		s.Protocols.SetUnencryptedHTTP2(true)
 		go func() { _ = s.Serve(wiretest.OneConn(serverConn)) }()

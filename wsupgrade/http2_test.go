@@ -162,7 +162,7 @@ func serveH2(t *testing.T, h http.Handler, change ...func(*http.Server)) (addr s
 	for _, f := range change {
 		f(s.Config)
 	}
-	s.Start()
+	wiretest.Start(s)
 	t.Cleanup(s.Close)
 	return s.Listener.Addr().String()
 }
@@ -436,7 +436,7 @@ func TestExtendedConnectRespondsLate(t *testing.T) {
 		targetConn, targetSide := wstest.Pipe()
 		r := registry(t, wsupgrade.RegistryOptions{})
 		o := wsupgrade.Options{Registry: r, Dial: func(context.Context, string, string) (net.Conn, error) { return targetSide, nil }}
-		s := &http.Server{Handler: toTarget(t, o, "target.test"), Protocols: new(http.Protocols), ErrorLog: wiretest.Quiet()}
+		s := wiretest.Server(&http.Server{Handler: toTarget(t, o, "target.test"), Protocols: new(http.Protocols), ErrorLog: wiretest.Quiet()})
 		s.Protocols.SetUnencryptedHTTP2(true)
 		go func() { _ = s.Serve(wiretest.OneConn(serverConn)) }()
 		go func() {

@@ -40,9 +40,9 @@ func TestPanicInAHandshake(t *testing.T) {
 			s := httptest.NewUnstartedServer(http.NotFoundHandler())
 			s.Config.ErrorLog = wiretest.Quiet()
 			if test.scheme == "https" {
-				s.StartTLS()
+				wiretest.StartTLS(s)
 			} else {
-				s.Start()
+				wiretest.Start(s)
 			}
 			defer s.Close()
 			var open atomic.Int64

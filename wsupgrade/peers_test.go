@@ -92,9 +92,9 @@ func mounted(t *testing.T, o wsupgrade.Options, target *url.URL) http.Handler {
 
 func TestGorillaThroughServeMux(t *testing.T) {
 	leaktest.Check(t)
-	target := httptest.NewServer(echo(t))
+	target := wiretest.NewServer(echo(t))
 	defer target.Close()
-	front := httptest.NewServer(mounted(t, wsupgrade.Options{}, parse(t, target.URL)))
+	front := wiretest.NewServer(mounted(t, wsupgrade.Options{}, parse(t, target.URL)))
 	defer front.Close()
 	talk(t, "ws"+strings.TrimPrefix(front.URL, "http"), nil)
 }
@@ -109,7 +109,7 @@ func TestGorillaOverTLS(t *testing.T) {
 		inner.ServeHTTP(w, r)
 	}))
 	target.TLS = &tls.Config{NextProtos: []string{"h2", "http/1.1"}} // h2 must not be negotiated
-	target.StartTLS()
+	wiretest.StartTLS(target)
 	defer target.Close()
 	roots := x509.NewCertPool()
 	roots.AddCert(target.Certificate())
@@ -123,7 +123,7 @@ func TestGorillaOverTLS(t *testing.T) {
 		"the TLSConfig's name": {&tls.Config{RootCAs: roots, ServerName: "example.com", NextProtos: []string{"h2"}}, "example.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			front := httptest.NewTLSServer(mounted(t, wsupgrade.Options{TLSConfig: test.config}, parse(t, wss)))
+			front := wiretest.NewTLSServer(mounted(t, wsupgrade.Options{TLSConfig: test.config}, parse(t, wss)))
 			defer front.Close()
 			talk(t, "wss"+strings.TrimPrefix(front.URL, "https"), &tls.Config{RootCAs: roots})
 			if seen.ServerName != test.sni || seen.NegotiatedProtocol != "http/1.1" {
@@ -138,7 +138,7 @@ func TestForeignCertificate(t *testing.T) {
 	leaktest.Check(t)
 	target := httptest.NewUnstartedServer(echo(t))
 	target.Config.ErrorLog = wiretest.Quiet()
-	target.StartTLS()
+	wiretest.StartTLS(target)
 	defer target.Close()
 	f := forwarder(t, wsupgrade.Options{})
 	p := wiretest.Dial(t, wiretest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -159,7 +159,7 @@ func TestHTTP2IsRefused(t *testing.T) {
 	leaktest.Check(t)
 	front := httptest.NewUnstartedServer(forwarder(t, wsupgrade.Options{}).Handler(parse(t, "http://127.0.0.1:1")))
 	front.EnableHTTP2 = true
-	front.StartTLS()
+	wiretest.StartTLS(front)
 	defer front.Close()
 	resp, err := front.Client().Get(front.URL + "/echo/")
 	if err != nil {

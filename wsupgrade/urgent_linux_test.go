@@ -103,7 +103,7 @@ func TestBytesBehindDescriptors(t *testing.T) {
 	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = f.Start(w, r, outboundTo(r, target), nil)
 	})}}
-	s.Start()
+	wiretest.Start(s)
 	t.Cleanup(s.Close)
 	conn, err := net.Dial("unix", l.Addr().String())
 	if err != nil {

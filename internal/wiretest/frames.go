@@ -30,7 +30,7 @@ func NewFrames(t testing.TB, h http.Handler) *Frames {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: h, Protocols: &protocols, ErrorLog: Quiet()}
+	s := Server(&http.Server{Handler: h, Protocols: &protocols, ErrorLog: Quiet()})
 	served := make(chan struct{})
 	go func() { defer close(served); _ = s.Serve(l) }()
 	conn, err := net.Dial("tcp", l.Addr().String())

@@ -82,7 +82,7 @@ func Unused(t testing.TB) (addr string) {
 	return near.LocalAddr().String()
 }
 
-// Serve serves h by net/http until the test ends. h gets OPTIONS * too.
+// Serve serves h by the server of the run until the test ends. h gets OPTIONS * too.
 func Serve(t testing.TB, h http.Handler) (addr string) {
 	t.Helper()
 	return ServeOver(t, h, func(l net.Listener) net.Listener { return l })
@@ -95,7 +95,7 @@ func ServeOver(t testing.TB, h http.Handler, over func(net.Listener) net.Listene
 	s.Listener = over(s.Listener)
 	s.Config.ErrorLog = Quiet()
 	s.Config.DisableGeneralOptionsHandler = true
-	s.Start()
+	Start(s)
 	t.Cleanup(s.Close)
 	return s.Listener.Addr().String()
 }

@@ -16,11 +16,11 @@ func NotAccepted(t testing.TB, h http.Handler, requests string) {
 	near, far := net.Pipe()
 	defer near.Close()
 	var entered, left atomic.Int32
-	s := &http.Server{ErrorLog: Quiet(), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := Server(&http.Server{ErrorLog: Quiet(), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		entered.Add(1)
 		defer left.Add(1)
 		h.ServeHTTP(w, r)
-	})}
+	})})
 	defer s.Close()
 	_ = s.Serve(OneConn(far)) // the connection is served on
 	if _, err := io.WriteString(near, requests); err != nil {

@@ -15,7 +15,7 @@ func Unsent(t testing.TB, h http.Handler, header string) (response string) {
 	t.Helper()
 	near, far := net.Pipe()
 	defer near.Close()
-	s := &http.Server{Handler: h, ErrorLog: Quiet()}
+	s := Server(&http.Server{Handler: h, ErrorLog: Quiet()})
 	defer s.Close()
 	_ = s.Serve(OneConn(far)) // the connection is served on
 	_ = near.SetDeadline(time.Now().Add(time.Minute))

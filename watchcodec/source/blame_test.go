@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/watchcodec"
@@ -25,7 +26,7 @@ func TestListThatIsNotReadBehindAProxy(t *testing.T) {
 		"not taken":          {"application/json", list("5", "", "a"), errors.New("refused")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			target := wiretest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", test.contentType)
 				_, _ = io.WriteString(w, test.list)
 			}))

@@ -1,7 +1,6 @@
 package view_test
 
 import (
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/watchcodec"
 	"github.com/culvert-go/culvert/watchcodec/view"
 )
@@ -23,7 +23,7 @@ func TestLargeObjectOverWebSocket(t *testing.T) {
 	server.Set(thing("a", [3]string{"sky", "", large}))
 	views := newViews(t, view.Options{MaxObject: 4 * watchcodec.DefaultMaxFrame, SyncTimeout: time.Minute, InitialTimeout: time.Minute}, p)
 	defer views.Close()
-	s := httptest.NewServer(views.Filter(server))
+	s := wiretest.NewServer(views.Filter(server))
 	defer s.Close()
 	conn, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(s.URL, "http")+collectionPath+"?watch=1", nil)
 	if err != nil {

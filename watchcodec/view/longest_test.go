@@ -2,11 +2,11 @@ package view_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/watchcodec/view"
 )
 
@@ -16,7 +16,7 @@ func TestLongestWatch(t *testing.T) {
 	server, p := aThing(t)
 	views := newViews(t, view.Options{}, p)
 	defer views.Close()
-	s := httptest.NewServer(views.Filter(server))
+	s := wiretest.NewServer(views.Filter(server))
 	defer s.Close()
 	resp, err := http.Get(s.URL + collectionPath + "?watch=1&timeoutSeconds=9223372036854775807")
 	if err != nil {

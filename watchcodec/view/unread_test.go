@@ -31,7 +31,7 @@ func TestRequestsWithBodies(t *testing.T) {
 				views := newViews(t, view.Options{}, p)
 				defer views.Close()
 				client, near := net.Pipe()
-				s := &http.Server{Handler: views.Filter(server), ErrorLog: wiretest.Quiet()}
+				s := wiretest.Server(&http.Server{Handler: views.Filter(server), ErrorLog: wiretest.Quiet()})
 				go func() { _ = s.Serve(wiretest.OneConn(near)) }()
 				defer s.Close()
 				defer client.Close()

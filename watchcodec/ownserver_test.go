@@ -1,0 +1,3 @@
+package watchcodec_test
+
+import _ "github.com/culvert-go/culvert/internal/wiretest/ownserver" // the tests run behind both servers
