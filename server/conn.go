@@ -200,11 +200,7 @@ func (c *conn) next() (*exchange, error) {
 	if err := c.awaitRequest(); err != nil {
 		return nil, err
 	}
-	x, line, err := c.readRequest()
-	if err != nil {
-		c.refuse(line, err)
-	}
-	return x, err
+	return c.readRequest()
 }
 
 // awaitRequest waits for the first byte of a request. As long as there is none, the connection has no buffer.
@@ -392,7 +388,11 @@ func (c *conn) handle(x *exchange) (returned bool) {
 			x.w.abort()
 		}
 	}()
-	c.server.serveHTTP(&x.w, &x.req)
+	if x.refusal != nil {
+		c.server.OnRefused(&x.w, x.refusal)
+	} else {
+		c.server.serveHTTP(&x.w, &x.req)
+	}
 	return true
 }
 

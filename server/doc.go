@@ -48,7 +48,7 @@
 // Of the server:
 //
 //   - Shutdown has a connection that was accepted serve its first request. net/http drops that of some.
-//   - OnRefused receives the requests that were refused, for an access log.
+//   - OnRefused receives the requests that were refused, for an access log, and may respond to them.
 //   - TLSNextProto must be empty: Serve refuses other values.
 //   - http.ServerContextKey has an http.Server that stands for the Server: it has its addresses, times and limits.
 //   - A panic is logged, and ends the connection, also that of a hook.

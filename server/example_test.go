@@ -20,8 +20,8 @@ func Example() {
 		}),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       time.Minute,
-		OnRefused: func(r *server.Refusal) {
-			log.Printf("%s: %q was refused with %d", r.RemoteAddr, r.Line, r.Status)
+		OnRefused: func(_ http.ResponseWriter, r *server.Refusal) {
+			log.Printf("%s: %q was refused with %d: %v", r.Request.RemoteAddr, r.Line, r.Status, r.Err)
 		},
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")

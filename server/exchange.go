@@ -21,13 +21,15 @@ type exchange struct {
 	w      writer
 	body   body
 	values [16]string // memory for the request's fields
+
+	refusal *Refusal // no handler sees the request
 }
 
 // blank is what requests are made of: only WithContext sets a request's context.
 var blank http.Request
 
-// readRequest reads a request's header. With an error line is its first line.
-func (c *conn) readRequest() (x *exchange, line string, err error) {
+// readRequest reads a request's header. One that is refused it passes to refuse.
+func (c *conn) readRequest() (x *exchange, err error) {
 	var readUntil time.Time
 	if d := c.server.ReadTimeout; d > 0 {
 		readUntil = time.Now().Add(d)
@@ -37,16 +39,18 @@ func (c *conn) readRequest() (x *exchange, line string, err error) {
 	}
 	x = &exchange{c: c}
 	in := &http1.Incoming{Memory: x.values[:]}
-	if line, err = in.Read(c.r, c.server.maxHeader(), c); err != nil {
-		return nil, line, err
+	if line, err := in.Read(c.r, c.server.maxHeader(), c); err != nil {
+		c.refuse(in, line, err)
+		return nil, err
 	}
 	if err = x.start(in); err != nil {
-		line = in.Method + " " + in.Target + " " + in.Proto
-		return nil, line[:min(len(line), maxLine)], err
+		line := in.Method + " " + in.Target + " " + in.Proto
+		c.refuse(in, line[:min(len(line), maxLine)], err)
+		return nil, err
 	}
 	c.lastPost = in.Method == http.MethodPost
 	c.boundReads(readUntil)
-	return x, "", nil
+	return x, nil
 }
 
 // skipLineEnds skips up to two line ends before a request: old clients send one behind the body of a POST (RFC 9112
@@ -82,10 +86,13 @@ func (x *exchange) start(in *http1.Incoming) error {
 	if r.Host = r.URL.Host; r.Host == "" { // RFC 9112 section 3.2.2
 		r.Host = r.Header.Get("Host")
 	}
+	x.startBody(f)
+	if err := x.startWriter(); err != nil {
+		return err
+	}
 	delete(r.Header, "Host")
 	fixPragma(r.Header)
-	x.startBody(f)
-	return x.startWriter()
+	return nil
 }
 
 // startBody makes the request's body.

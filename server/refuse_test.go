@@ -1,10 +1,16 @@
 package server
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
@@ -32,7 +38,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(strconv.Itoa(c.status), func(t *testing.T) {
 			refused := make(chan *Refusal, 10)
 			s := handler(func(http.ResponseWriter, *http.Request) { t.Error("the handler was called") })
-			s.MaxHeaderBytes, s.OnRefused = 5000, func(r *Refusal) { refused <- r }
+			s.MaxHeaderBytes, s.OnRefused = 5000, func(_ http.ResponseWriter, r *Refusal) { refused <- r }
 			p := wiretest.Dial(t, start(t, s))
 			p.Send(c.raw + get + "\r\nnonsense\r\n\r\n")
 			p.End()
@@ -41,7 +47,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("response %s, close %v, %q", resp.Status, resp.Close, body)
 			}
 			r := wiretest.Await(t, refused, "refusal")
-			if r.Status != c.status || r.Line != c.line || r.RemoteAddr != p.LocalAddr().String() || r.Err == nil {
+			if r.Status != c.status || r.Line != c.line || r.Request.RemoteAddr != p.LocalAddr().String() || r.Err == nil {
 				t.Errorf("refusal %+v", r)
 			}
 			if rest := p.Ended(); rest != "" || len(refused) > 0 {
@@ -57,4 +63,102 @@ func TestRefusedClientReadsItsResponse(t *testing.T) {
 	p.Send("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat("a", 8<<20))
 	p.Status(http.StatusBadRequest)
 	p.Close()
+}
+
+// The hook is given what was understood of the request, and may write the response.
+func TestRefusedResponse(t *testing.T) {
+	for _, c := range []struct{ name, raw, understood string }{
+		{"line", "GET / HTTP\r\nHost: a\r\n\r\n", `   "" map[]`},
+		{"field", "GET /b HTTP/1.1\r\nHost: a\r\nX: 1\r\nY : 2\r\nZ: 3\r\n\r\n", `GET /b HTTP/1.1 "a" map[X:[1]]`},
+		{"body", "POST /b HTTP/1.0\r\nHost: a\r\nX: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", `POST /b HTTP/1.0 "a" map[X:[1]]`},
+		{"expectation", "PUT /%2F HTTP/1.1\r\nHost: a\r\nExpect: more\r\nContent-Length: 3\r\n\r\nabc", `PUT /%2F HTTP/1.1 "a" map[]`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := handler(func(http.ResponseWriter, *http.Request) { t.Error("the handler was called") })
+			s.OnRefused = func(w http.ResponseWriter, r *Refusal) {
+				q := r.Request
+				n, err := io.Copy(io.Discard, q.Body)
+				if n != 0 || err != nil || q.ContentLength != 0 || q.URL == nil || q.Context().Err() != nil {
+					t.Errorf("content of %d bytes, %v, length %d, URL %v, context %v", n, err, q.ContentLength, q.URL, q.Context().Err())
+				}
+				w.Header().Set("X-Refused", fmt.Sprintf("%s %s %s %q %v", q.Method, q.RequestURI, q.Proto, q.Host, q.Header))
+				w.WriteHeader(499)
+				_, _ = io.WriteString(w, "refused")
+			}
+			p := wiretest.Dial(t, start(t, s))
+			p.Send(c.raw)
+			resp, body := p.Response("GET")
+			if got := resp.Header.Get("X-Refused"); got != strings.TrimSpace(c.understood) || resp.StatusCode != 499 || body != "refused" {
+				t.Errorf("%d %q %q", resp.StatusCode, got, body)
+			}
+			if resp.ProtoMinor == 1 && !resp.Close {
+				t.Error("the response does not end the connection")
+			}
+			p.End()
+			if rest := p.Ended(); rest != "" {
+				t.Errorf("rest %q", rest)
+			}
+		})
+	}
+}
+
+// A hook that panics ends its connection, and no other.
+func TestPanicOfOnRefused(t *testing.T) {
+	s := handler(func(http.ResponseWriter, *http.Request) {})
+	s.OnRefused = func(http.ResponseWriter, *Refusal) { panic(http.ErrAbortHandler) }
+	addr := start(t, s)
+	p := wiretest.Dial(t, addr)
+	p.Send("nonsense\r\n\r\n")
+	if got := p.Ended(); got != "" {
+		t.Errorf("received %q", got)
+	}
+	p = wiretest.Dial(t, addr)
+	p.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	p.Status(http.StatusOK)
+}
+
+// The hook is called with a header that was not received as a whole; the client receives nothing.
+func TestUnfinishedHeader(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprintf("late=%t", late), func(t *testing.T) {
+			refused := make(chan *Refusal, 10)
+			s := handler(func(http.ResponseWriter, *http.Request) { t.Error("the handler was called") })
+			if late {
+				s.ReadHeaderTimeout = 50 * time.Millisecond
+			}
+			s.OnRefused = func(w http.ResponseWriter, r *Refusal) {
+				_, _ = io.WriteString(w, "nothing reads this")
+				refused <- r
+			}
+			p := wiretest.Dial(t, start(t, s))
+			p.Send("GET /half HTTP/1.1\r\nHost:")
+			if !late {
+				p.End()
+			}
+			r := wiretest.Await(t, refused, "refusal")
+			if r.Status != 0 || r.Line != "GET /half HTTP/1.1" || errors.Is(r.Err, os.ErrDeadlineExceeded) != late || r.Request.Method != "" {
+				t.Errorf("refusal %+v", r)
+			}
+			if got := p.Ended(); got != "" {
+				t.Errorf("received %q", got)
+			}
+		})
+	}
+}
+
+// A connection that a server closes has no refused request, though half a header was received.
+func TestClosedWithinAHeader(t *testing.T) {
+	s := handler(func(http.ResponseWriter, *http.Request) {})
+	s.OnRefused = func(_ http.ResponseWriter, r *Refusal) { t.Errorf("refusal %+v", r) }
+	active := make(chan struct{})
+	s.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateActive {
+			close(active)
+		}
+	}
+	p := wiretest.Dial(t, start(t, s))
+	p.Send("GET /half HTTP/1.1\r\nHost:")
+	wiretest.Await(t, active, "the first byte")
+	_ = s.Close()
+	p.Ended()
 }

@@ -61,10 +61,12 @@ type Server struct {
 	// Protocols are those that the server speaks; nil means HTTP/1, and HTTP/2 over TLS.
 	Protocols *http.Protocols
 
-	// OnRefused, if not nil, is called with each request that no handler sees, since the server has refused it, for an access
-	// log. The connection is closed after it, so there is one at most for a connection. It is called on the connection's
-	// goroutine, for HTTP/1 only.
-	OnRefused func(*Refusal)
+	// OnRefused, if not nil, is called with each request that no handler sees, since the server has refused it or has not
+	// received all of its header, for an access log. It may write the response, for which it has 5 seconds if it does not
+	// call http.ResponseController.SetWriteDeadline; otherwise the server sends r.Status and a line of text. The connection is
+	// closed after it, so there is one call at most for a connection. It is called on the connection's goroutine, for HTTP/1
+	// only. w and r must not be used when it has returned.
+	OnRefused func(w http.ResponseWriter, r *Refusal)
 
 	inShutdown        atomic.Bool
 	disableKeepAlives atomic.Bool
