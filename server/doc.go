@@ -15,6 +15,10 @@
 //   - Folded field lines: 400 (RFC 9112 section 5.2). net/http joins them.
 //   - In chunked bodies blanks behind a chunk's size, and control characters in chunk extensions: the read fails (RFC 9112
 //     section 7.1). So do framing fields among the trailers (RFC 9110 section 6.5.1). net/http passes these on.
+//   - A header is judged when all of it was received. If the client ends the connection before, it has sent no request (RFC
+//     9112 section 8), and there is no response to it. net/http responds with 400 to a malformed line before the others. So
+//     behind a POST, where up to two empty lines are ignored (RFC 9112 section 2.2), a third one is refused with the header
+//     that it begins.
 //   - The preface of HTTP/2, unless Protocols has UnencryptedHTTP2: 505. net/http passes it to the handler.
 //
 // Limits are exact, and what exceeds them has the status for it:

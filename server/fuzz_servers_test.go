@@ -20,6 +20,7 @@ func FuzzServers(f *testing.F) {
 		f.Add([]byte(raw+probe), []byte{}, byte(0))
 		f.Add([]byte(raw+get), []byte{0, 1, 40}, byte(len(raw)))
 	}
+	f.Add([]byte("POST * HTTP/1.1\nHost:\n\n\r\n"), []byte{}, byte(readBehindHeader))
 	f.Fuzz(func(t *testing.T, raw, cuts []byte, mode byte) {
 		if len(raw) > 64<<10 {
 			return
@@ -204,6 +205,10 @@ var differences = []difference{
 	{"a control character in an extension of a chunk", regexp.MustCompile(`(?is)transfer-encoding.*;[^\n]*[\x00-\x08\x0b-\x1f\x7f][^\n]`)},
 }
 
+// unfinished matches what ends with an empty line where a request line is expected: two line ends behind a POST are
+// ignored, fuzzEnd's perhaps, so that its last one is the beginning of a header.
+var unfinished = regexp.MustCompile(`(?s)POST .*[\r\n]\r\n\r\n$`)
+
 // wordsOfConnection matches a Connection with an element of several words.
 var wordsOfConnection = regexp.MustCompile(`(?i)connection:[^\n]*[^\s,:][ \t]+[^\s,]`)
 
@@ -225,6 +230,10 @@ func compare(standard, own *outcome, raw string, mode byte) string {
 	}
 	if !standard.early && received == len(standard.replies) && slices.Equal(own.replies[received:], []string{"refused"}) {
 		return "" // net/http's server looks at a request once it has four bytes of it, and fuzzEnd may be the end of a body
+	}
+	if seen == len(standard.saw) && seen == len(own.saw) && received == len(own.replies) && unfinished.MatchString(raw) &&
+		slices.Equal(standard.replies[received:], []string{"refused"}) {
+		return "" // net/http's server refuses a request line before the rest of its header was received
 	}
 	if wordsOfConnection.MatchString(raw) {
 		return "" // net/http's server finds close and keep-alive as words, also where they are no element of the list (RFC 9110 section 7.6.1)
