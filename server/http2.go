@@ -35,7 +35,15 @@ func (s *Server) http2State(rwc net.Conn, state http.ConnState) {
 	}
 }
 
-// goAway has connections of HTTP/2 accept no more streams, and end when they have served those that they have.
+// serveStream has the handler respond to a request of HTTP/2.
+func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
+	if !s.keepAlives() {
+		w.Header().Set("Connection", "close") // golang.org/x/net sends a GOAWAY instead
+	}
+	s.serveHTTP(w, r)
+}
+
+// goAway has the present connections of HTTP/2 accept no more streams, and end when they have served those that they have.
 func (s *Server) goAway() {
 	if s.h2 != nil {
 		ended, cancel := context.WithCancel(context.Background())

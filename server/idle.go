@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"errors"
 	"net/http"
 	"os"
@@ -67,8 +68,13 @@ func (c *conn) unpark(why netloop.Reason) {
 	}
 }
 
-// close closes the socket at any time. The connection's goroutine ends by that; if it is parked, there is none.
+// close closes the socket at any time. The connection's goroutine ends by that; if it is parked, there is none. It does not
+// wait for a client that does not read what TLS tells it of the end.
 func (c *conn) close() {
+	if _, secure := c.rwc.(*tls.Conn); secure {
+		go c.rwc.Close()
+		return
+	}
 	_ = c.rwc.Close()
 	if c.parked.Stop() {
 		go c.end(new(error))

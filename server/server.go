@@ -106,7 +106,7 @@ func (s *Server) makeStandIn() error {
 	if s.parkAfter == 0 {
 		s.parkAfter = parkAfter
 	}
-	s.standIn = &http.Server{Addr: s.Addr, Handler: http.HandlerFunc(s.serveHTTP),
+	s.standIn = &http.Server{Addr: s.Addr, Handler: http.HandlerFunc(s.serveStream),
 		DisableGeneralOptionsHandler: s.DisableGeneralOptionsHandler, ReadTimeout: s.ReadTimeout,
 		ReadHeaderTimeout: s.ReadHeaderTimeout, WriteTimeout: s.WriteTimeout, IdleTimeout: s.IdleTimeout,
 		MaxHeaderBytes: s.MaxHeaderBytes, ErrorLog: s.ErrorLog, HTTP2: s.HTTP2, Protocols: s.Protocols}

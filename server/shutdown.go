@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -20,26 +22,33 @@ func (s *Server) RegisterOnShutdown(f func()) {
 	s.onShutdown = append(s.onShutdown, f)
 }
 
-// SetKeepAlivesEnabled controls whether connections are kept for further requests. By default they are.
+// SetKeepAlivesEnabled controls whether connections are kept for further requests. By default they are. If v is false, it
+// closes the idle connections; those of HTTP/2 end when they have served the streams that they have.
 func (s *Server) SetKeepAlivesEnabled(v bool) {
 	s.disableKeepAlives.Store(!v)
 	if !v {
 		s.closeIdle(false)
+		s.goAway()
 	}
 }
 
 // Close closes the listeners and all connections at once, but for those that were hijacked. It returns the error of closing a
-// listener.
+// listener. A connection of TLS may take up to 5 seconds more to tell its client, for which Close does not wait.
 func (s *Server) Close() error {
 	s.inShutdown.Store(true)
 	err := s.closeListeners()
 	s.serving.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.conns {
+	for _, c := range s.all() {
 		c.close()
 	}
 	return err
+}
+
+// all returns the connections. They are closed without s.mu, which each connection needs to begin and to end.
+func (s *Server) all() []*conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.conns))
 }
 
 // Shutdown closes the listeners and the idle connections, and waits until the others have served their requests, or until ctx
@@ -111,9 +120,7 @@ func (s *Server) forget(c *conn) {
 // closeIdle closes the connections that wait for a request; with fresh also those that wait for their first one, when they
 // have done so for long enough.
 func (s *Server) closeIdle(fresh bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.conns {
+	for _, c := range s.all() {
 		switch {
 		case c.closeIf(http.StateIdle):
 		case fresh && c.is(http.StateNew):
