@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/bufpool"
-	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/http1"
 )
 
@@ -140,7 +139,11 @@ func (c *conn) setWriteDeadline(x *exchange, t time.Time) (bool, error) {
 	if c.current != x || c.hijacked {
 		return false, nil
 	}
-	c.writeSet, c.writeUntil = true, t
+	c.writeUntil = t
+	if t.Equal(c.writeSet) {
+		return true, nil
+	}
+	c.writeSet = t
 	return true, c.rwc.SetWriteDeadline(t)
 }
 
@@ -149,7 +152,8 @@ func (c *conn) interruptWrite() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.hijacked {
-		_ = c.rwc.SetWriteDeadline(deadline.Past)
+		c.noWrites = true
+		c.applyWriteDeadline()
 	}
 }
 
@@ -157,5 +161,6 @@ func (c *conn) interruptWrite() {
 func (c *conn) resumeWrites() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_ = c.rwc.SetWriteDeadline(c.writeUntil)
+	c.noWrites = false
+	c.applyWriteDeadline()
 }

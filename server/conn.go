@@ -42,8 +42,9 @@ type conn struct {
 	interrupt  bool // reads fail: the handler has returned while its body was being read
 	readUntil  time.Time
 	readSet    time.Time // what the socket has of readUntil, which is set when it is read
-	writeSet   bool      // the handler has set a deadline for writes
-	writeUntil time.Time // the deadline for writes
+	noWrites   bool      // writes fail: the handler has returned while it was writing
+	writeUntil time.Time
+	writeSet   time.Time // what the socket has of writeUntil, which is set when it is written
 	watch      watch
 }
 
@@ -332,12 +333,30 @@ func (c *conn) applyReadDeadline() {
 	}
 }
 
+// boundWrite sets the socket's deadline before a write.
+func (c *conn) boundWrite() {
+	c.mu.Lock()
+	c.applyWriteDeadline()
+	c.mu.Unlock()
+}
+
+// applyWriteDeadline is applyReadDeadline for writes.
+func (c *conn) applyWriteDeadline() {
+	until := c.writeUntil
+	if c.noWrites {
+		until = deadline.Past
+	}
+	if !until.Equal(c.writeSet) {
+		c.writeSet = until
+		_ = c.rwc.SetWriteDeadline(until)
+	}
+}
+
 // exchange has the handler respond to a request. It reports whether another one may follow.
 func (c *conn) exchange(x *exchange) bool {
 	var writeUntil time.Time
 	if d := c.server.WriteTimeout; d > 0 {
 		writeUntil = time.Now().Add(d)
-		_ = c.rwc.SetWriteDeadline(writeUntil)
 	}
 	c.mu.Lock()
 	c.current, c.writeUntil = x, writeUntil
@@ -364,12 +383,6 @@ func (c *conn) follow(x *exchange) bool {
 		}
 		return false
 	}
-	c.mu.Lock()
-	if c.writeSet {
-		c.writeSet = false
-		_ = c.rwc.SetWriteDeadline(time.Time{})
-	}
-	c.mu.Unlock()
 	c.boundIdle()
 	return c.move(http.StateActive, http.StateIdle) && c.server.keepAlives()
 }

@@ -22,7 +22,7 @@ type requestContext struct {
 	needed bool          // the client is watched as soon as it can be
 	funcs  []*func()
 	unbind func() bool // from parent; nil: parent does not end, or is not followed
-	looked time.Time   // when Err has looked for the client
+	looked time.Time   // when Err has looked for the client, or the request's header was received
 }
 
 var ended = func() chan struct{} {

@@ -74,7 +74,7 @@ func (x *exchange) start(in *http1.Incoming) error {
 		return err
 	}
 	c := x.c
-	x.ctx.c, x.ctx.parent = c, c.ctx
+	x.ctx.c, x.ctx.parent, x.ctx.looked = c, c.ctx, time.Now()
 	x.req = *blank.WithContext(&x.ctx)
 	r := &x.req
 	if r.URL, err = x.parseURL(in.Method, in.Target); err != nil {

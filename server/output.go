@@ -115,6 +115,7 @@ func (w *writer) send(p []byte, last bool) {
 // write writes to the connection.
 func (w *writer) write(p []byte) {
 	if w.err == nil && len(p) > 0 {
+		w.x.c.boundWrite()
 		_, err := w.x.c.rwc.Write(p)
 		w.note(err)
 	}
@@ -131,6 +132,7 @@ func (w *writer) writeAll(pieces ...[]byte) {
 			w.pieces = append(w.pieces, p)
 		}
 	}
+	w.x.c.boundWrite()
 	_, err := w.pieces.WriteTo(w.x.c.rwc)
 	clear(w.memory[:])
 	w.note(err)

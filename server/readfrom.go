@@ -69,6 +69,7 @@ func (w *writer) move(tcp *net.TCPConn, src *io.LimitedReader) (n int64, ok bool
 	if w.declared != -1 {
 		piece.N = min(piece.N, w.declared-w.written)
 	}
+	w.x.c.boundWrite()
 	n, err = tcp.ReadFrom(&piece)
 	if err != nil && w.x.c.left(w.x) {
 		w.note(err) // the write was interrupted

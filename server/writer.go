@@ -247,6 +247,14 @@ func (w *writer) SetWriteDeadline(t time.Time) error {
 	return err
 }
 
+// WriteDeadline implements clientside.Bounded.
+func (w *writer) WriteDeadline() time.Time {
+	c := w.x.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.writeSet
+}
+
 // EnableFullDuplex is for http.ResponseController. The response may always be written before the request was read.
 func (w *writer) EnableFullDuplex() error { return nil }
 

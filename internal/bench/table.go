@@ -14,9 +14,9 @@ type result struct {
 }
 
 // printTable prints the medians, and those of the ratios to the tuned
-// ReverseProxy in the same round.
+// ReverseProxy in the same round, or to the first peer where that does not run.
 func printTable(w io.Writer, results []result) error {
-	var tuned []measurement
+	tuned := results[0].rounds
 	for _, r := range results {
 		if r.peer.name == tunedName {
 			tuned = r.rounds

@@ -26,6 +26,19 @@ func (h *Handle) SetWriteDeadline(t time.Time) error {
 	return http.NewResponseController(w).SetWriteDeadline(t)
 }
 
+// WriteDeadline returns the deadline of writes that the connection has, if its server can report it; else the zero time.
+func (h *Handle) WriteDeadline() time.Time {
+	w, err := h.use(false)
+	if err != nil {
+		return time.Time{}
+	}
+	defer h.release(false)
+	if b, ok := innermost(w).(Bounded); ok {
+		return b.WriteDeadline()
+	}
+	return time.Time{}
+}
+
 // EnableFullDuplex lets the handler respond over HTTP/1 before it has read the request's body to its end.
 func (h *Handle) EnableFullDuplex() error {
 	w, err := h.use(false)

@@ -1,6 +1,9 @@
 package clientside
 
-import "net/http"
+import (
+	"net/http"
+	"time"
+)
 
 // Server is the http.ResponseWriter of a server that does for a handler what net/http's has no methods for. If it has a
 // method ReadFrom, that sends the bytes to the client as they are.
@@ -15,15 +18,28 @@ type Server interface {
 	CloseAfterResponse()
 }
 
+// Bounded is a Server that can report the deadline of writes that its connection has, perhaps of an earlier response. It need
+// not be set again where it will do: that costs as much as a tenth of a small response.
+type Bounded interface{ WriteDeadline() time.Time }
+
 // ServerOf returns the Server that w is or wraps, and else what does the same to the innermost writer that w wraps.
 func ServerOf(w http.ResponseWriter) Server {
+	w = innermost(w)
+	if s, ok := w.(Server); ok {
+		return s
+	}
+	return netHTTP{w}
+}
+
+// innermost returns the Server that w is or wraps, and else the writer at the end of the chain of Unwrap methods.
+func innermost(w http.ResponseWriter) http.ResponseWriter {
 	for {
-		if s, ok := w.(Server); ok {
-			return s
+		if _, ok := w.(Server); ok {
+			return w
 		}
 		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
 		if !ok {
-			return netHTTP{w}
+			return w
 		}
 		w = outer.Unwrap()
 	}

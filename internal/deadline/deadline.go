@@ -24,6 +24,7 @@ type Deadline struct {
 	timeout  time.Duration      // of an operation, 0 for none
 	end      time.Time          // of all operations, zero for none
 	until    time.Time          // when the last operation must end; over HTTP/1 the deadline that is set
+	has      time.Time          // the deadline of the connection before d's first; zero for none, and if it is not known
 	stream   *stream            // nil over HTTP/1
 	server   time.Duration      // the server's WriteTimeout; 0 for none, and for reads
 	passedTo *Deadline          // if not nil, a filter bounds its writes with it, in place of d
@@ -56,8 +57,11 @@ func (d *Deadline) start(client *clientside.Handle, writes bool, r *http.Request
 // bind has d set the deadlines of client, over HTTP/2 or HTTP/1.
 func (d *Deadline) bind(client *clientside.Handle, http2 bool) {
 	d.client = client
-	if writes := d.writes; http2 {
+	switch writes := d.writes; {
+	case http2:
 		d.stream = &stream{expire: func() { _ = set(client, writes, Past) }}
+	case writes && d.timeout > 0:
+		d.has = client.WriteDeadline()
 	}
 }
 
@@ -103,7 +107,11 @@ func (d *Deadline) next() time.Time {
 	if d.timeout == 0 {
 		return d.end
 	}
-	until := Extend(d.until, d.timeout)
+	last := d.until
+	if last.IsZero() && !d.has.IsZero() && time.Until(d.has) <= d.timeout+d.timeout/4 {
+		last = d.has // of an earlier response
+	}
+	until := Extend(last, d.timeout)
 	if !d.end.IsZero() && d.end.Before(until) {
 		return d.end
 	}

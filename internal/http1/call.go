@@ -37,6 +37,7 @@ type Call struct {
 	conn       *Conn
 	unwatch    func() bool // nil: the end of the context interrupts nothing
 	upload     *upload     // nil: the body is sent with the header, or there is none
+	late       bool        // send has waited for the response as long as patience permits
 	began      bool        // the first byte of a response was received
 	headerEnds time.Time   // when the response's header must have been received; zero: not settled yet
 

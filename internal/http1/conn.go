@@ -37,6 +37,7 @@ type Conn struct {
 	requests int
 	peek     peeker
 	secure   bool    // net speaks TLS
+	socket   bool    // net is a socket that peek looks at
 	one      [1]byte // for Clean
 
 	interrupted atomic.Bool
@@ -57,6 +58,10 @@ func newConn(p *Pool, addr Addr, c net.Conn) *Conn {
 	}
 	if s, ok := conn.raw.(syscall.Conn); ok {
 		conn.peek.init(s)
+	}
+	switch c.(type) {
+	case *net.TCPConn, *net.UnixConn:
+		conn.socket = canMove
 	}
 	return conn
 }
@@ -123,6 +128,16 @@ func (c *Conn) Write(p []byte) (int, error) {
 		c.writeFailed.Store(true)
 	}
 	return n, err
+}
+
+// writeAndAwait writes what of p a plain socket takes at once, and waits for the response if that was all. The read timeout
+// bounds the wait; late is set if it has passed. On other connections nothing is written.
+func (c *Conn) writeAndAwait(p []byte) (n int, late bool) {
+	if !c.socket {
+		return 0, false
+	}
+	c.extendRead()
+	return c.peek.sendAndAwait(p)
 }
 
 // WriteWithin writes as much of p as a socket takes within d, or nothing where it can't be told how much of p has been

@@ -99,7 +99,7 @@ func (c *Call) connect(addr Addr, fresh bool) (err error) {
 	if c.conn, err = c.pool.Get(c.Request.Context(), addr, fresh); err != nil {
 		return err
 	}
-	c.unwatch = nil
+	c.unwatch, c.late = nil, false
 	c.Hooks.Connected()
 	if c.conn.Last == c.closes {
 		return nil
@@ -144,6 +144,12 @@ func (c *Call) readInline() (bool, error) {
 // such an exchange. Since times of reads are kept to a quarter it is ten milliseconds at most (filters.Timeout).
 const patience = 8 * time.Millisecond
 
+// patient reports whether the call waits for a while before it watches the client.
+func (c *Call) patient() bool {
+	timeout := c.pool.o.HeaderTimeout
+	return c.unwatch == nil && (timeout == 0 || timeout > patience)
+}
+
 // watch makes reads and writes fail when the context of the request has ended.
 func (c *Call) watch() {
 	if c.unwatch == nil {
@@ -167,8 +173,15 @@ func (c *Call) send() (wrote bool, err error) {
 		return true, nil
 	}
 	n := 0
+	if c.patient() {
+		c.conn.SetReadTimeout(patience)
+		if n, c.late = c.conn.writeAndAwait(c.sent); n == len(c.sent) {
+			return true, nil
+		}
+	}
 	if len(c.sent) > atOnce {
-		if n, err = c.conn.WriteWithin(c.sent, patience); err != nil || n == len(c.sent) {
+		m, err := c.conn.WriteWithin(c.sent[n:], patience)
+		if n += m; err != nil || n == len(c.sent) {
 			return n > 0, err
 		}
 		c.watch()

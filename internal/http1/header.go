@@ -165,19 +165,30 @@ func cutLine(s string) (line, rest string) {
 	return strings.TrimSuffix(line, "\r"), rest
 }
 
+// trimBlanks is strings.Trim(s, " \t"), which is slow for two bytes.
+func trimBlanks(s string) string {
+	for s != "" && (s[0] == ' ' || s[0] == '\t') {
+		s = s[1:]
+	}
+	for s != "" && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
 // cutField is cutLine for a field, of which the lines that begin with a blank are a part
 // (obs-fold), but for a request. The section's last line is empty.
 func (h *header) cutField(s string) (line, rest string) {
 	line, rest = cutLine(s)
 	if h.strict || rest == "" || rest[0] != ' ' && rest[0] != '\t' {
-		return strings.Trim(line, " \t"), rest
+		return trimBlanks(line), rest
 	}
 	var folded strings.Builder // since there may be thousands of lines
-	folded.WriteString(strings.Trim(line, " \t"))
+	folded.WriteString(trimBlanks(line))
 	for rest != "" && (rest[0] == ' ' || rest[0] == '\t') {
 		line, rest, _ = strings.Cut(rest, "\n")
 		folded.WriteByte(' ')
-		folded.WriteString(strings.Trim(strings.TrimSuffix(line, "\r"), " \t"))
+		folded.WriteString(trimBlanks(strings.TrimSuffix(line, "\r")))
 	}
 	return folded.String(), rest
 }
@@ -204,7 +215,7 @@ func (h *header) field(line string) error {
 	if colon < 0 {
 		return malformed("header line", line)
 	}
-	name, value := line[:colon], strings.TrimLeft(line[colon+1:], " \t")
+	name, value := line[:colon], trimBlanks(line[colon+1:])
 	if !h.strict {
 		// A proxy takes blanks before the colon of a response's field away; a request with them is
 		// refused (RFC 9112 section 5.1).

@@ -12,10 +12,13 @@ type peeker struct {
 	look  func(fd uintptr)
 	await func(fd uintptr) bool
 	ready func(fd uintptr) bool
+	send  func(fd uintptr) bool
 	waits bool // ready has found nothing
 	byte1 [1]byte
 	n     int32 // how many bytes were received, as the kernel tells
 	errno syscall.Errno
+
+	unsent []byte // what send writes; nil behind that
 }
 
 func (p *peeker) init(c syscall.Conn) {
@@ -31,6 +34,16 @@ func (p *peeker) init(c syscall.Conn) {
 		}
 		p.peek(fd) // its end, or nothing yet
 		return p.errno != syscall.EAGAIN && p.errno != syscall.EINTR
+	}
+	p.send = func(fd uintptr) bool {
+		if p.unsent == nil {
+			return true
+		}
+		n, _ := syscall.Write(int(fd), p.unsent)
+		p.n = int32(max(n, 0))
+		whole := n == len(p.unsent)
+		p.unsent = nil
+		return !whole
 	}
 	p.ready = func(fd uintptr) bool {
 		if p.waits { // no look behind the wait: a read follows anyway
@@ -82,6 +95,16 @@ func (p *peeker) available() (int64, error) {
 func (p *peeker) awaitReadable() error {
 	p.waits = false
 	return p.raw.Read(p.ready)
+}
+
+// sendAndAwait writes what of b the socket takes at once, and if that is all of b, waits until something can be read, or the
+// end, within the read deadline. The wait is prepared before the write, so that the read that finds nothing yet is spared.
+// late is set if the deadline has passed. The error of a write is found by the next one.
+func (p *peeker) sendAndAwait(b []byte) (n int, late bool) {
+	p.unsent, p.n = b, 0
+	err := p.raw.Read(p.send)
+	p.unsent = nil
+	return int(p.n), err != nil
 }
 
 // lookAt returns what there is to read.

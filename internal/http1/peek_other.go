@@ -20,4 +20,6 @@ func spliceAllowed() bool { return false }
 
 func (p *peeker) awaitReadable() error { return nil }
 
+func (p *peeker) sendAndAwait([]byte) (n int, late bool) { return 0, false }
+
 func (p *peeker) lookAt() Readable { return Unknown }

@@ -72,11 +72,13 @@ func (c *Call) excuse(begun time.Time) {
 
 // awaitByte waits for the next byte of the response.
 func (c *Call) awaitByte() error {
-	timeout := c.pool.o.HeaderTimeout
-	short := c.unwatch == nil && (timeout == 0 || timeout > patience)
+	short := c.patient() && !c.late
 	if short {
 		c.conn.SetReadTimeout(patience)
 	} else {
+		if c.late {
+			c.watch()
+		}
 		c.boundRead(false)
 	}
 	_, err := c.conn.R.Peek(1)

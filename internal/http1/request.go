@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"golang.org/x/net/http/httpguts"
 )
@@ -79,7 +78,7 @@ func appendField(b []byte, name, value string) ([]byte, error) {
 		return b, err
 	}
 	b = append(append(b, name...), ": "...)
-	b = append(b, strings.Trim(value, " \t")...)
+	b = append(b, trimBlanks(value)...)
 	return append(b, "\r\n"...), nil
 }
 
