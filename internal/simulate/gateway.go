@@ -14,16 +14,11 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
-
-// writeByteTimeout is the WriteByteTimeout of the gateway's server.
-const writeByteTimeout = time.Minute
-
-// idleTimeout is the IdleTimeout of the gateway's server.
-const idleTimeout = time.Minute
 
 // gatewayAddr is the gateway's address.
 const gatewayAddr = "192.0.2.1:80"
@@ -36,7 +31,7 @@ type gateway struct {
 	group    *upstream.Group
 	proxy    *proxy.Proxy
 	registry *wsupgrade.Registry
-	server   *http.Server
+	server   wiretest.Serving
 	served   sync.WaitGroup
 	errors   serverLog
 	closers  []func()
@@ -137,15 +132,7 @@ func newGateway(plan *Plan, n surroundings, j *Journal, dir string) (*gateway, e
 	if err != nil {
 		return nil, err
 	}
-	var protocols http.Protocols
-	protocols.SetHTTP1(true)
-	protocols.SetUnencryptedHTTP2(true)
-	protocols.SetHTTP2(true)
-	g.server = &http.Server{Handler: guard(j, p, handler, n.plain(), plan.exact()), Protocols: &protocols, ErrorLog: log.New(&g.errors, "", 0), IdleTimeout: plan.takes(idleTimeout), ReadHeaderTimeout: plan.takes(30 * time.Second),
-		WriteTimeout: plan.Gateway.ServerWrite, MaxHeaderBytes: 64 << 10, TLSConfig: serverTLS(),
-		// Without it a write to an HTTP/2 connection whose client has stopped reading never ends: the deadline of a stream
-		// only queues a frame after that write.
-		HTTP2: &http.HTTP2Config{WriteByteTimeout: plan.takes(writeByteTimeout), SendPingTimeout: plan.pingAfter()}}
+	g.server = newServer(plan, guard(j, p, handler, n.plain(), plan.exact()), log.New(&g.errors, "", 0))
 	listener := n.listenGateway()
 	g.served.Go(func() { _ = g.server.Serve(listener) })
 	if secure := n.listenSecure(); secure != nil {
@@ -281,7 +268,7 @@ func (g *gateway) close() {
 	_ = g.group.Close()
 }
 
-// serverLog receives the log of net/http's server.
+// serverLog receives the log of the gateway's server.
 type serverLog struct {
 	journal *Journal
 	mu      sync.Mutex

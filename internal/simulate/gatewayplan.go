@@ -37,6 +37,7 @@ type GatewayPlan struct {
 	Filters                                         []FilterPlan
 	Hooks                                           HooksPlan
 	Negative                                        bool // times without a bound are negative, not 0
+	Server                                          bool // the server is package server's, not net/http's
 }
 
 // seconds returns a duration.

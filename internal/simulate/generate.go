@@ -45,6 +45,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addNegative(c)
 	p.addOwnBalance(c)
 	p.addBodyRequests(c)
+	p.addServer(c)
 	return p
 }
 

@@ -24,6 +24,22 @@ const (
 	tolerated
 )
 
+// strict are the malformations that net/http's server tolerates and package server's does not.
+var strict = map[string]fate{
+	"a length beside chunked":      refused, // RFC 9112 section 6.3
+	"a long length beside chunked": refused,
+	"obs-fold":                     refused, // RFC 9112 section 5.2
+	"a forged trailer":             broken,  // RFC 9110 section 6.5.1
+}
+
+// fateOf returns the permitted outcome of a malformation behind the gateway's server.
+func (g *GatewayPlan) fateOf(m *malformation) fate {
+	if f, ok := strict[m.name]; ok && g.Server {
+		return f
+	}
+	return m.fate
+}
+
 // malformation is a way in which a request is malformed, or seems to be.
 type malformation struct {
 	name string
@@ -108,7 +124,7 @@ func (c *client) malformed(e *ExchangePlan) {
 		return
 	}
 	text := m.text(e)
-	if m.fate == refused || m.fate == broken {
+	if f := c.world.plan.Gateway.fateOf(m); f == refused || f == broken {
 		text += forbidden(e)
 	} else {
 		text += next
@@ -144,7 +160,7 @@ func (c *client) goodBefore(conn duplex, r *bufio.Reader) bool {
 // readNext reads what follows the response to a malformed request.
 func (c *client) readNext(r *bufio.Reader, e *ExchangePlan, m *malformation) {
 	resp, err := http.ReadResponse(r, nil)
-	if err == nil && (m.fate == refused || m.fate == broken) {
+	if f := c.world.plan.Gateway.fateOf(m); err == nil && (f == refused || f == broken) {
 		c.world.journal.Break("malformed", "%s #%d, %s: the connection is kept, with the response %d", c.name, e.Token, m.name, resp.StatusCode)
 	}
 }

@@ -16,11 +16,12 @@ func (r *ruler) malformed() {
 		return
 	}
 	m := &malformations[r.e.Malformed]
+	fate := r.w.plan.Gateway.fateOf(m)
 	for _, s := range r.sights {
 		switch {
-		case m.fate == refused || m.fate == declined:
+		case fate == refused || fate == declined:
 			r.fail("malformed", "%s saw a request that has %s", s.Target, m.name)
-		case m.fate == broken && s.Whole:
+		case fate == broken && s.Whole:
 			r.fail("malformed", "%s saw a whole request that has %s", s.Target, m.name)
 		}
 		if len(s.Header["Content-Length"]) > 1 || s.Header.Get("Http2-Settings") != "" && s.Header.Get("Upgrade") != "" {
@@ -28,7 +29,7 @@ func (r *ruler) malformed() {
 		}
 	}
 	may := r.w.passage(r.e, r.client.Kind).last.may // a filter has refused it first
-	if (m.fate == refused || m.fate == declined) && r.o.Status != 0 && !slices.Contains(refusals, r.o.Status) && !slices.Contains(may, r.o.Status) {
+	if (fate == refused || fate == declined) && r.o.Status != 0 && !slices.Contains(refusals, r.o.Status) && !slices.Contains(may, r.o.Status) {
 		r.fail("malformed", "the client of a request that has %s saw %d %s", m.name, r.o.Status, http.StatusText(r.o.Status))
 	}
 }
