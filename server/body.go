@@ -16,10 +16,14 @@ const drainBytes = 256 << 10
 
 var drainWithin = time.Second // tests have a slow machine
 
+// aheadBytes bounds what is read ahead of a body whose response has begun, to notice that the client leaves.
+const aheadBytes = 4 << 10
+
 // body is a request's body. The handler may read it while it writes the response.
 type body struct {
 	x       *exchange
 	expects bool        // the client waits for a 100 (Continue)
+	settled atomic.Bool // the response has begun, or the handler has closed it: what remains may be read ahead
 	ended   atomic.Bool // it was read to its end
 	broken  atomic.Bool // its end can't be found
 	closed  atomic.Bool // by the handler, or since it has returned
@@ -27,12 +31,14 @@ type body struct {
 	// mu guards what follows. It is held while the body is read.
 	mu      sync.Mutex
 	content http1.Content
-	begun   bool // a read has: the 100 (Continue) was due
+	begun   bool        // a read has: the 100 (Continue) was due
+	ahead   []byte      // what was read ahead
+	trailer http.Header // what was received behind the body; the handler gets it with the end
 }
 
 // Read implements io.Reader. The first read sends the 100 (Continue) that the client waits for.
 func (b *body) Read(p []byte) (int, error) {
-	b.mu.Lock()
+	b.lock()
 	defer b.mu.Unlock()
 	if b.closed.Load() {
 		return 0, http.ErrBodyReadAfterClose
@@ -41,21 +47,99 @@ func (b *body) Read(p []byte) (int, error) {
 		b.begun = true
 		b.x.w.WriteContinue()
 	}
+	if len(b.ahead) > 0 {
+		n := copy(p, b.ahead)
+		if b.ahead = b.ahead[n:]; b.ended.Load() {
+			b.x.ctx.bodySettled() // lock may have ended the watch
+		}
+		return n, nil
+	}
+	n, err := b.receive(p)
+	if err == io.EOF {
+		b.x.addTrailer(b.trailer)
+		b.trailer = nil
+		b.x.ctx.bodySettled()
+	}
+	return n, err
+}
+
+// lock is b.mu.Lock for a read. It ends reading ahead: what is received from now on is the caller's.
+func (b *body) lock() {
+	c := b.x.c
+	c.mu.Lock()
+	if !b.ended.Load() {
+		c.stopWatchingLocked()
+	}
+	locked := b.mu.TryLock() // while c.mu is held, since no watch starts then
+	c.mu.Unlock()
+	if !locked {
+		b.mu.Lock()
+	}
+}
+
+// receive reads from the connection. The caller holds b.mu.
+func (b *body) receive(p []byte) (int, error) {
 	n, err := b.content.Read(p)
 	switch {
-	case err == io.EOF && !b.ended.Load():
+	case err == io.EOF:
 		b.ended.Store(true)
-		b.x.ctx.bodyEnded()
 	case err != nil && b.content.Broken():
 		b.broken.Store(true)
 	}
 	return n, err
 }
 
-// Close implements io.Closer. Later reads fail. What remains is read when the handler has returned.
+// lockAhead is b.mu.TryLock for readAhead. It reports false if the body is being read, or if too much of it remains.
+func (b *body) lockAhead() bool {
+	if !b.mu.TryLock() {
+		return false
+	}
+	if b.content.Broken() || b.content.Left() > int64(b.aheadRoom()) {
+		b.mu.Unlock()
+		return false
+	}
+	return true
+}
+
+// aheadRoom returns how much may be read ahead. What a handler will not read takes no memory.
+func (b *body) aheadRoom() int {
+	if b.closed.Load() {
+		return drainBytes
+	}
+	return aheadBytes - len(b.ahead)
+}
+
+// readAhead reads what remains of the body, after lockAhead. It reports whether it has reached the end.
+func (b *body) readAhead() bool {
+	defer b.mu.Unlock()
+	buf := bufpool.Get()
+	defer bufpool.Put(buf)
+	for left := b.aheadRoom(); left > 0; {
+		n, err := b.receive(buf[:min(left, len(buf))])
+		if !b.closed.Load() {
+			b.ahead = append(b.ahead, buf[:n]...)
+		}
+		if left -= n; err != nil {
+			return err == io.EOF
+		}
+	}
+	return b.content.Whole()
+}
+
+// Close implements io.Closer. Later reads fail. What remains is read when the handler has returned, or to notice that the
+// client leaves.
 func (b *body) Close() error {
 	b.closed.Store(true)
+	b.settle()
 	return nil
+}
+
+// settle is called when the response begins, and when the handler closes the body.
+func (b *body) settle() {
+	if !b.ended.Load() {
+		b.settled.Store(true)
+		b.x.ctx.bodySettled()
+	}
 }
 
 // leave makes reads fail from now on, since the handler has returned, and one that is under way.

@@ -214,6 +214,9 @@ func (c *conn) awaitRequest() error {
 			}
 			c.takeReader()
 		}
+		if c.watch.hasByte {
+			c.AwaitRest() // the header has begun, and Peek waits for a second byte
+		}
 		_, err := c.r.Peek(1)
 		switch {
 		case c.mayPark(err): // a byte has arrived in time, and is read too late
@@ -244,8 +247,6 @@ func (c *conn) awaitByte() error {
 		return err
 	}
 	c.watch.hasByte = true
-	c.boundHeader(time.Now())
-	c.boundReads(c.headerEnds)
 	return nil
 }
 
@@ -365,7 +366,6 @@ func (c *conn) exchange(x *exchange) bool {
 		return false
 	}
 	sent := x.w.finish()
-	c.stopWatching()
 	if x.req.MultipartForm != nil {
 		_ = x.req.MultipartForm.RemoveAll()
 	}
@@ -397,7 +397,6 @@ func (c *conn) handle(x *exchange) (returned bool) {
 			c.logPanic(err)
 		}
 		if !c.leave(x) {
-			c.stopWatching()
 			x.w.abort()
 		}
 	}()
@@ -417,6 +416,7 @@ func (c *conn) leave(x *exchange) (hijacked bool) {
 	if hijacked = x.w.leave(); hijacked {
 		c.r = nil // the handler's
 	} else {
+		c.stopWatching()
 		x.body.leave()
 	}
 	x.ctx.cancel(context.Canceled)

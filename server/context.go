@@ -75,7 +75,7 @@ func (x *requestContext) AfterFunc(f func()) (stop func() bool) {
 	}
 }
 
-// need has the client watched, if the request's body has ended, and follows the parent. The caller holds x.mu.
+// need has the client watched, if the request's body is settled or has ended, and follows the parent. The caller holds x.mu.
 func (x *requestContext) need() {
 	if x.needed {
 		return
@@ -87,17 +87,18 @@ func (x *requestContext) need() {
 	x.startWatching()
 }
 
-// startWatching starts the watch if no more of the request is to be read. The caller holds x.mu.
+// startWatching starts the watch if the handler needs no more of the request, or no more than can be read ahead. The caller
+// holds x.mu.
 func (x *requestContext) startWatching() {
 	x.c.mu.Lock()
 	defer x.c.mu.Unlock()
-	if e := x.c.current; e != nil && &e.ctx == x && e.body.ended.Load() {
+	if e := x.c.current; e != nil && &e.ctx == x && (e.body.ended.Load() || e.body.settled.Load()) {
 		x.c.startWatching(e)
 	}
 }
 
-// bodyEnded is called when the request's body was read to its end.
-func (x *requestContext) bodyEnded() {
+// bodySettled is called when the request's body was read to its end, and when it is settled.
+func (x *requestContext) bodySettled() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.needed {
@@ -131,13 +132,15 @@ func (x *requestContext) look() bool {
 	x.looked = now
 	x.c.mu.Lock()
 	e := x.c.current
-	if e == nil || &e.ctx != x || !e.body.ended.Load() || x.c.hijacked {
+	ended := e != nil && e.body.ended.Load()
+	if e == nil || &e.ctx != x || !ended && !e.body.settled.Load() || x.c.hijacked {
 		x.c.mu.Unlock()
 		return true
 	}
 	found := x.c.peek.Look()
 	x.c.mu.Unlock()
-	if found == http1.Unknown || found == http1.Bytes && !x.c.plain { // they may tell that the client ends TLS
+	// Bytes may tell that the client ends TLS, or stand before the end.
+	if found == http1.Unknown || found == http1.Bytes && !(x.c.plain && ended) {
 		x.need()
 	}
 	return found != http1.Ended

@@ -104,7 +104,7 @@ func (x *exchange) startBody(f http1.Framing) {
 	if f.Chunked {
 		r.ContentLength = -1
 		r.TransferEncoding = []string{"chunked"}
-		trailer = x.addTrailer
+		trailer = func(fields http.Header) { b.trailer = fields }
 	}
 	b.content.StartRequest(x.c.r, f, x.c.server.maxHeader(), trailer)
 	r.Body = b
@@ -114,7 +114,8 @@ func (x *exchange) startBody(f http1.Framing) {
 	}
 }
 
-// addTrailer adds what was received behind the body.
+// addTrailer adds what was received behind the body, when the handler has read that to its end: not where the server
+// has, since the handler may use the request elsewhere.
 func (x *exchange) addTrailer(fields http.Header) {
 	if x.req.Trailer == nil {
 		x.req.Trailer = fields

@@ -9,7 +9,8 @@ import (
 	"github.com/culvert-go/culvert/internal/clientside"
 )
 
-// Hijack implements http.Hijacker. The reader holds what was received behind the request's header, so that of a body too.
+// Hijack implements http.Hijacker. The reader holds what was received behind the request's header, so that of a body too, unless
+// the response had begun or the body was closed: what remains of it may have been read ahead then.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

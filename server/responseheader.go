@@ -147,6 +147,9 @@ func appendValue(b []byte, value string) []byte {
 // caller holds w.mu, or the handler has returned.
 func (w *writer) commit(final bool) {
 	w.committed = true
+	if !final {
+		w.x.body.settle()
+	}
 	allowed := bodyAllowed(w.status)
 	body := w.out.body()
 	coding := w.set.transferEncoding
