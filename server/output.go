@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 	"sync"
+
+	"github.com/culvert-go/culvert/internal/bufpool"
 )
 
 // output is the part of a response that was not sent yet: at first room for the beginning of the header, then the
@@ -121,9 +123,13 @@ func (w *writer) write(p []byte) {
 	}
 }
 
-// writeAll writes pieces: over a socket with one system call (writev).
+// writeAll writes pieces: over a socket with one system call (writev). Elsewhere each piece is a write of its own, over TLS
+// a record, so that short ones are joined: TLS copies them anyway.
 func (w *writer) writeAll(pieces ...[]byte) {
 	if w.err != nil {
+		return
+	}
+	if !w.x.c.plain && w.writeJoined(pieces) {
 		return
 	}
 	w.pieces = w.memory[:0]
@@ -136,6 +142,25 @@ func (w *writer) writeAll(pieces ...[]byte) {
 	_, err := w.pieces.WriteTo(w.x.c.rwc)
 	clear(w.memory[:])
 	w.note(err)
+}
+
+// writeJoined writes pieces as one. It reports false if they do not fit into a buffer.
+func (w *writer) writeJoined(pieces [][]byte) bool {
+	n := 0
+	for _, p := range pieces {
+		n += len(p)
+	}
+	buf := bufpool.Get()
+	defer bufpool.Put(buf)
+	if n > len(buf) {
+		return false
+	}
+	joined := buf[:0]
+	for _, p := range pieces {
+		joined = append(joined, p...)
+	}
+	w.write(joined)
+	return true
 }
 
 // note notes the error of a write. It ends the request's context: the handler may ignore errors, and the client may not be

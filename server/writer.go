@@ -292,13 +292,21 @@ func (w *writer) finish() bool {
 	}
 	w.send(nil, true)
 	w.close = w.close || w.closeAfter.Load()
+	if w.err != nil {
+		w.cut()
+	}
 	return w.err == nil
 }
 
-// abort drops what was not sent, since the handler has panicked. A response that ends with its connection must not look
-// whole: the connection is reset, and over TLS its end is not announced.
+// abort drops what was not sent, since the handler has panicked.
 func (w *writer) abort() {
-	defer w.out.free()
+	w.out.free()
+	w.cut()
+}
+
+// cut ends a response that lacks something. One that ends with its connection must not look whole: the connection is reset,
+// and over TLS its end is not announced.
+func (w *writer) cut() {
 	if !w.committed || !w.untilEnd {
 		return
 	}
