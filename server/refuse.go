@@ -21,8 +21,8 @@ type Refusal struct {
 	Err error
 	// Line is the first line of the request as far as it was read, up to 4 KiB. It holds any bytes, but no line feed.
 	Line string
-	// Request is what was understood of the request. Its method, target and protocol are "" if the request line is malformed,
-	// and the header was not received as a whole. Header has the fields in front of the mistake, without those that concern
+	// Request is what was understood of the request. Its method, target and protocol are "" if the request line is malformed
+	// or was not received as a whole. Header has the fields in front of the mistake, without those that concern
 	// the body, and Host is one of them. URL is empty, and Body has no content. The rest is that of any request of the
 	// connection.
 	Request *http.Request

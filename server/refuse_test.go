@@ -65,6 +65,19 @@ func TestRefusedClientReadsItsResponse(t *testing.T) {
 	p.Close()
 }
 
+// What is no HTTP is refused when it is received, and not when the time for a header is over.
+func TestRefusedBeginning(t *testing.T) {
+	for _, raw := range []string{"\x16\x03\x01\x02\x00", "\x16\x03\n\x02", "SSH-2.0-OpenSSH_9.9\r\n", "GET / HTTP/9.9\r\nHost:"} {
+		p := wiretest.Dial(t, start(t, handler(func(http.ResponseWriter, *http.Request) { t.Error("the handler was called") })))
+		p.Send(raw[:2])
+		p.Send(raw[2:])
+		if resp, _ := p.Response("GET"); resp.StatusCode != http.StatusBadRequest && resp.StatusCode != http.StatusHTTPVersionNotSupported {
+			t.Errorf("%q: %s", raw, resp.Status)
+		}
+		p.End()
+	}
+}
+
 // The hook is given what was understood of the request, and may write the response.
 func TestRefusedResponse(t *testing.T) {
 	for _, c := range []struct{ name, raw, understood string }{
@@ -131,13 +144,16 @@ func TestUnfinishedHeader(t *testing.T) {
 				refused <- r
 			}
 			p := wiretest.Dial(t, start(t, s))
-			p.Send("GET /half HTTP/1.1\r\nHost:")
+			p.Send("GET /half HTTP/1.1\r\nX: 1\r\nHost:")
 			if !late {
 				p.End()
 			}
 			r := wiretest.Await(t, refused, "refusal")
-			if r.Status != 0 || r.Line != "GET /half HTTP/1.1" || errors.Is(r.Err, os.ErrDeadlineExceeded) != late || r.Request.Method != "" {
+			if r.Status != 0 || r.Line != "GET /half HTTP/1.1" || errors.Is(r.Err, os.ErrDeadlineExceeded) != late {
 				t.Errorf("refusal %+v", r)
+			}
+			if q := r.Request; q.Method != "GET" || q.RequestURI != "/half" || q.Header.Get("X") != "1" || len(q.Header) != 1 {
+				t.Errorf("understood %s %s %v", q.Method, q.RequestURI, q.Header)
 			}
 			if got := p.Ended(); got != "" {
 				t.Errorf("received %q", got)

@@ -23,9 +23,10 @@ type header struct {
 	fields http.Header
 	strict bool // it is a request's: what a recipient may tolerate in a field line is refused
 
-	lines  []byte   // of the section, put together where it does not stand in the buffer as a whole
-	memory []string // for values, if they fit: given by the caller for one section
-	values []string
+	request *Incoming // that the section is of; nil for a response
+	lines   []byte    // of the section, put together where it does not stand in the buffer as a whole
+	memory  []string  // for values, if they fit: given by the caller for one section
+	values  []string
 }
 
 // headerEnd returns the length of the header section that b begins with, its empty line included; 0 if it does
@@ -77,6 +78,9 @@ func (h *header) collect(r *bufio.Reader, room int, w Waiter) ([]byte, error) {
 			}
 		}
 		done, err := h.gather(r, b, room)
+		if !done && err == nil {
+			err = h.request.checkBeginning(h.lines)
+		}
 		if done || err != nil {
 			return h.lines, err
 		}

@@ -27,15 +27,19 @@ type Incoming struct {
 	// Memory is for the values of Fields, if they fit. It is used for one request.
 	Memory []string
 
-	header header
+	header      header
+	lineChecked bool // by checkBeginning
 }
 
 // Read reads a header section of max bytes at most from r, and not a byte more. w is called before a read for what was not
 // received yet. The error is a *Refused, or that of r: an io.EOF has become an io.ErrUnexpectedEOF. received is the first
-// line of a header that was refused, as far as it was read.
+// line of the header then, as far as it was read. in has what was understood of the request: Fields is nil if the request
+// line was not.
 func (in *Incoming) Read(r *bufio.Reader, max int, w Waiter) (received string, err error) {
+	in.header.request = in
 	text, err := in.header.collect(r, max, w)
 	if err != nil {
+		_ = in.parse(string(text[:bytes.LastIndexByte(text, '\n')+1]))
 		if err == ErrHeaderTooLarge {
 			err = tooLarge(text, max)
 		}
@@ -46,6 +50,26 @@ func (in *Incoming) Read(r *bufio.Reader, max int, w Waiter) (received string, e
 	}
 	return "", nil
 }
+
+// checkBeginning refuses what no request begins with, when its rest was not received yet: the client may wait for a response
+// to what is no HTTP, and never send an empty line.
+func (in *Incoming) checkBeginning(received []byte) error {
+	if in == nil || in.lineChecked || len(received) == 0 {
+		return nil
+	}
+	end := bytes.IndexByte(received, '\n')
+	if end < 0 {
+		if !httpguts.IsTokenRune(rune(received[0])) {
+			return errRequestLine
+		}
+		return nil
+	}
+	in.lineChecked = true
+	line, _ := cutLine(string(received[:end]))
+	return in.requestLine(line)
+}
+
+var errRequestLine = &Refused{http.StatusBadRequest, "malformed request line"}
 
 // tooLarge tells a long request target from a long header section.
 func tooLarge(text []byte, max int) error {
@@ -85,7 +109,7 @@ func (in *Incoming) requestLine(line string) error {
 	in.Method, rest, ok1 = strings.Cut(line, " ")
 	in.Target, in.Proto, ok2 = strings.Cut(rest, " ")
 	if !ok1 || !ok2 || in.Target == "" || !httpguts.ValidHeaderFieldName(in.Method) { // both are tokens
-		return &Refused{http.StatusBadRequest, "malformed request line"}
+		return errRequestLine
 	}
 	for i := range len(in.Target) {
 		if c := in.Target[i]; c <= ' ' || c == 0x7f {
