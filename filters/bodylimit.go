@@ -11,8 +11,10 @@ import (
 // BodyLimit returns a filter that bounds the body of each request to max bytes. If the
 // Content-Length is larger, the filter responds with 413 at once. A body of unknown
 // length that turns out to be larger fails to be read with an *http.MaxBytesError, to
-// which package proxy responds with 413. The data of a CONNECT are those of a tunnel, and
-// are not bounded. BodyLimit returns an error if max is negative.
+// which package proxy responds with 413. If the target has responded by then, that response
+// is served, and over HTTP/1 a client that leaves meanwhile is noticed by a write only. The
+// data of a CONNECT are those of a tunnel, and are not bounded. BodyLimit returns an error
+// if max is negative.
 func BodyLimit(max int64) (culvert.Filter, error) {
 	if max < 0 {
 		return nil, errors.New("filters: BodyLimit is negative")

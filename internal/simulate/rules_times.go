@@ -87,11 +87,12 @@ func (c *ClientPlan) readsSlowly() bool {
 }
 
 // left: an exchange ends soon after its client has disconnected. net/http's server notices that while no body is to be
-// read, on a connection without pipelined requests.
+// read, on a connection without pipelined requests. Behind the limit of a BodyLimit nothing of a body can be read, so
+// nothing notices it.
 func (t *times) left() {
 	o := t.w.journal.outcomes[t.p.Token]
 	c := t.w.clientOf(t.p.Token)
-	if o == nil || !o.LeftAlone || t.p.Upgrade || c.Pipelined || len(c.Links.There)+len(c.Links.Back) > 0 {
+	if o == nil || !o.LeftAlone || t.p.Upgrade || c.Pipelined || len(c.Links.There)+len(c.Links.Back) > 0 || t.w.passage(t.e, c.Kind).last.over {
 		return
 	}
 	gone := o.Ended.Sub(t.w.journal.start)
