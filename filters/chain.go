@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/header"
 )
 
@@ -61,6 +62,10 @@ func (c Chain) ThenFunc(f http.HandlerFunc) http.Handler {
 		return c.Then(nil)
 	}
 	return c.Then(f)
+}
+
+func init() {
+	clientside.RegisterReturner(func(s sanitizer) bool { return clientside.Returns(s.next) })
 }
 
 type sanitizer struct{ next http.Handler }

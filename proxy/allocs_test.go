@@ -2,13 +2,16 @@ package proxy_test
 
 import (
 	"bytes"
+	"net"
 	"net/http"
 	"net/url"
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/server"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -95,6 +98,64 @@ func TestAllocationsOfAnExchange(t *testing.T) {
 		} else {
 			t.Logf("%s: %v allocations", test.method, n)
 		}
+	}
+}
+
+// endToEnd returns what sends a GET to package server in front of the proxy, and reads the response.
+func endToEnd(t testing.TB) func() {
+	p := newProxy(t, ownExchange, proxy.Options{Upstream: groupAt(t, upstream.Options{}, quietTarget(t, 0))})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server.Server{Handler: filters.NewChain().Then(p)}
+	ended := make(chan error)
+	go func() { ended <- s.Serve(l) }()
+	t.Cleanup(func() { _ = s.Close(); <-ended })
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	buf := make([]byte, 4<<10)
+	return func() {
+		if _, err := conn.Write(getWithFields); err != nil {
+			t.Fatal(err)
+		}
+		for n, body := 0, 0; body < 1024; {
+			m, err := conn.Read(buf[n:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += m
+			if i := bytes.Index(buf[:n], []byte("\r\n\r\n")); i > 0 {
+				body = n - i - 4
+			}
+		}
+	}
+}
+
+var getWithFields = []byte("GET /path?q=1 HTTP/1.1\r\nHost: culvert.test\r\nUser-Agent: bench\r\nAccept: */*\r\nCookie: a=b\r\n\r\n")
+
+// From the client's request to its response only the texts of the two header sections are allocated.
+func TestAllocationsEndToEnd(t *testing.T) {
+	if raceDetector {
+		t.Log("the race detector's would be counted")
+		return
+	}
+	do := endToEnd(t)
+	do()
+	if n := testing.AllocsPerRun(1000, do); n > 2 {
+		t.Errorf("%v allocations, at most 2", n)
+	}
+}
+
+// BenchmarkEndToEnd is TestAllocationsEndToEnd's exchange.
+func BenchmarkEndToEnd(b *testing.B) {
+	do := endToEnd(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		do()
 	}
 }
 

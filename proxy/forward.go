@@ -47,6 +47,7 @@ type forwarding struct {
 	call     *call            // of the last one
 	own      http1Attempt     // the first attempt's
 	held     bool             // another goroutine may use it after the handler has returned
+	dialled  bool             // another goroutine may use the request's context then
 	again    io.ReadCloser    // behind a failure: failed.body
 
 	outbound Outbound
@@ -79,6 +80,9 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, record *record.R
 	f.p, f.exchange, f.record = p, p.exchange, record
 	if end.err = f.forward(w, r); end.err != nil {
 		end.left, end.body = f.unread(r), f.again
+	}
+	if f.held || f.dialled {
+		clientside.Hold(w)
 	}
 	f.free() // not where a hook panics
 	return end

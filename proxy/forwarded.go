@@ -17,7 +17,11 @@ import (
 // X-Forwarded-For lists the client, the trusted proxies between and the connection's peer, and
 // Host and Proto are those that the nearest of them reports.
 func (o *Outbound) SetXForwarded() {
-	values := []string{"", o.In.Host, "http"} // one piece of memory for all three
+	values := o.forwarded[:]
+	if o.Out.Header["X-Forwarded-Proto"] != nil { // it is called once more
+		values = make([]string, 3)
+	}
+	values[0], values[1], values[2] = "", o.In.Host, "http"
 	if host, _, err := net.SplitHostPort(o.In.RemoteAddr); err == nil {
 		values[0] = host
 	}

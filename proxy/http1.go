@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/http1"
 )
@@ -96,8 +97,12 @@ func (x *http1Attempt) setHeader() {
 	if x.Separate || x.f.p.o.ModifyResponse != nil {
 		return
 	}
-	if h := x.f.client.Writer().Header(); len(h) == 0 {
+	w := x.f.client.Writer()
+	if h := w.Header(); len(h) == 0 {
 		x.Header = h
+		if l, ok := w.(clientside.Lender); ok {
+			x.Memory = l.Memory()
+		}
 	}
 }
 
@@ -107,6 +112,9 @@ func (x *http1Attempt) Connected() {
 		x.f.record.Connected(time.Now())
 	}
 }
+
+// Dialling implements http1.Hooks.
+func (x *http1Attempt) Dialling() { x.f.dialled = true }
 
 // Streaming implements http1.Hooks.
 func (x *http1Attempt) Streaming() {

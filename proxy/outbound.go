@@ -49,7 +49,8 @@ type Outbound struct {
 	// it does not count as the target's failure.
 	Out *http.Request
 
-	body io.ReadCloser // Out's, before the hook
+	body      io.ReadCloser // Out's, before the hook
+	forwarded [3]string     // memory for SetXForwarded
 }
 
 // newOutbound copies in for one exchange. protocol is that of an upgrade, "" for none.

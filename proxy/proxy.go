@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/gate"
 	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/record"
@@ -63,6 +64,17 @@ func New(o Options) (*Proxy, error) {
 	return p, nil
 }
 
+func init() {
+	clientside.RegisterReturner((*Proxy).returns)
+}
+
+// returns reports whether nothing holds a request that p has served, but for what clientside.Hold was called for. Options.
+// Rewrite is the one hook of each exchange whose documentation forbids to keep the request; fail calls those of a failure.
+func (p *Proxy) returns() bool {
+	o := &p.o
+	return o.OnAttempt == nil && o.ModifyResponse == nil && clientside.Returns(p.upstream)
+}
+
 // ServeHTTP forwards r and relays the response.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	record := record.From(r.Context())
@@ -70,6 +82,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		record.Upstream = p.upstream.Name()
 	}
 	if failed := p.serve(w, r, record); failed.err != nil {
+		clientside.Hold(w) // functions of the program's get the request
 		if record != nil {
 			record.Err = failed.err
 		}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/netloop"
@@ -29,6 +30,7 @@ type conn struct {
 	peek       http1.Peeker  // of the socket, below TLS
 	plain      bool          // nothing is between peek's socket and rwc
 	parks      bool          // it can be parked
+	lends      bool          // the handler keeps nothing of a request
 	parked     netloop.Waiter
 
 	r          *bufio.Reader // nil while the connection is idle
@@ -49,7 +51,7 @@ type conn struct {
 }
 
 func newConn(s *Server, rwc net.Conn) *conn {
-	c := &conn{server: s, rwc: rwc, accepted: time.Now()}
+	c := &conn{server: s, rwc: rwc, accepted: time.Now(), lends: clientside.Returns(s.Handler)}
 	c.watch.ended.L = &c.mu
 	if a := rwc.RemoteAddr(); a != nil {
 		c.remoteAddr = a.String()
@@ -383,6 +385,7 @@ func (c *conn) follow(x *exchange) bool {
 		}
 		return false
 	}
+	x.giveBack()
 	c.boundIdle()
 	return c.move(http.StateActive, http.StateIdle) && c.server.keepAlives()
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -12,9 +13,10 @@ import (
 )
 
 // exchange is a request with all that its handler is given for it, in one piece of memory. It is made anew for each request,
-// since a handler may keep what it was given.
+// since a handler may keep what it was given, but for handlers that do not (lend.go).
 type exchange struct {
 	c      *conn
+	in     http1.Incoming
 	req    http.Request
 	url    url.URL
 	ctx    requestContext
@@ -23,6 +25,12 @@ type exchange struct {
 	values [16]string // memory for the request's fields
 
 	refusal *Refusal // no handler sees the request
+
+	lent        bool        // the memory may be used again
+	held        atomic.Bool // something may hold it nevertheless
+	fields      http.Header // memory for the request's header and the response's; nil unless lent
+	reply       http.Header
+	replyValues [16]string
 }
 
 // blank is what requests are made of: only WithContext sets a request's context.
@@ -37,8 +45,9 @@ func (c *conn) readRequest() (x *exchange, err error) {
 	if c.lastPost {
 		c.skipLineEnds()
 	}
-	x = &exchange{c: c}
-	in := &http1.Incoming{Memory: x.values[:]}
+	x = c.newExchange()
+	in := &x.in
+	in.Map, in.Memory = x.fields, x.values[:]
 	if line, err := in.Read(c.r, c.server.maxHeader(), c); err != nil {
 		c.refuse(in, line, err)
 		return nil, err

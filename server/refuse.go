@@ -47,7 +47,10 @@ func (c *conn) refuse(in *http1.Incoming, line string, err error) {
 	default:
 		_ = c.rwc.Close()
 	}
-	_ = c.rwc.SetWriteDeadline(time.Now().Add(refuseWithin))
+	c.mu.Lock()
+	c.writeUntil = time.Now().Add(refuseWithin)
+	c.applyWriteDeadline()
+	c.mu.Unlock()
 	responded, ok := c.callOnRefused(in, r)
 	if !ok || r.Status == 0 {
 		return

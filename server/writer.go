@@ -54,7 +54,9 @@ func (w *writer) Header() http.Header {
 		return make(http.Header) // the handler's may be in use
 	}
 	if w.header == nil {
-		w.header = make(http.Header)
+		if w.header = w.x.reply; w.header == nil {
+			w.header = make(http.Header)
+		}
 	}
 	return w.header
 }

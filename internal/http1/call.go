@@ -15,6 +15,8 @@ type Call struct {
 	Request *http.Request
 	// Header is the empty map that the header of the response is read into; nil means a new one.
 	Header http.Header
+	// Memory is for the values of Header, if they fit; nil for none.
+	Memory []string
 	// Separate makes Do send the header before it reads any of the body. Otherwise a body that is small, and whose
 	// length is known, is read first: it is sent in one piece with the header, and needs no goroutine.
 	Separate bool
@@ -52,6 +54,8 @@ type Call struct {
 type Hooks interface {
 	// Connected is called when the Call has a connection. It is called once more for a second one.
 	Connected()
+	// Dialling is called before a goroutine starts that may hold the request's context when the Call has ended.
+	Dialling()
 	// Streaming is called before a goroutine starts that reads Request.Body. It may still do so when the Call has
 	// ended, until BodyDone.
 	Streaming()
@@ -70,6 +74,7 @@ type Hooks interface {
 type noHooks struct{}
 
 func (noHooks) Connected()               {}
+func (noHooks) Dialling()                {}
 func (noHooks) Streaming()               {}
 func (noHooks) Withheld()                {}
 func (noHooks) BodyDone()                {}

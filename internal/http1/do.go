@@ -96,7 +96,7 @@ func (c *Call) attempt(addr Addr, fresh bool) error {
 
 // connect gets a connection, and makes the header of the request anew if that differs for it.
 func (c *Call) connect(addr Addr, fresh bool) (err error) {
-	if c.conn, err = c.pool.Get(c.Request.Context(), addr, fresh); err != nil {
+	if c.conn, err = c.pool.get(c.Request.Context(), addr, fresh, c.Hooks.Dialling); err != nil {
 		return err
 	}
 	c.unwatch, c.late = nil, false

@@ -105,6 +105,8 @@ func (j *journal) String() string {
 }
 
 func (j *journal) Connected() { j.note("connected") }
+func (*journal) Dialling() {}
+
 func (j *journal) Streaming() { j.note("streaming") }
 func (j *journal) Withheld()  { j.note("withheld") }
 func (j *journal) BodyDone()  { j.note("body done") }

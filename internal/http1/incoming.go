@@ -24,6 +24,8 @@ type Incoming struct {
 	Method, Target, Proto string
 	Major, Minor          int
 	Fields                http.Header
+	// Map is the empty map that Fields becomes; nil means a new one.
+	Map http.Header
 	// Memory is for the values of Fields, if they fit. It is used for one request.
 	Memory []string
 
@@ -93,8 +95,10 @@ func (in *Incoming) parse(all string) error {
 	}
 	h := &in.header
 	h.strict, h.memory, in.Memory = true, in.Memory, nil
-	h.fields = make(http.Header, min(max(strings.Count(rest, "\n")-1, 8), 100))
-	in.Fields = h.fields
+	if in.Fields = in.Map; in.Fields == nil {
+		in.Fields = make(http.Header, min(max(strings.Count(rest, "\n")-1, 8), 100))
+	}
+	h.fields = in.Fields
 	if err := h.parseFields(rest); err != nil {
 		return &Refused{http.StatusBadRequest, "malformed header field"}
 	}

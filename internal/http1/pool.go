@@ -88,6 +88,11 @@ var PoolOf func(t http.RoundTripper) *Pool
 // Get returns an idle connection that is still good, or dials. fresh returns one that is dialled for
 // this call: the request has been sent over a kept one already, which the target had closed.
 func (p *Pool) Get(ctx context.Context, addr Addr, fresh bool) (*Conn, error) {
+	return p.get(ctx, addr, fresh, func() {})
+}
+
+// get is Get. dialling is called before a goroutine starts that holds ctx.
+func (p *Pool) get(ctx context.Context, addr Addr, fresh bool, dialling func()) (*Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -102,6 +107,7 @@ func (p *Pool) Get(ctx context.Context, addr Addr, fresh bool) (*Conn, error) {
 		}
 		c.Close()
 	}
+	dialling()
 	c, err := p.dial(ctx, addr, fresh)
 	if err != nil {
 		return nil, err

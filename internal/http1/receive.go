@@ -17,6 +17,7 @@ func (c *Call) receive() error {
 		if err := c.awaitByte(); err != nil {
 			return err
 		}
+		c.received.memory = c.Memory
 		if err := c.received.read(c.conn.R, c.emptyHeader(), &room, c); err != nil {
 			return err
 		}
@@ -51,6 +52,7 @@ func (c *Call) passInterim() error {
 	if c.Header != nil {
 		fields = maps.Clone(fields)
 		clear(c.Header)
+		c.Memory = nil // it holds the values
 	}
 	c.watch() // more may follow, each of them at once
 	begun := time.Now()
