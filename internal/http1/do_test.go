@@ -105,7 +105,7 @@ func (j *journal) String() string {
 }
 
 func (j *journal) Connected() { j.note("connected") }
-func (*journal) Dialling() {}
+func (*journal) Dialling()    {}
 
 func (j *journal) Streaming() { j.note("streaming") }
 func (j *journal) Withheld()  { j.note("withheld") }
