@@ -16,7 +16,8 @@
 //		go l.NewServer().Serve(bind(l.Network, l.Address))
 //	}
 //
-// A handler serves in any other http.Server or http.ServeMux as well, without what the configuration says of connections.
+// A handler serves in any http.Server or http.ServeMux as well, without what the configuration says of connections, and
+// without its pages and its log for malformed requests.
 //
 // Package command is nginx's command line over it. Package conf reports of each directive whether culvert implements it,
 // can do without it, or refuses it; a configuration with a directive that is refused does not load, since ignoring it

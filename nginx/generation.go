@@ -11,7 +11,13 @@ import (
 
 	"github.com/culvert-go/culvert/internal/gate"
 	"github.com/culvert-go/culvert/nginx/internal/engine"
+	"github.com/culvert-go/culvert/server"
 )
+
+// idleGrace is how long the idle connections of a replaced configuration are kept: a client that is about to send its next
+// request can send it, and learns by the response that it is the connection's last. A request that crosses the connection's
+// end is lost, unless the client may repeat it.
+var idleGrace = 500 * time.Millisecond // tests have a slow machine
 
 // generation is one loaded configuration that serves. After a reload the former one completes the requests and tunnels that
 // it has begun, beside the new one.
@@ -19,9 +25,9 @@ type generation struct {
 	engine    *engine.Engine
 	listeners map[socketKey]engine.Listener
 	views     []*view
-	servers   []*http.Server
-	serving   sync.WaitGroup // the servers' Accept loops
-	newcomers newcomers
+	servers   []*server.Server
+	serving   sync.WaitGroup  // the servers' Accept loops
+	open      gate.Gate       // connections, but for those of tunnels
 	retired   atomic.Bool     // each response is the last one of its connection
 	active    gate.Gate       // handlers that run, those of tunnels included
 	ctx       context.Context // ends when they are to be cut off
@@ -40,41 +46,45 @@ func newGeneration(e *engine.Engine) *generation {
 // serve serves the sockets, which are those of all listeners.
 func (g *generation) serve(sockets map[socketKey]*socket) {
 	for _, l := range g.engine.Listeners() {
-		server, v := g.newServer(l), sockets[keyOf(l)].view()
-		g.servers, g.views = append(g.servers, server), append(g.views, v)
+		s, v := g.newServer(l), sockets[keyOf(l)].view()
+		g.servers, g.views = append(g.servers, s), append(g.views, v)
 		var from net.Listener = v
 		if l.ProxyProtocol {
 			from = proxyListener{v, l.ReadHeaderTimeout}
 		}
 		g.serving.Go(func() {
 			if l.TLS != nil {
-				_ = server.ServeTLS(from, "", "") // ends when the view is closed
+				_ = s.ServeTLS(from, "", "") // ends when the view is closed
 			} else {
-				_ = server.Serve(from)
+				_ = s.Serve(from)
 			}
 		})
 	}
 }
 
 // newServer returns the server of one of its listeners.
-func (g *generation) newServer(l engine.Listener) *http.Server {
-	server := connectionServer(l)
-	server.Handler = g.count(l.Handler)
-	server.TLSConfig = l.TLS
-	server.ConnContext = g.newcomers.connContext(l.ConnContext)
-	server.ConnState = both(g.newcomers.track, l.ConnState)
-	server.ErrorLog = slog.NewLogLogger(g.engine.Logger().Handler(), slog.LevelInfo)
-	server.BaseContext = func(net.Listener) context.Context { return g.ctx }
-	return server
+func (g *generation) newServer(l engine.Listener) *server.Server {
+	s := connectionServer(l, g.count(l.Handler))
+	s.ConnState = func(conn net.Conn, state http.ConnState) {
+		g.track(state)
+		l.ConnState(conn, state)
+	}
+	s.ErrorLog = slog.NewLogLogger(g.engine.Logger().Handler(), slog.LevelInfo)
+	s.BaseContext = func(net.Listener) context.Context { return g.ctx }
+	return s
 }
 
-// connectionServer returns a server with what the configuration says of a listener's connections, without a handler.
-func connectionServer(l engine.Listener) *http.Server {
+// connectionServer returns a server with what the configuration says of a listener's connections. h responds also to requests
+// that are refused.
+func connectionServer(l engine.Listener, h http.Handler) *server.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(l.HTTP2 && l.TLS != nil)
 	protocols.SetUnencryptedHTTP2(l.HTTP2 && l.TLS == nil)
-	server := &http.Server{
+	s := &server.Server{
+		Handler:           h,
+		OnRefused:         func(w http.ResponseWriter, r *server.Refusal) { h.ServeHTTP(w, engine.RefusedRequest(r)) },
+		TLSConfig:         l.TLS,
 		Protocols:         &protocols,
 		ReadHeaderTimeout: l.ReadHeaderTimeout,
 		IdleTimeout:       l.IdleTimeout,
@@ -87,30 +97,27 @@ func connectionServer(l engine.Listener) *http.Server {
 		DisableGeneralOptionsHandler: true,
 	}
 	if l.IdleTimeout == 0 {
-		server.SetKeepAlivesEnabled(false)
+		s.SetKeepAlivesEnabled(false)
 	}
-	return server
+	return s
 }
 
-// both calls two hooks, of which the second may be nil.
-func both(first, second func(net.Conn, http.ConnState)) func(net.Conn, http.ConnState) {
-	if second == nil {
-		return first
-	}
-	return func(conn net.Conn, state http.ConnState) {
-		first(conn, state)
-		second(conn, state)
+// track counts the open connections.
+func (g *generation) track(state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		g.open.Split()
+	case http.StateHijacked, http.StateClosed:
+		g.open.Leave()
 	}
 }
 
-// count keeps track of handlers: http.Server forgets those whose connection was
-// taken over, and drops requests that have not come to one.
+// count keeps track of handlers, also of those that have taken their connection, which the server forgets.
 func (g *generation) count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, ok := g.active.Enter(); ok {
 			defer g.active.Leave()
 		}
-		g.newcomers.arrived(r)
 		if g.retired.Load() && r.ProtoMajor == 1 && r.Header["Upgrade"] == nil {
 			w.Header().Set("Connection", "close")
 		}
@@ -132,16 +139,12 @@ func (g *generation) finish(ctx context.Context) {
 	}
 	g.serving.Wait()
 	g.retired.Store(true)
-	g.newcomers.waitIdle(ctx)
-	for _, server := range g.servers {
-		server.SetKeepAlivesEnabled(false) // each connection's next response is its last
-	}
-	g.newcomers.wait(ctx)
+	g.awaitClosed(ctx)
 	var shutdown sync.WaitGroup
-	for _, server := range g.servers {
+	for _, s := range g.servers {
 		shutdown.Go(func() {
-			if server.Shutdown(ctx) != nil {
-				server.Close()
+			if s.Shutdown(ctx) != nil {
+				s.Close()
 			}
 		})
 	}
@@ -151,4 +154,12 @@ func (g *generation) finish(ctx context.Context) {
 	_ = g.active.Drain(context.Background())
 	g.end()
 	g.engine.Close()
+}
+
+// awaitClosed returns when no connection is open, or after the grace of idle ones, or at the end of ctx. No connection is
+// accepted any more when it is called.
+func (g *generation) awaitClosed(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, idleGrace)
+	defer cancel()
+	_ = g.open.Drain(ctx)
 }

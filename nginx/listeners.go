@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/culvert-go/culvert/nginx/internal/engine"
+	"github.com/culvert-go/culvert/server"
 )
 
 // Listener is one address of the configuration, and what is served there.
@@ -43,7 +44,7 @@ type Listener struct {
 // Listeners returns the addresses of the current configuration, in the order in which the file names them first. They are
 // for programs that serve the handlers by themselves; a program that calls Start does not need them.
 //
-// The handlers are those of any http.Server. What the configuration says of connections is in the server that NewServer
+// The handlers serve in any http.Server as well. What the configuration says of connections is in the server that NewServer
 // returns.
 func (s *Server) Listeners() []Listener {
 	var list []Listener
@@ -59,16 +60,16 @@ func (s *Server) Listeners() []Listener {
 
 // NewServer returns a server of l's Handler and TLS for connections that the program accepts: its Serve, or ServeTLS with empty
 // names of files if TLS is not nil, takes the program's net.Listener. It has what the configuration that l is of says of
-// connections: protocols, keepalive_timeout, client_header_timeout and large_client_header_buffers. Its ConnContext and
+// connections: protocols, keepalive_timeout, client_header_timeout and large_client_header_buffers. Its OnRefused responds to
+// malformed requests with the configuration's error pages and logs them. Its ConnContext and
 // ConnState are what $connection, $connection_requests, keepalive_requests, keepalive_time and stub_status count by; a
 // server that lacks them numbers its connections 0, and each request is the first of its connection. The program ends it
 // behind Shutdown or Close of the Server, which do not know it. l must be of Listeners.
-func (l Listener) NewServer() *http.Server {
-	server := connectionServer(l.settings)
-	server.Handler = l.Handler
-	server.TLSConfig = l.TLS
-	server.ErrorLog = slog.NewLogLogger(l.s.Logger().Handler(), slog.LevelInfo)
-	return server
+func (l Listener) NewServer() *server.Server {
+	s := connectionServer(l.settings, l.Handler)
+	s.TLSConfig = l.TLS
+	s.ErrorLog = slog.NewLogLogger(l.s.Logger().Handler(), slog.LevelInfo)
+	return s
 }
 
 // errNotConfigured ends a handshake at an address that the current configuration does not serve with TLS.

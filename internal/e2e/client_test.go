@@ -77,15 +77,20 @@ func exchange(t *testing.T, address, local, raw string, methods ...string) []res
 	t.Helper()
 	conn := dial(t, address, local)
 	defer conn.Close()
-	return converse(t, conn, raw, methods...)
+	return converse(t, conn, raw, false, methods...)
 }
 
-// converse sends raw bytes over conn and reads the responses to the methods, in
-// order. It ends early if the connection does.
-func converse(t *testing.T, conn net.Conn, raw string, methods ...string) []response {
+// converse sends raw bytes over conn, behind which it closes conn for writing if end is set, and reads the responses to the
+// methods, in order. It ends early if the connection does.
+func converse(t *testing.T, conn net.Conn, raw string, end bool, methods ...string) []response {
 	t.Helper()
 	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-	go func() { _, _ = io.WriteString(conn, raw) }()
+	go func() {
+		_, _ = io.WriteString(conn, raw)
+		if half, ok := conn.(interface{ CloseWrite() error }); ok && end {
+			_ = half.CloseWrite()
+		}
+	}()
 	r := bufio.NewReader(conn)
 	var responses []response
 	for _, method := range methods {

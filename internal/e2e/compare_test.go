@@ -40,6 +40,7 @@ type step struct {
 	unix    string   // connect to this unix socket in the prefix
 	sni     string   // speak TLS and name this server
 	cert    string   // with the certificate of this name
+	end     bool     // the client ends its side behind raw
 	copies  int      // requests that upstreams get beside the response: they are awaited
 }
 
@@ -92,7 +93,7 @@ func (s *side) run(t *testing.T, st step) seen {
 	if st.sni != "" {
 		conn, result.Certificate = handshake(t, conn, st.sni, st.cert)
 	}
-	result.Responses = converse(t, conn, s.fill(st.raw), methods...)
+	result.Responses = converse(t, conn, s.fill(st.raw), st.end, methods...)
 	for i := range result.Responses {
 		result.Responses[i].inflate(t)
 	}

@@ -143,13 +143,6 @@ var differences = []difference{
 	{"date in a 101", "nginx dates a 101; culvert sends the target's fields", eachResponse(func(n, c *response) bool {
 		return n.Status == 101 && c.Fields["Date"] == nil && len(n.Fields["Date"]) == 1 && drop(n.Fields, "Date", n.Fields["Date"][0])
 	})},
-	{"malformed request", "net/http itself responds to what it can't parse, with the same status, in plain text, and closes as well", eachResponse(func(n, c *response) bool {
-		if c.Status != n.Status || !slices.Equal(c.Fields["Content-Type"], []string{"text/plain; charset=utf-8"}) || !n.Close || !c.Close {
-			return false
-		}
-		*n = *c
-		return true
-	})},
 	{"HTTP on a TLS port", "net/http responds itself, with 400 as well", eachResponse(func(n, c *response) bool {
 		if n.Status != 400 || c.Status != 400 || c.Body != "Client sent an HTTP request to an HTTPS server.\n" || !n.Close || !c.Close {
 			return false
@@ -169,15 +162,6 @@ var differences = []difference{
 	{"Upgrade alone", "an Upgrade that Connection does not list requests nothing (RFC 9110 section 7.8), so $http_upgrade is empty", eachResponse(func(n, c *response) bool {
 		return swap(n, c, "upgrade none nothing ", "close none nothing ")
 	})},
-	{"length and chunked", "net/http takes the chunks and drops the length before a handler sees it (RFC 9112 section 6.3); nginx refuses", func(nginx, culvert *seen) bool {
-		up := culvert.Upstream["UP1"]
-		if len(up) != 1 || len(nginx.Upstream) != 0 || len(nginx.Responses) != 1 || nginx.Responses[0].Status != 400 ||
-			culvert.Responses[0].Status != 200 || up[0].Fields["Content-Length"] != nil || up[0].Fields["Transfer-Encoding"] == nil {
-			return false
-		}
-		*nginx = *culvert
-		return true
-	}},
 	{"body on its way", "culvert streams, so the upstream has seen the head when a body turns out broken", func(nginx, culvert *seen) bool {
 		up := culvert.Upstream["UP1"]
 		if len(up) != 1 || len(nginx.Upstream) != 0 || up[0].Body != "" || up[0].Fields["Transfer-Encoding"] == nil || culvert.Responses[0].Status != 400 {

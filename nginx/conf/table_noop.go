@@ -3,6 +3,7 @@ package conf
 const (
 	goRuntime  = "the Go runtime decides"
 	goMemory   = "memory is managed by the Go runtime"
+	lingers    = "a client has two seconds to read the last response of its connection"
 	goTables   = "tables grow by themselves"
 	kernelPath = "the kernel's fast path is used where there is one"
 	oneProcess = "culvert is one process"
@@ -47,9 +48,9 @@ var noOps = map[string]string{
 	"http2_recv_timeout":             "client_header_timeout bounds it",
 	"keepalive_disable":              "it concerns old browsers",
 	"keepalive_min_timeout":          "connections end when they may",
-	"lingering_close":                goRuntime,
-	"lingering_time":                 goRuntime,
-	"lingering_timeout":              goRuntime,
+	"lingering_close":                lingers,
+	"lingering_time":                 lingers,
+	"lingering_timeout":              lingers,
 	"lock_file":                      oneProcess,
 	"log_not_found":                  "it concerns only the error log",
 	"log_subrequest":                 "subrequests are not logged",

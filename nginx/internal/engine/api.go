@@ -75,12 +75,12 @@ type Listener struct {
 	// TLS. Its net.Conn must have the method ProxyAddrs() (client, server net.Addr), which
 	// returns nil if there was no such header, and keep the addresses of the connection itself.
 	ProxyProtocol bool
-	// ConnState must be set as the http.Server's: it counts for stub_status.
+	// ConnState must be set as the server's: it counts for stub_status.
 	ConnState func(net.Conn, http.ConnState)
-	// ConnContext should be set as the http.Server's: it numbers connections for $connection.
+	// ConnContext should be set as the server's: it numbers connections for $connection.
 	// Without it the numbers are 0.
 	ConnContext func(ctx context.Context, c net.Conn) context.Context
-	// Handler serves the requests.
+	// Handler serves the requests, and those of RefusedRequest.
 	Handler http.Handler
 }
 

@@ -32,7 +32,7 @@ func (c *counts) known(conn net.Conn) *countedConn {
 	return known
 }
 
-// track is the ConnState of an http.Server.
+// track is the ConnState of a server. A connection becomes active with the first byte of a request.
 func (c *counts) track(conn net.Conn, state http.ConnState) {
 	if state == http.StateNew {
 		c.accepted.Add(1)
@@ -49,7 +49,7 @@ func (c *counts) track(conn net.Conn, state http.ConnState) {
 	}
 	if state == http.StateClosed {
 		if known.current() == http.StateActive && !known.requested.Load() {
-			c.requests.Add(1) // http.Server has refused the request itself
+			c.requests.Add(1) // net/http's server has refused the request itself
 		}
 		c.conns.Delete(conn)
 		return
@@ -70,7 +70,7 @@ func (c *counts) startRequest(conn net.Conn) {
 }
 
 // finishRequest is called when the handler returns. That is also the end of a tunnel, which
-// http.Server does not report.
+// servers do not report.
 func (c *counts) finishRequest(conn net.Conn) {
 	c.writing.Add(-1)
 	if known := c.known(conn); known != nil && known.current() == http.StateHijacked {
@@ -81,8 +81,7 @@ func (c *counts) finishRequest(conn net.Conn) {
 // connectionCounts are counts of open connections, in total and by state.
 type connectionCounts struct{ active, reading, writing, waiting int }
 
-// connections counts the open connections. http.Server does not report when a header begins: a
-// connection counts as waiting until its header is complete.
+// connections counts the open connections. In net/http's server a connection counts as waiting until its header is complete.
 func (c *counts) connections() connectionCounts {
 	n := connectionCounts{writing: int(c.writing.Load())}
 	for _, k := range c.conns.Range {

@@ -24,12 +24,13 @@ var listenModule = module{
 // connectionSettings apply before the server of a connection's request is known: those of the
 // default server.
 type connectionSettings struct {
-	headerBytes   int // large_client_header_buffers
+	lineBytes     int // large_client_header_buffers: of the request line
+	headerBytes   int // of the whole header
 	headerTimeout time.Duration
 	http2         bool
 }
 
-var connectionSlot = newSlot(connectionSettings{headerBytes: 32 << 10, headerTimeout: time.Minute})
+var connectionSlot = newSlot(connectionSettings{lineBytes: 8 << 10, headerBytes: 32 << 10, headerTimeout: time.Minute})
 
 // listenRule is one listen directive.
 type listenRule struct {

@@ -179,6 +179,11 @@ func splitTarget(x *exchange) int {
 	if x.HTTP.Host == "" && x.HTTP.ProtoAtLeast(1, 1) {
 		return http.StatusBadRequest
 	}
+	return parseTarget(x)
+}
+
+// parseTarget sets $uri and $args.
+func parseTarget(x *exchange) int {
 	path, args := route.Split(x.RequestURI)
 	uri, err := route.Normalize(path, locationSlot.of(x.level).mergeSlashes)
 	if err != nil {

@@ -46,6 +46,12 @@ func (x *exchange) serve() {
 
 // received examines a new request.
 func (x *exchange) received() int {
+	if x.refused != 0 {
+		if x.HTTP.RequestURI != "" {
+			_ = parseTarget(x)
+		}
+		return x.refused
+	}
 	for _, step := range x.level.phases.postRead {
 		if status := step(x); status != 0 {
 			return status
@@ -225,8 +231,8 @@ func finishResponse(r *http.Request, s culvert.ResponseStats) {
 	}
 	if s.Status == 0 {
 		x.Status = 499 // the client disconnected
-		if x.errStatus == 444 {
-			x.Status = 444
+		if x.unanswered {
+			x.Status = x.errStatus
 		}
 	}
 	x.Complete = !s.Aborted && s.Status != 0 && x.HTTP.Context().Err() == nil

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/culvert-go/culvert/nginx/internal/engine"
+	front "github.com/culvert-go/culvert/server"
 )
 
 // site is a loaded configuration that is being served.
@@ -91,7 +92,9 @@ func serve(t *testing.T, files map[string]string) *site {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server := &http.Server{Handler: l.Handler, TLSConfig: l.TLS, ConnContext: l.ConnContext, ConnState: l.ConnState}
+		server := &front.Server{Handler: l.Handler, TLSConfig: l.TLS, ConnContext: l.ConnContext, ConnState: l.ConnState,
+			MaxHeaderBytes: l.MaxHeaderBytes, ReadHeaderTimeout: l.ReadHeaderTimeout,
+			OnRefused: func(w http.ResponseWriter, r *front.Refusal) { l.Handler.ServeHTTP(w, engine.RefusedRequest(r)) }}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

@@ -8,8 +8,8 @@ import (
 // special sends an error page: one of the configuration, which may end with another status, or
 // the built-in one (ngx_http_special_response_handler).
 func (x *exchange) special(status int) int {
-	if status == 444 {
-		x.errStatus = status
+	if status == 444 || x.unanswered {
+		x.errStatus, x.unanswered = status, true
 		panic(http.ErrAbortHandler) // close the connection without a response
 	}
 	if closesAfter(status) && x.HTTP.ProtoMajor == 1 { // HTTP/2 ends only the stream
@@ -33,7 +33,7 @@ func (x *exchange) special(status int) int {
 // follows on it may not be what it seems.
 func closesAfter(status int) bool {
 	switch status {
-	case 400, 413, 414, 495, 496, 497, 500, 501:
+	case 400, 413, 414, 494, 495, 496, 497, 500, 501:
 		return true
 	}
 	return false

@@ -33,9 +33,9 @@ func stubStatus(_ *compiler, l *level, _ *conf.Directive) error {
 
 // text returns the counts in nginx's words (ngx_http_stub_status_module.c).
 func (c *counts) text() string {
-	n, accepted := c.connections(), c.accepted.Load()
+	n, accepted := c.connections(), c.accepted.Load() // a request counts from its first byte on
 	return fmt.Sprintf("Active connections: %d \nserver accepts handled requests\n %d %d %d \nReading: %d Writing: %d Waiting: %d \n",
-		n.active, accepted, accepted, c.requests.Load(), n.reading, n.writing, n.waiting)
+		n.active, accepted, accepted, c.requests.Load()+int64(n.reading), n.reading, n.writing, n.waiting)
 }
 
 func countOf(which func(connectionCounts) int) variable {

@@ -67,7 +67,7 @@ type Conns struct{ last atomic.Uint64 }
 
 type connKey struct{}
 
-// Context is an http.Server's ConnContext.
+// Context is a server's ConnContext.
 func (c *Conns) Context(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, &Conn{Serial: c.last.Add(1), Born: time.Now(), conn: conn})
 }

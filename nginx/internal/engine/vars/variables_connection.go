@@ -29,7 +29,7 @@ var connectionVariables = map[string]Getter{
 	"scheme":              known((*Request).Scheme),
 	"server_addr":         known((*Request).ServerAddr),
 	"server_port":         known((*Request).ServerPort),
-	"server_protocol":     known(func(r *Request) string { return r.HTTP.Proto }),
+	"server_protocol":     nonEmpty(func(r *Request) string { return r.HTTP.Proto }),
 }
 
 // Scheme returns http or https.

@@ -38,7 +38,7 @@ var requestVariables = map[string]Getter{
 	"is_args":            known(isArgs),
 	"content_length":     contentLength,
 	"content_type":       nonEmpty(func(r *Request) string { return r.HTTP.Header.Get("Content-Type") }),
-	"document_uri":       known(func(r *Request) string { return r.URI }),
+	"document_uri":       nonEmpty(func(r *Request) string { return r.URI }),
 	"is_request_port":    known(func(r *Request) string { return prefixed(":", requestPort(r)) }),
 	"msie":               known(msie),
 	"request_body":       nonEmpty(func(r *Request) string { return r.RequestBody }),
@@ -47,13 +47,13 @@ var requestVariables = map[string]Getter{
 	"slice_range":        none, // there is no slice
 	"host":               known(func(r *Request) string { return r.Host }),
 	"remote_user":        nonEmpty(remoteUser),
-	"request":            known(func(r *Request) string { return r.Line }),
+	"request":            nonEmpty(func(r *Request) string { return r.Line }),
 	"request_id":         known(requestID),
 	"request_length":     known(requestLength),
-	"request_method":     known(func(r *Request) string { return r.HTTP.Method }),
-	"request_uri":        known(func(r *Request) string { return r.RequestURI }),
+	"request_method":     nonEmpty(func(r *Request) string { return r.HTTP.Method }),
+	"request_uri":        nonEmpty(func(r *Request) string { return r.RequestURI }),
 	"server_name":        known(func(r *Request) string { return r.ServerName }),
-	"uri":                known(func(r *Request) string { return r.URI }),
+	"uri":                nonEmpty(func(r *Request) string { return r.URI }),
 }
 
 func isArgs(r *Request) string {
