@@ -21,7 +21,9 @@ func (c *client) runHTTP1() {
 			return
 		}
 		n := c.converse(conn, rest)
-		conn.Close()
+		if n < len(rest) || c.plan.Stays != StaysOpen {
+			conn.Close()
+		}
 		rest = rest[n:]
 	}
 }
@@ -61,6 +63,7 @@ func (c *client) converse(conn duplex, list []ExchangePlan) int {
 			return i + 1
 		}
 	}
+	c.stay(conn, r, &list[len(list)-1])
 	return len(list)
 }
 
@@ -242,6 +245,9 @@ func (o *Outcome) noteHeader(resp *http.Response) {
 func (c *client) readBody(resp *http.Response, e *ExchangePlan, o *Outcome) bool {
 	var check *Checker
 	var to io.Writer = io.Discard
+	if e.Page != PageNone {
+		to = collector{o}
+	}
 	if o.Attempt >= 0 {
 		if m := c.world.passage(e, c.plan.Kind).response(o.Attempt); m.changed || m.loose {
 			o.Collected = true

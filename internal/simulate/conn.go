@@ -3,6 +3,7 @@ package simulate
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,6 +13,7 @@ type Conn struct {
 	local, remote Addr
 	closed        chan struct{} // by this end
 	once          sync.Once
+	abrupt        atomic.Bool // Close resets the connection
 }
 
 // Addr is an address of a Network, an IP address and a port.
@@ -64,11 +66,21 @@ func (c *Conn) CloseWrite() error {
 // Close closes both directions. Data that was written arrives, unless data from the other
 // end was not read: then the connection is reset.
 func (c *Conn) Close() error {
+	if c.abrupt.Load() {
+		c.Reset()
+		return nil
+	}
 	c.once.Do(func() { close(c.closed) })
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	c.out.end()
 	c.in.close()
+	return nil
+}
+
+// SetLinger has Close reset the connection if sec is 0, as that of net.TCPConn has.
+func (c *Conn) SetLinger(sec int) error {
+	c.abrupt.Store(sec == 0)
 	return nil
 }
 

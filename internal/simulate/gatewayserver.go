@@ -18,6 +18,22 @@ const idleTimeout = time.Minute
 // addServer chooses the gateway's server.
 func (p *Plan) addServer(c *Choices) { p.Gateway.Server = c.Bool(2) }
 
+// addExpect10 chooses clients of HTTP/1.0 whose requests have an expectation, which is of HTTP/1.1: a server must ignore it
+// (RFC 9110 section 10.1.1).
+func (p *Plan) addExpect10(c *Choices) {
+	for i := range p.Clients {
+		client := &p.Clients[i]
+		if client.Kind != HTTP10 || !c.Bool(3) {
+			continue
+		}
+		for k := range client.Requests {
+			if e := &client.Requests[k]; e.Body.Length > 0 {
+				e.Expect, e.Manner = true, ExpectNot
+			}
+		}
+	}
+}
+
 // newServer returns the gateway's server: net/http's, or package server's.
 func newServer(plan *Plan, h http.Handler, errors *log.Logger) wiretest.Serving {
 	var protocols http.Protocols
@@ -30,7 +46,11 @@ func newServer(plan *Plan, h http.Handler, errors *log.Logger) wiretest.Serving 
 		// only queues a frame after that write.
 		HTTP2: &http.HTTP2Config{WriteByteTimeout: plan.takes(writeByteTimeout), SendPingTimeout: plan.pingAfter()}}
 	if plan.Gateway.Server {
-		return ownserver.New(o)
+		s := ownserver.New(o)
+		if !plan.exact() {
+			parkSoon(s)
+		}
+		return s
 	}
 	return o
 }

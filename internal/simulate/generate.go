@@ -46,6 +46,9 @@ func NewPlan(c *Choices) *Plan {
 	p.addOwnBalance(c)
 	p.addBodyRequests(c)
 	p.addServer(c)
+	p.addExpect10(c)
+	p.addStays(c)
+	p.addPages(c)
 	return p
 }
 

@@ -169,6 +169,15 @@ func (g *guarded) CloseAfterResponse() {
 	clientside.ServerOf(g.w).CloseAfterResponse()
 }
 
+// WriteDeadline implements clientside.Bounded.
+func (g *guarded) WriteDeadline() time.Time {
+	g.check("WriteDeadline")
+	if b, ok := g.w.(clientside.Bounded); ok {
+		return b.WriteDeadline()
+	}
+	return time.Time{}
+}
+
 // SetReadDeadline is what http.ResponseController calls.
 func (g *guarded) SetReadDeadline(t time.Time) error {
 	g.check("SetReadDeadline")

@@ -97,6 +97,7 @@ type ClientPlan struct {
 	Pipelined bool
 	TLS       bool
 	Frames    FramesPlan
+	Stays     StayKind // what becomes of a connection that is kept behind the last response
 	Requests  []ExchangePlan
 }
 
@@ -142,6 +143,7 @@ type ExchangePlan struct {
 	// TracePause is how long the program's trace takes when net/http's transport has a connection for the request.
 	TracePause time.Duration
 	Raises     Raise
+	Page       Page // the program's own handler responds
 }
 
 // BodyPlan describes a body and how it is sent.

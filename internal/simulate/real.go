@@ -3,6 +3,8 @@ package simulate
 import (
 	"reflect"
 	"time"
+
+	"github.com/culvert-go/culvert/server"
 )
 
 // realPace is the divisor of planned times in real time: a second becomes 25 ms.
@@ -25,6 +27,13 @@ func RunReal(plan *Plan, j *Journal) {
 	judged := *w
 	judged.plan = plan // as it was: the rules compare times of it, and a dial may still read the other
 	judged.check()
+}
+
+// parkSoon has a server park its idle connections within milliseconds, as it does after a quarter of a second: in real time
+// few connections are idle for so long.
+func parkSoon(s *server.Server) {
+	after := reflect.ValueOf(s).Elem().FieldByName("parkAfter")
+	*(*time.Duration)(after.Addr().UnsafePointer()) = time.Millisecond
 }
 
 // dice returns a number for decisions that only real sockets need: choices for them would

@@ -55,6 +55,10 @@ func (r *ruler) fail(rule, format string, args ...any) {
 
 // check checks all rules of one exchange.
 func (r *ruler) check() {
+	if r.e.Page != PageNone {
+		r.page()
+		return
+	}
 	r.belongs()
 	r.complete()
 	r.request()

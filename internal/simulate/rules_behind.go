@@ -1,5 +1,10 @@
 package simulate
 
+import "time"
+
+// drained is how much of a body package server reads that a handler has left, so that the connection is kept.
+const drained = 256 << 10
+
 // before returns the request before r's on the same connection of HTTP/1.1, and its outcome; nil if there is none.
 func (r *ruler) before() (*ExchangePlan, *Outcome) {
 	if r.client.Kind != HTTP1 || r.o.Behind == nil {
@@ -17,6 +22,9 @@ func (r *ruler) before() (*ExchangePlan, *Outcome) {
 // gateway then closes the connection (RFC 9112 section 9.3), and a request that is on its way is lost.
 func (r *ruler) behindEarly() bool {
 	e, o := r.before()
+	if e != nil && e.Page != PageNone && r.w.plan.Gateway.Server && e.sentWithin(time.Second) && e.requestLength() <= drained {
+		return false
+	}
 	return e != nil && e.hasBody() && (o.Attempt < 0 || e.response(o.Attempt).Early)
 }
 
@@ -26,6 +34,9 @@ func (r *ruler) behindEarly() bool {
 // and no byte was returned.
 func (r *ruler) behindBroken() bool {
 	e, o := r.before()
+	if e != nil && (e.Page == PageShort || e.Page == PageBroken) {
+		return true // a response to HEAD looks whole
+	}
 	if e == nil || !o.Whole || len(r.sights) > 0 || r.o.Read > 0 {
 		return false
 	}

@@ -81,7 +81,7 @@ func (r *ruler) complete() {
 	if r.withoutContent(plan) {
 		want = 0
 	}
-	byClose := o.ByClose || plan.Framing == ByClose && !r.w.plan.Gateway.H2Targets
+	byClose := o.ByClose && !r.resetsWhatIsCut() || plan.Framing == ByClose && !r.w.plan.Gateway.H2Targets
 	if o.Got != want && !byClose {
 		r.fail("whole", "the response looks whole with %d bytes of %d", o.Got, want)
 	}
@@ -102,7 +102,7 @@ func (r *ruler) faulty() bool {
 // served: without faults and timeouts the client receives a whole response.
 func (r *ruler) served() {
 	o, p := r.o, &r.w.plan.Gateway
-	if o.Whole || o.Spoilt || o.Tunnel != nil || r.client.Kind.upgrades() || r.client.Kind == Malformed || r.client.Pipelined || r.faulty() || r.e.GiveUp > 0 || r.e.hasBody() && !r.calm() {
+	if o.Whole || o.Spoilt || o.Tunnel != nil || r.client.Kind.upgrades() || r.client.Kind == Malformed || r.client.Pipelined || r.faulty() || r.e.GiveUp > 0 || r.e.hasBody() && !r.calm() && !r.lingers() {
 		return
 	}
 	if r.e.Panics || r.raised() || r.dialPanicked() || r.e.ReadAfter > 0 || r.behindLate() {
@@ -144,7 +144,7 @@ func (r *ruler) served() {
 	if r.slow() {
 		return
 	}
-	if r.endTold() || r.heldTooLong() {
+	if r.endTold() || r.endReset() || r.heldTooLong() {
 		return
 	}
 	r.fail("served", "the client sees no whole response: %v", o.Err)
