@@ -101,7 +101,7 @@ func (v *verdict) run(ctx context.Context, clean, dir string, limit int) {
 		return
 	}
 	for v.Ran < limit && ctx.Err() == nil {
-		n, rule, err := runUntilBroken(ctx, binary, *seed+uint64(v.Ran), limit-v.Ran)
+		n, rule, err := v.runUntilBroken(ctx, binary, *seed+uint64(v.Ran), limit-v.Ran)
 		if err != nil {
 			v.err = err
 			return
@@ -111,7 +111,7 @@ func (v *verdict) run(ctx context.Context, clean, dir string, limit int) {
 			return
 		}
 		v.Ran += n
-		if s := *seed + uint64(v.Ran) - 1; !holds(ctx, binary, s) && holds(ctx, clean, s) {
+		if s := *seed + uint64(v.Ran) - 1; !v.holds(ctx, binary, s) && v.holds(ctx, clean, s) {
 			v.Found, v.Rule, v.Seed = v.Ran, rule, s
 			return
 		}
@@ -123,9 +123,9 @@ func (v *verdict) run(ctx context.Context, clean, dir string, limit int) {
 const proofs = 3
 
 // holds reports whether a seed's history breaks no rule without a fault.
-func holds(ctx context.Context, clean string, seed uint64) bool {
+func (v *verdict) holds(ctx context.Context, clean string, seed uint64) bool {
 	for range proofs {
-		if n, _, err := runUntilBroken(ctx, clean, seed, 1); n > 0 || err != nil {
+		if n, _, err := v.runUntilBroken(ctx, clean, seed, 1); n > 0 || err != nil {
 			return false
 		}
 	}
@@ -140,9 +140,9 @@ var (
 
 // runUntilBroken runs histories until a rule breaks or the process ends, by a panic on a goroutine or as time does
 // not pass. It returns in which history that was, 0 for none, and the rule.
-func runUntilBroken(ctx context.Context, binary string, seed uint64, most int) (n int, rule string, err error) {
+func (v *verdict) runUntilBroken(ctx context.Context, binary string, seed uint64, most int) (n int, rule string, err error) {
 	cmd := exec.CommandContext(ctx, binary, "-test.run", "^TestHistories$", "-test.cpu", "1", "-test.timeout", "0",
-		"-first", "-seed", fmt.Sprint(seed), "-histories", fmt.Sprint(most))
+		"-first", "-seed", fmt.Sprint(seed), "-histories", fmt.Sprint(most), "-real="+fmt.Sprint(overSockets[v.name]))
 	cmd.Env = append(os.Environ(), "GOGC=400", "GORACE=halt_on_error=1") // in the history that it shows in
 	cmd.Dir = filepath.Dir(binary)
 	out, err := cmd.CombinedOutput()

@@ -65,6 +65,13 @@ func (r *realRun) next() (n int, more bool) {
 func (r *realRun) run(t *testing.T, s uint64) {
 	plan := NewPlan(NewChoices(s))
 	j := runReal(plan)
+	if *first && len(j.broken) > 0 {
+		t.Errorf("found: %s within %d histories", j.broken[0].Rule, s-*seed+1)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.counts.add(plan, j)
+		return
+	}
 	for _, b := range j.broken {
 		t.Errorf("seed %d: %v\n%s", s, b, j.Timeline())
 	}
