@@ -44,7 +44,7 @@ func (c *chunkReader) read(r *bufio.Reader, p []byte) (n int, err error) {
 		if n == len(p) {
 			return n, nil
 		}
-		m, err := r.Read(p[n:min(uint64(len(p)), uint64(n)+c.left)])
+		m, err := r.Read(p[n:][:min(uint64(len(p)-n), c.left)])
 		n += m
 		if c.left -= uint64(m); err != nil {
 			return n, unexpected(err)

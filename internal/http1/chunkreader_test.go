@@ -122,7 +122,8 @@ func (h *hesitant) Read(p []byte) (int, error) {
 // FuzzChunks compares the chunked bodies of a response and of a request with net/http's reader: a response's is the same,
 // and a request's is the same or refused.
 func FuzzChunks(f *testing.F) {
-	for _, raw := range []string{"5\r\nhello\r\n0\r\n\r\nrest", "5 \r\nhello\r\n0\r\n\r\n", "5;a=b\r\nhello\r\n1\r\n!\r\n0;c\r\nA: b\r\n\r\n", "5\nhello\n0\n\n", "", "g\r\n", "5\r\nhel"} {
+	for _, raw := range []string{"5\r\nhello\r\n0\r\n\r\nrest", "5 \r\nhello\r\n0\r\n\r\n", "5;a=b\r\nhello\r\n1\r\n!\r\n0;c\r\nA: b\r\n\r\n", "5\nhello\n0\n\n", "", "g\r\n", "5\r\nhel",
+		"1\r\na\r\nFFFFFFFFFFFFFFFF\r\nbb"} {
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
