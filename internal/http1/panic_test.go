@@ -88,3 +88,32 @@ func TestDialGoexit(t *testing.T) {
 		t.Errorf("%v, %v", c, err)
 	}
 }
+
+// goexit is a body whose second read ends its goroutine, as a test's FailNow does.
+type goexit struct{ read bool }
+
+func (g *goexit) Read(p []byte) (int, error) {
+	if g.read {
+		runtime.Goexit()
+	}
+	g.read = true
+	return copy(p, "part"), nil
+}
+
+func (*goexit) Close() error { return nil }
+
+// A body that ends the goroutine of its upload fails its call, which would else wait for a response without a bound.
+func TestUploadGoexit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScripted(t, http1.Options{HeaderTimeout: time.Minute}, func(_ int32, p *wiretest.Peer) {
+			_ = p.SetDeadline(time.Time{})
+			_, _ = io.Copy(io.Discard, p.R)
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		status, _, err := s.send(&http1.Call{Request: request(ctx, "POST", new(goexit), -1)})
+		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "goroutine") {
+			t.Errorf("status %d, error %v, context %v", status, err, ctx.Err())
+		}
+	})
+}

@@ -58,13 +58,18 @@ func (c *Call) startUpload() {
 
 func (u *upload) run() {
 	defer bufpool.Put(u.buf)
+	returned := false
 	defer func() {
+		if !returned {
+			u.err, u.broken = errUploadEnded, true
+		}
 		close(u.ended)
 		if u.broken { // there is no response to what will never be whole
 			u.conn.Interrupt() // behind ended: who reads the response finds err
 		}
 	}()
 	u.err = u.sendContained()
+	returned = true
 	u.hooks.BodyDone()
 	switch {
 	case u.err == nil:
@@ -74,6 +79,10 @@ func (u *upload) run() {
 		u.awaitHeader(lastWords) // perhaps the target has responded and closed
 	}
 }
+
+// errUploadEnded is the error of an upload whose body has ended its goroutine (runtime.Goexit), as a test's FailNow does. As
+// a panic it is the program's fault, and not the target's.
+var errUploadEnded = &panics.Error{Value: "the body has ended its goroutine"}
 
 // awaitHeader bounds the wait for the response's header, if that was not received before: how long its body may
 // take is not the upload's matter.
