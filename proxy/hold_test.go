@@ -66,7 +66,7 @@ func TestReturns(t *testing.T) {
 		want bool
 	}{
 		"plain":          {proxy.Options{Upstream: balanced(nil)}, true},
-		"Rewrite":        {proxy.Options{Upstream: balanced(nil), Rewrite: func(*proxy.Outbound) {}}, true},
+		"Rewrite":        {proxy.Options{Upstream: balanced(nil), Rewrite: func(*proxy.Outbound) {}}, false},
 		"OnError":        {proxy.Options{Upstream: balanced(nil), OnError: func(*http.Request, *culvert.Error) {}}, true},
 		"ModifyResponse": {proxy.Options{Upstream: balanced(nil), ModifyResponse: func(*proxy.Response) {}}, false},
 		"OnAttempt":      {proxy.Options{Upstream: balanced(nil), OnAttempt: func(*http.Request, string) func(culvert.Attempt) { return nil }}, false},

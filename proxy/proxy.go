@@ -34,6 +34,7 @@ type Proxy struct {
 	upgrades *wsupgrade.Forwarder
 	bounds   headerBounds
 	running  gate.Gate
+	keeps    bool // a function of the program's is given requests, and may keep them
 }
 
 // headerBounds is a transport, or the group in its place, that bounds the header of a response.
@@ -43,11 +44,12 @@ type headerBounds interface {
 
 // New checks the options and returns the proxy.
 func New(o Options) (*Proxy, error) {
+	keeps := o.Rewrite != nil || o.OnAttempt != nil || o.ModifyResponse != nil
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{o: o, upstream: o.Upstream, upgrades: o.Upgrades}
+	p := &Proxy{o: o, upstream: o.Upstream, upgrades: o.Upgrades, keeps: keeps}
 	if p.upgrades == nil {
 		if p.upgrades, err = wsupgrade.New(wsupgrade.Options{Dial: o.Upstream.Dial, TLSConfig: o.Upstream.TLSConfig()}); err != nil {
 			return nil, err
@@ -68,12 +70,9 @@ func init() {
 	clientside.RegisterReturner((*Proxy).returns)
 }
 
-// returns reports whether nothing holds a request that p has served, but for what clientside.Hold was called for. Options.
-// Rewrite is the one hook of each exchange whose documentation forbids to keep the request; fail calls those of a failure.
-func (p *Proxy) returns() bool {
-	o := &p.o
-	return o.OnAttempt == nil && o.ModifyResponse == nil && clientside.Returns(p.upstream)
-}
+// returns reports whether nothing holds a request that p has served, but for what clientside.Hold was called for: the
+// functions of a failure call it.
+func (p *Proxy) returns() bool { return !p.keeps && clientside.Returns(p.upstream) }
 
 // ServeHTTP forwards r and relays the response.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
