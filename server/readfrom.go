@@ -17,7 +17,7 @@ func (w *writer) ReadFrom(src io.Reader) (n int64, err error) {
 	if limited == nil || !plain {
 		return w.copyFrom(src)
 	}
-	if !socket || !w.explicit() {
+	if !w.explicit(socket) {
 		// The header is not sent before the source has been read from: the handler may still respond with an error.
 		n, err = w.copyFrom(io.LimitReader(src, sniffLen))
 		if err != nil || n < sniffLen {
@@ -45,11 +45,12 @@ func source(src io.Reader) (limited *io.LimitedReader, socket bool) {
 	return limited, !file
 }
 
-// explicit reports whether the handler has called WriteHeader, with a type.
-func (w *writer) explicit() bool {
+// explicit reports whether the header was sent, or can be before a socket is read from: the handler has called WriteHeader,
+// with a type.
+func (w *writer) explicit(socket bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.committed || w.frozen && (w.set.contentType || w.set.contentEncoding)
+	return w.committed || socket && w.frozen && (w.set.contentType || w.set.contentEncoding)
 }
 
 // move moves bytes of src to the socket. It reports false if the framing does not permit it.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -18,11 +19,14 @@ const OwnTimeout = time.Minute
 // piece is the most that is written at once, in bytes: the timeout of a write is that of one piece.
 const piece = 64 << 10
 
+// filePiece is piece for a file, whose bytes the kernel may move: each piece is a system call.
+const filePiece = 256 << 10
+
 // Bounded is a writer for a response that a handler makes itself. It bounds each write of a piece of the response, and
 // what the server writes after the handler has returned. Leave or LeaveWritten must be called when the whole response
 // has been written to it.
 //
-// It has no ReadFrom: the reads of a slow source would count as the time of a write.
+// It has no ReadFrom: the reads of a slow source would count as the time of a write. SendFile is for files.
 type Bounded struct {
 	http.ResponseWriter
 	client clientside.Handle // from Bound until Leave
@@ -156,6 +160,23 @@ func (b *Bounded) write(p []byte) (int, error) {
 		err = io.ErrShortWrite
 	}
 	return n, err
+}
+
+// SendFile writes n bytes of f, in pieces, each of which is bounded. The wrapped writer may have the kernel move them. The
+// error is io.EOF if f has fewer bytes.
+func (b *Bounded) SendFile(f *os.File, n int64) error {
+	b.wrote = true
+	for n > 0 {
+		m := min(n, filePiece)
+		b.startWrite()
+		_, err := io.CopyN(b.ResponseWriter, f, m)
+		b.writes.End()
+		if err != nil {
+			return err
+		}
+		n -= m
+	}
+	return nil
 }
 
 // Flush implements http.Flusher.

@@ -18,7 +18,7 @@ var clientBodyModule = module{
 type clientBodySettings struct {
 	limit int64 // of a body's length; 0 is none
 	// timeout bounds the time between two reads of a body that is proxied, not that of the whole
-	// body; sendTimeout that between two writes to the client of a response of an upstream.
+	// body; sendTimeout that between two writes to the client of a response of an upstream, or of a file.
 	timeout, sendTimeout time.Duration
 }
 

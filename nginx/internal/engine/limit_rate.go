@@ -75,6 +75,12 @@ func setLimitRate(x *exchange, size string) {
 	x.rate = rateState{n, true}
 }
 
+// limitsRate reports whether the rate of x's response may be limited.
+func limitsRate(x *exchange) bool {
+	rate, constant := limitRateSlot.of(x.level).rate.Literal()
+	return x.rate.set || !constant || rate != ""
+}
+
 // limitedBody limits the rate of a response's body; it returns nil if there is no limit.
 func limitedBody(x *exchange, w io.Writer) io.WriteCloser {
 	rule := limitRateSlot.of(x.level)

@@ -62,7 +62,13 @@ func readsFile(method string) bool {
 // fileContent describes a file as the level serves it.
 func fileContent(x *exchange, f *os.File, info fs.FileInfo, contentType string) static.Content {
 	s := staticSlot.of(x.level)
+	timeout := clientBodySlot.of(x.level).sendTimeout
+	if limitsRate(x) { // then it is the server that is slow
+		timeout = 0
+	}
 	return static.Content{
+		SendTimeout: timeout,
+
 		File:     f,
 		Size:     info.Size(),
 		ModTime:  info.ModTime(),

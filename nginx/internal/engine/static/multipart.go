@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+
+	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 // multiple sends multipart/byteranges. The boundary is 20 digits, as in nginx.
@@ -28,11 +30,13 @@ func multiple(w http.ResponseWriter, r *http.Request, c Content, parts []span) i
 	if r.Method == http.MethodHead {
 		return 0
 	}
+	b := deadline.Bound(w, r, c.SendTimeout)
+	defer b.Leave()
 	for i, p := range parts {
-		write(w, headers[i])
-		send(w, c.File, p.start, p.length())
+		write(b, headers[i])
+		sendPart(b, c.File, p)
 	}
-	write(w, tail)
+	write(b, tail)
 	return 0
 }
 

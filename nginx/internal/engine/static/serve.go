@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/deadline"
 )
 
 // Content is what Serve sends.
@@ -23,6 +25,8 @@ type Content struct {
 	Since    Since
 	NoETag   bool
 	NoRanges bool
+	// SendTimeout bounds the time that the client may take to accept 256 KiB; 0 means no bound.
+	SendTimeout time.Duration
 	// Whole turns conditions and ranges off: the file is the content of an error page.
 	Whole bool
 }
@@ -86,7 +90,7 @@ func whole(w http.ResponseWriter, r *http.Request, c Content) int {
 	w.Header().Set("Content-Length", strconv.FormatInt(c.Size, 10))
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		send(w, c.File, 0, c.Size)
+		send(w, r, c, span{0, c.Size})
 	}
 	return 0
 }
@@ -97,7 +101,7 @@ func single(w http.ResponseWriter, r *http.Request, c Content, part span) int {
 	w.Header().Set("Content-Length", strconv.FormatInt(part.length(), 10))
 	w.WriteHeader(http.StatusPartialContent)
 	if r.Method != http.MethodHead {
-		send(w, c.File, part.start, part.length())
+		send(w, r, c, part)
 	}
 	return 0
 }
@@ -111,13 +115,20 @@ func setType(w http.ResponseWriter, t string) {
 	w.Header().Set("Content-Type", t)
 }
 
-// send copies a part of the file. If the file has become shorter or the client has disconnected
-// the response is incomplete, so it is aborted.
-func send(w io.Writer, f *os.File, start, length int64) {
-	if _, err := f.Seek(start, io.SeekStart); err != nil {
+// send sends a part of the file.
+func send(w http.ResponseWriter, r *http.Request, c Content, part span) {
+	b := deadline.Bound(w, r, c.SendTimeout)
+	defer b.Leave()
+	sendPart(b, c.File, part)
+}
+
+// sendPart sends a part of a file. If the file has become shorter, or the client has disconnected or is too slow, the response
+// is incomplete, so it is aborted.
+func sendPart(b *deadline.Bounded, f *os.File, part span) {
+	if _, err := f.Seek(part.start, io.SeekStart); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	if _, err := io.CopyN(w, f, length); err != nil {
+	if err := b.SendFile(f, part.length()); err != nil {
 		panic(http.ErrAbortHandler)
 	}
 }
