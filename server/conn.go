@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -32,6 +33,9 @@ type conn struct {
 	parks      bool          // it can be parked
 	lends      bool          // the handler keeps nothing of a request
 	parked     netloop.Waiter
+	since      atomic.Int64 // on idleClock, when it began to wait for a request; 0 without MaxConns
+	placed     bool         // it has one of MaxConns places; guarded by the server's mu
+	addr       netip.Addr   // what MaxConnsPerAddr counts it for; guarded by the server's mu
 
 	r          *bufio.Reader // nil while the connection is idle
 	lastPost   bool          // the last request was a POST
@@ -387,6 +391,7 @@ func (c *conn) follow(x *exchange) bool {
 	}
 	x.giveBack()
 	c.boundIdle()
+	c.noteIdle()
 	return c.move(http.StateActive, http.StateIdle) && c.server.keepAlives()
 }
 

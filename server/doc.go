@@ -52,6 +52,8 @@
 // Of the server:
 //
 //   - Shutdown has a connection that was accepted serve its first request. net/http drops that of some.
+//   - MaxConns, MaxConnsPerAddr and the accept queue bound the connections; idle ones give way to new ones. net/http has no
+//     bound.
 //   - OnRefused receives the requests that were refused, for an access log, and may respond to them.
 //   - TLSNextProto must be empty: Serve refuses other values.
 //   - http.ServerContextKey has an http.Server that stands for the Server: it has its addresses, times and limits.
@@ -60,7 +62,7 @@
 // An idle connection has a goroutine, but no buffer. On Linux one that is not of TLS has no goroutine either after at most
 // half a second.
 //
-//	server.go    the fields; listen.go, shutdown.go, http2.go
+//	server.go    the fields; listen.go, admission.go, shutdown.go, http2.go
 //	conn.go      a connection's goroutine: a request after the other; idle.go, refuse.go
 //	exchange.go  a request with what its handler is given; body.go, context.go, watch.go
 //	writer.go    the response; responseheader.go, output.go, readfrom.go, hijack.go

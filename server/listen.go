@@ -122,19 +122,30 @@ func (s *Server) accept(l net.Listener, ctx context.Context) error {
 	}
 }
 
-// start serves a connection.
+// start serves a connection, now or when it has a place.
 func (s *Server) start(ctx context.Context, rwc net.Conn) {
 	c := newConn(s, rwc)
+	c.ctx = ctx
+	addr := s.addrOf(c)
 	s.mu.Lock()
-	if s.conns == nil {
-		s.conns = map[*conn]struct{}{}
-	}
-	s.conns[c] = struct{}{}
+	placed, todo := s.admit(c, addr)
 	s.mu.Unlock()
-	if !c.open(ctx) {
-		_ = rwc.Close()
+	if placed {
+		s.begin(c)
+		return
+	}
+	s.do(todo)
+}
+
+// begin serves a connection that has a place.
+func (s *Server) begin(c *conn) {
+	if !c.open(c.ctx) {
+		_ = c.rwc.Close()
 		s.forget(c)
 		return
+	}
+	if s.inShutdown.Load() { // Shutdown has not seen it
+		c.boundFirstRequest()
 	}
 	go c.serve()
 }

@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,6 +69,32 @@ type Server struct {
 	// only. w and r must not be used when it has returned.
 	OnRefused func(w http.ResponseWriter, r *Refusal)
 
+	// MaxConns bounds the connections that are served at once; 0 and a negative value mean no bound. One of HTTP/2 counts as
+	// one: HTTP2 bounds its streams. One that is hijacked does not count from then on.
+	//
+	// Where there are as many, a new connection takes the place of the one that has waited longest for a request, if it has for
+	// a quarter of a second; connections of HTTP/2 do not count as waiting. If there is none, the new one waits in the accept
+	// queue.
+	MaxConns int
+	// MaxConnsPerAddr bounds the connections of one client, those in the accept queue included; 0 and a negative value mean no
+	// bound. A client is an IPv4 address, or a /64 network of IPv6, by the RemoteAddr of the net.Conn: behind a load balancer
+	// that is the balancer's address, unless the Listener returns connections with the address of the PROXY protocol. Clients
+	// without an IP address have no bound. More connections are refused at once.
+	MaxConnsPerAddr int
+	// TrustedAddr, if not nil, reports whether MaxConnsPerAddr does not hold for a client, one's own networks perhaps. It is
+	// called with the whole address, for each connection, and must not wait.
+	TrustedAddr func(netip.Addr) bool
+	// AcceptQueue is how many connections wait for a place when there are MaxConns: 0 means 128, a negative value none. They
+	// are served in the order of their arrival. Each holds a descriptor, but no goroutine.
+	AcceptQueue int
+	// AcceptTimeout bounds the wait for a place. 0 means a second, a negative value none: the wait ends with the next look at
+	// the queue, every 20 milliseconds.
+	AcceptTimeout time.Duration
+	// OverloadResponse has refused connections receive a 503 (Service Unavailable) with Retry-After, before they are closed.
+	// Otherwise, and over TLS, whose handshake would cost more than a request, they are closed at once. ConnState and OnRefused
+	// are not called for them; ConnStats counts them.
+	OverloadResponse bool
+
 	inShutdown        atomic.Bool
 	disableKeepAlives atomic.Bool
 
@@ -82,6 +109,7 @@ type Server struct {
 	mu         sync.Mutex // guards what follows
 	listeners  map[*net.Listener]struct{}
 	conns      map[*conn]struct{}
+	admission  admission
 	onShutdown []func()
 	drained    chan struct{} // closed when there is no connection any more; nil: not waited for
 	serving    sync.WaitGroup

@@ -38,6 +38,7 @@ func (s *Server) Close() error {
 	s.inShutdown.Store(true)
 	err := s.closeListeners()
 	s.serving.Wait()
+	s.emptyQueue()
 	for _, c := range s.all() {
 		c.close()
 	}
@@ -53,7 +54,7 @@ func (s *Server) all() []*conn {
 
 // Shutdown closes the listeners and the idle connections, and waits until the others have served their requests, or until ctx
 // has ended, whose error it returns then. A connection that was accepted and has sent no request yet is served one, for
-// which Shutdown waits up to 5 seconds. It does not wait for connections that were hijacked.
+// which Shutdown waits up to 5 seconds; so is one that waits for a place. It does not wait for connections that were hijacked.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.inShutdown.Store(true)
 	err := s.closeListeners()
@@ -97,7 +98,7 @@ func (s *Server) closeListeners() (err error) {
 func (s *Server) awaitDrained() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.conns) == 0 {
+	if len(s.conns) == 0 { // then none waits for a place
 		return nil
 	}
 	if s.drained == nil {
@@ -106,15 +107,19 @@ func (s *Server) awaitDrained() <-chan struct{} {
 	return s.drained
 }
 
-// forget removes a connection that has ended or was hijacked.
+// forget removes a connection that has ended or was hijacked. Another one may have its place.
 func (s *Server) forget(c *conn) {
+	var todo changes
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	delete(s.conns, c)
+	s.release(c)
+	s.fill(&todo)
 	if len(s.conns) == 0 && s.drained != nil {
 		close(s.drained)
 		s.drained = nil
 	}
+	s.mu.Unlock()
+	s.do(todo)
 }
 
 // closeIdle closes the connections that wait for a request; with fresh also those that wait for their first one, when they
@@ -124,7 +129,12 @@ func (s *Server) closeIdle(fresh bool) {
 		switch {
 		case c.closeIf(http.StateIdle):
 		case fresh && c.is(http.StateNew):
-			time.AfterFunc(time.Until(c.accepted.Add(firstRequestWithin)), func() { c.closeIf(http.StateNew) })
+			c.boundFirstRequest()
 		}
 	}
+}
+
+// boundFirstRequest closes the connection if its first request does not come, since Shutdown waits for it.
+func (c *conn) boundFirstRequest() {
+	time.AfterFunc(time.Until(c.accepted.Add(firstRequestWithin)), func() { c.closeIf(http.StateNew) })
 }
