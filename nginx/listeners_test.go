@@ -174,6 +174,34 @@ func TestNewServer(t *testing.T) {
 	}
 }
 
+// Requests that a program's own server refuses get the pages of the configuration that is current, and are in its log.
+func TestNewServerRefuses(t *testing.T) {
+	const format = "log_format f '$connection \"$request\" $status $server_name'; access_log access.log f; "
+	s := load(t, format+"server { listen 127.0.0.1:1; server_name first; error_page 400 /bad; location /bad { return 200 first; } }")
+	addr := s.serveOwn(func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the program's handler was called") })
+	})
+	for _, name := range []string{"first", "second"} {
+		if name == "second" {
+			s.write(format + "server { listen 127.0.0.1:1; server_name second; error_page 400 /bad; location /bad { return 200 second; } }")
+			if err := s.Reload(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := wiretest.Dial(t, addr)
+		c.Send("GET /" + name + " HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n")
+		if resp, body := c.Response("GET"); resp.StatusCode != http.StatusBadRequest || body != name {
+			t.Errorf("%s: %s, %q", name, resp.Status, body)
+		}
+		c.End()
+		c.Ended()
+	}
+	log, err := os.ReadFile(filepath.Join(s.dir, "access.log"))
+	if want := "1 \"GET /first HTTP/1.1\" 400 first\n2 \"GET /second HTTP/1.1\" 400 second\n"; err != nil || string(log) != want {
+		t.Errorf("logged %q, %v", log, err)
+	}
+}
+
 // A connection's number is not used again behind a reload: the lines of the error log would be mistaken.
 func TestConnectionNumbersOverReload(t *testing.T) {
 	addr := wiretest.Free(t)

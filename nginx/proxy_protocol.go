@@ -31,8 +31,8 @@ func (c proxyConn) RemoteAddr() net.Addr { return c.Raw().RemoteAddr() }
 
 func (c proxyConn) LocalAddr() net.Addr { return c.Raw().LocalAddr() }
 
-// Read returns io.EOF for a connection without a header: http.Server would send a 400 for any other
-// error, and a peer that does not speak the PROXY protocol must not learn that this is HTTP.
+// Read returns io.EOF for a connection without a header: a peer that does not speak the PROXY protocol must not learn that
+// this is HTTP. net/http's server would send a 400 for any other error.
 func (c proxyConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n == 0 && err != nil && c.ProxyHeader() == nil {

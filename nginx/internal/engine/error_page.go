@@ -79,7 +79,7 @@ func errorPage(c *compiler, l *level, d *conf.Directive) error {
 
 func plainOnTLS(d *conf.Directive) string {
 	if len(d.Args) > 0 && slices.Contains(d.Args[:len(d.Args)-1], "497") {
-		return "net/http itself responds to plain HTTP on a TLS port"
+		return "plain HTTP on a TLS port gets a 400 without a page"
 	}
 	return ""
 }
