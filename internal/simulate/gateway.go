@@ -132,7 +132,7 @@ func newGateway(plan *Plan, n surroundings, j *Journal, dir string) (*gateway, e
 	if err != nil {
 		return nil, err
 	}
-	g.server = newServer(plan, g.withPages(guard(j, p, handler, n.plain(), plan.exact())), log.New(&g.errors, "", 0))
+	g.server = newServer(plan, g.lending(g.withPages(guard(j, p, handler, n.plain(), plan.exact()))), log.New(&g.errors, "", 0))
 	listener := n.listenGateway()
 	g.served.Go(func() { _ = g.server.Serve(listener) })
 	if secure := n.listenSecure(); secure != nil {

@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/internal/wiretest/ownserver"
+	"github.com/culvert-go/culvert/proxy"
 )
 
 // writeByteTimeout is the WriteByteTimeout of the gateway's server.
@@ -32,6 +34,25 @@ func (p *Plan) addExpect10(c *Choices) {
 			}
 		}
 	}
+}
+
+// lender is a handler whose requests package server may use the memory of again, if those of the proxy may be: the
+// simulator's own handlers around it hold nothing.
+type lender struct {
+	http.Handler
+	proxy *proxy.Proxy
+}
+
+func init() {
+	clientside.RegisterReturner(func(l lender) bool { return clientside.Returns(l.proxy) })
+}
+
+// lending returns h, or a lender: filters may hold a request.
+func (g *gateway) lending(h http.Handler) http.Handler {
+	if len(g.plan.Gateway.Filters) > 0 || g.plan.Gateway.Hooks.Warn {
+		return h
+	}
+	return lender{h, g.proxy}
 }
 
 // newServer returns the gateway's server: net/http's, or package server's.

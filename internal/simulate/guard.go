@@ -169,6 +169,20 @@ func (g *guarded) CloseAfterResponse() {
 	clientside.ServerOf(g.w).CloseAfterResponse()
 }
 
+// Hold implements clientside.Lender, as does Memory.
+func (g *guarded) Hold() {
+	if l, ok := g.w.(clientside.Lender); ok {
+		l.Hold()
+	}
+}
+
+func (g *guarded) Memory() []string {
+	if l, ok := g.w.(clientside.Lender); ok {
+		return l.Memory()
+	}
+	return nil
+}
+
 // WriteDeadline implements clientside.Bounded.
 func (g *guarded) WriteDeadline() time.Time {
 	g.check("WriteDeadline")
