@@ -39,6 +39,8 @@ type client struct {
 	name  string
 	addr  string
 	dials int
+
+	leavesOpen bool // the connection
 }
 
 // dial connects to the gateway. It returns nil if that fails: a link may break off a TLS handshake.

@@ -21,7 +21,7 @@ func (c *client) runHTTP1() {
 			return
 		}
 		n := c.converse(conn, rest)
-		if n < len(rest) || c.plan.Stays != StaysOpen {
+		if !c.leavesOpen {
 			conn.Close()
 		}
 		rest = rest[n:]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -43,15 +44,23 @@ const slowPage = 31 * time.Second
 func (p *Plan) addPages(c *Choices) {
 	for i := range p.Clients {
 		client := &p.Clients[i]
-		if client.Kind != HTTP1 && client.Kind != HTTP10 || !c.Bool(5) {
-			continue
+		if client.Kind != HTTP1 && client.Kind != HTTP10 || !c.Bool(5) || !p.Gateway.Server && client.fallsSilent() {
+			continue // net/http's waits without a bound for the rest of a body that a handler has left
 		}
 		for k := range client.Requests {
 			if e := &client.Requests[k]; c.Bool(2) && e.Kube == KubeNothing && !e.Slashes {
 				e.Page = Page(1 + c.Int(int(pages)-1))
+				if client.fallsSilent() && (e.Page == PageRead || e.Page == PageBeside) {
+					e.Page = PageUnread // without ReadTimeout nothing ends the read
+				}
 			}
 		}
 	}
+}
+
+// fallsSilent reports whether the client, or its link, sends a part of something and then nothing.
+func (c *ClientPlan) fallsSilent() bool {
+	return c.silent() || slices.ContainsFunc(c.Requests, func(e ExchangePlan) bool { return e.Body.Cut && e.Body.How == FaultSilence })
 }
 
 // withPages serves the pages of a plan, and has next serve the rest.
