@@ -124,8 +124,7 @@ func TestCloseBesideStalledClient(t *testing.T) {
 				}
 				begun := time.Now()
 				end(s)
-				s.mu.Lock()
-				s.mu.Unlock()
+				_ = s.ConnStats() // the lock is free
 				if took := time.Since(begun); took > 0 {
 					t.Errorf("it has taken %v", took)
 				}
