@@ -63,7 +63,7 @@ func (c *client) converse(conn duplex, list []ExchangePlan) int {
 			return i + 1
 		}
 	}
-	c.stay(conn, r, &list[len(list)-1])
+	c.stay(conn, r, &list[len(list)-1], before)
 	return len(list)
 }
 

@@ -34,6 +34,9 @@ const (
 	pages // how many there are
 )
 
+// cut reports whether the page is not sent to its end. One for HEAD looks whole.
+func (p Page) cut() bool { return p == PageShort || p == PageBroken }
+
 // pageDeadline is the time that PageDeadline leaves.
 const pageDeadline = 5 * time.Second
 
@@ -130,7 +133,7 @@ func (r *ruler) page() {
 	if e.Method == http.MethodHead {
 		want = ""
 	}
-	cut := e.Page == PageShort || e.Page == PageBroken
+	cut := e.Page.cut()
 	switch whole := o.Whole && (!o.ByClose || r.resetsWhatIsCut()); {
 	case len(r.sights) > 0:
 		r.fail("page", "a target saw a request that is not proxied")

@@ -34,18 +34,23 @@ func (r *ruler) behindEarly() bool {
 // and no byte was returned.
 func (r *ruler) behindBroken() bool {
 	e, o := r.before()
-	if e != nil && (e.Page == PageShort || e.Page == PageBroken) {
+	if e != nil && e.Page.cut() {
 		return true // a response to HEAD looks whole
 	}
 	if e == nil || !o.Whole || len(r.sights) > 0 || r.o.Read > 0 {
 		return false
 	}
-	if r.w.passage(e, r.client.Kind).response(max(0, o.Attempt)).aborted {
+	return r.w.breaksBehind(e, r.client.Kind, o.Attempt)
+}
+
+// breaksBehind reports whether the gateway may break a response off when its client has received all of it.
+func (w *world) breaksBehind(e *ExchangePlan, kind ClientKind, attempt int) bool {
+	if e.Page.cut() || w.passage(e, kind).response(max(0, attempt)).aborted {
 		return true
 	}
-	if o.Attempt < 0 {
+	if attempt < 0 {
 		return false
 	}
-	n := e.response(o.Attempt).OddFrames
+	n := e.response(attempt).OddFrames
 	return n > 0 && !frameOddities[n-1].owed
 }

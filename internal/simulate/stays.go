@@ -30,7 +30,7 @@ func (p *Plan) addStays(c *Choices) {
 
 // stay waits until the gateway closes a connection on which nothing is under way: with nothing else sent, and when the
 // IdleTimeout of its server has passed. A target may hold its handler up behind the response.
-func (c *client) stay(conn duplex, r *bufio.Reader, last *ExchangePlan) {
+func (c *client) stay(conn duplex, r *bufio.Reader, last *ExchangePlan, o *Outcome) {
 	if c.leavesOpen = c.plan.Stays == StaysOpen; c.plan.Stays != StaysIdle {
 		return
 	}
@@ -45,6 +45,7 @@ func (c *client) stay(conn duplex, r *bufio.Reader, last *ExchangePlan) {
 		w.journal.Break("nothing behind", "%s #%d: %q is sent on an idle connection", c.name, last.Token, b)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.journal.Break("idle", "%s #%d: an idle connection is still open after %v", c.name, last.Token, took)
+	case w.breaksBehind(last, c.plan.Kind, o.Attempt):
 	case last.hasBody(): // it may have ended behind the response, or not in time
 	case w.plan.exact() && took < idleTimeout-slack && last.ReadPause == 0 && last.ReadAfter == 0:
 		w.journal.Break("idle", "%s #%d: an idle connection was closed after %v: %v", c.name, last.Token, took, err)
