@@ -79,7 +79,8 @@ func TestServerTimeoutsAreNotTheTunnels(t *testing.T) {
 	accepted := make(chan *deadlines, 1)
 	f := forwarder(t, wsupgrade.Options{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn := <-l.accepted
-		if read, write := conn.get(); !read.IsZero() || write.IsZero() {
+		read, write := conn.get()
+		if set := !write.IsZero(); !read.IsZero() || set == wiretest.OwnServer() { // package server sets it when it writes
 			t.Errorf("while dialling the deadlines are %v and %v, want none for reading and the server's for writing", read, write)
 		}
 		accepted <- conn
