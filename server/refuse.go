@@ -14,7 +14,7 @@ import (
 // was not received as a whole.
 type Refusal struct {
 	// Status is that of the response. It is 0 if there is none: the client has left within the header, or has not sent the
-	// header in time. The connection is closed then.
+	// header in time. A response that is written then is not sent.
 	Status int
 	// Err is the cause. If Status is 0 it is the error of a read: one for which errors.Is(err, os.ErrDeadlineExceeded) is
 	// true if the time was over. Otherwise its text holds nothing of the request.
@@ -44,8 +44,6 @@ func (c *conn) refuse(in *http1.Incoming, line string, err error) {
 		r.Status = refused.Status
 	case c.server.OnRefused == nil, errors.Is(err, net.ErrClosed): // Close or Shutdown has closed it
 		return
-	default:
-		_ = c.rwc.Close()
 	}
 	c.mu.Lock()
 	c.writeUntil = time.Now().Add(refuseWithin)
@@ -73,6 +71,9 @@ func (c *conn) callOnRefused(in *http1.Incoming, r *Refusal) (responded, ok bool
 	}
 	x := c.refusedExchange(in)
 	x.refusal, r.Request = r, &x.req
+	if r.Status == 0 { // the connection is closed when the hook has returned: what it logs is there when the client sees that
+		x.w.err = net.ErrClosed
+	}
 	c.mu.Lock()
 	c.current = x
 	c.mu.Unlock()

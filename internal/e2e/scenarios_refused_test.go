@@ -10,7 +10,13 @@ map $body_bytes_sent $content { 0 none; default some; }
 log_format whole '$host $server_name "$request" $status $content "$http_referer" $request_method $uri $request_uri $args $connection_requests';
 log_format cut '$status $content';
 access_log access.log whole if=$whole; access_log access.log cut if=$cut;
-server { listen {{LISTEN}}; server_name first.example; add_header X-Always $status always; }
+server { listen {{LISTEN}}; server_name first.example; add_header X-Always $status always;
+  error_page 505 @upstream; error_page 494 /upstream;
+  location /upstream { return 200 "page $request_method $status"; }
+  location @upstream { proxy_pass http://{{UP1}}; } }
+server { listen {{LISTEN}}; server_name third.example; error_page 400 501 @upstream; error_page 408 /upstream;
+  location /upstream { proxy_pass http://{{UP1}}; }
+  location @upstream { proxy_pass http://{{UP1}}; } }
 server { listen {{LISTEN}}; server_name second.example; error_page 400 /bad; error_page 501 @named;
   location = /bad { return 200 "bad $request_method $request_uri $uri"; }
   location @named { return 200 "named $request_method $request_uri $uri"; } } }
@@ -28,6 +34,10 @@ var refusedSteps = []step{
 	{name: "two lengths", raw: request("POST", "/x", "hello", "Content-Length: 5", "Content-Length: 6"), methods: []string{"POST"}},
 	{name: "length and chunked", raw: "POST /x HTTP/1.1\r\nHost: second.example\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", methods: []string{"POST"}},
 	{name: "unknown coding", raw: "POST /x HTTP/1.1\r\nHost: second.example\r\nTransfer-Encoding: gzip\r\n\r\n", methods: []string{"POST"}},
+	{name: "proxied page", raw: "POST /a/%2Fx?y HTTP/1.1\r\nHost: third.example\r\nX-A: 1\r\nConnection: close\r\nContent-Length: 3\r\nno colon\r\n\r\nabc", methods: []string{"POST"}},
+	{name: "proxied page for a coding", raw: "POST /x HTTP/1.1\r\nHost: third.example\r\nTransfer-Encoding: gzip\r\n\r\n", methods: []string{"POST"}},
+	{name: "malformed escape", raw: "GET /%zz HTTP/1.1\r\nHost: third.example\r\n\r\n"},
+	{name: "late, with a page", raw: "GET /x HTTP/1.1\r\nHost: third.example\r\n"},
 	{name: "second of a connection", raw: get("/x") + "GET /y HTTP/1.1\r\nno colon\r\n\r\n", methods: []string{"GET", "GET"}},
 	{name: "one of three", raw: get("/x") + "GET /y HTTP/1.1\r\nno colon\r\n\r\n" + get("/z"), methods: []string{"GET", "GET", "GET"}},
 	{name: "version", raw: "GET /x HTTP/3.0\r\nHost: second.example\r\n\r\n"},

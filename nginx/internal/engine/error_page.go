@@ -104,8 +104,11 @@ func (s *errorPageSettings) named() bool {
 
 // serve serves the page (ngx_http_send_error_page).
 func (e *errorPageRule) serve(x *exchange) int {
-	if e.overwrite != keepStatus {
+	switch {
+	case e.overwrite != keepStatus:
 		x.errStatus, x.Status = e.overwrite, e.overwrite
+	case neverSent(x.errStatus):
+		x.errStatus, x.Status = http.StatusBadRequest, http.StatusBadRequest
 	}
 	target := e.target.String(&x.Request)
 	w := x.w

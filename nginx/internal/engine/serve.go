@@ -196,6 +196,10 @@ func (x *exchange) redirected() {
 
 // redirectNamed continues in a location that starts with "@".
 func (x *exchange) redirectNamed(w http.ResponseWriter, name string) int {
+	if x.RequestURI == "" { // the request line is malformed
+		x.logError("empty URI in redirect to named location \"" + name + "\"")
+		return http.StatusInternalServerError
+	}
 	l, ok := x.server.named[name]
 	if x.redirects++; x.redirects > maxRedirects || !ok {
 		x.logError("could not find named location \"" + name + "\"")

@@ -48,7 +48,7 @@ func builtinPage(x *exchange, w http.ResponseWriter, status int) {
 	}
 	shown := status
 	title, ok := titles[status]
-	if status >= 494 && status <= 497 {
+	if neverSent(status) {
 		shown = http.StatusBadRequest
 	}
 	if !ok {
@@ -58,7 +58,7 @@ func builtinPage(x *exchange, w http.ResponseWriter, status int) {
 		return
 	}
 	heading := strconv.Itoa(shown) + " " + title
-	own := status >= 494 && status <= 497 // statuses that are never sent
+	own := neverSent(status)
 	h1 := heading
 	if own {
 		h1 = "400 Bad Request"
@@ -76,6 +76,9 @@ func builtinPage(x *exchange, w http.ResponseWriter, status int) {
 		_, _ = w.Write([]byte(page))
 	}
 }
+
+// neverSent reports whether a status is one of nginx's own that clients see as 400.
+func neverSent(status int) bool { return status >= 494 && status <= 497 }
 
 // titles are those of nginx's pages, which are not net/http's.
 var titles = map[int]string{
