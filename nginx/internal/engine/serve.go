@@ -196,7 +196,7 @@ func (x *exchange) redirected() {
 
 // redirectNamed continues in a location that starts with "@".
 func (x *exchange) redirectNamed(w http.ResponseWriter, name string) int {
-	if x.RequestURI == "" { // the request line is malformed
+	if x.URI == "" { // the request line is malformed
 		x.logError("empty URI in redirect to named location \"" + name + "\"")
 		return http.StatusInternalServerError
 	}
