@@ -22,6 +22,9 @@ type lateHeader struct {
 // Unwrap returns the underlying writer, for http.ResponseController.
 func (l *lateHeader) Unwrap() http.ResponseWriter { return l.ResponseWriter }
 
+// HoldsHeader implements clientside.Holder.
+func (l *lateHeader) HoldsHeader() bool { return !l.sent }
+
 // Discards implements response.Discards.
 func (l *lateHeader) Discards() bool { return response.Discards(l.ResponseWriter) }
 

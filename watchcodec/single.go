@@ -163,6 +163,9 @@ func (h *heldResponse) WriteHeader(status int) {
 	}
 }
 
+// HoldsHeader implements clientside.Holder.
+func (h *heldResponse) HoldsHeader() bool { return true }
+
 // Discards implements response.Discards.
 func (h *heldResponse) Discards() bool { return h.refused }
 

@@ -31,10 +31,10 @@ func ofNetHTTP(w http.ResponseWriter) bool {
 
 // Abort is called before a handler panics with http.ErrAbortHandler, behind the header of its response to r. To a client of
 // HTTP/1.0 a response without a length ends with its connection: net/http closes that, and the part that was sent would look
-// whole. Abort resets the connection (RFC 9112 section 8).
+// whole. Abort resets the connection (RFC 9112 section 8), but not where a Holder sends another response.
 func Abort(w http.ResponseWriter, r *http.Request) {
 	s, ofNetHTTP := ServerOf(w).(netHTTP)
-	if r.ProtoAtLeast(1, 1) || !ofNetHTTP || s.Header()["Content-Length"] != nil {
+	if r.ProtoAtLeast(1, 1) || !ofNetHTTP || s.Header()["Content-Length"] != nil || holdsHeader(w) {
 		return
 	}
 	conn, _, err := http.NewResponseController(s.ResponseWriter).Hijack()
@@ -48,4 +48,22 @@ func Abort(w http.ResponseWriter, r *http.Request) {
 		_ = t.SetLinger(0)
 	}
 	_ = conn.Close()
+}
+
+// Holder is the http.ResponseWriter of a filter that may send another response than its handler's, though that has
+// written a header and is aborted then.
+type Holder interface{ HoldsHeader() bool }
+
+// holdsHeader reports whether w is or wraps a Holder that holds the header.
+func holdsHeader(w http.ResponseWriter) bool {
+	for {
+		if h, ok := w.(Holder); ok && h.HoldsHeader() {
+			return true
+		}
+		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return false
+		}
+		w = outer.Unwrap()
+	}
 }
