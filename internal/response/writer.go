@@ -15,6 +15,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/bufpool"
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/deadline"
 )
 
@@ -283,6 +284,7 @@ func (w *writer) finish() {
 	}
 	if err != nil {
 		w.recordFailure(err)
+		clientside.Abort(w.inner, w.r)
 		panic(http.ErrAbortHandler) // a body without its end must not look complete
 	}
 	if w.output != nil {
