@@ -73,6 +73,8 @@ func TestReturns(t *testing.T) {
 		"Hash":           {proxy.Options{Upstream: balanced(upstream.Hash(key))}, false},
 		"HashModulo":     {proxy.Options{Upstream: balanced(upstream.HashModulo(key))}, false},
 		"BalanceFunc":    {proxy.Options{Upstream: balanced(upstream.BalanceFunc(func(*http.Request, []upstream.Candidate) int { return 0 }))}, false},
+		"Sticky":         {proxy.Options{Upstream: balanced(upstream.Sticky(upstream.StickyOptions{}))}, true},
+		"Otherwise":      {proxy.Options{Upstream: balanced(upstream.Sticky(upstream.StickyOptions{Otherwise: upstream.Hash(key)}))}, false},
 	} {
 		if got := clientside.Returns(newProxy(t, ownExchange, test.o)); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)

@@ -8,9 +8,11 @@ func init() {
 
 // callsBack reports whether b is given requests by a function of the program's own, which may keep them.
 func callsBack(b Balance) bool {
-	switch b.(type) {
+	switch b := b.(type) {
 	case hashing, modulo, BalanceFunc:
 		return true
+	case sticky:
+		return callsBack(b.o.Otherwise)
 	}
 	return false
 }
