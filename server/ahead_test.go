@@ -65,6 +65,35 @@ func TestReadAheadLosesNothing(t *testing.T) {
 	}
 }
 
+// Reading ahead may end at each byte of the chunks' lines and of the trailers: the handler reads on from there.
+func TestReadAheadEndsAnywhere(t *testing.T) {
+	const header = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: A\r\n\r\n"
+	const body = "10;e=f\r\n0123456789abcdef\r\n0\r\nA: b\r\nB: c\r\n\r\n"
+	for cut := range len(body) {
+		synctest.Test(t, func(t *testing.T) {
+			reads := make(chan bool)
+			l, s := newPipes(), handler(func(w http.ResponseWriter, r *http.Request) {
+				_ = r.Context().Done()
+				w.(http.Flusher).Flush()
+				<-reads
+				content, err := io.ReadAll(r.Body)
+				if string(content) != "0123456789abcdef" || err != nil || r.Trailer.Get("A")+r.Trailer.Get("B") != "bc" {
+					t.Errorf("behind %q: %q, %v, trailers %v", body[:cut], content, err, r.Trailer)
+				}
+			})
+			startOn(t, s, func() error { return s.Serve(l) })
+			p := l.dial(t)
+			p.Send(header + body[:cut])
+			_ = p.Header()
+			synctest.Wait() // what was sent is read ahead
+			reads <- true
+			synctest.Wait() // the handler waits for the rest
+			_, _ = io.WriteString(p.Conn, body[cut:])
+			p.Receive("0\r\n\r\n")
+		})
+	}
+}
+
 // sendBody sends a POST with content, in pieces with a pause between them.
 func sendBody(p *wiretest.Peer, content string, chunked bool, pieces int) {
 	raw := fmt.Sprintf("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", len(content), content)

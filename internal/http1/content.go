@@ -19,12 +19,13 @@ type Content struct {
 	chunked bool
 	chunks  chunkReader
 	trailer func(http.Header)
-	room    int // for trailers
+	room    int     // for trailers
+	tail    *header // of the trailers, when their reading has begun
 	err     error
 }
 
 // StartRequest makes b the body of a request that f frames. trailer is called with the trailers of a chunked one, which
-// may take up room bytes. A read that fails with a timeout may be called again, unless trailers were being read.
+// may take up room bytes. A read that fails with a timeout may be called again.
 func (b *Content) StartRequest(r *bufio.Reader, f Framing, room int, trailer func(http.Header)) {
 	b.start(r, framing{chunked: f.Chunked, length: f.Length}, room, trailer)
 	b.chunks.strict = true
@@ -84,19 +85,21 @@ func (b *Content) Read(p []byte) (n int, err error) {
 
 // readTrailers reads what stands behind the last chunk: io.EOF is a good end.
 func (b *Content) readTrailers() error {
-	line, err := b.r.Peek(2)
-	if err != nil {
-		return unexpected(err)
+	if b.tail == nil {
+		line, err := b.r.Peek(2)
+		if err != nil {
+			return unexpected(err)
+		}
+		if line[0] == '\r' && line[1] == '\n' {
+			_, _ = b.r.Discard(2)
+			return io.EOF
+		}
+		b.tail = &header{strict: b.chunks.strict, fields: http.Header{}, lines: []byte{'\n'}}
 	}
-	if line[0] == '\r' && line[1] == '\n' {
-		_, _ = b.r.Discard(2)
-		return io.EOF
-	}
-	h := header{strict: b.chunks.strict, fields: http.Header{}}
+	h := b.tail
 	text, err := h.collectTrailers(b.r, b.room)
 	if err != nil {
-		b.err = unexpected(err) // also of a timeout: a part of them was taken
-		return b.err
+		return unexpected(err)
 	}
 	if !bytes.HasSuffix(text, []byte("\r\n\r\n")) {
 		return errTrailerEnd // bare line feeds end a body in one place for some, elsewhere for others

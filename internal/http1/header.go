@@ -91,10 +91,9 @@ func (h *header) collect(r *bufio.Reader, room int, w Waiter) ([]byte, error) {
 	}
 }
 
-// collectTrailers is collect for fields without a line before them.
+// collectTrailers is collect for fields without a line before them. It may be called again behind an error of r. h.lines begins
+// with the end of a line: behind that the empty line that ends the fields is found as a header's is.
 func (h *header) collectTrailers(r *bufio.Reader, room int) ([]byte, error) {
-	// Behind the end of a line the empty line that ends them is found as a header's is.
-	h.lines = append(h.lines[:0], '\n')
 	for {
 		b, err := r.Peek(max(r.Buffered(), 1))
 		if err != nil {
