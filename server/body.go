@@ -209,11 +209,11 @@ func (c *conn) setReadDeadline(x *exchange, t time.Time) bool {
 	return true
 }
 
-// left reports whether x's handler has returned.
-func (c *conn) left(x *exchange) bool {
+// writesEnded reports whether writes for x's handler fail by now: it has returned, or their deadline has passed.
+func (c *conn) writesEnded(x *exchange) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.current != x
+	return c.current != x || !c.writeSet.IsZero() && !time.Now().Before(c.writeSet)
 }
 
 // setWriteDeadline is setReadDeadline for writes.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,6 +51,36 @@ func TestCutResponseIsReset(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// So does one whose file the kernel moves, when the client has not read it in time.
+func TestCutFileIsReset(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const size = 64 << 20 // more than the sockets hold
+	if err := f.Truncate(size); err != nil {
+		t.Fatal(err)
+	}
+	copied, ended := make(chan error, 1), make(chan error, 1)
+	p := dial(t, handler(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
+		_, err := io.Copy(w, f)
+		ended <- r.Context().Err()
+		copied <- err
+	}), false)
+	p.Send("GET / HTTP/1.0\r\n\r\n")
+	if err := <-copied; err == nil {
+		t.Error("the copy has not failed")
+	}
+	if err := <-ended; err == nil {
+		t.Error("the context has not ended")
+	}
+	if n, err := io.Copy(io.Discard, p.R); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("%d bytes, %v", n, err)
 	}
 }
 

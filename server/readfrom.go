@@ -72,8 +72,8 @@ func (w *writer) move(tcp *net.TCPConn, src *io.LimitedReader) (n int64, ok bool
 	}
 	w.x.c.boundWrite()
 	n, err = tcp.ReadFrom(&piece)
-	if err != nil && w.x.c.left(w.x) {
-		w.note(err) // the write was interrupted
+	if err != nil && w.x.c.writesEnded(w.x) {
+		w.note(err) // it is the write's, not the source's
 	}
 	w.written += n
 	src.N -= n
