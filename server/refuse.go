@@ -50,12 +50,12 @@ func (c *conn) refuse(in *http1.Incoming, line string, err error) {
 	c.applyWriteDeadline()
 	c.mu.Unlock()
 	responded, ok := c.callOnRefused(in, r)
-	if !ok || r.Status == 0 {
+	if !ok || refused == nil {
 		return
 	}
 	if !responded {
 		_, err := fmt.Fprintf(c.rwc, "HTTP/1.1 %d %[2]s\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n%[1]d %[2]s: %[3]s",
-			r.Status, http.StatusText(r.Status), refused.Reason)
+			refused.Status, http.StatusText(refused.Status), refused.Reason)
 		if err != nil {
 			return
 		}

@@ -130,6 +130,26 @@ func TestPanicOfOnRefused(t *testing.T) {
 	p.Status(http.StatusOK)
 }
 
+// A hook that changes the Refusal does not change the response.
+func TestRefusalIsTheHooks(t *testing.T) {
+	for raw, want := range map[string]string{"nonsense\r\n\r\n": "HTTP/1.1 400 ", "GET /half HTTP/1.1\r\nHost:": ""} {
+		log := new(lines)
+		s := handler(func(http.ResponseWriter, *http.Request) {})
+		s.ErrorLog = newLogger(log)
+		s.OnRefused = func(_ http.ResponseWriter, r *Refusal) { r.Status = 499 - r.Status }
+		p := wiretest.Dial(t, start(t, s))
+		p.Send(raw)
+		p.End()
+		if got := p.Ended(); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%q: received %q", raw, got)
+		}
+		_ = s.Shutdown(t.Context()) // behind it nothing is logged any more
+		if log.String() != "" {
+			t.Errorf("%q: logged %s", raw, log)
+		}
+	}
+}
+
 // The hook is called with a header that was not received as a whole; the client receives nothing.
 func TestUnfinishedHeader(t *testing.T) {
 	for _, late := range []bool{false, true} {
