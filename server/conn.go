@@ -27,7 +27,7 @@ type conn struct {
 	remoteAddr string
 	ctx        context.Context
 	accepted   time.Time
-	state      atomic.Uint32 // an http.ConnState; StateClosed as soon as it is decided
+	state      atomic.Uint32 // an http.ConnState or stateHeader; StateClosed as soon as it is decided
 	peek       http1.Peeker  // of the socket, below TLS
 	plain      bool          // nothing is between peek's socket and rwc
 	parks      bool          // it can be parked
@@ -93,6 +93,25 @@ func (c *conn) hook(state http.ConnState) {
 	if f := c.server.ConnState; f != nil {
 		f(c.rwc, state)
 	}
+}
+
+// stateHeader is the state of a connection within a request's header: for the hook that is StateActive.
+const stateHeader = http.StateClosed + 1
+
+// beginHeader changes the state when the first byte of a request was received.
+func (c *conn) beginHeader() bool {
+	for _, from := range [...]http.ConnState{http.StateIdle, http.StateNew} {
+		if c.state.CompareAndSwap(uint32(from), uint32(stateHeader)) {
+			c.hook(http.StateActive)
+			return true
+		}
+	}
+	return false
+}
+
+// endHeader changes the state when the header was received, or is refused.
+func (c *conn) endHeader() bool {
+	return c.state.CompareAndSwap(uint32(stateHeader), uint32(http.StateActive))
 }
 
 // closeIf closes a connection that is in a state in which it may be closed at any time. It reports whether it has.
@@ -229,7 +248,7 @@ func (c *conn) awaitRequest() error {
 			c.boundIdle()
 		case err != nil:
 			return err
-		case c.move(http.StateIdle, http.StateActive), c.move(http.StateNew, http.StateActive):
+		case c.beginHeader():
 			return nil
 		default:
 			return net.ErrClosed

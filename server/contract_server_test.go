@@ -548,6 +548,24 @@ func TestContractShutdownAndSilentConnection(t *testing.T) {
 	})
 }
 
+// Nor is one that has sent a part of a header.
+func TestContractShutdownAndUnfinishedHeader(t *testing.T) {
+	onServersInBubble(t, func(t *testing.T, k kind) {
+		for _, part := range []string{"G", get[:len(get)-2], get + "G", get + get[:len(get)-2]} {
+			l := newMemory()
+			s := k.serve(t, &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}, l)
+			c := l.dial(t)
+			c.send(part)
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			if err := s.Shutdown(ctx); err != nil || time.Since(began) > time.Minute || !c.closed() {
+				t.Errorf("%q: Shutdown: %v behind %v, closed: %v", part, err, time.Since(began), c.closed())
+			}
+			cancel()
+		}
+	})
+}
+
 // Close closes all connections.
 func TestContractClose(t *testing.T) {
 	onServersInBubble(t, func(t *testing.T, k kind) {

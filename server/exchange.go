@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -48,7 +49,11 @@ func (c *conn) readRequest() (x *exchange, err error) {
 	x = c.newExchange()
 	in := &x.in
 	in.Map, in.Memory = x.fields, x.values[:]
-	if line, err := in.Read(c.r, c.server.maxHeader(), c); err != nil {
+	line, err := in.Read(c.r, c.server.maxHeader(), c)
+	if !c.endHeader() {
+		return nil, net.ErrClosed
+	}
+	if err != nil {
 		c.refuse(in, line, err)
 		return nil, err
 	}

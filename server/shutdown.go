@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// firstRequestWithin is how long Shutdown waits for the first request of a connection that was accepted before.
+// firstRequestWithin is how long Shutdown waits for the first request of a connection that was accepted before, and for the
+// rest of a header.
 const firstRequestWithin = 5 * time.Second
 
 // goAwayEvery is how often Shutdown sends a GOAWAY to connections of HTTP/2: one may begin while it waits.
@@ -54,7 +55,8 @@ func (s *Server) all() []*conn {
 
 // Shutdown closes the listeners and the idle connections, and waits until the others have served their requests, or until ctx
 // has ended, whose error it returns then. A connection that was accepted and has sent no request yet is served one, for
-// which Shutdown waits up to 5 seconds; so is one that waits for a place. It does not wait for connections that were hijacked.
+// which Shutdown waits up to 5 seconds; so is one that waits for a place. It waits as long for the
+// rest of a request's header. It does not wait for connections that were hijacked.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.inShutdown.Store(true)
 	err := s.closeListeners()
@@ -122,19 +124,25 @@ func (s *Server) forget(c *conn) {
 	s.do(todo)
 }
 
-// closeIdle closes the connections that wait for a request; with fresh also those that wait for their first one, when they
-// have done so for long enough.
+// closeIdle closes the connections that wait for a request; with fresh also those that wait for their first one, or for the
+// rest of a header, when they have done so for long enough.
 func (s *Server) closeIdle(fresh bool) {
 	for _, c := range s.all() {
 		switch {
 		case c.closeIf(http.StateIdle):
 		case fresh && c.is(http.StateNew):
 			c.boundFirstRequest()
+		case fresh && c.is(stateHeader):
+			time.AfterFunc(firstRequestWithin, func() { c.closeIf(stateHeader) })
 		}
 	}
 }
 
 // boundFirstRequest closes the connection if its first request does not come, since Shutdown waits for it.
 func (c *conn) boundFirstRequest() {
-	time.AfterFunc(time.Until(c.accepted.Add(firstRequestWithin)), func() { c.closeIf(http.StateNew) })
+	time.AfterFunc(time.Until(c.accepted.Add(firstRequestWithin)), func() {
+		if !c.closeIf(http.StateNew) {
+			c.closeIf(stateHeader) // it has begun meanwhile
+		}
+	})
 }
