@@ -8,7 +8,7 @@ import (
 	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/internal/wiretest/ownserver"
-	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // writeByteTimeout is the WriteByteTimeout of the gateway's server.
@@ -36,15 +36,15 @@ func (p *Plan) addExpect10(c *Choices) {
 	}
 }
 
-// lender is a handler whose requests package server may use the memory of again, if those of the proxy may be: the
-// simulator's own handlers around it hold nothing.
+// lender is a handler whose requests package server may use the memory of again. The proxy's Rewrite and its other hooks might
+// hold a request; the simulator's do not, and neither do its handlers around the proxy.
 type lender struct {
 	http.Handler
-	proxy *proxy.Proxy
+	group *upstream.Group
 }
 
 func init() {
-	clientside.RegisterReturner(func(l lender) bool { return clientside.Returns(l.proxy) })
+	clientside.RegisterReturner(func(l lender) bool { return clientside.Returns(l.group) })
 }
 
 // lending returns h, or a lender: filters may hold a request.
@@ -52,7 +52,7 @@ func (g *gateway) lending(h http.Handler) http.Handler {
 	if len(g.plan.Gateway.Filters) > 0 || g.plan.Gateway.Hooks.Warn {
 		return h
 	}
-	return lender{h, g.proxy}
+	return lender{h, g.group}
 }
 
 // newServer returns the gateway's server: net/http's, or package server's.

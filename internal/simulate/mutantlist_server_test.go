@@ -26,7 +26,6 @@ var mutantsOfServer = []mutant{
 	{"server: pipelined requests are given back with the buffer", "server/conn.go", "		if c.r == nil || c.r.Buffered() == 0 && !c.watch.hasByte {\n", "		if true {\n"},
 	{"server: the client's leaving is not noticed", "server/watch.go", "	if left {\n", "	if left && x == nil {\n"},
 	{"server: the byte that the watch has read is lost to an upgrade", "server/hijack.go", "	if hasByte {\n", "	if hasByte && w.left {\n"},
-	{"server: the memory of a context that is waited for is used again", "server/lend.go", "x.ctx.handedOut() || ", ""},
 	{"server: a response to HEAD has content", "server/responseheader.go", "	if w.head || !allowed {\n", "	if !allowed {\n"},
 }
 
