@@ -162,8 +162,10 @@ func (e *ExchangePlan) requestLength() int64 {
 func (r *ruler) owedPage() bool {
 	e, c := r.e, r.client
 	switch {
-	case !r.lingers() || c.Pipelined || len(c.Links.There)+len(c.Links.Back) > 0 || e.GiveUp > 0 || e.HalfClose || e.ReadAfter > 0:
+	case !r.lingers() || c.Pipelined || len(c.Links.There)+len(c.Links.Back) > 0 || e.GiveUp > 0 || e.HalfClose:
 		return false
+	case slices.ContainsFunc(c.Requests, func(e ExchangePlan) bool { return e.ReadAfter > 0 }):
+		return false // the connection may be idle for too long before the client has read the response before
 	case r.w.sockets != nil || r.behindEarly() || r.behindBroken():
 		return false
 	case e.Page == PageBeside && e.Expect && e.Manner == ExpectForEver:
