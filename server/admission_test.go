@@ -268,6 +268,30 @@ func oneOf[K comparable, V any](m map[K]V) (k K) {
 	return k
 }
 
+// A connection that Shutdown finds in the accept queue has as long for its first request as one that was just accepted.
+func TestShutdownAfterLongInQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{MaxConns: 1, AcceptTimeout: time.Minute}
+		l, proceed := waiting(s)
+		startOn(t, s, func() error { return s.Serve(l) })
+		first := l.dial(t)
+		first.Send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
+		queued := l.dial(t)
+		time.Sleep(3 * firstRequestWithin)
+		ended := make(chan error, 1)
+		go func() { ended <- s.Shutdown(context.Background()) }()
+		synctest.Wait()
+		proceed <- true
+		first.Status(http.StatusOK)
+		time.Sleep(time.Second)
+		queued.Send(getRoot)
+		queued.Status(http.StatusOK)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Shutdown has the connections that wait for a place served, Close closes them, and a hijacked connection has no place.
 func TestEndWithAcceptQueue(t *testing.T) {
 	for name, end := range map[string]func(*Server) error{

@@ -145,7 +145,7 @@ func (s *Server) begin(c *conn) {
 		return
 	}
 	if s.inShutdown.Load() { // Shutdown has not seen it
-		c.boundFirstRequest()
+		c.boundFirstRequest(time.Now()) // it may have waited for its place
 	}
 	go c.serve()
 }

@@ -131,16 +131,17 @@ func (s *Server) closeIdle(fresh bool) {
 		switch {
 		case c.closeIf(http.StateIdle):
 		case fresh && c.is(http.StateNew):
-			c.boundFirstRequest()
+			c.boundFirstRequest(c.accepted)
 		case fresh && c.is(stateHeader):
 			time.AfterFunc(firstRequestWithin, func() { c.closeIf(stateHeader) })
 		}
 	}
 }
 
-// boundFirstRequest closes the connection if its first request does not come, since Shutdown waits for it.
-func (c *conn) boundFirstRequest() {
-	time.AfterFunc(time.Until(c.accepted.Add(firstRequestWithin)), func() {
+// boundFirstRequest closes the connection if its first request, which it could send since a time, does not come: Shutdown
+// waits for it.
+func (c *conn) boundFirstRequest(since time.Time) {
+	time.AfterFunc(time.Until(since.Add(firstRequestWithin)), func() {
 		if !c.closeIf(http.StateNew) {
 			c.closeIf(stateHeader) // it has begun meanwhile
 		}
