@@ -69,7 +69,10 @@ func Unused(t testing.TB) (addr string) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	near, err := net.Dial("tcp", l.Addr().String())
+	// Its port is bound before it is connected: the system takes no such port for a connection of its own choice. A
+	// client that dialed the address from that very port would be connected with itself.
+	bound := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}}
+	near, err := bound.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
