@@ -151,12 +151,12 @@ func (b *body) leave() {
 	}
 	c := b.x.c
 	c.mu.Lock()
-	c.interrupt = true
+	c.reads.failing = true
 	c.applyReadDeadline()
 	c.mu.Unlock()
 	b.mu.Lock()
 	c.mu.Lock()
-	c.interrupt = false
+	c.reads.failing = false
 	c.mu.Unlock()
 	b.mu.Unlock()
 }
@@ -179,8 +179,8 @@ func (b *body) drain() bool {
 	}
 	c := b.x.c
 	c.mu.Lock()
-	if until := time.Now().Add(drainWithin); c.readUntil.IsZero() || until.Before(c.readUntil) {
-		c.readUntil = until
+	if until := time.Now().Add(drainWithin); c.reads.until.IsZero() || until.Before(c.reads.until) {
+		c.reads.until = until
 	}
 	c.mu.Unlock()
 	buf := bufpool.Get()
@@ -202,7 +202,7 @@ func (c *conn) setReadDeadline(x *exchange, t time.Time) bool {
 	if c.current != x || c.hijacked {
 		return false
 	}
-	c.readUntil = t
+	c.reads.until = t
 	if !c.watch.running { // the watch has no deadline: the client may take any time to leave
 		c.applyReadDeadline()
 	}
@@ -213,7 +213,7 @@ func (c *conn) setReadDeadline(x *exchange, t time.Time) bool {
 func (c *conn) writesEnded(x *exchange) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.current != x || !c.writeSet.IsZero() && !time.Now().Before(c.writeSet)
+	return c.current != x || !c.writes.set.IsZero() && !time.Now().Before(c.writes.set)
 }
 
 // setWriteDeadline is setReadDeadline for writes.
@@ -223,12 +223,8 @@ func (c *conn) setWriteDeadline(x *exchange, t time.Time) (bool, error) {
 	if c.current != x || c.hijacked {
 		return false, nil
 	}
-	c.writeUntil = t
-	if t.Equal(c.writeSet) {
-		return true, nil
-	}
-	c.writeSet = t
-	return true, c.rwc.SetWriteDeadline(t)
+	c.writes.until = t
+	return true, c.applyWriteDeadline()
 }
 
 // interruptWrite ends a write that is under way, since the handler has returned, unless that has taken the connection.
@@ -236,8 +232,8 @@ func (c *conn) interruptWrite() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.hijacked {
-		c.noWrites = true
-		c.applyWriteDeadline()
+		c.writes.failing = true
+		_ = c.applyWriteDeadline()
 	}
 }
 
@@ -245,6 +241,6 @@ func (c *conn) interruptWrite() {
 func (c *conn) resumeWrites() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.noWrites = false
-	c.applyWriteDeadline()
+	c.writes.failing = false
+	_ = c.applyWriteDeadline()
 }

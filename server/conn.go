@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/clientside"
-	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/netloop"
 )
@@ -42,16 +41,12 @@ type conn struct {
 	headerEnds time.Time     // when the header that is being read must have been received; zero: not settled yet
 
 	// mu guards what follows, which handlers reach from any goroutine.
-	mu         sync.Mutex
-	current    *exchange // the one whose handler runs; nil: none
-	hijacked   bool
-	interrupt  bool // reads fail: the handler has returned while its body was being read
-	readUntil  time.Time
-	readSet    time.Time // what the socket has of readUntil, which is set when it is read
-	noWrites   bool      // writes fail: the handler has returned while it was writing
-	writeUntil time.Time
-	writeSet   time.Time // what the socket has of writeUntil, which is set when it is written
-	watch      watch
+	mu       sync.Mutex
+	current  *exchange // the one whose handler runs; nil: none
+	hijacked bool
+	reads    bound // failing: the handler has returned while its body was being read
+	writes   bound // failing: the handler has returned while it was writing
+	watch    watch
 }
 
 func newConn(s *Server, rwc net.Conn) *conn {
@@ -340,44 +335,6 @@ func timedOut(err error) bool {
 	return ok && ne.Timeout()
 }
 
-// boundReads sets the deadline of reads that are made from now on; the zero time is none.
-func (c *conn) boundReads(until time.Time) {
-	c.mu.Lock()
-	c.readUntil = until
-	c.mu.Unlock()
-}
-
-// applyReadDeadline sets the socket's deadline if it has another one. The caller holds c.mu.
-func (c *conn) applyReadDeadline() {
-	until := c.readUntil
-	if c.interrupt {
-		until = deadline.Past
-	}
-	if !until.Equal(c.readSet) {
-		c.readSet = until
-		_ = c.rwc.SetReadDeadline(until)
-	}
-}
-
-// boundWrite sets the socket's deadline before a write.
-func (c *conn) boundWrite() {
-	c.mu.Lock()
-	c.applyWriteDeadline()
-	c.mu.Unlock()
-}
-
-// applyWriteDeadline is applyReadDeadline for writes.
-func (c *conn) applyWriteDeadline() {
-	until := c.writeUntil
-	if c.noWrites {
-		until = deadline.Past
-	}
-	if !until.Equal(c.writeSet) {
-		c.writeSet = until
-		_ = c.rwc.SetWriteDeadline(until)
-	}
-}
-
 // exchange has the handler respond to a request. It reports whether another one may follow.
 func (c *conn) exchange(x *exchange) bool {
 	var writeUntil time.Time
@@ -385,7 +342,7 @@ func (c *conn) exchange(x *exchange) bool {
 		writeUntil = time.Now().Add(d)
 	}
 	c.mu.Lock()
-	c.current, c.writeUntil = x, writeUntil
+	c.current, c.writes.until = x, writeUntil
 	c.mu.Unlock()
 	if !c.handle(x) || c.leave(x) {
 		return false

@@ -30,11 +30,11 @@ func (c *conn) initParking() {
 func (c *conn) boundIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.readUntil, c.headerEnds = time.Time{}, time.Time{}
+	c.reads.until, c.headerEnds = time.Time{}, time.Time{}
 	if tick := c.server.parkAfter; c.parks {
-		c.readUntil = c.accepted.Add((time.Since(c.accepted)/tick + 2) * tick)
+		c.reads.until = c.accepted.Add((time.Since(c.accepted)/tick + 2) * tick)
 	} else if d := c.server.idleTimeout(); d > 0 {
-		c.readUntil = time.Now().Add(d)
+		c.reads.until = time.Now().Add(d)
 	}
 }
 

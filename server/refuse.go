@@ -46,8 +46,8 @@ func (c *conn) refuse(in *http1.Incoming, line string, err error) {
 		return
 	}
 	c.mu.Lock()
-	c.writeUntil = time.Now().Add(refuseWithin)
-	c.applyWriteDeadline()
+	c.writes.until = time.Now().Add(refuseWithin)
+	_ = c.applyWriteDeadline()
 	c.mu.Unlock()
 	responded, ok := c.callOnRefused(in, r)
 	if !ok || refused == nil {

@@ -57,8 +57,8 @@ func (c *conn) awaitsByte(whole bool) bool {
 		c.watch.end()
 		return false
 	}
-	if !c.readSet.IsZero() {
-		c.readSet = time.Time{}
+	if !c.reads.set.IsZero() {
+		c.reads.set = time.Time{}
 		_ = c.rwc.SetReadDeadline(time.Time{})
 	}
 	return true
@@ -80,10 +80,10 @@ func (c *conn) stopWatching() {
 // stopWatchingLocked is stopWatching for a caller that holds c.mu. It is not held meanwhile.
 func (c *conn) stopWatchingLocked() {
 	for c.watch.running {
-		c.watch.stopping, c.interrupt = true, true
-		c.readSet = deadline.Past
+		c.watch.stopping, c.reads.failing = true, true
+		c.reads.set = deadline.Past
 		_ = c.rwc.SetReadDeadline(deadline.Past)
 		c.watch.ended.Wait()
-		c.watch.stopping, c.interrupt = false, false
+		c.watch.stopping, c.reads.failing = false, false
 	}
 }

@@ -254,7 +254,7 @@ func (w *writer) WriteDeadline() time.Time {
 	c := w.x.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.writeSet
+	return c.writes.set
 }
 
 // EnableFullDuplex is for http.ResponseController. The response may always be written before the request was read.
