@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/gate"
 	"github.com/culvert-go/culvert/nginx/internal/engine"
 	"github.com/culvert-go/culvert/server"
@@ -64,7 +65,7 @@ func (g *generation) serve(sockets map[socketKey]*socket) {
 
 // newServer returns the server of one of its listeners.
 func (g *generation) newServer(l engine.Listener) *server.Server {
-	s := connectionServer(l, g.count(l.Handler))
+	s := connectionServer(l, counted{g, l.Handler})
 	s.ConnState = func(conn net.Conn, state http.ConnState) {
 		g.track(state)
 		l.ConnState(conn, state)
@@ -112,17 +113,26 @@ func (g *generation) track(state http.ConnState) {
 	}
 }
 
-// count keeps track of handlers, also of those that have taken their connection, which the server forgets.
-func (g *generation) count(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := g.active.Enter(); ok {
-			defer g.active.Leave()
-		}
-		if g.retired.Load() && r.ProtoMajor == 1 && r.Header["Upgrade"] == nil {
-			w.Header().Set("Connection", "close")
-		}
-		next.ServeHTTP(w, r)
-	})
+// counted keeps track of a generation's handlers, also of those that have taken their connection, which the server forgets.
+type counted struct {
+	generation *generation
+	next       http.Handler
+}
+
+func init() {
+	clientside.RegisterReturner(func(c counted) bool { return clientside.Returns(c.next) })
+}
+
+// ServeHTTP implements http.Handler.
+func (c counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g := c.generation
+	if _, ok := g.active.Enter(); ok {
+		defer g.active.Leave()
+	}
+	if g.retired.Load() && r.ProtoMajor == 1 && r.Header["Upgrade"] == nil {
+		w.Header().Set("Connection", "close")
+	}
+	c.next.ServeHTTP(w, r)
 }
 
 // finish gives idle connections the time for one more request and closes them, waits for every request

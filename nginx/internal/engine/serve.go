@@ -6,29 +6,44 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 )
 
 // handler returns the handler of a socket. Error pages without freshness become uncacheable
 // outside of everything that the configuration sets, so that the configuration wins.
 func (e *Engine) handler(k *socket) http.Handler {
-	chain := filters.NewChain(
-		func(next http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				x := e.enter(k, w, r)
-				e.shared.counts.startRequest(x.Conn.Net())
-				defer e.shared.counts.finishRequest(x.Conn.Net())
-				next.ServeHTTP(w, x.HTTP)
-			})
-		},
-		e.errorPages,
-		filters.OnResponse(filters.ResponseHooks{Header: finalHeader, Body: responseWriter, End: finishResponse}),
-	)
-	return chain.ThenFunc(func(w http.ResponseWriter, r *http.Request) {
+	hooks := filters.OnResponse(filters.ResponseHooks{Header: finalHeader, Body: responseWriter, End: finishResponse})
+	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchangeOf(r.Context())
 		x.w = w
 		x.serve()
 	})
+	return filters.NewChain().Then(&entrance{engine: e, socket: k, next: e.errorPages(hooks(inner))})
+}
+
+// entrance begins the exchange of each request to a socket.
+type entrance struct {
+	engine *Engine
+	socket *socket
+	next   http.Handler
+}
+
+// ServeHTTP implements http.Handler.
+func (h *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := h.engine.enter(h.socket, w, r)
+	counts := h.engine.shared.counts
+	counts.startRequest(x.Conn.Net())
+	defer counts.finishRequest(x.Conn.Net())
+	h.next.ServeHTTP(w, x.HTTP)
+}
+
+func init() {
+	// All that a configuration leads to is the engine's own, and the functions that proxies and filters call are: none keeps
+	// a request or its writer. What a proxy starts beside its handler holds them (package proxy). What is made of a request
+	// for another one, which may go on, does so here (branch). All that waits does so for the end of the request's context,
+	// and logs are written from copies.
+	clientside.RegisterReturner(func(*entrance) bool { return true })
 }
 
 // serve serves x: a status without a response leads to the error pages, until one has sent a

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/internal/clientside"
 	httpheader "github.com/culvert-go/culvert/internal/header"
 )
 
@@ -20,8 +21,9 @@ func (x *exchange) subrequest(target string) *exchange {
 	return sub
 }
 
-// branch creates an exchange beside x whose response is discarded.
+// branch creates an exchange beside x whose response is discarded. It may outlive x, and its writer hides x's.
 func (x *exchange) branch(ctx context.Context, target string) *exchange {
+	clientside.Hold(x.w)
 	sub := &exchange{Request: x.Branch(), engine: x.engine, server: x.server, level: x.server.level, main: x}
 	sub.URI, sub.Args, _ = strings.Cut(target, "?")
 	sub.Internal, sub.uriChanged = true, true
