@@ -265,7 +265,8 @@ func testHealthOverSockets(t *testing.T, via path) {
 		"errors":    {upstream.Options{}, -1, "b c b c"},
 		"a status":  {upstream.Options{FailStatuses: []int{500}}, 500, "500 b c b c"},
 		"no status": {upstream.Options{}, 500, "500 b c 500"},
-		"latency":   {upstream.Options{FailLatency: 1}, 200, "a b c 503"},
+		"latency":   {upstream.Options{FailLatency: 1}, 200, "a b c c"}, // the last one is not taken out
+		"all out":   {upstream.Options{FailLatency: 1, MaxEjected: 1}, 200, "a b c 503"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, via, test.o, proxy.Retry{Errors: true}, three...)

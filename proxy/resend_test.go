@@ -59,7 +59,7 @@ func refusingTarget(t *testing.T, over http2Over, n int64, refuse func(f *http2.
 }
 
 // A request of any method that a target of HTTP/2 refuses unprocessed is sent once an attempt, and again by the proxy's own
-// rules (RFC 9113 section 8.7): to another target, or once more to the only one. For a POST without a body net/http's
+// rules (RFC 9113 section 8.7): to another target, or once more to the last one that is available. For a POST without a body net/http's
 // transport does not distinguish a graceful GOAWAY from a reset after which the request may have been processed.
 func TestRefusedUnprocessed(t *testing.T) { onPaths(t, testRefusedUnprocessed) }
 func testRefusedUnprocessed(t *testing.T, via path) {
@@ -76,7 +76,7 @@ func testRefusedUnprocessed(t *testing.T, via path) {
 			"for ever, body":         {"POST", "abc", []int64{always}, 0, 502, 2},
 			"for ever, no body":      {"POST", "", []int64{always}, 0, 502, 2},
 			"for ever, one try":      {"GET", "", []int64{always}, 1, 502, 1},
-			"by each target":         {"GET", "", []int64{always, always, always}, 0, 502, 3},
+			"by each target":         {"GET", "", []int64{always, always, always}, 0, 502, 4},
 			"by each target, tries":  {"GET", "", []int64{always, always, always}, 2, 502, 2},
 			"once":                   {"GET", "", []int64{1}, 0, 200, 2},
 			"once, body":             {"POST", "abc", []int64{1}, 0, 200, 2},

@@ -187,7 +187,7 @@ func (g *Group) runChecks(ctx context.Context, addr string, s *state) {
 			g.markHealthy(addr, s)
 		case !s.unhealthy.Load() && bad >= g.o.Check.Fall:
 			s.checked.Store(now())
-			s.unhealthy.Store(true)
+			g.markUnhealthy(s)
 			g.wakeQueue() // requests that wait for this target alone fail now
 			g.notifyChange(addr, false, err)
 		}

@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"errors"
 	"fmt"
 	"log"
 	"net/http"
@@ -89,4 +90,33 @@ func ExampleBalanceFunc() {
 	// 192.0.2.2:8080
 	// 192.0.2.3:8080
 	// 192.0.2.2:8080
+}
+
+// A URL that fails on every target takes out at most half of them, after three failures each within ten seconds. The others
+// still get the requests for all other URLs.
+func ExampleOptions_maxEjected() {
+	group, err := upstream.New(upstream.Options{Name: "api", MaxEjected: 0.5},
+		upstream.Target{Addr: "192.0.2.1:8080", MaxFails: 3},
+		upstream.Target{Addr: "192.0.2.2:8080", MaxFails: 3},
+		upstream.Target{Addr: "192.0.2.3:8080", MaxFails: 3},
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Close()
+	r := httptest.NewRequest("GET", "/broken", nil)
+	for range 100 {
+		lease, err := group.Pick(r.Context(), r)
+		if err != nil {
+			log.Fatal(err)
+		}
+		lease.Done(upstream.Outcome{Err: errors.New("connection reset")})
+	}
+	for s := range group.Targets() {
+		fmt.Println(s.Target.Addr, s.Ejected)
+	}
+	// Output:
+	// 192.0.2.1:8080 true
+	// 192.0.2.2:8080 false
+	// 192.0.2.3:8080 false
 }

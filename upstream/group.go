@@ -28,6 +28,8 @@ type Group struct {
 	gate  gate.Gate // the requests and tunnels in flight, waiting ones included
 	queue queue
 
+	floor sync.Mutex // guards the set, and the health of its members, against changes that Options.MaxEjected forbids together
+
 	mu     sync.Mutex // guards states, checks and the delivery of first, and serialises changes of set
 	states map[string]*state
 	checks checks
@@ -134,7 +136,7 @@ func (g *Group) install(list []Target) {
 	for _, m := range s.members {
 		m.current.Store(m) // before a request can pick m
 	}
-	g.set.Store(s)
+	g.replace(s)
 	g.forgetRemoved(s)
 	g.updateCheckers(s)
 	g.first.deliver()

@@ -71,8 +71,8 @@ func TestHealthRules(t *testing.T) {
 		p.broken["a"] = true
 		p.want("a b b b")
 	})
-	t.Run("with all failing there is none", func(t *testing.T) {
-		p := newPicks(t, upstream.Options{}, addrs("a b")...)
+	t.Run("with MaxEjected 1 and all failing there is none", func(t *testing.T) {
+		p := newPicks(t, upstream.Options{MaxEjected: 1}, addrs("a b")...)
 		p.broken["a"], p.broken["b"] = true, true
 		p.want("a b - -")
 		_, err := p.g.Pick(t.Context(), request())
@@ -235,7 +235,7 @@ func TestQueueTimeout(t *testing.T) {
 // No request waits for a target that has failed, even if it fails during the wait.
 func TestQueueOfFailing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPicks(t, upstream.Options{Queue: 2}, upstream.Target{Addr: "a:1", MaxConns: 1}, upstream.Target{Addr: "b:1", Down: true})
+		p := newPicks(t, upstream.Options{Queue: 2, MaxEjected: 1}, upstream.Target{Addr: "a:1", MaxConns: 1}, upstream.Target{Addr: "b:1", Down: true})
 		held := p.lease()
 		failed := make(chan error)
 		go func() {

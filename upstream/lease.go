@@ -123,7 +123,7 @@ func (l Lease) Done(o Outcome) {
 	m := l.m.current.Load()
 	switch {
 	case l.g.isFailure(o):
-		m.failed()
+		m.failed(l.g)
 		if p, ok := m.picker.(failureCounter); ok {
 			p.targetFailed(m)
 		}

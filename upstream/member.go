@@ -135,8 +135,8 @@ func (m *member) addInFlight() bool {
 	}
 }
 
-// failed counts a failure, and takes m out if it has MaxFails failures within FailTimeout.
-func (m *member) failed() {
+// failed counts a failure, and takes m out if it has MaxFails failures within FailTimeout and g can do without it.
+func (m *member) failed(g *Group) {
 	if m.MaxFails < 0 {
 		return
 	}
@@ -148,7 +148,7 @@ func (m *member) failed() {
 	m.failures = append(m.failures, at)
 	m.failures = slices.Delete(m.failures, 0, max(m.expired(at), len(m.failures)-m.MaxFails))
 	if len(m.failures) >= m.MaxFails {
-		m.out.Store(true)
+		g.eject(m)
 	}
 }
 

@@ -63,6 +63,19 @@ type Options struct {
 	FailLatency time.Duration
 	// Check configures active health checks; nil means none.
 	Check *Check
+	// MaxEjected is the share of the group's targets, from 0 to 1, that failures may take out at a time
+	// (Target.MaxFails); Down targets do not count for it. The number is rounded down, but one target may
+	// always be taken out, except the last: the only target that is available. Failures of a target that may
+	// not be taken out count, so that its next failure takes it out when another target is back. If Set or a
+	// check leaves no target that is available, or more of them out than the share allows, those whose last
+	// failures are the oldest get requests again.
+	//
+	// 0 means all but the last available target. 1 means all: requests then fail (503) when each
+	// target has failed, as in nginx; only the single target of a group is still never taken out.
+	//
+	// MaxEjected is what keeps clients, and a single URL that fails everywhere, from taking out all
+	// targets for all clients. It is Envoy's max_ejection_percent, whose default is 10 %. Checks are not bound by it.
+	MaxEjected float64
 	// SlowStart is the time over which the share of a target that has recovered grows to
 	// its full share of the requests; 0 means that it gets that at once.
 	SlowStart time.Duration
@@ -153,6 +166,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if err := o.checkProtocol(); err != nil {
 		return o, err
+	}
+	if !(o.MaxEjected >= 0 && o.MaxEjected <= 1) {
+		return o, fmt.Errorf("MaxEjected %v is not from 0 to 1", o.MaxEjected)
 	}
 	for _, status := range o.FailStatuses {
 		if status < 200 || status > 999 {

@@ -55,6 +55,9 @@ func TestBadOptions(t *testing.T) {
 		{`check: Rise or Fall is negative`, upstream.Options{Check: &upstream.Check{Fall: -1}}, one},
 		{`check: Jitter 2 is over 1`, upstream.Options{Check: &upstream.Check{Jitter: 2}}, one},
 		{`check: Jitter is not a number`, upstream.Options{Check: &upstream.Check{Jitter: math.NaN()}}, one},
+		{`MaxEjected -0.1 is not from 0 to 1`, upstream.Options{MaxEjected: -0.1}, one},
+		{`MaxEjected 10 is not from 0 to 1`, upstream.Options{MaxEjected: 10}, one},
+		{`MaxEjected NaN is not from 0 to 1`, upstream.Options{MaxEjected: math.NaN()}, one},
 		{`FailStatuses: 101 is not from 200 to 999`, upstream.Options{FailStatuses: []int{500, 101}}, one},
 		{`FailStatuses: 1000 is not from 200 to 999`, upstream.Options{FailStatuses: []int{1000}}, one},
 	}

@@ -9,6 +9,11 @@ type Status struct {
 	// Healthy reports whether the target is available as far as its health is concerned; a
 	// Down target is not.
 	Healthy bool
+	// Ejected reports whether failures have taken the target out (Target.MaxFails): it is not Healthy until
+	// FailTimeout has passed, and then gets one request at a time, until one succeeds.
+	Ejected bool
+	// Unhealthy reports whether its checks have failed (Check.Fall).
+	Unhealthy bool
 	// InFlight is the number of the target's requests and tunnels in flight.
 	InFlight int
 	// Fails is the number of failures within FailTimeout, at most MaxFails.
@@ -19,7 +24,7 @@ type Status struct {
 func (g *Group) Targets() iter.Seq[Status] {
 	return func(yield func(Status) bool) {
 		for _, m := range g.set.Load().members {
-			if !yield(Status{m.Target, m.healthy(), int(m.inFlight.Load()), m.countFails()}) {
+			if !yield(Status{m.Target, m.healthy(), m.failing(), m.unhealthy.Load(), int(m.inFlight.Load()), m.countFails()}) {
 				return
 			}
 		}

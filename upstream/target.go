@@ -17,7 +17,7 @@ type Target struct {
 	Weight int
 	// MaxFails is how many failures within FailTimeout take the target out. 0 means 1,
 	// a negative number means that failures do not count. The only target of a group is
-	// never taken out.
+	// never taken out, nor, unless Options.MaxEjected is 1, the last one that is available.
 	//
 	// A failure counts for FailTimeout, even if requests succeed in the meantime. A target
 	// that is out gets no request until FailTimeout has passed since its last failure, and

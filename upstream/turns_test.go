@@ -86,7 +86,7 @@ func TestTurnsAsNginx(t *testing.T) {
 				}
 				targets = append(targets, target)
 			}
-			g := newGroup(t, upstream.Options{}, targets...)
+			g := newGroup(t, upstream.Options{MaxEjected: 1}, targets...)
 			var got, want string
 			for range 60 {
 				if pauses && random.IntN(10) == 0 {

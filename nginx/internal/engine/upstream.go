@@ -98,7 +98,7 @@ func (e *Engine) upstream(g *group, scheme string) (*upstream.Group, error) {
 	if u, ok := g.schemes[scheme]; ok {
 		return u, nil
 	}
-	o := upstream.Options{Name: g.name, Scheme: scheme, Balance: g.balance, FailStatuses: g.fails}
+	o := upstream.Options{Name: g.name, Scheme: scheme, Balance: g.balance, FailStatuses: g.fails, MaxEjected: 1}
 	if scheme == "https" {
 		o.TLSConfig = &tls.Config{InsecureSkipVerify: true} // connections are the transports', which verify
 	}
