@@ -137,7 +137,14 @@ func (x *requestContext) look() bool {
 		x.c.mu.Unlock()
 		return true
 	}
+	if !ended && !e.body.mu.TryLock() { // it is read, and may be moved, which peeks as well
+		x.c.mu.Unlock()
+		return true
+	}
 	found := x.c.peek.Look()
+	if !ended {
+		e.body.mu.Unlock()
+	}
 	x.c.mu.Unlock()
 	// Bytes may tell that the client ends TLS, or stand before the end.
 	if found == http1.Unknown || found == http1.Bytes && !(x.c.plain && ended) {

@@ -8,7 +8,6 @@ package filtertest
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 
@@ -29,29 +28,12 @@ func (f Failure) String() string { return fmt.Sprintf("%s: %v", f.Check, f.Err) 
 // Option changes what is required of a filter.
 type Option func(*options)
 
-type options struct {
-	transformsBody bool
-	except         []string
-}
+type options struct{ transformsBody bool }
 
 // TransformsBody is the Option for a filter that rewrites bodies: its writer need not
 // implement io.ReaderFrom. The client must still receive the body as the handler has
 // written it, so the filter must not rewrite the plain text that the checks send.
 func TransformsBody() Option { return func(o *options) { o.transformsBody = true } }
-
-// Except is the Option that leaves out the checks of these names, for a filter that gives up
-// what they check on purpose: one that buffers responses can't pass "flush". The names are
-// those of Failure.Check and of Test's subtests: "request", "response", "empty", "flush",
-// "interim", "trailers", "request trailers", "readfrom", "full duplex", "deadlines",
-// "hijack", "abort", "cancel", "keep-alive". It panics if there is no check of a name.
-func Except(names ...string) Option {
-	for _, name := range names {
-		if !slices.ContainsFunc(checks[:], func(c check) bool { return c.name == name }) {
-			panic(fmt.Sprintf("filtertest: there is no check %q", name))
-		}
-	}
-	return func(o *options) { o.except = append(o.except, names...) }
-}
 
 // Check runs every check of f and returns the failures, nil if there are none.
 // Each check runs f around a scripted handler on a server of its own on a free
@@ -60,12 +42,9 @@ func Except(names ...string) Option {
 // up to ten seconds if a filter hangs.
 func Check(f culvert.Filter, opts ...Option) []Failure {
 	o := apply(opts)
-	errs := make([]error, len(checks))
+	var errs [len(checks)]error
 	var running sync.WaitGroup
 	for i, c := range checks {
-		if slices.Contains(o.except, c.name) {
-			continue
-		}
 		running.Go(func() { errs[i] = c.run(f, o) })
 	}
 	running.Wait()
@@ -82,9 +61,6 @@ func Check(f culvert.Filter, opts ...Option) []Failure {
 func Test(t *testing.T, f culvert.Filter, opts ...Option) {
 	o := apply(opts)
 	for _, c := range checks {
-		if slices.Contains(o.except, c.name) {
-			continue
-		}
 		t.Run(c.name, func(t *testing.T) {
 			if err := c.run(f, o); err != nil {
 				t.Error(err)
@@ -101,13 +77,11 @@ func apply(opts []Option) options {
 	return o
 }
 
-type check struct {
+// checks are the checks, in the order of the failures that Check returns.
+var checks = [...]struct {
 	name string
 	run  func(culvert.Filter, options) error
-}
-
-// checks are the checks, in the order of the failures that Check returns.
-var checks = [...]check{
+}{
 	{"request", checkRequest},
 	{"response", checkResponse},
 	{"empty", checkEmpty},

@@ -33,6 +33,8 @@ type Body struct {
 	state    state
 	reads    deadline.Deadline
 	begun    bool          // a read has
+	moving   bool          // what was received is being moved to the target (Move)
+	late     bool          // the request's time was over while it was
 	unwanted bool          // Unbound was called
 	err      error         // what reads fail with from now on, io.EOF where the body has ended
 	left     chan struct{} // not nil: closed by the read that Finish waits for
@@ -126,6 +128,9 @@ func (b *Body) leave(err error) {
 		return
 	}
 	b.state = idle
+	if b.late {
+		b.state = expired
+	}
 	if b.err == io.EOF {
 		b.reads.Clear()
 	}
@@ -138,8 +143,10 @@ func (b *Body) leave(err error) {
 func (b *Body) Interrupt(cancel func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	interrupts := b.err == nil && b.state == reading
+	interrupts := b.err == nil && b.state == reading && !b.moving
 	switch {
+	case b.err == nil && b.moving:
+		b.late = true // the request waits for the target
 	case interrupts:
 		b.err = errTooSlow
 	case b.err == nil && (b.state == fresh || b.state == idle):
@@ -156,7 +163,7 @@ func (b *Body) Interrupt(cancel func()) {
 func (b *Body) Awaited() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.state == reading && !b.unwanted || errors.Is(b.err, os.ErrDeadlineExceeded)
+	return b.state == reading && !b.moving && !b.unwanted || errors.Is(b.err, os.ErrDeadlineExceeded)
 }
 
 // Overdue reports whether the client has taken too long for a read, which has failed or is about to.

@@ -11,7 +11,7 @@
 //	do.go       Do: a connection, the request, whether it is sent over a second connection, the connection's end
 //	receive.go  the header of the response, behind interim ones, within its time
 //	upload.go   a body that is not sent in one piece with its header, on a goroutine of its own; chunks.go
-//	body.go     the body of a response, a Content; move.go has the kernel move it to another socket
+//	body.go     the body of a response, a Content; move.go has the kernel move it to another socket, moveupload.go a request's
 //	request.go, header.go, framing.go: header sections as they are written and read, and where bodies end
 //	content.go  a body up to its end, of either side; chunkreader.go
 //	incoming.go the header section of a request, for a server

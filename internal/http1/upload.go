@@ -191,7 +191,16 @@ func (u *upload) Read(p []byte) (int, error) {
 
 // sendLength sends the pieces of a body of known length as they are read.
 func (u *upload) sendLength() error {
+	source := u.movable()
 	for left := u.framing.length; left > 0; {
+		if source != nil && left < u.framing.length {
+			n, err := source.Move(lastOf{u, left}, left)
+			if left -= n; err != nil {
+				return err
+			} else if n > 0 {
+				continue
+			}
+		}
 		n, err := u.Read(u.buf[:min(int64(len(u.buf)), left)])
 		if left -= int64(n); err != nil && err != io.EOF {
 			return err
