@@ -214,6 +214,7 @@ func (g *Group) markHealthy(addr string, s *state) {
 	s.resetFailures()
 	s.mu.Unlock()
 	s.unhealthy.Store(false)
+	g.recount()
 	g.wakeQueue()
 	g.notifyChange(addr, true, nil)
 }

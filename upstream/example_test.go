@@ -120,3 +120,26 @@ func ExampleOptions_maxEjected() {
 	// 192.0.2.2:8080 false
 	// 192.0.2.3:8080 false
 }
+
+// While less than half of the targets are available, requests are sent as if all were.
+func ExampleOptions_panicThreshold() {
+	group, err := upstream.New(upstream.Options{Name: "api", PanicThreshold: 0.5, Balance: upstream.First()},
+		upstream.Target{Addr: "192.0.2.1:8080"}, upstream.Target{Addr: "192.0.2.2:8080"}, upstream.Target{Addr: "192.0.2.3:8080"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Close()
+	r := httptest.NewRequest("GET", "/", nil)
+	for _, outcome := range []error{errors.New("refused"), errors.New("refused"), nil} {
+		lease, err := group.Pick(r.Context(), r)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(lease.Addr(), outcome)
+		lease.Done(upstream.Outcome{Err: outcome})
+	}
+	// Output:
+	// 192.0.2.1:8080 refused
+	// 192.0.2.2:8080 refused
+	// 192.0.2.1:8080 <nil>
+}

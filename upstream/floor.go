@@ -7,6 +7,7 @@ func (g *Group) eject(m *member) {
 	defer g.floor.Unlock()
 	if g.mayEject(m) {
 		m.out.Store(true)
+		g.setPanicking(g.set.Load())
 	}
 }
 
@@ -24,6 +25,7 @@ func (g *Group) replace(s *targets) {
 	g.floor.Lock()
 	defer g.floor.Unlock()
 	g.keepFloor(s, nil)
+	g.setPanicking(s)
 	g.set.Store(s)
 }
 
@@ -33,6 +35,22 @@ func (g *Group) markUnhealthy(st *state) {
 	defer g.floor.Unlock()
 	g.keepFloor(g.set.Load(), st) // before: there is a target for a request at any time
 	st.unhealthy.Store(true)
+	g.setPanicking(g.set.Load())
+}
+
+// recount follows a change of the health of a member that may be available again.
+func (g *Group) recount() {
+	g.floor.Lock()
+	defer g.floor.Unlock()
+	g.setPanicking(g.set.Load())
+}
+
+// setPanicking sets whether the health of the members of s counts. The caller holds g.floor.
+func (g *Group) setPanicking(s *targets) {
+	if g.o.PanicThreshold > 0 {
+		c := s.census(nil, nil)
+		s.panicking.Store(float64(c.left) < g.o.PanicThreshold*float64(c.all)-rounding)
+	}
 }
 
 // keepFloor brings back the members of s whose last failures are the oldest, until no more are out than may be
@@ -80,8 +98,10 @@ func (s *targets) census(ejected, unhealthy *state) (c census) {
 	return c
 }
 
+// rounding is more than the error of a share of a set, and less than one member: 0.29*100 is less than 29.
+const rounding = 1e-9
+
 // within reports whether failures may have taken that many members out, by Options.MaxEjected.
 func (c census) within(maxEjected float64) bool {
-	const rounding = 1e-9 // 0.29*100 is less than 29
 	return c.left > 0 && (maxEjected == 0 || c.ejected <= max(1, int(maxEjected*float64(c.all)+rounding)))
 }

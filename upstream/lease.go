@@ -128,7 +128,7 @@ func (l Lease) Done(o Outcome) {
 			p.targetFailed(m)
 		}
 	case o.Err == nil:
-		m.succeeded()
+		m.succeeded(l.g)
 	}
 	m.inFlight.Add(-1)
 	if p, ok := m.picker.(releaser); ok {

@@ -15,6 +15,7 @@ import (
 type member struct {
 	Target
 	*state
+	set       *targets
 	addr      http1.Addr
 	host      string // the host for the address in a URL
 	picker    picker // of its tier
@@ -54,8 +55,11 @@ const (
 
 // usable reports whether a request may be sent to m.
 func (m *member) usable(how admission) bool {
-	return m.healthy() && !m.full() && (how == ignoreSlowStart || m.warm())
+	return m.available() && !m.full() && (how == ignoreSlowStart || m.warm())
 }
+
+// available reports whether m's health permits a request, or does not count (Options.PanicThreshold).
+func (m *member) available() bool { return m.healthy() || !m.Down && m.set.panicking.Load() }
 
 // healthy reports whether m is up: not Down, not unhealthy by active checks, and not taken out by
 // failures within FailTimeout.
@@ -98,7 +102,7 @@ func (m *member) warm() bool {
 // acquire adds a request to m if m is usable, and reports whether it did. It lets
 // one request through to a target that failures have taken out when FailTimeout has
 // passed, and no further ones until that one has succeeded, or FailTimeout has passed
-// again (ngx_http_upstream_round_robin.c).
+// again (ngx_http_upstream_round_robin.c). While the set is panicking it lets the others through, too.
 func (m *member) acquire(how admission) bool {
 	if !m.usable(how) {
 		return false
@@ -108,7 +112,7 @@ func (m *member) acquire(how admission) bool {
 	}
 	checked, at := m.checked.Load(), now()
 	if at-checked <= int64(m.FailTimeout) || !m.checked.CompareAndSwap(checked, at) {
-		return false
+		return m.set.panicking.Load() && m.addInFlight()
 	}
 	if m.addInFlight() {
 		return true
@@ -166,7 +170,7 @@ func (m *member) countFails() int {
 
 // succeeded ends the outage of a member that failures have taken out, unless it has failed since the
 // last request was let through (ngx_http_upstream_free_round_robin_peer).
-func (m *member) succeeded() {
+func (m *member) succeeded(g *Group) {
 	if !m.out.Load() {
 		return
 	}
@@ -179,6 +183,7 @@ func (m *member) succeeded() {
 		m.startSlowStart()
 	}
 	m.resetFailures()
+	g.recount()
 }
 
 // resetFailures forgets the failures. The caller holds s.mu.

@@ -76,6 +76,15 @@ type Options struct {
 	// MaxEjected is what keeps clients, and a single URL that fails everywhere, from taking out all
 	// targets for all clients. It is Envoy's max_ejection_percent, whose default is 10 %. Checks are not bound by it.
 	MaxEjected float64
+	// PanicThreshold is the share of the group's targets, from 0 to 1, below which health does not count: if
+	// fewer are available, requests are sent to all but the Down ones, so that the few that are left do not get the
+	// requests of all the others and fail, too. Down targets do not count for it. A target that failures have
+	// taken out is not available until a request has succeeded; backups count, and get requests as otherwise.
+	//
+	// 0 means that health always counts. It is Envoy's healthy_panic_threshold, whose default is 50 %. With
+	// a threshold, requests are also sent to targets whose checks have failed: leave it at 0 where
+	// that does harm, for instance where a check keeps clients from stale data.
+	PanicThreshold float64
 	// SlowStart is the time over which the share of a target that has recovered grows to
 	// its full share of the requests; 0 means that it gets that at once.
 	SlowStart time.Duration
@@ -167,8 +176,8 @@ func (o Options) withDefaults() (Options, error) {
 	if err := o.checkProtocol(); err != nil {
 		return o, err
 	}
-	if !(o.MaxEjected >= 0 && o.MaxEjected <= 1) {
-		return o, fmt.Errorf("MaxEjected %v is not from 0 to 1", o.MaxEjected)
+	if err := o.checkShares(); err != nil {
+		return o, err
 	}
 	for _, status := range o.FailStatuses {
 		if status < 200 || status > 999 {
@@ -222,6 +231,21 @@ func (o Options) checkNumbers() error {
 	} {
 		if n.value < 0 {
 			return fmt.Errorf("%s is negative", n.name)
+		}
+	}
+	return nil
+}
+
+func (o Options) checkShares() error {
+	for _, share := range []struct {
+		name  string
+		value float64
+	}{
+		{"MaxEjected", o.MaxEjected},
+		{"PanicThreshold", o.PanicThreshold},
+	} {
+		if !(share.value >= 0 && share.value <= 1) { // not a number either
+			return fmt.Errorf("%s %v is not from 0 to 1", share.name, share.value)
 		}
 	}
 	return nil

@@ -58,6 +58,7 @@ func TestBadOptions(t *testing.T) {
 		{`MaxEjected -0.1 is not from 0 to 1`, upstream.Options{MaxEjected: -0.1}, one},
 		{`MaxEjected 10 is not from 0 to 1`, upstream.Options{MaxEjected: 10}, one},
 		{`MaxEjected NaN is not from 0 to 1`, upstream.Options{MaxEjected: math.NaN()}, one},
+		{`PanicThreshold 50 is not from 0 to 1`, upstream.Options{PanicThreshold: 50}, one},
 		{`FailStatuses: 101 is not from 200 to 999`, upstream.Options{FailStatuses: []int{500, 101}}, one},
 		{`FailStatuses: 1000 is not from 200 to 999`, upstream.Options{FailStatuses: []int{1000}}, one},
 	}

@@ -1,10 +1,15 @@
 package upstream
 
-// targets is one set of targets. It is immutable.
+import "sync/atomic"
+
+// targets is one set of targets. It is immutable, except for panicking.
 type targets struct {
 	members         []*member
 	primary, backup tier
 	slowStart       bool // some targets may be in their slow start
+
+	// panicking is set while fewer members are available than Options.PanicThreshold: the health of all does not count.
+	panicking atomic.Bool
 }
 
 // tier is the part of a set whose targets are, or are not, backups.
@@ -18,7 +23,7 @@ func newTargets(list []Target, o Options, before *targets, stateOf func(addr str
 	var primary, backup []*member
 	for _, t := range list {
 		addr := addrOf(t.Addr)
-		m := &member{Target: t, state: stateOf(t.Addr), addr: addr, host: hostOf(addr), only: len(list) == 1, slowStart: o.SlowStart}
+		m := &member{Target: t, state: stateOf(t.Addr), set: s, addr: addr, host: hostOf(addr), only: len(list) == 1, slowStart: o.SlowStart}
 		s.members = append(s.members, m)
 		if t.Backup {
 			m.index = len(backup)
@@ -67,7 +72,7 @@ func (s *targets) pick(q query) *member {
 // It may have fewer by now: the goroutine that has ended one serves the queue.
 func (s *targets) mayBecomeFree(q query) bool {
 	for _, m := range s.members {
-		if m.MaxConns > 0 && m.healthy() && !q.wasTried(m) {
+		if m.MaxConns > 0 && m.available() && !q.wasTried(m) {
 			return true
 		}
 	}
