@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -142,4 +143,28 @@ func ExampleOptions_panicThreshold() {
 	// 192.0.2.1:8080 refused
 	// 192.0.2.2:8080 refused
 	// 192.0.2.1:8080 <nil>
+}
+
+// Only connections that can't be made take a target out: a URL that is slow on every target does not.
+func ExampleOptions_failKinds() {
+	group, err := upstream.New(upstream.Options{Name: "api", FailKinds: []culvert.ErrorKind{culvert.DialFailed}},
+		upstream.Target{Addr: "192.0.2.1:8080"}, upstream.Target{Addr: "192.0.2.2:8080"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Close()
+	r := httptest.NewRequest("GET", "/", nil)
+	for _, kind := range []culvert.ErrorKind{culvert.Timeout, culvert.DialFailed} {
+		lease, err := group.Pick(r.Context(), r)
+		if err != nil {
+			log.Fatal(err)
+		}
+		lease.Done(upstream.Outcome{Err: &culvert.Error{Kind: kind}})
+	}
+	for s := range group.Targets() {
+		fmt.Println(s.Target.Addr, s.Healthy)
+	}
+	// Output:
+	// 192.0.2.1:8080 true
+	// 192.0.2.2:8080 false
 }

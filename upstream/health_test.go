@@ -2,6 +2,9 @@ package upstream_test
 
 import (
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -96,6 +99,56 @@ func TestPassiveRules(t *testing.T) {
 	p = newPicks(t, upstream.Options{FailLatency: time.Second}, addrs("a b")...)
 	p.lease().Done(upstream.Outcome{Status: 200, TimeToHeader: time.Second})
 	p.want("b b b")
+}
+
+// Only the kinds of errors in FailKinds count, nil stands for all that a target may have caused.
+func TestFailKinds(t *testing.T) {
+	kinds := map[string]error{
+		"dial": &culvert.Error{Kind: culvert.DialFailed}, "timeout": &culvert.Error{Kind: culvert.Timeout},
+		"wrapped": fmt.Errorf("outer: %w", &culvert.Error{Kind: culvert.DialFailed}),
+		"gone":    &culvert.Error{Kind: culvert.ClientGone}, "ours": &culvert.Error{Kind: culvert.Internal},
+		"unknown": &culvert.Error{Kind: culvert.Unknown}, "other": errors.New("broken"),
+	}
+	for _, test := range []struct {
+		kinds []culvert.ErrorKind
+		count string // in the order of their names
+	}{
+		{nil, "dial other timeout unknown wrapped"},
+		{[]culvert.ErrorKind{}, ""},
+		{[]culvert.ErrorKind{culvert.DialFailed}, "dial wrapped"},
+		{[]culvert.ErrorKind{culvert.Timeout, culvert.Unknown}, "other timeout unknown"},
+	} {
+		var count []string
+		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+			p := newPicks(t, upstream.Options{FailKinds: test.kinds}, addrs("a b")...)
+			p.lease().Done(upstream.Outcome{Err: kinds[kind]})
+			if p.ejected() == "a" {
+				count = append(count, kind)
+			}
+		}
+		if got := strings.Join(count, " "); got != test.count {
+			t.Errorf("FailKinds %v: %q count, want %q", test.kinds, got, test.count)
+		}
+	}
+}
+
+// An error that does not count does not bring a target back either.
+func TestOtherKindsBringNothingBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPicks(t, upstream.Options{Balance: upstream.First(), FailKinds: []culvert.ErrorKind{culvert.DialFailed}}, addrs("a b")...)
+		p.lease().Done(upstream.Outcome{Err: &culvert.Error{Kind: culvert.DialFailed}})
+		for range 3 {
+			p.want("b b")
+			time.Sleep(10*time.Second + 1)
+			probe := p.lease()
+			if name(probe) != "a" {
+				t.Fatalf("leased %s, want a", name(probe))
+			}
+			probe.Done(upstream.Outcome{Err: &culvert.Error{Kind: culvert.Timeout}})
+		}
+		time.Sleep(10*time.Second + 1)
+		p.want("a a a")
+	})
 }
 
 // The health of an address outlives the set that it was in (caddy#7037, #4792).

@@ -107,7 +107,7 @@ type Outcome struct {
 	// TimeToHeader is the time to the response's header.
 	TimeToHeader time.Duration
 	// Err is why the exchange failed; nil means that it did not. It does not count for the
-	// target if it is a *culvert.Error that is the client's fault or Internal, or if a
+	// target, neither as a failure nor as a success, if its kind is not in Options.FailKinds, if it is a *culvert.Error that is the client's fault or Internal, or if a
 	// connection could not be made since this host has no file descriptor, memory or local
 	// port left.
 	Err error
@@ -145,7 +145,16 @@ func (l Lease) Done(o Outcome) {
 func (g *Group) isFailure(o Outcome) bool {
 	if o.Err != nil {
 		e := errs.As(o.Err)
-		return e == nil && !errs.Local(o.Err) || e != nil && e.TargetSide()
+		return (e == nil && !errs.Local(o.Err) || e != nil && e.TargetSide()) && g.countsKind(e)
 	}
 	return slices.Contains(g.o.FailStatuses, o.Status) || g.o.FailLatency > 0 && o.TimeToHeader >= g.o.FailLatency
+}
+
+// countsKind reports whether errors of the kind of e count; nil is an error of another type.
+func (g *Group) countsKind(e *culvert.Error) bool {
+	kind := culvert.Unknown
+	if e != nil {
+		kind = e.Kind
+	}
+	return g.o.FailKinds == nil || slices.Contains(g.o.FailKinds, kind)
 }

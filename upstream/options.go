@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/bound"
 )
 
@@ -57,6 +58,15 @@ type Options struct {
 	// FailStatuses are the status codes, from 200 to 999, that count as failures of the
 	// target, as errors do (Target.MaxFails). nil means none.
 	FailStatuses []int
+	// FailKinds are the kinds of errors that count as failures of the target; nil means all those that a
+	// target may have caused (culvert.Error.TargetSide). Errors of other kinds count neither as failures nor
+	// as successes. culvert.Unknown stands for an Outcome.Err that is not a *culvert.Error.
+	//
+	// With DialFailed alone, for instance, no client can take a target out by a request that the
+	// target does not survive, or does not respond to in time; but neither does a dial that times
+	// out, which is a Timeout, so a Check should find that. Envoy distinguishes such errors by
+	// split_external_local_origin_errors.
+	FailKinds []culvert.ErrorKind
 	// FailLatency is the time to a response's header from which the response counts as
 	// a failure. The time in which the client is still sending its request is not included.
 	// 0 means no bound.
@@ -182,6 +192,11 @@ func (o Options) withDefaults() (Options, error) {
 	for _, status := range o.FailStatuses {
 		if status < 200 || status > 999 {
 			return o, fmt.Errorf("FailStatuses: %d is not from 200 to 999", status)
+		}
+	}
+	for _, kind := range o.FailKinds {
+		if kind < 0 || kind > culvert.Internal || kind == culvert.NoTarget || kind == culvert.Busy || !(&culvert.Error{Kind: kind}).TargetSide() {
+			return o, fmt.Errorf("FailKinds: %q is never a target's failure", kind)
 		}
 	}
 	if o.Dialer != nil && o.DialContext != nil {

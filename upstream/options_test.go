@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -59,6 +60,10 @@ func TestBadOptions(t *testing.T) {
 		{`MaxEjected 10 is not from 0 to 1`, upstream.Options{MaxEjected: 10}, one},
 		{`MaxEjected NaN is not from 0 to 1`, upstream.Options{MaxEjected: math.NaN()}, one},
 		{`PanicThreshold 50 is not from 0 to 1`, upstream.Options{PanicThreshold: 50}, one},
+		{`FailKinds: "client gone" is never a target's failure`, upstream.Options{FailKinds: []culvert.ErrorKind{culvert.DialFailed, culvert.ClientGone}}, one},
+		{`FailKinds: "internal error" is never a target's failure`, upstream.Options{FailKinds: []culvert.ErrorKind{culvert.Internal}}, one},
+		{`FailKinds: "busy" is never a target's failure`, upstream.Options{FailKinds: []culvert.ErrorKind{culvert.Busy}}, one},
+		{`FailKinds: "kind 99" is never a target's failure`, upstream.Options{FailKinds: []culvert.ErrorKind{99}}, one},
 		{`FailStatuses: 101 is not from 200 to 999`, upstream.Options{FailStatuses: []int{500, 101}}, one},
 		{`FailStatuses: 1000 is not from 200 to 999`, upstream.Options{FailStatuses: []int{1000}}, one},
 	}
