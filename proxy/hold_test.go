@@ -28,21 +28,22 @@ func TestHolds(t *testing.T) {
 	target := quietTarget(t, 0)
 	type expectation struct{ first, second bool }
 	for name, test := range map[string]struct {
-		via  path
-		to   string
-		body io.Reader
-		want expectation
+		via    path
+		to     string
+		method string
+		body   io.Reader
+		want   expectation
 	}{
-		"dial":      {ownExchange, target, nil, expectation{true, false}},
-		"upload":    {ownExchange, quietTarget(t, len("0\r\n\r\n")), strings.NewReader(""), expectation{true, true}},
-		"transport": {httpTransport, target, nil, expectation{true, true}},
-		"failure":   {ownExchange, "127.0.0.1:1", nil, expectation{true, true}},
+		"dial":      {ownExchange, target, "GET", nil, expectation{true, false}},
+		"upload":    {ownExchange, quietTarget(t, len("0\r\n\r\n")), "GET", strings.NewReader(""), expectation{true, true}},
+		"transport": {httpTransport, target, "GET", nil, expectation{true, true}},
+		"failure":   {ownExchange, target, "CONNECT", nil, expectation{true, true}}, // no target is dialled
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProxy(t, test.via, proxy.Options{Upstream: groupAt(t, upstream.Options{}, test.to)})
 			var got [2]int
 			for i := range got {
-				r := httptest.NewRequest("GET", "/", test.body)
+				r := httptest.NewRequest(test.method, "/", test.body)
 				if test.body != nil {
 					r.ContentLength = -1
 				}

@@ -41,10 +41,10 @@ func (w *writer) Memory() []string {
 const mostFields = 64
 
 // giveBack has the memory of x used again, unless something may hold it: the request of a handler that is not ours, what
-// Hold was called for, a context that was waited for, and a body, which another goroutine may have read. Nothing of the
+// Hold was called for, a context that was waited for, and a body, which another goroutine may read. Nothing of the
 // server uses x any more.
 func (x *exchange) giveBack() {
-	if !x.lent || x.held.Load() || x.ctx.handedOut() || x.req.Body != http.NoBody || x.body.begun ||
+	if !x.lent || x.held.Load() || x.ctx.handedOut() || x.req.Body != http.NoBody ||
 		len(x.fields) > mostFields || len(x.reply) > mostFields {
 		return
 	}
@@ -66,7 +66,7 @@ func (x *exchange) giveBack() {
 func (x *requestContext) handedOut() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.needed || x.done != nil || x.funcs != nil
+	return x.needed
 }
 
 // poison makes what was given back useless, for tests.

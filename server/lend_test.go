@@ -47,6 +47,11 @@ func TestUsedAgain(t *testing.T) {
 		"with a body":      {own, post, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) }, false},
 		"with one unread":  {own, post, func(http.ResponseWriter, *http.Request) {}, false},
 		"with many fields": {own, strings.Replace(get, "Field", strings.Repeat("F: f\r\n", 3)+manyFields()+"Field", 1), func(http.ResponseWriter, *http.Request) {}, false},
+		"with many fields of the response": {own, get, func(w http.ResponseWriter, _ *http.Request) {
+			for i := range mostFields {
+				w.Header()["F"+strings.Repeat("f", i)] = []string{"f"}
+			}
+		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			requests, headers := make(chan *http.Request, 2), make(chan http.Header, 2)
