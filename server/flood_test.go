@@ -54,7 +54,7 @@ func TestFlood(t *testing.T) {
 	addr := start(t, s)
 	var served, failed atomic.Int64
 	var load sync.WaitGroup
-	ended := make(chan bool)
+	ended, progress := make(chan bool), make(chan bool)
 	for range clients {
 		load.Go(func() {
 			c := &keptClient{addr: addr}
@@ -69,6 +69,10 @@ func TestFlood(t *testing.T) {
 				}
 				if c.exchange() {
 					served.Add(1)
+					select {
+					case progress <- true:
+					default: // nothing waits for it
+					}
 				} else {
 					failed.Add(1)
 					time.Sleep(time.Millisecond)
@@ -80,7 +84,7 @@ func TestFlood(t *testing.T) {
 		begun, before, bad := time.Now(), served.Load(), failed.Load()
 		during()
 		for served.Load() < before+10*clients {
-			time.Sleep(time.Millisecond)
+			wiretest.Await(t, progress, "request that is served")
 		}
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
@@ -95,10 +99,8 @@ func TestFlood(t *testing.T) {
 	phase("after", pause)
 	close(ended)
 	load.Wait()
-	for begun := time.Now(); s.ConnStats().Open > 0; time.Sleep(time.Millisecond) {
-		if time.Since(begun) > 20*time.Second {
-			t.Fatalf("connections are left: %+v", s.ConnStats())
-		}
+	if drained := s.awaitDrained(); drained != nil {
+		wiretest.Await(t, drained, "end of the last connection")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
