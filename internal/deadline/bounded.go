@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -162,9 +161,9 @@ func (b *Bounded) write(p []byte) (int, error) {
 	return n, err
 }
 
-// SendFile writes n bytes of f, in pieces, each of which is bounded. The wrapped writer may have the kernel move them. The
-// error is io.EOF if f has fewer bytes.
-func (b *Bounded) SendFile(f *os.File, n int64) error {
+// SendFile writes n bytes of f, an open file, in pieces, each of which is bounded. The wrapped writer may have the kernel move
+// them. The error is io.EOF if f has fewer bytes.
+func (b *Bounded) SendFile(f io.Reader, n int64) error {
 	b.wrote = true
 	for n > 0 {
 		m := min(n, filePiece)

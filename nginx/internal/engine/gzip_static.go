@@ -35,7 +35,7 @@ func serveCompressed(x *exchange, w http.ResponseWriter) (status int, done bool)
 		return 0, false
 	}
 	takes := mode == always || takesGzip(x)
-	f, info, dir, status := static.Open(filename(x, x.URI) + ".gz")
+	f, dir, status := static.Open(filename(x, x.URI) + ".gz")
 	if status != 0 || dir {
 		return 0, false
 	}
@@ -48,7 +48,7 @@ func serveCompressed(x *exchange, w http.ResponseWriter) (status int, done bool)
 	}
 	x.rootTested = !x.failed
 	w.Header().Set("Content-Encoding", "gzip")
-	content := fileContent(x, f, info, typeOf(x))
+	content := fileContent(x, f, typeOf(x))
 	content.NoRanges = true
 	static.Serve(w, x.HTTP, content)
 	return 0, true

@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"io/fs"
 	"net/http"
-	"os"
 	"path"
 	"strings"
 
@@ -38,7 +36,7 @@ func serveStatic(x *exchange, w http.ResponseWriter) (status int, done bool) {
 		return http.StatusForbidden, true
 	}
 	name := filename(x, x.URI)
-	f, info, dir, status := static.Open(name)
+	f, dir, status := static.Open(name)
 	if status != 0 {
 		logOpen(x, name, status)
 		return status, true
@@ -51,7 +49,7 @@ func serveStatic(x *exchange, w http.ResponseWriter) (status int, done bool) {
 	if x.HTTP.Method == http.MethodPost {
 		return http.StatusMethodNotAllowed, true
 	}
-	return static.Serve(w, x.HTTP, fileContent(x, f, info, contentTypeOf(x, w.Header()))), true
+	return static.Serve(w, x.HTTP, fileContent(x, f, contentTypeOf(x, w.Header()))), true
 }
 
 // readsFile reports whether a request of the method may lead to a file.
@@ -60,7 +58,7 @@ func readsFile(method string) bool {
 }
 
 // fileContent describes a file as the level serves it.
-func fileContent(x *exchange, f *os.File, info fs.FileInfo, contentType string) static.Content {
+func fileContent(x *exchange, f *static.File, contentType string) static.Content {
 	s := staticSlot.of(x.level)
 	timeout := clientBodySlot.of(x.level).sendTimeout
 	if limitsRate(x) { // then it is the server that is slow
@@ -70,8 +68,8 @@ func fileContent(x *exchange, f *os.File, info fs.FileInfo, contentType string) 
 		SendTimeout: timeout,
 
 		File:     f,
-		Size:     info.Size(),
-		ModTime:  info.ModTime(),
+		Size:     f.Size,
+		ModTime:  f.ModTime,
 		Type:     contentType,
 		Since:    s.since,
 		NoETag:   !s.etag,

@@ -9,33 +9,36 @@ import (
 	"path"
 	"strings"
 	"syscall"
+	"time"
 )
 
-// Open opens the regular file of the name for reading. status is 0, or nginx's status of a
-// failure: 404 if the file does not exist or is not a regular file, 403 without permission or for
-// a circle of links, else 500. For a directory dir is true and f is nil. A name with a ".."
-// segment is never opened.
-func Open(name string) (f *os.File, info fs.FileInfo, dir bool, status int) {
+// File is a regular file that is opened for reading. It is not safe for concurrent use.
+type File struct {
+	Size    int64
+	ModTime time.Time
+	descriptor
+}
+
+// Open opens the regular file of the name. status is 0, or nginx's status of a failure: 404 if the
+// file does not exist or is not a regular file, 403 without permission or for a circle of links,
+// else 500. For a directory dir is true and f is nil. A name with a ".." segment is never opened.
+func Open(name string) (f *File, dir bool, status int) {
 	if climbs(name) {
-		return nil, nil, false, 403
+		return nil, false, 403
 	}
-	// O_NONBLOCK: opening a pipe must not wait for its writer
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, false, statusOf(err)
-	}
-	info, err = f.Stat()
-	if err == nil && info.Mode().IsRegular() {
-		return f, info, false, 0
-	}
-	f.Close()
+	f = new(File)
+	kind, err := f.open(name)
 	switch {
 	case err != nil:
-		return nil, nil, false, statusOf(err)
-	case info.IsDir():
-		return nil, info, true, 0
+		return nil, false, statusOf(err)
+	case kind.IsRegular():
+		return f, false, 0
 	}
-	return nil, nil, false, 404
+	f.Close()
+	if kind.IsDir() {
+		return nil, true, 0
+	}
+	return nil, false, 404
 }
 
 // Exists reports whether name exists: as a directory if dir is set, else as anything but a

@@ -46,7 +46,7 @@ func TestOpen(t *testing.T) {
 		{"/f\x00.html", false, 403},
 	}
 	for _, tt := range tests {
-		f, _, isDir, status := static.Open(inside + tt.name)
+		f, isDir, status := static.Open(inside + tt.name)
 		if isDir != tt.dir || status != tt.status || (f != nil) != (!tt.dir && tt.status == 0) {
 			t.Errorf("%.20q: got %v, directory %v, %d", tt.name, f, isDir, status)
 		}

@@ -1,10 +1,12 @@
 package static_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/nginx/internal/engine/static"
+	"github.com/culvert-go/culvert/server"
 )
 
 // 2024-01-02 03:04:05 UTC is 0x65937d25.
@@ -33,7 +36,7 @@ func get(t *testing.T, method, fields string, whole bool) (code int, w *httptest
 	if err := os.WriteFile(name, []byte("0123456789"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	f, info, dir, status := static.Open(name)
+	f, dir, status := static.Open(name)
 	if dir || status != 0 {
 		t.Fatal(status)
 	}
@@ -45,7 +48,7 @@ func get(t *testing.T, method, fields string, whole bool) (code int, w *httptest
 		}
 	}
 	w = httptest.NewRecorder()
-	code = static.Serve(w, r, static.Content{File: f, Size: info.Size(), ModTime: modified, Type: "text/x", Whole: whole})
+	code = static.Serve(w, r, static.Content{File: f, Size: f.Size, ModTime: modified, Type: "text/x", Whole: whole})
 	if code == 0 {
 		code = w.Code
 	}
@@ -157,5 +160,105 @@ func TestWholeIgnoresConditions(t *testing.T) {
 	code, w := get(t, "GET", "If-None-Match: "+etag+"\nRange: bytes=0-1", true)
 	if code != http.StatusOK || w.Body.String() != "0123456789" || w.Header().Get("Last-Modified") != "" {
 		t.Errorf("got %d, %q, %v", code, w.Body, w.Header())
+	}
+}
+
+// serveFile returns the address of a server of the file with content. Once it is opened, opened is called.
+func serveFile(t *testing.T, content string, opened func(name string)) (url string) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f, _, status := static.Open(name)
+		if status != 0 {
+			t.Error(status)
+			return
+		}
+		defer f.Close()
+		opened(name)
+		static.Serve(w, r, static.Content{File: f, Size: f.Size, ModTime: f.ModTime, Type: "text/x"})
+	})}
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { _ = s.Close() })
+	return "http://" + l.Addr().String() + "/"
+}
+
+// Small parts are read into memory, and the kernel moves large ones. Both begin where they should.
+func TestSmallAndLargeParts(t *testing.T) {
+	var b strings.Builder
+	for i := range 20000 {
+		fmt.Fprintf(&b, "%09d\n", i)
+	}
+	content := b.String()
+	url := serveFile(t, content, func(string) {})
+	for fields, want := range map[string]string{
+		"":                                    content,
+		"bytes=32768-65535":                   content[32768:65536],
+		"bytes=32768-65536":                   content[32768:65537],
+		"bytes=1-":                            content[1:],
+		"bytes=-7":                            content[len(content)-7:],
+		"bytes=100-99999,5-9,100000-,0-4,9-9": content[100:100000] + content[5:10] + content[100000:] + content[:5] + content[9:10],
+	} {
+		r, _ := http.NewRequest("GET", url, nil)
+		if fields != "" {
+			r.Header.Set("Range", fields)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := readParts(resp)
+		if err != nil || got != want {
+			t.Errorf("%q: %d bytes, want %d: %v", fields, len(got), len(want), err)
+		}
+	}
+}
+
+// readParts returns the content of all parts of a response.
+func readParts(resp *http.Response) (string, error) {
+	defer resp.Body.Close()
+	kind, params, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if kind != "multipart/byteranges" || err != nil {
+		data, err := io.ReadAll(resp.Body)
+		return string(data), err
+	}
+	var all strings.Builder
+	for r := multipart.NewReader(resp.Body, params["boundary"]); ; {
+		p, err := r.NextPart()
+		if err == io.EOF {
+			return all.String(), nil
+		}
+		if err == nil {
+			_, err = io.Copy(&all, p)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+// A file that becomes shorter while it is served leads to a response that is cut, with what there was.
+func TestFileBecomesShorter(t *testing.T) {
+	for _, size := range []int{10, 100 << 10} {
+		url := serveFile(t, strings.Repeat("x", size), func(name string) {
+			if err := os.Truncate(name, int64(size)/2); err != nil {
+				t.Error(err)
+			}
+		})
+		resp, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.ContentLength != int64(size) || len(got) != size/2 || !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%d bytes: got %d of %d, %v", size, len(got), resp.ContentLength, err)
+		}
 	}
 }
