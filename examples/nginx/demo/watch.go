@@ -13,7 +13,7 @@ import (
 const pause = 400 * time.Millisecond
 
 // patience is how long the watch waits for the report that an event was seen.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // cluster serves a watch of EndpointSlices. A client that names its watch (?step=name) gets each
 // event when it has reported that it has seen the one before (?seen=name): two events that it
