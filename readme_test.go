@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,6 +36,22 @@ func TestReadmeShowsTheGateway(t *testing.T) {
 	}
 	if lines := strings.Count(program, "\n"); lines >= 80 {
 		t.Errorf("examples/gateway/main.go has %d lines", lines)
+	}
+}
+
+// The README begins its incidents with those that the demonstration's page repeats, by the titles of the page's panels and
+// in their order.
+func TestReadmeTellsTheIncidentsOfThePage(t *testing.T) {
+	titles := func(file, pattern string) (list []string) {
+		for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(read(t, file), -1) {
+			list = append(list, match[1])
+		}
+		return list
+	}
+	readme := titles("README.md", `(?m)^\| \*\*([^*]+)\*\*: `)
+	page := titles("examples/nginx/demo/site/html/index.html", `<h2 id="[a-z]+-title">([^<]+)</h2>`)
+	if len(page) == 0 || !slices.Equal(readme, page) {
+		t.Errorf("README.md tells %q, the page %q", readme, page)
 	}
 }
 
