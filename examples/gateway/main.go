@@ -30,7 +30,7 @@ func main() {
 	}
 	s := &server.Server{Addr: ":8443", Handler: handler, ReadHeaderTimeout: 10 * time.Second,
 		HTTP2: &http.HTTP2Config{WriteByteTimeout: time.Minute}} // for clients that read nothing
-	log.Fatal(s.ListenAndServeTLS("cert.pem", "key.pem"))
+	log.Fatal(serve(s, os.Stderr, "cert.pem", "key.pem")) // makes a certificate if there is none
 }
 
 // gateway serves /api/ from one group, everything else from another, and /metrics
