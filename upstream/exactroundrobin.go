@@ -147,7 +147,7 @@ func (t *exactRoundRobin) turn(best int, gain uint64) {
 // targetFailed implements failureCounter: it lowers what m gains in a turn, which then rises by one
 // with each turn (ngx_http_upstream_free_round_robin_peer).
 func (t *exactRoundRobin) targetFailed(m *member) {
-	if m.MaxFails < 0 {
+	if m.MaxFails <= 0 {
 		return
 	}
 	t.mu.Lock()

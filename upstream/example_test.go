@@ -168,3 +168,31 @@ func ExampleOptions_failKinds() {
 	// 192.0.2.1:8080 true
 	// 192.0.2.2:8080 false
 }
+
+// A target is taken out when it has failed half of at least 20 requests of the last minute, however many they are.
+func ExampleOptions_failRate() {
+	group, err := upstream.New(upstream.Options{Name: "api", FailRate: 0.5, FailMinRequests: 20, FailWindow: time.Minute},
+		upstream.Target{Addr: "192.0.2.1:8080"}, upstream.Target{Addr: "192.0.2.2:8080"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Close()
+	r := httptest.NewRequest("GET", "/", nil)
+	for range 100 {
+		lease, err := group.Pick(r.Context(), r)
+		if err != nil {
+			log.Fatal(err)
+		}
+		outcome := upstream.Outcome{Status: 200}
+		if lease.Addr() == "192.0.2.1:8080" {
+			outcome = upstream.Outcome{Err: errors.New("connection reset")}
+		}
+		lease.Done(outcome)
+	}
+	for s := range group.Targets() {
+		fmt.Println(s.Target.Addr, s.Ejected)
+	}
+	// Output:
+	// 192.0.2.1:8080 true
+	// 192.0.2.2:8080 false
+}

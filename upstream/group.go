@@ -111,7 +111,7 @@ func (g *Group) Set(list ...Target) error {
 	full := make([]Target, len(list))
 	for i, t := range list {
 		var err error
-		if full[i], err = t.withDefaults(); err == nil {
+		if full[i], err = t.withDefaults(g.o.FailRate == 0); err == nil {
 			err = g.checkTLS(full[i])
 		}
 		if err != nil {

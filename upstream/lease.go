@@ -128,6 +128,7 @@ func (l Lease) Done(o Outcome) {
 			p.targetFailed(m)
 		}
 	case o.Err == nil:
+		m.countSuccess(&l.g.o)
 		m.succeeded(l.g)
 	}
 	m.inFlight.Add(-1)

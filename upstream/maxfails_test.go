@@ -30,7 +30,11 @@ var outcomes = map[byte]upstream.Outcome{
 // history sends one request a letter of steps ('f' fails, 's' succeeds, '.' is a second without a
 // request) and returns steps with 'x' for each request that target a did not get.
 func history(t *testing.T, a upstream.Target, steps string) string {
-	p := newPicks(t, upstream.Options{Balance: upstream.First()}, a, upstream.Target{Addr: "b:1"})
+	return historyOf(t, upstream.Options{Balance: upstream.First()}, a, steps)
+}
+
+func historyOf(t *testing.T, o upstream.Options, a upstream.Target, steps string) string {
+	p := newPicks(t, o, a, upstream.Target{Addr: "b:1"})
 	got := make([]byte, 0, len(steps))
 	for i := range len(steps) {
 		if steps[i] == '.' {

@@ -32,7 +32,7 @@ type state struct {
 	inFlight    atomic.Int64
 	unhealthy   atomic.Bool  // by active checks
 	recoveredAt atomic.Int64 // when the slow start began; 0 if there is none
-	out         atomic.Bool  // taken out by failures: MaxFails came within FailTimeout, and no request has succeeded since
+	out         atomic.Bool  // taken out by failures (failed), and no request has succeeded since
 	checked     atomic.Int64 // the time of the last failure, or of the last request that was let through after it
 
 	removedAt int64 // when the address left the set; 0 if it is in it. Group.mu guards it
@@ -40,6 +40,7 @@ type state struct {
 	mu       sync.Mutex // guards what follows
 	accessed int64      // the time of the last failure
 	failures []int64    // the times of the last failures, the oldest first, no more than can count
+	rate     *failRate  // nil if nothing was counted for Options.FailRate
 }
 
 // now returns the time in nanoseconds since 1970. Only targets that have failed need it.
@@ -80,7 +81,7 @@ func (m *member) retryAt() int64 {
 }
 
 // failing reports whether failures have taken m out.
-func (m *member) failing() bool { return m.out.Load() && m.MaxFails > 0 && !m.only }
+func (m *member) failing() bool { return m.out.Load() && m.MaxFails >= 0 && !m.only }
 
 func (m *member) full() bool { return m.MaxConns > 0 && m.inFlight.Load() >= int64(m.MaxConns) }
 
@@ -139,7 +140,8 @@ func (m *member) addInFlight() bool {
 	}
 }
 
-// failed counts a failure, and takes m out if it has MaxFails failures within FailTimeout and g can do without it.
+// failed counts a failure, and takes m out if it has MaxFails failures within FailTimeout, or the share
+// Options.FailRate, and g can do without it.
 func (m *member) failed(g *Group) {
 	if m.MaxFails < 0 {
 		return
@@ -151,7 +153,8 @@ func (m *member) failed(g *Group) {
 	m.checked.Store(at)
 	m.failures = append(m.failures, at)
 	m.failures = slices.Delete(m.failures, 0, max(m.expired(at), len(m.failures)-m.MaxFails))
-	if len(m.failures) >= m.MaxFails {
+	reached := m.countOutcome(&g.o, at, true)
+	if reached || m.MaxFails > 0 && len(m.failures) >= m.MaxFails {
 		g.eject(m)
 	}
 }
@@ -188,7 +191,7 @@ func (m *member) succeeded(g *Group) {
 
 // resetFailures forgets the failures. The caller holds s.mu.
 func (s *state) resetFailures() {
-	s.failures = nil
+	s.failures, s.rate = nil, nil
 	s.out.Store(false)
 }
 

@@ -73,6 +73,20 @@ type Options struct {
 	FailLatency time.Duration
 	// Check configures active health checks; nil means none.
 	Check *Check
+	// FailRate is the share of a target's requests, from 0 to 1, that takes it out if they fail: at a failure, if
+	// at least FailMinRequests requests have ended within FailWindow and at least that share of them have failed. It
+	// applies beside Target.MaxFails, whose zero value then sets no number of failures. A target that is out
+	// comes back as MaxFails says, and begins without outcomes. Requests whose outcome does not count (Outcome) are not
+	// among them. 0 means no rate.
+	//
+	// A rate keeps a target that gets many requests from being taken out by the few that fail everywhere. It
+	// is Envoy's failure_percentage_threshold, but counted at each failure, not at intervals.
+	FailRate float64
+	// FailWindow is the time over which FailRate counts, in tenths: the last tenth is the one that is not
+	// over yet. 0 means 10 seconds.
+	FailWindow time.Duration
+	// FailMinRequests is the least number of requests of a target within FailWindow for which FailRate counts; 0 means 10.
+	FailMinRequests int
 	// MaxEjected is the share of the group's targets, from 0 to 1, that failures may take out at a time
 	// (Target.MaxFails); Down targets do not count for it. The number is rounded down, but one target may
 	// always be taken out, except the last: the only target that is available. Failures of a target that may
@@ -195,7 +209,8 @@ func (o Options) withDefaults() (Options, error) {
 		}
 	}
 	for _, kind := range o.FailKinds {
-		if kind < 0 || kind > culvert.Internal || kind == culvert.NoTarget || kind == culvert.Busy || !(&culvert.Error{Kind: kind}).TargetSide() {
+		known := kind >= 0 && kind < culvert.Internal && kind != culvert.NoTarget && kind != culvert.Busy
+		if !known || !(&culvert.Error{Kind: kind}).TargetSide() {
 			return o, fmt.Errorf("FailKinds: %q is never a target's failure", kind)
 		}
 	}
@@ -207,6 +222,8 @@ func (o Options) withDefaults() (Options, error) {
 	o.QueueTimeout = bound.OrDefault(o.QueueTimeout, 10*time.Second)
 	o.DialTimeout = bound.OrDefault(o.DialTimeout, 10*time.Second)
 	o.IdleTimeout = bound.OrDefault(o.IdleTimeout, time.Minute)
+	set(&o.FailWindow, 10*time.Second)
+	set(&o.FailMinRequests, 10)
 	set(&o.RetryAfter, time.Second)
 	set(&o.WriteTimeout, time.Minute)
 	set(&o.HeaderTimeout, time.Minute)
@@ -236,6 +253,8 @@ func (o Options) checkNumbers() error {
 		name  string
 		value int64
 	}{
+		{"FailWindow", int64(o.FailWindow)},
+		{"FailMinRequests", int64(o.FailMinRequests)},
 		{"SlowStart", int64(o.SlowStart)},
 		{"MaxInFlight", int64(o.MaxInFlight)},
 		{"Queue", int64(o.Queue)},
@@ -248,6 +267,9 @@ func (o Options) checkNumbers() error {
 			return fmt.Errorf("%s is negative", n.name)
 		}
 	}
+	if o.FailRate == 0 && (o.FailWindow != 0 || o.FailMinRequests != 0) {
+		return errors.New("FailWindow or FailMinRequests without FailRate")
+	}
 	return nil
 }
 
@@ -256,6 +278,7 @@ func (o Options) checkShares() error {
 		name  string
 		value float64
 	}{
+		{"FailRate", o.FailRate},
 		{"MaxEjected", o.MaxEjected},
 		{"PanicThreshold", o.PanicThreshold},
 	} {

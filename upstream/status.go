@@ -16,7 +16,8 @@ type Status struct {
 	Unhealthy bool
 	// InFlight is the number of the target's requests and tunnels in flight.
 	InFlight int
-	// Fails is the number of failures within FailTimeout, at most MaxFails.
+	// Fails is the number of failures within FailTimeout, at most MaxFails, so 0
+	// if that is 0.
 	Fails int
 }
 

@@ -14,9 +14,10 @@ type Target struct {
 	// Weight is the target's share of the requests relative to the other targets'
 	// weights, up to 65535; 0 means 1.
 	Weight int
-	// MaxFails is how many failures within FailTimeout take the target out. 0 means 1,
-	// a negative number means that failures do not count. The only target of a group is
-	// never taken out, nor, unless Options.MaxEjected is 1, the last one that is available.
+	// MaxFails is how many failures within FailTimeout take the target out. 0 means 1, or,
+	// with Options.FailRate, that only their share does; a negative number means that failures
+	// do not count. The only target of a group is never taken out, nor, unless
+	// Options.MaxEjected is 1, the last one that is available.
 	//
 	// A failure counts for FailTimeout, even if requests succeed in the meantime. A target
 	// that is out gets no request until FailTimeout has passed since its last failure, and
@@ -44,8 +45,9 @@ type Target struct {
 
 const maxWeight = 65535
 
-// withDefaults checks t and returns it with its defaults filled in.
-func (t Target) withDefaults() (Target, error) {
+// withDefaults checks t and returns it with its defaults filled in. counted reports whether a number of failures
+// takes t out by default.
+func (t Target) withDefaults(counted bool) (Target, error) {
 	if err := checkAddr(t.Addr); err != nil {
 		return t, fmt.Errorf("target %q: %w", t.Addr, err)
 	}
@@ -55,7 +57,7 @@ func (t Target) withDefaults() (Target, error) {
 	if t.Weight == 0 {
 		t.Weight = 1
 	}
-	if t.MaxFails == 0 {
+	if t.MaxFails == 0 && counted {
 		t.MaxFails = 1
 	}
 	if t.FailTimeout == 0 {
