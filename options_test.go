@@ -53,7 +53,7 @@ func TestTimesInOptions(t *testing.T) {
 		}, map[string]int{"Timeout": bound}),
 		"upstream.Options": options(upstream.Options{}, func(o upstream.Options) error { return make(o) }, map[string]int{
 			"FailLatency": bound, "QueueTimeout": bound, "DialTimeout": bound, "WriteTimeout": bound, "HeaderTimeout": bound,
-			"PingInterval": bound, "IdleTimeout": bound, "MaxConnAge": bound, "FailWindow": exact, "SlowStart": exact, "RetryAfter": exact}),
+			"PingInterval": bound, "IdleTimeout": bound, "MaxConnAge": bound, "FailWindow": exact, "MaxFailTimeout": exact, "SlowStart": exact, "RetryAfter": exact}),
 		"upstream.Check": options(upstream.Check{}, func(c upstream.Check) error { return make(upstream.Options{Check: &c}) },
 			map[string]int{"Timeout": bound, "Interval": exact}),
 		"upstream.Target": options(upstream.Target{Addr: "127.0.0.1:2", Down: true}, func(t upstream.Target) error { return make(upstream.Options{}, t) },

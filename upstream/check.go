@@ -212,6 +212,7 @@ func (g *Group) markHealthy(addr string, s *state) {
 	}
 	s.mu.Lock()
 	s.resetFailures()
+	s.ejections.Store(0)
 	s.mu.Unlock()
 	s.unhealthy.Store(false)
 	g.recount()

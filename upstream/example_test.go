@@ -196,3 +196,13 @@ func ExampleOptions_failRate() {
 	// 192.0.2.1:8080 true
 	// 192.0.2.2:8080 false
 }
+
+// A target that stays broken gets one request after 10 seconds, then after 20, 30 and so on, up to five minutes.
+func ExampleOptions_maxFailTimeout() {
+	group, err := upstream.New(upstream.Options{Name: "api", MaxFailTimeout: 5 * time.Minute},
+		upstream.Target{Addr: "192.0.2.1:8080", FailTimeout: 10 * time.Second}, upstream.Target{Addr: "192.0.2.2:8080"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Close()
+}

@@ -2,10 +2,12 @@ package upstream
 
 // eject takes m out, unless that would leave the group without an available target or
 // exceed Options.MaxEjected.
-func (g *Group) eject(m *member) {
+func (g *Group) eject(m *member, at int64) {
 	g.floor.Lock()
 	defer g.floor.Unlock()
 	if g.mayEject(m) {
+		good := (at - m.backAt.Load()) / max(1, int64(m.FailTimeout))
+		m.ejections.Store(max(0, m.ejections.Load()-good) + 1)
 		m.out.Store(true)
 		g.setPanicking(g.set.Load())
 	}
@@ -64,7 +66,7 @@ func (g *Group) keepFloor(s *targets, st *state) {
 		if c.oldest == nil || c.within(g.o.MaxEjected) {
 			return
 		}
-		c.oldest.out.Store(false)
+		c.oldest.bringBack()
 	}
 }
 

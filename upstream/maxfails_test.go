@@ -197,3 +197,83 @@ func TestStatusFails(t *testing.T) {
 		fails(0, 0)
 	})
 }
+
+// The time for which a target is out grows with each time in a row, up to MaxFailTimeout, and shrinks again.
+func TestMaxFailTimeout(t *testing.T) {
+	type step struct {
+		after time.Duration
+		what  byte // f, s: the outcome of a request that a gets; x: a gets none
+	}
+	const s, eps = time.Second, time.Nanosecond
+	for what, test := range map[string]struct {
+		most  time.Duration
+		steps []step
+	}{
+		"none":          {0, []step{{0, 'f'}, {10 * s, 'x'}, {eps, 'f'}, {10 * s, 'x'}, {eps, 'f'}, {10*s + eps, 's'}, {0, 'f'}, {10*s + eps, 's'}}},
+		"shorter":       {5 * s, []step{{0, 'f'}, {10 * s, 'x'}, {eps, 'f'}, {10*s + eps, 'f'}, {10*s + eps, 's'}}},
+		"up to":         {25 * s, []step{{0, 'f'}, {10*s + eps, 'f'}, {20 * s, 'x'}, {eps, 'f'}, {25 * s, 'x'}, {eps, 'f'}, {25 * s, 'x'}, {eps, 's'}}},
+		"back at once":  {time.Hour, []step{{0, 'f'}, {10*s + eps, 's'}, {0, 'f'}, {20 * s, 'x'}, {eps, 's'}, {9 * s, 'f'}, {30 * s, 'x'}, {eps, 's'}}},
+		"back for long": {time.Hour, []step{{0, 'f'}, {10*s + eps, 'f'}, {20*s + eps, 's'}, {10 * s, 'f'}, {20 * s, 'x'}, {eps, 's'}, {time.Hour, 'f'}, {10*s + eps, 's'}}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPicks(t, upstream.Options{Balance: upstream.First(), MaxFailTimeout: test.most}, addrs("a b")...)
+				for i, step := range test.steps {
+					time.Sleep(step.after)
+					l := p.lease()
+					if (name(l) == "b") != (step.what == 'x') {
+						t.Fatalf("step %d: leased %s", i, name(l))
+					}
+					if step.what == 'f' {
+						l.Done(outcomes['f'])
+					} else {
+						l.Done(outcomes['s'])
+					}
+				}
+			})
+		})
+	}
+}
+
+// Failures of requests that were sent before the target was taken out do not count as another time, though they begin the
+// time anew; that of the request which was let through does.
+func TestLateFailuresDoNotGrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPicks(t, upstream.Options{Balance: upstream.First(), MaxFailTimeout: time.Hour}, addrs("a b")...)
+		late := []upstream.Lease{p.lease(), p.lease(), p.lease()}
+		p.lease().Done(outcomes['f'])
+		for _, l := range late {
+			time.Sleep(time.Second)
+			l.Done(outcomes['f'])
+		}
+		time.Sleep(10 * time.Second)
+		p.want("b")
+		time.Sleep(1)
+		p.broken["a"] = true
+		p.want("a b")
+		time.Sleep(20 * time.Second)
+		p.want("b")
+		time.Sleep(1)
+		p.want("a b")
+	})
+}
+
+// Checks that bring a target back begin anew.
+func TestChecksResetFailTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		probes := &probed{status: map[string]int{"a": 200, "b": 200}}
+		p := newPicks(t, upstream.Options{Balance: upstream.First(), MaxFailTimeout: time.Hour, Transport: probes,
+			Check: &upstream.Check{Path: "/", Jitter: -1, Fall: 1, Rise: 1, Interval: time.Second}}, addrs("a b")...)
+		p.broken["a"] = true
+		p.want("a b")
+		time.Sleep(10*time.Second + 1)
+		p.want("a b") // 20 seconds
+		probes.set("a", 500)
+		time.Sleep(2 * time.Second)
+		probes.set("a", 200)
+		time.Sleep(2 * time.Second)
+		p.want("a b")
+		time.Sleep(10*time.Second + 1)
+		p.want("a b")
+	})
+}

@@ -22,6 +22,8 @@ type member struct {
 	index     int    // in its tier
 	only      bool   // the only target of the group: failures never take it out
 	slowStart time.Duration
+
+	maxFailTimeout time.Duration // Options.MaxFailTimeout
 }
 
 // state is the health and load of an address. It outlives the sets that the address
@@ -34,6 +36,9 @@ type state struct {
 	recoveredAt atomic.Int64 // when the slow start began; 0 if there is none
 	out         atomic.Bool  // taken out by failures (failed), and no request has succeeded since
 	checked     atomic.Int64 // the time of the last failure, or of the last request that was let through after it
+
+	ejections atomic.Int64 // how often in a row it was taken out (outage)
+	backAt    atomic.Int64 // when it was last brought back; 0 if it never was
 
 	removedAt int64 // when the address left the set; 0 if it is in it. Group.mu guards it
 
@@ -68,7 +73,20 @@ func (m *member) healthy() bool {
 	if m.Down || m.unhealthy.Load() {
 		return false
 	}
-	return !m.failing() || now()-m.checked.Load() > int64(m.FailTimeout)
+	return !m.failing() || now()-m.checked.Load() > m.outage()
+}
+
+// outage returns for how long m gets no request when failures have taken it out.
+func (m *member) outage() int64 {
+	times, once := m.ejections.Load(), int64(m.FailTimeout)
+	most := max(once, int64(m.maxFailTimeout))
+	if times <= 1 || once == 0 {
+		return once
+	}
+	if times > most/once {
+		return most
+	}
+	return times * once
 }
 
 // retryAt returns the time from which m, which failures have taken out, may get a request; 0 if
@@ -77,7 +95,7 @@ func (m *member) retryAt() int64 {
 	if !m.failing() || m.Down || m.unhealthy.Load() {
 		return 0
 	}
-	return m.checked.Load() + int64(m.FailTimeout) + 1
+	return m.checked.Load() + m.outage() + 1
 }
 
 // failing reports whether failures have taken m out.
@@ -112,7 +130,7 @@ func (m *member) acquire(how admission) bool {
 		return m.addInFlight()
 	}
 	checked, at := m.checked.Load(), now()
-	if at-checked <= int64(m.FailTimeout) || !m.checked.CompareAndSwap(checked, at) {
+	if at-checked <= m.outage() || !m.checked.CompareAndSwap(checked, at) {
 		return m.set.panicking.Load() && m.addInFlight()
 	}
 	if m.addInFlight() {
@@ -149,13 +167,19 @@ func (m *member) failed(g *Group) {
 	at := now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	again := m.accessed < m.checked.Load() // the request that was let through has failed
 	m.accessed = at
 	m.checked.Store(at)
 	m.failures = append(m.failures, at)
 	m.failures = slices.Delete(m.failures, 0, max(m.expired(at), len(m.failures)-m.MaxFails))
 	reached := m.countOutcome(&g.o, at, true)
-	if reached || m.MaxFails > 0 && len(m.failures) >= m.MaxFails {
-		g.eject(m)
+	switch {
+	case m.out.Load():
+		if again {
+			m.ejections.Add(1)
+		}
+	case reached || m.MaxFails > 0 && len(m.failures) >= m.MaxFails:
+		g.eject(m, at)
 	}
 }
 
@@ -189,10 +213,17 @@ func (m *member) succeeded(g *Group) {
 	g.recount()
 }
 
-// resetFailures forgets the failures. The caller holds s.mu.
+// resetFailures forgets the failures, except how often they have taken the target out. The caller holds s.mu.
 func (s *state) resetFailures() {
 	s.failures, s.rate = nil, nil
-	s.out.Store(false)
+	s.bringBack()
+}
+
+// bringBack ends an outage.
+func (s *state) bringBack() {
+	if s.out.Swap(false) {
+		s.backAt.Store(now())
+	}
 }
 
 // hasFailed reports whether requests or active checks to the address have failed.

@@ -87,6 +87,15 @@ type Options struct {
 	FailWindow time.Duration
 	// FailMinRequests is the least number of requests of a target within FailWindow for which FailRate counts; 0 means 10.
 	FailMinRequests int
+	// MaxFailTimeout, if it is longer than a target's FailTimeout, lets the time for which failures take
+	// that target out grow up to it: the second time in a row it is out for twice its FailTimeout, and so on. A request
+	// that is let through and fails is one more time. Each FailTimeout for which the target has then been back is
+	// one time less, and checks that bring the target back begin anew. The time within which failures
+	// count stays FailTimeout. 0 means that a target is out for its FailTimeout each time, as in nginx.
+	//
+	// It keeps a target that stays broken from getting a client's request every FailTimeout. It is Envoy's
+	// base_ejection_time, times the number of ejections, up to max_ejection_time.
+	MaxFailTimeout time.Duration
 	// MaxEjected is the share of the group's targets, from 0 to 1, that failures may take out at a time
 	// (Target.MaxFails); Down targets do not count for it. The number is rounded down, but one target may
 	// always be taken out, except the last: the only target that is available. Failures of a target that may
@@ -255,6 +264,7 @@ func (o Options) checkNumbers() error {
 	}{
 		{"FailWindow", int64(o.FailWindow)},
 		{"FailMinRequests", int64(o.FailMinRequests)},
+		{"MaxFailTimeout", int64(o.MaxFailTimeout)},
 		{"SlowStart", int64(o.SlowStart)},
 		{"MaxInFlight", int64(o.MaxInFlight)},
 		{"Queue", int64(o.Queue)},

@@ -30,7 +30,8 @@ type Target struct {
 	// at the same requests. With more, nginx also adds up failures that are further
 	// apart, if no request has succeeded after a pause of fail_timeout.
 	MaxFails int
-	// FailTimeout is the time of MaxFails; 0 means 10 seconds.
+	// FailTimeout is the time of MaxFails; 0 means 10 seconds. Options.MaxFailTimeout lets the time
+	// for which the target is out grow.
 	FailTimeout time.Duration
 	// MaxConns bounds the requests and tunnels that the target has at a time; 0
 	// means no bound. If all targets have theirs, requests wait in the group's queue

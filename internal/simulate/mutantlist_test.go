@@ -85,7 +85,7 @@ var mutants = []mutant{
 	{"the last one that waits is served first", "upstream/queue.go", "q.waiting.PushBack(w)", "q.waiting.PushFront(w)"},
 	{"a success forgets failures that count", "upstream/member.go", "	if !m.out.Load() {\n		return\n	}\n", ""},
 	{"a failure counts for an hour", "upstream/member.go", "at-m.failures[i] <= int64(m.FailTimeout)", "at-m.failures[i] <= int64(time.Hour)"},
-	{"a target whose time is over gets all requests", "upstream/member.go", "at-checked <= int64(m.FailTimeout) || !m.checked.CompareAndSwap(checked, at)", "at-checked <= int64(m.FailTimeout)"},
+	{"a target whose time is over gets all requests", "upstream/member.go", "at-checked <= m.outage() || !m.checked.CompareAndSwap(checked, at)", "at-checked <= m.outage()"},
 	{"a request waits for too long", "upstream/queue.go", "time.NewTimer(g.o.QueueTimeout)", "time.NewTimer(2 * g.o.QueueTimeout)"},
 	{"a request waits for too short a time", "upstream/queue.go", "time.NewTimer(g.o.QueueTimeout)", "time.NewTimer(g.o.QueueTimeout / 2)"},
 	{"the queue is not served when a target recovers", "upstream/queue.go", "	if first == 0 {\n", "	if true {\n"},
