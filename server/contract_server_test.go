@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/wsupgrade/wstest"
 )
 
 // slowly sends the first bytes of s, one in every pace, until the connection is closed or all is sent, and returns how
@@ -563,6 +564,89 @@ func TestContractShutdownAndUnfinishedHeader(t *testing.T) {
 			}
 			cancel()
 		}
+	})
+}
+
+// Nor is one whose first header begins meanwhile, and does not end.
+func TestContractHeaderBeginsDuringShutdown(t *testing.T) {
+	onServersInBubble(t, func(t *testing.T, k kind) {
+		l := newMemory()
+		s := k.serve(t, &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}, l)
+		c := l.dial(t)
+		ended := make(chan error, 1)
+		go func() { ended <- s.Shutdown(context.Background()) }()
+		c.after(time.Second)
+		c.send(get[:len(get)-2])
+		if c.after(time.Minute); len(ended) == 0 || !c.closed() {
+			t.Errorf("Shutdown has ended: %v; closed: %v", len(ended) > 0, c.closed())
+		}
+		c.Close()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A response whose header was sent before is the last one of its connection, too.
+func TestContractEndBehindHeader(t *testing.T) {
+	ends := map[string]func(s httpServer) error{
+		"Shutdown":             func(s httpServer) error { return s.Shutdown(context.Background()) },
+		"SetKeepAlivesEnabled": func(s httpServer) error { s.SetKeepAlivesEnabled(false); return nil },
+	}
+	onServersInBubble(t, func(t *testing.T, k kind) {
+		for name, end := range ends {
+			l, finish := newMemory(), make(chan struct{})
+			s := k.serve(t, &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				flush(w)
+				<-finish
+			})}, l)
+			c := l.dial(t)
+			c.expect(c.send(get), "HTTP/1.1 200 ")
+			ended := make(chan error, 1)
+			go func() { ended <- end(s) }()
+			synctest.Wait()
+			close(finish)
+			if c.after(time.Minute); !c.closed() || len(ended) == 0 {
+				t.Errorf("%s: closed: %v, ended: %v", name, c.closed(), len(ended) > 0)
+			}
+			c.Close()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// lastAccepted is a listener that accepts one more connection a second after it was closed.
+type lastAccepted struct {
+	*memory
+	last net.Conn
+}
+
+func (l *lastAccepted) Accept() (net.Conn, error) {
+	c, err := l.memory.Accept()
+	if err == nil || l.last == nil {
+		return c, err
+	}
+	time.Sleep(time.Second)
+	c, l.last = l.last, nil
+	return c, nil
+}
+
+// A connection that is accepted while Shutdown closes the listener is served.
+func TestContractAcceptedDuringShutdown(t *testing.T) {
+	onServersInBubble(t, func(t *testing.T, k kind) {
+		near, far := wstest.Pipe()
+		c := &client{Conn: near, t: t}
+		go c.collect()
+		l := &lastAccepted{newMemory(), far}
+		s := k.serve(t, &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}, l)
+		synctest.Wait()
+		began := time.Now()
+		if err := s.Shutdown(context.Background()); err != nil || time.Since(began) < time.Second || !c.closed() {
+			t.Errorf("Shutdown: %v, behind %v, closed: %v", err, time.Since(began), c.closed())
+		}
+		near.Close()
 	})
 }
 
