@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/wiretest"
+	"github.com/culvert-go/culvert/wsupgrade/wstest"
 )
 
 const getRoot = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -69,9 +70,13 @@ func TestAcceptQueue(t *testing.T) {
 		}
 		expectStats(t, s, ConnStats{Open: 2, Waiting: 3, Overload: 1})
 		go third.Send(getRoot)
-		time.Sleep(500 * time.Millisecond)
+		time.Sleep(510 * time.Millisecond)
+		begun := time.Now()
 		proceed <- true
 		third.Status(http.StatusOK)
+		if took := time.Since(begun); took > 0 {
+			t.Errorf("a free place was not given for %v", took)
+		}
 		expectStats(t, s, ConnStats{Open: 2, Waiting: 2, Overload: 1})
 		if !isOpen(fourth) || !isOpen(fifth) {
 			t.Error("a connection that waits was closed")
@@ -152,6 +157,27 @@ func TestOldestIdleIsClosed(t *testing.T) {
 	})
 }
 
+// A connection that has been used since another one was closed for room is not the oldest any more.
+func TestUsedConnectionIsNotClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{MaxConns: 3}
+		l, _ := waiting(s)
+		startOn(t, s, func() error { return s.Serve(l) })
+		first, second, third := l.dial(t), l.dial(t), l.dial(t)
+		for _, p := range []*wiretest.Peer{first, second, third} {
+			get(p)
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(300 * time.Millisecond)
+		get(l.dial(t))
+		get(second)
+		get(l.dial(t))
+		if isOpen(first) || !isOpen(second) || isOpen(third) {
+			t.Errorf("open: %v, %v, %v", isOpen(first), isOpen(second), isOpen(third))
+		}
+	})
+}
+
 // addressed is a connection with another address.
 type addressed struct {
 	net.Conn
@@ -165,6 +191,36 @@ type proxied string
 
 func (proxied) Network() string  { return "proxied" }
 func (a proxied) String() string { return string(a) }
+
+// dialFrom is dial with a client's address, in a bubble.
+func (l *pipeListener) dialFrom(t *testing.T, addr net.Addr) *wiretest.Peer {
+	client, server := net.Pipe()
+	t.Cleanup(func() { client.Close() })
+	l.conns <- addressed{server, addr}
+	p := wiretest.NewPeer(t, client)
+	_ = client.SetDeadline(time.Time{})
+	synctest.Wait()
+	return p
+}
+
+// A connection that is closed for room counts for its address once.
+func TestMaxConnsPerAddrBehindRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{MaxConns: 1, MaxConnsPerAddr: 1, AcceptTimeout: time.Hour}
+		l, _ := waiting(s)
+		startOn(t, s, func() error { return s.Serve(l) })
+		one, other := proxied("192.0.2.1:1"), proxied("192.0.2.2:1")
+		first := l.dialFrom(t, one)
+		time.Sleep(300 * time.Millisecond)
+		second := l.dialFrom(t, other)
+		if isOpen(first) || !isOpen(second) {
+			t.Error("the idle connection was not closed")
+		}
+		if !isOpen(l.dialFrom(t, one)) || isOpen(l.dialFrom(t, one)) {
+			t.Error("its address has no room, or room for two")
+		}
+	})
+}
 
 // MaxConnsPerAddr holds for an IPv4 address, and for a /64 network of IPv6, unless it is trusted.
 func TestMaxConnsPerAddr(t *testing.T) {
@@ -186,15 +242,7 @@ func TestMaxConnsPerAddr(t *testing.T) {
 		l, _ := waiting(s)
 		startOn(t, s, func() error { return s.Serve(l) })
 		var first *wiretest.Peer
-		dial := func(addr net.Addr) *wiretest.Peer {
-			client, server := net.Pipe()
-			t.Cleanup(func() { client.Close() })
-			l.conns <- addressed{server, addr}
-			p := wiretest.NewPeer(t, client)
-			_ = client.SetDeadline(time.Time{})
-			synctest.Wait()
-			return p
-		}
+		dial := func(addr net.Addr) *wiretest.Peer { return l.dialFrom(t, addr) }
 		for _, c := range all {
 			p := dial(c.addr)
 			if first == nil {
@@ -290,6 +338,58 @@ func TestShutdownAfterLongInQueue(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Shutdown does not wait for longer for one that sends nothing.
+func TestShutdownAndSilentInQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{MaxConns: 1, AcceptTimeout: time.Minute}
+		l, proceed := waiting(s)
+		startOn(t, s, func() error { return s.Serve(l) })
+		first := l.dial(t)
+		first.Send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
+		silent := l.dial(t)
+		ended := make(chan error, 1)
+		go func() { ended <- s.Shutdown(context.Background()) }()
+		time.Sleep(time.Second)
+		proceed <- true
+		first.Status(http.StatusOK)
+		time.Sleep(2 * firstRequestWithin)
+		if synctest.Wait(); len(ended) == 0 {
+			t.Error("Shutdown has not ended")
+		}
+		silent.Close()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Close closes a connection that waits for a place, or has received a 503, as well.
+func TestCloseWithOverloadResponse(t *testing.T) {
+	for _, queue := range []int{-1, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &Server{MaxConns: 1, AcceptQueue: queue, AcceptTimeout: time.Hour, OverloadResponse: true}
+			l, proceed := waiting(s)
+			startOn(t, s, func() error { return s.Serve(l) })
+			l.dial(t).Send("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n")
+			client, server := wstest.Pipe()
+			l.conns <- server
+			if synctest.Wait(); queue < 0 {
+				wiretest.NewPeer(t, client).Status(http.StatusServiceUnavailable)
+			}
+			if _, err := io.WriteString(client, "more"); err != nil {
+				t.Errorf("queue %d: closed early: %v", queue, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			if _, err := io.WriteString(client, "more"); err == nil {
+				t.Errorf("queue %d: open", queue)
+			}
+			close(proceed)
+		})
+	}
 }
 
 // Shutdown has the connections that wait for a place served, Close closes them, and a hijacked connection has no place.
