@@ -70,6 +70,7 @@ func init() {
 
 type sanitizer struct{ next http.Handler }
 
+// ServeHTTP implements http.Handler.
 func (s sanitizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.SanitizeRequest(r, nil)
 	if r.Trailer == nil && r.ContentLength < 0 {

@@ -15,6 +15,7 @@ type proxyListener struct {
 	timeout time.Duration // of the header
 }
 
+// Accept implements net.Listener.
 func (l proxyListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
@@ -27,8 +28,10 @@ func (l proxyListener) Accept() (net.Conn, error) {
 // depends on set_real_ip_from.
 type proxyConn struct{ *proxyproto.Conn }
 
+// RemoteAddr returns the address of the peer, not that of the PROXY header.
 func (c proxyConn) RemoteAddr() net.Addr { return c.Raw().RemoteAddr() }
 
+// LocalAddr returns the address of this end, not that of the PROXY header.
 func (c proxyConn) LocalAddr() net.Addr { return c.Raw().LocalAddr() }
 
 // Read returns io.EOF for a connection without a header: a peer that does not speak the PROXY protocol must not learn that

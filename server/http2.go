@@ -103,6 +103,7 @@ type prefaced struct {
 	received []byte
 }
 
+// Read returns what was received first.
 func (p *prefaced) Read(b []byte) (int, error) {
 	if len(p.received) > 0 {
 		n := copy(b, p.received)

@@ -179,6 +179,7 @@ type closeOnce struct {
 	err  error
 }
 
+// Close closes the listener, once; further calls return the error of the first.
 func (l *closeOnce) Close() error {
 	l.once.Do(func() { l.err = l.Listener.Close() })
 	return l.err

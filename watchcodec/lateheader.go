@@ -28,6 +28,7 @@ func (l *lateHeader) HoldsHeader() bool { return !l.sent }
 // Discards implements response.Discards.
 func (l *lateHeader) Discards() bool { return response.Discards(l.ResponseWriter) }
 
+// WriteHeader implements http.ResponseWriter.
 func (l *lateHeader) WriteHeader(status int) {
 	switch {
 	case status >= 200 && l.status == 0 && !l.sent:
@@ -38,6 +39,7 @@ func (l *lateHeader) WriteHeader(status int) {
 	}
 }
 
+// Write implements http.ResponseWriter.
 func (l *lateHeader) Write(p []byte) (int, error) {
 	l.send()
 	return l.ResponseWriter.Write(p)

@@ -148,8 +148,10 @@ type heldResponse struct {
 	refused  bool // content that can't be read: a Status is sent in its place
 }
 
+// Header implements http.ResponseWriter.
 func (h *heldResponse) Header() http.Header { return h.header }
 
+// WriteHeader implements http.ResponseWriter.
 func (h *heldResponse) WriteHeader(status int) {
 	if status < 200 || h.status != 0 {
 		return
@@ -173,6 +175,7 @@ func (h *heldResponse) Discards() bool { return h.refused }
 // such a response off; here the filter would make it whole with a new Content-Length.
 func (h *heldResponse) truncated() bool { return int64(h.content.Len()) < h.length }
 
+// Write implements http.ResponseWriter: content that is too large is refused.
 func (h *heldResponse) Write(p []byte) (int, error) {
 	if h.WriteHeader(http.StatusOK); h.content.Len()+len(p) > h.max {
 		h.tooLarge = true

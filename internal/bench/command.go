@@ -36,9 +36,9 @@ func (p *process) call(command string) (string, error) {
 	return strings.TrimSpace(line), err
 }
 
-// usedAtRest is usedSoFar after a process of this program has given back what it does not
+// usedWhenIdle is usedSoFar after a process of this program has given back what it does not
 // need.
-func (p *process) usedAtRest() (snapshot, error) {
+func (p *process) usedWhenIdle() (snapshot, error) {
 	if p.commands != nil {
 		if _, err := p.call(rest); err != nil {
 			return snapshot{}, err

@@ -87,7 +87,7 @@ func (h *holding) stop() {
 // usedByAll is what the idle gateways use.
 func usedByAll(held []holding) (sum snapshot, err error) {
 	for _, h := range held {
-		s, err := h.gateway.usedAtRest()
+		s, err := h.gateway.usedWhenIdle()
 		if err != nil {
 			return sum, err
 		}

@@ -34,7 +34,7 @@ func measureHandshakes(p peer, target string, how plan) (m measurement, err erro
 }
 
 // measureIdle measures the memory of a connection that is kept after one request. What the first ones need, the peer's
-// code among it, does not count: they have come and gone before.
+// code among it, does not count: the first connections have been closed.
 func measureIdle(p peer, target string, how plan) (m measurement, err error) {
 	process, err := p.start(p.name, target)
 	if err != nil {
@@ -46,7 +46,7 @@ func measureIdle(p peer, target string, how plan) (m measurement, err error) {
 	if err != nil {
 		return m, err
 	}
-	before, err := process.usedAtRest()
+	before, err := process.usedWhenIdle()
 	if err != nil {
 		return m, err
 	}
@@ -56,7 +56,7 @@ func measureIdle(p peer, target string, how plan) (m measurement, err error) {
 		return m, err
 	}
 	time.Sleep(time.Second) // until a server takes them for idle
-	after, err := process.usedAtRest()
+	after, err := process.usedWhenIdle()
 	m.memory = float64(after.rss-before.rss) / 1024 / float64(how.idle)
 	return m, err
 }

@@ -103,7 +103,7 @@ func (m *tunnelMeasurement) idle(p *process, n int) error {
 	if err != nil {
 		return err
 	}
-	before, err := p.usedAtRest()
+	before, err := p.usedWhenIdle()
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (m *tunnelMeasurement) idle(p *process, n int) error {
 	if err != nil {
 		return err
 	}
-	after, err := p.usedAtRest()
+	after, err := p.usedWhenIdle()
 	each := func(now, then int64) float64 { return float64(now-then) / 1024 / float64(n) }
 	m.rss, m.rest = each(busy.rss, before.rss), each(after.rss, before.rss)
 	m.files = float64(after.files-before.files) / float64(n)

@@ -23,8 +23,8 @@
 //   - EnableFullDuplex says that the handler may respond before it has read the request, and that the server must not
 //     read the request's body itself.
 //
-// A server of our own may use the memory of a request again. The handlers that keep nothing of it, and the requests that
-// something holds nevertheless, are told by [Returns] and [Hold].
+// A server of our own may use the memory of a request again: [Returns] reports which handlers keep nothing of it, and [Hold]
+// excepts a request that something holds nevertheless.
 //
 // The request's body is not read through this package: filters wrap http.Request.Body. Package clientbody decides who
 // reads it and when that ends. Package deadline decides when deadlines are moved.

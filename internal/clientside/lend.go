@@ -7,7 +7,7 @@ import "net/http"
 //
 //   - that the outermost handler, and all that it calls, is of this module and keeps nothing of what ServeHTTP was given.
 //     RegisterReturner and Returns are for that. A function of the program's own which is given a request may keep it,
-//     whatever its documentation says: another client's request would stand in its place.
+//     against all documentation: another client's request would stand in its place.
 //   - that this request is none of the few that something holds for longer: an upload that has not ended, a dial, a
 //     transport. The handler that started it calls Hold.
 //

@@ -79,6 +79,7 @@ func newWriter(w http.ResponseWriter) *writer {
 // Unwrap returns the wrapped writer, for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.inner }
 
+// Header implements http.ResponseWriter.
 func (w *writer) Header() http.Header { return w.inner.Header() }
 
 // WriteHeader passes interim headers on, and runs the hooks before it passes on the final one. A
@@ -121,6 +122,7 @@ func contentAllowed(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
+// Write implements http.ResponseWriter.
 func (w *writer) Write(p []byte) (int, error) {
 	w.implicitHeader()
 	if w.body != nil {
@@ -194,6 +196,7 @@ func (w *writer) count(n int64) {
 // sink is the writer that a transform writes to.
 type sink writer
 
+// Write implements io.Writer.
 func (s *sink) Write(p []byte) (int, error) { return (*writer)(s).send(p) }
 
 // FlushError lets a transform send what it has written so far before it fails.

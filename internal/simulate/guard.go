@@ -176,6 +176,7 @@ func (g *guarded) Hold() {
 	}
 }
 
+// Memory implements clientside.Lender.
 func (g *guarded) Memory() []string {
 	if l, ok := g.w.(clientside.Lender); ok {
 		return l.Memory()

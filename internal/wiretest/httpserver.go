@@ -52,14 +52,18 @@ func (s *HTTPServer) chosen() Serving {
 	return s.used
 }
 
+// Serve is http.Server.Serve.
 func (s *HTTPServer) Serve(l net.Listener) error { return s.chosen().Serve(l) }
 
+// ServeTLS is http.Server.ServeTLS.
 func (s *HTTPServer) ServeTLS(l net.Listener, certFile, keyFile string) error {
 	return s.chosen().ServeTLS(l, certFile, keyFile)
 }
 
+// Shutdown is http.Server.Shutdown.
 func (s *HTTPServer) Shutdown(ctx context.Context) error { return s.chosen().Shutdown(ctx) }
 
+// Close is http.Server.Close.
 func (s *HTTPServer) Close() error { return s.chosen().Close() }
 
 // NewServer is httptest.NewServer with the server of the run.

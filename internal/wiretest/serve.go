@@ -112,6 +112,7 @@ func Narrow(l net.Listener) net.Listener { return narrow{l} }
 
 type narrow struct{ net.Listener }
 
+// Accept implements net.Listener.
 func (l narrow) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if tcp, ok := c.(*net.TCPConn); ok {

@@ -158,11 +158,13 @@ type statusWriter struct {
 	wrote  bool
 }
 
+// Unwrap is for http.ResponseController.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Discards reports whether an outer writer discards the content, so that the proxy need not wait for it.
 func (w *statusWriter) Discards() bool { return response.Discards(w.ResponseWriter) }
 
+// WriteHeader implements http.ResponseWriter.
 func (w *statusWriter) WriteHeader(status int) {
 	if status >= 200 {
 		w.wrote = true
@@ -171,6 +173,7 @@ func (w *statusWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
+// Write implements http.ResponseWriter.
 func (w *statusWriter) Write(p []byte) (int, error) {
 	if !w.wrote {
 		w.WriteHeader(w.status)

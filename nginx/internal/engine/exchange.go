@@ -56,6 +56,7 @@ type exchangeContext struct {
 	x *exchange
 }
 
+// Value implements context.Context.
 func (c *exchangeContext) Value(key any) any {
 	if key == (exchangeKey{}) {
 		return c.x

@@ -105,6 +105,7 @@ type limitedWriter struct {
 	sent        int64
 }
 
+// Write implements io.Writer.
 func (l *limitedWriter) Write(p []byte) (n int, err error) {
 	for n < len(p) {
 		allowed := l.after + int64(time.Since(l.start).Seconds()*float64(l.rate)) - l.sent
@@ -138,4 +139,5 @@ func (l *limitedWriter) wait(bytes int64) error {
 	}
 }
 
+// Close implements io.Closer.
 func (l *limitedWriter) Close() error { return nil }
