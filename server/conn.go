@@ -52,9 +52,6 @@ type conn struct {
 func newConn(s *Server, rwc net.Conn) *conn {
 	c := &conn{server: s, rwc: rwc, accepted: time.Now(), lends: clientside.Returns(s.Handler)}
 	c.watch.ended.L = &c.mu
-	if a := rwc.RemoteAddr(); a != nil {
-		c.remoteAddr = a.String()
-	}
 	c.initParking()
 	return c
 }
@@ -67,9 +64,17 @@ func (c *conn) open(ctx context.Context) (opened bool) {
 			panic("server: ConnContext returned nil")
 		}
 	}
-	c.ctx = context.WithValue(ctx, http.LocalAddrContextKey, c.rwc.LocalAddr())
+	c.ctx = ctx
 	c.hook(http.StateNew)
 	return true
+}
+
+// learnAddrs learns the connection's addresses. A connection with a PROXY protocol header may wait for that.
+func (c *conn) learnAddrs() {
+	if a := c.rwc.RemoteAddr(); a != nil {
+		c.remoteAddr = a.String()
+	}
+	c.ctx = context.WithValue(c.ctx, http.LocalAddrContextKey, c.rwc.LocalAddr())
 }
 
 // is reports whether the connection is in a state.
@@ -123,6 +128,7 @@ func (c *conn) serve() {
 	var err error
 	defer c.end(&err)
 	defer c.recoverHook()
+	c.learnAddrs()
 	if !c.handshake() || c.serveHTTP2() || !speaksHTTP1(c.server) {
 		return
 	}

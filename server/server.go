@@ -78,8 +78,9 @@ type Server struct {
 	MaxConns int
 	// MaxConnsPerAddr bounds the connections of one client, those in the accept queue included; 0 and a negative value mean no
 	// bound. A client is an IPv4 address, or a /64 network of IPv6, by the RemoteAddr of the net.Conn: behind a load balancer
-	// that is the balancer's address, unless the Listener returns connections with the address of the PROXY protocol. Clients
-	// without an IP address have no bound. More connections are refused at once.
+	// that is the balancer's address, unless the Listener returns connections with the address of the PROXY protocol. Such a
+	// RemoteAddr must not wait for the client: the connection is not accepted before it has returned. Clients without an IP
+	// address have no bound. More connections are refused at once.
 	MaxConnsPerAddr int
 	// TrustedAddr, if not nil, reports whether MaxConnsPerAddr does not hold for a client, one's own networks perhaps. It is
 	// called with the whole address, for each connection, and must not wait.
