@@ -37,7 +37,7 @@ type conn struct {
 	addr       netip.Addr   // what MaxConnsPerAddr counts it for; guarded by the server's mu
 
 	r          *bufio.Reader // nil while the connection is idle
-	lastPost   bool          // the last request was a POST
+	lineEnds   int           // how many bytes of line ends may be skipped before the next request
 	headerEnds time.Time     // when the header that is being read must have been received; zero: not settled yet
 
 	// mu guards what follows, which handlers reach from any goroutine.
@@ -240,21 +240,54 @@ func (c *conn) awaitRequest() error {
 			}
 			c.takeReader()
 		}
-		if c.watch.hasByte {
-			c.AwaitRest() // the header has begun, and Peek waits for a second byte
-		}
-		_, err := c.r.Peek(1)
+		first, err := c.peekFirst()
 		switch {
 		case c.mayPark(err): // a byte has arrived in time, and is read too late
 			c.boundIdle()
 		case err != nil:
 			return err
+		case c.skipLineEnd(first): // the connection is idle still
 		case c.beginHeader():
 			return nil
 		default:
 			return net.ErrClosed
 		}
 	}
+}
+
+// peekFirst returns the next byte without taking it.
+func (c *conn) peekFirst() (byte, error) {
+	if c.watch.hasByte && c.r.Buffered() == 0 {
+		if first := c.watch.one[0]; c.isLineEnd(first) {
+			return first, nil
+		}
+		c.AwaitRest() // the header has begun, and Peek waits for a second byte
+	}
+	b, err := c.r.Peek(1)
+	if err != nil {
+		return 0, err
+	}
+	return b[0], nil
+}
+
+// isLineEnd reports whether a byte before a request is a part of a line end that is skipped: old clients send one behind the
+// body of a POST (RFC 9112 section 2.2).
+func (c *conn) isLineEnd(first byte) bool {
+	return c.lineEnds > 0 && (first == '\r' || first == '\n')
+}
+
+// skipLineEnd takes the byte that peekFirst has returned, if that is a part of a line end. It reports whether it has.
+func (c *conn) skipLineEnd(first byte) bool {
+	if !c.isLineEnd(first) {
+		return false
+	}
+	c.lineEnds--
+	if c.r.Buffered() > 0 {
+		_, _ = c.r.Discard(1)
+	} else {
+		c.watch.hasByte = false
+	}
+	return true
 }
 
 // awaitByte waits until something can be read.

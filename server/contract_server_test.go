@@ -238,6 +238,52 @@ func TestContractIdleTimeout(t *testing.T) {
 	})
 }
 
+// A line end behind a POST begins no request (RFC 9112 section 2.2): the connection is idle.
+func TestContractLineEndBehindPOST(t *testing.T) {
+	const post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\na"
+	ends := map[string]func(c *client, s httpServer) time.Duration{
+		"IdleTimeout": func(c *client, _ httpServer) time.Duration { c.after(11 * time.Second); return 0 },
+		"Shutdown": func(c *client, s httpServer) time.Duration {
+			ctx, cancel := context.WithTimeout(c.t.Context(), time.Hour)
+			defer cancel()
+			began := time.Now()
+			if err := s.Shutdown(ctx); err != nil {
+				c.t.Errorf("Shutdown: %v", err)
+			}
+			return time.Since(began)
+		},
+		"SetKeepAlivesEnabled": func(_ *client, s httpServer) time.Duration { s.SetKeepAlivesEnabled(false); return 0 },
+	}
+	onServersInBubble(t, func(t *testing.T, k kind) {
+		for name, end := range ends {
+			for _, pieces := range [][]string{{post + "\r\n"}, {post, "\r\n"}, {post, "\r", "\n"}, {post, "\n"}, {post + "\r", "\n"}} {
+				for _, watched := range []bool{false, true} {
+					l := newMemory()
+					s := k.serve(t, &http.Server{IdleTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+						_, _ = io.Copy(io.Discard, r.Body)
+						if watched {
+							_ = r.Context().Done()
+							time.Sleep(time.Second)
+						}
+					})}, l)
+					c := l.dial(t)
+					received := ""
+					for _, piece := range pieces {
+						received += c.send(piece)
+					}
+					c.expect(received+c.after(2*time.Second), "HTTP/1.1 200 ")
+					if c.closed() {
+						t.Errorf("%s, %q, watched: %v: closed early", name, pieces, watched)
+					}
+					if took := end(c, s); took > 0 || !c.closed() {
+						t.Errorf("%s, %q, watched: %v: closed: %v, behind %v", name, pieces, watched, c.closed(), took)
+					}
+				}
+			}
+		}
+	})
+}
+
 // The default bound of a header section is 1 MiB.
 func TestContractDefaultMaxHeaderBytes(t *testing.T) {
 	onServers(t, func(t *testing.T, k kind) {
@@ -551,8 +597,10 @@ func TestContractShutdownAndSilentConnection(t *testing.T) {
 
 // Nor is one that has sent a part of a header.
 func TestContractShutdownAndUnfinishedHeader(t *testing.T) {
+	const post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
 	onServersInBubble(t, func(t *testing.T, k kind) {
-		for _, part := range []string{"G", get[:len(get)-2], get + "G", get + get[:len(get)-2]} {
+		for _, part := range []string{"G", get[:len(get)-2], get + "G", get + get[:len(get)-2],
+			post + "\r\n", post + "\r\nG", post + "\r\n\r\n" + get[:len(get)-2]} {
 			l := newMemory()
 			s := k.serve(t, &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}, l)
 			c := l.dial(t)

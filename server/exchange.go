@@ -43,9 +43,6 @@ func (c *conn) readRequest() (x *exchange, err error) {
 	if d := c.server.ReadTimeout; d > 0 {
 		readUntil = time.Now().Add(d)
 	}
-	if c.lastPost {
-		c.skipLineEnds()
-	}
 	x = c.newExchange()
 	in := &x.in
 	in.Map, in.Memory = x.fields, x.values[:]
@@ -62,23 +59,11 @@ func (c *conn) readRequest() (x *exchange, err error) {
 		c.refuse(in, line[:min(len(line), maxLine)], err)
 		return nil, err
 	}
-	c.lastPost = in.Method == http.MethodPost
+	if c.lineEnds = 0; in.Method == http.MethodPost {
+		c.lineEnds = 2 * len("\r\n")
+	}
 	c.boundReads(readUntil)
 	return x, nil
-}
-
-// skipLineEnds skips up to two line ends before a request: old clients send one behind the body of a POST (RFC 9112
-// section 2.2).
-func (c *conn) skipLineEnds() {
-	for range 4 {
-		if c.r.Buffered() == 0 {
-			c.AwaitRest()
-		}
-		if b, err := c.r.Peek(1); err != nil || b[0] != '\r' && b[0] != '\n' {
-			return
-		}
-		_, _ = c.r.Discard(1)
-	}
 }
 
 // start makes the request of its header section. The error is a *http1.Refused.

@@ -78,6 +78,24 @@ func TestRefusedBeginning(t *testing.T) {
 	}
 }
 
+// A line end behind a POST is no request: the client may leave behind it.
+func TestLineEndIsNotRefused(t *testing.T) {
+	for _, end := range []string{"\r\n", "\n", "\r\n\r\n"} {
+		s := handler(func(http.ResponseWriter, *http.Request) {})
+		s.OnRefused = func(_ http.ResponseWriter, r *Refusal) { t.Errorf("%q: refused %+v", end, r) }
+		p := wiretest.Dial(t, start(t, s))
+		p.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n" + end)
+		p.Status(http.StatusOK)
+		p.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+		p.Status(http.StatusOK)
+		p.Send(end)
+		p.End()
+		if rest := p.Ended(); rest != "" {
+			t.Errorf("%q: rest %q", end, rest)
+		}
+	}
+}
+
 // The hook is given what was understood of the request, and may write the response.
 func TestRefusedResponse(t *testing.T) {
 	for _, c := range []struct{ name, raw, understood string }{
