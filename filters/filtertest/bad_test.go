@@ -48,6 +48,21 @@ func TestBadFilters(t *testing.T) {
 	running.Wait()
 }
 
+// TestExcept leaves out the checks that a filter fails, in Check and in Test, and only those.
+func TestExcept(t *testing.T) {
+	failed := filtertest.Check(readingAhead, filtertest.Except("deadlines"), filtertest.Except("full duplex", "request"))
+	if len(failed) != 1 || failed[0].Check != "request trailers" {
+		t.Errorf("failed %v, want request trailers alone", failed)
+	}
+	filtertest.Test(t, readingAhead, filtertest.Except("deadlines", "full duplex", "request trailers"))
+	defer func() {
+		if got := recover(); got != `filtertest: there is no check "flushes"` {
+			t.Errorf("an unknown name: %v", got)
+		}
+	}()
+	filtertest.Except("flush", "flushes")
+}
+
 // checkFails checks that f fails the checks of these names, and no other.
 func checkFails(t *testing.T, f culvert.Filter, names []string) {
 	failures := filtertest.Check(f)
