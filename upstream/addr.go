@@ -34,6 +34,9 @@ func checkAddr(addr string) error {
 
 // splitHostPort splits addr like net.SplitHostPort, and returns an error if it can't be dialled.
 func splitHostPort(addr string) (host, port string, err error) {
+	if err := checkNoURL(addr); err != nil {
+		return "", "", err
+	}
 	host, port, err = net.SplitHostPort(addr)
 	switch {
 	case err != nil:
@@ -45,6 +48,48 @@ func splitHostPort(addr string) (host, port string, err error) {
 		return "", "", err
 	}
 	return host, port, checkHost(host)
+}
+
+// checkNoURL returns an error that says what to write if addr is a URL, or an address with a path.
+func checkNoURL(addr string) error {
+	scheme, rest, isURL := strings.Cut(addr, "://")
+	if !isURL {
+		rest = addr
+	}
+	address, path := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		address, path = rest[:i], rest[i:]
+	}
+	if _, _, err := net.SplitHostPort(address); !isURL && (path == "" || err != nil) {
+		return nil
+	}
+	address = address[strings.LastIndexByte(address, '@')+1:]
+	advice := fmt.Sprintf("write %q", withPort(scheme, address))
+	if isURL && (scheme == "http" || scheme == "https") {
+		advice += fmt.Sprintf(", with Options.Scheme %q", scheme)
+	}
+	if i := strings.IndexAny(path, "?#"); i >= 0 {
+		path = path[:i]
+	}
+	if path = strings.TrimSuffix(path, "/"); path != "" {
+		advice += fmt.Sprintf(", and call AddPrefix(%q) in proxy.Options.Rewrite", path)
+	}
+	return fmt.Errorf("an address has neither a scheme nor a path: %s", advice)
+}
+
+// withPort adds the scheme's port to a URL's host that has none.
+func withPort(scheme, host string) string {
+	if _, _, err := net.SplitHostPort(host); err == nil {
+		return host
+	}
+	port := "port"
+	switch scheme {
+	case "http", "ws":
+		port = "80"
+	case "https", "wss":
+		port = "443"
+	}
+	return net.JoinHostPort(strings.Trim(host, "[]"), port)
 }
 
 // checkPort refuses names of services, too: a port is also used in URLs.

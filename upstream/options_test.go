@@ -98,9 +98,12 @@ func TestBadSources(t *testing.T) {
 		`upstream: DNS ":80": host and port are both needed`:               func() (upstream.Source, error) { return upstream.DNS(":80", upstream.DNSOptions{}) },
 		`upstream: DNS "a:0": port "0" is no number from 1 to 65535`:       func() (upstream.Source, error) { return upstream.DNS("a:0", upstream.DNSOptions{}) },
 		`upstream: DNS "a b:1": "a b" is neither an IP address nor a name`: func() (upstream.Source, error) { return upstream.DNS("a b:1", upstream.DNSOptions{}) },
-		`upstream: SRV: "x:80" is neither an IP address nor a name`:        func() (upstream.Source, error) { return upstream.SRV("x:80", upstream.DNSOptions{}) },
-		`upstream: SRV: the name ".." has an empty label`:                  func() (upstream.Source, error) { return upstream.SRV("..", upstream.DNSOptions{}) },
-		`upstream: SRV "127.0.0.1": an IP address has no SRV records`:      func() (upstream.Source, error) { return upstream.SRV("127.0.0.1", upstream.DNSOptions{}) },
+		`upstream: DNS "http://a": an address has neither a scheme nor a path: write "a:80", with Options.Scheme "http"`: func() (upstream.Source, error) {
+			return upstream.DNS("http://a", upstream.DNSOptions{})
+		},
+		`upstream: SRV: "x:80" is neither an IP address nor a name`:   func() (upstream.Source, error) { return upstream.SRV("x:80", upstream.DNSOptions{}) },
+		`upstream: SRV: the name ".." has an empty label`:             func() (upstream.Source, error) { return upstream.SRV("..", upstream.DNSOptions{}) },
+		`upstream: SRV "127.0.0.1": an IP address has no SRV records`: func() (upstream.Source, error) { return upstream.SRV("127.0.0.1", upstream.DNSOptions{}) },
 		`upstream: DNSOptions.Target: negative weight -1`: func() (upstream.Source, error) {
 			return upstream.DNS("a:1", upstream.DNSOptions{Target: upstream.Target{Weight: -1}})
 		},
@@ -125,8 +128,8 @@ func TestBadAddr(t *testing.T) {
 		"a:+80":           `port "+80" is no number from 1 to 65535`,
 		"a:http":          `port "http" is no number from 1 to 65535`,
 		"a:80 ":           `port "80 " is no number from 1 to 65535`,
-		"a:80?x":          `port "80?x" is no number from 1 to 65535`,
-		"a:80#x":          `port "80#x" is no number from 1 to 65535`,
+		"a:80?x":          `an address has neither a scheme nor a path: write "a:80"`,
+		"a:80#x":          `an address has neither a scheme nor a path: write "a:80"`,
 		"a b:80":          `"a b" is neither an IP address nor a name`,
 		"a\r\nb:80":       `"a\r\nb" is neither an IP address nor a name`,
 		"a/b:80":          `"a/b" is neither an IP address nor a name`,
@@ -151,6 +154,27 @@ func TestBadAddr(t *testing.T) {
 			t.Error(err)
 		} else {
 			g.Close()
+		}
+	}
+}
+
+// The error for a URL or an address with a path says what to write.
+func TestURLInAddr(t *testing.T) {
+	for addr, want := range map[string]string{
+		"host:443/base":         `write "host:443", and call AddPrefix("/base") in proxy.Options.Rewrite`,
+		"host:443/":             `write "host:443"`,
+		"http://host":           `write "host:80", with Options.Scheme "http"`,
+		"http://host:8080/":     `write "host:8080", with Options.Scheme "http"`,
+		"https://[::1]/a/b/?q":  `write "[::1]:443", with Options.Scheme "https", and call AddPrefix("/a/b") in proxy.Options.Rewrite`,
+		"https://host:8443/a/":  `write "host:8443", with Options.Scheme "https", and call AddPrefix("/a") in proxy.Options.Rewrite`,
+		"tcp://host:53":         `write "host:53"`,
+		"grpc://host":           `write "host:port"`,
+		"http://user:pw@host:1": `write "host:1", with Options.Scheme "http"`,
+	} {
+		g, err := upstream.New(upstream.Options{}, upstream.Target{Addr: addr})
+		want := fmt.Sprintf(`upstream "": target %q: an address has neither a scheme nor a path: %s`, addr, want)
+		if g != nil || err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
 		}
 	}
 }

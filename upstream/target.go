@@ -9,7 +9,8 @@ import (
 type Target struct {
 	// Addr is the address to dial: "host:port", or "unix:/path" for a unix
 	// socket. host is a name or an IP address, an IPv6 address in brackets; port is a
-	// number from 1 to 65535.
+	// number from 1 to 65535. It is no URL: a URL's scheme is Options.Scheme, its path is
+	// added to requests with proxy.Outbound.AddPrefix.
 	Addr string
 	// Weight is the target's share of the requests relative to the other targets'
 	// weights, up to 65535; 0 means 1.
