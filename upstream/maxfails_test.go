@@ -248,12 +248,12 @@ func TestLateFailuresDoNotGrow(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		p.want("b")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		p.broken["a"] = true
 		p.want("a b")
 		time.Sleep(20 * time.Second)
 		p.want("b")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		p.want("a b")
 	})
 }

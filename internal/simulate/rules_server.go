@@ -30,9 +30,10 @@ func (r *ruler) lingers() bool {
 
 // sentWithin reports whether the body of the request is sent within d, if its client's link permits it.
 func (e *ExchangePlan) sentWithin(d time.Duration) bool {
-	pieces := int64(1)
-	if b := &e.Body; b.Piece > 0 {
-		pieces += b.Length / int64(b.Piece)
+	piece := int64(e.Body.Piece)
+	if piece == 0 {
+		piece = 32 << 10 // as io.Copy reads
 	}
+	pieces := 1 + e.Body.Length/piece
 	return time.Duration(pieces)*e.Body.Pause < d
 }
