@@ -257,12 +257,6 @@ func (c *conn) awaitRequest() error {
 
 // peekFirst returns the next byte without taking it.
 func (c *conn) peekFirst() (byte, error) {
-	if c.watch.hasByte && c.r.Buffered() == 0 {
-		if first := c.watch.one[0]; c.isLineEnd(first) {
-			return first, nil
-		}
-		c.AwaitRest() // the header has begun, and Peek waits for a second byte
-	}
 	b, err := c.r.Peek(1)
 	if err != nil {
 		return 0, err
@@ -270,23 +264,14 @@ func (c *conn) peekFirst() (byte, error) {
 	return b[0], nil
 }
 
-// isLineEnd reports whether a byte before a request is a part of a line end that is skipped: old clients send one behind the
-// body of a POST (RFC 9112 section 2.2).
-func (c *conn) isLineEnd(first byte) bool {
-	return c.lineEnds > 0 && (first == '\r' || first == '\n')
-}
-
-// skipLineEnd takes the byte that peekFirst has returned, if that is a part of a line end. It reports whether it has.
+// skipLineEnd takes the byte that peekFirst has returned, if that is a part of a line end before a request: old clients send
+// one behind the body of a POST (RFC 9112 section 2.2). It reports whether it has.
 func (c *conn) skipLineEnd(first byte) bool {
-	if !c.isLineEnd(first) {
+	if c.lineEnds == 0 || first != '\r' && first != '\n' {
 		return false
 	}
 	c.lineEnds--
-	if c.r.Buffered() > 0 {
-		_, _ = c.r.Discard(1)
-	} else {
-		c.watch.hasByte = false
-	}
+	_, _ = c.r.Discard(1)
 	return true
 }
 
@@ -341,30 +326,23 @@ func (c *conn) freeReader() {
 	}
 }
 
-// Read reads from the client, behind the byte that the watch has read: r does.
+// Read reads from the client, behind the byte that the watch has read: r does. It returns that byte by itself, since it may
+// be the last one that the client sends for now, and in another protocol nothing may follow.
 func (c *conn) Read(p []byte) (n int, err error) {
 	c.mu.Lock()
 	if c.watch.hasByte && len(p) > 0 {
+		defer c.mu.Unlock()
 		c.watch.hasByte = false
-		p[0] = c.watch.one[0]
-		n, p = 1, p[1:]
+		return copy(p, c.watch.one[:]), nil
 	}
-	hijacked := c.hijacked
-	if hijacked && n > 0 || len(p) == 0 { // in another protocol nothing may follow
-		c.mu.Unlock()
-		return n, nil
-	}
-	if !hijacked {
+	if !c.hijacked {
 		c.applyReadDeadline()
 	}
 	x := c.current
 	c.mu.Unlock()
-	m, err := c.rwc.Read(p)
+	n, err = c.rwc.Read(p)
 	if err != nil && x != nil && !timedOut(err) {
 		x.ctx.cancel(context.Canceled) // the client has left
-	}
-	if n += m; n > 0 && m == 0 {
-		err = nil // it is found again
 	}
 	return n, err
 }

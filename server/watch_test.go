@@ -79,3 +79,38 @@ func TestHijackBesideWatch(t *testing.T) {
 		p.Close()
 	}
 }
+
+// The byte that the watch has read may be the last one of a request, behind which the client waits for the response.
+func TestWatchReadsLastByte(t *testing.T) {
+	for name, request := range map[string]string{
+		"header": "GET /2 HTTP/1.1\r\nHost: a\r\n\r\n",
+		"length": "POST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+		"chunks": "POST /2 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+	} {
+		waiting := make(chan bool)
+		p := wiretest.Dial(t, start(t, handler(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/1" {
+				_ = r.Context().Done()
+				close(waiting)
+				for c := r.Context().(*requestContext).c; ; time.Sleep(time.Millisecond) {
+					c.mu.Lock()
+					hasByte := c.watch.hasByte
+					c.mu.Unlock()
+					if hasByte {
+						return
+					}
+				}
+			}
+			_, _ = io.Copy(w, r.Body)
+		})))
+		last := len(request) - 1
+		p.Send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n" + request[:last])
+		wiretest.Await(t, waiting, "request")
+		p.Send(request[last:])
+		p.Status(http.StatusOK)
+		if resp, err := http.ReadResponse(p.R, nil); err != nil || resp.StatusCode != http.StatusOK {
+			t.Errorf("%s: %v, %v", name, resp, err)
+		}
+		p.Close()
+	}
+}

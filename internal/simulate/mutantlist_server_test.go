@@ -22,7 +22,7 @@ var mutantsOfServer = []mutant{
 	{"server: a 100 follows the final header", "server/responseheader.go", "	w.mayContinue.Store(false)\n	w.status, w.frozen", "	w.status, w.frozen"},
 	{"server: interim responses for HTTP/1.0", "server/writer.go", "		if w.http11 { // clients", "		if true { // clients"},
 	{"server: a client that waits for a 100 gets none", "server/body.go", "		b.x.w.WriteContinue()\n", ""},
-	{"server: the byte that the watch has read is lost", "server/conn.go", "		n, p = 1, p[1:]\n", ""},
+	{"server: the byte that the watch has read is lost", "server/conn.go", "		return copy(p, c.watch.one[:]), nil\n", "		return 0, nil\n"},
 	{"server: pipelined requests are given back with the buffer", "server/conn.go", "		if c.r == nil || c.r.Buffered() == 0 && !c.watch.hasByte {\n", "		if true {\n"},
 	{"server: the client's leaving is not noticed", "server/watch.go", "	if left {\n", "	if left && x == nil {\n"},
 	{"server: the byte that the watch has read is lost to an upgrade", "server/hijack.go", "	if hasByte {\n", "	if hasByte && w.left {\n"},
