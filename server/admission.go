@@ -176,7 +176,8 @@ func (s *Server) oldestIdle() *conn {
 		s.findIdle()
 	}
 	for i, e := range a.idle {
-		if e.c.since.Load() == e.since && e.c.placed && e.c.endIdle() {
+		// The state is read first: a connection that becomes idle meanwhile has noted that before.
+		if e.c.isIdle() && e.c.since.Load() == e.since && e.c.placed && e.c.endIdle() {
 			a.idle = a.idle[i+1:]
 			return e.c
 		}
@@ -194,7 +195,7 @@ func (s *Server) findIdle() {
 	}
 	oldest := idleClock() - int64(roomAfter)
 	for c := range s.conns {
-		if since := c.since.Load(); since <= oldest && c.placed && (c.is(http.StateIdle) || c.is(http.StateNew)) {
+		if since := c.since.Load(); since <= oldest && c.placed && c.isIdle() {
 			a.idle = append(a.idle, idleConn{c, since})
 		}
 	}
@@ -341,6 +342,9 @@ func (c *conn) noteIdle() {
 		c.since.Store(idleClock())
 	}
 }
+
+// isIdle reports whether the connection waits for a request.
+func (c *conn) isIdle() bool { return c.is(http.StateIdle) || c.is(http.StateNew) }
 
 // endIdle decides the end of a connection that waits for a request. It reports false if it does not.
 func (c *conn) endIdle() bool {
