@@ -369,6 +369,7 @@ func (c *conn) exchange(x *exchange) bool {
 		_ = x.req.MultipartForm.RemoveAll()
 	}
 	if !sent {
+		c.lingerBehind(x)
 		return false
 	}
 	return c.follow(x)
@@ -376,10 +377,8 @@ func (c *conn) exchange(x *exchange) bool {
 
 // follow prepares for the next request. It reports false if the connection ends with this one.
 func (c *conn) follow(x *exchange) bool {
-	if x.w.close || !x.body.drain() {
-		if !x.body.content.Whole() || c.r.Buffered() > 0 || c.watch.hasByte {
-			c.linger()
-		}
+	if x.w.close || !x.body.drain() || !c.server.keepAlives() {
+		c.lingerBehind(x)
 		return false
 	}
 	x.giveBack()
@@ -399,6 +398,7 @@ func (c *conn) handle(x *exchange) (returned bool) {
 		}
 		if !c.leave(x) {
 			x.w.abort()
+			c.lingerBehind(x)
 		}
 	}()
 	if x.refusal != nil {
@@ -442,6 +442,15 @@ func (c *conn) logPanic(err any) {
 const lingerBytes = 64 << 20
 
 var lingerWithin = 2 * time.Second // tests have a slow machine
+
+// lingerBehind lingers behind the last exchange of the connection if the client has sent what nothing has read, and can be
+// reached still: it may not have read this response yet, nor those of requests that it has pipelined in front.
+func (c *conn) lingerBehind(x *exchange) {
+	unread := !x.body.content.Whole() || c.r.Buffered() > 0 || c.watch.hasByte || !x.w.wantsClose && c.peek.Look() == http1.Bytes
+	if unread && x.w.err == nil {
+		c.linger()
+	}
+}
 
 // linger closes the connection for writing, and reads what the client sends until it closes, within bounds.
 func (c *conn) linger() {

@@ -35,7 +35,7 @@
 //     connection can be kept. net/http reads it before it sends the response's header.
 //   - If more is left, the connection is closed for writing, and read for up to 2 seconds, so that the client can read the
 //     response (RFC 9112 section 9.6). net/http waits half a second and reads nothing, so a client that still sends loses
-//     the response. The same follows a refused request.
+//     the response. The same follows a refused request, and a connection's last response if the client has pipelined more.
 //
 // Nothing outlives its handler:
 //

@@ -12,7 +12,7 @@ var mutantsOfServer = []mutant{
 	{"server: the bound of a header is the next one's", "server/idle.go", "	c.reads.until, c.headerEnds = time.Time{}, time.Time{}\n", "	c.reads.until = time.Time{}\n"},
 	{"server: what a handler has left of a body is the next request", "server/body.go", "	if b.content.Whole() {\n", "	if true {\n"},
 	{"server: a rest that is awaited has no bound", "server/conn.go", "	c.boundReads(time.Now().Add(lingerWithin))\n", "	c.boundReads(time.Time{})\n"},
-	{"server: a connection is closed with bytes unread", "server/conn.go", "			c.linger()\n		}\n		return false\n", "		}\n		return false\n"},
+	{"server: a connection is closed with bytes unread", "server/conn.go", "		c.linger()\n	}\n}\n", "	}\n}\n"},
 	{"server: the response of a panic looks whole", "server/conn.go", "			x.w.abort()\n", "			x.w.finish()\n"},
 	{"server: a response of HTTP/1.0 that a panic cuts looks whole", "server/writer.go", "	if !w.committed || !w.untilEnd {\n", "	if true {\n"},
 	{"server: a connection is kept behind a response that is too short", "server/writer.go", "		w.close = true\n		return false\n	}\n	w.send(nil, true)\n", "		return w.err == nil\n	}\n	w.send(nil, true)\n"},
