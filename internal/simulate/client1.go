@@ -76,12 +76,7 @@ func (c *client) pipeline(conn duplex, r *bufio.Reader, list []ExchangePlan) int
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		for i := range list {
-			if !c.send(conn, &list[i], outcomes[i]) {
-				return
-			}
-			outcomes[i].SentWhole = true
-		}
+		c.sendPipelined(conn, list, outcomes)
 	}()
 	for i := range list {
 		if !c.receive(conn, r, &list[i], outcomes[i]) {

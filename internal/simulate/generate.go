@@ -114,6 +114,9 @@ func newFaults(c *Choices) []Fault {
 func newClientPlan(c *Choices, token *uint32) ClientPlan {
 	p := ClientPlan{Kind: ClientKind(c.Int(int(kinds))), Start: time.Duration(c.Int(50)) * time.Duration(c.Int(30)) * time.Millisecond, Links: newLinksPlan(c)}
 	p.Pipelined = p.Kind == HTTP1 && c.Bool(6)
+	if p.Pipelined && c.Bool(3) {
+		p.LateByte = time.Duration(1+c.Int(100)) * time.Millisecond
+	}
 	p.TLS = p.Kind != HTTP10 && c.Bool(8)
 	requests := 1 + c.Int(5)
 	if p.Kind == Frames || p.Kind == WebSocket2 {

@@ -23,6 +23,7 @@ var mutantsOfServer = []mutant{
 	{"server: interim responses for HTTP/1.0", "server/writer.go", "		if w.http11 { // clients", "		if true { // clients"},
 	{"server: a client that waits for a 100 gets none", "server/body.go", "		b.x.w.WriteContinue()\n", ""},
 	{"server: the byte that the watch has read is lost", "server/conn.go", "		return copy(p, c.watch.one[:]), nil\n", "		return 0, nil\n"},
+	{"server: the byte that the watch has read waits for others", "server/conn.go", "		return copy(p, c.watch.one[:]), nil\n", "		p[0] = c.watch.one[0]\n		n, err = c.rwc.Read(p[1:])\n		return n + 1, err\n"},
 	{"server: pipelined requests are given back with the buffer", "server/conn.go", "		if c.r == nil || c.r.Buffered() == 0 && !c.watch.hasByte {\n", "		if true {\n"},
 	{"server: the client's leaving is not noticed", "server/watch.go", "	if left {\n", "	if left && x == nil {\n"},
 	{"server: the byte that the watch has read is lost to an upgrade", "server/hijack.go", "	if hasByte {\n", "	if hasByte && w.left {\n"},

@@ -95,6 +95,7 @@ type ClientPlan struct {
 	Start     time.Duration
 	Links     LinksPlan
 	Pipelined bool
+	LateByte  time.Duration // how long the last bytes of pipelined requests follow behind the others, 0 for not at all
 	TLS       bool
 	Frames    FramesPlan
 	Stays     StayKind // what becomes of a connection that is kept behind the last response

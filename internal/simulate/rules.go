@@ -69,6 +69,7 @@ func (r *ruler) check() {
 	r.oddly()
 	r.continued()
 	r.served()
+	r.silent()
 	r.passage()
 	r.early()
 	r.told()
