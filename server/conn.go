@@ -23,21 +23,22 @@ type conn struct {
 	server     *Server
 	rwc        net.Conn
 	tls        *tls.ConnectionState
-	remoteAddr string
+	remoteAddr string // "" while the connection is parked
 	ctx        context.Context
 	accepted   time.Time
 	state      atomic.Uint32 // an http.ConnState or stateHeader; StateClosed as soon as it is decided
-	peek       http1.Peeker  // of the socket, below TLS
 	plain      bool          // nothing is between peek's socket and rwc
 	parks      bool          // it can be parked
 	lends      bool          // the handler keeps nothing of a request
+	lineEnds   uint8         // how many bytes of line ends may be skipped before the next request
+	peek       *http1.Peeker // of the socket, below TLS; nil while the connection is parked
 	parked     netloop.Waiter
-	since      atomic.Int64 // on idleClock, when it began to wait for a request; 0 without MaxConns
-	placed     bool         // it has one of MaxConns places; guarded by the server's mu
-	addr       netip.Addr   // what MaxConnsPerAddr counts it for; guarded by the server's mu
+	tick       time.Duration // of boundIdle; 0 before the first
+	since      atomic.Int64  // on idleClock, when it began to wait for a request; 0 without MaxConns
+	addr       netip.Addr    // what MaxConnsPerAddr counts it for; guarded by the server's mu
+	placed     bool          // it has one of MaxConns places; guarded by the server's mu
 
 	r          *bufio.Reader // nil while the connection is idle
-	lineEnds   int           // how many bytes of line ends may be skipped before the next request
 	headerEnds time.Time     // when the header that is being read must have been received; zero: not settled yet
 
 	// mu guards what follows, which handlers reach from any goroutine.
@@ -51,7 +52,6 @@ type conn struct {
 
 func newConn(s *Server, rwc net.Conn) *conn {
 	c := &conn{server: s, rwc: rwc, accepted: time.Now(), lends: clientside.Returns(s.Handler)}
-	c.watch.ended.L = &c.mu
 	c.initParking()
 	return c
 }
@@ -69,12 +69,11 @@ func (c *conn) open(ctx context.Context) (opened bool) {
 	return true
 }
 
-// learnAddrs learns the connection's addresses. A connection with a PROXY protocol header may wait for that.
-func (c *conn) learnAddrs() {
+// learnAddr learns the client's address. A connection with a PROXY protocol header may wait for that.
+func (c *conn) learnAddr() {
 	if a := c.rwc.RemoteAddr(); a != nil {
 		c.remoteAddr = a.String()
 	}
-	c.ctx = context.WithValue(c.ctx, http.LocalAddrContextKey, c.rwc.LocalAddr())
 }
 
 // is reports whether the connection is in a state.
@@ -128,7 +127,7 @@ func (c *conn) serve() {
 	var err error
 	defer c.end(&err)
 	defer c.recoverHook()
-	c.learnAddrs()
+	c.learnAddr()
 	if !c.handshake() || c.serveHTTP2() || !speaksHTTP1(c.server) {
 		return
 	}
@@ -154,8 +153,20 @@ func (c *conn) initPeek() {
 	if secure {
 		socket = t.NetConn()
 	}
-	c.peek.Init(socket)
 	c.plain = !secure
+	c.peek = peekers.Get().(*http1.Peeker)
+	c.peek.Init(socket)
+}
+
+var peekers = sync.Pool{New: func() any { return new(http1.Peeker) }}
+
+// freePeeker gives the memory of peek back. No exchange is under way.
+func (c *conn) freePeeker() {
+	if c.peek != nil {
+		c.peek.Reset()
+		peekers.Put(c.peek)
+		c.peek = nil
+	}
 }
 
 func speaksHTTP1(s *Server) bool {
@@ -175,6 +186,7 @@ func (c *conn) end(served *error) {
 	if hijacked {
 		return
 	}
+	c.freePeeker()
 	_ = c.rwc.Close()
 	c.state.Store(uint32(http.StateClosed))
 	defer c.server.forget(c)
@@ -196,7 +208,7 @@ func (c *conn) handshake() bool {
 	if timeout > 0 {
 		_ = t.SetDeadline(time.Now().Add(timeout))
 	}
-	if err := t.HandshakeContext(c.ctx); err != nil {
+	if err := t.HandshakeContext(context.WithValue(c.ctx, http.LocalAddrContextKey, t.LocalAddr())); err != nil {
 		reason := err.Error()
 		if re, ok := err.(tls.RecordHeaderError); ok && re.Conn != nil && looksLikeHTTP(re.RecordHeader) {
 			_, _ = io.WriteString(re.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n")

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -35,7 +36,12 @@ var ended = func() chan struct{} {
 func (x *requestContext) Deadline() (time.Time, bool) { return x.parent.Deadline() }
 
 // Value implements context.Context.
-func (x *requestContext) Value(key any) any { return x.parent.Value(key) }
+func (x *requestContext) Value(key any) any {
+	if key == http.LocalAddrContextKey {
+		return x.c.rwc.LocalAddr()
+	}
+	return x.parent.Value(key)
+}
 
 // Done implements context.Context.
 func (x *requestContext) Done() <-chan struct{} {

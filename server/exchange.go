@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,23 +17,23 @@ import (
 // exchange is a request with all that its handler is given for it, in one piece of memory. It is made anew for each request,
 // since a handler may keep what it was given, but for handlers that do not (lend.go).
 type exchange struct {
-	c      *conn
-	in     http1.Incoming
-	req    http.Request
-	url    url.URL
-	ctx    requestContext
-	w      writer
-	body   body
-	values [16]string // memory for the request's fields
+	c    *conn
+	req  http.Request
+	url  url.URL
+	ctx  requestContext
+	w    writer
+	body body
+
+	values [8]string // memory for the request's fields, unless lent has more
 
 	refusal *Refusal // no handler sees the request
 
-	lent        bool        // the memory may be used again
-	held        atomic.Bool // something may hold it nevertheless
-	fields      http.Header // memory for the request's header and the response's; nil unless lent
-	reply       http.Header
-	replyValues [16]string
+	lent *lent       // not nil: the memory may be used again
+	held atomic.Bool // something may hold it nevertheless
 }
+
+// incomings holds what header sections are read with.
+var incomings = sync.Pool{New: func() any { return new(http1.Incoming) }}
 
 // blank is what requests are made of: only WithContext sets a request's context.
 var blank http.Request
@@ -44,8 +45,10 @@ func (c *conn) readRequest() (x *exchange, err error) {
 		readUntil = time.Now().Add(d)
 	}
 	x = c.newExchange()
-	in := &x.in
-	in.Map, in.Memory = x.fields, x.values[:]
+	in := incomings.Get().(*http1.Incoming)
+	if in.Memory = x.values[:]; x.lent != nil {
+		in.Map, in.Memory = x.lent.fields, x.lent.values[:]
+	}
 	line, err := in.Read(c.r, c.server.maxHeader(), c)
 	if !c.endHeader() {
 		return nil, net.ErrClosed
@@ -60,9 +63,11 @@ func (c *conn) readRequest() (x *exchange, err error) {
 		return nil, err
 	}
 	if c.lineEnds = 0; in.Method == http.MethodPost {
-		c.lineEnds = 2 * len("\r\n")
+		c.lineEnds = uint8(2 * len("\r\n"))
 	}
 	c.boundReads(readUntil)
+	*in = http1.Incoming{}
+	incomings.Put(in)
 	return x, nil
 }
 

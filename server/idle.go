@@ -15,6 +15,10 @@ import (
 // a small request, which a busy one should not pay.
 const parkAfter = 250 * time.Millisecond
 
+// firstPark is by how much sooner a connection is parked whose first request was served. Most have one, and thousands that
+// are opened at once would each need a goroutine, whose memory the runtime keeps for good.
+const firstPark = 16
+
 // errParked ends the goroutine of a connection that is parked. From then on another goroutine may serve it.
 var errParked = errors.New("server: the connection is parked")
 
@@ -25,13 +29,17 @@ func (c *conn) initParking() {
 	c.parks = (d == 0 || d > 2*s.parkAfter) && c.parked.Init(&s.parking, c.rwc, c.unpark) == nil
 }
 
-// boundIdle bounds the wait for the next request. The bound of a connection that can be parked is a multiple of parkAfter
-// since it was accepted, so that a busy one has the same for many requests.
+// boundIdle bounds the wait for the next request. The bound of a connection that can be parked is a multiple of its tick since
+// it was accepted, so that a busy one has the same for many requests.
 func (c *conn) boundIdle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reads.until, c.headerEnds = time.Time{}, time.Time{}
 	if tick := c.server.parkAfter; c.parks {
+		if c.tick == 0 {
+			tick /= firstPark
+		}
+		c.tick = tick
 		c.reads.until = c.accepted.Add((time.Since(c.accepted)/tick + 2) * tick)
 	} else if d := c.server.idleTimeout(); d > 0 {
 		c.reads.until = time.Now().Add(d)
@@ -47,14 +55,28 @@ func (c *conn) mayPark(err error) bool {
 func (c *conn) park() error {
 	var rest time.Duration
 	if d := c.server.idleTimeout(); d > 0 {
-		rest = d - c.server.parkAfter
+		rest = d - c.tick
 	}
+	c.shed()
 	if c.parked.Wait(rest) == nil {
-		return errParked
+		return errParked // c may be another goroutine's
 	}
+	c.wake()
 	c.parks = false
 	c.boundIdle()
 	return c.awaitByte()
+}
+
+// shed frees what a connection need not have while it is parked.
+func (c *conn) shed() {
+	c.freePeeker()
+	c.remoteAddr, c.watch.ended = "", nil
+}
+
+// wake makes again what shed has freed.
+func (c *conn) wake() {
+	c.learnAddr()
+	c.initPeek()
 }
 
 // unpark serves a connection that was parked.
@@ -62,6 +84,7 @@ func (c *conn) unpark(why netloop.Reason) {
 	var err error
 	defer c.end(&err)
 	defer c.recoverHook()
+	c.wake()
 	if why == netloop.Readable {
 		c.boundIdle()
 		err = c.serveRequests()

@@ -137,6 +137,25 @@ func TestParkedConnectionEnds(t *testing.T) {
 	}
 }
 
+// A connection that is parked soon behind its first request is not closed before IdleTimeout.
+func TestFirstParkKeepsIdleTimeout(t *testing.T) {
+	s := handler(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(okBody) })
+	s.IdleTimeout, s.parkAfter = 210*time.Millisecond, 100*time.Millisecond
+	addr := start(t, s)
+	for _, requests := range []int{1, 2} { // behind the second one it keeps its goroutine for longer
+		c := dialRaw(t, addr)
+		var begun time.Time
+		for range requests {
+			begun = time.Now()
+			c.get(t)
+		}
+		c.ended(t)
+		if idle := time.Since(begun); idle < s.IdleTimeout {
+			t.Errorf("%d requests: closed after %v", requests, idle)
+		}
+	}
+}
+
 // If the system refuses to park connections, they wait on their goroutines, no longer than IdleTimeout.
 func TestParkingRefused(t *testing.T) {
 	for _, idle := range []time.Duration{0, 50 * time.Millisecond} {

@@ -12,8 +12,14 @@ import (
 // Requests and what belongs to them are used again for handlers of this module, which say what they hold (package
 // clientside). Any other handler may keep what it was given: for that all is made anew.
 
+// lent is memory that is used with an exchange again and again.
+type lent struct {
+	fields, reply       http.Header // of the request and of the response
+	values, replyValues [16]string  // theirs
+}
+
 var exchanges = sync.Pool{New: func() any {
-	return &exchange{lent: true, fields: make(http.Header), reply: make(http.Header)}
+	return &exchange{lent: &lent{fields: make(http.Header), reply: make(http.Header)}}
 }}
 
 // newExchange returns the exchange of the next request.
@@ -31,10 +37,10 @@ func (w *writer) Hold() { w.x.held.Store(true) }
 
 // Memory implements clientside.Lender.
 func (w *writer) Memory() []string {
-	if !w.x.lent {
+	if w.x.lent == nil {
 		return nil
 	}
-	return w.x.replyValues[:]
+	return w.x.lent.replyValues[:]
 }
 
 // mostFields is how many fields a map may have had that is used again.
@@ -44,17 +50,19 @@ const mostFields = 64
 // Hold was called for, a context that was waited for, and a body, which another goroutine may read. Nothing of the
 // server uses x any more.
 func (x *exchange) giveBack() {
-	if !x.lent || x.held.Load() || x.ctx.handedOut() || x.req.Body != http.NoBody ||
-		len(x.fields) > mostFields || len(x.reply) > mostFields {
+	l := x.lent
+	if l == nil || x.held.Load() || x.ctx.handedOut() || x.req.Body != http.NoBody ||
+		len(l.fields) > mostFields || len(l.reply) > mostFields {
 		return
 	}
-	fields, reply := x.fields, x.reply
-	clear(fields)
-	clear(reply)
+	clear(l.fields)
+	clear(l.reply)
+	clear(l.values[:])
+	clear(l.replyValues[:])
 	if bufpool.Poison {
 		x.poison()
 	}
-	*x = exchange{lent: true, fields: fields, reply: reply}
+	*x = exchange{lent: l}
 	if bufpool.Poison {
 		x.poison()
 		return // it is never given to another request, so that each use shows
@@ -72,14 +80,12 @@ func (x *requestContext) handedOut() bool {
 // poison makes what was given back useless, for tests.
 func (x *exchange) poison() {
 	poisoned := []string{"poisoned"}
-	x.fields["Poisoned"], x.reply["Poisoned"] = poisoned, poisoned
-	for i := range x.values {
-		x.values[i] = poisoned[0]
+	l := x.lent
+	l.fields["Poisoned"], l.reply["Poisoned"] = poisoned, poisoned
+	for i := range l.values {
+		l.values[i], l.replyValues[i] = poisoned[0], poisoned[0]
 	}
-	for i := range x.replyValues {
-		x.replyValues[i] = poisoned[0]
-	}
-	x.req = http.Request{Method: "POISONED", Host: poisoned[0], URL: &url.URL{Path: "/poisoned"}, Header: x.fields, RequestURI: "/poisoned"}
+	x.req = http.Request{Method: "POISONED", Host: poisoned[0], URL: &url.URL{Path: "/poisoned"}, Header: l.fields, RequestURI: "/poisoned"}
 	x.url = *x.req.URL
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"net"
 	"strconv"
 	"sync"
 
@@ -132,17 +133,27 @@ func (w *writer) writeAll(pieces ...[]byte) {
 	if !w.x.c.plain && w.writeJoined(pieces) {
 		return
 	}
-	w.pieces = w.memory[:0]
+	v := vectors.Get().(*vector)
+	v.pieces = v.memory[:0]
 	for _, p := range pieces {
 		if len(p) > 0 {
-			w.pieces = append(w.pieces, p)
+			v.pieces = append(v.pieces, p)
 		}
 	}
 	w.x.c.boundWrite()
-	_, err := w.pieces.WriteTo(w.x.c.rwc)
-	clear(w.memory[:])
+	_, err := v.pieces.WriteTo(w.x.c.rwc)
+	*v = vector{}
+	vectors.Put(v)
 	w.note(err)
 }
+
+// vector is the memory of a writeAll.
+type vector struct {
+	pieces net.Buffers
+	memory [3][]byte // for pieces
+}
+
+var vectors = sync.Pool{New: func() any { return new(vector) }}
 
 // writeJoined writes pieces as one. It reports false if they do not fit into a buffer.
 func (w *writer) writeJoined(pieces [][]byte) bool {

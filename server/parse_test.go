@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net/http"
 	"net/url"
 	"reflect"
 	"testing"
@@ -27,18 +26,6 @@ func FuzzParsePath(f *testing.F) {
 			t.Errorf("%q: %#v, want %#v, %v", target, &got, want, err)
 		}
 	})
-}
-
-// An exchange of a small GET allocates the request with its fields and the response's, and nothing else.
-func TestAllocations(t *testing.T) {
-	addr := start(t, handler(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = w.Write(okBody)
-	}))
-	p := dialRaw(t, addr)
-	allocs := testing.AllocsPerRun(200, func() { p.get(t) })
-	if allocs > 5 {
-		t.Errorf("%v allocations", allocs)
-	}
 }
 
 var okBody = []byte("ok")

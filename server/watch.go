@@ -14,9 +14,9 @@ import (
 type watch struct {
 	running  bool
 	stopping bool
-	ended    sync.Cond // signalled when it runs no more
-	one      [1]byte
 	hasByte  bool // one was read, and comes before all that is read later
+	one      [1]byte
+	ended    *sync.Cond // of the connection's mu, signalled when it runs no more; nil before the first
 }
 
 // startWatching starts the watch for x. The caller holds c.mu.
@@ -27,6 +27,9 @@ func (c *conn) startWatching(x *exchange) {
 	ahead := !x.body.ended.Load()
 	if ahead && !x.body.lockAhead() {
 		return
+	}
+	if c.watch.ended == nil {
+		c.watch.ended = sync.NewCond(&c.mu)
 	}
 	c.watch.running = true
 	go c.watchClient(x, ahead)

@@ -42,8 +42,6 @@ type writer struct {
 	err       error // of a write to the client
 	set       fieldsSet
 	out       output
-	pieces    net.Buffers // for writeAll
-	memory    [3][]byte   // for pieces
 }
 
 // Header implements http.ResponseWriter.
@@ -54,7 +52,9 @@ func (w *writer) Header() http.Header {
 		return make(http.Header) // the handler's may be in use
 	}
 	if w.header == nil {
-		if w.header = w.x.reply; w.header == nil {
+		if l := w.x.lent; l != nil {
+			w.header = l.reply
+		} else {
 			w.header = make(http.Header)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// peeker looks at what a connection has received, and takes nothing. It is made once, so that a
-// look allocates nothing.
+// peeker looks at what a connection has received, and takes nothing. Its functions are made once, so that a look allocates
+// nothing.
 type peeker struct {
 	raw   syscall.RawConn
 	look  func(fd uintptr)
@@ -26,7 +26,14 @@ func (p *peeker) init(c syscall.Conn) {
 	if err != nil {
 		return
 	}
-	p.raw = raw
+	if p.raw = raw; p.look == nil {
+		p.makeFunctions()
+	}
+}
+
+func (p *peeker) reset() { p.raw = nil }
+
+func (p *peeker) makeFunctions() {
 	p.look = p.peek
 	p.await = func(fd uintptr) bool {
 		if p.count(fd); p.n > 0 {

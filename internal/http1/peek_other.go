@@ -10,6 +10,8 @@ type peeker struct{}
 
 func (p *peeker) init(syscall.Conn) {}
 
+func (p *peeker) reset() {}
+
 func (p *peeker) idleAndClean() bool { return true }
 
 const canMove = false

@@ -35,6 +35,12 @@ func (p *Peeker) Init(conn net.Conn) {
 	}
 }
 
+// Reset makes p know nothing, as the zero Peeker. Its memory is used again by Init.
+func (p *Peeker) Reset() {
+	p.peeker.reset()
+	p.init = false
+}
+
 // Waits reports whether AwaitReadable waits: not on each system, and not for each connection.
 func (p *Peeker) Waits() bool { return p.init }
 
