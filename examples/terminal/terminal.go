@@ -56,7 +56,7 @@ func newTerminal(c cluster, log *slog.Logger) (*terminal, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /api/v1/namespaces/{namespace}/pods/{pod}/exec", exec)
+	mux.Handle("GET /api/v1/namespaces/{namespace}/pods/{pod}/exec", showRefusals(log, exec))
 	mux.Handle("GET /", secured(http.FileServerFS(page)))
 	chain := filters.NewChain(filters.Recover(log), filters.AccessLog(log), filters.OnResponse(filters.ResponseHooks{Header: b.accept}))
 	return &terminal{chain.Then(mux), group}, nil

@@ -180,6 +180,8 @@ func TestOnlyExec(t *testing.T) {
 		{"/api/v1/namespaces/default/pods/p/log", nil, 404},
 		{demoPath, map[string]string{"Origin": "http://evil.example"}, 403},
 		{demoPath, map[string]string{"Host": "evil.example"}, 403},
+		{demoPath, map[string]string{"Host": "evil.example", "Sec-Websocket-Protocol": string(browsers)}, 403},
+		{demoPath, map[string]string{"Origin": "http://evil.example", "Sec-Websocket-Protocol": string(browsers)}, 403},
 		{demoPath, map[string]string{"Authorization": "Bearer stolen", "Cookie": "a=b"}, 403}, // the server's own
 	} {
 		seen = nil
@@ -199,6 +201,43 @@ func TestOnlyExec(t *testing.T) {
 		}
 		if got := seen.Get("Authorization") + seen.Get("Cookie"); (seen != nil) != (test.fields["Cookie"] != "") || seen != nil && got != "Bearer secret" {
 			t.Errorf("%s %v: the server saw %q", test.path, test.fields, got)
+		}
+	}
+}
+
+// TestRefusals: a page shows what the API server says when it refuses a session, and why it can't be reached.
+func TestRefusals(t *testing.T) {
+	for _, test := range []struct {
+		name, body string
+		status     int
+		want       string
+	}{
+		{"a Status", `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"pods \"demo\" is forbidden: User \"eve\"","code":403}`, 403, `"message":"pods \"demo\" is forbidden: User \"eve\""`},
+		{"a text", "container not found (\"a\")\n", 500, `"message":"container not found (\"a\") (500)"`},
+		{"nothing", "", 404, `"message":"Not Found (404)"`},
+		{"too much", strings.Repeat("x", 1<<20), 400, `xxx (400)"`},
+		{"no server", "", 0, `"message":"the API server can't be reached: dial tcp `},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(test.status)
+			_, _ = io.WriteString(w, test.body)
+		}))
+		if test.status == 0 {
+			server.Close()
+		}
+		address, log := startAt(t, cluster{server: server.URL})
+		conn := dial(t, address, string(browsers))
+		if err := conn.WriteMessage(websocket.TextMessage, []byte("4"+base64.StdEncoding.EncodeToString([]byte(`{"Width":80,"Height":20}`)))); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, conn, browsers, test.want)
+		if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
+			t.Errorf("%s: the end: %v", test.name, err)
+		}
+		conn.Close()
+		server.Close()
+		if !strings.Contains(log.String(), "no session") {
+			t.Errorf("%s: the log has only %s", test.name, log)
 		}
 	}
 }

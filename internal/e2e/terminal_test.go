@@ -87,6 +87,20 @@ func TestTerminalInChromium(t *testing.T) {
 	}
 }
 
+// TestTerminalShowsRefusals: the page shows what the API server says of a pod that does not exist.
+func TestTerminalShowsRefusals(t *testing.T) {
+	url := startTerminal(t)
+	b := startBrowser(t)
+	var state string
+	b.run(t,
+		chromedp.Navigate(url+"?pod=none&command=shell"),
+		chromedp.Poll(`/found|closed/.test(document.querySelector('#state').value) && document.querySelector('#state').value`, &state, chromedp.WithPollingTimeout(20*time.Second)),
+	)
+	if state != "404 page not found (404)" {
+		t.Errorf("the page says %q", state)
+	}
+}
+
 // TestTerminalScreen gives the terminal's screen what programs send, and looks at its
 // rows. The replies are xterm's.
 func TestTerminalScreen(t *testing.T) {
