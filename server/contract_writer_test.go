@@ -211,6 +211,21 @@ func trailerRows(testing.TB) []responseRow {
 			ok + text + "|Transfer-Encoding: chunked||hello||X-T: 1", false, ""},
 		{"by prefix, set before", get, set(write("hello"), http.TrailerPrefix+"X-T", "1"),
 			ok + text + "|Transfer-Encoding: chunked||hello||X-T: 1", false, ""},
+		{"by prefix, set behind 3 KiB", get, func(w http.ResponseWriter) {
+			write(strings.Repeat("x", 3<<10))(w)
+			set(nothing, http.TrailerPrefix+"X-T", "1")(w)
+		},
+			ok + text + "|Transfer-Encoding: chunked||" + strings.Repeat("x", 3<<10) + "||X-T: 1", false, ""},
+		{"by prefix, set behind a small body", get, func(w http.ResponseWriter) {
+			write("hello")(w)
+			set(nothing, http.TrailerPrefix+"X-T", "1")(w)
+		},
+			ok + "Content-Length: 5|" + text + "||hello", false, ""},
+		{"by prefix, to HTTP/1.0", keep, func(w http.ResponseWriter) {
+			write("hello")(w)
+			set(nothing, http.TrailerPrefix+"X-T", "1")(w)
+		},
+			"HTTP/1.0 200 OK|Connection: keep-alive|Content-Length: 5|" + text + "||hello", false, ""},
 		{"framing fields", get, set(func(w http.ResponseWriter) {
 			write("hello")(w)
 			flush(w)
@@ -257,6 +272,8 @@ func panicRows(testing.TB) []responseRow {
 
 // ownResponses are those of package server that differ on purpose, by table and row.
 var ownResponses = map[string]struct{ want, why string }{
+	"trailers/by prefix, set behind a small body": {"HTTP/1.1 200 OK|" + text + "|Transfer-Encoding: chunked||hello||X-T: 1",
+		"trailers do not depend on the length of the body"},
 	"interim/to HTTP/1.0": {"HTTP/1.0 200 OK|Content-Length: 5|" + text + "||hello", "a client of HTTP/1.0 knows no interim responses (RFC 9110 section 15.2)"},
 }
 

@@ -44,6 +44,8 @@
 //   - A response that ends with its connection, and whose handler panics, is ended by a reset: net/http makes it look whole.
 //   - Up to 8 KiB of a response are held for the length to be known, in place of 2 KiB. The order of header fields is not
 //     defined. In field values NUL is sent as a blank, as CR and LF are (RFC 9110 section 5.5).
+//   - Trailers that are set with http.TrailerPrefix behind a short body are sent. net/http sends them only if the body was
+//     flushed or exceeds 2 KiB.
 //   - Interim responses are not sent to clients of HTTP/1.0 (RFC 9110 section 15.2).
 //   - The connection is closed behind a 101 whose connection no handler has taken (RFC 9110 section 15.2.2).
 //   - http.CloseNotifier, which is deprecated, is not implemented. A request's context ends when the client leaves.

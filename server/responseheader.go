@@ -153,7 +153,7 @@ func (w *writer) commit(final bool) {
 	allowed := bodyAllowed(w.status)
 	body := w.out.body()
 	coding := w.set.transferEncoding
-	if final && allowed && !w.set.contentLength && coding == "" && w.set.trailers == nil && !w.set.prefixed {
+	if final && allowed && !w.set.contentLength && coding == "" && w.set.trailers == nil && !w.set.prefixed && !w.lateTrailers() {
 		if n := int64(len(body)); n == w.written && (!w.head || n > 0) { // of HEAD the handler may have written nothing, or a part
 			w.declared = n
 		}
@@ -267,6 +267,19 @@ func (w *writer) writeInterim(status int) {
 		}
 	}
 	w.write(append(b, "\r\n"...))
+}
+
+// lateTrailers reports whether the handler has set trailers with http.TrailerPrefix behind the header, which a response with
+// a length does not send. Clients of HTTP/1.0 receive none.
+func (w *writer) lateTrailers() bool {
+	if w.http11 {
+		for name := range w.header {
+			if strings.HasPrefix(name, http.TrailerPrefix) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // appendLastChunk appends the last chunk and the trailers.
