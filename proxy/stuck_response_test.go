@@ -44,6 +44,7 @@ func testTimeOfAResponseOverAStuckConnection(t *testing.T, via path) {
 				if v := panickedWith(p); v != nil { // the connection is there
 					t.Fatal(v)
 				}
+				synctest.Wait() // http.Transport gives a request its connection before it keeps it: the next one would dial
 				ended := make(chan any, 1)
 				go func() { ended <- panickedWith(p) }()
 				synctest.Wait()
