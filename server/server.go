@@ -73,8 +73,8 @@ type Server struct {
 	// one: HTTP2 bounds its streams. One that is hijacked does not count from then on.
 	//
 	// Where there are as many, a new connection takes the place of the one that has waited longest for a request, if it has for
-	// a quarter of a second; connections of HTTP/2 do not count as waiting. If there is none, the new one waits in the accept
-	// queue.
+	// a quarter of a second; connections of HTTP/2 do not count as waiting, so without an IdleTimeout clients that keep idle ones
+	// can hold every place. If there is none, the new one waits in the accept queue.
 	MaxConns int
 	// MaxConnsPerAddr bounds the connections of one client, those in the accept queue included; 0 and a negative value mean no
 	// bound. A client is an IPv4 address, or a /64 network of IPv6, by the RemoteAddr of the net.Conn: behind a load balancer

@@ -14,6 +14,7 @@ type boundary struct {
 	lost       bool
 	large      bool // the last frame may be spliced
 	closeBegun bool // a Close frame has begun: nothing may follow it
+	pong       bool // the last frame is a Pong
 }
 
 // atBoundary reports whether the direction is between two frames.
@@ -53,6 +54,18 @@ func (b *boundary) startFrame(h frameHeader) {
 	b.lost = h.length>>63 != 0
 	b.large = h.length >= bulk && !b.lost
 	b.closeBegun = b.closeBegun || h.opcode() == opClose
+	b.pong = h.opcode() == opPong
+}
+
+// onlyPongs reports whether p, the next bytes, are of Pongs only, or of a header that is not complete. b remains as it is.
+func (b boundary) onlyPongs(p []byte) bool {
+	for len(p) > 0 {
+		p = p[b.advance(p):]
+		if b.lost || b.have == 0 && !b.pong {
+			return false
+		}
+	}
+	return true
 }
 
 // follow follows all of p.

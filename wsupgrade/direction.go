@@ -18,6 +18,7 @@ type direction struct {
 	toTarget  bool
 	delivered atomic.Int64
 	last      atomic.Int64  // nanoseconds from the tunnel's start to the last read
+	lastUse   atomic.Int64  // the same of the last read that was not only Pongs
 	lastPing  time.Duration // from the start to our last ping to src; the watcher's alone
 
 	mu    iolock.Lock // held while something is written to dst
@@ -60,6 +61,8 @@ type codec interface {
 	// passToBoundary is pass up to the next boundary between two frames at dst. It returns how many
 	// bytes of p it has handled.
 	passToBoundary(p []byte, w io.Writer) (n int, err error)
+	// onlyPongs reports whether p, the next bytes of src, are of Pongs only.
+	onlyPongs(p []byte) bool
 	// discard follows p, of which nothing is passed on.
 	discard(p []byte)
 	// atBoundary reports whether dst is at a boundary between two frames.
@@ -103,6 +106,9 @@ func (d *direction) deliver(p []byte) step {
 func (d *direction) pass(p []byte) error {
 	d.mu.Lock()
 	defer d.unlock()
+	if d.codec == nil || !d.codec.onlyPongs(p) {
+		d.lastUse.Store(d.last.Load())
+	}
 	switch {
 	case d.shut:
 		d.codec.discard(p)

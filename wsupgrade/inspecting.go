@@ -30,6 +30,7 @@ type inspectingCodec struct {
 	compressed bool
 }
 
+func (c *inspectingCodec) onlyPongs(p []byte) bool                       { return c.source.onlyPongs(p) }
 func (c *inspectingCodec) closeReceived() bool                           { return c.source.closeBegun }
 func (c *inspectingCodec) closeSent() bool                               { return c.sentClose }
 func (c *inspectingCodec) atBoundary() bool                              { return true }

@@ -7,7 +7,7 @@ import (
 
 // limits are the times of a tunnel; 0 means no bound.
 type limits struct {
-	idle     time.Duration // without a byte from either side
+	idle     time.Duration // without a byte from either side, Pongs aside
 	lifetime time.Duration
 	ping     time.Duration // without a byte from one side until it is sent a ping
 }
@@ -54,12 +54,12 @@ func (w *watcher) stop() {
 func (t *Tunnel) enforceLimits() time.Duration {
 	now := time.Since(t.Start)
 	next := alarm{now: now}
-	up, down := t.up.lastRead(), t.down.lastRead()
+	used := time.Duration(max(t.up.lastUse.Load(), t.down.lastUse.Load()))
 	switch l := t.limits; {
 	case l.lifetime > 0 && !next.at(0, l.lifetime):
 		t.Close(GoingAway, "maximum lifetime")
 		return 0
-	case l.idle > 0 && !next.at(max(up, down), l.idle):
+	case l.idle > 0 && !next.at(used, l.idle):
 		t.Close(GoingAway, "idle")
 		return 0
 	case l.ping > 0 && t.up.codec != nil && !(t.pingIfSilent(&t.up, &next) && t.pingIfSilent(&t.down, &next)):

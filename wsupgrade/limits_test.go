@@ -4,6 +4,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,6 +29,50 @@ func TestIdleTimeout(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		isDone(t, done, "after a minute")
 	})
+}
+
+// TestIdleTimeoutWithPongs: an end that responds to pings, or sends Pongs unrequested, is idle; one that sends pings, or the
+// pieces of a frame of data, is not. It is the same with an Observer.
+func TestIdleTimeoutWithPongs(t *testing.T) {
+	message := masked(text, strings.Repeat("x", 100))
+	pieces := []string{masked(pong, "123") + message[:1], message[1:8], message[8:50], message[50:]}
+	for _, test := range []struct {
+		name  string
+		sent  []string
+		o     wsupgrade.Options
+		ended bool
+	}{
+		{"Pongs to our pings", nil, wsupgrade.Options{PingInterval: 20 * time.Second}, true},
+		{"other Pongs", []string{masked(pong, ""), masked(pong, "12"), masked(pong, strings.Repeat("x", 125)), masked(pong, "") + masked(pong, "1"), masked(pong, "x")[:1]}, wsupgrade.Options{}, true},
+		{"pings", []string{masked(0x89, ""), masked(0x89, "12"), masked(pong, "12") + masked(0x89, ""), masked(0x89, "")}, wsupgrade.Options{}, false},
+		{"pieces of a message", pieces, wsupgrade.Options{}, false},
+		{"messages", []string{masked(text, ""), masked(text, "x"), masked(pong, "") + masked(text, "") + masked(pong, ""), masked(text, "x")}, wsupgrade.Options{}, false},
+	} {
+		for name, o := range map[string]*wsupgrade.Observer{"": nil, ", inspected": {Message: func(*wsupgrade.Message) error { return nil }}} {
+			t.Run(test.name+name, func(t *testing.T) {
+				test.o.IdleTimeout = time.Minute
+				test.o.Observe = func(*http.Request) *wsupgrade.Observer { return o }
+				overTunnel(t, test.o, func(t *testing.T, _ *wsupgrade.Registry, client, target *duplex, done <-chan error) {
+					if test.o.PingInterval > 0 {
+						go respondToPings(target)
+						go respondToUnmaskedPings(client)
+					} else {
+						discard(t, client, target)
+					}
+					for _, piece := range test.sent {
+						time.Sleep(25 * time.Second)
+						_, _ = io.WriteString(client, piece)
+					}
+					time.Sleep(70*time.Second - time.Duration(len(test.sent))*10*time.Second)
+					if test.ended {
+						isDone(t, done, "after a minute")
+					} else {
+						stillOpen(t, done, "in use")
+					}
+				})
+			})
+		}
+	}
 }
 
 // The longest Durations end no tunnel, while a shorter one has them checked.
@@ -103,6 +148,17 @@ func respondToPings(target io.ReadWriter) {
 			ping[6+i] ^= ping[2+i&3]
 		}
 		_, _ = io.WriteString(target, frame(pong, string(ping[6:])))
+	}
+}
+
+// respondToUnmaskedPings is respondToPings for a client.
+func respondToUnmaskedPings(client io.ReadWriter) {
+	ping := make([]byte, 2+8)
+	for {
+		if _, err := io.ReadFull(client, ping); err != nil || ping[0] != 0x89 {
+			return
+		}
+		_, _ = io.WriteString(client, masked(pong, string(ping[2:])))
 	}
 }
 

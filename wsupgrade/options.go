@@ -60,8 +60,9 @@ type Options struct {
 	// one. If nil, tunnels are neither listed, bounded nor drained.
 	Registry *Registry
 	// IdleTimeout ends a tunnel over which no byte was received from either side for that long,
-	// MaxLifetime one that is that old: WebSockets by a Close frame with GoingAway. 0 means no
-	// bound.
+	// MaxLifetime one that is that old: WebSockets by a Close frame with GoingAway. The Pongs of a
+	// WebSocket do not count: an end that only responds to pings, those of PingInterval or the other
+	// end's, is idle; one that sends pings is not. 0 means no bound.
 	IdleTimeout, MaxLifetime time.Duration
 	// PingInterval is how long one end of a WebSocket may be silent before it is sent a ping. If it
 	// is silent as long again, both ends are sent a Close frame with GoingAway. The Pong is not

@@ -18,9 +18,10 @@ type pendingPing struct {
 	held    []byte // of a frame that may be the Pong
 }
 
-func (c *passthroughCodec) closeReceived() bool { return c.boundary.closeBegun }
-func (c *passthroughCodec) closeSent() bool     { return c.boundary.closeBegun }
-func (c *passthroughCodec) discard(p []byte)    { c.follow(p) }
+func (c *passthroughCodec) onlyPongs(p []byte) bool { return c.boundary.onlyPongs(p) }
+func (c *passthroughCodec) closeReceived() bool     { return c.boundary.closeBegun }
+func (c *passthroughCodec) closeSent() bool         { return c.boundary.closeBegun }
+func (c *passthroughCodec) discard(p []byte)        { c.follow(p) }
 
 // expectPong keeps what is held: it may be of a frame that has to be passed on.
 func (c *passthroughCodec) expectPong(payload []byte) {

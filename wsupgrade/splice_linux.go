@@ -73,7 +73,9 @@ func (h *pollHalf) splice(l *loop, atMost int) (n int, moved bool, err error) {
 	case n == 0:
 		return 0, true, io.EOF
 	}
-	d.last.Store(int64(time.Since(d.t.Start)))
+	now := int64(time.Since(d.t.Start))
+	d.last.Store(now)
+	d.lastUse.Store(now) // no Pong has as many bytes (RFC 6455 section 5.5)
 	c.remaining -= uint64(n)
 	d.delivered.Add(int64(n))
 	err = h.dst().fromPipe(l, n)
