@@ -9,7 +9,7 @@ import (
 
 // announce prints the address and what each rule does.
 func (d *devProxy) announce(out io.Writer, address string) {
-	fmt.Fprintf(out, "devproxy on http://%s\n", address)
+	fmt.Fprintf(out, "devproxy on %s\n", address)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, r := range d.rules {
 		to := r.Target

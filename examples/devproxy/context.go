@@ -20,14 +20,14 @@ func newMatcher(list []string) (*matcher, error) {
 		pattern, exception := strings.CutPrefix(text, "!")
 		if !exception && !strings.ContainsAny(pattern, "*?") {
 			if !strings.HasPrefix(pattern, "/") {
-				return nil, fmt.Errorf("context %q does not begin with /", text)
+				return nil, fmt.Errorf("%q does not begin with /", text)
 			}
 			c.prefixes = append(c.prefixes, pattern)
 			continue
 		}
 		re, err := glob(pattern)
 		if err != nil {
-			return nil, fmt.Errorf("context %q: %w", text, err)
+			return nil, fmt.Errorf("%q: %w", text, err)
 		}
 		if exception {
 			c.except = append(c.except, re)
@@ -36,7 +36,7 @@ func newMatcher(list []string) (*matcher, error) {
 		}
 	}
 	if len(c.prefixes)+len(c.globs) == 0 {
-		return nil, fmt.Errorf("context %q has exceptions alone", list)
+		return nil, fmt.Errorf("%q has exceptions alone", list)
 	}
 	return c, nil
 }

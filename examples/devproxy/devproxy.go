@@ -43,7 +43,7 @@ func newDevProxy(c *config, l *log) (*devProxy, error) {
 		ready, err := d.compile(r)
 		if err != nil {
 			d.close()
-			return nil, fmt.Errorf("rule %s: %w", strings.Join(r.Context, ", "), err)
+			return nil, fmt.Errorf("%s:%w", c.file, err)
 		}
 		d.rules = append(d.rules, ready)
 	}
@@ -55,21 +55,21 @@ func (d *devProxy) compile(r *rule) (*compiled, error) {
 	ready := &compiled{rule: r}
 	var err error
 	if ready.context, err = newMatcher(r.Context); err != nil {
-		return nil, err
+		return nil, r.at("context", err)
 	}
 	for _, p := range r.PathRewrite {
 		re, err := regexp.Compile(p.key)
 		if err != nil {
-			return nil, fmt.Errorf("pathRewrite: %w", err)
+			return nil, &fieldError{p.line, "pathRewrite", err}
 		}
 		ready.paths = append(ready.paths, pathRule{re, goReplacement(p.value)})
 	}
 	if ready.bypass, err = newBypass(r.Bypass); err != nil {
-		return nil, err
+		return nil, r.at("bypass", err)
 	}
 	if r.Target != "" {
 		if ready.target, err = d.newTarget(ready, r.Target); err != nil {
-			return nil, err
+			return nil, r.at("target", err)
 		}
 	}
 	ready.routes, err = d.newRoutes(ready)
@@ -128,7 +128,7 @@ func newBypass(list bypassList) ([]bypassRule, error) {
 		if b.Path != "" {
 			var err error
 			if r.path, err = newMatcher([]string{b.Path}); err != nil {
-				return nil, fmt.Errorf("bypass: %w", err)
+				return nil, err
 			}
 		}
 		ready = append(ready, r)

@@ -309,7 +309,7 @@ func TestAnnounce(t *testing.T) {
 	}
 	defer d.close()
 	var out strings.Builder
-	d.announce(&out, "127.0.0.1:9000")
+	d.announce(&out, "http://127.0.0.1:9000")
 	want := `devproxy on http://127.0.0.1:9000
   /api      → http://127.0.0.1:8081  changeOrigin, ^/api becomes ""
   /account  → http://127.0.0.1:8082  xfwd
@@ -321,38 +321,74 @@ Ctrl-C ends it.
 	}
 }
 
-// Errors name the file, and the line if there is one.
+// Errors name the file, the line and the field.
 func TestBadRules(t *testing.T) {
 	for want, text := range map[string]string{
-		`there are no rules under "proxy"`:                                        "listen: a:1",
-		"line 2: field proxies not found":                                         "\nproxies: []",
-		"in the rule at line 2: yaml: unmarshal errors:\n  line 2: field wss not": "proxy:\n- context: /a\n  wss: true",
-		":2: a rule has no context":                                               "proxy:\n- target: http://a",
-		":2: a rule has no target":                                                "proxy:\n- context: /a",
-		`:2: logLevel is "loud"`:                                                  "proxy:\n- {context: /a, target: 'http://a', logLevel: loud}",
-		`:2: protocolRewrite is "ftp"`:                                            "proxy:\n- {context: /a, target: 'http://a', protocolRewrite: ftp}",
-		":2: a bypass needs either serve or status":                               "proxy:\n- {context: /a, target: 'http://a', bypass: {accept: x}}",
-		`:2: a bypass serves a file, but there is no "static"`:                    "proxy:\n- {context: /a, target: 'http://a', bypass: {serve: /x}}",
-		`"proxy" is neither a list nor a mapping`:                                 "proxy: 7",
-		`rule api: context "api" does not begin with /`:                           "proxy:\n- {context: api, target: 'http://a'}",
-		`rule !/x: context ["!/x"] has exceptions alone`:                          "proxy:\n- {context: '!/x', target: 'http://a'}",
-		"rule /a: pathRewrite: error parsing regexp: missing closing ): `^(`":     "proxy:\n- {context: /a, target: 'http://a', pathRewrite: {'^(': x}}",
-		`rule /a: target "ftp://a": the scheme must be http, https, ws or wss`:    "proxy:\n- {context: /a, target: 'ftp://a'}",
-		`rule /a: target "http://" has no host`:                                   "proxy:\n- {context: /a, target: 'http://'}",
+		`: there are no rules under "proxy"`:                                 "listen: a:1",
+		":2: proxies: there is no such field":                                "\nproxies: []",
+		":3: proxy.wss: there is no such field":                              "proxy:\n- context: /a\n  wss: true",
+		":3: proxy.changeorigin: there is no such field, it is changeOrigin": "proxy:\n- context: /a\n  changeorigin: true",
+		":4: proxy.ws: this is the second one, after that of line 3":         "proxy:\n- context: /a\n  ws: true\n  ws: false",
+		":3: proxy.proxyTimeout: cannot unmarshal !!str `soon` into int":     "proxy:\n- context: /a\n  proxyTimeout: soon",
+		":4: proxy.bypass.status: cannot unmarshal !!str `x` into int":       "proxy:\n- context: /a\n  bypass:\n  - status: x",
+		":4: proxy.headers.X-A: a text is wanted":                            "proxy:\n- context: /a\n  headers:\n    X-A: [b]",
+		":1: listen: cannot unmarshal !!seq into string":                     "listen: [a]",
+		":1: https: a mapping is wanted":                                     "https: 7",
+		":2: https.chain: there is no such field":                            "https:\n  chain: a",
+		": https needs both cert and key":                                    "https: {cert: a}\nproxy: {/a: 'http://a'}",
+		":2: a rule has no context":                                          "proxy:\n- target: http://a",
+		":2: a rule has no target":                                           "proxy:\n- context: /a",
+		`:2: logLevel: "loud" is none of`:                                    "proxy:\n- {context: /a, target: 'http://a', logLevel: loud}",
+		`:4: protocolRewrite: "ftp" is neither`:                              "proxy:\n- context: /a\n  target: http://a\n  protocolRewrite: ftp",
+		":3: timeout: it is negative":                                        "proxy:\n- {context: /a, target: 'http://a',\n   timeout: -1}",
+		":3: proxyTimeout: it is negative":                                   "proxy:\n- {context: /a, target: 'http://a',\n   proxyTimeout: -1}",
+		":2: auth: it is not of the form user:password":                      "proxy:\n- {context: /a, target: 'http://a', auth: me}",
+		`:4: headers: "X A": "b" is not a field of HTTP`:                     "proxy:\n- {context: /a, target: 'http://a', headers:\n  {X-B: c,\n  X A: b}}",
+		":2: bypass: it needs either serve or status":                        "proxy:\n- {context: /a, target: 'http://a', bypass: {accept: x}}",
+		":2: bypass: 7 is no status of a response":                           "proxy:\n- {context: /a, target: 'http://a', bypass: {status: 7}}",
+		`:2: bypass: it serves a file, but there is no "static"`:             "proxy:\n- {context: /a, target: 'http://a', bypass: {serve: /x}}",
+		":1: proxy: it is neither a list nor a mapping":                      "proxy: 7",
+		`:2: context: "api" does not begin with /`:                           "proxy:\n- {context: api, target: 'http://a'}",
+		`:2: context: ["!/x"] has exceptions alone`:                          "proxy:\n- {context: '!/x', target: 'http://a'}",
+		":3: pathRewrite: error parsing regexp: missing closing ): `^(`":     "proxy:\n- {context: /a, target: 'http://a', pathRewrite:\n  {'^(': x}}",
+		`:3: router: "ftp://b": the scheme must be http, https, ws or wss`:   "proxy:\n- {context: /a, router:\n  {b: 'ftp://b'}}",
+		`:2: target: "ftp://a": the scheme must be http, https, ws or wss`:   "proxy:\n- {context: /a, target: 'ftp://a'}",
+		`:2: target: "http://" has no host`:                                  "proxy:\n- {context: /a, target: 'http://'}",
 	} {
 		name := write(t, "rules.yaml", text, "")
 		c, err := readConfig(name)
 		if err == nil {
 			_, err = newDevProxy(c, newLog(io.Discard))
-		} else if !strings.HasPrefix(err.Error(), name+":") {
-			t.Errorf("%v does not name the file", err)
 		}
-		if err == nil || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.HasPrefix(err.Error(), name+want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
 	if _, err := readConfig("missing.yaml"); err == nil || !strings.Contains(err.Error(), "missing.yaml") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// auth is sent to the target, unless headers has an Authorization of its own.
+func TestAuth(t *testing.T) {
+	addr, _ := start(t, "proxy:\n- {context: /a, target: 'http://TARGET', auth: 'me:se:cret'}\n- {context: /b, target: 'http://TARGET', auth: 'me:x', headers: {authorization: Bearer t}}",
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Values("Authorization")) }))
+	for path, want := range map[string]string{"/a": "[Basic bWU6c2U6Y3JldA==]", "/b": "[Bearer t]"} {
+		if _, body := get(t, "http://"+addr+path, "Authorization", "Basic of the browser"); body != want {
+			t.Errorf("%s: the target got %s, want %s", path, body, want)
+		}
+	}
+}
+
+// A browser that stops in the middle of its body has the rule's timeout.
+func TestTimeout(t *testing.T) {
+	addr, log := start(t, "proxy:\n- {context: /a, target: 'http://TARGET', timeout: 30}", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}))
+	client := wiretest.Dial(t, addr)
+	client.Send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf")
+	if resp, _ := client.Response("POST"); resp.StatusCode != 408 {
+		t.Errorf("%s\n%s", resp.Status, log)
 	}
 }
 

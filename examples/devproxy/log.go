@@ -97,6 +97,13 @@ func (l *log) write(e *entry, level, format string, args ...any) {
 	fmt.Fprintf(l.out, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }
 
+// note writes a line that belongs to no request.
+func (l *log) note(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintln(l.out, time.Now().Format("15:04:05"), text)
+}
+
 // inWords describes a failure for the developer who has to fix it.
 func inWords(err error) string {
 	var e *culvert.Error

@@ -43,7 +43,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if *file == "" {
 		return errors.New("which rules? Give a file with -c, testdata/console.yaml for instance")
 	}
-	c, err := readConfig(*file)
+	content, err := readFile(*file)
+	if err != nil {
+		return err
+	}
+	c, err := parseConfig(*file, content)
 	if err != nil {
 		return err
 	}
@@ -51,7 +55,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer d.close()
+	h := newReloading(*file, d)
+	defer h.close()
 	if *backends {
 		b, err := startBackends(c)
 		if err != nil {
@@ -59,19 +64,31 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		defer b.close()
 	}
-	return serve(ctx, c, d, out)
+	watching, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		h.watch(watching, content)
+	}()
+	defer func() { stop(); <-ended }()
+	return serve(ctx, c, d, h, out)
 }
 
-func serve(ctx context.Context, c *config, d *devProxy, out io.Writer) error {
+func serve(ctx context.Context, c *config, d *devProxy, h http.Handler, out io.Writer) error {
 	l, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return fmt.Errorf("%w (another address: \"listen\" in the rules)", err)
 	}
-	d.announce(out, l.Addr().String())
-	s := &server.Server{Handler: d, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	d.announce(out, c.scheme()+"://"+l.Addr().String())
+	s := &server.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { s.Close() })
 	defer stop()
-	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if c.HTTPS != nil {
+		err = s.ServeTLS(l, c.HTTPS.Cert, c.HTTPS.Key)
+	} else {
+		err = s.Serve(l)
+	}
+	if !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

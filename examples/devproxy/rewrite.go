@@ -23,6 +23,9 @@ func (r *compiled) rewrite(out *proxy.Outbound, t *target) {
 	if r.XFwd {
 		out.SetXForwarded()
 	}
+	if user, password, ok := strings.Cut(r.Auth, ":"); ok {
+		out.Out.SetBasicAuth(user, password)
+	}
 	for _, h := range r.Headers {
 		out.Out.Header.Set(h.key, h.value)
 	}

@@ -16,7 +16,7 @@ func (d *devProxy) newRoutes(r *compiled) (list []route, err error) {
 	for _, entry := range r.Router {
 		t, err := d.newTarget(r, entry.value)
 		if err != nil {
-			return nil, err
+			return nil, &fieldError{entry.line, "router", err}
 		}
 		list = append(list, route{entry.key, t})
 	}

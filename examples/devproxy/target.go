@@ -32,10 +32,10 @@ func (d *devProxy) newTarget(r *compiled, text string) (*target, error) {
 	case "https", "wss":
 		scheme, port = "https", "443"
 	default:
-		return nil, fmt.Errorf("target %q: the scheme must be http, https, ws or wss", text)
+		return nil, fmt.Errorf("%q: the scheme must be http, https, ws or wss", text)
 	}
 	if u.Hostname() == "" {
-		return nil, fmt.Errorf("target %q has no host", text)
+		return nil, fmt.Errorf("%q has no host", text)
 	}
 	addr := u.Host
 	if u.Port() == "" {
@@ -63,6 +63,8 @@ func (d *devProxy) newTarget(r *compiled, text string) (*target, error) {
 	t.proxy, err = proxy.New(proxy.Options{
 		Upstream:       t.group,
 		Upgrades:       upgrades,
+		ReadTimeout:    time.Duration(r.Timeout) * time.Millisecond,
+		WriteTimeout:   time.Duration(r.Timeout) * time.Millisecond,
 		Rewrite:        func(out *proxy.Outbound) { r.rewrite(out, t) },
 		ModifyResponse: func(a *proxy.Response) { r.modifyResponse(a, t) },
 		ErrorHandler:   explain,
