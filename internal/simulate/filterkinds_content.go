@@ -93,6 +93,7 @@ var decompressKind = filterKind{
 		}
 	},
 	response: func(p FilterPlan, q *hop, m *message) {
+		m.decodes = m.decodes || p.A != 2 && m.loose
 		if p.A != 2 && (m.coding == "gzip" || m.coding == "zstd") {
 			m.acts("Decompress")
 			m.coding, m.length, m.changed = "", -1, true

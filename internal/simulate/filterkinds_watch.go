@@ -72,7 +72,7 @@ func (m *message) flip() {
 		perhaps := m.loose // an inner Compress may have encoded it, and then the hook has not seen it
 		m.matches = func(plain []byte, whole bool) error {
 			err := before(flip(plain), whole)
-			if err != nil && perhaps && m.coding != "" && before(plain, whole) == nil {
+			if err != nil && perhaps && (m.coding != "" || m.decodes) && before(plain, whole) == nil {
 				return nil
 			}
 			return err

@@ -78,6 +78,7 @@ type message struct {
 	noTrail  bool                                 // the target's trailers no longer belong to it
 	loose    bool                                 // there are two possible headers
 	half     bool                                 // the encoded content that the target sends ends early
+	decodes  bool                                 // a filter decodes what another one may have encoded
 	encoded  bool                                 // a filter has encoded it, which may not know either that the content ends early
 	ends     bool                                 // its target has encoded it, so that a decoder knows its end
 	never    bool                                 // the client must not see it

@@ -25,7 +25,7 @@ func (r *ruler) early() {
 		return
 	}
 	p := &r.w.plan.Gateway
-	if r.o.Whole || r.o.Spoilt || r.faulty() || r.slow() || r.timed() || r.e.GiveUp > 0 || r.e.ReadPause > 0 || r.client.Frames.Late > 0 || len(p.Filters) > 0 || r.w.plan.oddConnections() {
+	if r.o.Whole || r.o.Spoilt || r.raised() || r.faulty() || r.slow() || r.timed() || r.e.GiveUp > 0 || r.e.ReadPause > 0 || r.client.Frames.Late > 0 || len(p.Filters) > 0 || r.w.plan.oddConnections() {
 		return
 	}
 	for i := range r.client.Requests { // see served
