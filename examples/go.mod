@@ -3,8 +3,8 @@ module github.com/culvert-go/culvert/examples
 go 1.26.0
 
 require (
-	github.com/culvert-go/culvert v0.0.0
-	github.com/culvert-go/culvert/nginx v0.0.0
+	github.com/culvert-go/culvert v0.1.0
+	github.com/culvert-go/culvert/nginx v0.1.0
 	github.com/go-chi/httprate v0.16.1
 	github.com/gorilla/websocket v1.5.3
 	github.com/prometheus/client_golang v1.25.0
@@ -63,6 +63,4 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/culvert-go/culvert => ../
 
-replace github.com/culvert-go/culvert/nginx => ../nginx

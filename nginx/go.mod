@@ -3,7 +3,7 @@ module github.com/culvert-go/culvert/nginx
 go 1.26.0
 
 require (
-	github.com/culvert-go/culvert v0.0.0
+	github.com/culvert-go/culvert v0.1.0
 	github.com/gorilla/websocket v1.5.3
 	github.com/nginxinc/nginx-go-crossplane v0.4.89
 	github.com/pires/go-proxyproto v0.8.1
@@ -22,4 +22,3 @@ require (
 	golang.org/x/tools v0.51.0 // indirect
 )
 
-replace github.com/culvert-go/culvert => ../

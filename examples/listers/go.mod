@@ -3,7 +3,7 @@ module github.com/culvert-go/culvert/examples/listers
 go 1.26.0
 
 require (
-	github.com/culvert-go/culvert v0.0.0
+	github.com/culvert-go/culvert v0.1.0
 	k8s.io/api v0.36.4
 	k8s.io/apimachinery v0.36.4
 	k8s.io/client-go v0.36.4

@@ -117,7 +117,7 @@ var exampleProgram = sync.OnceValues(func() (string, error) {
 	}
 	program := filepath.Join(dir, "nginx")
 	build := exec.Command("go", "build", "-o", program, "./nginx")
-	build.Dir, build.Env = "../../examples", append(os.Environ(), "GOWORK=off")
+	build.Dir, build.Env = "../../examples", append(os.Environ(), "GOWORK=") // the workspace
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building examples/nginx: %w\n%s", err, out)
 	}

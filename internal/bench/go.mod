@@ -3,7 +3,7 @@ module github.com/culvert-go/culvert/internal/bench
 go 1.26.0
 
 require (
-	github.com/culvert-go/culvert v0.0.0
+	github.com/culvert-go/culvert v0.1.0
 	github.com/valyala/fasthttp v1.62.0
 	github.com/vulcand/oxy/v2 v2.0.3
 	k8s.io/apimachinery v0.37.2

@@ -7,10 +7,11 @@ require (
 	github.com/chromedp/chromedp v0.15.1
 	github.com/coder/websocket v1.8.15
 	github.com/creack/pty v1.1.24
-	github.com/culvert-go/culvert v0.0.0
+	github.com/culvert-go/culvert v0.1.0
 	github.com/go-chi/chi/v5 v5.5.0
 	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674
 	github.com/spf13/cobra v1.10.2
+	golang.org/x/mod v0.41.0
 	golang.org/x/net v0.62.0
 	google.golang.org/grpc v1.85.0
 	k8s.io/api v0.36.4

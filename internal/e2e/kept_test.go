@@ -39,7 +39,7 @@ func kept(name, dir, pkg string, patterns ...string) func() (program string, err
 		if err := os.MkdirAll(cache, 0o755); err != nil {
 			return "", err
 		}
-		if err := build(made, dir, pkg); err != nil {
+		if err := build(made, dir, pkg, "GOWORK=off"); err != nil {
 			return "", err
 		}
 		if err := os.Rename(made, program); err != nil {

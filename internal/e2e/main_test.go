@@ -45,15 +45,16 @@ var edgeProgram = built("edge", "../../examples", "./edge")
 func built(name, dir, pkg string) func() (program string, err error) {
 	return sync.OnceValues(func() (string, error) {
 		program := filepath.Join(programs, name)
-		return program, build(program, dir, pkg)
+		return program, build(program, dir, pkg, "GOWORK=") // the workspace, if the folder is in it
 	})
 }
 
-// build builds a package of a folder's module, without the race detector.
-func build(program, dir, pkg string) error {
+// build builds a package of a folder's module, without the race detector, in the workspace of the folder or
+// with "GOWORK=off".
+func build(program, dir, pkg, work string) error {
 	build := exec.Command("go", "build", "-o", program, pkg)
 	build.Dir = dir
-	build.Env = append(os.Environ(), "GOWORK=off")
+	build.Env = append(os.Environ(), work)
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building %s: %w\n%s", filepath.Base(program), err, out)
 	}

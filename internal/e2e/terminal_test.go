@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,15 +13,15 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
+// terminalProgram is the terminal example.
+var terminalProgram = built("terminal", "../../examples", "./terminal")
+
 // startTerminal runs examples/terminal in front of a cluster and returns the page's URL.
 func startTerminal(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "terminal")
-	build := exec.Command("go", "build", "-o", program, "./terminal")
-	build.Dir = "../../examples"
-	build.Env = append(build.Environ(), "GOWORK=off")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the terminal: %v\n%s", err, out)
+	program, err := terminalProgram()
+	if err != nil {
+		t.Fatal(err)
 	}
 	cmd := exec.Command(program, "-listen", "127.0.0.1:0", "-server", "http://"+startCluster(t))
 	out, err := cmd.StdoutPipe()

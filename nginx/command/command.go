@@ -13,10 +13,6 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/syserror"
 )
 
-// version is the output of -v. Its form is nginx's, so that tools can parse it; the number is
-// culvert's own.
-const version = "nginx version: culvert/0.1.0"
-
 // Run runs the command line, without the program's name, until the server has ended, and returns
 // the exit status. It must not be called concurrently: signals belong to the process.
 func Run(args []string, stdout, stderr io.Writer) int {
@@ -43,7 +39,7 @@ func Run(args []string, stdout, stderr io.Writer) int {
 
 // printVersion implements -v, -V and -h, on standard error as nginx does.
 func printVersion(o options, stderr io.Writer) {
-	fmt.Fprintln(stderr, version)
+	fmt.Fprintln(stderr, version())
 	if o.configure {
 		fmt.Fprintf(stderr, "built by %s\nTLS SNI support enabled\nconfigure arguments: --with-http_ssl_module --with-http_v2_module\n", runtime.Version())
 	}
