@@ -19,10 +19,10 @@ import (
 	"github.com/culvert-go/culvert/server"
 )
 
-// serve is s.ListenAndServeTLS with two additions for a first try: it prints the address, and
+// serve is s.ListenAndServeTLS on a socket of systemd, if there is one, and with two additions for a first try: it prints the address, and
 // if neither of the files exists, it serves with a certificate of its own for localhost.
 func serve(s *server.Server, out io.Writer, certFile, keyFile string) error {
-	l, err := net.Listen("tcp", s.Addr)
+	l, err := listen(s.Addr)
 	if err != nil {
 		return err
 	}
