@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // gatewayProgram is the gateway example.
@@ -72,7 +72,7 @@ func TestSocketActivation(t *testing.T) {
 			t.Log(log.String())
 		}
 	})
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{TLSClientConfig: anyCertificate()}}
 	defer client.CloseIdleConnections()
 	var page []byte
 	waitFor(t, "the gateway's page", func() bool {
