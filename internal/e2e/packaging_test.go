@@ -89,7 +89,7 @@ func TestSocketActivation(t *testing.T) {
 	}
 }
 
-// What the Dockerfile puts into its image runs with nothing beside it: it is static, and a body may be held in a file.
+// What the Dockerfile puts into its image runs with nothing beside it, as a user without rights.
 func TestImage(t *testing.T) {
 	image := t.TempDir()
 	runBuild(t, image)
