@@ -143,21 +143,6 @@ http {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// The image can be built where a container engine runs and has the image that Go is in.
-func TestImageBuild(t *testing.T) {
-	from := regexp.MustCompile(`(?m)^FROM (\S+) AS build$`).FindStringSubmatch(dockerfile(t))
-	if from == nil {
-		t.Fatal("the Dockerfile has no stage that builds")
-	}
-	if err := exec.Command("docker", "image", "inspect", from[1]).Run(); err != nil {
-		t.Logf("no engine with %s: TestImage has run the commands alone", from[1])
-		return
-	}
-	if out, err := exec.Command("docker", "build", "-q", "../..").CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
-
 // runBuild runs the Dockerfile's RUN lines, with the folder for /image.
 func runBuild(t *testing.T, image string) {
 	t.Helper()
