@@ -6,6 +6,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"time"
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/proxy"
@@ -48,6 +49,27 @@ func Example() {
 	body, _ := io.ReadAll(resp.Body)
 	fmt.Println(string(body))
 	// Output: /a%2Fb?z=1&a=2 for shop.test
+}
+
+// A request waits while its only target is restarted, for 30 seconds at most.
+func ExampleRetry_wait() {
+	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "here again") }))
+	defer app.Close()
+	addr := app.Listener.Addr().String()
+	group, err := upstream.New(upstream.Options{}, upstream.Target{Addr: addr, Down: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Close()
+	handler, err := proxy.New(proxy.Options{Upstream: group, Retry: proxy.Retry{Wait: 30 * time.Second}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	time.AfterFunc(100*time.Millisecond, func() { _ = group.Set(upstream.Target{Addr: addr}) })
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	fmt.Println(w.Code, w.Body)
+	// Output: 200 here again
 }
 
 // A log line for each attempt, and a header field that only one attempt has, as tracing needs it.

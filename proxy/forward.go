@@ -39,6 +39,8 @@ type forwarding struct {
 	started  time.Time // of this attempt
 	lease    upstream.Lease
 	tried    []upstream.Lease
+	round    int              // how many of tried may get the request again, since it has waited
+	pause    time.Duration    // the last one for which it has waited
 	failed   []upstream.Lease // those of tried that may not get the request once more
 	repeated bool             // a target has got the request once more
 	replaced bool             // ModifyResponse has replaced the last attempt's response, or its status
@@ -156,7 +158,7 @@ func (f *forwarding) forwardWith(r *http.Request, protocol string) *culvert.Erro
 // run runs one attempt after the other, until one has given the response or no other may follow.
 func (f *forwarding) run() *culvert.Error {
 	ctx := f.out.In.Context()
-	if err := f.pick(ctx); err != nil {
+	if err := f.pickFirst(ctx); err != nil {
 		return err
 	}
 	for {
@@ -176,7 +178,7 @@ func (f *forwarding) run() *culvert.Error {
 
 // pick leases a target. It waits in the group's queue as long as ctx lasts.
 func (f *forwarding) pick(ctx context.Context) *culvert.Error {
-	lease, err := f.p.upstream.Pick(ctx, f.out.In, f.tried...)
+	lease, err := f.p.upstream.Pick(ctx, f.out.In, f.tried[f.round:]...)
 	if err != nil {
 		return errs.As(err)
 	}
@@ -200,7 +202,7 @@ func (f *forwarding) nextTarget(ctx context.Context, next decision) (leased bool
 	if next != tryAnotherThenSame {
 		f.failed = append(f.failed, f.lease)
 	}
-	return f.pick(ctx) == nil || next == tryAnotherThenSame && f.retrySame(ctx)
+	return f.pick(ctx) == nil || next == tryAnotherThenSame && f.retrySame(ctx) || f.await(ctx)
 }
 
 // retrySame leases one of the targets again that have broken a kept connection off, or refused the request unprocessed.

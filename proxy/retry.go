@@ -13,8 +13,8 @@ import (
 
 // Retry configures when a request is sent to another target.
 //
-// Nothing is retried once the client was sent a header. Each target is sent a request at most once. Where no other target
-// is left, one may be sent it a second time: if it ended a kept connection before a response began, which may only have
+// Nothing is retried once the client was sent a header. Each target is sent a request at most once, unless Wait is set.
+// Where no other target is left, one may be sent it a second time: if it ended a kept connection before a response began, which may only have
 // been kept too long, or if it refused the request unprocessed over HTTP/2 (RFC 9113 section 8.7).
 //
 // A request that its target has surely not processed may always be retried: the target could not be dialled, or has
@@ -35,6 +35,16 @@ type Retry struct {
 	Tries int
 	// Timeout is the time after which no further attempt begins; 0 means none.
 	Timeout time.Duration
+	// Wait is how long after its beginning a request may still wait for a target, instead of failing, where none is
+	// available, or where one that may have another attempt has tried them all; 0 means that it does not wait. It then looks
+	// for a target again, among those that it has tried as well, after pauses that double from 50 ms to a second, each
+	// shortened by a random part, up to a half. So a restart of the only target, whose address refuses connections for a
+	// while, fails no request that has not been sent. Tries, Timeout and Budget bound these attempts like others, and the
+	// request's context ends the wait. Requests that wait for a response with one of Statuses do not: they have it.
+	//
+	// A request that waits holds its connection and what it has of its body: filters.Concurrency, or the server's MaxConns,
+	// bounds how many do.
+	Wait time.Duration
 	// Errors retries requests whose target broke off before the header of its
 	// response, or sent one that is not valid.
 	Errors bool
@@ -59,6 +69,9 @@ type Retry struct {
 func (r Retry) withDefaults() (Retry, error) {
 	if r.Tries < 0 {
 		return r, errors.New("proxy: Retry.Tries is negative")
+	}
+	if r.Wait < 0 {
+		return r, errors.New("proxy: Retry.Wait is negative")
 	}
 	for _, status := range r.Statuses {
 		if status < 200 || status > 999 {

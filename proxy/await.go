@@ -1,0 +1,64 @@
+package proxy
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
+)
+
+// A request that waits for a target looks for one after pauses that double from firstPause to longestPause. Each is shorter
+// by up to its half, at random, so that the requests that wait do not reach a target that has come back all at once.
+const (
+	firstPause   = 50 * time.Millisecond
+	longestPause = time.Second
+)
+
+// pickFirst leases the target of the first attempt.
+func (f *forwarding) pickFirst(ctx context.Context) *culvert.Error {
+	err := f.pick(ctx)
+	if err == nil || err.Kind == culvert.NoTarget && f.await(ctx) {
+		return nil
+	}
+	if ctx.Err() != nil && errs.KindOfContext(ctx) == culvert.ClientGone {
+		return &culvert.Error{Kind: culvert.ClientGone, Err: ctx.Err()}
+	}
+	return err
+}
+
+// await waits until a target can be leased, for Retry.Wait at most. Those that the request has tried may get it again.
+func (f *forwarding) await(ctx context.Context) (leased bool) {
+	retry := &f.p.o.Retry
+	bound := retry.Wait
+	if retry.Timeout > 0 {
+		bound = min(bound, retry.Timeout)
+	}
+	for {
+		left := bound - time.Since(f.start)
+		if left <= 0 || ctx.Err() != nil {
+			return false
+		}
+		f.pause = min(max(firstPause, 2*f.pause), longestPause)
+		if !sleep(ctx, min(left, f.pause/2+rand.N(f.pause/2))) {
+			return false
+		}
+		f.round, f.failed = len(f.tried), f.failed[:0]
+		if err := f.pick(ctx); err == nil || err.Kind != culvert.NoTarget {
+			return err == nil
+		}
+	}
+}
+
+// sleep waits for d, and reports whether ctx has lasted as long.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
