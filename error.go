@@ -80,6 +80,10 @@ func (k ErrorKind) String() string {
 	return kinds[k].name
 }
 
+// MarshalText returns the name that String returns, so that package slog's JSON and encoding/json write it, not a number.
+// The error is always nil.
+func (k ErrorKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
 // Error is the failure of an exchange: what failed, against which target, and what had been
 // sent by then. Find it in an error with errors.As. An Error that was returned is not changed
 // any more.

@@ -20,7 +20,13 @@ import (
 // and error for failures. targets and target_statuses list the attempts in order, header is
 // the time to the header of the last attempt's response. The status is 499, as in nginx,
 // if the client has disconnected.
-func AccessLog(l *slog.Logger) culvert.Filter {
+//
+// Each function of more is called at the end of a request, concurrently with other requests, and returns further
+// attributes: the user agent, an id of a trace, the kind of the failure. They are written behind those above, and a name
+// that is used twice is written twice. What a client has sent is as long as MaxHeaderBytes of its server permits, and may
+// have any characters: slog's own handlers escape them. A panic of a function is that of the handler. A nil function is
+// not called.
+func AccessLog(l *slog.Logger, more ...func(*http.Request, Observation) []slog.Attr) culvert.Filter {
 	if l == nil {
 		l = slog.Default()
 	}
@@ -33,6 +39,11 @@ func AccessLog(l *slog.Logger) culvert.Filter {
 		record := slog.NewRecord(o.Start.Add(o.Duration), slog.LevelInfo, "request", 0)
 		var space [16]slog.Attr
 		record.AddAttrs(o.attrs(space[:0], r)...)
+		for _, attrs := range more {
+			if attrs != nil {
+				record.AddAttrs(attrs(r, o)...)
+			}
+		}
 		_ = l.Handler().Handle(ctx, record) // a Logger ignores the error too
 	})
 }

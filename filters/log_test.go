@@ -3,11 +3,13 @@ package filters_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -277,4 +279,47 @@ func TestAccessLogOfOtherLevels(t *testing.T) {
 	if len(log) != 0 {
 		t.Errorf("logged %q", <-log)
 	}
+}
+
+// TestAccessLogAttributes: attributes of the program's own are written behind the others, and the kind of a failure by its
+// name, in JSON as well.
+func TestAccessLogAttributes(t *testing.T) {
+	var out bytes.Buffer
+	own := func(r *http.Request, o filters.Observation) []slog.Attr {
+		attrs := []slog.Attr{slog.String("user_agent", r.UserAgent())}
+		if e, ok := errors.AsType[*culvert.Error](o.Result.Err); ok {
+			attrs = append(attrs, slog.Any("kind", e.Kind))
+		}
+		return attrs
+	}
+	h := filters.AccessLog(slog.New(slog.NewJSONHandler(&out, nil)), nil, own)(newProxy(t, wiretest.Unused(t)))
+	r := httptest.NewRequest("GET", "http://gateway.test/", nil)
+	r.Header.Set("User-Agent", "curl \"8\"")
+	h.ServeHTTP(httptest.NewRecorder(), r)
+	var line struct {
+		Status    int    `json:"status"`
+		UserAgent string `json:"user_agent"`
+		Kind      string `json:"kind"`
+	}
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil || line.Status != 502 || line.UserAgent != "curl \"8\"" || line.Kind != "dial failed" {
+		t.Errorf("%+v, %v of %s", line, err, &out)
+	}
+}
+
+// The user agent and the kind of a failure in each line.
+func ExampleAccessLog() {
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == "user_agent" {
+			return a
+		}
+		return slog.Attr{} // the others differ from run to run
+	}}))
+	agent := func(r *http.Request, _ filters.Observation) []slog.Attr {
+		return []slog.Attr{slog.String("user_agent", r.UserAgent())}
+	}
+	h := filters.AccessLog(logger, agent)(http.NotFoundHandler())
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header.Set("User-Agent", "curl/8.9")
+	h.ServeHTTP(httptest.NewRecorder(), r)
+	// Output: user_agent=curl/8.9
 }
