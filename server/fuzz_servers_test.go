@@ -60,6 +60,7 @@ var found = []string{"0", "\n0", "0 0 HTTP/0.0\n00", "0 * HTTP/1.0", "0 * HTTP/1
 	"0 * HTTP/1.1\nHost:\nTransfer-Encoding:Chunked\n\n0 ", "0 * HTTP/1.1\nHost:\nTransfer-Encoding:Chunked\n\n0\r\n\n",
 	"0 * HTTP/1.1\nHost:\nTransfer-Encoding:Chunked\n\n0\r\n0 0:", "0 * HTTP/1.1\nHost:\nExpect:100-Continue 0\n\n00",
 	"0 * HTTP/1.1\nHost:\nExpect:100-Continue\nContent-Length:2\n\n00", "0 * HTTP/1.1\nHost:\nConnection:0 Close\n\n",
+	"0 * HTTP/1.1\nHost:\nConnection:: Close\n\n",
 	"0 * HTTP/1.1\nHost:\nContent-Length:1\n\n"}
 
 // outcome is what one server has done.
@@ -210,7 +211,7 @@ var differences = []difference{
 var unfinished = regexp.MustCompile(`(?s)POST .*[\r\n]\r\n\r\n$`)
 
 // wordsOfConnection matches a Connection with an element of several words.
-var wordsOfConnection = regexp.MustCompile(`(?i)connection:[^\n]*[^\s,:][ \t]+[^\s,]`)
+var wordsOfConnection = regexp.MustCompile(`(?i)connection:[^\n]*[^\s,][ \t]+[^\s,]`)
 
 // compare returns how own differs from what net/http's server has done, "" where it does not or only as documented.
 func compare(standard, own *outcome, raw string, mode byte) string {
