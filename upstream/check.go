@@ -2,37 +2,50 @@ package upstream
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
-
-	"golang.org/x/net/http/httpguts"
 
 	"github.com/culvert-go/culvert/internal/bound"
 	"github.com/culvert-go/culvert/internal/errs"
-	"github.com/culvert-go/culvert/internal/header"
-	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/panics"
 	"github.com/culvert-go/culvert/internal/random"
 )
 
-// Check configures active health checks, which run over the group's transport: over HTTP/1.1 over the connections of
-// its requests, so that they count for MaxConnRequests. The zero value only makes a connection to each target, with the
-// defaults below.
+// Check configures active health checks. A check makes a connection to the target, the zero value; sends a request
+// (Path); makes a gRPC health check (GRPC); or calls a function (Func). These are alternatives: New returns an error for
+// fields that do not go together.
+//
+// Requests run over the group's transport: over HTTP/1.1 over the connections of its requests, so that they count for
+// MaxConnRequests. With a Scheme or TLSConfig, or GRPC in a group of HTTP1, they have connections of their own, with the
+// group's other options. Redirects are not followed.
 //
 // A target is healthy until Fall checks in a row have failed. A check counts neither as good nor as
-// bad if this host has no file descriptor, memory or local port left for it, or if Healthy, or a
-// function of the group's Options, panics; the panic is logged with slog.Default().
+// bad if this host has no file descriptor, memory or local port left for it, or if Healthy, HealthyBody, Func, or a
+// function of the group's Options, panics; the panic is logged with slog.Default(). Status.CheckErr and OnChange
+// tell why a check has failed.
 type Check struct {
-	// Path is the path of the GET request that a check sends, with an optional query, in
-	// origin form (RFC 9112 section 3.2.1). "" means that a check only makes a
-	// connection; Host, Header and Healthy must not be set then.
+	// Path is the path of the request that a check sends, with an optional query, in
+	// origin form (RFC 9112 section 3.2.1). "" means that a check sends no such request;
+	// Method, Healthy and HealthyBody must not be set then, nor, without GRPC, Scheme, TLSConfig, Host and Header.
 	Path string
-	// Host is the Host field; "" means the target's address.
+	// Method is the method of that request, which has no body, and may be sent twice if a connection that was
+	// kept has ended. "" means GET. CONNECT is not possible.
+	Method string
+	// Port is the port of the targets' hosts to which checks connect, from 1 to 65535; 0 means each target's own. A
+	// target that is a unix socket has none: New and Set return an error.
+	Port int
+	// Scheme is "http" or "https"; "" means Options.Scheme. With another scheme than that one, checks use
+	// HTTP/1.1, and GRPC HTTP/2.
+	Scheme string
+	// TLSConfig configures the TLS connections of checks, for instance their ServerName, and requires https. nil
+	// means Options.TLSConfig.
+	TLSConfig *tls.Config
+	// Host is the Host field, or :authority; "" means the address that the check connects to. It is not
+	// the name that a certificate is verified for, which is TLSConfig.ServerName.
 	Host string
 	// Header holds further header fields. Host, Content-Length and hop-by-hop fields
 	// except TE are not allowed.
@@ -40,6 +53,21 @@ type Check struct {
 	// Healthy reports whether a status code counts as good; nil means 200 to 399. It must be
 	// safe for concurrent use.
 	Healthy func(status int) bool
+	// HealthyBody, if not nil, reports whether the body of a response counts as good, for instance the method Match
+	// of a *regexp.Regexp. It is called if the status does, with at most the first 64 KiB, which are valid until it
+	// returns. A body that ends before its length is bad. It must be safe for concurrent use. HEAD has no body for it.
+	HealthyBody func(body []byte) bool
+	// GRPC makes each check a call of grpc.health.v1.Health/Check (github.com/grpc/grpc/blob/master/doc/health-checking.md)
+	// over HTTP/2, cleartext or TLS by the scheme. The status SERVING alone is good; so a server without that
+	// service is bad. Path must be "".
+	GRPC bool
+	// GRPCService is the name of the service that GRPC asks for; "" means the server as a whole. It is at most 1024 bytes
+	// of UTF-8.
+	GRPCService string
+	// Func, if not nil, is the check: it is good if Func returns nil before ctx ends, which it does after Timeout
+	// and when the group is closed. Func must return then: the target's next check, and Close, wait for it. It must be
+	// safe for concurrent use, and not call Close. No other field that tells how to check may be set.
+	Func func(ctx context.Context, target Target) error
 	// Interval is the time between two checks; 0 means 5 seconds.
 	Interval time.Duration
 	// Jitter is the fraction of the interval, up to 1, by which each wait is longer or
@@ -60,8 +88,9 @@ type Check struct {
 	OnChange func(addr string, healthy bool, err error)
 }
 
-func (c Check) withDefaults() (Check, error) {
-	if err := c.checkRequest(); err != nil {
+// withDefaults checks c, whose group has the given scheme, and fills its defaults in.
+func (c Check) withDefaults(scheme string) (Check, error) {
+	if err := c.checkRequest(scheme); err != nil {
 		return c, fmt.Errorf("check: %w", err)
 	}
 	switch {
@@ -87,46 +116,6 @@ func (c Check) withDefaults() (Check, error) {
 		c.Healthy = func(status int) bool { return status >= 200 && status <= 399 }
 	}
 	return c, nil
-}
-
-// checkRequest returns an error if the request can't be sent: its failures would otherwise make every
-// target unhealthy.
-func (c Check) checkRequest() error {
-	if c.Path == "" {
-		if c.Host != "" || c.Header != nil || c.Healthy != nil {
-			return errors.New("Host, Header or Healthy without Path")
-		}
-		return nil
-	}
-	if !strings.HasPrefix(c.Path, "/") {
-		return fmt.Errorf("path %q does not begin with /", c.Path)
-	}
-	if err := http1.CheckLine(http.MethodGet, "", c.Path); err != nil {
-		return fmt.Errorf("path %q: %w", c.Path, err)
-	}
-	if err := http1.CheckLine(http.MethodGet, c.Host, "/"); err != nil {
-		return fmt.Errorf("Host: %w", err)
-	}
-	if strings.Contains(c.Path, "#") {
-		return fmt.Errorf("path %q has a fragment", c.Path)
-	}
-	if _, err := url.ParseRequestURI(c.Path); err != nil {
-		return fmt.Errorf("path: %w", err)
-	}
-	for name, values := range c.Header {
-		if !httpguts.ValidHeaderFieldName(name) {
-			return fmt.Errorf("header: invalid name %q", name)
-		}
-		if header.IsReserved(name) && !strings.EqualFold(name, "TE") {
-			return fmt.Errorf("header: %s is not possible here", name)
-		}
-		for _, value := range values {
-			if !httpguts.ValidHeaderFieldValue(value) {
-				return fmt.Errorf("header: invalid value %q of %s", value, name)
-			}
-		}
-	}
-	return nil
 }
 
 // checks holds the running checkers.
@@ -172,15 +161,17 @@ func (g *Group) runChecks(ctx context.Context, addr string, s *state) {
 		case <-ctx.Done():
 			return
 		}
-		err := g.probeSafely(ctx, addr)
+		err := g.probeSafely(ctx, addr, s)
 		if ctx.Err() != nil {
 			return
 		}
 		switch {
 		case err == nil:
 			good, bad = good+1, 0
+			s.checkErr.Store(nil)
 		case !errs.Local(err) && !errors.As(err, new(*panics.Error)):
 			good, bad = 0, bad+1
+			s.checkErr.Store(&err)
 		}
 		switch {
 		case s.unhealthy.Load() && good >= g.o.Check.Rise:

@@ -1,11 +1,14 @@
 package upstream_test
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"time"
 
 	"github.com/culvert-go/culvert"
@@ -40,6 +43,59 @@ func Example() {
 	lease.Done(upstream.Outcome{Status: 200})
 	// Output: 192.0.2.1:8080
 }
+
+// Checks need not be requests for a path of the targets' own port: these ask the management port of each target, and
+// look at the body.
+func ExampleCheck() {
+	group, err := upstream.New(upstream.Options{
+		Name: "app",
+		Check: &upstream.Check{
+			Path: "/actuator/health", Port: 8081, Scheme: "https", TLSConfig: &tls.Config{ServerName: "app.internal"},
+			HealthyBody: regexp.MustCompile(`"status":"UP"`).Match,
+			OnChange: func(addr string, healthy bool, err error) {
+				log.Println(addr, healthy, err)
+			},
+		},
+	}, upstream.Target{Addr: "192.0.2.1:8080"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Close()
+}
+
+// Targets that speak gRPC are asked by gRPC's health service for the service that the gateway needs.
+func ExampleCheck_grpc() {
+	group, err := upstream.New(upstream.Options{
+		Name:     "cart",
+		Protocol: upstream.H2C,
+		Check:    &upstream.Check{GRPC: true, GRPCService: "shop.v1.Cart"},
+	}, upstream.Target{Addr: "192.0.2.1:50051"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Close()
+}
+
+// A function checks what no request can.
+func ExampleCheck_func() {
+	group, err := upstream.New(upstream.Options{
+		Name: "replicas",
+		Check: &upstream.Check{Func: func(ctx context.Context, target upstream.Target) error {
+			lag, err := replicationLag(ctx, target.Addr)
+			if err == nil && lag > time.Minute {
+				err = fmt.Errorf("%v behind", lag)
+			}
+			return err
+		}},
+	}, upstream.Target{Addr: "192.0.2.1:8080"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Close()
+}
+
+// replicationLag stands for what a program knows of its targets.
+func replicationLag(context.Context, string) (time.Duration, error) { return 0, nil }
 
 // The targets are the addresses of a name in the DNS.
 func ExampleDNS() {

@@ -22,7 +22,10 @@ type Group struct {
 	o         Options
 	transport http.RoundTripper
 	owned     *Transport // nil if Options.Transport is set
-	closed    atomic.Bool
+	checkOwn  *Transport // the one of checks; nil if they use transport
+
+	checkTransport http.RoundTripper
+	closed         atomic.Bool
 
 	set   atomic.Pointer[targets]
 	gate  gate.Gate // the requests and tunnels in flight, waiting ones included
@@ -61,6 +64,10 @@ func New(o Options, list ...Target) (*Group, error) {
 	if g.transport == nil {
 		g.owned = newTransport(o)
 		g.transport = g.owned
+	}
+	g.checkTransport = g.transport
+	if g.checkOwn = o.checkTransport(); g.checkOwn != nil {
+		g.checkTransport = g.checkOwn
 	}
 	g.set.Store(&targets{})
 	if o.Source != nil {
@@ -113,6 +120,9 @@ func (g *Group) Set(list ...Target) error {
 		var err error
 		if full[i], err = t.withDefaults(g.o.FailRate == 0); err == nil {
 			err = g.checkTLS(full[i])
+		}
+		if err == nil {
+			err = g.o.checkSocket(full[i])
 		}
 		if err != nil {
 			return fail(err)
@@ -193,6 +203,9 @@ func (g *Group) Close() error {
 	g.cancel() // no checker starts afterwards
 	g.mu.Unlock()
 	g.running.Wait()
+	if g.checkOwn != nil {
+		g.checkOwn.closer.start()
+	}
 	if g.owned != nil {
 		g.closed.Store(true)
 		g.owned.closer.start()

@@ -32,10 +32,11 @@ type member struct {
 type state struct {
 	current     atomic.Pointer[member] // in the current set, or the last one that had the address
 	inFlight    atomic.Int64
-	unhealthy   atomic.Bool  // by active checks
-	recoveredAt atomic.Int64 // when the slow start began; 0 if there is none
-	out         atomic.Bool  // taken out by failures (failed), and no request has succeeded since
-	checked     atomic.Int64 // the time of the last failure, or of the last request that was let through after it
+	unhealthy   atomic.Bool           // by active checks
+	checkErr    atomic.Pointer[error] // of the last check that counted; nil if it was good
+	recoveredAt atomic.Int64          // when the slow start began; 0 if there is none
+	out         atomic.Bool           // taken out by failures (failed), and no request has succeeded since
+	checked     atomic.Int64          // the time of the last failure, or of the last request that was let through after it
 
 	ejections atomic.Int64 // how often in a row it was taken out (outage)
 	backAt    atomic.Int64 // when it was last brought back; 0 if it never was

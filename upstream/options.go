@@ -240,7 +240,7 @@ func (o Options) withDefaults() (Options, error) {
 	set(&o.MaxIdleConns, 128)
 	set(&o.MaxHeaderBytes, 64<<10)
 	if o.Check != nil {
-		check, err := o.Check.withDefaults()
+		check, err := o.Check.withDefaults(o.Scheme)
 		if err != nil {
 			return o, err
 		}

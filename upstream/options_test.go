@@ -182,21 +182,21 @@ func TestURLInAddr(t *testing.T) {
 // A check that can't be sent is refused: it would make all targets unhealthy.
 func TestBadCheck(t *testing.T) {
 	for want, c := range map[string]upstream.Check{
-		`Host, Header or Healthy without Path`:                               {Host: "a"},
-		`Host, Header or Healthy without Path `:                              {Header: http.Header{}},
-		`Host, Header or Healthy without Path  `:                             {Healthy: func(int) bool { return true }},
-		`path "/a b": blank or control character in the request target`:      {Path: "/a b"},
-		`path "/\r\nX: y": blank or control character in the request target`: {Path: "/\r\nX: y"},
-		`path "/a#b" has a fragment`:                                         {Path: "/a#b"},
-		`path: parse "/%zz": invalid URL escape "%zz"`:                       {Path: "/%zz"},
-		`Host: invalid host "a\r\nX: y"`:                                     {Path: "/", Host: "a\r\nX: y"},
-		`header: invalid name "a b"`:                                         {Path: "/", Header: http.Header{"a b": {"c"}}},
-		`header: invalid value "a\nb" of X-A`:                                {Path: "/", Header: http.Header{"X-A": {"a\nb"}}},
-		`header: Content-Length is not possible here`:                        {Path: "/", Header: http.Header{"Content-Length": {"1"}}},
-		`header: transfer-encoding is not possible here`:                     {Path: "/", Header: http.Header{"transfer-encoding": {"chunked"}}},
-		`header: Upgrade is not possible here`:                               {Path: "/", Header: http.Header{"Upgrade": {"websocket"}}},
-		`header: Connection is not possible here`:                            {Path: "/", Header: http.Header{"Connection": {"close"}}},
-		`header: Host is not possible here`:                                  {Path: "/", Header: http.Header{"Host": {"a"}}},
+		`no Path or GRPC for Method, Scheme, TLSConfig, Host, Header, Healthy or HealthyBody`:   {Host: "a"},
+		`no Path or GRPC for Method, Scheme, TLSConfig, Host, Header, Healthy or HealthyBody `:  {Header: http.Header{}},
+		`no Path or GRPC for Method, Scheme, TLSConfig, Host, Header, Healthy or HealthyBody  `: {Healthy: func(int) bool { return true }},
+		`path "/a b": blank or control character in the request target`:                         {Path: "/a b"},
+		`path "/\r\nX: y": blank or control character in the request target`:                    {Path: "/\r\nX: y"},
+		`path "/a#b" has a fragment`:                     {Path: "/a#b"},
+		`path: parse "/%zz": invalid URL escape "%zz"`:   {Path: "/%zz"},
+		`Host: invalid host "a\r\nX: y"`:                 {Path: "/", Host: "a\r\nX: y"},
+		`header: invalid name "a b"`:                     {Path: "/", Header: http.Header{"a b": {"c"}}},
+		`header: invalid value "a\nb" of X-A`:            {Path: "/", Header: http.Header{"X-A": {"a\nb"}}},
+		`header: Content-Length is not possible here`:    {Path: "/", Header: http.Header{"Content-Length": {"1"}}},
+		`header: transfer-encoding is not possible here`: {Path: "/", Header: http.Header{"transfer-encoding": {"chunked"}}},
+		`header: Upgrade is not possible here`:           {Path: "/", Header: http.Header{"Upgrade": {"websocket"}}},
+		`header: Connection is not possible here`:        {Path: "/", Header: http.Header{"Connection": {"close"}}},
+		`header: Host is not possible here`:              {Path: "/", Header: http.Header{"Host": {"a"}}},
 	} {
 		g, err := upstream.New(upstream.Options{Check: &c}, upstream.Target{Addr: "a:1"})
 		if want := `upstream "": check: ` + strings.TrimSpace(want); g != nil || err == nil || err.Error() != want {

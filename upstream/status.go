@@ -14,6 +14,8 @@ type Status struct {
 	Ejected bool
 	// Unhealthy reports whether its checks have failed (Check.Fall).
 	Unhealthy bool
+	// CheckErr is the failure of the last check that counted (Check); nil if that was good, or if there was none yet.
+	CheckErr error
 	// InFlight is the number of the target's requests and tunnels in flight.
 	InFlight int
 	// Fails is the number of failures within FailTimeout, at most MaxFails, so 0
@@ -25,7 +27,14 @@ type Status struct {
 func (g *Group) Targets() iter.Seq[Status] {
 	return func(yield func(Status) bool) {
 		for _, m := range g.set.Load().members {
-			if !yield(Status{m.Target, m.healthy(), m.failing(), m.unhealthy.Load(), int(m.inFlight.Load()), m.countFails()}) {
+			s := Status{
+				Target: m.Target, Healthy: m.healthy(), Ejected: m.failing(), Unhealthy: m.unhealthy.Load(),
+				InFlight: int(m.inFlight.Load()), Fails: m.countFails(),
+			}
+			if err := m.checkErr.Load(); err != nil {
+				s.CheckErr = *err
+			}
+			if !yield(s) {
 				return
 			}
 		}
