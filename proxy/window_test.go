@@ -1,7 +1,8 @@
 package proxy_test
 
 import (
-	"context"
+	"bufio"
+	"fmt"
 	"io"
 	"net/http"
 	"testing"
@@ -41,14 +42,21 @@ func TestClosedWindow(t *testing.T) {
 				go func() { _ = target.Serve(l) }()
 				t.Cleanup(func() { _ = target.Close() })
 				group := groupAt(t, upstream.Options{Protocol: upstream.H2C, WriteTimeout: bound, HeaderTimeout: -1, DialContext: l.dial}, "192.0.2.1:80")
-				client, url := frontInBubble(t, "HTTP/1.1", newProxy(t, anyPath, proxy.Options{Upstream: group, Transport: group.Transport()}))
-				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-				defer cancel()
-				r, err := http.NewRequestWithContext(ctx, http.MethodPut, url, io.LimitReader(zeros{}, 4*window))
+				front := newPipes()
+				gateway := wiretest.Server(&http.Server{Handler: newProxy(t, anyPath, proxy.Options{Upstream: group, Transport: group.Transport()})})
+				go func() { _ = gateway.Serve(front) }()
+				t.Cleanup(func() { _ = gateway.Close() })
+				c, err := front.dial(t.Context(), "tcp", "gateway.test:80")
 				if err != nil {
 					t.Fatal(err)
 				}
-				resp, err := client.Do(r)
+				defer c.Close()
+				_ = c.SetDeadline(time.Now().Add(time.Hour))
+				go func() { // which the gateway may cut: net/http's client would then report that, in place of the response
+					_, _ = fmt.Fprintf(c, "PUT / HTTP/1.1\r\nHost: gateway.test\r\nContent-Length: %d\r\n\r\n", 4*window)
+					_, _ = io.CopyN(c, zeros{}, 4*window)
+				}()
+				resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
