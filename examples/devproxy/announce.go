@@ -35,6 +35,7 @@ func (r *compiled) features() (list []string) {
 		{"changeOrigin", r.ChangeOrigin},
 		{"xfwd", r.XFwd},
 		{"autoRewrite", r.AutoRewrite},
+		{"followRedirects", r.FollowRedirects.follow},
 		{"any certificate", r.Secure != nil && !*r.Secure},
 	} {
 		if f.on {

@@ -58,6 +58,7 @@ type rule struct {
 	AutoRewrite         bool       `yaml:"autoRewrite"`
 	HostRewrite         string     `yaml:"hostRewrite"`
 	ProtocolRewrite     string     `yaml:"protocolRewrite"`
+	FollowRedirects     redirects  `yaml:"followRedirects"`
 	Headers             pairs      `yaml:"headers"`
 	XFwd                bool       `yaml:"xfwd"`
 	Bypass              bypassList `yaml:"bypass"`

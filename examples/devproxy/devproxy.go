@@ -17,6 +17,8 @@ type devProxy struct {
 	log     *log
 	handler http.Handler
 	groups  []*upstream.Group
+
+	followers []*follower
 }
 
 // compiled is a compiled rule.
@@ -84,6 +86,9 @@ func goReplacement(s string) string {
 func (d *devProxy) close() {
 	for _, g := range d.groups {
 		g.Close()
+	}
+	for _, f := range d.followers {
+		f.close()
 	}
 }
 

@@ -342,6 +342,8 @@ func TestBadRules(t *testing.T) {
 		`:4: protocolRewrite: "ftp" is neither`:                              "proxy:\n- context: /a\n  target: http://a\n  protocolRewrite: ftp",
 		":3: timeout: it is negative":                                        "proxy:\n- {context: /a, target: 'http://a',\n   timeout: -1}",
 		":3: proxyTimeout: it is negative":                                   "proxy:\n- {context: /a, target: 'http://a',\n   proxyTimeout: -1}",
+		`:3: proxy.followRedirects: "b.test" is not an origin such as`:       "proxy:\n- context: /a\n  followRedirects: [b.test]",
+		":3: proxy.followRedirects: cannot unmarshal !!str `yes please`":     "proxy:\n- context: /a\n  followRedirects: yes please",
 		":2: auth: it is not of the form user:password":                      "proxy:\n- {context: /a, target: 'http://a', auth: me}",
 		`:4: headers: "X A": "b" is not a field of HTTP`:                     "proxy:\n- {context: /a, target: 'http://a', headers:\n  {X-B: c,\n  X A: b}}",
 		":2: bypass: it needs either serve or status":                        "proxy:\n- {context: /a, target: 'http://a', bypass: {accept: x}}",

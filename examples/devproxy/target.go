@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -60,8 +61,15 @@ func (d *devProxy) newTarget(r *compiled, text string) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
+	var transport http.RoundTripper // nil: the group's
+	if r.FollowRedirects.follow {
+		f := newFollower(r, u, t.group.Transport(), o.TLSConfig)
+		d.followers = append(d.followers, f)
+		transport = f
+	}
 	t.proxy, err = proxy.New(proxy.Options{
 		Upstream:       t.group,
+		Transport:      transport,
 		Upgrades:       upgrades,
 		ReadTimeout:    time.Duration(r.Timeout) * time.Millisecond,
 		WriteTimeout:   time.Duration(r.Timeout) * time.Millisecond,

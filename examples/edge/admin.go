@@ -19,6 +19,7 @@ import (
 // admin serves the pages for operators.
 func (g *gateway) admin() http.Handler {
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { sendPage(w, []byte(index)) })
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", g.ready)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(g.registry, promhttp.HandlerOpts{}))
@@ -37,6 +38,9 @@ func (g *gateway) ready(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ok")
 	}
 }
+
+//go:embed index.html
+var index string
 
 //go:embed topology.html
 var page string
@@ -77,10 +81,14 @@ func (g *gateway) explain(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
+	sendPage(w, b.Bytes())
+}
+
+func sendPage(w http.ResponseWriter, html []byte) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'")
-	_, _ = w.Write(b.Bytes())
+	_, _ = w.Write(html)
 }
 
 // endpointsOf requests a service's slices from the API server, unfiltered.

@@ -152,6 +152,8 @@ func TestAdmin(t *testing.T) {
 	g := startGateway(t, startAPIServer(t))
 	get(g.handler, slicesPath, "caller")
 	for target, wants := range map[string][]string{
+		"/":                                {`<a href="/debug/topology">`, `<a href="/metrics">`, `<a href="/readyz">`, `<a href="/healthz">`},
+		"/elsewhere":                       {"404 page not found"},
 		"/healthz":                         {"ok"},
 		"/metrics":                         {`edge_view_objects{fields="",labels="",path="/apis/discovery.k8s.io/v1/endpointslices"} 1`, `edge_view_synced{fields="",labels="",path="/apis/discovery.k8s.io/v1/endpointslices"} 1`, "edge_view_stale_seconds"},
 		"/debug/topology":                  {"What node0 sees", "zone1=a"},
