@@ -6,7 +6,6 @@ require (
 	github.com/culvert-go/culvert v0.1.0
 	github.com/gorilla/websocket v1.5.3
 	github.com/nginxinc/nginx-go-crossplane v0.4.89
-	github.com/pires/go-proxyproto v0.8.1
 	github.com/tg123/go-htpasswd v1.2.5
 	golang.org/x/net v0.62.0
 )

@@ -3,9 +3,10 @@ package nginx
 import (
 	"io"
 	"net"
+	"net/netip"
 	"time"
 
-	"github.com/pires/go-proxyproto"
+	"github.com/culvert-go/culvert/internal/proxyproto"
 )
 
 // proxyListener accepts connections that begin with a header of the PROXY protocol. One
@@ -21,34 +22,35 @@ func (l proxyListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return proxyConn{proxyproto.NewConn(conn, proxyproto.WithPolicy(proxyproto.REQUIRE), proxyproto.SetReadHeaderTimeout(l.timeout))}, nil
+	return proxyConn{proxyproto.NewConn(conn, l.timeout)}, nil
 }
 
-// proxyConn keeps the addresses of the connection itself, as nginx does: who its client is
+// proxyConn has the addresses of the connection itself, as in nginx: who its client is
 // depends on set_real_ip_from.
 type proxyConn struct{ *proxyproto.Conn }
-
-// RemoteAddr returns the address of the peer, not that of the PROXY header.
-func (c proxyConn) RemoteAddr() net.Addr { return c.Raw().RemoteAddr() }
-
-// LocalAddr returns the address of this end, not that of the PROXY header.
-func (c proxyConn) LocalAddr() net.Addr { return c.Raw().LocalAddr() }
 
 // Read returns io.EOF for a connection without a header: a peer that does not speak the PROXY protocol must not learn that
 // this is HTTP. net/http's server would send a 400 for any other error.
 func (c proxyConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if n == 0 && err != nil && c.ProxyHeader() == nil {
-		err = io.EOF
+	if _, err := c.Header(); err != nil {
+		return 0, io.EOF
 	}
-	return n, err
+	return c.Conn.Read(p)
 }
 
 // ProxyAddrs returns the addresses of the header, nil if it has none.
 func (c proxyConn) ProxyAddrs() (client, server net.Addr) {
-	h := c.ProxyHeader()
-	if h == nil || h.Command.IsLocal() {
+	h, err := c.Header()
+	if err != nil {
 		return nil, nil
 	}
-	return h.SourceAddr, h.DestinationAddr
+	return addrOf(h.Client), addrOf(h.Server)
+}
+
+// addrOf returns nil for an address that is not valid.
+func addrOf(a netip.AddrPort) net.Addr {
+	if !a.IsValid() {
+		return nil
+	}
+	return net.TCPAddrFromAddrPort(a)
 }
