@@ -86,7 +86,7 @@ func indent(code string) string {
 // Links in the documentation to files of this repository have a file at their other end.
 func TestLinksOfTheDocumentation(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#:]+)[^):]*\)`)
-	pages := append(glob(t, "docs/*.md"), "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "RELEASING.md", "nginx/README.md")
+	pages := append(glob(t, "docs/*.md"), "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "RELEASING.md", "SECURITY.md", "nginx/README.md")
 	for _, page := range pages {
 		for _, match := range link.FindAllStringSubmatch(read(t, page), -1) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(page), match[1])); err != nil {
