@@ -60,7 +60,7 @@ func testBodyBreaksBesideTheResponse(t *testing.T, via path) {
 		if e := failed.only(t); e.Kind != test.kind || !e.HeaderSent || !e.BytesSent || e.Target != "" {
 			t.Errorf("failure %v, %#v", e, e)
 		}
-		if n := failsOf(o.Upstream); n != 0 {
+		if n := failsOf(o.Upstream.(*upstream.Group)); n != 0 {
 			t.Errorf("%d failures of the target", n)
 		}
 	})

@@ -31,7 +31,7 @@ func inBubble(t *testing.T, via path, o proxy.Options, u upstream.Options, scrip
 		near.Close()
 		_ = s.Close()
 	})
-	return wiretest.NewPeer(t, near), o.Upstream
+	return wiretest.NewPeer(t, near), o.Upstream.(*upstream.Group)
 }
 
 // pipes is a listener that a client in the same bubble connects to by pipes.

@@ -32,10 +32,14 @@ type exchangeResult struct {
 }
 
 // transportExchange runs over an http.RoundTripper.
-type transportExchange struct{ o *Options }
+type transportExchange struct {
+	o         *Options
+	transport http.RoundTripper
+	bounds    headerBounds
+}
 
 func (e *transportExchange) exchange(f *forwarding) (exchangeResult, *culvert.Error) {
-	c, out := f.tracedCall()
+	c, out := f.tracedCall(e.bounds)
 	defer c.body.Finish()
 	defer c.interim.later.finish(false) // also where a function of the user's panics
 	ctx, cancel := context.WithCancelCause(out.Context())
@@ -45,7 +49,7 @@ func (e *transportExchange) exchange(f *forwarding) (exchangeResult, *culvert.Er
 	if out.Body == nil {
 		c.trace.GotConn, c.trace.GotFirstResponseByte = c.gotConn, c.firstByte
 		c.resends.watch(&c.trace, e.o.Retry.mayRepeat(repeatsOf(f.out.Out)), cancel)
-	} else if t, ok := e.o.Transport.(*upstream.Transport); ok && t.WriteBound() > 0 {
+	} else if t, ok := e.transport.(*upstream.Transport); ok && t.WriteBound() > 0 {
 		c.body.BoundUpload(t.WriteBound(), cancel)
 		c.trace.WroteRequest = func(httptrace.WroteRequestInfo) { c.body.Accepted() }
 	}
@@ -60,7 +64,7 @@ func (e *transportExchange) exchange(f *forwarding) (exchangeResult, *culvert.Er
 	}
 	fullDuplex(f)
 
-	resp, err := c.roundTrip(ctx, e.o.Transport, out)
+	resp, err := c.roundTrip(ctx, e.transport, out)
 	var result exchangeResult
 	if err == nil {
 		c.body.HeaderReceived()
@@ -208,13 +212,13 @@ func (f *forwarding) ownCall() (*call, *http.Request) {
 }
 
 // tracedCall is ownCall for a transport, which may hold the request when the attempt has ended.
-func (f *forwarding) tracedCall() (*call, *http.Request) {
+func (f *forwarding) tracedCall(bounds headerBounds) (*call, *http.Request) {
 	f.held = true
 	c, out := f.ownCall()
 	c.trace.Got1xxResponse = c.gotInterim
-	_, c.interim.room = f.p.bounds.HeaderBounds()
+	_, c.interim.room = bounds.HeaderBounds()
 	if c.body.Expects() {
-		timeout, _ := f.p.bounds.HeaderBounds()
+		timeout, _ := bounds.HeaderBounds()
 		c.body.BoundHeader(timeout)
 		c.trace.Wait100Continue = c.body.Withheld
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientside"
-	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/internal/replay"
 	"github.com/culvert-go/culvert/upstream"
@@ -51,6 +50,9 @@ type forwarding struct {
 	held     bool             // another goroutine may use it after the handler has returned
 	dialled  bool             // another goroutine may use the request's context then
 	again    io.ReadCloser    // behind a failure: failed.body
+
+	scheme    string    // what Options.Rewrite has left; "": the group's of the lease
+	exchanges exchanges // of the first attempt, if Options.Upstream is not one Group
 
 	outbound Outbound
 	request  http.Request
@@ -146,11 +148,16 @@ func (f *forwarding) forwardWith(r *http.Request, protocol string) *culvert.Erro
 	}
 	f.first.start(f, r)
 	f.call = &f.first
-	f.out = f.newOutbound(r, protocol, p.upstream.Scheme())
+	scheme := ""
+	if p.group != nil {
+		scheme = p.group.Scheme()
+	}
+	f.out = f.newOutbound(r, protocol, scheme)
 	p.o.Rewrite(f.out)
-	if err := f.out.settle(p.upstream.Scheme(), p.exchange); err != nil {
+	if err := f.out.settle(scheme, p.exchange); err != nil {
 		return err
 	}
+	f.scheme = f.out.Out.URL.Scheme
 	p.o.Retry.Budget.earn()
 	return f.run()
 }
@@ -178,9 +185,9 @@ func (f *forwarding) run() *culvert.Error {
 
 // pick leases a target. It waits in the group's queue as long as ctx lasts.
 func (f *forwarding) pick(ctx context.Context) *culvert.Error {
-	lease, err := f.p.upstream.Pick(ctx, f.out.In, f.tried[f.round:]...)
+	lease, err := f.leaseOf(ctx, f.tried[f.round:])
 	if err != nil {
-		return errs.As(err)
+		return err
 	}
 	f.lease = lease
 	return nil
@@ -212,7 +219,7 @@ func (f *forwarding) retrySame(ctx context.Context) bool {
 		return false
 	}
 	f.repeated = true
-	lease, err := f.p.upstream.Pick(ctx, f.out.In, f.failed...)
+	lease, err := f.leaseOf(ctx, f.failed)
 	if err != nil {
 		return false
 	}
@@ -243,15 +250,12 @@ var noWait = func() context.Context {
 	return ctx
 }()
 
-// panicked is the outcome of an attempt in which a hook has panicked: that says nothing about the target.
-var panicked = upstream.Outcome{Err: &culvert.Error{Kind: culvert.ClientGone}}
-
 // attempt runs the exchange with the leased target. Behind a response that was dropped another target is leased.
 func (f *forwarding) attempt() (result exchangeResult, err *culvert.Error) {
 	lease, returned := f.lease, false
 	defer func() {
 		if !returned && f.lease != lease {
-			f.lease.Done(panicked)
+			f.lease.Done(unused)
 		}
 	}()
 	result, err = f.attemptAt(lease)
@@ -261,16 +265,16 @@ func (f *forwarding) attempt() (result exchangeResult, err *culvert.Error) {
 
 // attemptAt runs the exchange with lease, and reports its end to the group and the record.
 func (f *forwarding) attemptAt(lease upstream.Lease) (exchangeResult, *culvert.Error) {
-	f.out.Out.URL.Host = lease.Host()
-	if strings.HasPrefix(lease.Addr(), "unix:") {
-		f.out.Out = f.out.Out.WithContext(lease.Context(f.out.Out.Context()))
+	if err := f.reach(lease); err != nil {
+		lease.Done(unused)
+		return exchangeResult{}, err
 	}
 	f.stale = false
 	returned := false
 	var ended func(culvert.Attempt)
 	defer func() {
 		if !returned {
-			lease.Done(panicked)
+			lease.Done(unused)
 			f.record.AbandonAttempt(f.call.body.Sent(), &culvert.Error{Kind: culvert.Internal, BytesSent: true, Err: errPanicked})
 		}
 		f.observed(ended)

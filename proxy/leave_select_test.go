@@ -82,7 +82,7 @@ func testRefusedUploadOfALateRoundTrip(t *testing.T) {
 		for _, conn := range conns {
 			conn.Close()
 		}
-		_ = o.Upstream.Close()
+		_ = o.Upstream.(*upstream.Group).Close()
 		time.Sleep(time.Minute)
 	})
 }

@@ -239,7 +239,7 @@ func testLargeUploadsBreakOff(t *testing.T, via path) {
 			if e := failed.only(t); e.Kind != test.kind || !e.BytesSent {
 				t.Errorf("failure %v", e)
 			}
-			if n := failsOf(test.o.Upstream); n != 0 {
+			if n := failsOf(test.o.Upstream.(*upstream.Group)); n != 0 {
 				t.Errorf("%d failures of the target", n)
 			}
 			if n := counted.n.Load(); (n > 0) != moving(via) {

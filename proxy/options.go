@@ -16,9 +16,14 @@ import (
 // Options configures a Proxy. Only Upstream is needed. Times are as package culvert says: 0 is the
 // default, which for Timeout and BodyTimeout is no bound, and a negative value is no bound.
 type Options struct {
-	// Upstream is the group of targets that requests go to. Required.
-	Upstream *upstream.Group
-	// Transport runs the exchanges that are not upgrades. nil means the upstream's own transport. If it is an
+	// Upstream picks the target of each attempt: an *upstream.Group, an *upstream.Dynamic, whose targets the requests name, or
+	// a Picker of the program's own. Required.
+	//
+	// If it is not a *Group, exchanges run by the group of each Lease. Outbound.Out.URL.Scheme is "" then in Rewrite, Upgrades,
+	// unless it is nil, needs upstream.Dial as its Dial, and an attempt for which Pick returns a target that it was given among
+	// tried does not take place, as if there were none.
+	Upstream upstream.Picker
+	// Transport runs the exchanges that are not upgrades. nil means the own transport of the group. If it is an
 	// *upstream.Transport for HTTP/1.1, the proxy uses its connections and calls no RoundTrip, at less than half the cost.
 	// Upgrades are always dialled by Upgrades.
 	//
@@ -73,7 +78,7 @@ type Options struct {
 	// retried.
 	ModifyResponse func(*Response)
 	// Upgrades forwards upgrades; nil means WebSocket with wsupgrade's defaults,
-	// its same-origin check included, dialled as the upstream dials.
+	// its same-origin check included, dialled as the group of the target dials.
 	Upgrades *wsupgrade.Forwarder
 	// DetachTunnels makes the handler return when a tunnel is open (wsupgrade.Forwarder.Start).
 	// An idle tunnel over plain sockets on Linux then holds some 2 KiB instead of 28. It still
@@ -172,7 +177,8 @@ const (
 // withDefaults checks o and fills its defaults in. A time of no bound is 0 after
 // it.
 func (o Options) withDefaults() (Options, error) {
-	if o.Upstream == nil {
+	group, isGroup := o.Upstream.(*upstream.Group)
+	if o.Upstream == nil || isGroup && group == nil {
 		return o, errors.New("proxy: Options.Upstream is nil")
 	}
 	var err error
@@ -189,8 +195,8 @@ func (o Options) withDefaults() (Options, error) {
 			return o, fmt.Errorf("proxy: Options.%s: %w", name, err)
 		}
 	}
-	if o.Transport == nil {
-		o.Transport = o.Upstream.Transport()
+	if o.Transport == nil && isGroup {
+		o.Transport = group.Transport()
 	}
 	if o.Rewrite == nil {
 		o.Rewrite = (*Outbound).SetXForwarded

@@ -31,7 +31,7 @@ type Outbound struct {
 	// with underscores and those for address, host and scheme, which SetXForwarded and
 	// SetForwarded set. KeepForwarded keeps all.
 	//
-	// Out.URL.Scheme is the group's. If Options.Transport is set to another transport than an
+	// Out.URL.Scheme is the group's, "" if Options.Upstream is not one Group. If Options.Transport is set to another transport than an
 	// *upstream.Transport for HTTP/1.1, the hook may change it to the other one of "http" and
 	// "https"; "" means the group's.
 	//
@@ -102,8 +102,10 @@ func (o *Outbound) settle(scheme string, e exchanger) *culvert.Error {
 	if out.URL.Scheme == "" {
 		out.URL.Scheme = scheme
 	}
-	if err := checkScheme(out.URL.Scheme, scheme, e); err != nil {
-		return &culvert.Error{Kind: culvert.Internal, Err: err}
+	if scheme != "" { // otherwise only the lease tells
+		if err := checkScheme(out.URL.Scheme, scheme, e); err != nil {
+			return &culvert.Error{Kind: culvert.Internal, Err: err}
+		}
 	}
 	if !sameBody(o.body, out.Body) {
 		return &culvert.Error{Kind: culvert.Internal, Err: errOwnBody}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // path is how a proxy sends requests to the targets of its group.
@@ -42,12 +43,13 @@ func onPathsParallel(t *testing.T, test func(t *testing.T, via path)) {
 // newProxy returns a proxy with the options that sends requests to its group's targets via the path.
 func newProxy(t testing.TB, via path, o proxy.Options) *proxy.Proxy {
 	t.Helper()
-	given := o.Transport != nil || o.Upstream == nil
+	group, _ := o.Upstream.(*upstream.Group)
+	given := o.Transport != nil || group == nil
 	if via == anyPath && !given {
 		t.Fatal("this proxy depends on the path: see onPaths")
 	}
 	if via == httpTransport && !given {
-		o.Transport = standard{o.Upstream.Transport()}
+		o.Transport = standard{group.Transport()}
 	}
 	p, err := proxy.New(o)
 	if err != nil {

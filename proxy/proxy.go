@@ -3,12 +3,10 @@ package proxy
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/gate"
-	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/internal/replay"
 	"github.com/culvert-go/culvert/internal/spool"
@@ -16,7 +14,7 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
-// Proxy forwards requests to the targets of one upstream group. It is safe for concurrent use by
+// Proxy forwards requests to the targets that its upstream picks. It is safe for concurrent use by
 // multiple goroutines.
 //
 // After a failure that follows the response's header, ServeHTTP panics with http.ErrAbortHandler,
@@ -29,17 +27,11 @@ import (
 // interim responses needs an httptest.Server.
 type Proxy struct {
 	o        Options
-	upstream *upstream.Group
-	exchange exchanger
+	group    *upstream.Group // Options.Upstream; nil if that is another Picker: exchanges run by the group of the lease then
+	exchange exchanger       // with the targets of group
 	upgrades *wsupgrade.Forwarder
-	bounds   headerBounds
 	running  gate.Gate
 	keeps    bool // a function of the program's is given requests, and may keep them
-}
-
-// headerBounds is a transport, or the group in its place, that bounds the header of a response.
-type headerBounds interface {
-	HeaderBounds() (timeout time.Duration, size int64)
 }
 
 // New checks the options and returns the proxy.
@@ -49,19 +41,16 @@ func New(o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{o: o, upstream: o.Upstream, upgrades: o.Upgrades, keeps: keeps}
+	p := &Proxy{o: o, upgrades: o.Upgrades, keeps: keeps}
+	dial := wsupgrade.Options{Dial: upstream.Dial}
+	if p.group, _ = o.Upstream.(*upstream.Group); p.group != nil {
+		p.exchange = new(exchanges).over(&p.o, p.group)
+		dial = wsupgrade.Options{Dial: p.group.Dial, TLSConfig: p.group.TLSConfig()}
+	}
 	if p.upgrades == nil {
-		if p.upgrades, err = wsupgrade.New(wsupgrade.Options{Dial: o.Upstream.Dial, TLSConfig: o.Upstream.TLSConfig()}); err != nil {
+		if p.upgrades, err = wsupgrade.New(dial); err != nil {
 			return nil, err
 		}
-	}
-	p.bounds = o.Upstream
-	if b, ok := o.Transport.(headerBounds); ok {
-		p.bounds = b
-	}
-	p.exchange = &transportExchange{o: &p.o}
-	if pool := http1.PoolOf(o.Transport); pool != nil {
-		p.exchange = &http1Exchange{o: &p.o, pool: pool, fallback: p.exchange}
 	}
 	return p, nil
 }
@@ -72,13 +61,13 @@ func init() {
 
 // returns reports whether nothing holds a request that p has served, but for what clientside.Hold was called for: the
 // functions of a failure call it.
-func (p *Proxy) returns() bool { return !p.keeps && clientside.Returns(p.upstream) }
+func (p *Proxy) returns() bool { return !p.keeps && clientside.Returns(p.o.Upstream) }
 
 // ServeHTTP forwards r and relays the response.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	record := record.From(r.Context())
 	if record != nil {
-		record.Upstream = p.upstream.Name()
+		record.Upstream = p.name()
 	}
 	if failed := p.serve(w, r, record); failed.err != nil {
 		clientside.Hold(w) // functions of the program's get the request
@@ -89,10 +78,18 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// name returns the name of the group, "" if the upstream picks among several.
+func (p *Proxy) name() string {
+	if p.group == nil {
+		return ""
+	}
+	return p.group.Name()
+}
+
 // serve forwards r.
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, record *record.Recorder) failed {
 	if _, open := p.running.Enter(); !open {
-		return failed{&culvert.Error{Kind: culvert.Busy, Target: p.upstream.Name(), Err: errDraining}, unreadOf(r), nil}
+		return failed{&culvert.Error{Kind: culvert.Busy, Target: p.name(), Err: errDraining}, unreadOf(r), nil}
 	}
 	defer p.running.Leave()
 	return p.forward(w, r, record)

@@ -55,7 +55,7 @@ func testRefusalBehindABody(t *testing.T, via path) {
 					return nil, &net.OpError{Op: "dial", Err: os.NewSyscallError("socket", syscall.EMFILE)}
 				}}, upstream.Target{Addr: "192.0.2.1:80", MaxFails: -1}, upstream.Target{Addr: "192.0.2.2:80", MaxFails: -1})
 				var err error
-				if o.Upgrades, err = wsupgrade.New(wsupgrade.Options{Dial: o.Upstream.Dial, Protocols: []string{"tcp"}}); err != nil {
+				if o.Upgrades, err = wsupgrade.New(wsupgrade.Options{Dial: o.Upstream.(*upstream.Group).Dial, Protocols: []string{"tcp"}}); err != nil {
 					t.Fatal(err)
 				}
 				refused := 0
@@ -81,7 +81,7 @@ func testRefusalBehindABody(t *testing.T, via path) {
 					client.Close()
 					_ = s.Close()
 					_ = p.Drain(context.Background())
-					_ = o.Upstream.Close()
+					_ = o.Upstream.(*upstream.Group).Close()
 				}()
 				in := bufio.NewReader(client)
 				for range 2 {

@@ -98,7 +98,7 @@ func testReplacedContent(t *testing.T, via path) {
 						if len(failed.all) > 0 {
 							t.Errorf("OnError was called with %v", failed.all)
 						}
-						for s := range o.Upstream.Targets() {
+						for s := range o.Upstream.(*upstream.Group).Targets() {
 							if s.Fails != 0 || s.InFlight != 0 {
 								t.Errorf("the target is %+v", s)
 							}

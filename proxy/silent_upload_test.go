@@ -43,7 +43,7 @@ func testFailureBeforeAnUploadThatStopped(t *testing.T, via path) {
 					return nil, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 				}}, test.target)}
 				p := newProxy(t, via, o)
-				client := dialInMemory(t, filters.NewChain(test.around...).Then(p), p, o.Upstream)
+				client := dialInMemory(t, filters.NewChain(test.around...).Then(p), p, o.Upstream.(*upstream.Group))
 				start := time.Now()
 				client.Send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
 				if head := client.Header(); !strings.HasPrefix(head, "HTTP/1.1 "+test.status) || time.Since(start) > 5*time.Second {

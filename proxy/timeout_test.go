@@ -101,7 +101,7 @@ func testTimeouts(t *testing.T, via path) {
 				}
 				test.o.Upstream = groupAt(t, test.u, target)
 				p := newProxy(t, via, test.o)
-				client := dialInMemory(t, p, p, test.o.Upstream)
+				client := dialInMemory(t, p, p, test.o.Upstream.(*upstream.Group))
 				client.Send(test.request)
 				got := responseOf(client)
 				if !strings.HasPrefix(got, test.want) {

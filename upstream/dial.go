@@ -147,6 +147,9 @@ func (o *Options) dialOne(ctx context.Context, network, addr string) (net.Conn, 
 	if network == "unix" {
 		d.LocalAddr = nil
 	}
+	if o.AllowAddr != nil {
+		guard(&d, o.AllowAddr)
+	}
 	return d.DialContext(ctx, network, addr)
 }
 

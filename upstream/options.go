@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/culvert-go/culvert"
@@ -165,6 +166,12 @@ type Options struct {
 	// a connection that it returns is passed on as well, or, on a goroutine of the Transport's, logged and a
 	// failure of the request of Kind Internal.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
+	// AllowAddr, if not nil, reports whether a connection may be made to an address, an IPv4 one as such. It is called for each
+	// address to which the name of a target resolves, just before the connection is made, so that no other resolution can follow;
+	// unix sockets are not allowed. If none is allowed, the failure has the Kind Forbidden (403), which does not count for the
+	// target. Active checks are bound by it, too. Redirects are responses as others: no connection is made because of one. It
+	// can't be set with DialContext, nor with a Transport but an *upstream.Transport that has an AllowAddr itself. It must be safe for concurrent use. PublicAddr keeps targets that clients name out of private networks.
+	AllowAddr func(netip.Addr) bool
 	// DialTimeout bounds the time to make a connection to a target; its TLS handshake has
 	// the same time again. 0 means 10 seconds.
 	DialTimeout time.Duration
@@ -207,6 +214,9 @@ func (o Options) withDefaults() (Options, error) {
 		return o, err
 	}
 	if err := o.checkProtocol(); err != nil {
+		return o, err
+	}
+	if err := o.checkAllowAddr(); err != nil {
 		return o, err
 	}
 	if err := o.checkShares(); err != nil {

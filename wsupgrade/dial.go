@@ -33,7 +33,7 @@ func (f *Forwarder) connect(ctx context.Context, u *url.URL) (made *upstreamConn
 			conn.Close()
 		}
 	}()
-	if secure {
+	if _, done := conn.(*tls.Conn); secure && !done {
 		shaking := &handshaking{Conn: conn}
 		client := tls.Client(shaking, f.clientTLS(u.Hostname()))
 		err := client.HandshakeContext(ctx)

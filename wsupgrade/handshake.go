@@ -124,6 +124,9 @@ func handshakeError(in context.Context, conn *upstreamConn, err error) error {
 		e.Kind = errs.KindOfContext(in)
 	case conn == nil:
 		e.Kind = errs.KindOfDial(err)
+		if own := errs.As(err); own != nil {
+			e.Kind = own.Kind
+		}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
 		e.Kind = culvert.Timeout
 	}

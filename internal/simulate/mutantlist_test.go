@@ -39,7 +39,7 @@ var mutants = []mutant{
 	{"a status is dropped for a POST", "proxy/retry.go", "end.status) && r.mayRepeat(end.request)", "end.status)"},
 	{"one attempt more than Tries", "proxy/retry.go", "attempts < r.Tries", "attempts <= r.Tries"},
 	{"targets that were tried are picked again", "proxy/forward.go", "	f.tried = append(f.tried, f.lease)\n", ""},
-	{"a target that broke a fresh connection off gets the request again", "proxy/forward.go", "f.out.In, f.failed...)", "f.out.In)"},
+	{"a target that broke a fresh connection off gets the request again", "proxy/forward.go", "f.leaseOf(ctx, f.failed)", "f.leaseOf(ctx, nil)"},
 	{"a target that began a malformed response gets the request again", "internal/http1/do.go", "c.conn.Reused && !c.began,", "c.conn.Reused,"},
 	{"half a body is sent again as a whole", "proxy/forward.go", "		!f.body.Replayable(), // where it was read, if not sent\n", ""},
 	{"a retry behind the header", "proxy/retry.go", "	case err.HeaderSent || !err.TargetSide():", "	case !err.TargetSide():"},

@@ -1,0 +1,108 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/errs"
+	"github.com/culvert-go/culvert/internal/http1"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// headerBounds is a transport, or the group in its place, that bounds the header of a response.
+type headerBounds interface {
+	HeaderBounds() (timeout time.Duration, size int64)
+}
+
+// exchanges are those with the targets of one group.
+type exchanges struct {
+	own       http1Exchange
+	transport transportExchange
+}
+
+// over returns the exchanger for the targets of g.
+func (e *exchanges) over(o *Options, g *upstream.Group) exchanger {
+	t := o.Transport
+	if t == nil {
+		t = g.Transport()
+	}
+	bounds, ok := t.(headerBounds)
+	if !ok {
+		bounds = g
+	}
+	e.transport = transportExchange{o, t, bounds}
+	pool := http1.PoolOf(t)
+	if pool == nil {
+		return &e.transport
+	}
+	e.own = http1Exchange{o: o, pool: pool, fallback: &e.transport}
+	return &e.own
+}
+
+var (
+	errNoLease  = errors.New("proxy: Options.Upstream returned neither a target nor an error")
+	errAllTried = errors.New("each target was tried")
+)
+
+// leaseOf leases a target that is not among tried.
+func (f *forwarding) leaseOf(ctx context.Context, tried []upstream.Lease) (upstream.Lease, *culvert.Error) {
+	lease, err := f.p.o.Upstream.Pick(ctx, f.out.In, tried...)
+	if err != nil {
+		failure := errs.As(err)
+		if failure == nil {
+			failure = &culvert.Error{Kind: culvert.Internal, Err: err}
+		}
+		return lease, failure
+	}
+	if f.p.group != nil {
+		return lease, nil
+	}
+	if lease == (upstream.Lease{}) {
+		return lease, &culvert.Error{Kind: culvert.Internal, Err: errNoLease}
+	}
+	again := func(l upstream.Lease) bool { return l.Group() == lease.Group() && l.Addr() == lease.Addr() }
+	if slices.ContainsFunc(tried, again) { // without this an exchange would not end
+		lease.Done(unused)
+		return upstream.Lease{}, &culvert.Error{Kind: culvert.NoTarget, Target: lease.Group().Name(), Err: errAllTried}
+	}
+	return lease, nil
+}
+
+// unused is the outcome of a lease that was not used, or of an attempt in which a hook has panicked: that says nothing about the
+// target.
+var unused = upstream.Outcome{Err: &culvert.Error{Kind: culvert.ClientGone}}
+
+// reach directs the request to the target of lease.
+func (f *forwarding) reach(lease upstream.Lease) *culvert.Error {
+	f.out.Out.URL.Host = lease.Host()
+	_, upgrade := f.exchange.(upgradeExchange)
+	if picked := f.p.group == nil; picked && upgrade || strings.HasPrefix(lease.Addr(), "unix:") {
+		f.out.Out = f.out.Out.WithContext(lease.Context(f.out.Out.Context()))
+	}
+	if f.p.group != nil {
+		return nil
+	}
+	if f.record != nil {
+		f.record.Upstream = lease.Group().Name()
+	}
+	if !upgrade {
+		e := &f.exchanges
+		if len(f.tried) > 0 {
+			e = new(exchanges) // an upload of the attempt before may not have ended
+		}
+		f.exchange = e.over(&f.p.o, lease.Group())
+	}
+	scheme := lease.Group().Scheme()
+	if f.scheme == "" {
+		f.out.Out.URL.Scheme = scheme
+		return nil
+	}
+	if err := checkScheme(f.scheme, scheme, f.exchange); err != nil {
+		return &culvert.Error{Kind: culvert.Internal, Err: err}
+	}
+	return nil
+}
