@@ -77,6 +77,10 @@ func TestTimesInOptions(t *testing.T) {
 			_, err := filters.Concurrency(o)
 			return err
 		}, map[string]int{"QueueTimeout": bound, "RetryAfter": exact}),
+		"filters.ForwardAuthOptions": options(filters.ForwardAuthOptions{To: http.NotFoundHandler()}, func(o filters.ForwardAuthOptions) error {
+			_, err := filters.ForwardAuth(o)
+			return err
+		}, map[string]int{"Timeout": bound, "CacheTime": exact}),
 		"filters.MirrorOptions": options(filters.MirrorOptions{To: http.NotFoundHandler()}, func(o filters.MirrorOptions) error {
 			_, err := filters.NewMirror(o)
 			return err

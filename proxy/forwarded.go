@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"net"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -21,18 +20,7 @@ func (o *Outbound) SetXForwarded() {
 	if o.Out.Header["X-Forwarded-Proto"] != nil { // it is called once more
 		values = make([]string, 3)
 	}
-	values[0], values[1], values[2] = "", o.In.Host, "http"
-	if host, _, err := net.SplitHostPort(o.In.RemoteAddr); err == nil {
-		values[0] = host
-	}
-	if o.In.TLS != nil {
-		values[2] = "https"
-	}
-	if i := client.From(o.In.Context()); i != nil {
-		values[0] = strings.Join(append(i.Via[:len(i.Via):len(i.Via)], values[0]), ", ")
-		override(&values[1], i.Host)
-		override(&values[2], i.Proto)
-	}
+	values[0], values[1], values[2] = client.Forwarded(o.In)
 	h := o.Out.Header
 	if values[0] != "" {
 		h["X-Forwarded-For"] = values[0:1:1]

@@ -4,8 +4,10 @@ package client
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 )
 
 // Info describes the client behind the proxies that the connection comes from.
@@ -51,4 +53,27 @@ func Peer(r *http.Request) netip.Addr {
 		return netip.Addr{}
 	}
 	return ap.Addr().Unmap()
+}
+
+// Forwarded returns the values of X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto that describe r's client. They
+// are of r's connection and of the Info in its context, never of its header. addrs is "" if r.RemoteAddr is not an address
+// and a port.
+func Forwarded(r *http.Request) (addrs, host, proto string) {
+	host, proto = r.Host, "http"
+	if peer, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		addrs = peer
+	}
+	if r.TLS != nil {
+		proto = "https"
+	}
+	if i := From(r.Context()); i != nil {
+		addrs = strings.Join(append(i.Via[:len(i.Via):len(i.Via)], addrs), ", ")
+		if i.Host != "" {
+			host = i.Host
+		}
+		if i.Proto != "" {
+			proto = i.Proto
+		}
+	}
+	return addrs, host, proto
 }

@@ -57,14 +57,20 @@ func TrailerGuard(r *http.Request, body io.ReadCloser) io.ReadCloser {
 	if r.ContentLength >= 0 || body == nil {
 		return body
 	}
-	listed := Listed(r.Header)
-	if listed == nil {
+	return WithoutTrailers(r, body, Listed(r.Header))
+}
+
+// WithoutTrailers returns body, r's, such that the trailers of these canonical names, and those that differ from them in
+// underscores for hyphens alone, are taken out of r.Trailer at its end. It returns body itself where there are no names, or
+// no trailers can follow it. Over HTTP/2 they can follow a body of a known length.
+func WithoutTrailers(r *http.Request, body io.ReadCloser, names []string) io.ReadCloser {
+	if r.ContentLength == 0 || r.ContentLength > 0 && r.ProtoMajor == 1 || body == nil || len(names) == 0 {
 		return body
 	}
 	if r.Trailer == nil {
 		r.Trailer = make(http.Header) // which is shared with copies of r
 	}
-	g := &trailerGuard{body, r.Trailer, listed}
+	g := &trailerGuard{body, r.Trailer, names}
 	g.remove()
 	return g
 }
@@ -72,7 +78,7 @@ func TrailerGuard(r *http.Request, body io.ReadCloser) io.ReadCloser {
 type trailerGuard struct {
 	io.ReadCloser
 	trailers http.Header
-	listed   []string
+	names    []string
 }
 
 func (g *trailerGuard) Read(p []byte) (int, error) {
@@ -84,7 +90,7 @@ func (g *trailerGuard) Read(p []byte) (int, error) {
 }
 
 func (g *trailerGuard) remove() {
-	for _, name := range g.listed {
-		delete(g.trailers, name)
+	for _, name := range g.names {
+		RemoveSpellings(g.trailers, name)
 	}
 }
