@@ -149,3 +149,21 @@ func ExampleResponse_ReplaceLocation() {
 	// 302 /app/login
 	// 508
 }
+
+// Retries are a fifth of the requests at most, and ten a second where there are few: they do not make an overload worse.
+func ExampleRetryBudget() {
+	budget, err := proxy.NewRetryBudget(0.2, 10)
+	if err != nil {
+		log.Fatal(err)
+	}
+	group, err := upstream.New(upstream.Options{}, upstream.Target{Addr: "192.0.2.1:80"}, upstream.Target{Addr: "192.0.2.2:80"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Close()
+	handler, err := proxy.New(proxy.Options{Upstream: group, Retry: proxy.Retry{Errors: true, Statuses: []int{502, 503}, Budget: budget}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	http.Handle("/", handler)
+}

@@ -75,7 +75,7 @@ type failing struct {
 func (f *failing) Write([]byte) (int, error) { return 0, f.err }
 
 // A watch of two events, split into frames on the client's side.
-func ExampleWriter() {
+func ExampleEventWriter() {
 	apiserver := wiretest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		events, err := watchcodec.NewEventWriter(w)
 		if err != nil {

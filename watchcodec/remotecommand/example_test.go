@@ -1,6 +1,7 @@
 package remotecommand_test
 
 import (
+	"fmt"
 	"log"
 	"net/http"
 
@@ -29,4 +30,11 @@ func ExampleProtocol_Check() {
 	if err != nil {
 		log.Fatal(err)
 	}
+}
+
+// The size that a web terminal sends on the channel Resize.
+func ExampleParseSize() {
+	size, err := remotecommand.ParseSize([]byte(`{"Width":80,"Height":24}`))
+	fmt.Printf("%+v %v\n", size, err)
+	// Output: {Width:80 Height:24} <nil>
 }
