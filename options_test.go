@@ -85,6 +85,10 @@ func TestTimesInOptions(t *testing.T) {
 			_, err := filters.NewMirror(o)
 			return err
 		}, map[string]int{"Timeout": bound}),
+		"filters.RateLimitOptions": options(filters.RateLimitOptions{Requests: 1}, func(o filters.RateLimitOptions) error {
+			_, err := filters.RateLimit(o)
+			return err
+		}, map[string]int{"Per": exact, "StoreTimeout": bound}),
 		"watchcodec.FanoutOptions": options(watchcodec.FanoutOptions{}, func(o watchcodec.FanoutOptions) error {
 			_, err := watchcodec.NewFanout(o)
 			return err

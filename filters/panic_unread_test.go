@@ -27,6 +27,9 @@ func TestPanicBesideAnUnsentBody(t *testing.T) {
 		"RecordsOptions.Rewrite": good(t)(filters.Records(filters.RecordsOptions{Rewrite: func(*http.Request) func([]byte) ([]byte, error) {
 			panic("a bug")
 		}}))(http.NotFoundHandler()),
+		"RateLimitOptions.Key": good(t)(filters.RateLimit(filters.RateLimitOptions{Requests: 1, Key: func(*http.Request) string {
+			panic("a bug")
+		}}))(http.NotFoundHandler()),
 		"before the header": recovers(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a bug") })),
 		"after the header": recovers(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_ = http.NewResponseController(w).EnableFullDuplex()

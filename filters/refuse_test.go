@@ -87,6 +87,8 @@ func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 		{"RefuseAmbiguous", filters.RefuseAmbiguous(filters.AnyAmbiguity), "POST //a HTTP/1.1\r\n", 400},
 		{"Decompress", one(filters.Decompress(filters.DecompressOptions{Requests: true})), "POST / HTTP/1.1\r\nContent-Encoding: br\r\n", 415},
 		{"Concurrency", full(one(filters.Concurrency(filters.ConcurrencyOptions{Max: 1}))), "POST / HTTP/1.1\r\n", 503},
+		{"RateLimit", full(one(filters.RateLimit(filters.RateLimitOptions{Requests: 1, Per: time.Hour}))), "POST / HTTP/1.1\r\n", 429},
+		{"RateLimit, no store", one(filters.RateLimit(filters.RateLimitOptions{Requests: 1, Log: slog.New(slog.DiscardHandler), Store: outOfReach})), "POST / HTTP/1.1\r\n", 503},
 		{"Recover", filters.Recover(slog.New(slog.DiscardHandler)), "POST / HTTP/1.1\r\n", 500},
 		{"ForwardAuth", one(filters.ForwardAuth(filters.ForwardAuthOptions{To: status(401)})), "POST / HTTP/1.1\r\n", 401},
 		{"ForwardAuth, content", one(filters.ForwardAuth(filters.ForwardAuthOptions{To: denied("no")})), "POST / HTTP/1.1\r\n", 401},
@@ -130,6 +132,11 @@ func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 		})
 	}
 }
+
+// outOfReach is a RateLimitStore that fails.
+var outOfReach = store(func(context.Context, string, filters.RateLimitBucket) (s filters.RateLimitState, err error) {
+	return s, errors.New("out of reach")
+})
 
 // full returns a filter in which a request is running, so that f, which bounds requests, refuses another one.
 func full(f culvert.Filter) culvert.Filter {

@@ -1,5 +1,5 @@
-// Package compose shows what culvert leaves to other libraries: CORS and rate limits of
-// well-maintained ones, in a chain with culvert's own filters.
+// Package compose shows filters of other libraries in a chain with culvert's own: CORS, which culvert leaves to them, and
+// limits by a sliding window, where filters.RateLimit has token buckets.
 package compose
 
 import (
