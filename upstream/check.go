@@ -131,7 +131,7 @@ func (g *Group) updateCheckers(s *targets) {
 	}
 	wanted := map[string]*member{}
 	for _, m := range s.members {
-		if !m.Down {
+		if !m.isDown() {
 			wanted[m.Addr] = m
 		}
 	}

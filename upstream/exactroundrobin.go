@@ -32,7 +32,7 @@ func newExactRoundRobin(members []*member, before roundRobinPicker) *exactRoundR
 	t := &exactRoundRobin{entries: make([]exactEntry, len(members))}
 	for i, m := range members {
 		t.entries[i] = exactEntry{m: m, effective: m.Weight}
-		if !m.Down {
+		if !m.isDown() {
 			t.total += m.Weight
 		}
 	}

@@ -82,7 +82,7 @@ type census struct {
 // Both may be nil.
 func (s *targets) census(ejected, unhealthy *state) (c census) {
 	for _, m := range s.members {
-		if m.Down {
+		if m.isDown() {
 			continue
 		}
 		c.all++

@@ -178,7 +178,7 @@ func (g *Group) forgetRemoved(s *targets) {
 		case st.removedAt == 0:
 			st.removedAt = at
 		}
-		remembered := at-st.removedAt < int64(rememberFor) && st.hasFailed()
+		remembered := at-st.removedAt < int64(rememberFor) && (st.drained || st.hasFailed())
 		if st.inFlight.Load() == 0 && !remembered {
 			delete(g.states, addr)
 		}

@@ -20,6 +20,7 @@ type member struct {
 	host      string // the host for the address in a URL
 	picker    picker // of its tier
 	index     int    // in its tier
+	drained   bool   // Group.SetDrained
 	only      bool   // the only target of the group: failures never take it out
 	slowStart time.Duration
 
@@ -42,6 +43,7 @@ type state struct {
 	backAt    atomic.Int64 // when it was last brought back; 0 if it never was
 
 	removedAt int64 // when the address left the set; 0 if it is in it. Group.mu guards it
+	drained   bool  // by Group.SetDrained. Group.mu guards it
 
 	mu       sync.Mutex // guards what follows
 	accessed int64      // the time of the last failure
@@ -66,12 +68,15 @@ func (m *member) usable(how admission) bool {
 }
 
 // available reports whether m's health permits a request, or does not count (Options.PanicThreshold).
-func (m *member) available() bool { return m.healthy() || !m.Down && m.set.panicking.Load() }
+func (m *member) available() bool { return m.healthy() || !m.isDown() && m.set.panicking.Load() }
 
-// healthy reports whether m is up: not Down, not unhealthy by active checks, and not taken out by
+// isDown reports whether m gets no requests because the program says so.
+func (m *member) isDown() bool { return m.Down || m.drained }
+
+// healthy reports whether m is up: not down, not unhealthy by active checks, and not taken out by
 // failures within FailTimeout.
 func (m *member) healthy() bool {
-	if m.Down || m.unhealthy.Load() {
+	if m.isDown() || m.unhealthy.Load() {
 		return false
 	}
 	return !m.failing() || now()-m.checked.Load() > m.outage()
@@ -93,7 +98,7 @@ func (m *member) outage() int64 {
 // retryAt returns the time from which m, which failures have taken out, may get a request; 0 if
 // failures have not taken m out, or if m is out for another reason too.
 func (m *member) retryAt() int64 {
-	if !m.failing() || m.Down || m.unhealthy.Load() {
+	if !m.failing() || m.isDown() || m.unhealthy.Load() {
 		return 0
 	}
 	return m.checked.Load() + m.outage() + 1

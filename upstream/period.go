@@ -12,7 +12,7 @@ type period struct {
 func newPeriod(members []*member, before roundRobinPicker) *period {
 	var up []*member
 	for _, m := range members {
-		if !m.Down {
+		if !m.isDown() {
 			up = append(up, m)
 		}
 	}

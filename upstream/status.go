@@ -7,8 +7,10 @@ type Status struct {
 	// Target is the target as configured, with its defaults filled in.
 	Target Target
 	// Healthy reports whether the target is available as far as its health is concerned; a
-	// Down target is not.
+	// Down target is not, nor a drained one.
 	Healthy bool
+	// Drained reports whether Group.SetDrained has taken the target out.
+	Drained bool
 	// Ejected reports whether failures have taken the target out (Target.MaxFails): it is not Healthy until
 	// FailTimeout has passed, and then gets one request at a time, until one succeeds.
 	Ejected bool
@@ -28,7 +30,7 @@ func (g *Group) Targets() iter.Seq[Status] {
 	return func(yield func(Status) bool) {
 		for _, m := range g.set.Load().members {
 			s := Status{
-				Target: m.Target, Healthy: m.healthy(), Ejected: m.failing(), Unhealthy: m.unhealthy.Load(),
+				Target: m.Target, Healthy: m.healthy(), Drained: m.drained, Ejected: m.failing(), Unhealthy: m.unhealthy.Load(),
 				InFlight: int(m.inFlight.Load()), Fails: m.countFails(),
 			}
 			if err := m.checkErr.Load(); err != nil {

@@ -23,7 +23,8 @@ func newTargets(list []Target, o Options, before *targets, stateOf func(addr str
 	var primary, backup []*member
 	for _, t := range list {
 		addr := addrOf(t.Addr)
-		m := &member{Target: t, state: stateOf(t.Addr), set: s, addr: addr, host: hostOf(addr), only: len(list) == 1, maxFailTimeout: o.MaxFailTimeout, slowStart: o.SlowStart}
+		st := stateOf(t.Addr)
+		m := &member{Target: t, state: st, drained: st.drained, set: s, addr: addr, host: hostOf(addr), only: len(list) == 1, maxFailTimeout: o.MaxFailTimeout, slowStart: o.SlowStart}
 		s.members = append(s.members, m)
 		if t.Backup {
 			m.index = len(backup)
