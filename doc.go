@@ -11,6 +11,7 @@
 //   - filters holds Filter, Chain and the filters that know about proxying.
 //     filters/filtertest checks that a filter preserves what proxying needs, and
 //     filters/topology restricts the Kubernetes endpoints that a node sees.
+//   - statuspage shows groups, targets, health, rates and tunnels to operators.
 //   - cachectl sets the header fields of a response that control caching.
 //   - watchcodec parses, edits and writes Kubernetes lists and watch streams, event by event.
 //     watchcodec/source follows a resource of an API server, watchcodec/view serves

@@ -2,10 +2,11 @@ package upstream
 
 import "fmt"
 
-// SetDrained takes the target with the address addr (Target.Addr) out of the group, or puts it back if drained is false. Like one that is
-// Down, a drained target gets no further requests and no checks; the requests and tunnels that it has continue, and
-// Status.InFlight is 0 when they have ended. Group.Set and the lists of Options.Source do not change that, and it is kept, as health is, if
-// the address is removed and added again within ten minutes. If all targets are drained, requests are refused (503).
+// SetDrained takes the target with the address addr (Target.Addr) out of the group, or puts it back if drained is
+// false. Like one that is Down, a drained target gets no further requests and no checks; the requests and tunnels that
+// it has continue, and Status.InFlight is 0 when they have ended. Group.Set and the lists of Options.Source do not
+// change that, and it is kept, as health is, if the address is removed and added again within ten minutes. If all
+// targets are drained, requests are refused (503).
 //
 // SetDrained returns an error if the group has no such target.
 func (g *Group) SetDrained(addr string, drained bool) error {

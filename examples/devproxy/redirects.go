@@ -83,7 +83,8 @@ func newFollower(r *compiled, target *url.URL, first http.RoundTripper, config *
 	}}
 }
 
-// RoundTrip returns the first response that is no redirect to follow. The cookies that those before it set are in its header.
+// RoundTrip returns the first response that is no redirect to follow. The cookies that those before it set are in its
+// header.
 func (f *follower) RoundTrip(out *http.Request) (*http.Response, error) {
 	resp, err := f.first.RoundTrip(out)
 	if err != nil {
@@ -116,8 +117,8 @@ func (f *follower) RoundTrip(out *http.Request) (*http.Response, error) {
 	}
 }
 
-// after returns the request that the response to request, which was made for out, redirects to (RFC 9110 section 15.4); nil if it is not
-// to be followed.
+// after returns the request that the response to request, which was made for out, redirects to (RFC 9110 section 15.4);
+// nil if it is not to be followed.
 func (f *follower) after(out, request *http.Request, resp *http.Response) *http.Request {
 	method := request.Method
 	switch resp.StatusCode {

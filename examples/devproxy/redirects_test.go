@@ -14,7 +14,8 @@ import (
 	"github.com/culvert-go/culvert/internal/wiretest"
 )
 
-// redirecting sends a request on to the Location in its query, with the status of its path, and describes any other request.
+// redirecting sends a request on to the Location in its query, with the status of its path, and describes any other
+// request.
 func redirecting(w http.ResponseWriter, r *http.Request) {
 	var status int
 	if _, err := fmt.Sscanf(r.URL.Path, "/base/%d", &status); err == nil {
@@ -127,7 +128,8 @@ proxy:
 	}
 }
 
-// What the proxy observes of the connection to the target, to decide about another attempt, is not of those that redirects lead to.
+// What the proxy observes of the connection to the target, to decide about another attempt, is not of those that
+// redirects lead to.
 func TestRedirectsAreNotTraced(t *testing.T) {
 	leaktest.Check(t)
 	target, err := url.Parse("http://" + wiretest.Serve(t, respond("end")))

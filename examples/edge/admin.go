@@ -24,6 +24,7 @@ func (g *gateway) admin() http.Handler {
 	mux.HandleFunc("GET /readyz", g.ready)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(g.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /debug/topology", g.explain)
+	mux.Handle("/status", g.status)
 	return mux
 }
 

@@ -27,13 +27,14 @@ type cluster struct {
 }
 
 // proxyTo returns a proxy to the server. With a certificate it is authenticated as the gateway
-// itself; callers must not use that one, since the certificate would override their tokens.
-func (c *cluster) proxyTo(name string, withCertificate bool) (*proxy.Proxy, *upstream.Group, error) {
+// itself; callers must not use that one, since the certificate would override their tokens. tunnels
+// lists what is upgraded; nil does not.
+func (c *cluster) proxyTo(name string, withCertificate bool, tunnels *wsupgrade.Registry) (*proxy.Proxy, *upstream.Group, error) {
 	group, err := c.group(name, withCertificate)
 	if err != nil {
 		return nil, nil, err
 	}
-	upgrades, err := wsupgrade.New(wsupgrade.Options{Protocols: []string{"websocket", "SPDY/3.1"}, Dial: group.Dial, TLSConfig: group.TLSConfig()})
+	upgrades, err := wsupgrade.New(wsupgrade.Options{Protocols: []string{"websocket", "SPDY/3.1"}, Dial: group.Dial, TLSConfig: group.TLSConfig(), Registry: tunnels})
 	if err != nil {
 		group.Close()
 		return nil, nil, err

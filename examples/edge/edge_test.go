@@ -152,7 +152,8 @@ func TestAdmin(t *testing.T) {
 	g := startGateway(t, startAPIServer(t))
 	get(g.handler, slicesPath, "caller")
 	for target, wants := range map[string][]string{
-		"/":                                {`<a href="/debug/topology">`, `<a href="/metrics">`, `<a href="/readyz">`, `<a href="/healthz">`},
+		"/":                                {`<a href="/debug/topology">`, `<a href="/metrics">`, `<a href="/status">`, `<a href="/readyz">`, `<a href="/healthz">`},
+		"/status":                          {"edge on node0", "<h2>own <small>http</small></h2>", "<h2>callers <small>http</small></h2>"},
 		"/elsewhere":                       {"404 page not found"},
 		"/healthz":                         {"ok"},
 		"/metrics":                         {`edge_view_objects{fields="",labels="",path="/apis/discovery.k8s.io/v1/endpointslices"} 1`, `edge_view_synced{fields="",labels="",path="/apis/discovery.k8s.io/v1/endpointslices"} 1`, "edge_view_stale_seconds"},

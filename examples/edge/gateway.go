@@ -3,14 +3,17 @@ package main
 import (
 	"log/slog"
 	"net/http"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/culvert-go/culvert/examples/metrics/prom"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/filters/topology"
+	"github.com/culvert-go/culvert/statuspage"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/watchcodec/view"
+	"github.com/culvert-go/culvert/wsupgrade"
 )
 
 // gateway is the running program.
@@ -23,6 +26,8 @@ type gateway struct {
 	filter   *topology.Filter
 	registry *prometheus.Registry
 	groups   []*upstream.Group
+	tunnels  *wsupgrade.Registry
+	status   *statuspage.Page
 }
 
 func newGateway(s *settings, log *slog.Logger) (g *gateway, err error) {
@@ -35,13 +40,16 @@ func newGateway(s *settings, log *slog.Logger) (g *gateway, err error) {
 	if g.policy, err = s.chosen(); err != nil {
 		return g, err
 	}
-	own, ownGroup, err := s.cluster.proxyTo("own", true)
+	if g.tunnels, err = wsupgrade.NewRegistry(wsupgrade.RegistryOptions{}); err != nil {
+		return g, err
+	}
+	own, ownGroup, err := s.cluster.proxyTo("own", true, nil)
 	if err != nil {
 		return g, err
 	}
 	g.groups = append(g.groups, ownGroup)
 	g.own = s.cluster.authorized(own)
-	callers, callersGroup, err := s.cluster.proxyTo("callers", false)
+	callers, callersGroup, err := s.cluster.proxyTo("callers", false, g.tunnels)
 	if err != nil {
 		return g, err
 	}
@@ -50,6 +58,9 @@ func newGateway(s *settings, log *slog.Logger) (g *gateway, err error) {
 		return g, err
 	}
 	if g.filter, err = topology.New(topology.Options{Node: s.node, Inputs: g.inputs, Policy: g.policy, View: view.Options{Log: log}, Offline: true}); err != nil {
+		return g, err
+	}
+	if g.status, err = statuspage.New(statuspage.Options{Title: "edge on " + s.node, Groups: slices.Values(g.groups), Tunnels: g.tunnels}); err != nil {
 		return g, err
 	}
 	return g, g.chain(s, callers)
@@ -72,7 +83,7 @@ func (g *gateway) chain(s *settings, callers http.Handler) error {
 			without.ServeHTTP(w, r)
 		})
 	}
-	g.handler = filters.NewChain(filters.Observe(metrics), g.filter.Filter).Then(callers)
+	g.handler = filters.NewChain(filters.Observe(metrics), filters.Observe(g.status), g.filter.Filter).Then(callers)
 	return nil
 }
 

@@ -64,7 +64,7 @@ func parse(args []string, log io.Writer) (*settings, error) {
 	flags.StringVar(&s.cluster.keyFile, "key", "", "the `file` with its key")
 	flags.StringVar(&s.node, "node", "", "the `name` of the node that this is the gateway of; without it, of the host")
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:10003", "the `address` for the node's clients")
-	flags.StringVar(&s.admin, "admin", "127.0.0.1:10004", "the `address` of /healthz, /readyz, /metrics and the debug page; it has no login")
+	flags.StringVar(&s.admin, "admin", "127.0.0.1:10004", "the `address` of the pages for operators, which / links; it has no login")
 	flags.StringVar(&s.tlsCert, "tls-cert", "", "the `file` with the certificate to serve -listen with; without one it is plain HTTP, on loopback only")
 	flags.StringVar(&s.tlsKey, "tls-key", "", "the `file` with its key")
 	flags.StringVar(&s.policy, "policy", "superedge", "which endpoints are shown: "+strings.Join(policyNames(), ", "))
