@@ -136,9 +136,10 @@ func (o *Options) checkSocket(t Target) error {
 // checkTransport returns the transport of checks that need one of their own, or nil.
 func (o Options) checkTransport() *Transport {
 	c := o.Check
-	if c == nil || c.Scheme == "" && c.TLSConfig == nil && !(c.GRPC && o.Protocol == HTTP1) {
+	if c == nil || c.Scheme == "" && c.TLSConfig == nil && !(c.GRPC && o.Protocol == HTTP1) && o.proxyProtocolOfChecks() == o.ProxyProtocol {
 		return nil
 	}
+	o.ProxyProtocol = o.proxyProtocolOfChecks()
 	if scheme := c.scheme(o.Scheme); scheme != o.Scheme {
 		o.Scheme, o.Protocol = scheme, HTTP1
 	}

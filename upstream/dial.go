@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/net/idna"
 
+	"github.com/culvert-go/culvert/internal/client"
 	"github.com/culvert-go/culvert/internal/http1"
 )
 
@@ -108,21 +109,28 @@ func (g *Group) Dial(ctx context.Context, network, addr string) (net.Conn, error
 
 // dial dials a target by the Host of a Lease.
 func (o *Options) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if socket, ok := socketOf(ctx, addr); ok {
-		return o.dialAddr(ctx, socket)
+	to, ok := socketOf(ctx, addr)
+	if !ok {
+		to.Name = addr
 	}
-	if standsForSocket(addr) {
+	if !ok && standsForSocket(addr) {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: errNoSocket}
 	}
-	return o.dialOne(ctx, network, addr)
+	to.Preface = o.ProxyProtocol.preface(client.EndsFrom(ctx))
+	return o.dialAddr(ctx, to)
 }
 
 // dialAddr dials an address, without TLS.
 func (o *Options) dialAddr(ctx context.Context, addr http1.Addr) (net.Conn, error) {
+	network := "tcp"
 	if addr.Unix {
-		return o.dialOne(ctx, "unix", addr.Name)
+		network = "unix"
 	}
-	return o.dialOne(ctx, "tcp", addr.Name)
+	c, err := o.dialOne(ctx, network, addr.Name)
+	if err != nil {
+		return nil, err
+	}
+	return o.introduce(c, addr.Preface)
 }
 
 // errNilConn is the error for a DialContext that returns neither a connection nor an error.

@@ -172,6 +172,20 @@ type Options struct {
 	// target. Active checks are bound by it, too. Redirects are responses as others: no connection is made because of one. It
 	// can't be set with DialContext, nor with a Transport but an *upstream.Transport that has an AllowAddr itself. It must be safe for concurrent use. PublicAddr keeps targets that clients name out of private networks.
 	AllowAddr func(netip.Addr) bool
+	// ProxyProtocol makes each connection begin with a header of the PROXY protocol, before TLS, that names the client
+	// and the address at which the client's connection was accepted; 0 means none. The client is filters.ClientAddr, so one that
+	// filters.RealIP has found behind trusted proxies, whose port is 0. Connections of health checks, and for requests without a
+	// client, are those of the gateway itself: LOCAL in version 2, UNKNOWN in version 1.
+	//
+	// A connection carries the requests of one client only, so that the others' are not taken for its own: it
+	// is kept for further requests that have the same header, which are those of the same connection of the client, or, behind
+	// trusted proxies, of the same address. MaxIdleConns bounds those of all clients together: the
+	// one that was idle longest is closed. RoundTrip of the Transport makes a connection for each request, which has
+	// "Connection: close". Checks of another port (Check.Port) have no header.
+	//
+	// The target must expect the header, and accept it from this host alone: a client that can reach the target could name any
+	// address. Protocol must be HTTP1, since requests of all clients share the connections of HTTP/2.
+	ProxyProtocol ProxyProtocol
 	// DialTimeout bounds the time to make a connection to a target; its TLS handshake has
 	// the same time again. 0 means 10 seconds.
 	DialTimeout time.Duration
@@ -217,6 +231,9 @@ func (o Options) withDefaults() (Options, error) {
 		return o, err
 	}
 	if err := o.checkAllowAddr(); err != nil {
+		return o, err
+	}
+	if err := o.checkProxyProtocol(); err != nil {
 		return o, err
 	}
 	if err := o.checkShares(); err != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"net/http"
+
+	"github.com/culvert-go/culvert/internal/client"
 )
 
 // Picker picks a target for each request. A Group is one, of its targets, and so is a Dynamic, of those that the requests
@@ -25,7 +27,9 @@ func (l Lease) Group() *Group { return l.g }
 func (l Lease) Dial(ctx context.Context) (net.Conn, error) {
 	o := l.g.o
 	o.Protocol = HTTP1
-	return o.dialTarget(ctx, l.m.addr, tlsConfig(o))
+	addr := l.m.addr
+	addr.Preface = o.ProxyProtocol.preface(client.EndsFrom(ctx))
+	return o.dialTarget(ctx, addr, tlsConfig(o))
 }
 
 // leaseKey is the context key of a Lease.

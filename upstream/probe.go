@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/culvert-go/culvert/internal/client"
 	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/panics"
 )
@@ -148,6 +149,7 @@ func (g *Group) probeOver(pool *http1.Pool, call *http1.Call) (status int, body 
 
 // probeDial runs a check without a request.
 func (g *Group) probeDial(ctx context.Context, addr http1.Addr) error {
+	addr.Preface = g.o.proxyProtocolOfChecks().preface(client.Ends{Own: true})
 	conn, err := g.o.dialAddr(ctx, addr)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/client"
 	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/panics"
 )
@@ -30,7 +31,7 @@ type Transport struct {
 }
 
 // NewTransport returns a Transport. It uses the options Scheme, Protocol, TLSConfig,
-// Dialer, DialContext, and the timeouts and bounds of connections, and returns an error if
+// Dialer, DialContext, ProxyProtocol, and the timeouts and bounds of connections, and returns an error if
 // an option is invalid.
 func NewTransport(o Options) (*Transport, error) {
 	o, err := o.withDefaults()
@@ -52,7 +53,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, &DialError{errNoSocket}
 		}
 	}
-	return repanic(t.run.RoundTrip(r))
+	return repanic(t.run.RoundTrip(t.o.withEnds(r)))
 }
 
 // CloseIdleConnections closes the connections that are idle now.
@@ -103,6 +104,7 @@ func newTransport(o Options) *Transport {
 		DialContext:            recoverPanics(own),
 		DialTLSContext:         recoverPanics(dialTLS(own, tlsConfig(o), o.DialTimeout)),
 		DisableCompression:     true,
+		DisableKeepAlives:      o.ProxyProtocol != 0 && o.Protocol == HTTP1, // it would use a connection for another client
 		MaxIdleConnsPerHost:    o.MaxIdleConns,
 		IdleConnTimeout:        o.IdleTimeout,
 		ExpectContinueTimeout:  http1.ExpectTimeout,
@@ -127,7 +129,13 @@ func newTransport(o Options) *Transport {
 func newPool(o Options) *http1.Pool {
 	config := tlsConfig(o)
 	return http1.NewPool(http1.Options{
-		Addr: addrOfRequest,
+		Addr: func(r *http.Request) (http1.Addr, error) {
+			addr, err := addrOfRequest(r)
+			if o.ProxyProtocol != 0 {
+				addr.Preface = o.ProxyProtocol.preface(client.EndsOf(r))
+			}
+			return addr, err
+		},
 		Dial: func(ctx context.Context, addr http1.Addr) (net.Conn, error) {
 			return o.dialTarget(ctx, addr, config)
 		},

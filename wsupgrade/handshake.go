@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/client"
 	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/record"
 )
@@ -23,7 +24,7 @@ func (f *Forwarder) requestUpgrade(w http.ResponseWriter, in, out *http.Request,
 		return nil, nil, refusal(culvert.BadRequest, err)
 	}
 	begun := time.Now()
-	conn, err := f.dialWithin(in.Context(), out)
+	conn, err := f.dialWithin(in, out)
 	if err != nil {
 		return nil, nil, handshakeError(in.Context(), nil, err)
 	}
@@ -56,10 +57,10 @@ func (f *Forwarder) requestUpgrade(w http.ResponseWriter, in, out *http.Request,
 }
 
 // dialWithin connects to the target of out within the handshake timeout.
-func (f *Forwarder) dialWithin(in context.Context, out *http.Request) (*upstreamConn, error) {
-	ctx, cancel := context.WithTimeout(dialContext{in, out.Context()}, f.handshakeTimeout)
+func (f *Forwarder) dialWithin(in, out *http.Request) (*upstreamConn, error) {
+	ctx, cancel := context.WithTimeout(dialContext{in.Context(), out.Context()}, f.handshakeTimeout)
 	defer cancel()
-	return f.connect(ctx, out.URL)
+	return f.connect(client.WithEnds(ctx, client.EndsOf(in)), out.URL)
 }
 
 // dialContext ends with the client's request, and has the values of the outbound one: Dial may need

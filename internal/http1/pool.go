@@ -17,6 +17,10 @@ import (
 type Addr struct {
 	Unix bool   // Name is a unix socket's path
 	Name string // else host:port
+
+	// Preface is what Options.Dial has sent at the beginning of the connection, which names its client: it carries requests of
+	// the same preface only.
+	Preface string
 }
 
 // Options configures a Pool.
@@ -29,7 +33,7 @@ type Options struct {
 	// Panicked, if not nil, is called with a panic of Dial, and the stack, if the Get that dialled has returned, and with
 	// one of a connection where no call can return it.
 	Panicked func(value any, stack []byte)
-	// MaxIdle bounds the idle connections for each target.
+	// MaxIdle bounds the idle connections for each target, whatever their prefaces.
 	MaxIdle int
 	// IdleTimeout is how long they are kept.
 	IdleTimeout time.Duration
@@ -50,12 +54,13 @@ type Options struct {
 type Pool struct {
 	o Options
 
-	mu      sync.Mutex
-	idle    map[Addr][]*Conn   // by target, the one used last at the end
-	waiting map[Addr][]*waiter // the exchanges that dial, in FIFO order
-	count   int                // of idle connections
-	sweep   *time.Timer        // nil: not running
-	closed  bool               // no connection is kept until the next Get
+	mu       sync.Mutex
+	idle     map[Addr][]*Conn // by target, the one used last at the end
+	prefaced idlePrefaced
+	waiting  map[Addr][]*waiter // the exchanges that dial, in FIFO order
+	count    int                // of idle connections
+	sweep    *time.Timer        // nil: not running
+	closed   bool               // no connection is kept until the next Get
 }
 
 // waiter is an exchange that dials and takes a connection that becomes idle meanwhile.
@@ -75,7 +80,7 @@ type dialPanic struct {
 
 // NewPool returns a Pool.
 func NewPool(o Options) *Pool {
-	return &Pool{o: o, idle: map[Addr][]*Conn{}, waiting: map[Addr][]*waiter{}}
+	return &Pool{o: o, idle: map[Addr][]*Conn{}, prefaced: idlePrefaced{}, waiting: map[Addr][]*waiter{}}
 }
 
 // HeaderTimeout returns Options.HeaderTimeout.
@@ -137,11 +142,14 @@ func (p *Pool) pop(addr Addr) *Conn {
 	list[len(list)-1] = nil
 	if time.Since(c.idle) < p.o.IdleTimeout {
 		p.idle[addr] = list[:len(list)-1]
+		p.prefaced.remove(c)
 		p.count--
 		p.mu.Unlock()
 		return c
 	}
 	p.count -= len(list)
+	list[len(list)-1] = c
+	p.prefaced.remove(list...)
 	delete(p.idle, addr)
 	p.mu.Unlock()
 	c.Close()
@@ -178,7 +186,24 @@ func (p *Pool) put(c *Conn) {
 	if p.sweep == nil {
 		p.sweep = time.AfterFunc(p.o.IdleTimeout, p.sweepIdle)
 	}
+	over := p.addPrefaced(c)
 	p.mu.Unlock()
+	if over != nil {
+		over.Close()
+	}
+}
+
+// addPrefaced counts c among the idle connections of its target, and takes out the one to close for it, if any. The caller
+// holds p.mu.
+func (p *Pool) addPrefaced(c *Conn) (over *Conn) {
+	if c.addr.Preface == "" {
+		return nil // MaxIdle bounds its list
+	}
+	if over = p.prefaced.add(c, p.o.MaxIdle); over != nil {
+		p.idle[over.addr] = slices.Delete(p.idle[over.addr], 0, 1) // where it is the first, too
+		p.count--
+	}
+	return over
 }
 
 // handOff gives c to the first waiter that takes a kept connection of its target. One on which bytes have
@@ -221,6 +246,7 @@ func (p *Pool) sweepIdle() {
 			n++
 		}
 		over = append(over, list[:n]...)
+		p.prefaced.remove(list[:n]...)
 		if p.count -= n; n == len(list) {
 			delete(p.idle, addr)
 			continue
@@ -343,7 +369,7 @@ func (p *Pool) CloseIdle() {
 	p.mu.Lock()
 	idle := p.idle
 	p.closed = true // for those that are on their way
-	p.idle, p.count = map[Addr][]*Conn{}, 0
+	p.idle, p.prefaced, p.count = map[Addr][]*Conn{}, idlePrefaced{}, 0
 	if p.sweep != nil {
 		p.sweep.Stop()
 		p.sweep = nil
