@@ -27,29 +27,30 @@ var (
 
 // forwarding is one request on its way, over all its attempts.
 type forwarding struct {
-	p        *Proxy
-	client   clientside.Handle
-	out      *Outbound
-	exchange exchanger
-	body     replay.Body
-	interims interimTime      // of the last attempt
-	record   *record.Recorder // nil: no filter records the exchange
-	start    time.Time
-	started  time.Time // of this attempt
-	lease    upstream.Lease
-	tried    []upstream.Lease
-	round    int              // how many of tried may get the request again, since it has waited
-	pause    time.Duration    // the last one for which it has waited
-	failed   []upstream.Lease // those of tried that may not get the request once more
-	repeated bool             // a target has got the request once more
-	replaced bool             // ModifyResponse has replaced the last attempt's response, or its status
-	stale    bool             // the last attempt's connection had been kept, and ended before a response began
-	first    call             // of the first attempt
-	call     *call            // of the last one
-	own      http1Attempt     // the first attempt's
-	held     bool             // another goroutine may use it after the handler has returned
-	dialled  bool             // another goroutine may use the request's context then
-	again    io.ReadCloser    // behind a failure: failed.body
+	p          *Proxy
+	client     clientside.Handle
+	out        *Outbound
+	exchange   exchanger
+	body       replay.Body
+	interims   interimTime      // of the last attempt
+	record     *record.Recorder // nil: no filter records the exchange
+	start      time.Time
+	started    time.Time // of this attempt
+	lease      upstream.Lease
+	tried      []upstream.Lease
+	round      int              // how many of tried may get the request again, since it has waited
+	pause      time.Duration    // the last one for which it has waited
+	failed     []upstream.Lease // those of tried that may not get the request once more
+	repeated   bool             // a target has got the request once more
+	hookFailed bool             // ModifyResponse has ended the exchange
+	replaced   bool             // ModifyResponse has replaced the last attempt's response, or its status
+	stale      bool             // the last attempt's connection had been kept, and ended before a response began
+	first      call             // of the first attempt
+	call       *call            // of the last one
+	own        http1Attempt     // the first attempt's
+	held       bool             // another goroutine may use it after the handler has returned
+	dialled    bool             // another goroutine may use the request's context then
+	again      io.ReadCloser    // behind a failure: failed.body
 
 	scheme    string    // what Options.Rewrite has left; "": the group's of the lease
 	exchanges exchanges // of the first attempt, if Options.Upstream is not one Group
@@ -176,7 +177,7 @@ func (f *forwarding) run() *culvert.Error {
 			return nil
 		default:
 			next := f.p.o.Retry.decide(attemptEnd{request: repeatsOf(f.out.Out), failure: failure, stale: f.stale})
-			if next == endExchange || !f.nextTarget(ctx, next) {
+			if f.hookFailed || next == endExchange || !f.nextTarget(ctx, next) {
 				return failure
 			}
 		}
@@ -284,12 +285,14 @@ func (f *forwarding) attemptAt(lease upstream.Lease) (exchangeResult, *culvert.E
 	f.record.StartAttempt(lease.Addr(), f.started)
 	result, err := f.exchange.exchange(f)
 	returned = true
-	if err != nil && err.TargetSide() {
+	if err != nil && err.TargetSide() && !f.hookFailed {
 		err.Target = lease.Addr()
 	}
 	// Whether a dropped status is a failure of the target is the group's matter, too.
 	outcome, failure := upstream.Outcome{Status: result.status, TimeToHeader: result.waited}, error(nil)
 	switch {
+	case f.hookFailed:
+		failure = err
 	case err != nil:
 		outcome.Err, failure = f.blame(err), err
 	case result.dropped:

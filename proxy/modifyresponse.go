@@ -29,6 +29,7 @@ type Response struct {
 	Header http.Header
 
 	instead http.Handler
+	failure error
 }
 
 // ServeInstead drops the response and has h respond to In in its place: with a page of the
@@ -45,26 +46,36 @@ type Response struct {
 // for it (upstream.Options.QueueTimeout).
 func (r *Response) ServeInstead(h http.Handler) { r.instead = h }
 
+// Fail drops the response and has the exchange fail with err, which ErrorHandler and OnError get as a *culvert.Error of Kind
+// Internal (500). If err is, or wraps, a *culvert.Error that is the client's fault, NoTarget or Busy, its Kind and RetryAfter are
+// used: Forbidden (403), for instance. The target counts as one that has responded, and the request is not retried. ServeInstead has no
+// effect then. nil undoes an earlier call.
+func (r *Response) Fail(err error) { r.failure = err }
+
 // AddVia adds this gateway to the Via field of the response (RFC 9110 section 7.6.3).
 func (r *Response) AddVia(pseudonym string) {
 	r.Header["Via"] = appendVia(r.Header["Via"], 1, 1, pseudonym)
 }
 
-// modify calls Options.ModifyResponse, and returns the handler that serves in place of resp.
-func (f *forwarding) modify(resp *http.Response) (instead http.Handler) {
+// modify calls Options.ModifyResponse, and returns the handler that serves in place of resp, or the failure of the exchange.
+func (f *forwarding) modify(resp *http.Response) (instead http.Handler, err error) {
 	a := Response{In: f.out.In, Out: f.out.Out, Status: resp.StatusCode, Header: resp.Header}
 	f.p.o.ModifyResponse(&a)
 	if a.Header == nil {
 		a.Header = http.Header{}
 	}
 	header.RemoveMisspelt(a.Header)
-	f.replaced = a.instead != nil || a.Status != resp.StatusCode
+	f.replaced = a.instead != nil || a.failure != nil || a.Status != resp.StatusCode
 	resp.StatusCode = a.Status
 	resp.Header = a.Header
-	if a.instead == nil || !f.body.Exists() {
-		return a.instead
+	switch {
+	case a.failure != nil:
+		f.hookFailed = true
+		return nil, hookFailure(a.failure, true)
+	case a.instead == nil || !f.body.Exists():
+		return a.instead, nil
 	}
-	return f.withBodyAgain(a.instead)
+	return f.withBodyAgain(a.instead), nil
 }
 
 // withBodyAgain returns a handler that calls h with a body of its own: that of the client is the target's.

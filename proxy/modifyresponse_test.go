@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -185,6 +186,8 @@ func testModifiedUpgrade(t *testing.T, via path) {
 			}))
 		}, 503, "not now\n", false},
 		{"103", switching, func(a *proxy.Response) { a.Status = 103 }, 500, "Internal Server Error\n", false},
+		{"fails", switching, func(a *proxy.Response) { a.Fail(errors.New("no")) }, 500, "Internal Server Error\n", false},
+		{"a refusal, fails", refused, func(a *proxy.Response) { a.Fail(errors.New("no")) }, 500, "Internal Server Error\n", false},
 		{"a refusal", refused, func(a *proxy.Response) { a.Header.Set("X-Modified", fmt.Sprint(a.Status)) }, 404, "no", false},
 		{"a refusal, 410", refused, func(a *proxy.Response) { a.Header.Set("X-Modified", fmt.Sprint(a.Status)); a.Status = 410 }, 410, "no", false},
 		{"a refusal, 101", refused, func(a *proxy.Response) { a.Status = 101 }, 500, "Internal Server Error\n", false},

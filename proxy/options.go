@@ -62,7 +62,7 @@ type Options struct {
 	// Rewrite changes the outbound request. It is called once for each request, before a
 	// target is picked. nil means only Outbound.SetXForwarded. It is called after the client's
 	// hop-by-hop fields were removed, so that a client can't remove what it adds by naming it
-	// in Connection.
+	// in Connection. Outbound.Fail ends the exchange.
 	Rewrite func(*Outbound)
 	// OnAttempt, if not nil, is called before each attempt, with the request that will be sent, whose URL.Host is the target's,
 	// and the address of the target. The header fields that it sets in out.Header are sent only in this attempt: a traceparent
@@ -75,7 +75,7 @@ type Options struct {
 	// ModifyResponse, if not nil, changes the header of a target's final response, or of its 101,
 	// before it is sent to the client, after its hop-by-hop fields were removed and before the
 	// filters see it. It is not called for other interim responses, nor for a response that is
-	// retried.
+	// retried. Response.Fail and Response.ServeInstead drop the response.
 	ModifyResponse func(*Response)
 	// Upgrades forwards upgrades; nil means WebSocket with wsupgrade's defaults,
 	// its same-origin check included, dialled as the group of the target dials.

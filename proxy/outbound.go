@@ -50,6 +50,7 @@ type Outbound struct {
 	Out *http.Request
 
 	body      io.ReadCloser // Out's, before the hook
+	failure   error         // of Fail
 	forwarded [3]string     // memory for SetXForwarded
 }
 
@@ -95,9 +96,17 @@ func (f *forwarding) copyHeader(from http.Header) {
 	}
 }
 
+// Fail has the exchange fail with err before a target is picked. ErrorHandler and OnError get it as a *culvert.Error of Kind
+// Internal (500). If err is, or wraps, a *culvert.Error that is the client's fault, NoTarget or Busy, its Kind and RetryAfter are
+// used: Forbidden (403), for instance. nil undoes an earlier call.
+func (o *Outbound) Fail(err error) { o.failure = err }
+
 // settle completes the request after the hook. A scheme that e does not speak is an error: a
 // transport's refusal would count as the target's failure.
 func (o *Outbound) settle(scheme string, e exchanger) *culvert.Error {
+	if o.failure != nil {
+		return hookFailure(o.failure, false)
+	}
 	out := o.Out
 	if out.URL.Scheme == "" {
 		out.URL.Scheme = scheme

@@ -67,7 +67,7 @@ func (f *forwarding) leaseOf(ctx context.Context, tried []upstream.Lease) (upstr
 	again := func(l upstream.Lease) bool { return l.Group() == lease.Group() && l.Addr() == lease.Addr() }
 	if slices.ContainsFunc(tried, again) { // without this an exchange would not end
 		lease.Done(unused)
-		return upstream.Lease{}, &culvert.Error{Kind: culvert.NoTarget, Target: lease.Group().Name(), Err: errAllTried}
+		return upstream.Lease{}, &culvert.Error{Kind: culvert.NoTarget, Target: lease.Group().Name(), RetryAfter: time.Second, Err: errAllTried}
 	}
 	return lease, nil
 }

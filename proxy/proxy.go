@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientside"
@@ -89,7 +90,7 @@ func (p *Proxy) name() string {
 // serve forwards r.
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, record *record.Recorder) failed {
 	if _, open := p.running.Enter(); !open {
-		return failed{&culvert.Error{Kind: culvert.Busy, Target: p.name(), Err: errDraining}, unreadOf(r), nil}
+		return failed{&culvert.Error{Kind: culvert.Busy, Target: p.name(), RetryAfter: time.Second, Err: errDraining}, unreadOf(r), nil}
 	}
 	defer p.running.Leave()
 	return p.forward(w, r, record)

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/errs"
@@ -104,7 +106,11 @@ func (d *Dynamic) Pick(ctx context.Context, r *http.Request, tried ...Lease) (Le
 }
 
 func (d *Dynamic) fault(kind culvert.ErrorKind, err error) *culvert.Error {
-	return &culvert.Error{Kind: kind, Target: d.name, Err: err}
+	e := &culvert.Error{Kind: kind, Target: d.name, Err: err}
+	if kind == culvert.Busy {
+		e.RetryAfter = cmp.Or(d.o.Group.RetryAfter, time.Second)
+	}
+	return e
 }
 
 // target returns the remembered target, which it adds if it is not there. The caller ends its picking.

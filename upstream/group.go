@@ -216,7 +216,7 @@ func (g *Group) Close() error {
 // fault returns an error of the group as a whole.
 func (g *Group) fault(kind culvert.ErrorKind, cause string) *culvert.Error {
 	e := &culvert.Error{Kind: kind, Target: g.o.Name, Err: errors.New(cause)}
-	if kind == culvert.Busy {
+	if kind == culvert.Busy || kind == culvert.NoTarget {
 		e.RetryAfter = g.o.RetryAfter
 	}
 	return e

@@ -134,7 +134,7 @@ type Options struct {
 	Queue int
 	// QueueTimeout bounds the wait, including that for the first list of Source; 0 means 10 seconds.
 	QueueTimeout time.Duration
-	// RetryAfter is the Retry-After of refused requests; 0 means one second.
+	// RetryAfter is the Retry-After of refused requests, and of those for which no target is available; 0 means one second.
 	RetryAfter time.Duration
 
 	// Transport runs the exchanges. nil means a Transport of the group's own, which adds

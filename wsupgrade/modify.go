@@ -20,19 +20,19 @@ func (f *Forwarder) modifySwitching(w http.ResponseWriter, in, out *http.Request
 	header.SanitizeResponse(resp.StatusCode, resp.Header, protocol)
 	handshake := resp.Header.Clone()
 	maps.DeleteFunc(handshake, notOfHandshake)
-	instead := modify(resp)
+	instead, failure := modify(resp)
 	maps.DeleteFunc(resp.Header, func(name string, _ []string) bool { return !notOfHandshake(name, nil) })
 	status := resp.StatusCode
 	resp.StatusCode = http.StatusSwitchingProtocols
-	if status == http.StatusSwitchingProtocols && instead == nil {
+	if status == http.StatusSwitchingProtocols && instead == nil && failure == nil {
 		maps.Copy(resp.Header, handshake)
 		return true, nil
 	}
 	client := clientside.New(w, in)
 	defer client.End()
-	_, err = relay.Response(client, in, resp, relay.Options{WriteTimeout: f.handshakeTimeout, Modify: func(resp *http.Response) http.Handler {
+	_, err = relay.Response(client, in, resp, relay.Options{WriteTimeout: f.handshakeTimeout, Modify: func(resp *http.Response) (http.Handler, error) {
 		resp.StatusCode = status
-		return instead
+		return instead, failure
 	}})
 	return false, err
 }

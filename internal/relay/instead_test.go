@@ -18,7 +18,7 @@ import (
 func replacing(instead http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		resp := &http.Response{StatusCode: 200, ProtoMajor: 1, Header: http.Header{}, Body: http.NoBody}
-		o := relay.Options{WriteTimeout: time.Minute, Modify: func(*http.Response) http.Handler { return instead }}
+		o := relay.Options{WriteTimeout: time.Minute, Modify: func(*http.Response) (http.Handler, error) { return instead, nil }}
 		if _, err := relay.Response(clientside.New(w, r), r, resp, o); err != nil {
 			panic(err)
 		}

@@ -9,8 +9,9 @@ import (
 )
 
 // Modify changes the Header and the StatusCode of a response. A handler that it returns responds in
-// the response's place, or leaves that to a handler around.
-type Modify func(*http.Response) http.Handler
+// the response's place, or leaves that to a handler around. An error, which is a *culvert.Error, is Response's, and nothing is
+// written.
+type Modify func(*http.Response) (instead http.Handler, err error)
 
 // modifyKey is the context key of a Modify.
 type modifyKey struct{}

@@ -50,8 +50,8 @@ type Options struct {
 // importance.
 //
 // A failure is a *culvert.Error with BytesSent set; the caller sets its Target. If HeaderSent is
-// set, the caller must abort the response. It is not if Modify has given the response a status that
-// it can't have: nothing is written then.
+// set, the caller must abort the response. It is not if Modify has failed, or has given the response a
+// status that it can't have: nothing is written then.
 func Response(side *clientside.Handle, r *http.Request, resp *http.Response, o Options) (int64, error) {
 	defer resp.Body.Close()
 	w := side.Writer()
@@ -63,7 +63,11 @@ func Response(side *clientside.Handle, r *http.Request, resp *http.Response, o O
 	}
 	if o.Modify != nil {
 		status := resp.StatusCode
-		if instead := o.Modify(resp); instead != nil {
+		instead, err := o.Modify(resp)
+		if err != nil {
+			return 0, err
+		}
+		if instead != nil {
 			resp.Body.Close() // now, since the handler may be slow
 			o.serve(instead, w, r)
 			return 0, nil
