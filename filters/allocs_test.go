@@ -49,6 +49,15 @@ func TestAllocationsOfRateLimit(t *testing.T) {
 	}
 }
 
+// An address that is allowed costs no allocation.
+func TestAllocationsOfAddressList(t *testing.T) {
+	h := good(t)(filters.AddressList(filters.AddressListOptions{Rules: rules("-10.0.0.0/8 +192.0.2.0/24")}))(quiet)
+	r, w := hotRequest(), &bareWriter{http.Header{}}
+	if got := testing.AllocsPerRun(100, func() { h.ServeHTTP(w, r) }); got != 0 {
+		t.Errorf("%v allocations", got)
+	}
+}
+
 // The buckets that are full again are used for new clients, so that memory is taken for those that are not.
 func TestAllocationsOfRateLimitForNewClients(t *testing.T) {
 	keys := make([]string, 1000)

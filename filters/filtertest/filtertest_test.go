@@ -60,6 +60,7 @@ func TestGoodFilters(t *testing.T) {
 		"nested":      filters.NewChain(filters.OnResponse(hooks), filters.CombinedLog(io.Discard), filters.OnResponse(hooks)).Then,
 		"setter":      setter,
 
+		"AddressList":           good(t)(filters.AddressList(filters.AddressListOptions{Rules: []filters.AddressRule{{Allow: true, Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}})),
 		"BodyLimit":             good(t)(filters.BodyLimit(64 << 20)),
 		"Concurrency":           good(t)(filters.Concurrency(filters.ConcurrencyOptions{Max: 100})),
 		"DropUnderscoreNames":   filters.DropUnderscoreNames(),
