@@ -149,6 +149,7 @@ func (g *generation) finish(ctx context.Context) {
 	}
 	g.serving.Wait()
 	g.retired.Store(true)
+	g.engine.Retire()
 	g.awaitClosed(ctx)
 	var shutdown sync.WaitGroup
 	for _, s := range g.servers {

@@ -74,6 +74,9 @@ func (s Specs) Table() string {
 	} {
 		fmt.Fprintf(&b, "\n### %s\n\n", section.about)
 		b.WriteString(s.tableOf(section.class))
+		if section.class == Implemented {
+			b.WriteString(s.ownTable())
+		}
 	}
 	return b.String()
 }
@@ -82,7 +85,7 @@ func (s Specs) Table() string {
 func (s Specs) tableOf(class Class) string {
 	byReason := map[string][]string{}
 	for _, row := range s.Rows() {
-		if row.Class == class {
+		if _, ours := own[row.Name]; row.Class == class && !ours {
 			byReason[row.Reason] = append(byReason[row.Reason], "`"+row.Name+"`")
 		}
 	}
@@ -94,6 +97,18 @@ func (s Specs) tableOf(class Class) string {
 	b.WriteString("| directives | why |\n|---|---|\n")
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
 		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(byReason[reason], " "), reason)
+	}
+	return b.String()
+}
+
+// ownTable returns a table of the directives that nginx does not have.
+func (s Specs) ownTable() string {
+	var b strings.Builder
+	b.WriteString("\n### culvert's own: nginx refuses a configuration with one\n\n| directive | what |\n|---|---|\n")
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		if _, ok := s[name]; ok {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", name, own[name].about)
+		}
 	}
 	return b.String()
 }

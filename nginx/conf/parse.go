@@ -113,7 +113,7 @@ func parseIn(name string, data []byte, blocks []string) (crossplane.Directives, 
 	payload, err := crossplane.Parse(name, &crossplane.ParseOptions{
 		SingleFile:               true,
 		ErrorOnUnknownDirectives: true,
-		DirectiveSources:         []crossplane.MatchFunc{crossplane.MatchOssLatest},
+		DirectiveSources:         []crossplane.MatchFunc{crossplane.MatchOssLatest, matchOwn},
 		Open:                     func(string) (io.ReadCloser, error) { return io.NopCloser(&text), nil },
 	})
 	if err != nil {

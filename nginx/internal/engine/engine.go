@@ -13,6 +13,7 @@ import (
 	"github.com/culvert-go/culvert/cachectl"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/statuspage"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
@@ -37,7 +38,8 @@ type Engine struct {
 	mirrors    []*filters.Mirror
 	errorPages func(http.Handler) http.Handler
 	shared     shared
-	readsBody  bool // the configuration has $request_body
+	readsBody  bool             // the configuration has $request_body
+	status     *statuspage.Page // nil: there is no culvert_status
 }
 
 // Load reads and compiles a configuration. If the configuration is at fault the error is an
@@ -121,6 +123,7 @@ func (e *Engine) Reopen() error { return e.files.reopen() }
 // Close closes logs and idle connections to upstreams. Call it when no request is in flight any
 // more.
 func (e *Engine) Close() error {
+	e.Retire()
 	e.names.close()
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -35,6 +35,7 @@ func (h *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	counts := h.engine.shared.counts
 	counts.startRequest(x.Conn.Net())
 	defer counts.finishRequest(x.Conn.Net())
+	x.observeStart()
 	h.next.ServeHTTP(w, x.HTTP)
 }
 
@@ -254,6 +255,7 @@ func finishResponse(r *http.Request, s culvert.ResponseStats) {
 			x.Status = x.errStatus
 		}
 	}
+	x.observeEnd(s)
 	x.Complete = !s.Aborted && s.Status != 0 && x.HTTP.Context().Err() == nil
 	for _, log := range x.level.phases.log {
 		log(x)

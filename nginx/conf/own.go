@@ -1,0 +1,25 @@
+package conf
+
+import (
+	crossplane "github.com/nginxinc/nginx-go-crossplane"
+)
+
+// ownDirective is a directive that nginx does not have.
+type ownDirective struct {
+	like  string // the directive of nginx's that has its contexts and its arguments
+	about string // for the README
+}
+
+// own lists the directives that nginx does not have. Their names begin with "culvert_", so that none is ever one of nginx's or of a module.
+var own = map[string]ownDirective{
+	"culvert_status": {"random_index", "`on` serves the [status page](COMING-FROM-NGINX.md#the-status-page) at the location"},
+}
+
+// matchOwn is a crossplane.MatchFunc for them.
+func matchOwn(name string) (masks []uint, known bool) {
+	d, known := own[name]
+	if !known {
+		return nil, false
+	}
+	return crossplane.MatchOssLatest(d.like)
+}
