@@ -3,12 +3,15 @@ package culvert
 import "time"
 
 // Result is the record of an exchange: its upstream, each attempt, the bytes of a tunnel, and
-// the failure. The proxy writes it on the goroutine of the handler, and it is complete when the
+// the failure, and the user. The proxy writes it on the goroutine of the handler, and it is complete when the
 // handler has returned. Hooks that run on that goroutine, for the header of a response, see the
 // attempts so far and the one whose response it is.
 type Result struct {
 	// Upstream is the name of the upstream. It is empty if the request did not reach a proxy.
 	Upstream string
+	// User is the name of the user whom a filter inside of the record has authenticated, as filters.BasicAuth does; a
+	// filter of the program's own may set it. It is empty if there is none.
+	User string
 	// Attempts are the attempts in order. An attempt is appended when the header of its
 	// response was received, or when it failed. Until it ends, its Total, Sent, Received and
 	// Err are zero.

@@ -15,7 +15,7 @@ import (
 // If l is nil, it logs to slog.Default().
 //
 // The attributes are client, method, host, uri, proto, status, bytes and duration.
-// There are also id if RequestID is outside of the filter; upstream, targets,
+// There are also id if RequestID is outside of the filter; user if one was authenticated inside of it; upstream, targets,
 // target_statuses and header for proxied requests; in_bytes and out_bytes for tunnels;
 // and error for failures. targets and target_statuses list the attempts in order, header is
 // the time to the header of the last attempt's response. The status is 499, as in nginx,
@@ -62,6 +62,9 @@ func (o Observation) attrs(attrs []slog.Attr, r *http.Request) []slog.Attr {
 	)
 	if id := RequestIDFrom(r.Context()); id != "" {
 		attrs = append(attrs, slog.String("id", id))
+	}
+	if o.Result.User != "" {
+		attrs = append(attrs, slog.String("user", o.Result.User))
 	}
 	if o.Result.Upstream != "" || len(o.Result.Attempts) > 0 {
 		attrs = append(attrs, slog.String("upstream", o.Result.Upstream))

@@ -17,7 +17,7 @@ import (
 //	$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"
 //
 // The line is written with one Write when the response has ended. Writes never
-// overlap. Bytes outside of printable ASCII, quotes and backslashes are written as
+// overlap. $remote_user is the user of Result.User or, if none was authenticated, the name in the request. Bytes outside of printable ASCII, quotes and backslashes are written as
 // \xHH, as nginx escapes them, so that a request can't forge a line. Errors of w are
 // ignored: a full disk must not stop the traffic. CombinedLog panics if w is nil.
 func CombinedLog(w io.Writer) culvert.Filter {
@@ -39,7 +39,10 @@ func CombinedLog(w io.Writer) culvert.Filter {
 }
 
 func combinedLine(b []byte, r *http.Request, o Observation) []byte {
-	user, _, _ := r.BasicAuth()
+	user := o.Result.User
+	if user == "" {
+		user, _, _ = r.BasicAuth()
+	}
 	b = appendEscaped(b, clientHost(r))
 	b = append(b, " - "...)
 	b = appendEscaped(b, user)

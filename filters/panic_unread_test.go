@@ -30,6 +30,9 @@ func TestPanicBesideAnUnsentBody(t *testing.T) {
 		"RateLimitOptions.Key": good(t)(filters.RateLimit(filters.RateLimitOptions{Requests: 1, Key: func(*http.Request) string {
 			panic("a bug")
 		}}))(http.NotFoundHandler()),
+		"BasicAuthOptions.Check": authorize(good(t)(filters.BasicAuth(filters.BasicAuthOptions{Realm: "a", Check: func(*http.Request, string, string) (bool, error) {
+			panic("a bug")
+		}}))(http.NotFoundHandler())),
 		"before the header": recovers(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a bug") })),
 		"after the header": recovers(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_ = http.NewResponseController(w).EnableFullDuplex()

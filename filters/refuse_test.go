@@ -94,6 +94,7 @@ func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 		{"ForwardAuth, content", one(filters.ForwardAuth(filters.ForwardAuthOptions{To: denied("no")})), "POST / HTTP/1.1\r\n", 401},
 		{"ForwardAuth, failure", one(filters.ForwardAuth(filters.ForwardAuthOptions{To: status(404)})), "POST / HTTP/1.1\r\n", 502},
 		{"AddressList", one(filters.AddressList(filters.AddressListOptions{Rules: rules("+192.0.2.1/32")})), "POST / HTTP/1.1\r\n", 403},
+		{"BasicAuth", one(filters.BasicAuth(filters.BasicAuthOptions{Realm: "a", Users: map[string]string{"a": "b"}})), "POST / HTTP/1.1\r\n", 401},
 		{"BodyLimit", one(filters.BodyLimit(1)), "POST / HTTP/1.1\r\n", 413},
 		{"Timeout", one(filters.Timeout(time.Second)), "POST /silent HTTP/1.1\r\n", 504},
 		{"watchcodec write", one(watchcodec.NewFilter(watchcodec.FilterOptions{Rewriter: edits})), "PUT /api/v1/namespaces/a/pods/b HTTP/1.1\r\n", 403},

@@ -61,6 +61,7 @@ func TestGoodFilters(t *testing.T) {
 		"setter":      setter,
 
 		"AddressList":           good(t)(filters.AddressList(filters.AddressListOptions{Rules: []filters.AddressRule{{Allow: true, Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}})),
+		"BasicAuth":             filters.NewChain(authorized, good(t)(filters.BasicAuth(filters.BasicAuthOptions{Realm: "a", Users: map[string]string{"a": "b"}}))).Then,
 		"BodyLimit":             good(t)(filters.BodyLimit(64 << 20)),
 		"Concurrency":           good(t)(filters.Concurrency(filters.ConcurrencyOptions{Max: 100})),
 		"DropUnderscoreNames":   filters.DropUnderscoreNames(),
@@ -88,6 +89,14 @@ func TestGoodFilters(t *testing.T) {
 	}
 	t.Run("OnResponse with a body", func(t *testing.T) {
 		filtertest.Test(t, filters.OnResponse(withBody), filtertest.TransformsBody())
+	})
+}
+
+// authorized gives requests a user and a password.
+func authorized(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.SetBasicAuth("a", "b")
+		next.ServeHTTP(w, r)
 	})
 }
 
