@@ -35,8 +35,14 @@ func (f *forwarding) await(ctx context.Context) (leased bool) {
 	if retry.Timeout > 0 {
 		bound = min(bound, retry.Timeout)
 	}
+	if bound == 0 {
+		return false
+	}
+	over := f.start.Add(bound)
+	queued, cancel := context.WithDeadline(ctx, over) // also of a wait in the group's queue
+	defer cancel()
 	for {
-		left := bound - time.Since(f.start)
+		left := time.Until(over)
 		if left <= 0 || ctx.Err() != nil {
 			return false
 		}
@@ -45,7 +51,7 @@ func (f *forwarding) await(ctx context.Context) (leased bool) {
 			return false
 		}
 		f.round, f.failed = len(f.tried), f.failed[:0]
-		if err := f.pick(ctx); err == nil || err.Kind != culvert.NoTarget {
+		if err := f.pick(queued); err == nil || err.Kind != culvert.NoTarget {
 			return err == nil
 		}
 	}

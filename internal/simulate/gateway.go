@@ -159,6 +159,10 @@ func (g *gateway) makeProxy() (err error) {
 		Retry:   proxy.Retry{Tries: p.Tries, Timeout: p.noneIs(0), Errors: p.RetryErrors, Timeouts: p.RetryTimeouts, NonIdempotent: p.NonIdempotent},
 		Rewrite: g.picking, OnError: g.failed,
 	}
+	o.Retry.Wait = p.RetryWait
+	if p.Picker {
+		o.Upstream = picker{g.group}
+	}
 	p.Hooks.options(&o)
 	g.raising(&o)
 	g.observeAttempts(&o)

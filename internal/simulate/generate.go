@@ -49,6 +49,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addExpect10(c)
 	p.addStays(c)
 	p.addPages(c)
+	p.addWaiting(c)
 	return p
 }
 

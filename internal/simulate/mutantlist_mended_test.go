@@ -24,6 +24,11 @@ var mutantsOfMended = []mutant{
 	{"an attempt that is left keeps its stream until its client's next bytes", "internal/replay/leave.go", "	case !a.body.Replayable():\n", "	case true:\n"},
 	{"what a filter waits for is its client's time", "internal/relay/client.go", "	c.writes.PassOn()\n", ""},
 	{"net/http's transport waits for the first byte of a body", "internal/replay/attempt.go", "	if out.ContentLength < 0 {\n", "	if false {\n"},
+	{"a request without a target does not wait", "proxy/await.go", "err.Kind == culvert.NoTarget && f.await(ctx)", "false"},
+	{"a request that was not sent does not wait", "proxy/forward.go", " || f.await(ctx)\n", "\n"},
+	{"a request that waits for a target is held by the queue", "proxy/await.go", "context.WithDeadline(ctx, over)", "context.WithCancel(ctx)"},
+	{"a request waits for too long for a target", "proxy/await.go", "over := f.start.Add(bound)", "over := f.start.Add(2 * bound)"},
+	{"an exchange by a lease's group runs by no scheme", "proxy/picked.go", "		f.out.Out.URL.Scheme = scheme\n", ""},
 }
 
 // raced are the mutants that are built with -race, since nothing else shows them on one processor.

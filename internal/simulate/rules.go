@@ -27,7 +27,9 @@ func (w *world) check() {
 	}
 	w.checkObserved()
 	if w.sockets == nil { // they know moments
-		w.checkModel()
+		if w.plan.Gateway.RetryWait == 0 { // otherwise a request picks at moments that are not observed
+			w.checkModel()
+		}
 		w.checkWaiting()
 		w.checkTimes()
 	}

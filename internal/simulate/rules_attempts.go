@@ -31,6 +31,7 @@ func (r *ruler) onceEach(sights []*Sight) {
 		for n, before := range sights[:k] {
 			switch {
 			case before.Target != again.Target:
+			case r.w.plan.Gateway.RetryWait > 0 && r.retried(before, again): // it has waited
 			case r.w.plan.Gateway.H2Targets:
 				if before.Reset && !before.reset.missed() {
 					r.fail("attempts", "%s got the request again, whose stream it had reset", again.Target)
@@ -63,6 +64,9 @@ func (r *ruler) mostAttempts() int {
 	if p.RetryErrors {
 		most++ // the last one again, if it broke off a kept connection
 	}
+	if p.RetryWait > 0 {
+		most = mostWaited
+	}
 	if p.Tries > 0 {
 		most = min(most, p.Tries)
 	}
@@ -76,6 +80,9 @@ func (r *ruler) mostAttempts() int {
 	}
 	return 1
 }
+
+// mostWaited is how many attempts the pauses of Retry.Wait leave room for in the longest wait of a plan.
+const mostWaited = 100
 
 // mostIdle is the default of upstream.Options.MaxIdleConns.
 const mostIdle = 128

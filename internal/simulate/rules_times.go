@@ -22,6 +22,7 @@ func (w *world) checkTimes() {
 			w.journal.breakAt(p.Left, "told", "#%d: the response is broken off, and the record tells no failure", p.Token)
 		}
 		t.whole()
+		t.waited()
 		t.left()
 		t.bodyTooSlow()
 		for i := range p.Attempts {
