@@ -64,11 +64,12 @@ func (d *Demo) Announce(w io.Writer) {
 	fmt.Fprintf(w, `culvert runs the embedded nginx.conf: %s
 access log: %s
 
-  http://%s/   open it: each incident of the past, beside what happens now
+  http://%s/         open it: each incident of the past, beside what happens now
+  http://%s/status   the upstreams, their servers and the tunnels, as they change
 
 Your own configuration:  go run ./examples/nginx -c /etc/nginx/nginx.conf   (-t tests it, -h tells the rest)
 Ctrl-C ends it.
-`, d.File, filepath.Join(d.Dir, "access.log"), d.Address)
+`, d.File, filepath.Join(d.Dir, "access.log"), d.Address, d.Address)
 }
 
 // write copies the site into the directory with its placeholders filled in.

@@ -94,6 +94,20 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// The status page shows the upstreams of the configuration, and can't be kept.
+func TestStatus(t *testing.T) {
+	addr := start(t)
+	header, page := get(t, "http://"+addr+"/status", http.StatusOK)
+	if got := header.Get("Cache-Control"); got != "no-store" {
+		t.Errorf("Cache-Control %q", got)
+	}
+	for _, upstream := range []string{"cluster", "console", "gone", "socket", "turns"} {
+		if !strings.Contains(page, "<h2>"+upstream+" <small>http</small></h2>") {
+			t.Errorf("no %s in %s", upstream, page)
+		}
+	}
+}
+
 // Two app servers take turns, or one serves all requests of a client.
 func TestApps(t *testing.T) {
 	addr := start(t)
@@ -248,7 +262,7 @@ func TestAnnounce(t *testing.T) {
 	}
 	var out strings.Builder
 	d.Announce(&out)
-	for _, want := range []string{d.File, d.Dir + "/access.log", "http://127.0.0.1:8080/", "-c /etc/nginx/nginx.conf"} {
+	for _, want := range []string{d.File, d.Dir + "/access.log", "http://127.0.0.1:8080/ ", "http://127.0.0.1:8080/status ", "-c /etc/nginx/nginx.conf"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in %q", want, out.String())
 		}

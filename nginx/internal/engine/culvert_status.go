@@ -80,10 +80,9 @@ func (x *exchange) observeStart() {
 	}
 }
 
-// observeEnd counts its end, with the status that is logged.
+// observeEnd counts its end.
 func (x *exchange) observeEnd(s culvert.ResponseStats) {
 	if p := x.engine.status; p != nil {
-		s.Status = x.Status
 		p.RequestEnded(x.HTTP, filters.Observation{ResponseStats: s, Result: x.Upstream})
 	}
 }
