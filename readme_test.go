@@ -55,11 +55,11 @@ func TestReadmeTellsTheIncidentsOfThePage(t *testing.T) {
 	}
 }
 
-// Each Go block of a page by task is a part of an example, which the compiler checks: as it is, or
+// Each Go block of a page by task is a part of an example or a recipe, which the compiler checks: as it is, or
 // indented as in a function.
 func TestPagesShowCompiledExamples(t *testing.T) {
 	var examples strings.Builder
-	for _, pattern := range []string{"example_*_test.go", "*/example*_test.go"} {
+	for _, pattern := range []string{"example_*_test.go", "*/example*_test.go", "examples/recipes/*/*.go", "examples/*/example_test.go"} {
 		for _, file := range glob(t, pattern) {
 			examples.WriteString(read(t, file))
 		}

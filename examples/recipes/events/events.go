@@ -1,0 +1,52 @@
+// Package events relays server-sent events: each is received by the client when the target has sent it.
+package events
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/server"
+	"github.com/culvert-go/culvert/upstream"
+)
+
+// Gateway returns a handler. It needs no setting for streams: what a target sends is flushed when the target pauses, through
+// Compress as well, and neither Timeout nor BodyTimeout bounds a stream unless it is set.
+func Gateway(app *upstream.Group) (http.Handler, error) {
+	handler, err := proxy.New(proxy.Options{Upstream: app})
+	if err != nil {
+		return nil, err
+	}
+	compress, err := filters.Compress(filters.CompressOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return filters.NewChain(compress).Then(handler), nil
+}
+
+// Serve serves until ctx ends. Streams never end by themselves, so it ends them: their clients connect again, to the next
+// process, with Last-Event-ID.
+func Serve(ctx context.Context, l net.Listener, handler http.Handler) error {
+	streams, end := context.WithCancel(context.Background())
+	s := &server.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute, // and no WriteTimeout, which ends every longer stream
+		BaseContext:       func(net.Listener) context.Context { return streams },
+	}
+	s.RegisterOnShutdown(end)
+	failed := make(chan error, 1)
+	go func() { failed <- s.Serve(l) }()
+	select {
+	case err := <-failed:
+		end()
+		return err
+	case <-ctx.Done():
+	}
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	return s.Shutdown(bounded)
+}
