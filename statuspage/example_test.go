@@ -15,7 +15,7 @@ import (
 )
 
 // A gateway with a page at /status, on which an operator with a password drains targets and closes tunnels.
-func Example() {
+func ExampleNew() {
 	app, err := upstream.New(upstream.Options{Name: "app"}, upstream.Target{Addr: "127.0.0.1:9001"}, upstream.Target{Addr: "127.0.0.1:9002"})
 	if err != nil {
 		log.Fatal(err)

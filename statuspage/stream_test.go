@@ -173,3 +173,40 @@ func TestStalledClient(t *testing.T) {
 		})
 	}
 }
+
+// A server's WriteTimeout, which bounds a whole response, does not end a stream whose client reads.
+func TestStreamOutlivesWriteTimeout(t *testing.T) {
+	for name, serve := range map[string]func(net.Listener, http.Handler) func() error{
+		"net/http": func(l net.Listener, h http.Handler) func() error {
+			s := &http.Server{Handler: h, WriteTimeout: 3 * time.Second}
+			go s.Serve(l)
+			return s.Close
+		},
+		"culvert": func(l net.Listener, h http.Handler) func() error {
+			s := &server.Server{Handler: h, WriteTimeout: 3 * time.Second}
+			go s.Serve(l)
+			return s.Close
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				near, far := net.Pipe()
+				defer near.Close()
+				defer serve(wiretest.OneConn(far), newPage(t, statuspage.Options{}))()
+				client := wiretest.NewPeer(t, near)
+				_ = near.SetDeadline(time.Time{})
+				client.Send("GET /?events HTTP/1.1\r\nHost: a\r\n\r\n")
+				client.Header()
+				for events := 0; events < 60; {
+					line, err := client.R.ReadString('\n')
+					if err != nil {
+						t.Fatalf("after %d events: %v", events, err)
+					}
+					if line == "event: page\n" {
+						events++
+					}
+				}
+			})
+		})
+	}
+}

@@ -262,3 +262,21 @@ func ExampleOptions_maxFailTimeout() {
 	}
 	defer group.Close()
 }
+
+// Before a target is restarted, it is drained, and its requests and tunnels are waited for.
+func ExampleGroup_SetDrained() {
+	group, err := upstream.New(upstream.Options{Name: "api"}, upstream.Target{Addr: "192.0.2.1:8080"}, upstream.Target{Addr: "192.0.2.2:8080"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Close()
+	if err := group.SetDrained("192.0.2.1:8080", true); err != nil {
+		log.Fatal(err)
+	}
+	for s := range group.Targets() {
+		fmt.Println(s.Target.Addr, s.Drained, s.InFlight)
+	}
+	// Output:
+	// 192.0.2.1:8080 true 0
+	// 192.0.2.2:8080 false 0
+}
