@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,9 +126,10 @@ func TestEscaping(t *testing.T) {
 // The states of targets, each with its reason.
 func TestStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bad := map[string]bool{"sick:1": true}
+		var bad sync.Map // addresses of targets whose checks fail
+		bad.Store("sick:1", true)
 		check := &upstream.Check{Interval: time.Second, Jitter: -1, Fall: 2, Func: func(_ context.Context, t upstream.Target) error {
-			if bad[t.Addr] {
+			if _, fails := bad.Load(t.Addr); fails {
 				return errors.New("status 500")
 			}
 			return nil
@@ -145,7 +147,7 @@ func TestStates(t *testing.T) {
 			lease.Done(upstream.Outcome{Err: errors.New("refused")})
 		}
 		time.Sleep(2100 * time.Millisecond)
-		bad["late:1"] = true
+		bad.Store("late:1", true)
 		time.Sleep(time.Second)
 		if err := g.SetDrained("idle:1", true); err != nil {
 			t.Fatal(err)
