@@ -245,7 +245,7 @@ func testStatusOfErrors(t *testing.T) {
 		t.Errorf("a broken response: status %d", got)
 	}
 	down := defaultsOver(t, proxy.Options{}, upstream.Options{}, upstream.Target{Addr: "192.0.2.1:80", Down: true})
-	if got := status(t, down); got.StatusCode != 503 {
+	if got := status(t, down); got.StatusCode != 503 || got.Header.Get("Retry-After") == "" {
 		t.Errorf("no target: status %d, %v", got.StatusCode, got.Header)
 	}
 }

@@ -2,6 +2,7 @@ package culvert_test
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -112,4 +113,50 @@ func read(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	return string(content)
+}
+
+// What the pages name as package.Name, or as package.Type.Field, is in the packages.
+func TestPagesNameWhatExists(t *testing.T) {
+	exported := map[string]map[string]bool{}
+	for dir := range publicPackages(t) {
+		exported[path.Base(dir)] = identifiers(t, dir)
+	}
+	name := regexp.MustCompile("`([a-z]+)\\.([A-Z][A-Za-z0-9]*)(?:\\.([A-Z][A-Za-z0-9]*))?[^`]*`")
+	found := 0
+	for _, page := range append(glob(t, "docs/*.md"), "README.md", "SECURITY.md", "ARCHITECTURE.md") {
+		for _, match := range name.FindAllStringSubmatch(read(t, page), -1) {
+			of, ours := exported[match[1]]
+			if !ours {
+				continue
+			}
+			found++
+			if !of[match[2]] || match[3] != "" && !of[match[2]+"."+match[3]] {
+				t.Errorf("%s names %s", page, match[0])
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("%d names", found)
+	}
+}
+
+// identifiers returns the exported names of a package, those of methods and fields as Type.Name.
+func identifiers(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for name := range comments(t, dir) {
+		names[name] = true
+	}
+	for _, file := range glob(t, dir+"/*.go") {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		source := read(t, file)
+		for _, declared := range []string{`(?m)^func \([a-z]* ?\*?([A-Z]\w*)(?:\[\w+\])?\) (\w+)`, `(?m)^(?:type|const|var) (\w+)()`, `(?m)^\t([A-Z]\w*)()(?:\(| .*=|,|$)`} {
+			for _, match := range regexp.MustCompile(declared).FindAllStringSubmatch(source, -1) {
+				names[strings.TrimSuffix(match[1]+"."+match[2], ".")] = true
+			}
+		}
+	}
+	return names
 }
