@@ -48,7 +48,8 @@ func (p *Page) change(w http.ResponseWriter, r *http.Request) {
 // setDrained reports whether a group has the target.
 func (p *Page) setDrained(group, scheme, target string, drained bool) (found bool) {
 	for g := range p.o.Groups {
-		if g.Name() == group && g.Scheme() == scheme && g.SetDrained(target, drained) == nil {
+		d, ok := g.(drainer)
+		if ok && g.Name() == group && g.Scheme() == scheme && d.SetDrained(target, drained) == nil {
 			found = true
 		}
 	}

@@ -35,7 +35,7 @@ func ExampleNew() {
 	}
 	page, err := statuspage.New(statuspage.Options{
 		Title:   "gateway",
-		Groups:  slices.Values([]*upstream.Group{app}),
+		Groups:  slices.Values([]statuspage.Upstream{app}),
 		Tunnels: tunnels,
 		Authorize: func(r *http.Request) bool {
 			user, password, _ := r.BasicAuth()

@@ -1,7 +1,8 @@
 // Package statuspage shows the state of a gateway: groups and their targets, health and its reason, rates, and open
 // tunnels. It is one http.Handler, a Page, which any program can mount at a path of its choice:
 //
-//	page, err := statuspage.New(statuspage.Options{Groups: slices.Values(groups), Tunnels: registry})
+//	groups := slices.Values([]statuspage.Upstream{app, api})
+//	page, err := statuspage.New(statuspage.Options{Groups: groups, Tunnels: registry})
 //	mux.Handle("/status", page)
 //	handler := filters.NewChain(filters.Observe(page)).Then(mux) // for the rates
 //
@@ -37,7 +38,7 @@ type Options struct {
 	// Groups are the groups that are shown, in their order: slices.Values makes them of a slice. It is called for each
 	// Snapshot, and must be safe for concurrent use. nil means none. Groups of equal name and scheme are drained
 	// together.
-	Groups iter.Seq[*upstream.Group]
+	Groups iter.Seq[Upstream]
 	// Tunnels are the open tunnels. nil means that none are shown.
 	Tunnels *wsupgrade.Registry
 	// Authorize, if not nil, reports whether the client of a request may drain targets, put them back and close
@@ -53,6 +54,21 @@ type Options struct {
 	Interval time.Duration
 	// MaxStreams is how many streams of events there may be at a time; 0 means 32. More are refused (503).
 	MaxStreams int
+}
+
+// Upstream is what is shown as a group: an *upstream.Group, or an *upstream.Dynamic, whose targets can't be drained.
+type Upstream interface {
+	Name() string
+	Scheme() string
+	Targets() iter.Seq[upstream.Status]
+	// InFlight and Waiting are numbers of requests.
+	InFlight() int
+	Waiting() int
+}
+
+// drainer is an Upstream whose targets can be drained.
+type drainer interface {
+	SetDrained(addr string, drained bool) error
 }
 
 // Page is the handler. It is also the filters.Metrics that counts requests for it. It is safe for concurrent use by
@@ -81,7 +97,7 @@ func New(o Options) (*Page, error) {
 		o.Title = "culvert"
 	}
 	if o.Groups == nil {
-		o.Groups = func(func(*upstream.Group) bool) {}
+		o.Groups = func(func(Upstream) bool) {}
 	}
 	if o.Interval == 0 {
 		o.Interval = time.Second

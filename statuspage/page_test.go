@@ -47,7 +47,13 @@ func newPage(t *testing.T, o statuspage.Options) *statuspage.Page {
 }
 
 func of(groups ...*upstream.Group) statuspage.Options {
-	return statuspage.Options{Groups: slices.Values(groups)}
+	return statuspage.Options{Groups: func(yield func(statuspage.Upstream) bool) {
+		for _, g := range groups {
+			if !yield(g) {
+				return
+			}
+		}
+	}}
 }
 
 // permit is an Authorize for requests with a header field.
@@ -201,7 +207,7 @@ func TestJSON(t *testing.T) {
 		}
 		const want = `{"title":"culvert","time":"TIME+1","since":"TIME","inFlight":1,"requests":{"total":1,"errors":1,"rate":0.1,"errorRate":0.1},` +
 			`"groups":[{"name":"app","scheme":"http","inFlight":0,"waiting":0,"requests":{"total":1,"errors":1,"rate":0.1,"errorRate":0.1},` +
-			`"targets":[{"addr":"a:1","state":"up","healthy":true,"weight":1,"inFlight":0,"maxConns":2,"fails":0,"requests":{"total":1,"errors":1,"rate":0.1,"errorRate":0.1}}]}],` +
+			`"targets":[{"addr":"a:1","state":"up","healthy":true,"weight":1,"inFlight":0,"maxConns":2,"fails":0,"requests":{"total":1,"errors":1,"rate":0.1,"errorRate":0.1}}],"drainable":true}],` +
 			`"tunnels":{"open":0,"oldest":[]}}`
 		now := time.Now()
 		text := strings.NewReplacer(now.Format(time.RFC3339Nano), "TIME+1", now.Add(-time.Second).Format(time.RFC3339Nano), "TIME").Replace(string(got))
@@ -247,7 +253,7 @@ func gateway(t *testing.T, o statuspage.Options) (addr string, p *statuspage.Pag
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Groups, o.Tunnels = slices.Values([]*upstream.Group{g}), registry
+	o.Groups, o.Tunnels = of(g).Groups, registry
 	p = newPage(t, o)
 	mux := http.NewServeMux()
 	mux.Handle("/", forward)
@@ -421,5 +427,35 @@ func TestBounds(t *testing.T) {
 		if _, err := statuspage.New(o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}
+	}
+}
+
+// Targets that requests name are shown, but can't be drained.
+func TestDynamic(t *testing.T) {
+	d, err := upstream.NewDynamic(upstream.DynamicOptions{Choose: func(r *http.Request) (upstream.Target, error) { return upstream.Target{Addr: r.Host}, nil },
+		Group: upstream.Options{Name: "named", Scheme: "https"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Host = "a:1"
+	lease, err := d.Pick(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lease.Done(upstream.Outcome{Status: 200})
+	p := newPage(t, statuspage.Options{Groups: slices.Values([]statuspage.Upstream{d}), Authorize: permit})
+	g := p.Snapshot().Groups[0]
+	if g.Name != "named" || g.Scheme != "https" || g.InFlight != 1 || g.Drainable || len(g.Targets) != 1 || g.Targets[0].Addr != "a:1" || g.Targets[0].InFlight != 1 {
+		t.Errorf("%+v", g)
+	}
+	addr := wiretest.Serve(t, p)
+	if _, page := exchange(t, addr, "GET / HTTP/1.1\r\nHost: a\r\nX-Operator: yes\r\n\r\n"); !strings.Contains(page, "<td>a:1</td>") || strings.Contains(page, "<form") {
+		t.Errorf("the page:\n%s", page)
+	}
+	form := url.Values{"do": {"drain"}, "group": {"named"}, "scheme": {"https"}, "target": {"a:1"}}
+	if resp, _ := post(t, addr, form, "X-Operator: yes"); resp.StatusCode != 404 {
+		t.Errorf("drained: %s", resp.Status)
 	}
 }

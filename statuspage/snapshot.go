@@ -41,11 +41,11 @@ type Traffic struct {
 	ErrorRate float64 `json:"errorRate"`
 }
 
-// Group is an upstream group.
+// Group is an upstream.
 type Group struct {
 	Name   string `json:"name"`
 	Scheme string `json:"scheme"`
-	// InFlight and Waiting are upstream.Group's.
+	// InFlight and Waiting are the Upstream's.
 	InFlight int `json:"inFlight"`
 	Waiting  int `json:"waiting"`
 	// Requests counts the requests of the clients, whatever their number of attempts.
@@ -53,6 +53,8 @@ type Group struct {
 	// Targets are the first 1000 targets, More the number of the others.
 	Targets []Target `json:"targets"`
 	More    int      `json:"more,omitempty"`
+	// Drainable reports whether the targets can be drained.
+	Drainable bool `json:"drainable"`
 }
 
 // Target is a target of a group. Its fields are those of upstream.Status and upstream.Target, and:
@@ -125,8 +127,9 @@ func (p *Page) collect(at time.Time) Snapshot {
 	return s
 }
 
-func groupOf(g *upstream.Group) Group {
-	s := Group{Name: g.Name(), Scheme: g.Scheme(), InFlight: g.InFlight(), Waiting: g.Waiting(), Targets: []Target{}}
+func groupOf(g Upstream) Group {
+	_, drainable := g.(drainer)
+	s := Group{Name: g.Name(), Scheme: g.Scheme(), InFlight: g.InFlight(), Waiting: g.Waiting(), Targets: []Target{}, Drainable: drainable}
 	for t := range g.Targets() {
 		if len(s.Targets) == maxTargets {
 			s.More++

@@ -164,6 +164,28 @@ func (d *Dynamic) forget() bool {
 	return false
 }
 
+// Name returns the Name of DynamicOptions.Group.
+func (d *Dynamic) Name() string { return d.name }
+
+// Scheme returns "http" or "https".
+func (d *Dynamic) Scheme() string { return cmp.Or(d.o.Group.Scheme, "http") }
+
+// InFlight returns the number of requests and tunnels of all targets, waiting requests included.
+func (d *Dynamic) InFlight() int { return d.sum((*Group).InFlight) }
+
+// Waiting returns how many requests wait for a target.
+func (d *Dynamic) Waiting() int { return d.sum((*Group).Waiting) }
+
+func (d *Dynamic) sum(of func(*Group) int) (n int) {
+	d.mu.Lock()
+	groups := d.all()
+	d.mu.Unlock()
+	for _, g := range groups {
+		n += of(g)
+	}
+	return n
+}
+
 // all returns the groups of the remembered targets, the one that was used last first.
 func (d *Dynamic) all() (groups []*Group) {
 	for e := d.recent.Front(); e != nil; e = e.Next() {

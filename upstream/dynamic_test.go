@@ -68,6 +68,9 @@ func TestDynamicForgets(t *testing.T) {
 	a, b := pick("a:1", 0), pick("b:1", 0)
 	pick("a:1", culvert.Busy) // its MaxConns
 	state("[a:1 1 b:1 1]")
+	if got := fmt.Sprint(d.Name(), d.Scheme(), d.InFlight(), d.Waiting()); got != "namedhttp2 0" {
+		t.Errorf("name, scheme, in flight, waiting: %s", got)
+	}
 	pick("c:1", culvert.Busy) // both are in use
 	b.Done(upstream.Outcome{Status: 200})
 	c := pick("c:1", 0)

@@ -60,7 +60,7 @@ func newGateway(s *settings, log *slog.Logger) (g *gateway, err error) {
 	if g.filter, err = topology.New(topology.Options{Node: s.node, Inputs: g.inputs, Policy: g.policy, View: view.Options{Log: log}, Offline: true}); err != nil {
 		return g, err
 	}
-	if g.status, err = statuspage.New(statuspage.Options{Title: "edge on " + s.node, Groups: slices.Values(g.groups), Tunnels: g.tunnels}); err != nil {
+	if g.status, err = statuspage.New(statuspage.Options{Title: "edge on " + s.node, Groups: slices.Values([]statuspage.Upstream{ownGroup, callersGroup}), Tunnels: g.tunnels}); err != nil {
 		return g, err
 	}
 	return g, g.chain(s, callers)

@@ -52,7 +52,7 @@ func startStatus(t *testing.T, name string) (address string, group *upstream.Gro
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := statuspage.New(statuspage.Options{Groups: slices.Values([]*upstream.Group{group}), Tunnels: tunnels,
+	page, err := statuspage.New(statuspage.Options{Groups: slices.Values([]statuspage.Upstream{group}), Tunnels: tunnels,
 		Authorize: func(*http.Request) bool { return true }, Interval: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

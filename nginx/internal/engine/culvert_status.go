@@ -54,7 +54,7 @@ func serveCulvertStatus(x *exchange, w http.ResponseWriter) (status int, done bo
 }
 
 // groupsInUse yields the groups of targets that a proxy_pass has needed, by name and scheme.
-func (e *Engine) groupsInUse(yield func(*upstream.Group) bool) {
+func (e *Engine) groupsInUse(yield func(statuspage.Upstream) bool) {
 	var list []*upstream.Group
 	e.mu.Lock()
 	for _, g := range e.groups {
