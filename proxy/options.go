@@ -20,7 +20,7 @@ type Options struct {
 	// a Picker of the program's own. Required.
 	//
 	// If it is not a *Group, exchanges run by the group of each Lease. Outbound.Out.URL.Scheme is "" then in Rewrite, Upgrades,
-	// unless it is nil, needs upstream.Dial as its Dial, and an attempt for which Pick returns a target that it was given among
+	// unless it is nil, needs upstream.Dial as its Dial and its DialTLS, and an attempt for which Pick returns a target that it was given among
 	// tried does not take place, as if there were none.
 	Upstream upstream.Picker
 	// Transport runs the exchanges that are not upgrades. nil means the own transport of the group. If it is an

@@ -108,7 +108,7 @@ func TestPickerOfGroups(t *testing.T) {
 func TestPickerFaults(t *testing.T) {
 	leaktest.Check(t)
 	dead := groupOf(t, upstream.Options{Name: "dead"}, upstream.Target{Addr: wiretest.Unused(t)}, upstream.Target{Addr: wiretest.Unused(t)})
-	upgrades, err := wsupgrade.New(wsupgrade.Options{Dial: upstream.Dial})
+	upgrades, err := wsupgrade.New(wsupgrade.Options{Dial: upstream.Dial, DialTLS: upstream.Dial})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func New(o Options) (*Proxy, error) {
 		return nil, err
 	}
 	p := &Proxy{o: o, upgrades: o.Upgrades, keeps: keeps}
-	dial := wsupgrade.Options{Dial: upstream.Dial}
+	dial := wsupgrade.Options{Dial: upstream.Dial, DialTLS: upstream.Dial}
 	if p.group, _ = o.Upstream.(*upstream.Group); p.group != nil {
 		p.exchange = new(exchanges).over(&p.o, p.group)
 		dial = wsupgrade.Options{Dial: p.group.Dial, TLSConfig: p.group.TLSConfig()}

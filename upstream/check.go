@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/bound"
 	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/panics"
@@ -169,7 +170,7 @@ func (g *Group) runChecks(ctx context.Context, addr string, s *state) {
 		case err == nil:
 			good, bad = good+1, 0
 			s.checkErr.Store(nil)
-		case !errs.Local(err) && !errors.As(err, new(*panics.Error)):
+		case !ownFault(err) && !errors.As(err, new(*panics.Error)):
 			good, bad = 0, bad+1
 			s.checkErr.Store(&err)
 		}
@@ -216,4 +217,10 @@ func (g *Group) notifyChange(addr string, healthy bool, err error) {
 		defer panics.Contain(nil, "upstream.Check.OnChange")
 		f(addr, healthy, err)
 	}
+}
+
+// ownFault reports whether a check has failed by what this host lacks, or by an egress proxy.
+func ownFault(err error) bool {
+	e := errs.As(err)
+	return errs.Local(err) || e != nil && e.Kind == culvert.Internal
 }

@@ -38,7 +38,7 @@ type leaseKey struct{}
 var errNoLease = errors.New("upstream: Dial needs the context of a Lease")
 
 // Dial calls the method Dial of the Lease whose Context ctx is, or descends from. network and addr are ignored. It is
-// wsupgrade.Options.Dial for a proxy whose Upstream is not one Group.
+// wsupgrade.Options.Dial and DialTLS for a proxy whose Upstream is not one Group.
 func Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	l, ok := ctx.Value(leaseKey{}).(Lease)
 	if !ok {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/client"
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/errs"
@@ -92,7 +93,7 @@ func (f *Forwarder) openTo(admitted *admission, w http.ResponseWriter, r *http.R
 	defer done()
 	ctx, cancel := context.WithTimeout(r.Context(), f.handshakeTimeout)
 	defer cancel()
-	target, err := f.dialOne(ctx, addr)
+	target, err := dialOne(client.WithEnds(ctx, client.EndsOf(r)), f.dial, addr)
 	if err != nil {
 		e := errs.As(handshakeError(r.Context(), nil, err))
 		e.Target = addr
@@ -103,11 +104,11 @@ func (f *Forwarder) openTo(admitted *admission, w http.ResponseWriter, r *http.R
 			target.Close()
 		}
 	}()
-	client, fromClient, err := f.acceptConnect(w, r)
+	from, fromClient, err := f.acceptConnect(w, r)
 	if err != nil {
 		return nil, early, admitted.refusal(r, err)
 	}
-	t = newTunnel(client, target, &f.limits)
+	t = newTunnel(from, target, &f.limits)
 	t.Protocol, t.Target, t.Client, t.loops = "connect", addr, clientAddr(r), f.loops
 	return t, earlyBytes{fromClient: fromClient}, nil
 }

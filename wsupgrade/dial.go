@@ -23,8 +23,11 @@ type upstreamConn struct {
 // connect dials the target that u names, with TLS if its scheme is a secure one. On failure nothing
 // is left open.
 func (f *Forwarder) connect(ctx context.Context, u *url.URL) (made *upstreamConn, err error) {
-	secure := isSecure(u)
-	conn, err := f.dialOne(ctx, address(u, secure))
+	secure, dial := isSecure(u), f.dial
+	if secure && f.dialTLS != nil {
+		dial = f.dialTLS
+	}
+	conn, err := dialOne(ctx, dial, address(u, secure))
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +36,7 @@ func (f *Forwarder) connect(ctx context.Context, u *url.URL) (made *upstreamConn
 			conn.Close()
 		}
 	}()
-	if _, done := conn.(*tls.Conn); secure && !done {
+	if secure && f.dialTLS == nil {
 		shaking := &handshaking{Conn: conn}
 		client := tls.Client(shaking, f.clientTLS(u.Hostname()))
 		err := client.HandshakeContext(ctx)
@@ -51,9 +54,9 @@ func (f *Forwarder) connect(ctx context.Context, u *url.URL) (made *upstreamConn
 // errNilConn is the error of a Dial that returns neither a connection nor an error.
 var errNilConn = errors.New("wsupgrade: Options.Dial returned (nil, nil)")
 
-// dialOne calls the user's Dial.
-func (f *Forwarder) dialOne(ctx context.Context, addr string) (net.Conn, error) {
-	conn, err := f.dial(ctx, "tcp", addr)
+// dialOne calls the user's Dial or DialTLS.
+func dialOne(ctx context.Context, dial func(ctx context.Context, network, addr string) (net.Conn, error), addr string) (net.Conn, error) {
+	conn, err := dial(ctx, "tcp", addr)
 	if conn == nil && err == nil {
 		return nil, errNilConn
 	}

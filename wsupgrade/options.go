@@ -28,12 +28,14 @@ type Options struct {
 	// them would pass every filter unseen.
 	Protocols []string
 	// Dial connects to the target; nil means a net.Dialer. Its context has the values of the
-	// outbound request's context. A Dial that returns (nil, nil) has failed. A *tls.Conn that it returns
-	// for a target with TLS has its handshake behind it, with HTTP/1.1; TLSConfig is not used then.
+	// outbound request's context. A Dial that returns (nil, nil) has failed.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// TLSConfig is for targets whose URL has the scheme https or wss. nil verifies the certificate
 	// against the system's roots and the target's host.
 	TLSConfig *tls.Config
+	// DialTLS, if not nil, connects to targets whose URL has the scheme https or wss, in place of Dial and TLSConfig. The
+	// connection that it returns has its TLS handshake behind it, with HTTP/1.1.
+	DialTLS func(ctx context.Context, network, addr string) (net.Conn, error)
 	// HandshakeTimeout bounds dialling, the TLS handshake and the header of the target's response
 	// together, and each write of a response that does not switch to the client, to a quarter. 0
 	// means 10 seconds.
@@ -83,6 +85,7 @@ type Options struct {
 type Forwarder struct {
 	protocols        []string // nil: any that can be forwarded
 	dial             func(ctx context.Context, network, addr string) (net.Conn, error)
+	dialTLS          func(ctx context.Context, network, addr string) (net.Conn, error) // nil: dial, and tlsConfig
 	tlsConfig        *tls.Config
 	handshakeTimeout time.Duration
 	headerTimeout    time.Duration // 0: handshakeTimeout alone
@@ -108,6 +111,7 @@ func New(o Options) (*Forwarder, error) {
 	f := &Forwarder{
 		protocols:        []string{"websocket"},
 		dial:             o.Dial,
+		dialTLS:          o.DialTLS,
 		tlsConfig:        o.TLSConfig,
 		handshakeTimeout: bound.OrDefault(o.HandshakeTimeout, 10*time.Second),
 		headerTimeout:    o.HeaderTimeout,

@@ -92,17 +92,24 @@ func TestProxyProtocolOut(t *testing.T) {
 // startHAProxy starts Debian's HAProxy, whose responses tell the addresses of the header.
 func startHAProxy(t *testing.T) (addr string) {
 	t.Helper()
-	path, err := exec.LookPath("haproxy")
-	if err != nil {
-		path = "/usr/sbin/haproxy"
-	}
 	addr, dir := wiretest.Free(t), t.TempDir()
 	writeFiles(t, dir, map[string]string{"haproxy.cfg": fmt.Sprintf(proxiedHAProxyConf, addr)})
-	cmd := exec.Command(path, "-db", "-f", filepath.Join(dir, "haproxy.cfg"))
+	startListening(t, addr, "haproxy", "-db", "-f", filepath.Join(dir, "haproxy.cfg"))
+	return addr
+}
+
+// startListening starts a program of Debian's that listens on addr.
+func startListening(t *testing.T, addr, program string, args ...string) {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		path = "/usr/sbin/" + program
+	}
+	cmd := exec.Command(path, args...)
 	output := &lockedBuffer{}
 	cmd.Stdout, cmd.Stderr = output, output
 	if err := cmd.Start(); err != nil {
-		t.Fatalf("Debian's HAProxy is needed (apt-get install haproxy): %v", err)
+		t.Fatalf("%s is needed (see .ci/run): %v", program, err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
@@ -110,11 +117,11 @@ func startHAProxy(t *testing.T) (addr string) {
 		_ = cmd.Process.Kill()
 		<-ended
 	})
-	waitFor(t, "HAProxy to listen", func() bool {
+	waitFor(t, program+" to listen", func() bool {
 		select {
 		case err := <-ended:
 			ended <- err
-			t.Fatalf("HAProxy ended: %v\n%s", err, output)
+			t.Fatalf("%s ended: %v\n%s", program, err, output)
 		default:
 		}
 		conn, err := net.Dial("tcp", addr)
@@ -123,5 +130,4 @@ func startHAProxy(t *testing.T) (addr string) {
 		}
 		return conn.Close() == nil
 	})
-	return addr
 }

@@ -23,7 +23,7 @@ var mutantsOfParties = []mutant{
 	{"a budget earns nothing by requests", "proxy/retrybudget.go", "b.tokens+b.ratio, max(", "b.tokens, max("},
 	{"a budget earns nothing by time", "proxy/retrybudget.go", "b.tokens = min(b.tokens+brought, most)", "_ = brought"},
 	{"what could not be dialled is not retried", "proxy/retry.go", "return err.Kind == culvert.DialFailed || ", "return "},
-	{"a panic of Check.Healthy is a bad check", "upstream/check.go", "!errs.Local(err) && !errors.As(err, new(*panics.Error))", "!errs.Local(err)"},
+	{"a panic of Check.Healthy is a bad check", "upstream/check.go", "!ownFault(err) && !errors.As(err, new(*panics.Error))", "!ownFault(err)"},
 	{"a BalanceFunc's choice is not looked at again", "upstream/balancefunc.go", "\t\tif q.acquire(m) {\n\t\t\treturn m\n\t\t}\n", "\t\tm.inFlight.Add(1)\n\t\tif m != nil {\n\t\t\treturn m\n\t\t}\n"},
 	{"a changed status is not sent", "proxy/modifyresponse.go", "\tresp.StatusCode = a.Status\n", ""},
 	{"ModifyResponse is not called for a 101", "wsupgrade/modify.go", "\tif modify == nil {\n", "\tif modify == nil || modify != nil {\n"},
