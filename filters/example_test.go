@@ -162,7 +162,9 @@ func ExampleHeaders() {
 	})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-	fmt.Printf("%q %q %q\n", w.Header().Get("Server"), w.Header().Get("X-Content-Type-Options"), w.Header().Get("Content-Security-Policy"))
+	for _, name := range []string{"Server", "X-Content-Type-Options", "Content-Security-Policy"} {
+		fmt.Printf("%q ", w.Header().Get(name))
+	}
 	// Output: "" "nosniff" ""
 }
 

@@ -14,7 +14,8 @@ import (
 // selects prints the targets of some requests, each of which has ended before the next.
 func selects(balance upstream.Balance, requests ...*http.Request) {
 	group, err := upstream.New(upstream.Options{Balance: balance},
-		upstream.Target{Addr: "192.0.2.1:80"}, upstream.Target{Addr: "192.0.2.2:80", Weight: 2}, upstream.Target{Addr: "192.0.2.3:80"})
+		upstream.Target{Addr: "192.0.2.1:80"}, upstream.Target{Addr: "192.0.2.2:80", Weight: 2},
+		upstream.Target{Addr: "192.0.2.3:80"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -39,7 +40,8 @@ func ExampleRoundRobin() {
 
 // The target with the fewest requests in flight, for requests that differ much in what they take.
 func ExampleLeastConn() {
-	group, err := upstream.New(upstream.Options{Balance: upstream.LeastConn()}, upstream.Target{Addr: "192.0.2.1:80"}, upstream.Target{Addr: "192.0.2.2:80"})
+	group, err := upstream.New(upstream.Options{Balance: upstream.LeastConn()},
+		upstream.Target{Addr: "192.0.2.1:80"}, upstream.Target{Addr: "192.0.2.2:80"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -60,7 +62,8 @@ func ExampleLeastConn() {
 
 // The better one of two random targets, for many gateways in front of the same targets.
 func ExampleRandomTwo() {
-	group, err := upstream.New(upstream.Options{Balance: upstream.RandomTwo()}, upstream.Target{Addr: "192.0.2.1:80"}, upstream.Target{Addr: "192.0.2.2:80"})
+	group, err := upstream.New(upstream.Options{Balance: upstream.RandomTwo()},
+		upstream.Target{Addr: "192.0.2.1:80"}, upstream.Target{Addr: "192.0.2.2:80"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -102,7 +105,9 @@ func ExampleHashModulo() {
 // A session keeps its target by a cookie, from which a client can't learn addresses.
 func ExampleSticky() {
 	group, err := upstream.New(upstream.Options{
-		Balance: upstream.Sticky(upstream.StickyOptions{Secret: []byte("32 random bytes, shared by gateways"), Otherwise: upstream.LeastConn()}),
+		Balance: upstream.Sticky(upstream.StickyOptions{
+			Secret: []byte("32 random bytes, shared by gateways"), Otherwise: upstream.LeastConn(),
+		}),
 	}, upstream.Target{Addr: "192.0.2.1:80"}, upstream.Target{Addr: "192.0.2.2:80"})
 	if err != nil {
 		log.Fatal(err)
@@ -137,7 +142,8 @@ func ExampleSRV() {
 
 // Two routes share targets, their health and their load. Reports may take longer.
 func ExampleTransport() {
-	group, err := upstream.New(upstream.Options{Name: "app"}, upstream.Target{Addr: "192.0.2.1:80"}, upstream.Target{Addr: "192.0.2.2:80"})
+	group, err := upstream.New(upstream.Options{Name: "app"},
+		upstream.Target{Addr: "192.0.2.1:80"}, upstream.Target{Addr: "192.0.2.2:80"})
 	if err != nil {
 		log.Fatal(err)
 	}

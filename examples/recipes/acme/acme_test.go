@@ -12,36 +12,44 @@ import (
 	"os"
 	"testing"
 
-	"github.com/letsencrypt/challtestsrv"
 	"github.com/letsencrypt/pebble/v2/ca"
 	"github.com/letsencrypt/pebble/v2/db"
 	"github.com/letsencrypt/pebble/v2/va"
 	"github.com/letsencrypt/pebble/v2/wfe"
+	"github.com/miekg/dns"
 	xacme "golang.org/x/crypto/acme"
 
 	"github.com/culvert-go/culvert/examples/recipes/acme"
 )
 
-// pebble starts Let's Encrypt's ACME server for tests, which checks that hosts are served on the port. It returns a client of
-// it, and the roots of its certificates.
-func pebble(t *testing.T, port int) (*xacme.Client, *x509.CertPool) {
-	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
+// resolver serves 127.0.0.1 as the address of every name, over TCP.
+func resolver(t *testing.T) (addr string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	resolver := l.Addr().String()
-	l.Close()
-	quiet := log.New(io.Discard, "", 0)
-	dns, err := challtestsrv.New(challtestsrv.Config{DNSAddrs: []string{resolver}, Log: quiet})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dns.SetDefaultDNSIPv4("127.0.0.1")
-	dns.SetDefaultDNSIPv6("")
-	go dns.Run()
-	t.Cleanup(dns.Shutdown)
+	s := &dns.Server{Listener: l, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, query *dns.Msg) {
+		response := new(dns.Msg).SetReply(query)
+		if question := query.Question[0]; question.Qtype == dns.TypeA {
+			response.Answer = []dns.RR{&dns.A{Hdr: dns.RR_Header{Name: question.Name, Rrtype: dns.TypeA, Class: dns.ClassINET}, A: net.IPv4(127, 0, 0, 1)}}
+		}
+		_ = w.WriteMsg(response)
+	})}
+	served := make(chan error, 1)
+	go func() { served <- s.ActivateAndServe() }()
+	t.Cleanup(func() {
+		l.Close()
+		<-served
+	})
+	return l.Addr().String()
+}
 
+// pebble starts Let's Encrypt's ACME server for tests, which checks that hosts are served on the port. It returns a client of
+// it, and the roots of its certificates.
+func pebble(t *testing.T, port int) (*xacme.Client, *x509.CertPool) {
+	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
+	quiet := log.New(io.Discard, "", 0)
+	resolver := resolver(t)
 	store := db.NewMemoryStore()
 	authority := ca.New(quiet, store, "", "ecdsa", 0, 1, map[string]ca.Profile{"default": {}})
 	front := wfe.New(quiet, store, va.New(quiet, 0, port, true, resolver, store), authority, []string{"pebble.example"}, true, false, 1, 1)

@@ -39,8 +39,10 @@ func Targets(roots *tls.Config, targets ...upstream.Target) (*upstream.Group, er
 		Transport: &http3.Transport{
 			TLSClientConfig:    roots,
 			DisableCompression: true,
-			QUICConfig:         &quic.Config{HandshakeIdleTimeout: 5 * time.Second, MaxIdleTimeout: 30 * time.Second, KeepAlivePeriod: 10 * time.Second},
 			Dial:               dial,
+			QUICConfig: &quic.Config{
+				HandshakeIdleTimeout: 5 * time.Second, MaxIdleTimeout: 30 * time.Second, KeepAlivePeriod: 10 * time.Second,
+			},
 		},
 	}, targets...)
 }

@@ -33,7 +33,8 @@ func Gateway(app *upstream.Group, provider trace.TracerProvider) (http.Handler, 
 func attempts(tracer trace.Tracer, propagator propagation.TextMapPropagator) func(*http.Request, string) func(culvert.Attempt) {
 	return func(out *http.Request, target string) func(culvert.Attempt) {
 		ctx, span := tracer.Start(out.Context(), out.Method, trace.WithSpanKind(trace.SpanKindClient),
-			trace.WithAttributes(attribute.String("http.request.method", out.Method), attribute.String("server.address", target)))
+			trace.WithAttributes(
+				attribute.String("http.request.method", out.Method), attribute.String("server.address", target)))
 		propagator.Inject(ctx, propagation.HeaderCarrier(out.Header))
 		return func(a culvert.Attempt) {
 			if a.Status != 0 {
