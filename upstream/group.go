@@ -45,7 +45,8 @@ type Group struct {
 
 // New returns a Group of the targets in list. It returns an error, which names the
 // group and the target, if an option or a target is invalid. With Options.Source
-// list must be empty; otherwise at least one target must not be a backup.
+// list must be empty; otherwise at least one target must not be a backup, unless the group is to be empty for now:
+// it refuses requests then (503, with Options.RetryAfter) until Set gives it targets.
 func New(o Options, list ...Target) (*Group, error) {
 	name := o.Name
 	fail := func(err error) (*Group, error) { return nil, fmt.Errorf("upstream %q: %w", name, err) }
@@ -111,8 +112,8 @@ func (g *Group) TLSConfig() *tls.Config { return g.o.TLSConfig }
 
 // Set replaces the targets. Requests in flight continue with their targets, and their outcomes count by
 // the current options of the address. The health of an address is kept, even if it is removed and added
-// again within ten minutes. If Set returns an error, which names the group and the target, nothing has
-// changed.
+// again within ten minutes. Without any target the group refuses requests (503). If Set returns an error,
+// which names the group and the target, nothing has changed.
 func (g *Group) Set(list ...Target) error {
 	fail := func(err error) error { return fmt.Errorf("upstream %q: %w", g.o.Name, err) }
 	full := make([]Target, len(list))
@@ -131,7 +132,7 @@ func (g *Group) Set(list ...Target) error {
 	if err := g.o.Balance.check(full); err != nil {
 		return fail(err)
 	}
-	if !slices.ContainsFunc(full, func(t Target) bool { return !t.Backup }) {
+	if len(full) > 0 && !slices.ContainsFunc(full, func(t Target) bool { return !t.Backup }) {
 		return fail(errors.New("no target that is not a backup"))
 	}
 	g.mu.Lock()

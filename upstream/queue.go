@@ -193,7 +193,11 @@ func (g *Group) settle(set *targets, w *waiter, blocked bool) (settled bool) {
 		}
 	}
 	if !set.mayBecomeFree(w.q) {
-		w.err = g.fault(culvert.NoTarget, "no healthy target is left")
+		cause := "no healthy target is left"
+		if len(set.members) == 0 {
+			cause = "the group has no targets"
+		}
+		w.err = g.fault(culvert.NoTarget, cause)
 		return true
 	}
 	return false

@@ -11,8 +11,8 @@ import (
 // implementations.
 type Source interface {
 	// Watch calls set with the first list of targets and with each new one, and
-	// returns when ctx ends. set returns an error if the list is invalid; the group keeps
-	// the previous list then.
+	// returns when ctx ends. A list may be empty: requests are refused (503) until there is another one. set returns an
+	// error if the list is invalid; the group keeps the previous list then.
 	//
 	// If Watch returns before ctx ends, the group keeps its targets; a group that has none
 	// refuses requests (503). If Watch panics, or DNSOptions.OnError does, the panic is
