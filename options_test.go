@@ -50,7 +50,7 @@ func TestTimesInOptions(t *testing.T) {
 		"proxy.Retry": options(proxy.Retry{}, func(r proxy.Retry) error {
 			_, err := proxy.New(proxy.Options{Upstream: group, Retry: r})
 			return err
-		}, map[string]int{"Timeout": bound, "Wait": exact}),
+		}, map[string]int{"Timeout": bound, "Wait": exact, "Hedge": exact}),
 		"upstream.Options": options(upstream.Options{}, func(o upstream.Options) error { return make(o) }, map[string]int{
 			"FailLatency": bound, "QueueTimeout": bound, "DialTimeout": bound, "WriteTimeout": bound, "HeaderTimeout": bound,
 			"PingInterval": bound, "IdleTimeout": bound, "MaxConnAge": bound, "FailWindow": exact, "MaxFailTimeout": exact, "SlowStart": exact, "RetryAfter": exact}),

@@ -173,3 +173,32 @@ func testNoWaitAfterSending(t *testing.T, via path) {
 		group.Close()
 	})
 }
+
+// TestWaitInTheQueue: a request that waits for a target waits no longer where the group's queue would hold it.
+func TestWaitInTheQueue(t *testing.T) { onPaths(t, testWaitInTheQueue) }
+func testWaitInTheQueue(t *testing.T, via path) {
+	synctest.Test(t, func(t *testing.T) {
+		leaktest.Check(t)
+		target := &restarting{bound: time.Now().Add(time.Millisecond), serve: func(c net.Conn) {
+			_, _ = http.ReadRequest(bufio.NewReader(c))
+			_, _ = c.Read(make([]byte, 1)) // no response
+		}}
+		group := groupOf(t, upstream.Options{DialContext: target.dial, Queue: 1}, upstream.Target{Addr: "192.0.2.1:80", MaxConns: 1})
+		p := newProxy(t, via, proxy.Options{Upstream: group, Retry: proxy.Retry{Wait: time.Second}})
+		leaves, cancel := context.WithTimeoutCause(t.Context(), 20*time.Second, context.Canceled)
+		defer cancel()
+		ended := make(chan struct{})
+		time.AfterFunc(2*time.Millisecond, func() {
+			defer close(ended)
+			defer func() { _ = recover() }() // http.ErrAbortHandler
+			p.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "http://gateway.test/", nil).WithContext(leaves))
+		})
+		start, w := time.Now(), httptest.NewRecorder()
+		p.ServeHTTP(w, httptest.NewRequest("GET", "http://gateway.test/", nil))
+		if took := time.Since(start); w.Code != 502 || took != time.Second {
+			t.Errorf("%d after %v", w.Code, took)
+		}
+		<-ended
+		group.Close()
+	})
+}

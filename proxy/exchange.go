@@ -64,7 +64,12 @@ func (e *transportExchange) exchange(f *forwarding) (exchangeResult, *culvert.Er
 	}
 	fullDuplex(f)
 
-	resp, err := c.roundTrip(ctx, e.transport, out)
+	transport, hedge := e.transport, (*hedged)(nil)
+	if f.hedges() {
+		hedge = &hedged{f: f, c: c, ctx: ctx, next: transport}
+		transport = hedge
+	}
+	resp, err := c.roundTrip(ctx, transport, out)
 	var result exchangeResult
 	if err == nil {
 		c.body.HeaderReceived()
@@ -76,7 +81,7 @@ func (e *transportExchange) exchange(f *forwarding) (exchangeResult, *culvert.Er
 	if err == nil && !result.dropped {
 		err = cutShort(ctx, resp)
 	}
-	if at := c.resends.connectedAt(); !at.IsZero() {
+	if at := c.resends.connectedAt(); !at.IsZero() && (hedge == nil || !hedge.won) {
 		f.record.Connected(at)
 	}
 	if err != nil {

@@ -37,6 +37,8 @@ type forwarding struct {
 	start      time.Time
 	started    time.Time // of this attempt
 	lease      upstream.Lease
+	second     upstream.Lease        // of the attempt beside this one (Retry.Hedge)
+	ended      func(culvert.Attempt) // for the end of this attempt, of Options.OnAttempt
 	tried      []upstream.Lease
 	round      int              // how many of tried may get the request again, since it has waited
 	pause      time.Duration    // the last one for which it has waited
@@ -272,19 +274,23 @@ func (f *forwarding) attemptAt(lease upstream.Lease) (exchangeResult, *culvert.E
 	}
 	f.stale = false
 	returned := false
-	var ended func(culvert.Attempt)
+	f.ended = nil
 	defer func() {
 		if !returned {
 			lease.Done(unused)
+			f.second.Done(unused)
 			f.record.AbandonAttempt(f.call.body.Sent(), &culvert.Error{Kind: culvert.Internal, BytesSent: true, Err: errPanicked})
 		}
-		f.observed(ended)
+		f.observed(f.ended)
 	}()
-	ended = f.observe(lease.Addr())
+	f.ended = f.observe(lease.Addr())
 	f.started = time.Now() // behind the queue, and what was read of the client's body before
 	f.record.StartAttempt(lease.Addr(), f.started)
 	result, err := f.exchange.exchange(f)
 	returned = true
+	if f.second != (upstream.Lease{}) { // which has responded
+		lease, f.second = f.second, upstream.Lease{}
+	}
 	if err != nil && err.TargetSide() && !f.hookFailed {
 		err.Target = lease.Addr()
 	}

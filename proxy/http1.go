@@ -23,6 +23,9 @@ type http1Exchange struct {
 }
 
 func (e *http1Exchange) exchange(f *forwarding) (exchangeResult, *culvert.Error) {
+	if f.hedges() {
+		return e.fallback.exchange(f) // on goroutines of its own
+	}
 	x := f.http1Attempt()
 	c, out := x.c, x.Request
 	c.body.Attach(out.Context(), out, e.o.RequestTrailer)

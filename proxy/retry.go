@@ -45,6 +45,17 @@ type Retry struct {
 	// A request that waits holds its connection and what it has of its body: filters.Concurrency, or the server's MaxConns,
 	// bounds how many do.
 	Wait time.Duration
+	// Hedge is the time without a response's header after which a request is sent to a second target as well, if one can be
+	// sent it at once, without waiting in the group's queue; 0 means that it is not. The response that begins first is relayed,
+	// and the other attempt is ended, with no outcome for its target's health. If one of the two fails, the other is
+	// waited for. Only requests without a body that are safe or have a key (the ones that are sent once more over a fresh connection,
+	// above) are hedged. The second attempt is one of Tries, and one that Budget must permit: without a Budget, a group that has
+	// become slow as a whole gets twice the requests. The end of an attempt that is overtaken is recorded as an Attempt whose Err says so. Interim responses of the second target are
+	// not relayed. A request that is to find whether a target is back, which failures have taken out, is not hedged.
+	//
+	// With Hedge such requests run by net/http's transport, on goroutines of their own, also where the proxy would use
+	// connections of its own.
+	Hedge time.Duration
 	// Errors retries requests whose target broke off before the header of its
 	// response, or sent one that is not valid.
 	Errors bool
@@ -69,6 +80,9 @@ type Retry struct {
 func (r Retry) withDefaults() (Retry, error) {
 	if r.Tries < 0 {
 		return r, errors.New("proxy: Retry.Tries is negative")
+	}
+	if r.Hedge < 0 {
+		return r, errors.New("proxy: Retry.Hedge is negative")
 	}
 	if r.Wait < 0 {
 		return r, errors.New("proxy: Retry.Wait is negative")

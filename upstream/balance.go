@@ -40,11 +40,13 @@ type query struct {
 	r     *http.Request
 	tried []Lease
 	how   admission
+
+	beside bool // no target that failures have taken out: the outcome may not be known (package nested)
 }
 
 // acquire acquires m unless it was tried, and reports whether it did.
 func (q query) acquire(m *member) bool {
-	return !q.wasTried(m) && m.acquire(q.how)
+	return !q.wasTried(m) && !(q.beside && m.failing()) && m.acquire(q.how)
 }
 
 func (q query) wasTried(m *member) bool {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/errs"
+	"github.com/culvert-go/culvert/internal/nested"
 )
 
 // Lease is a target that was picked for a request. Its holder must call Done when
@@ -66,6 +67,9 @@ func (g *Group) Pick(ctx context.Context, r *http.Request, tried ...Lease) (Leas
 		}
 	}()
 	q := query{r: r, tried: tried}
+	if len(tried) > 0 {
+		q.beside = nested.IsBeside(ctx)
+	}
 	if g.queue.length.Load() == 0 {
 		m = g.set.Load().pick(q)
 	}
@@ -77,6 +81,10 @@ func (g *Group) Pick(ctx context.Context, r *http.Request, tried ...Lease) (Leas
 	}
 	return newLease(g, m), nil
 }
+
+// OnTrial reports whether failures have taken the target out, and this is the request that was let through to find whether it
+// is back (Target.MaxFails): it is out for as long again if the outcome does not count.
+func (l Lease) OnTrial() bool { return l.m.failing() }
 
 // Addr returns the target's address, which is its Target's Addr.
 func (l Lease) Addr() string { return l.m.Addr }

@@ -20,3 +20,13 @@ func Without(ctx context.Context) context.Context {
 
 // Is reports whether ctx is the context of a nested request.
 func Is(ctx context.Context) bool { return ctx.Value(key{}) == true }
+
+// besideKey is the context key of Beside.
+type besideKey struct{}
+
+// Beside returns a context for a request that is sent beside another one, and is ended when that one has a response: its
+// outcome may not be known. It does not get a target whose health depends on the outcome.
+func Beside(ctx context.Context) context.Context { return context.WithValue(ctx, besideKey{}, true) }
+
+// IsBeside reports whether ctx is Beside's.
+func IsBeside(ctx context.Context) bool { return ctx.Value(besideKey{}) != nil }

@@ -46,7 +46,7 @@ func (j *Journal) dialPanics(ctx context.Context) {
 // called, unless the request was sent over another connection meanwhile.
 func (t *times) dialPanicked() {
 	o := t.w.journal.outcomes[t.p.Token]
-	if !t.p.DialPanicked || o == nil || len(t.w.journal.sights[t.p.Token]) > 0 {
+	if !t.p.DialPanicked || t.g.Hedge > 0 || o == nil || len(t.w.journal.sights[t.p.Token]) > 0 {
 		return
 	}
 	if o.Status > 0 || o.Whole {

@@ -159,7 +159,7 @@ func (g *gateway) makeProxy() (err error) {
 		Retry:   proxy.Retry{Tries: p.Tries, Timeout: p.noneIs(0), Errors: p.RetryErrors, Timeouts: p.RetryTimeouts, NonIdempotent: p.NonIdempotent},
 		Rewrite: g.picking, OnError: g.failed,
 	}
-	o.Retry.Wait = p.RetryWait
+	o.Retry.Wait, o.Retry.Hedge = p.RetryWait, p.Hedge
 	if p.Picker {
 		o.Upstream = picker{g.group}
 	}

@@ -38,7 +38,7 @@ type GatewayPlan struct {
 	Hooks                                           HooksPlan
 	Negative                                        bool // times without a bound are negative, not 0
 	Server                                          bool // the server is package server's, not net/http's
-	RetryWait                                       time.Duration
+	RetryWait, Hedge                                time.Duration
 	Picker                                          bool // a Picker of the program's own stands before the group
 }
 

@@ -26,7 +26,10 @@ var mutantsOfMended = []mutant{
 	{"net/http's transport waits for the first byte of a body", "internal/replay/attempt.go", "	if out.ContentLength < 0 {\n", "	if false {\n"},
 	{"a request without a target does not wait", "proxy/await.go", "err.Kind == culvert.NoTarget && f.await(ctx)", "false"},
 	{"a request that was not sent does not wait", "proxy/forward.go", " || f.await(ctx)\n", "\n"},
-	{"a request that waits for a target is held by the queue", "proxy/await.go", "context.WithDeadline(ctx, over)", "context.WithCancel(ctx)"},
+	{"a hedged request is not ended", "proxy/hedge.go", "		h.firstWins(second, ended)\n", "		h.f.second = upstream.Lease{}\n"},
+	{"a hedged POST", "proxy/hedge.go", " && repeatsOf(f.out.Out) == repeatsSafe", ""},
+	{"a request on trial is hedged", "proxy/hedge.go", " && !f.lease.OnTrial()", ""},
+	{"a hedged request is taken for another", "proxy/hedge.go", "	_ = forTransport(h.f.out.In, sent) // it has permitted the first\n", ""},
 	{"a request waits for too long for a target", "proxy/await.go", "over := f.start.Add(bound)", "over := f.start.Add(2 * bound)"},
 	{"an exchange by a lease's group runs by no scheme", "proxy/picked.go", "		f.out.Out.URL.Scheme = scheme\n", ""},
 }

@@ -33,5 +33,5 @@ var mutantsOfParties = []mutant{
 	{"a 101 over HTTP/2 is an interim response", "proxy/transportresponse.go", "	if status == http.StatusSwitchingProtocols {", "	if status == http.StatusSwitchingProtocols && status == 0 {"},
 	{"a response over HTTP/2 that is longer than its length looks whole", "proxy/transportresponse.go", "	if b.left == 0 && b.err != io.EOF {", "	if b.left < 0 {"},
 	{"an attempt has the fields of those before", "proxy/onattempt.go", "f.unobserved.Clone()", "f.unobserved"},
-	{"an attempt that panics is not observed", "proxy/forward.go", "		f.observed(ended)\n", "		if returned {\n			f.observed(ended)\n		}\n"},
+	{"an attempt that panics is not observed", "proxy/forward.go", "		f.observed(f.ended)\n", "		if returned {\n			f.observed(f.ended)\n		}\n"},
 }

@@ -69,7 +69,7 @@ var mutants = []mutant{
 	{"a busy direction forgets the Close frame", "wsupgrade/direction.go", "	d.mu.Unlock()\n	if d.t.closing.Load() != nil {\n		d.tryClose()\n	}\n", "	d.mu.Unlock()\n"},
 	{"a Close frame in the middle of another one", "wsupgrade/boundary.go", "return b.have == 0 && b.remaining == 0 && !b.lost", "return b.have == 0 && !b.lost"},
 	{"attempts share a header map", "upstream/conn.go", "	header := maps.Clone(r.Header) //", "	header := maps.Clone(r.Header)\n	header = r.Header //"},
-	{"a target that was tried is picked again", "upstream/balance.go", "	return !q.wasTried(m) && m.acquire(q.how)\n", "	return m.acquire(q.how)\n"},
+	{"a target that was tried is picked again", "upstream/balance.go", "	return !q.wasTried(m) && ", "	return "},
 	{"a target that was tried is picked again behind a Set", "upstream/balance.go", "		if l.m.Addr == m.Addr {", "		if l.m == m {"},
 	{"a refusal ends an HTTP/2 connection", "proxy/unread.go", "		clientbody.RefuseRest(w, r)\n", "		w.Header().Set(\"Connection\", \"close\")\n		clientbody.RefuseRest(w, r)\n"},
 	{"BodyLimit ends an HTTP/2 connection", "filters/bodylimit.go", "				clientbody.RefuseRest(w, r)\n", "				w.Header().Set(\"Connection\", \"close\")\n				clientbody.RefuseRest(w, r)\n"},

@@ -27,7 +27,7 @@ func (w *world) check() {
 	}
 	w.checkObserved()
 	if w.sockets == nil { // they know moments
-		if w.plan.Gateway.RetryWait == 0 { // otherwise a request picks at moments that are not observed
+		if w.plan.Gateway.RetryWait == 0 && w.plan.Gateway.Hedge == 0 { // otherwise a request picks at moments that are not observed
 			w.checkModel()
 		}
 		w.checkWaiting()

@@ -18,7 +18,7 @@ func (r *ruler) attempts() {
 	for k := 1; k < len(sights); k++ {
 		before, again := sights[k-1], sights[k]
 		r.lost(before)
-		if !before.Unprocessed && !r.stale(before, again, r.wasIdle(sights, k-1)) && !r.retried(before, again) {
+		if !before.Unprocessed && !r.hedged(before, again) && !r.stale(before, again, r.wasIdle(sights, k-1)) && !r.retried(before, again) {
 			r.fail("attempts", "%s saw the request again, which %s had on a connection kept %v, with a response begun %v", again.Target, before.Target, before.Kept, before.Wrote)
 		}
 	}
@@ -71,7 +71,7 @@ func (r *ruler) mostAttempts() int {
 		most = min(most, p.Tries)
 	}
 	switch {
-	case r.safe() && p.Transport:
+	case r.safe() && r.byTransport():
 		return most * (mostIdle + 1)
 	case r.safe():
 		return most * 2
@@ -92,7 +92,7 @@ const mostIdle = 128
 // dialled, the request is retried on another one.
 func (r *ruler) stale(before, again *Sight, idle bool) bool {
 	sameTarget := before.Target == again.Target
-	return r.safe() && idle && r.unbegun(before) && (r.w.plan.Gateway.Transport || !again.Kept || !sameTarget)
+	return r.safe() && idle && r.unbegun(before) && (r.byTransport() || !again.Kept || !sameTarget)
 }
 
 // wasIdle reports whether attempt k was sent over a connection that had been idle. net/http's transport also keeps connections
@@ -100,14 +100,14 @@ func (r *ruler) stale(before, again *Sight, idle bool) bool {
 // for the same request, which another connection has lost.
 func (r *ruler) wasIdle(sights []*Sight, k int) bool {
 	s := sights[k]
-	if r.w.plan.Gateway.Transport && !r.w.plan.Gateway.H2Targets {
+	if r.byTransport() && !r.w.plan.Gateway.H2Targets {
 		return r.tookIdle(s)
 	}
 	turn := r.o.Sent
 	if k > 0 {
 		turn = sights[k-1].At
 	}
-	return s.Kept || r.w.plan.Gateway.Transport && s.Opened.Before(turn)
+	return s.Kept || r.byTransport() && s.Opened.Before(turn)
 }
 
 // retried reports whether proxy.Retry lets another attempt follow before.
@@ -123,6 +123,18 @@ func (r *ruler) retried(before, again *Sight) bool {
 	// The bytes that the target had written may have been no response, or too late. And an attempt whose time is over may
 	// reach a target that is slow to accept its connection after the next attempt.
 	return (p.RetryErrors || p.RetryTimeouts) && r.o.Attempt != before.Attempt || p.RetryTimeouts && r.o.Attempt != again.Attempt
+}
+
+// hedged reports whether a target may get the request beside another one, if it takes longer than Retry.Hedge to respond.
+func (r *ruler) hedged(before, again *Sight) bool {
+	p := &r.w.plan.Gateway
+	return p.Hedge > 0 && p.Tries != 1 && r.safe() && !r.client.Kind.upgrades() && before.Target != again.Target
+}
+
+// byTransport reports whether the exchange runs by net/http's transport.
+func (r *ruler) byTransport() bool {
+	p := &r.w.plan.Gateway
+	return p.Transport || p.Hedge > 0 && r.safe() && !r.client.Kind.upgrades()
 }
 
 // safe reports whether net/http and culvert send the request again over another connection. A body with Content-Length 0

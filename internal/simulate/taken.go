@@ -15,7 +15,7 @@ type takenConn struct {
 // traced returns ctx with a trace that records the connections that net/http's transport uses for a request.
 func (g *gateway) traced(ctx context.Context, token uint32) context.Context {
 	ctx = g.pausing(ctx, token)
-	if !g.plan.Gateway.Transport {
+	if !(g.plan.Gateway.Transport || g.plan.Gateway.Hedge > 0) {
 		return ctx
 	}
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {

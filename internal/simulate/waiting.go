@@ -10,7 +10,8 @@ import (
 )
 
 // addWaiting chooses histories in which requests wait for a target (proxy.Retry.Wait), most often since all refuse connections
-// for a while, and those in which a Picker of the program's own stands before the group.
+// for a while, those in which they are hedged (proxy.Retry.Hedge), and those in which a Picker of the program's own stands before
+// the group.
 func (p *Plan) addWaiting(c *Choices) {
 	if c.Bool(10) {
 		p.Gateway.RetryWait = seconds(Pick(c, 1, 5, 20))
@@ -22,6 +23,9 @@ func (p *Plan) addWaiting(c *Choices) {
 		}
 	}
 	p.Gateway.Picker = c.Bool(8)
+	if c.Bool(10) {
+		p.Gateway.Hedge = Pick(c, 100*time.Millisecond, 5*time.Millisecond, time.Second)
+	}
 }
 
 // picker is a program's own Picker.
@@ -64,8 +68,8 @@ func (t *times) unsent() bool {
 // waitsWhole reports whether nothing but Retry.Wait ends the wait of a request.
 func (t *times) waitsWhole() bool {
 	plan, o := t.w.plan, t.w.journal.outcomes[t.p.Token]
-	if o == nil || o.Status == 0 {
-		return false // its client may have gone
+	if o == nil || o.Status == 0 || t.e.HalfClose {
+		return false // its client may have gone, or net/http's server takes its end for that
 	}
 	return t.g.Timeout == 0 && !plan.has(timeoutName) && !plan.drains() && !plan.bounded() && t.g.MaxInFlight == 0 &&
 		t.g.Tries == 0 && !t.g.Budget && !t.p.DialPanicked && !t.p.Raised
