@@ -26,7 +26,7 @@ type DynamicOptions struct {
 	// The first request that names an address determines the other fields of its Target, until the address is forgotten.
 	//
 	// If any part of the target comes from the request, a client can have the gateway connect to what only the gateway can
-	// reach. Set Group.AllowAddr then: names are resolved by whoever owns them. Required.
+	// reach. Set Group.AllowAddr then: the owner of a name decides where it leads. Required.
 	Choose func(r *http.Request) (Target, error)
 	// Group configures the transport and the targets, each of which is a group of its own with these options: Queue is the
 	// number of requests that may wait for a target, for instance. As the single target of its group it is never taken out

@@ -1,4 +1,5 @@
-// Package prom exports metrics of requests and of upstream groups to Prometheus.
+// Package prom exports metrics of requests and of upstream groups to Prometheus. Those of requests have the names of
+// OpenTelemetry's semantic conventions for HTTP servers, as its exporters write them.
 package prom
 
 import (
@@ -15,7 +16,7 @@ import (
 type Metrics struct {
 	inFlight prometheus.Gauge
 	duration *prometheus.HistogramVec
-	bytes    *prometheus.CounterVec
+	size     *prometheus.HistogramVec
 	tries    *prometheus.CounterVec
 }
 
@@ -23,14 +24,16 @@ type Metrics struct {
 // create a series each.
 func New(r prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "culvert_requests_in_flight", Help: "Requests and tunnels that run."}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "http_server_active_requests", Help: "Requests and tunnels that run."}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "culvert_request_duration_seconds", Help: "Time from a request's header to the end of its response.", Buckets: prometheus.DefBuckets,
-		}, []string{"method", "code", "upstream"}),
-		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "culvert_response_bytes_total", Help: "Content sent to clients."}, []string{"upstream"}),
+			Name: "http_server_request_duration_seconds", Help: "Time from a request's header to the end of its response.", Buckets: prometheus.DefBuckets,
+		}, []string{"http_request_method", "http_response_status_code", "culvert_upstream"}),
+		size: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "http_server_response_body_size_bytes", Help: "Content sent to clients.", Buckets: prometheus.ExponentialBuckets(256, 8, 8),
+		}, []string{"http_request_method", "http_response_status_code", "culvert_upstream"}),
 		tries: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "culvert_upstream_tries_total", Help: "Attempts to send a request to a target, by result."}, []string{"upstream", "target", "result"}),
 	}
-	for _, c := range []prometheus.Collector{m.inFlight, m.duration, m.bytes, m.tries} {
+	for _, c := range []prometheus.Collector{m.inFlight, m.duration, m.size, m.tries} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
@@ -44,8 +47,9 @@ func (m *Metrics) RequestStarted(*http.Request) { m.inFlight.Inc() }
 // RequestEnded observes a request.
 func (m *Metrics) RequestEnded(r *http.Request, o filters.Observation) {
 	m.inFlight.Dec()
-	m.duration.WithLabelValues(method(r.Method), strconv.Itoa(o.Status), o.Result.Upstream).Observe(o.Duration.Seconds())
-	m.bytes.WithLabelValues(o.Result.Upstream).Add(float64(o.Bytes))
+	labels := []string{method(r.Method), strconv.Itoa(o.Status), o.Result.Upstream}
+	m.duration.WithLabelValues(labels...).Observe(o.Duration.Seconds())
+	m.size.WithLabelValues(labels...).Observe(float64(o.Bytes))
 	for _, t := range o.Result.Attempts {
 		result := strconv.Itoa(t.Status/100) + "xx"
 		if t.Err != nil {
@@ -61,7 +65,7 @@ func method(s string) string {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
 		return s
 	}
-	return "other"
+	return "_OTHER"
 }
 
 // Groups is a prometheus.Collector of the state of groups' targets.

@@ -35,12 +35,9 @@ func TestMetrics(t *testing.T) {
 	registry.MustRegister(prom.Groups{group})
 	filters.Observe(m)(p).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("MADEUP", "/", nil))
 	want := strings.NewReplacer("DEAD", dead, "LIVE", live).Replace(`
-# HELP culvert_requests_in_flight Requests and tunnels that run.
-# TYPE culvert_requests_in_flight gauge
-culvert_requests_in_flight 0
-# HELP culvert_response_bytes_total Content sent to clients.
-# TYPE culvert_response_bytes_total counter
-culvert_response_bytes_total{upstream="app"} 19
+# HELP http_server_active_requests Requests and tunnels that run.
+# TYPE http_server_active_requests gauge
+http_server_active_requests 0
 # HELP culvert_upstream_target_healthy Whether a target may receive requests.
 # TYPE culvert_upstream_target_healthy gauge
 culvert_upstream_target_healthy{target="DEAD",upstream="app"} 0
@@ -50,24 +47,29 @@ culvert_upstream_target_healthy{target="LIVE",upstream="app"} 1
 culvert_upstream_tries_total{result="4xx",target="LIVE",upstream="app"} 1
 culvert_upstream_tries_total{result="error",target="DEAD",upstream="app"} 1
 `)
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "culvert_requests_in_flight", "culvert_response_bytes_total", "culvert_upstream_target_healthy", "culvert_upstream_tries_total"); err != nil {
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "http_server_active_requests", "culvert_upstream_target_healthy", "culvert_upstream_tries_total"); err != nil {
 		t.Error(err)
 	}
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
+	seen := 0
 	for _, f := range families {
-		if f.GetName() != "culvert_request_duration_seconds" {
+		if f.GetName() != "http_server_request_duration_seconds" && f.GetName() != "http_server_response_body_size_bytes" {
 			continue
 		}
+		seen++
 		labels := map[string]string{}
 		for _, l := range f.GetMetric()[0].GetLabel() {
 			labels[l.GetName()] = l.GetValue()
 		}
-		if n := f.GetMetric()[0].GetHistogram().GetSampleCount(); n != 1 || labels["method"] != "other" || labels["code"] != "404" {
+		if n := f.GetMetric()[0].GetHistogram().GetSampleCount(); n != 1 || labels["http_request_method"] != "_OTHER" || labels["http_response_status_code"] != "404" || labels["culvert_upstream"] != "app" {
 			t.Errorf("%d requests of %v", n, labels)
 		}
+	}
+	if seen != 2 {
+		t.Errorf("%d histograms", seen)
 	}
 	if _, err := prom.New(registry); err == nil {
 		t.Error("registered twice")
