@@ -39,7 +39,7 @@ func (w *world) probe() {
 		}
 		time.Sleep(time.Second)
 	}
-	if !w.allProbed(due) {
+	if !w.allProbed(due) && w.plan.Gateway.Hedge == 0 { // a second target may take each turn of another one
 		w.journal.Break("serves", "probes reach %v, want %v", w.journal.probed(), due)
 	}
 	w.settle(0, nil)
