@@ -93,6 +93,11 @@ ssha:{SSHA}` + ssha("secret", "salt") + `
 apr1:$apr1$salt$VEpBc9VHGUKwI9.yg13Iu0:and a comment
 md5:$1$salt$ez2vlPGdaLYkJam5pWs/Y1
 clear:secret
+twice:{PLAIN}secret
+twice:{PLAIN}wrong
+ spaced:{PLAIN}secret
+trailing:{PLAIN}secret 
+prefix:{PLAIN}{PLAIN}secret
 `
 	return files
 }()
@@ -103,8 +108,8 @@ func credentials(text string) string {
 
 func authSteps() []step {
 	steps := gets("/page.html", "/open/page.html", "/realm/page.html", "/nofile/page.html", "/missing")
-	for _, user := range []string{"plain", "sha", "ssha", "apr1", "md5", "clear", "nobody"} {
-		for _, password := range []string{"secret", "wrong", ""} {
+	for _, user := range []string{"plain", "sha", "ssha", "apr1", "md5", "clear", "twice", "spaced", " spaced", "trailing", "prefix", "nobody"} {
+		for _, password := range []string{"secret", "secret ", "{PLAIN}secret", "wrong", ""} {
 			steps = append(steps, step{name: user + " " + password, raw: get("/page.html", credentials(user+":"+password))})
 		}
 	}

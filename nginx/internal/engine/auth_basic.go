@@ -4,14 +4,11 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
-	"time"
-
-	"github.com/tg123/go-htpasswd"
 
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/htpasswd"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
@@ -65,7 +62,7 @@ func byPassword(x *exchange, w http.ResponseWriter) (v verdict, status int) {
 		return askForPassword(w, realm)
 	}
 	name := rule.file.String(&x.Request)
-	users, err := rule.files.read(name)
+	ok, err := rule.files.check(name, x.HTTP, user, password)
 	if err != nil {
 		x.logError("open() \"" + name + "\" failed: " + err.Error())
 		if errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +70,7 @@ func byPassword(x *exchange, w http.ResponseWriter) (v verdict, status int) {
 		}
 		return refused, http.StatusInternalServerError
 	}
-	if !users.Match(user, password) {
+	if !ok {
 		x.logError("user \"" + user + "\": password mismatch or not found in \"" + name + "\"")
 		return askForPassword(w, realm)
 	}
@@ -85,67 +82,37 @@ func askForPassword(w http.ResponseWriter, realm string) (verdict, int) {
 	return refused, http.StatusUnauthorized
 }
 
-// passwordFiles caches password files until they change.
+// passwordFiles are the files that were opened.
 type passwordFiles struct {
 	mu    sync.Mutex
-	files map[string]passwordFile
+	files map[string]*htpasswd.File
 }
 
-type passwordFile struct {
-	users *htpasswd.File
-	at    time.Time
-	size  int64
-}
-
-// maxPasswordFiles bounds the cached files: a name may have variables.
+// maxPasswordFiles bounds the files: a name may have variables.
 const maxPasswordFiles = 100
 
-// schemes are the hashes that nginx and crypt(3) know, except traditional DES.
-var schemes = []htpasswd.PasswdParser{htpasswd.AcceptMd5, htpasswd.AcceptSha, htpasswd.AcceptSsha, htpasswd.AcceptBcrypt, htpasswd.AcceptCryptSha, acceptPlain}
-
-// acceptPlain accepts "{PLAIN}password".
-func acceptPlain(s string) (htpasswd.EncodedPasswd, error) {
-	if plain, ok := strings.CutPrefix(s, "{PLAIN}"); ok {
-		return htpasswd.AcceptPlain(plain)
+// check reports whether the named file has the user with the password.
+func (p *passwordFiles) check(name string, r *http.Request, user, password string) (bool, error) {
+	file, err := p.open(name)
+	if err != nil {
+		return false, err
 	}
-	return nil, nil
+	return file.Check(r, user, password)
 }
 
-func (p *passwordFiles) read(name string) (*htpasswd.File, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
+func (p *passwordFiles) open(name string) (*htpasswd.File, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if have, ok := p.files[name]; ok && have.at.Equal(info.ModTime()) && have.size == info.Size() {
-		return have.users, nil
+	if file := p.files[name]; file != nil {
+		return file, nil
 	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	users, err := htpasswd.NewFromReader(strings.NewReader(withoutComments(string(text))), schemes, nil)
+	file, err := htpasswd.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	if p.files == nil || len(p.files) >= maxPasswordFiles {
-		p.files = map[string]passwordFile{}
+		p.files = map[string]*htpasswd.File{}
 	}
-	p.files[name] = passwordFile{users, info.ModTime(), info.Size()}
-	return users, nil
-}
-
-// withoutComments removes the comment of each "user:password:comment".
-func withoutComments(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		user, rest, ok := strings.Cut(strings.TrimSpace(line), ":")
-		if !ok || strings.HasPrefix(user, "#") {
-			continue
-		}
-		password, _, _ := strings.Cut(rest, ":")
-		b.WriteString(user + ":" + password + "\n")
-	}
-	return b.String()
+	p.files[name] = file
+	return file, nil
 }
