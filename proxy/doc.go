@@ -21,8 +21,7 @@
 //
 //	ProxyRequest               Outbound
 //	In, Out                    In, Out
-//	SetURL                     upstream.Target and upstream.Options.Scheme, Outbound.AddPrefix for
-//	                           the path, and Out.Host = "" for the Host field
+//	SetURL                     upstream.ParseTarget, and Out.Host = "" for the Host field
 //	SetXForwarded              SetXForwarded, which is also what a nil Rewrite does
 //
 // Where they differ:

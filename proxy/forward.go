@@ -55,6 +55,7 @@ type forwarding struct {
 	again      io.ReadCloser    // behind a failure: failed.body
 
 	scheme    string    // what Options.Rewrite has left; "": the group's of the lease
+	path      string    // what it has left, as it is sent to a target without a base path
 	exchanges exchanges // of the first attempt, if Options.Upstream is not one Group
 
 	outbound Outbound
@@ -160,7 +161,7 @@ func (f *forwarding) forwardWith(r *http.Request, protocol string) *culvert.Erro
 	if err := f.out.settle(scheme, p.exchange); err != nil {
 		return err
 	}
-	f.scheme = f.out.Out.URL.Scheme
+	f.scheme, f.path = f.out.Out.URL.Scheme, f.out.Out.URL.Opaque
 	p.o.Retry.Budget.earn()
 	return f.run()
 }

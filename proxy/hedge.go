@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptrace"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -168,7 +167,7 @@ var besideAnother = nested.Beside(noWait)
 // beside returns the request for the second target. The transport's is made of it.
 func (f *forwarding) beside() *http.Request {
 	again, url := f.out.Out.WithContext(f.out.Out.Context()), *f.out.Out.URL
-	url.Host = f.second.Host()
+	f.direct(&url, f.second)
 	again.URL = &url
 	return again
 }
@@ -194,7 +193,7 @@ func (h *hedged) secondWins(first, second *roundTrip, ended func(culvert.Attempt
 	f.tried = append(f.tried, f.lease)
 	f.lease, f.ended, f.started = f.second, ended, second.began
 	f.out.Out = again
-	if strings.HasPrefix(f.lease.Addr(), "unix:") {
+	if _, _, byContext := f.lease.Way(); byContext {
 		f.out.Out = again.WithContext(f.lease.Context(again.Context()))
 	}
 	f.record.StartAttempt(f.lease.Addr(), f.started)

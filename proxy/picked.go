@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -76,11 +77,29 @@ func (f *forwarding) leaseOf(ctx context.Context, tried []upstream.Lease) (upstr
 // target.
 var unused = upstream.Outcome{Err: &culvert.Error{Kind: culvert.ClientGone}}
 
+// joinPath returns the path of a request, as it is sent, behind the base path of a target.
+func joinPath(base, path string) string {
+	if base == "" || !strings.HasPrefix(path, "/") {
+		return path
+	}
+	return base + path
+}
+
+// direct has u lead to the target of lease, and reports whether that needs the lease's context.
+func (f *forwarding) direct(u *url.URL, lease upstream.Lease) (byContext bool) {
+	scheme, base, byContext := lease.Way()
+	u.Host, u.Opaque = lease.Host(), joinPath(base, f.path)
+	if f.scheme == "" || f.p.group != nil && f.scheme == f.p.group.Scheme() { // or else Options.Rewrite has chosen another one
+		u.Scheme = scheme
+	}
+	return byContext
+}
+
 // reach directs the request to the target of lease.
 func (f *forwarding) reach(lease upstream.Lease) *culvert.Error {
-	f.out.Out.URL.Host = lease.Host()
+	byContext := f.direct(f.out.Out.URL, lease)
 	_, upgrade := f.exchange.(upgradeExchange)
-	if picked := f.p.group == nil; picked && upgrade || strings.HasPrefix(lease.Addr(), "unix:") {
+	if picked := f.p.group == nil; upgrade && (picked || f.out.Out.URL.Scheme == "https") || byContext {
 		f.out.Out = f.out.Out.WithContext(lease.Context(f.out.Out.Context()))
 	}
 	if f.p.group != nil {
@@ -96,11 +115,10 @@ func (f *forwarding) reach(lease upstream.Lease) *culvert.Error {
 		}
 		f.exchange = e.over(&f.p.o, lease.Group())
 	}
-	scheme := lease.Group().Scheme()
 	if f.scheme == "" {
-		f.out.Out.URL.Scheme = scheme
 		return nil
 	}
+	scheme, _, _ := lease.Way()
 	if err := checkScheme(f.scheme, scheme, f.exchange); err != nil {
 		return &culvert.Error{Kind: culvert.Internal, Err: err}
 	}

@@ -46,7 +46,7 @@ func New(o Options) (*Proxy, error) {
 	dial := wsupgrade.Options{Dial: upstream.Dial, DialTLS: upstream.Dial}
 	if p.group, _ = o.Upstream.(*upstream.Group); p.group != nil {
 		p.exchange = new(exchanges).over(&p.o, p.group)
-		dial = wsupgrade.Options{Dial: p.group.Dial, TLSConfig: p.group.TLSConfig()}
+		dial = wsupgrade.Options{Dial: p.group.Dial, DialTLS: upstream.Dial}
 	}
 	if p.upgrades == nil {
 		if p.upgrades, err = wsupgrade.New(dial); err != nil {

@@ -66,13 +66,13 @@ func checkNoURL(addr string) error {
 	address = address[strings.LastIndexByte(address, '@')+1:]
 	advice := fmt.Sprintf("write %q", withPort(scheme, address))
 	if isURL && (scheme == "http" || scheme == "https") {
-		advice += fmt.Sprintf(", with Options.Scheme %q", scheme)
+		advice += fmt.Sprintf(", with Target.Scheme %q", scheme)
 	}
 	if i := strings.IndexAny(path, "?#"); i >= 0 {
 		path = path[:i]
 	}
 	if path = strings.TrimSuffix(path, "/"); path != "" {
-		advice += fmt.Sprintf(", and call AddPrefix(%q) in proxy.Options.Rewrite", path)
+		advice += fmt.Sprintf(", with Target.Path %q", path)
 	}
 	return fmt.Errorf("an address has neither a scheme nor a path: %s", advice)
 }

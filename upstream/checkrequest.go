@@ -123,8 +123,8 @@ func (o *Options) checkSocket(t Target) error {
 	if c.Port != 0 {
 		return fmt.Errorf("target %q: Check.Port is set, and a unix socket has no port", t.Addr)
 	}
-	if config := c.TLSConfig; c.Path == "" && !c.GRPC || c.scheme(o.Scheme) != "https" {
-		return nil
+	if config := c.TLSConfig; c.Path == "" && !c.GRPC || c.scheme(t.Scheme) != "https" || c.TLSConfig == nil && (t.ServerName != "" || t.TLSConfig != nil) {
+		return nil // checkTLS has looked at t's
 	} else if config == nil && o.TLSConfig != nil && (o.TLSConfig.ServerName != "" || o.TLSConfig.InsecureSkipVerify) {
 		return nil
 	} else if config != nil && (config.ServerName != "" || config.InsecureSkipVerify) {

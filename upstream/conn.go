@@ -138,6 +138,17 @@ func dialTLS(dial dialer, config *tls.Config, timeout time.Duration) dialer {
 	}
 }
 
+// dialOwnTLS is dialTLS for targets that may have their own configuration.
+func dialOwnTLS(dial dialer, config *tls.Config, timeout time.Duration) dialer {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		own := config
+		if to, ok := addrOfHost(ctx, addr); ok {
+			own = tlsOf(to, config)
+		}
+		return dialTLS(dial, own, timeout)(ctx, network, addr)
+	}
+}
+
 // tlsConfig returns a copy of o.TLSConfig that offers o's protocol by ALPN.
 func tlsConfig(o Options) *tls.Config {
 	c := o.TLSConfig.Clone()

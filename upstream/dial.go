@@ -32,7 +32,7 @@ func addrOf(addr string) http1.Addr {
 
 // A unix socket's path can't be the host of a URL. A name takes its place there, by which
 // http.Transport tells targets apart. The name alone can't be dialled: the socket's path is in the
-// context of the lease's holder (withSocket).
+// context of the lease's holder (withReach).
 const (
 	unixHost   = "unix-"
 	unixDomain = ".invalid"
@@ -63,17 +63,6 @@ func standsForSocket(host string) bool {
 	return strings.HasPrefix(host, unixHost) && strings.HasSuffix(host, unixDomain)
 }
 
-// socketKey is the context key of the address of a unix socket that was leased.
-type socketKey struct{}
-
-// withSocket returns a context with which hostOf(addr) can be dialled.
-func withSocket(ctx context.Context, addr http1.Addr) context.Context {
-	if !addr.Unix {
-		return ctx
-	}
-	return context.WithValue(ctx, socketKey{}, addr)
-}
-
 // socketOf returns the unix socket of ctx, if host is its name.
 func socketOf(ctx context.Context, host string) (addr http1.Addr, ok bool) {
 	if !standsForSocket(host) {
@@ -82,18 +71,25 @@ func socketOf(ctx context.Context, host string) (addr http1.Addr, ok bool) {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	addr, ok = ctx.Value(socketKey{}).(http1.Addr)
+	addr, ok = reachOf(ctx)
 	return addr, ok && hostOf(addr) == host
 }
 
 // addrOfRequest returns the address of a request whose URL has the Host of a Lease.
 func addrOfRequest(r *http.Request) (http1.Addr, error) {
-	host := r.URL.Host
-	if !standsForSocket(host) {
+	host, secure := r.URL.Host, r.URL.Scheme == "https"
+	if socket := standsForSocket(host); secure || socket {
+		if addr, ok := addrOfHost(r.Context(), host); ok {
+			if addr.Secure = secure; !secure {
+				addr.TLS = nil
+			}
+			return addr, nil
+		}
+		if !socket {
+			return http1.Addr{Name: host, Secure: true}, nil
+		}
+	} else {
 		return http1.Addr{Name: host}, nil
-	}
-	if addr, ok := socketOf(r.Context(), host); ok {
-		return addr, nil
 	}
 	return http1.Addr{}, &DialError{errNoSocket}
 }
@@ -109,7 +105,7 @@ func (g *Group) Dial(ctx context.Context, network, addr string) (net.Conn, error
 
 // dial dials a target by the Host of a Lease.
 func (o *Options) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	to, ok := socketOf(ctx, addr)
+	to, ok := addrOfHost(ctx, addr)
 	if !ok {
 		to.Name = addr
 	}
@@ -161,7 +157,7 @@ func (o *Options) dialOne(ctx context.Context, network, addr string) (net.Conn, 
 	return d.DialContext(ctx, network, addr)
 }
 
-// dialTarget dials an address, and makes the TLS handshake if the scheme is https.
+// dialTarget dials an address, and makes the TLS handshake if its scheme is https. config is the transport's.
 func (o *Options) dialTarget(ctx context.Context, addr http1.Addr, config *tls.Config) (net.Conn, error) {
 	plain := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		c, err := o.dialAddr(ctx, addr)
@@ -174,17 +170,23 @@ func (o *Options) dialTarget(ctx context.Context, addr http1.Addr, config *tls.C
 	if addr.Unix {
 		host += ":80" // the port does not matter
 	}
-	if o.Scheme == "https" {
-		return dialTLS(plain, config, o.DialTimeout)(ctx, "tcp", host)
+	if addr.Secure {
+		return dialTLS(plain, tlsOf(addr, config), o.DialTimeout)(ctx, "tcp", host)
 	}
 	return plain(ctx, "tcp", host)
 }
 
 // checkTLS returns an error if t is a unix socket with TLS and no name for its certificate is given.
 func (g *Group) checkTLS(t Target) error {
-	c := g.o.TLSConfig
-	if g.o.Scheme != "https" || !addrOf(t.Addr).Unix || c != nil && (c.ServerName != "" || c.InsecureSkipVerify) {
+	if t.Scheme != "https" || !addrOf(t.Addr).Unix || t.ServerName != "" {
 		return nil
 	}
-	return fmt.Errorf("target %q: %w", t.Addr, errors.New("https over a unix socket needs TLSConfig.ServerName"))
+	c := t.TLSConfig
+	if c == nil {
+		c = g.o.TLSConfig
+	}
+	if c != nil && (c.ServerName != "" || c.InsecureSkipVerify) {
+		return nil
+	}
+	return fmt.Errorf("target %q: %w", t.Addr, errors.New("https over a unix socket needs ServerName"))
 }

@@ -111,6 +111,11 @@ func newLookups(o DNSOptions, lookup func(context.Context, *net.Resolver) ([]Tar
 	return &lookups{o, lookup}, nil
 }
 
+// sameRecord reports whether two targets are of equal records: all else of them is DNSOptions.Target's.
+func sameRecord(a, b Target) bool {
+	return a.Addr == b.Addr && a.Weight == b.Weight && a.Backup == b.Backup
+}
+
 // Watch implements Source.
 func (l *lookups) Watch(ctx context.Context, set func(...Target) error) {
 	var last []Target
@@ -123,7 +128,7 @@ func (l *lookups) Watch(ctx context.Context, set func(...Target) error) {
 			return
 		}
 		list, ttl, err := l.once(ctx)
-		if err == nil && !slices.Equal(list, last) {
+		if err == nil && !slices.EqualFunc(list, last, sameRecord) {
 			if err = set(list...); err == nil {
 				last = list
 			}

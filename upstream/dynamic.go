@@ -23,7 +23,8 @@ type DynamicOptions struct {
 	// invalid Target. Choose is called again for each further attempt of the request. It must be safe for concurrent use, and
 	// a panic of it is passed on.
 	//
-	// The first request that names an address determines the other fields of its Target, until the address is forgotten.
+	// The first request that names an Addr with its Scheme, Path and ServerName determines the other fields of the Target, until it
+	// is forgotten.
 	//
 	// If any part of the target comes from the request, a client can have the gateway connect to what only the gateway can
 	// reach. Set Group.AllowAddr then: the owner of a name decides where it leads. Required.
@@ -45,14 +46,19 @@ type Dynamic struct {
 	name string
 
 	mu       sync.Mutex
-	groups   map[string]*dynamicTarget // by address
-	recent   list.List                 // of *dynamicTarget, the one that was used last first
+	groups   map[dynamicKey]*dynamicTarget
+	recent   list.List // of *dynamicTarget, the one that was used last first
 	draining bool
 }
 
+// dynamicKey tells targets apart.
+type dynamicKey struct{ addr, scheme, path, serverName string }
+
+func keyOf(t Target) dynamicKey { return dynamicKey{t.Addr, t.Scheme, t.Path, t.ServerName} }
+
 // dynamicTarget is a target that is remembered. Dynamic.mu guards what is not the group.
 type dynamicTarget struct {
-	addr    string
+	key     dynamicKey
 	group   *Group
 	place   *list.Element
 	picking int // how many requests are about to pick it
@@ -76,7 +82,7 @@ func NewDynamic(o DynamicOptions) (*Dynamic, error) {
 	if o.MaxTargets == 0 {
 		o.MaxTargets = 1024
 	}
-	d := &Dynamic{o: o, name: o.Group.Name, groups: map[string]*dynamicTarget{}}
+	d := &Dynamic{o: o, name: o.Group.Name, groups: map[dynamicKey]*dynamicTarget{}}
 	if o.Group.Transport == nil {
 		d.own = newTransport(checked)
 		d.o.Group.Transport = d.own
@@ -120,7 +126,7 @@ func (d *Dynamic) target(target Target) (*dynamicTarget, error) {
 	if d.draining {
 		return nil, d.fault(culvert.Busy, errDraining)
 	}
-	t := d.groups[target.Addr]
+	t := d.groups[keyOf(target)]
 	if t == nil {
 		var err error
 		if t, err = d.add(target); err != nil {
@@ -144,9 +150,9 @@ func (d *Dynamic) add(target Target) (*dynamicTarget, error) {
 	if d.own != nil {
 		g.owned = d.own // which its last request closes the connections of, behind Close
 	}
-	t := &dynamicTarget{addr: target.Addr, group: g}
+	t := &dynamicTarget{key: keyOf(target), group: g}
 	t.place = d.recent.PushFront(t)
-	d.groups[t.addr] = t
+	d.groups[t.key] = t
 	return t, nil
 }
 
@@ -156,7 +162,7 @@ func (d *Dynamic) forget() bool {
 		t := e.Value.(*dynamicTarget)
 		if t.picking == 0 && t.group.gate.Running() == 0 {
 			d.recent.Remove(e)
-			delete(d.groups, t.addr)
+			delete(d.groups, t.key)
 			t.group.cancel()
 			return true
 		}

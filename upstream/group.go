@@ -119,7 +119,7 @@ func (g *Group) Set(list ...Target) error {
 	full := make([]Target, len(list))
 	for i, t := range list {
 		var err error
-		if full[i], err = t.withDefaults(g.o.FailRate == 0); err == nil {
+		if full[i], err = t.withDefaults(&g.o); err == nil {
 			err = g.checkTLS(full[i])
 		}
 		if err == nil {
@@ -128,6 +128,9 @@ func (g *Group) Set(list ...Target) error {
 		if err != nil {
 			return fail(err)
 		}
+	}
+	if err := checkSameReach(full); err != nil {
+		return fail(err)
 	}
 	if err := g.o.Balance.check(full); err != nil {
 		return fail(err)

@@ -95,10 +95,11 @@ func (l Lease) Addr() string { return l.m.Addr }
 func (l Lease) Host() string { return l.m.host }
 
 // Context returns a context with which the group's Transport and its method Dial reach the target by its Host, and the
-// function Dial without it. Transport and method need it only if the target is a unix socket: a name alone, for
+// function Dial without it. Transport and method need it only if the target is a unix socket, or has a
+// TLSConfig or ServerName of its own: a name alone, for
 // instance one that a client sends, never leads to a socket.
 func (l Lease) Context(ctx context.Context) context.Context {
-	return context.WithValue(withSocket(ctx, l.m.addr), leaseKey{}, l)
+	return context.WithValue(withReach(ctx, l.m.addr), leaseKey{}, l)
 }
 
 // Cookie returns the cookie to send to the client of r, so that its next requests get

@@ -44,7 +44,7 @@ type Options struct {
 	// Name is the group's name. Errors and records have it in place of a target's address
 	// if no target was picked.
 	Name string
-	// Scheme is "http" or "https"; "" means "http".
+	// Scheme is "http" or "https", for targets whose own Scheme is ""; "" means "http".
 	Scheme string
 	// Balance selects a target for each request; nil means RoundRobin.
 	Balance Balance

@@ -38,7 +38,7 @@ func TestBadOptions(t *testing.T) {
 		{`target ":80": host and port are both needed`, upstream.Options{}, []upstream.Target{{Addr: ":80"}}},
 		{`target "a:": host and port are both needed`, upstream.Options{}, []upstream.Target{{Addr: "a:"}}},
 		{`target "unix:run/app": the path of a unix socket must be absolute`, upstream.Options{}, []upstream.Target{{Addr: "unix:run/app"}}},
-		{`target "unix:/run/app": https over a unix socket needs TLSConfig.ServerName`, upstream.Options{Scheme: "https"}, []upstream.Target{{Addr: "unix:/run/app"}}},
+		{`target "unix:/run/app": https over a unix socket needs ServerName`, upstream.Options{Scheme: "https"}, []upstream.Target{{Addr: "unix:/run/app"}}},
 		{`target "a:1": negative weight -1`, upstream.Options{}, []upstream.Target{{Addr: a, Weight: -1}}},
 		{`target "a:1": weight 65536 is over 65535`, upstream.Options{}, []upstream.Target{{Addr: a, Weight: 65536}}},
 		{`target "a:1": negative FailTimeout -1s`, upstream.Options{}, []upstream.Target{{Addr: a, FailTimeout: -time.Second}}},
@@ -94,7 +94,7 @@ func TestBadSources(t *testing.T) {
 		`upstream: DNS ":80": host and port are both needed`:               func() (upstream.Source, error) { return upstream.DNS(":80", upstream.DNSOptions{}) },
 		`upstream: DNS "a:0": port "0" is no number from 1 to 65535`:       func() (upstream.Source, error) { return upstream.DNS("a:0", upstream.DNSOptions{}) },
 		`upstream: DNS "a b:1": "a b" is neither an IP address nor a name`: func() (upstream.Source, error) { return upstream.DNS("a b:1", upstream.DNSOptions{}) },
-		`upstream: DNS "http://a": an address has neither a scheme nor a path: write "a:80", with Options.Scheme "http"`: func() (upstream.Source, error) {
+		`upstream: DNS "http://a": an address has neither a scheme nor a path: write "a:80", with Target.Scheme "http"`: func() (upstream.Source, error) {
 			return upstream.DNS("http://a", upstream.DNSOptions{})
 		},
 		`upstream: SRV: "x:80" is neither an IP address nor a name`:   func() (upstream.Source, error) { return upstream.SRV("x:80", upstream.DNSOptions{}) },
@@ -157,15 +157,15 @@ func TestBadAddr(t *testing.T) {
 // The error for a URL or an address with a path says what to write.
 func TestURLInAddr(t *testing.T) {
 	for addr, want := range map[string]string{
-		"host:443/base":         `write "host:443", and call AddPrefix("/base") in proxy.Options.Rewrite`,
+		"host:443/base":         `write "host:443", with Target.Path "/base"`,
 		"host:443/":             `write "host:443"`,
-		"http://host":           `write "host:80", with Options.Scheme "http"`,
-		"http://host:8080/":     `write "host:8080", with Options.Scheme "http"`,
-		"https://[::1]/a/b/?q":  `write "[::1]:443", with Options.Scheme "https", and call AddPrefix("/a/b") in proxy.Options.Rewrite`,
-		"https://host:8443/a/":  `write "host:8443", with Options.Scheme "https", and call AddPrefix("/a") in proxy.Options.Rewrite`,
+		"http://host":           `write "host:80", with Target.Scheme "http"`,
+		"http://host:8080/":     `write "host:8080", with Target.Scheme "http"`,
+		"https://[::1]/a/b/?q":  `write "[::1]:443", with Target.Scheme "https", with Target.Path "/a/b"`,
+		"https://host:8443/a/":  `write "host:8443", with Target.Scheme "https", with Target.Path "/a"`,
 		"tcp://host:53":         `write "host:53"`,
 		"grpc://host":           `write "host:port"`,
-		"http://user:pw@host:1": `write "host:1", with Options.Scheme "http"`,
+		"http://user:pw@host:1": `write "host:1", with Target.Scheme "http"`,
 	} {
 		g, err := upstream.New(upstream.Options{}, upstream.Target{Addr: addr})
 		want := fmt.Sprintf(`upstream "": target %q: an address has neither a scheme nor a path: %s`, addr, want)

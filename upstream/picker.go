@@ -27,7 +27,7 @@ func (l Lease) Group() *Group { return l.g }
 func (l Lease) Dial(ctx context.Context) (net.Conn, error) {
 	o := l.g.o
 	o.Protocol = HTTP1
-	addr := l.m.addr
+	addr := l.m.addr // Secure, if the target's scheme is https
 	addr.Preface = o.ProxyProtocol.preface(client.EndsFrom(ctx))
 	return o.dialTarget(ctx, addr, tlsConfig(o))
 }

@@ -41,14 +41,19 @@ func (g *Group) probe(ctx context.Context, addr string, s *state) error {
 	ended := ctx.Err
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	target := addrOf(addr)
+	m := s.current.Load()
+	target := m.addr
+	if c.TLSConfig != nil || c.Scheme != "" && c.Scheme != m.Scheme {
+		target.TLS = nil
+	}
 	if c.Port != 0 {
 		host, _, _ := net.SplitHostPort(addr)
 		target.Name = net.JoinHostPort(host, strconv.Itoa(c.Port))
 	}
+	target.Secure = c.scheme(m.Scheme) == "https"
 	switch {
 	case c.Func != nil:
-		return cmp.Or(c.Func(ctx, s.current.Load().Target), ctx.Err())
+		return cmp.Or(c.Func(ctx, m.Target), ctx.Err())
 	case c.GRPC:
 		return g.probeGRPC(ctx, target)
 	case c.Path == "":
@@ -74,12 +79,16 @@ func (g *Group) probe(ctx context.Context, addr string, s *state) error {
 // probeRequest returns the request of a check.
 func (g *Group) probeRequest(ctx context.Context, addr http1.Addr, method, path string, body []byte) (*http.Request, error) {
 	c := g.o.Check
-	url := c.scheme(g.o.Scheme) + "://" + hostOf(addr) + path
+	scheme := "http"
+	if addr.Secure {
+		scheme = "https"
+	}
+	url := scheme + "://" + hostOf(addr) + path
 	var content io.Reader // which NewRequest must not take for an empty body if there is none
 	if body != nil {
 		content = bytes.NewReader(body)
 	}
-	r, err := http.NewRequestWithContext(withSocket(ctx, addr), method, url, content)
+	r, err := http.NewRequestWithContext(withReach(ctx, addr), method, url, content)
 	if err != nil {
 		return nil, err
 	}

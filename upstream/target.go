@@ -1,7 +1,9 @@
 package upstream
 
 import (
+	"crypto/tls"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -9,9 +11,27 @@ import (
 type Target struct {
 	// Addr is the address to dial: "host:port", or "unix:/path" for a unix
 	// socket. host is a name or an IP address, an IPv6 address in brackets; port is a
-	// number from 1 to 65535. It is no URL: a URL's scheme is Options.Scheme, its path is
-	// added to requests with proxy.Outbound.AddPrefix.
+	// number from 1 to 65535. It is no URL: ParseTarget makes a Target of one.
 	Addr string
+	// Scheme is "http" or "https"; "" means Options.Scheme. The targets of a group may have different ones with Protocol
+	// HTTP1; the others are for one scheme.
+	Scheme string
+	// Path is the base path that package proxy adds before the path of each request, behind Options.Rewrite, for requests and
+	// upgrades: "/base" and "/x" are sent as "/base/x", both as they are escaped. It begins with a slash; one at its end counts as
+	// none. "" adds nothing. It is not added to Check.Path, and Location fields of responses are not changed.
+	Path string
+	// ServerName is the name that the certificate of an https target is verified for, and that is sent by SNI; "" means that of the
+	// TLSConfig, or the host of Addr.
+	ServerName string
+	// TLSConfig configures TLS to the target if that is https, in place of Options.TLSConfig, for instance with a client
+	// certificate; nil means that one. Options.Transport knows it only if it is a Transport of this package, and a
+	// wsupgrade.Forwarder of the program's own if its DialTLS is the function Dial. It must not be changed while the target is in use. Set the same TLSConfig in each list
+	// of a Source: connections are used again only for the same pointer and the same ServerName.
+	TLSConfig *tls.Config
+	// Name, Zone, Labels and Value are the program's own: Lease.Target and Status have them. The group does not use them.
+	Name, Zone string
+	Labels     map[string]string
+	Value      any
 	// Weight is the target's share of the requests relative to the other targets'
 	// weights, up to 65535; 0 means 1.
 	Weight int
@@ -47,15 +67,20 @@ type Target struct {
 
 const maxWeight = 65535
 
-// withDefaults checks t and returns it with its defaults filled in. counted reports whether a number of failures
-// takes t out by default.
-func (t Target) withDefaults(counted bool) (Target, error) {
+// withDefaults checks t and returns it with its defaults filled in, for a group of o.
+func (t Target) withDefaults(o *Options) (Target, error) {
+	counted := o.FailRate == 0 // so that a number of failures takes t out by default
 	if err := checkAddr(t.Addr); err != nil {
 		return t, fmt.Errorf("target %q: %w", t.Addr, err)
 	}
 	if err := t.checkNumbers(); err != nil {
 		return t, fmt.Errorf("target %q: %w", t.Addr, err)
 	}
+	set(&t.Scheme, o.Scheme)
+	if err := t.checkReach(o); err != nil {
+		return t, fmt.Errorf("target %q: %w", t.Addr, err)
+	}
+	t.Path = strings.TrimSuffix(t.Path, "/")
 	if t.Weight == 0 {
 		t.Weight = 1
 	}

@@ -24,6 +24,7 @@ func newTargets(list []Target, o Options, before *targets, stateOf func(addr str
 	for _, t := range list {
 		addr := addrOf(t.Addr)
 		st := stateOf(t.Addr)
+		addr.Secure, addr.TLS = t.Scheme == "https", newOwnTLS(&t, &o, st.current.Load())
 		m := &member{Target: t, state: st, drained: st.drained, set: s, addr: addr, host: hostOf(addr), only: len(list) == 1, maxFailTimeout: o.MaxFailTimeout, slowStart: o.SlowStart}
 		s.members = append(s.members, m)
 		if t.Backup {

@@ -45,6 +45,7 @@ func NewTransport(o Options) (*Transport, error) {
 // is the one that Lease.Context returned. A panic of Options.DialContext, or of a function of
 // Options.TLSConfig, for r is passed on to the caller.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = withOwnHost(r)
 	if standsForSocket(r.URL.Host) { // an earlier lease's connection to it may be kept
 		if _, ok := socketOf(r.Context(), r.URL.Host); !ok {
 			if r.Body != nil {
@@ -102,7 +103,7 @@ func newTransport(o Options) *Transport {
 	own := dialConn(o.dial, max(0, o.WriteTimeout), o.Protocol == H2C)
 	t := &http.Transport{
 		DialContext:            recoverPanics(own),
-		DialTLSContext:         recoverPanics(dialTLS(own, tlsConfig(o), o.DialTimeout)),
+		DialTLSContext:         recoverPanics(dialOwnTLS(own, tlsConfig(o), o.DialTimeout)),
 		DisableCompression:     true,
 		DisableKeepAlives:      o.ProxyProtocol != 0 && o.Protocol == HTTP1, // it would use a connection for another client
 		MaxIdleConnsPerHost:    o.MaxIdleConns,

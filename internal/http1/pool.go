@@ -18,6 +18,11 @@ type Addr struct {
 	Unix bool   // Name is a unix socket's path
 	Name string // else host:port
 
+	// Secure reports whether connections speak TLS, and TLS, if not nil, is the target's own configuration, of a type of
+	// Options.Dial: connections are used again only for the same one.
+	Secure bool
+	TLS    any
+
 	// Preface is what Options.Dial has sent at the beginning of the connection, which names its client: it carries requests of
 	// the same preface only.
 	Preface string

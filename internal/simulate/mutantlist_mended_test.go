@@ -31,7 +31,7 @@ var mutantsOfMended = []mutant{
 	{"a request on trial is hedged", "proxy/hedge.go", " && !f.lease.OnTrial()", ""},
 	{"a hedged request is taken for another", "proxy/hedge.go", "	_ = forTransport(h.f.out.In, sent) // it has permitted the first\n", ""},
 	{"a request waits for too long for a target", "proxy/await.go", "over := f.start.Add(bound)", "over := f.start.Add(2 * bound)"},
-	{"an exchange by a lease's group runs by no scheme", "proxy/picked.go", "		f.out.Out.URL.Scheme = scheme\n", ""},
+	{"an exchange by a lease's group runs by no scheme", "proxy/picked.go", "		u.Scheme = scheme\n", "		_ = scheme\n"},
 }
 
 // raced are the mutants that are built with -race, since nothing else shows them on one processor.
