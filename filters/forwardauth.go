@@ -17,6 +17,7 @@ import (
 	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/header"
+	"github.com/culvert-go/culvert/internal/localerror"
 	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/internal/response"
 )
@@ -81,7 +82,8 @@ type ForwardAuthOptions struct {
 // A proxy.Proxy as To states the first three itself, by SetXForwarded, and keeps the others.
 //
 // If To's response is a 2xx, the request passes. A 401 or 403, and a redirect if Redirects is set, is sent to the client with
-// its header and content, without ResponseFields, and with Cache-Control: no-store unless it has a Cache-Control. Anything
+// its header and content, without ResponseFields, and with Cache-Control: no-store unless it has a Cache-Control; a
+// gRPC call has the code UNAUTHENTICATED or PERMISSION_DENIED in its place. Anything
 // else is a failure, and the request does not pass: another status, and a handler that returns without a response, have the
 // status 502, or that of the culvert.Error of a proxy in To; one that takes too long has 504. Failures are recorded in the
 // culvert.Result. A panic of To is passed on. A client that disconnects ends the subrequest; over HTTP/1 that is noticed if
@@ -192,11 +194,18 @@ func (f *forwardAuth) fail(w http.ResponseWriter, r *http.Request, err *culvert.
 	if err.Kind == culvert.ClientGone {
 		panic(http.ErrAbortHandler)
 	}
-	refuse(w, r, err.Status())
+	refuseError(w, r, err)
 }
 
 // deny sends To's response to the client.
 func (f *forwardAuth) deny(w http.ResponseWriter, r *http.Request, a *authorization) {
+	if localerror.IsGRPC(r) {
+		if a.status < 400 {
+			a.status = http.StatusUnauthorized // a redirect to a page on which a user can log in
+		}
+		refuse(w, r, a.status)
+		return
+	}
 	if a.content == nil {
 		header.DeleteDigests(a.header)
 		for _, name := range contentFields {

@@ -8,6 +8,7 @@ import (
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/deadline"
+	"github.com/culvert-go/culvert/internal/localerror"
 	"github.com/culvert-go/culvert/internal/replay"
 	"github.com/culvert-go/culvert/wsupgrade"
 )
@@ -58,6 +59,10 @@ func (p *Proxy) report(w http.ResponseWriter, r *http.Request, left unread, err 
 }
 
 // writeError is the default ErrorHandler.
-func writeError(w http.ResponseWriter, _ *http.Request, err *culvert.Error) {
+func writeError(w http.ResponseWriter, r *http.Request, err *culvert.Error) {
+	if localerror.IsGRPC(r) {
+		localerror.WriteError(w, r, err)
+		return
+	}
 	wsupgrade.Refuse(w, err)
 }

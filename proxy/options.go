@@ -146,7 +146,8 @@ type Options struct {
 	// ErrorHandler responds to a request that failed before a header was sent. It or an outer
 	// handler must write a response; Error.Status is the status to use. Each write has the time of
 	// WriteTimeout, unless ErrorHandler sets a write deadline itself (http.ResponseController).
-	// nil writes the status and its text. It is not called if the client has disconnected.
+	// nil writes the status and its text, or to a gRPC call, which has the Content-Type application/grpc, the grpc-status
+	// that stands for it: 4 for 504, 14 for 502 and 503, 13 for 500, 8 for 413, with the status 200. It is not called if the client has disconnected.
 	//
 	// An ErrorHandler may forward the request to another group. If RequestBuffer is set and holds the whole body, it can
 	// be read once more, until ErrorHandler returns. Otherwise each read of it fails if it was to be sent: the

@@ -2,12 +2,11 @@ package wsupgrade
 
 import (
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientbody"
 	"github.com/culvert-go/culvert/internal/deadline"
+	"github.com/culvert-go/culvert/internal/localerror"
 )
 
 // Refuse writes a response with the status of e and its text, never with the cause, which may name
@@ -21,8 +20,7 @@ func Refuse(w http.ResponseWriter, e *culvert.Error) {
 	if e == nil {
 		panic("wsupgrade: Refuse: nil Error")
 	}
-	status := e.Status()
-	if status == http.StatusUpgradeRequired {
+	if e.Status() == http.StatusUpgradeRequired {
 		h := w.Header()
 		if h.Get("Upgrade") == "" {
 			h.Set("Upgrade", "websocket")
@@ -36,11 +34,7 @@ func Refuse(w http.ResponseWriter, e *culvert.Error) {
 			delete(h, "Upgrade")
 		}
 	}
-	if e.RetryAfter > 0 {
-		seconds := (e.RetryAfter-1)/time.Second + 1
-		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
-	}
-	http.Error(w, http.StatusText(status), status)
+	localerror.WriteError(w, nil, e)
 }
 
 // refuse is Refuse for a client that may neither send the rest of its request nor accept the

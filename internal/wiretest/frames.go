@@ -66,6 +66,24 @@ func (f *Frames) header(end bool, fields []string) {
 	_ = f.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: f.block.Bytes(), EndHeaders: true, EndStream: end})
 }
 
+// Response returns the header section of the response, and whether it ends the stream.
+func (f *Frames) Response() (h http.Header, end bool) {
+	f.t.Helper()
+	for {
+		frame, err := f.framer.ReadFrame()
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if frame, ok := frame.(*http2.MetaHeadersFrame); ok {
+			h = http.Header{}
+			for _, field := range frame.Fields {
+				h.Add(field.Name, field.Value)
+			}
+			return h, frame.StreamEnded()
+		}
+	}
+}
+
 // Status returns the status of the response, or the name of the error that the stream was reset with, in lower case.
 func (f *Frames) Status() string {
 	f.t.Helper()
