@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -310,23 +309,4 @@ func TestChecksThroughAProxy(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Targets are reached through a company's proxy, and the connections to them are kept as without it.
-func ExampleDialThrough() {
-	dial, err := upstream.DialThrough("https://gateway:secret@proxy.example.com:3129", upstream.EgressOptions{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	group, err := upstream.New(upstream.Options{
-		Name:        "partners",
-		Scheme:      "https",
-		DialContext: dial,
-	}, upstream.Target{Addr: "api.example.net:443"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer group.Close()
 }

@@ -2,7 +2,6 @@ package upstream_test
 
 import (
 	"crypto/tls"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -126,30 +125,4 @@ func TestChecksOfSeveralKinds(t *testing.T) {
 		t.Errorf("checked by %v", seen)
 	}
 	_ = g.Close()
-}
-
-// Targets may be URLs, of which each has its scheme, certificate and base path.
-func ExampleParseTarget() {
-	var targets []upstream.Target
-	for _, url := range []string{"https://api.example.net/v2", "http://192.0.2.1:8080"} {
-		target, err := upstream.ParseTarget(url)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		target.Labels = map[string]string{"version": "2"}
-		targets = append(targets, target)
-	}
-	group, err := upstream.New(upstream.Options{Name: "api"}, targets...)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer group.Close()
-	for s := range group.Targets() {
-		fmt.Println(s.Target.Scheme, s.Target.Addr, s.Target.Path)
-	}
-	// Output:
-	// https api.example.net:443 /v2
-	// http 192.0.2.1:8080
 }

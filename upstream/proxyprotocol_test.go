@@ -1,7 +1,6 @@
 package upstream_test
 
 import (
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -104,18 +103,4 @@ func TestProxyProtocolOptions(t *testing.T) {
 		}
 	}
 	newGroup(t, upstream.Options{ProxyProtocol: upstream.ProxyProtocolV1, Transport: own}, upstream.Target{Addr: "a:1"})
-}
-
-// Targets that expect a PROXY protocol header learn the client's address without a header field that clients could forge.
-func ExampleProxyProtocol() {
-	group, err := upstream.New(upstream.Options{
-		Name:          "mail",
-		ProxyProtocol: upstream.ProxyProtocolV2,
-	}, upstream.Target{Addr: "192.0.2.1:8080"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer group.Close()
-	// With package proxy: proxy.New(proxy.Options{Upstream: group})
 }
