@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/header"
@@ -20,9 +22,12 @@ import (
 // CompressOptions configures Compress. The zero value compresses text of 1024 bytes
 // and more by zstd or gzip, whichever the client prefers.
 type CompressOptions struct {
-	// Encodings are the encodings that are offered, in order of preference: "zstd" and
-	// "gzip". nil means both, zstd first.
+	// Encodings are the encodings that are offered, in order of preference: "zstd",
+	// "gzip" and the names of Encoders. nil means those of Encoders in their order, and then
+	// zstd and gzip.
 	Encodings []string
+	// Encoders are encoders of other packages, of Brotli for instance. Each one must be offered.
+	Encoders []Encoder
 	// ContentTypes are the media types that are compressed, such as "text/html" or
 	// "text/*", without parameters. nil means text, JSON, JavaScript, XML, SVG, WebAssembly
 	// and uncompressed fonts. An empty list that is not nil means none.
@@ -42,6 +47,29 @@ type CompressOptions struct {
 	ZstdLevel int
 }
 
+// Encoder is an encoding that Compress offers besides its own.
+type Encoder struct {
+	// Name is the content coding in lower case, such as "br" (RFC 9110 section 8.4.1). It is
+	// neither that of another encoder nor "identity".
+	Name string
+	// New returns a new writer, with the level that it has been made for. It is called once by Compress, and
+	// then by requests, concurrently; it never returns nil. A writer is used for one response at a time, and
+	// again after Reset.
+	New func() EncodingWriter
+}
+
+// EncodingWriter encodes content. The writers of compress/gzip, of klauspost/compress and of
+// andybalholm/brotli implement it. Its methods run on the goroutine of a request.
+type EncodingWriter interface {
+	// Close writes what is left of the encoded content. It does not close the underlying writer.
+	io.WriteCloser
+	// Flush writes all that is needed to decode what was written so far.
+	Flush() error
+	// Reset begins another content, which is written to w. If w is nil, the writer is not used before the next Reset, and
+	// must not keep the former w.
+	Reset(w io.Writer)
+}
+
 var standardTypes = []string{"text/*", "application/json", "application/javascript", "application/xml", "application/wasm",
 	"application/manifest+json", "application/ld+json", "application/rss+xml", "application/atom+xml", "application/xhtml+xml",
 	"application/problem+json", "image/svg+xml", "font/ttf", "font/otf"}
@@ -58,7 +86,7 @@ var standardTypes = []string{"text/*", "application/json", "application/javascri
 //
 // Security: if a response contains a secret together with input that an attacker
 // chooses, its compressed length reveals the secret (BREACH). Do not use the filter on such
-// routes. Compress returns an error for an unknown encoding and for options out of range.
+// routes. Compress returns an error for an unknown encoding, for an Encoder that can't be offered, and for options out of range.
 func Compress(o CompressOptions) (culvert.Filter, error) {
 	c, err := newCompressor(o)
 	if err != nil {
@@ -74,13 +102,6 @@ func Compress(o CompressOptions) (culvert.Filter, error) {
 			response.Serve(next, w, r, &response.Hooks{Header: c.header, Body: c.body, Trailer: header.DeleteDigestTrailers})
 		})
 	}, nil
-}
-
-// encoder writes one encoding. The writers of packages gzip and zstd implement it.
-type encoder interface {
-	io.WriteCloser
-	Flush() error
-	Reset(io.Writer)
 }
 
 // encoding is an encoding that is offered, with a pool of its encoders.
@@ -100,8 +121,9 @@ func newCompressor(o CompressOptions) (*compressor, error) {
 	if o.MinSize < 0 || o.GzipLevel < 0 || o.GzipLevel > 9 || o.ZstdLevel < 0 || o.ZstdLevel > 4 {
 		return nil, errors.New("filters: Compress: a size or level is out of range")
 	}
-	if o.Encodings == nil {
-		o.Encodings = []string{"zstd", "gzip"}
+	known, err := o.encoders()
+	if err != nil {
+		return nil, fmt.Errorf("filters: Compress: %w", err)
 	}
 	if o.ContentTypes == nil {
 		o.ContentTypes = standardTypes
@@ -118,34 +140,61 @@ func newCompressor(o CompressOptions) (*compressor, error) {
 	}
 	c := &compressor{types: types, minSize: o.MinSize, when: o.When}
 	for _, name := range o.Encodings {
-		pool := &sync.Pool{}
-		switch name {
-		case "gzip":
-			level := o.GzipLevel
-			if level == 0 {
-				level = 6
-			}
-			pool.New = func() any { return must(gzip.NewWriterLevel(nil, level)) }
-		case "zstd":
-			level := zstd.EncoderLevel(o.ZstdLevel)
-			if level == 0 {
-				level = zstd.SpeedDefault
-			}
-			// Browsers accept a window of at most 8 MiB (RFC 9659). The encoder runs on the
-			// request's goroutine.
-			pool.New = func() any {
-				return must(zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20)))
-			}
-		default:
+		i := slices.IndexFunc(known, func(e Encoder) bool { return e.Name == name })
+		if i < 0 {
 			return nil, errors.New("filters: Compress: unknown encoding " + strconv.Quote(name))
 		}
-		c.encodings = append(c.encodings, encoding{name, pool})
+		make := known[i].New
+		c.encodings = append(c.encodings, encoding{name, &sync.Pool{New: func() any { return make() }}})
 	}
 	return c, nil
 }
 
+// encoders returns those of the options and of this package, and sets Encodings if it is nil.
+func (o *CompressOptions) encoders() ([]Encoder, error) {
+	known := []Encoder{{"zstd", newZstd(o.ZstdLevel)}, {"gzip", newGzip(o.GzipLevel)}}
+	var names []string
+	for _, e := range o.Encoders {
+		switch {
+		case !httpguts.ValidHeaderFieldName(e.Name) || e.Name != strings.ToLower(e.Name) || e.Name == "identity" || e.Name == "*":
+			return nil, fmt.Errorf("invalid name %q of an Encoder", e.Name)
+		case slices.ContainsFunc(known, func(other Encoder) bool { return other.Name == e.Name }):
+			return nil, fmt.Errorf("two encoders of %q", e.Name)
+		case o.Encodings != nil && !slices.Contains(o.Encodings, e.Name):
+			return nil, fmt.Errorf("the Encoder of %q is not one of Encodings", e.Name)
+		case e.New == nil || e.New() == nil:
+			return nil, fmt.Errorf("the Encoder of %q has no New, or one that returns nil", e.Name)
+		}
+		known = append(known, e)
+		names = append(names, e.Name)
+	}
+	if o.Encodings == nil {
+		o.Encodings = append(names, "zstd", "gzip")
+	}
+	return known, nil
+}
+
+func newGzip(level int) func() EncodingWriter {
+	if level == 0 {
+		level = 6
+	}
+	return func() EncodingWriter { return must(gzip.NewWriterLevel(nil, level)) }
+}
+
+// newZstd makes encoders with a window of at most 8 MiB, which browsers accept (RFC 9659), that run on the request's
+// goroutine.
+func newZstd(o int) func() EncodingWriter {
+	level := zstd.EncoderLevel(o)
+	if level == 0 {
+		level = zstd.SpeedDefault
+	}
+	return func() EncodingWriter {
+		return must(zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20)))
+	}
+}
+
 // must returns e. The options of the encoder were checked before, so that err is nil.
-func must[E encoder](e E, err error) encoder {
+func must[E EncodingWriter](e E, err error) EncodingWriter {
 	if err != nil {
 		panic(err)
 	}
@@ -216,23 +265,23 @@ func (c *compressing) body(r *http.Request, _ int, _ http.Header, w io.Writer) i
 	case r.Method == http.MethodHead:
 		return response.Discard
 	}
-	e := c.chosen.pool.Get().(encoder)
+	e := c.chosen.pool.Get().(EncodingWriter)
 	e.Reset(w)
-	return &encodedBody{encoder: e, pool: c.chosen.pool}
+	return &encodedBody{EncodingWriter: e, pool: c.chosen.pool}
 }
 
 // encodedBody is an encoder that Close returns to its pool. After a panic of the handler Close is
 // not called, and the encoder is left to the garbage collector.
 type encodedBody struct {
-	encoder
+	EncodingWriter
 	pool *sync.Pool
 }
 
 func (b *encodedBody) Close() error {
-	err := b.encoder.Close()
-	b.encoder.Reset(nil)
-	b.pool.Put(b.encoder)
-	b.encoder = nil
+	err := b.EncodingWriter.Close()
+	b.EncodingWriter.Reset(nil)
+	b.pool.Put(b.EncodingWriter)
+	b.EncodingWriter = nil
 	return err
 }
 
