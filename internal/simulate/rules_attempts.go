@@ -101,7 +101,7 @@ func (r *ruler) stale(before, again *Sight, idle bool) bool {
 func (r *ruler) wasIdle(sights []*Sight, k int) bool {
 	s := sights[k]
 	if r.byTransport() && !r.w.plan.Gateway.H2Targets {
-		return r.tookIdle(s)
+		return r.tookIdle(s) || !r.w.plan.Gateway.Transport && s.Kept // a body of length 0 may not be hedged
 	}
 	turn := r.o.Sent
 	if k > 0 {

@@ -37,11 +37,17 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	return Serve(o.load(stderr), nil)
 }
 
+// configured names those of nginx's modules that need an argument of its configure script, by which programs find out what a
+// binary can do.
+const configured = " --with-http_ssl_module --with-http_v2_module --with-http_realip_module --with-http_sub_module" +
+	" --with-http_gunzip_module --with-http_gzip_static_module --with-http_auth_request_module --with-http_secure_link_module" +
+	" --with-http_stub_status_module"
+
 // printVersion implements -v, -V and -h, on standard error as nginx does.
 func printVersion(o options, stderr io.Writer) {
 	fmt.Fprintln(stderr, version())
 	if o.configure {
-		fmt.Fprintf(stderr, "built by %s\nTLS SNI support enabled\nconfigure arguments: --with-http_ssl_module --with-http_v2_module\n", runtime.Version())
+		fmt.Fprintf(stderr, "built by %s\nTLS SNI support enabled\nconfigure arguments:%s\n", runtime.Version(), configured)
 	}
 	if o.help {
 		fmt.Fprint(stderr, usage)

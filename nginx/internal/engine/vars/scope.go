@@ -81,7 +81,11 @@ func (s *Scope) Lookup(name string) (Getter, error) {
 		return capture(int(name[0] - '0')), nil
 	}
 	for _, f := range families {
-		if rest, ok := strings.CutPrefix(lower, f.prefix); ok && rest != "" {
+		rest, ok := strings.CutPrefix(lower, f.prefix)
+		switch {
+		case ok && rest == "":
+			return none, nil // a field or argument without a name
+		case ok:
 			return f.get(rest), nil
 		}
 	}
@@ -114,10 +118,12 @@ var families = []struct {
 	{"arg_", argument},
 	{"cookie_", cookie},
 	{"http_", requestField},
+	{"proxy_protocol_tlv_", func(string) Getter { return none }}, // what follows the addresses is not kept
 	{"sent_http_", sentField},
 	{"sent_trailer_", sentTrailer},
 	{"upstream_cookie_", upstreamCookie},
 	{"upstream_http_", upstreamField},
+	{"upstream_trailer_", func(string) Getter { return none }}, // a log that has it is written before the trailers are known
 }
 
 // field converts a variable's ending into a canonical field name.

@@ -13,7 +13,7 @@ import (
 func builtin(name string) Getter {
 	for _, group := range []map[string]Getter{
 		requestVariables, connectionVariables, responseVariables, timeVariables, upstreamVariables,
-		sslVariables, clientCertificateVariables, proxyProtocolVariables,
+		sslVariables, clientCertificateVariables, proxyProtocolVariables, novalue,
 	} {
 		if get, ok := group[name]; ok {
 			return get

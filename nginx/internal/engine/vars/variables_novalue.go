@@ -1,0 +1,22 @@
+package vars
+
+// novalue are variables of nginx's own modules that never have a value here, so that files that name them, most often in a log
+// format, load.
+var novalue = map[string]Getter{
+	"request_body_file": none, // bodies are kept in files without names
+
+	// crypto/tls does not tell them to a server, or has no such thing.
+	"ssl_ciphers": none, "ssl_curves": none, "ssl_session_id": none, "ssl_sigalg": none, "ssl_sigalgs": none,
+	"ssl_client_sigalg": none, "ssl_client_i_dn_legacy": none, "ssl_client_s_dn_legacy": none,
+	"ssl_ech_status": none, "ssl_ech_outer_server_name": none,
+
+	// The kernel's figures of the client's connection are not read.
+	"tcpinfo_rtt": none, "tcpinfo_rttvar": none, "tcpinfo_snd_cwnd": none, "tcpinfo_rcv_space": none,
+
+	// The bytes of the header, which nginx counts as well, are not known.
+	"upstream_bytes_received": none, "upstream_bytes_sent": none,
+
+	// Their modules are not there.
+	"ancient_browser": none, "modern_browser": none, "fastcgi_path_info": none, "fastcgi_script_name": none, "memcached_key": none,
+	"uid_reset": none,
+}
