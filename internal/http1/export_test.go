@@ -16,3 +16,10 @@ func BodyOf(c *Conn, n int64) *Body {
 	b.start(c, framing{length: n}, nil)
 	return b
 }
+
+// IdleAddrs returns for how many addresses p remembers idle connections, or that there were some.
+func IdleAddrs(p *Pool) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.idle)
+}

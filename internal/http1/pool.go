@@ -146,7 +146,7 @@ func (p *Pool) pop(addr Addr) *Conn {
 	c := list[len(list)-1]
 	list[len(list)-1] = nil
 	if time.Since(c.idle) < p.o.IdleTimeout {
-		p.idle[addr] = list[:len(list)-1]
+		p.setIdle(addr, list[:len(list)-1])
 		p.prefaced.remove(c)
 		p.count--
 		p.mu.Unlock()
@@ -198,6 +198,16 @@ func (p *Pool) put(c *Conn) {
 	}
 }
 
+// setIdle sets the idle connections of an address. One with a preface, of which there may be as many as clients, is forgotten
+// when it has none; others are when they are swept. The caller holds p.mu.
+func (p *Pool) setIdle(addr Addr, list []*Conn) {
+	if len(list) == 0 && addr.Preface != "" {
+		delete(p.idle, addr)
+		return
+	}
+	p.idle[addr] = list
+}
+
 // addPrefaced counts c among the idle connections of its target, and takes out the one to close for it, if any. The caller
 // holds p.mu.
 func (p *Pool) addPrefaced(c *Conn) (over *Conn) {
@@ -205,7 +215,7 @@ func (p *Pool) addPrefaced(c *Conn) (over *Conn) {
 		return nil // MaxIdle bounds its list
 	}
 	if over = p.prefaced.add(c, p.o.MaxIdle); over != nil {
-		p.idle[over.addr] = slices.Delete(p.idle[over.addr], 0, 1) // where it is the first, too
+		p.setIdle(over.addr, slices.Delete(p.idle[over.addr], 0, 1)) // where it is the first, too
 		p.count--
 	}
 	return over

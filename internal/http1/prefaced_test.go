@@ -74,6 +74,9 @@ func TestPrefacesShareMaxIdle(t *testing.T) {
 				c.Close()
 			}
 		}
+		if n := http1.IdleAddrs(p); n != 1 {
+			t.Errorf("%d addresses are remembered of one idle connection", n)
+		}
 		for i := range 2 {
 			take("a:1", fmt.Sprint(i)).Keep()
 		}
