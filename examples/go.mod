@@ -3,6 +3,7 @@ module github.com/culvert-go/culvert/examples
 go 1.26.0
 
 require (
+	github.com/andybalholm/brotli v1.1.1
 	github.com/culvert-go/culvert v0.1.0
 	github.com/culvert-go/culvert/nginx v0.1.0
 	github.com/go-chi/httprate v0.16.1
@@ -19,7 +20,6 @@ require (
 
 require (
 	github.com/GehirnInc/crypt v0.0.0-20230320061759-8cc1b52080c5 // indirect
-	github.com/andybalholm/brotli v1.1.1
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.0 // indirect
