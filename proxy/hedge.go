@@ -36,6 +36,7 @@ type hedged struct {
 // roundTrip is one of the two.
 type roundTrip struct {
 	began     time.Time
+	took      time.Duration
 	cancel    context.CancelFunc
 	connected atomic.Pointer[time.Time] // of the second one; nil: not yet
 	done      chan struct{}
@@ -50,6 +51,7 @@ func (h *hedged) start(out *http.Request) *roundTrip {
 	go func() {
 		defer close(t.done)
 		defer panics.Catch(&t.err)
+		defer func() { t.took = time.Since(t.began) }()
 		t.resp, t.err = h.next.RoundTrip(out.WithContext(ctx))
 	}()
 	return t
@@ -122,17 +124,16 @@ func (h *hedged) startBeside(again *http.Request) *roundTrip {
 	return t
 }
 
-// await waits until one of two round trips has a response, or both have ended, and returns the one whose result counts. One
-// of them has ended.
+// await waits until one of two round trips has a response, or both have ended, and returns the one whose result counts: of two
+// failures the later one. One of them has ended.
 func (h *hedged) await(first, second *roundTrip) *roundTrip {
 	select {
 	case <-first.done:
 		if first.err == nil {
 			return first
 		}
-		if <-second.done; second.err == nil {
-			return second
-		}
+		<-second.done
+		return second
 	case <-second.done:
 		if second.err == nil {
 			return second
@@ -224,6 +225,6 @@ func (h *hedged) finish(lease upstream.Lease, t *roundTrip) {
 	}
 	lease.Done(outcome)
 	if h.f.record != nil {
-		h.f.record.FinishAttempt(culvert.Attempt{Target: lease.Addr(), Total: time.Since(t.began), Err: failure})
+		h.f.record.FinishAttempt(culvert.Attempt{Target: lease.Addr(), Total: t.took, Err: failure})
 	}
 }

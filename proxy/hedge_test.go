@@ -90,7 +90,7 @@ func testHedge(t *testing.T, via path) {
 		"Tries":         {3 * second, second, "GET", "", proxy.Retry{Tries: 1}, 200, a, 3 * second, []string{a + " <nil>"}, "[]", "0 0"},
 		"Timeout":       {3 * second, second, "GET", "", proxy.Retry{Timeout: second / 2}, 200, a, 3 * second, []string{a + " <nil>"}, "[]", "0 0"},
 		"Budget":        {3 * second, second, "GET", "", proxy.Retry{Budget: nothing}, 200, a, 3 * second, []string{a + " <nil>"}, "[]", "0 0"},
-		"a third, none": {-2 * second, -2 * second, "GET", "", proxy.Retry{Errors: true}, 502, "", 3 * second, []string{b + " fails", a + " fails"}, "[]", "1 1"},
+		"a third, none": {-2 * second, -2 * second, "GET", "", proxy.Retry{Errors: true}, 502, "", 3 * second, []string{a + " fails", b + " fails"}, "[]", "1 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -115,6 +115,14 @@ func testHedge(t *testing.T, via path) {
 				}
 				var attempts []string
 				for _, a := range record.Attempts {
+					if most := time.Duration(0); a.Err != nil && how(a.Err) == "fails" {
+						if most = max(test.a, -test.a); a.Target == b {
+							most = max(test.b, -test.b)
+						}
+						if a.Total != most {
+							t.Errorf("%s took %v, want %v", a.Target, a.Total, most)
+						}
+					}
 					attempts = append(attempts, a.Target+" "+how(a.Err))
 				}
 				if got, want := fmt.Sprint(attempts), fmt.Sprint(test.attempts); got != want || fmt.Sprint(ended) != want {

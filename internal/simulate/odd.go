@@ -161,6 +161,9 @@ func (r *ruler) oddly() {
 	if o.Attempt < 0 || o.Attempt >= len(r.sights) || r.sights[o.Attempt].Odd == nil {
 		return
 	}
+	if r.w.plan.Gateway.Hedge > 0 && r.safe() {
+		return // the response may be the other target's
+	}
 	odd := r.sights[o.Attempt].Odd
 	if odd.fate == refused && o.Whole && !o.ByClose && !r.leftOut(o.Attempt) {
 		r.fail("odd", "the client saw a whole response with %s", odd.name)

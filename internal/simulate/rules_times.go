@@ -100,7 +100,7 @@ func (t *times) left() {
 	bound := slack
 	if t.p.Body && !t.unasked(o) { // the body is not read while the request waits for a target, or the target accepts none of it
 		tries := time.Duration(len(t.p.Attempts) + 1)
-		bound += tries * (t.w.plan.Upstream.queueTimeout() + t.g.DialTimeout + late(t.g.TargetWrite) + t.windows() + t.unbounded())
+		bound += t.g.RetryWait + tries*(t.w.plan.Upstream.queueTimeout()+t.g.DialTimeout+late(t.g.TargetWrite)+t.windows()+t.unbounded())
 	}
 	if t.p.Returned > gone+bound {
 		t.fail(t.p.Returned, "it ends %v after its client has gone", t.p.Returned-gone)
@@ -252,7 +252,7 @@ func dialling(e error) bool {
 // connections returns over how many connections one attempt may be sent: another one follows each that the target may have
 // closed meanwhile.
 func (t *times) connections() time.Duration {
-	if t.g.Transport {
+	if t.g.Transport || t.g.Hedge > 0 {
 		return time.Duration(len(t.w.exchanges) + 1)
 	}
 	return 2

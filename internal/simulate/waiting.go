@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/culvert-go/culvert"
@@ -23,9 +24,19 @@ func (p *Plan) addWaiting(c *Choices) {
 		}
 	}
 	p.Gateway.Picker = c.Bool(8)
-	if c.Bool(10) {
+	if c.Bool(10) && !p.asksKubernetes() { // whose responses differ by attempt
 		p.Gateway.Hedge = Pick(c, 100*time.Millisecond, 5*time.Millisecond, time.Second)
 	}
+}
+
+// asksKubernetes reports whether a request is for Kubernetes.
+func (p *Plan) asksKubernetes() bool {
+	for i := range p.Clients {
+		if slices.ContainsFunc(p.Clients[i].Requests, func(e ExchangePlan) bool { return e.Kube != KubeNothing }) {
+			return true
+		}
+	}
+	return false
 }
 
 // picker is a program's own Picker.
