@@ -37,6 +37,7 @@ type hedged struct {
 type roundTrip struct {
 	began     time.Time
 	took      time.Duration
+	over      bool // the exchange had ended when it did
 	cancel    context.CancelFunc
 	connected atomic.Pointer[time.Time] // of the second one; nil: not yet
 	done      chan struct{}
@@ -51,7 +52,7 @@ func (h *hedged) start(out *http.Request) *roundTrip {
 	go func() {
 		defer close(t.done)
 		defer panics.Catch(&t.err)
-		defer func() { t.took = time.Since(t.began) }()
+		defer func() { t.took, t.over = time.Since(t.began), h.ctx.Err() != nil }()
 		t.resp, t.err = h.next.RoundTrip(out.WithContext(ctx))
 	}()
 	return t
@@ -217,7 +218,11 @@ func (h *hedged) finish(lease upstream.Lease, t *roundTrip) {
 		panics.Log(nil, "upstream.Options.DialContext, TLSConfig or proxy.Options.Transport", p.Value, p.Stack)
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		e := classify(h.ctx, err, h.c)
+		ctx := h.ctx
+		if !t.over {
+			ctx = context.WithoutCancel(ctx) // what has ended meanwhile is not why it has failed
+		}
+		e := classify(ctx, err, h.c)
 		if e.TargetSide() {
 			e.Target = lease.Addr()
 		}

@@ -193,3 +193,37 @@ func testHedgeLeft(t *testing.T, via path) {
 		group.Close()
 	})
 }
+
+// TestHedgeFailsBefore: a second target that refuses the connection is to blame for that, also if the time of the exchange ends
+// before the first one responds.
+func TestHedgeFailsBefore(t *testing.T) { onPaths(t, testHedgeFailsBefore) }
+
+func testHedgeFailsBefore(t *testing.T, via path) {
+	synctest.Test(t, func(t *testing.T) {
+		leaktest.Check(t)
+		targets := &timed{after: map[string]time.Duration{"192.0.2.1:80": time.Hour}}
+		dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if addr != "192.0.2.1:80" {
+				return nil, errors.New("connection refused")
+			}
+			return targets.dial(ctx, network, addr)
+		}
+		group := groupOf(t, upstream.Options{DialContext: dial}, upstream.Target{Addr: "192.0.2.1:80", MaxFails: 2}, upstream.Target{Addr: "192.0.2.2:80", MaxFails: 2})
+		p := newProxy(t, via, proxy.Options{Upstream: group, Timeout: 10 * time.Second, Retry: proxy.Retry{Hedge: time.Second}})
+		ctx, record := filters.WithNewResult(t.Context())
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, httptest.NewRequest("GET", "http://gateway.test/", nil).WithContext(ctx))
+		if w.Code != 504 || len(record.Attempts) != 2 {
+			t.Fatalf("%d, %+v", w.Code, record.Attempts)
+		}
+		if a, e := record.Attempts[0], (*culvert.Error)(nil); !errors.As(a.Err, &e) || e.Kind != culvert.DialFailed || e.Target != "192.0.2.2:80" || a.Total != 0 {
+			t.Errorf("the second attempt: %+v", a)
+		}
+		for s := range group.Targets() {
+			if s.Fails != 1 {
+				t.Errorf("%s has %d failures", s.Target.Addr, s.Fails)
+			}
+		}
+		group.Close()
+	})
+}
