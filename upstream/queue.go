@@ -192,15 +192,32 @@ func (g *Group) settle(set *targets, w *waiter, blocked bool) (settled bool) {
 			return true
 		}
 	}
-	if !set.mayBecomeFree(w.q) {
-		cause := "no healthy target is left"
-		if len(set.members) == 0 {
-			cause = "the group has no targets"
-		}
-		w.err = g.fault(culvert.NoTarget, cause)
-		return true
+	if set.mayBecomeFree(w.q) {
+		return false
 	}
-	return false
+	if !blocked {
+		if set, w.m = g.pickSteady(w.q); w.m != nil {
+			return true
+		}
+		if set.mayBecomeFree(w.q) {
+			return false
+		}
+	}
+	cause := "no healthy target is left"
+	if len(set.members) == 0 {
+		cause = "the group has no targets"
+	}
+	w.err = g.fault(culvert.NoTarget, cause)
+	return true
+}
+
+// pickSteady picks while no target can be taken out. A pick looks at one target after the other: each may have been out
+// when it was looked at, though there was one that was not at any time (Options.MaxEjected).
+func (g *Group) pickSteady(q query) (*targets, *member) {
+	g.floor.Lock()
+	defer g.floor.Unlock() // also where a key function panics
+	set := g.set.Load()
+	return set, set.pick(q)
 }
 
 // serveAtRecovery serves the queue again when the first of the targets that failures have taken
