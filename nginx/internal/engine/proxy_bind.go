@@ -7,18 +7,18 @@ import (
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 )
 
-// proxyBind compiles "proxy_bind address|off". The kernel chooses the port.
-func proxyBind(c *compiler, l *level, d *conf.Directive) (err error) {
+// bind compiles "proxy_bind address|off". The kernel chooses the port.
+func (f *family) bind(c *compiler, l *level, d *conf.Directive) (err error) {
 	if len(d.Args) == 2 && d.Args[1] != "transparent" {
 		return d.Errorf("invalid parameter \"%s\"", d.Args[1])
 	}
 	if len(d.Args) == 2 {
-		return d.Errorf("parameter \"%s\" of \"proxy_bind\" is not supported by culvert yet", d.Args[1])
+		return d.Errorf("parameter \"%s\" of \"%s\" is not supported by culvert yet", d.Args[1], d.Name)
 	}
 	if d.Args[0] == "off" {
 		d = &conf.Directive{Args: []string{""}, File: d.File, Line: d.Line}
 	}
-	s := proxySlot.edit(l)
+	s := f.slot.edit(l)
 	s.bind, err = c.value(d, d.Args[0])
 	if text, constant := s.bind.Literal(); err == nil && constant && text != "" {
 		if _, ok := bindAddress(text); !ok {

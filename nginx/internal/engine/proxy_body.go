@@ -9,16 +9,16 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 )
 
-func proxySetBody(c *compiler, l *level, d *conf.Directive) error {
+func (f *family) setBody(c *compiler, l *level, d *conf.Directive) error {
 	v, err := c.value(d, d.Args[0])
-	proxySlot.edit(l).body = &v
+	f.slot.edit(l).body = &v
 	return err
 }
 
 // takeBody gives the locations that x is redirected to the body that an upstream has had, as package proxy leaves it:
 // as a whole if it was buffered, else one whose reads fail. The rest of it, or nothing, would look whole.
 func (x *exchange) takeBody(body io.ReadCloser) {
-	if s := proxySlot.of(x.level); s.body != nil || !s.passBody {
+	if s := x.passSettings(); s.body != nil || !s.passBody {
 		return // body is not the request's
 	}
 	if again, ok := body.(*replay.Again); ok {

@@ -13,55 +13,52 @@ import (
 type buffers struct {
 	request, response bool
 	streamed          bool   // "proxy_request_buffering off"
-	requestMemory     int64  // client_body_buffer_size
-	requestDir        string // client_body_temp_path
 	responseMemory    int64  // proxy_buffers
 	responseDisk      int64  // proxy_max_temp_file_size
 	responseDir       string // proxy_temp_path
 }
 
-func proxyRequestBuffering(_ *compiler, l *level, d *conf.Directive) error {
-	b := &proxySlot.edit(l).buffers
+// responseBuffers are the defaults of every family.
+var responseBuffers = buffers{responseMemory: 8 * 4 << 10, responseDisk: 1 << 30}
+
+func (f *family) requestBuffering(_ *compiler, l *level, d *conf.Directive) error {
+	b := &f.slot.edit(l).buffers
 	b.request, b.streamed = d.Flag(), !d.Flag()
 	return nil
 }
 
-// clientBodyTempPath and proxyTempPath set the directory. Files in it have no names.
-func clientBodyTempPath(c *compiler, l *level, d *conf.Directive) error {
-	proxySlot.edit(l).buffers.requestDir = c.path(d.Args[0])
+// tempPath sets the directory of responses. Files in it have no names.
+func (f *family) tempPath(c *compiler, l *level, d *conf.Directive) error {
+	f.slot.edit(l).buffers.responseDir = c.path(d.Args[0])
 	return nil
 }
 
-func proxyTempPath(c *compiler, l *level, d *conf.Directive) error {
-	proxySlot.edit(l).buffers.responseDir = c.path(d.Args[0])
-	return nil
-}
-
-// proxyBuffers compiles "proxy_buffers number size".
-func proxyBuffers(_ *compiler, l *level, d *conf.Directive) error {
+// buffers compiles "proxy_buffers number size".
+func (f *family) buffers(_ *compiler, l *level, d *conf.Directive) error {
 	n, ok := conf.Number(d.Args[0])
 	size, sizeOK := conf.Size(d.Args[1])
 	if !ok || !sizeOK || n == 0 || size == 0 {
 		return d.Invalid()
 	}
 	if n < 2 {
-		return d.Errorf("there must be at least 2 \"proxy_buffers\"")
+		return d.Errorf("there must be at least 2 \"%s\"", d.Name)
 	}
-	proxySlot.edit(l).buffers.responseMemory = int64(n) * size
+	f.slot.edit(l).buffers.responseMemory = int64(n) * size
 	return nil
 }
 
-// forRequest returns a buffer as large as a body may be; a limit of 0 is none. A body that may be sent again, to the
+// forRequest returns a buffer as large as a body may be. A body that may be sent again, to the
 // upstream of an error page, is buffered by default.
-func (b *buffers) forRequest(limit int64, again bool) (*proxy.Buffer, error) {
+func (b *buffers) forRequest(client *clientBodySettings, again bool) (*proxy.Buffer, error) {
 	if !b.request && (b.streamed || !again) {
 		return nil, nil
 	}
+	limit := client.limit
 	if limit == 0 {
 		limit = 1 << 62
 	}
-	memory := max(b.requestMemory, 1)
-	return bufferIn(b.requestDir, memory, max(limit-memory, 0))
+	memory := max(client.memory, 1)
+	return bufferIn(client.tempDir, memory, max(limit-memory, 0))
 }
 
 func (b *buffers) forResponse() (*proxy.Buffer, error) {

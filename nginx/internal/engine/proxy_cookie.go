@@ -24,12 +24,12 @@ type flagRule struct {
 	change proxy.CookieRewrite
 }
 
-func proxyCookieDomain(c *compiler, l *level, d *conf.Directive) error {
-	return cookieRules(c, l, d, &proxySlot.edit(l).cookieDomains)
+func (f *family) cookieDomain(c *compiler, l *level, d *conf.Directive) error {
+	return cookieRules(c, l, d, &f.slot.edit(l).cookieDomains)
 }
 
-func proxyCookiePath(c *compiler, l *level, d *conf.Directive) error {
-	return cookieRules(c, l, d, &proxySlot.edit(l).cookiePaths)
+func (f *family) cookiePath(c *compiler, l *level, d *conf.Directive) error {
+	return cookieRules(c, l, d, &f.slot.edit(l).cookiePaths)
 }
 
 // cookieRules compiles "name off" and "name from to".
@@ -49,11 +49,11 @@ func cookieRules(c *compiler, l *level, d *conf.Directive, rules *[]cookieRule) 
 	}
 	var rule cookieRule
 	from := d.Args[0]
-	if d.Name == "proxy_cookie_domain" {
+	if strings.HasSuffix(d.Name, "_cookie_domain") {
 		from = strings.TrimPrefix(from, ".")
 	}
 	if text, _, ok := namePattern(d.Args[0]); ok {
-		if rule.re, err = pattern(d, text, d.Name == "proxy_cookie_domain" || strings.HasPrefix(d.Args[0], "~*")); err != nil {
+		if rule.re, err = pattern(d, text, strings.HasSuffix(d.Name, "_cookie_domain") || strings.HasPrefix(d.Args[0], "~*")); err != nil {
 			return err
 		}
 	} else if rule.from, err = c.value(d, from); err != nil {
@@ -66,13 +66,13 @@ func cookieRules(c *compiler, l *level, d *conf.Directive, rules *[]cookieRule) 
 	return nil
 }
 
-// proxyCookieFlags compiles "proxy_cookie_flags off|cookie [flag ...]".
-func proxyCookieFlags(c *compiler, l *level, d *conf.Directive) (err error) {
+// cookieFlags compiles "proxy_cookie_flags off|cookie [flag ...]".
+func (f *family) cookieFlags(c *compiler, l *level, d *conf.Directive) (err error) {
 	if err := offAlone(l, d, len(d.Args) == 1 && d.Args[0] == "off"); err != nil {
 		return err
 	}
-	s := proxySlot.edit(l)
-	if l.first("proxy_cookie_flags") {
+	s := f.slot.edit(l)
+	if l.first(d.Name) {
 		s.cookieFlags = nil
 	}
 	if len(d.Args) == 1 && d.Args[0] == "off" {

@@ -47,8 +47,8 @@ func (d *dynamicPass) choose(x *exchange) (http.Handler, int) {
 		}
 		x.proxy.host, x.proxy.port = proxyHost(to.scheme, to.address)
 	}
-	to.sslName = proxySlot.of(d.pass.level).sslName.String(&x.Request)
-	to.bind = proxySlot.of(d.pass.level).bind.String(&x.Request)
+	to.sslName = d.pass.settings().sslName.String(&x.Request)
+	to.bind = d.pass.settings().bind.String(&x.Request)
 	found, err := d.proxyFor(x, to)
 	if err == nil {
 		err = found.group.known(x.HTTP.Context())

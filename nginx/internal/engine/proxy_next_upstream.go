@@ -7,13 +7,13 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-// proxyNextUpstream compiles "proxy_next_upstream error|timeout|… ...". nginx distinguishes a
+// nextUpstream compiles "proxy_next_upstream error|timeout|… ...". nginx distinguishes a
 // broken connection from an invalid response (invalid_header); culvert retries after both if
 // "error" is given.
-func proxyNextUpstream(_ *compiler, l *level, d *conf.Directive) error {
-	s := proxySlot.edit(l)
+func (f *family) nextUpstream(_ *compiler, l *level, d *conf.Directive) error {
+	s := f.slot.edit(l)
 	r := &s.retry
-	if l.first("proxy_next_upstream") {
+	if l.first(d.Name) {
 		r.Errors, r.Timeouts, r.NonIdempotent = false, false, false
 		r.Statuses, s.retryOff = nil, false
 	}

@@ -16,6 +16,7 @@ import (
 
 // passRule is a proxy_pass.
 type passRule struct {
+	family  *family
 	at      *conf.Directive
 	level   *level
 	url     string // scheme://host[:port], "" with variables
@@ -48,10 +49,10 @@ type passTo struct{ scheme, address, sslName, bind string }
 
 var passSlot = newLocalSlot[*passRule]()
 
-// proxyPass compiles "proxy_pass URL". mergeProxy creates its proxy when the whole location is
+// passTo compiles "proxy_pass URL". mergeProxy creates its proxy when the whole location is
 // known.
-func proxyPass(c *compiler, l *level, d *conf.Directive) error {
-	p := &passRule{at: d, level: l}
+func (f *family) passTo(c *compiler, l *level, d *conf.Directive) error {
+	p := &passRule{family: f, at: d, level: l}
 	v, err := c.value(d, d.Args[0])
 	if err != nil {
 		return err
@@ -68,8 +69,8 @@ func proxyPass(c *compiler, l *level, d *conf.Directive) error {
 	}
 	p.uri, p.hasURI = uri, uri != ""
 	if p.hasURI && (l.isPattern() || l.kind == namedLocation || l.condition) {
-		return d.Errorf("\"proxy_pass\" cannot have URI part in location given by regular expression, " +
-			"or inside named location, or inside \"if\" statement, or inside \"limit_except\" block")
+		return d.Errorf("\"%s\" cannot have URI part in location given by regular expression, "+
+			"or inside named location, or inside \"if\" statement, or inside \"limit_except\" block", d.Name)
 	}
 	p.url = scheme + "://" + address
 	p.to.scheme, p.to.address = scheme, address
@@ -142,7 +143,7 @@ func mergeProxy(c *compiler, l *level) error {
 
 // createProxy creates the proxy, or what will create those of a proxy_pass with variables.
 func (p *passRule) createProxy(c *compiler) error {
-	s := proxySlot.of(p.level)
+	s := p.settings()
 	if p.dynamic == nil && (!isConstant(s.sslName) || !isConstant(s.bind)) {
 		p.dynamic = &dynamicPass{}
 	}
@@ -195,6 +196,14 @@ func findGroup(c *compiler, at *conf.Directive, scheme, address string) (*group,
 	return g, nil
 }
 
+// settings are those of the level that p stands on.
+func (p *passRule) settings() *proxySettings { return p.family.slot.of(p.level) }
+
+// passSettings are those of the current level, which has a rule.
+func (x *exchange) passSettings() *proxySettings {
+	return (*passSlot.of(x.level)).family.slot.of(x.level)
+}
+
 // serveProxy sends the request to the upstream of the level.
 func serveProxy(x *exchange, w http.ResponseWriter) (status int, done bool) {
 	p := *passSlot.of(x.level)
@@ -215,7 +224,7 @@ func (p *passRule) serve(x *exchange, w http.ResponseWriter) int {
 	}
 	readBody(x, w)
 	x.proxy.responded, x.proxy.failure, x.proxy.diverted = true, nil, nil
-	handler.ServeHTTP(w, proxySlot.of(p.level).reshape(x, p.inbound(x)))
+	handler.ServeHTTP(w, p.settings().reshape(x, p.inbound(x)))
 	if to := x.proxy.diverted; to != nil {
 		x.proxy.responded = false
 		return to.serve(x, w)
@@ -254,7 +263,7 @@ func (e *Engine) newProxy(p *passRule, g *group, to passTo) (http.Handler, error
 }
 
 func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options, err error) {
-	s, client := proxySlot.of(p.level), clientBodySlot.of(p.level)
+	s, client := p.settings(), clientBodySlot.of(p.level)
 	if o.Upstream, err = e.upstream(g, to.scheme); err != nil {
 		return o, err
 	}
@@ -268,7 +277,7 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	if o.Upgrades, err = e.forwarder(*s, transport); err != nil {
 		return o, err
 	}
-	if o.RequestBuffer, err = s.buffers.forRequest(client.limit, errorPageSlot.of(p.level).named()); err != nil {
+	if o.RequestBuffer, err = s.buffers.forRequest(client, errorPageSlot.of(p.level).named()); err != nil {
 		return o, err
 	}
 	if o.ResponseBuffer, err = s.buffers.forResponse(); err != nil {

@@ -18,13 +18,13 @@ type redirectRule struct {
 	standard bool // "default": from and to follow from proxy_pass
 }
 
-// proxyRedirect compiles "proxy_redirect default", "off" and "from to".
-func proxyRedirect(c *compiler, l *level, d *conf.Directive) error {
+// redirect compiles "proxy_redirect default", "off" and "from to".
+func (f *family) redirect(c *compiler, l *level, d *conf.Directive) error {
 	if err := offAlone(l, d, len(d.Args) == 1 && d.Args[0] == "off"); err != nil {
 		return err
 	}
-	s := proxySlot.edit(l)
-	if l.first("proxy_redirect") {
+	s := f.slot.edit(l)
+	if l.first(d.Name) {
 		s.redirects = nil
 	}
 	s.redirectGiven = true
@@ -70,7 +70,7 @@ func offAlone(l *level, d *conf.Directive, off bool) error {
 // finishRedirects fills in the default once proxy_pass is known: its URL
 // becomes the location's name.
 func (p *passRule) finishRedirects() error {
-	s := proxySlot.edit(p.level)
+	s := p.family.slot.edit(p.level)
 	if !s.redirectGiven && p.url != "" {
 		s.redirects = []redirectRule{{standard: true}}
 	}

@@ -25,7 +25,7 @@ func (p *passRule) finishFields(c *compiler) error {
 	}
 	fields := []proxyField{{"Host", host, true}, {"Expect", vars.Value{}, true}}
 	seen := map[string]bool{}
-	for _, f := range proxySlot.of(p.level).fields {
+	for _, f := range p.settings().fields {
 		switch f.name {
 		case "Upgrade":
 			p.wants.upgrade = f.value
@@ -76,7 +76,7 @@ func hasToken(list, token string) bool { return httpheader.HasToken([]string{lis
 // rewrite applies the configuration to the outbound request.
 func (p *passRule) rewrite(x *exchange, o *proxy.Outbound) {
 	out := o.Out
-	passFields := proxySlot.of(p.level).passFields
+	passFields := p.settings().passFields
 	if !passFields {
 		clearFields(out.Header)
 	}

@@ -20,8 +20,8 @@ type diversion struct {
 var ignorable = map[string]bool{"X-Accel-Redirect": true, "X-Accel-Expires": true, "X-Accel-Limit-Rate": true,
 	"X-Accel-Buffering": true, "X-Accel-Charset": true, "Expires": true, "Cache-Control": true, "Set-Cookie": true, "Vary": true}
 
-// proxyIgnoreHeaders compiles "proxy_ignore_headers field ...".
-func proxyIgnoreHeaders(_ *compiler, l *level, d *conf.Directive) error {
+// ignoreHeaders compiles "proxy_ignore_headers field ...".
+func (f *family) ignoreHeaders(_ *compiler, l *level, d *conf.Directive) error {
 	ignored := map[string]bool{}
 	for _, name := range d.Args {
 		canonical := http.CanonicalHeaderKey(name)
@@ -30,7 +30,7 @@ func proxyIgnoreHeaders(_ *compiler, l *level, d *conf.Directive) error {
 		}
 		ignored[canonical] = true
 	}
-	proxySlot.edit(l).ignored = ignored
+	f.slot.edit(l).ignored = ignored
 	return nil
 }
 
@@ -38,7 +38,7 @@ func proxyIgnoreHeaders(_ *compiler, l *level, d *conf.Directive) error {
 func (p *passRule) modifyResponse(a *proxy.Response) {
 	x := exchangeOf(a.In.Context())
 	x.UpstreamHeader = a.Header
-	s := proxySlot.of(x.level)
+	s := x.passSettings()
 	if s.ignored["X-Accel-Buffering"] {
 		a.Header.Del("X-Accel-Buffering")
 	}

@@ -13,48 +13,23 @@ import (
 	"github.com/culvert-go/culvert/proxy"
 )
 
-// proxyModule sends requests to upstreams (ngx_http_proxy_module.c).
+// proxyFamily sends requests by HTTP (ngx_http_proxy_module.c).
+var proxyFamily = &family{
+	name: "proxy",
+	slot: newSlot(proxySettings{
+		buffers:        responseBuffers,
+		connectTimeout: time.Minute,
+		passBody:       true,
+		passFields:     true,
+		readTimeout:    time.Minute,
+		retry:          proxy.Retry{Errors: true, Timeouts: true}, // "proxy_next_upstream error timeout"
+		sendTimeout:    time.Minute,
+		tls:            tlsRule{depth: 1, min: tls.VersionTLS12},
+	}),
+}
+
 var proxyModule = module{
-	directives: []directive{
-		{name: "client_body_buffer_size", compile: setSize(proxySlot, func(s *proxySettings) *int64 { return &s.buffers.requestMemory })},
-		{name: "client_body_temp_path", compile: clientBodyTempPath},
-		{name: "proxy_bind", compile: proxyBind},
-		{name: "proxy_buffering", compile: setFlag(proxySlot, func(s *proxySettings) *bool { return &s.buffers.response })},
-		{name: "proxy_buffers", compile: proxyBuffers},
-		{name: "proxy_connect_timeout", compile: setDuration(proxySlot, func(s *proxySettings) *time.Duration { return &s.connectTimeout })},
-		{name: "proxy_cookie_domain", repeatable: true, compile: proxyCookieDomain},
-		{name: "proxy_cookie_flags", repeatable: true, compile: proxyCookieFlags},
-		{name: "proxy_cookie_path", repeatable: true, compile: proxyCookiePath},
-		{name: "proxy_hide_header", repeatable: true, compile: proxyHideHeader},
-		{name: "proxy_http_version", compile: proxyHTTPVersion, notFollowed: onlyHTTP11},
-		{name: "proxy_ignore_headers", compile: proxyIgnoreHeaders},
-		{name: "proxy_intercept_errors", compile: setFlag(proxySlot, func(s *proxySettings) *bool { return &s.intercept })},
-		{name: "proxy_max_temp_file_size", compile: setSize(proxySlot, func(s *proxySettings) *int64 { return &s.buffers.responseDisk })},
-		{name: "proxy_method", compile: setValue(proxySlot, func(s *proxySettings) *vars.Value { return &s.method })},
-		{name: "proxy_next_upstream", repeatable: true, compile: proxyNextUpstream},
-		{name: "proxy_next_upstream_timeout", compile: setDuration(proxySlot, func(s *proxySettings) *time.Duration { return &s.retry.Timeout })},
-		{name: "proxy_next_upstream_tries", compile: setNumber(proxySlot, func(s *proxySettings) *int { return &s.retry.Tries })},
-		{name: "proxy_pass", compile: proxyPass},
-		{name: "proxy_pass_header", repeatable: true, compile: proxyPassHeader},
-		{name: "proxy_pass_request_body", compile: setFlag(proxySlot, func(s *proxySettings) *bool { return &s.passBody })},
-		{name: "proxy_pass_request_headers", compile: setFlag(proxySlot, func(s *proxySettings) *bool { return &s.passFields })},
-		{name: "proxy_read_timeout", compile: setDuration(proxySlot, func(s *proxySettings) *time.Duration { return &s.readTimeout })},
-		{name: "proxy_redirect", repeatable: true, compile: proxyRedirect},
-		{name: "proxy_request_buffering", compile: proxyRequestBuffering},
-		{name: "proxy_send_timeout", compile: setDuration(proxySlot, func(s *proxySettings) *time.Duration { return &s.sendTimeout })},
-		{name: "proxy_set_body", compile: proxySetBody},
-		{name: "proxy_set_header", repeatable: true, compile: proxySetHeader, notFollowed: ownField},
-		{name: "proxy_ssl_certificate", compile: proxySSLCertificate},
-		{name: "proxy_ssl_certificate_key", compile: proxySSLCertificate},
-		{name: "proxy_ssl_crl", compile: proxySSLCRL},
-		{name: "proxy_ssl_name", compile: setValue(proxySlot, func(s *proxySettings) *vars.Value { return &s.sslName })},
-		{name: "proxy_ssl_protocols", compile: proxySSLProtocols},
-		{name: "proxy_ssl_server_name", compile: setFlag(proxySlot, func(s *proxySettings) *bool { return &s.tls.sni })},
-		{name: "proxy_ssl_trusted_certificate", compile: proxySSLTrustedCertificate},
-		{name: "proxy_ssl_verify", compile: setFlag(proxySlot, func(s *proxySettings) *bool { return &s.tls.verify })},
-		{name: "proxy_ssl_verify_depth", compile: setNumber(proxySlot, func(s *proxySettings) *int { return &s.tls.depth })},
-		{name: "proxy_temp_path", compile: proxyTempPath},
-	},
+	directives: proxyFamily.named(proxyFamily.connections(), proxyFamily.responses(), proxyFamily.bodies(), proxyFamily.certificates(), proxyFamily.urls()),
 	variables: map[string]variable{
 		"proxy_host": nonEmpty(func(x *exchange) string { return x.proxy.host }),
 		"proxy_port": nonEmpty(func(x *exchange) string { return x.proxy.port }),
@@ -62,17 +37,6 @@ var proxyModule = module{
 	merge: mergeProxy,
 	hooks: hooks{content: serveProxy, header: hideHeaders},
 }
-
-var proxySlot = newSlot(proxySettings{
-	buffers:        buffers{requestMemory: 16 << 10, responseMemory: 8 * 4 << 10, responseDisk: 1 << 30},
-	connectTimeout: time.Minute,
-	passBody:       true,
-	passFields:     true,
-	readTimeout:    time.Minute,
-	retry:          proxy.Retry{Errors: true, Timeouts: true}, // "proxy_next_upstream error timeout"
-	sendTimeout:    time.Minute,
-	tls:            tlsRule{depth: 1, min: tls.VersionTLS12},
-})
 
 // proxySettings are the proxy_ directives that a level inherits.
 type proxySettings struct {
@@ -107,11 +71,11 @@ type proxyField struct {
 	first bool // the first of its name, which replaces the client's
 }
 
-// proxySetHeader compiles "proxy_set_header name value". Directives on an inner level replace
+// setHeader compiles "proxy_set_header name value". Directives on an inner level replace
 // those of the outer levels.
-func proxySetHeader(c *compiler, l *level, d *conf.Directive) error {
-	s := proxySlot.edit(l)
-	if l.first("proxy_set_header") {
+func (f *family) setHeader(c *compiler, l *level, d *conf.Directive) error {
+	s := f.slot.edit(l)
+	if l.first(d.Name) {
 		s.fields = nil
 	}
 	v, err := c.value(d, d.Args[1])
@@ -152,18 +116,18 @@ func ownField(d *conf.Directive) string {
 	return ""
 }
 
-// proxyHideHeader compiles "proxy_hide_header name".
-func proxyHideHeader(_ *compiler, l *level, d *conf.Directive) error {
-	return hideField(l, d.Args[0], true)
+// hideHeader compiles "proxy_hide_header name".
+func (f *family) hideHeader(_ *compiler, l *level, d *conf.Directive) error {
+	return f.hideField(l, d.Args[0], true)
 }
 
-// proxyPassHeader compiles "proxy_pass_header name".
-func proxyPassHeader(_ *compiler, l *level, d *conf.Directive) error {
-	return hideField(l, d.Args[0], false)
+// passHeader compiles "proxy_pass_header name".
+func (f *family) passHeader(_ *compiler, l *level, d *conf.Directive) error {
+	return f.hideField(l, d.Args[0], false)
 }
 
-func hideField(l *level, name string, hidden bool) error {
-	s := proxySlot.edit(l)
+func (f *family) hideField(l *level, name string, hidden bool) error {
+	s := f.slot.edit(l)
 	next := map[string]bool{}
 	maps.Copy(next, s.hide)
 	next[http.CanonicalHeaderKey(name)] = hidden
@@ -190,7 +154,7 @@ func hideHeaders(x *exchange, h http.Header) {
 	if !x.proxy.responded {
 		return
 	}
-	s := proxySlot.of(x.level)
+	s := x.passSettings()
 	for name := range h {
 		if s.hidden(name) {
 			delete(h, name)

@@ -24,31 +24,31 @@ type tlsRule struct {
 	min, max uint16
 }
 
-func proxySSLTrustedCertificate(c *compiler, l *level, d *conf.Directive) error {
-	proxySlot.edit(l).tls.trusted = absolute(c.confDir, d.Args[0])
+func (f *family) sslTrustedCertificate(c *compiler, l *level, d *conf.Directive) error {
+	f.slot.edit(l).tls.trusted = absolute(c.confDir, d.Args[0])
 	return nil
 }
 
-func proxySSLCRL(c *compiler, l *level, d *conf.Directive) error {
-	proxySlot.edit(l).tls.crl = listFile(c, d)
+func (f *family) sslCRL(c *compiler, l *level, d *conf.Directive) error {
+	f.slot.edit(l).tls.crl = listFile(c, d)
 	return nil
 }
 
-func proxySSLCertificate(c *compiler, l *level, d *conf.Directive) error {
+func (f *family) sslCertificate(c *compiler, l *level, d *conf.Directive) error {
 	if strings.Contains(d.Args[0], "$") {
 		return d.Errorf("variables in \"%s\" are not supported by culvert yet", d.Name)
 	}
 	name := absolute(c.confDir, d.Args[0])
-	if d.Name == "proxy_ssl_certificate_key" {
-		proxySlot.edit(l).tls.key = name
+	if strings.HasSuffix(d.Name, "_key") {
+		f.slot.edit(l).tls.key = name
 	} else {
-		proxySlot.edit(l).tls.cert = name
+		f.slot.edit(l).tls.cert = name
 	}
 	return nil
 }
 
-func proxySSLProtocols(_ *compiler, l *level, d *conf.Directive) (err error) {
-	rule := &proxySlot.edit(l).tls
+func (f *family) sslProtocols(_ *compiler, l *level, d *conf.Directive) (err error) {
+	rule := &f.slot.edit(l).tls
 	rule.min, rule.max, err = tlsVersions(d)
 	return err
 }

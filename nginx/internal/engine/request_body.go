@@ -12,15 +12,15 @@ import (
 // larger body is streamed, as is any body with "proxy_request_buffering off". client_body_timeout
 // bounds the wait for a client that stalls; the proxy handles that failure like one of its own.
 func readBody(x *exchange, w http.ResponseWriter) {
-	buffers, body := &proxySlot.of(x.level).buffers, x.HTTP.Body
-	if !x.engine.readsBody || buffers.streamed || x.proxy.bodyRead || body == nil || body == http.NoBody {
+	client, body := clientBodySlot.of(x.level), x.HTTP.Body
+	if !x.engine.readsBody || x.passSettings().buffers.streamed || x.proxy.bodyRead || body == nil || body == http.NoBody {
 		return
 	}
 	x.proxy.bodyRead = true
-	read, err := readAhead(w, body, int(buffers.requestMemory), clientBodySlot.of(x.level).timeout)
+	read, err := readAhead(w, body, int(client.memory), client.timeout)
 	rest := io.Reader(body)
 	switch {
-	case err == io.EOF && int64(len(read)) <= buffers.requestMemory:
+	case err == io.EOF && int64(len(read)) <= client.memory:
 		x.RequestBody = string(read)
 	case err != nil && err != io.EOF:
 		rest = failedReader{err}

@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+)
+
+// family is a protocol that upstreams speak, with its directives: "proxy_read_timeout", "fastcgi_read_timeout" and so on are one
+// directive, with a setting for each family. A location has one family's pass directive, and that family's settings apply.
+type family struct {
+	name string // what the names of its directives begin with, before an underscore
+	slot slot[proxySettings]
+}
+
+// named returns the directives of some lists, with the name of the family before theirs.
+func (f *family) named(lists ...[]directive) []directive {
+	var all []directive
+	for _, list := range lists {
+		for _, d := range list {
+			d.name = f.name + "_" + d.name
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// connections are the directives about reaching a server: every family has them.
+func (f *family) connections() []directive {
+	return []directive{
+		{name: "bind", compile: f.bind},
+		{name: "connect_timeout", compile: setDuration(f.slot, func(s *proxySettings) *time.Duration { return &s.connectTimeout })},
+		{name: "next_upstream", repeatable: true, compile: f.nextUpstream},
+		{name: "next_upstream_timeout", compile: setDuration(f.slot, func(s *proxySettings) *time.Duration { return &s.retry.Timeout })},
+		{name: "next_upstream_tries", compile: setNumber(f.slot, func(s *proxySettings) *int { return &s.retry.Tries })},
+		{name: "pass", compile: f.passTo},
+		{name: "read_timeout", compile: setDuration(f.slot, func(s *proxySettings) *time.Duration { return &s.readTimeout })},
+		{name: "send_timeout", compile: setDuration(f.slot, func(s *proxySettings) *time.Duration { return &s.sendTimeout })},
+	}
+}
+
+// responses are the directives about the header of a response.
+func (f *family) responses() []directive {
+	return []directive{
+		{name: "hide_header", repeatable: true, compile: f.hideHeader},
+		{name: "ignore_headers", compile: f.ignoreHeaders},
+		{name: "intercept_errors", compile: setFlag(f.slot, func(s *proxySettings) *bool { return &s.intercept })},
+		{name: "pass_header", repeatable: true, compile: f.passHeader},
+	}
+}
+
+// bodies are the directives about what is sent of a request, and about buffers.
+func (f *family) bodies() []directive {
+	return []directive{
+		{name: "buffering", compile: setFlag(f.slot, func(s *proxySettings) *bool { return &s.buffers.response })},
+		{name: "buffers", compile: f.buffers},
+		{name: "max_temp_file_size", compile: setSize(f.slot, func(s *proxySettings) *int64 { return &s.buffers.responseDisk })},
+		{name: "pass_request_body", compile: setFlag(f.slot, func(s *proxySettings) *bool { return &s.passBody })},
+		{name: "pass_request_headers", compile: setFlag(f.slot, func(s *proxySettings) *bool { return &s.passFields })},
+		{name: "request_buffering", compile: f.requestBuffering},
+		{name: "temp_path", compile: f.tempPath},
+	}
+}
+
+// certificates are the directives about TLS.
+func (f *family) certificates() []directive {
+	return []directive{
+		{name: "ssl_certificate", compile: f.sslCertificate},
+		{name: "ssl_certificate_key", compile: f.sslCertificate},
+		{name: "ssl_crl", compile: f.sslCRL},
+		{name: "ssl_name", compile: setValue(f.slot, func(s *proxySettings) *vars.Value { return &s.sslName })},
+		{name: "ssl_protocols", compile: f.sslProtocols},
+		{name: "ssl_server_name", compile: setFlag(f.slot, func(s *proxySettings) *bool { return &s.tls.sni })},
+		{name: "ssl_trusted_certificate", compile: f.sslTrustedCertificate},
+		{name: "ssl_verify", compile: setFlag(f.slot, func(s *proxySettings) *bool { return &s.tls.verify })},
+		{name: "ssl_verify_depth", compile: setNumber(f.slot, func(s *proxySettings) *int { return &s.tls.depth })},
+	}
+}
+
+// urls are the directives that only HTTP has: fields, cookies and redirects that contain URLs.
+func (f *family) urls() []directive {
+	return []directive{
+		{name: "cookie_domain", repeatable: true, compile: f.cookieDomain},
+		{name: "cookie_flags", repeatable: true, compile: f.cookieFlags},
+		{name: "cookie_path", repeatable: true, compile: f.cookiePath},
+		{name: "http_version", compile: proxyHTTPVersion, notFollowed: onlyHTTP11},
+		{name: "method", compile: setValue(f.slot, func(s *proxySettings) *vars.Value { return &s.method })},
+		{name: "redirect", repeatable: true, compile: f.redirect},
+		{name: "set_body", compile: f.setBody},
+		{name: "set_header", repeatable: true, compile: f.setHeader, notFollowed: ownField},
+	}
+}
