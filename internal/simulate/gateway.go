@@ -108,7 +108,8 @@ func newGateway(plan *Plan, n surroundings, j *Journal, dir string) (*gateway, e
 			return c, err
 		},
 		DialTimeout: p.DialTimeout, HeaderTimeout: p.HeaderTimeout, WriteTimeout: p.TargetWrite,
-		MaxIdleConns: p.MaxIdle, IdleTimeout: p.IdleTimeout, MaxConnAge: p.noneIs(0), MaxConnRequests: p.MaxConnRequests,
+		ProxyProtocol: p.Introduces,
+		MaxIdleConns:  p.MaxIdle, IdleTimeout: p.IdleTimeout, MaxConnAge: p.noneIs(0), MaxConnRequests: p.MaxConnRequests,
 	}
 	if p.H2Targets {
 		o.Protocol = upstream.H2C
@@ -117,7 +118,7 @@ func newGateway(plan *Plan, n surroundings, j *Journal, dir string) (*gateway, e
 		o.FailStatuses = []int{500, 503}
 	}
 	if p.Check {
-		o.Check = &upstream.Check{Path: "/0", Interval: p.CheckEvery}
+		o.Check = &upstream.Check{Path: checkPath, Interval: p.CheckEvery}
 	}
 	plan.Upstream.options(g, &o)
 	list := g.targets(-1)
@@ -232,6 +233,9 @@ func (g *gateway) change(c ChangePlan) {
 	case DrainGroup:
 		g.journal.Note("gateway", "drain")
 		g.drainGroup()
+		return
+	case DrainTarget, UndrainTarget:
+		g.setDrained(c.Arg, c.Kind == DrainTarget)
 		return
 	case SetTargets:
 		without = c.Arg % len(g.plan.Targets)

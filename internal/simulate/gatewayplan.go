@@ -2,6 +2,8 @@ package simulate
 
 import (
 	"time"
+
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // GatewayPlan is the configuration of the gateway.
@@ -40,6 +42,7 @@ type GatewayPlan struct {
 	Server                                          bool // the server is package server's, not net/http's
 	RetryWait, Hedge                                time.Duration
 	Picker                                          bool // a Picker of the program's own stands before the group
+	Introduces                                      upstream.ProxyProtocol
 }
 
 // seconds returns a duration.

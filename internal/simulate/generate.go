@@ -50,6 +50,9 @@ func NewPlan(c *Choices) *Plan {
 	p.addStays(c)
 	p.addPages(c)
 	p.addWaiting(c)
+	p.addBases(c)
+	p.addIntroduced(c)
+	p.addDrains(c)
 	return p
 }
 

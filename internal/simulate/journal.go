@@ -68,9 +68,10 @@ type Sight struct {
 	BrokeOff  bool      // the target broke its response off
 	Opened    time.Time // the connection, at the target
 	From      string    // the gateway's address of the connection
-	Kept      bool      // the connection had carried a request before
-	Wrote     bool      // the target has written a byte, perhaps of an interim response
-	Response  begunAt   // where its bytes begin, on a connection that carries no others meanwhile
+	Client    introduction
+	Kept      bool    // the connection had carried a request before
+	Wrote     bool    // the target has written a byte, perhaps of an interim response
+	Response  begunAt // where its bytes begin, on a connection that carries no others meanwhile
 	Upgrade   bool
 	Tunnel    *Checker
 	Odd       *oddity // how the response is odd, nil if it is not

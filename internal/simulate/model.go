@@ -17,11 +17,14 @@ type model struct {
 	leases  []*lease
 	unclear bool // something was not observed, so nothing that follows can be checked
 
-	targets  []upstream.Target // of the group
+	targets  []upstream.Target // of the group, of which the drained ones are Down
 	states   map[string]*modelTarget
 	drained  bool
 	budget   *modelBudget
 	at, last time.Duration
+
+	configuredTargets []upstream.Target // as Group.Set was called with them
+	drainedTargets    map[string]bool   // by address
 }
 
 // modelTarget is one address.
@@ -83,9 +86,10 @@ const (
 	groupSet groupEventKind = iota
 	groupDrain
 	groupDrained
-	groupChecked // Check.Healthy was called
-	groupChanged // Check.OnChange was called
-	groupRaised  // Check.Healthy was called, and has panicked
+	groupChecked       // Check.Healthy was called
+	groupChanged       // Check.OnChange was called
+	groupTargetDrained // Group.SetDrained was called, to put it back if it is good
+	groupRaised        // Check.Healthy was called, and has panicked
 )
 
 // sample is the state that the group reports at a moment.

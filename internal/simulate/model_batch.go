@@ -63,6 +63,7 @@ func (b *batch) follow() {
 	b.set()
 	b.followHealth()
 	b.checkPlaces()
+	b.checkDrained()
 	for _, w := range b.dones {
 		b.checkPick(w)
 	}
@@ -84,6 +85,9 @@ const memory = 10 * time.Minute
 func (b *batch) set() {
 	m := b.m
 	for _, e := range b.group {
+		if e.kind == groupTargetDrained {
+			m.drain(e)
+		}
 		if e.kind != groupSet {
 			continue
 		}
@@ -99,19 +103,21 @@ func (b *batch) set() {
 			if indexOf(m.targets, t.Addr) < 0 {
 				s.checks.begin(m.at)
 				if s.left > 0 && m.at-s.left >= memory {
+					m.unclear = m.unclear || m.drainedTargets[t.Addr] // it may be drained or not
 					s.health = append(s.health, health{})
 					s.checks.unsure = true
 				}
 			}
 			s.left = 0
 		}
-		m.targets = e.targets
+		m.configuredTargets = e.targets
+		m.applyDrained()
 	}
 }
 
-// changed reports whether the targets were replaced at this instant.
+// changed reports whether the targets were replaced, or one of them was drained or put back, at this instant.
 func (b *batch) changed() bool {
-	return slices.ContainsFunc(b.group, func(e *groupEvent) bool { return e.kind == groupSet })
+	return slices.ContainsFunc(b.group, func(e *groupEvent) bool { return e.kind == groupSet || e.kind == groupTargetDrained })
 }
 
 // rules returns the options of a target at this instant, before and after Set.
@@ -334,6 +340,9 @@ func (m *model) compare(s *sample) {
 		state, r := m.states[t.Addr], healthRules(t, len(m.targets))
 		if m.w.plan.Gateway.Check && !t.Down {
 			state.checks.overdue(m, t.Addr)
+		}
+		if got.Drained != m.drainedTargets[t.Addr] {
+			m.fail("status", "%s says drained %v", t.Addr, got.Drained)
 		}
 		if got.InFlight != state.inFlight {
 			m.fail("status", "%s says that it has %d requests, the model %d", t.Addr, got.InFlight, state.inFlight)

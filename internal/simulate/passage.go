@@ -17,6 +17,7 @@ import (
 type Passage struct {
 	Token   uint32
 	Method  string
+	Peer    string // the client's end of the connection
 	Upgrade bool
 	Body    bool // the request may have a body
 
@@ -76,7 +77,7 @@ func (g *gateway) enter(next http.Handler) http.Handler {
 		g.serving.Add(1)
 		defer g.serving.Add(-1)
 		token, _ := tokenOf(r.URL.Path)
-		p := &Passage{Token: token, Method: r.Method, Upgrade: r.Header.Get("Upgrade") != "" || r.Method == http.MethodConnect, Body: r.ContentLength != 0, Entered: g.journal.now()}
+		p := &Passage{Token: token, Method: r.Method, Peer: r.RemoteAddr, Upgrade: r.Header.Get("Upgrade") != "" || r.Method == http.MethodConnect, Body: r.ContentLength != 0, Entered: g.journal.now()}
 		g.journal.mu.Lock()
 		g.journal.passages = append(g.journal.passages, p)
 		g.journal.mu.Unlock()

@@ -27,6 +27,7 @@ type TargetPlan struct {
 	IdleClose time.Duration
 	ByFrames  bool // over HTTP/2, by Frames
 	Frames    FramesPlan
+	Base      string // the path of its URL; "": none
 }
 
 // LinksPlan describes the links of connections: all have the same manners, and the first few
@@ -264,6 +265,9 @@ const (
 	CloseTunnels
 	// SetPlaces replaces the targets by all, of which one has other places.
 	SetPlaces
+	// DrainTarget drains a target of the group, UndrainTarget puts it back.
+	DrainTarget
+	UndrainTarget
 )
 
 // streams of contents that belong to an exchange.

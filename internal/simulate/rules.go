@@ -83,4 +83,5 @@ func (r *ruler) check() {
 	r.countWaits()
 	r.interims()
 	r.brokenByPanic()
+	r.introducedAs()
 }

@@ -94,7 +94,7 @@ func (r *ruler) late() bool {
 // of the time.
 func (p *Plan) blameless() bool {
 	g := &p.Gateway
-	if g.Check || g.H2Targets || p.Upstream.FailLatency > 0 || p.drains() {
+	if g.Check || g.H2Targets || p.Upstream.FailLatency > 0 || p.drains() || p.drainsTargets() {
 		return false
 	}
 	for i := range p.Upstream.Targets {

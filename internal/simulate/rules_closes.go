@@ -6,9 +6,13 @@ import (
 )
 
 // closes: a request has "Connection: close" only if it is the last one of its connection (upstream.Options.MaxConnRequests),
-// and not because an earlier attempt was.
+// and not because an earlier attempt was. By RoundTrip of a Transport whose connections name their clients each one is
+// (Options.ProxyProtocol).
 func (r *ruler) closes() {
 	most := r.w.plan.Gateway.MaxConnRequests
+	if r.w.plan.Gateway.Introduces != 0 && r.byTransport() {
+		return
+	}
 	for _, s := range r.sights {
 		if said := s.Header.Get("Connection") == "close"; said && (most == 0 || most > 1 && !s.Kept) {
 			r.fail("close", "%s saw close in a request on a connection kept %v, MaxConnRequests is %d", s.Target, s.Kept, most)

@@ -24,6 +24,7 @@ func (w *world) probe() {
 		return // whether a connection on which requests have waited serves more depends on the program's transport
 	}
 	w.gateway.change(ChangePlan{Kind: SetAll})
+	w.gateway.undrainAll()
 	if w.plan.drains() {
 		w.probeOnce(http.StatusServiceUnavailable, 0)
 		return
@@ -54,6 +55,7 @@ func (w *world) probe() {
 // probeSockets is probe in real time, which does not pass as fast as targets are brought back.
 func (w *world) probeSockets() {
 	w.gateway.change(ChangePlan{Kind: SetAll})
+	w.gateway.undrainAll()
 	for n := range 2 {
 		status, err := w.probeStatus(n)
 		due := func() bool {

@@ -64,6 +64,10 @@ func (t *target) serve(c *Conn) {
 	in := &endNoter{Reader: c}
 	r := bufio.NewReader(in)
 	opened := time.Now()
+	client, ok := t.introduced(in, r)
+	if !ok {
+		return
+	}
 	for kept := false; ; kept = true {
 		if d := t.plan.IdleClose; d > 0 {
 			_ = c.SetReadDeadline(time.Now().Add(d))
@@ -72,7 +76,7 @@ func (t *target) serve(c *Conn) {
 			return
 		}
 		_ = c.SetReadDeadline(time.Time{})
-		if !t.exchange(c, in, r, Sight{Opened: opened, Kept: kept, From: c.RemoteAddr().String(), Response: c.nextResponse()}) {
+		if !t.exchange(c, in, r, Sight{Opened: opened, Kept: kept, From: c.RemoteAddr().String(), Client: client, Response: c.nextResponse()}) {
 			return
 		}
 	}
@@ -87,6 +91,9 @@ func (t *target) exchange(c *Conn, in *endNoter, r *bufio.Reader, seen Sight) bo
 		}
 		return false
 	}
+	if !t.based(req) {
+		return false
+	}
 	token, ok := tokenOf(req.RequestURI)
 	if !ok {
 		t.world.journal.Break("request", "%s got a request for %q", t.plan.Addr, req.RequestURI)
@@ -97,6 +104,7 @@ func (t *target) exchange(c *Conn, in *endNoter, r *bufio.Reader, seen Sight) bo
 	}
 	if token == 0 { // a check, or the probe at the end
 		t.noteHalf(req)
+		t.ownConnection(seen.Client, req.Header.Get(checkField) != "")
 		return t.respondToCheck(c, req)
 	}
 	plan := t.world.exchanges[token]

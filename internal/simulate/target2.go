@@ -54,6 +54,9 @@ func (s *single) Addr() net.Addr { return s.addr }
 func (t *target) serveStream(w http.ResponseWriter, req *http.Request) {
 	t.streams.Add(1)
 	defer t.streams.Done()
+	if !t.based(req) {
+		return
+	}
 	token, ok := tokenOf(req.RequestURI)
 	plan := t.world.exchanges[token]
 	switch {

@@ -75,6 +75,9 @@ func (f *frameConn) closeWhenDone() {
 
 // serveFrameStream serves one request.
 func (t *target) serveFrameStream(s *frameStream, req *http.Request, seen Sight, beyond bool) {
+	if !t.based(req) {
+		return
+	}
 	token, ok := tokenOf(req.RequestURI)
 	plan := t.world.exchanges[token]
 	switch {

@@ -156,6 +156,9 @@ func (u *UpstreamPlan) options(g *gateway, o *upstream.Options) {
 // checkField is a field of checks.
 const checkField = "X-Check"
 
+// checkPath is upstream.Check.Path.
+const checkPath = "/0"
+
 // The statuses of the first target's responses to checks. Those of each next target are greater by one.
 const (
 	checkGood = 210
@@ -179,8 +182,8 @@ func (g *gateway) checked(status int) bool {
 // target returns the ith target for the group.
 func (p *Plan) target(i int) upstream.Target {
 	g, u := &p.Gateway, &p.Upstream.Targets[i]
-	return upstream.Target{Addr: p.Targets[i].Addr, MaxConns: g.maxConns(u.Places), MaxFails: g.MaxFails, FailTimeout: g.FailTimeout,
-		Weight: u.Weight, Backup: u.Backup, Down: u.Down}
+	return p.Targets[i].based(upstream.Target{Addr: p.Targets[i].Addr, MaxConns: g.maxConns(u.Places), MaxFails: g.MaxFails, FailTimeout: g.FailTimeout,
+		Weight: u.Weight, Backup: u.Backup, Down: u.Down})
 }
 
 // targets returns the plan's targets except one. The first is never a backup, since the group would refuse that.
