@@ -262,7 +262,7 @@ func firefox(f *cacheFields) Verdict {
 		return notReused(name, "an Expires that is no date is one in the past")
 	}
 	if f.negativeAge {
-		return notReused(name, "a negative Age is a very large one")
+		return notReused(name, "a negative Age is a very large one, unless the seconds that the response took make up for it")
 	}
 	if v, ok := f.explicit(name); ok {
 		return v

@@ -111,7 +111,10 @@ func cells() (all []cell) {
 		for _, lines := range [][]string{
 			{old}, {old, "Cache-Control: max-age=600"}, {old, "Cache-Control: max-age=259200"}, {old, modified},
 			{old, "Expires: " + date(-24*time.Hour)}, {old, "Expires: " + date(time.Hour)}, {"Date: " + date(time.Hour), "Expires: " + date(time.Minute)},
-			{"Age: 7200"}, {"Age: 7200", "Cache-Control: max-age=600"}, {"Age: 60", "Cache-Control: max-age=600"}, {"Age: -1", "Cache-Control: max-age=600"},
+			{"Age: 7200"}, {"Age: 7200", "Cache-Control: max-age=600"}, {"Age: 60", "Cache-Control: max-age=600"},
+			// Firefox reads a negative Age as an unsigned number of 32 bits and adds the seconds that the response took
+			// (nsHttpResponseHead::ComputeCurrentAge): -1 and one second would be 0.
+			{"Age: -100000", "Cache-Control: max-age=600"},
 			{"Age: 60", "Age: 7200", "Cache-Control: max-age=600"}, {"Age: 864000", modified},
 		} {
 			all = append(all, cell{status, header(lines...)})
