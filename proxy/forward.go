@@ -46,6 +46,7 @@ type forwarding struct {
 	repeated   bool             // a target has got the request once more
 	hookFailed bool             // ModifyResponse has ended the exchange
 	replaced   bool             // ModifyResponse has replaced the last attempt's response, or its status
+	leased     bool             // the context of the request is that of a lease
 	stale      bool             // the last attempt's connection had been kept, and ended before a response began
 	first      call             // of the first attempt
 	call       *call            // of the last one

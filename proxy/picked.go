@@ -99,7 +99,9 @@ func (f *forwarding) direct(u *url.URL, lease upstream.Lease) (byContext bool) {
 func (f *forwarding) reach(lease upstream.Lease) *culvert.Error {
 	byContext := f.direct(f.out.Out.URL, lease)
 	_, upgrade := f.exchange.(upgradeExchange)
-	if picked := f.p.group == nil; upgrade && (picked || f.out.Out.URL.Scheme == "https") || byContext {
+	picked := f.p.group == nil
+	if needed := upgrade && (picked || f.out.Out.URL.Scheme == "https") || byContext; needed || f.leased {
+		f.leased = true // a target to which the host alone leads must not be reached as the one before
 		f.out.Out = f.out.Out.WithContext(lease.Context(f.out.Out.Context()))
 	}
 	if f.p.group != nil {

@@ -1,11 +1,13 @@
 package proxy_test
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -259,6 +261,94 @@ func testURLsOfRequests(t *testing.T, via path) {
 		p.ServeHTTP(w, r)
 		if w.Code != 200 || w.Body.String() != want {
 			t.Errorf("%s: %d %q, want %q", to, w.Code, w.Body, want)
+		}
+	}
+}
+
+// The attempt behind one at a target with a TLS configuration of its own is made by its own target's, though the address is the same.
+func TestTLSOfEachAttempt(t *testing.T) { onPaths(t, testTLSOfEachAttempt) }
+func testTLSOfEachAttempt(t *testing.T, via path) {
+	leaktest.Check(t)
+	n := newNamedTarget(t, "one.test", false)
+	n.TLS.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if hello.ServerName == "refused.test" {
+			return nil, errors.New("no such name")
+		}
+		return nil, nil
+	}
+	for _, second := range []string{"", "own.test"} {
+		next := "refused.test"
+		o := upstream.Options{Scheme: "https", TLSConfig: &tls.Config{InsecureSkipVerify: true, ServerName: "group.test"}}
+		d, err := upstream.NewDynamic(upstream.DynamicOptions{Group: o, Choose: func(*http.Request) (upstream.Target, error) {
+			name := next
+			next = second
+			return upstream.Target{Addr: n.addr(), ServerName: name}, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		po := proxy.Options{Upstream: d, Retry: proxy.Retry{Wait: time.Minute}} // an address that was tried is not, without a wait
+		if via == httpTransport {
+			transport, err := upstream.NewTransport(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer transport.CloseIdleConnections()
+			po.Transport = standard{transport}
+		}
+		w := httptest.NewRecorder()
+		newProxy(t, via, po).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/", nil))
+		if want := cmp.Or(second, "group.test") + " 1 /"; w.Body.String() != want {
+			t.Errorf("%d %q, want %q", w.Code, w.Body, want)
+		}
+	}
+}
+
+// A Dynamic's targets at one address that differ in their TLSConfig alone are two: neither has the other's client certificate.
+func TestClientCertificateOfEachTenant(t *testing.T) { onPaths(t, testClientCertificateOfEachTenant) }
+func testClientCertificateOfEachTenant(t *testing.T, via path) {
+	leaktest.Check(t)
+	n := newNamedTarget(t, "one.test", false)
+	var tenant atomic.Value
+	n.TLS.ClientAuth = tls.RequireAnyClientCert
+	n.TLS.VerifyPeerCertificate = func(certs [][]byte, _ [][]*x509.Certificate) error {
+		cert, err := x509.ParseCertificate(certs[0])
+		if err == nil {
+			tenant.Store(cert.DNSNames[0])
+		}
+		return err
+	}
+	configs := map[string]*tls.Config{}
+	for _, name := range []string{"a.test", "b.test"} {
+		cert, _ := certified(t, name)
+		configs[name] = &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert}}
+	}
+	o := upstream.Options{Scheme: "https"}
+	d, err := upstream.NewDynamic(upstream.DynamicOptions{Group: o, Choose: func(r *http.Request) (upstream.Target, error) {
+		return upstream.Target{Addr: n.addr(), TLSConfig: configs[r.Host]}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	po := proxy.Options{Upstream: d}
+	if via == httpTransport {
+		transport, err := upstream.NewTransport(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer transport.CloseIdleConnections()
+		po.Transport = standard{transport}
+	}
+	p := newProxy(t, via, po)
+	for _, name := range []string{"a.test", "b.test"} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+		r.Host = name
+		p.ServeHTTP(w, r)
+		if w.Code != 200 || tenant.Load() != name {
+			t.Errorf("%d, the request of %s has the certificate of %v", w.Code, name, tenant.Load())
 		}
 	}
 }

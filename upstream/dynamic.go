@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/list"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"iter"
@@ -23,8 +24,8 @@ type DynamicOptions struct {
 	// invalid Target. Choose is called again for each further attempt of the request. It must be safe for concurrent use, and
 	// a panic of it is passed on.
 	//
-	// The first request that names an Addr with its Scheme, Path and ServerName determines the other fields of the Target, until it
-	// is forgotten.
+	// The first request that names an Addr with its Scheme, Path, ServerName and TLSConfig determines the other fields of the Target,
+	// until it is forgotten. A TLSConfig is known by its pointer: return the same one for the same tenant.
 	//
 	// If any part of the target comes from the request, a client can have the gateway connect to what only the gateway can
 	// reach. Set Group.AllowAddr then: the owner of a name decides where it leads. Required.
@@ -52,9 +53,14 @@ type Dynamic struct {
 }
 
 // dynamicKey tells targets apart.
-type dynamicKey struct{ addr, scheme, path, serverName string }
+type dynamicKey struct {
+	addr, scheme, path, serverName string
+	tls                            *tls.Config // a client certificate may be one tenant's
+}
 
-func keyOf(t Target) dynamicKey { return dynamicKey{t.Addr, t.Scheme, t.Path, t.ServerName} }
+func keyOf(t Target) dynamicKey {
+	return dynamicKey{t.Addr, t.Scheme, t.Path, t.ServerName, t.TLSConfig}
+}
 
 // dynamicTarget is a target that is remembered. Dynamic.mu guards what is not the group.
 type dynamicTarget struct {

@@ -103,9 +103,10 @@ func reachOf(ctx context.Context) (addr http1.Addr, ok bool) {
 	return addr, ok
 }
 
-// withReach returns a context with which hostOf(addr) can be dialled.
+// withReach returns a context with which hostOf(addr) can be dialled. If ctx has another address, it has that no more: its TLS
+// configuration would be used for a host of the same name.
 func withReach(ctx context.Context, addr http1.Addr) context.Context {
-	if !addr.Unix && addr.TLS == nil {
+	if _, other := reachOf(ctx); !other && !addr.Unix && addr.TLS == nil {
 		return ctx
 	}
 	return context.WithValue(ctx, reachKey{}, addr)
