@@ -36,6 +36,10 @@ type DynamicOptions struct {
 	Group Options
 	// MaxTargets is how many targets are remembered; 0 means 1024. Above it the one that was used longest ago is forgotten of
 	// those that have no requests and tunnels in flight. If all have some, a request for another target is refused (Busy, 503).
+	//
+	// As many idle connections are kept for all targets together, those that are forgotten included, or Group.MaxIdleConns if that
+	// is more: the one that was idle longest is closed. Those of HTTP/2 are bounded by Group.IdleTimeout alone, and those of
+	// Group.Transport by its own options.
 	MaxTargets int
 }
 
@@ -90,7 +94,7 @@ func NewDynamic(o DynamicOptions) (*Dynamic, error) {
 	}
 	d := &Dynamic{o: o, name: o.Group.Name, groups: map[dynamicKey]*dynamicTarget{}}
 	if o.Group.Transport == nil {
-		d.own = newTransport(checked)
+		d.own = newTransportWithin(checked, max(o.MaxTargets, checked.MaxIdleConns))
 		d.o.Group.Transport = d.own
 	}
 	return d, nil

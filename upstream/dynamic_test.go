@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/errs"
 	"github.com/culvert-go/culvert/internal/leaktest"
+	"github.com/culvert-go/culvert/proxy"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -195,6 +197,48 @@ func TestDynamicConnections(t *testing.T) {
 	s.Close()
 	if opened != 1 {
 		t.Errorf("%d connections", opened)
+	}
+}
+
+// Clients that name one target after the other leave no more idle connections than MaxTargets, or MaxIdleConns.
+func TestDynamicIdleConnections(t *testing.T) {
+	for _, o := range []upstream.DynamicOptions{
+		{MaxTargets: 3, Group: upstream.Options{MaxIdleConns: 1}},
+		{MaxTargets: 1, Group: upstream.Options{MaxIdleConns: 3}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var open atomic.Int32
+			o.Choose = named
+			o.Group.DialContext = func(context.Context, string, string) (net.Conn, error) {
+				near, far := net.Pipe()
+				open.Add(1)
+				go func() {
+					defer open.Add(-1)
+					in := bufio.NewReader(far)
+					_, _ = http.ReadRequest(in)
+					_, _ = io.WriteString(far, "HTTP/1.1 204 No Content\r\n\r\n")
+					_, _ = in.ReadByte()
+				}()
+				return near, nil
+			}
+			d := newDynamic(t, o)
+			p, err := proxy.New(proxy.Options{Upstream: d})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 10 {
+				w := httptest.NewRecorder()
+				if p.ServeHTTP(w, requestFor(fmt.Sprintf("h%d:1", i))); w.Code != 204 {
+					t.Errorf("status %d", w.Code)
+				}
+			}
+			synctest.Wait()
+			if n := open.Load(); n != 3 {
+				t.Errorf("%d connections are kept, want 3", n)
+			}
+			d.Close()
+			synctest.Wait()
+		})
 	}
 }
 

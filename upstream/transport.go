@@ -95,7 +95,11 @@ func init() {
 }
 
 // newTransport returns a Transport by o, whose defaults are filled in.
-func newTransport(o Options) *Transport {
+func newTransport(o Options) *Transport { return newTransportWithin(o, 0) }
+
+// newTransportWithin is newTransport for targets of which there may be any number. maxIdle bounds their idle connections
+// together; 0 is no bound. net/http does not bound those of HTTP/2.
+func newTransportWithin(o Options, maxIdle int) *Transport {
 	var protocols http.Protocols
 	protocols.SetHTTP1(o.Protocol != H2C)
 	protocols.SetHTTP2(o.Protocol == HTTP2)
@@ -106,6 +110,7 @@ func newTransport(o Options) *Transport {
 		DialTLSContext:         recoverPanics(dialOwnTLS(own, tlsConfig(o), o.DialTimeout)),
 		DisableCompression:     true,
 		DisableKeepAlives:      o.ProxyProtocol != 0 && o.Protocol == HTTP1, // it would use a connection for another client
+		MaxIdleConns:           maxIdle,
 		MaxIdleConnsPerHost:    o.MaxIdleConns,
 		IdleConnTimeout:        o.IdleTimeout,
 		ExpectContinueTimeout:  http1.ExpectTimeout,
@@ -121,13 +126,13 @@ func newTransport(o Options) *Transport {
 	made := &Transport{o: o, http: t, run: boundHead(passUnused(limitConns(t, o), o), o)}
 	made.closer.close = made.CloseIdleConnections
 	if o.Protocol == HTTP1 {
-		made.pool = newPool(o)
+		made.pool = newPool(o, maxIdle)
 	}
 	return made
 }
 
 // newPool returns a pool of connections to HTTP/1.1 targets.
-func newPool(o Options) *http1.Pool {
+func newPool(o Options, maxIdle int) *http1.Pool {
 	config := tlsConfig(o)
 	return http1.NewPool(http1.Options{
 		Addr: func(r *http.Request) (http1.Addr, error) {
@@ -144,6 +149,7 @@ func newPool(o Options) *http1.Pool {
 			panics.Log(nil, "upstream.Options.DialContext, TLSConfig or a connection", v, stack)
 		},
 		MaxIdle:       o.MaxIdleConns,
+		MaxIdleTotal:  maxIdle,
 		IdleTimeout:   o.IdleTimeout,
 		MaxAge:        o.MaxConnAge,
 		MaxRequests:   o.MaxConnRequests,

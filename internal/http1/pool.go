@@ -40,6 +40,8 @@ type Options struct {
 	Panicked func(value any, stack []byte)
 	// MaxIdle bounds the idle connections for each target, whatever their prefaces.
 	MaxIdle int
+	// MaxIdleTotal bounds those for all targets together: the one that was idle longest is closed. 0 is no bound.
+	MaxIdleTotal int
 	// IdleTimeout is how long they are kept.
 	IdleTimeout time.Duration
 	// MaxAge and MaxRequests end a connection with the exchange that it is too old for, or
@@ -192,10 +194,31 @@ func (p *Pool) put(c *Conn) {
 		p.sweep = time.AfterFunc(p.o.IdleTimeout, p.sweepIdle)
 	}
 	over := p.addPrefaced(c)
+	if over == nil && p.o.MaxIdleTotal > 0 && p.count > p.o.MaxIdleTotal {
+		over = p.takeOldest()
+	}
 	p.mu.Unlock()
 	if over != nil {
 		over.Close()
 	}
+}
+
+// takeOldest takes out the connection that has been idle longest. The caller holds p.mu.
+func (p *Pool) takeOldest() (oldest *Conn) {
+	for _, list := range p.idle {
+		if len(list) > 0 && (oldest == nil || list[0].idle.Before(oldest.idle)) {
+			oldest = list[0]
+		}
+	}
+	p.takeFirst(oldest.addr)
+	p.prefaced.remove(oldest)
+	return oldest
+}
+
+// takeFirst takes out the first idle connection of an address. The caller holds p.mu.
+func (p *Pool) takeFirst(addr Addr) {
+	p.setIdle(addr, slices.Delete(p.idle[addr], 0, 1))
+	p.count--
 }
 
 // setIdle sets the idle connections of an address. One with a preface, of which there may be as many as clients, is forgotten
@@ -215,8 +238,7 @@ func (p *Pool) addPrefaced(c *Conn) (over *Conn) {
 		return nil // MaxIdle bounds its list
 	}
 	if over = p.prefaced.add(c, p.o.MaxIdle); over != nil {
-		p.setIdle(over.addr, slices.Delete(p.idle[over.addr], 0, 1)) // where it is the first, too
-		p.count--
+		p.takeFirst(over.addr) // where it is the first, too
 	}
 	return over
 }

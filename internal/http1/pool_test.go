@@ -306,3 +306,44 @@ func TestPoolDialsAFreshOne(t *testing.T) {
 		p.CloseIdle()
 	})
 }
+
+// MaxIdleTotal bounds the idle connections of all targets together: the one that was idle longest ends, whatever its target.
+func TestTargetsShareMaxIdleTotal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options(&targets{})
+		o.MaxIdleTotal = 3
+		p := http1.NewPool(o)
+		defer p.CloseIdle()
+		take := func(name, preface string) *http1.Conn {
+			c, err := p.Get(t.Context(), http1.Addr{Name: name, Preface: preface}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		for _, name := range []string{"a:1", "b:1", "c:1", "a:1", "d:1", "e:1"} { // a:1 is used again, so b:1 and c:1 end
+			take(name, "").Keep()
+			time.Sleep(time.Second)
+		}
+		take("f:1", "x").Keep() // and a:1
+		for name, kept := range map[string]bool{"a:1": false, "b:1": false, "c:1": false, "d:1": true, "e:1": true} {
+			c := take(name, "")
+			if c.Reused != kept {
+				t.Errorf("%s is kept: %v, want %v", name, c.Reused, kept)
+			}
+			c.Close()
+		}
+		if c := take("f:1", "x"); !c.Reused {
+			t.Error("the last one is not kept")
+		} else {
+			c.Close()
+		}
+		for i := range 8 { // those with a preface end like the others, and are forgotten
+			take(fmt.Sprint("g:", i), fmt.Sprint(i)).Keep()
+			time.Sleep(time.Second)
+		}
+		if n := http1.IdleAddrs(p); n > 3+5 { // the others are remembered until a sweep
+			t.Errorf("%d addresses are remembered of three idle connections", n)
+		}
+	})
+}
