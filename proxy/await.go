@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"time"
@@ -22,10 +23,16 @@ func (f *forwarding) pickFirst(ctx context.Context) *culvert.Error {
 	if err == nil || err.Kind == culvert.NoTarget && f.await(ctx) {
 		return nil
 	}
-	if ctx.Err() != nil && errs.KindOfContext(ctx) == culvert.ClientGone {
-		return &culvert.Error{Kind: culvert.ClientGone, Err: ctx.Err()}
+	return cmp.Or(left(ctx, false), err)
+}
+
+// left returns the failure of a request whose client has left while a target was looked for, nil if it has not. sent reports
+// whether an attempt before has sent some of the request.
+func left(ctx context.Context, sent bool) *culvert.Error {
+	if ctx.Err() == nil || errs.KindOfContext(ctx) != culvert.ClientGone {
+		return nil
 	}
-	return err
+	return &culvert.Error{Kind: culvert.ClientGone, BytesSent: sent, Err: ctx.Err()}
 }
 
 // await waits until a target can be leased, for Retry.Wait at most. Those that the request has tried may get it again.

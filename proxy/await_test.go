@@ -76,8 +76,8 @@ func testWaitForARestart(t *testing.T, via path) {
 	}
 }
 
-// TestWaitEnds: a wait ends after Wait, or before that with Timeout, Tries or Budget, or when the client leaves. The request
-// then fails as it would have without one.
+// TestWaitEnds: a wait ends after Wait, or before that with Timeout, Tries or Budget, or when the client leaves, which
+// has ended the request then. Otherwise that fails as it would have without a wait.
 func TestWaitEnds(t *testing.T) { onPaths(t, testWaitEnds) }
 func testWaitEnds(t *testing.T, via path) {
 	budget, err := proxy.NewRetryBudget(0, 0)
@@ -89,26 +89,31 @@ func testWaitEnds(t *testing.T, via path) {
 		leaves  time.Duration
 		atLeast time.Duration
 		atMost  time.Duration
+		kind    culvert.ErrorKind
 	}{
-		"none":    {proxy.Retry{}, time.Hour, 0, 0},
-		"Wait":    {proxy.Retry{Wait: 10 * time.Second}, time.Hour, 10 * time.Second, 10 * time.Second},
-		"Timeout": {proxy.Retry{Wait: 10 * time.Second, Timeout: 4 * time.Second}, time.Hour, 4 * time.Second, 4 * time.Second},
-		"Tries":   {proxy.Retry{Wait: 10 * time.Second, Tries: 3}, time.Hour, 75 * time.Millisecond, 150 * time.Millisecond},
-		"Budget":  {proxy.Retry{Wait: 10 * time.Second, Budget: budget}, time.Hour, 0, 9 * time.Second},
-		"client":  {proxy.Retry{Wait: 10 * time.Second}, 5 * time.Second, 5 * time.Second, 5 * time.Second},
+		"none":    {proxy.Retry{}, time.Hour, 0, 0, culvert.DialFailed},
+		"Wait":    {proxy.Retry{Wait: 10 * time.Second}, time.Hour, 10 * time.Second, 10 * time.Second, culvert.DialFailed},
+		"Timeout": {proxy.Retry{Wait: 10 * time.Second, Timeout: 4 * time.Second}, time.Hour, 4 * time.Second, 4 * time.Second, culvert.DialFailed},
+		"Tries":   {proxy.Retry{Wait: 10 * time.Second, Tries: 3}, time.Hour, 75 * time.Millisecond, 150 * time.Millisecond, culvert.DialFailed},
+		"Budget":  {proxy.Retry{Wait: 10 * time.Second, Budget: budget}, time.Hour, 0, 9 * time.Second, culvert.DialFailed},
+		"client":  {proxy.Retry{Wait: 10 * time.Second}, 5 * time.Second, 5 * time.Second, 5 * time.Second, culvert.ClientGone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				leaktest.Check(t)
 				target := &restarting{bound: time.Now().Add(time.Hour)}
 				group := groupOf(t, upstream.Options{DialContext: target.dial}, upstream.Target{Addr: "192.0.2.1:80"})
-				p := newProxy(t, via, proxy.Options{Upstream: group, Retry: test.retry})
+				var failed *culvert.Error
+				p := newProxy(t, via, proxy.Options{Upstream: group, Retry: test.retry, OnError: func(_ *http.Request, e *culvert.Error) { failed = e }})
 				ctx, cancel := context.WithTimeoutCause(t.Context(), test.leaves, context.Canceled)
 				defer cancel()
-				start, w := time.Now(), httptest.NewRecorder()
-				p.ServeHTTP(w, httptest.NewRequest("GET", "http://gateway.test/", nil).WithContext(ctx))
-				if took := time.Since(start); w.Code != 502 || took < test.atLeast || took > test.atMost {
-					t.Errorf("%d after %v", w.Code, took)
+				start := time.Now()
+				func() {
+					defer func() { _ = recover() }() // http.ErrAbortHandler, where the client has left
+					p.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "http://gateway.test/", nil).WithContext(ctx))
+				}()
+				if took := time.Since(start); failed == nil || failed.Kind != test.kind || took < test.atLeast || took > test.atMost {
+					t.Errorf("%v after %v", failed, took)
 				}
 				if n := group.InFlight(); n != 0 {
 					t.Errorf("%d in flight", n)

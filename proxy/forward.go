@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,8 +182,11 @@ func (f *forwarding) run() *culvert.Error {
 			return nil
 		default:
 			next := f.p.o.Retry.decide(attemptEnd{request: repeatsOf(f.out.Out), failure: failure, stale: f.stale})
-			if f.hookFailed || next == endExchange || !f.nextTarget(ctx, next) {
+			if f.hookFailed || next == endExchange {
 				return failure
+			}
+			if !f.nextTarget(ctx, next) {
+				return cmp.Or(left(ctx, failure.BytesSent), failure)
 			}
 		}
 	}
