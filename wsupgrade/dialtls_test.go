@@ -3,12 +3,15 @@ package wsupgrade_test
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http/httptest"
 	"net/url"
 	"testing"
+	"time"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/leaktest"
 	"github.com/culvert-go/culvert/internal/wiretest"
 	"github.com/culvert-go/culvert/wsupgrade"
@@ -52,5 +55,17 @@ func TestDialTLS(t *testing.T) {
 		if got := wiretest.Await(t, seen, "a byte"); got != test.want || w.Code != 502 {
 			t.Errorf("%s: status %d, and the target got %#x first, want %#x", test.url, w.Code, got, test.want)
 		}
+	}
+}
+
+// What Dial fails with by itself is the failure of the upgrade, with its Retry-After.
+func TestDialFails(t *testing.T) {
+	u := &url.URL{Scheme: "http", Host: "app.test"}
+	dial := func(context.Context, string, string) (net.Conn, error) {
+		return nil, fmt.Errorf("no tunnel: %w", &culvert.Error{Kind: culvert.Busy, RetryAfter: 3 * time.Second})
+	}
+	w := httptest.NewRecorder()
+	if forwarder(t, wsupgrade.Options{Dial: dial}).Handler(u).ServeHTTP(w, request(t, handshake)); w.Code != 503 || w.Header().Get("Retry-After") != "3" {
+		t.Errorf("status %d, %v", w.Code, w.Header())
 	}
 }

@@ -126,7 +126,7 @@ func handshakeError(in context.Context, conn *upstreamConn, err error) error {
 	case conn == nil:
 		e.Kind = errs.KindOfDial(err)
 		if own := errs.As(err); own != nil {
-			e.Kind = own.Kind
+			e.Kind, e.RetryAfter = own.Kind, own.RetryAfter
 		}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
 		e.Kind = culvert.Timeout

@@ -28,7 +28,8 @@ type Options struct {
 	// them would pass every filter unseen.
 	Protocols []string
 	// Dial connects to the target; nil means a net.Dialer. Its context has the values of the
-	// outbound request's context. A Dial that returns (nil, nil) has failed.
+	// outbound request's context. A Dial that returns (nil, nil) has failed. If its error is a *culvert.Error, or wraps one, its
+	// Kind and RetryAfter are used.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// TLSConfig is for targets whose URL has the scheme https or wss. nil verifies the certificate
 	// against the system's roots and the target's host.
