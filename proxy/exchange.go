@@ -64,10 +64,9 @@ func (e *transportExchange) exchange(f *forwarding) (exchangeResult, *culvert.Er
 	}
 	fullDuplex(f)
 
-	transport, hedge := e.transport, (*hedged)(nil)
+	transport := e.transport
 	if f.hedges() {
-		hedge = &hedged{f: f, c: c, ctx: ctx, next: transport}
-		transport = hedge
+		transport = &hedged{f: f, c: c, ctx: ctx, next: transport}
 	}
 	resp, err := c.roundTrip(ctx, transport, out)
 	var result exchangeResult
@@ -77,16 +76,14 @@ func (e *transportExchange) exchange(f *forwarding) (exchangeResult, *culvert.Er
 		result.dropped = f.retryStatus(resp.StatusCode) && f.leaseInstead(&c.body)
 	}
 	c.interim.later.finish(err == nil && !result.dropped)
-	f.stale = err != nil && c.resends.stale() && !streamReset(err)
+	f.stale = err != nil && c.counts.stale() && !streamReset(err)
 	if err == nil && !result.dropped {
 		err = cutShort(ctx, resp)
 	}
-	if at := c.resends.connectedAt(); !at.IsZero() && (hedge == nil || !hedge.won) {
-		f.record.Connected(at)
-	}
+	f.record.Connected(c.counts.connectedAt())
 	if err != nil {
 		failure := classify(ctx, err, c)
-		failure.BytesSent = failure.BytesSent || dialFailed(err) && c.resends.unclear()
+		failure.BytesSent = failure.BytesSent || dialFailed(err) && c.counts.unclear()
 		return exchangeResult{sent: c.body.Sent()}, failure
 	}
 	result.sent = c.body.Sent()
@@ -171,12 +168,13 @@ type call struct {
 	body    replay.Attempt
 	trace   httptrace.ClientTrace // for a transport
 	resends resends               // of a transport
+	counts  *resends              // those of the round trip whose result counts: resends, unless a second one has (Retry.Hedge)
 }
 
 // start prepares the call of an attempt.
 func (c *call) start(f *forwarding, in *http.Request) {
 	c.interim = interimRelay{client: &f.client, in: in, body: f.body.Client(), timeout: f.p.o.WriteTimeout, began: f.start, slow: &f.interims}
-	c.source = &f.body
+	c.source, c.counts = &f.body, &c.resends
 	c.body.Start(&f.body)
 }
 

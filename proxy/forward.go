@@ -335,9 +335,13 @@ func (f *forwarding) targetTime(took time.Duration) time.Duration {
 // blame returns the failure as it counts for the target's health. A target that had less than half of the time that ran
 // out is not to blame: the client, the queue or another target have used it.
 func (f *forwarding) blame(err *culvert.Error) *culvert.Error {
-	attempt := time.Since(f.started)
+	return f.blameFor(err, f.targetTime(time.Since(f.started)))
+}
+
+// blameFor is blame of an attempt that has waited for its target for a time.
+func (f *forwarding) blameFor(err *culvert.Error, waited time.Duration) *culvert.Error {
 	whole := errors.Is(context.Cause(f.out.In.Context()), context.DeadlineExceeded) || errors.Is(err, errTotalTimeout)
-	if err.Kind == culvert.Timeout && whole && 2*f.targetTime(attempt) < time.Since(f.start) {
+	if err.Kind == culvert.Timeout && whole && 2*waited < time.Since(f.start) {
 		return &culvert.Error{Kind: culvert.ClientGone, Err: err}
 	}
 	return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptrace"
-	"sync/atomic"
 	"time"
 
 	"github.com/culvert-go/culvert"
@@ -30,37 +29,43 @@ type hedged struct {
 	ctx  context.Context // of the attempt, without its trace
 	next http.RoundTripper
 	used bool
-	won  bool // by the second target
 }
 
 // roundTrip is one of the two.
 type roundTrip struct {
-	began     time.Time
-	took      time.Duration
-	over      bool // the exchange had ended when it did
-	cancel    context.CancelFunc
-	connected atomic.Pointer[time.Time] // of the second one; nil: not yet
-	done      chan struct{}
-	resp      *http.Response
-	err       error
+	began   time.Time
+	took    time.Duration
+	over    bool // the exchange had ended when it did
+	cancel  context.CancelCauseFunc
+	resends resends // of the second one; the call has those of the first
+	done    chan struct{}
+	resp    *http.Response
+	err     error
 }
 
-// start runs a round trip on a goroutine of its own.
-func (h *hedged) start(out *http.Request) *roundTrip {
-	ctx, cancel := context.WithCancel(out.Context())
-	t := &roundTrip{began: time.Now(), cancel: cancel, done: make(chan struct{})}
+// newRoundTrip returns a round trip and the context of its request, which is a child of ctx.
+func newRoundTrip(ctx context.Context) (*roundTrip, context.Context) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	return &roundTrip{cancel: cancel, done: make(chan struct{})}, ctx
+}
+
+// start runs the round trip of out on a goroutine of its own.
+func (h *hedged) start(t *roundTrip, out *http.Request) {
+	t.began = time.Now()
 	go func() {
 		defer close(t.done)
 		defer panics.Catch(&t.err)
 		defer func() { t.took, t.over = time.Since(t.began), h.ctx.Err() != nil }()
-		t.resp, t.err = h.next.RoundTrip(out.WithContext(ctx))
+		t.resp, t.err = h.next.RoundTrip(out)
+		if cause := context.Cause(out.Context()); t.err != nil && errors.Is(cause, errRefused) {
+			t.err = cause
+		}
 	}()
-	return t
 }
 
 // end ends a round trip whose response is not used.
 func (t *roundTrip) end() {
-	t.cancel()
+	t.cancel(nil)
 	<-t.done
 	if t.err == nil && t.resp != nil && t.resp.Body != nil {
 		t.resp.Body.Close()
@@ -81,7 +86,8 @@ func (h *hedged) RoundTrip(out *http.Request) (*http.Response, error) {
 		return h.next.RoundTrip(out)
 	}
 	h.used = true
-	first := h.start(out)
+	first, ctx := newRoundTrip(out.Context())
+	h.start(first, out.WithContext(ctx))
 	timer := time.NewTimer(h.f.p.o.Retry.Hedge)
 	defer timer.Stop()
 	select {
@@ -89,11 +95,12 @@ func (h *hedged) RoundTrip(out *http.Request) (*http.Response, error) {
 		return first.result()
 	case <-timer.C:
 	}
-	if !h.f.leaseBeside() {
+	before := h.f.out.Out
+	ended, again := h.prepareBeside(first)
+	if again == nil {
 		<-first.done
 		return first.result()
 	}
-	ended, again := h.f.observe(h.f.second.Addr()), h.f.beside()
 	second := h.startBeside(again)
 	select {
 	case <-first.done:
@@ -101,6 +108,7 @@ func (h *hedged) RoundTrip(out *http.Request) (*http.Response, error) {
 	}
 	if h.await(first, second) == first {
 		second.end()
+		h.f.out.Out = before
 		h.firstWins(second, ended)
 		return first.result()
 	}
@@ -109,19 +117,30 @@ func (h *hedged) RoundTrip(out *http.Request) (*http.Response, error) {
 	return second.result()
 }
 
+// prepareBeside leases the second target, calls Options.OnAttempt for it, and returns its request, nil if there is none. Where
+// a function of the program's panics, it ends the first round trip.
+func (h *hedged) prepareBeside(first *roundTrip) (ended func(culvert.Attempt), again *http.Request) {
+	returned := false
+	defer func() {
+		if !returned {
+			first.end()
+		}
+	}()
+	if h.f.leaseBeside() {
+		ended, again = h.f.observe(h.f.second.Addr()), h.f.beside()
+	}
+	returned = true
+	return ended, again
+}
+
 // startBeside runs the round trip of the second target. again is its request.
 func (h *hedged) startBeside(again *http.Request) *roundTrip {
-	var t *roundTrip
-	started := make(chan struct{})
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
-		<-started
-		at := time.Now()
-		t.connected.Store(&at)
-	}}
-	sent := again.WithContext(httptrace.WithClientTrace(h.f.second.Context(h.ctx), trace))
+	t, ctx := newRoundTrip(h.f.second.Context(h.ctx))
+	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { t.resends.gotConn(info) }, GotFirstResponseByte: t.resends.gotByte}
+	t.resends.watch(trace, true, t.cancel)
+	sent := again.WithContext(httptrace.WithClientTrace(ctx, trace))
 	_ = forTransport(h.f.out.In, sent) // it has permitted the first
-	t = h.start(sent)
-	close(started)
+	h.start(t, sent)
 	return t
 }
 
@@ -178,7 +197,7 @@ func (f *forwarding) beside() *http.Request {
 func (h *hedged) firstWins(second *roundTrip, ended func(culvert.Attempt)) {
 	f := h.f
 	f.record.StartAttempt(f.second.Addr(), second.began)
-	f.record.Connected(second.connectedAt())
+	f.record.Connected(second.resends.connectedAt())
 	h.finish(f.second, second)
 	f.observed(ended)
 	f.tried = append(f.tried, f.second)
@@ -188,7 +207,7 @@ func (h *hedged) firstWins(second *roundTrip, ended func(culvert.Attempt)) {
 // secondWins has the attempt continue with the second target, by the request again.
 func (h *hedged) secondWins(first, second *roundTrip, ended func(culvert.Attempt), again *http.Request) {
 	f := h.f
-	h.won = true
+	h.c.counts = &second.resends
 	f.record.Connected(h.c.resends.connectedAt())
 	h.finish(f.lease, first)
 	f.observed(f.ended)
@@ -199,15 +218,6 @@ func (h *hedged) secondWins(first, second *roundTrip, ended func(culvert.Attempt
 		f.out.Out = again.WithContext(f.lease.Context(again.Context()))
 	}
 	f.record.StartAttempt(f.lease.Addr(), f.started)
-	f.record.Connected(second.connectedAt())
-}
-
-// connectedAt returns when the second round trip got its connection; the zero time is never.
-func (t *roundTrip) connectedAt() (at time.Time) {
-	if got := t.connected.Load(); got != nil {
-		at = *got
-	}
-	return at
 }
 
 // finish gives the lease of the attempt back whose response is not used, and records its end: by itself, unless its error is
@@ -226,7 +236,7 @@ func (h *hedged) finish(lease upstream.Lease, t *roundTrip) {
 		if e.TargetSide() {
 			e.Target = lease.Addr()
 		}
-		outcome, failure = upstream.Outcome{Err: e}, e
+		outcome, failure = upstream.Outcome{Err: h.f.blameFor(e, t.took)}, e
 	}
 	lease.Done(outcome)
 	if h.f.record != nil {

@@ -151,7 +151,7 @@ const cannotRetry = "http2: Transport: cannot retry err ["
 func refused(err error) bool {
 	text, again := strings.CutPrefix(err.Error(), cannotRetry)
 	if !again {
-		return strings.HasPrefix(text, "http2: Transport received GOAWAY from server") || unsent(err) || errs.EndedUnused(err)
+		return errors.Is(err, errRefused) || strings.HasPrefix(text, "http2: Transport received GOAWAY from server") || unsent(err) || errs.EndedUnused(err)
 	}
 	return strings.HasPrefix(text, "http2: Transport received Server's graceful shutdown GOAWAY]") ||
 		strings.HasPrefix(text, "stream error: ") && strings.Contains(text, "; REFUSED_STREAM")
