@@ -36,7 +36,8 @@ type EgressOptions struct {
 //
 // If that is not what the target did, its chain has a *culvert.Error of Kind Internal (500), which does not count for the target,
 // nor for its checks, and is not retried on another one: the proxy can't be reached, it does not speak the protocol, it
-// requires other credentials, or it refuses the request (a status below 500; "connection not allowed by ruleset" of SOCKS).
+// requires other credentials, it is silent before the target is named to it, or it refuses the request (a status below 500;
+// "connection not allowed by ruleset" of SOCKS). A proxy that is silent behind the request may wait for the target: that is a Timeout.
 type EgressError struct {
 	// Proxy is the proxy's URL, without credentials.
 	Proxy string
@@ -247,12 +248,27 @@ func (e *egress) socks(ctx context.Context, c net.Conn, addr string) error {
 	if !ok {
 		return e.failure(true, 0, errors.New("golang.org/x/net/proxy has no DialWithConn"))
 	}
-	if _, err = over.DialWithConn(ctx, c, "tcp", addr); err == nil {
+	watched := &socksConn{Conn: c}
+	if _, err = over.DialWithConn(ctx, watched, "tcp", addr); err == nil {
 		return nil
 	}
 	aboutTarget := strings.Contains(err.Error(), "unknown error ") && !strings.HasSuffix(err.Error(), refusedByRules)
-	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) // it waits for the target, perhaps
-	return e.failure(!aboutTarget && !late, 0, err)
+	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
+	waits := late && watched.named // for the target, perhaps
+	return e.failure(!aboutTarget && !waits, 0, err)
+}
+
+// socksConn is a connection to a SOCKS server that notices when the target is named to it.
+type socksConn struct {
+	net.Conn
+	named bool
+}
+
+// Write implements io.Writer. The request (RFC 1928 section 4) is written at once, and is longer than the methods of
+// authentication before it, which are two at most; that of RFC 1929 has another version.
+func (c *socksConn) Write(p []byte) (int, error) {
+	c.named = c.named || len(p) > 4 && p[0] == 5
+	return c.Conn.Write(p)
 }
 
 // interruptible calls f, which uses c, and makes the methods of c fail when ctx ends. It returns ctx's error then.

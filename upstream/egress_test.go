@@ -174,7 +174,13 @@ func TestEgressStalls(t *testing.T) {
 		"response":       {"http://a:1", func(p *wiretest.Peer) { p.Header() }, false},
 		"part of it":     {"http://a:1", func(p *wiretest.Peer) { p.Header(); p.Send("HTTP/1.1 200 OK\r\nX: ") }, false},
 		"handshake":      {"https://a:1", func(p *wiretest.Peer) { _, _ = p.R.Peek(5) }, true},
-		"SOCKS response": {"socks5://a:1", func(p *wiretest.Peer) { p.Receive("\x05\x01\x00") }, false},
+		"SOCKS method":   {"socks5://a:1", func(p *wiretest.Peer) { p.Receive("\x05\x01\x00") }, true},
+		"SOCKS password": {"socks5://u:p@a:1", func(p *wiretest.Peer) { p.Receive("\x05\x02\x00\x02"); p.Send("\x05\x02"); p.Receive("\x01\x01u\x01p") }, true},
+		"SOCKS response": {"socks5://a:1", func(p *wiretest.Peer) {
+			p.Receive("\x05\x01\x00")
+			p.Send("\x05\x00")
+			p.Receive("\x05\x01\x00\x03\x01b\x00\x01")
+		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -198,7 +204,7 @@ func TestEgressStalls(t *testing.T) {
 				if took := time.Since(start); took != 3*time.Second {
 					t.Errorf("it took %v", took)
 				}
-				checkEgressError(t, c, err, test.url, 0, test.own, "") // the text is that of the context or of the deadline
+				checkEgressError(t, c, err, strings.Replace(test.url, "u:p@", "", 1), 0, test.own, "") // the text is that of the context or of the deadline
 			})
 		})
 	}
