@@ -227,3 +227,57 @@ func testHedgeFailsBefore(t *testing.T, via path) {
 		group.Close()
 	})
 }
+
+// TestHedgeBound: a client that is bound to a target may have a session with it, which no other target knows: the request
+// has that target alone, however long it takes, and the cookie of Sticky stays.
+func TestHedgeBound(t *testing.T) { onPaths(t, testHedgeBound) }
+
+func testHedgeBound(t *testing.T, via path) {
+	const slow, other = "192.0.2.1:80", "192.0.2.2:80"
+	byKey := func(r *http.Request) string { return r.Header.Get("Key") }
+	sticky := upstream.Sticky(upstream.StickyOptions{Otherwise: upstream.First()})
+	for name, test := range map[string]struct {
+		balance upstream.Balance
+		key     string
+		cookie  bool
+		hedged  bool
+	}{
+		"sticky":                 {sticky, "", true, false},
+		"sticky, new client":     {sticky, "", false, true},
+		"IPHash":                 {upstream.IPHash(), "", false, false},
+		"Hash":                   {upstream.Hash(byKey), "k", false, false},
+		"Hash without a key":     {upstream.Hash(byKey), "", false, true},
+		"HashModulo":             {upstream.HashModulo(byKey), "k", false, false},
+		"HashModulo without key": {upstream.HashModulo(byKey), "", false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				leaktest.Check(t)
+				targets := &timed{after: map[string]time.Duration{slow: 20 * time.Second, other: 20 * time.Second}}
+				group := groupOf(t, upstream.Options{DialContext: targets.dial, Balance: test.balance}, upstream.Target{Addr: slow}, upstream.Target{Addr: other})
+				p := newProxy(t, via, proxy.Options{Upstream: group, Retry: proxy.Retry{Hedge: time.Second}})
+				r := httptest.NewRequest("GET", "http://gateway.test/", nil)
+				if test.key != "" {
+					r.Header.Set("Key", test.key)
+				}
+				if test.cookie {
+					lease, err := group.Pick(t.Context(), r)
+					if err != nil {
+						t.Fatal(err)
+					}
+					r.AddCookie(lease.Cookie(r))
+					lease.Done(upstream.Outcome{})
+				}
+				w := httptest.NewRecorder()
+				p.ServeHTTP(w, r)
+				if hedged := len(targets.saw) == 2; w.Code != 200 || hedged != test.hedged {
+					t.Errorf("%d, and the targets saw %q", w.Code, targets.saw)
+				}
+				if cookie := w.Header().Get("Set-Cookie"); test.cookie && cookie != "" {
+					t.Errorf("the client is moved by %q", cookie)
+				}
+				group.Close()
+			})
+		})
+	}
+}

@@ -51,7 +51,9 @@ type Retry struct {
 	// waited for. Only requests without a body that are safe or have a key (the ones that are sent once more over a fresh connection,
 	// above) are hedged. The second attempt is one of Tries, and one that Budget must permit: without a Budget, a group that has
 	// become slow as a whole gets twice the requests. The end of an attempt that is overtaken is recorded as an Attempt whose Err says so. Interim responses of the second target are
-	// not relayed. A request that is to find whether a target is back, which failures have taken out, is not hedged.
+	// not relayed. A request that is to find whether a target is back, which failures have taken out, is not hedged. Nor is one
+	// that the group's balance binds to a target, with which its client may have a session: by upstream.IPHash, by the cookie of
+	// upstream.Sticky, or by a key of upstream.Hash and HashModulo.
 	//
 	// With Hedge such requests run by net/http's transport, on goroutines of their own, also where the proxy would use
 	// connections of its own.

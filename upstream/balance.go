@@ -35,6 +35,12 @@ type cookieGiver interface {
 	cookie(r *http.Request, m *member) *http.Cookie
 }
 
+// binder is a picker that binds requests to a target.
+type binder interface {
+	// binds reports whether r is bound to one target: to one that its client has a session with, perhaps.
+	binds(r *http.Request) bool
+}
+
 // query holds the parameters of a pick.
 type query struct {
 	r     *http.Request

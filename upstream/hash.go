@@ -121,6 +121,9 @@ func (r *ring) pick(q query) *member {
 	return r.roundRobinPicker.pick(q)
 }
 
+// binds implements binder.
+func (r *ring) binds(of *http.Request) bool { return r.key(of) != "" }
+
 // checksum is crc32.Update for a string, without a copy of it.
 func checksum(before uint32, s string) uint32 {
 	crc := ^before

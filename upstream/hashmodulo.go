@@ -57,3 +57,6 @@ func (p *byRemainder) pick(q query) *member {
 	}
 	return p.roundRobinPicker.pick(q)
 }
+
+// binds implements binder.
+func (p *byRemainder) binds(r *http.Request) bool { return p.key(r) != "" }

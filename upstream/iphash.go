@@ -45,6 +45,9 @@ func (p *byAddress) pick(q query) *member {
 	return p.roundRobinPicker.pick(q)
 }
 
+// binds implements binder.
+func (p *byAddress) binds(*http.Request) bool { return true }
+
 // addressKey returns the part of the client's address that is hashed. An address that
 // can't be parsed counts as 0.0.0, as nginx treats clients of unix sockets.
 func addressKey(r *http.Request) (key [16]byte, n int) {

@@ -70,6 +70,9 @@ func (g *Group) Pick(ctx context.Context, r *http.Request, tried ...Lease) (Leas
 	if len(tried) > 0 {
 		q.beside = nested.IsBeside(ctx)
 	}
+	if q.beside && g.set.Load().binds(r) {
+		return Lease{}, g.fault(culvert.NoTarget, "the balance binds the request to one target")
+	}
 	if g.queue.length.Load() == 0 {
 		m = g.set.Load().pick(q)
 	}

@@ -135,6 +135,15 @@ func (c *cookiePicker) pick(q query) *member {
 	return c.otherwise.pick(q)
 }
 
+// binds implements binder.
+func (c *cookiePicker) binds(r *http.Request) bool {
+	if c.byValue[c.valueOf(r)] != nil {
+		return true
+	}
+	b, ok := c.otherwise.(binder)
+	return ok && b.binds(r)
+}
+
 func (c *cookiePicker) released(m *member) {
 	if l, ok := c.otherwise.(releaser); ok {
 		l.released(m)

@@ -1,6 +1,9 @@
 package upstream
 
-import "sync/atomic"
+import (
+	"net/http"
+	"sync/atomic"
+)
 
 // targets is one set of targets. It is immutable, except for panicking.
 type targets struct {
@@ -68,6 +71,16 @@ func (s *targets) pick(q query) *member {
 		}
 	}
 	return nil
+}
+
+// binds reports whether r is bound to one of the targets: another one, beside it, does not know the client.
+func (s *targets) binds(r *http.Request) bool {
+	for _, t := range [...]*tier{&s.primary, &s.backup} {
+		if b, ok := t.picker.(binder); ok && b.binds(r) {
+			return true
+		}
+	}
+	return false
 }
 
 // mayBecomeFree reports whether a member that could not be picked could be if it had fewer requests.
