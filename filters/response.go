@@ -21,8 +21,8 @@ type ResponseHooks struct {
 	// Body must delete Content-Length.
 	//
 	// The transform is closed when the handler has returned. If the handler has written less
-	// than its Content-Length, the transform is not closed and the response is
-	// aborted, as by net/http's server. If the transform has a method Flush() error, it is
+	// than its Content-Length, or a Write or Flush of the transform has failed, the transform is not closed and
+	// the response is aborted, as by net/http's server. If the transform has a method Flush() error, it is
 	// called when the handler flushes. w has a method FlushError() error. The transform
 	// must send everything through w: the timeout of the client's writes
 	// (proxy.Options.WriteTimeout) applies to the calls of w.

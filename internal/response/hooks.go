@@ -22,7 +22,8 @@ type Hooks struct {
 	// transform, or nil to leave the body unchanged. The handler's body is written to
 	// the transform, which writes what is to be sent to w. The transform is closed
 	// when the handler has returned. If the handler has written less than its
-	// Content-Length, the transform is not closed and the response is aborted. If the
+	// Content-Length, or a Write or Flush of the transform has failed, the transform is not closed
+	// and the response is aborted. If the
 	// transform has a method Flush() error, it is called whenever the handler flushes.
 	// w has a method FlushError() error, by which a transform sends what it has written
 	// before it fails. The transform must send everything through w: the timeout of the

@@ -11,7 +11,7 @@ import (
 type length struct {
 	announced int64 // the Content-Length, -1 for none
 	written   int64
-	writeErr  error // of the first Write that failed
+	err       error // of the first Write or Flush that failed
 }
 
 var errShort = errors.New("the handler has written less than its Content-Length")
@@ -26,13 +26,23 @@ func (w *writer) noteContentLength() {
 	}
 }
 
-// shortError returns why the handler has written less than its Content-Length, nil if it has not.
-func (w *writer) shortError() error {
+// fail records the error of a Write or Flush of the transform, which the handler may ignore: most do.
+func (l *length) fail(err error) {
+	if l.err == nil {
+		l.err = err
+	}
+}
+
+// lost returns why the transform has not received all of the content, nil if it has: one of its methods has failed, or the
+// handler has written less than its Content-Length.
+func (w *writer) lost() error {
 	switch {
-	case w.headRequest || w.length.written >= w.length.announced:
+	case w.headRequest:
 		return nil
-	case w.length.writeErr != nil:
-		return w.length.writeErr
+	case w.length.err != nil:
+		return w.length.err
+	case w.length.written >= w.length.announced:
+		return nil
 	case w.writeErr != nil: // of a flush, whose error the handler has got
 		return w.writeErr
 	}

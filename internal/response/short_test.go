@@ -154,3 +154,70 @@ func TestShortSinceAFlushHasFailed(t *testing.T) {
 		t.Errorf("the failure is %v", record.Err)
 	}
 }
+
+// failing is a transform that loses a piece, by an error that says so, and knows nothing of it at its end.
+type failing struct {
+	io.Writer
+	write, flush bool
+}
+
+func (f failing) Write(p []byte) (int, error) {
+	if f.write {
+		return 0, errors.New("lost")
+	}
+	return f.Writer.Write(p)
+}
+
+func (f failing) Flush() error {
+	if f.flush {
+		return errors.New("lost")
+	}
+	return nil
+}
+
+func (f failing) Close() error { return nil }
+
+// Handlers ignore the errors of writes, fmt.Fprint's for instance. What a transform has lost all the same aborts the response.
+func TestIgnoredErrorOfATransform(t *testing.T) {
+	for name, test := range map[string]struct {
+		transform failing
+		whole     bool
+	}{
+		"none":  {failing{}, true},
+		"write": {failing{write: true}, false},
+		"flush": {failing{flush: true}, false},
+	} {
+		for _, protocol := range []string{"HTTP/1.1", "HTTP/2"} {
+			t.Run(name+", "+protocol, func(t *testing.T) {
+				failed := make(chan error, 1)
+				handler := func(w http.ResponseWriter, _ *http.Request) {
+					_, _ = io.WriteString(w, "content")
+					w.(http.Flusher).Flush()
+				}
+				s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					ctx, record := record.WithNew(r.Context())
+					defer func() { failed <- record.Err }()
+					response.Serve(http.HandlerFunc(handler), w, r.WithContext(ctx), &response.Hooks{
+						Body: func(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
+							test.transform.Writer = w
+							return test.transform
+						}})
+				}))
+				s.Config.ErrorLog = wiretest.Quiet()
+				if s.EnableHTTP2 = protocol == "HTTP/2"; s.EnableHTTP2 {
+					s.StartTLS()
+				} else {
+					s.Start()
+				}
+				defer s.Close()
+				if whole := looksWhole(t, s, protocol, "GET"); whole != test.whole {
+					t.Errorf("the response looks whole: %v, want %v", whole, test.whole)
+				}
+				var e *culvert.Error
+				if err := <-failed; test.whole && err != nil || !test.whole && !(errors.As(err, &e) && e.Kind == culvert.Internal) {
+					t.Errorf("recorded: %v", err)
+				}
+			})
+		}
+	}
+}

@@ -20,8 +20,8 @@ import (
 )
 
 // Serve calls next with a writer around w that calls the hooks. It does not change hooks. It panics with
-// http.ErrAbortHandler if the body's transform fails at its end, or if the handler has written less to it than its
-// Content-Length.
+// http.ErrAbortHandler if the body's transform has failed, also if the handler has ignored that, or if the handler has written
+// less to it than its Content-Length.
 func Serve(next http.Handler, w http.ResponseWriter, r *http.Request, hooks *Hooks) {
 	rw := newWriter(w)
 	rw.r, rw.hooks, rw.headRequest, rw.aborted = r, hooks, r.Method == http.MethodHead, true
@@ -129,9 +129,7 @@ func (w *writer) Write(p []byte) (int, error) {
 		n, err := w.body.Write(p)
 		w.length.written += int64(len(p)) // not n: the handler has written p, also if the transform fails
 		err = w.transformError(err)
-		if w.length.writeErr == nil {
-			w.length.writeErr = err
-		}
+		w.length.fail(err)
 		return n, err
 	}
 	return w.send(p)
@@ -209,8 +207,9 @@ func (w *writer) Flush() { _ = w.FlushError() }
 func (w *writer) FlushError() error {
 	w.implicitHeader()
 	if f, ok := w.body.(interface{ Flush() error }); ok {
-		if err := f.Flush(); err != nil {
-			return w.transformError(err)
+		if err := w.transformError(f.Flush()); err != nil {
+			w.length.fail(err)
+			return err
 		}
 	}
 	return w.flush()
@@ -280,7 +279,7 @@ func (w *writer) finish() {
 	}
 	var err error
 	if !discards(w.body) {
-		err = w.shortError()
+		err = w.lost()
 	}
 	if err == nil {
 		err = w.transformError(w.body.Close())
