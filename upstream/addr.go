@@ -32,8 +32,13 @@ func checkAddr(addr string) error {
 	return nil
 }
 
+var errUser = errors.New("an address has no user: set Authorization in proxy.Options.Rewrite")
+
 // splitHostPort splits addr like net.SplitHostPort, and returns an error if it can't be dialled.
 func splitHostPort(addr string) (host, port string, err error) {
+	if strings.Contains(addr, "@") && !strings.Contains(addr, "://") { // whose error must not show a password
+		return "", "", errUser
+	}
 	if err := checkNoURL(addr); err != nil {
 		return "", "", err
 	}

@@ -51,15 +51,24 @@ func ParseTarget(s string) (Target, error) {
 	return t, nil
 }
 
-// redacted returns s without what may be a password.
+// redacted returns s, a URL or an address, without what may be a password.
 func redacted(s string) string {
-	scheme, rest, _ := strings.Cut(s, "://")
-	end := strings.IndexAny(rest, "/?#")
-	if end < 0 {
-		end = len(rest)
+	if strings.HasPrefix(s, unixPrefix) {
+		return s
+	}
+	scheme, rest, isURL := strings.Cut(s, "://")
+	if !isURL {
+		scheme, rest = "", s
+	}
+	end := len(rest)
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 && isURL {
+		end = i
 	}
 	if at := strings.LastIndexByte(rest[:end], '@'); at >= 0 {
-		return scheme + "://xxxxx" + rest[at:]
+		rest = "xxxxx" + rest[at:]
 	}
-	return s
+	if isURL {
+		scheme += "://"
+	}
+	return scheme + rest
 }

@@ -49,10 +49,19 @@ func TestParseTarget(t *testing.T) {
 		"http://ho st":                "invalid character",
 		"http://user:secret@host:x/":  "invalid port",
 		"http://unix-2f.invalid/base": "the name stands for a unix socket",
+		"user:secret@host:1":          "an address has no user",
+		"user:secret@host:1/base":     "an address has no user",
+		"user:sec/ret@host:1":         "an address has no user",
+		"secret@host:1":               "an address has no user",
 	} {
 		_, err := upstream.ParseTarget(in)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v, want %q", in, err, want)
+		}
+	}
+	for _, addr := range []string{"http://user:secret@host:1", "user:secret@host:1", "secret@host:1"} {
+		if _, err := upstream.New(upstream.Options{}, upstream.Target{Addr: addr}); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: %v", addr, err)
 		}
 	}
 }

@@ -71,7 +71,7 @@ const maxWeight = 65535
 func (t Target) withDefaults(o *Options) (Target, error) {
 	counted := o.FailRate == 0 // so that a number of failures takes t out by default
 	if err := checkAddr(t.Addr); err != nil {
-		return t, fmt.Errorf("target %q: %w", t.Addr, err)
+		return t, fmt.Errorf("target %q: %w", redacted(t.Addr), err)
 	}
 	if err := t.checkNumbers(); err != nil {
 		return t, fmt.Errorf("target %q: %w", t.Addr, err)
