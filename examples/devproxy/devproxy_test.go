@@ -355,6 +355,9 @@ func TestBadRules(t *testing.T) {
 		":3: pathRewrite: error parsing regexp: missing closing ): `^(`":     "proxy:\n- {context: /a, target: 'http://a', pathRewrite:\n  {'^(': x}}",
 		`:3: router: "ftp://b": the scheme must be http, https, ws or wss`:   "proxy:\n- {context: /a, router:\n  {b: 'ftp://b'}}",
 		`:2: target: "ftp://a": the scheme must be http, https, ws or wss`:   "proxy:\n- {context: /a, target: 'ftp://a'}",
+		`:2: target: a user in the URL is not sent: write it into auth`:      "proxy:\n- {context: /a, target: 'http://u:secret@a'}",
+		`:3: target: a user in the URL is not sent: write it into auth`:      "proxy:\n-\n  {context: /a, target: 'u:secret@a:1'}",
+		`:2: target: invalid URL escape "%zz"`:                               "proxy:\n- {context: /a, target: 'http://u:secret%zz@a'}",
 		`:2: target: "http://" has no host`:                                  "proxy:\n- {context: /a, target: 'http://'}",
 	} {
 		name := write(t, "rules.yaml", text, "")
@@ -364,6 +367,9 @@ func TestBadRules(t *testing.T) {
 		}
 		if err == nil || !strings.HasPrefix(err.Error(), name+want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("a password is shown: %v", err)
 		}
 	}
 	if _, err := readConfig("missing.yaml"); err == nil || !strings.Contains(err.Error(), "missing.yaml") {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -24,8 +25,11 @@ type target struct {
 // newTarget creates the proxy of r to a server.
 func (d *devProxy) newTarget(r *compiled, text string) (*target, error) {
 	u, err := url.Parse(text)
-	if err != nil {
-		return nil, err
+	switch {
+	case err != nil:
+		return nil, errors.Unwrap(err) // the rest of whose text may have a password
+	case u.User != nil || u.Opaque != "" && strings.Contains(text, "@"):
+		return nil, errors.New("a user in the URL is not sent: write it into auth, user:password")
 	}
 	scheme, port := "http", "80"
 	switch u.Scheme {
