@@ -11,15 +11,19 @@ import (
 	"github.com/culvert-go/culvert"
 )
 
+// globalUnicast has all addresses of IPv6 that networks are given (IANA's registry of the address space). What is elsewhere is
+// special, reserved, or stands for an IPv4 address: 64:ff9b::/96 (RFC 6052) and ::ffff:0:0:0/96 (RFC 2765), for instance.
+var globalUnicast = netip.MustParsePrefix("2000::/3")
+
 // notPublic are the networks of the IANA special-purpose address registries (RFC 6890) that are not reachable globally,
-// multicast, and those that lead to an IPv4 address inside of an IPv6 one.
+// multicast, those that lead to an IPv4 address inside of an IPv6 one, and the address at which Azure's hosts serve their
+// machines (learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16).
 var notPublic = func() (list []netip.Prefix) {
 	for _, s := range []string{
 		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
 		"192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
-		"224.0.0.0/4", "240.0.0.0/4",
-		"::/96", "::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16",
-		"3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
+		"224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32",
+		"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
 	} {
 		list = append(list, netip.MustParsePrefix(s))
 	}
@@ -28,12 +32,13 @@ var notPublic = func() (list []netip.Prefix) {
 
 // PublicAddr reports whether addr is a unicast address of the public internet: none of a private or shared network, of this
 // host or its links, of documentation and tests, and none that stands for an IPv4 address (6to4, NAT64, Teredo). It is for
-// Options.AllowAddr, where clients name the targets: cloud metadata at 169.254.169.254, for instance, is not public.
+// Options.AllowAddr, where clients name the targets: cloud metadata at 169.254.169.254, for instance, is not public, nor is
+// 168.63.129.16, by which Azure serves its machines.
 //
 // Public is not the same as foreign: the gateway's own public addresses are, and what trusts them.
 func PublicAddr(addr netip.Addr) bool {
 	addr = addr.Unmap()
-	if !addr.IsValid() || addr.Zone() != "" {
+	if !addr.IsValid() || addr.Zone() != "" || addr.Is6() && !globalUnicast.Contains(addr) {
 		return false
 	}
 	for _, network := range notPublic {

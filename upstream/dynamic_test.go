@@ -248,7 +248,8 @@ func TestPublicAddr(t *testing.T) {
 		"8.8.8.8": true, "1.1.1.1": true, "172.15.255.255": true, "172.32.0.0": true, "100.128.0.0": true, "2606:4700:4700::1111": true, "::ffff:8.8.8.8": true,
 		"0.0.0.0": false, "10.1.2.3": false, "100.64.0.1": false, "127.0.0.1": false, "169.254.169.254": false, "172.16.0.1": false, "172.31.255.255": false,
 		"192.168.1.1": false, "198.18.0.1": false, "224.0.0.1": false, "255.255.255.255": false, "::": false, "::1": false, "::ffff:127.0.0.1": false,
-		"::ffff:169.254.169.254": false, "::7f00:1": false, "64:ff9b::7f00:1": false, "2002:7f00:1::": false, "fc00::1": false, "fd00:ec2::254": false,
+		"::ffff:169.254.169.254": false, "::7f00:1": false, "64:ff9b::7f00:1": false,
+		"::ffff:0:10.0.0.1": false, "100::1": false, "100:0:0:1::1": false, "5f00::1": false, "fec0::1": false, "4000::1": false, "3fff::1": false, "168.63.129.16": false, "2002:7f00:1::": false, "fc00::1": false, "fd00:ec2::254": false,
 		"fe80::1": false, "fe80::1%eth0": false, "ff02::1": false, "2001:db8::1": false,
 	} {
 		if got := upstream.PublicAddr(netip.MustParseAddr(addr)); got != want {
