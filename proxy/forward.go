@@ -49,6 +49,7 @@ type forwarding struct {
 	replaced   bool             // ModifyResponse has replaced the last attempt's response, or its status
 	leased     bool             // the context of the request is that of a lease
 	stale      bool             // the last attempt's connection had been kept, and ended before a response began
+	overdue    bool             // the last attempt's target has ended a gRPC call whose time is over
 	first      call             // of the first attempt
 	call       *call            // of the last one
 	own        http1Attempt     // the first attempt's
@@ -182,7 +183,7 @@ func (f *forwarding) run() *culvert.Error {
 			return nil
 		default:
 			next := f.p.o.Retry.decide(attemptEnd{request: repeatsOf(f.out.Out), failure: failure, stale: f.stale})
-			if f.hookFailed || next == endExchange {
+			if f.hookFailed || f.overdue || next == endExchange {
 				return failure
 			}
 			if !f.nextTarget(ctx, next) {
@@ -278,7 +279,7 @@ func (f *forwarding) attemptAt(lease upstream.Lease) (exchangeResult, *culvert.E
 		lease.Done(unused)
 		return exchangeResult{}, err
 	}
-	f.stale = false
+	f.stale, f.overdue = false, false
 	returned := false
 	f.ended = nil
 	defer func() {
@@ -299,6 +300,7 @@ func (f *forwarding) attemptAt(lease upstream.Lease) (exchangeResult, *culvert.E
 	}
 	if err != nil && err.TargetSide() && !f.hookFailed {
 		err.Target = lease.Addr()
+		f.overdue = f.leaveOverdue(err)
 	}
 	// Whether a dropped status is a failure of the target is the group's matter, too.
 	outcome, failure := upstream.Outcome{Status: result.status, TimeToHeader: result.waited}, error(nil)
@@ -333,8 +335,12 @@ func (f *forwarding) targetTime(took time.Duration) time.Duration {
 }
 
 // blame returns the failure as it counts for the target's health. A target that had less than half of the time that ran
-// out is not to blame: the client, the queue or another target have used it.
+// out is not to blame: the client, the queue or another target have used it. Nor is one that ends a gRPC call when the time
+// is over that the client has given it.
 func (f *forwarding) blame(err *culvert.Error) *culvert.Error {
+	if f.overdue {
+		return &culvert.Error{Kind: culvert.ClientGone, Err: err}
+	}
 	return f.blameFor(err, f.targetTime(time.Since(f.started)))
 }
 
