@@ -111,7 +111,8 @@ type Options struct {
 	// net/http's transport updates the target's window before a read returns.
 	BodyTimeout time.Duration
 	// ReadTimeout bounds the time that the client may take for the next bytes of
-	// its request's body (408), to a quarter. 0 means 60 seconds.
+	// its request's body (408), to a quarter. 0 means 60 seconds. It also holds while a response is relayed, which is
+	// aborted then: a negative value lets the client of a stream in both directions, of gRPC for instance, be silent.
 	ReadTimeout time.Duration
 	// WriteTimeout bounds the time that the client may take to accept a piece of
 	// the response, up to 128 KiB, to a quarter, or an interim response. 0 means 60

@@ -206,6 +206,10 @@ type Options struct {
 	// PingInterval is how long an HTTP/2 connection may be silent before a PING is sent; the
 	// target must respond within the same time, or the connection is closed. 0 means 15
 	// seconds, a negative value means that no PING is sent.
+	//
+	// Servers of gRPC take pings for abuse that arrive more often than every 5 minutes while nothing is sent, and end the
+	// connection with its streams (GOAWAY, ENHANCE_YOUR_CALM; keepalive.EnforcementPolicy of grpc-go): for streams
+	// that may be silent, set more than that.
 	PingInterval time.Duration
 	// MaxIdleConns bounds the idle connections that are kept for each target; 0
 	// means 128. Each holds buffers of 36 KiB.

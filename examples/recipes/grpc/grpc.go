@@ -11,21 +11,29 @@ import (
 	"github.com/culvert-go/culvert/upstream"
 )
 
-// Targets returns a group of servers that speak gRPC without TLS, balanced call by call. With TLS it is Scheme "https" and
+// options are those of a group of servers that speak gRPC without TLS, balanced call by call. With TLS it is Scheme "https" and
 // upstream.HTTP2.
+var options = upstream.Options{
+	Name:          "grpc",
+	Protocol:      upstream.H2C,
+	Balance:       upstream.LeastConn(),
+	Check:         &upstream.Check{GRPC: true},
+	HeaderTimeout: -1,              // a server sends the header of a stream with its first message
+	PingInterval:  6 * time.Minute, // servers end connections with more than a few pings within 5 minutes
+}
+
+// Targets returns a group with the options.
 func Targets(targets ...upstream.Target) (*upstream.Group, error) {
-	return upstream.New(upstream.Options{
-		Name:     "grpc",
-		Protocol: upstream.H2C,
-		Balance:  upstream.LeastConn(),
-		Check:    &upstream.Check{GRPC: true},
-	}, targets...)
+	return upstream.New(options, targets...)
 }
 
 // Server returns a server for clients that speak HTTP/2, with and without TLS. A stream may be silent for any time; what is
 // bounded is how long a client may read nothing.
 func Server(group *upstream.Group) (*server.Server, error) {
-	handler, err := proxy.New(proxy.Options{Upstream: group})
+	handler, err := proxy.New(proxy.Options{
+		Upstream:    group,
+		ReadTimeout: -1, // a client may send nothing on a stream for hours
+	})
 	if err != nil {
 		return nil, err
 	}
