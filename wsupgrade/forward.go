@@ -39,8 +39,8 @@ import (
 // During the handshake net/http treats a half-close of the client as a disconnect and cancels in's
 // context; from the 101 on a half-close is passed on.
 //
-// An error is an *culvert.Error. If its HeadSent is false, nothing was written and the caller must write
-// the response, with Refuse for instance. If its Wrote is false as well, the target has received
+// An error is an *culvert.Error. If its HeaderSent is false, nothing was written and the caller must write
+// the response, with Refuse for instance. If its BytesSent is false as well, the target has received
 // nothing and the caller may retry on another target. The way in which a tunnel ends is not an
 // error. If the Observer panics, both ends of the WebSocket are sent InternalError, and then
 // Forward panics with the same value. So it does if w or in's body panics over HTTP/2, or a user's

@@ -13,7 +13,7 @@ import (
 // targets. A 426 names the protocol to request: that of the Upgrade field that w.Header() already
 // holds, else websocket, in version 13 (RFC 6455 section 4.4); over HTTP/2, which forbids Upgrade,
 // the version alone. RetryAfter is sent as Retry-After, in whole seconds, rounded up. Refuse must
-// not be called when e.HeadSent is set or when the client is gone, and panics if e is nil. The
+// not be called when e.HeaderSent is set or when the client is gone, and panics if e is nil. The
 // caller must bound how long the client may take to accept the response, by
 // http.Server.WriteTimeout for instance.
 func Refuse(w http.ResponseWriter, e *culvert.Error) {
