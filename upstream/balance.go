@@ -57,7 +57,7 @@ func (q query) acquire(m *member) bool {
 
 func (q query) wasTried(m *member) bool {
 	for _, l := range q.tried {
-		if l.m.Addr == m.Addr { // not its state, which is another one if it has left the set meanwhile
+		if l.m.key() == m.key() { // not its state, which is another one if it has left the set meanwhile
 			return true
 		}
 	}

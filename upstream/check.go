@@ -121,7 +121,7 @@ func (c Check) withDefaults(scheme string) (Check, error) {
 
 // checks holds the running checkers.
 type checks struct {
-	stop map[string]context.CancelFunc // by address
+	stop map[string]context.CancelFunc // by the target's key
 }
 
 // updateCheckers starts and stops checkers, so that each address of s has one,
@@ -133,19 +133,19 @@ func (g *Group) updateCheckers(s *targets) {
 	wanted := map[string]*member{}
 	for _, m := range s.members {
 		if !m.isDown() {
-			wanted[m.Addr] = m
+			wanted[m.key()] = m
 		}
 	}
-	for addr, stop := range g.checks.stop {
-		if wanted[addr] == nil {
+	for key, stop := range g.checks.stop {
+		if wanted[key] == nil {
 			stop()
-			delete(g.checks.stop, addr)
+			delete(g.checks.stop, key)
 		}
 	}
 	for _, m := range s.members { // in their order, so that a simulated history can be repeated
-		if wanted[m.Addr] == m && g.checks.stop[m.Addr] == nil {
+		if wanted[m.key()] == m && g.checks.stop[m.key()] == nil {
 			ctx, cancel := context.WithCancel(g.ctx)
-			g.checks.stop[m.Addr] = cancel
+			g.checks.stop[m.key()] = cancel
 			g.running.Go(func() { g.runChecks(ctx, m.Addr, m.state) })
 		}
 	}

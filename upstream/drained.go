@@ -12,17 +12,23 @@ import "fmt"
 func (g *Group) SetDrained(addr string, drained bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	found := false
+	found, changed := false, false
 	var list []Target
 	for _, m := range g.set.Load().members {
-		found = found || m.Addr == addr
+		if m.Addr == addr {
+			found, changed = true, changed || m.state.drained != drained
+		}
 		list = append(list, m.Target)
 	}
 	if !found {
 		return fmt.Errorf("upstream %q: no target %q", g.o.Name, addr)
 	}
-	if st := g.state(addr); st.drained != drained {
-		st.drained = drained
+	if changed {
+		for _, m := range g.set.Load().members {
+			if m.Addr == addr {
+				m.state.drained = drained
+			}
+		}
 		g.install(list)
 	}
 	return nil

@@ -48,17 +48,17 @@ func (t *exactRoundRobin) continueFrom(before roundRobinPicker) {
 	owed, of := before.credits()
 	times, least := map[string]int{}, 0
 	for _, s := range t.entries {
-		times[s.m.Addr]++
-		least = min(least, owed[s.m.Addr])
+		times[s.m.key()]++
+		least = min(least, owed[s.m.key()])
 	}
 	for i := range t.entries {
 		s := &t.entries[i]
-		credit, known := owed[s.m.Addr]
+		credit, known := owed[s.m.key()]
 		if !known {
 			credit = least
 		}
 		if of > 0 {
-			s.current = credit * t.total / of / times[s.m.Addr]
+			s.current = credit * t.total / of / times[s.m.key()]
 		}
 	}
 }
@@ -68,7 +68,7 @@ func (t *exactRoundRobin) credits() (owed map[string]int, of int) {
 	defer t.mu.Unlock()
 	owed = map[string]int{}
 	for _, s := range t.entries {
-		owed[s.m.Addr] += s.current
+		owed[s.m.key()] += s.current
 	}
 	return owed, t.total
 }
@@ -82,7 +82,7 @@ func (t *exactRoundRobin) places() []place {
 	})
 	var list []place
 	for _, s := range entries {
-		list = append(list, place{addr: s.m.Addr})
+		list = append(list, place{key: s.m.key()})
 	}
 	return list
 }

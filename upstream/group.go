@@ -157,12 +157,12 @@ func (g *Group) install(list []Target) {
 	g.wakeQueue()
 }
 
-// state returns the state of an address, a new one if there is none. The caller holds g.mu.
-func (g *Group) state(addr string) *state {
-	s := g.states[addr]
+// state returns the state of a target's key, a new one if there is none. The caller holds g.mu.
+func (g *Group) state(key string) *state {
+	s := g.states[key]
 	if s == nil {
 		s = &state{}
-		g.states[addr] = s
+		g.states[key] = s
 	}
 	return s
 }
@@ -174,7 +174,7 @@ const rememberFor = 10 * time.Minute
 // requests in flight or failures to be remembered. The caller holds g.mu.
 func (g *Group) forgetRemoved(s *targets) {
 	at := now()
-	for addr, st := range g.states {
+	for key, st := range g.states {
 		switch {
 		case s.has(st):
 			st.removedAt = 0
@@ -184,7 +184,7 @@ func (g *Group) forgetRemoved(s *targets) {
 		}
 		remembered := at-st.removedAt < int64(rememberFor) && (st.drained || st.hasFailed())
 		if st.inFlight.Load() == 0 && !remembered {
-			delete(g.states, addr)
+			delete(g.states, key)
 		}
 	}
 }

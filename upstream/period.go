@@ -30,12 +30,12 @@ func (t *period) continueFrom(before roundRobinPicker) {
 	places := map[place]int{}
 	seen := map[string]int{}
 	for i, m := range t.order {
-		places[place{m.Addr, seen[m.Addr]}] = i
-		seen[m.Addr]++
+		places[place{m.key(), seen[m.key()]}] = i
+		seen[m.key()]++
 	}
 	for _, p := range before.places() {
-		if count := seen[p.addr]; count > 0 {
-			t.next.Store(uint64(places[place{p.addr, p.turn % count}]))
+		if count := seen[p.key]; count > 0 {
+			t.next.Store(uint64(places[place{p.key, p.turn % count}]))
 			return
 		}
 	}
@@ -43,7 +43,7 @@ func (t *period) continueFrom(before roundRobinPicker) {
 
 // place is one of a target's turns in a period.
 type place struct {
-	addr string
+	key  string
 	turn int
 }
 
@@ -52,8 +52,8 @@ func (t *period) places() []place {
 	list := make([]place, n)
 	seen := map[string]int{}
 	for i, m := range t.order {
-		list[i] = place{m.Addr, seen[m.Addr]}
-		seen[m.Addr]++
+		list[i] = place{m.key(), seen[m.key()]}
+		seen[m.key()]++
 	}
 	if n == 0 {
 		return nil
@@ -70,9 +70,9 @@ func (t *period) credits() (owed map[string]int, of int) {
 	}
 	passed := int(t.next.Load() % uint64(n))
 	for i, m := range t.order {
-		owed[m.Addr] += passed
+		owed[m.key()] += passed
 		if i < passed {
-			owed[m.Addr] -= n
+			owed[m.key()] -= n
 		}
 	}
 	return owed, n

@@ -13,6 +13,9 @@ type Target struct {
 	// socket. host is a name or an IP address, an IPv6 address in brackets; port is a
 	// number from 1 to 65535. It is no URL: ParseTarget makes a Target of one.
 	Addr string
+	// ID distinguishes targets of one Addr, which otherwise share their health and their requests in flight: targets with different
+	// IDs have their own, and a request may be sent to each. "" means Addr.
+	ID string
 	// Scheme is "http" or "https"; "" means Options.Scheme. The targets of a group may have different ones with Protocol
 	// HTTP1; the others are for one scheme.
 	Scheme string
@@ -66,6 +69,14 @@ type Target struct {
 }
 
 const maxWeight = 65535
+
+// key is what the target's state is kept by.
+func (t *Target) key() string {
+	if t.ID == "" {
+		return t.Addr
+	}
+	return t.Addr + " " + t.ID // an address has no space
+}
 
 // withDefaults checks t and returns it with its defaults filled in, for a group of o.
 func (t Target) withDefaults(o *Options) (Target, error) {

@@ -21,12 +21,12 @@ type tier struct {
 }
 
 // newTargets returns the set of list, which replaces before.
-func newTargets(list []Target, o Options, before *targets, stateOf func(addr string) *state) *targets {
+func newTargets(list []Target, o Options, before *targets, stateOf func(key string) *state) *targets {
 	s := &targets{slowStart: o.SlowStart > 0}
 	var primary, backup []*member
 	for _, t := range list {
 		addr := addrOf(t.Addr)
-		st := stateOf(t.Addr)
+		st := stateOf(t.key())
 		addr.Secure, addr.TLS = t.Scheme == "https", newOwnTLS(&t, &o, st.current.Load())
 		m := &member{Target: t, state: st, drained: st.drained, set: s, addr: addr, host: hostOf(addr), only: len(list) == 1, maxFailTimeout: o.MaxFailTimeout, slowStart: o.SlowStart}
 		s.members = append(s.members, m)

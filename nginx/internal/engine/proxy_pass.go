@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/replay"
@@ -30,6 +31,9 @@ type passRule struct {
 	fields  []proxyField // header fields for the upstream, including defaults
 	wants   upgradeFields
 }
+
+// errNoLive is the error of an attempt without a target.
+var errNoLive = errors.New("no live upstreams")
 
 // proxyState is that of one request.
 type proxyState struct {
@@ -292,6 +296,9 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	o.ErrorHandler = func(_ http.ResponseWriter, r *http.Request, err *culvert.Error) {
 		x := exchangeOf(r.Context())
 		x.proxy.failure = err
+		if err.Kind == culvert.NoTarget || err.Kind == culvert.Busy { // which nginx's variables show as a server
+			x.Upstream.Attempts = append(x.Upstream.Attempts, culvert.Attempt{Target: g.name, Start: time.Now(), Err: errNoLive})
+		}
 		x.takeBody(r.Body)
 	}
 	o.OnError = func(r *http.Request, err *culvert.Error) { logProxy(exchangeOf(r.Context()), err) }

@@ -259,7 +259,7 @@ func TestNextTarget(t *testing.T) {
 	equal(t, "all down", s.get("/c").StatusCode, 502)
 	lines := strings.Split(strings.TrimSpace(s.file("t.log")), "\n")
 	if len(lines) != 3 || !strings.HasPrefix(lines[0], "127.0.0.1:1, ") || !strings.HasSuffix(lines[0], " 502, 200") ||
-		!strings.HasSuffix(lines[1], " 502, 502") || lines[2] != "- -" {
+		!strings.HasSuffix(lines[1], " 502, 502") || lines[2] != "c 502" {
 		t.Errorf("logged %q", lines)
 	}
 }

@@ -148,7 +148,7 @@ func (n *names) Watch(ctx context.Context, set func(...upstream.Target) error) {
 	var running sync.WaitGroup
 	var merging sync.Mutex
 	if len(n.fixed) > 0 {
-		_ = set(n.fixed...)
+		_ = set(distinct(n.fixed)...)
 		n.settle(nil)
 	}
 	for i, lookup := range n.lookups {
@@ -161,7 +161,7 @@ func (n *names) Watch(ctx context.Context, set func(...upstream.Target) error) {
 				if len(all) == 0 {
 					return n.settle(errors.New("no address of the wanted family"))
 				}
-				err := set(all...)
+				err := set(distinct(all)...)
 				n.settle(err)
 				return err
 			})

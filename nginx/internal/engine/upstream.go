@@ -3,6 +3,7 @@ package engine
 import (
 	"crypto/tls"
 	"slices"
+	"strconv"
 
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/upstream"
@@ -107,12 +108,26 @@ func (e *Engine) upstream(g *group, scheme string) (*upstream.Group, error) {
 		g.names.fixed, targets = g.targets, nil
 		o.Source, o.QueueTimeout = g.names, g.names.rule.timeout
 	}
-	u, err := upstream.New(o, targets...)
+	u, err := upstream.New(o, distinct(targets)...)
 	if err != nil {
 		return nil, err
 	}
 	g.schemes[scheme] = u
 	return u, nil
+}
+
+// distinct returns the targets of list with an ID for each that has the address of an earlier one: nginx sends a request to one after
+// the other.
+func distinct(list []upstream.Target) []upstream.Target {
+	list, times := slices.Clone(list), map[string]int{}
+	for i := range list {
+		t := &list[i]
+		if n := times[t.Addr]; n > 0 {
+			t.ID = strconv.Itoa(n + 1)
+		}
+		times[t.Addr]++
+	}
+	return list
 }
 
 // lookUpNames gives a group with "resolve" its name servers.
