@@ -72,6 +72,7 @@ server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps:
 		{name: "resolver", conf: resolverConf, steps: resolverSteps},
 		{name: "limits", conf: limitConf, files: authFiles, steps: limitSteps},
 		{name: "auth_request", conf: authRequestConf, files: assets, steps: authRequestSteps},
+		{name: "programs", conf: programsConf, files: programsFiles, prepare: startPrograms, steps: programsSteps},
 		{name: "mirror", conf: mirrorConf, steps: mirrorSteps},
 		{name: "sub_filter", conf: subConf, files: assets, steps: subSteps},
 		{name: "content", conf: contentConf, files: contentFiles, steps: contentSteps},

@@ -24,7 +24,7 @@ type Row struct {
 }
 
 // Rows returns all known directives of nginx's open-source modules, by name. Those of a
-// refused module except its pass directive are in one row, "fastcgi_…".
+// refused module except its pass directive are in one row, "tunnel_…", and so are those that are treated as the proxy module's.
 func (s Specs) Rows() []Row {
 	rows := map[string]Row{}
 	add := func(name string, class Class, reason string) { rows[name] = Row{name, class, reason} }
@@ -52,6 +52,9 @@ func (s Specs) Rows() []Row {
 		class, reason, _ := familyClass(pass)
 		add(pass, class, reason)
 		add(prefix+"…", NoOp, "it concerns "+pass)
+	}
+	for _, prefix := range likeProxy {
+		add(prefix+"…", Passed, "as the `proxy_` directive of the same name")
 	}
 	for name := range s {
 		add(name, Implemented, "")

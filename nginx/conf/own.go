@@ -15,11 +15,17 @@ var own = map[string]ownDirective{
 	"culvert_status": {"random_index", "`on` serves the [status page](COMING-FROM-NGINX.md#the-status-page) at the location"},
 }
 
-// matchOwn is a crossplane.MatchFunc for them.
+// unlisted are directives of nginx's that crossplane does not know, with one that has their contexts and arguments.
+var unlisted = map[string]string{"uwsgi_string": "uwsgi_modifier1"}
+
+// matchOwn is a crossplane.MatchFunc for both.
 func matchOwn(name string) (masks []uint, known bool) {
-	d, known := own[name]
+	like, known := unlisted[name]
+	if d, ours := own[name]; ours {
+		like, known = d.like, true
+	}
 	if !known {
 		return nil, false
 	}
-	return crossplane.MatchOssLatest(d.like)
+	return crossplane.MatchOssLatest(like)
 }

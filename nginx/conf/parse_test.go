@@ -66,7 +66,7 @@ func TestErrors(t *testing.T) {
 		{"brace in an include", "http { include brace.conf; }", `unexpected "}" in DIR/brace.conf:1`},
 		{"first error first", "include bad.conf;\nfoo;", `unknown directive "nope" in DIR/bad.conf:3`},
 		{"first error first, other way", "foo;\ninclude bad.conf;", `unknown directive "foo" in DIR/nginx.conf:1`},
-		{"refused", "http { server { location / { fastcgi_pass a; } } }", `directive "fastcgi_pass" is not supported by culvert yet (requests to upstreams are HTTP/1.1) in DIR/nginx.conf:1`},
+		{"refused", "http { server { location / { tunnel_pass a; } } }", `directive "tunnel_pass" is not supported by culvert yet (requests to upstreams are HTTP/1.1) in DIR/nginx.conf:1`},
 		{"refused block", "stream {\n}", `directive "stream" is not supported by culvert yet (streams of TCP and UDP are not proxied) in DIR/nginx.conf:1`},
 		{"refused value", "http { dav_methods PUT; }", `directive "dav_methods" is not supported by culvert yet (only off) in DIR/nginx.conf:1`},
 		{"map line", "http { map $a $b { x; } }", `invalid number of the map parameters in DIR/nginx.conf:1`},

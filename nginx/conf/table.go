@@ -27,6 +27,11 @@ func (s Specs) classOf(d *Directive) (Class, string) {
 	if d.Name == "user" {
 		return userClass(d)
 	}
+	if name, ok := asProxy(d.Name); ok {
+		as := *d
+		as.Name = name
+		return s.classOf(&as)
+	}
 	if class, reason, ok := classOfName(d.Name); ok {
 		return class, reason
 	}
@@ -69,6 +74,9 @@ func (s Specs) repeatable(name string) bool {
 	case "load_module", "debug_connection", "env", "worker_cpu_affinity", "proxy_cache_path", "proxy_cache_bypass", "proxy_cache_valid", "proxy_no_cache",
 		"ssl_conf_command", "proxy_ssl_conf_command", "early_hints":
 		return true
+	}
+	if like, ok := asProxy(name); ok {
+		return s.repeatable(like)
 	}
 	_, _, family := familyClass(name)
 	return family

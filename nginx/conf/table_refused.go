@@ -65,12 +65,23 @@ var inside = map[string][]string{
 // families are the modules whose other directives have an effect only with one of them. That one
 // is refused; the others, which files like fastcgi_params contain, are no-ops without it.
 var families = map[string]string{
-	"fastcgi_":   "fastcgi_pass",
 	"grpc_":      "grpc_pass",
 	"memcached_": "memcached_pass",
-	"scgi_":      "scgi_pass",
 	"tunnel_":    "tunnel_pass",
-	"uwsgi_":     "uwsgi_pass",
+}
+
+// likeProxy are the modules whose directives that are not implemented are treated as those of the proxy module: fastcgi_cache as
+// proxy_cache.
+var likeProxy = []string{"fastcgi_", "scgi_", "uwsgi_"}
+
+// asProxy returns the name of the proxy module's directive for one of them.
+func asProxy(name string) (string, bool) {
+	for _, prefix := range likeProxy {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			return "proxy_" + rest, true
+		}
+	}
+	return "", false
 }
 
 // familyClass returns the class of a directive of such a module.

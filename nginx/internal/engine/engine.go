@@ -13,6 +13,7 @@ import (
 	"github.com/culvert-go/culvert/cachectl"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/nginx/conf"
+	"github.com/culvert-go/culvert/nginx/internal/backend"
 	"github.com/culvert-go/culvert/statuspage"
 	"github.com/culvert-go/culvert/upstream"
 	"github.com/culvert-go/culvert/wsupgrade"
@@ -33,6 +34,7 @@ type Engine struct {
 
 	mu         sync.Mutex // guards what proxy_pass with variables creates at run time
 	transports map[transportKey]*upstream.Transport
+	backends   map[backendKey]*backend.Transport
 	groups     map[string]*group // of the configuration
 	names      resolvedNames
 	mirrors    []*filters.Mirror
@@ -71,6 +73,7 @@ func Load(o LoadOptions) (*Engine, error) {
 		groups:   map[string]*group{},
 
 		transports: map[transportKey]*upstream.Transport{},
+		backends:   map[backendKey]*backend.Transport{},
 		shared:     sharedFrom(before),
 	}
 	if e.errorPages, err = cachectl.New(cachectl.ErrorPages()); err != nil {
@@ -136,6 +139,9 @@ func (e *Engine) Close() error {
 		g.close()
 	}
 	for _, t := range e.transports {
+		t.CloseIdleConnections()
+	}
+	for _, t := range e.backends {
 		t.CloseIdleConnections()
 	}
 	e.files.close()

@@ -1,16 +1,28 @@
 package engine
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
+	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // family is a protocol that upstreams speak, with its directives: "proxy_read_timeout", "fastcgi_read_timeout" and so on are one
 // directive, with a setting for each family. A location has one family's pass directive, and that family's settings apply.
 type family struct {
-	name string // what the names of its directives begin with, before an underscore
-	slot slot[proxySettings]
+	name    string // what the names of its directives begin with, before an underscore
+	slot    slot[proxySettings]
+	schemes []urlScheme
+	uris    bool     // a URL may have a URI
+	lengths bool     // the length of a body precedes it
+	hidden  []string // fields that the client does not receive, beside X-Accel-
+
+	// roundTripper returns what runs exchanges; t has the connections of HTTP, and dials.
+	roundTripper func(e *Engine, p *passRule, t *upstream.Transport, g *group) http.RoundTripper
+	// outbound prepares a request for it.
+	outbound func(p *passRule, x *exchange, o *proxy.Outbound)
 }
 
 // named returns the directives of some lists, with the name of the family before theirs.

@@ -53,6 +53,11 @@ func (b *buffers) forRequest(client *clientBodySettings, again bool) (*proxy.Buf
 	if !b.request && (b.streamed || !again) {
 		return nil, nil
 	}
+	return bufferFor(client)
+}
+
+// bufferFor returns a buffer for the body of a request.
+func bufferFor(client *clientBodySettings) (*proxy.Buffer, error) {
 	limit := client.limit
 	if limit == 0 {
 		limit = 1 << 62

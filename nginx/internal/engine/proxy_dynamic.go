@@ -37,7 +37,7 @@ func (d *dynamicPass) choose(x *exchange) (http.Handler, int) {
 	to := d.pass.to
 	if d.url != nil {
 		var err error
-		if to.scheme, to.address, x.proxy.uri, err = cutURL(d.url.String(&x.Request)); err != nil {
+		if to, x.proxy.uri, err = d.pass.family.cutURL(d.url.String(&x.Request)); err != nil {
 			x.logError(err.Error() + " in \"" + d.url.String(&x.Request) + "\"")
 			return nil, http.StatusInternalServerError
 		}
@@ -45,7 +45,7 @@ func (d *dynamicPass) choose(x *exchange) (http.Handler, int) {
 			x.logError("no host in upstream \"" + d.url.String(&x.Request) + "\"")
 			return nil, http.StatusInternalServerError
 		}
-		x.proxy.host, x.proxy.port = proxyHost(to.scheme, to.address)
+		x.proxy.host, x.proxy.port = to.host()
 	}
 	to.sslName = d.pass.settings().sslName.String(&x.Request)
 	to.bind = d.pass.settings().bind.String(&x.Request)

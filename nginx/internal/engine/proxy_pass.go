@@ -49,7 +49,13 @@ type proxyState struct {
 
 // passTo is where a request is sent, and what distinguishes its connection from others to the
 // same place.
-type passTo struct{ scheme, address, sslName, bind string }
+type passTo struct {
+	scheme  string // http, or https if the connection is encrypted, with every protocol
+	address string
+	port    string // where address has none; "": it must have one
+	sslName string
+	bind    string
+}
 
 var passSlot = newLocalSlot[*passRule]()
 
@@ -67,62 +73,74 @@ func (f *family) passTo(c *compiler, l *level, d *conf.Directive) error {
 		p.dynamic = &dynamicPass{url: &v}
 		return nil
 	}
-	scheme, address, uri, err := cutURL(text)
+	to, uri, err := f.cutURL(text)
 	if err != nil {
 		return d.Errorf("%s", err)
 	}
-	p.uri, p.hasURI = uri, uri != ""
+	p.to, p.uri, p.hasURI = to, uri, uri != ""
 	if p.hasURI && (l.isPattern() || l.kind == namedLocation || l.condition) {
 		return d.Errorf("\"%s\" cannot have URI part in location given by regular expression, "+
 			"or inside named location, or inside \"if\" statement, or inside \"limit_except\" block", d.Name)
 	}
-	p.url = scheme + "://" + address
-	p.to.scheme, p.to.address = scheme, address
-	p.hostOf, p.portOf = proxyHost(scheme, address)
+	p.url = to.scheme + "://" + to.address
+	p.hostOf, p.portOf = to.host()
 	return nil
 }
 
-// cutURL splits the URL of a proxy_pass.
-func cutURL(text string) (scheme, address, uri string, err error) {
-	rest, ok := "", false
-	for _, scheme = range []string{"http", "https"} {
-		if len(text) > len(scheme) && strings.EqualFold(text[:len(scheme)], scheme) {
-			if rest, ok = strings.CutPrefix(text[len(scheme):], "://"); ok {
-				break
-			}
+// urlScheme is how the URL of a pass directive may begin.
+type urlScheme struct {
+	prefix string // "http://"; "": an address alone
+	secure bool
+	port   string // where the address has none
+}
+
+// cutURL splits the URL of a pass directive. Only HTTP's has a URI.
+func (f *family) cutURL(text string) (to passTo, uri string, err error) {
+	for _, s := range f.schemes {
+		if len(text) <= len(s.prefix) && s.prefix != "" || !strings.EqualFold(text[:len(s.prefix)], s.prefix) {
+			continue
 		}
+		to = passTo{scheme: "http", address: text[len(s.prefix):], port: s.port}
+		if s.secure {
+			to.scheme = "https"
+		}
+		if f.uris {
+			to.address, uri = cutURI(to.address)
+		}
+		return to, uri, nil
 	}
-	if !ok {
-		return "", "", "", errors.New("invalid URL prefix")
-	}
+	return to, "", errors.New("invalid URL prefix")
+}
+
+// cutURI splits an address off a URL without its scheme.
+func cutURI(rest string) (address, uri string) {
 	if strings.HasPrefix(rest, unixPrefix) {
 		address, uri, _ = strings.Cut(rest[len(unixPrefix):], ":")
-		return scheme, unixPrefix + address, uri, nil
+		return unixPrefix + address, uri
 	}
 	i := strings.IndexAny(rest, "/?#")
 	if i < 0 {
-		return scheme, rest, "", nil
+		return rest, ""
 	}
 	if rest[i] != '/' {
-		return scheme, rest[:i], "/" + rest[i:], nil
+		return rest[:i], "/" + rest[i:]
 	}
-	return scheme, rest[:i], rest[i:], nil
+	return rest[:i], rest[i:]
 }
 
-// proxyHost returns $proxy_host and $proxy_port: a standard port is not part of the host.
-func proxyHost(scheme, address string) (host, port string) {
-	if strings.HasPrefix(address, unixPrefix) {
+// host returns $proxy_host and $proxy_port: a standard port is not part of the host.
+func (to passTo) host() (host, port string) {
+	if strings.HasPrefix(to.address, unixPrefix) {
 		return "localhost", ""
 	}
-	standard := map[string]string{"http": "80", "https": "443"}[scheme]
-	name, port := splitPort(address)
+	name, port := splitPort(to.address)
 	switch port {
 	case "":
-		return address, standard
-	case standard:
+		return to.address, to.port
+	case to.port:
 		return name, port
 	}
-	return address, port
+	return to.address, port
 }
 
 // mergeProxy creates the proxy of a level's proxy_pass. The block of an if or a limit_except has
@@ -157,7 +175,7 @@ func (p *passRule) createProxy(c *compiler) error {
 	if p.url == "" {
 		return nil
 	}
-	g, err := findGroup(c, p.at, p.to.scheme, p.to.address)
+	g, err := findGroup(c, p.at, p.to)
 	if err != nil {
 		return err
 	}
@@ -181,20 +199,19 @@ func isConstant(v vars.Value) bool {
 }
 
 // findGroup returns the upstream that address names, or creates one for the host.
-func findGroup(c *compiler, at *conf.Directive, scheme, address string) (*group, error) {
-	if g, ok := c.groups[address]; ok {
+func findGroup(c *compiler, at *conf.Directive, to passTo) (*group, error) {
+	if g, ok := c.groups[to.address]; ok {
 		return g, nil
 	}
-	name := scheme + "://" + address // an upstream block can't have this name
+	name := to.scheme + "://" + to.address // an upstream block can't have this name
 	if g, ok := c.groups[name]; ok {
 		return g, nil
 	}
-	standard := map[string]string{"http": "80", "https": "443"}[scheme]
-	targets, err := resolve(upstream.Target{}, at, address, standard)
+	targets, err := resolve(upstream.Target{}, at, to.address, to.port)
 	if err != nil {
 		return nil, err
 	}
-	g := newGroup(address)
+	g := newGroup(to.address)
 	g.targets = targets
 	c.groups[name] = g
 	return g, nil
@@ -263,7 +280,27 @@ func (e *Engine) newProxy(p *passRule, g *group, to passTo) (http.Handler, error
 	if err != nil {
 		return nil, p.at.Errorf("%s", err)
 	}
-	return proxy.New(o)
+	streamed, err := proxy.New(o)
+	if err != nil || !p.family.lengths || o.RequestBuffer != nil {
+		return streamed, err
+	}
+	if o.RequestBuffer, err = bufferFor(clientBodySlot.of(p.level)); err != nil {
+		return nil, p.at.Errorf("%s", err)
+	}
+	buffered, err := proxy.New(o)
+	return &byLength{streamed, buffered}, err
+}
+
+// byLength buffers the bodies whose length is not known.
+type byLength struct{ known, unknown http.Handler }
+
+// ServeHTTP implements http.Handler.
+func (b *byLength) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength < 0 {
+		b.unknown.ServeHTTP(w, r)
+		return
+	}
+	b.known.ServeHTTP(w, r)
 }
 
 func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options, err error) {
@@ -273,7 +310,7 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	}
 	transport, err := e.transport(transportKey{
 		scheme: to.scheme, connect: s.connectTimeout, send: s.sendTimeout, read: s.readTimeout, bind: to.bind,
-		keepalive: g.keepalive, tls: s.tls, name: cmp.Or(to.sslName, proxyName(to)),
+		keepalive: g.keepalive, tls: s.tls, name: cmp.Or(to.sslName, to.name()),
 	})
 	if err != nil {
 		return o, err
@@ -287,11 +324,11 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	if o.ResponseBuffer, err = s.buffers.forResponse(); err != nil {
 		return o, err
 	}
-	o.Transport = transport
+	o.Transport = p.family.roundTripper(e, p, transport, g)
 	o.Retry = s.retryRule()
 	o.BodyTimeout = s.readTimeout
 	o.ReadTimeout, o.WriteTimeout = client.timeout, client.sendTimeout
-	o.Rewrite = func(o *proxy.Outbound) { p.rewrite(exchangeOf(o.In.Context()), o) }
+	o.Rewrite = func(o *proxy.Outbound) { p.family.outbound(p, exchangeOf(o.In.Context()), o) }
 	o.ModifyResponse = p.modifyResponse
 	o.ErrorHandler = func(_ http.ResponseWriter, r *http.Request, err *culvert.Error) {
 		x := exchangeOf(r.Context())
@@ -305,7 +342,8 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	return o, nil
 }
 
-func proxyName(to passTo) string {
-	host, _ := proxyHost(to.scheme, to.address)
+// name returns what the certificate of an upstream is for, unless a directive says otherwise.
+func (to passTo) name() string {
+	host, _ := to.host()
 	return host
 }

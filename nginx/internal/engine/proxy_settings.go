@@ -11,11 +11,17 @@ import (
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // proxyFamily sends requests by HTTP (ngx_http_proxy_module.c).
 var proxyFamily = &family{
-	name: "proxy",
+	name:         "proxy",
+	schemes:      []urlScheme{{prefix: "http://", port: "80"}, {prefix: "https://", secure: true, port: "443"}},
+	uris:         true,
+	hidden:       []string{"Date", "Server", "X-Pad"},
+	roundTripper: func(_ *Engine, _ *passRule, t *upstream.Transport, _ *group) http.RoundTripper { return t },
+	outbound:     (*passRule).rewrite,
 	slot: newSlot(proxySettings{
 		buffers:        responseBuffers,
 		connectTimeout: time.Minute,
@@ -53,6 +59,7 @@ type proxySettings struct {
 	intercept      bool            // proxy_intercept_errors
 	method         vars.Value
 	passBody       bool // proxy_pass_request_body
+	params         paramSettings
 	passFields     bool // proxy_pass_request_headers
 	readTimeout    time.Duration
 	redirectGiven  bool // there is a proxy_redirect: the default does not apply
@@ -136,16 +143,15 @@ func (f *family) hideField(l *level, name string, hidden bool) error {
 }
 
 // hidden reports whether a field of an upstream's response is hidden from the client.
-func (s *proxySettings) hidden(name string) bool {
+func (f *family) hides(s *proxySettings, name string) bool {
 	if h, ok := s.hide[name]; ok {
 		return h
 	}
 	switch name {
-	case "Date", "Server", "X-Pad", "X-Accel-Expires", "X-Accel-Redirect", "X-Accel-Limit-Rate",
-		"X-Accel-Buffering", "X-Accel-Charset":
+	case "X-Accel-Expires", "X-Accel-Redirect", "X-Accel-Limit-Rate", "X-Accel-Buffering", "X-Accel-Charset":
 		return true
 	}
-	return false
+	return slices.Contains(f.hidden, name)
 }
 
 // hideHeaders removes the fields of an upstream's response that are hidden from the client, and
@@ -154,9 +160,10 @@ func hideHeaders(x *exchange, h http.Header) {
 	if !x.proxy.responded {
 		return
 	}
-	s := x.passSettings()
+	f := (*passSlot.of(x.level)).family
+	s := f.slot.of(x.level)
 	for name := range h {
-		if s.hidden(name) {
+		if f.hides(s, name) {
 			delete(h, name)
 		}
 	}

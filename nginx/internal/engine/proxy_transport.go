@@ -40,6 +40,9 @@ func (e *Engine) transport(key transportKey) (*upstream.Transport, error) {
 		MaxConnAge:      key.keepalive.time,
 		MaxConnRequests: key.keepalive.requests,
 	}
+	if key.keepalive.off {
+		o.MaxConnRequests = 1
+	}
 	if key.scheme == "https" {
 		config, err := e.upstreamTLS(key)
 		if err != nil {

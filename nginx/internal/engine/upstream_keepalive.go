@@ -9,6 +9,7 @@ import (
 // keepaliveRule is how long an upstream's connections are kept
 // (ngx_http_upstream_keepalive_module.c). 0 is the library's default.
 type keepaliveRule struct {
+	off      bool // "keepalive 0"
 	max      int
 	requests int
 	time     time.Duration
@@ -21,10 +22,13 @@ func groupKeepalive(_ *compiler, g *group, d *conf.Directive) (err error) {
 	switch d.Name {
 	case "keepalive":
 		n, ok := conf.Number(d.Args[0])
-		if !ok || n == 0 {
+		if !ok {
 			return d.Errorf("invalid value \"%s\" in \"keepalive\" directive", d.Args[0])
 		}
-		k.max = n
+		if len(d.Args) == 2 && d.Args[1] != "local" { // a location's settings have connections of their own in any case
+			return d.Errorf("invalid parameter \"%s\"", d.Args[1])
+		}
+		k.max, k.off = n, n == 0
 	case "keepalive_requests":
 		k.requests, err = d.Number()
 	case "keepalive_time":

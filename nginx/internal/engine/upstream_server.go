@@ -93,7 +93,7 @@ func resolve(t upstream.Target, at *conf.Directive, address, standardPort string
 	}
 	ips, err := lookup(host)
 	if err != nil {
-		if at.Name == "proxy_pass" {
+		if strings.HasSuffix(at.Name, "_pass") {
 			address = host
 		}
 		return nil, at.Errorf("host not found in upstream \"%s\"", address)
@@ -114,6 +114,9 @@ func hostPort(at *conf.Directive, address, standardPort string) (host, port stri
 	host, port = splitPort(address)
 	if port == "" {
 		port = standardPort
+	}
+	if port == "" {
+		return "", "", at.Errorf("no port in upstream \"%s\"", address)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || strings.HasSuffix(address, ":") {
 		return "", "", at.Errorf("invalid port in upstream \"%s\"", address)

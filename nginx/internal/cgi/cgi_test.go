@@ -1,0 +1,59 @@
+package cgi
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestReadHeader(t *testing.T) {
+	for text, want := range map[string]int{
+		"A: b\n\n": 200, "\r\n": 200, "Status: 404\r\n\r\n": 404, "Location: /\n\n": 302, "Status: 200\nLocation: /\n\n": 200,
+		"HTTP/1.0 503 Busy\r\nA: b\r\n\r\n": 503, "HTTP/1.1 503\nStatus: 200\n\n": 503,
+	} {
+		resp, err := ReadHeader(bufio.NewReader(strings.NewReader(text)), true)
+		if err != nil || resp.StatusCode != want {
+			t.Errorf("%q: %v, %v", text, resp, err)
+		}
+	}
+	for _, text := range []string{"", "A: b\n", "A\n\n", " A: b\n\n", "HTTP/1.1 abc\n\n", "HTTP/1.1 101\n\n", "Status: 99\n\n", "A: b\x00\n\n", "Content-Length: 1\nContent-Length: 1\n\n"} {
+		if resp, err := ReadHeader(bufio.NewReader(strings.NewReader(text)), true); err == nil {
+			t.Errorf("%q: %v", text, resp)
+		}
+	}
+	if _, err := ReadHeader(bufio.NewReader(strings.NewReader("HTTP/1.1 200\n\n")), false); err == nil {
+		t.Error("a status line where there is none")
+	}
+}
+
+func TestFields(t *testing.T) {
+	r := &http.Request{Host: "h", Header: http.Header{"X-A": {"1", "2"}, "Cookie": {"a", "b"}, "Proxy": {"evil"}, "X-B": {"3"}}}
+	got := map[string]string{}
+	for _, p := range Fields(r, map[string]bool{"x_b": true}) {
+		got[p.Name] = p.Value
+	}
+	if len(got) != 3 || got["HTTP_HOST"] != "h" || got["HTTP_X_A"] != "1, 2" || got["HTTP_COOKIE"] != "a; b" {
+		t.Errorf("%v", got)
+	}
+}
+
+func FuzzReadHeader(f *testing.F) {
+	f.Add("Status: 404 x\r\nA: b\r\n\r\nbody", true)
+	f.Add("HTTP/1.1 200 OK\nContent-Length: 2\n\nbody", true)
+	f.Fuzz(func(t *testing.T, text string, line bool) {
+		b := bufio.NewReader(strings.NewReader(text))
+		resp, err := ReadHeader(b, line)
+		if err != nil {
+			return
+		}
+		if resp.StatusCode < 200 || resp.StatusCode > 999 {
+			t.Errorf("status %d", resp.StatusCode)
+		}
+		body, err := io.ReadAll(Body(resp, b))
+		if resp.ContentLength >= 0 && (err == nil) != (int64(len(body)) == resp.ContentLength) {
+			t.Errorf("%d bytes of %d, %v", len(body), resp.ContentLength, err)
+		}
+	})
+}
