@@ -48,7 +48,24 @@ type Store struct {
 // New returns a Store that uses the client, a *redis.Client or *redis.ClusterClient for instance, which remains the caller's
 // to close. The names of the store's keys begin with prefix: give each limit a prefix of its own, such as
 // "gateway:login:".
-func New(client redis.Scripter, prefix string) *Store { return &Store{client: client, prefix: prefix} }
+//
+// It returns an error if the client's options do not have ContextTimeoutEnabled: RateLimitOptions.StoreTimeout would not bound
+// the wait for a server that is silent, but the client's ReadTimeout, which is 3 seconds for each of its four attempts.
+func New(client redis.Scripter, prefix string) (*Store, error) {
+	enabled := true // what other kinds of client do is theirs
+	switch c := client.(type) {
+	case *redis.Client:
+		enabled = c.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient:
+		enabled = c.Options().ContextTimeoutEnabled
+	case *redis.Ring:
+		enabled = c.Options().ContextTimeoutEnabled
+	}
+	if !enabled {
+		return nil, errors.New("ratelimitredis: set ContextTimeoutEnabled in the client's options, so that a silent server is not waited for")
+	}
+	return &Store{client: client, prefix: prefix}, nil
+}
 
 // Take implements filters.RateLimitStore. An interval that is not a whole number of microseconds is rounded up.
 func (s *Store) Take(ctx context.Context, key string, bucket filters.RateLimitBucket) (filters.RateLimitState, error) {

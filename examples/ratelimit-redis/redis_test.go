@@ -2,8 +2,11 @@ package ratelimitredis_test
 
 import (
 	"context"
+	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -46,7 +49,7 @@ func server(t testing.TB) (client *redis.Client, stop func()) {
 		_ = cmd.Wait()
 	})
 	t.Cleanup(stop)
-	client = redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
+	client = redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = client.Close() })
 	for start := time.Now(); client.Ping(t.Context()).Err() != nil; time.Sleep(10 * time.Millisecond) {
 		if time.Since(start) > time.Minute {
@@ -55,6 +58,15 @@ func server(t testing.TB) (client *redis.Client, stop func()) {
 		}
 	}
 	return client, stop
+}
+
+func newStore(t testing.TB, client redis.Scripter, prefix string) *ratelimitredis.Store {
+	t.Helper()
+	store, err := ratelimitredis.New(client, prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
 }
 
 // gateway returns a handler with a limit in the store.
@@ -81,7 +93,7 @@ func TestGatewaysShareLimits(t *testing.T) {
 	leaktest.Check(t)
 	client, _ := server(t)
 	o := filters.RateLimitOptions{Requests: 20, Per: 100 * time.Hour, Policy: "shared"}
-	gateways := []http.Handler{gateway(t, ratelimitredis.New(client, "a:"), o), gateway(t, ratelimitredis.New(client, "a:"), o)}
+	gateways := []http.Handler{gateway(t, newStore(t, client, "a:"), o), gateway(t, newStore(t, client, "a:"), o)}
 	var served atomic.Int32
 	var all sync.WaitGroup
 	for i := range 60 {
@@ -98,7 +110,7 @@ func TestGatewaysShareLimits(t *testing.T) {
 	if served.Load() != 20 {
 		t.Errorf("%d requests were served, want 20", served.Load())
 	}
-	other := gateway(t, ratelimitredis.New(client, "b:"), o)
+	other := gateway(t, newStore(t, client, "b:"), o)
 	for name, w := range map[string]*httptest.ResponseRecorder{"another client": get(gateways[0], "192.0.2.2:1"), "another prefix": get(other, "192.0.2.1:1")} {
 		if got := w.Header().Get("RateLimit"); w.Code != http.StatusNoContent || got != `"shared";r=19;t=342000` {
 			t.Errorf("%s: status %d, %s", name, w.Code, got)
@@ -110,7 +122,7 @@ func TestGatewaysShareLimits(t *testing.T) {
 func TestState(t *testing.T) {
 	leaktest.Check(t)
 	client, _ := server(t)
-	store := ratelimitredis.New(client, "state:")
+	store := newStore(t, client, "state:")
 	bucket := filters.RateLimitBucket{Burst: 3, Interval: time.Hour + 1} // rounded up to a microsecond
 	for i, want := range []filters.RateLimitState{{OK: true, Tokens: 2}, {OK: true, Tokens: 1}, {OK: true}, {}, {}} {
 		state, err := store.Take(t.Context(), "k\x00\xff", bucket)
@@ -151,7 +163,7 @@ func TestState(t *testing.T) {
 func TestServerForgetsAndEnds(t *testing.T) {
 	leaktest.Check(t)
 	client, stop := server(t)
-	h := gateway(t, ratelimitredis.New(client, ""), filters.RateLimitOptions{Requests: 1000, Per: time.Hour})
+	h := gateway(t, newStore(t, client, ""), filters.RateLimitOptions{Requests: 1000, Per: time.Hour})
 	for range 2 {
 		if w := get(h, "192.0.2.1:1"); w.Code != http.StatusNoContent {
 			t.Errorf("status %d", w.Code)
@@ -166,5 +178,37 @@ func TestServerForgetsAndEnds(t *testing.T) {
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil).WithContext(ctx))
 	if w.Code != http.StatusServiceUnavailable || result.Err == nil || !strings.Contains(result.Err.Error(), "ratelimitredis: ") {
 		t.Errorf("status %d, error %v", w.Code, result.Err)
+	}
+}
+
+// A server that is silent takes no longer than the call's context.
+func TestServerIsSilent(t *testing.T) {
+	leaktest.Check(t)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close() // connections are accepted by the kernel
+	client := redis.NewClient(&redis.Options{Addr: silent.Addr().String(), ReadTimeout: -1, WriteTimeout: -1, ContextTimeoutEnabled: true})
+	defer client.Close()
+	store := newStore(t, client, "")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := store.Take(ctx, "k", filters.RateLimitBucket{Burst: 1, Interval: time.Hour}); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A client for which the context's end counts for nothing is refused.
+func TestClientsThatWait(t *testing.T) {
+	single, cluster := redis.NewClient(&redis.Options{}), redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	ring := redis.NewRing(&redis.RingOptions{})
+	defer ring.Close()
+	defer cluster.Close()
+	defer single.Close()
+	for _, client := range []redis.Scripter{single, cluster, ring} {
+		if _, err := ratelimitredis.New(client, ""); err == nil || !strings.Contains(err.Error(), "ContextTimeoutEnabled") {
+			t.Errorf("%T: %v", client, err)
+		}
 	}
 }
