@@ -25,8 +25,13 @@ func TestSecurityNamesBounds(t *testing.T) {
 	for dir := range publicPackages(t) {
 		packages[path.Base(dir)] = comments(t, dir)
 	}
+	named := map[string]bool{}
 	for _, row := range rows {
 		option, standard := row[1]+"."+row[2], strings.TrimSpace(row[3])
+		if named[option] {
+			t.Errorf("two rows of %s", option)
+		}
+		named[option] = true
 		comment, ok := packages[row[1]][row[2]]
 		switch {
 		case !ok:

@@ -4,6 +4,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -35,20 +37,39 @@ func TestRefusalsOfGRPC(t *testing.T) {
 		"ForwardAuth, not permitted": {auth(403), "7", "Forbidden"},
 		"ForwardAuth, login":         {auth(302, "Location", "/login"), "16", "Unauthorized"},
 		"ForwardAuth, failure":       {auth(500), "14", "Bad Gateway"},
+		"ResponseLimit":              {good(t)(filters.ResponseLimit(1)), "14", "Bad Gateway"},
+		"RateLimit":                  {drained(good(t)(filters.RateLimit(filters.RateLimitOptions{Requests: 1, Per: time.Hour}))), "8", "Too Many Requests"},
+		"AddressList":                {good(t)(filters.AddressList(filters.AddressListOptions{Rules: []filters.AddressRule{{Networks: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}}}})), "7", "Forbidden"},
+		"BasicAuth":                  {good(t)(filters.BasicAuth(filters.BasicAuthOptions{Realm: "a", Users: map[string]string{"a": "b"}})), "16", "Unauthorized"},
+		"RefuseAmbiguous":            {filters.RefuseAmbiguous(filters.UnderscoreNames), "13", "Bad Request"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			frames := wiretest.NewFrames(t, around.Append(test.filter).ThenFunc(func(_ http.ResponseWriter, r *http.Request) {
-				if name == "Recover" {
+			frames := wiretest.NewFrames(t, around.Append(test.filter).ThenFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch name {
+				case "Recover":
 					panic("a bug")
+				case "ResponseLimit":
+					w.Header().Set("Content-Length", "2")
+					w.Header().Set("Trailer", "X-Sum")
+					_, _ = io.WriteString(w, "ab")
+					return
 				}
 				<-r.Context().Done()
 			}))
-			frames.Post(false, "content-type", "application/grpc+proto", "te", "trailers", "content-length", "100", "accept-encoding", "gzip")
+			frames.Post(false, "content-type", "application/grpc+proto", "te", "trailers", "a_b", "1", "content-length", "100", "accept-encoding", "gzip")
 			h, end := frames.Response()
 			if !end || h.Get(":status") != "200" || h.Get("Content-Type") != "application/grpc" || h.Get("Grpc-Status") != test.code || h.Get("Grpc-Message") != test.message {
 				t.Errorf("end %v, header %v", end, h)
 			}
 		})
+	}
+}
+
+// drained returns f after a request, whose token was the last one.
+func drained(f culvert.Filter) culvert.Filter {
+	return func(next http.Handler) http.Handler {
+		f(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), from("127.0.0.1:1"))
+		return f(next)
 	}
 }
 

@@ -4,17 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/header"
+	"github.com/culvert-go/culvert/internal/localerror"
 	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/internal/response"
 )
 
 // ResponseLimit returns a filter that bounds the content of each response to max bytes. A response with a larger
-// Content-Length is replaced by a 502, without any of its header fields. One of unknown length that turns out to be larger is
+// Content-Length is replaced by a 502, or by the grpc-status for it, without any of its header fields; those that outer
+// filters have set remain. One of unknown length that turns out to be larger is
 // aborted, so that no client takes a part of it for the whole: over HTTP/1.1 its last chunk is missing, over HTTP/2 the stream
 // is reset. Streams of events end so as well.
 //
@@ -36,6 +39,9 @@ func ResponseLimit(max int64) (culvert.Filter, error) {
 				return
 			}
 			l := &limitedResponse{max: max}
+			if h := w.Header(); len(h) > 0 {
+				l.outer = h.Clone()
+			}
 			response.Serve(next, w, r, &response.Hooks{Status: l.status, Body: l.body, Trailer: l.trailer})
 		})
 	}, nil
@@ -44,8 +50,10 @@ func ResponseLimit(max int64) (culvert.Filter, error) {
 // limitedResponse is the state of one response.
 type limitedResponse struct {
 	max      int64
-	known    bool // the length is known, and not larger than max
-	replaced bool // the response is the 502
+	outer    http.Header // the header that the filter was called with; nil: it was empty
+	known    bool        // the length is known, and not larger than max
+	replaced bool        // the response is the 502
+	grpc     bool        // which is one of gRPC
 }
 
 // status replaces the header of a response that is known to be too large.
@@ -65,6 +73,11 @@ func (l *limitedResponse) status(r *http.Request, status int, h http.Header) int
 	l.replaced = true
 	recordTooLarge(r, fmt.Errorf("the response has %d bytes of content, more than ResponseLimit's %d", length, l.max))
 	clear(h) // it was that of the response, which may be kept in caches
+	maps.Copy(h, l.outer)
+	if localerror.IsGRPC(r) {
+		l.grpc = true
+		return localerror.SetGRPC(h, r, http.StatusBadGateway)
+	}
 	h["Content-Type"] = []string{"text/plain; charset=utf-8"}
 	h["X-Content-Type-Options"] = []string{"nosniff"}
 	return http.StatusBadGateway
@@ -85,6 +98,8 @@ func recordTooLarge(r *http.Request, err error) {
 
 func (l *limitedResponse) body(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
 	switch {
+	case l.grpc:
+		return response.Discard
 	case l.replaced:
 		return &pageBody{w, []byte(http.StatusText(http.StatusBadGateway) + "\n")}
 	case l.known:

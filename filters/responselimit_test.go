@@ -5,6 +5,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -126,4 +128,17 @@ func TestResponseLimitOfUpgrades(t *testing.T) {
 	client.Send("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: own\r\n\r\n")
 	client.Header()
 	client.Receive("bytes")
+}
+
+// What an outer handler has set is its own, and not the response's: a CORS field, for instance.
+func TestResponseLimitKeepsOuterFields(t *testing.T) {
+	f := good(t)(filters.ResponseLimit(1))
+	w := httptest.NewRecorder()
+	w.Header().Set("Vary", "Origin")
+	w.Header().Set("Access-Control-Allow-Origin", "https://a.test")
+	f(respond("too long", "Content-Length", "8", "Vary", "Cookie", "Access-Control-Allow-Origin", "*", "Set-Cookie", "a=b")).ServeHTTP(w, get())
+	want := http.Header{"Vary": {"Origin"}, "Access-Control-Allow-Origin": {"https://a.test"}, "Content-Type": {"text/plain; charset=utf-8"}, "X-Content-Type-Options": {"nosniff"}}
+	if w.Code != 502 || !reflect.DeepEqual(w.Header(), want) {
+		t.Errorf("%d, %v", w.Code, w.Header())
+	}
 }

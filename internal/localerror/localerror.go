@@ -17,20 +17,24 @@ import (
 //
 // If r is nil, it is not of gRPC. The caller must bound how long the client may take to accept the response.
 func Write(w http.ResponseWriter, r *http.Request, status int) {
-	media := grpcType(r)
-	if media == "" {
+	if !IsGRPC(r) {
 		http.Error(w, http.StatusText(status), status)
 		return
 	}
-	h := w.Header()
+	w.WriteHeader(SetGRPC(w.Header(), r, status))
+}
+
+// SetGRPC makes h the header of the gRPC response that Write sends for a status to r, which IsGRPC, and returns the status that it
+// is sent with. It must have no content.
+func SetGRPC(h http.Header, r *http.Request, status int) int {
 	delete(h, "Content-Length")
 	delete(h, "Trailer")
-	h["Content-Type"] = []string{media}
+	h["Content-Type"] = []string{grpcType(r)}
 	h["Grpc-Status"] = []string{strconv.Itoa(grpcCode(status))}
 	if text := http.StatusText(status); text != "" { // which needs no percent-encoding
 		h["Grpc-Message"] = []string{text}
 	}
-	w.WriteHeader(http.StatusOK)
+	return http.StatusOK
 }
 
 // WriteError is Write with the status of e, and its RetryAfter.
