@@ -77,7 +77,7 @@ type ForwardAuthOptions struct {
 //   - X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto, as proxy.Outbound.SetXForwarded sets them;
 //   - X-Forwarded-Method and X-Original-Method, the method, which is GET for an upgrade over HTTP/2;
 //   - X-Forwarded-Uri and X-Original-URI, the path and query that the next handler receives;
-//   - X-Original-URL, scheme, host, path and query.
+//   - X-Original-URL, scheme, host, path and query, for CONNECT scheme and host.
 //
 // A proxy.Proxy as To states the first three itself, by SetXForwarded, and keeps the others.
 //
@@ -92,6 +92,8 @@ type ForwardAuthOptions struct {
 // With CacheTime responses with a 2xx are kept, unless they have a Set-Cookie, or no-store or no-cache in Cache-Control;
 // a smaller max-age shortens the time. What denies a request is never kept. Keys are kept as their SHA-256. Requests
 // never share a subrequest that is under way.
+//
+// A request with several Authorization fields is refused with 400 if To gets that field: it might judge by another one than the target.
 //
 // Security: To judges by the path that the next handler receives, so no filter between may change it, and a target must not read
 // it differently; see RefuseAmbiguous. Preflight requests of CORS have no credentials: answer them outside of the filter.
@@ -170,6 +172,10 @@ func compileNames(names []string) (compiled []string, err error) {
 }
 
 func (f *forwardAuth) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	if len(r.Header["Authorization"]) > 1 && slices.Contains(f.o.RequestFields, "Authorization") {
+		refuse(w, r, http.StatusBadRequest)
+		return
+	}
 	returned := false
 	defer clientbody.LeavePanicked(w, r, &returned)
 	a, err := f.authorize(r)
@@ -237,6 +243,7 @@ func (f *forwardAuth) deny(w http.ResponseWriter, r *http.Request, a *authorizat
 func (f *forwardAuth) pass(next http.Handler, w http.ResponseWriter, r *http.Request, a *authorization) {
 	if names := f.o.ResponseFields; len(names) > 0 {
 		r = header.CloneRequest(r.Context(), r)
+		header.SanitizeRequest(r, nil) // without a Chain the client's Connection could name a field that is set here
 		for _, name := range names {
 			header.RemoveSpellings(r.Header, name)
 		}

@@ -88,6 +88,10 @@ func serveAuth(h http.Handler, w http.ResponseWriter, r *http.Request) (returned
 func (f *forwardAuth) subrequest(ctx context.Context, r *http.Request) *http.Request {
 	addrs, host, proto := client.Forwarded(r)
 	method, target := requestedTarget(r)
+	whole := proto + "://" + host + target
+	if method == http.MethodConnect {
+		whole = proto + "://" + target
+	}
 	h := make(http.Header, len(f.o.RequestFields)+8)
 	for _, name := range f.o.RequestFields {
 		if values := r.Header[name]; values != nil {
@@ -97,7 +101,7 @@ func (f *forwardAuth) subrequest(ctx context.Context, r *http.Request) *http.Req
 	for _, stated := range [...]struct{ name, value string }{
 		{"X-Forwarded-For", addrs}, {"X-Forwarded-Host", host}, {"X-Forwarded-Proto", proto},
 		{"X-Forwarded-Method", method}, {"X-Original-Method", method},
-		{"X-Forwarded-Uri", target}, {"X-Original-Uri", target}, {"X-Original-Url", proto + "://" + host + target},
+		{"X-Forwarded-Uri", target}, {"X-Original-Uri", target}, {"X-Original-Url", whole},
 	} {
 		if stated.value != "" {
 			h[stated.name] = []string{stated.value}

@@ -159,9 +159,9 @@ func TestForwardAuthOfConnect(t *testing.T) {
 	webSocket := httptest.NewRequest("GET", "/socket?a", nil)
 	webSocket.Method, webSocket.Header = "CONNECT", http.Header{":protocol": {"websocket"}}
 	tunnel := httptest.NewRequest("CONNECT", "db.test:5432", nil)
-	for want, r := range map[string]*http.Request{"GET /socket?a /socket?a": webSocket, "CONNECT db.test:5432 /": tunnel} {
+	for want, r := range map[string]*http.Request{"GET /socket?a /socket?a http://example.com/socket?a": webSocket, "CONNECT db.test:5432 / http://db.test:5432": tunnel} {
 		through(f, respond("ok"), r)
-		if got := sub.Header.Get("X-Forwarded-Method") + " " + sub.Header.Get("X-Forwarded-Uri") + " " + sub.RequestURI; got != want {
+		if got := sub.Header.Get("X-Forwarded-Method") + " " + sub.Header.Get("X-Forwarded-Uri") + " " + sub.RequestURI + " " + sub.Header.Get("X-Original-Url"); got != want {
 			t.Errorf("judged by %s, want %s", got, want)
 		}
 	}
@@ -441,7 +441,7 @@ func TestForwardAuthCache(t *testing.T) {
 			"host":    func(r *http.Request) { r.Host = "b" },
 			"address": func(r *http.Request) { r.RemoteAddr = "192.0.2.9:1234" },
 			"user":    func(r *http.Request) { r.Header.Set("Authorization", "bob") },
-			"lines":   func(r *http.Request) { r.Header.Add("Authorization", "") },
+			"lines":   func(r *http.Request) { r.Header["Cookie"] = []string{"a", "b"} },
 			"cookie":  func(r *http.Request) { r.Header.Set("Cookie", "a") },
 			"agent":   func(r *http.Request) { r.Header.Set("User-Agent", "a") },
 		} {
