@@ -355,9 +355,9 @@ func TestRateLimitStoreFails(t *testing.T) {
 				ctx, result := filters.WithResult(t.Context())
 				start := time.Now()
 				for range 4 {
-					status, _ := limited(h, get().WithContext(ctx))
-					if status != test.status {
-						t.Errorf("status %d", status)
+					status, after := limited(h, get().WithContext(ctx))
+					if status != test.status || (after == "1") != (status == 503) {
+						t.Errorf("status %d, Retry-After %q", status, after)
 					}
 				}
 				if took := time.Since(start); took != 4*time.Second {
@@ -376,6 +376,9 @@ func TestRateLimitStoreFails(t *testing.T) {
 				limited(h, get().WithContext(ctx))
 				if n := strings.Count(log.String(), `error="filters: RateLimit: the store: out of reach"`); n != 6 {
 					t.Errorf("%d records, want 6:\n%s", n, &log)
+				}
+				if strings.Contains(log.String(), "not_logged=1\n") {
+					t.Errorf("that a client has disconnected counts as a failure:\n%s", &log)
 				}
 				if !strings.HasSuffix(log.String(), "not_logged=9\n") {
 					t.Errorf("the last record does not count the nine before:\n%s", &log)

@@ -63,7 +63,7 @@ func TestGateway(t *testing.T) {
 		}
 	}
 	_, metrics := get("/metrics")
-	for _, want := range []string{`culvert_upstream_tries_total{result="2xx",target="`, `http_server_request_duration_seconds_count{culvert_upstream="api",http_request_method="GET",http_response_status_code="200"} 2`, `culvert_upstream_target_healthy{target="`} {
+	for _, want := range []string{`culvert_upstream_tries_total{result="2xx",target="`, `http_server_request_duration_seconds_count{culvert_upstream="api",http_request_method="GET",http_response_status_code="200",url_scheme="https"} 2`, `culvert_upstream_target_healthy{target="`} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("%s is not in\n%s", want, metrics)
 		}

@@ -2,7 +2,9 @@
 package tracing
 
 import (
+	"net"
 	"net/http"
+	"strconv"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel/attribute"
@@ -32,9 +34,11 @@ func Gateway(app *upstream.Group, provider trace.TracerProvider) (http.Handler, 
 // attempts returns a hook with a client's span for each attempt.
 func attempts(tracer trace.Tracer, propagator propagation.TextMapPropagator) func(*http.Request, string) func(culvert.Attempt) {
 	return func(out *http.Request, target string) func(culvert.Attempt) {
+		host, text, _ := net.SplitHostPort(target)
+		port, _ := strconv.Atoi(text)
 		ctx, span := tracer.Start(out.Context(), out.Method, trace.WithSpanKind(trace.SpanKindClient),
-			trace.WithAttributes(
-				attribute.String("http.request.method", out.Method), attribute.String("server.address", target)))
+			trace.WithAttributes(attribute.String("http.request.method", out.Method), attribute.String("url.full", out.URL.String()),
+				attribute.String("server.address", host), attribute.Int("server.port", port)))
 		propagator.Inject(ctx, propagation.HeaderCarrier(out.Header))
 		return func(a culvert.Attempt) {
 			if a.Status != 0 {

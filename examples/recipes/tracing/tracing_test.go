@@ -1,12 +1,14 @@
 package tracing_test
 
 import (
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -55,6 +57,13 @@ func TestSpans(t *testing.T) {
 	for _, attempt := range ended[:2] {
 		if attempt.SpanKind() != trace.SpanKindClient || attempt.Parent().SpanID() != request.SpanContext().SpanID() {
 			t.Errorf("an attempt's span is %v of %v", attempt.SpanKind(), attempt.Parent().SpanID())
+		}
+	}
+	host, port, _ := net.SplitHostPort(target.Listener.Addr().String())
+	attributes := attribute.NewSet(second.Attributes()...)
+	for name, want := range map[attribute.Key]string{"server.address": host, "server.port": port, "url.full": "http://" + host + ":" + port + "/", "http.request.method": "GET"} {
+		if got, _ := attributes.Value(name); got.Emit() != want {
+			t.Errorf("%s is %s, want %s", name, got.Emit(), want)
 		}
 	}
 	if failed.Status().Code != codes.Error || second.Status().Code != codes.Unset {
