@@ -290,7 +290,7 @@ func (f *forwarding) attemptAt(lease upstream.Lease) (exchangeResult, *culvert.E
 		}
 		f.observed(f.ended)
 	}()
-	f.ended = f.observe(lease.Addr())
+	f.ended = f.observe(lease)
 	f.started = time.Now() // behind the queue, and what was read of the client's body before
 	f.record.StartAttempt(lease.Addr(), f.started)
 	result, err := f.exchange.exchange(f)

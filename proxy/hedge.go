@@ -127,7 +127,7 @@ func (h *hedged) prepareBeside(first *roundTrip) (ended func(culvert.Attempt), a
 		}
 	}()
 	if h.f.leaseBeside() {
-		ended, again = h.f.observe(h.f.second.Addr()), h.f.beside()
+		ended, again = h.f.observe(h.f.second), h.f.beside()
 	}
 	returned = true
 	return ended, again

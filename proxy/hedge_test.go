@@ -101,6 +101,9 @@ func testHedge(t *testing.T, via path) {
 				var ended []string
 				p := newProxy(t, via, proxy.Options{Upstream: group, Retry: test.retry, OnAttempt: func(out *http.Request, target string) func(culvert.Attempt) {
 					out.Header.Set("Attempt", target)
+					if want := "http://" + target + "/"; out.URL.String() != want {
+						t.Errorf("an attempt at %s, want %s", out.URL, want)
+					}
 					return func(a culvert.Attempt) { ended = append(ended, target+" "+how(a.Err)) }
 				}})
 				ctx, record := filters.WithNewResult(t.Context())

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -90,6 +91,28 @@ func testOnAttemptChangesFieldsAlone(t *testing.T, via path) {
 	client.Status(200)
 	if header := <-got; !strings.HasPrefix(header, "GET /a HTTP/1.1\r\nHost: a\r\n") || !strings.Contains(header, "X-A: b\r\n") {
 		t.Errorf("sent %q", header)
+	}
+}
+
+// The URL that OnAttempt sees is the one of the attempt, with the base path of its target, byte for byte.
+func TestOnAttemptURL(t *testing.T) { onPaths(t, testOnAttemptURL) }
+func testOnAttemptURL(t *testing.T, via path) {
+	leaktest.Check(t)
+	addr, got := recording(t, ok)
+	target := upstream.Target{Addr: addr, Path: "/base%2Fa"}
+	var seen []string
+	p := newProxy(t, via, proxy.Options{Upstream: groupOf(t, upstream.Options{}, target), OnAttempt: func(out *http.Request, _ string) func(culvert.Attempt) {
+		seen = append(seen, out.URL.String(), out.URL.Path)
+		return nil
+	}})
+	client := wiretest.Dial(t, wiretest.Serve(t, p))
+	client.Send("GET /b%2Fc?d=%zz HTTP/1.1\r\nHost: a\r\n\r\n")
+	client.Status(200)
+	if header := <-got; !strings.HasPrefix(header, "GET /base%2Fa/b%2Fc?d=%zz HTTP/1.1\r\n") {
+		t.Errorf("sent %q", header)
+	}
+	if want := []string{"http://" + addr + "/base%2Fa/b%2Fc?d=%zz", "/base/a/b/c"}; !slices.Equal(seen, want) {
+		t.Errorf("seen %q, want %q", seen, want)
 	}
 }
 

@@ -64,8 +64,8 @@ type Options struct {
 	// hop-by-hop fields were removed, so that a client can't remove what it adds by naming it
 	// in Connection. Outbound.Fail ends the exchange.
 	Rewrite func(*Outbound)
-	// OnAttempt, if not nil, is called before each attempt, with the request that will be sent, whose URL.Host is the target's,
-	// and the address of the target. The header fields that it sets in out.Header are sent only in this attempt: a traceparent
+	// OnAttempt, if not nil, is called before each attempt, with the request that will be sent, whose URL is that of the attempt at
+	// the target, and the address of the target. The header fields that it sets in out.Header are sent only in this attempt: a traceparent
 	// for instance. Other changes of out have no effect, and its Body is nil. The function that it returns, if not nil, is
 	// called with the record of the attempt when the attempt has ended, also by a panic of a hook. Upgrades are attempts, too:
 	// with DetachTunnels one ends with its 101. Both functions are called on the handler's goroutine, and must not use out
