@@ -1,10 +1,16 @@
 package upstream_test
 
 import (
+	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"log"
+	"net"
+	"net/http/httptest"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/upstream"
 )
 
@@ -72,4 +78,72 @@ func ExampleDialThrough() {
 		log.Fatal(err)
 	}
 	defer group.Close()
+}
+
+// Connections are made by a function of the program's own: through a tunnel, or, as here, in memory to a server of the same
+// process.
+func ExampleOptions_dialContext() {
+	inMemory := make(chan net.Conn)
+	group, err := upstream.New(upstream.Options{
+		Name: "admin",
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			near, far := net.Pipe()
+			select {
+			case inMemory <- far:
+				return near, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		},
+	}, upstream.Target{Addr: "admin.internal:80"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Close()
+	go func() {
+		conn := <-inMemory
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "hello\n")
+	}()
+	conn, err := group.Dial(context.Background(), "tcp", "admin.internal:80")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	text, _ := io.ReadAll(conn)
+	fmt.Print(string(text))
+	// Output: hello
+}
+
+// services is a Source: it delivers each list that is sent to it, also one without targets.
+type services chan []upstream.Target
+
+func (s services) Watch(ctx context.Context, set func(...upstream.Target) error) {
+	for {
+		select {
+		case list := <-s:
+			if err := set(list...); err != nil {
+				log.Print(err) // the targets before remain
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// A service without instances has a group without targets: requests are refused (503) until there is one.
+func ExampleSource() {
+	instances := make(services, 1)
+	instances <- nil
+	group, err := upstream.New(upstream.Options{Name: "reports", Source: instances})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer group.Close()
+	_, err = group.Pick(context.Background(), httptest.NewRequest("GET", "/", nil))
+	var refused *culvert.Error
+	if errors.As(err, &refused) {
+		fmt.Println(refused.Status(), refused.RetryAfter)
+	}
+	// Output: 503 1s
 }

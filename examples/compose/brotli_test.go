@@ -1,7 +1,9 @@
 package compose_test
 
 import (
+	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -78,4 +80,25 @@ func TestBrotli(t *testing.T) {
 			t.Errorf("curl: %d bytes, %v", len(out), err)
 		}
 	}
+}
+
+// Pages by Brotli for browsers, with a filter around the files that they are made of.
+func ExampleBrotli() {
+	compress, err := compose.Brotli(4)
+	if err != nil {
+		log.Fatal(err)
+	}
+	h := filters.NewChain(compress).ThenFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, strings.Repeat("<p>a page</p>", 1000))
+	})
+	for _, accept := range []string{"gzip, deflate, br, zstd", "gzip"} {
+		r, w := httptest.NewRequest("GET", "/", nil), httptest.NewRecorder()
+		r.Header.Set("Accept-Encoding", accept)
+		h.ServeHTTP(w, r)
+		fmt.Println(w.Header().Get("Content-Encoding"), w.Body.Len() < 1000)
+	}
+	// Output:
+	// br true
+	// gzip true
 }

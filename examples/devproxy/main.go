@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	h := newReloading(*file, d)
+	h := newReloading(c, d)
 	defer h.close()
 	if *backends {
 		b, err := startBackends(c)

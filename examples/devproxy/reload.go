@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"reflect"
 	"sync/atomic"
 	"time"
 )
@@ -14,13 +15,13 @@ const checkEvery = time.Second / 2
 
 // reloading serves by the rules of a file, and by its new ones when it has changed.
 type reloading struct {
-	file    string
+	started *config // with the address and the certificate that remain
 	log     *log
 	current atomic.Pointer[devProxy]
 }
 
-func newReloading(file string, d *devProxy) *reloading {
-	l := &reloading{file: file, log: d.log}
+func newReloading(c *config, d *devProxy) *reloading {
+	l := &reloading{started: c, log: d.log}
 	l.current.Store(d)
 	return l
 }
@@ -43,7 +44,7 @@ func (l *reloading) watch(ctx context.Context, content []byte) {
 			return
 		case <-tick.C:
 		}
-		changed, err := readFile(l.file)
+		changed, err := readFile(l.started.file)
 		if err != nil || bytes.Equal(changed, content) {
 			continue // an editor may replace the file by another: it is missing for a moment
 		}
@@ -51,14 +52,14 @@ func (l *reloading) watch(ctx context.Context, content []byte) {
 		if err := l.apply(changed); err != nil {
 			l.log.note(fmt.Sprintf("the rules remain as they were: %v", err))
 		} else {
-			l.log.note("new rules of " + l.file)
+			l.log.note("new rules of " + l.started.file)
 		}
 	}
 }
 
 // apply makes the rules of the content current. Requests that are under way, and tunnels, end by the rules before.
 func (l *reloading) apply(content []byte) error {
-	c, err := parseConfig(l.file, content)
+	c, err := parseConfig(l.started.file, content)
 	if err != nil {
 		return err
 	}
@@ -67,5 +68,8 @@ func (l *reloading) apply(content []byte) error {
 		return err
 	}
 	l.current.Swap(d).close()
+	if c.Listen != l.started.Listen || !reflect.DeepEqual(c.HTTPS, l.started.HTTPS) {
+		l.log.note("listen and https remain as they were until the next start")
+	}
 	return nil
 }

@@ -52,6 +52,7 @@ func TestReload(t *testing.T) {
 		t.Errorf("with an error in the file: %s %s", resp.Status, body)
 	}
 	replace("proxy: {/new: 'http://TARGET'}")
+	awaitLine(t, out, "listen and https remain as they were") // which the file does not have any more
 	awaitLine(t, out, "new rules of "+rules)
 	for path, want := range map[string]int{"/new/x": 200, "/api/x": 404} {
 		if resp, body := get(t, "http://"+listen+path); resp.StatusCode != want {
