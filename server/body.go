@@ -63,11 +63,12 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lock is b.mu.Lock for a read. It ends reading ahead: what is received from now on is the caller's.
+// lock is b.mu.Lock for a read. It ends reading ahead: what is received from now on is the caller's. Behind its handler a read
+// fails, and the watch may be a later request's.
 func (b *body) lock() {
 	c := b.x.c
 	c.mu.Lock()
-	if !b.ended.Load() {
+	if c.current == b.x && !b.ended.Load() {
 		c.stopWatchingLocked()
 	}
 	locked := b.mu.TryLock() // while c.mu is held, since no watch starts then

@@ -3,6 +3,7 @@ package server
 import (
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,4 +114,42 @@ func TestWatchReadsLastByte(t *testing.T) {
 		}
 		p.Close()
 	}
+}
+
+// A read of a body whose handler has returned fails, and does not end the watch by which a later request of the connection
+// learns that the client has left.
+func TestLateReadKeepsWatch(t *testing.T) {
+	bodies, waiting, ended, failed := make(chan io.ReadCloser, 1), make(chan *conn), make(chan bool), make(chan bool)
+	defer close(failed)
+	s := handler(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == "POST" {
+			bodies <- r.Body
+			return
+		}
+		done := r.Context().Done()
+		waiting <- r.Context().(*requestContext).c
+		select {
+		case <-done:
+			close(ended)
+		case <-failed:
+		}
+	})
+	p := wiretest.Dial(t, start(t, s))
+	p.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello")
+	if got := p.Header(); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
+		t.Fatal(got)
+	}
+	p.Send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	c := wiretest.Await(t, waiting, "second request")
+	if n, err := wiretest.Await(t, bodies, "body").Read(make([]byte, 1)); n != 0 || err != http.ErrBodyReadAfterClose {
+		t.Errorf("a read behind the handler: %d, %v", n, err)
+	}
+	c.mu.Lock()
+	watched := c.watch.running
+	c.mu.Unlock()
+	if !watched {
+		t.Fatal("the watch has ended")
+	}
+	p.Close()
+	wiretest.Await(t, ended, "end of the context")
 }
