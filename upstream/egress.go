@@ -8,12 +8,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
 	"golang.org/x/net/idna"
-	"golang.org/x/net/proxy"
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/deadline"
@@ -37,7 +35,7 @@ type EgressOptions struct {
 // If that is not what the target did, its chain has a *culvert.Error of Kind Internal (500), which does not count for the target,
 // nor for its checks, and is not retried on another one: the proxy can't be reached, it does not speak the protocol, it
 // requires other credentials, it is silent before the target is named to it, or it refuses the request (a status below 500;
-// "connection not allowed by ruleset" of SOCKS). A proxy that is silent behind the request may wait for the target: that is a Timeout.
+// "connection not allowed by ruleset" or "command not supported" of SOCKS). A proxy that is silent behind the request may wait for the target: that is a Timeout.
 type EgressError struct {
 	// Proxy is the proxy's URL, without credentials.
 	Proxy string
@@ -227,49 +225,6 @@ func authority(network, addr string) (string, error) {
 }
 
 func isASCII(s string) bool { return !strings.ContainsFunc(s, func(c rune) bool { return c >= 0x80 }) }
-
-// refusedByRules is the end of the text of the error by which SOCKS5 refuses a target.
-const refusedByRules = "not allowed by ruleset"
-
-// socks opens a connection by SOCKS5. Package proxy's errors for what the SOCKS server says of the target have no type.
-func (e *egress) socks(ctx context.Context, c net.Conn, addr string) error {
-	var auth *proxy.Auth
-	if e.user != nil {
-		password, _ := e.user.Password()
-		auth = &proxy.Auth{User: e.user.Username(), Password: password}
-	}
-	dialer, err := proxy.SOCKS5("tcp", e.addr, auth, nil)
-	if err != nil {
-		return e.failure(true, 0, err)
-	}
-	over, ok := dialer.(interface {
-		DialWithConn(ctx context.Context, c net.Conn, network, address string) (net.Addr, error)
-	})
-	if !ok {
-		return e.failure(true, 0, errors.New("golang.org/x/net/proxy has no DialWithConn"))
-	}
-	watched := &socksConn{Conn: c}
-	if _, err = over.DialWithConn(ctx, watched, "tcp", addr); err == nil {
-		return nil
-	}
-	aboutTarget := strings.Contains(err.Error(), "unknown error ") && !strings.HasSuffix(err.Error(), refusedByRules)
-	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
-	waits := late && watched.named // for the target, perhaps
-	return e.failure(!aboutTarget && !waits, 0, err)
-}
-
-// socksConn is a connection to a SOCKS server that notices when the target is named to it.
-type socksConn struct {
-	net.Conn
-	named bool
-}
-
-// Write implements io.Writer. The request (RFC 1928 section 4) is written at once, and is longer than the methods of
-// authentication before it, which are two at most; that of RFC 1929 has another version.
-func (c *socksConn) Write(p []byte) (int, error) {
-	c.named = c.named || len(p) > 4 && p[0] == 5
-	return c.Conn.Write(p)
-}
 
 // interruptible calls f, which uses c, and makes the methods of c fail when ctx ends. It returns ctx's error then.
 func interruptible(ctx context.Context, c net.Conn, f func() error) error {

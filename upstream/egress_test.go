@@ -181,6 +181,13 @@ func TestEgressStalls(t *testing.T) {
 			p.Send("\x05\x00")
 			p.Receive("\x05\x01\x00\x03\x01b\x00\x01")
 		}, false},
+		"SOCKS response, password": {"socks5://u:p@a:1", func(p *wiretest.Peer) {
+			p.Receive("\x05\x02\x00\x02")
+			p.Send("\x05\x02")
+			p.Receive("\x01\x01u\x01p")
+			p.Send("\x01\x00")
+			p.Receive("\x05\x01\x00\x03\x01b\x00\x01")
+		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -249,6 +256,9 @@ func TestSOCKSProxyFails(t *testing.T) {
 		"\x05\x00\x05\x01\x00\x01":         {false, "general SOCKS server failure"},
 		"\x05\x00\x05\x04\x00\x01":         {false, "host unreachable"},
 		"\x05\x00\x05\x05\x00\x01":         {false, "connection refused"},
+		"\x05\x00\x05\x07\x00\x01":         {true, "command not supported"},
+		"\x05\x00\x05\x08\x00\x01":         {false, "address type not supported"},
+		"\x05\x00\x04\x05\x00\x01":         {true, "unexpected protocol version"},
 		"\x05\x00":                         {true, "EOF"},
 	} {
 		leaktest.Check(t)
