@@ -156,6 +156,8 @@ type Options struct {
 	ErrorHandler func(http.ResponseWriter, *http.Request, *culvert.Error)
 	// OnError, if not nil, is called with each failure, before ErrorHandler is called or the
 	// response is aborted.
+	// It is not called for a transform of a filter's that fails at its end (filters.ResponseHooks.Body), since the Proxy has returned
+	// by then: Result.Err has that failure, which filters.AccessLog writes.
 	OnError func(*http.Request, *culvert.Error)
 }
 
