@@ -2,8 +2,10 @@ package proxy_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -144,4 +146,108 @@ func testHedgeTimeout(t *testing.T, via path) {
 			synctest.Wait()
 		})
 	}
+}
+
+// Neither the request that is to find whether a target is back is hedged, nor is such a target the second one.
+func TestHedgeOnTrial(t *testing.T) { onPaths(t, testHedgeOnTrial) }
+func testHedgeOnTrial(t *testing.T, via path) {
+	const a, b = "192.0.2.1:80", "192.0.2.2:80"
+	for _, broken := range []string{a, b} {
+		synctest.Test(t, func(t *testing.T) {
+			targets := &timed{after: map[string]time.Duration{broken: -time.Millisecond}}
+			list := []upstream.Target{{Addr: a, Down: broken == b}, {Addr: b}}
+			group := groupOf(t, upstream.Options{Balance: upstream.First(), DialContext: targets.dial, MaxEjected: 1}, list...)
+			p := newProxy(t, via, proxy.Options{Upstream: group, Retry: proxy.Retry{Hedge: time.Second}})
+			get := func() int {
+				w := httptest.NewRecorder()
+				p.ServeHTTP(w, httptest.NewRequest("GET", "http://gateway.test/", nil))
+				return w.Code
+			}
+			if code := get(); code != 502 {
+				t.Errorf("a broken target: %d", code)
+			}
+			list[0].Down = false
+			if err := group.Set(list...); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(11 * time.Second)
+			targets.mu.Lock()
+			targets.after, targets.saw = map[string]time.Duration{a: 3 * time.Second, b: time.Second}, nil
+			targets.mu.Unlock()
+			if code := get(); code != 200 || len(targets.saw) != 1 {
+				t.Errorf("%s was broken: %d, and the targets saw %q", broken, code, targets.saw)
+			}
+			group.Close()
+			synctest.Wait()
+		})
+	}
+}
+
+// A second target that was overtaken was tried: it is not sent the request again in place of a response that is dropped. One of
+// another group is not sent it at all.
+func TestHedgeTried(t *testing.T) { onPaths(t, testHedgeTried) }
+func testHedgeTried(t *testing.T, via path) {
+	const a, b = "192.0.2.1:80", "192.0.2.2:80"
+	for _, twoGroups := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			targets := &timed{after: map[string]time.Duration{a: 2 * time.Second, b: 500 * time.Millisecond}}
+			o := proxy.Options{Retry: proxy.Retry{Hedge: time.Second}}
+			group, other := groupAt(t, upstream.Options{DialContext: targets.dial}, a, b), groupAt(t, upstream.Options{DialContext: targets.dial}, b)
+			o.Upstream = group
+			want := 1
+			if twoGroups {
+				o.Upstream = pickerFunc(func(ctx context.Context, r *http.Request, tried ...upstream.Lease) (upstream.Lease, error) {
+					if len(tried) > 0 {
+						return other.Pick(ctx, r)
+					}
+					return group.Pick(ctx, r)
+				})
+			} else {
+				want, targets.after[b] = 2, time.Hour
+				o.Retry.Statuses = []int{200}
+			}
+			w := httptest.NewRecorder()
+			newProxy(t, via, o).ServeHTTP(w, httptest.NewRequest("GET", "http://gateway.test/", nil))
+			if w.Body.String() != a || len(targets.saw) != want || other.InFlight()+group.InFlight() != 0 {
+				t.Errorf("two groups %v: from %s, the targets saw %q", twoGroups, w.Body, targets.saw)
+			}
+			group.Close()
+			other.Close()
+			synctest.Wait()
+		})
+	}
+}
+
+// closeCounter is a body that counts its Close.
+type closeCounter struct {
+	io.Reader
+	open *atomic.Int32
+}
+
+func (c closeCounter) Close() error {
+	c.open.Add(-1)
+	return nil
+}
+
+// The response of an attempt that was overtaken is closed, also if its transport does not heed the end of the context.
+func TestHedgeClosesOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var open atomic.Int32
+		transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Host == "192.0.2.1:80" {
+				time.Sleep(time.Minute)
+			}
+			open.Add(1)
+			return &http.Response{StatusCode: 200, ProtoMajor: 1, Header: http.Header{}, ContentLength: -1,
+				Body: closeCounter{strings.NewReader(r.URL.Host), &open}}, nil
+		})
+		group := groupAt(t, upstream.Options{}, "192.0.2.1:80", "192.0.2.2:80")
+		p := newProxy(t, anyPath, proxy.Options{Upstream: group, Transport: transport, Retry: proxy.Retry{Hedge: time.Second}})
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, httptest.NewRequest("GET", "http://gateway.test/", nil))
+		if n := open.Load(); w.Body.String() != "192.0.2.2:80" || n != 0 {
+			t.Errorf("from %s, %d bodies are open", w.Body, n)
+		}
+		group.Close()
+	})
 }

@@ -294,16 +294,18 @@ func TestAllowAddrOfDialer(t *testing.T) {
 	}
 }
 
-// The connection of a request that ends long after Close is closed then, though IdleTimeout would keep it.
+// The connection of a request that ends long after Close is closed then, though IdleTimeout would keep it, and also where another
+// one has begun meanwhile.
 func TestDynamicClosesTheLastConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		closed := make(chan struct{})
-		rest := make(chan struct{})
-		d := newDynamic(t, upstream.DynamicOptions{Choose: named, Group: upstream.Options{IdleTimeout: 100 * time.Hour,
+		closed := make(chan struct{}, 2)
+		rest := make(chan struct{}, 2)
+		choose := func(r *http.Request) (upstream.Target, error) { return upstream.Target{Addr: r.Host}, nil }
+		d := newDynamic(t, upstream.DynamicOptions{Choose: choose, Group: upstream.Options{IdleTimeout: 100 * time.Hour,
 			DialContext: func(context.Context, string, string) (net.Conn, error) {
 				near, far := net.Pipe()
 				go func() {
-					defer close(closed)
+					defer func() { closed <- struct{}{} }()
 					in := bufio.NewReader(far)
 					_, _ = http.ReadRequest(in)
 					_, _ = io.WriteString(far, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na")
@@ -313,28 +315,38 @@ func TestDynamicClosesTheLastConnection(t *testing.T) {
 				}()
 				return near, nil
 			}}})
-		l, err := d.Pick(t.Context(), requestFor("a:1"))
-		if err != nil {
-			t.Fatal(err)
+		begin := func() (upstream.Lease, *http.Response) {
+			l, err := d.Pick(t.Context(), requestFor("a:1"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, _ := http.NewRequestWithContext(l.Context(t.Context()), "GET", "http://"+l.Host()+"/", nil)
+			resp, err := l.Group().Transport().RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l, resp
 		}
-		r, _ := http.NewRequestWithContext(l.Context(t.Context()), "GET", "http://"+l.Host()+"/", nil)
-		resp, err := l.Group().Transport().RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
+		end := func(l upstream.Lease, resp *http.Response) {
+			t.Helper()
+			rest <- struct{}{}
+			if content, err := io.ReadAll(resp.Body); err != nil || string(content) != "ab" {
+				t.Errorf("content %q, %v", content, err)
+			}
+			resp.Body.Close()
+			l.Done(upstream.Outcome{Status: 200})
+			time.Sleep(time.Minute)
+			select {
+			case <-closed:
+			default:
+				t.Error("the connection is open")
+			}
 		}
+		first, response := begin()
 		d.Close()
 		time.Sleep(time.Hour)
-		close(rest)
-		if content, err := io.ReadAll(resp.Body); err != nil || string(content) != "ab" {
-			t.Errorf("content %q, %v", content, err)
-		}
-		resp.Body.Close()
-		l.Done(upstream.Outcome{Status: 200})
-		time.Sleep(time.Minute)
-		select {
-		case <-closed:
-		default:
-			t.Error("the connection is open")
-		}
+		second, other := begin()
+		end(first, response)
+		end(second, other)
 	})
 }

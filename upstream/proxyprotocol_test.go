@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/culvert-go/culvert/internal/leaktest"
@@ -103,4 +105,29 @@ func TestProxyProtocolOptions(t *testing.T) {
 		}
 	}
 	newGroup(t, upstream.Options{ProxyProtocol: upstream.ProxyProtocolV1, Transport: own}, upstream.Target{Addr: "a:1"})
+}
+
+// The time in which the header must be sent does not bound what is sent behind it.
+func TestProxyProtocolLeavesNoDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		defer far.Close()
+		go func() { _, _ = io.Copy(io.Discard, far) }()
+		g := newGroup(t, upstream.Options{ProxyProtocol: upstream.ProxyProtocolV1, DialTimeout: time.Second,
+			DialContext: func(context.Context, string, string) (net.Conn, error) { return near, nil }}, upstream.Target{Addr: "a:1"})
+		l, err := g.Pick(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Done(upstream.Outcome{})
+		c, err := l.Dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		time.Sleep(time.Minute)
+		if _, err := c.Write([]byte("late")); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -97,3 +97,28 @@ func TestPrefacesShareMaxIdle(t *testing.T) {
 		}
 	})
 }
+
+// A connection that has ended otherwise does not count for MaxIdle any more: it was idle for too long, or over MaxIdleTotal.
+func TestPrefacedThatEnded(t *testing.T) {
+	for _, total := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			o := options(&targets{})
+			o.MaxIdleTotal = total
+			p := http1.NewPool(o)
+			defer p.CloseIdle()
+			for i := range 6 {
+				c, err := p.Get(t.Context(), http1.Addr{Name: "a:1", Preface: fmt.Sprint(i)}, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Keep()
+				if total == 0 && i%2 == 1 {
+					time.Sleep(3 * time.Minute) // until they are swept
+				}
+			}
+			if n := http1.IdleAddrs(p); n != total { // without a bound the last ones are swept, too
+				t.Errorf("MaxIdleTotal %d: %d idle connections", total, n)
+			}
+		})
+	}
+}
