@@ -1,7 +1,9 @@
 package filters_test
 
 import (
+	"errors"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/filters/filtertest"
 )
@@ -111,3 +114,66 @@ func TestCompressRefusesEncoders(t *testing.T) {
 	bad(t, `filters: Compress: the Encoder of "br" has no New, or one that returns nil`)(filters.Compress(filters.CompressOptions{
 		Encoders: []filters.Encoder{{Name: "br", New: func() filters.EncodingWriter { return nil }}}}))
 }
+
+// The end of an encoder that fails, or panics, is no end of the response: its client must not take what it has for the
+// whole. An encoder is used again, without the writer of the response before, unless it has panicked.
+func TestCompressWithEncoderThatFailsAtItsEnd(t *testing.T) {
+	for name, test := range map[string]struct {
+		end   func() error
+		panic any
+		made  int32
+	}{
+		"good":   {func() error { return nil }, nil, 1},
+		"fails":  {func() error { return errors.New("disk full") }, http.ErrAbortHandler, 1},
+		"panics": {func() error { panic("a bug") }, "a bug", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var made atomic.Int32
+			var last *ending
+			first := true
+			f := good(t)(filters.Compress(filters.CompressOptions{Encoders: []filters.Encoder{{Name: "own", New: func() filters.EncodingWriter {
+				if !first { // New is called once to see that it returns something
+					made.Add(1)
+				}
+				first = false
+				last = &ending{end: test.end}
+				return last
+			}}}}))
+			for range 3 {
+				func() {
+					defer func() {
+						if v := recover(); v != test.panic {
+							t.Errorf("panic %v, want %v", v, test.panic)
+						}
+					}()
+					ctx, result := filters.WithResult(t.Context())
+					defer func() {
+						e := (*culvert.Error)(nil)
+						if failed := errors.As(result.Err, &e) && e.Kind == culvert.Internal; failed != (name == "fails") {
+							t.Errorf("the result has %v", result.Err)
+						}
+					}()
+					f(respond(page, "Content-Type", "text/html")).ServeHTTP(httptest.NewRecorder(), get("Accept-Encoding", "own").WithContext(ctx))
+				}()
+				if last.to != nil != (name == "panics") {
+					t.Errorf("the writer of the response is kept: %v", last.to)
+				}
+			}
+			// A sync.Pool may drop what it has at any time, under the race detector at random.
+			if n := made.Load(); name == "panics" && n != test.made || n < test.made {
+				t.Errorf("%d encoders, want %d", n, test.made)
+			}
+		})
+	}
+}
+
+// ending is an encoder that changes nothing.
+type ending struct {
+	to  io.Writer
+	end func() error
+}
+
+func (e *ending) Reset(w io.Writer)           { e.to = w }
+func (e *ending) Write(p []byte) (int, error) { return e.to.Write(p) }
+func (e *ending) Flush() error                { return nil }
+func (e *ending) Close() error                { return e.end() }

@@ -142,3 +142,26 @@ func TestResponseLimitKeepsOuterFields(t *testing.T) {
 		t.Errorf("%d, %v", w.Code, w.Header())
 	}
 }
+
+// A 304 has the length of the content that it does not have, and a failure that was recorded before remains the exchange's.
+func TestResponseLimitOfOtherResponses(t *testing.T) {
+	f := good(t)(filters.ResponseLimit(1))
+	for _, code := range []int{304, 204} {
+		resp, _ := through(f, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			w.WriteHeader(code)
+		}, get())
+		if resp.StatusCode != code {
+			t.Errorf("%d is a %d", code, resp.StatusCode)
+		}
+	}
+	before := errors.New("before")
+	ctx, result := filters.WithResult(t.Context())
+	resp, _ := through(f, func(w http.ResponseWriter, r *http.Request) {
+		filters.ResultFrom(r.Context()).Err = before
+		respond("too long", "Content-Length", "8")(w, r)
+	}, get().WithContext(ctx))
+	if resp.StatusCode != 502 || result.Err != before {
+		t.Errorf("%d, %v", resp.StatusCode, result.Err)
+	}
+}
