@@ -4,11 +4,12 @@
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY . .
-RUN mkdir -p -m 1777 /image/tmp
+RUN mkdir -p -m 1777 /image/tmp /image/run /image/var/log/nginx
+RUN ln -s /dev/stdout /image/var/log/nginx/access.log && ln -s /dev/stderr /image/var/log/nginx/error.log
 RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /image/culvert-nginx ./nginx/cmd/culvert-nginx
 
 FROM scratch
-# /tmp holds bodies that are spooled to files. The certificates are for targets whose certificate is verified.
+# /tmp holds bodies that are spooled to files, /run the pid file of Debian's nginx.conf, and its logs are the container's. The certificates are for targets whose certificate is verified.
 COPY --from=build /image /
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 USER 65532:65532

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -209,4 +210,23 @@ func TestStreamOutlivesWriteTimeout(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A client that reads nothing of a short response, which the server writes when the handler has returned, is not waited for
+// either.
+func TestUnreadResponseEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		defer near.Close()
+		s := &http.Server{Handler: newPage(t, statuspage.Options{})}
+		go s.Serve(wiretest.OneConn(far))
+		defer s.Close()
+		if _, err := near.Write([]byte("GET /?style HTTP/1.1\r\nHost: a\r\n\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if rest, err := io.ReadAll(near); len(rest) > 0 || err != nil {
+			t.Errorf("after a minute the response %q, %v", rest, err)
+		}
+	})
 }

@@ -102,10 +102,13 @@ func TestImage(t *testing.T) {
 	}))
 	defer target.Close()
 	addr := fmt.Sprintf("127.0.0.1:%d", freePort(t))
-	writeFiles(t, image, map[string]string{"etc/nginx/nginx.conf": `
+	writeFiles(t, image, map[string]string{"dev/stdout": "", "dev/stderr": "", "etc/nginx/nginx.conf": `
+user www-data;
+pid /run/nginx.pid;
+error_log /var/log/nginx/error.log;
 events {}
 http {
-  access_log off;
+  access_log /var/log/nginx/access.log;
   server {
     listen ` + addr + `;
     client_body_buffer_size 1k;
@@ -113,6 +116,11 @@ http {
   }
 }
 `})
+	for _, device := range []string{"stdout", "stderr"} { // of which a container engine makes pipes of the user's
+		if err := os.Chmod(filepath.Join(image, "dev", device), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var log lockedBuffer
 	cmd := exec.Command("/culvert-nginx", dockerfileList(t, "CMD")...)
 	cmd.Dir, cmd.Env, cmd.Stderr = "/", []string{}, &log
@@ -140,6 +148,10 @@ http {
 	if got != "200 OK 100000" {
 		t.Errorf("a body of 100,000 bytes: %s", got)
 	}
+	waitFor(t, "a line in the log that is the container's", func() bool {
+		text, err := os.ReadFile(filepath.Join(image, "dev", "stdout"))
+		return err == nil && bytes.Contains(text, []byte(`"POST / HTTP/1.1" 200`))
+	})
 	http.DefaultClient.CloseIdleConnections()
 }
 
