@@ -99,7 +99,8 @@ type Error struct {
 	// HeaderSent reports whether the client was sent a final header. If it is true, the
 	// exchange can only be aborted.
 	HeaderSent bool
-	// RetryAfter is the time after which the client may retry, for Busy and NoTarget; 0 if it is unknown.
+	// RetryAfter is the time after which the client may retry, for Busy and NoTarget; 0 if it is unknown: this module's responses
+	// of status 503 say one second then.
 	RetryAfter time.Duration
 	// Err is the cause.
 	Err error

@@ -40,7 +40,7 @@ func testHooksFail(t *testing.T, via path) {
 		{no, 500, culvert.Internal, ""},
 		{&culvert.Error{Kind: culvert.Forbidden, Err: no}, 403, culvert.Forbidden, ""},
 		{fmt.Errorf("wrapped: %w", &culvert.Error{Kind: culvert.Busy, RetryAfter: 3 * time.Second, Err: no}), 503, culvert.Busy, "3"},
-		{&culvert.Error{Kind: culvert.NoTarget, Err: no}, 503, culvert.NoTarget, ""},
+		{&culvert.Error{Kind: culvert.NoTarget, Err: no}, 503, culvert.NoTarget, "1"},
 		{&culvert.Error{Kind: culvert.HeaderInvalid, Err: no}, 500, culvert.Internal, ""}, // it would blame the target
 		{&culvert.Error{Kind: culvert.ClientGone, Err: no}, 500, culvert.Internal, ""},    // it would send nothing
 	} {

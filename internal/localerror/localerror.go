@@ -43,10 +43,15 @@ func WriteError(w http.ResponseWriter, r *http.Request, e *culvert.Error) {
 	Write(w, r, e.Status())
 }
 
-// SetRetryAfter sets Retry-After to e.RetryAfter in whole seconds, rounded up, if it is not 0.
+// SetRetryAfter sets Retry-After to e.RetryAfter in whole seconds, rounded up. If that is 0, a 503 says a second: a Picker of the
+// program's own, or a hook, need not think of it.
 func SetRetryAfter(h http.Header, e *culvert.Error) {
-	if e.RetryAfter > 0 {
-		h["Retry-After"] = []string{strconv.FormatInt(int64((e.RetryAfter-1)/time.Second+1), 10)}
+	after := e.RetryAfter
+	if after <= 0 && e.Status() == http.StatusServiceUnavailable {
+		after = time.Second
+	}
+	if after > 0 {
+		h["Retry-After"] = []string{strconv.FormatInt(int64((after-1)/time.Second+1), 10)}
 	}
 }
 

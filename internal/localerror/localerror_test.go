@@ -65,6 +65,13 @@ func TestTypes(t *testing.T) {
 			t.Errorf("%s: %v", media, w.Header())
 		}
 	}
+	for kind, want := range map[culvert.ErrorKind]string{culvert.Busy: "1", culvert.NoTarget: "1", culvert.Forbidden: ""} { // by default
+		w := httptest.NewRecorder()
+		localerror.WriteError(w, nil, &culvert.Error{Kind: kind})
+		if got := w.Header().Get("Retry-After"); got != want {
+			t.Errorf("%v: Retry-After %q, want %q", kind, got, want)
+		}
+	}
 	r := httptest.NewRequest("POST", "/", nil)
 	r.Header["Content-Type"] = []string{"application/grpc", "text/html"}
 	if localerror.IsGRPC(r) || localerror.IsGRPC(nil) {
