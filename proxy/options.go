@@ -20,12 +20,16 @@ type Options struct {
 	// a Picker of the program's own. Required.
 	//
 	// If it is not a *Group, exchanges run by the group of each Lease. Outbound.Out.URL.Scheme is "" then in Rewrite, Upgrades,
-	// unless it is nil, needs upstream.Dial as its Dial and its DialTLS, and an attempt for which Pick returns a target that it was given among
+	// if it has a Dial, needs upstream.Dial as its Dial and its DialTLS, and an attempt for which Pick returns a target that it was given among
 	// tried does not take place, as if there were none.
 	Upstream upstream.Picker
 	// Transport runs the exchanges that are not upgrades. nil means the own transport of the group. If it is an
 	// *upstream.Transport for HTTP/1.1, the proxy uses its connections and calls no RoundTrip, at less than half the cost.
 	// Upgrades are always dialled by Upgrades.
+	//
+	// If Upstream has an AllowAddr, Transport must have one, too: it is an *upstream.Transport that was made with one, or has a
+	// method AllowAddr() func(netip.Addr) bool that does not return nil. A transport of the program's own has such a method if
+	// all its connections are made by one that it wraps.
 	//
 	// Any other transport has the bounds that it was made with, and an http.Transport{} has no timeouts: DialTimeout,
 	// WriteTimeout, HeaderTimeout and MaxHeaderBytes of the upstream do not apply (see Group.HeaderBounds). So it is with a
@@ -78,7 +82,8 @@ type Options struct {
 	// retried. Response.Fail and Response.ServeInstead drop the response.
 	ModifyResponse func(*Response)
 	// Upgrades forwards upgrades; nil means WebSocket with wsupgrade's defaults,
-	// its same-origin check included, dialled as the group of the target dials.
+	// its same-origin check included, dialled as the group of the target dials. So is the target of a Forwarder without a Dial;
+	// a Dial of the program's own must itself do what AllowAddr, DialContext and ProxyProtocol of the group are for.
 	Upgrades *wsupgrade.Forwarder
 	// DetachTunnels makes the handler return when a tunnel is open (wsupgrade.Forwarder.Start).
 	// An idle tunnel over plain sockets on Linux then holds some 2 KiB instead of 28. It still
@@ -182,10 +187,14 @@ const (
 // it.
 func (o Options) withDefaults() (Options, error) {
 	group, isGroup := o.Upstream.(*upstream.Group)
-	if o.Upstream == nil || isGroup && group == nil {
+	dynamic, isDynamic := o.Upstream.(*upstream.Dynamic)
+	if o.Upstream == nil || isGroup && group == nil || isDynamic && dynamic == nil {
 		return o, errors.New("proxy: Options.Upstream is nil")
 	}
-	var err error
+	err := o.checkGuard(o.Upstream)
+	if err != nil {
+		return o, err
+	}
 	if o.Retry, err = o.Retry.withDefaults(); err != nil {
 		return o, err
 	}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -42,6 +43,26 @@ func (e *exchanges) over(o *Options, g *upstream.Group) exchanger {
 	}
 	e.own = http1Exchange{o: o, pool: pool, fallback: &e.transport}
 	return &e.own
+}
+
+// guarded is an upstream or a transport whose connections may be restricted to some addresses (upstream.Options.AllowAddr).
+type guarded interface {
+	AllowAddr() func(netip.Addr) bool
+}
+
+func isGuarded(v any) bool {
+	g, ok := v.(guarded)
+	return ok && g.AllowAddr() != nil
+}
+
+var errUnguarded = errors.New("proxy: Options.Transport has no AllowAddr, and the upstream has one: its connections would not be bound by it")
+
+// checkGuard returns an error if the connections to the targets of an upstream are restricted, and those of Transport are not.
+func (o *Options) checkGuard(upstream any) error {
+	if o.Transport != nil && isGuarded(upstream) && !isGuarded(o.Transport) {
+		return errUnguarded
+	}
+	return nil
 }
 
 var (
@@ -111,6 +132,9 @@ func (f *forwarding) reach(lease upstream.Lease) *culvert.Error {
 		f.record.Upstream = lease.Group().Name()
 	}
 	if !upgrade {
+		if err := f.p.o.checkGuard(lease.Group()); err != nil {
+			return &culvert.Error{Kind: culvert.Internal, Err: err}
+		}
 		e := &f.exchanges
 		if len(f.tried) > 0 {
 			e = new(exchanges) // an upload of the attempt before may not have ended

@@ -26,6 +26,9 @@ func (e upgradeExchange) exchange(f *forwarding) (exchangeResult, *culvert.Error
 	}
 	removeCookie := f.addCookie()
 	out := f.out.Out
+	if f.p.o.Upgrades != nil {
+		out = out.WithContext(relay.WithDial(out.Context(), f.lease.Group().Dial, upstream.Dial))
+	}
 	if f.p.o.ModifyResponse != nil {
 		out = out.WithContext(relay.WithModify(out.Context(), f.modify))
 	}

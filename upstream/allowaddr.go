@@ -75,6 +75,15 @@ func guard(d *net.Dialer, allow func(netip.Addr) bool) {
 	}
 }
 
+// AllowAddr returns Options.AllowAddr.
+func (g *Group) AllowAddr() func(netip.Addr) bool { return g.o.AllowAddr }
+
+// AllowAddr returns Options.AllowAddr.
+func (t *Transport) AllowAddr() func(netip.Addr) bool { return t.o.AllowAddr }
+
+// AllowAddr returns the AllowAddr of DynamicOptions.Group.
+func (d *Dynamic) AllowAddr() func(netip.Addr) bool { return d.o.Group.AllowAddr }
+
 // checkAllowAddr returns an error if connections would not be made by a net.Dialer, which can be guarded.
 func (o *Options) checkAllowAddr() error {
 	if o.AllowAddr == nil {

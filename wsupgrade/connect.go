@@ -93,7 +93,7 @@ func (f *Forwarder) openTo(admitted *admission, w http.ResponseWriter, r *http.R
 	defer done()
 	ctx, cancel := context.WithTimeout(r.Context(), f.handshakeTimeout)
 	defer cancel()
-	target, err := dialOne(client.WithEnds(ctx, client.EndsOf(r)), f.dial, addr)
+	target, err := dialOne(client.WithEnds(ctx, client.EndsOf(r)), f.ownDial(), addr)
 	if err != nil {
 		e := errs.As(handshakeError(r.Context(), nil, err))
 		e.Target = addr

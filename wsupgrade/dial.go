@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/url"
 	"sync"
+
+	"github.com/culvert-go/culvert/internal/relay"
 )
 
 // upstreamConn is a connection to the target, with the bytes that were read from it ahead of use.
@@ -23,9 +25,10 @@ type upstreamConn struct {
 // connect dials the target that u names, with TLS if its scheme is a secure one. On failure nothing
 // is left open.
 func (f *Forwarder) connect(ctx context.Context, u *url.URL) (made *upstreamConn, err error) {
-	secure, dial := isSecure(u), f.dial
-	if secure && f.dialTLS != nil {
-		dial = f.dialTLS
+	secure := isSecure(u)
+	dial, dialTLS := f.dials(ctx)
+	if secure && dialTLS != nil {
+		dial = dialTLS
 	}
 	conn, err := dialOne(ctx, dial, address(u, secure))
 	if err != nil {
@@ -36,7 +39,7 @@ func (f *Forwarder) connect(ctx context.Context, u *url.URL) (made *upstreamConn
 			conn.Close()
 		}
 	}()
-	if secure && f.dialTLS == nil {
+	if secure && dialTLS == nil {
 		shaking := &handshaking{Conn: conn}
 		client := tls.Client(shaking, f.clientTLS(u.Hostname()))
 		err := client.HandshakeContext(ctx)
@@ -51,11 +54,34 @@ func (f *Forwarder) connect(ctx context.Context, u *url.URL) (made *upstreamConn
 	return &upstreamConn{Conn: conn, limit: limit, reader: reader}, nil
 }
 
+// dials returns the functions by which the target of an outbound request with ctx is dialled; dialTLS is nil if f makes the
+// handshake.
+func (f *Forwarder) dials(ctx context.Context) (dial, dialTLS relay.Dial) {
+	dial, dialTLS = f.ownDial(), f.dialTLS
+	byContext, byGroup := relay.DialOf(ctx)
+	if f.dial != nil || byContext == nil {
+		return dial, dialTLS
+	}
+	dial = byContext
+	if dialTLS == nil && f.tlsConfig == nil {
+		dialTLS = byGroup
+	}
+	return dial, dialTLS
+}
+
+// ownDial returns Options.Dial, or that of a net.Dialer.
+func (f *Forwarder) ownDial() relay.Dial {
+	if f.dial == nil {
+		return (&net.Dialer{}).DialContext
+	}
+	return f.dial
+}
+
 // errNilConn is the error of a Dial that returns neither a connection nor an error.
 var errNilConn = errors.New("wsupgrade: Options.Dial returned (nil, nil)")
 
 // dialOne calls the user's Dial or DialTLS.
-func dialOne(ctx context.Context, dial func(ctx context.Context, network, addr string) (net.Conn, error), addr string) (net.Conn, error) {
+func dialOne(ctx context.Context, dial relay.Dial, addr string) (net.Conn, error) {
 	conn, err := dial(ctx, "tcp", addr)
 	if conn == nil && err == nil {
 		return nil, errNilConn

@@ -12,6 +12,7 @@ import (
 
 	"github.com/culvert-go/culvert/internal/bound"
 	"github.com/culvert-go/culvert/internal/header"
+	"github.com/culvert-go/culvert/internal/relay"
 )
 
 // AnyProtocol in Options.Protocols stands for every protocol that can be forwarded.
@@ -27,7 +28,8 @@ type Options struct {
 	// is treated as a plain request. New returns an error for h2c, HTTP and TLS: requests inside
 	// them would pass every filter unseen.
 	Protocols []string
-	// Dial connects to the target; nil means a net.Dialer. Its context has the values of the
+	// Dial connects to the target. nil means a net.Dialer or, where the Forwarder is proxy.Options.Upgrades, that the target is
+	// dialled as its group dials it, also by TLS if TLSConfig is nil, too. Its context has the values of the
 	// outbound request's context. A Dial that returns (nil, nil) has failed. If its error is a *culvert.Error, or wraps one, its
 	// Kind and RetryAfter are used.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -84,9 +86,9 @@ type Options struct {
 
 // Forwarder forwards upgrades. It is safe for concurrent use by multiple goroutines.
 type Forwarder struct {
-	protocols        []string // nil: any that can be forwarded
-	dial             func(ctx context.Context, network, addr string) (net.Conn, error)
-	dialTLS          func(ctx context.Context, network, addr string) (net.Conn, error) // nil: dial, and tlsConfig
+	protocols        []string   // nil: any that can be forwarded
+	dial             relay.Dial // nil: that of the context, or of a net.Dialer
+	dialTLS          relay.Dial // nil: dial, and tlsConfig
 	tlsConfig        *tls.Config
 	handshakeTimeout time.Duration
 	headerTimeout    time.Duration // 0: handshakeTimeout alone
@@ -139,9 +141,6 @@ func New(o Options) (*Forwarder, error) {
 	}
 	if f.observe == nil {
 		f.observe = func(*http.Request) *Observer { return nil }
-	}
-	if f.dial == nil {
-		f.dial = (&net.Dialer{}).DialContext
 	}
 	if f.maxHeaderBytes == 0 {
 		f.maxHeaderBytes = 64 << 10
