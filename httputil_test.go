@@ -121,6 +121,7 @@ func TestDefaultsBesideHTTPUtil(t *testing.T) {
 		"Slow clients":                  testSlowClient,
 		"Silent bodies":                 testSilentBody,
 		"Header size":                   testHeaderSize,
+		"Trailers of requests":          testTrailersOfRequests,
 		"Flush":                         testFlush,
 		"Dial errors":                   testDialErrors,
 		"Other retries":                 testNoRetries,
@@ -247,6 +248,27 @@ func testStatusOfErrors(t *testing.T) {
 	down := defaultsOver(t, proxy.Options{}, upstream.Options{}, upstream.Target{Addr: "192.0.2.1:80", Down: true})
 	if got := status(t, down); got.StatusCode != 503 || got.Header.Get("Retry-After") == "" {
 		t.Errorf("no target: status %d, %v", got.StatusCode, got.Header)
+	}
+}
+
+func testTrailersOfRequests(t *testing.T) {
+	got := make(chan http.Header, 1)
+	target := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		got <- r.Trailer
+	}))
+	defer target.Close()
+	addr := target.Listener.Addr().String()
+	send := func(h http.Handler, announced string) http.Header {
+		client := wiretest.Dial(t, wiretest.Serve(t, h))
+		client.Send("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n" + announced + "\r\n1\r\nx\r\n0\r\nX-Sum: 42\r\n\r\n")
+		client.Status(200)
+		return wiretest.Await(t, got, "the request")
+	}
+	for _, announced := range []string{"", "Trailer: X-Sum\r\n"} {
+		if sum := send(defaults(t, proxy.Options{}, addr), announced).Get("X-Sum"); sum != "42" {
+			t.Errorf("with %q the target received %q, want 42", announced, sum)
+		}
 	}
 }
 
