@@ -78,6 +78,9 @@ func Redis(t testing.TB) (url string, stop func()) {
 func Nginx(t testing.TB, http, server string) (addr string) {
 	t.Helper()
 	folder := shortDir(t)
+	if err := os.Chmod(folder, 0o755); err != nil { // the worker may be another user
+		t.Fatal(err)
+	}
 	// nginx takes over a socket that listens already: so no other process can have the port, and a connection that is made
 	// before nginx runs waits for it.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
