@@ -89,16 +89,20 @@ func (f *family) certificates() []directive {
 	}
 }
 
-// urls are the directives that only HTTP has: fields, cookies and redirects that contain URLs.
+// fields are the directives about the fields of a request.
+func (f *family) fields() []directive {
+	return []directive{{name: "set_header", repeatable: true, compile: f.setHeader, notFollowed: ownField}}
+}
+
+// urls are the directives that only the proxy module has: cookies and redirects that contain URLs, and what changes a request.
 func (f *family) urls() []directive {
 	return []directive{
 		{name: "cookie_domain", repeatable: true, compile: f.cookieDomain},
 		{name: "cookie_flags", repeatable: true, compile: f.cookieFlags},
 		{name: "cookie_path", repeatable: true, compile: f.cookiePath},
-		{name: "http_version", compile: proxyHTTPVersion, notFollowed: onlyHTTP11},
+		{name: "http_version", compile: f.httpVersion, notFollowed: onlyHTTP11},
 		{name: "method", compile: setValue(f.slot, func(s *proxySettings) *vars.Value { return &s.method })},
 		{name: "redirect", repeatable: true, compile: f.redirect},
 		{name: "set_body", compile: f.setBody},
-		{name: "set_header", repeatable: true, compile: f.setHeader, notFollowed: ownField},
 	}
 }

@@ -309,7 +309,7 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 		return o, err
 	}
 	transport, err := e.transport(transportKey{
-		scheme: to.scheme, connect: s.connectTimeout, send: s.sendTimeout, read: s.readTimeout, bind: to.bind,
+		scheme: to.scheme, http2: s.http2, connect: s.connectTimeout, send: s.sendTimeout, read: s.readTimeout, bind: to.bind,
 		keepalive: g.keepalive, tls: s.tls, name: cmp.Or(to.sslName, to.name()),
 	})
 	if err != nil {

@@ -71,7 +71,7 @@ func offAlone(l *level, d *conf.Directive, off bool) error {
 // becomes the location's name.
 func (p *passRule) finishRedirects() error {
 	s := p.family.slot.edit(p.level)
-	if !s.redirectGiven && p.url != "" {
+	if !s.redirectGiven && p.url != "" && p.family.uris {
 		s.redirects = []redirectRule{{standard: true}}
 	}
 	rules := make([]redirectRule, 0, len(s.redirects))

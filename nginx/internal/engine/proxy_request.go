@@ -63,6 +63,9 @@ const maxUpgradeBody = 64 << 10
 // the request has a body that the forwarder would refuse, or one of unknown length, it is sent as
 // the plain request that it is as well.
 func (p *passRule) forwardsUpgrade(x *exchange) bool {
+	if p.settings().http2 {
+		return false
+	}
 	protocol := x.HTTP.Header.Get("Upgrade")
 	if n := x.HTTP.ContentLength; (n < 0 || n > maxUpgradeBody) && !strings.EqualFold(protocol, "websocket") {
 		return false
@@ -85,7 +88,9 @@ func (p *passRule) rewrite(x *exchange, o *proxy.Outbound) {
 	if passFields {
 		o.KeepForwarded()
 	}
-	delete(out.Header, "Te")
+	if !p.settings().http2 { // to which the client's "trailers" may be passed on (RFC 9113 section 8.2.2)
+		delete(out.Header, "Te")
+	}
 	for _, f := range p.fields {
 		value := f.value.String(&x.Request)
 		if f.name == "Host" {

@@ -35,7 +35,7 @@ var proxyFamily = &family{
 }
 
 var proxyModule = module{
-	directives: proxyFamily.named(proxyFamily.connections(), proxyFamily.responses(), proxyFamily.bodies(), proxyFamily.certificates(), proxyFamily.urls()),
+	directives: proxyFamily.named(proxyFamily.connections(), proxyFamily.responses(), proxyFamily.bodies(), proxyFamily.certificates(), proxyFamily.fields(), proxyFamily.urls()),
 	variables: map[string]variable{
 		"proxy_host": nonEmpty(func(x *exchange) string { return x.proxy.host }),
 		"proxy_port": nonEmpty(func(x *exchange) string { return x.proxy.port }),
@@ -54,6 +54,7 @@ type proxySettings struct {
 	cookieFlags    []flagRule
 	cookiePaths    []cookieRule
 	fields         []proxyField
+	http2          bool            // proxy_http_version 2, and gRPC
 	hide           map[string]bool // canonical names of the response's fields that the client does not receive
 	ignored        map[string]bool // proxy_ignore_headers
 	intercept      bool            // proxy_intercept_errors
@@ -93,14 +94,13 @@ func (f *family) setHeader(c *compiler, l *level, d *conf.Directive) error {
 	return nil
 }
 
-// proxyHTTPVersion accepts 1.0 and 1.1. Requests to upstreams are always HTTP/1.1: every server
+// httpVersion compiles "proxy_http_version 1.0|1.1|2". In the place of 1.0 it is 1.1: every server
 // must handle such a request as it would handle one of 1.0.
-func proxyHTTPVersion(_ *compiler, _ *level, d *conf.Directive) error {
+func (f *family) httpVersion(_ *compiler, l *level, d *conf.Directive) error {
 	switch d.Args[0] {
-	case "1.0", "1.1":
+	case "1.0", "1.1", "2":
+		f.slot.edit(l).http2 = d.Args[0] == "2"
 		return nil
-	case "2":
-		return d.Errorf("directive \"proxy_http_version 2\" is not supported by culvert yet")
 	}
 	return d.Errorf("invalid value \"%s\"", d.Args[0])
 }

@@ -13,6 +13,7 @@ import (
 // settings.
 type transportKey struct {
 	scheme              string
+	http2               bool
 	connect, send, read time.Duration
 	bind                string // proxy_bind
 	keepalive           keepaliveRule
@@ -39,6 +40,12 @@ func (e *Engine) transport(key transportKey) (*upstream.Transport, error) {
 		IdleTimeout:     key.keepalive.timeout,
 		MaxConnAge:      key.keepalive.time,
 		MaxConnRequests: key.keepalive.requests,
+	}
+	switch {
+	case key.http2 && key.scheme == "https":
+		o.Protocol = upstream.HTTP2
+	case key.http2:
+		o.Protocol = upstream.H2C
 	}
 	if key.keepalive.off {
 		o.MaxConnRequests = 1

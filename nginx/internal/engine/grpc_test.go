@@ -1,0 +1,81 @@
+package engine_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// http2Server speaks HTTP/2 alone, by prior knowledge or with TLS.
+func http2Server(t *testing.T, secure bool) *httptest.Server {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Date", "never")
+		w.Header().Set("X-Seen", fmt.Sprintf("%s %s %s te=%s a=%s up=%s %s", r.Proto, r.Method, r.RequestURI, r.Header.Get("Te"), r.Header.Get("X-A"), r.Header.Get("Upgrade"), body))
+		w.Header().Set("X-Host", r.Host)
+		if r.URL.Path == "/busy" {
+			w.WriteHeader(503)
+		}
+		io.WriteString(w, "body")
+		w.(http.Flusher).Flush() // so that trailers can follow over HTTP/1.1
+		w.Header().Set(http.TrailerPrefix+"Grpc-Status", "0")
+	}))
+	s.Config.Protocols = new(http.Protocols)
+	s.Config.Protocols.SetHTTP2(secure)
+	s.Config.Protocols.SetUnencryptedHTTP2(!secure)
+	if secure {
+		s.EnableHTTP2 = true
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestHTTP2ToUpstreams(t *testing.T) {
+	plain, secure := http2Server(t, false), http2Server(t, true)
+	addrs := strings.NewReplacer("PLAIN", plain.Listener.Addr().String(), "SECURE", secure.Listener.Addr().String())
+	s := serve(t, map[string]string{"nginx.conf": addrs.Replace(`events {} http {
+		upstream both { server PLAIN; server PLAIN; }
+		server {
+			location /grpc { grpc_pass grpc://PLAIN; grpc_set_header X-A b; }
+			location /bare { grpc_pass PLAIN; }
+			location /tls { grpc_pass grpcs://SECURE; }
+			location /busy { grpc_pass both; grpc_next_upstream http_503; add_header X-Up $upstream_status always; }
+			location /taken { grpc_pass grpc://PLAIN; grpc_intercept_errors on; error_page 503 =200 /page; rewrite ^ /busy break; }
+			location = /page { return 200 page; }
+			location /proxy { proxy_pass http://PLAIN; proxy_http_version 2; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }
+			location /proxytls { proxy_pass https://SECURE/x; proxy_http_version 2; }
+		} }`)})
+	for path, want := range map[string]string{
+		"/grpc?a%20b": "HTTP/2.0 POST /grpc?a%20b te=trailers a=b up= hello",
+		"/bare//x":    "HTTP/2.0 POST /bare//x te=trailers a= up= hello",
+		"/tls":        "HTTP/2.0 POST /tls te=trailers a= up= hello",
+		"/proxy":      "HTTP/2.0 POST /proxy te=trailers a= up= hello",
+		"/proxytls":   "HTTP/2.0 POST /x te=trailers a= up= hello",
+	} {
+		got := s.send("POST " + path + " HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE\r\nContent-Length: 5\r\n\r\nhello")
+		if got.StatusCode != 200 || got.Header.Get("X-Seen") != want || got.body != "body" || got.Header.Get("Date") == "never" {
+			t.Errorf("%s: status %d, header %v, body %q", path, got.StatusCode, got.Header, got.body)
+		}
+		if got.Trailer.Get("Grpc-Status") != "0" {
+			t.Errorf("%s: trailer %v", path, got.Trailer)
+		}
+	}
+	if got := s.get("/grpc"); got.Header.Get("X-Host") != plain.Listener.Addr().String() {
+		t.Errorf("the authority is %q", got.Header.Get("X-Host"))
+	}
+	if got := s.get("/busy"); got.Header.Get("X-Up") != "503, 503" {
+		t.Errorf("the statuses are %q", got.Header.Get("X-Up"))
+	}
+	if got := s.get("/taken"); got.body != "page" {
+		t.Errorf("instead of the error: %q", got.body)
+	}
+	if got := s.get("/proxy", "Connection: Upgrade", "Upgrade: x"); got.Header.Get("X-Seen") != "HTTP/2.0 GET /proxy te= a= up=" {
+		t.Errorf("an upgrade: %v", got.Header)
+	}
+}
