@@ -1,5 +1,7 @@
 package upstream
 
+import "slices"
+
 // failRate counts the outcomes of a target within Options.FailWindow, in tenths of it. The zero value
 // has none.
 type failRate struct {
@@ -34,6 +36,11 @@ func (r *failRate) within(at, window int64) (all, failed int) {
 		}
 	}
 	return all, failed
+}
+
+// hasFailures reports whether a failure was counted. A nil r has none.
+func (r *failRate) hasFailures() bool {
+	return r != nil && slices.ContainsFunc(r.tenths[:], func(t tenth) bool { return t.failed > 0 })
 }
 
 // countOutcome counts an outcome for Options.FailRate, and reports whether the share of failures is reached. The

@@ -232,11 +232,11 @@ func (s *state) bringBack() {
 	}
 }
 
-// hasFailed reports whether requests or active checks to the address have failed.
+// hasFailed reports whether requests or active checks to the address have failed, or took it out before.
 func (s *state) hasFailed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.out.Load() || len(s.failures) > 0 || s.unhealthy.Load()
+	return s.out.Load() || len(s.failures) > 0 || s.unhealthy.Load() || s.ejections.Load() > 0 || s.rate.hasFailures()
 }
 
 // startSlowStart starts the slow start, if Options.SlowStart is set.

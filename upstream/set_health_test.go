@@ -41,3 +41,34 @@ func TestFailingTargetLeavesForAMoment(t *testing.T) {
 		p.want("b b")
 	})
 }
+
+// So are the share of its failures, and how often in a row it was taken out.
+func TestRemovedTargetKeepsShareAndTimes(t *testing.T) {
+	a, b := upstream.Target{Addr: "a:1"}, upstream.Target{Addr: "b:1"}
+	for what, o := range map[string]upstream.Options{
+		"share": {FailRate: 0.5, FailMinRequests: 2, FailWindow: time.Minute},
+		"times": {MaxFailTimeout: time.Hour},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o.Balance = upstream.First()
+				p := newPicks(t, o, a, b)
+				p.lease().Done(outcomes['f'])
+				time.Sleep(10*time.Second + time.Nanosecond)
+				if what == "times" {
+					p.lease().Done(outcomes['s']) // it is back
+				}
+				for _, set := range [][]upstream.Target{{b}, {a, b}} {
+					if err := p.g.Set(set...); err != nil {
+						t.Fatal(err)
+					}
+				}
+				p.lease().Done(outcomes['f']) // the second of two, or the second time in a row
+				if what == "times" {
+					time.Sleep(20 * time.Second)
+				}
+				p.want("b")
+			})
+		})
+	}
+}
