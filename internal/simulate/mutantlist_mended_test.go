@@ -14,7 +14,7 @@ var mutantsOfMended = []mutant{
 	{"attempts share the map of trailers", "internal/replay/trailers.go", "	out.Trailer = make(http.Header)\n", "	out.Trailer = a.body.in.Trailer\n"},
 	{"the map of an interim response is shared", "internal/clientside/calls.go", "		h[\"Content-Length\"] = noLength\n", "		_ = noLength\n"},
 	{"a client that reads nothing holds Close up", "wsupgrade/shut.go", "	if t.stream { //", "	if false { //"},
-	{"a target gets a request again whose stream it has reset", "proxy/exchange.go", "c.resends.stale() && !streamReset(err)\n", "c.resends.stale()\n"},
+	{"a target gets a request again whose stream it has reset", "proxy/exchange.go", "c.counts.stale() && !streamReset(err)\n", "c.counts.stale()\n"},
 	{"a response does not wait for interim ones", "proxy/interimqueue.go", "	if running != nil {\n		<-running\n	}\n", "	_ = running\n"},
 	{"interim responses that wait are lost", "proxy/exchange.go", "finish(err == nil && !result.dropped)", "finish(false)"},
 	{"a HEAD over HTTP/2 waits for the end of its stream for ever", "upstream/transport.go", "run: boundHead(passUnused(limitConns(t, o), o), o)", "run: passUnused(limitConns(t, o), o)"},

@@ -13,7 +13,7 @@ var mutantsOfUpstream = []mutant{
 	{"introduced: a trusted proxy is the client", "internal/client/ends.go", "case info == nil:", "case true:"},
 	{"introduced: RoundTrip keeps connections", "upstream/transport.go", "		DisableKeepAlives:      o.ProxyProtocol != 0 && o.Protocol == HTTP1, // it", "		DisableKeepAlives:      o.ProxyProtocol < 0, // it"},
 	{"drained: requests are still sent", "upstream/member.go", "return m.Down || m.drained", "return m.Down"},
-	{"drained: a target does not come back", "upstream/drained.go", "		st.drained = drained\n", "		st.drained = true\n"},
+	{"drained: a target does not come back", "upstream/drained.go", "				m.state.drained = drained\n", "				m.state.drained = true\n"},
 	{"drained: Set puts targets back", "upstream/group.go", "	g.install(full)\n	return nil\n", "	for _, st := range g.states {\n		st.drained = false\n	}\n	g.install(full)\n	return nil\n"},
 	{"drained: checks go on", "upstream/check.go", "		if !m.isDown() {\n", "		if !m.Down {\n"},
 	{"drained: it is forgotten with an address that is removed", "upstream/group.go", "(st.drained || st.hasFailed())", "st.hasFailed()"},
