@@ -7,7 +7,7 @@ import (
 
 // Balance selects a target from the group's available targets. Its
 // implementations are this package's: RoundRobin, LeastConn, RandomTwo, First,
-// Hash, HashModulo, IPHash and Sticky, and BalanceFunc for a program's own.
+// Hash, HashModulo, IPHash, Sticky and Affinity, and BalanceFunc for a program's own.
 type Balance interface {
 	// check returns why the balance or the targets are invalid, nil if they are not.
 	check(targets []Target) error

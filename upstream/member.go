@@ -60,11 +60,12 @@ type admission int
 const (
 	strict          admission = iota
 	ignoreSlowStart           // ignores the slow start of targets
+	wanted                    // the request is for this target: ignores that it drains, too
 )
 
 // usable reports whether a request may be sent to m.
 func (m *member) usable(how admission) bool {
-	return m.available() && !m.full() && (how == ignoreSlowStart || m.warm())
+	return m.available() && !m.full() && (how == wanted || !m.Draining && (how == ignoreSlowStart || m.warm()))
 }
 
 // available reports whether m's health permits a request, or does not count (Options.PanicThreshold).

@@ -66,6 +66,8 @@ type Target struct {
 	// Down targets get no requests. With IPHash, Hash and HashModulo they keep their share of the
 	// clients or keys, so that the other targets keep theirs.
 	Down bool
+	// Draining targets get only the requests that Affinity sends to them. Group.SetDrained leaves a target none.
+	Draining bool
 }
 
 const maxWeight = 65535

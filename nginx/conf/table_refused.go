@@ -43,7 +43,6 @@ var refused = map[string]string{
 	"random_index":              "",
 	"source_charset":            "nothing is recoded",
 	"ssl_password_file":         "",
-	"sticky":                    "",
 	"stream":                    ofStream,
 	"xml_entities":              "XML is not transformed",
 	"xslt_last_modified":        "XML is not transformed",

@@ -37,12 +37,13 @@ var errNoLive = errors.New("no live upstreams")
 
 // proxyState is that of one request.
 type proxyState struct {
-	host, port string     // $proxy_host and $proxy_port
-	uri        string     // of a proxy_pass with variables
-	responded  bool       // the response is an upstream's
-	failure    error      // why there is no response
-	diverted   *diversion // what is served instead of the upstream's response
-	bodyRead   bool       // in advance, for $request_body
+	host, port string      // $proxy_host and $proxy_port
+	uri        string      // of a proxy_pass with variables
+	responded  bool        // the response is an upstream's
+	sticky     *stickyRule // of the upstream that was asked last; nil: it has none
+	failure    error       // why there is no response
+	diverted   *diversion  // what is served instead of the upstream's response
+	bodyRead   bool        // in advance, for $request_body
 
 	again *replay.Again // the request's body, when an upstream has had it; nil: none has
 }
@@ -244,7 +245,7 @@ func (p *passRule) serve(x *exchange, w http.ResponseWriter) int {
 		}
 	}
 	readBody(x, w)
-	x.proxy.responded, x.proxy.failure, x.proxy.diverted = true, nil, nil
+	x.proxy.responded, x.proxy.failure, x.proxy.diverted, x.proxy.sticky = true, nil, nil, nil
 	handler.ServeHTTP(w, p.settings().reshape(x, p.inbound(x)))
 	if to := x.proxy.diverted; to != nil {
 		x.proxy.responded = false

@@ -10,6 +10,7 @@ import (
 type shared struct {
 	requestZones map[string]*requestZone
 	connZones    map[string]*zone[*limit.Running]
+	sessions     map[string]*sessions // of sticky, by zone
 	counts       *counts
 	conns        *vars.Conns
 }
@@ -18,7 +19,7 @@ type shared struct {
 // they are the same; requests of the previous configuration are still counted.
 func sharedFrom(before shared) shared {
 	s := shared{
-		requestZones: map[string]*requestZone{}, connZones: map[string]*zone[*limit.Running]{},
+		requestZones: map[string]*requestZone{}, connZones: map[string]*zone[*limit.Running]{}, sessions: map[string]*sessions{},
 		counts: before.counts, conns: before.conns,
 	}
 	if s.counts == nil {

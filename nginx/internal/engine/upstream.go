@@ -23,8 +23,10 @@ var upstreamModule = module{
 		{name: "keepalive_timeout", upstream: groupKeepalive},
 		{name: "resolver", upstream: groupResolver},
 		{name: "resolver_timeout", upstream: groupResolver},
+		{name: "sticky", upstream: groupSticky},
 		{name: "server", repeatable: true, upstream: groupServer},
 	},
+	hooks: hooks{header: stickyHeader, log: stickyEnd},
 }
 
 // group is an upstream block, or the host of a proxy_pass that names none.
@@ -34,6 +36,7 @@ type group struct {
 	targets  []upstream.Target
 	chosen   string // the directive that has set balance
 	noBackup bool
+	sticky   *stickyRule // nil: there is none
 
 	keepalive keepaliveRule
 	fails     []int            // statuses that count as failures, of all locations
@@ -100,6 +103,9 @@ func (e *Engine) upstream(g *group, scheme string) (*upstream.Group, error) {
 		return u, nil
 	}
 	o := upstream.Options{Name: g.name, Scheme: scheme, Balance: g.balance, FailStatuses: g.fails, MaxEjected: 1}
+	if g.sticky != nil {
+		o.Balance = g.sticky.over(g.balance)
+	}
 	if scheme == "https" {
 		o.TLSConfig = &tls.Config{InsecureSkipVerify: true} // connections are the transports', which verify
 	}

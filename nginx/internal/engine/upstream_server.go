@@ -72,7 +72,15 @@ func targetParameter(t *upstream.Target, d *conf.Directive, p string) error {
 	case key == "max_conns" && isNumber:
 		t.MaxConns = n
 	case p == "resolve":
-	case key == "service", key == "slow_start", key == "route", p == "drain":
+	case p == "route=":
+		return d.Errorf("route is empty")
+	case key == "route" && len(value) > 32:
+		return d.Errorf("route is longer than 32")
+	case key == "route" && value != "":
+		t.Value = value
+	case p == "drain":
+		t.Draining = true
+	case key == "service", key == "slow_start":
 		return d.Errorf("parameter \"%s\" of \"server\" is not supported by culvert yet", p)
 	default:
 		return d.Errorf("invalid parameter \"%s\"", p)
