@@ -103,9 +103,13 @@ func newGateway(c config) (_ *gateway, err error) {
 
 // limit limits the rate of what key returns, by a name.
 func limit(c config, name string, key func(*http.Request) string) (culvert.Filter, error) {
+	store, err := ratelimitredis.New(c.redis, "apigateway:"+name+":")
+	if err != nil {
+		return nil, err
+	}
 	return filters.RateLimit(filters.RateLimitOptions{
 		Requests: c.rate, Per: time.Hour, Key: key, Policy: name,
-		Store: ratelimitredis.New(c.redis, "apigateway:"+name+":"), StoreTimeout: 500 * time.Millisecond, Log: c.log,
+		Store: store, StoreTimeout: 500 * time.Millisecond, Log: c.log,
 	})
 }
 

@@ -85,6 +85,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, logs io
 	if err != nil {
 		return fmt.Errorf("-redis: %w", err)
 	}
+	options.ContextTimeoutEnabled = true // the store's calls end with StoreTimeout
 	c.redis = redis.NewClient(options)
 	defer func() { err = errors.Join(err, c.redis.Close()) }()
 	g, err := newGateway(c)
