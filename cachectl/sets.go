@@ -21,6 +21,13 @@ var assets = []string{".css", ".js", ".mjs", ".map", ".wasm", ".woff", ".woff2",
 // StaticAssets returns rules by which caches reuse assets with a hash in their names for a year
 // without revalidation: their content never changes. Other assets are revalidated each time, which
 // costs a 304. The rules apply to a 2xx and a 304, and override their caching fields.
+//
+// An asset has the extension of a style sheet, a script, a source map, WebAssembly, a font, an image or
+// an icon: .css, .js, .mjs, .map, .wasm, .woff, .woff2, .ttf, .png, .jpg, .jpeg, .gif, .svg, .webp, .avif or
+// .ico. Its name has a hash if it ends, before the extension and behind a dot or a hyphen, in at least
+// eight letters, digits and underscores, one of them a digit: app.3f9a1c2b.js, but also
+// photo-20261128.jpg. The rules do not look at Set-Cookie: put a rule for responses that have one
+// before them.
 func StaticAssets() Rules {
 	found := And(Or(Class(2), Status(http.StatusNotModified)), Extension(assets...))
 	return Rules{
