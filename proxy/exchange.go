@@ -147,7 +147,7 @@ func (f *forwarding) relay(c *call, resp *http.Response, inPlace bool) (int64, e
 	f.body.Client().StartResponse()
 	removeCookie := f.addCookie()
 	po := &f.p.o
-	o := relay.Options{InPlace: inPlace, Flush: po.FlushInterval, WriteTimeout: po.WriteTimeout, Trailer: po.ResponseTrailer, Buffer: bufferFor(po.ResponseBuffer, resp), Drain: true}
+	o := relay.Options{InPlace: inPlace, Flush: po.FlushInterval, WriteTimeout: po.WriteTimeout, Trailer: po.ResponseTrailer, Buffer: bufferFor(po.ResponseBuffer, resp), Drain: true, Format: &f.names.Received}
 	if po.ModifyResponse != nil {
 		o.Modify = f.modify
 	}

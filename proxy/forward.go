@@ -14,6 +14,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientside"
+	"github.com/culvert-go/culvert/internal/fieldnames"
 	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/internal/replay"
 	"github.com/culvert-go/culvert/upstream"
@@ -67,7 +68,8 @@ type forwarding struct {
 	header   http.Header
 	values   []string // header's
 
-	unobserved http.Header // of each attempt, before Options.OnAttempt; nil: that was not called yet
+	names      fieldnames.Upgrade // if they are kept; Received is that of the last response
+	unobserved http.Header        // of each attempt, before Options.OnAttempt; nil: that was not called yet
 }
 
 // forwardings are reused unless another goroutine may hold them: those of a transport, of an upgrade
@@ -280,6 +282,7 @@ func (f *forwarding) attemptAt(lease upstream.Lease) (exchangeResult, *culvert.E
 		return exchangeResult{}, err
 	}
 	f.stale, f.overdue = false, false
+	f.names.Received = fieldnames.Format{}
 	returned := false
 	f.ended = nil
 	defer func() {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"net/http"
 	"net/textproto"
+	"strconv"
 	"time"
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/errs"
+	"github.com/culvert-go/culvert/internal/fieldnames"
 	"github.com/culvert-go/culvert/internal/http1"
 )
 
@@ -55,6 +57,9 @@ func (e *http1Exchange) exchange(f *forwarding) (exchangeResult, *culvert.Error)
 		x.Release()
 		return result, nil
 	}
+	if x.KeepNames {
+		f.names.Received = fieldnames.Format{Names: x.Received, Status: strconv.Itoa(resp.StatusCode) + " " + x.Reason}
+	}
 	result.received, err = f.relay(c, resp, x.Header != nil)
 	result.sent = c.body.Sent()
 	if err != nil {
@@ -87,6 +92,7 @@ func (f *forwarding) http1Attempt() *http1Attempt {
 	x.f = f
 	x.c, x.Request = f.ownCall()
 	x.Repeatable, x.BodyTimeout, x.Hooks = isSafe, f.p.o.BodyTimeout, x
+	x.Names, x.KeepNames = f.outbound.FieldNames, f.p.o.KeepFieldNames
 	return x
 }
 

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/culvert-go/culvert/internal/header"
 )
@@ -27,6 +28,10 @@ type Response struct {
 	// set, or set later, are not in it. Of a 101 Connection, Upgrade and the Sec-WebSocket fields
 	// are sent as the target has sent them: both ends go by them.
 	Header http.Header
+	// FieldNames are the names of Header's fields as the target has spelt them, one for each line, in its order, and Reason is
+	// that of its status line, if Options.KeepFieldNames is set and the target speaks HTTP/1.1. They must not be changed.
+	FieldNames []string
+	Reason     string
 
 	instead http.Handler
 	failure error
@@ -59,8 +64,13 @@ func (r *Response) AddVia(pseudonym string) {
 
 // modify calls Options.ModifyResponse, and returns the handler that serves in place of resp, or the failure of the exchange.
 func (f *forwarding) modify(resp *http.Response) (instead http.Handler, err error) {
-	a := Response{In: f.out.In, Out: f.out.Out, Status: resp.StatusCode, Header: resp.Header}
+	a := Response{In: f.out.In, Out: f.out.Out, Status: resp.StatusCode, Header: resp.Header,
+		FieldNames: f.names.Received.Names}
+	_, a.Reason, _ = strings.Cut(f.names.Received.Status, " ")
 	f.p.o.ModifyResponse(&a)
+	if a.Status != resp.StatusCode {
+		f.names.Received.Status = ""
+	}
 	if a.Header == nil {
 		a.Header = http.Header{}
 	}

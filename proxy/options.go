@@ -68,6 +68,11 @@ type Options struct {
 	// hop-by-hop fields were removed, so that a client can't remove what it adds by naming it
 	// in Connection. Outbound.Fail ends the exchange.
 	Rewrite func(*Outbound)
+	// KeepFieldNames sends the header fields of requests and of final responses over HTTP/1.1 with the names as the peer has spelt them, and
+	// in its order: a field that was added follows. The server must be a server.Server, for requests one with KeepFieldNames.
+	// Otherwise names are canonical ("X-Ip" for "X-IP"), as those of an http.Header are, and have no order.
+	// Interim responses and trailers have canonical names in any case.
+	KeepFieldNames bool
 	// OnAttempt, if not nil, is called before each attempt, with the request that will be sent, whose URL is that of the attempt at
 	// the target, and the address of the target. The header fields that it sets in out.Header are sent only in this attempt: a traceparent
 	// for instance. Other changes of out have no effect, and its Body is nil. The function that it returns, if not nil, is

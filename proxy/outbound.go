@@ -10,6 +10,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/client"
+	"github.com/culvert-go/culvert/internal/fieldnames"
 	"github.com/culvert-go/culvert/internal/header"
 )
 
@@ -48,6 +49,11 @@ type Outbound struct {
 	// with a line feed, is an Error of Kind Internal (500): nothing is sent, there is no retry, and
 	// it does not count as the target's failure.
 	Out *http.Request
+	// FieldNames are the names of Out.Header's fields as they are sent over HTTP/1.1, one for each line, in their order; those
+	// of the client, if Options.KeepFieldNames is set, and else nil: canonical names without an order. Names that
+	// Out.Header has no field for are passed over, and fields without a name follow, so that both can be changed
+	// independently. Host, Content-Length, Transfer-Encoding and Connection are the places of the proxy's own fields.
+	FieldNames []string
 
 	body      io.ReadCloser // Out's, before the hook
 	failure   error         // of Fail
@@ -77,6 +83,9 @@ func (f *forwarding) newOutbound(in *http.Request, protocol, scheme string) *Out
 	out.Close = false
 	out.RequestURI = ""
 	f.outbound = Outbound{In: in, Out: out, body: out.Body}
+	if f.p.o.KeepFieldNames {
+		f.outbound.FieldNames = fieldnames.Of(in.Context())
+	}
 	return &f.outbound
 }
 

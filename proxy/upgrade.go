@@ -7,6 +7,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/errs"
+	"github.com/culvert-go/culvert/internal/fieldnames"
 	"github.com/culvert-go/culvert/internal/http1"
 	"github.com/culvert-go/culvert/internal/relay"
 	"github.com/culvert-go/culvert/upstream"
@@ -31,6 +32,10 @@ func (e upgradeExchange) exchange(f *forwarding) (exchangeResult, *culvert.Error
 	}
 	if f.p.o.ModifyResponse != nil {
 		out = out.WithContext(relay.WithModify(out.Context(), f.modify))
+	}
+	if f.p.o.KeepFieldNames {
+		f.names.Request = f.out.FieldNames
+		out = out.WithContext(fieldnames.WithUpgrade(out.Context(), &f.names))
 	}
 	f.replaced = false
 	forward := e.upgrades.Forward

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/culvert-go/culvert/internal/fieldnames"
 	"github.com/culvert-go/culvert/internal/http1"
 )
 
@@ -15,6 +16,7 @@ import (
 type requestContext struct {
 	c      *conn
 	parent context.Context
+	names  fieldnames.List
 
 	// mu guards what follows. The connection's mu may be locked while it is held, not the other way round.
 	mu     sync.Mutex
@@ -37,8 +39,11 @@ func (x *requestContext) Deadline() (time.Time, bool) { return x.parent.Deadline
 
 // Value implements context.Context.
 func (x *requestContext) Value(key any) any {
-	if key == http.LocalAddrContextKey {
+	switch key {
+	case http.LocalAddrContextKey:
 		return x.c.rwc.LocalAddr()
+	case fieldnames.Key{}:
+		return x.names
 	}
 	return x.parent.Value(key)
 }

@@ -46,6 +46,7 @@ func (c *conn) readRequest() (x *exchange, err error) {
 	}
 	x = c.newExchange()
 	in := incomings.Get().(*http1.Incoming)
+	in.KeepNames = c.server.KeepFieldNames
 	if in.Memory = x.values[:]; x.lent != nil {
 		in.Map, in.Memory = x.lent.fields, x.lent.values[:]
 	}
@@ -85,6 +86,7 @@ func (x *exchange) start(in *http1.Incoming) error {
 		return &http1.Refused{Status: http.StatusBadRequest, Reason: "malformed request target"}
 	}
 	r.Method, r.RequestURI, r.Proto, r.ProtoMajor, r.ProtoMinor = in.Method, in.Target, in.Proto, in.Major, in.Minor
+	x.ctx.names = in.Names // nil, unless the server keeps them
 	r.Header, r.Trailer, r.Close = in.Fields, f.Trailer, f.Close
 	r.RemoteAddr, r.TLS = c.remoteAddr, c.tls
 	if r.Host = r.URL.Host; r.Host == "" { // RFC 9112 section 3.2.2

@@ -14,6 +14,7 @@ import (
 type output struct {
 	pooled *[outSize]byte
 	buf    []byte
+	front  int // how much room there is for the beginning of the header
 	start  int // of what is sent
 	bodyAt int
 }
@@ -31,12 +32,12 @@ const (
 var outputs = sync.Pool{New: func() any { return new([outSize]byte) }}
 
 // begin takes a buffer, with room for the beginning of the header.
-func (o *output) begin() {
+func (o *output) begin(room int) {
 	if o.pooled == nil {
 		o.pooled = outputs.Get().(*[outSize]byte)
 	}
-	o.buf = o.pooled[:frontRoom]
-	o.start, o.bodyAt = frontRoom, frontRoom
+	o.buf, o.front = o.pooled[:room], room
+	o.start, o.bodyAt = room, room
 }
 
 func (o *output) free() {
@@ -56,13 +57,13 @@ func (o *output) body() []byte { return o.buf[o.bodyAt:] }
 
 // putFront puts the beginning of the header in front of the fields.
 func (o *output) putFront(front []byte) {
-	if len(front) <= frontRoom {
-		o.start = frontRoom - len(front)
+	if len(front) <= o.front {
+		o.start = o.front - len(front)
 		copy(o.buf[o.start:], front)
 		return
 	}
-	o.bodyAt += len(front) - frontRoom
-	o.buf = append(append(make([]byte, 0, len(front)+len(o.buf)+tailRoom), front...), o.buf[frontRoom:]...)
+	o.bodyAt += len(front) - o.front
+	o.buf = append(append(make([]byte, 0, len(front)+len(o.buf)+tailRoom), front...), o.buf[o.front:]...)
 	o.start = 0
 }
 

@@ -31,7 +31,11 @@ type fieldsSet struct {
 func (w *writer) freeze(status int) {
 	w.mayContinue.Store(false)
 	w.status, w.frozen = status, true
-	w.out.begin()
+	if w.format != nil {
+		w.freezeNamed()
+		return
+	}
+	w.out.begin(frontRoom)
 	b := w.out.buf
 	for name, values := range w.header {
 		if w.settle(name, values) {
@@ -153,7 +157,8 @@ func (w *writer) commit(final bool) {
 	allowed := bodyAllowed(w.status)
 	body := w.out.body()
 	coding := w.set.transferEncoding
-	if final && allowed && !w.set.contentLength && coding == "" && w.set.trailers == nil && !w.set.prefixed && !w.lateTrailers() {
+	measured := w.format == nil || !w.format.Unmeasured
+	if final && measured && allowed && !w.set.contentLength && coding == "" && w.set.trailers == nil && !w.set.prefixed && !w.lateTrailers() {
 		if n := int64(len(body)); n == w.written && (!w.head || n > 0) { // of HEAD the handler may have written nothing, or a part
 			w.declared = n
 		}
@@ -164,14 +169,28 @@ func (w *writer) commit(final bool) {
 	}
 	connection := w.settleConnection(final, allowed)
 	var scratch [2 * frontRoom]byte
-	b := appendStatusLine(scratch[:0], w.http11, w.status)
+	b := scratch[:0]
+	if w.format != nil {
+		b = w.appendNamed(b, body, allowed, connection)
+	} else {
+		b = w.appendFront(b, body, allowed, connection)
+	}
+	w.out.putFront(b)
+	if w.head || !allowed {
+		w.out.buf = w.out.buf[:w.out.bodyAt]
+	}
+}
+
+// appendFront appends the status line and the fields that the server adds.
+func (w *writer) appendFront(b, body []byte, allowed bool, connection string) []byte {
+	b = appendStatusLine(b, w.http11, w.status)
 	if w.declared != -1 && allowed {
 		b = append(strconv.AppendInt(append(b, "Content-Length: "...), w.declared, 10), "\r\n"...)
 	}
 	if allowed && !w.head && w.declared == -1 {
 		b, connection = w.frame(b, connection)
 	}
-	if allowed && !w.set.contentType && !w.set.contentEncoding && coding == "" && len(body) > 0 {
+	if w.sniffs(body, allowed) {
 		b = append(append(append(b, "Content-Type: "...), http.DetectContentType(body[:min(len(body), sniffLen)])...), "\r\n"...)
 	}
 	if !w.set.date {
@@ -182,10 +201,12 @@ func (w *writer) commit(final bool) {
 	} else {
 		b = appendField(b, "Connection", w.set.connection)
 	}
-	w.out.putFront(b)
-	if w.head || !allowed {
-		w.out.buf = w.out.buf[:w.out.bodyAt]
-	}
+	return b
+}
+
+// sniffs reports whether the server guesses the type of the body.
+func (w *writer) sniffs(body []byte, allowed bool) bool {
+	return allowed && !w.set.contentType && !w.set.contentEncoding && w.set.transferEncoding == "" && len(body) > 0
 }
 
 // settleConnection decides whether the connection ends with the response. It returns the field Connection that says so, ""

@@ -69,6 +69,10 @@ type Server struct {
 	// only. w and r must not be used when it has returned.
 	OnRefused func(w http.ResponseWriter, r *Refusal)
 
+	// KeepFieldNames keeps the names of the fields of requests over HTTP/1 as the client has spelt them, and their order, for
+	// proxy.Options.KeepFieldNames. It takes some memory for each request.
+	KeepFieldNames bool
+
 	// MaxConns bounds the connections that are served at once; 0 and a negative value mean no bound. One of HTTP/2 counts as
 	// one: HTTP2 bounds its streams. One that is hijacked does not count from then on.
 	//

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert/internal/clientside"
+	"github.com/culvert-go/culvert/internal/fieldnames"
 )
 
 // writer is the http.ResponseWriter of a request, and a clientside.Server. What was written is buffered behind the header,
@@ -41,6 +42,8 @@ type writer struct {
 	written   int64
 	err       error // of a write to the client
 	set       fieldsSet
+	format    *fieldnames.Format // nil: the server's own
+	fields    http.Header        // of a frozen header that is written by format
 	out       output
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/errs"
+	"github.com/culvert-go/culvert/internal/fieldnames"
 	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/record"
 	"github.com/culvert-go/culvert/internal/relay"
@@ -158,6 +159,9 @@ func (f *Forwarder) open(w http.ResponseWriter, in, out *http.Request) (status i
 	if switching, err := f.modifySwitching(w, in, out, resp, protocol); !switching {
 		return http.StatusSwitchingProtocols, nil, early, err
 	}
+	if names := fieldnames.UpgradeOf(out.Context()); names != nil {
+		clientside.FormatHeader(w, names.Received)
+	}
 	t, early, err = f.takeOver(w, in, conn, resp, protocol, observer)
 	if t != nil {
 		t.Target = address(out.URL, isSecure(out.URL))
@@ -178,6 +182,10 @@ func (f *Forwarder) relayResponse(w http.ResponseWriter, in, out *http.Request, 
 	}{resp.Body, conn} // closing net/http's own body would read it to its end first
 	client := clientside.New(w, in)
 	defer client.End()
-	_, err := relay.Response(client, in, resp, relay.Options{WriteTimeout: f.handshakeTimeout, Modify: relay.ModifyOf(out.Context())})
+	o := relay.Options{WriteTimeout: f.handshakeTimeout, Modify: relay.ModifyOf(out.Context())}
+	if names := fieldnames.UpgradeOf(out.Context()); names != nil {
+		o.Format = &names.Received
+	}
+	_, err := relay.Response(client, in, resp, o)
 	return err
 }

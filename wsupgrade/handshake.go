@@ -12,6 +12,7 @@ import (
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/client"
 	"github.com/culvert-go/culvert/internal/errs"
+	"github.com/culvert-go/culvert/internal/fieldnames"
 	"github.com/culvert-go/culvert/internal/record"
 )
 
@@ -96,7 +97,11 @@ func (c *upstreamConn) exchange(request []byte, out *http.Request) (*http.Respon
 	if _, err := c.Conn.Write(request); err != nil {
 		return nil, err
 	}
+	names := fieldnames.UpgradeOf(out.Context())
 	for {
+		if names != nil {
+			names.Received = peekFormat(c.reader)
+		}
 		resp, err := http.ReadResponse(c.reader, out)
 		if err != nil {
 			if c.limit.N <= 0 {

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/culvert-go/culvert/internal/fieldnames"
 )
 
 // notCopied are the fields that describe a body, or that renderRequest writes itself.
@@ -42,7 +44,12 @@ func renderRequest(out *http.Request, protocol string, body []byte) ([]byte, err
 		return nil, errors.New("an asterisk for a path") // RFC 9112 section 3.2.4
 	}
 	var b bytes.Buffer
-	b.WriteString(method + " " + target + " HTTP/1.1\r\nHost: " + host + "\r\n")
+	b.WriteString(method + " " + target + " HTTP/1.1\r\n")
+	if names := fieldnames.UpgradeOf(out.Context()); names != nil && names.Request != nil {
+		renderNamed(&b, names.Request, out, host, protocol, body)
+		return b.Bytes(), nil
+	}
+	b.WriteString("Host: " + host + "\r\n")
 	if protocol != "" {
 		b.WriteString("Connection: Upgrade\r\nUpgrade: " + protocol + "\r\n")
 	} else {

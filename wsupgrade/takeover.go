@@ -10,6 +10,8 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/client"
+	"github.com/culvert-go/culvert/internal/clientside"
+	"github.com/culvert-go/culvert/internal/fieldnames"
 	"github.com/culvert-go/culvert/internal/header"
 )
 
@@ -58,7 +60,7 @@ func (f *Forwarder) clientConn(w http.ResponseWriter, in *http.Request, resp *ht
 	if err != nil {
 		return nil, nil, err
 	}
-	first := switchingHeader(w.Header(), protocol)
+	first := switchingHeader(w.Header(), protocol, clientside.HeaderFormat(w))
 	if err := f.sendHeader(conn, first.Bytes()); err != nil {
 		conn.Close()
 		return nil, nil, &culvert.Error{Kind: culvert.ClientGone, BytesSent: true, HeaderSent: true, Err: err}
@@ -108,8 +110,11 @@ func hijack(w http.ResponseWriter, resp *http.Response, protocol string) (conn n
 }
 
 // switchingHeader renders the header of the 101 as the hooks left it.
-func switchingHeader(fields http.Header, protocol string) *bytes.Buffer {
+func switchingHeader(fields http.Header, protocol string, f fieldnames.Format) *bytes.Buffer {
 	header.SanitizeResponse(http.StatusSwitchingProtocols, fields, protocol)
+	if f.Names != nil {
+		return switchingNamed(fields, f)
+	}
 	b := bytes.NewBufferString("HTTP/1.1 101 Switching Protocols\r\n")
 	_ = fields.Write(b)
 	b.WriteString("\r\n")

@@ -3,6 +3,8 @@ package clientside
 import (
 	"net/http"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/fieldnames"
 )
 
 // Server is the http.ResponseWriter of a server that does for a handler what net/http's has no methods for. If it has a
@@ -21,6 +23,29 @@ type Server interface {
 // Bounded is a Server that can report the deadline of writes that its connection has, perhaps of an earlier response. It need
 // not be set again where it will do: that costs as much as a tenth of a small response.
 type Bounded interface{ WriteDeadline() time.Time }
+
+// Formatter is a Server that writes the header of its final response as it is told.
+type Formatter interface {
+	// FormatHeader has the header written by f, if it was not yet, and f.Names is not nil. It may be called again.
+	FormatHeader(f fieldnames.Format)
+	// HeaderFormat returns what FormatHeader was given, also when the connection was taken over.
+	HeaderFormat() fieldnames.Format
+}
+
+// HeaderFormat returns the format that the header of the Server that w is or wraps was given, without Names if there is none.
+func HeaderFormat(w http.ResponseWriter) (f fieldnames.Format) {
+	if s, ok := innermost(w).(Formatter); ok {
+		f = s.HeaderFormat()
+	}
+	return f
+}
+
+// FormatHeader has the Server that w is or wraps write its header by f, if it can.
+func FormatHeader(w http.ResponseWriter, f fieldnames.Format) {
+	if s, ok := innermost(w).(Formatter); ok {
+		s.FormatHeader(f)
+	}
+}
 
 // ServerOf returns the Server that w is or wraps, and else what does the same to the innermost writer that w wraps.
 func ServerOf(w http.ResponseWriter) Server {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/culvert-go/culvert/internal/fieldnames"
 )
 
 // Call is one exchange: a request, over a connection of a Pool, and its response. Its user sets the exported fields,
@@ -17,6 +19,15 @@ type Call struct {
 	Header http.Header
 	// Memory is for the values of Header, if they fit; nil for none.
 	Memory []string
+	// Names spell and order the fields of Request; Host, Content-Length, Transfer-Encoding, Trailer and Connection among them
+	// are the places of what Do writes for these. nil means http.Transport's names and order.
+	Names fieldnames.List
+	// KeepNames has Received filled.
+	KeepNames bool
+	// Received are the names of the response's fields as the target has spelt them.
+	Received fieldnames.List
+	// Reason is that of the status line, if KeepNames is set.
+	Reason string
 	// Separate makes Do send the header before it reads any of the body. Otherwise a body that is small, and whose
 	// length is known, is read first: it is sent in one piece with the header, and needs no goroutine.
 	Separate bool

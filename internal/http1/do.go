@@ -18,7 +18,7 @@ import (
 func (c *Call) Prepare() (err error) {
 	c.framing = framingOf(c.Request)
 	c.buf = bufpool.Get()
-	if c.sent, err = appendHeader(c.buf[:0], c.Request, c.framing, false); err != nil {
+	if c.sent, err = c.appendHeader(c.buf[:0], false); err != nil {
 		c.freeBuffer()
 	}
 	return err
@@ -110,7 +110,7 @@ func (c *Call) connect(addr Addr, fresh bool) (err error) {
 // rewriteHeader makes the header anew, for a connection that ends with this exchange or does not.
 func (c *Call) rewriteHeader(closes bool) error {
 	buf := bufpool.Get()
-	sent, err := appendHeader(buf[:0], c.Request, c.framing, closes)
+	sent, err := c.appendHeader(buf[:0], closes)
 	sent = append(sent, c.sent[len(c.sent)-c.inline:]...)
 	c.freeBuffer()
 	c.buf, c.sent, c.closes = buf, sent, closes

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/culvert-go/culvert/internal/fieldnames"
 )
 
 // ErrHeaderTooLarge is the error of a message whose header sections are longer than they may be.
@@ -22,6 +24,9 @@ type header struct {
 	minor  int // of HTTP/1.x
 	fields http.Header
 	strict bool // it is a request's: what a recipient may tolerate in a field line is refused
+	named  bool // the fields' names are kept
+	names  fieldnames.List
+	reason string // of a status line, if names are kept
 
 	request *Incoming // that the section is of; nil for a response
 	lines   []byte    // of the section, put together where it does not stand in the buffer as a whole
@@ -144,6 +149,10 @@ func (h *header) parseFields(rest string) error {
 	} else {
 		h.values = make([]string, 0, n)
 	}
+	h.names = nil
+	if h.named {
+		h.names = make(fieldnames.List, 0, strings.Count(rest, "\n"))
+	}
 	var line string
 	for {
 		if line, rest = h.cutField(rest); h.strict && rest != "" && (rest[0] == ' ' || rest[0] == '\t') {
@@ -210,6 +219,9 @@ func (h *header) statusLine(line string) error {
 		return malformed("HTTP version", line)
 	}
 	h.status, h.minor = n, int(version[7]-'0')
+	if h.named {
+		_, h.reason, _ = strings.Cut(strings.TrimLeft(status, " "), " ")
+	}
 	return nil
 }
 
@@ -231,6 +243,9 @@ func (h *header) field(line string) error {
 		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
 			return malformed("header value", line)
 		}
+	}
+	if h.named {
+		h.names = append(h.names, name)
 	}
 	name = textproto.CanonicalMIMEHeaderKey(name)
 	if have := h.fields[name]; have != nil {

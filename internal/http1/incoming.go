@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/culvert-go/culvert/internal/fieldnames"
 )
 
 // Refused is the error of a request that a server does not serve.
@@ -26,6 +28,9 @@ type Incoming struct {
 	Fields                http.Header
 	// Map is the empty map that Fields becomes; nil means a new one.
 	Map http.Header
+	// KeepNames has Names filled: those of Fields as the client has spelt them.
+	KeepNames bool
+	Names     fieldnames.List
 	// Memory is for the values of Fields, if they fit. It is used for one request.
 	Memory []string
 
@@ -95,11 +100,14 @@ func (in *Incoming) parse(all string) error {
 	}
 	h := &in.header
 	h.strict, h.memory, in.Memory = true, in.Memory, nil
+	h.named = in.KeepNames
 	if in.Fields = in.Map; in.Fields == nil {
 		in.Fields = make(http.Header, min(max(strings.Count(rest, "\n")-1, 8), 100))
 	}
 	h.fields = in.Fields
-	if err := h.parseFields(rest); err != nil {
+	err := h.parseFields(rest)
+	in.Names = h.names
+	if err != nil {
 		return &Refused{http.StatusBadRequest, "malformed header field"}
 	}
 	h.fields, h.values, h.memory = nil, nil, nil

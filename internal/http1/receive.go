@@ -17,7 +17,7 @@ func (c *Call) receive() error {
 		if err := c.awaitByte(); err != nil {
 			return err
 		}
-		c.received.memory = c.Memory
+		c.received.memory, c.received.named = c.Memory, c.KeepNames
 		if err := c.received.read(c.conn.R, c.emptyHeader(), &room, c); err != nil {
 			return err
 		}
@@ -32,6 +32,7 @@ func (c *Call) receive() error {
 	if c.received.status < 200 || c.received.status > 999 {
 		return fmt.Errorf("status %03d", c.received.status)
 	}
+	c.Received, c.Reason = c.received.names, c.received.reason
 	return c.makeResponse()
 }
 

@@ -12,10 +12,10 @@ import (
 // ErrOther is the error of a request that this package does not write, since net/http changes it on its way.
 var ErrOther = errors.New("http1: a request for net/http")
 
-// appendHeader appends the header section of r, as http.Transport writes it, for a body of the
-// framing that framingOf returns. What could end a line early, or tell another end of the body,
-// is an error: it is never the target's. last is set if the connection ends with the exchange.
-func appendHeader(b []byte, r *http.Request, f requestFraming, last bool) ([]byte, error) {
+// appendHeader appends the header section of the call's request. What could end a line early, or tell another end of the
+// body, is an error: it is never the target's. last is set if the connection ends with the exchange.
+func (c *Call) appendHeader(b []byte, last bool) ([]byte, error) {
+	r, f := c.Request, c.framing
 	host := r.Host
 	if host == "" {
 		host = r.URL.Host
@@ -33,7 +33,21 @@ func appendHeader(b []byte, r *http.Request, f requestFraming, last bool) ([]byt
 	if err != nil {
 		return b, err
 	}
-	b = append(append(append(b, " HTTP/1.1\r\nHost: "...), host...), "\r\n"...)
+	b = append(b, " HTTP/1.1\r\n"...)
+	if c.Names != nil {
+		b, err = c.appendNamed(b, host, last)
+	} else {
+		b, err = appendUnnamed(b, r, f, host, last)
+	}
+	if err != nil {
+		return b, err
+	}
+	return append(b, "\r\n"...), checkTrailers(r.Trailer)
+}
+
+// appendUnnamed appends the fields as http.Transport writes them, for a body of the framing that framingOf returns.
+func appendUnnamed(b []byte, r *http.Request, f requestFraming, host string, last bool) (_ []byte, err error) {
+	b = append(append(append(b, "Host: "...), host...), "\r\n"...)
 	if agent := r.Header["User-Agent"]; len(agent) > 0 && agent[0] != "" {
 		if b, err = appendField(b, "User-Agent", agent[0]); err != nil {
 			return b, err
@@ -54,7 +68,7 @@ func appendHeader(b []byte, r *http.Request, f requestFraming, last bool) ([]byt
 			}
 		}
 	}
-	return append(b, "\r\n"...), checkTrailers(r.Trailer)
+	return b, nil
 }
 
 // plainHost reports whether the host is sent as it is: what is no ASCII, or has a zone, is

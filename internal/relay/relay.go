@@ -14,6 +14,7 @@ import (
 	"github.com/culvert-go/culvert/internal/clientside"
 	"github.com/culvert-go/culvert/internal/deadline"
 	"github.com/culvert-go/culvert/internal/errs"
+	"github.com/culvert-go/culvert/internal/fieldnames"
 	"github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/internal/response"
 	"github.com/culvert-go/culvert/internal/spool"
@@ -25,6 +26,8 @@ type Options struct {
 	Modify Modify
 	// Begun, if not nil, is called after the header of resp was written and before its body is relayed.
 	Begun func()
+	// Format, if its Names are not nil when Modify has returned, is how the client's header is written, where the server can.
+	Format *fieldnames.Format
 	// InPlace is set if resp.Header is the map that the writer's Header returns.
 	InPlace bool
 	// Flush is the maximum time between a write of content and its flush. 0 flushes whenever
@@ -79,6 +82,9 @@ func Response(side *clientside.Handle, r *http.Request, resp *http.Response, o O
 	announced := o.copyHeader(w.Header(), resp)
 	if announced > 0 && r.ProtoMajor == 1 && r.ProtoAtLeast(1, 1) && r.Method != http.MethodHead {
 		delete(w.Header(), "Content-Length") // HTTP/2 has it beside trailers; over HTTP/1.1 they need chunks
+	}
+	if o.Format != nil && o.Format.Names != nil {
+		clientside.FormatHeader(w, *o.Format)
 	}
 	w.WriteHeader(resp.StatusCode)
 	if o.Begun != nil {

@@ -1,0 +1,126 @@
+// Package fieldnames holds what a http.Header does not: how the names of a header section's fields are spelt, and their
+// order.
+package fieldnames
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+)
+
+// List has the names of the fields of a header section as they are spelt, one for each line, in order. A http.Header has
+// neither the spelling nor the order. It carries no fields: what is written is always what the http.Header has, so that
+// nothing that was removed from it is sent.
+type List []string
+
+// Lines returns the lines of h: at first those that n names, then the others. A field that has more lines than n names is
+// continued behind the last of them, with its spelling. A name that h has no line for is passed over, but for those that
+// placed reports true for: the pair with "" stands for what the caller writes there. The others are in the order of their
+// names. If placed is nil, it reports false.
+func (n List) Lines(h http.Header, placed func(key string) bool) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		states := make(map[string]lines, len(n))
+		for _, name := range n {
+			key := textproto.CanonicalMIMEHeaderKey(name)
+			s := states[key]
+			s.named++
+			states[key] = s
+		}
+		for _, name := range n {
+			key := textproto.CanonicalMIMEHeaderKey(name)
+			if placed != nil && placed(key) {
+				if !yield(key, "") {
+					return
+				}
+				continue
+			}
+			s := states[key]
+			values := s.next(h[key])
+			states[key] = s
+			for _, value := range values {
+				if !yield(name, value) {
+					return
+				}
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(h)) {
+			if states[key].named > 0 || placed != nil && placed(key) {
+				continue
+			}
+			for _, value := range h[key] {
+				if !yield(key, value) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// lines is what is known of the lines of one field.
+type lines struct{ named, met, written int }
+
+// next returns the values for the next name of the field: one, or for its last name all that are left.
+func (s *lines) next(values []string) []string {
+	from := s.written
+	if s.met++; s.met == s.named {
+		s.written = len(values)
+	} else {
+		s.written = min(from+1, len(values))
+	}
+	return values[from:s.written]
+}
+
+// Has reports whether a name is that of the field with this canonical key.
+func (n List) Has(key string) bool {
+	return slices.ContainsFunc(n, func(name string) bool { return strings.EqualFold(name, key) })
+}
+
+// Key is the key of a request's List in its context, of a server that keeps it.
+type Key struct{}
+
+// Of returns the list that the server has kept in the context of a request; nil if it has kept none.
+func Of(ctx context.Context) List {
+	n, _ := ctx.Value(Key{}).(List)
+	return n
+}
+
+// Upgrade is what is known of the fields' names in the handshake of an upgrade. It is in the context of the outbound request.
+type Upgrade struct {
+	Request  List // as they are sent to the target; nil means canonical names
+	Received Format
+}
+
+type upgradeKey struct{}
+
+// WithUpgrade returns a context of an outbound request with which package wsupgrade sends names by u, and fills u.Received.
+func WithUpgrade(ctx context.Context, u *Upgrade) context.Context {
+	return context.WithValue(ctx, upgradeKey{}, u)
+}
+
+// UpgradeOf returns the Upgrade of ctx, nil if it has none.
+func UpgradeOf(ctx context.Context) *Upgrade {
+	u, _ := ctx.Value(upgradeKey{}).(*Upgrade)
+	return u
+}
+
+// Format is how a server writes the header section of a final response over HTTP/1.
+type Format struct {
+	// Names are those of the fields. Content-Length, Transfer-Encoding, Connection and Date among them are the places of the
+	// server's own; those that are not among them are the first. nil means the server's own order.
+	Names List
+	// Status is the code of the status line, a blank and the reason, which may be empty; "" means the reason of
+	// http.StatusText.
+	Status string
+	// HTTP11 has the status line say HTTP/1.1 to clients of HTTP/1.0, too. It is the highest version that the server speaks
+	// then (RFC 9110 section 6.2); the framing is the client's.
+	HTTP11 bool
+	// Explicit has each response say in Connection whether the connection is kept, as HTTP/1.0 needs it, and no Keep-Alive if
+	// it is not.
+	Explicit bool
+	// Unmeasured has no Content-Length sent that the handler has not declared, though the server knows it.
+	Unmeasured bool
+}
