@@ -96,6 +96,7 @@ func connectionServer(l engine.Listener, h http.Handler) *server.Server {
 		ConnState:   l.ConnState,
 		// OPTIONS * is no target of nginx's either: the engine refuses it.
 		DisableGeneralOptionsHandler: true,
+		KeepFieldNames:               true,
 	}
 	if l.IdleTimeout == 0 {
 		s.SetKeepAlivesEnabled(false)

@@ -12,6 +12,9 @@ import (
 	"github.com/culvert-go/culvert/wsupgrade"
 )
 
+// Emulated is the version of nginx whose behaviour culvert has: field Server, built-in pages and -v name it.
+const Emulated = engine.Emulated
+
 // ErrClosed is returned by Listen, Start and Reload behind Shutdown or Close.
 var ErrClosed = errors.New("nginx: server closed")
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -19,6 +20,8 @@ type response struct {
 	None    string `json:",omitempty"` // why there is none
 	Interim []int
 	Status  int
+	Line    string   // the status line
+	Names   []string `json:",omitempty"` // of the fields, as they were received
 	Fields  map[string][]string
 	Body    string
 	Broken  bool // the body ended before its end
@@ -120,6 +123,7 @@ func noResponse(err error) string {
 func readResponse(r *bufio.Reader, method string) (response, error) {
 	var interim []int
 	for {
+		line, names := peekHeader(r)
 		resp, err := http.ReadResponse(r, &http.Request{Method: method})
 		if err != nil {
 			return response{}, err
@@ -128,7 +132,7 @@ func readResponse(r *bufio.Reader, method string) (response, error) {
 			interim = append(interim, resp.StatusCode)
 			continue
 		}
-		got := response{Interim: interim, Status: resp.StatusCode, Fields: resp.Header, Close: resp.Close}
+		got := response{Interim: interim, Status: resp.StatusCode, Line: line, Names: names, Fields: resp.Header, Close: resp.Close}
 		if resp.StatusCode == 101 {
 			// What follows is the tunnel's: the test frame comes back.
 			frame := make([]byte, len(webSocketFrame))
@@ -145,6 +149,26 @@ func readResponse(r *bufio.Reader, method string) (response, error) {
 			got.Trailer = resp.Trailer
 		}
 		return got, nil
+	}
+}
+
+// peekHeader returns the first line of a header section, and the names of its fields; nothing if it is longer than r's buffer.
+func peekHeader(r *bufio.Reader) (line string, names []string) {
+	for n := 1; ; n++ {
+		b, err := r.Peek(max(n, r.Buffered()))
+		header, _, whole := strings.Cut(string(b), "\r\n\r\n")
+		if whole {
+			lines := strings.Split(header, "\r\n")
+			for _, field := range lines[1:] {
+				name, _, _ := strings.Cut(field, ":")
+				names = append(names, name)
+			}
+			return lines[0], names
+		}
+		if err != nil {
+			return "", nil
+		}
+		n = len(b)
 	}
 }
 

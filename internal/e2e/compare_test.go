@@ -210,6 +210,7 @@ func TestSameAsNginx(t *testing.T) {
 							used[d.name]++
 						}
 					}
+					alignNames(&a, &b)
 					if x, y := pretty(a), pretty(b); x != y {
 						t.Errorf("sent %q\nnginx:   %s\nculvert: %s", st.raw, x, y)
 					}

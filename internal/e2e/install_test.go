@@ -34,7 +34,7 @@ func TestInstall(t *testing.T) {
 	}
 	for _, program := range []string{"culvert-nginx", "nginx"} {
 		out, err := exec.Command(filepath.Join(envValue(env, "GOBIN"), program), "-v").CombinedOutput()
-		if want := "nginx version: culvert/" + strings.TrimPrefix(version, "v") + "\n"; err != nil || string(out) != want {
+		if want := "nginx version: nginx/1.31.5 (culvert/" + strings.TrimPrefix(version, "v") + ")\n"; err != nil || string(out) != want {
 			t.Errorf("%s -v: %v, %q, want %q", program, err, out, want)
 		}
 	}

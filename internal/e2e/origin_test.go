@@ -27,6 +27,7 @@ type origin struct {
 // upstreamRequest is one request as it was received.
 type upstreamRequest struct {
 	Line   string
+	Names  []string `json:",omitempty"` // of the fields, as they were received
 	Fields map[string][]string
 	Body   string
 }
@@ -95,11 +96,12 @@ func (u *origin) serve(conn net.Conn) {
 
 // readRequest reads a request without checking it.
 func readRequest(r *bufio.Reader) (upstreamRequest, error) {
+	_, names := peekHeader(r)
 	line, err := r.ReadString('\n')
 	if err != nil {
 		return upstreamRequest{}, err
 	}
-	request := upstreamRequest{Line: strings.TrimSuffix(line, "\r\n")}
+	request := upstreamRequest{Names: names, Line: strings.TrimSuffix(line, "\r\n")}
 	fields, err := textproto.NewReader(r).ReadMIMEHeader()
 	if err != nil {
 		return request, err

@@ -18,7 +18,7 @@ func run(args ...string) (status int, stdout, stderr string) {
 }
 
 func TestVersionAndHelp(t *testing.T) {
-	const version = "nginx version: culvert/devel\n" // TestInstall of internal/e2e prints a tagged one
+	const version = "nginx version: nginx/1.31.5 (culvert/devel)\n" // TestInstall of internal/e2e prints a tagged one
 	for _, test := range []struct {
 		args, want []string
 	}{

@@ -3,16 +3,18 @@ package command
 import (
 	"runtime/debug"
 	"strings"
+
+	"github.com/culvert-go/culvert/nginx"
 )
 
 // path is the module whose version -v prints.
 const path = "github.com/culvert-go/culvert/nginx"
 
-// version is the output of -v. Its form is nginx's, so that tools can parse it; the number is
-// culvert's own.
+// version is the output of -v, in nginx's form, so that tools can parse it: the version of nginx whose behaviour culvert has,
+// and culvert's own where a build of nginx has its name.
 func version() string {
 	info, _ := debug.ReadBuildInfo()
-	return "nginx version: culvert/" + versionIn(info)
+	return "nginx version: " + nginx.Emulated + " (culvert/" + versionIn(info) + ")"
 }
 
 // versionIn returns the version of this module that a program was built with, without its v: the

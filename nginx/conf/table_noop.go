@@ -93,7 +93,6 @@ var noOps = map[string]string{
 	"sendfile_max_chunk":             kernelPath,
 	"server_names_hash_bucket_size":  goTables,
 	"server_names_hash_max_size":     goTables,
-	"server_tokens":                  "no version is ever sent",
 	"ssi_last_modified":              "it concerns ssi",
 	"ssi_min_file_chunk":             "it concerns ssi",
 	"ssi_silent_errors":              "it concerns ssi",

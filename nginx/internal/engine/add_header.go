@@ -21,7 +21,8 @@ var addHeaderSlot = newSlot([]header(nil))
 
 // header is one add_header.
 type header struct {
-	name   string
+	name   string // canonical
+	spelt  string
 	value  vars.Value
 	always bool
 }
@@ -44,7 +45,7 @@ func appendHeader(c *compiler, l *level, d *conf.Directive, s slot[[]header]) er
 }
 
 func parseHeader(c *compiler, d *conf.Directive) (h header, err error) {
-	h.name = http.CanonicalHeaderKey(d.Args[0])
+	h.name, h.spelt = http.CanonicalHeaderKey(d.Args[0]), d.Args[0]
 	if len(d.Args) == 3 {
 		if d.Args[2] != "always" {
 			return h, d.Errorf("invalid parameter \"%s\"", d.Args[2])

@@ -62,7 +62,7 @@ func TestErrorPage(t *testing.T) {
 
 func builtin(title string) string {
 	return "<html>\r\n<head><title>" + title + "</title></head>\r\n<body>\r\n<center><h1>" + title +
-		"</h1></center>\r\n<hr><center>culvert</center>\r\n</body>\r\n</html>\r\n"
+		"</h1></center>\r\n<hr><center>nginx/1.31.5</center>\r\n</body>\r\n</html>\r\n"
 }
 
 func TestReturn(t *testing.T) {
@@ -89,7 +89,7 @@ func TestReturn(t *testing.T) {
 	text := s.get("/text")
 	equal(t, "text", text.body, "a\tb /text")
 	equal(t, "Content-Type", text.Header.Get("Content-Type"), "text/plain")
-	equal(t, "Server", text.Header.Get("Server"), "culvert")
+	equal(t, "Server", text.Header.Get("Server"), "nginx/1.31.5")
 	equal(t, "first", s.get("/first").body, "first")
 	code := s.get("/code")
 	equal(t, "page", code.body, builtin("410 Gone"))

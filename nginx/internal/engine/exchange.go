@@ -33,6 +33,7 @@ type exchange struct {
 	redirects    int  // internal redirects and changes of the path so far
 	uriRewritten bool // the path was rewritten inside its location, which need not match it any more
 	uriChanged   bool // path and query differ from those that the client sent
+	madeAbsolute bool // Location was a path
 	failed       bool // an error page has been chosen; another failure gets the built-in one
 	rootTested   bool // a file was found below the root, or the alias
 

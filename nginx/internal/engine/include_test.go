@@ -27,7 +27,7 @@ func TestProxyPassHeaderServer(t *testing.T) {
 	t.Cleanup(backend.Close)
 	s := serve(t, server(strings.ReplaceAll(`location / { proxy_pass URL; } location /passed { proxy_pass URL; proxy_pass_header Server; proxy_pass_header Date;
 		error_page 502 /x; } location /own { proxy_pass_header Server; return 204; } location /dead { proxy_pass http://127.0.0.1:1; proxy_pass_header Server; }`, "URL", backend.URL)))
-	for target, want := range map[string]string{"/": "culvert", "/passed": "backend", "/own": "culvert", "/dead": "culvert"} {
+	for target, want := range map[string]string{"/": "nginx/1.31.5", "/passed": "backend", "/own": "nginx/1.31.5", "/dead": "nginx/1.31.5"} {
 		equal(t, target, s.get(target).Header.Get("Server"), want)
 	}
 	equal(t, "Date", s.get("/passed").Header.Get("Date"), "Sat, 21 Nov 2026 00:00:00 GMT")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/internal/fieldnames"
 	"github.com/culvert-go/culvert/internal/replay"
 	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
@@ -26,9 +27,10 @@ type passRule struct {
 	portOf  string // $proxy_port
 	uri     string // what replaces the location's name
 	hasURI  bool
-	proxy   http.Handler // nil with variables
-	dynamic *dynamicPass // nil without variables
-	fields  []proxyField // header fields for the upstream, including defaults
+	proxy   http.Handler    // nil with variables
+	dynamic *dynamicPass    // nil without variables
+	fields  []proxyField    // header fields for the upstream, including defaults
+	names   fieldnames.List // of those that are sent in front of the client's
 	wants   upgradeFields
 }
 
@@ -44,6 +46,10 @@ type proxyState struct {
 	failure    error       // why there is no response
 	diverted   *diversion  // what is served instead of the upstream's response
 	bodyRead   bool        // in advance, for $request_body
+
+	names  fieldnames.List // of the upstream's response, as it has spelt them
+	reason string          // of its status line
+	kept   fieldnames.List // of fields of a response that are kept for what is served instead
 
 	again *replay.Again // the request's body, when an upstream has had it; nil: none has
 }
@@ -326,6 +332,7 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 		return o, err
 	}
 	o.Transport = p.family.roundTripper(e, p, transport, g)
+	o.KeepFieldNames = true
 	o.Retry = s.retryRule()
 	o.BodyTimeout = s.readTimeout
 	o.ReadTimeout, o.WriteTimeout = client.timeout, client.sendTimeout

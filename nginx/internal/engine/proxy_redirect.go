@@ -96,6 +96,7 @@ func (p *passRule) finishRedirects() error {
 func (s *proxySettings) rewriteRedirects(x *exchange, h http.Header) {
 	if location := h.Get("Location"); location != "" {
 		if to, ok := s.rewriteRedirect(x, location); ok {
+			x.madeAbsolute = redirectSlot.of(x.level).absolute && strings.HasPrefix(to, "/")
 			h.Set("Location", absoluteURL(x, to))
 		}
 	}

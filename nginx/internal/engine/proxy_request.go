@@ -3,8 +3,10 @@ package engine
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
+	"github.com/culvert-go/culvert/internal/fieldnames"
 	httpheader "github.com/culvert-go/culvert/internal/header"
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 	"github.com/culvert-go/culvert/nginx/internal/engine/vars"
@@ -23,7 +25,7 @@ func (p *passRule) finishFields(c *compiler) error {
 	if err != nil {
 		return err
 	}
-	fields := []proxyField{{"Host", host, true}, {"Expect", vars.Value{}, true}}
+	fields := []proxyField{{"Host", "Host", host, true}, {"Expect", "Expect", vars.Value{}, true}}
 	seen := map[string]bool{}
 	for _, f := range p.settings().fields {
 		switch f.name {
@@ -40,7 +42,22 @@ func (p *passRule) finishFields(c *compiler) error {
 		}
 	}
 	p.fields = fields
+	p.names = requestNames(p.settings().fields)
 	return nil
+}
+
+// requestNames returns the names of the fields that nginx sends in front of the client's: those of the configuration, and of
+// its own those that are not among them.
+func requestNames(given []proxyField) (names fieldnames.List) {
+	for _, f := range given {
+		names = append(names, f.spelt)
+	}
+	for _, name := range []string{"Host", "Connection", "Content-Length", "Transfer-Encoding"} {
+		if !names.Has(name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // inbound returns the request for the proxy: a plain one unless the configuration sends both
@@ -107,7 +124,11 @@ func (p *passRule) rewrite(x *exchange, o *proxy.Outbound) {
 	if out.Header["Upgrade"] == nil && hasToken(p.wants.connection.String(&x.Request), "close") {
 		out.Close = true
 	}
+	if option := p.wants.connection.String(&x.Request); out.Header["Upgrade"] != nil && strings.EqualFold(option, "upgrade") {
+		out.Header.Set("Connection", option) // as the configuration spells it
+	}
 	p.target(x, out.URL)
+	o.FieldNames = append(slices.Clip(p.names), o.FieldNames...)
 }
 
 // clearFields removes all fields but those that the message's framing and an upgrade need.

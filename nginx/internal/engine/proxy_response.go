@@ -38,6 +38,7 @@ func (f *family) ignoreHeaders(_ *compiler, l *level, d *conf.Directive) error {
 func (p *passRule) modifyResponse(a *proxy.Response) {
 	x := exchangeOf(a.In.Context())
 	x.UpstreamHeader = a.Header
+	x.proxy.names, x.proxy.reason = a.FieldNames, a.Reason
 	s := x.passSettings()
 	if s.ignored["X-Accel-Buffering"] {
 		a.Header.Del("X-Accel-Buffering")
@@ -74,6 +75,9 @@ func divert(x *exchange, a *proxy.Response, to diversion) {
 					w.Header()[name] = lines
 				}
 			}
+			x.proxy.kept = slices.DeleteFunc(slices.Clone(x.proxy.names), func(name string) bool {
+				return !slices.Contains(kept, http.CanonicalHeaderKey(name))
+			})
 		} else if lines := a.Header["Www-Authenticate"]; lines != nil && to.status == http.StatusUnauthorized {
 			w.Header()["Www-Authenticate"] = lines
 		}

@@ -74,7 +74,8 @@ type proxySettings struct {
 
 // proxyField is one proxy_set_header.
 type proxyField struct {
-	name  string
+	name  string // canonical
+	spelt string
 	value vars.Value
 	first bool // the first of its name, which replaces the client's
 }
@@ -90,7 +91,7 @@ func (f *family) setHeader(c *compiler, l *level, d *conf.Directive) error {
 	if err != nil {
 		return err
 	}
-	s.fields = append(s.fields, proxyField{name: http.CanonicalHeaderKey(d.Args[0]), value: v})
+	s.fields = append(s.fields, proxyField{name: http.CanonicalHeaderKey(d.Args[0]), spelt: d.Args[0], value: v})
 	return nil
 }
 

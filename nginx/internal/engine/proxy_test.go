@@ -127,7 +127,7 @@ func TestProxyResponseHeader(t *testing.T) {
 		}
 	}`, "UP", up)})
 	plain := s.get("/")
-	equal(t, "Server", plain.Header.Get("Server"), "culvert")
+	equal(t, "Server", plain.Header.Get("Server"), "nginx/1.31.5")
 	equal(t, "X-Accel-Expires", plain.Header.Get("X-Accel-Expires"), "")
 	equal(t, "X-Seen", plain.Header.Get("X-Seen"), "1")
 	show := s.get("/show")

@@ -34,6 +34,7 @@ func redirectTo(x *exchange, w http.ResponseWriter, path string) int {
 // redirectAs sets Location and leaves the page to the error pages.
 func redirectAs(x *exchange, w http.ResponseWriter, status int, to string) int {
 	if to != "" {
+		x.madeAbsolute = redirectSlot.of(x.level).absolute && strings.HasPrefix(to, "/")
 		w.Header().Set("Location", absoluteURL(x, to))
 	}
 	return status

@@ -234,6 +234,9 @@ func finalHeader(r *http.Request, status int, h http.Header) {
 	for _, change := range x.level.phases.header {
 		change(x, h)
 	}
+	if x.HTTP.ProtoMajor == 1 && x.main == nil {
+		x.formatHeader(h)
+	}
 }
 
 // responseWriter is called when the body is about to be written.

@@ -1,15 +1,41 @@
 package engine
 
-import "net/http"
+import (
+	"net/http"
 
-// serverHeaderModule sets the field Server. It has no directive: server_tokens is a no-op.
+	"github.com/culvert-go/culvert/nginx/conf"
+)
+
+// serverHeaderModule sets the field Server, and signs the built-in pages.
 var serverHeaderModule = module{
+	directives: []directive{
+		{name: "server_tokens", compile: serverTokens},
+	},
 	hooks: hooks{header: setServerHeader},
 }
 
-// setServerHeader names culvert, unless proxy_pass_header lets the upstream's name through.
-func setServerHeader(_ *exchange, h http.Header) {
+// Emulated is the version of nginx whose behaviour culvert has, as the field Server has it.
+const Emulated = "nginx/1.31.5"
+
+var tokensSlot = newSlot(Emulated)
+
+// serverTokens compiles "server_tokens on|off|build". The build of nginx has a name only if it was given one.
+func serverTokens(_ *compiler, l *level, d *conf.Directive) error {
+	s := tokensSlot.edit(l)
+	switch d.Args[0] {
+	case "on", "build":
+		*s = Emulated
+	case "off":
+		*s = "nginx"
+	default:
+		return d.Errorf("invalid value \"%s\"", d.Args[0])
+	}
+	return nil
+}
+
+// setServerHeader names the server, unless proxy_pass_header lets the upstream's name through.
+func setServerHeader(x *exchange, h http.Header) {
 	if h["Server"] == nil {
-		h.Set("Server", "culvert")
+		h.Set("Server", *tokensSlot.of(x.level))
 	}
 }

@@ -93,7 +93,7 @@ func serve(t *testing.T, files map[string]string) *site {
 			t.Fatal(err)
 		}
 		server := &front.Server{Handler: l.Handler, TLSConfig: l.TLS, ConnContext: l.ConnContext, ConnState: l.ConnState,
-			MaxHeaderBytes: l.MaxHeaderBytes, ReadHeaderTimeout: l.ReadHeaderTimeout,
+			MaxHeaderBytes: l.MaxHeaderBytes, ReadHeaderTimeout: l.ReadHeaderTimeout, KeepFieldNames: true,
 			OnRefused: func(w http.ResponseWriter, r *front.Refusal) { l.Handler.ServeHTTP(w, engine.RefusedRequest(r)) }}
 		done := make(chan struct{})
 		go func() {

@@ -68,7 +68,7 @@ func builtinPage(x *exchange, w http.ResponseWriter, status int) {
 	if own {
 		page += "<center>" + title + "</center>\r\n"
 	}
-	page += "<hr><center>culvert</center>\r\n</body>\r\n</html>\r\n"
+	page += "<hr><center>" + *tokensSlot.of(x.level) + "</center>\r\n</body>\r\n</html>\r\n"
 	h.Set("Content-Type", "text/html")
 	h.Set("Content-Length", strconv.Itoa(len(page)))
 	w.WriteHeader(shown)

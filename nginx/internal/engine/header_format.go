@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/culvert-go/culvert/internal/clientside"
+	"github.com/culvert-go/culvert/internal/fieldnames"
+)
+
+// formatHeader has the final header written as nginx writes it (ngx_http_header_filter): the fields in its order, with the
+// names as the upstream and the configuration spell them. A server that can't writes its own.
+func (x *exchange) formatHeader(h http.Header) {
+	if _, typed := h["Content-Type"]; !typed {
+		h["Content-Type"] = nil // nginx guesses none of the content
+	}
+	if x.Status == http.StatusSwitchingProtocols && h["Date"] == nil {
+		h.Set("Date", time.Now().UTC().Format(http.TimeFormat)) // of others the server does
+	}
+	clientside.FormatHeader(x.w, fieldnames.Format{
+		Names: x.headerNames(), Status: strconv.Itoa(x.Status) + " " + x.reason(), HTTP11: true, Explicit: true, Unmeasured: true,
+	})
+}
+
+// headerNames returns the names of the header's fields: those that nginx's last filter writes by itself, those of the
+// upstream, and those that its modules add.
+func (x *exchange) headerNames() fieldnames.List {
+	upstream := x.proxy.kept
+	if x.proxy.responded {
+		upstream = slices.Concat(upstream, x.proxy.names)
+	}
+	added := *addHeaderSlot.of(x.level)
+	names := make(fieldnames.List, 0, 20+len(upstream)+len(added))
+	unless := func(theirs bool, name string) {
+		if !theirs || !upstream.Has(name) {
+			names = append(names, name)
+		}
+	}
+	unless(x.passes("Server"), "Server")
+	unless(x.passes("Date"), "Date")
+	names = append(names, "Content-Type", "Content-Length")
+	unless(true, "Last-Modified")
+	if x.madeAbsolute {
+		names = append(names, "Location")
+	}
+	names = append(names, "Transfer-Encoding", "Connection", "Keep-Alive")
+	unless(true, "Vary")
+	names = append(names, upstream...)
+	names = append(names, "Location", "WWW-Authenticate", "ETag", "Allow", "Expires", "Cache-Control")
+	for _, a := range added {
+		names = append(names, a.spelt)
+	}
+	return append(names, "Set-Cookie", "P3P", "Content-Encoding", "Accept-Ranges", "Content-Range")
+}
+
+// passes reports whether the client receives the upstream's field of this name.
+func (x *exchange) passes(name string) bool {
+	if !x.proxy.responded {
+		return false
+	}
+	f := (*passSlot.of(x.level)).family
+	return !f.hides(f.slot.of(x.level), name)
+}
+
+// reason returns the reason of the status line: the upstream's, or nginx's own. Many statuses have none.
+func (x *exchange) reason() string {
+	if x.proxy.responded && x.errStatus == 0 && x.proxy.names != nil {
+		return x.proxy.reason
+	}
+	return reasons[x.Status]
+}
+
+// reasons are nginx's.
+var reasons = map[int]string{
+	200: "OK",
+	201: "Created",
+	202: "Accepted",
+	204: "No Content",
+	206: "Partial Content",
+	301: "Moved Permanently",
+	302: "Moved Temporarily",
+	303: "See Other",
+	304: "Not Modified",
+	307: "Temporary Redirect",
+	308: "Permanent Redirect",
+	400: "Bad Request",
+	401: "Unauthorized",
+	402: "Payment Required",
+	403: "Forbidden",
+	404: "Not Found",
+	405: "Not Allowed",
+	406: "Not Acceptable",
+	407: "Proxy Authentication Required",
+	408: "Request Time-out",
+	409: "Conflict",
+	410: "Gone",
+	411: "Length Required",
+	412: "Precondition Failed",
+	413: "Request Entity Too Large",
+	414: "Request-URI Too Large",
+	415: "Unsupported Media Type",
+	416: "Requested Range Not Satisfiable",
+	421: "Misdirected Request",
+	429: "Too Many Requests",
+	500: "Internal Server Error",
+	501: "Not Implemented",
+	502: "Bad Gateway",
+	503: "Service Temporarily Unavailable",
+	504: "Gateway Time-out",
+	505: "HTTP Version Not Supported",
+	507: "Insufficient Storage",
+}
