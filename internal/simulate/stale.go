@@ -98,7 +98,7 @@ func (t *target) unasked(c *Conn, in *bufio.Reader, r *ResponsePlan) bool {
 		return false
 	}
 	if sent := c.in.sendingSince(); !arrives || !sent.After(told) {
-		t.world.journal.noteCrossed(in, t.plan.Addr)
+		t.noteCrossed(in)
 	} else {
 		t.world.journal.Break("unasked", "%s got a request on a connection on which a response without a request had arrived", t.plan.Addr)
 	}
@@ -107,13 +107,17 @@ func (t *target) unasked(c *Conn, in *bufio.Reader, r *ResponsePlan) bool {
 
 // noteCrossed records the request that begins in. The gateway may take the response without a request for its response,
 // since each of the two was sent before the other one arrived.
-func (j *Journal) noteCrossed(in *bufio.Reader, target string) {
+func (t *target) noteCrossed(in *bufio.Reader) {
+	j := t.world.journal
 	r, err := http.ReadRequest(in)
 	if err != nil {
-		j.noteLost(target) // a part of it
+		j.noteLost(t.plan.Addr) // a part of it
 		return
 	}
-	token, _ := tokenOf(r.URL.EscapedPath())
+	if !t.based(r) {
+		return
+	}
+	token, _ := tokenOf(r.RequestURI)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.crossed[token] = true
