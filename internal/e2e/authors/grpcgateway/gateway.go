@@ -100,7 +100,8 @@ func newGroup(name string, g Group) (*upstream.Group, error) {
 	}
 	o := upstream.Options{
 		Name: name, Protocol: upstream.H2C, Balance: upstream.LeastConn(),
-		HeaderTimeout: -1, // the header of a stream is sent with its first message
+		HeaderTimeout: -1,              // the header of a stream is sent with its first message
+		PingInterval:  6 * time.Minute, // servers end connections with more than a few pings within 5 minutes
 	}
 	if config != nil {
 		o.Scheme, o.Protocol, o.TLSConfig = "https", upstream.HTTP2, config
