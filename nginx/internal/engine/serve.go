@@ -68,6 +68,9 @@ func (x *exchange) received() int {
 		}
 		return x.refused
 	}
+	if status := checkRequest(x); status != 0 {
+		return status
+	}
 	for _, step := range x.level.phases.postRead {
 		if status := step(x); status != 0 {
 			return status
