@@ -64,13 +64,12 @@ var inside = map[string][]string{
 // families are the modules whose other directives have an effect only with one of them. That one
 // is refused; the others, which files like fastcgi_params contain, are no-ops without it.
 var families = map[string]string{
-	"memcached_": "memcached_pass",
-	"tunnel_":    "tunnel_pass",
+	"tunnel_": "tunnel_pass",
 }
 
 // likeProxy are the modules whose directives that are not implemented are treated as those of the proxy module: fastcgi_cache as
 // proxy_cache.
-var likeProxy = []string{"fastcgi_", "grpc_", "scgi_", "uwsgi_"}
+var likeProxy = []string{"fastcgi_", "grpc_", "memcached_", "scgi_", "uwsgi_"}
 
 // asProxy returns the name of the proxy module's directive for one of them.
 func asProxy(name string) (string, bool) {

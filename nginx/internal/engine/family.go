@@ -17,6 +17,7 @@ type family struct {
 	schemes []urlScheme
 	uris    bool     // a URL may have a URI
 	lengths bool     // the length of a body precedes it
+	typed   bool     // types gives the Content-Type, which the protocol has not
 	hidden  []string // fields that the client does not receive, beside X-Accel-
 
 	// roundTripper returns what runs exchanges; t has the connections of HTTP, and dials.

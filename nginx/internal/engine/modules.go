@@ -17,7 +17,7 @@ func modules() []*module {
 		// before content
 		&tryFilesModule, &mirrorModule,
 		// content
-		&proxyModule, &grpcModule, &fastCGIModule, &scgiModule, &uwsgiModule, &stubStatusModule, &culvertStatusModule, &indexModule, &autoindexModule, &gzipStaticModule, &staticModule,
+		&proxyModule, &grpcModule, &fastCGIModule, &scgiModule, &uwsgiModule, &memcachedModule, &stubStatusModule, &culvertStatusModule, &indexModule, &autoindexModule, &gzipStaticModule, &staticModule,
 		&rootModule, &typesModule,
 		&errorPageModule, &redirectModule,
 		// filters of the response

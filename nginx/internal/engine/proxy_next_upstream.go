@@ -19,7 +19,7 @@ func (f *family) nextUpstream(_ *compiler, l *level, d *conf.Directive) error {
 	}
 	for _, arg := range d.Args {
 		switch arg {
-		case "error", "invalid_header":
+		case "error", "invalid_header", "invalid_response":
 			r.Errors = true
 		case "timeout":
 			r.Timeouts = true
@@ -28,6 +28,8 @@ func (f *family) nextUpstream(_ *compiler, l *level, d *conf.Directive) error {
 		case "http_500", "http_502", "http_503", "http_504", "http_403", "http_404", "http_429":
 			status, _ := strconv.Atoi(arg[len("http_"):])
 			r.Statuses = append(r.Statuses, status)
+		case "not_found":
+			r.Statuses = append(r.Statuses, 404)
 		case "updating": // it is about a cache
 		case "off":
 			s.retryOff = true

@@ -51,6 +51,9 @@ func (p *passRule) modifyResponse(a *proxy.Response) {
 		divert(x, a, diversion{uri: uri})
 		return
 	}
+	if p.family.typed {
+		setContentType(x, a.Header)
+	}
 	if a.Header["Content-Type"] != nil {
 		x.w.Header().Del("Content-Type") // an X-Accel-Redirect that led here may have set one
 	}

@@ -54,6 +54,7 @@ type proxySettings struct {
 	cookieFlags    []flagRule
 	cookiePaths    []cookieRule
 	fields         []proxyField
+	gzipFlag       int             // memcached_gzip_flag
 	http2          bool            // proxy_http_version 2, and gRPC
 	hide           map[string]bool // canonical names of the response's fields that the client does not receive
 	ignored        map[string]bool // proxy_ignore_headers

@@ -94,6 +94,9 @@ func (r *Request) SetVariable(name, value string) {
 	r.set[name] = value
 }
 
+// Variable returns the value that SetVariable has set, "" if there is none.
+func (r *Request) Variable(name string) string { return r.set[name] }
+
 // Capture stores what a regular expression captured: groups[0] is the whole match. names are the
 // names of the groups, as regexp.SubexpNames returns them.
 func (r *Request) Capture(groups, names []string) {

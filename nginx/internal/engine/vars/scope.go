@@ -45,7 +45,7 @@ func (s *Scope) DeclareCapture(name string) {
 // nginx's own. Until it is set, a capture or a map of the name applies; without one the variable
 // is empty if empty is set, and else has no value.
 func (s *Scope) DeclareSet(name string, empty bool) bool {
-	if s.Builtin(name) {
+	if s.Builtin(name) && name != "memcached_key" {
 		return false
 	}
 	before := s.declared[name]
