@@ -97,8 +97,7 @@ func newGateway(plan *Plan, n surroundings, j *Journal, dir string) (*gateway, e
 	p := &plan.Gateway
 	o := upstream.Options{
 		Name: "group", Balance: balance(p.Balance),
-		MaxEjected: 1, // a target's health is its own, as the model follows it
-		Queue:      p.Queue, MaxInFlight: p.MaxInFlight,
+		Queue: p.Queue, MaxInFlight: p.MaxInFlight,
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			j.dialPanics(ctx)
 			c, err := n.dialTarget(ctx, addr)

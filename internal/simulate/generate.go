@@ -53,6 +53,7 @@ func NewPlan(c *Choices) *Plan {
 	p.addBases(c)
 	p.addIntroduced(c)
 	p.addDrains(c)
+	p.addFloors(c)
 	return p
 }
 

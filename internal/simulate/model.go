@@ -19,6 +19,7 @@ type model struct {
 
 	targets  []upstream.Target // of the group, of which the drained ones are Down
 	states   map[string]*modelTarget
+	group    []groupState // where the health of a target depends on that of others
 	drained  bool
 	budget   *modelBudget
 	at, last time.Duration
@@ -192,8 +193,8 @@ func (m *model) surelyFree(t upstream.Target, at time.Duration) bool {
 }
 
 func (m *model) surelyHealthy(t upstream.Target, at time.Duration) bool {
-	r := healthRules(t, len(m.targets))
-	return !t.Down && m.states[t.Addr].health.all(func(h health) bool { return h.healthy(r, at) })
+	r := m.rules(t, len(m.targets))
+	return !t.Down && m.states[t.Addr].health.all(func(h health) bool { return h.available(r, at) })
 }
 
 // freeBefore returns the targets that are surely free right before this instant.

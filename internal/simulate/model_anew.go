@@ -34,8 +34,8 @@ func (b *batch) waitAnew() {
 
 // maybeHealthy reports whether t may be healthy at a moment, in some order of the events of one instant.
 func (m *model) maybeHealthy(t upstream.Target, at time.Duration) bool {
-	r := healthRules(t, len(m.targets))
-	return !t.Down && slices.ContainsFunc(m.states[t.Addr].health, func(h health) bool { return h.healthy(r, at) })
+	r := m.rules(t, len(m.targets))
+	return !t.Down && slices.ContainsFunc(m.states[t.Addr].health, func(h health) bool { return h.available(r, at) })
 }
 
 // last returns the last moment at which the wait may have begun.

@@ -20,6 +20,7 @@ type batch struct {
 	begins, ends  []*lease
 	starts, dones []*wait
 	group         []*groupEvent
+	lists         [][]upstream.Target // the targets before, and after each replacement
 	looks         []*sample
 	costs         []*Passage // requests that have perhaps spent a retry for which there was no target
 }
@@ -84,9 +85,11 @@ const memory = 10 * time.Minute
 // set replaces the model's targets by the group's new ones.
 func (b *batch) set() {
 	m := b.m
+	b.lists = [][]upstream.Target{m.targets}
 	for _, e := range b.group {
 		if e.kind == groupTargetDrained {
 			m.drain(e)
+			b.lists = append(b.lists, m.targets)
 		}
 		if e.kind != groupSet {
 			continue
@@ -105,13 +108,20 @@ func (b *batch) set() {
 				if s.left > 0 && m.at-s.left >= memory {
 					m.unclear = m.unclear || m.drainedTargets[t.Addr] // it may be drained or not
 					s.health = append(s.health, health{})
+					m.forget(t.Addr)
 					s.checks.unsure = true
 				}
 			}
 			s.left = 0
 		}
+		for addr, s := range m.states {
+			if indexOf(e.targets, addr) < 0 {
+				s.health = s.health.mayForget()
+			}
+		}
 		m.configuredTargets = e.targets
 		m.applyDrained()
+		b.lists = append(b.lists, m.targets)
 	}
 }
 
@@ -124,7 +134,7 @@ func (b *batch) changed() bool {
 func (b *batch) rules(addr string) (list []rulesOf) {
 	for _, targets := range [][]upstream.Target{b.targets, b.m.targets} {
 		for _, t := range targets {
-			if r := healthRules(t, len(targets)); t.Addr == addr && !slices.Contains(list, r) {
+			if r := b.m.rules(t, len(targets)); t.Addr == addr && !slices.Contains(list, r) {
 				list = append(list, r)
 			}
 		}
@@ -142,17 +152,42 @@ func (b *batch) touched(addr string) bool {
 
 // followHealth updates the health of each target.
 func (b *batch) followHealth() {
+	joint := b.m.w.plan.Upstream.Floors.joint()
+	var steps []groupStep
 	for addr, s := range b.m.states {
-		if b.touched(addr) {
-			b.followTarget(addr, s)
+		if !b.touched(addr) {
+			continue
 		}
+		own, before := b.steps(addr, s)
+		if slices.Contains(own, stepPick) && len(b.rules(addr)) == 0 {
+			b.m.fail("set", "%s gets a request, and is no target", addr)
+			b.m.unclear = true
+			return
+		}
+		if !joint {
+			b.followTarget(addr, s, own, before)
+			continue
+		}
+		first, i := len(steps), b.m.targetIndex(addr)
+		for n, k := range own {
+			if before[n] >= 0 {
+				before[n] += first
+			}
+			steps = append(steps, groupStep{k, i, before[n]})
+		}
+	}
+	if joint {
+		last := -1
+		for range b.lists[1:] {
+			steps = append(steps, groupStep{target: -1, before: last})
+			last = len(steps) - 1
+		}
+		b.m.followGroup(steps, b.lists)
 	}
 }
 
-func (b *batch) followTarget(addr string, s *modelTarget) {
-	m := b.m
-	var steps []step
-	var before []int
+// steps returns the events of a target, each with the one that must come before it, -1 for none.
+func (b *batch) steps(addr string, s *modelTarget) (steps []step, before []int) {
 	index := map[*lease]int{}
 	for _, l := range b.begins {
 		if l.target == addr {
@@ -171,9 +206,15 @@ func (b *batch) followTarget(addr string, s *modelTarget) {
 			s.inFlight--
 		}
 	}
-	for _, k := range s.checks.follow(m, addr, b.group) {
+	for _, k := range s.checks.follow(b.m, addr, b.group) {
 		steps, before = append(steps, k), append(before, -1)
 	}
+	return steps, before
+}
+
+// followTarget updates the health of a target that is its own.
+func (b *batch) followTarget(addr string, s *modelTarget, steps []step, before []int) {
+	m := b.m
 	rules := b.rules(addr)
 	switch {
 	case len(steps) == 0:
@@ -181,13 +222,9 @@ func (b *batch) followTarget(addr string, s *modelTarget) {
 	case len(steps) > 8:
 		m.unclear = true
 		return
-	case len(rules) == 0 && slices.Contains(steps, stepPick):
-		m.fail("set", "%s gets a request, and is no target", addr)
-		m.unclear = true
-		return
 	case len(rules) == 0:
 		// A target that was removed, as it was configured.
-		rules = []rulesOf{healthRules(m.configured(addr), 1), healthRules(m.configured(addr), 2)}
+		rules = []rulesOf{m.rules(m.configured(addr), 1), m.rules(m.configured(addr), 2)}
 	}
 	after := s.health.follow(steps, before, rules, m.at)
 	if len(after) == 0 {
@@ -337,7 +374,7 @@ func (m *model) compare(s *sample) {
 	}
 	for i, got := range s.targets {
 		t := m.targets[i]
-		state, r := m.states[t.Addr], healthRules(t, len(m.targets))
+		state, r := m.states[t.Addr], m.rules(t, len(m.targets))
 		if m.w.plan.Gateway.Check && !t.Down {
 			state.checks.overdue(m, t.Addr)
 		}
@@ -347,9 +384,11 @@ func (m *model) compare(s *sample) {
 		if got.InFlight != state.inFlight {
 			m.fail("status", "%s says that it has %d requests, the model %d", t.Addr, got.InFlight, state.inFlight)
 		}
-		agrees := func(h health) bool { return h.healthy(r, m.at) == got.Healthy && h.fails(r, m.at) == got.Fails }
+		agrees := func(h health) bool {
+			return h.healthy(r, m.at) == got.Healthy && h.fails(r, m.at) == got.Fails && h.isOut(r) == got.Ejected && h.sick == got.Unhealthy
+		}
 		if !t.Down && !slices.ContainsFunc(state.health, agrees) {
-			m.fail("status", "%s says healthy %v, %d failures; the model %+v", t.Addr, got.Healthy, got.Fails, state.health)
+			m.fail("status", "%s says healthy %v, ejected %v, unhealthy %v, %d failures; the model %+v", t.Addr, got.Healthy, got.Ejected, got.Unhealthy, got.Fails, state.health)
 		}
 	}
 }

@@ -72,6 +72,19 @@ func (m *model) dropped(a *Attempt) bool {
 // outcome returns how an attempt counts for its target's health (upstream.Target.MaxFails, Options.FailStatuses,
 // Options.FailLatency, proxy.Options.Timeout).
 func (m *model) outcome(p *Passage, i int) step {
+	a, e := &p.Attempts[i], (*culvert.Error)(nil)
+	s := m.outcomeOf(p, i)
+	if a.Err == nil || m.dropped(a) || !errors.As(a.Err, &e) {
+		return s
+	}
+	if f := &m.w.plan.Upstream.Floors; (s == stepFail || s == stepUnclear) && !f.counts(e.Kind) {
+		return stepNothing
+	}
+	return s
+}
+
+// outcomeOf is outcome where all kinds of failures count.
+func (m *model) outcomeOf(p *Passage, i int) step {
 	a, g, u := &p.Attempts[i], &m.w.plan.Gateway, &m.w.plan.Upstream
 	var e *culvert.Error
 	switch {
@@ -89,6 +102,9 @@ func (m *model) outcome(p *Passage, i int) step {
 		}
 		return stepSucceed
 	case !errors.As(a.Err, &e):
+		if !u.Floors.counts(culvert.Unknown) {
+			return stepNothing
+		}
 		return stepFail
 	case e.ClientSide(), e.Kind == culvert.Internal:
 		return stepNothing

@@ -32,6 +32,7 @@ func (w *world) check() {
 		}
 		w.checkWaiting()
 		w.checkTimes()
+		w.checkFloors()
 	}
 	for _, c := range w.network.Unclosed() {
 		if host(c.local.String()) == host(gatewayAddr) || host(c.local.String()) == "192.0.2.2" {

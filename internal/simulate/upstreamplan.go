@@ -17,6 +17,7 @@ type UpstreamPlan struct {
 	Fall, Rise   int  // 0: 3 and 2
 	CheckExact   bool // checks come at exact intervals
 	Targets      []UpstreamTarget
+	Floors       FloorsPlan
 	CheckPanics  int // n: every nth call of Check.Healthy panics; 0: none does
 }
 
@@ -137,6 +138,7 @@ func (p *Plan) deadConnection() time.Duration {
 // options adds the plan's options to the group's.
 func (u *UpstreamPlan) options(g *gateway, o *upstream.Options) {
 	o.QueueTimeout, o.FailLatency, o.SlowStart = u.QueueTimeout, g.plan.Gateway.noneIs(u.FailLatency), u.SlowStart
+	u.Floors.options(o)
 	if o.Check == nil {
 		return
 	}
