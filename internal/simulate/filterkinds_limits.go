@@ -150,7 +150,7 @@ var timeoutKind = filterKind{
 					if took >= most {
 						g.journal.effects.Add(timeoutName, 1)
 					}
-					if took > most+g.unwatched()+g.interims(r)+g.traces(r) && g.plan.exact() {
+					if took > most+g.unwatched()+g.interims(r)+g.traces(r)+lateEnd && g.plan.exact() {
 						g.journal.Break("time", "%s: the header took %v, of %v", r.URL.Path, took, most)
 					}
 				}})(next).ServeHTTP(w, r)

@@ -29,6 +29,7 @@ type gateway struct {
 	journal  *Journal
 	network  surroundings
 	group    *upstream.Group
+	dynamic  *dynamic // nil: the group has the targets
 	proxy    *proxy.Proxy
 	registry *wsupgrade.Registry
 	server   wiretest.Serving
@@ -126,6 +127,11 @@ func newGateway(plan *Plan, n surroundings, j *Journal, dir string) (*gateway, e
 		return nil, err
 	}
 	j.noteGroup(groupEvent{kind: groupSet, targets: list})
+	if p.Dynamic {
+		if g.dynamic, err = newDynamic(g, o); err != nil {
+			return nil, err
+		}
+	}
 	if err := g.makeProxy(); err != nil {
 		return nil, err
 	}
@@ -162,6 +168,9 @@ func (g *gateway) makeProxy() (err error) {
 	o.Retry.Wait, o.Retry.Hedge = p.RetryWait, p.Hedge
 	if p.Picker {
 		o.Upstream = picker{g.group}
+	}
+	if g.dynamic != nil {
+		o.Upstream = g.dynamic
 	}
 	p.Hooks.options(&o)
 	g.raising(&o)
@@ -274,6 +283,9 @@ func (g *gateway) close() {
 		f()
 	}
 	_ = g.group.Close()
+	if g.dynamic != nil {
+		g.dynamic.close()
+	}
 }
 
 // serverLog receives the log of the gateway's server.

@@ -42,6 +42,9 @@ type GatewayPlan struct {
 	Server                                          bool // the server is package server's, not net/http's
 	RetryWait, Hedge                                time.Duration
 	Picker                                          bool // a Picker of the program's own stands before the group
+	LateEnd                                         bool // a read of a request's body that fails lasts a moment longer
+	Dynamic                                         bool // requests name their targets
+	MaxTargets                                      int
 	Introduces                                      upstream.ProxyProtocol
 }
 

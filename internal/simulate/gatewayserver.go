@@ -49,7 +49,7 @@ func init() {
 
 // lending returns h, or a lender: filters may hold a request.
 func (g *gateway) lending(h http.Handler) http.Handler {
-	if len(g.plan.Gateway.Filters) > 0 || g.plan.Gateway.Hooks.Warn {
+	if len(g.plan.Gateway.Filters) > 0 || g.plan.Gateway.Hooks.Warn || g.dynamic != nil {
 		return h
 	}
 	return lender{h, g.group}

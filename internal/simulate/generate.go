@@ -54,6 +54,8 @@ func NewPlan(c *Choices) *Plan {
 	p.addIntroduced(c)
 	p.addDrains(c)
 	p.addFloors(c)
+	p.Gateway.LateEnd = c.Bool(3)
+	p.addDynamic(c)
 	return p
 }
 

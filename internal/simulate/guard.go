@@ -214,6 +214,9 @@ func (g *guarded) EnableFullDuplex() error {
 // Unwrap returns net/http's writer, for methods that the guard does not have.
 func (g *guarded) Unwrap() http.ResponseWriter { return g.w }
 
+// lateEnd is by how much a read of a body lasts longer that fails (GatewayPlan.LateEnd).
+const lateEnd = time.Nanosecond
+
 // guardedBody is a request's body.
 type guardedBody struct {
 	*guarded
@@ -234,6 +237,9 @@ func (b *guardedBody) Read(p []byte) (int, error) {
 	start := time.Now()
 	n, err := b.body.Read(p)
 	b.checkRead(start)
+	if b.plan.LateEnd && err != nil && err != io.EOF {
+		time.Sleep(lateEnd) // as a filter's own body may: the handler must not return meanwhile
+	}
 	if err == io.EOF {
 		b.r.Trailer = b.own.Trailer // with trailers that were not announced
 	}

@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 	}
 	log.SetOutput(io.Discard)
 	bufpool.Poison = true
+	untouchable.listen()
 	removeLeft(os.TempDir())
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(800) // a history leaves nothing alive

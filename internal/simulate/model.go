@@ -110,7 +110,7 @@ func (j *Journal) noteGroup(e groupEvent) {
 
 // sampleGroup records the state that the group reports.
 func (w *world) sampleGroup() {
-	g := w.gateway.group
+	g := w.gateway.population()
 	s := sample{at: w.journal.now(), inFlight: g.InFlight(), waiting: g.Waiting(), targets: slices.Collect(g.Targets())}
 	w.journal.mu.Lock()
 	defer w.journal.mu.Unlock()

@@ -35,6 +35,8 @@ var mutantsOfUpstream = []mutant{
 	{"outage: failures of earlier requests let it grow", "upstream/member.go", "		if again {\n", "		if again || true {\n"},
 	{"outage: it does not shrink again", "upstream/floor.go", "m.ejections.Load()-good)", "m.ejections.Load()-0*good)"},
 	{"outage: it is forgotten with an address that is removed", "upstream/member.go", " || s.ejections.Load() > 0", ""},
+	{"guard: AllowAddr is not asked", "upstream/allowaddr.go", "err != nil || !allow(addr.Addr().Unmap())", "err != nil || !addr.IsValid()"},
+	{"dynamic: one target more than MaxTargets", "upstream/dynamic.go", "len(d.groups) >= d.o.MaxTargets", "len(d.groups) > d.o.MaxTargets"},
 }
 
 const (

@@ -9,6 +9,7 @@ import (
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/filters"
 	"github.com/culvert-go/culvert/proxy"
+	"github.com/culvert-go/culvert/upstream"
 )
 
 // Passage is a request's way through the gateway, as a program sees it that uses the library: by the hooks of
@@ -34,10 +35,11 @@ type Passage struct {
 	TunnelEnd time.Duration // the gateway closed the connection of a tunnel to its target
 	tunnel    *tunnelConn   // the last connection for an upgrade
 
-	Lists        uint32 // of a filter's own request: the token of the watch that it is for
-	DialPanicked bool   // DialContext has panicked for the request
-	Raised       bool   // a hook has panicked with a value of its own
-	dials        int    // how often DialContext was called
+	Named        []string // the targets that the request has named, if requests do
+	Lists        uint32   // of a filter's own request: the token of the watch that it is for
+	DialPanicked bool     // DialContext has panicked for the request
+	Raised       bool     // a hook has panicked with a value of its own
+	dials        int      // how often DialContext was called
 }
 
 // Attempt is a culvert.Attempt whose moments are counted from the history's beginning.
@@ -146,7 +148,11 @@ func (g *gateway) failed(r *http.Request, e *culvert.Error) {
 
 // dialTunnel dials a target for an upgrade, and notes when the gateway closes the connection.
 func (g *gateway) dialTunnel(ctx context.Context, network, addr string) (net.Conn, error) {
-	c, err := g.group.Dial(ctx, network, addr)
+	dial := g.group.Dial
+	if g.dynamic != nil {
+		dial = upstream.Dial
+	}
+	c, err := dial(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}

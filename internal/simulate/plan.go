@@ -145,7 +145,8 @@ type ExchangePlan struct {
 	// TracePause is how long the program's trace takes when net/http's transport has a connection for the request.
 	TracePause time.Duration
 	Raises     Raise
-	Page       Page // the program's own handler responds
+	Guarded    string // the host of an address that the request names as its target, and that is refused; "": none
+	Page       Page   // the program's own handler responds
 }
 
 // BodyPlan describes a body and how it is sent.

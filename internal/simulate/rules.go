@@ -27,12 +27,13 @@ func (w *world) check() {
 	}
 	w.checkObserved()
 	if w.sockets == nil { // they know moments
-		if w.plan.Gateway.RetryWait == 0 && w.plan.Gateway.Hedge == 0 { // otherwise a request picks at moments that are not observed
+		if w.plan.Gateway.RetryWait == 0 && w.plan.Gateway.Hedge == 0 && !w.plan.Gateway.Dynamic { // otherwise a request picks at moments that are not observed
 			w.checkModel()
 		}
 		w.checkWaiting()
 		w.checkTimes()
 		w.checkFloors()
+		w.checkDynamic()
 	}
 	for _, c := range w.network.Unclosed() {
 		if host(c.local.String()) == host(gatewayAddr) || host(c.local.String()) == "192.0.2.2" {
@@ -85,4 +86,5 @@ func (r *ruler) check() {
 	r.interims()
 	r.brokenByPanic()
 	r.introducedAs()
+	r.named()
 }

@@ -66,7 +66,7 @@ func (r *ruler) mostBody() int64 {
 // troubled reports whether the gateway may have been unable to get a response.
 func (r *ruler) troubled(status int) bool {
 	p := &r.w.plan.Gateway
-	if status == 503 && (r.w.plan.bounded() || p.MaxInFlight > 0 || r.w.plan.has("Concurrency")) {
+	if status == 503 && (r.w.plan.bounded() || p.MaxInFlight > 0 || p.Dynamic && p.MaxTargets > 0 || r.w.plan.has("Concurrency")) {
 		return true
 	}
 	if status == 504 && r.timed() {
@@ -181,7 +181,7 @@ func (w *world) checkBlame() {
 	if w.sockets != nil || !w.plan.blameless() {
 		return
 	}
-	for s := range w.gateway.group.Targets() {
+	for s := range w.gateway.population().Targets() {
 		if !s.Healthy || s.Fails > 0 {
 			w.journal.Break("blame", "%s is healthy: %v, with %d failures, and has not failed", s.Target.Addr, s.Healthy, s.Fails)
 		}

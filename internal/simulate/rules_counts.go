@@ -32,18 +32,21 @@ func (w *world) checkCounts() {
 		check()
 	}
 	p := &w.plan.Gateway
-	for s := range w.gateway.group.Targets() {
+	for s := range w.gateway.population().Targets() {
 		most := s.Target.MaxConns
 		if most > 0 && s.InFlight > most && !w.plan.setsPlaces() {
 			w.journal.Break("counts", "%s has %d requests, MaxConns is %d", s.Target.Addr, s.InFlight, most)
 		}
 	}
 	w.checkBlame()
-	waiting := w.gateway.group.Waiting()
+	waiting := w.gateway.population().Waiting()
+	if p.Dynamic { // each target has a queue
+		p = &GatewayPlan{Queue: p.Queue * len(w.plan.Targets)}
+	}
 	if waiting > p.Queue {
 		w.journal.Break("counts", "%d requests wait, Queue is %d", waiting, p.Queue)
 	}
-	if n := w.gateway.group.InFlight(); p.MaxInFlight > 0 && n > p.MaxInFlight {
+	if n := w.gateway.population().InFlight(); p.MaxInFlight > 0 && n > p.MaxInFlight {
 		w.journal.Break("counts", "%d requests are in flight, MaxInFlight is %d", n, p.MaxInFlight)
 	}
 }
@@ -52,7 +55,7 @@ func (w *world) checkCounts() {
 // before it waited: while a target is free, only requests that have tried it may wait. A check or a change may take effect within
 // an instant. The caller holds the journal's mutex.
 func (w *world) checkWaiting() {
-	if w.plan.Gateway.Check || len(w.plan.Changes) > 0 {
+	if w.plan.Gateway.Check || w.plan.Gateway.Dynamic || len(w.plan.Changes) > 0 {
 		return
 	}
 	for _, s := range w.journal.samples {

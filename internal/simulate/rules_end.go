@@ -44,7 +44,7 @@ func (w *world) probe() {
 		w.journal.Break("serves", "probes reach %v, want %v", w.journal.probed(), due)
 	}
 	w.settle(0, nil)
-	for s := range w.gateway.group.Targets() {
+	for s := range w.gateway.population().Targets() {
 		if !s.Healthy && !s.Target.Down {
 			w.journal.Break("serves", "%s is still not healthy", s.Target.Addr)
 		}

@@ -43,6 +43,10 @@ func (r *ruler) own() {
 	switch s := r.o.Status; s {
 	case 400, 408, 413, 415, 500, 502, 503, 504:
 	case 101:
+	case http.StatusForbidden:
+		if r.e.Guarded == "" && !r.byFilter(s) {
+			r.fail("belongs", "403 to a request that names no address which is refused")
+		}
 	default:
 		if !r.byFilter(s) {
 			r.fail("belongs", "status %d without a target's token", s)

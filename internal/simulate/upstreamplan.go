@@ -218,7 +218,7 @@ func (g *gateway) drainGroup() {
 	g.journal.noteGroup(groupEvent{kind: groupDrain})
 	ctx, cancel := context.WithTimeout(context.Background(), 8*longest)
 	defer cancel()
-	if err := g.group.Drain(ctx); err != nil {
+	if err := g.population().Drain(ctx); err != nil {
 		g.journal.Break("drain", "the group's requests do not end: %v", err)
 		return
 	}

@@ -136,13 +136,13 @@ func (w *world) stacks() string {
 // quiesce waits until every timeout of the gateway has passed, and checks that nothing is left.
 func (w *world) quiesce() {
 	w.settle(w.quiet(10*time.Minute), w.idle)
-	if n := w.gateway.group.InFlight(); n != 0 {
+	if n := w.gateway.population().InFlight(); n != 0 {
 		w.journal.Break("counts", "%d requests are in flight when all have ended", n)
 	}
-	if n := w.gateway.group.Waiting(); n != 0 {
+	if n := w.gateway.population().Waiting(); n != 0 {
 		w.journal.Break("counts", "%d requests wait when all have ended", n)
 	}
-	for s := range w.gateway.group.Targets() {
+	for s := range w.gateway.population().Targets() {
 		if s.InFlight != 0 {
 			w.journal.Break("counts", "%s has %d requests when all have ended", s.Target.Addr, s.InFlight)
 		}
@@ -163,12 +163,12 @@ func (w *world) over() bool { return w.gateway.serving.Load() == 0 && w.files.go
 
 // idle reports whether the group has no requests.
 func (w *world) idle() bool {
-	for s := range w.gateway.group.Targets() {
+	for s := range w.gateway.population().Targets() {
 		if s.InFlight != 0 {
 			return false
 		}
 	}
-	return w.gateway.group.InFlight() == 0 && w.gateway.group.Waiting() == 0
+	return w.gateway.population().InFlight() == 0 && w.gateway.population().Waiting() == 0
 }
 
 // endless is the window of a direction whose writer holds a mutex while it writes, as
