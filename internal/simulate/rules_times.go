@@ -252,7 +252,7 @@ func dialling(e error) bool {
 // connections returns over how many connections one attempt may be sent: another one follows each that the target may have
 // closed meanwhile.
 func (t *times) connections() time.Duration {
-	if t.g.Transport || t.g.Hedge > 0 {
+	if t.g.Transport || t.g.H2Targets || t.g.Hedge > 0 {
 		return time.Duration(len(t.w.exchanges) + 1)
 	}
 	return 2
