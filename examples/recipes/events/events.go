@@ -28,25 +28,37 @@ func Gateway(app *upstream.Group) (http.Handler, error) {
 }
 
 // Serve serves until ctx ends. Streams never end by themselves, so it ends them: their clients connect again, to the next
-// process, with Last-Event-ID.
+// process, with Last-Event-ID. Other requests, uploads for instance, have ten seconds to end.
 func Serve(ctx context.Context, l net.Listener, handler http.Handler) error {
 	streams, end := context.WithCancel(context.Background())
+	defer end()
 	s := &server.Server{
-		Handler:           handler,
+		Handler:           endWith(streams, handler),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute, // and no WriteTimeout, which ends every longer stream
-		BaseContext:       func(net.Listener) context.Context { return streams },
 	}
 	s.RegisterOnShutdown(end)
 	failed := make(chan error, 1)
 	go func() { failed <- s.Serve(l) }()
 	select {
 	case err := <-failed:
-		end()
 		return err
 	case <-ctx.Done():
 	}
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	return s.Shutdown(bounded)
+}
+
+// endWith ends the requests for streams of events when a context ends. EventSource names the media type in Accept.
+func endWith(streams context.Context, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Accept") == "text/event-stream" {
+			ctx, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			defer context.AfterFunc(streams, cancel)()
+			r = r.WithContext(ctx)
+		}
+		next.ServeHTTP(w, r)
+	})
 }

@@ -16,8 +16,13 @@ import (
 )
 
 func TestEachEventAtOnce(t *testing.T) {
-	next, left := make(chan int), make(chan bool)
+	next, left, uploading := make(chan int), make(chan bool), make(chan bool)
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			close(uploading)
+			_, _ = io.Copy(w, r.Body)
+			return
+		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		_ = http.NewResponseController(w).Flush()
 		for {
@@ -54,6 +59,7 @@ func TestEachEventAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.Header.Set("Accept", "text/event-stream")
 	r.Header.Set("Last-Event-ID", "41")
 	r.Header.Set("Accept-Encoding", "gzip")
 	resp, err := http.DefaultTransport.RoundTrip(r)
@@ -77,8 +83,30 @@ func TestEachEventAtOnce(t *testing.T) {
 			}
 		}
 	}
+	body, upload := io.Pipe()
+	stored := make(chan error, 1)
+	go func() {
+		resp, err := http.Post("http://"+l.Addr().String()+"/", "text/plain", body)
+		if err == nil {
+			var b []byte
+			b, err = io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err == nil && string(b) != "whole" {
+				err = fmt.Errorf("stored %q", b)
+			}
+		}
+		stored <- err
+	}()
+	<-uploading
 	stop()
-	<-left
+	<-left // the stream has ended, and the upload has not
+	if _, err := io.WriteString(upload, "whole"); err != nil {
+		t.Error(err)
+	}
+	upload.Close()
+	if err := <-stored; err != nil {
+		t.Errorf("an upload during the shutdown: %v", err)
+	}
 	if err := <-served; err != nil {
 		t.Errorf("Serve: %v", err)
 	}
