@@ -10,6 +10,7 @@ import (
 
 	"github.com/culvert-go/culvert"
 	"github.com/culvert-go/culvert/internal/errs"
+	"github.com/culvert-go/culvert/internal/fieldnames"
 	"github.com/culvert-go/culvert/internal/relay"
 	"github.com/culvert-go/culvert/internal/replay"
 	"github.com/culvert-go/culvert/upstream"
@@ -41,6 +42,10 @@ type transportExchange struct {
 func (e *transportExchange) exchange(f *forwarding) (exchangeResult, *culvert.Error) {
 	c, out := f.tracedCall(e.bounds)
 	defer c.body.Finish()
+	var names fieldnames.Upgrade // of a transport that tells them
+	if e.o.KeepFieldNames {
+		out = out.WithContext(fieldnames.WithUpgrade(out.Context(), &names))
+	}
 	defer c.interim.later.finish(false) // also where a function of the user's panics
 	ctx, cancel := context.WithCancelCause(out.Context())
 	defer cancel(nil)
@@ -101,6 +106,7 @@ func (e *transportExchange) exchange(f *forwarding) (exchangeResult, *culvert.Er
 	if resp.ContentLength > 0 && !withoutContent(resp, out.Method) {
 		resp.Body = &exactBody{ReadCloser: resp.Body, left: resp.ContentLength}
 	}
+	f.names.Received = names.Received
 	result.received, err = f.relay(c, resp, false)
 	result.sent = c.body.Sent()
 	return result, refine(ctx, errs.As(err), c)

@@ -3,6 +3,7 @@ package cgi
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/culvert-go/culvert/internal/fieldnames"
 )
 
 // Param is a parameter of a request.
@@ -47,10 +50,10 @@ const maxHeader = 64 << 10
 var errTooLarge = errors.New("upstream sent too big header")
 
 // ReadHeader reads the header of a response, whose lines may end in a line feed alone. A status line of HTTP in front of it is
-// taken if statusLine is set. Without one, and without the field Status, the status is 200, or 302 with Location.
-func ReadHeader(b *bufio.Reader, statusLine bool) (*http.Response, error) {
+// taken if statusLine is set. The names of the fields are noted in ctx (package fieldnames). Without a status line, and without the field Status, the status is 200, or 302 with Location.
+func ReadHeader(ctx context.Context, b *bufio.Reader, statusLine bool) (*http.Response, error) {
 	resp := &http.Response{ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, ContentLength: -1}
-	left := maxHeader
+	left, names := maxHeader, fieldnames.UpgradeOf(ctx)
 	for first := true; ; first = false {
 		line, err := readLine(b, &left)
 		if err != nil {
@@ -63,10 +66,18 @@ func ReadHeader(b *bufio.Reader, statusLine bool) (*http.Response, error) {
 				return nil, err
 			}
 		case line == "":
-			return resp, finish(resp)
+			err := finish(resp)
+			if names != nil {
+				names.Received.Status = resp.Status
+			}
+			return resp, err
 		default:
 			if err := addField(resp, line); err != nil {
 				return nil, err
+			}
+			if names != nil {
+				name, _, _ := strings.Cut(line, ":")
+				names.Received.Names = append(names.Received.Names, name)
 			}
 		}
 	}

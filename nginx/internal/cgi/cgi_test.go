@@ -13,17 +13,17 @@ func TestReadHeader(t *testing.T) {
 		"A: b\n\n": 200, "\r\n": 200, "Status: 404\r\n\r\n": 404, "Location: /\n\n": 302, "Status: 200\nLocation: /\n\n": 200,
 		"HTTP/1.0 503 Busy\r\nA: b\r\n\r\n": 503, "HTTP/1.1 503\nStatus: 200\n\n": 503,
 	} {
-		resp, err := ReadHeader(bufio.NewReader(strings.NewReader(text)), true)
+		resp, err := ReadHeader(t.Context(), bufio.NewReader(strings.NewReader(text)), true)
 		if err != nil || resp.StatusCode != want {
 			t.Errorf("%q: %v, %v", text, resp, err)
 		}
 	}
 	for _, text := range []string{"", "A: b\n", "A\n\n", " A: b\n\n", "HTTP/1.1 abc\n\n", "HTTP/1.1 101\n\n", "Status: 99\n\n", "A: b\x00\n\n", "Content-Length: 1\nContent-Length: 1\n\n"} {
-		if resp, err := ReadHeader(bufio.NewReader(strings.NewReader(text)), true); err == nil {
+		if resp, err := ReadHeader(t.Context(), bufio.NewReader(strings.NewReader(text)), true); err == nil {
 			t.Errorf("%q: %v", text, resp)
 		}
 	}
-	if _, err := ReadHeader(bufio.NewReader(strings.NewReader("HTTP/1.1 200\n\n")), false); err == nil {
+	if _, err := ReadHeader(t.Context(), bufio.NewReader(strings.NewReader("HTTP/1.1 200\n\n")), false); err == nil {
 		t.Error("a status line where there is none")
 	}
 }
@@ -44,7 +44,7 @@ func FuzzReadHeader(f *testing.F) {
 	f.Add("HTTP/1.1 200 OK\nContent-Length: 2\n\nbody", true)
 	f.Fuzz(func(t *testing.T, text string, line bool) {
 		b := bufio.NewReader(strings.NewReader(text))
-		resp, err := ReadHeader(b, line)
+		resp, err := ReadHeader(t.Context(), b, line)
 		if err != nil {
 			return
 		}

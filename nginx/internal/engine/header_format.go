@@ -66,7 +66,7 @@ func (x *exchange) passes(name string) bool {
 
 // reason returns the reason of the status line: the upstream's, or nginx's own. Many statuses have none.
 func (x *exchange) reason() string {
-	if x.proxy.responded && x.errStatus == 0 && x.proxy.names != nil {
+	if x.proxy.responded && x.errStatus == 0 && x.proxy.reason != "" {
 		return x.proxy.reason
 	}
 	return reasons[x.Status]

@@ -73,7 +73,7 @@ func (p protocol) ReadResponse(b *bufio.Reader, r *http.Request) (*http.Response
 		return p.o.Stderr(r, text)
 	}}
 	content := bufio.NewReader(s)
-	resp, err := cgi.ReadHeader(content, false)
+	resp, err := cgi.ReadHeader(r.Context(), content, false)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -53,7 +53,7 @@ func appendParams(b []byte, list []cgi.Param) ([]byte, error) {
 
 // ReadResponse implements backend.Protocol. A response ends with its connection.
 func (p protocol) ReadResponse(b *bufio.Reader, r *http.Request) (*http.Response, func() bool, error) {
-	resp, err := cgi.ReadHeader(b, true)
+	resp, err := cgi.ReadHeader(r.Context(), b, true)
 	if err != nil {
 		return nil, nil, err
 	}
