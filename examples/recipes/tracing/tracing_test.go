@@ -62,8 +62,8 @@ func TestSpans(t *testing.T) {
 	host, port, _ := net.SplitHostPort(target.Listener.Addr().String())
 	attributes := attribute.NewSet(second.Attributes()...)
 	for name, want := range map[attribute.Key]string{"server.address": host, "server.port": port, "url.full": "http://" + host + ":" + port + "/", "http.request.method": "GET"} {
-		if got, _ := attributes.Value(name); got.Emit() != want {
-			t.Errorf("%s is %s, want %s", name, got.Emit(), want)
+		if got, _ := attributes.Value(name); got.String() != want {
+			t.Errorf("%s is %s, want %s", name, got.String(), want)
 		}
 	}
 	if failed.Status().Code != codes.Error || second.Status().Code != codes.Unset {
