@@ -208,6 +208,7 @@ func testHedgeTried(t *testing.T, via path) {
 			}
 			w := httptest.NewRecorder()
 			newProxy(t, via, o).ServeHTTP(w, httptest.NewRequest("GET", "http://gateway.test/", nil))
+			synctest.Wait()
 			if w.Body.String() != a || len(targets.saw) != want || other.InFlight()+group.InFlight() != 0 {
 				t.Errorf("two groups %v: from %s, the targets saw %q", twoGroups, w.Body, targets.saw)
 			}

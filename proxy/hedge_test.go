@@ -273,6 +273,7 @@ func testHedgeBound(t *testing.T, via path) {
 				}
 				w := httptest.NewRecorder()
 				p.ServeHTTP(w, r)
+				synctest.Wait()
 				if hedged := len(targets.saw) == 2; w.Code != 200 || hedged != test.hedged {
 					t.Errorf("%d, and the targets saw %q", w.Code, targets.saw)
 				}
