@@ -75,6 +75,7 @@ server { listen {{LISTEN}}; location / { proxy_pass http://group; } } }`, steps:
 		{name: "programs", conf: programsConf, files: programsFiles, prepare: startPrograms, steps: programsSteps},
 		{name: "mirror", conf: mirrorConf, steps: mirrorSteps},
 		{name: "sub_filter", conf: subConf, files: assets, steps: subSteps},
+		{name: "charset", conf: charsetConf, files: charsetFiles, steps: charsetSteps},
 		{name: "content", conf: contentConf, files: contentFiles, steps: contentSteps},
 		{name: "autoindex", conf: autoindexConf, files: autoindexFiles, prepare: growTree, zone: "Europe/Berlin", steps: autoindexSteps},
 		{name: "geo and split_clients", conf: geoConf, files: map[string]string{"geo.conf": "203.0.113.0/24 more;\n"}, steps: geoSteps},

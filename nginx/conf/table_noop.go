@@ -139,7 +139,6 @@ var noOps = map[string]string{
 // what they say.
 var harmless = map[string][]string{
 	"dav_methods":               {"off"},
-	"override_charset":          {"off"},
 	"ssl_ocsp":                  {"off"},
 	"chunked_transfer_encoding": {"on"},
 	"disable_symlinks":          {"off"},

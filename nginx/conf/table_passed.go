@@ -18,7 +18,6 @@ var passed = map[string]string{
 	"http3_stream_buffer_size":        noQUIC,
 	"load_module":                     "modules are not loaded: their directives are refused",
 	"max_headers":                     "the size of a header is bounded, not the number of its fields",
-	"max_ranges":                      "the number of ranges is bounded as nginx's default bounds it: by the file's length",
 	"mp4":                             "files are served from their beginning",
 	"mp4_start_key_frame":             "files are served from their beginning",
 	"flv":                             "files are served from their beginning",

@@ -40,7 +40,8 @@ type Engine struct {
 	mirrors    []*filters.Mirror
 	errorPages func(http.Handler) http.Handler
 	shared     shared
-	readsBody  bool             // the configuration has $request_body
+	readsBody  bool // the configuration has $request_body
+	charsets   charsets
 	status     *statuspage.Page // nil: there is no culvert_status
 }
 
@@ -75,6 +76,7 @@ func Load(o LoadOptions) (*Engine, error) {
 		transports: map[transportKey]*upstream.Transport{},
 		backends:   map[backendKey]*backend.Transport{},
 		shared:     sharedFrom(before),
+		charsets:   newCharsets(),
 	}
 	if e.errorPages, err = cachectl.New(cachectl.ErrorPages()); err != nil {
 		return nil, err

@@ -35,17 +35,27 @@ type exchange struct {
 	uriChanged   bool // path and query differ from those that the client sent
 	madeAbsolute bool // Location was a path
 	failed       bool // an error page has been chosen; another failure gets the built-in one
+	undecided    bool // no response was made: the status of an error page was returned
 	rootTested   bool // a file was found below the root, or the alias
 
 	// The states of the modules.
-	gzip   gzipState
-	limits limitState
-	link   linkState
-	proxy  proxyState
-	rate   rateState
-	realIP realIPState
-	sub    subState
-	userid useridState
+	charset charsetState
+	gzip    gzipState
+	limits  limitState
+	link    linkState
+	proxy   proxyState
+	rate    rateState
+	realIP  realIPState
+	sub     subState
+	userid  useridState
+}
+
+// root returns the exchange of the client's request that x serves a part of.
+func (x *exchange) root() *exchange {
+	for x.main != nil {
+		x = x.main
+	}
+	return x
 }
 
 type exchangeKey struct{}

@@ -21,8 +21,8 @@ func modules() []*module {
 		&rootModule, &typesModule,
 		&errorPageModule, &redirectModule,
 		// filters of the response
-		&subModule, &gunzipModule, &gzipModule, &limitRateModule,
-		&serverHeaderModule, &expiresModule, &charsetModule, &useridModule, &addTrailerModule, &addHeaderModule, &keepaliveModule,
+		&gunzipModule, &subModule, &charsetModule, &gzipModule, &limitRateModule,
+		&serverHeaderModule, &expiresModule, &useridModule, &addTrailerModule, &addHeaderModule, &keepaliveModule,
 		&logModule,
 	}
 }

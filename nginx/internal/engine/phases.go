@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"github.com/culvert-go/culvert"
+	"github.com/culvert-go/culvert/filters"
+	"github.com/culvert-go/culvert/internal/response"
 )
 
 // phases are the hooks of the modules that are active on a level, by phase, in the order of the
@@ -104,5 +106,35 @@ type filteredContent struct {
 }
 
 func (c *filteredContent) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	c.x.undecided = false
 	c.status = c.serve(c.x, w)
+	c.x.undecided = c.status != 0
+}
+
+// once returns a filter that changes the content of x's response, whichever level makes it: an
+// internal redirect may lead through several that have the filter. decided is its state in x. open
+// is called with the final header, under the level that has made the response. It may change the
+// header, and returns the transform of the body; nil for none.
+func (x *exchange) once(decided *bool, open func(status int, h http.Header) func(io.Writer) io.WriteCloser) culvert.Filter {
+	var transform func(io.Writer) io.WriteCloser
+	return filters.OnResponse(filters.ResponseHooks{
+		Header: func(_ *http.Request, status int, h http.Header) {
+			if status >= 200 && !x.undecided && !*decided {
+				*decided = true
+				if x.errStatus != 0 { // a writer around this one sends it
+					status = x.errStatus
+				}
+				transform = open(status, h)
+			}
+		},
+		Body: func(_ *http.Request, _ int, _ http.Header, w io.Writer) io.WriteCloser {
+			switch {
+			case transform == nil:
+				return nil
+			case x.HTTP.Method == http.MethodHead:
+				return response.Discard
+			}
+			return transform(w)
+		},
+	})
 }

@@ -60,6 +60,9 @@ func (p *passRule) modifyResponse(a *proxy.Response) {
 	if !s.ignored["X-Accel-Limit-Rate"] {
 		takeLimitRate(x, a.Header.Get("X-Accel-Limit-Rate"))
 	}
+	if !s.ignored["X-Accel-Charset"] {
+		x.charset.accel = a.Header.Get("X-Accel-Charset")
+	}
 	s.rewriteCookies(x, a)
 }
 

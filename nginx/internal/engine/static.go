@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"math"
 	"net/http"
 	"path"
 	"strings"
 
+	"github.com/culvert-go/culvert/nginx/conf"
 	"github.com/culvert-go/culvert/nginx/internal/engine/route"
 	"github.com/culvert-go/culvert/nginx/internal/engine/static"
 )
@@ -15,16 +17,24 @@ var staticModule = module{
 		{name: "etag", compile: setFlag(staticSlot, func(s *staticSettings) *bool { return &s.etag })},
 		{name: "if_modified_since", compile: setWord(staticSlot, func(s *staticSettings) *static.Since { return &s.since },
 			map[string]static.Since{"exact": static.Exact, "before": static.Before, "off": static.Ignored})},
+		{name: "max_ranges", compile: maxRanges},
 	},
 	hooks: hooks{content: serveStatic},
 }
 
 type staticSettings struct {
-	etag  bool
-	since static.Since // if_modified_since
+	etag   bool
+	since  static.Since // if_modified_since
+	ranges int          // max_ranges
 }
 
-var staticSlot = newSlot(staticSettings{etag: true})
+var staticSlot = newSlot(staticSettings{etag: true, ranges: math.MaxInt})
+
+// maxRanges compiles "max_ranges number".
+func maxRanges(_ *compiler, l *level, d *conf.Directive) (err error) {
+	staticSlot.edit(l).ranges, err = d.Number()
+	return err
+}
 
 // serveStatic serves a file of root or alias.
 func serveStatic(x *exchange, w http.ResponseWriter) (status int, done bool) {
@@ -67,15 +77,21 @@ func fileContent(x *exchange, f *static.File, contentType string) static.Content
 	return static.Content{
 		SendTimeout: timeout,
 
-		File:     f,
-		Size:     f.Size,
-		ModTime:  f.ModTime,
-		Type:     contentType,
-		Since:    s.since,
-		NoETag:   !s.etag,
-		NoRanges: subSlot.of(x.level).changes(typeOf(x)), // the content will be changed
-		Whole:    x.errStatus != 0 && x.errStatus != http.StatusOK,
+		File:      f,
+		Size:      f.Size,
+		ModTime:   f.ModTime,
+		Type:      contentType,
+		Since:     s.since,
+		NoETag:    !s.etag,
+		NoRanges:  s.ranges == 0 || changesContent(x, contentType),
+		MaxRanges: s.ranges,
+		Whole:     x.errStatus != 0 && x.errStatus != http.StatusOK,
 	}
+}
+
+// changesContent reports whether a filter will change content of the type, so that no part of it can be sent.
+func changesContent(x *exchange, t string) bool {
+	return subSlot.of(x.level).changes(t) || x.recodes(t)
 }
 
 // logOpen logs that a file can't be served.

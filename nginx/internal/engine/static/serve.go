@@ -26,6 +26,8 @@ type Content struct {
 	Since    Since
 	NoETag   bool
 	NoRanges bool
+	// MaxRanges bounds the ranges of a request; one with more gets the whole file. 0 means no bound.
+	MaxRanges int
 	// SendTimeout bounds the time that the client may take to accept 256 KiB; 0 means no bound.
 	SendTimeout time.Duration
 	// Whole turns conditions and ranges off: the file is the content of an error page.
@@ -54,7 +56,7 @@ func Serve(w http.ResponseWriter, r *http.Request, c Content) int {
 		return 0
 	}
 	ranges, ok := requestedRanges(r.Header, etag, c.ModTime, c.Size)
-	if c.NoRanges {
+	if c.NoRanges || c.MaxRanges > 0 && len(ranges) > c.MaxRanges {
 		ranges, ok = nil, true
 	}
 	if !ok {
