@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"log/slog"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,9 +21,9 @@ type cookieRule struct {
 
 // flagRule is one proxy_cookie_flags.
 type flagRule struct {
-	name   vars.Value
-	re     *regexp.Regexp // instead of name
-	change proxy.CookieRewrite
+	name  vars.Value
+	re    *regexp.Regexp // instead of name
+	flags []vars.Value
 }
 
 func (f *family) cookieDomain(c *compiler, l *level, d *conf.Directive) error {
@@ -90,18 +92,33 @@ func (f *family) cookieFlags(c *compiler, l *level, d *conf.Directive) (err erro
 	} else if rule.name, err = c.value(d, d.Args[0]); err != nil {
 		return err
 	}
-	for _, flag := range d.Args[1:] {
-		if !rule.flag(flag) {
-			return d.Errorf("invalid parameter \"%s\"", flag)
+	for _, arg := range d.Args[1:] {
+		flag, err := c.value(d, arg)
+		if err != nil {
+			return err
 		}
+		if text, constant := flag.Literal(); constant && !addCookieFlag(&proxy.CookieRewrite{}, text) {
+			return d.Errorf("invalid parameter \"%s\"", arg)
+		}
+		rule.flags = append(rule.flags, flag)
 	}
 	s.cookieFlags = append(s.cookieFlags, rule)
 	return nil
 }
 
-func (rule *flagRule) flag(flag string) bool {
-	c := &rule.change
-	switch flag {
+// change returns what the rule does to a cookie of x's response.
+func (rule *flagRule) change(x *exchange) (c proxy.CookieRewrite) {
+	for _, v := range rule.flags {
+		if flag := v.String(&x.Request); flag != "" && !addCookieFlag(&c, flag) {
+			x.logAt(slog.LevelDebug, "invalid proxy_cookie_flags flag \""+flag+"\"", "")
+		}
+	}
+	return c
+}
+
+// addCookieFlag adds a flag of proxy_cookie_flags to c. It reports whether there is such a flag.
+func addCookieFlag(c *proxy.CookieRewrite, flag string) bool {
+	switch flag = strings.ToLower(flag); flag {
 	case "secure":
 		c.Secure = true
 	case "httponly":
@@ -133,13 +150,25 @@ func (s *proxySettings) rewriteCookies(x *exchange, a *proxy.Response) {
 		Domain: func(domain string) string { return cookieAttribute(x, s.cookieDomains, domain, sameDomain) },
 		Path:   func(path string) string { return cookieAttribute(x, s.cookiePaths, path, samePath) },
 	})
-	for i := range s.cookieFlags {
-		change := s.cookieFlags[i].change
-		change.Only = func(name string) bool {
-			fits := func(rule flagRule) bool { return rule.fits(x, name) }
-			return slices.IndexFunc(s.cookieFlags, fits) == i
+	if len(s.cookieFlags) > 0 {
+		s.rewriteFlags(x, a.Header["Set-Cookie"])
+	}
+}
+
+// rewriteFlags changes each cookie by the first rule that fits it. The cookies are rewritten one
+// by one, because variables of a rule's flags may be captures of its cookie's name.
+func (s *proxySettings) rewriteFlags(x *exchange, cookies []string) {
+	for i, cookie := range cookies {
+		pair, _, _ := strings.Cut(cookie, ";")
+		name, _, _ := strings.Cut(pair, "=")
+		name = strings.TrimSpace(name)
+		for j := range s.cookieFlags {
+			if rule := &s.cookieFlags[j]; rule.fits(x, name) {
+				one := proxy.Response{Header: http.Header{"Set-Cookie": cookies[i : i+1]}}
+				one.RewriteCookies(rule.change(x))
+				break
+			}
 		}
-		a.RewriteCookies(change)
 	}
 }
 
@@ -172,7 +201,11 @@ func cookieAttribute(x *exchange, rules []cookieRule, value string, cut func(val
 
 func (rule *flagRule) fits(x *exchange, name string) bool {
 	if rule.re != nil {
-		return rule.re.MatchString(name)
+		groups := rule.re.FindStringSubmatch(name)
+		if groups != nil {
+			x.Capture(groups, rule.re.SubexpNames())
+		}
+		return groups != nil
 	}
 	return strings.EqualFold(rule.name.String(&x.Request), name)
 }
