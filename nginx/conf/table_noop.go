@@ -140,7 +140,6 @@ var noOps = map[string]string{
 var harmless = map[string][]string{
 	"dav_methods":               {"off"},
 	"ssl_ocsp":                  {"off"},
-	"chunked_transfer_encoding": {"on"},
 	"disable_symlinks":          {"off"},
 	"proxy_ignore_client_abort": {"off"},
 	"proxy_store":               {"off"},

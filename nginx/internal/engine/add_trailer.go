@@ -26,7 +26,7 @@ func addTrailer(c *compiler, l *level, d *conf.Directive) error {
 // announceTrailers prepares the header for the trailers, which need a chunked response.
 func announceTrailers(x *exchange, h http.Header) {
 	trailers := *addTrailerSlot.of(x.level)
-	if len(trailers) == 0 || x.Status == http.StatusSwitchingProtocols || x.HTTP.Method == http.MethodHead || !x.HTTP.ProtoAtLeast(1, 1) {
+	if len(trailers) == 0 || !*chunkedSlot.of(x.level) || x.Status == http.StatusSwitchingProtocols || x.HTTP.Method == http.MethodHead || !x.HTTP.ProtoAtLeast(1, 1) {
 		return
 	}
 	ok := cachectl.AddHeaderStatus(x.Status)

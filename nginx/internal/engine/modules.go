@@ -22,7 +22,7 @@ func modules() []*module {
 		&errorPageModule, &redirectModule,
 		// filters of the response
 		&gunzipModule, &subModule, &charsetModule, &gzipModule, &limitRateModule,
-		&serverHeaderModule, &expiresModule, &useridModule, &addTrailerModule, &addHeaderModule, &keepaliveModule,
+		&serverHeaderModule, &expiresModule, &useridModule, &addTrailerModule, &addHeaderModule, &chunkedModule, &keepaliveModule,
 		&logModule,
 	}
 }
