@@ -306,13 +306,30 @@ func (w *writer) lateTrailers() bool {
 // appendLastChunk appends the last chunk and the trailers.
 func (w *writer) appendLastChunk(b []byte) []byte {
 	b = append(b, "0\r\n"...)
+	if w.format != nil {
+		for name, value := range w.format.Names.Lines(w.trailers(), nil) {
+			b = appendField(b, name, []string{value})
+		}
+		return append(b, "\r\n"...)
+	}
+	for name, values := range w.trailers() {
+		b = appendField(b, name, values)
+	}
+	return append(b, "\r\n"...)
+}
+
+// trailers returns those that the handler has set; nil if there are none.
+func (w *writer) trailers() (trailers http.Header) {
 	for name, values := range w.header {
 		trailer, prefixed := strings.CutPrefix(name, http.TrailerPrefix)
 		if prefixed && httpguts.ValidTrailerHeader(trailer) || slices.Contains(w.set.trailers, name) {
-			b = appendField(b, trailer, values)
+			if trailers == nil {
+				trailers = make(http.Header)
+			}
+			trailers[trailer] = append(trailers[trailer], values...)
 		}
 	}
-	return append(b, "\r\n"...)
+	return trailers
 }
 
 // date is the text of the field Date, for a second.

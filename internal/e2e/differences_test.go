@@ -164,8 +164,12 @@ var differences = []difference{
 		culvert.Upstream = nginx.Upstream
 		return true
 	}},
-	{"trailers", "culvert forwards trailers; nginx 1.22 drops their values", eachResponse(func(n, c *response) bool {
-		return n.Trailer != nil && n.Trailer["X-Sum"] == nil && drop(n.Trailer, "X-Sum") && drop(c.Trailer, "X-Sum", "42")
+	{"trailers", "nginx announces trailers that it does not forward; culvert does not", eachResponse(func(n, c *response) bool {
+		if c.Trailer != nil || !drop(n.Trailer, "X-Sum") {
+			return false
+		}
+		n.Trailer = nil
+		return true
 	})},
 	{"link through a file", "nginx takes it for an error of the whole listing, and closes; culvert shows it as itself", eachResponse(func(n, c *response) bool {
 		if n.None != "closed" || c.Status != 200 || !strings.Contains(c.Body, "<title>Index of /through/</title>") || !strings.Contains(c.Body, ">link</a>") {

@@ -151,7 +151,7 @@ func respond(conn net.Conn, r *bufio.Reader, request upstreamRequest) bool {
 	case "accel-outside":
 		send("HTTP/1.1 200 OK\r\nX-Accel-Redirect: /internal/%2e%2e/page.html\r\nContent-Length: 0\r\n\r\n")
 	case "attributes":
-		send("HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Domain=app.internal; Path=/app/x; Secure\r\nSet-Cookie: b=2; path=/other; HttpOnly; SameSite=None\r\nSet-Cookie: c=3\r\nSet-Cookie: d=4; domain=.app.internal\r\nContent-Length: 2\r\n\r\nok")
+		send("HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Domain=app.internal; Path=/app/x; Secure\r\nSet-Cookie: b=2; path=/other; HttpOnly; SameSite=None\r\nSet-Cookie: c=3\r\nSet-Cookie: b = 5 ;path=/app/y;Secure ; x = y\r\nSet-Cookie: d=4; domain=.app.internal\r\nContent-Length: 2\r\n\r\nok")
 	case "html":
 		body := "<html><head><title>One</title></HEAD><body>one two one</body></html>"
 		send(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nETag: \"x\"\r\nLast-Modified: Tue, 14 Nov 2023 22:13:20 GMT\r\nContent-Length: %d\r\n\r\n", len(body)))

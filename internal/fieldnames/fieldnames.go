@@ -110,7 +110,8 @@ func UpgradeOf(ctx context.Context) *Upgrade {
 // Format is how a server writes the header section of a final response over HTTP/1.
 type Format struct {
 	// Names are those of the fields. Content-Length, Transfer-Encoding, Connection and Date among them are the places of the
-	// server's own; those that are not among them are the first. nil means the server's own order.
+	// server's own; those that are not among them are the first. They are the names of trailers as well. nil means the
+	// server's own order.
 	Names List
 	// Status is the code of the status line, a blank and the reason, which may be empty; "" means the reason of
 	// http.StatusText.

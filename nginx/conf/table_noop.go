@@ -75,7 +75,6 @@ var noOps = map[string]string{
 	"proxy_busy_buffers_size":        streams,
 	"proxy_headers_hash_bucket_size": goTables,
 	"proxy_headers_hash_max_size":    goTables,
-	"proxy_pass_trailers":            "trailers are always forwarded",
 	"proxy_send_lowat":               goRuntime,
 	"proxy_socket_keepalive":         "TCP keepalive is always on",
 	"proxy_ssl_certificate_cache":    "certificates are read once",

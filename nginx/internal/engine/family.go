@@ -103,6 +103,7 @@ func (f *family) urls() []directive {
 		{name: "cookie_path", repeatable: true, compile: f.cookiePath},
 		{name: "http_version", compile: f.httpVersion, notFollowed: onlyHTTP11},
 		{name: "method", compile: setValue(f.slot, func(s *proxySettings) *vars.Value { return &s.method })},
+		{name: "pass_trailers", compile: setFlag(f.slot, func(s *proxySettings) *bool { return &s.passTrailers })},
 		{name: "redirect", repeatable: true, compile: f.redirect},
 		{name: "set_body", compile: f.setBody},
 	}

@@ -18,6 +18,7 @@ var grpcFamily = &family{
 		http2:          true,
 		passBody:       true,
 		passFields:     true,
+		passTrailers:   true,
 		readTimeout:    time.Minute,
 		retry:          proxy.Retry{Errors: true, Timeouts: true},
 		sendTimeout:    time.Minute,

@@ -48,8 +48,8 @@ func TestHTTP2ToUpstreams(t *testing.T) {
 			location /busy { grpc_pass both; grpc_next_upstream http_503; add_header X-Up $upstream_status always; }
 			location /taken { grpc_pass grpc://PLAIN; grpc_intercept_errors on; error_page 503 =200 /page; rewrite ^ /busy break; }
 			location = /page { return 200 page; }
-			location /proxy { proxy_pass http://PLAIN; proxy_http_version 2; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }
-			location /proxytls { proxy_pass https://SECURE/x; proxy_http_version 2; }
+			location /proxy { proxy_pass http://PLAIN; proxy_http_version 2; proxy_pass_trailers on; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }
+			location /proxytls { proxy_pass https://SECURE/x; proxy_http_version 2; proxy_pass_trailers on; }
 		} }`)})
 	for path, want := range map[string]string{
 		"/grpc?a%20b": "HTTP/2.0 POST /grpc?a%20b te=trailers a=b up= hello",

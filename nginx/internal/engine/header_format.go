@@ -49,7 +49,7 @@ func (x *exchange) headerNames() fieldnames.List {
 	unless(true, "Vary")
 	names = append(names, upstream...)
 	names = append(names, "Location", "WWW-Authenticate", "ETag", "Allow", "Expires", "Cache-Control")
-	for _, a := range added {
+	for _, a := range slices.Concat(added, *addTrailerSlot.of(x.level)) {
 		names = append(names, a.spelt)
 	}
 	return append(names, "Set-Cookie", "P3P", "Content-Encoding", "Accept-Ranges", "Content-Range")

@@ -61,7 +61,11 @@ func cookieRules(c *compiler, l *level, d *conf.Directive, rules *[]cookieRule) 
 	} else if rule.from, err = c.value(d, from); err != nil {
 		return err
 	}
-	if rule.to, err = c.value(d, d.Args[1]); err != nil {
+	to := d.Args[1]
+	if rule.re == nil && strings.HasSuffix(d.Name, "_cookie_domain") {
+		to = strings.TrimPrefix(to, ".") // the cookie's own leading dot is kept
+	}
+	if rule.to, err = c.value(d, to); err != nil {
 		return err
 	}
 	*rules = append(*rules, rule)
@@ -106,14 +110,18 @@ func (f *family) cookieFlags(c *compiler, l *level, d *conf.Directive) (err erro
 	return nil
 }
 
-// change returns what the rule does to a cookie of x's response.
-func (rule *flagRule) change(x *exchange) (c proxy.CookieRewrite) {
+// change returns what the rule does to a cookie of x's response. It reports whether any flag is valid.
+func (rule *flagRule) change(x *exchange) (c proxy.CookieRewrite, any bool) {
 	for _, v := range rule.flags {
-		if flag := v.String(&x.Request); flag != "" && !addCookieFlag(&c, flag) {
+		switch flag := v.String(&x.Request); {
+		case flag == "":
+		case addCookieFlag(&c, flag):
+			any = true
+		default:
 			x.logAt(slog.LevelDebug, "invalid proxy_cookie_flags flag \""+flag+"\"", "")
 		}
 	}
-	return c
+	return c, any
 }
 
 // addCookieFlag adds a flag of proxy_cookie_flags to c. It reports whether there is such a flag.
@@ -140,36 +148,57 @@ func addCookieFlag(c *proxy.CookieRewrite, flag string) bool {
 	return true
 }
 
-// rewriteCookies applies the first matching rule of each directive.
+// rewriteCookies applies the first matching rule of each directive. The cookies are rewritten one by
+// one, because variables of a rule's flags may be captures of its cookie's name.
 func (s *proxySettings) rewriteCookies(x *exchange, a *proxy.Response) {
 	if a.Header["Set-Cookie"] == nil || len(s.cookieDomains)+len(s.cookiePaths)+len(s.cookieFlags) == 0 {
 		return
 	}
-	a.Header["Set-Cookie"] = slices.Clone(a.Header["Set-Cookie"]) // $upstream_http_set_cookie must not change
-	a.RewriteCookies(proxy.CookieRewrite{
-		Domain: func(domain string) string { return cookieAttribute(x, s.cookieDomains, domain, sameDomain) },
-		Path:   func(path string) string { return cookieAttribute(x, s.cookiePaths, path, samePath) },
-	})
-	if len(s.cookieFlags) > 0 {
-		s.rewriteFlags(x, a.Header["Set-Cookie"])
+	cookies := slices.Clone(a.Header["Set-Cookie"]) // $upstream_http_set_cookie must not change
+	a.Header["Set-Cookie"] = cookies
+	for i := range cookies {
+		s.rewriteCookie(x, cookies[i:i+1])
 	}
 }
 
-// rewriteFlags changes each cookie by the first rule that fits it. The cookies are rewritten one
-// by one, because variables of a rule's flags may be captures of its cookie's name.
-func (s *proxySettings) rewriteFlags(x *exchange, cookies []string) {
-	for i, cookie := range cookies {
-		pair, _, _ := strings.Cut(cookie, ";")
-		name, _, _ := strings.Cut(pair, "=")
-		name = strings.TrimSpace(name)
-		for j := range s.cookieFlags {
-			if rule := &s.cookieFlags[j]; rule.fits(x, name) {
-				one := proxy.Response{Header: http.Header{"Set-Cookie": cookies[i : i+1]}}
-				one.RewriteCookies(rule.change(x))
-				break
-			}
+// rewriteCookie rewrites the only one of the cookies. As in nginx, it is written anew, its attributes
+// separated by "; ", if a rule applies to it; else its bytes are kept.
+func (s *proxySettings) rewriteCookie(x *exchange, cookie []string) {
+	applies := false
+	one := proxy.Response{Header: http.Header{"Set-Cookie": cookie}}
+	attribute := func(rules []cookieRule, value string, cut func(value, from string) (before, rest string, ok bool)) string {
+		changed, ok := cookieAttribute(x, rules, value, cut)
+		applies = applies || ok
+		return changed
+	}
+	rewrite := proxy.CookieRewrite{
+		Domain: func(domain string) string { return attribute(s.cookieDomains, domain, sameDomain) },
+		Path:   func(path string) string { return attribute(s.cookiePaths, path, samePath) },
+	}
+	one.RewriteCookies(rewrite)
+	pair, _, _ := strings.Cut(cookie[0], ";")
+	name, _, _ := strings.Cut(pair, "=")
+	name = strings.TrimSpace(name)
+	if i := slices.IndexFunc(s.cookieFlags, func(rule flagRule) bool { return rule.fits(x, name) }); i >= 0 {
+		flags, any := s.cookieFlags[i].change(x)
+		one.RewriteCookies(flags)
+		applies = applies || any
+	}
+	if applies {
+		cookie[0] = tidyCookie(cookie[0])
+	}
+}
+
+// tidyCookie removes the blanks around the names and values of a cookie and separates them by "; ".
+func tidyCookie(cookie string) string {
+	parts := strings.Split(cookie, ";")
+	for i, part := range parts {
+		name, value, has := strings.Cut(part, "=")
+		if parts[i] = strings.Trim(name, " "); has {
+			parts[i] += "=" + strings.Trim(value, " ")
 		}
 	}
+	return strings.Join(parts, "; ")
 }
 
 // sameDomain compares a whole domain, except for a leading dot, which it returns.
@@ -183,20 +212,21 @@ func samePath(path, from string) (before, rest string, ok bool) {
 	return "", rest, ok
 }
 
-func cookieAttribute(x *exchange, rules []cookieRule, value string, cut func(value, from string) (before, rest string, ok bool)) string {
+// cookieAttribute applies the first of the rules that fits value, and reports whether one does.
+func cookieAttribute(x *exchange, rules []cookieRule, value string, cut func(value, from string) (before, rest string, ok bool)) (string, bool) {
 	for _, rule := range rules {
 		if rule.re != nil {
 			if groups := rule.re.FindStringSubmatch(value); groups != nil {
 				x.Capture(groups, rule.re.SubexpNames())
-				return rule.to.String(&x.Request)
+				return rule.to.String(&x.Request), true
 			}
 			continue
 		}
 		if before, rest, ok := cut(value, rule.from.String(&x.Request)); ok {
-			return before + rule.to.String(&x.Request) + rest
+			return before + rule.to.String(&x.Request) + rest, true
 		}
 	}
-	return value
+	return value, false
 }
 
 func (rule *flagRule) fits(x *exchange, name string) bool {

@@ -333,6 +333,9 @@ func (e *Engine) proxyOptions(p *passRule, g *group, to passTo) (o proxy.Options
 	}
 	o.Transport = p.family.roundTripper(e, p, transport, g)
 	o.KeepFieldNames = true
+	if !s.passTrailers {
+		o.ResponseTrailer = func(string) bool { return false }
+	}
 	o.Retry = s.retryRule()
 	o.BodyTimeout = s.readTimeout
 	o.ReadTimeout, o.WriteTimeout = client.timeout, client.sendTimeout

@@ -63,6 +63,7 @@ type proxySettings struct {
 	passBody       bool // proxy_pass_request_body
 	params         paramSettings
 	passFields     bool // proxy_pass_request_headers
+	passTrailers   bool // proxy_pass_trailers
 	readTimeout    time.Duration
 	redirectGiven  bool // there is a proxy_redirect: the default does not apply
 	redirects      []redirectRule
