@@ -71,6 +71,14 @@ func touchErrorLog(o options) error {
 	return f.Close()
 }
 
+// errorsOf returns the errors that -t prints: the first, or all of them.
+func errorsOf(o options, first error, stderr io.Writer) []error {
+	if !o.all {
+		return []error{first}
+	}
+	return nginx.Check(o.load(stderr))
+}
+
 // testConfiguration implements -t and -T.
 func testConfiguration(o options, stdout, stderr io.Writer) int {
 	file := o.configurationFile()
@@ -79,7 +87,10 @@ func testConfiguration(o options, stdout, stderr io.Writer) int {
 	}
 	s, err := nginx.New(o.load(stderr))
 	if err != nil {
-		fmt.Fprintf(stderr, "nginx: [emerg] %v\nnginx: configuration file %s test failed\n", err, file)
+		for _, err := range errorsOf(o, err, stderr) {
+			fmt.Fprintf(stderr, "nginx: [emerg] %v\n", err)
+		}
+		fmt.Fprintf(stderr, "nginx: configuration file %s test failed\n", file)
 		return 1
 	}
 	defer s.Close()

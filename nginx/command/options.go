@@ -10,7 +10,7 @@ import (
 	"github.com/culvert-go/culvert/nginx"
 )
 
-const usage = `Usage: nginx [-?hvVtTq] [-s signal] [-p prefix]
+const usage = `Usage: nginx [-?hvVtTq] [--all] [-s signal] [-p prefix]
              [-e filename] [-c filename] [-g directives]
 
 Options:
@@ -18,6 +18,7 @@ Options:
   -v            : show version and exit
   -V            : show version and configure options then exit
   -t            : test configuration and exit
+  --all         : with -t or -T: print every error, not only the first
   -T            : test configuration, dump it and exit
   -q            : suppress non-error messages during configuration testing
   -s signal     : send signal to a master process: stop, quit, reopen, reload
@@ -31,7 +32,7 @@ Options:
 // options are the parsed command line.
 type options struct {
 	help, version, configure bool
-	test, dump, quiet        bool
+	test, dump, quiet, all   bool
 	prefix, file, globals    string
 	errorLog, signal         string
 }
@@ -43,6 +44,10 @@ func parseOptions(args []string) (options, error) {
 	for len(args) > 0 {
 		arg := args[0]
 		args = args[1:]
+		if arg == "--all" {
+			o.all = true
+			continue
+		}
 		if len(arg) == 0 || arg[0] != '-' {
 			return o, fmt.Errorf("invalid option: %q", arg)
 		}
@@ -64,6 +69,9 @@ func parseOptions(args []string) (options, error) {
 			}
 			*value, flags = flags, ""
 		}
+	}
+	if o.all && !o.test {
+		return o, errors.New("option \"--all\" requires \"-t\" or \"-T\"")
 	}
 	if o.signal != "" && !slices.Contains([]string{"stop", "quit", "reopen", "reload"}, o.signal) {
 		return o, fmt.Errorf("invalid option: \"-s %s\"", o.signal)

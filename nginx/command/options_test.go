@@ -46,6 +46,7 @@ func TestBadOptions(t *testing.T) {
 		want string
 	}{
 		{[]string{"-x"}, `nginx: invalid option: "x"`},
+		{[]string{"--all"}, `nginx: option "--all" requires "-t" or "-T"`},
 		{[]string{"-tx"}, `nginx: invalid option: "x"`},
 		{[]string{"start"}, `nginx: invalid option: "start"`},
 		{[]string{""}, `nginx: invalid option: ""`},
@@ -152,5 +153,22 @@ func TestErrorLogOption(t *testing.T) {
 	want := "nginx: [alert] could not open error log file: open() \"" + filepath.Join(dir, "none/err.log") + "\" failed (2: No such file or directory)\n"
 	if !strings.HasPrefix(stderr, want) {
 		t.Errorf("printed %q, want %q", stderr, want)
+	}
+}
+
+// -t prints the first error, as nginx does, and with --all each of them.
+func TestAllErrors(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "nginx.conf")
+	if err := os.WriteFile(file, []byte("error_log stderr;\nevents {}\nhttp {\n gzip maybe;\n perl x;\n foo;\n}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		args []string
+		want int
+	}{{[]string{"-t"}, 1}, {[]string{"-t", "--all"}, 3}, {[]string{"--all", "-tq"}, 3}} {
+		status, _, stderr := run(append(test.args, "-c", file)...)
+		if got := strings.Count(stderr, "nginx: [emerg] "); status != 1 || got != test.want {
+			t.Errorf("%v: status %d and %d errors, want %d:\n%s", test.args, status, got, test.want, stderr)
+		}
 	}
 }

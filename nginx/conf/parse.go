@@ -2,7 +2,9 @@ package conf
 
 import (
 	"bytes"
+	"cmp"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +24,9 @@ type Options struct {
 	ReadFile func(name string) ([]byte, error)
 	// Implemented lists the directives that the caller implements.
 	Implemented Specs
+	// OnError, if not nil, receives each error, and reading goes on behind it: a directive that is at fault is left out.
+	// Parse returns the first still.
+	OnError func(error)
 }
 
 // commandLine is how nginx names the place of -g's directives.
@@ -32,15 +37,22 @@ const commandLine = "command line"
 // first one if there are several. The tree's Notes describe the directives before it, and after
 // it too if a directive was refused.
 func Parse(o Options) (*Tree, error) {
-	p := &parser{specs: o.Implemented, dir: filepath.Dir(o.File), readFile: o.ReadFile, tree: &Tree{}}
+	p := &parser{specs: o.Implemented, dir: filepath.Dir(o.File), readFile: o.ReadFile, onError: o.OnError, tree: &Tree{}}
 	if p.readFile == nil {
 		p.readFile = os.ReadFile
 	}
-	err := p.read(o)
-	if p.refused != nil {
-		err = p.refused
+	err := p.fail(p.read(o))
+	return p.tree, cmp.Or(p.refused, err, p.first)
+}
+
+// fail returns err, or nil where reading is to go on behind it.
+func (p *parser) fail(err error) error {
+	if err == nil || p.onError == nil {
+		return err
 	}
-	return p.tree, err
+	p.first = cmp.Or(p.first, err)
+	p.onError(err)
+	return nil
 }
 
 func (p *parser) read(o Options) error {
@@ -57,7 +69,7 @@ func (p *parser) read(o Options) error {
 		return err
 	}
 	p.tree.Main = append(globals, main...)
-	return p.specs.checkDuplicates(p.tree.Main, nil)
+	return p.checkDuplicates(p.tree.Main, nil)
 }
 
 type parser struct {
@@ -65,6 +77,8 @@ type parser struct {
 	dir      string
 	readFile func(string) ([]byte, error)
 	tree     *Tree
+	onError  func(error)
+	first    error    // of those that onError has received
 	refused  error    // the error of the first refused directive
 	stack    []string // the files that are being read, outermost first
 }
@@ -85,8 +99,8 @@ func (p *parser) source(name string, data []byte, blocks []string) ([]*Directive
 	defer func() { p.stack = p.stack[:len(p.stack)-1] }()
 	w := &walk{parser: p, file: name, errs: errs}
 	out, err := w.directives(parsed, blocks)
-	if err == nil && len(w.errs) > 0 {
-		err = w.errs[0]
+	if err == nil {
+		err = w.failBefore(math.MaxInt)
 	}
 	return out, err
 }

@@ -23,13 +23,13 @@ type walk struct {
 func (w *walk) directives(parsed crossplane.Directives, blocks []string) ([]*Directive, error) {
 	out := []*Directive{}
 	for _, c := range parsed {
-		if len(w.errs) > 0 && w.errs[0].Line < c.Line {
-			return nil, w.errs[0]
+		if err := w.failBefore(c.Line); err != nil {
+			return nil, err
 		}
 		d := w.convert(c)
 		if d.Name == "include" {
 			included, err := w.include(d, blocks)
-			if err != nil {
+			if err := w.fail(err); err != nil {
 				return nil, err
 			}
 			out = append(out, included...)
@@ -48,6 +48,16 @@ func (w *walk) directives(parsed crossplane.Directives, blocks []string) ([]*Dir
 		out = append(out, d)
 	}
 	return out, nil
+}
+
+// failBefore fails by what crossplane has found above a line.
+func (w *walk) failBefore(line int) error {
+	for ; len(w.errs) > 0 && w.errs[0].Line < line; w.errs = w.errs[1:] {
+		if err := w.fail(w.errs[0]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *walk) convert(c *crossplane.Directive) *Directive {
@@ -75,8 +85,10 @@ func (w *walk) classify(d *Directive, blocks []string) bool {
 	if reason := w.specs.notFollowed(d); reason != "" {
 		w.tree.Notes = append(w.tree.Notes, Note{Directive: d.Name + " " + strings.Join(d.Args, " "), Class: Passed, Reason: reason, File: d.File, Line: d.Line})
 	}
-	if class == Refused && w.refused == nil {
-		w.refused = d.notSupported(reason)
+	if class == Refused {
+		if err := w.fail(d.notSupported(reason)); w.refused == nil {
+			w.refused = err
+		}
 	}
 	return class != Refused
 }

@@ -47,6 +47,9 @@ type LoadOptions struct {
 	// running. The zones of limit_req and limit_conn, the counts of stub_status and the
 	// numbering of connections are taken over from it.
 	Before *Engine
+	// OnError, if not nil, receives each error of the configuration, and reading goes on behind it. Load returns the first
+	// still. One may follow from another.
+	OnError func(error)
 }
 
 // Listener is one socket of the configuration and the handler that serves it.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"path/filepath"
 
 	"github.com/culvert-go/culvert/nginx/conf"
@@ -22,6 +23,21 @@ type compiler struct {
 	phases     map[string]*phases   // by the modules that are active
 	deferred   []func() error       // called when all of http is compiled
 	before     shared               // of the configuration that is replaced, empty for the first
+	onError    func(error)          // nil: the first error ends the compilation
+	failed     map[string]bool      // the texts of those that it has received
+	first      error
+}
+
+// fail returns err, or nil where compiling is to go on behind it.
+func (c *compiler) fail(err error) error {
+	if err == nil || c.onError == nil {
+		return err
+	}
+	if c.first = cmp.Or(c.first, err); !c.failed[err.Error()] {
+		c.failed[err.Error()] = true
+		c.onError(err)
+	}
+	return nil
 }
 
 // use sets the modules whose directives the compiler knows.
@@ -49,7 +65,7 @@ func (c *compiler) block(l *level, list []*conf.Directive) error {
 		if m.merge == nil {
 			continue
 		}
-		if err := m.merge(c, l); err != nil {
+		if err := c.fail(m.merge(c, l)); err != nil {
 			return err
 		}
 	}
@@ -58,7 +74,7 @@ func (c *compiler) block(l *level, list []*conf.Directive) error {
 		if m.blocks == nil {
 			continue
 		}
-		if err := m.blocks(c, l, list); err != nil {
+		if err := c.fail(m.blocks(c, l, list)); err != nil {
 			return err
 		}
 	}
@@ -70,7 +86,7 @@ func (c *compiler) block(l *level, list []*conf.Directive) error {
 func (c *compiler) own(l *level, list []*conf.Directive) error {
 	for _, d := range list {
 		if compile := c.directives[d.Name].compile; compile != nil {
-			if err := compile(c, l, d); err != nil {
+			if err := c.fail(compile(c, l, d)); err != nil {
 				return err
 			}
 		}

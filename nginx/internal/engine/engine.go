@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -57,8 +58,8 @@ func Load(o LoadOptions) (*Engine, error) {
 		stderr = os.Stderr
 	}
 	file := absolute(prefix, o.File)
-	tree, err := conf.Parse(conf.Options{File: file, Globals: o.Globals, ReadFile: o.ReadFile, Implemented: Directives()})
-	if err != nil {
+	tree, err := conf.Parse(conf.Options{File: file, Globals: o.Globals, ReadFile: o.ReadFile, Implemented: Directives(), OnError: o.OnError})
+	if err != nil && (o.OnError == nil || tree.Main == nil) {
 		return nil, err
 	}
 	var before shared
@@ -89,13 +90,16 @@ func Load(o LoadOptions) (*Engine, error) {
 		scope:   newScope(list),
 		groups:  e.groups,
 		before:  before,
+		onError: o.OnError,
+		failed:  map[string]bool{},
+		first:   err,
 	}
 	c.use(list)
 	errorLogName := o.ErrorLog
 	if errorLogName == "" {
 		errorLogName = logStderr
 	}
-	if err := c.mainContext(tree.Main, errorLogName); err != nil {
+	if err := cmp.Or(c.fail(c.mainContext(tree.Main, errorLogName)), c.first); err != nil {
 		e.Close()
 		return nil, err
 	}

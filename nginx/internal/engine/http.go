@@ -13,7 +13,7 @@ func httpBlock(c *compiler, main *level, d *conf.Directive) error {
 		return err
 	}
 	for _, finish := range c.deferred {
-		if err := finish(); err != nil {
+		if err := c.fail(finish()); err != nil {
 			return err
 		}
 	}
@@ -27,7 +27,7 @@ func (c *compiler) declare(l *level, list []*conf.Directive) error {
 	}
 	for _, d := range list {
 		if declare := c.directives[d.Name].declare; declare != nil {
-			if err := declare(c, l, d); err != nil {
+			if err := c.fail(declare(c, l, d)); err != nil {
 				return err
 			}
 		}

@@ -76,7 +76,7 @@ func compileLocations(c *compiler, l *level, list []*conf.Directive) error {
 		if d.Name != "location" {
 			continue
 		}
-		if err := compileLocation(c, l, d); err != nil {
+		if err := c.fail(compileLocation(c, l, d)); err != nil {
 			return err
 		}
 	}

@@ -32,7 +32,7 @@ func compileServers(c *compiler, http *level, list []*conf.Directive) error {
 		if d.Name != "server" {
 			continue
 		}
-		if err := compileServer(c, http, d); err != nil {
+		if err := c.fail(compileServer(c, http, d)); err != nil {
 			return err
 		}
 	}

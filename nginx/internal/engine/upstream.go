@@ -67,15 +67,18 @@ func declareUpstream(c *compiler, http *level, d *conf.Directive) error {
 	if _, ok := c.groups[name]; ok {
 		return d.Errorf("duplicate upstream \"%s\"", name)
 	}
-	g := newGroup(name)
+	g, faulty := newGroup(name), false
 	for _, row := range d.Block {
 		if compile := c.inUpstream[row.Name].upstream; compile != nil {
-			if err := compile(c, g, row); err != nil {
+			err := compile(c, g, row)
+			faulty = faulty || err != nil
+			if err := c.fail(err); err != nil {
 				return err
 			}
 		}
 	}
 	switch {
+	case faulty: // a server may have been left out
 	case len(g.targets) == 0 && len(g.resolve) == 0:
 		return d.Errorf("no servers are inside upstream")
 	case !slices.ContainsFunc(g.targets, func(t upstream.Target) bool { return !t.Backup }) && len(g.resolve) == 0:

@@ -30,18 +30,15 @@ func (c *compiler) declareVariables(http []*conf.Directive) error {
 		if define == nil {
 			continue
 		}
-		last := d.Args[len(d.Args)-1]
-		name, ok := strings.CutPrefix(last, "$")
-		if !ok || name == "" {
-			return d.Errorf("invalid variable name \"%s\"", last)
+		name, err := c.definedName(d)
+		if err == nil {
+			definitions = append(definitions, define(c, d, name))
+		} else if err := c.fail(err); err != nil {
+			return err
 		}
-		if c.scope.Builtin(strings.ToLower(name)) {
-			return d.Errorf("the duplicate \"%s\" variable", name)
-		}
-		definitions = append(definitions, define(c, d, strings.ToLower(name)))
 	}
 	for _, compile := range definitions {
-		if err := compile(); err != nil {
+		if err := c.fail(compile()); err != nil {
 			return err
 		}
 	}
@@ -55,7 +52,7 @@ type declareFunc = func(c *compiler, d *conf.Directive) error
 func (c *compiler) forAll(list []*conf.Directive, hook func(directive) declareFunc) error {
 	for _, d := range list {
 		if declare := hook(c.directives[d.Name]); declare != nil {
-			if err := declare(c, d); err != nil {
+			if err := c.fail(declare(c, d)); err != nil {
 				return err
 			}
 		}
@@ -67,6 +64,20 @@ func (c *compiler) forAll(list []*conf.Directive, hook func(directive) declareFu
 		}
 	}
 	return nil
+}
+
+// definedName returns the name of the variable that d defines, in lower case.
+func (c *compiler) definedName(d *conf.Directive) (string, error) {
+	last := d.Args[len(d.Args)-1]
+	name, ok := strings.CutPrefix(last, "$")
+	if !ok || name == "" {
+		return "", d.Errorf("invalid variable name \"%s\"", last)
+	}
+	lower := strings.ToLower(name)
+	if c.scope.Builtin(lower) {
+		return "", d.Errorf("the duplicate \"%s\" variable", name)
+	}
+	return lower, nil
 }
 
 // declareGroups declares the named groups of a regular expression.
